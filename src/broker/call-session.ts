@@ -57,9 +57,16 @@ export class BrokerSession implements CallSession {
     // The worker lets one call over the limit through, so that the tool gets an error. More than one means that the
     // worker is compromised.
     if (this.#invoker.isBeyond(call)) return Promise.resolve(this.#diverge(call));
-    const { step, capability, method, args, heard } = call;
+    const { step, capability, method, args, deliveredCount } = call;
     const response = this.#invoke(call);
-    const entry: JournalEntry = { step, capability, method, args, ...(heard === undefined ? {} : { heard }), response };
+    const entry: JournalEntry = {
+      step,
+      capability,
+      method,
+      args,
+      ...(deliveredCount === undefined ? {} : { deliveredCount }),
+      response,
+    };
     this.journal.append(entry);
     return this.#replay.deliver(entry);
   }

@@ -2,7 +2,10 @@ import type { CapabilityCall, CapabilityResponse } from "../base/protocol/capabi
 import type { ReplayPlan } from "../base/protocol/messages.ts";
 
 /** A capability call and its response. */
-export interface JournalEntry extends Pick<CapabilityCall, "step" | "heard" | "capability" | "method" | "args"> {
+export interface JournalEntry extends Pick<
+  CapabilityCall,
+  "step" | "deliveredCount" | "capability" | "method" | "args"
+> {
   readonly response: Promise<CapabilityResponse>;
 }
 
@@ -43,8 +46,8 @@ export class Journal {
    */
   append(entry: JournalEntry): void {
     const asked = this.#entries.push(entry);
-    const heard = Math.max(0, entry.heard ?? this.#responses.length);
-    for (let at = this.#responses.length - 1; at >= heard; at--) {
+    const deliveredCount = Math.max(0, entry.deliveredCount ?? this.#responses.length);
+    for (let at = this.#responses.length - 1; at >= deliveredCount; at--) {
       const ordered = this.#responses[at];
       if (ordered !== undefined) this.#responses[at] = { ...ordered, asked };
     }
@@ -62,9 +65,9 @@ export class Journal {
     if (ordered !== undefined) this.#responses[at] = { ...ordered, response: { ...ordered.response, nowMs } };
   }
 
-  /** Removes the responses after the first `heard`: the call ended before they reached it. */
-  endAfter(heard: number): void {
-    this.#responses.splice(Math.max(0, heard));
+  /** Removes the responses after the first `deliveredCount`: the call ended before they reached it. */
+  endAfter(deliveredCount: number): void {
+    this.#responses.splice(Math.max(0, deliveredCount));
   }
 
   /** Order and times of the responses for a call that is run again: a `ReplayPlan` in JSON, or empty text. */

@@ -54,10 +54,10 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
   const scheduler = new Scheduler(queue);
   const entropyKey = randomBytes(32).toString("hex");
   let lastRun = 0;
-  const nextRun = (): number => ++lastRun;
+  const nextCallNumber = (): number => ++lastRun;
   const { perTool, perTenant } = queue;
   const emit = events.emit.bind(events);
-  const executor = createExecutor({ workers, prelude, entropyKey, nextRun, perTool, perTenant, tell: emit });
+  const executor = createExecutor({ workers, prelude, entropyKey, nextCallNumber, perTool, perTenant, emit: emit });
   const binaries = new Binaries();
   const bounds = { limits: options.limits, maxLimits: options.maxLimits };
   const opened = new Packages(packages, fetch, (event) => events.emit("package:step", event));
@@ -78,6 +78,6 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
   const audit = options.audit === undefined ? undefined : new Audit(options.audit, events);
   const tracing = new Tracing(capabilities);
   const parts = { registry, tools, idempotency, admission, tracing, events, scheduler, broker, executor };
-  const pipeline = new CallPipeline({ ...parts, nextRun, entropyKey });
+  const pipeline = new CallPipeline({ ...parts, nextCallNumber, entropyKey });
   return { bounds, events, registry, registrar, tools, scheduler, executor, broker, pipeline, metrics, audit };
 }

@@ -18,11 +18,11 @@ export interface ExecutorHost {
   readonly workers: number;
   readonly prelude: Prelude;
   readonly entropyKey: string;
-  readonly nextRun: () => number;
+  readonly nextCallNumber: () => number;
   /** Caps on calls in flight on all machines of a fleet together; `Infinity` for no cap. */
   readonly perTool?: number;
   readonly perTenant?: number;
-  readonly tell: EmitExecutorEvent;
+  readonly emit: EmitExecutorEvent;
 }
 
 export type CreateExecutor = (host: ExecutorHost) => Executor;

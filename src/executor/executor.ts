@@ -11,7 +11,7 @@ export type { CapabilityCall, CapabilityResponse, Diverged } from "../base/proto
 /** A call as an executor receives it. */
 export interface Job {
   /** Unique within the engine. */
-  readonly run: number;
+  readonly callNumber: number;
   readonly script: ToolScript;
   readonly tenant: string;
   readonly callId: string;
@@ -67,7 +67,7 @@ export interface FleetTerms {
    */
   readonly parent?: object | null;
   /** With it, another server may adopt the call's result if this one is lost. */
-  readonly ticket?: LedgerClaim | undefined;
+  readonly claim?: LedgerClaim | undefined;
 }
 
 /** The end of a job. */
@@ -84,7 +84,7 @@ export interface CallReply {
   readonly logs: string;
   readonly dropped: number;
   /** Number of responses delivered to the call, where known. */
-  readonly heard?: number | undefined;
+  readonly deliveredCount?: number | undefined;
 }
 
 /** An executor's state. */
@@ -190,7 +190,7 @@ export interface Executor {
   /** Runs a job and settles it once; failures are in its reply. */
   run(job: Job): void;
   /** Ends a call at once with this code, and cancels it on its worker. */
-  cancel(run: number, code: ErrorCode, message: string): void;
+  cancel(callNumber: number, code: ErrorCode, message: string): void;
   /** Evaluates a tool's module in its own isolate and describes its exports. */
   inspect(script: ToolScript): Promise<Inspection>;
   /** Drops the cached state of a removed tool. */

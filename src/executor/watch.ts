@@ -10,7 +10,7 @@ const HEADROOM_MB = 768;
 const WORKER_MB = 16;
 
 export interface TurnReports {
-  overrun(run: number, elapsedMs: number): void;
+  overrun(callNumber: number, elapsedMs: number): void;
   memory(turns: readonly HungryTurn[], rssMb: number): void;
 }
 
@@ -47,7 +47,7 @@ export class TurnWatch implements Disposable {
     for (const turn of turns) {
       if (turn === null) continue;
       const elapsedMs = nowMs - turn.startMs;
-      if (elapsedMs > turn.budgetMs + GRACE_MS) this.#reports.overrun(turn.run, elapsedMs);
+      if (elapsedMs > turn.budgetMs + GRACE_MS) this.#reports.overrun(turn.callNumber, elapsedMs);
     }
     if (this.#rssMaxMb > 0) this.#weigh(turns);
   }
@@ -61,7 +61,7 @@ export class TurnWatch implements Disposable {
       const known = this.#before.get(worker);
       const before = known?.startMs === turn.startMs ? known : { startMs: turn.startMs, rssMb: this.#lastRssMb };
       this.#before.set(worker, before);
-      hungry.push({ run: turn.run, grownMb: usedMb - before.rssMb });
+      hungry.push({ callNumber: turn.callNumber, grownMb: usedMb - before.rssMb });
     }
     this.#lastRssMb = usedMb;
     if (usedMb > ceilingMb) this.#reports.memory(hungry, usedMb);

@@ -51,12 +51,26 @@ function forgedMessages(server: string): readonly object[] {
     logs: "",
     dropped: 0,
   };
-  const ask = { step: 1, attempt: 1, nowMs: 1, heard: 0, capability: "deeds", method: "wait", args: '["forged"]' };
+  const ask = {
+    step: 1,
+    attempt: 1,
+    nowMs: 1,
+    deliveredCount: 0,
+    capability: "deeds",
+    method: "wait",
+    args: '["forged"]',
+  };
   return Array.from({ length: 40 }, (_, run) => run).flatMap((run) => [
-    { kind: "done", run, start: 1, reply },
-    { kind: "ask", run, start: 1, job: `${server}-${run}`, ...ask },
-    { kind: "cancel", run, start: 1, job: `${server}-${run}` },
-    { kind: "answer", run, step: 1, attempt: 1, answer: '{"kind":"value","nowMs":1,"json":"\\"forged\\""}' },
+    { kind: "done", callNumber: run, start: 1, reply },
+    { kind: "ask", callNumber: run, start: 1, job: `${server}-${run}`, ...ask },
+    { kind: "cancel", callNumber: run, start: 1, job: `${server}-${run}` },
+    {
+      kind: "answer",
+      callNumber: run,
+      step: 1,
+      attempt: 1,
+      answer: '{"kind":"value","nowMs":1,"json":"\\"forged\\""}',
+    },
   ]);
 }
 
@@ -140,7 +154,7 @@ test("jobs that are forged, or are no jobs at all, are dropped, and run nothing"
   const before = deeds.length;
   const queue = await queueOf(siege);
   const call = {
-    run: 1,
+    callNumber: 1,
     script: 0,
     limits: 0,
     tenant: "",

@@ -6,7 +6,7 @@ const never = new Promise<CapabilityResponse>(() => undefined);
 
 function entry(step: number, heard?: number) {
   const asked = { step, capability: "a", method: "b", args: "null", response: never };
-  return heard === undefined ? asked : { ...asked, heard };
+  return heard === undefined ? asked : { ...asked, deliveredCount: heard };
 }
 
 function value(nowMs: number): CapabilityResponse {

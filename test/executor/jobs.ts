@@ -51,8 +51,8 @@ export async function startExecutor(kind: Kind, workers = 1, more: Partial<Proce
   const events: TestEvent[] = [];
   const batches: number[] = [];
   let lastRun = 0;
-  const nextRun = () => ++lastRun;
-  const tell: EmitExecutorEvent = (name, event) => {
+  const nextCallNumber = () => ++lastRun;
+  const emit: EmitExecutorEvent = (name, event) => {
     if ("size" in event) batches.push(event.size);
     else events.push({ name, ...event });
   };
@@ -61,8 +61,8 @@ export async function startExecutor(kind: Kind, workers = 1, more: Partial<Proce
     prelude: await bundlePrelude(),
     entropyKey: "a key for tests",
     warmIsolates: 16,
-    nextRun,
-    tell,
+    nextCallNumber,
+    emit,
   };
   const fleet = kind === "queue" ? await startFleet(3) : null;
   const executor = ((): Executor => {
@@ -82,7 +82,7 @@ export async function startExecutor(kind: Kind, workers = 1, more: Partial<Proce
     },
     job: (script, args = {}, { limits, tenant = "", ask = refuse, onLog } = {}) => ({
       ...settling(),
-      run: nextRun(),
+      callNumber: nextCallNumber(),
       script,
       tenant,
       callId: "call",

@@ -133,7 +133,7 @@ describe.skipIf(!works)(`an executor inside bubblewrap${unless}`, () => {
     await expect
       .poll(() => bench.events)
       .toContainEqual(expect.objectContaining({ name: "executor:lost", reason: "killed", culprits: [] }));
-    bench.executor.cancel(job.run, "cancelled", "the test is over");
+    bench.executor.cancel(job.callNumber, "cancelled", "the test is over");
     expect((await reply).outcome).toMatchObject({ failure: { code: "cancelled" } });
   });
 

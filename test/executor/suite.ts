@@ -121,7 +121,7 @@ export function executorSuite(kind: Kind): void {
     test("cancels a call that runs", async () => {
       const job = bench.job(script("() => new Promise(() => {})"));
       const reply = bench.run(job);
-      bench.executor.cancel(job.run, "cancelled", "the test wants it");
+      bench.executor.cancel(job.callNumber, "cancelled", "the test wants it");
       expect((await reply).outcome).toMatchObject({ ok: false, failure: { code: "cancelled" } });
     });
 
@@ -140,7 +140,7 @@ export function executorSuite(kind: Kind): void {
       const job = bench.job(tool, {}, { ask });
       const reply = bench.run(job);
       await ready;
-      bench.executor.cancel(job.run, "cancelled", "the test wants it");
+      bench.executor.cancel(job.callNumber, "cancelled", "the test wants it");
       await reply;
       await expect.poll(() => output(tool, { last: true })).toBe(true);
     });
@@ -160,7 +160,7 @@ export function executorSuite(kind: Kind): void {
           step: 1,
           attempt: 1,
           nowMs: expect.any(Number),
-          heard: 0,
+          deliveredCount: 0,
           capability: "counter",
           method: "add",
           args: '{"by":1}',
@@ -169,7 +169,7 @@ export function executorSuite(kind: Kind): void {
           step: 2,
           attempt: 1,
           nowMs: expect.any(Number),
-          heard: 1,
+          deliveredCount: 1,
           capability: "counter",
           method: "add",
           args: '{"by":2}',
@@ -214,7 +214,7 @@ export function executorSuite(kind: Kind): void {
         async (isolation) => {
           const victim = bench.job(script("() => new Promise((done) => setTimeout(done, 150, 'mine'))"));
           const reply = bench.run(victim);
-          const lies = `JSON.stringify = () => ${forged(victim.run)};`;
+          const lies = `JSON.stringify = () => ${forged(victim.callNumber)};`;
           const output = await run(script(`() => { ${lies} return 1; }`, { isolation }));
           expect(output.outcome).toMatchObject({ ok: false, failure: { code: "invalid_output" } });
           const asking = script(`(i, { host }) => { ${lies} return host.a.b({}); }`, { isolation });
@@ -231,7 +231,7 @@ export function executorSuite(kind: Kind): void {
           const { set } = Map.prototype;
           Map.prototype.set = function (key, value) { calls.push(value); return set.call(this, key, value); };
           await new Promise((done) => setTimeout(done, 1));
-          for (const call of calls) try { call.run = ${victim.run}; call.emitOutcome('+"forged"'); } catch {}
+          for (const call of calls) try { call.run = ${victim.callNumber}; call.emitOutcome('+"forged"'); } catch {}
           return calls.length;
         }`;
         await run(script(steal, { isolation }), {}, { limits: { wallMs: 100 } });

@@ -36,11 +36,11 @@ async function cancelAs(jobOf: (job: string) => string, start: number) {
   const { client, deeds, keys, machineId, serverId, wait } = siege;
   const waiting = wait("to be cancelled");
   await expect.poll(() => deeds.length, WAIT).toBe(1);
-  await expect.poll(() => heard(/"kind":"ask","run":(\d+)/), WAIT).toBeDefined();
-  const run = Number(heard(/"kind":"ask","run":(\d+)/));
+  await expect.poll(() => heard(/"kind":"ask","callNumber":(\d+)/), WAIT).toBeDefined();
+  const run = Number(heard(/"kind":"ask","callNumber":(\d+)/));
   const job = jobOf(heard(/"kind":"ask".*?"job":"([^"]+)"/) ?? "");
   const seq = Number(heard(new RegExp(`"from":"${serverId}","seq":(\\d+)`)) ?? 0) + 1;
-  const letter = { v: PROTOCOL, from: serverId, seq, messages: [{ kind: "cancel", run, job, start }] };
+  const letter = { v: PROTOCOL, from: serverId, seq, messages: [{ kind: "cancel", callNumber: run, job, start }] };
   await client.xadd(keys.of("mail", machineId), "*", "m", `=plain1:${JSON.stringify(letter)}`);
   return waiting;
 }

@@ -42,9 +42,9 @@ function serverOf(fleet: string, protocol: number): Server {
   const executor = new QueueExecutor({
     ...queueOptions({ url: redis.url, name: fleet }),
     entropyKey: "a key for tests",
-    nextRun: () => ++lastRun,
+    nextCallNumber: () => ++lastRun,
     protocol,
-    tell: (name, event) => {
+    emit: (name, event) => {
       if (name === "fleet:damage") damage.push((event as ExecutorEvents["fleet:damage"][0]).why);
     },
   });
@@ -52,7 +52,7 @@ function serverOf(fleet: string, protocol: number): Server {
   const double = (n: number): Promise<CallReply["outcome"]> =>
     new Promise((resolve) => {
       executor.run({
-        run: ++lastRun,
+        callNumber: ++lastRun,
         script: doubling,
         tenant: "",
         callId: "call",

@@ -9,7 +9,7 @@ export interface CapabilityCall {
   /** The call's clock at the request. It lags behind the host's clock; response times use the same clock. */
   readonly nowMs: number;
   /** Number of responses delivered to this attempt before the request, if known: others were still in transit. */
-  readonly heard?: number;
+  readonly deliveredCount?: number;
   readonly capability: string;
   readonly method: string;
   /** JSON text. */

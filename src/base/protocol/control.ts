@@ -17,13 +17,13 @@ export interface ChildInit {
 
 /** A turn that was running when memory ran out; `grownMb`: growth of the whole process since the turn began, in MiB. */
 export interface HungryTurn {
-  readonly run: number;
+  readonly callNumber: number;
   readonly grownMb: number;
 }
 
 export type FromChild =
   /** A turn that V8's timeout failed to end. */
-  | { readonly kind: "overrun"; readonly run: number; readonly elapsedMs: number }
+  | { readonly kind: "overrun"; readonly callNumber: number; readonly elapsedMs: number }
   /** Resident memory above the ceiling, and the turns that were running. */
   | { readonly kind: "memory"; readonly turns: readonly HungryTurn[]; readonly rssMb: number }
   | { readonly kind: "beat"; readonly rssBytes: number }

@@ -30,7 +30,7 @@ export type ReplayPlan = readonly (readonly [asked: number, nowMs: number])[];
 export interface RunMessage extends RunLimits {
   readonly kind: "run";
   /** The first call's number; identifies the whole message in the reply. */
-  readonly run: number;
+  readonly callNumber: number;
   /** The numbers of the calls, separated by commas: parsed only if a call sends something before it ends. */
   readonly runs: string;
   readonly key: string;
@@ -56,7 +56,7 @@ export interface RunMessage extends RunLimits {
  */
 export interface RanMessage {
   readonly kind: "ran";
-  readonly run: number;
+  readonly callNumber: number;
   /** Of all these turns. */
   readonly cpuMs: number;
   readonly heapBytes: number;
@@ -67,7 +67,7 @@ export interface RanMessage {
 /** The response to a capability call. */
 export interface SettleMessage extends Pick<CapabilityCall, "step">, Pick<CapabilityResponse, "nowMs"> {
   readonly kind: "settle";
-  readonly run: number;
+  readonly callNumber: number;
   readonly ok: boolean;
   /** The value as JSON, or a `Failure` where `ok` is false. */
   readonly payload: string;
@@ -78,20 +78,20 @@ export type ToWorker =
   | { readonly kind: "unload"; readonly key: string }
   | RunMessage
   | SettleMessage
-  | { readonly kind: "cancel"; readonly run: number }
-  | { readonly kind: "inspect"; readonly run: number; readonly cpuMs: number; readonly script: ToolScript };
+  | { readonly kind: "cancel"; readonly callNumber: number }
+  | { readonly kind: "inspect"; readonly callNumber: number; readonly cpuMs: number; readonly script: ToolScript };
 
 /** The end of a call that continued after its first turn, or that has more to report than its outcome. */
 export interface DoneMessage {
   readonly kind: "done";
-  readonly run: number;
+  readonly callNumber: number;
   readonly ok: boolean;
   readonly cpuMs: number;
   readonly heapBytes: number;
   /** Log lines that did not fit into the budget. */
   readonly dropped: number;
   /** Number of responses delivered to the call. */
-  readonly heard: number;
+  readonly deliveredCount: number;
   /** `[level, message][]`; empty if nothing was logged. */
   readonly logs: string;
   /** The output, or a `Failure` where `ok` is false. */
@@ -101,13 +101,13 @@ export interface DoneMessage {
 /** A capability call. The host adds `attempt`. */
 export interface CapabilityCallMessage extends Required<Omit<CapabilityCall, "attempt">> {
   readonly kind: "ask";
-  readonly run: number;
+  readonly callNumber: number;
 }
 
 /** A log line, sent as it is written if the caller subscribed to it. */
 export interface LogMessage {
   readonly kind: "log";
-  readonly run: number;
+  readonly callNumber: number;
   /** `[level, message]` as JSON. */
   readonly payload: string;
 }
@@ -115,7 +115,7 @@ export interface LogMessage {
 /** Progress of a call, sent if the caller subscribed to it. */
 export interface ProgressMessage {
   readonly kind: "progress";
-  readonly run: number;
+  readonly callNumber: number;
   /** `[progress, total, message]` as JSON; `null` for what is missing. */
   readonly payload: string;
 }
@@ -137,19 +137,19 @@ export interface WorkerStats {
  */
 export interface TimedMessage extends Pick<CapabilityCall, "step" | "nowMs"> {
   readonly kind: "timed";
-  readonly run: number;
+  readonly callNumber: number;
 }
 
 export type ToHost =
   | RanMessage
   | DoneMessage
   /** A turn of several calls was ended at a limit. None of them is at fault for certain: each may run alone. */
-  | { readonly kind: "cut"; readonly run: number }
+  | { readonly kind: "cut"; readonly callNumber: number }
   /** The call's isolate died through another call's fault: it may be run again. */
-  | { readonly kind: "lost"; readonly run: number; readonly payload: string }
+  | { readonly kind: "lost"; readonly callNumber: number; readonly payload: string }
   | CapabilityCallMessage
   | TimedMessage
   | LogMessage
   | ProgressMessage
-  | { readonly kind: "inspected"; readonly run: number; readonly payload: string }
+  | { readonly kind: "inspected"; readonly callNumber: number; readonly payload: string }
   | { readonly kind: "stats"; readonly payload: string };

@@ -12,7 +12,7 @@ const SLOT_BYTES = FIELDS * Float64Array.BYTES_PER_ELEMENT;
 
 export interface Turn {
   /** The call's number; negative for a turn of several calls of one tool, of which this is the first. */
-  readonly run: number;
+  readonly callNumber: number;
   /** Milliseconds of the process-wide monotonic clock. */
   readonly startMs: number;
   readonly budgetMs: number;
@@ -46,8 +46,8 @@ export class TurnSlot {
     this.#clockOffsetMs = monotonicMs() - performance.now();
   }
 
-  begin(run: number, budgetMs: number, nowMs: number): void {
-    this.#fields[0] = run;
+  begin(callNumber: number, budgetMs: number, nowMs: number): void {
+    this.#fields[0] = callNumber;
     this.#fields[2] = budgetMs;
     this.#fields[1] = nowMs + this.#clockOffsetMs;
     this.#isMirrored = true;
@@ -80,8 +80,8 @@ export function readTurns(buffer: ArrayBufferLike): (Turn | null)[] {
   const fields = new Float64Array(buffer);
   const turns: (Turn | null)[] = [];
   for (let at = 0; at + FIELDS <= fields.length; at += FIELDS) {
-    const [run = 0, startMs = 0, budgetMs = 0] = fields.subarray(at, at + FIELDS);
-    turns.push(startMs === 0 ? null : { run, startMs, budgetMs });
+    const [callNumber = 0, startMs = 0, budgetMs = 0] = fields.subarray(at, at + FIELDS);
+    turns.push(startMs === 0 ? null : { callNumber, startMs, budgetMs });
   }
   return turns;
 }

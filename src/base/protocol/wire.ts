@@ -23,15 +23,15 @@ export function encodeToWorker(message: ToWorker): string {
         `${message.ownIsolate ? 1 : 0}\t${message.plan}\t${JSON.stringify(message.tenant)}\t${message.calls}\n`
       );
     case "settle":
-      return `s\t${message.run}\t${message.step}\t${message.ok ? 1 : 0}\t${message.nowMs}\t${message.payload}\n`;
+      return `s\t${message.callNumber}\t${message.step}\t${message.ok ? 1 : 0}\t${message.nowMs}\t${message.payload}\n`;
     case "load":
       return `l\t${JSON.stringify(message.script)}\n`;
     case "unload":
       return `u\t${JSON.stringify(message.key)}\n`;
     case "cancel":
-      return `c\t${message.run}\n`;
+      return `c\t${message.callNumber}\n`;
     case "inspect":
-      return `i\t${message.run}\t${message.cpuMs}\t${JSON.stringify(message.script)}\n`;
+      return `i\t${message.callNumber}\t${message.cpuMs}\t${JSON.stringify(message.script)}\n`;
   }
 }
 
@@ -44,7 +44,7 @@ export function decodeToWorker(line: string): ToWorker {
       const runs = fields.text();
       return {
         kind: "run",
-        run: Number.parseInt(runs, 10),
+        callNumber: Number.parseInt(runs, 10),
         runs,
         key: fields.text(),
         cpuMs: fields.number(),
@@ -62,7 +62,7 @@ export function decodeToWorker(line: string): ToWorker {
     case "s":
       return {
         kind: "settle",
-        run: fields.number(),
+        callNumber: fields.number(),
         step: fields.number(),
         ok: fields.flag(),
         nowMs: fields.number(),
@@ -73,9 +73,9 @@ export function decodeToWorker(line: string): ToWorker {
     case "u":
       return { kind: "unload", key: fields.json() };
     case "c":
-      return { kind: "cancel", run: fields.number() };
+      return { kind: "cancel", callNumber: fields.number() };
     case "i":
-      return { kind: "inspect", run: fields.number(), cpuMs: fields.number(), script: fields.json() };
+      return { kind: "inspect", callNumber: fields.number(), cpuMs: fields.number(), script: fields.json() };
     default:
       throw new ProtocolError("a message of an unknown kind");
   }
@@ -84,29 +84,29 @@ export function decodeToWorker(line: string): ToWorker {
 export function encodeToHost(message: ToHost): string {
   switch (message.kind) {
     case "ran":
-      return `e\t${message.run}\t${message.cpuMs}\t${message.heapBytes}\t${message.outcomes}\n`;
+      return `e\t${message.callNumber}\t${message.cpuMs}\t${message.heapBytes}\t${message.outcomes}\n`;
     case "cut":
-      return `k\t${message.run}\n`;
+      return `k\t${message.callNumber}\n`;
     case "done":
       return (
-        `d\t${message.run}\t${message.ok ? 1 : 0}\t${message.cpuMs}\t${message.heapBytes}\t${message.dropped}\t` +
-        `${message.heard}\t${message.logs}\t${message.payload}\n`
+        `d\t${message.callNumber}\t${message.ok ? 1 : 0}\t${message.cpuMs}\t${message.heapBytes}\t${message.dropped}\t` +
+        `${message.deliveredCount}\t${message.logs}\t${message.payload}\n`
       );
     case "ask":
       return (
-        `a\t${message.run}\t${message.step}\t${message.nowMs}\t${message.heard}\t` +
+        `a\t${message.callNumber}\t${message.step}\t${message.nowMs}\t${message.deliveredCount}\t` +
         `${JSON.stringify(message.capability)}\t${JSON.stringify(message.method)}\t${message.args}\n`
       );
     case "timed":
-      return `m\t${message.run}\t${message.step}\t${message.nowMs}\n`;
+      return `m\t${message.callNumber}\t${message.step}\t${message.nowMs}\n`;
     case "log":
-      return `g\t${message.run}\t${message.payload}\n`;
+      return `g\t${message.callNumber}\t${message.payload}\n`;
     case "progress":
-      return `p\t${message.run}\t${message.payload}\n`;
+      return `p\t${message.callNumber}\t${message.payload}\n`;
     case "lost":
-      return `x\t${message.run}\t${message.payload}\n`;
+      return `x\t${message.callNumber}\t${message.payload}\n`;
     case "inspected":
-      return `n\t${message.run}\t${message.payload}\n`;
+      return `n\t${message.callNumber}\t${message.payload}\n`;
     case "stats":
       return `t\t${message.payload}\n`;
   }
@@ -120,46 +120,46 @@ export function decodeToHost(line: string): ToHost {
     case "e":
       return {
         kind: "ran",
-        run: fields.number(),
+        callNumber: fields.number(),
         cpuMs: fields.number(),
         heapBytes: fields.number(),
         outcomes: fields.rest(),
       };
     case "k":
-      return { kind: "cut", run: fields.number() };
+      return { kind: "cut", callNumber: fields.number() };
     case "d":
       return {
         kind: "done",
-        run: fields.number(),
+        callNumber: fields.number(),
         ok: fields.flag(),
         cpuMs: fields.number(),
         heapBytes: fields.number(),
         dropped: fields.number(),
-        heard: fields.number(),
+        deliveredCount: fields.number(),
         logs: fields.text(),
         payload: fields.rest(),
       };
     case "a":
       return {
         kind: "ask",
-        run: fields.number(),
+        callNumber: fields.number(),
         step: fields.number(),
         nowMs: fields.number(),
-        heard: fields.number(),
+        deliveredCount: fields.number(),
         capability: fields.string(),
         method: fields.string(),
         args: fields.rest(),
       };
     case "m":
-      return { kind: "timed", run: fields.number(), step: fields.number(), nowMs: fields.number() };
+      return { kind: "timed", callNumber: fields.number(), step: fields.number(), nowMs: fields.number() };
     case "g":
-      return { kind: "log", run: fields.number(), payload: fields.rest() };
+      return { kind: "log", callNumber: fields.number(), payload: fields.rest() };
     case "p":
-      return { kind: "progress", run: fields.number(), payload: fields.rest() };
+      return { kind: "progress", callNumber: fields.number(), payload: fields.rest() };
     case "x":
-      return { kind: "lost", run: fields.number(), payload: fields.rest() };
+      return { kind: "lost", callNumber: fields.number(), payload: fields.rest() };
     case "n":
-      return { kind: "inspected", run: fields.number(), payload: fields.rest() };
+      return { kind: "inspected", callNumber: fields.number(), payload: fields.rest() };
     case "t":
       return { kind: "stats", payload: fields.rest() };
     default:

@@ -178,7 +178,7 @@ class CustomSession implements OpenCapability {
       });
     }
     const stream = ++this.#lastStream;
-    this.#streams.set(stream, new HandlerProgress((tell) => this.#handle(method, args, tell)));
+    this.#streams.set(stream, new HandlerProgress((emit) => this.#handle(method, args, emit)));
     return { stream };
   }
 
@@ -223,8 +223,8 @@ class HandlerProgress {
   readonly #result: Promise<unknown>;
 
   /** Calls `work` at once. */
-  constructor(work: (tell: (value: unknown) => void) => unknown) {
-    this.#result = new Promise((resolve) => resolve(work((value) => this.#tell(value))));
+  constructor(work: (emit: (value: unknown) => void) => unknown) {
+    this.#result = new Promise((resolve) => resolve(work((value) => this.#emit(value))));
     const over = () => {
       this.#isOver = true;
       this.#wake();
@@ -248,7 +248,7 @@ class HandlerProgress {
     return this.#result;
   }
 
-  #tell(value: unknown): void {
+  #emit(value: unknown): void {
     if (this.#isOver) return;
     const json = JSON.stringify(value);
     if (typeof json !== "string") throw new TypeError("progress must be a JSON value");

@@ -93,7 +93,7 @@ class Run {
       const output = name === "stdout" ? this.#stdout : this.#stderr;
       this.#jailed[name].on("data", (chunk: Uint8Array) => this.#take(output, chunk));
     }
-    this.#jailed.status.on("data", (chunk: Buffer) => this.#hear(chunk.toString("utf8")));
+    this.#jailed.status.on("data", (chunk: Buffer) => this.#readStatus(chunk.toString("utf8")));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -127,7 +127,7 @@ class Run {
   }
 
   #result(): Ended {
-    const exitCode = this.#told("exit-code");
+    const exitCode = this.#statusOf("exit-code");
     const ended = this.#ended;
     if (ended === "start" || (ended === null && exitCode === null)) throw notStarted(undefined);
     return {
@@ -145,9 +145,9 @@ class Run {
     if (this.#stdout.seenBytes + this.#stderr.seenBytes > this.#drainedBytes) this.#kill("output");
   }
 
-  #hear(text: string): void {
+  #readStatus(text: string): void {
     this.#status = (this.#status + text).slice(0, STATUS_MAX);
-    const pid = this.#told("child-pid");
+    const pid = this.#statusOf("child-pid");
     if (pid === null || this.#ended !== null || this.#watch !== null) return;
     const root = `/proc/${pid}/root`;
     this.#watch = new Watch(root, this.#inside.ceilings, (excess) => this.#kill(excess));
@@ -173,7 +173,7 @@ class Run {
   }
 
   /** Reads a number from bubblewrap's status, which is lines of JSON. */
-  #told(name: "child-pid" | "exit-code"): number | null {
+  #statusOf(name: "child-pid" | "exit-code"): number | null {
     const [, digits] = new RegExp(`"${name}": (\\d+)`).exec(this.#status) ?? [];
     return digits === undefined ? null : Number(digits);
   }
@@ -185,7 +185,7 @@ class Run {
     this.#watch?.[Symbol.dispose]();
     const { process: outer, lifeline } = this.#jailed;
     // Killing the first process inside kills all others; the outer process ends after them.
-    const pid = this.#told("child-pid");
+    const pid = this.#statusOf("child-pid");
     if (pid !== null && outer.exitCode === null && outer.signalCode === null) killInside(pid);
     lifeline.end();
     const { stdout, stderr, status } = this.#jailed;

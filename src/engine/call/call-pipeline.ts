@@ -32,7 +32,7 @@ export interface PipelineParts {
   readonly broker: Broker;
   readonly executor: Executor;
   /** Returns the number of a new attempt. */
-  readonly nextRun: () => number;
+  readonly nextCallNumber: () => number;
   /** Secret from which the randomness of calls is derived. */
   readonly entropyKey: string;
 }
@@ -63,7 +63,7 @@ export class CallPipeline implements CallStages {
     claimOf: LedgerClaimOf | null = null,
   ): Promise<ToolResult> {
     return new Promise((resolve) => {
-      const { admission, tracing, scheduler, nextRun } = this.#parts;
+      const { admission, tracing, scheduler, nextCallNumber } = this.#parts;
       // An accepted call may still make child calls while the engine drains.
       const isOpen = !this.#isDraining || parent !== null;
       const admitted = admission.admit(call, options, isOpen, parent);
@@ -71,7 +71,7 @@ export class CallPipeline implements CallStages {
         this.#concludeRejected(admitted, tenantOf(options), parent);
         return resolve(admitted);
       }
-      const accepted = new EngineCall(admitted, nextRun(), this);
+      const accepted = new EngineCall(admitted, nextCallNumber(), this);
       const { callId, tool, tenant, limits } = accepted;
       accepted.trace = tracing.begin(callId, tool.info.name, tenant, parent?.trace ?? null);
       accepted.claimOf = claimOf;
@@ -94,7 +94,7 @@ export class CallPipeline implements CallStages {
     call.grants = broker.grants;
     const { signal } = call.options;
     if (signal !== undefined) {
-      call.onAbort = () => executor.cancel(call.run, "cancelled", "the call was cancelled while it ran");
+      call.onAbort = () => executor.cancel(call.callNumber, "cancelled", "the call was cancelled while it ran");
       signal.addEventListener("abort", call.onAbort, { once: true });
     }
     executor.run(call);
@@ -114,14 +114,14 @@ export class CallPipeline implements CallStages {
 
   /** Handles the executor's reply: retries the call if it may be retried, otherwise concludes it. */
   settle(call: EngineCall, given: CallReply): void {
-    const { executor, nextRun, entropyKey } = this.#parts;
+    const { executor, nextCallNumber, entropyKey } = this.#parts;
     const { options } = call;
     const reply = closeSession(given, call.session);
     const { outcome } = reply;
     if (options.onCpu !== undefined) notify(() => options.onCpu?.(spentBy(given, call.limits)));
     if (!outcome.ok && mayRetry(outcome.failure, call, executor)) {
-      call.trace?.note("glovebox.retry", { "error.type": outcome.failure.code });
-      call.beginAttempt(nextRun(), reply);
+      call.trace?.addEvent("glovebox.retry", { "error.type": outcome.failure.code });
+      call.beginAttempt(nextCallNumber(), reply);
       return executor.run(call);
     }
     if (call.onAbort !== null) options.signal?.removeEventListener("abort", call.onAbort);

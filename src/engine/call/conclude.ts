@@ -91,8 +91,8 @@ const FELL_BEHIND = {
 export function closeSession(reply: CallReply, session: CallSession | null): CallReply {
   if (session === null) return reply;
   session[Symbol.dispose]();
-  const { outcome, attempts, heard } = reply;
-  if (heard !== undefined) session.journal.endAfter(heard);
+  const { outcome, attempts, deliveredCount } = reply;
+  if (deliveredCount !== undefined) session.journal.endAfter(deliveredCount);
   if (!outcome.ok && !MAY_BE_BEHIND.has(outcome.failure.code)) return reply;
   return session.isBehind(attempts) ? { ...reply, outcome: FELL_BEHIND } : reply;
 }

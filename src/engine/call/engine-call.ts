@@ -44,7 +44,7 @@ export interface AdmittedCall {
 /** The state of one call, as the scheduler's queue entry and the executor's job see it. */
 export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
   /** Number of the current attempt, unique in the engine: messages about an earlier attempt do not match it. */
-  run: number;
+  callNumber: number;
   readonly callId: string;
   readonly tool: RegisteredTool;
   readonly tenant: string;
@@ -77,9 +77,9 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
   #progress = Number.NEGATIVE_INFINITY;
   readonly #stages: CallStages;
 
-  constructor(admitted: AdmittedCall, run: number, stages: CallStages) {
+  constructor(admitted: AdmittedCall, callNumber: number, stages: CallStages) {
     const { callId, tool, args, command, limits, options, parent } = admitted;
-    this.run = run;
+    this.callNumber = callNumber;
     this.callId = callId;
     this.tool = tool;
     this.tenant = options.tenant ?? "";
@@ -116,7 +116,7 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
   }
 
   /** A retry has no claim: only this server knows the effects of the earlier attempts. */
-  get ticket(): LedgerClaim | undefined {
+  get claim(): LedgerClaim | undefined {
     if (this.claimOf === null || this.retries > 0) return undefined;
     return this.claimOf(fingerprintOf(this.tool)) ?? undefined;
   }
@@ -160,7 +160,7 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
   }
 
   /** Prepares the call for one more attempt, after the reply of the last one. */
-  beginAttempt(run: number, { attempts, waitedMs }: CallReply): void {
+  beginAttempt(callNumber: number, { attempts, waitedMs }: CallReply): void {
     this.#earlierEffects = this.effects;
     this.attempts += attempts;
     this.retries++;
@@ -168,7 +168,7 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
     // A retry makes failed capability calls again: the last attempt's journal must not answer them.
     this.session = null;
     this.#childBudget = null;
-    this.run = run;
+    this.callNumber = callNumber;
   }
 
   start(slot: Slot, queueMs: number): void {
@@ -204,7 +204,7 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
   }
 
   onRestart(attempts: number): void {
-    this.trace?.note("glovebox.restart", { "glovebox.attempts": attempts });
+    this.trace?.addEvent("glovebox.restart", { "glovebox.attempts": attempts });
   }
 
   onLog(line: string): void {

@@ -30,7 +30,7 @@ interface Running {
 }
 
 type Cancellable = ExecuteOptions & { readonly signal: AbortSignal };
-type Run = (options: ExecuteOptions, ticketOf?: LedgerClaimOf) => Promise<ToolResult>;
+type Run = (options: ExecuteOptions, claimOf?: LedgerClaimOf) => Promise<ToolResult>;
 
 /**
  * Calls with an idempotency key. The first call with a key runs; all later ones get its result, from this object while
@@ -90,7 +90,7 @@ export class Idempotency {
     const known = await this.#recall(call, keyed, options);
     // A call that waited for another process while the engine closed gets the engine's own refusal.
     if (known !== null && (known.isRepeated || !this.#isClosed)) return known;
-    const result = await run(options, known === null ? (tool) => this.#ledger.ticketOf(keyed, tool) : undefined);
+    const result = await run(options, known === null ? (tool) => this.#ledger.claimOf(keyed, tool) : undefined);
     if (known === null) await this.#keep(keyed, result);
     return { result, isRepeated: false };
   }

@@ -200,7 +200,7 @@ export function toAnswers({ answers }: Recording): readonly OrderedResponse[] {
 
 /** Adds a recording of the call to its result's metadata. */
 export function recordCall(call: EngineCall, result: ToolResult, entropyKey: string): ToolResult {
-  const { callId, tenant, args, command, limits, clockMs, run, session } = call;
+  const { callId, tenant, args, command, limits, clockMs, callNumber, session } = call;
   const { key: _key, ...script } = call.tool.script;
   const recording: Recording = {
     format: FORMAT,
@@ -213,7 +213,7 @@ export function recordCall(call: EngineCall, result: ToolResult, entropyKey: str
     call: { id: callId, tenant, arguments: args, command: command ?? null },
     limits,
     startMs: clockMs,
-    seed: seedOf(entropyKey, `${run}`),
+    seed: seedOf(entropyKey, `${callNumber}`),
     ...recordJournal(session?.journal ?? null),
     refusal: session?.lastRefusal ?? null,
     outcome: outcomeOf(result),

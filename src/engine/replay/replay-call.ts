@@ -28,18 +28,18 @@ export async function replayCall(recording: Recording): Promise<Replayed> {
   requireReplayable(recording);
   const { executor: options } = resolveOptions({ executor: { kind: "process", spare: false } });
   let lastRun = 0;
-  const nextRun = () => ++lastRun;
+  const nextCallNumber = () => ++lastRun;
   const createExecutor = await loadExecutor(options);
   const executor = createExecutor({
     workers: 1,
     prelude: await bundlePrelude(),
     entropyKey: fixedKey(recording.seed),
-    nextRun,
-    tell: () => undefined,
+    nextCallNumber,
+    emit: () => undefined,
   });
   try {
     await executor.start();
-    const result = await run(recording, executor, nextRun());
+    const result = await run(recording, executor, nextCallNumber());
     const isSame = JSON.stringify(outcomeOf(result)) === JSON.stringify(recording.outcome);
     return { result, isSame };
   } finally {
@@ -57,7 +57,7 @@ function run(recording: Recording, executor: Executor, callNumber: number): Prom
   const ended = { callId, tool, tenant, command, limits, queueMs: 0, attempts: 0, effects: 0, lastRefusal };
   return new Promise((resolve) => {
     executor.run({
-      run: callNumber,
+      callNumber: callNumber,
       script: tool.script,
       tenant,
       callId,

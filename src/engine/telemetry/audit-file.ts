@@ -19,7 +19,7 @@ export class AuditFile {
    * Text to write first: a line feed after a line that a crash or a full disk cut off, so that it does not swallow the
    * next.
    */
-  #mend = "";
+  #separator = "";
 
   /** Throws a `TypeError` if the file cannot be opened. */
   constructor(path: string) {
@@ -30,13 +30,13 @@ export class AuditFile {
     } catch (error) {
       throw new TypeError("the audit file cannot be opened", { cause: error });
     }
-    if (isCutOff(this.#file, path)) this.#mend = "\n";
+    if (isCutOff(this.#file, path)) this.#separator = "\n";
   }
 
   /** Resolves with the number of lines not written in full because `isGivenUp` returned true. Never rejects. */
   async append(text: string, isGivenUp: () => boolean): Promise<number> {
-    let left = Buffer.from(this.#mend + text);
-    this.#mend = "";
+    let left = Buffer.from(this.#separator + text);
+    this.#separator = "";
     let pauseMs = RETRY_LEAST_MS;
     while (left.length > 0) {
       const length = await this.#write(left);

@@ -78,7 +78,7 @@ export class Audit {
   /** Drops not yet written to the audit, and drops not yet reported as an event. */
   #dropped: AuditDrop | null = null;
   #untold: AuditDrop | null = null;
-  #telling: NodeJS.Timeout | undefined;
+  #reporting: NodeJS.Timeout | undefined;
   #isClosed = false;
   #isGivenUp = false;
 
@@ -105,7 +105,7 @@ export class Audit {
       CLOSE_MS,
       Promise.resolve(this.#writing).then(() => this.#file?.close()),
     );
-    this.#tell();
+    this.#report();
   }
 
   #add(event: CapabilityEvent): void {
@@ -166,12 +166,12 @@ export class Audit {
     const since = new Date().toISOString();
     this.#dropped = { dropped: (this.#dropped?.dropped ?? 0) + count, since: this.#dropped?.since ?? since };
     this.#untold = { dropped: (this.#untold?.dropped ?? 0) + count, since: this.#untold?.since ?? since };
-    this.#telling ??= setTimeout(() => this.#tell(), TELL_MS).unref();
+    this.#reporting ??= setTimeout(() => this.#report(), TELL_MS).unref();
   }
 
-  #tell(): void {
-    clearTimeout(this.#telling);
-    this.#telling = undefined;
+  #report(): void {
+    clearTimeout(this.#reporting);
+    this.#reporting = undefined;
     const drop = this.#untold;
     this.#untold = null;
     if (drop !== null) this.#events.emit("audit:drop", drop);

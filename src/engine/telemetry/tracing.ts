@@ -119,13 +119,13 @@ export class CallTrace {
   /** Begins the run's span when a worker starts the call. A retry continues the same span. */
   start(startMs: number): void {
     if (this.#run !== null || !this.#span.isRecording()) return;
-    this.#noteWait(startMs);
+    this.#recordWait(startMs);
     this.#run = this.#tracer.startSpan("glovebox.run", { startTime: this.#time(startMs) }, this.#context);
     this.#runContext = this.#api.trace.setSpan(this.#context, this.#run);
   }
 
   /** Adds an event to the run's span. */
-  note(event: string, attributes: Attributes): void {
+  addEvent(event: string, attributes: Attributes): void {
     this.#run?.addEvent(event, attributes, this.#time(performance.now()));
   }
 
@@ -162,7 +162,7 @@ export class CallTrace {
     // Close spans of pending capability calls: their responses are no longer delivered.
     for (const span of this.#asks) this.#endAsk(span, "cancelled", endMs);
     const { attempts, cpuMs, heapBytes, queueMs } = metadata;
-    if (this.#run === null && queueMs > 0) this.#noteWait(endMs);
+    if (this.#run === null && queueMs > 0) this.#recordWait(endMs);
     const dropped = Math.max(0, this.#asked - ASKS_MAX);
     this.#span.setAttributes({
       "glovebox.attempts": attempts,
@@ -176,7 +176,7 @@ export class CallTrace {
     }
   }
 
-  #noteWait(untilMs: number): void {
+  #recordWait(untilMs: number): void {
     const startTime = this.#time(this.#startMs);
     this.#tracer.startSpan("glovebox.queue", { startTime }, this.#context).end(this.#time(untilMs));
   }

@@ -30,7 +30,7 @@ export class Batch implements WorkItem {
   }
 
   get runs(): number[] {
-    return this.calls.map(({ run }) => run);
+    return this.calls.map(({ callNumber }) => callNumber);
   }
 
   /** `null` for an empty batch. */
@@ -39,21 +39,21 @@ export class Batch implements WorkItem {
     if (first === undefined) return null;
     let runs = "";
     let calls = "";
-    for (const { run, job, nowMs } of this.calls) {
-      runs += runs === "" ? run : `,${run}`;
+    for (const { callNumber, job, nowMs } of this.calls) {
+      runs += runs === "" ? callNumber : `,${callNumber}`;
       const before = calls === "" ? "" : ",";
       const more = writeMore(job);
-      calls += `${before}[${run},${JSON.stringify(job.callId)},${nowMs},${job.limits.outputBytes},${job.args}${more}]`;
+      calls += `${before}[${callNumber},${JSON.stringify(job.callId)},${nowMs},${job.limits.outputBytes},${job.args}${more}]`;
     }
     const { cpuMs, outputBytes, logBytes, capabilityCalls, capabilityBytes } = first.job.limits;
     const { script, tenant } = this;
     const limits = { cpuMs, outputBytes, logBytes, capabilityCalls, capabilityBytes };
     const { stream } = first.job;
-    const { run, ownIsolate } = first;
+    const { callNumber, ownIsolate } = first;
     // A call with earlier responses runs alone.
     const plan = this.size === 1 ? (first.job.replay?.plan() ?? "") : "";
     const how = { stream, ownIsolate, plan };
-    return { kind: "run", run, runs, key: script.key, tenant, ...limits, ...how, calls: `[${calls}]` };
+    return { kind: "run", callNumber, runs, key: script.key, tenant, ...limits, ...how, calls: `[${calls}]` };
   }
 }
 

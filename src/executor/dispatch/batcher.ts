@@ -93,7 +93,7 @@ export class Batcher {
     const message = batch.message();
     if (message === null) return false;
     connection.upload(line.script, line.tenant);
-    connection.begin(message.run, batch, message, nowMs);
+    connection.begin(message.callNumber, batch, message, nowMs);
     this.#onBatch(batch.calls.length);
     return true;
   }

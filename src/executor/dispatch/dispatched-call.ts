@@ -2,12 +2,12 @@ import type { Failure } from "../../base/protocol/messages.ts";
 import type { Job, CallReply } from "../executor.ts";
 
 /** Resources and logs of a call, known at its end. */
-type CallUsage = Pick<CallReply, "cpuMs" | "heapBytes" | "logs" | "dropped" | "heard">;
+type CallUsage = Pick<CallReply, "cpuMs" | "heapBytes" | "logs" | "dropped" | "deliveredCount">;
 
 /** A job between its dispatch and its reply. It settles exactly once, even if its workers are lost. */
 export abstract class DispatchedCall {
   readonly job: Job;
-  readonly run: number;
+  readonly callNumber: number;
   attempts = 0;
   /** Time at which the call ends in any case: first the end of its wait for a worker, then of its run. */
   deadlineMs: number;
@@ -23,7 +23,7 @@ export abstract class DispatchedCall {
 
   constructor(job: Job, nowMs: number) {
     this.job = job;
-    this.run = job.run;
+    this.callNumber = job.callNumber;
     this.#dispatchedMs = nowMs;
     this.deadlineMs = nowMs + job.waitMs;
   }
@@ -61,7 +61,7 @@ export abstract class DispatchedCall {
 
   protected settle(
     outcome: CallReply["outcome"],
-    { cpuMs, heapBytes, logs, dropped, heard }: CallUsage,
+    { cpuMs, heapBytes, logs, dropped, deliveredCount }: CallUsage,
     nowMs: number,
   ): void {
     if (this.isOver) return;
@@ -69,7 +69,7 @@ export abstract class DispatchedCall {
     const { attempts } = this;
     const startMs = this.#firstStartMs ?? nowMs;
     const [waitedMs, wallMs] = [startMs - this.#dispatchedMs, nowMs - startMs];
-    const reply = { outcome, cpuMs, waitedMs, wallMs, heapBytes, attempts, logs, dropped, heard };
+    const reply = { outcome, cpuMs, waitedMs, wallMs, heapBytes, attempts, logs, dropped, deliveredCount };
     this.onEnd?.(reply);
     this.job.settle(reply);
   }

@@ -39,7 +39,7 @@ export interface DispatcherOwner {
  */
 export class Dispatcher implements WorkerConnectionListener {
   readonly #owner: DispatcherOwner;
-  readonly #nextRun: () => number;
+  readonly #nextCallNumber: () => number;
   /** The workers and their statistics. */
   readonly workers = new WorkerRegistry();
   readonly #calls = new Map<number, LocalCall>();
@@ -48,10 +48,10 @@ export class Dispatcher implements WorkerConnectionListener {
   readonly #deadlineTimer = new DeadlineTimer(() => this.#endOverdue());
   #closed: Failure | null = null;
 
-  /** `nextRun` numbers inspections and calls in one series, so that a culprit can be either. */
-  constructor(owner: DispatcherOwner, nextRun: () => number) {
+  /** `nextCallNumber` numbers inspections and calls in one series, so that a culprit can be either. */
+  constructor(owner: DispatcherOwner, nextCallNumber: () => number) {
     this.#owner = owner;
-    this.#nextRun = nextRun;
+    this.#nextCallNumber = nextCallNumber;
     this.#batcher = new Batcher(this.workers.serving, (size) => owner.emit("dispatch:batch", { size }));
   }
 
@@ -62,7 +62,7 @@ export class Dispatcher implements WorkerConnectionListener {
   /** Takes over a call, new or released by another dispatcher. */
   adopt(call: LocalCall): void {
     if (this.#closed !== null) return call.fail(this.#closed);
-    this.#calls.set(call.run, call);
+    this.#calls.set(call.callNumber, call);
     this.#deadlineTimer.keepOn();
     this.#batcher.add(call);
   }
@@ -77,30 +77,30 @@ export class Dispatcher implements WorkerConnectionListener {
   inspect(script: ToolScript): Promise<Inspection> {
     if (this.#closed !== null) return Promise.resolve({ ok: false, error: inspectionError(this.#closed) });
     this.#deadlineTimer.keepOn();
-    return this.#inspector.inspect(this.#nextRun(), script);
+    return this.#inspector.inspect(this.#nextCallNumber(), script);
   }
 
   /** Ends a call now, and cancels it on its worker; later messages about it are ignored. */
-  end(run: number, failure: Failure, cpuMs = 0): void {
-    const call = this.#calls.get(run);
+  end(callNumber: number, failure: Failure, cpuMs = 0): void {
+    const call = this.#calls.get(callNumber);
     if (call !== undefined) {
-      this.#calls.delete(run);
-      call.connection?.send({ kind: "cancel", run });
+      this.#calls.delete(callNumber);
+      call.connection?.send({ kind: "cancel", callNumber });
       call.fail(failure, cpuMs);
-    } else if (this.#inspector.has(run)) this.#inspector.fail(run, failure);
+    } else if (this.#inspector.has(callNumber)) this.#inspector.fail(callNumber, failure);
   }
 
   /** Removes a call without settling it, to continue elsewhere. It must be detached from its connection. */
-  release(run: number): LocalCall | undefined {
-    const call = this.#calls.get(run);
-    this.#calls.delete(run);
+  release(callNumber: number): LocalCall | undefined {
+    const call = this.#calls.get(callNumber);
+    this.#calls.delete(callNumber);
     return call;
   }
 
   /** Removes the waiting calls of a tool, or only those of one tenant. */
   withdraw(tool: string, tenant?: string): LocalCall[] {
     const calls = this.#batcher.withdraw(tool, tenant);
-    for (const { run } of calls) this.#calls.delete(run);
+    for (const { callNumber } of calls) this.#calls.delete(callNumber);
     return calls;
   }
 
@@ -120,13 +120,13 @@ export class Dispatcher implements WorkerConnectionListener {
     this.workers.remove(connection);
     const { started, waiting } = connection.abandon();
     const open: number[] = [];
-    for (const run of [...started, ...waiting]) {
-      const call = this.#calls.get(run);
+    for (const callNumber of [...started, ...waiting]) {
+      const call = this.#calls.get(callNumber);
       if (call?.connection === connection) call.connection = null;
-      else if (!this.#inspector.has(run)) continue;
-      open.push(run);
+      else if (!this.#inspector.has(callNumber)) continue;
+      open.push(callNumber);
     }
-    for (const run of waiting) this.#calls.get(run)?.takeBack(performance.now());
+    for (const callNumber of waiting) this.#calls.get(callNumber)?.takeBack(performance.now());
     return open;
   }
 
@@ -135,17 +135,17 @@ export class Dispatcher implements WorkerConnectionListener {
   }
 
   /** Starts a call again that lost its connection. `isInnocent`: the culprit is known, so the loss does not count. */
-  restart(run: number, reason: string, isInnocent = false): void {
-    const call = this.#calls.get(run);
-    const attempts = call?.attempts ?? this.#inspector.attempts(run);
+  restart(callNumber: number, reason: string, isInnocent = false): void {
+    const call = this.#calls.get(callNumber);
+    const attempts = call?.attempts ?? this.#inspector.attempts(callNumber);
     const losses = call === undefined ? attempts : call.recordLoss(isInnocent);
     const lossesMax = call === undefined ? INSPECTION_LOSSES_MAX : LOSSES_MAX;
     if (losses >= lossesMax || attempts >= ATTEMPTS_MAX) {
       const message = `the call was started ${attempts} times and lost its executor each time: ${reason}`;
-      this.end(run, { code: "executor_lost", message });
+      this.end(callNumber, { code: "executor_lost", message });
       return;
     }
-    if (call === undefined) return this.#inspector.restart(run);
+    if (call === undefined) return this.#inspector.restart(callNumber);
     this.#owner.emit("call:restart", { callId: call.job.callId, tool: call.job.script.name, attempts });
     call.job.onRestart?.(attempts);
     call.startAgain(performance.now());
@@ -159,12 +159,13 @@ export class Dispatcher implements WorkerConnectionListener {
   /** Ends everything in flight and refuses new work. */
   close(code: ErrorCode, message: string): void {
     this.#closed = { code, message };
-    for (const run of [...this.#calls.keys(), ...this.#inspector.runs()]) this.end(run, { code, message });
+    for (const callNumber of [...this.#calls.keys(), ...this.#inspector.runs()])
+      this.end(callNumber, { code, message });
     this.#deadlineTimer.stop();
   }
 
-  call(run: number): LocalCall | undefined {
-    return this.#calls.get(run);
+  call(callNumber: number): LocalCall | undefined {
+    return this.#calls.get(callNumber);
   }
 
   /** Whether nothing is in flight. */
@@ -192,27 +193,27 @@ export class Dispatcher implements WorkerConnectionListener {
       case "ran":
         return this.#onRan(connection, message);
       case "cut":
-        return this.#onCut(connection, message.run);
+        return this.#onCut(connection, message.callNumber);
       case "done":
         return this.#onDone(connection, message);
       case "ask":
         return this.#onAsk(connection, message);
       case "lost":
-        return this.#onLost(connection, message.run, String(readJson(message.payload)));
+        return this.#onLost(connection, message.callNumber, String(readJson(message.payload)));
       case "log":
-        return this.#callOn(connection, message.run)?.log(message.payload);
+        return this.#callOn(connection, message.callNumber)?.log(message.payload);
       case "progress":
-        return this.#callOn(connection, message.run)?.job.onProgress?.(readProgress(message.payload));
+        return this.#callOn(connection, message.callNumber)?.job.onProgress?.(readProgress(message.payload));
       case "timed":
-        return this.#callOn(connection, message.run)?.job.replay?.onTimed(message.step, message.nowMs);
+        return this.#callOn(connection, message.callNumber)?.job.replay?.onTimed(message.step, message.nowMs);
       case "inspected": {
         const inspection = readJson(message.payload) as Inspection;
-        const load = connection.item(message.run);
+        const load = connection.item(message.callNumber);
         if (load === undefined) return;
-        connection.end(message.run, performance.now());
+        connection.end(message.callNumber, performance.now());
         // The isolate in which a module was evaluated is kept for its first call.
         if (inspection.ok) connection.recordWarm(load.script.key, "");
-        return this.#inspector.settle(message.run, inspection);
+        return this.#inspector.settle(message.callNumber, inspection);
       }
       case "stats":
         return this.workers.recordStats(connection, readStats(message.payload));
@@ -220,8 +221,8 @@ export class Dispatcher implements WorkerConnectionListener {
   }
 
   /** Settles the calls of an ended turn; calls that the turn did not start return to the head of their queue. */
-  #onRan(connection: WorkerConnection, { run, cpuMs, heapBytes, outcomes }: RanMessage): void {
-    const batch = connection.item(run);
+  #onRan(connection: WorkerConnection, { callNumber, cpuMs, heapBytes, outcomes }: RanMessage): void {
+    const batch = connection.item(callNumber);
     if (!(batch instanceof Batch)) return;
     const said = outcomes.split("\t");
     // Each outcome ends with a tab.
@@ -233,13 +234,13 @@ export class Dispatcher implements WorkerConnectionListener {
       const call = batch.calls[at];
       const outcome = said[at] ?? "";
       if (call === undefined) continue;
-      if (outcome === "") connection.going.set(call.run, { script: batch.script, tenant: batch.tenant });
+      if (outcome === "") connection.going.set(call.callNumber, { script: batch.script, tenant: batch.tenant });
       if (outcome === "" || call.isOver) continue;
       const failure = outcome.startsWith("+") ? null : readFailure(outcome.slice(1));
-      this.#calls.delete(call.run);
+      this.#calls.delete(call.callNumber);
       call.conclude(outcome, failure, callMs, heapBytes, nowMs);
     }
-    connection.end(run, nowMs);
+    connection.end(callNumber, nowMs);
     const { turnTime } = batch;
     turnTime.record(started, cpuMs);
     if (started === 0) return this.#startAlone(batch);
@@ -254,10 +255,10 @@ export class Dispatcher implements WorkerConnectionListener {
   }
 
   /** A shared turn was cut: each of its calls starts again alone, with its whole budget. */
-  #onCut(connection: WorkerConnection, run: number): void {
-    const batch = connection.item(run);
+  #onCut(connection: WorkerConnection, callNumber: number): void {
+    const batch = connection.item(callNumber);
     if (!(batch instanceof Batch)) return;
-    connection.end(run, performance.now());
+    connection.end(callNumber, performance.now());
     this.#startAlone(batch);
   }
 
@@ -267,47 +268,47 @@ export class Dispatcher implements WorkerConnectionListener {
     this.#batcher.putBack(batch, batch.calls);
   }
 
-  #onLost(connection: WorkerConnection, run: number, reason: string): void {
-    if (connection.going.delete(run)) {
-      const call = this.#calls.get(run);
+  #onLost(connection: WorkerConnection, callNumber: number, reason: string): void {
+    if (connection.going.delete(callNumber)) {
+      const call = this.#calls.get(callNumber);
       if (call?.connection !== connection) return;
       call.loseIsolate();
-      return this.restart(run, reason, true);
+      return this.restart(callNumber, reason, true);
     }
-    const batch = connection.item(run);
+    const batch = connection.item(callNumber);
     if (!(batch instanceof Batch)) return;
-    connection.end(run, performance.now());
-    for (const call of batch.calls) if (!call.isOver) this.restart(call.run, reason);
+    connection.end(callNumber, performance.now());
+    for (const call of batch.calls) if (!call.isOver) this.restart(call.callNumber, reason);
   }
 
   #onDone(connection: WorkerConnection, message: DoneMessage): void {
     const failure = message.ok ? null : readFailure(message.payload);
-    connection.going.delete(message.run);
-    const call = this.#calls.get(message.run);
+    connection.going.delete(message.callNumber);
+    const call = this.#calls.get(message.callNumber);
     // The call has ended here or moved to another connection, so this reply is stale.
     if (call === undefined || call.connection !== connection) return;
-    this.#calls.delete(message.run);
+    this.#calls.delete(message.callNumber);
     call.finish(message, failure);
   }
 
-  #callOn(connection: WorkerConnection, run: number): LocalCall | undefined {
-    const call = this.#calls.get(run);
+  #callOn(connection: WorkerConnection, callNumber: number): LocalCall | undefined {
+    const call = this.#calls.get(callNumber);
     return call?.connection === connection ? call : undefined;
   }
 
   #onAsk(
     connection: WorkerConnection,
-    { run, step, nowMs, heard, capability, method, args }: CapabilityCallMessage,
+    { callNumber, step, nowMs, deliveredCount, capability, method, args }: CapabilityCallMessage,
   ): void {
-    const call = this.#calls.get(run);
+    const call = this.#calls.get(callNumber);
     if (call === undefined || call.connection !== connection) return;
     call.hasAsked = true;
     const { attempts } = call;
-    const request = { step, attempt: attempts, nowMs, heard, capability, method, args };
+    const request = { step, attempt: attempts, nowMs, deliveredCount, capability, method, args };
     void call.job.ask(request).then((response) => {
-      if (this.#calls.get(run) !== call || call.connection !== connection || call.attempts !== attempts) return;
-      if (response.kind !== "diverged") return connection.send(settleMessage(run, step, response));
-      this.end(run, { code: "executor_lost", message: response.message });
+      if (this.#calls.get(callNumber) !== call || call.connection !== connection || call.attempts !== attempts) return;
+      if (response.kind !== "diverged") return connection.send(settleMessage(callNumber, step, response));
+      this.end(callNumber, { code: "executor_lost", message: response.message });
     });
   }
 
@@ -323,8 +324,8 @@ export class Dispatcher implements WorkerConnectionListener {
 }
 
 /** The broker's response as a message to a worker. */
-export function settleMessage(run: number, step: number, response: CapabilityResponse): SettleMessage {
+export function settleMessage(callNumber: number, step: number, response: CapabilityResponse): SettleMessage {
   const { kind, nowMs } = response;
   const payload = kind === "value" ? response.json : JSON.stringify(response.failure);
-  return { kind: "settle", run, step, ok: kind === "value", nowMs, payload };
+  return { kind: "settle", callNumber, step, ok: kind === "value", nowMs, payload };
 }

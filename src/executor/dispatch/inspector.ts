@@ -32,16 +32,16 @@ export class Inspector {
   }
 
   /** `run` comes from the same series as call numbers, so that a culprit can be either. */
-  inspect(run: number, script: ToolScript): Promise<Inspection> {
+  inspect(callNumber: number, script: ToolScript): Promise<Inspection> {
     return new Promise((resolve) => {
-      this.#pending.set(run, { script, attempts: 0, deadlineMs: performance.now() + WALL_MS, resolve });
-      this.#waiting.add(run);
+      this.#pending.set(callNumber, { script, attempts: 0, deadlineMs: performance.now() + WALL_MS, resolve });
+      this.#waiting.add(callNumber);
       this.startWaiting();
     });
   }
 
-  has(run: number): boolean {
-    return this.#pending.has(run);
+  has(callNumber: number): boolean {
+    return this.#pending.has(callNumber);
   }
 
   runs(): number[] {
@@ -49,39 +49,39 @@ export class Inspector {
   }
 
   /** Number of starts. */
-  attempts(run: number): number {
-    return this.#pending.get(run)?.attempts ?? 0;
+  attempts(callNumber: number): number {
+    return this.#pending.get(callNumber)?.attempts ?? 0;
   }
 
-  restart(run: number): void {
-    if (!this.#pending.has(run)) return;
-    this.#waiting.add(run);
+  restart(callNumber: number): void {
+    if (!this.#pending.has(callNumber)) return;
+    this.#waiting.add(callNumber);
     this.startWaiting();
   }
 
-  settle(run: number, inspection: Inspection): void {
-    const pending = this.#pending.get(run);
-    this.#pending.delete(run);
-    this.#waiting.delete(run);
+  settle(callNumber: number, inspection: Inspection): void {
+    const pending = this.#pending.get(callNumber);
+    this.#pending.delete(callNumber);
+    this.#waiting.delete(callNumber);
     pending?.resolve(inspection);
   }
 
-  fail(run: number, failure: Failure): void {
-    this.settle(run, { ok: false, error: inspectionError(failure) });
+  fail(callNumber: number, failure: Failure): void {
+    this.settle(callNumber, { ok: false, error: inspectionError(failure) });
   }
 
   startWaiting(): void {
     const nowMs = performance.now();
-    for (const run of this.#waiting) {
-      const pending = this.#pending.get(run);
+    for (const callNumber of this.#waiting) {
+      const pending = this.#pending.get(callNumber);
       const connection = place(this.#connections, nowMs);
       if (pending === undefined || connection === null) return;
-      this.#waiting.delete(run);
+      this.#waiting.delete(callNumber);
       pending.attempts++;
       connection.begin(
-        run,
-        { runs: [run], script: pending.script, ...LOAD },
-        { kind: "inspect", run, cpuMs: CPU_MS, script: pending.script },
+        callNumber,
+        { runs: [callNumber], script: pending.script, ...LOAD },
+        { kind: "inspect", callNumber, cpuMs: CPU_MS, script: pending.script },
         nowMs,
       );
     }

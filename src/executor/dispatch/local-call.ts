@@ -96,7 +96,7 @@ export class LocalCall extends DispatchedCall {
   conclude(outcome: string, failure: Failure | null, cpuMs: number, heapBytes: number, nowMs: number): void {
     const ended =
       failure === null ? ({ ok: true, json: outcome.slice(1) } as const) : ({ ok: false, failure } as const);
-    this.settle(ended, { cpuMs, heapBytes, logs: "", dropped: 0, heard: 0 }, nowMs);
+    this.settle(ended, { cpuMs, heapBytes, logs: "", dropped: 0, deliveredCount: 0 }, nowMs);
   }
 
   finish(done: DoneMessage, failure: Failure | null): void {

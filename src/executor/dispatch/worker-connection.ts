@@ -86,32 +86,32 @@ export class WorkerConnection {
   }
 
   /** Sends work that takes a turn and keeps this number until `end`. */
-  begin(run: number, load: WorkItem, message: ToWorker, nowMs: number): void {
+  begin(callNumber: number, load: WorkItem, message: ToWorker, nowMs: number): void {
     if (this.#items.size === 0) this.#sinceMs = nowMs;
-    this.#items.set(run, load);
+    this.#items.set(callNumber, load);
     this.#expectedMs += load.expectedMs;
     this.served += load.size;
     this.send(message);
   }
 
   /** The unfinished work with that number. */
-  item(run: number): WorkItem | undefined {
-    return this.#items.get(run);
+  item(callNumber: number): WorkItem | undefined {
+    return this.#items.get(callNumber);
   }
 
-  end(run: number, nowMs: number): void {
-    const load = this.#items.get(run);
+  end(callNumber: number, nowMs: number): void {
+    const load = this.#items.get(callNumber);
     if (load === undefined) return;
-    this.#items.delete(run);
+    this.#items.delete(callNumber);
     this.#expectedMs = this.#items.size === 0 ? 0 : this.#expectedMs - load.expectedMs;
     this.#sinceMs = nowMs;
   }
 
   /** The owner of a call that may have a turn, even after the call was settled. */
-  ownerOf(run: number): CallOwner | undefined {
-    const going = this.going.get(run);
+  ownerOf(callNumber: number): CallOwner | undefined {
+    const going = this.going.get(callNumber);
     if (going !== undefined) return going;
-    for (const load of this.#items.values()) if (load.runs.includes(run)) return load;
+    for (const load of this.#items.values()) if (load.runs.includes(callNumber)) return load;
     return undefined;
   }
 

@@ -30,16 +30,16 @@ export class WorkerRegistry {
   }
 
   /** The connection of a call or an inspection. */
-  connectionOf(run: number): WorkerConnection | undefined {
+  connectionOf(callNumber: number): WorkerConnection | undefined {
     for (const connections of [this.serving, this.leaving]) {
-      for (const connection of connections) if (connection.ownerOf(run) !== undefined) return connection;
+      for (const connection of connections) if (connection.ownerOf(callNumber) !== undefined) return connection;
     }
     return undefined;
   }
 
   /** The owner of a call or an inspection that may have a turn, even after it was settled. */
-  ownerOf(run: number): CallOwner | undefined {
-    return this.connectionOf(run)?.ownerOf(run);
+  ownerOf(callNumber: number): CallOwner | undefined {
+    return this.connectionOf(callNumber)?.ownerOf(callNumber);
   }
 
   recordStats(connection: WorkerConnection, stats: WorkerStats): void {

@@ -20,7 +20,7 @@ export interface Death {
 /** The calls to blame. A call that is neither culprit nor suspect is innocent and runs again. */
 export interface Verdict {
   readonly reason: RestartReason;
-  readonly culprit: { readonly run: number; readonly failure: Failure } | null;
+  readonly culprit: { readonly callNumber: number; readonly failure: Failure } | null;
   /**
    * Calls that may be the cause: each runs again in quarantine. A negative number stands for all calls of that call's
    * tool: they may have shared the turn.
@@ -36,36 +36,36 @@ const OUT_OF_MEMORY = /heap out of memory|Allocation failed|out of memory/i;
 const OUTSIDE: ReadonlySet<string> = new Set(["SIGKILL", "SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT"]);
 
 /** `memoryMbOf`: the memory limit of a call; `isAlone`: nothing else ran in that process. */
-export function judge(death: Death, isAlone: boolean, memoryMbOf: (run: number) => number): Verdict {
+export function judge(death: Death, isAlone: boolean, memoryMbOf: (callNumber: number) => number): Verdict {
   const { report } = death;
   if (report?.kind === "overrun") {
     const message = `the call could not be interrupted ${Math.round(report.elapsedMs)} ms after its turn began`;
-    return oneOrMany("overrun", [report.run], { code: "cpu_limit", message });
+    return oneOrMany("overrun", [report.callNumber], { code: "cpu_limit", message });
   }
   if (report?.kind === "memory") {
     const message = `the executor's memory reached ${Math.round(report.rssMb)} MiB during the call's turn`;
-    const runs = report.turns.map(({ run }) => run);
-    const guilty = report.turns.filter(({ run, grownMb }) => isAlone || grownMb > memoryMbOf(run));
+    const runs = report.turns.map(({ callNumber }) => callNumber);
+    const guilty = report.turns.filter(({ callNumber, grownMb }) => isAlone || grownMb > memoryMbOf(callNumber));
     // Earlier calls may have filled the memory, so only growth during the turn is proof.
     if (guilty.length !== 1) return { reason: "memory", culprit: null, suspects: runs, killed: [] };
-    return oneOrMany("memory", [guilty[0]?.run ?? 0], { code: "memory_limit", message });
+    return oneOrMany("memory", [guilty[0]?.callNumber ?? 0], { code: "memory_limit", message });
   }
   const runs: number[] = [];
-  for (const turn of death.turns ?? []) if (turn !== null) runs.push(turn.run);
+  for (const turn of death.turns ?? []) if (turn !== null) runs.push(turn.callNumber);
   if (death.killedFor !== null) return { reason: death.killedFor, culprit: null, suspects: [], killed: [] };
   if (report === null && death.signal !== null && OUTSIDE.has(death.signal)) {
     return { reason: "killed", culprit: null, suspects: [], killed: runs };
   }
   // A thread that ended by itself is identified: the turns of others are not suspect.
   const turn = report === null ? undefined : death.turns?.[report.worker];
-  const suspects = report === null ? runs : turn ? [turn.run] : [];
+  const suspects = report === null ? runs : turn ? [turn.callNumber] : [];
   return oneOrMany("crash", suspects, crashFailure(death));
 }
 
 function oneOrMany(reason: RestartReason, runs: readonly number[], failure: Failure): Verdict {
   const [run] = runs;
   if (run === undefined || run < 0 || runs.length > 1) return { reason, culprit: null, suspects: runs, killed: [] };
-  return { reason, culprit: { run, failure }, suspects: [], killed: [] };
+  return { reason, culprit: { callNumber: run, failure }, suspects: [], killed: [] };
 }
 
 function crashFailure(death: Death): Failure {

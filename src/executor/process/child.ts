@@ -25,23 +25,23 @@ function start(init: ChildInit): void {
   const pool = new WorkerPool({
     workers,
     settings: mirrorFd === null ? settings : { ...settings, mirrorFd },
-    onEnd: (worker) => tell({ kind: "worker-lost", worker }, true),
+    onEnd: (worker) => emit({ kind: "worker-lost", worker }, true),
   });
   for (let worker = 0; worker < workers; worker++) {
     pool.serve({ worker, link: { kind: "pipe", fd: init.firstPipeFd + worker } });
   }
   new TurnWatch(turnRecord, init.rssMaxMb, {
-    overrun: (run, elapsedMs) => tell({ kind: "overrun", run, elapsedMs }, true),
-    memory: (turns, rssMb) => tell({ kind: "memory", turns, rssMb }, true),
+    overrun: (callNumber, elapsedMs) => emit({ kind: "overrun", callNumber, elapsedMs }, true),
+    memory: (turns, rssMb) => emit({ kind: "memory", turns, rssMb }, true),
   });
-  setInterval(() => tell({ kind: "beat", rssBytes: process.memoryUsage.rss() }, false), BEAT_EVERY_MS);
+  setInterval(() => emit({ kind: "beat", rssBytes: process.memoryUsage.rss() }, false), BEAT_EVERY_MS);
 }
 
-let told = false;
+let hasEnded = false;
 
-function tell(message: FromChild, last: boolean): void {
-  if (told) return;
-  told = last;
+function emit(message: FromChild, last: boolean): void {
+  if (hasEnded) return;
+  hasEnded = last;
   process.send?.(message, undefined, undefined, () => undefined);
   if (last) setTimeout(end, LAST_RESORT_MS);
 }

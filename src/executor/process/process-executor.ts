@@ -16,8 +16,8 @@ export interface ProcessOptions extends Omit<ChildOptions, "sandbox"> {
   readonly spare: boolean;
   readonly recycle: Recycling;
   readonly sandbox: SandboxMode;
-  readonly tell: EmitExecutorEvent;
-  readonly nextRun: () => number;
+  readonly emit: EmitExecutorEvent;
+  readonly nextCallNumber: () => number;
 }
 
 /** A supervisor's processes and the dispatcher that sends them calls. */
@@ -63,8 +63,8 @@ export class ProcessExecutor implements Executor {
     this.#admit(job, () => new LocalCall(job, performance.now()));
   }
 
-  cancel(run: number, code: ErrorCode, message: string): void {
-    for (const { dispatcher } of this.#pools()) dispatcher.end(run, { code, message });
+  cancel(callNumber: number, code: ErrorCode, message: string): void {
+    for (const { dispatcher } of this.#pools()) dispatcher.end(callNumber, { code, message });
   }
 
   /** A crash while a module loads counts against the tool's registration, not against the version in use. */
@@ -75,7 +75,7 @@ export class ProcessExecutor implements Executor {
       case "main":
         return this.#main.dispatcher.inspect(script);
       case "apart":
-        if (admission.isProbe) this.#options.tell("tool:probe", { tool: name, tenant: "" });
+        if (admission.isProbe) this.#options.emit("tool:probe", { tool: name, tenant: "" });
         this.#openQuarantine();
         return this.#apart.dispatcher.inspect(script).then((inspection) => {
           this.#recordApart(name, "", admission.isProbe, inspection.ok);
@@ -126,11 +126,11 @@ export class ProcessExecutor implements Executor {
     const sandbox = this.#sandbox;
     const dispatcher: Dispatcher = new Dispatcher(
       {
-        emit: this.#options.tell,
+        emit: this.#options.emit,
         onBroken: (connection) => supervisor.owner(connection)?.kill("protocol"),
         onLeft: (connection) => this.#onLeft(connection, pool),
       },
-      this.#options.nextRun,
+      this.#options.nextCallNumber,
     );
     const supervisor: ProcessSupervisor = new ProcessSupervisor({
       child: { workers, prelude, entropyKey, warmIsolates, rssMaxMb, sandbox },
@@ -141,11 +141,11 @@ export class ProcessExecutor implements Executor {
       listener: dispatcher,
       onActive: (active) => this.#onActive(active, pool),
       onLeave: ({ pid, connections }, reason) => {
-        this.#options.tell("executor:recycle", { pid, ward: name, reason });
+        this.#options.emit("executor:recycle", { pid, ward: name, reason });
         for (const connection of connections) dispatcher.retire(connection);
       },
       onDeath: (dead, death) => this.#onDeath(dead, death, pool),
-      onDelay: (delayMs) => this.#options.tell("executor:delay", { ward: name, delayMs }),
+      onDelay: (delayMs) => this.#options.emit("executor:delay", { ward: name, delayMs }),
     });
     const pool: ProcessPool = { name, dispatcher, supervisor };
     return pool;
@@ -168,7 +168,7 @@ export class ProcessExecutor implements Executor {
         return this.#main.dispatcher.adopt(moved);
       }
       case "apart": {
-        if (admission.isProbe) this.#options.tell("tool:probe", { tool: name, tenant });
+        if (admission.isProbe) this.#options.emit("tool:probe", { tool: name, tenant });
         this.#openQuarantine();
         const moved = call();
         moved.onEnd = ({ outcome }) => {
@@ -184,11 +184,11 @@ export class ProcessExecutor implements Executor {
 
   #recordApart(tool: string, tenant: string, isProbe: boolean, isClean: boolean): void {
     if (isProbe) this.#quarantine.endProbe(tool, tenant, isClean);
-    if (isClean && this.#quarantine.clean(tool)) this.#options.tell("tool:clear", { tool });
+    if (isClean && this.#quarantine.clean(tool)) this.#options.emit("tool:clear", { tool });
   }
 
   #onActive({ pid, connections }: ChildHandle, { name, dispatcher }: ProcessPool): void {
-    this.#options.tell("executor:start", { pid, ward: name });
+    this.#options.emit("executor:start", { pid, ward: name });
     for (const connection of connections) dispatcher.attach(connection);
   }
 
@@ -202,39 +202,39 @@ export class ProcessExecutor implements Executor {
 
   #onDeath(child: ChildHandle, death: Death, { name, dispatcher }: ProcessPool): void {
     const { workers } = dispatcher;
-    const memoryMbOf = (run: number) => workers.ownerOf(Math.abs(run))?.script.memoryMb ?? 0;
+    const memoryMbOf = (callNumber: number) => workers.ownerOf(Math.abs(callNumber))?.script.memoryMb ?? 0;
     const verdict = judge(death, name === "quarantine", memoryMbOf);
     const { reason } = verdict;
-    const killed = verdict.killed.filter((run) => dispatcher.call(run)?.recordKill() === true);
+    const killed = verdict.killed.filter((callNumber) => dispatcher.call(callNumber)?.recordKill() === true);
     const [again] = killed;
     // In quarantine nothing else runs, so the call is the cause.
     const isProved = name === "quarantine" && again !== undefined && killed.length === 1;
-    const culprit = isProved ? { run: again, failure: KILLED_AGAIN } : verdict.culprit;
+    const culprit = isProved ? { callNumber: again, failure: KILLED_AGAIN } : verdict.culprit;
     // The connections still know the owner of a settled call, so this precedes their detachment.
-    const owner = culprit === null ? undefined : workers.ownerOf(culprit.run);
+    const owner = culprit === null ? undefined : workers.ownerOf(culprit.callNumber);
     const suspects = new Set([...verdict.suspects, ...killed]);
-    const together = new Set(verdict.suspects.map((run) => workers.ownerOf(Math.abs(run))?.script.key));
+    const together = new Set(verdict.suspects.map((callNumber) => workers.ownerOf(Math.abs(callNumber))?.script.key));
     const open = child.connections.flatMap((connection: WorkerConnection) => [...dispatcher.detach(connection)]);
-    const others = open.filter((run) => run !== culprit?.run);
+    const others = open.filter((callNumber) => callNumber !== culprit?.callNumber);
     const culprits = owner === undefined ? [] : [owner.script.name];
-    this.#options.tell("executor:lost", { pid: child.pid, ward: name, reason, culprits, restarted: others.length });
+    this.#options.emit("executor:lost", { pid: child.pid, ward: name, reason, culprits, restarted: others.length });
     if (culprit !== null && owner !== undefined) {
       this.#strike(owner);
-      const budgetMs = dispatcher.call(culprit.run)?.job.limits.cpuMs ?? 0;
-      dispatcher.end(culprit.run, culprit.failure, culprit.failure.code === "cpu_limit" ? budgetMs : 0);
+      const budgetMs = dispatcher.call(culprit.callNumber)?.job.limits.cpuMs ?? 0;
+      dispatcher.end(culprit.callNumber, culprit.failure, culprit.failure.code === "cpu_limit" ? budgetMs : 0);
     }
-    for (const run of others) {
-      const key = dispatcher.call(run)?.job.script.key;
-      if (suspects.has(run) || (key !== undefined && together.has(key))) this.#runApart(run, dispatcher);
-      else dispatcher.restart(run, "its executor process ended", culprit !== null || reason === "retired");
+    for (const callNumber of others) {
+      const key = dispatcher.call(callNumber)?.job.script.key;
+      if (suspects.has(callNumber) || (key !== undefined && together.has(key))) this.#runApart(callNumber, dispatcher);
+      else dispatcher.restart(callNumber, "its executor process ended", culprit !== null || reason === "retired");
     }
     if (owner !== undefined && owner.tenant !== null) this.#replace(owner.script.name, owner.tenant);
   }
 
   /** Runs a suspect again in quarantine. */
-  #runApart(run: number, dispatcher: Dispatcher): void {
-    const call = dispatcher === this.#main.dispatcher ? dispatcher.release(run) : undefined;
-    if (call === undefined) return dispatcher.restart(run, "its executor process ended");
+  #runApart(callNumber: number, dispatcher: Dispatcher): void {
+    const call = dispatcher === this.#main.dispatcher ? dispatcher.release(callNumber) : undefined;
+    if (call === undefined) return dispatcher.restart(callNumber, "its executor process ended");
     this.#openQuarantine();
     this.#apart.dispatcher.adoptSuspect(call);
   }
@@ -251,8 +251,8 @@ export class ProcessExecutor implements Executor {
   #strike({ script, tenant }: CallOwner): void {
     const tool = tenant === null ? registrationOf(script.name) : script.name;
     const { strikes, openMs } = this.#quarantine.strike(tool, tenant ?? "");
-    this.#options.tell("tool:quarantine", { tool, tenant: tenant ?? "", strikes });
-    if (openMs > 0) this.#options.tell("tool:refuse", { tool, tenant: tenant ?? "", retryAfterMs: openMs });
+    this.#options.emit("tool:quarantine", { tool, tenant: tenant ?? "", strikes });
+    if (openMs > 0) this.#options.emit("tool:refuse", { tool, tenant: tenant ?? "", retryAfterMs: openMs });
   }
 }
 

@@ -17,8 +17,8 @@ export interface ThreadsOptions {
   readonly prelude: Prelude;
   readonly entropyKey: string;
   readonly warmIsolates: number;
-  readonly tell: EmitExecutorEvent;
-  readonly nextRun: () => number;
+  readonly emit: EmitExecutorEvent;
+  readonly nextCallNumber: () => number;
 }
 
 const NO_SANDBOX: SandboxState = { kind: "off", reason: "threads of this process cannot have one" };
@@ -41,15 +41,15 @@ export class ThreadsExecutor implements Executor {
     // The flags apply to the whole process.
     for (const flag of V8_FLAGS) setFlagsFromString(flag);
     const { workers, prelude, entropyKey, warmIsolates } = options;
-    this.#emit = options.tell;
+    this.#emit = options.emit;
     const turnRecord = turnRecordBuffer(workers);
     this.#dispatcher = new Dispatcher(
       {
-        emit: options.tell,
+        emit: options.emit,
         onBroken: (connection) => this.#replace(connection, "protocol"),
         onLeft: () => undefined,
       },
-      options.nextRun,
+      options.nextCallNumber,
     );
     this.#pool = new WorkerPool({
       workers,
@@ -60,7 +60,7 @@ export class ThreadsExecutor implements Executor {
       },
     });
     this.#watch = new TurnWatch(turnRecord, 0, {
-      overrun: (run, elapsedMs) => this.#onOverrun(run, elapsedMs),
+      overrun: (callNumber, elapsedMs) => this.#onOverrun(callNumber, elapsedMs),
       memory: () => undefined,
     });
     this.#connections = Array.from({ length: workers }, () => null);
@@ -74,8 +74,8 @@ export class ThreadsExecutor implements Executor {
     this.#dispatcher.run(job);
   }
 
-  cancel(run: number, code: ErrorCode, message: string): void {
-    this.#dispatcher.end(run, { code, message });
+  cancel(callNumber: number, code: ErrorCode, message: string): void {
+    this.#dispatcher.end(callNumber, { code, message });
   }
 
   inspect(script: ToolScript): Promise<Inspection> {
@@ -119,14 +119,14 @@ export class ThreadsExecutor implements Executor {
     this.#dispatcher.attach(connection);
   }
 
-  #onOverrun(run: number, elapsedMs: number): void {
-    const connection = this.#dispatcher.workers.connectionOf(Math.abs(run));
+  #onOverrun(callNumber: number, elapsedMs: number): void {
+    const connection = this.#dispatcher.workers.connectionOf(Math.abs(callNumber));
     if (connection === undefined) return;
     // Calls of a shared turn start again, each alone: then the culprit is certain.
-    const limits = run < 0 ? undefined : this.#dispatcher.call(run)?.job.limits;
+    const limits = callNumber < 0 ? undefined : this.#dispatcher.call(callNumber)?.job.limits;
     if (limits !== undefined) {
       const message = `the call used more than ${limits.cpuMs} ms of processor time and could not be interrupted`;
-      this.#dispatcher.end(run, { code: "cpu_limit", message }, elapsedMs);
+      this.#dispatcher.end(callNumber, { code: "cpu_limit", message }, elapsedMs);
     }
     this.#replace(connection, "overrun", limits !== undefined);
   }
@@ -139,7 +139,7 @@ export class ThreadsExecutor implements Executor {
     connection.close();
     this.#pool.abandon(connection.worker);
     this.#openConnection(connection.worker);
-    for (const run of open) this.#dispatcher.restart(run, "its worker thread was given up", isKnown);
+    for (const callNumber of open) this.#dispatcher.restart(callNumber, "its worker thread was given up", isKnown);
   }
 }
 

@@ -60,24 +60,24 @@ export class GuestRealm implements Disposable {
     return this.#get("startNext").applySync(undefined, [], { timeout });
   }
 
-  settle(run: number, ask: number, ok: boolean, payload: string, nowMs: number, timeout: number): void {
-    this.#get("settle").applySync(undefined, [run, ask, ok, payload, nowMs], { timeout });
+  settle(callNumber: number, ask: number, ok: boolean, payload: string, nowMs: number, timeout: number): void {
+    this.#get("settle").applySync(undefined, [callNumber, ask, ok, payload, nowMs], { timeout });
   }
 
-  fire(run: number, nowMs: number, timeout: number): void {
-    this.#get("fire").applySync(undefined, [run, nowMs], { timeout });
+  fire(callNumber: number, nowMs: number, timeout: number): void {
+    this.#get("fire").applySync(undefined, [callNumber, nowMs], { timeout });
   }
 
-  cancel(run: number, nowMs: number, timeout: number): void {
-    this.#get("cancel").applySync(undefined, [run, nowMs], { timeout });
+  cancel(callNumber: number, nowMs: number, timeout: number): void {
+    this.#get("cancel").applySync(undefined, [callNumber, nowMs], { timeout });
   }
 
   recover(timeout: number): string {
     return this.#get("recover").applySync(undefined, [], { timeout });
   }
 
-  inspect(run: number, nowMs: number, timeout: number): string {
-    return this.#get("inspect").applySync(undefined, [run, nowMs], { timeout });
+  inspect(callNumber: number, nowMs: number, timeout: number): string {
+    return this.#get("inspect").applySync(undefined, [callNumber, nowMs], { timeout });
   }
 
   /** Calls a function of the runtime's engine. */

@@ -15,7 +15,7 @@ const START_MS = 10_000;
 
 /** The script to inspect and its CPU limit. */
 interface InspectRequest {
-  readonly run: number;
+  readonly callNumber: number;
   readonly cpuMs: number;
   readonly script: ToolScript;
 }
@@ -58,7 +58,7 @@ function attempt(request: InspectRequest, hardened: boolean, isolates: Isolates,
   let scratch: PreparedIsolate;
   const loadMs = request.script.runtime === "python" ? START_MS : request.cpuMs;
   try {
-    scratch = turns.around(request.run, loadMs, () => isolates.scratch(request.script, hardened));
+    scratch = turns.around(request.callNumber, loadMs, () => isolates.scratch(request.script, hardened));
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
     return failure("load_error", `the tool's script cannot be compiled: ${message.slice(0, 1_000)}`);
@@ -102,10 +102,15 @@ function attempt(request: InspectRequest, hardened: boolean, isolates: Isolates,
 }
 
 /** A module that waits for its own promises is described once they are settled, in a second turn. */
-function evaluate({ run, cpuMs }: InspectRequest, budget: InspectBudget, realm: GuestRealm, turns: Turns): TurnEnd {
-  const end = turns.enter(run, budget, cpuMs, (timeoutMs) => realm.inspect(run, Date.now(), timeoutMs));
+function evaluate(
+  { callNumber, cpuMs }: InspectRequest,
+  budget: InspectBudget,
+  realm: GuestRealm,
+  turns: Turns,
+): TurnEnd {
+  const end = turns.enter(callNumber, budget, cpuMs, (timeoutMs) => realm.inspect(callNumber, Date.now(), timeoutMs));
   if (end.kind !== "done" || end.value !== "") return end;
-  const later = turns.enter(run, budget, cpuMs, (timeoutMs) => realm.recover(timeoutMs));
+  const later = turns.enter(callNumber, budget, cpuMs, (timeoutMs) => realm.recover(timeoutMs));
   return later.kind === "done" && later.value === "" ? { kind: "done", value: WAITS } : later;
 }
 

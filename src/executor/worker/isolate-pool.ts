@@ -97,7 +97,7 @@ export class IsolatePool implements Disposable {
   }
 
   /** Records that a call uses the worker. */
-  noteUse(): void {
+  recordUse(): void {
     this.#usedAtMs = performance.now();
   }
 

@@ -64,7 +64,7 @@ export class Isolates {
    * calls share the module's state. Throws where the bundle cannot be compiled.
    */
   get(script: ToolScript, tenant: string, own: boolean): ToolIsolate {
-    this.#pool.noteUse();
+    this.#pool.recordUse();
     if (script.isolation === "isolate") return this.#start(script);
     if (own && script.isolation !== "shared") return this.#startForOne(script);
     const key = `${script.key} ${tenant}`;
@@ -98,7 +98,7 @@ export class Isolates {
   /** An isolate for an inspection, with the script loaded; the caller disposes of it or calls `keep`. */
   scratch(script: ToolScript, hardened: boolean): PreparedIsolate {
     const { runtime, memoryMb } = script;
-    this.#pool.noteUse();
+    this.#pool.recordUse();
     const prepared = this.#pool.take({ runtime, memoryMb, hardened: runtime !== "python" && hardened });
     try {
       prepared.realm.load(compileTool(prepared.isolate, script));

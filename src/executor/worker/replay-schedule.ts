@@ -8,7 +8,7 @@ export class ReplaySchedule {
   readonly #plan: ReplayPlan;
   /** Number of capability calls that the call has made, and of responses delivered to it. */
   asked = 0;
-  heard = 0;
+  deliveredCount = 0;
 
   constructor(plan: ReplayPlan) {
     this.#plan = plan;
@@ -16,7 +16,7 @@ export class ReplaySchedule {
 
   /** Whether all planned responses have been delivered. */
   get isOver(): boolean {
-    return this.heard >= this.#plan.length;
+    return this.deliveredCount >= this.#plan.length;
   }
 
   /**
@@ -24,14 +24,14 @@ export class ReplaySchedule {
    * not: the call may need the timer first.
    */
   holds(dueMs: number): boolean {
-    const next = this.#plan[this.heard];
+    const next = this.#plan[this.deliveredCount];
     if (next === undefined) return false;
     const [asked, nowMs] = next;
     return asked <= this.asked && nowMs < dueMs;
   }
 
   /** Records a delivered response; returns whether it was planned. */
-  hear(): boolean {
-    return this.heard++ < this.#plan.length;
+  deliver(): boolean {
+    return this.deliveredCount++ < this.#plan.length;
   }
 }

@@ -72,7 +72,7 @@ export class Starter {
     if (isCut || start.outcomes === "") start.outcomes = GOES_ON;
     const isPlain = end.kind === "done" && isolate.isHardened && start.calls.size === 0 && start.ended.size === 0;
     if (isPlain && isFull(start.outcomes)) {
-      isolate.leave(message.run, realm);
+      isolate.leave(message.callNumber, realm);
       this.#post(start, start.outcomes);
     } else this.#sort(start, runs.length === 1 ? end : STARTED);
   }
@@ -99,9 +99,9 @@ export class Starter {
     const budget = { cpuMs: 0, isolate, realm };
     const isSingle = start.runs.length === 1;
     // A negative number in the turn record stands for the call and those that share its turn.
-    const run = isSingle ? message.run : -message.run;
+    const callNumber = isSingle ? message.callNumber : -message.callNumber;
     const cpuMs = isSingle ? message.cpuMs : Math.min(TOGETHER_MS, message.cpuMs);
-    const end = this.#host.turns.enter(run, budget, cpuMs, body);
+    const end = this.#host.turns.enter(callNumber, budget, cpuMs, body);
     start.cpuMs += budget.cpuMs;
     return end;
   }
@@ -110,25 +110,25 @@ export class Starter {
   #dropUnstarted({ runs, calls, ended, outcomes }: Start): void {
     if (calls.size === 0 && ended.size === 0) return;
     const started = outcomes.split("\t").length - 1;
-    for (const run of runs.slice(started)) {
-      const call = calls.get(run);
+    for (const callNumber of runs.slice(started)) {
+      const call = calls.get(callNumber);
       if (call !== undefined) this.#drop(call);
-      calls.delete(run);
-      ended.delete(run);
+      calls.delete(callNumber);
+      ended.delete(callNumber);
     }
   }
 
   /** The call with that number, if it is starting now. */
-  starting(run: number): WorkerCall | undefined {
+  starting(callNumber: number): WorkerCall | undefined {
     const start = this.#start;
-    return start?.runs.includes(run) === true ? this.#open(start, run) : undefined;
+    return start?.runs.includes(callNumber) === true ? this.#open(start, callNumber) : undefined;
   }
 
   /** Records the outcome of a call that ends in its first turn; returns whether it does. */
-  ends(run: number, outcome: string): boolean {
+  ends(callNumber: number, outcome: string): boolean {
     const start = this.#start;
-    if (start?.runs.includes(run) !== true || start.calls.has(run)) return false;
-    if (!start.ended.has(run)) start.ended.set(run, outcome);
+    if (start?.runs.includes(callNumber) !== true || start.calls.has(callNumber)) return false;
+    if (!start.ended.has(callNumber)) start.ended.set(callNumber, outcome);
     return true;
   }
 
@@ -139,70 +139,70 @@ export class Starter {
     const rest: WorkerCall[] = [];
     let text = "";
     for (const [index, outcome] of outcomes.entries()) {
-      const run = runs[index] ?? message.run;
-      const call = calls.get(run);
-      const said = outcome || (call?.outcome ?? ended.get(run) ?? "");
+      const callNumber = runs[index] ?? message.callNumber;
+      const call = calls.get(callNumber);
+      const said = outcome || (call?.outcome ?? ended.get(callNumber) ?? "");
       if (said !== "" && end.kind === "done" && (call === undefined || call.isQuiet)) {
         text += `${cleanOutcome(said, message.outputBytes, !isolate.isHardened)}\t`;
         if (call !== undefined) this.#drop(call);
         continue;
       }
       text += "\t";
-      const open = call ?? this.#open(start, run);
+      const open = call ?? this.#open(start, callNumber);
       open.outcome ||= said;
       open.cpuMs = cpuMs / outcomes.length;
       rest.push(open);
     }
     this.#post(start, text);
     // The first call's number held the isolate for all of them.
-    if (!calls.has(message.run)) isolate.leave(message.run, realm);
+    if (!calls.has(message.callNumber)) isolate.leave(message.callNumber, realm);
     for (const call of rest) this.#host.afterTurn(call, end);
   }
 
   #post({ message, isolate, cpuMs }: Start, outcomes: string): void {
-    this.#host.post({ kind: "ran", run: message.run, cpuMs, heapBytes: isolate.heapBytes, outcomes });
+    this.#host.post({ kind: "ran", callNumber: message.callNumber, cpuMs, heapBytes: isolate.heapBytes, outcomes });
   }
 
   /** A cut turn proves nothing against any of its calls: the host starts them again one by one. */
   #cut({ message, isolate, realm, calls }: Start): void {
     isolate.dispose();
     for (const call of calls.values()) this.#drop(call);
-    if (!calls.has(message.run)) isolate.leave(message.run, realm);
-    this.#host.post({ kind: "cut", run: message.run });
+    if (!calls.has(message.callNumber)) isolate.leave(message.callNumber, realm);
+    this.#host.post({ kind: "cut", callNumber: message.callNumber });
     this.#host.abandon(isolate);
   }
 
-  #open({ message, isolate, realm, calls }: Start, run: number): WorkerCall {
-    if (run !== message.run) isolate.enter(run);
-    const call = new WorkerCall(run, message, isolate, realm);
-    this.#host.calls.set(run, call);
-    calls.set(run, call);
+  #open({ message, isolate, realm, calls }: Start, callNumber: number): WorkerCall {
+    if (callNumber !== message.callNumber) isolate.enter(callNumber);
+    const call = new WorkerCall(callNumber, message, isolate, realm);
+    this.#host.calls.set(callNumber, call);
+    calls.set(callNumber, call);
     return call;
   }
 
   #drop(call: WorkerCall): void {
     call.stopTimers();
-    this.#host.calls.delete(call.run);
-    call.isolate.leave(call.run, call.realm);
+    this.#host.calls.delete(call.callNumber);
+    call.isolate.leave(call.callNumber, call.realm);
   }
 
   /** Admits calls to their isolate and its realm; `null` where they have already failed. */
   #admit(message: RunMessage, script: ToolScript, count: number) {
     if (!message.ownIsolate && this.#host.isolates.isWarm(script, message.tenant))
       return this.#enter(message, script, count);
-    return this.#host.turns.around(message.run, LOAD_MS, () => this.#enter(message, script, count));
+    return this.#host.turns.around(message.callNumber, LOAD_MS, () => this.#enter(message, script, count));
   }
 
   /** Finds or creates the isolate and the realm; an error here is the tool's, so the calls fail. */
-  #enter({ run, tenant, ownIsolate }: RunMessage, script: ToolScript, count: number) {
+  #enter({ callNumber, tenant, ownIsolate }: RunMessage, script: ToolScript, count: number) {
     try {
       const isolate = this.#host.isolates.get(script, tenant, ownIsolate);
-      return { isolate, realm: isolate.enter(run, count) };
+      return { isolate, realm: isolate.enter(callNumber, count) };
     } catch (error) {
       const text = error instanceof Error ? error.message : String(error);
       const code = text.includes("memory limit") ? "memory_limit" : "load_error";
       const outcome = failed({ code, message: `the tool's script cannot be loaded: ${text.slice(0, 1_000)}` });
-      this.#host.post({ kind: "ran", run, cpuMs: 0, heapBytes: 0, outcomes: `${outcome}\t`.repeat(count) });
+      this.#host.post({ kind: "ran", callNumber, cpuMs: 0, heapBytes: 0, outcomes: `${outcome}\t`.repeat(count) });
       return null;
     }
   }
@@ -210,7 +210,7 @@ export class Starter {
   /** The calls' outcomes, when a later exception replaced the turn's result. */
   #recover({ message, isolate, realm }: Start): string {
     const budget = { cpuMs: 0, isolate, realm };
-    const end = this.#host.turns.enter(message.run, budget, message.cpuMs, (ms) => realm.recover(ms));
+    const end = this.#host.turns.enter(message.callNumber, budget, message.cpuMs, (ms) => realm.recover(ms));
     return end.kind === "done" ? end.value : "";
   }
 }

@@ -70,8 +70,8 @@ export class ToolIsolate {
   }
 
   /** The realm for one more call, or for several under the first one's number: a new one at the `context` level. */
-  enter(run: number, count = 1): GuestRealm {
-    this.runs.add(run);
+  enter(callNumber: number, count = 1): GuestRealm {
+    this.runs.add(callNumber);
     this.#served += count;
     this.enteredAtMs = performance.now();
     if (this.#realm !== null) return this.#realm;
@@ -98,8 +98,8 @@ export class ToolIsolate {
     }
   }
 
-  leave(run: number, realm: GuestRealm): void {
-    this.runs.delete(run);
+  leave(callNumber: number, realm: GuestRealm): void {
+    this.runs.delete(callNumber);
     if (this.#ended) return;
     if (realm !== this.#realm) realm[Symbol.dispose]();
     if (this.#script.isolation === "isolate" || this.#served >= CALLS_MAX) this.retired = true;

@@ -36,8 +36,8 @@ export class Turns {
   }
 
   /** Attributes work for a call, such as compiling its script, to that call in the turn record. */
-  around<T>(run: number, budgetMs: number, body: () => T): T {
-    this.#slot.begin(run, budgetMs, performance.now());
+  around<T>(callNumber: number, budgetMs: number, body: () => T): T {
+    this.#slot.begin(callNumber, budgetMs, performance.now());
     try {
       return body();
     } finally {
@@ -45,11 +45,11 @@ export class Turns {
     }
   }
 
-  enter(run: number, budget: Budget, cpuMs: number, body: (timeoutMs: number) => string | void): TurnEnd {
+  enter(callNumber: number, budget: Budget, cpuMs: number, body: (timeoutMs: number) => string | void): TurnEnd {
     const leftMs = cpuMs - budget.cpuMs;
     if (leftMs <= 0) return { kind: "cpu" };
     const startMs = performance.now();
-    this.#slot.begin(run, leftMs, startMs);
+    this.#slot.begin(callNumber, leftMs, startMs);
     this.#realm = budget.realm;
     try {
       // Rounded up: isolated-vm takes whole milliseconds, and 0 would mean no limit.

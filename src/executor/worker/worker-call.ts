@@ -11,7 +11,7 @@ const DELAY_MAX_MS = 2 ** 31 - 1;
 
 /** A call in flight on this worker, with its use of its limits. */
 export class WorkerCall {
-  readonly run: number;
+  readonly callNumber: number;
   /** The message that started it. */
   readonly message: RunMessage;
   readonly isolate: ToolIsolate;
@@ -33,8 +33,8 @@ export class WorkerCall {
   readonly #schedule: ReplaySchedule;
   #askLength = 0;
 
-  constructor(run: number, message: RunMessage, isolate: ToolIsolate, realm: GuestRealm) {
-    this.run = run;
+  constructor(callNumber: number, message: RunMessage, isolate: ToolIsolate, realm: GuestRealm) {
+    this.callNumber = callNumber;
     this.message = message;
     this.isolate = isolate;
     this.realm = realm;
@@ -80,13 +80,13 @@ export class WorkerCall {
   }
 
   /** Number of responses delivered to it. */
-  get heard(): number {
-    return this.#schedule.heard;
+  get deliveredCount(): number {
+    return this.#schedule.deliveredCount;
   }
 
   /** Delivers a response, given at `nowMs` on the call's clock; returns whether it was planned. */
   receive(nowMs: number): boolean {
-    const wasPlanned = this.#schedule.hear();
+    const wasPlanned = this.#schedule.deliver();
     // The response may have held a timer that is due next.
     if (wasPlanned && this.#timer !== null) {
       const { dueMs, onDue } = this.#timer;

@@ -60,7 +60,7 @@ export class WorkerSession implements LinkListener {
     this.#isolates = new Isolates(
       settings.prelude,
       settings.warmIsolates,
-      (kind, run, a, b, c, nowMs) => this.#onEmit(kind, run, a, b, c, nowMs),
+      (kind, callNumber, a, b, c, nowMs) => this.#onEmit(kind, callNumber, a, b, c, nowMs),
       createPure(settings.entropyKey, settings.prelude.parts),
       (memoryMb) => slot.reserve(memoryMb),
     );
@@ -86,7 +86,7 @@ export class WorkerSession implements LinkListener {
       case "settle":
         return this.#settle(message);
       case "cancel":
-        return this.#cancel(message.run);
+        return this.#cancel(message.callNumber);
       case "load":
         this.#scripts.set(message.script.key, message.script);
         return;
@@ -96,7 +96,11 @@ export class WorkerSession implements LinkListener {
       case "inspect": {
         this.#hasInspected = true;
         const inspection = inspectScript(message, this.#isolates, this.#turns);
-        return this.#outbox.post({ kind: "inspected", run: message.run, payload: JSON.stringify(inspection) });
+        return this.#outbox.post({
+          kind: "inspected",
+          callNumber: message.callNumber,
+          payload: JSON.stringify(inspection),
+        });
       }
     }
   }
@@ -124,24 +128,28 @@ export class WorkerSession implements LinkListener {
 
   #start(message: RunMessage): void {
     const script = this.#scripts.get(message.key);
-    if (script === undefined) this.#lose(message.run, "the worker does not know the tool");
+    if (script === undefined) this.#lose(message.callNumber, "the worker does not know the tool");
     else this.#starter.start(message, script);
     this.#completeEnded();
   }
 
-  #settle({ run, step, ok, payload, nowMs }: SettleMessage): void {
+  #settle({ callNumber, step, ok, payload, nowMs }: SettleMessage): void {
     // A timer due before the response fires first, so that a run with immediate responses has the same order.
-    for (let call = this.#calls.get(run); call !== undefined && call.dueMs <= nowMs; call = this.#calls.get(run)) {
+    for (
+      let call = this.#calls.get(callNumber);
+      call !== undefined && call.dueMs <= nowMs;
+      call = this.#calls.get(callNumber)
+    ) {
       this.#fire(call);
     }
-    const call = this.#calls.get(run);
+    const call = this.#calls.get(callNumber);
     if (call === undefined) return;
     // A planned response keeps its time in the first run.
     if (!call.receive(nowMs) && call.firedMs > nowMs)
-      this.#outbox.post({ kind: "timed", run, step, nowMs: call.firedMs });
+      this.#outbox.post({ kind: "timed", callNumber, step, nowMs: call.firedMs });
     this.#afterTurn(
       call,
-      this.#enter(call, (timeoutMs) => call.realm.settle(run, step, ok, payload, nowMs, timeoutMs)),
+      this.#enter(call, (timeoutMs) => call.realm.settle(callNumber, step, ok, payload, nowMs, timeoutMs)),
     );
     this.#completeEnded();
   }
@@ -153,17 +161,17 @@ export class WorkerSession implements LinkListener {
     call.firedMs = Math.max(call.firedMs, dueMs);
     this.#afterTurn(
       call,
-      this.#enter(call, (timeoutMs) => call.realm.fire(call.run, dueMs, timeoutMs)),
+      this.#enter(call, (timeoutMs) => call.realm.fire(call.callNumber, dueMs, timeoutMs)),
     );
     this.#completeEnded();
   }
 
-  #cancel(run: number): void {
-    const call = this.#calls.get(run);
+  #cancel(callNumber: number): void {
+    const call = this.#calls.get(callNumber);
     if (call === undefined) return;
     const budget = { cpuMs: 0, isolate: call.isolate, realm: call.realm };
-    const end = this.#turns.enter(run, budget, CANCEL_CPU_MS, (timeoutMs) =>
-      call.realm.cancel(run, Date.now(), timeoutMs),
+    const end = this.#turns.enter(callNumber, budget, CANCEL_CPU_MS, (timeoutMs) =>
+      call.realm.cancel(callNumber, Date.now(), timeoutMs),
     );
     call.outcome = failed({ code: "cancelled", message: "the call was cancelled" });
     this.#afterTurn(call, end);
@@ -171,7 +179,7 @@ export class WorkerSession implements LinkListener {
   }
 
   #enter(call: WorkerCall, body: (timeoutMs: number) => string | void): TurnEnd {
-    return this.#turns.enter(call.run, call, call.message.cpuMs, body);
+    return this.#turns.enter(call.callNumber, call, call.message.cpuMs, body);
   }
 
   #afterTurn(call: WorkerCall, end: TurnEnd): void {
@@ -201,7 +209,7 @@ export class WorkerSession implements LinkListener {
   /** Abandons an isolate after a cut turn: its leftovers would run in the turns of other calls. */
   #abandon(isolate: ToolIsolate): void {
     isolate.dispose();
-    for (const run of isolate.runs) this.#lose(run, "another call ended the isolate");
+    for (const callNumber of isolate.runs) this.#lose(callNumber, "another call ended the isolate");
   }
 
   /** Abandons an isolate with a failed interpreter: after this turn its calls move to others. */
@@ -213,37 +221,37 @@ export class WorkerSession implements LinkListener {
     });
   }
 
-  #lose(run: number, reason: string): void {
-    const call = this.#calls.get(run);
+  #lose(callNumber: number, reason: string): void {
+    const call = this.#calls.get(callNumber);
     call?.stopTimers();
-    call?.isolate.leave(run, call.realm);
-    this.#calls.delete(run);
-    this.#outbox.post({ kind: "lost", run, payload: JSON.stringify(reason) });
+    call?.isolate.leave(callNumber, call.realm);
+    this.#calls.delete(callNumber);
+    this.#outbox.post({ kind: "lost", callNumber, payload: JSON.stringify(reason) });
   }
 
   #completeEnded(): void {
     if (this.#ended.length === 0) return;
     const ended = this.#ended;
     this.#ended = [];
-    for (const call of ended) if (this.#calls.get(call.run) === call) this.#complete(call);
+    for (const call of ended) if (this.#calls.get(call.callNumber) === call) this.#complete(call);
   }
 
   #complete(call: WorkerCall): void {
-    const { isolate, message, run } = call;
+    const { isolate, message, callNumber } = call;
     const { ok, payload } = readOutcome(call.outcome, message.outputBytes, !isolate.isHardened);
-    this.#calls.delete(run);
+    this.#calls.delete(callNumber);
     this.#postProgress(call);
     call.stopTimers();
     isolate.measure(call.cpuMs);
-    isolate.leave(run, call.realm);
+    isolate.leave(callNumber, call.realm);
     this.#outbox.post({
       kind: "done",
-      run,
+      callNumber,
       ok,
       cpuMs: call.cpuMs,
       heapBytes: isolate.heapBytes,
       dropped: call.dropped,
-      heard: call.heard,
+      deliveredCount: call.deliveredCount,
       logs: call.logsJson(),
       payload,
     });
@@ -253,9 +261,9 @@ export class WorkerSession implements LinkListener {
    * Handles what a guest emits during its turn: numbers and strings, possibly in the wrong places. Nothing may be
    * thrown into the isolate, and nothing long may be kept.
    */
-  #onEmit(kind: number, run: number, a: string | number, b: string, c: string, nowMs: number): number {
-    if (kind === EMIT_DONE && !this.#calls.has(run) && this.#starter.ends(run, String(a))) return 0;
-    const call = this.#calls.get(run) ?? this.#starter.starting(run);
+  #onEmit(kind: number, callNumber: number, a: string | number, b: string, c: string, nowMs: number): number {
+    if (kind === EMIT_DONE && !this.#calls.has(callNumber) && this.#starter.ends(callNumber, String(a))) return 0;
+    const call = this.#calls.get(callNumber) ?? this.#starter.starting(callNumber);
     // A tool with access to its own call object may have forged another call's number.
     if (call === undefined || call.outcome !== "" || call.realm !== this.#turns.realm) return 0;
     switch (kind) {
@@ -289,8 +297,18 @@ export class WorkerSession implements LinkListener {
         if (capability.length > NAME_MAX || method.length > NAME_MAX || !isOneLine(args)) return 0;
         const step = call.nextAsk(args.length, isContinuation(capability, method));
         const askedMs = Number.isFinite(nowMs) ? nowMs : 0;
-        const { heard } = call;
-        if (step > 0) this.#outbox.post({ kind: "ask", run, step, nowMs: askedMs, heard, capability, method, args });
+        const { deliveredCount } = call;
+        if (step > 0)
+          this.#outbox.post({
+            kind: "ask",
+            callNumber,
+            step,
+            nowMs: askedMs,
+            deliveredCount,
+            capability,
+            method,
+            args,
+          });
         return step;
       }
       default:
@@ -300,12 +318,12 @@ export class WorkerSession implements LinkListener {
 
   #log(call: WorkerCall, level: string, message: string): void {
     if (!call.log(level, message) || !call.message.stream) return;
-    this.#outbox.post({ kind: "log", run: call.run, payload: JSON.stringify([level, message]) });
+    this.#outbox.post({ kind: "log", callNumber: call.callNumber, payload: JSON.stringify([level, message]) });
   }
 
   #postProgress(call: WorkerCall): void {
     const payload = call.progress.take();
-    if (payload !== null) this.#outbox.post({ kind: "progress", run: call.run, payload });
+    if (payload !== null) this.#outbox.post({ kind: "progress", callNumber: call.callNumber, payload });
   }
 
   #sendStats(): void {

@@ -24,10 +24,10 @@ export class DeliveredResponses {
   }
 
   /** Records a capability call. For a new step, responses that the call had not received yet are ordered after it. */
-  recordRequest(step: number, heard: number | undefined): void {
+  recordRequest(step: number, deliveredCount: number | undefined): void {
     if (step <= this.#asked) return;
     this.#asked = step;
-    for (let at = Math.max(0, heard ?? this.#responses.length); at < this.#responses.length; at++) {
+    for (let at = Math.max(0, deliveredCount ?? this.#responses.length); at < this.#responses.length; at++) {
       const answer = this.#responses[at];
       if (answer !== undefined) answer.asked = step;
     }

@@ -17,7 +17,7 @@ export type CallEnd =
 /** A call with a key on this machine, until its server has received its result. */
 export interface KeptCall {
   readonly server: string;
-  readonly ticket: LedgerClaim;
+  readonly claim: LedgerClaim;
   /** Fingerprint of its tool. */
   readonly mark: string;
 }
@@ -58,11 +58,11 @@ export class KeyedCalls {
   /**
    * Registers a call. Returns `null` where the call cannot be kept: its ledger has another secret, or there is no room.
    */
-  begin(server: string, ticket: LedgerClaim): KeptCall | null {
-    const mark = this.#ledger.markOf(ticket);
+  begin(server: string, claim: LedgerClaim): KeptCall | null {
+    const mark = this.#ledger.markOf(claim);
     this.#makeRoom(1);
     if (mark === null || this.#kept.size >= KEPT_MAX) return null;
-    const call: KeptCall = { server, ticket, mark };
+    const call: KeptCall = { server, claim, mark };
     const state = { isServerGone: false, isOver: false, isCarried: false, isCarrying: false, end: null };
     this.#kept.set(call, { ...call, ...state });
     return call;
@@ -74,7 +74,7 @@ export class KeyedCalls {
     if (kept === undefined) return;
     if (what === null) {
       this.#forget(call);
-      if (kept.isCarried) this.#ledger.putDown(kept.ticket).catch(() => undefined);
+      if (kept.isCarried) this.#ledger.putDown(kept.claim).catch(() => undefined);
       return;
     }
     const bytes = sizeOf(what);
@@ -87,9 +87,9 @@ export class KeyedCalls {
   }
 
   /** Releases the claim of a call that never started and whose server is lost. */
-  release(ticket: LedgerClaim): void {
-    if (this.#ledger.markOf(ticket) === null) return;
-    this.#ledger.releaseFor(ticket).catch((error: unknown) => this.#warn(error));
+  release(claim: LedgerClaim): void {
+    if (this.#ledger.markOf(claim) === null) return;
+    this.#ledger.releaseFor(claim).catch((error: unknown) => this.#warn(error));
   }
 
   /** Updates the kept calls by `there`, those of the `servers` that have a heartbeat. */
@@ -123,7 +123,7 @@ export class KeyedCalls {
     kept.isCarrying = true;
     try {
       kept.isCarried = true;
-      kept.isOver = !(await this.#ledger.carry(kept.ticket));
+      kept.isOver = !(await this.#ledger.carry(kept.claim));
     } catch {
       // The next look tries again.
     }
@@ -133,9 +133,9 @@ export class KeyedCalls {
   #storeResult(call: KeptCall, kept: KeptState): void {
     const what = kept.end?.what;
     this.#forget(call);
-    if (what?.kind === "undone") return this.release(kept.ticket);
+    if (what?.kind === "undone") return this.release(kept.claim);
     if (what === undefined) return;
-    this.#ledger.leave(kept.ticket, writeOrphan(what.left)).then(
+    this.#ledger.leave(kept.claim, writeOrphan(what.left)).then(
       (isLeft) => {
         if (isLeft) this.#logger?.info({ callId: what.left.callId }, "result of a lost server's call stored");
       },

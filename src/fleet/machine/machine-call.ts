@@ -52,7 +52,7 @@ interface PendingCapabilityCall {
 /** A server's call as a job of this machine's executor; the server answers its capability calls. */
 export class MachineCall implements Job, JobReplay {
   /** Its number on this machine. */
-  readonly run: number;
+  readonly callNumber: number;
   readonly script: ToolScript;
   readonly limits: FleetLimits;
   readonly data: FleetCallData;
@@ -68,8 +68,8 @@ export class MachineCall implements Job, JobReplay {
   #isOrphan = false;
   isOver = false;
 
-  constructor(run: number, { data, script, limits, resumption, kept }: IncomingCall, host: MachineCallHost) {
-    this.run = run;
+  constructor(callNumber: number, { data, script, limits, resumption, kept }: IncomingCall, host: MachineCallHost) {
+    this.callNumber = callNumber;
     this.script = script;
     this.limits = limits;
     this.data = data;
@@ -117,12 +117,12 @@ export class MachineCall implements Job, JobReplay {
   }
 
   ask(asked: CapabilityCall): Promise<CapabilityResponse | Diverged> {
-    const { step, heard } = asked;
+    const { step, deliveredCount } = asked;
     const attempt = this.#before + asked.attempt;
-    this.#delivered.recordRequest(step, heard);
+    this.#delivered.recordRequest(step, deliveredCount);
     const message = {
       kind: "ask",
-      run: this.data.run,
+      callNumber: this.data.callNumber,
       start: this.#host.start,
       job: this.#host.id,
       ...asked,
@@ -166,12 +166,14 @@ export class MachineCall implements Job, JobReplay {
 
   onTimed(step: number, nowMs: number): void {
     this.#delivered.recordTime(step, nowMs);
-    this.#host.send({ kind: "timed", run: this.data.run, start: this.#host.start, step, nowMs });
+    this.#host.send({ kind: "timed", callNumber: this.data.callNumber, start: this.#host.start, step, nowMs });
   }
 
   onLog(line: string): void {
-    const { run } = this.data;
-    this.#lines ??= new LogLines((some) => this.#host.send({ kind: "log", run, start: this.#host.start, ...some }));
+    const { callNumber } = this.data;
+    this.#lines ??= new LogLines((some) =>
+      this.#host.send({ kind: "log", callNumber, start: this.#host.start, ...some }),
+    );
     this.#lines.add(line);
   }
 
@@ -182,21 +184,21 @@ export class MachineCall implements Job, JobReplay {
 
   onProgress({ progress, total, message }: Progress): void {
     const payload = JSON.stringify([progress, total ?? null, message ?? null]);
-    this.#host.send({ kind: "progress", run: this.data.run, start: this.#host.start, payload });
+    this.#host.send({ kind: "progress", callNumber: this.data.callNumber, start: this.#host.start, payload });
   }
 
   onRestart(attempts: number): void {
     // Responses to an earlier attempt's capability calls are no longer needed.
     this.#pending.clear();
     this.#updateWait();
-    this.#host.send({ kind: "restart", run: this.data.run, start: this.#host.start, attempts });
+    this.#host.send({ kind: "restart", callNumber: this.data.callNumber, start: this.#host.start, attempts });
   }
 
   settle(reply: CallReply): void {
     if (this.isOver) return;
     // The reply contains the waiting lines too, unless it was cut off.
     if (reply.logs === "") this.#lines?.sendRest();
-    const done = { kind: "done", run: this.data.run, start: this.#host.start, reply } as const;
+    const done = { kind: "done", callNumber: this.data.callNumber, start: this.#host.start, reply } as const;
     const isRefused = !reply.outcome.ok && reply.outcome.failure.code === "tool_quarantined";
     const refusedForMs = isRefused ? this.#host.refusedForMs(this.script.name, this.tenant) : undefined;
     this.#host.send(refusedForMs === undefined ? done : { ...done, refusedForMs });

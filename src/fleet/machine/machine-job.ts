@@ -19,7 +19,7 @@ export interface JobHost {
   readonly slots: Slots;
   /** Present where the machine has a ledger. */
   readonly keyed: KeyedCalls | undefined;
-  nextRun(): number;
+  nextCallNumber(): number;
   /** Time in which a server must send `resume` for a job that another machine had started. */
   readonly answerMs: number;
   /** Returns the same object for equal limits: only calls with identical limits share a batch. */
@@ -103,7 +103,7 @@ export class MachineJob implements MachineCallHost {
 
   /** The server's numbers of its calls. */
   get runs(): readonly number[] {
-    return this.#data.calls.map(({ run }) => run);
+    return this.#data.calls.map(({ callNumber }) => callNumber);
   }
 
   /** Runs the calls; their results are sent as messages. Never rejects. */
@@ -112,10 +112,10 @@ export class MachineJob implements MachineCallHost {
     if (this.#needsResumption) this.send(taken);
     else this.sendSoon(taken);
     const resumptions = this.#needsResumption ? await this.#awaitResumptions() : new Map<number, Resumption>();
-    const calls = this.#data.calls.filter(({ run }) => !this.#needsResumption || resumptions.has(run));
+    const calls = this.#data.calls.filter(({ callNumber }) => !this.#needsResumption || resumptions.has(callNumber));
     const scripts = calls.length === 0 || this.#isOver ? [] : await this.#scripts();
     if (this.#isOver) return;
-    for (const data of calls) this.#start(data, scripts[data.script] ?? null, resumptions.get(data.run));
+    for (const data of calls) this.#start(data, scripts[data.script] ?? null, resumptions.get(data.callNumber));
     this.#isBegun = true;
     this.#check();
   }
@@ -124,27 +124,27 @@ export class MachineJob implements MachineCallHost {
   resume(calls: readonly Resumption[]): void {
     this.#resumed.resolve(calls);
     // A server also sends this for a first start that it hears of too late.
-    if (!this.#needsResumption) for (const run of this.#calls.keys()) this.cancel(run);
+    if (!this.#needsResumption) for (const callNumber of this.#calls.keys()) this.cancel(callNumber);
   }
 
-  call(run: number): MachineCall | undefined {
-    return this.#calls.get(run);
+  call(callNumber: number): MachineCall | undefined {
+    return this.#calls.get(callNumber);
   }
 
   /** Ends a call without a result. */
-  cancel(run: number): void {
-    this.#cancelled.add(run);
-    const call = this.#calls.get(run);
+  cancel(callNumber: number): void {
+    this.#cancelled.add(callNumber);
+    const call = this.#calls.get(callNumber);
     if (call === undefined) return;
     call.end();
-    this.#host.executor.cancel(call.run, "cancelled", "the call was cancelled while it ran");
+    this.#host.executor.cancel(call.callNumber, "cancelled", "the call was cancelled while it ran");
   }
 
   /** Ends all calls without results: the server is lost, or another machine runs the job. */
   abandon(): void {
     this.#isOver = true;
     this.#resumed.resolve(null);
-    for (const run of this.#calls.keys()) this.cancel(run);
+    for (const callNumber of this.#calls.keys()) this.cancel(callNumber);
     this.#check();
   }
 
@@ -158,7 +158,7 @@ export class MachineJob implements MachineCallHost {
       return;
     }
     if (this.start === 1) {
-      for (const { ticket } of this.#data.calls) if (ticket !== undefined) this.#host.keyed?.release(ticket);
+      for (const { claim } of this.#data.calls) if (claim !== undefined) this.#host.keyed?.release(claim);
     }
     this.abandon();
   }
@@ -181,18 +181,18 @@ export class MachineJob implements MachineCallHost {
   }
 
   onOrphanRequest({ data }: MachineCall): void {
-    this.cancel(data.run);
+    this.cancel(data.callNumber);
   }
 
   onEnd({ data, kept }: MachineCall, end: CallEnd | null): void {
     if (kept !== null) this.#host.keyed?.end(kept, end);
-    this.#calls.delete(data.run);
+    this.#calls.delete(data.callNumber);
     this.#check();
   }
 
   async #awaitResumptions(): Promise<ReadonlyMap<number, Resumption>> {
     const calls = (await valueIn(this.#host.answerMs, this.#resumed.promise)) ?? [];
-    return new Map(calls.map((call) => [call.run, call]));
+    return new Map(calls.map((call) => [call.callNumber, call]));
   }
 
   async #scripts(): Promise<readonly (ToolScript | null)[]> {
@@ -212,17 +212,17 @@ export class MachineJob implements MachineCallHost {
   }
 
   #start(data: FleetCallData, script: ToolScript | null, resumption: Resumption | undefined): void {
-    if (this.#cancelled.has(data.run)) return;
+    if (this.#cancelled.has(data.callNumber)) return;
     const limits = this.#data.limits[data.limits];
-    const { ticket } = data;
-    const kept = ticket === undefined ? null : (this.#host.keyed?.begin(this.server, ticket) ?? null);
+    const { claim } = data;
+    const kept = claim === undefined ? null : (this.#host.keyed?.begin(this.server, claim) ?? null);
     if (script === null || limits === undefined) {
       if (kept !== null) this.#host.keyed?.end(kept, this.start === 1 ? { kind: "undone" } : null);
-      return this.#refuse(data.run, UNREADY);
+      return this.#refuse(data.callNumber, UNREADY);
     }
     const tool = { script, limits: this.#host.limits(limits) };
-    const call = new MachineCall(this.#host.nextRun(), { data, ...tool, resumption, kept }, this);
-    this.#calls.set(data.run, call);
+    const call = new MachineCall(this.#host.nextCallNumber(), { data, ...tool, resumption, kept }, this);
+    this.#calls.set(data.callNumber, call);
     if (this.#data.isInspection !== true) return this.#host.executor.run(call);
     const sinceMs = performance.now();
     void this.#host.executor.inspect(script).then((inspection) => {
@@ -232,10 +232,10 @@ export class MachineJob implements MachineCallHost {
     });
   }
 
-  #refuse(run: number, failure: Failure): void {
+  #refuse(callNumber: number, failure: Failure): void {
     const nothing = { cpuMs: 0, waitedMs: 0, wallMs: 0, heapBytes: 0, attempts: 0, logs: "", dropped: 0 };
     const reply = { outcome: { ok: false, failure }, ...nothing } as const;
-    this.send({ kind: "done", run, start: this.start, reply });
+    this.send({ kind: "done", callNumber, start: this.start, reply });
   }
 
   /** Updates whether the job needs a slot, and ends it once its calls have ended. */

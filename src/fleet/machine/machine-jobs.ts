@@ -35,7 +35,7 @@ export interface JobsHost {
   readonly protocols: readonly number[];
   /** A job cannot be read, or its server is lost, and it is dropped. */
   readonly onDamage: (why: string) => void;
-  readonly nextRun: () => number;
+  readonly nextCallNumber: () => number;
   send(server: string, message: MachineMessage): void;
   /** Sends a message that is not urgent. */
   sendSoon(server: string, message: MachineMessage): void;
@@ -124,12 +124,12 @@ export class MachineJobs {
       },
     );
     this.#jobs.set(id, job);
-    for (const { run } of data.calls) {
-      const key = `${data.server} ${run}`;
+    for (const { callNumber } of data.calls) {
+      const key = `${data.server} ${callNumber}`;
       const other = this.#calls.get(key);
       this.#calls.set(key, job);
       // The server sent the call again in another job, and could not tell the two apart.
-      if (other !== before) other?.cancel(run);
+      if (other !== before) other?.cancel(callNumber);
     }
     // This machine lost the job and took it again; the earlier start is obsolete.
     before?.abandon();
@@ -149,13 +149,13 @@ export class MachineJobs {
       case "resume":
         return this.#jobOf(server, message)?.resume(message.calls);
       case "answer": {
-        const call = this.#calls.get(`${server} ${message.run}`)?.call(message.run);
+        const call = this.#calls.get(`${server} ${message.callNumber}`)?.call(message.callNumber);
         return call?.respond(message.attempt, message.step, readAnswer(message.answer));
       }
       case "cancel":
-        return this.#jobOf(server, message)?.cancel(message.run);
+        return this.#jobOf(server, message)?.cancel(message.callNumber);
       case "logged":
-        return this.#jobOf(server, message)?.call(message.run)?.logged();
+        return this.#jobOf(server, message)?.call(message.callNumber)?.logged();
       case "have":
         return this.#host.scripts.onHave(message);
     }
@@ -200,8 +200,8 @@ export class MachineJobs {
   }
 
   #onEnd(job: MachineJob): void {
-    for (const run of job.runs) {
-      const key = `${job.server} ${run}`;
+    for (const callNumber of job.runs) {
+      const key = `${job.server} ${callNumber}`;
       if (this.#calls.get(key) === job) this.#calls.delete(key);
     }
     if (this.#jobs.get(job.id) !== job) return;

@@ -7,13 +7,13 @@ import type { MachineStats } from "./machine-stats.ts";
 /** Prometheus metrics of one worker machine. Those of its executor have the same names as in an engine. */
 export class MachineMetrics {
   readonly registry: Registry;
-  readonly tell: EmitExecutorEvent;
+  readonly emit: EmitExecutorEvent;
   readonly #jobs: Counter;
   readonly #calls: Counter;
 
   constructor(stats: () => MachineStats, registry = new Registry()) {
     this.registry = registry;
-    this.tell = new ExecutorMetrics(registry, () => stats().executor).record;
+    this.emit = new ExecutorMetrics(registry, () => stats().executor).record;
     const gauge = gaugesOf(registry, stats);
     gauge("machine_slots", "Maximum number of jobs that run at once.", ({ slots }) => slots);
     gauge(

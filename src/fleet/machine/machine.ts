@@ -90,7 +90,7 @@ class FleetMachine implements Machine {
 
   private constructor(
     options: MachineOptions,
-    executorOf: (tell: MachineMetrics["tell"], nextRun: () => number) => Executor,
+    executorOf: (emit: MachineMetrics["emit"], nextCallNumber: () => number) => Executor,
   ) {
     const fleet = new Fleet(options, "machine");
     const { connection, bulk, keys, seal, payloads, id, timings } = fleet;
@@ -100,7 +100,7 @@ class FleetMachine implements Machine {
     const log = logMachine(options.logger);
     this.#executor = executorOf(
       (...told) => {
-        this.#metrics.tell(...told);
+        this.#metrics.emit(...told);
         log(...told);
       },
       () => ++this.#lastRun,
@@ -144,7 +144,7 @@ class FleetMachine implements Machine {
       logger,
       protocols,
       onDamage: (why) => damage.report(why),
-      nextRun: () => ++this.#lastRun,
+      nextCallNumber: () => ++this.#lastRun,
       send: (server, message) => this.#outbox.send(server, message),
       sendSoon: (server, message) => this.#outbox.sendSoon(server, message),
       onTaken: (calls) => this.#metrics.recordJob(calls),
@@ -160,7 +160,7 @@ class FleetMachine implements Machine {
     const { workers, executor } = options;
     const machine = new FleetMachine(
       options,
-      (tell, nextRun) =>
+      (emit, nextCallNumber) =>
         new ProcessExecutor({
           warmIsolates: executor.warmIsolates,
           rssMaxMb: executor.rssMb,
@@ -170,8 +170,8 @@ class FleetMachine implements Machine {
           workers,
           prelude,
           entropyKey: randomBytes(32).toString("hex"),
-          nextRun,
-          tell,
+          nextCallNumber,
+          emit,
         }),
     );
     try {

@@ -86,9 +86,9 @@ export class ForeignServers {
   #timer: NodeJS.Timeout | undefined;
   #count = 0;
 
-  constructor(options: MemberOptions, tell: (why: string) => void) {
+  constructor(options: MemberOptions, emit: (why: string) => void) {
     this.#options = options;
-    this.#report = tell;
+    this.#report = emit;
   }
 
   start(): void {

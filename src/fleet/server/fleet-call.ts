@@ -37,8 +37,8 @@ export class FleetCall extends DispatchedCall {
   }
 
   /** Only on the first send: after a loss only the call's own server knows which effects happened. */
-  get ticket(): LedgerClaim | undefined {
-    return this.#losses === 0 ? this.job.fleet?.ticket : undefined;
+  get claim(): LedgerClaim | undefined {
+    return this.#losses === 0 ? this.job.fleet?.claim : undefined;
   }
 
   /** A machine has taken the call: its queue and wall time begin. */
@@ -63,7 +63,12 @@ export class FleetCall extends DispatchedCall {
 
   /** The state that another machine needs to resume the call. */
   get resumption(): Resumption {
-    return { run: this.run, attempts: this.#before, asked: this.#asked, plan: this.job.replay?.plan() ?? "" };
+    return {
+      callNumber: this.callNumber,
+      attempts: this.#before,
+      asked: this.#asked,
+      plan: this.job.replay?.plan() ?? "",
+    };
   }
 
   /** The call's machine lost the executor that ran the call and starts it again there. */
@@ -78,7 +83,7 @@ export class FleetCall extends DispatchedCall {
    * an excessive request.
    */
   ask(asked: Extract<MachineMessage, { readonly kind: "ask" }>): Promise<CapabilityResponse | Diverged> | null {
-    const { step, attempt, nowMs, heard, capability, method, args } = asked;
+    const { step, attempt, nowMs, deliveredCount, capability, method, args } = asked;
     if (step > this.#asked + 1 || this.#isTooMuch(asked)) return null;
     if (attempt !== this.#answering || this.#answers === null) this.#answers = new Map();
     this.#answering = attempt;
@@ -86,7 +91,7 @@ export class FleetCall extends DispatchedCall {
     if (known !== undefined) return known;
     this.#asked = Math.max(this.#asked, step);
     this.attempts = Math.max(this.attempts, attempt);
-    const more = heard === undefined ? {} : { heard };
+    const more = deliveredCount === undefined ? {} : { deliveredCount };
     const answer = this.job.ask({ step, attempt, nowMs, ...more, capability, method, args });
     this.#answers.set(step, answer);
     return answer;

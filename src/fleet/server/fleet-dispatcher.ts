@@ -9,7 +9,7 @@ const LOSSES_MAX = 10;
 
 /** A dispatcher's view of its executor. */
 export interface FleetDispatcherHost {
-  readonly tell: EmitExecutorEvent;
+  readonly emit: EmitExecutorEvent;
   send(machine: string, message: ServerMessage): void;
   /** Sends a call to the fleet, which then calls `onSent`. */
   dispatch(call: FleetCall): void;
@@ -50,28 +50,28 @@ export class FleetDispatcher {
   }
 
   run(call: FleetCall): void {
-    this.#calls.set(call.run, call);
+    this.#calls.set(call.callNumber, call);
     this.#host.dispatch(call);
   }
 
   onSent(job: FleetJob): void {
     this.#jobs.set(job.id, job);
     const size = this.#openCalls(job).filter(({ isInspection }) => !isInspection).length;
-    if (size > 0) this.#host.tell("dispatch:batch", { size });
+    if (size > 0) this.#host.emit("dispatch:batch", { size });
   }
 
   /** Ends a call now, cancels it on its machine and ignores the machine's later messages about it. */
-  end(run: number, failure: Failure): void {
-    const call = this.#calls.get(run);
+  end(callNumber: number, failure: Failure): void {
+    const call = this.#calls.get(callNumber);
     if (call === undefined) return;
     const job = call.carrier;
     this.#forget(call);
-    if (job !== null && job.machine !== null) this.#cancel(job.machine, run, job.id, job.start);
+    if (job !== null && job.machine !== null) this.#cancel(job.machine, callNumber, job.id, job.start);
     call.fail(failure);
   }
 
   endAll(failure: Failure): void {
-    for (const run of this.#calls.keys().toArray()) this.end(run, failure);
+    for (const callNumber of this.#calls.keys().toArray()) this.end(callNumber, failure);
   }
 
   endOverdue(nowMs: number): void {
@@ -81,13 +81,13 @@ export class FleetDispatcher {
   /** Throws where the message is invalid. */
   onMessage(machine: string, message: Exclude<MachineMessage, { readonly kind: "need" }>): void {
     if (message.kind === "taken") return this.#onTaken(machine, message.job, message.start);
-    const call = this.#calls.get(message.run);
+    const call = this.#calls.get(message.callNumber);
     const job = call?.carrier ?? null;
     const isAsk = message.kind === "ask";
     const isOurs = job?.machine === machine && job.start === message.start && (!isAsk || message.job === job.id);
     if (call === undefined || !isOurs) {
       // The machine does not know yet that the call is over or runs elsewhere.
-      if (isAsk) this.#cancel(machine, message.run, message.job, message.start);
+      if (isAsk) this.#cancel(machine, message.callNumber, message.job, message.start);
       return;
     }
     job.seenMs = performance.now();
@@ -97,7 +97,8 @@ export class FleetDispatcher {
         return this.#onAsk(machine, call, message);
       case "log":
         call.log(message.at, message.lines);
-        if (message.isFull) this.#host.send(machine, { kind: "logged", run: call.run, job: job.id, start: job.start });
+        if (message.isFull)
+          this.#host.send(machine, { kind: "logged", callNumber: call.callNumber, job: job.id, start: job.start });
         return;
       case "progress":
         return call.progress(message.payload);
@@ -133,7 +134,7 @@ export class FleetDispatcher {
       call.carrier = null;
       if (call.lose(performance.now()) >= LOSSES_MAX) {
         const message = `the call was sent ${LOSSES_MAX} times, and was lost each time`;
-        this.end(call.run, { code: "executor_lost", message });
+        this.end(call.callNumber, { code: "executor_lost", message });
       } else {
         this.#host.release([call]);
         this.#host.dispatch(call);
@@ -160,7 +161,7 @@ export class FleetDispatcher {
     const calls = this.#openCalls(job);
     const before = job.machine;
     if (before !== null && before !== machine) {
-      for (const call of calls) this.#cancel(before, call.run, id, job.start);
+      for (const call of calls) this.#cancel(before, call.callNumber, id, job.start);
     }
     job.machine = machine;
     job.start = start;
@@ -178,33 +179,33 @@ export class FleetDispatcher {
       return this.#host.send(machine, { kind: "resume", job: id, start, calls: resumptions });
     }
     // The machine has started all of the job's calls, including those that ended meanwhile.
-    for (const run of job.runs) if (!this.#calls.has(run)) this.#cancel(machine, run, id, start);
+    for (const callNumber of job.runs) if (!this.#calls.has(callNumber)) this.#cancel(machine, callNumber, id, start);
   }
 
-  #cancel(machine: string, run: number, job: string, start: number): void {
-    this.#host.send(machine, { kind: "cancel", run, job, start });
+  #cancel(machine: string, callNumber: number, job: string, start: number): void {
+    this.#host.send(machine, { kind: "cancel", callNumber, job, start });
   }
 
   #emitTaken(job: FleetJob, calls: readonly FleetCall[], isFirst: boolean, nowMs: number): void {
     const counted = calls.filter(({ isInspection }) => !isInspection);
     const again = counted.filter(({ attempts }) => attempts > 0).length;
-    if (again > 0) this.#host.tell("fleet:resume", { size: again });
+    if (again > 0) this.#host.emit("fleet:resume", { size: again });
     if (isFirst && counted.length > 0) {
-      this.#host.tell("fleet:taken", { size: counted.length, waitMs: nowMs - job.sentMs });
+      this.#host.emit("fleet:taken", { size: counted.length, waitMs: nowMs - job.sentMs });
     }
   }
 
   #emitRestart({ job, isInspection }: FleetCall, attempts: number): void {
     if (isInspection) return;
-    this.#host.tell("call:restart", { callId: job.callId, tool: job.script.name, attempts });
+    this.#host.emit("call:restart", { callId: job.callId, tool: job.script.name, attempts });
   }
 
   #onAsk(machine: string, call: FleetCall, asked: Extract<MachineMessage, { readonly kind: "ask" }>): void {
-    const { run, step, attempt, start } = asked;
+    const { callNumber, step, attempt, start } = asked;
     const job = call.carrier;
     void call.ask(asked)?.then((answer) => {
       if (call.isOver || call.carrier !== job || job?.machine !== machine || job.start !== start) return;
-      this.#host.send(machine, { kind: "answer", run, step, attempt, answer: JSON.stringify(answer) });
+      this.#host.send(machine, { kind: "answer", callNumber, step, attempt, answer: JSON.stringify(answer) });
     });
   }
 
@@ -225,12 +226,12 @@ export class FleetDispatcher {
   }
 
   #forget(call: FleetCall): void {
-    this.#calls.delete(call.run);
+    this.#calls.delete(call.callNumber);
     this.#host.release([call]);
     const job = call.carrier;
     if (job === null) return;
     // The call keeps its carrier: the reason for its end may depend on the machine.
-    job.open.delete(call.run);
+    job.open.delete(call.callNumber);
     if (job.open.size > 0) return;
     this.#jobs.delete(job.id);
     if (job.machine === null) this.#host.withdraw(job);
@@ -238,6 +239,6 @@ export class FleetDispatcher {
 
   /** The calls of a job that have not ended. */
   #openCalls(job: FleetJob): readonly FleetCall[] {
-    return Array.from(job.open).flatMap((run) => this.#calls.get(run) ?? []);
+    return Array.from(job.open).flatMap((callNumber) => this.#calls.get(callNumber) ?? []);
   }
 }

@@ -1,6 +1,6 @@
 /** A call as its job sees it. */
 interface CarriedCall {
-  readonly run: number;
+  readonly callNumber: number;
   readonly attempts: number;
 }
 
@@ -28,7 +28,7 @@ export class FleetJob {
 
   constructor(id: string, calls: readonly CarriedCall[], nowMs: number) {
     this.id = id;
-    this.runs = calls.map(({ run }) => run);
+    this.runs = calls.map(({ callNumber }) => callNumber);
     this.open = new Set(this.runs);
     this.sentMs = nowMs;
     this.isAgain = calls.some(({ attempts }) => attempts > 0);

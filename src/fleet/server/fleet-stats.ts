@@ -12,31 +12,31 @@ const PROTOCOLS_MAX = 8;
 
 /** The state of a fleet's machines. */
 export function describeMachines(
-  roll: MachineDirectory,
+  directory: MachineDirectory,
 ): Pick<FleetStats, "machines" | "slots" | "busySlots" | "seen" | "unlisted" | "unreadable"> {
-  const { serving, all } = roll;
-  const seen = [...all.values()].slice(0, SEEN_MAX).map((machine) => describeMachine(machine, roll));
+  const { serving, all } = directory;
+  const seen = [...all.values()].slice(0, SEEN_MAX).map((machine) => describeMachine(machine, directory));
   return {
     machines: serving.length,
     slots: serving.reduce((sum, { slots }) => sum + slots, 0),
     busySlots: serving.reduce((sum, { busySlots }) => sum + busySlots, 0),
     seen,
     unlisted: all.size - seen.length,
-    unreadable: roll.foreign,
+    unreadable: directory.foreign,
   };
 }
 
-function describeMachine(machine: MachineInfo, roll: MachineDirectory): SeenMachine {
+function describeMachine(machine: MachineInfo, directory: MachineDirectory): SeenMachine {
   const { id, host = null, slots, busySlots, protocols, isSandboxed } = machine;
   return {
     id,
     host,
-    state: roll.stateOf(machine),
+    state: directory.stateOf(machine),
     slots,
     busySlots,
     protocols: protocols.slice(0, PROTOCOLS_MAX),
     isSandboxed,
-    silentMs: roll.silentMs(id),
+    silentMs: directory.silentMs(id),
   };
 }
 
@@ -81,13 +81,13 @@ const WORDS: Readonly<Record<MachineState, string>> = {
 export const NO_MACHINE = "there is no worker machine: start one with glovebox worker";
 
 /** The reason why no machine takes a server's calls, and the remedy, for an operator; `null` where one does. */
-export function problemOf(redis: RedisConnection, roll: MachineDirectory): string | null {
+export function problemOf(redis: RedisConnection, directory: MachineDirectory): string | null {
   const loss = describeLoss(redis);
   if (loss !== null) return loss;
-  if (roll.serving.length > 0) return null;
-  if (roll.misfit !== null) return roll.misfit;
-  const states = [...roll.all.values()].map((machine) => roll.stateOf(machine));
-  if (states.length === 0) return roll.foreign > 0 ? describeForeign(roll.foreign, "machine") : NO_MACHINE;
+  if (directory.serving.length > 0) return null;
+  if (directory.misfit !== null) return directory.misfit;
+  const states = [...directory.all.values()].map((machine) => directory.stateOf(machine));
+  if (states.length === 0) return directory.foreign > 0 ? describeForeign(directory.foreign, "machine") : NO_MACHINE;
   const counts = Map.groupBy(states, (state) => state);
   return `no worker machine takes calls: ${[...counts].map(([state, { length }]) => `${length} ${WORDS[state]}`).join(", ")}`;
 }

@@ -19,9 +19,9 @@ const LIMITS = {
 };
 
 /** The job that inspects a module: a call whose output is the inspection. */
-export function inspectionJob(run: number, script: ToolScript, resolve: (inspection: Inspection) => void): Job {
+export function inspectionJob(callNumber: number, script: ToolScript, resolve: (inspection: Inspection) => void): Job {
   return {
-    run,
+    callNumber,
     script,
     tenant: "",
     callId: "",

@@ -119,7 +119,7 @@ export class JobSender {
 
   async #round(calls: readonly FleetCall[]): Promise<void> {
     const { scheduler, queue } = this.#options;
-    const byId = new Map(calls.map((call) => [`${call.run}`, call]));
+    const byId = new Map(calls.map((call) => [`${call.callNumber}`, call]));
     const awaited = calls.filter(isAwaited);
     const requests = calls.filter((call) => !isAwaited(call)).map((call) => this.#admissionRequest(call));
     const { places, held } = requests.length === 0 ? NOTHING_ADMITTED : await scheduler.admit(requests);
@@ -171,7 +171,7 @@ export class JobSender {
     const priority = fleet?.priority ?? 0;
     const cost = costOf(this.turnTime(call));
     // Inspections bypass caps: otherwise no server could start while the fleet is busy.
-    return { id: `${call.run}`, tenant, tool: script.name, priority, cost, isFree: call.isInspection };
+    return { id: `${call.callNumber}`, tenant, tool: script.name, priority, cost, isFree: call.isInspection };
   }
 
   #hold(ids: readonly string[], calls: ReadonlyMap<string, FleetCall>): void {
@@ -217,21 +217,21 @@ export class JobSender {
       return list.push(make()) - 1;
     };
     const calls = members.flatMap(({ call }) => {
-      const { job, run, nowMs } = call;
+      const { job, callNumber, nowMs } = call;
       const script = brought.get(job.script.key);
       if (script === undefined) return [];
       const command = job.command === undefined ? {} : { command: job.command };
-      const { ticket } = call;
+      const { claim } = call;
       return {
-        run,
-        ...(ticket === undefined ? {} : { ticket }),
+        callNumber,
+        ...(claim === undefined ? {} : { claim }),
         script: place(scripts, script, () => script),
         limits: place(limits, job.limits, () => limitsOf(job.limits)),
         tenant: job.tenant,
         callId: job.callId,
         args: job.args,
         ...command,
-        seed: seedOf(this.#options.entropyKey, `${run}`),
+        seed: seedOf(this.#options.entropyKey, `${callNumber}`),
         nowMs,
         stream: job.stream,
       };

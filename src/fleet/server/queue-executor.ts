@@ -38,8 +38,8 @@ const CLOSE_MS = 2_000;
 
 export interface QueueOptions extends ResolvedFleetOptions {
   readonly entropyKey: string;
-  readonly nextRun: () => number;
-  readonly tell: EmitExecutorEvent;
+  readonly nextCallNumber: () => number;
+  readonly emit: EmitExecutorEvent;
   /** Caps of the whole fleet; `Infinity` for no cap. */
   readonly perTool: number;
   readonly perTenant: number;
@@ -74,7 +74,7 @@ export class QueueExecutor implements Executor {
   #closed: Failure | null = null;
 
   constructor(options: QueueOptions) {
-    const { protocol = PROTOCOL, perTool, perTenant, entropyKey, store, codeMaxBytes, tell } = options;
+    const { protocol = PROTOCOL, perTool, perTenant, entropyKey, store, codeMaxBytes, emit } = options;
     this.#options = options;
     this.#fleet = new Fleet(options, "server");
     const { connection, bulk, keys, seal, payloads, id, timings } = this.#fleet;
@@ -96,7 +96,7 @@ export class QueueExecutor implements Executor {
       onMove: (base) =>
         void moveWaiting(this.#queue, base, (job: unknown) => (isObject(job) ? readJobTurn(job["turn"]) : null)),
     });
-    const damage = new DamageReport((told) => tell("fleet:damage", told));
+    const damage = new DamageReport((told) => emit("fleet:damage", told));
     const messaging = { connection, keys, payloads, id };
     this.#outbox = new MessageOutbox({ ...messaging, protocolOf: () => protocol });
     this.#inbox = new Inbox({
@@ -113,10 +113,10 @@ export class QueueExecutor implements Executor {
     const texts = new TextPublisher({ connection: bulk, keys, seal, store: place, codeMaxBytes });
     this.#scripts = new FleetScripts(texts);
     this.#dispatcher = new FleetDispatcher({
-      tell,
+      emit,
       send: (machine, message) => this.#outbox.send(machine, message),
       dispatch: (call) => this.#sender.add(call),
-      release: (calls) => this.#scheduler.release(calls.map(({ run }) => `${run}`)),
+      release: (calls) => this.#scheduler.release(calls.map(({ callNumber }) => `${callNumber}`)),
       withdraw: (job) => void this.#queue.remove(job.id).catch(() => undefined),
       recordTurnTime: (call, cpuMs) => this.#sender.turnTime(call).record(1, cpuMs),
       recordRefusal: ({ job }, refusedForMs) => this.#refusals.record(job.script.name, job.tenant, refusedForMs),
@@ -130,7 +130,7 @@ export class QueueExecutor implements Executor {
       connection,
       payloads,
       scripts: this.#scripts,
-      onFail: ({ run }, failure) => this.#dispatcher.end(run, failure),
+      onFail: ({ callNumber }, failure) => this.#dispatcher.end(callNumber, failure),
       onSent: (job) => this.#dispatcher.onSent(job),
     });
     this.#missing = new MissingJobs(
@@ -141,11 +141,11 @@ export class QueueExecutor implements Executor {
     );
     this.#directory = new MachineDirectory(this.#fleet.members, protocol, {
       onJoin: (machine) => {
-        tell("fleet:join", { machine });
+        emit("fleet:join", { machine });
         this.#dispatcher.onJoin(machine);
       },
       onLeave: (machine) => {
-        tell("fleet:leave", { machine });
+        emit("fleet:leave", { machine });
         this.#dispatcher.onLeave(machine);
       },
       onForeign: (count) => damage.report(describeForeign(count, "machine")),
@@ -175,13 +175,13 @@ export class QueueExecutor implements Executor {
     this.#run(new FleetCall(job, performance.now()));
   }
 
-  cancel(run: number, code: ErrorCode, message: string): void {
-    this.#dispatcher.end(run, { code, message });
+  cancel(callNumber: number, code: ErrorCode, message: string): void {
+    this.#dispatcher.end(callNumber, { code, message });
   }
 
   inspect(script: ToolScript): Promise<Inspection> {
     return new Promise((resolve) => {
-      const job = inspectionJob(this.#options.nextRun(), script, resolve);
+      const job = inspectionJob(this.#options.nextCallNumber(), script, resolve);
       this.#run(new FleetCall(job, performance.now(), true));
     });
   }

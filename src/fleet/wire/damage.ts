@@ -12,8 +12,8 @@ export class DamageReport {
   #reported = 0;
   #omitted = 0;
 
-  constructor(tell: (damage: Damage) => void) {
-    this.#emit = tell;
+  constructor(emit: (damage: Damage) => void) {
+    this.#emit = emit;
   }
 
   report(why: string): void {

@@ -137,7 +137,7 @@ async function readHeartbeats(
   { connection, keys, seal }: MemberAccess,
   kind: MemberKind,
   ids: readonly string[],
-  tell: (id: string, text: string | null) => void,
+  emit: (id: string, text: string | null) => void,
 ): Promise<void> {
   for (let at = 0; at < ids.length; at += PAGE) {
     const page = ids.slice(at, at + PAGE);
@@ -147,7 +147,7 @@ async function readHeartbeats(
     const answers = (await pipeline.exec()) ?? [];
     for (const [index, id] of page.entries()) {
       const sealed = answers[index]?.[1];
-      if (typeof sealed === "string" && sealed !== "") tell(id, opened(sealed, keys.of(kind, id), seal));
+      if (typeof sealed === "string" && sealed !== "") emit(id, opened(sealed, keys.of(kind, id), seal));
     }
   }
 }

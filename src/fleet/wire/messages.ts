@@ -36,7 +36,7 @@ export interface FleetLimits extends RunLimits {
 
 export interface FleetCallData {
   /** Unique for its server. */
-  readonly run: number;
+  readonly callNumber: number;
   /** Indexes into `scripts` and `limits`. */
   readonly script: number;
   readonly limits: number;
@@ -53,7 +53,7 @@ export interface FleetCallData {
    * The claim in the ledger under which the result is stored if the server is lost. Only present on the first send of
    * the call.
    */
-  readonly ticket?: LedgerClaim;
+  readonly claim?: LedgerClaim;
 }
 
 /** The data of a job of BullMQ. */
@@ -79,7 +79,7 @@ export interface JobData {
 
 /** State of a call that another machine has started. */
 export interface Resumption {
-  readonly run: number;
+  readonly callNumber: number;
   /** Number of its attempts. */
   readonly attempts: number;
   /** Number of its capability calls, and the times of their responses: a `ReplayPlan` as JSON, or empty text. */
@@ -92,7 +92,7 @@ export interface Resumption {
  * ignored.
  */
 interface CallReference {
-  readonly run: number;
+  readonly callNumber: number;
   readonly start: number;
 }
 
@@ -130,7 +130,7 @@ export type ServerMessage =
   | { readonly kind: "resume"; readonly job: string; readonly start: number; readonly calls: readonly Resumption[] }
   | {
       readonly kind: "answer";
-      readonly run: number;
+      readonly callNumber: number;
       readonly step: number;
       readonly attempt: number;
       /** A `CapabilityResponse` or `Diverged` as JSON. */

@@ -44,7 +44,7 @@ function isJobData(data: Fields): data is Fields & JobData {
   const { scripts, limits, calls, isInspection, isAgain } = data;
   if (!isListOf(scripts, isScript) || !isListOf(limits, isLimits) || !isListOf(calls, isCall)) return false;
   // Two calls with the same number would be indistinguishable.
-  if (new Set(calls.map(({ run }) => run)).size < calls.length) return false;
+  if (new Set(calls.map(({ callNumber }) => callNumber)).size < calls.length) return false;
   const areThere = calls.every((call) => call.script < scripts.length && call.limits < limits.length);
   return areThere && [isInspection, isAgain].every((flag) => flag === undefined || typeof flag === "boolean");
 }
@@ -69,14 +69,15 @@ function isLimits(limits: Fields): limits is Fields & FleetLimits {
 }
 
 function isCall(call: Fields): call is Fields & FleetCallData {
-  const { run, script, limits, tenant, callId, args, command, seed, nowMs, stream, ticket } = call;
-  const isPlaced = isCount(run) && isCount(script) && isCount(limits) && isTime(nowMs) && typeof stream === "boolean";
+  const { callNumber, script, limits, tenant, callId, args, command, seed, nowMs, stream, claim } = call;
+  const isPlaced =
+    isCount(callNumber) && isCount(script) && isCount(limits) && isTime(nowMs) && typeof stream === "boolean";
   const isNamed = isText(tenant) && isText(callId) && (command === undefined || isText(command));
-  if (ticket !== undefined && !(isObject(ticket) && isTicket(ticket))) return false;
+  if (claim !== undefined && !(isObject(claim) && isLedgerClaim(claim))) return false;
   return isPlaced && isNamed && typeof seed === "string" && SEED.test(seed) && isArgs(args);
 }
 
-function isTicket({ digest, holder, tool }: Fields): boolean {
+function isLedgerClaim({ digest, holder, tool }: Fields): boolean {
   return isShort(digest) && isShort(holder) && isText(tool);
 }
 

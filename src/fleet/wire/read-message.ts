@@ -77,11 +77,11 @@ function isMachineMessage(message: Fields): message is Fields & MachineMessage {
     const { script, what, publicKey } = message;
     return isKey(script) && (what === "text" || what === "config") && isShort(publicKey);
   }
-  if (!isCount(message["run"]) || !isStart(message["start"])) return false;
+  if (!isCount(message["callNumber"]) || !isStart(message["start"])) return false;
   switch (message["kind"]) {
     case "ask": {
-      const { job, step, attempt, nowMs, heard, capability, method, args } = message;
-      const isPlaced = isStart(step) && isStart(attempt) && isTime(nowMs) && isOptional(heard, isCount);
+      const { job, step, attempt, nowMs, deliveredCount, capability, method, args } = message;
+      const isPlaced = isStart(step) && isStart(attempt) && isTime(nowMs) && isOptional(deliveredCount, isCount);
       return isShort(job) && isPlaced && isText(capability) && isText(method) && isText(args);
     }
     case "log": {
@@ -104,9 +104,9 @@ function isMachineMessage(message: Fields): message is Fields & MachineMessage {
 
 /** An invalid failure still ends its call: `isFailure` checks it later. */
 function isReply(reply: Fields): reply is Fields & CallReply {
-  const { outcome, cpuMs, waitedMs, wallMs, heapBytes, attempts, logs, dropped, heard } = reply;
+  const { outcome, cpuMs, waitedMs, wallMs, heapBytes, attempts, logs, dropped, deliveredCount } = reply;
   const isUsed = isTime(cpuMs) && isTime(waitedMs) && isTime(wallMs) && isTime(heapBytes);
-  const isCounted = isCount(attempts) && isCount(dropped) && isOptional(heard, isCount);
+  const isCounted = isCount(attempts) && isCount(dropped) && isOptional(deliveredCount, isCount);
   if (!isUsed || !isCounted || !isText(logs) || !isObject(outcome)) return false;
   return outcome["ok"] === true ? isText(outcome["json"]) : outcome["ok"] === false && isObject(outcome["failure"]);
 }
@@ -118,12 +118,12 @@ function isOptional(value: unknown, is: (value: unknown) => boolean): boolean {
 function isServerMessage(message: Fields): message is Fields & ServerMessage {
   switch (message["kind"]) {
     case "answer": {
-      const { run, step, attempt, answer } = message;
-      return isCount(run) && isStart(step) && isStart(attempt) && isText(answer);
+      const { callNumber, step, attempt, answer } = message;
+      return isCount(callNumber) && isStart(step) && isStart(attempt) && isText(answer);
     }
     case "cancel":
     case "logged":
-      return isCount(message["run"]) && isShort(message["job"]) && isStart(message["start"]);
+      return isCount(message["callNumber"]) && isShort(message["job"]) && isStart(message["start"]);
     case "resume":
       return isShort(message["job"]) && isStart(message["start"]) && isListOf(message["calls"], isResumption);
     case "have": {
@@ -136,7 +136,7 @@ function isServerMessage(message: Fields): message is Fields & ServerMessage {
 }
 
 function isResumption(call: Fields): call is Fields & Resumption {
-  return isCount(call["run"]) && isCount(call["attempts"]) && isCount(call["asked"]) && isPlan(call["plan"]);
+  return isCount(call["callNumber"]) && isCount(call["attempts"]) && isCount(call["asked"]) && isPlan(call["plan"]);
 }
 
 function isPlan(plan: unknown): boolean {

@@ -49,15 +49,15 @@ export async function callTool(
   if (tool === undefined) {
     throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${params.name.slice(0, NAME_MAX)}`);
   }
-  const telling = new Telling(context, params.name);
+  const notifications = new Telling(context, params.name);
   const options = {
     signal: signalOf(context),
     ...(tenant === undefined ? {} : { tenant }),
-    ...telling.options(level),
+    ...notifications.options(level),
   };
   const result = await underSender(params._meta ?? {}, () => runner.execute(mcp.readCall(params), options));
   // Send all notifications before the result.
-  await telling.told;
+  await notifications.sent;
   const { outputSchema } = mcp.writeTool(tool);
   const written: CallToolResult = mcp.writeResult(result);
   // A client may validate structured content against the schema, even if it is a string.
@@ -76,7 +76,7 @@ class Telling {
   readonly #logger: string;
   #progress = Number.NEGATIVE_INFINITY;
   /** Resolves when all notifications so far are sent. */
-  told: Promise<void> = Promise.resolve();
+  sent: Promise<void> = Promise.resolve();
 
   constructor({ mcpReq }: ServerContext, logger: string) {
     this.#request = mcpReq;
@@ -90,27 +90,27 @@ class Telling {
     const asked: unknown = envelope === undefined ? undefined : Reflect.get(envelope, LOG_LEVEL_META_KEY);
     const least = SEVERITIES.findIndex((severity) => severity === (asked ?? sessionLevel));
     return {
-      ...(token === undefined ? {} : { onProgress: (progress) => this.#tellProgress(token, progress) }),
-      ...(least < 0 ? {} : { onLog: (line) => this.#tellLine(least, line) }),
+      ...(token === undefined ? {} : { onProgress: (progress) => this.#sendProgress(token, progress) }),
+      ...(least < 0 ? {} : { onLog: (line) => this.#sendLine(least, line) }),
     };
   }
 
   /** The protocol requires increasing progress values. */
-  #tellProgress(progressToken: string | number, progress: Progress): void {
+  #sendProgress(progressToken: string | number, progress: Progress): void {
     if (progress.progress <= this.#progress) return;
     this.#progress = progress.progress;
-    this.#tell("notifications/progress", { progressToken, ...progress });
+    this.#send("notifications/progress", { progressToken, ...progress });
   }
 
-  #tellLine(least: number, { level, message }: LogLine): void {
+  #sendLine(least: number, { level, message }: LogLine): void {
     const severity = LEVELS.get(level) ?? "info";
     if (SEVERITIES.indexOf(severity) < least) return;
-    this.#tell("notifications/message", { level: severity, logger: this.#logger, data: message });
+    this.#send("notifications/message", { level: severity, logger: this.#logger, data: message });
   }
 
-  #tell(method: string, params: Record<string, unknown>): void {
+  #send(method: string, params: Record<string, unknown>): void {
     // Ignore failures: the client has disconnected.
     const sent = this.#request.notify({ method, params }).catch(() => undefined);
-    this.told = Promise.all([this.told, sent]).then(() => undefined);
+    this.sent = Promise.all([this.sent, sent]).then(() => undefined);
   }
 }

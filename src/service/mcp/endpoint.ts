@@ -34,7 +34,7 @@ export class Endpoint {
   readonly #callers = new WeakMap<Request, Caller>();
   /** Number of open notification streams by key. */
   readonly #listening = new Map<string | null, number>();
-  readonly #tell = (): void => this.#sessionless.notify.toolsChanged();
+  readonly #notify = (): void => this.#sessionless.notify.toolsChanged();
 
   constructor(engine: Engine, gate: ScopedEngine, limits: SessionLimits = LIMITS) {
     this.#engine = engine;
@@ -49,7 +49,7 @@ export class Endpoint {
       },
       { legacy: "reject", maxSubscriptions: limits.total },
     );
-    engine.on("tool:register", this.#tell).on("tool:unregister", this.#tell);
+    engine.on("tool:register", this.#notify).on("tool:unregister", this.#notify);
   }
 
   /** Responds to a request. Its signal aborts when its connection is done with it. `body`: the parsed body. */
@@ -64,7 +64,7 @@ export class Endpoint {
 
   /** Ends all sessions and streams. */
   async close(): Promise<void> {
-    this.#engine.off("tool:register", this.#tell).off("tool:unregister", this.#tell);
+    this.#engine.off("tool:register", this.#notify).off("tool:unregister", this.#notify);
     this.#sessions.close();
     await this.#sessionless.close();
   }

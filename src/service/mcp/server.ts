@@ -18,19 +18,19 @@ export interface ChangingToolRunner extends ToolRunner {
  */
 export function createMcpServer(runner: ChangingToolRunner, options: McpServerOptions): Server {
   const server = createToolServer(runner, options);
-  tellOfChanges(server, runner);
+  notifyOfChanges(server, runner);
   return server;
 }
 
-function tellOfChanges(server: Server, runner: ChangingToolRunner): void {
-  const tell = (): void => {
+function notifyOfChanges(server: Server, runner: ChangingToolRunner): void {
+  const notify = (): void => {
     // A client that connects later requests the list itself.
     if (server.transport !== undefined) server.sendToolListChanged().catch(() => undefined);
   };
-  runner.on("tool:register", tell);
-  runner.on("tool:unregister", tell);
+  runner.on("tool:register", notify);
+  runner.on("tool:unregister", notify);
   server.onclose = () => {
-    runner.off("tool:register", tell);
-    runner.off("tool:unregister", tell);
+    runner.off("tool:register", notify);
+    runner.off("tool:unregister", notify);
   };
 }

@@ -76,7 +76,7 @@ export interface CallLedger {
   /**
    * The claim of a call held by this process, for another machine; `null` where no other machine may record its result.
    */
-  ticketOf(call: KeyedCall, tool: ToolFingerprint): LedgerClaim | null;
+  claimOf(call: KeyedCall, tool: ToolFingerprint): LedgerClaim | null;
   /** Closes the ledger. Claims not settled by now never will be. */
   close(): Promise<void>;
 }

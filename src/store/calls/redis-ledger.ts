@@ -60,7 +60,7 @@ export class RedisLedger implements CallLedger {
     await (await this.#open()).calls.release(digest, holder);
   }
 
-  ticketOf(call: KeyedCall, { mark, isConfidential }: ToolFingerprint): LedgerClaim | null {
+  claimOf(call: KeyedCall, { mark, isConfidential }: ToolFingerprint): LedgerClaim | null {
     const held = this.#heldOf(call);
     if (held === null || (isConfidential && !this.#seal.isSecret)) return null;
     return { ...held, tool: this.#seal.close(mark, held.digest) };

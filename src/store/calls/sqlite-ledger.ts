@@ -58,7 +58,7 @@ export class SqliteLedger implements CallLedger {
     }
   }
 
-  ticketOf(): null {
+  claimOf(): null {
     return null;
   }
 

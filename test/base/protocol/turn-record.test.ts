@@ -18,7 +18,7 @@ test("a turn record shows whose turn it is on which worker, and for how long", (
   slot.begin(7, 250, performance.now());
   const [first, second] = readTurns(buffer);
   expect(first).toBeNull();
-  expect(second).toMatchObject({ run: 7, budgetMs: 250 });
+  expect(second).toMatchObject({ callNumber: 7, budgetMs: 250 });
   expect(second?.startMs).toBeGreaterThan(beforeMs - 50);
   slot.end();
   expect(readTurns(buffer)).toEqual([null, null]);
@@ -40,7 +40,7 @@ test("a turn record is mirrored into a file that outlives the memory", () => {
     slots[1]?.begin(2, 20, performance.now());
     slots[0]?.end();
     slots[0]?.rest();
-    expect(readMirror(fd, 2)).toEqual([null, expect.objectContaining({ run: 2, budgetMs: 20 })]);
+    expect(readMirror(fd, 2)).toEqual([null, expect.objectContaining({ callNumber: 2, budgetMs: 20 })]);
   } finally {
     closeSync(fd);
     rmSync(folder, { recursive: true });

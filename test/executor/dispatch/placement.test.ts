@@ -83,7 +83,7 @@ test("a call goes where its tool is warm, unless warming it elsewhere takes less
   setup.workers[0]?.lane.begin(
     1,
     { runs: [1], size: 1, script: second, tenant: "", expectedMs: 20, isLong: false, isSlow: false },
-    { kind: "cancel", run: 1 },
+    { kind: "cancel", callNumber: 1 },
     performance.now(),
   );
   void (await sendOff(setup.dispatcher, [2_002], first));

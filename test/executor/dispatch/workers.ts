@@ -12,7 +12,7 @@ export interface FakeWorker {
   readonly sent: string[];
   readonly say: (text: string) => void;
   /** Answers a turn in which all of its calls ended with this output. */
-  readonly answer: (run: number, turnMs: number, ...outputs: readonly string[]) => void;
+  readonly answer: (callNumber: number, turnMs: number, ...outputs: readonly string[]) => void;
 }
 
 /** A dispatcher with as many workers, and what it complained of. */
@@ -51,9 +51,9 @@ function fakeWorker(dispatcher: Dispatcher, worker: number): FakeWorker {
     lane,
     sent,
     say,
-    answer: (run, turnMs, ...outputs) => {
+    answer: (callNumber, turnMs, ...outputs) => {
       const outcomes = outputs.map((output) => `+${output}\t`).join("");
-      say(encodeToHost({ kind: "ran", run, cpuMs: turnMs, heapBytes: 1, outcomes }));
+      say(encodeToHost({ kind: "ran", callNumber, cpuMs: turnMs, heapBytes: 1, outcomes }));
     },
   };
 }
@@ -75,12 +75,12 @@ export function tool(name: string): ToolScript {
 /** The tool of calls that name none. */
 export const TOOL = tool("t");
 
-export function job(run: number, script: ToolScript, waitMs = DEFAULT_LIMITS.queueMs) {
+export function job(callNumber: number, script: ToolScript, waitMs = DEFAULT_LIMITS.queueMs) {
   const { promise, resolve } = Promise.withResolvers<CallReply>();
   return {
     reply: promise,
     settle: resolve,
-    run,
+    callNumber,
     script,
     tenant: "",
     callId: "c",

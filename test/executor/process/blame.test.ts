@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { type Death, judge } from "../../../src/executor/process/blame.ts";
 
-const turn = (run: number) => ({ run, startMs: 1, budgetMs: 100 });
+const turn = (callNumber: number) => ({ callNumber, startMs: 1, budgetMs: 100 });
 
 function death(more: Partial<Death>): Death {
   return { report: null, killedFor: null, signal: "SIGABRT", exitCode: null, turns: [], stderr: "", ...more };
@@ -13,21 +13,21 @@ function blame(more: Partial<Death>) {
 }
 
 test("an overrun is the reported call's, whatever else ran", () => {
-  const verdict = blame({ report: { kind: "overrun", run: 4, elapsedMs: 400 }, turns: [turn(4), turn(5)] });
+  const verdict = blame({ report: { kind: "overrun", callNumber: 4, elapsedMs: 400 }, turns: [turn(4), turn(5)] });
   expect(verdict).toMatchObject({
     reason: "overrun",
-    culprit: { run: 4, failure: { code: "cpu_limit" } },
+    culprit: { callNumber: 4, failure: { code: "cpu_limit" } },
     suspects: [],
   });
 });
 
 test("too much memory is the call's that has taken more than it may since its turn began", () => {
   const turns = [
-    { run: 4, grownMb: 65 },
-    { run: 5, grownMb: 64 },
+    { callNumber: 4, grownMb: 65 },
+    { callNumber: 5, grownMb: 64 },
   ];
   const verdict = blame({ report: { kind: "memory", turns, rssMb: 900 } });
-  expect(verdict).toMatchObject({ reason: "memory", culprit: { run: 4, failure: { code: "memory_limit" } } });
+  expect(verdict).toMatchObject({ reason: "memory", culprit: { callNumber: 4, failure: { code: "memory_limit" } } });
 });
 
 test.each([
@@ -35,25 +35,25 @@ test.each([
   ["two", 65, 65],
 ])("too much memory when %s of the turns took more than its call may makes suspects of all", (_, first, second) => {
   const turns = [
-    { run: 4, grownMb: first },
-    { run: 5, grownMb: second },
+    { callNumber: 4, grownMb: first },
+    { callNumber: 5, grownMb: second },
   ];
   const verdict = blame({ report: { kind: "memory", turns, rssMb: 900 } });
   expect(verdict).toMatchObject({ reason: "memory", culprit: null, suspects: [4, 5] });
 });
 
 test("too much memory in quarantine is the call's whose turn it is, however slowly it took it", () => {
-  const report = { kind: "memory", turns: [{ run: 4, grownMb: 1 }], rssMb: 900 } as const;
-  expect(judge(death({ report }), true, () => 64)).toMatchObject({ culprit: { run: 4 } });
+  const report = { kind: "memory", turns: [{ callNumber: 4, grownMb: 1 }], rssMb: 900 } as const;
+  expect(judge(death({ report }), true, () => 64)).toMatchObject({ culprit: { callNumber: 4 } });
 });
 
 test("a crash is the call's whose turn it was", () => {
   const verdict = blame({ turns: [null, turn(9)] });
-  expect(verdict).toMatchObject({ reason: "crash", culprit: { run: 9, failure: { code: "executor_crashed" } } });
+  expect(verdict).toMatchObject({ reason: "crash", culprit: { callNumber: 9, failure: { code: "executor_crashed" } } });
 });
 
 test("a turn in which calls went together makes suspects of them", () => {
-  const report = { kind: "overrun", run: -4, elapsedMs: 400 } as const;
+  const report = { kind: "overrun", callNumber: -4, elapsedMs: 400 } as const;
   expect(blame({ report })).toEqual({ reason: "overrun", culprit: null, suspects: [-4], killed: [] });
   expect(blame({ turns: [turn(-4)] })).toEqual({ reason: "crash", culprit: null, suspects: [-4], killed: [] });
 });
@@ -81,6 +81,6 @@ test("a process that was killed because it was silent blames nobody", () => {
 test("a thread that ended by itself leaves the turns of the others alone", () => {
   const report = { kind: "worker-lost", worker: 1 } as const;
   const turns = [turn(4), turn(5)];
-  expect(blame({ report, turns })).toMatchObject({ reason: "crash", culprit: { run: 5 }, suspects: [] });
+  expect(blame({ report, turns })).toMatchObject({ reason: "crash", culprit: { callNumber: 5 }, suspects: [] });
   expect(blame({ report, turns: [turn(4), null] })).toMatchObject({ culprit: null, suspects: [] });
 });

@@ -33,13 +33,13 @@ async function open(secret: string | undefined = SECRET) {
   const keyed = new KeyedCalls(ledger(secret), undefined, FLEET_TIMINGS);
   onTestFinished(async () => void (await Promise.all([lost.close(), other.close(), keyed.close()])));
   await lost.claim(CALL, NEVER, 1);
-  const ticket = lost.ticketOf(CALL, { mark: "m", isConfidential: true });
-  if (ticket === null) throw new Error("there is no ticket");
-  return { lost, keyed, ticket, claim: () => other.claim(CALL, NEVER, 1) };
+  const ledgerClaim = lost.claimOf(CALL, { mark: "m", isConfidential: true });
+  if (ledgerClaim === null) throw new Error("there is no ledgerClaim");
+  return { lost, keyed, ledgerClaim, claim: () => other.claim(CALL, NEVER, 1) };
 }
 
-const left = (ticket: LedgerClaim, keyed: KeyedCalls) => {
-  const call = keyed.begin("s", ticket);
+const left = (ledgerClaim: LedgerClaim, keyed: KeyedCalls) => {
+  const call = keyed.begin("s", ledgerClaim);
   if (call === null) throw new Error("it is not kept");
   const reply = {
     outcome: { ok: true, json: "1" },
@@ -55,8 +55,8 @@ const left = (ticket: LedgerClaim, keyed: KeyedCalls) => {
 };
 
 test("an end is held until its server is gone, and left then", async () => {
-  const { keyed, ticket, claim } = await open();
-  const { call, end } = left(ticket, keyed);
+  const { keyed, ledgerClaim, claim } = await open();
+  const { call, end } = left(ledgerClaim, keyed);
   keyed.end(call, end);
   expect([...keyed.servers]).toEqual(["s"]);
   expect((await claim()).kind).toBe("running");
@@ -66,16 +66,16 @@ test("an end is held until its server is gone, and left then", async () => {
 });
 
 test("an end is left at once where its server is gone already", async () => {
-  const { keyed, ticket, claim } = await open();
-  const { call, end } = left(ticket, keyed);
+  const { keyed, ledgerClaim, claim } = await open();
+  const { call, end } = left(ledgerClaim, keyed);
   keyed.onGone("s");
   keyed.end(call, end);
   await expect.poll(async () => (await claim()).kind).toBe("left");
 });
 
 test("what another server loses is not its own", async () => {
-  const { keyed, ticket, claim } = await open();
-  const { call, end } = left(ticket, keyed);
+  const { keyed, ledgerClaim, claim } = await open();
+  const { call, end } = left(ledgerClaim, keyed);
   keyed.end(call, end);
   keyed.onGone("another");
   expect((await claim()).kind).toBe("running");
@@ -83,8 +83,8 @@ test("what another server loses is not its own", async () => {
 });
 
 test("a call is carried while its server is missing, and put down with an end that is not to be left", async () => {
-  const { lost, keyed, ticket, claim } = await open();
-  const { call } = left(ticket, keyed);
+  const { lost, keyed, ledgerClaim, claim } = await open();
+  const { call } = left(ledgerClaim, keyed);
   keyed.look(["s"], new Set());
   await lost.close();
   await expect.poll(async () => (await claim()).kind).toBe("running");
@@ -93,16 +93,16 @@ test("a call is carried while its server is missing, and put down with an end th
 });
 
 test("a call of which nothing was done is anybody's", async () => {
-  const { keyed, ticket, claim } = await open();
-  const { call } = left(ticket, keyed);
+  const { keyed, ledgerClaim, claim } = await open();
+  const { call } = left(ledgerClaim, keyed);
   keyed.onGone("s");
   keyed.end(call, { kind: "undone" });
   await expect.poll(async () => (await claim()).kind).toBe("mine");
 });
 
 test("a machine that does not know the ledger's secret has nothing to do with its calls", async () => {
-  const { keyed, ticket, claim } = await open("another secret of it");
-  expect(keyed.begin("s", ticket)).toBe(null);
-  keyed.release(ticket);
+  const { keyed, ledgerClaim, claim } = await open("another secret of it");
+  expect(keyed.begin("s", ledgerClaim)).toBe(null);
+  keyed.release(ledgerClaim);
   expect((await claim()).kind).toBe("running");
 });

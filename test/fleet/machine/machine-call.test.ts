@@ -25,7 +25,7 @@ const LIMITS: FleetLimits = {
   wallMs: 1,
   queueMs: 1,
 };
-const KEPT: KeptCall = { server: "s", ticket: { digest: "d", holder: "h", tool: "t" }, mark: "the tool's mark" };
+const KEPT: KeptCall = { server: "s", claim: { digest: "d", holder: "h", tool: "t" }, mark: "the tool's mark" };
 
 const asked = (step: number): CapabilityCall => ({
   step,
@@ -49,7 +49,7 @@ function open(resumption?: Resumption, kept: KeptCall | null = KEPT) {
   const ends: (CallEnd | null)[] = [];
   const alone = Promise.withResolvers<void>();
   const data = {
-    run: 1,
+    callNumber: 1,
     script: 0,
     limits: 0,
     tenant: "",
@@ -118,7 +118,7 @@ test("a call that was started again has left nothing out only where it never ask
   const silent = open();
   silent.call.settle(reply({ ok: true, json: "1" }, 2));
   expect(silent.ends).toMatchObject([{ kind: "left", left: { reply: { attempts: 2 } } }]);
-  const resumed = open({ run: 1, attempts: 1, asked: 1, plan: "" });
+  const resumed = open({ callNumber: 1, attempts: 1, asked: 1, plan: "" });
   resumed.call.settle(done);
   expect(resumed.ends).toEqual([null]);
 });

@@ -24,7 +24,7 @@ const SCRIPT: ToolScript = {
 };
 const nothing = (): void => undefined;
 const NO_HOST: FleetDispatcherHost = {
-  tell: nothing,
+  emit: nothing,
   send: nothing,
   dispatch: nothing,
   release: nothing,
@@ -67,7 +67,7 @@ test("a call whose machine was only missed has all of its time", () => {
   const back = lostCall();
   back.dispatcher.onJoin(MACHINE);
   const heard = lostCall();
-  heard.dispatcher.onMessage(MACHINE, { kind: "log", run: 1, start: 1, at: 0, lines: ["[]"] });
+  heard.dispatcher.onMessage(MACHINE, { kind: "log", callNumber: 1, start: 1, at: 0, lines: ["[]"] });
   for (const { dispatcher, ends } of [back, heard]) {
     dispatcher.endOverdue(performance.now() + LATER_MS);
     expect(ends).toEqual([]);
@@ -76,7 +76,7 @@ test("a call whose machine was only missed has all of its time", () => {
 
 const ASK = {
   kind: "ask",
-  run: 1,
+  callNumber: 1,
   step: 1,
   attempt: 1,
   nowMs: 1,
@@ -89,15 +89,15 @@ test("a machine that is no longer heard is told to end the very copy that it ask
   const { dispatcher, carrier, sent } = lostCall();
   dispatcher.sendAgain(carrier);
   dispatcher.onMessage(MACHINE, { ...ASK, job: "an older job", start: 1 });
-  expect(sent).toEqual([{ kind: "cancel", run: 1, job: "an older job", start: 1 }]);
+  expect(sent).toEqual([{ kind: "cancel", callNumber: 1, job: "an older job", start: 1 }]);
 });
 
 test("a call that another machine has begun, or that ends, is cancelled where it was, by its job and the start of that", () => {
   const { dispatcher, sent } = lostCall();
   dispatcher.onMessage("machine-0000000000000002", { kind: "taken", job: "job", start: 2 });
-  expect(sent[0]).toEqual({ kind: "cancel", run: 1, job: "job", start: 1 });
+  expect(sent[0]).toEqual({ kind: "cancel", callNumber: 1, job: "job", start: 1 });
   dispatcher.end(1, { code: "cancelled", message: "" });
-  expect(sent.at(-1)).toEqual({ kind: "cancel", run: 1, job: "job", start: 2 });
+  expect(sent.at(-1)).toEqual({ kind: "cancel", callNumber: 1, job: "job", start: 2 });
 });
 
 /** A call whose lines are listened to, on its machine. */
@@ -125,24 +125,29 @@ const REPLY = { outcome: OUTCOME, cpuMs: 0, waitedMs: 0, wallMs: 0, heapBytes: 0
 
 test("each line of a call is told once and in its order, also those that come only with its end, or once more", () => {
   const { dispatcher, told } = streamed();
-  dispatcher.onMessage(MACHINE, { kind: "log", run: 1, start: 1, at: 0, lines: [A, B] });
-  dispatcher.onMessage(MACHINE, { kind: "log", run: 1, start: 1, at: 1, lines: [B] });
-  dispatcher.onMessage(MACHINE, { kind: "done", run: 1, start: 1, reply: { ...REPLY, logs: `[${A},${B},${C}]` } });
+  dispatcher.onMessage(MACHINE, { kind: "log", callNumber: 1, start: 1, at: 0, lines: [A, B] });
+  dispatcher.onMessage(MACHINE, { kind: "log", callNumber: 1, start: 1, at: 1, lines: [B] });
+  dispatcher.onMessage(MACHINE, {
+    kind: "done",
+    callNumber: 1,
+    start: 1,
+    reply: { ...REPLY, logs: `[${A},${B},${C}]` },
+  });
   expect(told).toEqual([A, B, C, "end"]);
 });
 
 test("what a call writes after its machine has started it again is told, as the machine says nothing twice", () => {
   const { dispatcher, told } = streamed();
-  dispatcher.onMessage(MACHINE, { kind: "log", run: 1, start: 1, at: 0, lines: [A, B] });
-  dispatcher.onMessage(MACHINE, { kind: "restart", run: 1, start: 1, attempts: 1 });
-  dispatcher.onMessage(MACHINE, { kind: "log", run: 1, start: 1, at: 2, lines: [C] });
+  dispatcher.onMessage(MACHINE, { kind: "log", callNumber: 1, start: 1, at: 0, lines: [A, B] });
+  dispatcher.onMessage(MACHINE, { kind: "restart", callNumber: 1, start: 1, attempts: 1 });
+  dispatcher.onMessage(MACHINE, { kind: "log", callNumber: 1, start: 1, at: 2, lines: [C] });
   expect(told).toEqual([A, B, C]);
 });
 
 test("a machine hears that lines have come after which it waits, and of no others", () => {
   const { dispatcher, sent } = streamed();
-  dispatcher.onMessage(MACHINE, { kind: "log", run: 1, start: 1, at: 0, lines: [A] });
+  dispatcher.onMessage(MACHINE, { kind: "log", callNumber: 1, start: 1, at: 0, lines: [A] });
   expect(sent).toEqual([]);
-  dispatcher.onMessage(MACHINE, { kind: "log", run: 1, start: 1, at: 1, lines: [B], isFull: true });
-  expect(sent).toEqual([{ kind: "logged", run: 1, job: "job", start: 1 }]);
+  dispatcher.onMessage(MACHINE, { kind: "log", callNumber: 1, start: 1, at: 1, lines: [B], isFull: true });
+  expect(sent).toEqual([{ kind: "logged", callNumber: 1, job: "job", start: 1 }]);
 });

@@ -34,36 +34,36 @@ const reply: CallReply = {
   attempts: 1,
   logs: "",
   dropped: 0,
-  heard: 0,
+  deliveredCount: 0,
 };
 const ofMachines: readonly MachineMessage[] = [
   { kind: "taken", job: `${SERVER}-1`, start: 1 },
   {
     kind: "ask",
-    run: 1,
+    callNumber: 1,
     start: 1,
     job: `${SERVER}-1`,
     step: 1,
     attempt: 1,
     nowMs: 1.5,
-    heard: 0,
+    deliveredCount: 0,
     capability: "kv",
     method: "get",
     args: "[]",
   },
-  { kind: "log", run: 1, start: 1, at: 0, lines: ['["log","a"]'], isFull: true },
-  { kind: "progress", run: 1, start: 1, payload: "[1,null,null]" },
-  { kind: "timed", run: 1, start: 1, step: 1, nowMs: 1 },
-  { kind: "restart", run: 1, start: 1, attempts: 1 },
-  { kind: "done", run: 1, start: 1, reply, refusedForMs: 10 },
+  { kind: "log", callNumber: 1, start: 1, at: 0, lines: ['["log","a"]'], isFull: true },
+  { kind: "progress", callNumber: 1, start: 1, payload: "[1,null,null]" },
+  { kind: "timed", callNumber: 1, start: 1, step: 1, nowMs: 1 },
+  { kind: "restart", callNumber: 1, start: 1, attempts: 1 },
+  { kind: "done", callNumber: 1, start: 1, reply, refusedForMs: 10 },
   { kind: "need", script: KEY, what: "config", publicKey: "MCow" },
 ];
-const resumption: Resumption = { run: 1, attempts: 1, asked: 1, plan: "[[1,2.5]]" };
+const resumption: Resumption = { callNumber: 1, attempts: 1, asked: 1, plan: "[[1,2.5]]" };
 const ofServers: readonly ServerMessage[] = [
   { kind: "resume", job: `${SERVER}-1`, start: 2, calls: [resumption] },
-  { kind: "answer", run: 1, step: 1, attempt: 1, answer: "{}" },
-  { kind: "cancel", run: 1, job: `${SERVER}-1`, start: 1 },
-  { kind: "logged", run: 1, job: `${SERVER}-1`, start: 1 },
+  { kind: "answer", callNumber: 1, step: 1, attempt: 1, answer: "{}" },
+  { kind: "cancel", callNumber: 1, job: `${SERVER}-1`, start: 1 },
+  { kind: "logged", callNumber: 1, job: `${SERVER}-1`, start: 1 },
   { kind: "have", script: KEY, text: TEXT, config: "sealed" },
 ];
 const job: JobData = {
@@ -95,7 +95,7 @@ const job: JobData = {
   ],
   calls: [
     {
-      run: 1,
+      callNumber: 1,
       script: 0,
       limits: 0,
       tenant: "",
@@ -153,7 +153,7 @@ function* broken(value: unknown): Generator<unknown> {
 }
 
 const OPTIONAL = new Set([
-  "heard",
+  "deliveredCount",
   "isFull",
   "refusedForMs",
   "command",

@@ -65,7 +65,7 @@ function openFleet(options: Partial<RedisLedgerOptions> = {}) {
 /** Claims a call that is there to be claimed, and answers what another process has to know of it. */
 async function begin(ledger: RedisLedger, call: KeyedCall): Promise<LedgerClaim> {
   expect(await ledger.claim(call, NEVER, 1)).toEqual({ kind: "mine" });
-  const ticket = ledger.ticketOf(call, { mark: MARK, isConfidential: false });
+  const ticket = ledger.claimOf(call, { mark: MARK, isConfidential: false });
   if (ticket === null) throw new Error("there is no ticket");
   return ticket;
 }
@@ -173,7 +173,7 @@ describe("a ticket", () => {
     for (const secret of [undefined, SECRET]) {
       const ledger = openFleet({ secret }).ledger();
       await begin(ledger, callOf("k"));
-      const ticket = ledger.ticketOf(callOf("k"), { mark: MARK, isConfidential: true });
+      const ticket = ledger.claimOf(callOf("k"), { mark: MARK, isConfidential: true });
       expect(ticket === null).toBe(secret === undefined);
     }
   });
@@ -181,10 +181,10 @@ describe("a ticket", () => {
   test("is of a call that has been claimed, and not yet settled", async () => {
     const ledger = openFleet().ledger();
     const tool = { mark: MARK, isConfidential: false };
-    expect(ledger.ticketOf(callOf("k"), tool)).toBe(null);
+    expect(ledger.claimOf(callOf("k"), tool)).toBe(null);
     await begin(ledger, callOf("k"));
     await ledger.settle(callOf("k"), result("x"));
-    expect(ledger.ticketOf(callOf("k"), tool)).toBe(null);
+    expect(ledger.claimOf(callOf("k"), tool)).toBe(null);
   });
 });
 

@@ -125,7 +125,7 @@ export class DebuggedCall {
   async #settle(step: number, answer: CapabilityResponse): Promise<void> {
     await setImmediate();
     for (; this.#timer !== null && this.#timer.dueMs <= answer.nowMs; await setImmediate()) this.#fire();
-    const isPlanned = this.#plan.hear();
+    const isPlanned = this.#plan.deliver();
     if (isPlanned && this.#timer !== null) this.#setTimer(this.#timer.dueMs, answer.nowMs);
     const payload = answer.kind === "value" ? answer.json : JSON.stringify(answer.failure);
     this.#turn(() => this.#guest.settle(RUN, step, answer.kind === "value", payload, answer.nowMs));

@@ -155,7 +155,9 @@ describe("a tool in Python is refused", () => {
   test.each(["a\nb.py", "a\\b.py", "a\u007f.py"])("where it holds a file called %j", async (name) => {
     const root = await newTree({ [FUNCTION]: "x" });
     await writeFile(path.join(root, "code", name), "");
-    expect(await problemOf(() => scriptOfPackage(root, FUNCTION, {}))).toContain("has a name with a control or reserved character");
+    expect(await problemOf(() => scriptOfPackage(root, FUNCTION, {}))).toContain(
+      "has a name with a control or reserved character",
+    );
   });
 
   test("by a problem that is short, however long its names are", async () => {
