@@ -25,7 +25,7 @@ export class FairQueue {
   readonly #perTenant: number;
   readonly #clock: () => number;
   readonly #open = new NodeHeap<ConcurrencyCap>();
-  readonly #gates = new Map<string, ConcurrencyCap>();
+  readonly #caps = new Map<string, ConcurrencyCap>();
   readonly #tenants = new Map<string, Tenant>();
   /** Shared cap of all tools without a cap: it counts, and is never reached. */
   readonly #uncapped = new ConcurrencyCap("", Infinity);
@@ -52,17 +52,17 @@ export class FairQueue {
   }
 
   /** Concurrency cap of a tool. A new value replaces the last one given for the tool. */
-  gate(tool: string, cap: number): ConcurrencyCap {
-    if (cap === Infinity) return this.#uncapped;
-    let gate = this.#gates.get(tool);
-    if (gate === undefined) {
-      gate = new ConcurrencyCap(tool, cap);
-      this.#gates.set(tool, gate);
-    } else if (gate.cap !== cap) {
-      gate.cap = cap;
-      this.#rank(gate);
+  capOf(tool: string, limit: number): ConcurrencyCap {
+    if (limit === Infinity) return this.#uncapped;
+    let cap = this.#caps.get(tool);
+    if (cap === undefined) {
+      cap = new ConcurrencyCap(tool, limit);
+      this.#caps.set(tool, cap);
+    } else if (cap.limit !== limit) {
+      cap.limit = limit;
+      this.#rank(cap);
     }
-    return gate;
+    return cap;
   }
 
   tenant(name: string): Tenant {
@@ -78,35 +78,35 @@ export class FairQueue {
    * Takes a slot for a call that has not waited. Returns false unless the call may start now and no waiting call may.
    * The tenant is needed only where tenants are capped.
    */
-  claim(gate: ConcurrencyCap, tenant: Tenant | undefined): boolean {
-    if (this.#running >= this.#concurrency || gate.running >= gate.cap) return false;
+  claim(cap: ConcurrencyCap, tenant: Tenant | undefined): boolean {
+    if (this.#running >= this.#concurrency || cap.running >= cap.limit) return false;
     if (tenant !== undefined && tenant.running >= this.#perTenant) return false;
     if (this.#waiting > 0 && this.#next() !== undefined) return false;
-    this.#take(gate, tenant);
+    this.#take(cap, tenant);
     return true;
   }
 
   /** Releases the slot of an ended call. */
-  release(gate: ConcurrencyCap, tenant: Tenant | undefined): void {
+  release(cap: ConcurrencyCap, tenant: Tenant | undefined): void {
     this.#running--;
-    gate.running--;
-    if (gate.waiting > 0) this.#rank(gate);
+    cap.running--;
+    if (cap.waiting > 0) this.#rank(cap);
     if (tenant !== undefined) {
       tenant.running--;
-      for (const lane of tenant.parked) this.#show(lane);
+      for (const queue of tenant.parked) this.#show(queue);
       tenant.parked.clear();
     }
-    this.forget(gate, tenant);
+    this.forget(cap, tenant);
   }
 
   /** Drops a tool and a tenant without running or waiting calls, so that memory does not grow with their number. */
-  forget(gate: ConcurrencyCap, tenant: Tenant | undefined): void {
-    if (gate.running === 0 && gate.waiting === 0 && gate !== this.#uncapped) this.#gates.delete(gate.tool);
+  forget(cap: ConcurrencyCap, tenant: Tenant | undefined): void {
+    if (cap.running === 0 && cap.waiting === 0 && cap !== this.#uncapped) this.#caps.delete(cap.tool);
     if (tenant?.running === 0 && tenant.waiting === 0) this.#tenants.delete(tenant.name);
   }
 
   add(call: Waiting): void {
-    const { flow, gate } = call;
+    const { flow, cap } = call;
     call.seq = ++this.#seq;
     if (flow.waiting === 0) {
       this.#settleTurns();
@@ -114,60 +114,60 @@ export class FairQueue {
       flow.stamp = ++this.#stamp;
     }
     this.#count(call, 1);
-    const lane = flow.lane(gate);
-    lane.append(call);
-    if (lane.first !== call) return;
-    lane.since = call.enqueuedAtMs;
-    this.#show(lane);
+    const queue = flow.queueAt(cap);
+    queue.append(call);
+    if (queue.first !== call) return;
+    queue.since = call.enqueuedAtMs;
+    this.#show(queue);
   }
 
   /** Takes the next call to start, with its slot; `undefined` if none may start now. */
   take(): Waiting | undefined {
     if (this.#waiting === 0) return undefined;
-    const lane = this.#next();
-    const call = lane?.first;
-    if (lane === undefined || call === undefined) return undefined;
-    const { flow, gate } = lane;
+    const queue = this.#next();
+    const call = queue?.first;
+    if (queue === undefined || call === undefined) return undefined;
+    const { flow, cap } = queue;
     const nowMs = this.#clock();
     call.startedAtMs = nowMs;
     this.#lastTurn = flow;
     this.#lastTurnMs = nowMs;
     if (flow.waiting < this.#waiting) this.#settleTurns();
-    lane.since = nowMs;
-    lane.remove(call);
+    queue.since = nowMs;
+    queue.remove(call);
     this.#count(call, -1);
-    if (lane.first === undefined) this.#discard(lane);
-    else this.#update(lane);
-    this.#take(gate, flow.tenant);
+    if (queue.first === undefined) this.#discard(queue);
+    else this.#update(queue);
+    this.#take(cap, flow.tenant);
     return call;
   }
 
   /** Removes a call that is not to start any more. */
   withdraw(call: Waiting): void {
-    const { flow, gate } = call;
-    const lane = flow.lane(gate);
-    lane.remove(call);
+    const { flow, cap } = call;
+    const queue = flow.queueAt(cap);
+    queue.remove(call);
     this.#count(call, -1);
-    if (lane.first === undefined) this.#discard(lane);
-    this.forget(gate, flow.tenant);
+    if (queue.first === undefined) this.#discard(queue);
+    this.forget(cap, flow.tenant);
   }
 
   /** Flow queue whose first call starts next, or undefined if none may start now. */
   #next(): FlowQueue | undefined {
     if (this.#running >= this.#concurrency) return undefined;
     for (;;) {
-      const gate = this.#open.first;
-      const lane = gate?.lanes.first;
-      if (gate === undefined || lane === undefined) return undefined;
-      const tenant = lane.flow.tenant;
+      const cap = this.#open.first;
+      const queue = cap?.queues.first;
+      if (cap === undefined || queue === undefined) return undefined;
+      const tenant = queue.flow.tenant;
       if (tenant.running >= this.#perTenant) {
-        gate.lanes.remove(lane);
-        tenant.parked.add(lane);
-        this.#rank(gate);
-      } else if (lane.isStale) {
-        this.#update(lane);
+        cap.queues.remove(queue);
+        tenant.parked.add(queue);
+        this.#rank(cap);
+      } else if (queue.isStale) {
+        this.#update(queue);
       } else {
-        return lane;
+        return queue;
       }
     }
   }
@@ -184,56 +184,56 @@ export class FairQueue {
     this.#lastTurn = undefined;
   }
 
-  #take(gate: ConcurrencyCap, tenant: Tenant | undefined): void {
+  #take(cap: ConcurrencyCap, tenant: Tenant | undefined): void {
     this.#running++;
-    gate.running++;
-    if (gate.running >= gate.cap) this.#rank(gate);
+    cap.running++;
+    if (cap.running >= cap.limit) this.#rank(cap);
     if (tenant !== undefined) tenant.running++;
   }
 
   #count(call: Waiting, change: 1 | -1): void {
     this.#waiting += change;
-    call.gate.waiting += change;
+    call.cap.waiting += change;
     call.flow.waiting += change;
     call.flow.tenant.waiting += change;
   }
 
   /** Adds a flow queue that has calls to the heap of its cap. */
-  #show(lane: FlowQueue): void {
-    lane.refresh();
-    lane.gate.lanes.push(lane);
-    this.#rank(lane.gate);
+  #show(queue: FlowQueue): void {
+    queue.refresh();
+    queue.cap.queues.push(queue);
+    this.#rank(queue.cap);
   }
 
-  #update(lane: FlowQueue): void {
-    lane.refresh();
-    lane.gate.lanes.moved(lane);
-    this.#rank(lane.gate);
+  #update(queue: FlowQueue): void {
+    queue.refresh();
+    queue.cap.queues.moved(queue);
+    this.#rank(queue.cap);
   }
 
   /** Removes an empty flow queue from its heap or from the parked ones. */
-  #discard(lane: FlowQueue): void {
-    const { flow, gate } = lane;
-    if (lane.slot < 0) {
-      flow.tenant.parked.delete(lane);
+  #discard(queue: FlowQueue): void {
+    const { flow, cap } = queue;
+    if (queue.slot < 0) {
+      flow.tenant.parked.delete(queue);
     } else {
-      gate.lanes.remove(lane);
-      this.#rank(gate);
+      cap.queues.remove(queue);
+      this.#rank(cap);
     }
-    flow.drop(lane);
+    flow.drop(queue);
   }
 
   /** Ranks a cap among the open ones by its best flow queue; removes it if it has no queue or no room. */
-  #rank(gate: ConcurrencyCap): void {
-    const best = gate.lanes.first;
-    if (best === undefined || gate.running >= gate.cap) {
-      if (gate.slot >= 0) this.#open.remove(gate);
+  #rank(cap: ConcurrencyCap): void {
+    const best = cap.queues.first;
+    if (best === undefined || cap.running >= cap.limit) {
+      if (cap.slot >= 0) this.#open.remove(cap);
       return;
     }
-    gate.key = best.key;
-    gate.stamp = best.stamp;
-    gate.seq = best.seq;
-    if (gate.slot < 0) this.#open.push(gate);
-    else this.#open.moved(gate);
+    cap.key = best.key;
+    cap.stamp = best.stamp;
+    cap.seq = best.seq;
+    if (cap.slot < 0) this.#open.push(cap);
+    else this.#open.moved(cap);
   }
 }

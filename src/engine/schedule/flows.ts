@@ -1,9 +1,9 @@
 /**
  * Parts of the fair queue.
  *
- * - A `ConcurrencyCap` (`gate`) limits the running calls of one capped tool. All tools without a cap share one.
+ * - A `ConcurrencyCap` limits the running calls of one capped tool. All tools without a cap share one.
  * - A `Tenant` has one `Flow` per priority. A flow takes turns with the flows of other tenants.
- * - A `FlowQueue` (`lane`) holds the calls of one flow at one cap, first in, first out. All its calls rank alike, so the
+ * - A `FlowQueue` holds the calls of one flow at one cap, first in, first out. All its calls rank alike, so the
  *   fair queue never looks at more than its first call.
  * - A `Waiting` is a call in a flow queue.
  */
@@ -34,16 +34,16 @@ export class ConcurrencyCap implements HeapNode {
   stamp = 0;
   seq = 0;
   readonly tool: string;
-  cap: number;
+  limit: number;
   running = 0;
   /** Calls in all flow queues of this cap, including parked ones. */
   waiting = 0;
   /** Flow queues that hold calls and are not parked. */
-  readonly lanes = new NodeHeap<FlowQueue>();
+  readonly queues = new NodeHeap<FlowQueue>();
 
-  constructor(tool: string, cap: number) {
+  constructor(tool: string, limit: number) {
     this.tool = tool;
-    this.cap = cap;
+    this.limit = limit;
   }
 }
 
@@ -74,25 +74,25 @@ export class Flow {
   since = 0;
   /** Place of the flow in the round: a flow that had a turn, or is new, gets the next number. */
   stamp = 0;
-  readonly #lanes = new Map<ConcurrencyCap, FlowQueue>();
+  readonly #queues = new Map<ConcurrencyCap, FlowQueue>();
 
   constructor(tenant: Tenant, priority: number) {
     this.tenant = tenant;
     this.priority = priority;
   }
 
-  lane(gate: ConcurrencyCap): FlowQueue {
-    let lane = this.#lanes.get(gate);
-    if (lane === undefined) {
-      lane = new FlowQueue(this, gate);
-      this.#lanes.set(gate, lane);
+  queueAt(cap: ConcurrencyCap): FlowQueue {
+    let queue = this.#queues.get(cap);
+    if (queue === undefined) {
+      queue = new FlowQueue(this, cap);
+      this.#queues.set(cap, queue);
     }
-    return lane;
+    return queue;
   }
 
   /** Drops an empty flow queue, so that memory does not grow with the number of tools. */
-  drop(lane: FlowQueue): void {
-    this.#lanes.delete(lane.gate);
+  drop(queue: FlowQueue): void {
+    this.#queues.delete(queue.cap);
   }
 }
 
@@ -102,15 +102,15 @@ export class FlowQueue implements HeapNode {
   stamp = 0;
   seq = 0;
   readonly flow: Flow;
-  readonly gate: ConcurrencyCap;
+  readonly cap: ConcurrencyCap;
   /** Time at which a call of this queue last started, or at which the queue began to wait. */
   since = 0;
   first: Waiting | undefined = undefined;
   #last: Waiting | undefined = undefined;
 
-  constructor(flow: Flow, gate: ConcurrencyCap) {
+  constructor(flow: Flow, cap: ConcurrencyCap) {
     this.flow = flow;
-    this.gate = gate;
+    this.cap = cap;
   }
 
   append(call: Waiting): void {
@@ -152,7 +152,7 @@ export class FlowQueue implements HeapNode {
 export class Waiting {
   readonly entry: QueueEntry;
   readonly flow: Flow;
-  readonly gate: ConcurrencyCap;
+  readonly cap: ConcurrencyCap;
   readonly signal: AbortSignal | undefined;
   readonly enqueuedAtMs: number;
   readonly deadlineMs: number;
@@ -168,14 +168,14 @@ export class Waiting {
   constructor(
     entry: QueueEntry,
     flow: Flow,
-    gate: ConcurrencyCap,
+    cap: ConcurrencyCap,
     signal: AbortSignal | undefined,
     enqueuedAtMs: number,
     queueMs: number,
   ) {
     this.entry = entry;
     this.flow = flow;
-    this.gate = gate;
+    this.cap = cap;
     this.signal = signal;
     this.enqueuedAtMs = enqueuedAtMs;
     this.deadlineMs = enqueuedAtMs + queueMs;

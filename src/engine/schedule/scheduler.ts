@@ -108,11 +108,11 @@ export class Scheduler {
     if (request.signal?.aborted === true) {
       return refuse(entry, "cancelled", "the call was cancelled before it started");
     }
-    const gate = this.#fair.gate(request.tool, request.perTool ?? this.#perTool);
+    const cap = this.#fair.capOf(request.tool, request.perTool ?? this.#perTool);
     const tenant = this.#isTenantCapped ? this.#fair.tenant(request.tenant) : undefined;
-    if (this.#fair.claim(gate, tenant)) return startIn(new HeldSlot(this.#release, gate, tenant), entry, 0);
-    if (this.#isFull()) return this.#refuseFull(entry, gate, tenant);
-    this.#wait(request, gate, entry);
+    if (this.#fair.claim(cap, tenant)) return startIn(new HeldSlot(this.#release, cap, tenant), entry, 0);
+    if (this.#isFull()) return this.#refuseFull(entry, cap, tenant);
+    this.#wait(request, cap, entry);
   }
 
   /** Refuses new calls. Waiting calls are refused as well, or may still start. */
@@ -155,9 +155,9 @@ export class Scheduler {
     return this.#fair.running === 0 && this.#fair.waiting === 0;
   }
 
-  readonly #release = (gate: ConcurrencyCap, tenant: Tenant | undefined): void => {
+  readonly #release = (cap: ConcurrencyCap, tenant: Tenant | undefined): void => {
     this.#completed++;
-    this.#fair.release(gate, tenant);
+    this.#fair.release(cap, tenant);
     if (this.#fair.waiting > 0) this.#startWaiting();
     if (this.#isIdle) this.#announceIdle();
   };
@@ -171,16 +171,16 @@ export class Scheduler {
     for (let call = this.#fair.take(); call !== undefined; call = this.#fair.take()) {
       this.#deadlines.remove(call);
       this.#aborts.remove(call);
-      const slot = new HeldSlot(this.#release, call.gate, call.flow.tenant);
+      const slot = new HeldSlot(this.#release, call.cap, call.flow.tenant);
       startIn(slot, call.entry, call.startedAtMs - call.enqueuedAtMs);
     }
     this.#isStarting = false;
   }
 
-  #wait(request: ScheduleRequest, gate: ConcurrencyCap, entry: QueueEntry): void {
+  #wait(request: ScheduleRequest, cap: ConcurrencyCap, entry: QueueEntry): void {
     const nowMs = this.#clock();
     const flow = this.#fair.tenant(request.tenant).flow(clampPriority(request.priority));
-    const call = new Waiting(entry, flow, gate, request.signal, nowMs, request.queueMs);
+    const call = new Waiting(entry, flow, cap, request.signal, nowMs, request.queueMs);
     this.#aborts.add(call);
     this.#deadlines.add(call);
     if (this.#sweepTimer === undefined) {
@@ -205,8 +205,8 @@ export class Scheduler {
     return this.#fair.waiting >= this.#maxQueued;
   }
 
-  #refuseFull(entry: QueueEntry, gate: ConcurrencyCap, tenant: Tenant | undefined): void {
-    this.#fair.forget(gate, tenant);
+  #refuseFull(entry: QueueEntry, cap: ConcurrencyCap, tenant: Tenant | undefined): void {
+    this.#fair.forget(cap, tenant);
     const queued = this.#fair.waiting;
     const message = `the queue is full: ${queued} calls are waiting`;
     entry.refuse(new Refusal("queue_full", message, 0, this.#drainRate.retryAfterMs(queued)));
@@ -234,25 +234,25 @@ export class Scheduler {
 }
 
 class HeldSlot implements Slot {
-  readonly #free: (gate: ConcurrencyCap, tenant: Tenant | undefined) => void;
-  readonly #gate: ConcurrencyCap;
+  readonly #free: (cap: ConcurrencyCap, tenant: Tenant | undefined) => void;
+  readonly #cap: ConcurrencyCap;
   readonly #tenant: Tenant | undefined;
   #isFree = false;
 
   constructor(
-    free: (gate: ConcurrencyCap, tenant: Tenant | undefined) => void,
-    gate: ConcurrencyCap,
+    free: (cap: ConcurrencyCap, tenant: Tenant | undefined) => void,
+    cap: ConcurrencyCap,
     tenant: Tenant | undefined,
   ) {
     this.#free = free;
-    this.#gate = gate;
+    this.#cap = cap;
     this.#tenant = tenant;
   }
 
   release(): void {
     if (this.#isFree) return;
     this.#isFree = true;
-    this.#free(this.#gate, this.#tenant);
+    this.#free(this.#cap, this.#tenant);
   }
 }
 

@@ -19,7 +19,7 @@ class PlainModel {
   waiting: Planned[] = [];
   running: Planned[] = [];
   readonly #flows = new Map<string, { since: number; stamp: number }>();
-  readonly #lanes = new Map<string, number>();
+  readonly #queues = new Map<string, number>();
   readonly #caps: { concurrency: number; perTool: Map<string, number>; perTenant: number };
   #stamp = 0;
   #turn: { flow: string; since: number } | undefined = undefined;
@@ -29,12 +29,12 @@ class PlainModel {
   }
 
   enqueue(entry: Planned, nowMs: number): void {
-    const [flow, lane] = [this.#flow(entry), this.#lane(entry)];
+    const [flow, queue] = [this.#flow(entry), this.#queueAt(entry)];
     if (!this.waiting.some((other) => this.#flow(other) === flow)) {
       this.#settleTurns();
       this.#flows.set(flow, { since: nowMs, stamp: ++this.#stamp });
     }
-    if (!this.waiting.some((other) => this.#lane(other) === lane)) this.#lanes.set(lane, nowMs);
+    if (!this.waiting.some((other) => this.#queueAt(other) === queue)) this.#queues.set(queue, nowMs);
     this.waiting.push(entry);
   }
 
@@ -49,7 +49,7 @@ class PlainModel {
     if (this.waiting.some((other) => this.#flow(other) !== this.#flow(entry))) this.#settleTurns();
     this.waiting = this.waiting.filter((other) => other !== entry);
     this.running.push(entry);
-    this.#lanes.set(this.#lane(entry), nowMs);
+    this.#queues.set(this.#queueAt(entry), nowMs);
   }
 
   hasRoom(entry: Planned): boolean {
@@ -66,7 +66,7 @@ class PlainModel {
 
   #rank(entry: Planned): number {
     const since = this.#flows.get(this.#flow(entry))?.since ?? 0;
-    return Math.min(since, (this.#lanes.get(this.#lane(entry)) ?? 0) + 5_000) - 1_000 * entry.priority;
+    return Math.min(since, (this.#queues.get(this.#queueAt(entry)) ?? 0) + 5_000) - 1_000 * entry.priority;
   }
 
   #place(entry: Planned): number {
@@ -77,7 +77,7 @@ class PlainModel {
     return `${entry.tenant}/${entry.priority}`;
   }
 
-  #lane(entry: Planned): string {
+  #queueAt(entry: Planned): string {
     const isCapped = this.#caps.perTool.has(entry.tool);
     return `${this.#flow(entry)}/${isCapped ? entry.tool : "uncapped"}`;
   }
@@ -110,8 +110,8 @@ test("the queue starts the calls that a plain model would start, in the same ord
       for (const { what, tool, tenant, priority, passMs, which } of steps) {
         nowMs += passMs;
         if (what === "enqueue") {
-          const gate = queue.gate(tool, caps.perTool.get(tool) ?? Infinity);
-          const call = new Waiting(idle, queue.tenant(tenant).flow(priority), gate, undefined, nowMs, 1_000);
+          const cap = queue.capOf(tool, caps.perTool.get(tool) ?? Infinity);
+          const call = new Waiting(idle, queue.tenant(tenant).flow(priority), cap, undefined, nowMs, 1_000);
           const entry = { call, tool, tenant, priority };
           model.enqueue(entry, nowMs);
           queue.add(call);
@@ -121,7 +121,7 @@ test("the queue starts the calls that a plain model would start, in the same ord
           if (expected !== undefined) model.start(expected, nowMs);
         } else if (what === "release") {
           const [ended] = model.running.splice(which % Math.max(1, model.running.length), 1);
-          if (ended !== undefined) queue.release(ended.call.gate, ended.call.flow.tenant);
+          if (ended !== undefined) queue.release(ended.call.cap, ended.call.flow.tenant);
         } else {
           const [gone] = model.waiting.splice(which % Math.max(1, model.waiting.length), 1);
           if (gone !== undefined) queue.withdraw(gone.call);
@@ -139,9 +139,9 @@ function claim(
   tool: string,
   cap: number,
   tenant: string,
-): { gate: ConcurrencyCap; tenant: Tenant } | undefined {
-  const held = { gate: queue.gate(tool, cap), tenant: queue.tenant(tenant) };
-  return queue.claim(held.gate, held.tenant) ? held : undefined;
+): { cap: ConcurrencyCap; tenant: Tenant } | undefined {
+  const held = { cap: queue.capOf(tool, cap), tenant: queue.tenant(tenant) };
+  return queue.claim(held.cap, held.tenant) ? held : undefined;
 }
 
 test("a slot is claimed only while there is one, and one for the tool and the tenant", () => {
@@ -158,9 +158,9 @@ test("a slot is claimed only while there is one, and one for the tool and the te
 test("a slot is not claimed past a waiting call that could take it", () => {
   const queue = new FairQueue({ concurrency: 1, perTenant: Infinity, clock: () => 0 });
   const held = claim(queue, "x", Infinity, "a");
-  const call = new Waiting(idle, queue.tenant("a").flow(0), queue.gate("x", Infinity), undefined, 0, 1_000);
+  const call = new Waiting(idle, queue.tenant("a").flow(0), queue.capOf("x", Infinity), undefined, 0, 1_000);
   queue.add(call);
-  if (held !== undefined) queue.release(held.gate, held.tenant);
+  if (held !== undefined) queue.release(held.cap, held.tenant);
   expect(claim(queue, "x", Infinity, "b")).toBeUndefined();
   queue.withdraw(call);
   expect(claim(queue, "x", Infinity, "b")).toBeDefined();
@@ -170,32 +170,32 @@ test("tools and tenants of which nothing runs or waits are forgotten", () => {
   const queue = new FairQueue({ concurrency: 1, perTenant: 1, clock: () => 0 });
   const held = claim(queue, "x", 1, "a");
   if (held === undefined) throw new Error("there was a slot");
-  expect(queue.gate("x", 1)).toBe(held.gate);
+  expect(queue.capOf("x", 1)).toBe(held.cap);
   expect(queue.tenant("a")).toBe(held.tenant);
-  queue.release(held.gate, held.tenant);
-  expect(queue.gate("x", 1)).not.toBe(held.gate);
+  queue.release(held.cap, held.tenant);
+  expect(queue.capOf("x", 1)).not.toBe(held.cap);
   expect(queue.tenant("a")).not.toBe(held.tenant);
 });
 
-test("a tenant whose only waiting call was withdrawn is forgotten, and so is the lane", () => {
+test("a tenant whose only waiting call was withdrawn is forgotten, and so is its flow queue", () => {
   const queue = new FairQueue({ concurrency: 1, perTenant: 1, clock: () => 0 });
   const held = claim(queue, "x", 1, "a");
   const tenant = queue.tenant("b");
-  const call = new Waiting(idle, tenant.flow(0), queue.gate("x", 1), undefined, 0, 1_000);
+  const call = new Waiting(idle, tenant.flow(0), queue.capOf("x", 1), undefined, 0, 1_000);
   queue.add(call);
-  const lane = call.flow.lane(call.gate);
-  expect(call.flow.lane(call.gate)).toBe(lane);
+  const emptied = call.flow.queueAt(call.cap);
+  expect(call.flow.queueAt(call.cap)).toBe(emptied);
   queue.withdraw(call);
-  expect(call.flow.lane(call.gate)).not.toBe(lane);
+  expect(call.flow.queueAt(call.cap)).not.toBe(emptied);
   expect(queue.tenant("b")).not.toBe(tenant);
-  expect(queue.gate("x", 1)).toBe(held?.gate);
+  expect(queue.capOf("x", 1)).toBe(held?.cap);
 });
 
 test("a tenant's calls start in the order they came after the first of them was withdrawn", () => {
   const queue = new FairQueue({ concurrency: 9, perTenant: Infinity, clock: () => 0 });
   const names = new Map<Waiting | undefined, string>();
   const add = (name: string, cap: number): Waiting => {
-    const call = new Waiting(idle, queue.tenant("a").flow(0), queue.gate("x", cap), undefined, 0, 1_000);
+    const call = new Waiting(idle, queue.tenant("a").flow(0), queue.capOf("x", cap), undefined, 0, 1_000);
     queue.add(call);
     names.set(call, name);
     return call;
