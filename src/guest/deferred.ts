@@ -34,7 +34,8 @@ export const webPart = once(() => DEFERRED.web());
 
 /** The face of the capability `fs`, evaluated on first access. */
 export const fsPart = once(() => DEFERRED.fs());
+
 /** Evaluates a part that the worker sends as text. */
-export function load<Name extends keyof Absent>(pure: Pure, name: Name): Absent[Name] {
+export function evaluatePart<Name extends keyof Absent>(pure: Pure, name: Name): Absent[Name] {
   return evaluate(pure("part", name, "", "")) as Absent[Name];
 }

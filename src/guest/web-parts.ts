@@ -1,6 +1,6 @@
 import type { ReadableStream } from "web-streams-polyfill";
 import type { GuestCall, TurnState } from "./call.ts";
-import { bringIn, webPart } from "./deferred.ts";
+import { evaluatePart, webPart } from "./deferred.ts";
 import { hardenLater } from "./harden.ts";
 import type { Pure } from "./host.ts";
 import { defineLazily, once } from "./lazy-globals.ts";
@@ -32,7 +32,7 @@ export function createWebParts(
   const web = prepared(hardened, () => webPart().createWebPart(host));
   let streamPart: StreamPart | null = null;
   const streams = prepared(hardened, () => {
-    const part = bringIn(pure, "streams").createStreamPart(web().globals, hardened);
+    const part = evaluatePart(pure, "streams").createStreamPart(web().globals, hardened);
     web().cloneRules.refuse(...Object.values(part.globals));
     addShow(part.show);
     streamPart = part;
@@ -42,7 +42,7 @@ export function createWebParts(
     streamPart !== null && value instanceof streamPart.globals.ReadableStream;
   const fetch = prepared(hardened, () => {
     const { globals, abortStates, cloneRules } = web();
-    const part = bringIn(pure, "fetch").createFetchPart({
+    const part = evaluatePart(pure, "fetch").createFetchPart({
       ...globals,
       abortStates,
       cloneRules,
