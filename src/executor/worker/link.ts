@@ -84,6 +84,8 @@ function portLink(port: MessagePort, bell: Int32Array<SharedArrayBuffer>): Link 
   let isOpen = true;
   let timer: NodeJS.Timeout | null = null;
   const sleep = (listener: LinkListener): void => {
+    // Called by a message as well, while the timer is set: one that stayed would start a chain of its own.
+    if (timer !== null) clearTimeout(timer);
     timer = null;
     for (let isRung = false; isOpen && listener.isIdle;) {
       const rung = Atomics.load(bell, 0);

@@ -1,0 +1,32 @@
+import { MessageChannel } from "node:worker_threads";
+import { expect, test } from "vitest";
+import { openLink } from "../../src/executor/worker/link.ts";
+
+/** Found by a review: a message that came while the timer was set left it behind, and each timer made another. */
+test("a link has one timer, however many messages arrive", async () => {
+  const { port1: host, port2: port } = new MessageChannel();
+  const timers = () => process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;
+  const before = timers();
+  const link = openLink({ kind: "port", port, bell: new SharedArrayBuffer(4) });
+  let lines = 0;
+  let most = 0;
+  link.receive({
+    onLine: () => lines++,
+    onPause: () => undefined,
+    get isIdle() {
+      return lines < 12;
+    },
+  });
+  for (let sent = 0; lines < 12;) {
+    // Sent in the moment in which the link, awake again, has set its timer.
+    if (lines === sent) {
+      host.postMessage("a line\n");
+      sent++;
+    }
+    await new Promise((done) => setImmediate(done));
+    most = Math.max(most, timers() - before);
+  }
+  expect(most).toBe(1);
+  host.close();
+  await link.closed;
+});
