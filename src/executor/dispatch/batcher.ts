@@ -4,7 +4,10 @@ import type { LocalCall } from "./local-call.ts";
 import type { WorkerConnection } from "./worker-connection.ts";
 import { ToolQueue } from "./tool-queue.ts";
 import { TurnTimeEstimate } from "./turn-time-estimate.ts";
-import { placeQueue } from "./placement.ts";
+import { type PlacementTerms, placeQueue } from "./placement.ts";
+
+/** Time for which slow calls leave a worker free after a quick one, in milliseconds. */
+const RESERVE_MS = 1_000;
 
 /**
  * Queues calls tool by tool and sends them to workers in batches. Calls that arrive in one turn of the event loop are
@@ -19,6 +22,9 @@ export class Batcher {
   /** Queues with waiting calls, in round-robin order. */
   readonly #waiting = new Set<ToolQueue>();
   #isScheduled = false;
+  /** Time of the last batch of a quick tool. */
+  #quickMs = -Infinity;
+  #later: NodeJS.Timeout | null = null;
 
   constructor(connections: ReadonlySet<WorkerConnection>, onBatch: (size: number) => void) {
     this.#connections = connections;
@@ -26,17 +32,17 @@ export class Batcher {
   }
 
   add(call: LocalCall): void {
-    const line = this.#queueFor(call.job.script, call.job.tenant);
-    line.add(call);
-    this.#waiting.add(line);
+    const queue = this.#queueFor(call.job.script, call.job.tenant);
+    queue.add(call);
+    this.#waiting.add(queue);
     this.schedule();
   }
 
   /** Puts calls back at the head of their queue for another start. */
   putBack({ script, tenant }: Batch, calls: readonly LocalCall[]): void {
-    const line = this.#queueFor(script, tenant);
-    line.putBack(calls);
-    this.#waiting.add(line);
+    const queue = this.#queueFor(script, tenant);
+    queue.putBack(calls);
+    this.#waiting.add(queue);
     this.schedule();
   }
 
@@ -45,10 +51,10 @@ export class Batcher {
     const calls: LocalCall[] = [];
     for (const [script, tenants] of this.#queues) {
       if (script.name !== tool) continue;
-      for (const line of tenants.values()) {
-        if (tenant !== undefined && line.tenant !== tenant) continue;
-        calls.push(...line.clear());
-        this.#retire(line);
+      for (const queue of tenants.values()) {
+        if (tenant !== undefined && queue.tenant !== tenant) continue;
+        calls.push(...queue.clear());
+        this.#retire(queue);
       }
     }
     return calls;
@@ -67,32 +73,39 @@ export class Batcher {
   /** Places one batch of each queue in turn, until nothing more fits. */
   #placeAll(): void {
     const nowMs = performance.now();
-    // Connections that get no more work until they are idle, for a call that needs one alone.
-    const held = new Set<WorkerConnection>();
+    const terms = { held: new Set<WorkerConnection>(), isReserved: nowMs - this.#quickMs < RESERVE_MS };
     for (let isPlaced = true; isPlaced && this.#waiting.size > 0;) {
       isPlaced = false;
-      const lines = [...this.#waiting];
-      for (const line of lines) {
-        const isEmpty = line.isEmpty;
-        if (!isEmpty && this.#placeNext(line, nowMs, held)) {
+      const queues = [...this.#waiting];
+      for (const queue of queues) {
+        const isEmpty = queue.isEmpty;
+        if (!isEmpty && this.#placeNext(queue, nowMs, terms)) {
           isPlaced = true;
-          this.#waiting.delete(line);
-          this.#waiting.add(line);
+          this.#waiting.delete(queue);
+          this.#waiting.add(queue);
         }
-        if (isEmpty || line.isEmpty) this.#retire(line);
+        if (isEmpty || queue.isEmpty) this.#retire(queue);
       }
     }
     for (const connection of this.#connections) connection.flush();
+    // Slow calls that wait for nothing but the reserve are placed when it ends.
+    if (terms.isReserved && this.#waiting.size > 0) this.#later ??= setTimeout(this.#placeLater, RESERVE_MS).unref();
   }
 
-  #placeNext(line: ToolQueue, nowMs: number, held: Set<WorkerConnection>): boolean {
-    const connection = placeQueue(this.#connections, line, nowMs, held);
+  readonly #placeLater = (): void => {
+    this.#later = null;
+    this.schedule();
+  };
+
+  #placeNext(queue: ToolQueue, nowMs: number, terms: PlacementTerms): boolean {
+    const connection = placeQueue(this.#connections, queue, nowMs, terms);
     if (connection === null) return false;
-    const batch = line.take();
+    if (!queue.turnTime.isLong) this.#quickMs = nowMs;
+    const batch = queue.take();
     for (const call of batch.calls) call.start(connection, nowMs);
     const message = batch.message();
     if (message === null) return false;
-    connection.upload(line.script, line.tenant);
+    connection.upload(queue.script, queue.tenant);
     connection.begin(message.callNumber, batch, message, nowMs);
     this.#onBatch(batch.calls.length);
     return true;
@@ -101,17 +114,17 @@ export class Batcher {
   #queueFor(script: ToolScript, tenant: string): ToolQueue {
     let tenants = this.#queues.get(script);
     if (tenants === undefined) this.#queues.set(script, (tenants = new Map()));
-    let line = tenants.get(tenant);
-    if (line === undefined) tenants.set(tenant, (line = new ToolQueue(script, tenant, this.#turnTimeOf(script))));
-    return line;
+    let queue = tenants.get(tenant);
+    if (queue === undefined) tenants.set(tenant, (queue = new ToolQueue(script, tenant, this.#turnTimeOf(script))));
+    return queue;
   }
 
   /** Removes an empty queue. */
-  #retire(line: ToolQueue): void {
-    this.#waiting.delete(line);
-    const tenants = this.#queues.get(line.script);
-    tenants?.delete(line.tenant);
-    if (tenants?.size === 0) this.#queues.delete(line.script);
+  #retire(queue: ToolQueue): void {
+    this.#waiting.delete(queue);
+    const tenants = this.#queues.get(queue.script);
+    tenants?.delete(queue.tenant);
+    if (tenants?.size === 0) this.#queues.delete(queue.script);
   }
 
   #turnTimeOf(script: ToolScript): TurnTimeEstimate {

@@ -6,23 +6,34 @@ const WARM_UP_MS = 5;
 /** The same with the start of an interpreter. */
 const PYTHON_WARM_UP_MS = 100;
 
+/** What else decides on a place. */
+export interface PlacementTerms {
+  /**
+   * Connections that get no more work until they are idle, for a call that needs one alone: short calls do not keep it
+   * busy for ever.
+   */
+  readonly held: Set<WorkerConnection>;
+  /** Whether slow calls leave a worker free for quick ones. */
+  readonly isReserved: boolean;
+}
+
 /**
  * The connection on which the next calls of a queue start soonest. The warm-up time counts less the more calls of the
- * tool wait. `null` where they should wait: the connection has no room, or slow calls would occupy all workers. The
- * connection of a call that needs a worker alone is `held`, so that short calls do not keep it busy for ever.
+ * tool wait. `null` where they should wait: the connection has no room, or slow calls would occupy all workers while one
+ * is reserved.
  */
 export function placeQueue(
   connections: ReadonlySet<WorkerConnection>,
-  line: ToolQueue,
+  queue: ToolQueue,
   nowMs: number,
-  held: Set<WorkerConnection>,
+  { held, isReserved }: PlacementTerms,
 ): WorkerConnection | null {
-  const { turnTime, script, tenant } = line;
+  const { turnTime, script, tenant } = queue;
   const fullMs = script.runtime === "python" ? PYTHON_WARM_UP_MS : WARM_UP_MS;
-  const warmUpMs = Math.max(0, fullMs - line.expectedMs);
+  const warmUpMs = Math.max(0, fullMs - queue.expectedMs);
   const best = soonest(connections, nowMs, (connection) => (connection.isWarm(script.key, tenant) ? 0 : warmUpMs));
-  if (best === null || (turnTime.isSlow && !leavesOneFree(connections, nowMs))) return null;
-  const isLong = turnTime.isLong || line.isNextAlone;
+  if (best === null || (turnTime.isSlow && isReserved && !leavesOneFree(connections, nowMs))) return null;
+  const isLong = turnTime.isLong || queue.isNextAlone;
   if (!held.has(best) && best.hasRoom(isLong)) return best;
   // The call needs the worker alone: no more work goes there until it is idle.
   if (isLong) held.add(best);

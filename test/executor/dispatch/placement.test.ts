@@ -61,6 +61,15 @@ test("slow calls leave one worker to the others", async () => {
   setup.dispatcher.close("engine_closed", "the test is over");
 });
 
+test("slow calls use all workers while no quick tool is called", async () => {
+  const setup = dispatch(2);
+  const slow = tool("slow");
+  await teach(setup, slow, 500, 1);
+  void (await sendOff(setup.dispatcher, [1_001, 1_002], slow));
+  expect(starts(setup).flat().toSorted()).toEqual(["1001", "1002"]);
+  setup.dispatcher.close("engine_closed", "the test is over");
+});
+
 test("slow calls run where there is but one worker", async () => {
   const setup = dispatch(1);
   const slow = tool("slow");
