@@ -1,5 +1,12 @@
-/** Waits for a promise, at most `ms`: a promise that depends on threads or tools may never settle. */
+/** Longest delay of a timer in milliseconds: Node fires a longer one at once. */
+const TIMER_MAX_MS = 2 ** 31 - 1;
+
+/**
+ * Waits for a promise, at most `ms`: a promise that depends on threads or tools may never settle. More than 24 days,
+ * such as `Infinity`, is no deadline.
+ */
 export async function within(ms: number, promise: Promise<unknown>): Promise<void> {
+  if (ms > TIMER_MAX_MS) return void (await promise);
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<void>((resolve) => {
     timer = setTimeout(resolve, ms);

@@ -179,11 +179,13 @@ export class Engine implements AsyncDisposable {
 
   /**
    * Refuses new calls, gives accepted ones at most `drainMs` (default 5,000) to end, ends the rest with
-   * `engine_closed`, and stops all threads, processes and timers.
+   * `engine_closed`, and stops all threads, processes and timers. `Infinity` waits until the last call has ended.
+   * Rejects with a `RangeError` if `drainMs` is not a number of at least 0.
    */
-  close(options: { drainMs?: number } = {}): Promise<void> {
-    this.#closing ??= this.#close(options.drainMs ?? DRAIN_DEFAULT_MS);
-    return this.#closing;
+  async close({ drainMs = DRAIN_DEFAULT_MS }: { drainMs?: number } = {}): Promise<void> {
+    if (typeof drainMs !== "number" || !(drainMs >= 0)) throw new RangeError("drainMs must be a number of at least 0");
+    this.#closing ??= this.#close(drainMs);
+    await this.#closing;
   }
 
   [Symbol.asyncDispose](): Promise<void> {

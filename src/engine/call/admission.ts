@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { CALL_ID_MAX, describeMalformed, writeArguments } from "./arguments.ts";
+import { CALL_ID_MAX, describeMalformed, describeOptions, writeArguments } from "./arguments.ts";
 import type { AdmittedCall, EngineCall } from "./engine-call.ts";
 import type { Executor } from "../../executor/executor.ts";
 import { type ExecuteOptions, isAmong } from "../execute-options.ts";
@@ -52,9 +52,11 @@ export class Admission {
     const refuse = (code: ErrorCode, message: string, details?: unknown) =>
       failure(toolError(code, message, details), emptyMetadata(String(callId).slice(0, CALL_ID_MAX), name, 0));
     if (!isOpen) return refuse("engine_closed", "the engine is closing and accepts no more calls");
+    const wrongOption = describeOptions(options);
+    if (wrongOption !== null) return refuse("invalid_arguments", wrongOption);
     const tool = isAmong(options.tools, name) ? this.#registry.get(name) : undefined;
     if (tool === undefined) return refuse("tool_not_found", `there is no tool "${name.slice(0, 128)}"`);
-    const wrong = describeMalformed(call, callId, options);
+    const wrong = describeMalformed(call, callId);
     if (wrong !== null) return refuse("invalid_arguments", wrong);
     const retryAfterMs = this.#executor.refusedForMs(name, options.tenant ?? "");
     if (retryAfterMs > 0) {

@@ -1,5 +1,5 @@
 import type { ExecuteOptions } from "../execute-options.ts";
-import { byteLength } from "../../base/json.ts";
+import { byteLength, isObject } from "../../base/json.ts";
 import { type ToolError, toolError } from "../../base/errors.ts";
 import type { Limits } from "../../base/limits.ts";
 import type { ToolCall } from "../../base/result.ts";
@@ -11,27 +11,54 @@ export const CALL_ID_MAX = 256;
 const COMMAND_MAX = 256;
 const RETRIES: readonly unknown[] = [0, 1, 2, 3, 4, 5];
 
-/** Describes what is wrong with a call's form or options, before schema validation; `null` if they are valid. */
-export function describeMalformed(call: ToolCall, callId: unknown, options: ExecuteOptions): string | null {
-  const { signal, tenant, onLog, onProgress }: { readonly [Name in keyof ExecuteOptions]?: unknown } = options;
-  if (signal !== undefined && !(signal instanceof AbortSignal)) return "the call's signal must be an AbortSignal";
-  if (tenant !== undefined && typeof tenant !== "string") return "the call's tenant must be a string";
-  if (onLog !== undefined && typeof onLog !== "function") return "the call's onLog must be a function";
-  if (onProgress !== undefined && typeof onProgress !== "function") return "the call's onProgress must be a function";
-  if (typeof callId !== "string" || callId === "" || callId.length > CALL_ID_MAX) {
-    return `the call's id must be a string of 1 to ${CALL_ID_MAX} characters`;
+type Form = readonly [isValid: (value: unknown) => boolean, description: string];
+
+const FUNCTION: Form = [(value) => typeof value === "function", "a function"];
+const OBJECT: Form = [isObject, "an object"];
+const NAME: Form = [isName, `a string of 1 to ${CALL_ID_MAX} characters`];
+
+/** Forms of the options. The limits' values are checked with the tool's, and capabilities with the policy. */
+const OPTION_FORMS: { readonly [Name in keyof Required<ExecuteOptions>]: Form } = {
+  tenant: [(value) => typeof value === "string", "a string"],
+  priority: [(value) => typeof value === "number" && !Number.isNaN(value), "a number"],
+  signal: [(value) => value instanceof AbortSignal, "an AbortSignal"],
+  limits: OBJECT,
+  maxLimits: OBJECT,
+  tools: [(value) => Array.isArray(value) && value.every((name) => typeof name === "string"), "a list of strings"],
+  capabilities: OBJECT,
+  record: [(value) => typeof value === "boolean", "true or false"],
+  idempotencyKey: NAME,
+  retries: [(value) => RETRIES.includes(value), "a whole number from 0 to 5"],
+  onLog: FUNCTION,
+  onProgress: FUNCTION,
+  onCapability: FUNCTION,
+  onCpu: FUNCTION,
+};
+const FORMS: ReadonlyMap<string, Form> = new Map(Object.entries(OPTION_FORMS));
+
+function isName(value: unknown): boolean {
+  return typeof value === "string" && value !== "" && value.length <= CALL_ID_MAX;
+}
+
+/** Describes what is wrong with the form of a call's options; `null` if they are valid. */
+export function describeOptions(options: unknown): string | null {
+  if (!isObject(options)) return "the call's options must be an object";
+  // Usually there are no options, so this looks at those that exist.
+  for (const name in options) {
+    const value = options[name];
+    const form = value === undefined ? undefined : FORMS.get(name);
+    if (form !== undefined && !form[0](value)) return `the call's ${name} must be ${form[1]}`;
   }
+  return null;
+}
+
+/** Describes what is wrong with a call's form, before schema validation; `null` if it is valid. */
+export function describeMalformed(call: ToolCall, callId: unknown): string | null {
+  if (!isName(callId)) return `the call's id must be ${NAME[1]}`;
   const { command }: { readonly command?: unknown } = call;
   if (command !== undefined && (typeof command !== "string" || command === "" || command.length > COMMAND_MAX)) {
     return `the call's command must be a string of 1 to ${COMMAND_MAX} characters`;
   }
-  const { idempotencyKey: key }: { readonly idempotencyKey?: unknown } = options;
-  if (key !== undefined && (typeof key !== "string" || key === "" || key.length > CALL_ID_MAX)) {
-    return `the call's idempotencyKey must be a string of 1 to ${CALL_ID_MAX} characters`;
-  }
-  const { retries }: { readonly retries?: unknown } = options;
-  if (retries !== undefined && !RETRIES.includes(retries))
-    return "the call's retries must be a whole number from 0 to 5";
   const args: unknown = call.arguments ?? {};
   return typeof args === "object" && !Array.isArray(args) ? null : "the call's arguments must be an object";
 }
@@ -59,7 +86,8 @@ export function writeArguments(
   }
   if (isFree) return text;
   const { checkInput } = tool;
-  const value: unknown = checkInput.hasDefaults ? JSON.parse(text) : given;
+  // The text is checked, not the object: a getter or `toJSON` may answer otherwise the second time.
+  const value: unknown = JSON.parse(text);
   const violations = checkInput.check(value);
   if (violations.length > 0) {
     return toolError("invalid_arguments", describeViolations(violations), { violations });

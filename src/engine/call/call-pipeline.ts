@@ -17,7 +17,7 @@ import type { Admission } from "./admission.ts";
 import { tenantOf } from "./arguments.ts";
 import { callTool, parentOf } from "./child-call.ts";
 import { closeSession, concludeCall, mayRetry, spentBy } from "./conclude.ts";
-import { type CallStages, EngineCall, notify } from "./engine-call.ts";
+import { type CallStages, EngineCall } from "./engine-call.ts";
 import type { Idempotency } from "./idempotency.ts";
 
 /** Objects that the stages of a call use. */
@@ -112,13 +112,17 @@ export class CallPipeline implements CallStages {
     this.#end(call, failure(error, metadataOf(call, queueMs)));
   }
 
+  onListenerError(listener: string, error: unknown): void {
+    this.#parts.events.reportListener(listener, error);
+  }
+
   /** Handles the executor's reply: retries the call if it may be retried, otherwise concludes it. */
   settle(call: EngineCall, given: CallReply): void {
     const { executor, nextCallNumber, entropyKey } = this.#parts;
     const { options } = call;
     const reply = closeSession(given, call.session);
     const { outcome } = reply;
-    if (options.onCpu !== undefined) notify(() => options.onCpu?.(spentBy(given, call.limits)));
+    if (options.onCpu !== undefined) call.notify("onCpu", () => options.onCpu?.(spentBy(given, call.limits)));
     if (!outcome.ok && mayRetry(outcome.failure, call, executor)) {
       call.trace?.addEvent("glovebox.retry", { "error.type": outcome.failure.code });
       call.beginAttempt(nextCallNumber(), reply);

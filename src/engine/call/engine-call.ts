@@ -26,6 +26,8 @@ export interface CallStages {
   openSession(call: EngineCall): CallSession;
   settle(call: EngineCall, reply: CallReply): void;
   refuse(call: EngineCall, refusal: Refusal): void;
+  /** A listener among the call's options threw or rejected. */
+  onListenerError(listener: string, error: unknown): void;
 }
 
 /** A call that admission accepted. */
@@ -155,7 +157,7 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
       limits,
       binary: script.runtime === "native" ? { hash: script.text, limits } : undefined,
       callTool,
-      onOutcome: options.onCapability && ((event) => notify(() => options.onCapability?.(event))),
+      onOutcome: options.onCapability && ((event) => this.notify("onCapability", () => options.onCapability?.(event))),
     };
   }
 
@@ -209,7 +211,7 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
 
   onLog(line: string): void {
     const [level = "log", message = ""] = JSON.parse(line) as [string?, string?];
-    notify(() => this.options.onLog?.({ level, message: this.tool.redactor?.text(message) ?? message }));
+    this.notify("onLog", () => this.options.onLog?.({ level, message: this.tool.redactor?.text(message) ?? message }));
   }
 
   /** Progress never decreases: a restarted call repeats reports that it made before. */
@@ -217,15 +219,17 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
     if (progress.progress < this.#progress) return;
     this.#progress = progress.progress;
     const text = message === undefined ? {} : { message: this.tool.redactor?.text(message) ?? message };
-    notify(() => this.options.onProgress?.({ ...progress, ...text }));
+    this.notify("onProgress", () => this.options.onProgress?.({ ...progress, ...text }));
   }
-}
 
-/** Calls a listener of the caller's; an exception in it does not affect the call. */
-export function notify(call: () => void): void {
-  try {
-    call();
-  } catch {
-    // An error in the caller's own code.
+  /** Calls a listener among the call's options. A failure of it does not affect the call. */
+  notify(listener: string, call: () => unknown): void {
+    const report = (error: unknown): void => this.#stages.onListenerError(listener, error);
+    try {
+      const returned = call();
+      if (returned instanceof Promise) returned.catch(report);
+    } catch (error) {
+      report(error);
+    }
   }
 }

@@ -38,6 +38,15 @@ export interface EventMap extends ExecutorEvents {
   "engine:reconfigure": [event: Reconfigured];
   /** The engine began to close and accepts no more calls. */
   "engine:close": [];
+  /** A listener threw, or the promise that it returned rejected. The call and the other listeners are not affected. */
+  "listener:error": [event: ListenerError];
+}
+
+/** A failure of a listener: the embedder's code, not a tool's. */
+export interface ListenerError {
+  /** The name of its event, or of the call option that held it, such as `onLog`. */
+  readonly listener: string;
+  readonly error: unknown;
 }
 
 export interface PreEvent {
@@ -90,7 +99,7 @@ export interface CallEvent {
 }
 
 export type EventName = keyof EventMap;
-export type Listener<Name extends EventName> = (...args: EventMap[Name]) => void;
+export type Listener<Name extends EventName> = (...args: EventMap[Name]) => unknown;
 
 /** Old names of events, which listeners may still use. */
 const ALIASES = { "door:refuse": "request:refused" } as const satisfies Partial<Record<EventName, EventName>>;
@@ -103,9 +112,9 @@ type Emission = { [Name in EmittedName]: [name: Name, ...args: EventMap[Name]] }
 /** The events that surfaces emit. */
 export type SurfaceEvent = Extract<Emission, readonly [`request:${string}` | `key:${string}`, ...unknown[]]>;
 
-type AnyListener = (...args: unknown[]) => void;
+type AnyListener = (...args: unknown[]) => unknown;
 
-/** The engine's events. A listener that throws harms neither the call nor the other listeners. */
+/** The engine's events. A listener that throws or rejects harms neither the call nor the other listeners. */
 export class Events {
   /** Arrays are replaced, never changed, so that one can be iterated while listeners are added and removed. */
   readonly #listeners = new Map<EmittedName, readonly AnyListener[]>();
@@ -134,14 +143,20 @@ export class Events {
     if (listeners === undefined) return;
     for (const listener of listeners) {
       try {
-        listener(...args);
+        const returned = listener(...args);
+        if (returned instanceof Promise) returned.catch((error: unknown) => this.reportListener(name, error));
       } catch (error) {
-        // Reported like an unhandled error, but outside the call.
-        queueMicrotask(() => {
-          process.emitWarning(error instanceof Error ? error : new Error(String(error)), "GloveboxListenerWarning");
-        });
+        this.reportListener(name, error);
       }
     }
+  }
+
+  /** Reports a listener's failure, outside the call. Without a listener for failures it becomes a process warning. */
+  reportListener(listener: string, error: unknown): void {
+    queueMicrotask(() => {
+      if (listener !== "listener:error" && this.has("listener:error")) this.emit("listener:error", { listener, error });
+      else process.emitWarning(error instanceof Error ? error : new Error(String(error)), "GloveboxListenerWarning");
+    });
   }
 }
 

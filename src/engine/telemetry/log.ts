@@ -42,6 +42,7 @@ export function logEvents(events: Events, logger: Logger): void {
   });
   events.on("tool:unregister", ({ name }) => logger.info({ tool: name }, "a tool was removed"));
   logRefusals(events, logger);
+  logListenerErrors(events, logger);
   events.on("engine:reconfigure", (event) => {
     logger.info(event, "the engine was reconfigured");
     const { needRestart } = event;
@@ -50,15 +51,26 @@ export function logEvents(events: Events, logger: Logger): void {
   events.on("engine:close", () => logger.info({}, "the engine is closing and accepts no more calls"));
 }
 
-/** Rate limit of refusal lines: a refused client may retry at once without end, and further lines say nothing new. */
-const REFUSALS = { calls: 10, perMs: 10_000 };
+/** Rate limit of lines about refusals and about listeners: they may repeat without end, and further ones say nothing new. */
+const REPEATED = { calls: 10, perMs: 10_000 };
 
 function logRefusals(events: Events, logger: Logger): void {
-  const lines = new RateLimiter(REFUSALS);
+  const lines = new RateLimiter(REPEATED);
   let unsaid = 0;
   events.on("request:refused", (event) => {
     if (lines.take("", performance.now()) > 0) return void unsaid++;
     logger.warn(unsaid === 0 ? event : { ...event, unsaid }, "a request was refused");
     unsaid = 0;
+  });
+}
+
+function logListenerErrors(events: Events, logger: Logger): void {
+  const lines = new RateLimiter(REPEATED);
+  events.on("listener:error", ({ listener, error }) => {
+    if (lines.take("", performance.now()) > 0) return;
+    logger.warn(
+      { listener, error: error instanceof Error ? error.message : String(error) },
+      "a listener of the embedder failed; the call is not affected",
+    );
   });
 }

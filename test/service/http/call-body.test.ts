@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { describeMalformed } from "../../../src/engine/call/arguments.ts";
+import { describeMalformed, describeOptions } from "../../../src/engine/call/arguments.ts";
 import { DEFAULT_LIMITS, MAX_LIMITS, resolveLimits } from "../../../src/base/limits.ts";
 import { SCHEMAS } from "../../../src/service/http/api/schemas.ts";
 import { parseBatch, parseCall } from "../../../src/service/http/call-body.ts";
@@ -65,7 +65,9 @@ function isTaken(body: unknown): boolean {
   const parsed = parseCall(body);
   if (typeof parsed === "string") return false;
   const { call: parsedCall, options: parsedOptions } = parsed;
-  if (describeMalformed(parsedCall, parsedCall.id ?? "made", parsedOptions) !== null) return false;
+  if (describeOptions(parsedOptions) !== null || describeMalformed(parsedCall, parsedCall.id ?? "made") !== null) {
+    return false;
+  }
   try {
     resolveLimits(DEFAULT_LIMITS, parsedOptions.limits, MAX_LIMITS);
     return true;
