@@ -3,6 +3,7 @@ import { byteLength, isObject } from "../../base/json.ts";
 import { type ToolError, toolError } from "../../base/errors.ts";
 import type { Limits } from "../../base/limits.ts";
 import type { ToolCall } from "../../base/result.ts";
+import { copyPlain, NOT_PLAIN } from "./plain-copy.ts";
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
 import { describeViolations } from "../../base/schema/violation.ts";
 
@@ -73,9 +74,11 @@ export function writeArguments(
   limits: Limits,
   isFree: boolean,
 ): string | ToolError {
+  // What is checked is what is sent, not the caller's object: a getter or `toJSON` may answer otherwise the second time.
+  const copy = copyPlain(given);
   let text: string;
   try {
-    text = JSON.stringify(given);
+    text = JSON.stringify(copy === NOT_PLAIN ? given : copy);
   } catch (error) {
     const reason = error instanceof Error ? (error.message.split("\n")[0] ?? "") : "";
     return toolError("invalid_arguments", `the arguments cannot be written as JSON: ${reason}`);
@@ -86,8 +89,7 @@ export function writeArguments(
   }
   if (isFree) return text;
   const { checkInput } = tool;
-  // The text is checked, not the object: a getter or `toJSON` may answer otherwise the second time.
-  const value: unknown = JSON.parse(text);
+  const value: unknown = copy === NOT_PLAIN ? JSON.parse(text) : copy;
   const violations = checkInput.check(value);
   if (violations.length > 0) {
     return toolError("invalid_arguments", describeViolations(violations), { violations });
