@@ -24,6 +24,8 @@ export interface EngineStats {
   /** `fleet`: only with the executor `queue`. */
   readonly executor: Pick<ExecutorStats, "ready" | "spareReady" | "rssBytes" | "sandbox" | "fleet"> & {
     readonly kind: string;
+    /** The reason why no calls can run now, such as `spawn node EMFILE`; otherwise `null`. */
+    readonly problem: string | null;
   };
   readonly isolates: { readonly active: number; readonly warm: number; readonly blank: number };
   readonly quarantined: readonly string[];
@@ -171,9 +173,11 @@ export class Engine implements AsyncDisposable {
 
   stats(): EngineStats {
     const { queued, running } = this.#parts.scheduler.stats();
-    const { ready, spareReady, rssBytes, isolates, quarantined, sandbox, fleet } = this.#parts.executor.stats();
+    const { ready, problem = null, spareReady, rssBytes, isolates, ...rest } = this.#parts.executor.stats();
+    const { quarantined, sandbox, fleet } = rest;
     const { kind } = this.#parts.executor;
-    const executor = { kind, ready, spareReady, rssBytes, sandbox, ...(fleet === undefined ? {} : { fleet }) };
+    const served = { kind, ready, problem: problem ?? fleet?.problem ?? null, spareReady, rssBytes, sandbox };
+    const executor = { ...served, ...(fleet === undefined ? {} : { fleet }) };
     return { state: this.#state, tools: this.#parts.registry.size, queued, running, executor, isolates, quarantined };
   }
 

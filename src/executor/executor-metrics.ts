@@ -10,6 +10,7 @@ const RESTART_REASONS: readonly (RestartReason | RecycleReason)[] = [
   "heartbeat",
   "protocol",
   "retired",
+  "spawn",
   "age",
   "calls",
   "heap",

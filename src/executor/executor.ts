@@ -96,6 +96,8 @@ export interface ExecutorStats {
   readonly rssBytes: number;
   /** Whether calls can run now. */
   readonly ready: boolean;
+  /** The reason why no process serves calls; `null` if one does, or is starting for the first time. */
+  readonly problem?: string | null;
   /** Whether a second process is ready to take over. */
   readonly spareReady: boolean;
   readonly quarantined: readonly string[];
@@ -130,12 +132,14 @@ export interface ExecutorEvents {
       readonly reason: RestartReason;
       readonly culprits: readonly string[];
       readonly restarted: number;
+      /** The system's error, such as `EMFILE`, if the process could not start. */
+      readonly cause?: string;
     },
   ];
   /** An executor process is being replaced by a fresh one; its calls end first. */
   "executor:recycle": [event: { readonly pid: number; readonly ward: PoolName; readonly reason: RecycleReason }];
-  /** Executor processes are lost so fast that the next start is delayed. */
-  "executor:delay": [event: { readonly ward: PoolName; readonly delayMs: number }];
+  /** Executor processes are lost so fast, or cannot start, that the next start is delayed. */
+  "executor:delay": [event: { readonly ward: PoolName; readonly delayMs: number; readonly cause?: string }];
   /** A worker machine joined the fleet. */
   "fleet:join": [event: { readonly machine: string }];
   /** A worker machine left the fleet; others take its jobs. */
@@ -166,8 +170,8 @@ export type EmitExecutorEvent = (
   ...told: { [Name in keyof ExecutorEvents]: [name: Name, ...args: ExecutorEvents[Name]] }[keyof ExecutorEvents]
 ) => void;
 
-/** The reason why an executor was replaced. */
-export type RestartReason = "overrun" | "memory" | "crash" | "killed" | "heartbeat" | "protocol" | "retired";
+/** The reason why an executor was replaced; `spawn`: the system could not start its process. */
+export type RestartReason = "overrun" | "memory" | "crash" | "killed" | "heartbeat" | "protocol" | "retired" | "spawn";
 
 /** The reason why a healthy process was replaced; `idle`: it starts again only when it is needed. */
 export type RecycleReason = "age" | "calls" | "heap" | "idle";

@@ -38,12 +38,13 @@ function inherited(): readonly number[] {
   return descriptors().filter((descriptor) => descriptor >= FIRST_OF_NOBODY && isKept(descriptor));
 }
 
-/** Empty if the system has no `/proc`. */
+/** Empty if the system has no `/proc`. Throws where it cannot be read: then nobody knows what a process would inherit. */
 function descriptors(): readonly number[] {
   try {
     return readdirSync(join(SELF, "fd")).map(Number);
-  } catch {
-    return [];
+  } catch (error) {
+    if (isAbsent(error)) return [];
+    throw error;
   }
 }
 
@@ -51,8 +52,13 @@ function isKept(descriptor: number): boolean {
   try {
     const [, flags] = /^flags:\s*([0-7]+)$/m.exec(readFileSync(join(SELF, "fdinfo", String(descriptor)), "utf8")) ?? [];
     return flags !== undefined && (Number.parseInt(flags, 8) & CLOSE_ON_EXEC) === 0;
-  } catch {
+  } catch (error) {
     // The descriptor has been closed meanwhile.
-    return false;
+    if (isAbsent(error)) return false;
+    throw error;
   }
+}
+
+function isAbsent(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "ENOENT";
 }

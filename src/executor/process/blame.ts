@@ -9,6 +9,8 @@ export interface Death {
   readonly report: Extract<FromChild, { kind: "overrun" | "memory" | "worker-lost" }> | null;
   /** The supervisor's reason for killing it, if it had one of its own. */
   readonly killedFor: "heartbeat" | "protocol" | "retired" | null;
+  /** The system's error if it could not start the process, such as `spawn node EMFILE`; otherwise `null`. */
+  readonly startError: string | null;
   readonly signal: NodeJS.Signals | null;
   readonly exitCode: number | null;
   /** The turns that ran when it died; `null` where no file could mirror them. */
@@ -37,7 +39,8 @@ const OUTSIDE: ReadonlySet<string> = new Set(["SIGKILL", "SIGTERM", "SIGINT", "S
 
 /** `memoryMbOf`: the memory limit of a call; `isAlone`: nothing else ran in that process. */
 export function judge(death: Death, isAlone: boolean, memoryMbOf: (callNumber: number) => number): Verdict {
-  const { report } = death;
+  const { report, startError } = death;
+  if (startError !== null) return { reason: "spawn", culprit: null, suspects: [], killed: [] };
   if (report?.kind === "overrun") {
     const message = `the call could not be interrupted ${Math.round(report.elapsedMs)} ms after its turn began`;
     return oneOrMany("overrun", [report.callNumber], { code: "cpu_limit", message });

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { ChildProcess, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { constants } from "node:os";
 import type { Duplex } from "node:stream";
@@ -63,6 +63,7 @@ export class ChildHandle {
   #beatTimer: NodeJS.Timeout | null = null;
   #beatsMissed = 0;
   #stderr = "";
+  #startError: string | null = null;
   #report: Death["report"] = null;
   #killedFor: Death["killedFor"] = null;
 
@@ -71,7 +72,7 @@ export class ChildHandle {
     this.#workers = workers;
     this.#isSandboxed = sandbox.filter !== null;
     this.#turnRecordFile = TurnRecordFile.create();
-    this.#process = this.#spawn(options);
+    this.#process = this.#start(options);
     // Must come first: a process that cannot be started emits `error`, which needs a listener.
     this.death = this.#awaitDeath();
     if (sandbox.filter !== null) writeFilter(this.#pipe(FIRST_PIPE_FD + workers), sandbox.filter);
@@ -122,6 +123,20 @@ export class ChildHandle {
     return spawn(file, args, { stdio: descriptors.stdio, env: ENVIRONMENT });
   }
 
+  /**
+   * Starts the process. A failure is never thrown, because a supervisor starts processes in timers: it becomes the
+   * process's `error`, as Node reports some of them itself, and so a death like any other.
+   */
+  #start(options: ChildOptions): ChildProcess {
+    try {
+      return this.#spawn(options);
+    } catch (error) {
+      const failed = new ChildProcess();
+      process.nextTick(() => failed.emit("error", error));
+      return failed;
+    }
+  }
+
   /** `undefined` where the system could not start the process, contrary to Node's types. */
   #pipe(fd: number): Duplex | undefined {
     const stdio: ChildProcess["stdio"] | undefined = this.#process.stdio;
@@ -141,7 +156,7 @@ export class ChildHandle {
   async #awaitReady(): Promise<void> {
     const timer = setTimeout(() => this.kill("heartbeat"), START_MS);
     const ended = this.death.then((death) => {
-      throw new Error(`the executor process ended at its start: ${lastLine(death)}`);
+      throw new Error(`the executor process ended at its start: ${causeOf(death)}`);
     });
     try {
       // Without a process there are no connections to wait for, and `death` follows.
@@ -179,12 +194,14 @@ export class ChildHandle {
         this.#process.removeAllListeners("message");
         // A process that survived its sandbox during setup ends itself on disconnect.
         if (this.#process.connected) this.#process.disconnect();
-        resolve({ report: this.#report, killedFor: this.#killedFor, signal, exitCode, turns, stderr: this.#stderr });
+        const said = { report: this.#report, startError: this.#startError, stderr: this.#stderr };
+        resolve({ ...said, killedFor: this.#killedFor, signal, exitCode, turns });
       };
       this.#process.once("error", (error) => {
-        this.#stderr ||= error.message;
         // A process that could not be started emits no `exit`.
-        if (this.#process.pid === undefined) settle();
+        if (this.#process.pid !== undefined) return;
+        this.#startError = withoutPaths(error.message);
+        settle();
       });
       this.#process.once("exit", (code, by) => {
         signal = by ?? (this.#isSandboxed ? signalInside(code) : null);
@@ -240,8 +257,12 @@ function pipeChannel(pipe: Duplex): Transport {
   };
 }
 
-/** The error line for the operator, without paths and stacks of the host. */
-function lastLine(death: Death): string {
-  const line = death.stderr.split("\n").find((text) => /error|^bwrap:/i.test(text)) ?? "";
-  return line.replaceAll(/(?:file:\/\/)?\/[^\s'"]*\//g, "").slice(0, 300) || `exit code ${death.exitCode}`;
+/** Why a process ended at its start, in one line for the operator, without paths and stacks of the host. */
+export function causeOf({ startError, stderr, exitCode }: Death): string {
+  const line = startError ?? stderr.split("\n").find((text) => /error|^bwrap:/i.test(text)) ?? "";
+  return withoutPaths(line) || `exit code ${exitCode}`;
+}
+
+function withoutPaths(line: string): string {
+  return line.replaceAll(/(?:file:\/\/)?\/[^\s'"]*\//g, "").slice(0, 300);
 }

@@ -103,6 +103,7 @@ export class ProcessExecutor implements Executor {
       ...sumStats(this.#pools().map(({ dispatcher }) => dispatcher.workers)),
       rssBytes: supervisor.rssBytes + this.#apart.supervisor.rssBytes,
       ready: !this.#closed && supervisor.isReady,
+      problem: supervisor.isReady ? null : supervisor.problem,
       spareReady: supervisor.isSpareReady,
       quarantined: this.#quarantine.tools,
       sandbox: this.#sandbox.state,
@@ -145,7 +146,8 @@ export class ProcessExecutor implements Executor {
         for (const connection of connections) dispatcher.retire(connection);
       },
       onDeath: (dead, death) => this.#onDeath(dead, death, pool),
-      onDelay: (delayMs) => this.#options.emit("executor:delay", { ward: name, delayMs }),
+      onDelay: (delayMs, cause) =>
+        this.#options.emit("executor:delay", { ward: name, delayMs, ...(cause === null ? {} : { cause }) }),
     });
     const pool: ProcessPool = { name, dispatcher, supervisor };
     return pool;
@@ -217,7 +219,9 @@ export class ProcessExecutor implements Executor {
     const open = child.connections.flatMap((connection: WorkerConnection) => [...dispatcher.detach(connection)]);
     const others = open.filter((callNumber) => callNumber !== culprit?.callNumber);
     const culprits = owner === undefined ? [] : [owner.script.name];
-    this.#options.emit("executor:lost", { pid: child.pid, ward: name, reason, culprits, restarted: others.length });
+    const restarted = others.length;
+    const cause = death.startError === null ? {} : { cause: death.startError };
+    this.#options.emit("executor:lost", { pid: child.pid, ward: name, reason, culprits, restarted, ...cause });
     if (culprit !== null && owner !== undefined) {
       this.#strike(owner);
       const budgetMs = dispatcher.call(culprit.callNumber)?.job.limits.cpuMs ?? 0;

@@ -2,7 +2,7 @@ import type { RecycleReason, Recycling } from "../executor.ts";
 import type { WorkerConnection, WorkerConnectionListener } from "../dispatch/worker-connection.ts";
 import { Backoff } from "./backoff.ts";
 import type { Death } from "./blame.ts";
-import { ChildHandle, type ChildOptions } from "./child-handle.ts";
+import { causeOf, ChildHandle, type ChildOptions } from "./child-handle.ts";
 
 /**
  * The role of a process: it serves calls, stands by, or ends its last calls. A `left` one has ended them and is killed.
@@ -24,8 +24,8 @@ export interface ProcessSupervisorOptions {
   /** The process takes no more calls; `release` it when its calls have ended. */
   onLeave(child: ChildHandle, reason: RecycleReason): void;
   onDeath(child: ChildHandle, death: Death): void;
-  /** Processes are lost so fast that the next start is delayed. */
-  onDelay(delayMs: number): void;
+  /** Processes are lost so fast, or cannot start, that the next start is delayed; `cause`: of a failed start. */
+  onDelay(delayMs: number, cause: string | null): void;
 }
 
 interface SupervisedProcess {
@@ -54,6 +54,8 @@ export class ProcessSupervisor {
   readonly #check: NodeJS.Timeout;
   #idleChecks = 0;
   #closed = false;
+  /** The cause of the last failed start; `null` after a successful one. */
+  problem: string | null = null;
 
   constructor(options: ProcessSupervisorOptions) {
     this.#options = options;
@@ -121,6 +123,7 @@ export class ProcessSupervisor {
     child.ready.then(
       () => {
         member.isReady = true;
+        this.problem = null;
         this.#backoff.started();
         if (member.role === "active" && !this.#closed) this.#options.onActive(child);
       },
@@ -137,6 +140,7 @@ export class ProcessSupervisor {
     const { child, role, isReady } = member;
     if (role === "left") return;
     const delayMs = this.#backoff.lost(isReady);
+    if (!isReady) this.problem = causeOf(death);
     if (member === this.#spare) this.#spare = null;
     if (member === this.#active) {
       this.#active = null;
@@ -144,7 +148,7 @@ export class ProcessSupervisor {
       if (this.#spare !== null) this.#promote(this.#spare);
     }
     this.#options.onDeath(child, death);
-    if (delayMs > 0) this.#options.onDelay(delayMs);
+    if (delayMs > 0) this.#options.onDelay(delayMs, isReady ? null : causeOf(death));
     this.#completeSoon(delayMs);
   }
 

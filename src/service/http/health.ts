@@ -20,10 +20,10 @@ export function addHealth(app: FastifyInstance, { engine, isDraining, processMet
 
   app.get("/readyz", { config: { role: "anybody", api: GET_READINESS } }, (_request, reply) => {
     const { state, executor } = engine.stats();
-    const { kind, ready, sandbox, fleet } = executor;
+    const { kind, ready, sandbox } = executor;
     const isOpen = state === "open" && !isDraining();
     const status = isOpen ? (ready ? "ready" : "waiting for an executor") : "draining";
-    const problem = isOpen && !ready ? (fleet?.problem ?? null) : null;
+    const problem = isOpen && !ready ? executor.problem : null;
     return sendJson(reply, status === "ready" ? 200 : 503, {
       status,
       ...(problem === null ? {} : { reason: problem }),

@@ -4,7 +4,16 @@ import { type Death, judge } from "../../../src/executor/process/blame.ts";
 const turn = (callNumber: number) => ({ callNumber, startMs: 1, budgetMs: 100 });
 
 function death(more: Partial<Death>): Death {
-  return { report: null, killedFor: null, signal: "SIGABRT", exitCode: null, turns: [], stderr: "", ...more };
+  return {
+    report: null,
+    startError: null,
+    killedFor: null,
+    signal: "SIGABRT",
+    exitCode: null,
+    turns: [],
+    stderr: "",
+    ...more,
+  };
 }
 
 /** Calls may have 64 MiB here, and others run in the same process. */

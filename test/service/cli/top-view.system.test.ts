@@ -14,6 +14,7 @@ const SNAPSHOT: Snapshot = {
   executor: {
     kind: "process",
     ready: false,
+    problem: null,
     spareReady: true,
     rssBytes: 300 * 1024 ** 2,
     sandbox: { kind: "off", reason: "a test" },

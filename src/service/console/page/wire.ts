@@ -112,6 +112,7 @@ export interface Stats {
   readonly executor: {
     readonly kind: string;
     readonly ready: boolean;
+    readonly problem: string | null;
     readonly spareReady: boolean;
     readonly rssBytes: number;
     readonly sandbox: { readonly kind: string; readonly reason?: string };

@@ -249,6 +249,7 @@ export const SCHEMAS = {
       {
         kind: text("`process`, `threads` or `queue`."),
         ready: { type: "boolean" },
+        problem: orNull(text("Why no calls can run now, such as `spawn node EMFILE`.")),
         spareReady: { type: "boolean" },
         rssBytes: number("Resident memory of all executors."),
         sandbox: { type: "object", description: "The operating system sandbox, or why it is off." },
@@ -280,7 +281,7 @@ export const SCHEMAS = {
   Readiness: exactly(
     {
       status: { enum: ["ready", "waiting for an executor", "draining"] },
-      reason: text("Why the executor `queue` is not ready, and the remedy."),
+      reason: text("Why no calls can run now, such as `spawn node EMFILE`."),
       executor: exactly({ kind: { type: "string" }, ready: { type: "boolean" }, sandbox: { type: "string" } }),
     },
     ["reason"],
