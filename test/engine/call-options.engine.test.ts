@@ -69,7 +69,7 @@ test("a listener of a call that rejects is reported, and the call goes on", asyn
   const reported: unknown[] = [];
   const onError = (event: unknown) => reported.push(event);
   engine.on("listener:error", onError);
-  const onLog = () => Promise.reject(new Error("the disk is full"));
+  const onLog = (() => Promise.reject(new Error("the disk is full"))) as () => void;
   expect(await engine.execute(CALL, { onLog })).toMatchObject({ output: 4 });
   await expect.poll(() => reported).toEqual([{ listener: "onLog", error: new Error("the disk is full") }]);
   engine.off("listener:error", onError);

@@ -89,7 +89,9 @@ export class Batcher {
     }
     for (const connection of this.#connections) connection.flush();
     // Slow calls that wait for nothing but the reserve are placed when it ends.
-    if (terms.isReserved && this.#waiting.size > 0) this.#later ??= setTimeout(this.#placeLater, RESERVE_MS).unref();
+    if (terms.isReserved && this.#waiting.size > 0 && this.#later === null) {
+      this.#later = setTimeout(this.#placeLater, RESERVE_MS).unref();
+    }
   }
 
   readonly #placeLater = (): void => {
