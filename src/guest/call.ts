@@ -26,6 +26,15 @@ export interface CallWorld {
 export interface TurnState {
   nowMs: number;
   call: GuestCall | null;
+  /** Number of the call that started last. */
+  lastRun: number;
+  /** Randomness for code that ended calls left behind in a shared module, and that runs without a call. */
+  leftover: Entropy | null;
+}
+
+/** The randomness of the turn's call. Code without a call gets no call's, and never a constant. */
+export function entropyOf(turn: TurnState, pure: Pure): Entropy {
+  return turn.call?.entropy ?? (turn.leftover ??= new Entropy(pure, `after ${turn.lastRun}`));
 }
 
 interface Ask {

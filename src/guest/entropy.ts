@@ -6,15 +6,15 @@ import type { Pure } from "./host.ts";
  */
 export class Entropy {
   readonly #pure: Pure;
-  readonly #run: number;
+  readonly #run: number | string;
   readonly #state = new Uint32Array(16);
   readonly #block = new Uint32Array(16);
   #used = 16;
   readonly #seed: string | undefined;
   #isSeeded = false;
 
-  /** `seed`: 256 bits in hexadecimal, if the call provides its own. */
-  constructor(pure: Pure, run: number, seed?: string) {
+  /** `run`: the call's number, or a name that is no number; `seed`: 256 bits in hexadecimal, if the call provides its own. */
+  constructor(pure: Pure, run: number | string, seed?: string) {
     this.#pure = pure;
     this.#seed = seed;
     this.#run = run;

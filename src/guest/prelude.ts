@@ -1,4 +1,4 @@
-import { GuestCall, CapabilityError, type CallWorld, issue, type TurnState } from "./call.ts";
+import { GuestCall, CapabilityError, type CallWorld, entropyOf, issue, type TurnState } from "./call.ts";
 import { CallGlobal, prepareCallGlobal } from "./call-global.ts";
 import { Coordinator } from "./contracts/coordinator.ts";
 import { CalledToolError } from "./faces/tools.ts";
@@ -18,11 +18,11 @@ import { createWebParts, defineWebGlobals, prepared } from "./web-parts.ts";
  */
 export const boot: Boot = (emit, pure, hardened, engine, ...tool) => {
   const realm = globalThis;
-  const turn: TurnState = { nowMs: 0, call: null };
+  const turn: TurnState = { nowMs: 0, call: null, lastRun: 0, leftover: null };
   removeEscapes(realm);
   installTime(realm, turn, hardened);
   realm.Math.random = function random() {
-    return turn.call?.entropy.fraction() ?? 0;
+    return entropyOf(turn, pure).fraction();
   };
   // An uncaught error ends the call, as it would end a process.
   const parts = createWebParts(pure, turn, hardened, (call, error) => guest.report(call, error));

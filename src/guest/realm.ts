@@ -41,7 +41,7 @@ export class Realm implements Guest {
   #lastAnswer = "";
   #queue: readonly QueuedCall[] = NO_CALLS;
   #next = 0;
-  /** Set once calls continued after their first turn: each call then gets a turn of its own. */
+  /** Each call gets a turn of its own: of a shared module, and once calls continued after their first turn. */
   #isOnePerTurn = false;
 
   constructor(world: CallWorld, hardened: boolean) {
@@ -55,6 +55,8 @@ export class Realm implements Guest {
     this.#facts = JSON.parse(facts) as ToolFacts;
     this.#adapter = this.#facts.contract === null ? null : adapterNamed(this.#facts.contract);
     this.#isShared = shared;
+    // A call that is taken back has started its tool already: a shared module would see it start twice.
+    this.#isOnePerTurn = shared;
   }
 
   start(calls: string): string {
@@ -163,6 +165,7 @@ export class Realm implements Guest {
     turn.nowMs = queued[2];
     const call = new GuestCall(this.#world, queued[0], queued[1], queued[3], queued[6]);
     turn.call = call;
+    turn.lastRun = call.run;
     const outcome = this.#begin(call, queued[4], queued[5] ?? undefined);
     if (!call.settled) this.#calls.set(call.run, call);
     return outcome;

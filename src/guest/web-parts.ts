@@ -1,5 +1,5 @@
 import type { ReadableStream } from "web-streams-polyfill";
-import type { GuestCall, TurnState } from "./call.ts";
+import { entropyOf, type GuestCall, type TurnState } from "./call.ts";
 import { evaluatePart, webPart } from "./deferred.ts";
 import { hardenLater } from "./harden.ts";
 import type { Pure } from "./host.ts";
@@ -69,7 +69,7 @@ function webHost(pure: Pure, turn: TurnState, report: (call: GuestCall, error: u
     parseUrl: (href, base) => pure("url.parse", href, base, ""),
     updateUrl: (href, part, value) => pure("url.update", href, part, value),
     digest: (algorithm, latin1) => pure("digest", algorithm, latin1, ""),
-    fillRandom: (bytes) => turn.call?.entropy.fill(bytes),
+    fillRandom: (bytes) => entropyOf(turn, pure).fill(bytes),
     setTimeout: (callback, delayMs) => turn.call?.timers.set(callback, delayMs, [], false),
     reportError: (error) => {
       if (turn.call !== null) report(turn.call, error);

@@ -321,3 +321,33 @@ test.each([
     expect(realm.call()).toBe("undefined");
   }
 });
+
+/** Found by a review: a call of a batch that waits was started, taken back, and started again. */
+test("a shared module sees each call of a batch start once", async () => {
+  using realm = await openRealm(
+    `({ waits }) => {
+      starts++;
+      return waits ? new Promise(() => undefined) : starts;
+    }`,
+    { shared: true, before: "let starts = 0;" },
+  );
+  realm.batch({}, { waits: true }, { waits: true }, {});
+  expect(realm.call({})).toBe(5);
+});
+
+/** Found by a review: they were all 0. */
+test("what a shared module does after its call draws numbers that nobody knows", async () => {
+  using realm = await openRealm(
+    `() => {
+      const before = [...drawn];
+      Promise.resolve().then(() => drawn.push(Math.random(), crypto.getRandomValues(new Uint32Array(1))[0]));
+      return before;
+    }`,
+    { shared: true, before: "const drawn = [];" },
+  );
+  for (let call = 0; call < 3; call++) realm.call();
+  const drawn = realm.call() as number[];
+  expect(drawn).toHaveLength(6);
+  expect(new Set(drawn).size).toBe(6);
+  expect(drawn).not.toContain(0);
+});
