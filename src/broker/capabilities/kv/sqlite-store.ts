@@ -45,8 +45,11 @@ export class SqliteKvStore implements KvStore {
   }
 }
 
-/** Maximum entries examined for a page of a list; the next page continues there. */
-const WALKED_MAX = 10_000;
+/**
+ * Maximum expired entries passed for a page of a list; the next page continues there. The walk runs on the calling
+ * thread, so its worst case is what a full page costs.
+ */
+const EXPIRED_MAX = 100;
 
 /**
  * Outcome of one attempt to set an entry. `swept`: not set, but expired entries were removed, so another attempt may
@@ -138,15 +141,15 @@ export class SqliteEntries {
   list(namespace: string, { prefix, after, limit }: PageRequest, nowMs: number): Page {
     const keys: ListedKey[] = [];
     let last = after;
-    let walked = 0;
+    let expired = 0;
     for (const each of this.#list.iterate(namespace, prefix, after, after)) {
       const { key, version, bytes, expires_ms: expiresAt } = each as unknown as EntryRow;
       // Keys with the same prefix are adjacent.
       if (!key.startsWith(prefix)) break;
-      if (keys.length === limit || walked === WALKED_MAX) return { keys, cursor: last };
-      walked++;
+      if (keys.length === limit || expired === EXPIRED_MAX) return { keys, cursor: last };
       last = key;
       if (expiresAt === null || expiresAt > nowMs) keys.push({ key, version, bytes, expiresAt });
+      else expired++;
     }
     return { keys, cursor: null };
   }
