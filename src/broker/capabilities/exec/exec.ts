@@ -3,6 +3,7 @@ import { closedIn, DEVICES, ownFolder, PROGRAMS, readOnly } from "../../../base/
 import { limitCommands, SHELL } from "../../../base/os/rlimits.ts";
 import { findJail, type Inside, type Jail } from "../../jail/jail.ts";
 import { type Ended, runInside } from "../../jail/run.ts";
+import { WaitingSlots } from "../waiting-slots.ts";
 import { type Capability, CapabilityRefusal, type OpenCall, type OpenCapability } from "../capability.ts";
 import { EXEC_LIMITS, type ExecGrant, execGrants, type ExecMount, mergeExecGrants } from "./grants.ts";
 
@@ -28,7 +29,9 @@ const TIMEOUT_MS = 30_000;
 
 /** `exec`: shell commands, each in a sandbox of the operating system. Refuses every command where no sandbox works. */
 export function createExec(options: ExecOptions = {}): Capability<ExecGrant> {
-  const queue = new PQueue({ concurrency: EXEC_LIMITS.atOnceInAll });
+  // A command that waits ends with its call, so the wait needs no limit of its own.
+  const late = () => new Error("no command ended in time");
+  const slots = new WaitingSlots({ max: EXEC_LIMITS.atOnceInAll, reserved: 1, waitMs: null, late });
   const find = options.findJail ?? findJail;
   return {
     name: "exec",
@@ -47,21 +50,21 @@ export function createExec(options: ExecOptions = {}): Capability<ExecGrant> {
         },
       },
     },
-    open: (call, grants) => new ExecSession(queue, find, call, mergeExecGrants(grants)),
-    close: () => queue.onIdle(),
+    open: (call, grants) => new ExecSession(slots, find, call, mergeExecGrants(grants)),
+    close: () => slots.idle(),
   };
 }
 
 /** The capability as it serves one call. */
 class ExecSession implements OpenCapability {
-  readonly #host: PQueue;
+  readonly #slots: WaitingSlots;
   readonly #queue = new PQueue({ concurrency: EXEC_LIMITS.atOnce });
   readonly #findJail: () => Promise<Jail>;
   readonly #call: OpenCall;
   readonly #grant: ExecGrant;
 
-  constructor(host: PQueue, find: () => Promise<Jail>, call: OpenCall, grant: ExecGrant) {
-    this.#host = host;
+  constructor(slots: WaitingSlots, find: () => Promise<Jail>, call: OpenCall, grant: ExecGrant) {
+    this.#slots = slots;
     this.#findJail = find;
     this.#call = call;
     this.#grant = grant;
@@ -72,7 +75,7 @@ class ExecSession implements OpenCapability {
     this.#check("command", request.command, EXEC_LIMITS.commandBytes);
     if (request.command.includes("\0")) throw new TypeError("a command must not contain NUL characters");
     this.#check("stdin", request.stdin ?? "", EXEC_LIMITS.stdinBytes);
-    return this.#queue.add(() => this.#host.add(() => this.#run(request)));
+    return this.#queue.add(() => this.#run(request));
   }
 
   /** Waits for the call's commands, which its abort signal ends. */
@@ -81,7 +84,17 @@ class ExecSession implements OpenCapability {
   }
 
   async #run({ command, timeoutMs = TIMEOUT_MS, stdin = "" }: RunRequest): Promise<ExecResult> {
-    const { signal } = this.#call;
+    const { signal, tenant = "" } = this.#call;
+    const release = await this.#slots.enter(signal, tenant);
+    try {
+      return await this.#runNow({ command, timeoutMs, stdin }, signal);
+    } finally {
+      release();
+    }
+  }
+
+  async #runNow({ command, timeoutMs, stdin }: Required<RunRequest>, signal: AbortSignal): Promise<ExecResult> {
+    // The call may have ended just as it got the slot.
     signal.throwIfAborted();
     const jail = await this.#findJail();
     if ("reason" in jail) throw this.#noJail(jail.reason);

@@ -8,7 +8,7 @@ import { type FetchGrant, fetchGrants, isMethod } from "./grants.ts";
 import { type Header, requestHeaders } from "./headers.ts";
 import { type BodyData, type BodyChunk, readBodyData } from "./response-body.ts";
 import { FetchPermission } from "./permission.ts";
-import { type ReleaseSlot, WaitingSlots } from "./waiting-slots.ts";
+import { type ReleaseSlot, WaitingSlots } from "../waiting-slots.ts";
 import { type RequestHop, readTarget } from "./redirect.ts";
 
 /** A request as sent by the guest. */
@@ -34,6 +34,8 @@ const BODIES_MAX = 32;
 const BODIES_WAIT_MS = 5_000;
 /** Maximum requests of all calls that hold a connection. */
 const CONNECTED_MAX = 512;
+/** Of these, for tenants that hold none. */
+const RESERVED = CONNECTED_MAX / 4;
 const CONNECTED_WAIT_MS = 30_000;
 /** Maximum size and delay of a body that is sent together with the response's head. */
 const WHOLE_BYTES_MAX = 256 * 1024;
@@ -72,7 +74,7 @@ const REQUEST: JsonSchema = {
 export function createFetch(secrets: Secrets, options: FetchOptions = {}): Capability<FetchGrant> {
   const connections = new Connections(options);
   const late = () => new FetchFailure("too many requests are open, and none ended in time");
-  const connected = new WaitingSlots({ max: CONNECTED_MAX, waitMs: CONNECTED_WAIT_MS, late });
+  const connected = new WaitingSlots({ max: CONNECTED_MAX, reserved: RESERVED, waitMs: CONNECTED_WAIT_MS, late });
   return {
     name: "fetch",
     grants: fetchGrants,
@@ -97,6 +99,7 @@ class FetchSession implements OpenCapability {
   readonly #host: ExchangeHost;
   readonly #exchanges = new Map<number, OpenRequest>();
   readonly #connected: WaitingSlots;
+  readonly #tenant: string;
   readonly #bodies = new WaitingSlots({ max: BODIES_MAX, waitMs: BODIES_WAIT_MS, late: tooManyBodies });
   readonly #heads = new WaitingSlots({ max: AT_ONCE_MAX, waitMs: null, late: tooManyBodies });
   #ended: Error | null = null;
@@ -110,6 +113,7 @@ class FetchSession implements OpenCapability {
     const grantedSecrets = () => (call.grantsOf("secrets") as readonly (readonly string[])[]).flat();
     this.#host = { ...shared, permission: new FetchPermission(grants), grantedSecrets };
     this.#connected = connected;
+    this.#tenant = call.tenant ?? "";
     call.signal.addEventListener("abort", () => this.close(), { once: true });
   }
 
@@ -159,7 +163,7 @@ class FetchSession implements OpenCapability {
     const { exchange, leaves } = open;
     const { signal } = exchange;
     for (const places of [this.#bodies, this.#connected]) {
-      const leave = await places.enter(signal);
+      const leave = await places.enter(signal, this.#tenant);
       leaves.push(leave);
       // The request may have been cancelled just as it got the slot.
       signal.throwIfAborted();
