@@ -112,8 +112,8 @@ export class CallPipeline implements CallStages {
     this.#end(call, failure(error, metadataOf(call, queueMs)));
   }
 
-  onListenerError(listener: string, error: unknown): void {
-    this.#parts.events.reportListener(listener, error);
+  notify(option: string, listener: () => unknown): void {
+    this.#parts.events.call(option, listener);
   }
 
   /** Handles the executor's reply: retries the call if it may be retried, otherwise concludes it. */
@@ -122,7 +122,7 @@ export class CallPipeline implements CallStages {
     const { options } = call;
     const reply = closeSession(given, call.session);
     const { outcome } = reply;
-    if (options.onCpu !== undefined) call.notify("onCpu", () => options.onCpu?.(spentBy(given, call.limits)));
+    if (options.onCpu !== undefined) this.notify("onCpu", () => options.onCpu?.(spentBy(given, call.limits)));
     if (!outcome.ok && mayRetry(outcome.failure, call, executor)) {
       call.trace?.addEvent("glovebox.retry", { "error.type": outcome.failure.code });
       call.beginAttempt(nextCallNumber(), reply);

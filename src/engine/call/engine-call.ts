@@ -26,8 +26,8 @@ export interface CallStages {
   openSession(call: EngineCall): CallSession;
   settle(call: EngineCall, reply: CallReply): void;
   refuse(call: EngineCall, refusal: Refusal): void;
-  /** A listener among the call's options threw or rejected. */
-  onListenerError(listener: string, error: unknown): void;
+  /** Calls a listener among the call's options. A failure of it does not affect the call. */
+  notify(option: string, listener: () => unknown): void;
 }
 
 /** A call that admission accepted. */
@@ -157,7 +157,8 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
       limits,
       binary: script.runtime === "native" ? { hash: script.text, limits } : undefined,
       callTool,
-      onOutcome: options.onCapability && ((event) => this.notify("onCapability", () => options.onCapability?.(event))),
+      onOutcome:
+        options.onCapability && ((event) => this.#stages.notify("onCapability", () => options.onCapability?.(event))),
     };
   }
 
@@ -211,7 +212,9 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
 
   onLog(line: string): void {
     const [level = "log", message = ""] = JSON.parse(line) as [string?, string?];
-    this.notify("onLog", () => this.options.onLog?.({ level, message: this.tool.redactor?.text(message) ?? message }));
+    this.#stages.notify("onLog", () =>
+      this.options.onLog?.({ level, message: this.tool.redactor?.text(message) ?? message }),
+    );
   }
 
   /** Progress never decreases: a restarted call repeats reports that it made before. */
@@ -219,17 +222,6 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
     if (progress.progress < this.#progress) return;
     this.#progress = progress.progress;
     const text = message === undefined ? {} : { message: this.tool.redactor?.text(message) ?? message };
-    this.notify("onProgress", () => this.options.onProgress?.({ ...progress, ...text }));
-  }
-
-  /** Calls a listener among the call's options. A failure of it does not affect the call. */
-  notify(listener: string, call: () => unknown): void {
-    const report = (error: unknown): void => this.#stages.onListenerError(listener, error);
-    try {
-      const returned = call();
-      if (returned instanceof Promise) returned.catch(report);
-    } catch (error) {
-      report(error);
-    }
+    this.#stages.notify("onProgress", () => this.options.onProgress?.({ ...progress, ...text }));
   }
 }

@@ -141,13 +141,16 @@ export class Events {
   emit(...[name, ...args]: Emission): void {
     const listeners = this.#listeners.get(name);
     if (listeners === undefined) return;
-    for (const listener of listeners) {
-      try {
-        const returned = listener(...args);
-        if (returned instanceof Promise) returned.catch((error: unknown) => this.reportListener(name, error));
-      } catch (error) {
-        this.reportListener(name, error);
-      }
+    for (const listener of listeners) this.call(name, listener, args);
+  }
+
+  /** Calls a listener, of an event or of a call's option. Its failure is reported, and harms nobody else. */
+  call(name: string, listener: AnyListener, args: readonly unknown[] = []): void {
+    try {
+      const returned = listener(...args);
+      if (returned instanceof Promise) returned.catch((error: unknown) => this.reportListener(name, error));
+    } catch (error) {
+      this.reportListener(name, error);
     }
   }
 

@@ -140,7 +140,8 @@ export class ProcessSupervisor {
     const { child, role, isReady } = member;
     if (role === "left") return;
     const delayMs = this.#backoff.lost(isReady);
-    if (!isReady) this.problem = causeOf(death);
+    const cause = isReady ? null : causeOf(death);
+    if (cause !== null) this.problem = cause;
     if (member === this.#spare) this.#spare = null;
     if (member === this.#active) {
       this.#active = null;
@@ -148,7 +149,7 @@ export class ProcessSupervisor {
       if (this.#spare !== null) this.#promote(this.#spare);
     }
     this.#options.onDeath(child, death);
-    if (delayMs > 0) this.#options.onDelay(delayMs, isReady ? null : causeOf(death));
+    if (delayMs > 0) this.#options.onDelay(delayMs, cause);
     this.#completeSoon(delayMs);
   }
 
