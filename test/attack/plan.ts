@@ -40,8 +40,15 @@ export interface Hazard {
   readonly ends: readonly End[];
   /** Expected output of a success. */
   readonly output?: unknown;
-  /** A later call of the same tool, and what it has to answer. */
-  readonly next?: { readonly arguments: Record<string, unknown>; readonly output: unknown };
+  readonly next?: NextCall;
+}
+
+/** A later call of the same tool, and what it has to answer. */
+export interface NextCall {
+  readonly arguments: Record<string, unknown>;
+  readonly output: unknown;
+  /** How many such calls may miss the worker of the first: which one they meet depends on what else runs. Default: 1. */
+  readonly triesMax?: number;
 }
 
 /** A module that attacks while it is evaluated, so also at its registration. */

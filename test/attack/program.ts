@@ -1,8 +1,9 @@
 /** Lives through a plan of attacks, one after the other, beside innocent calls; tells what came of each in a line of JSON. */
 import { text } from "node:stream/consumers";
+import type { ToolResult } from "../../src/index.ts";
 import { childrenLeft } from "../processes.ts";
 import { peakMb } from "./measures.ts";
-import type { Closing, Hazard, HostileBatch, HostileModule, Plan, Shape, Siege } from "./plan.ts";
+import type { Closing, Hazard, HostileBatch, NextCall, HostileModule, Plan, Shape, Siege } from "./plan.ts";
 import { INNOCENTS, SHAPES } from "./plan.ts";
 import type { Scene } from "./scenes/scene.ts";
 import { type Outcome, refusalOf, settled, Stage, wordsOf } from "./stage.ts";
@@ -40,13 +41,23 @@ async function suffer(hazard: Hazard, shape: Shape): Promise<void> {
     const outcome = await settled(engine.execute({ name: tool, arguments: hazard.arguments ?? {} }));
     const timed = { ms: performance.now() - startMs, limits, idles };
     if (next === undefined) return { outcome, timed };
-    const later = await settled(engine.execute({ name: tool, arguments: next.arguments }));
-    if (JSON.stringify(later?.output) !== JSON.stringify(next.output)) {
-      harm.push(`the tool's next call: ${JSON.stringify(later?.output)}, ${later?.error?.message ?? ""}`);
-    }
+    await lookLater(tool, next, harm);
     return { outcome, timed };
   });
   await engine.unregister(tool);
+}
+
+async function lookLater(
+  tool: string,
+  { arguments: args, output, triesMax = 1 }: NextCall,
+  harm: string[],
+): Promise<void> {
+  let last: ToolResult | undefined;
+  for (let tries = 0; tries < triesMax; tries++) {
+    last = await settled(engine.execute({ name: tool, arguments: args }));
+    if (JSON.stringify(last?.output) === JSON.stringify(output)) return;
+  }
+  harm.push(`the tool's next call: ${JSON.stringify(last?.output)}, ${last?.error?.message ?? ""}`);
 }
 
 function sourceOf({ body, module = "", runtime }: Hazard, shape: Shape): string {

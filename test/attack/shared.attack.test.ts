@@ -12,7 +12,7 @@ const SHARED: readonly Hazard[] = [
     module: "let kept;",
     body: `${LOOK} kept = 'mine'; return 'done';`,
     ends: ["ok"],
-    next: { arguments: { look: true }, output: "mine" },
+    next: { arguments: { look: true }, output: "mine", triesMax: 50 },
   },
   {
     name: "a loop in a module that is kept",
