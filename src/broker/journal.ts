@@ -1,5 +1,8 @@
 import type { CapabilityCall, CapabilityResponse } from "../base/protocol/capability-call.ts";
-import type { ReplayPlan } from "../base/protocol/messages.ts";
+import type { LateTimer, ReplayPlan } from "../base/protocol/messages.ts";
+
+/** More late timers than a call of the longest duration can have. */
+const LATE_MAX = 10_000;
 
 /** A capability call and its response. */
 export interface JournalEntry extends Pick<
@@ -23,6 +26,13 @@ export class Journal {
   /** Entries by step; the first step is 1. */
   readonly #entries: JournalEntry[] = [];
   readonly #responses: OrderedResponse[] = [];
+  readonly #late: LateTimer[] = [];
+  readonly #isRecorded: boolean;
+
+  /** `isRecorded`: of a call that has ended, so that nothing can be added. */
+  constructor(isRecorded = false) {
+    this.#isRecorded = isRecorded;
+  }
 
   get size(): number {
     return this.#entries.length;
@@ -65,16 +75,26 @@ export class Journal {
     if (ordered !== undefined) this.#responses[at] = { ...ordered, response: { ...ordered.response, nowMs } };
   }
 
+  /** Records a timer turn that began later, by the call's clock, than its timer was due. */
+  recordLate(fired: number, nowMs: number): void {
+    if (this.#late.length < LATE_MAX) this.#late.push([fired, nowMs]);
+  }
+
+  get late(): readonly LateTimer[] {
+    return this.#late;
+  }
+
   /** Removes the responses after the first `deliveredCount`: the call ended before they reached it. */
   endAfter(deliveredCount: number): void {
     this.#responses.splice(Math.max(0, deliveredCount));
   }
 
-  /** Order and times of the responses for a call that is run again: a `ReplayPlan` in JSON, or empty text. */
+  /** What a call that is run again has to repeat: a `ReplayPlan` in JSON, or empty text. */
   plan(): string {
-    if (this.#responses.length === 0) return "";
-    const plan: ReplayPlan = this.#responses.map(({ asked, response }) => [asked, response.nowMs] as const);
-    return JSON.stringify(plan);
+    if (this.#entries.length === 0 && this.#late.length === 0 && !this.#isRecorded) return "";
+    const responses = this.#responses.map(({ asked, response }) => [asked, response.nowMs] as const);
+    const asked = this.#isRecorded ? null : this.#entries.length;
+    return JSON.stringify({ asked, responses, late: this.#late } satisfies ReplayPlan);
   }
 }
 

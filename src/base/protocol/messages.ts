@@ -18,10 +18,18 @@ export interface RunLimits {
   readonly capabilityBytes: number;
 }
 
-/**
- * Times of the responses in a replay: for each, the number of capability calls made before it, and the call's clock.
- */
-export type ReplayPlan = readonly (readonly [asked: number, nowMs: number])[];
+/** What a call that runs again has to repeat. Times are the call's clock, in milliseconds since the epoch. */
+export interface ReplayPlan {
+  /** Number of its capability calls; `null` for a recording, whose call repeats nothing but what is in it. */
+  readonly asked: number | null;
+  /** For each response, the number of capability calls made before it. */
+  readonly responses: readonly (readonly [asked: number, nowMs: number])[];
+  /** For each timer that the clock did not wait for, the number of timers that had fired by then. */
+  readonly late: readonly LateTimer[];
+}
+
+/** The `fired`-th timer turn of a call began at this time instead of its due time. */
+export type LateTimer = readonly [fired: number, nowMs: number];
 
 /**
  * Starts calls of one tool and tenant with the same limits. Calls that end at once share a turn; a call that continues
@@ -140,6 +148,15 @@ export interface TimedMessage extends Pick<CapabilityCall, "step" | "nowMs"> {
   readonly callNumber: number;
 }
 
+/** A timer fired so late that the call's clock followed real time, which a replay has to repeat. */
+export interface LateMessage {
+  readonly kind: "late";
+  readonly callNumber: number;
+  /** Number of the call's timer turns, with this one. */
+  readonly fired: number;
+  readonly nowMs: number;
+}
+
 export type ToHost =
   | RanMessage
   | DoneMessage
@@ -149,6 +166,7 @@ export type ToHost =
   | { readonly kind: "lost"; readonly callNumber: number; readonly payload: string }
   | CapabilityCallMessage
   | TimedMessage
+  | LateMessage
   | LogMessage
   | ProgressMessage
   | { readonly kind: "inspected"; readonly callNumber: number; readonly payload: string }

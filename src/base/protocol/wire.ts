@@ -99,6 +99,8 @@ export function encodeToHost(message: ToHost): string {
       );
     case "timed":
       return `m\t${message.callNumber}\t${message.step}\t${message.nowMs}\n`;
+    case "late":
+      return `f\t${message.callNumber}\t${message.fired}\t${message.nowMs}\n`;
     case "log":
       return `g\t${message.callNumber}\t${message.payload}\n`;
     case "progress":
@@ -152,6 +154,8 @@ export function decodeToHost(line: string): ToHost {
       };
     case "m":
       return { kind: "timed", callNumber: fields.number(), step: fields.number(), nowMs: fields.number() };
+    case "f":
+      return { kind: "late", callNumber: fields.number(), fired: fields.number(), nowMs: fields.number() };
     case "g":
       return { kind: "log", callNumber: fields.number(), payload: fields.rest() };
     case "p":

@@ -187,9 +187,13 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
   }
 
   ask(call: CapabilityCall): Promise<CapabilityResponse | Diverged> {
-    const session = (this.session ??= this.#stages.openSession(this));
+    const session = this.#openSession();
     if (this.trace === null) return session.invoke(call);
     return this.trace.ask(call, session.journal.find(call.step) !== undefined, () => session.invoke(call));
+  }
+
+  #openSession(): CallSession {
+    return (this.session ??= this.#stages.openSession(this));
   }
 
   plan(): string {
@@ -198,6 +202,10 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
 
   onTimed(step: number, nowMs: number): void {
     this.session?.journal.recordTime(step, nowMs);
+  }
+
+  onLate(fired: number, nowMs: number): void {
+    this.#openSession().journal.recordLate(fired, nowMs);
   }
 
   onStart(startMs: number, nowMs: number): void {

@@ -206,6 +206,8 @@ export class Dispatcher implements WorkerConnectionListener {
         return this.#callOn(connection, message.callNumber)?.job.onProgress?.(readProgress(message.payload));
       case "timed":
         return this.#callOn(connection, message.callNumber)?.job.replay?.onTimed(message.step, message.nowMs);
+      case "late":
+        return this.#callOn(connection, message.callNumber)?.job.replay?.onLate(message.fired, message.nowMs);
       case "inspected": {
         const inspection = readJson(message.payload) as Inspection;
         const load = connection.item(message.callNumber);

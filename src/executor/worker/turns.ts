@@ -25,6 +25,7 @@ interface Budget {
 export class Turns {
   readonly #slot: TurnSlot;
   #realm: object | null = null;
+  #startedMs = 0;
 
   constructor(slot: TurnSlot) {
     this.#slot = slot;
@@ -33,6 +34,11 @@ export class Turns {
   /** The realm with the current turn: only its calls may emit. */
   get realm(): object | null {
     return this.#realm;
+  }
+
+  /** Start of the current or last turn, by `performance.now()`. */
+  get startedMs(): number {
+    return this.#startedMs;
   }
 
   /** Attributes work for a call, such as compiling its script, to that call in the turn record. */
@@ -49,6 +55,7 @@ export class Turns {
     const leftMs = cpuMs - budget.cpuMs;
     if (leftMs <= 0) return { kind: "cpu" };
     const startMs = performance.now();
+    this.#startedMs = startMs;
     this.#slot.begin(callNumber, leftMs, startMs);
     this.#realm = budget.realm;
     try {

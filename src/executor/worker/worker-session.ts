@@ -154,14 +154,16 @@ export class WorkerSession implements LinkListener {
     this.#completeEnded();
   }
 
-  /** Sets the call's clock to the timer's due time, however late it fires, so that a further run sees the same time. */
+  /** Begins the turn of the call's timer. The host hears of a time that a further run could not know. */
   #fire(call: WorkerCall): void {
-    const { dueMs } = call;
+    const { callNumber, dueMs } = call;
     call.stopTimer();
-    call.firedMs = Math.max(call.firedMs, dueMs);
+    const { nowMs, late } = call.timeOfTimer(dueMs);
+    call.firedMs = Math.max(call.firedMs, nowMs);
+    if (late !== null) this.#outbox.post({ kind: "late", callNumber, fired: late, nowMs });
     this.#afterTurn(
       call,
-      this.#enter(call, (timeoutMs) => call.realm.fire(call.callNumber, dueMs, timeoutMs)),
+      this.#enter(call, (timeoutMs) => call.realm.fire(callNumber, nowMs, timeoutMs)),
     );
     this.#completeEnded();
   }
@@ -287,6 +289,7 @@ export class WorkerSession implements LinkListener {
         if (b !== "") this.#giveUp(call.isolate);
         return 0;
       case EMIT_TIMER:
+        call.readClock(Number(nowMs), this.#turns.startedMs);
         call.startTimer(Number(a), Number(a) - Number(nowMs), () => {
           this.#fire(call);
           this.onPause();
