@@ -22,8 +22,8 @@ export interface HungryTurn {
 }
 
 export type FromChild =
-  /** A turn that V8's timeout failed to end. */
-  | { readonly kind: "overrun"; readonly callNumber: number; readonly elapsedMs: number }
+  /** A turn that the terminator failed to end. */
+  | { readonly kind: "overrun"; readonly callNumber: number; readonly cpuMs: number }
   /** Resident memory above the ceiling, and the turns that were running. */
   | { readonly kind: "memory"; readonly turns: readonly HungryTurn[]; readonly rssMb: number }
   | { readonly kind: "beat"; readonly rssBytes: number }

@@ -42,7 +42,7 @@ export function judge(death: Death, isAlone: boolean, memoryMbOf: (callNumber: n
   const { report, startError } = death;
   if (startError !== null) return { reason: "spawn", culprit: null, suspects: [], killed: [] };
   if (report?.kind === "overrun") {
-    const message = `the call could not be interrupted ${Math.round(report.elapsedMs)} ms after its turn began`;
+    const message = `the call could not be interrupted after ${Math.round(report.cpuMs)} ms of processor time`;
     return oneOrMany("overrun", [report.callNumber], { code: "cpu_limit", message });
   }
   if (report?.kind === "memory") {

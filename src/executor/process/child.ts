@@ -31,7 +31,7 @@ function start(init: ChildInit): void {
     pool.serve({ worker, link: { kind: "pipe", fd: init.firstPipeFd + worker } });
   }
   new TurnWatch(turnRecord, init.rssMaxMb, {
-    overrun: (callNumber, elapsedMs) => emit({ kind: "overrun", callNumber, elapsedMs }, true),
+    overrun: (callNumber, cpuMs) => emit({ kind: "overrun", callNumber, cpuMs }, true),
     memory: (turns, rssMb) => emit({ kind: "memory", turns, rssMb }, true),
   });
   setInterval(() => emit({ kind: "beat", rssBytes: process.memoryUsage.rss() }, false), BEAT_EVERY_MS);

@@ -23,6 +23,13 @@ export interface ThreadsOptions {
 
 const NO_SANDBOX: SandboxState = { kind: "off", reason: "threads of this process cannot have one" };
 
+/** The watches of open executors. A process cannot end while a thread is in a turn, so its end ends all turns. */
+const watches = new Set<TurnWatch>();
+
+function endTurns(): void {
+  for (const watch of watches) watch[Symbol.dispose]();
+}
+
 /**
  * Isolates on threads of this process: the fastest executor, for tools that are trusted not to attack V8 itself. A
  * thread is no crash boundary: a V8 abort ends this process, and a turn that V8 cannot interrupt occupies its thread
@@ -60,9 +67,11 @@ export class ThreadsExecutor implements Executor {
       },
     });
     this.#watch = new TurnWatch(turnRecord, 0, {
-      overrun: (callNumber, elapsedMs) => this.#onOverrun(callNumber, elapsedMs),
+      overrun: (callNumber, cpuMs) => this.#onOverrun(callNumber, cpuMs),
       memory: () => undefined,
     });
+    if (watches.size === 0) process.once("exit", endTurns);
+    watches.add(this.#watch);
     this.#connections = Array.from({ length: workers }, () => null);
   }
 
@@ -106,6 +115,8 @@ export class ThreadsExecutor implements Executor {
     this.#closed = true;
     this.#dispatcher.close("engine_closed", "the engine was closed before the call ended");
     this.#watch[Symbol.dispose]();
+    watches.delete(this.#watch);
+    if (watches.size === 0) process.off("exit", endTurns);
     for (const connection of this.#connections) connection?.close();
     await this.#pool.close();
   }
@@ -119,14 +130,14 @@ export class ThreadsExecutor implements Executor {
     this.#dispatcher.attach(connection);
   }
 
-  #onOverrun(callNumber: number, elapsedMs: number): void {
+  #onOverrun(callNumber: number, cpuMs: number): void {
     const connection = this.#dispatcher.workers.connectionOf(Math.abs(callNumber));
     if (connection === undefined) return;
     // Calls of a shared turn start again, each alone: then the culprit is certain.
     const limits = callNumber < 0 ? undefined : this.#dispatcher.call(callNumber)?.job.limits;
     if (limits !== undefined) {
       const message = `the call used more than ${limits.cpuMs} ms of processor time and could not be interrupted`;
-      this.#dispatcher.end(callNumber, { code: "cpu_limit", message }, elapsedMs);
+      this.#dispatcher.end(callNumber, { code: "cpu_limit", message }, cpuMs);
     }
     this.#replace(connection, "overrun", limits !== undefined);
   }

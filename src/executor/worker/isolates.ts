@@ -2,7 +2,7 @@ import ivm from "isolated-vm";
 import type { Emit, Pure } from "../../guest/host.ts";
 import type { Prelude } from "../../base/protocol/prelude.ts";
 import { isHardened, type ToolScript } from "../../base/protocol/script.ts";
-import { heapBytesOf, type PreparedIsolate, ToolIsolate } from "./tool-isolate.ts";
+import { disposeOf, heapBytesOf, type PreparedIsolate, ToolIsolate } from "./tool-isolate.ts";
 import { compileTool } from "./guest-realm.ts";
 import { PYTHON_HEAP_MB } from "./python/image.ts";
 import { Python } from "./python/python.ts";
@@ -44,12 +44,22 @@ export class Isolates {
   readonly #reserve: (memoryMb: number) => void;
   readonly starts: { [kind: string]: number } = { blank: 0, tool: 0, context: 0 };
 
-  /** `reserve` receives the total memory that the live isolates may use, in MiB. */
-  constructor(prelude: Prelude, warmMax: number, emit: Emit, pure: Pure, reserve: (memoryMb: number) => void) {
+  /**
+   * `reserve` receives the total memory that the live isolates may use, in MiB. `keep` makes an isolate one whose turns
+   * can be ended, and numbers it.
+   */
+  constructor(
+    prelude: Prelude,
+    warmMax: number,
+    emit: Emit,
+    pure: Pure,
+    reserve: (memoryMb: number) => void,
+    keep: (isolate: ivm.Isolate) => number,
+  ) {
     this.#warmMax = warmMax;
     this.#python = new Python(prelude.pythonImage);
     const host = { emit: new ivm.Callback(emit), pure: new ivm.Callback(pure) };
-    this.#pool = new IsolatePool(prelude, host, this.#python, (kind) => this.#count(kind));
+    this.#pool = new IsolatePool(prelude, host, this.#python, keep, (kind) => this.#count(kind));
     this.#reserve = reserve;
   }
 
@@ -104,7 +114,7 @@ export class Isolates {
       prepared.realm.load(compileTool(prepared.isolate, script));
       return prepared;
     } catch (error) {
-      if (!prepared.isolate.isDisposed) prepared.isolate.dispose();
+      disposeOf(prepared.isolate);
       throw error;
     }
   }
@@ -194,7 +204,7 @@ export class Isolates {
       this.#count("tool");
       return isolate;
     } catch (error) {
-      if (!prepared.isolate.isDisposed) prepared.isolate.dispose();
+      disposeOf(prepared.isolate);
       throw error;
     }
   }

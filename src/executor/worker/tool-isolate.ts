@@ -15,6 +15,8 @@ const MIB = 1024 * 1024;
 /** An isolate with a realm that no call has used yet. */
 export interface PreparedIsolate {
   readonly isolate: ivm.Isolate;
+  /** Its number with the terminator, unique in the worker. */
+  readonly number: number;
   readonly realm: GuestRealm;
   /** Opens another realm for a tool, unhardened. */
   readonly open: (tool: LoadedTool) => GuestRealm;
@@ -26,9 +28,19 @@ export function heapBytesOf(isolate: ivm.Isolate): number {
   return used + external;
 }
 
+/** Disposes of an isolate that may be disposed of already, also by the terminator at this moment. */
+export function disposeOf(isolate: ivm.Isolate): void {
+  try {
+    if (!isolate.isDisposed) isolate.dispose();
+  } catch {
+    // It is gone.
+  }
+}
+
 /** One isolate with its tool. Two tools or two tenants never share it. */
 export class ToolIsolate {
   readonly tool: string;
+  readonly number: number;
   readonly runtime: Runtime;
   /** Time of the last call. */
   enteredAtMs = performance.now();
@@ -57,6 +69,7 @@ export class ToolIsolate {
   constructor(prepared: PreparedIsolate, script: ToolScript, onEnd: (isolate: ToolIsolate) => void) {
     this.#onEnd = onEnd;
     this.tool = script.name;
+    this.number = prepared.number;
     this.runtime = script.runtime;
     this.#heapMb = heapMbOf(script);
     this.isHardened = isHardened(script);
@@ -110,9 +123,20 @@ export class ToolIsolate {
   measure(cpuMs: number): void {
     if (this.#ended || (cpuMs < MEASURE_AFTER_MS && this.#served < this.#measureAt)) return;
     this.#measureAt = this.#served + MEASURE_EVERY_CALLS;
-    const heapBytes = heapBytesOf(this.#isolate);
+    const heapBytes = this.#measureHeap();
+    if (heapBytes === null) return;
     this.heapBytes = heapBytes + this.#outsideBytes;
     if (heapBytes > this.#heapMb * MIB * HEAP_SHARE_MAX) this.retired = true;
+  }
+
+  /** `null` where the terminator ended it with a turn that was just over. */
+  #measureHeap(): number | null {
+    try {
+      return heapBytesOf(this.#isolate);
+    } catch {
+      this.retired = true;
+      return null;
+    }
   }
 
   /** Records the size of the interpreter's memory, which never shrinks. */
@@ -128,7 +152,7 @@ export class ToolIsolate {
 
   dispose(): void {
     this.retired = true;
-    if (!this.dead) this.#isolate.dispose();
+    disposeOf(this.#isolate);
     if (this.#ended) return;
     this.#ended = true;
     this.#onEnd(this);

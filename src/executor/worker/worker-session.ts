@@ -13,6 +13,7 @@ import { type LinkListener, WorkerOutbox } from "./link.ts";
 import { createPure } from "./pure.ts";
 import { isOneLine, readOutcome } from "./outcome.ts";
 import { Starter } from "./starter.ts";
+import { Terminator } from "./terminator.ts";
 import { type TurnEnd, Turns } from "./turns.ts";
 import type { Prelude } from "../../base/protocol/prelude.ts";
 
@@ -37,6 +38,7 @@ export class WorkerSession implements LinkListener {
   readonly #outbox: WorkerOutbox;
   readonly #slot: TurnSlot;
   readonly #turns: Turns;
+  readonly #terminator: Terminator;
   readonly #isolates: Isolates;
   readonly #starter: Starter;
   readonly #preparation: Preparation;
@@ -56,15 +58,17 @@ export class WorkerSession implements LinkListener {
       if (this.#turns.realm === null) slot.rest();
       send(text);
     });
-    this.#turns = new Turns(slot);
+    this.#terminator = new Terminator(slot.cells);
+    this.#turns = new Turns(slot, this.#terminator);
     this.#isolates = new Isolates(
       settings.prelude,
       settings.warmIsolates,
       (kind, callNumber, a, b, c, nowMs) => this.#onEmit(kind, callNumber, a, b, c, nowMs),
       createPure(settings.entropyKey, settings.prelude.parts),
       (memoryMb) => slot.reserve(memoryMb),
+      (isolate) => this.#terminator.keep(isolate),
     );
-    this.#preparation = new Preparation(this.#isolates);
+    this.#preparation = new Preparation(this.#isolates, () => this.#turns.skipTime());
     this.#starter = new Starter({
       isolates: this.#isolates,
       turns: this.#turns,
@@ -118,12 +122,13 @@ export class WorkerSession implements LinkListener {
     this.#hasInspected = false;
   }
 
-  close(): void {
+  async close(): Promise<void> {
     clearInterval(this.#statsTimer);
     this.#preparation.stop();
     for (const call of this.#calls.values()) call.stopTimers();
     this.#calls.clear();
     this.#isolates.dispose();
+    await this.#terminator[Symbol.asyncDispose]();
   }
 
   #start(message: RunMessage): void {
@@ -193,6 +198,8 @@ export class WorkerSession implements LinkListener {
         return this.#condemn(call, "cpu_limit", `the call used more than ${call.message.cpuMs} ms of processor time`);
       case "memory":
         return this.#condemn(call, "memory_limit", "the call needed more memory than its isolate may have");
+      case "lost":
+        return this.#abandon(call.isolate);
     }
     if (call.outcome !== "") this.#complete(call);
   }

@@ -22,7 +22,7 @@ function blame(more: Partial<Death>) {
 }
 
 test("an overrun is the reported call's, whatever else ran", () => {
-  const verdict = blame({ report: { kind: "overrun", callNumber: 4, elapsedMs: 400 }, turns: [turn(4), turn(5)] });
+  const verdict = blame({ report: { kind: "overrun", callNumber: 4, cpuMs: 400 }, turns: [turn(4), turn(5)] });
   expect(verdict).toMatchObject({
     reason: "overrun",
     culprit: { callNumber: 4, failure: { code: "cpu_limit" } },
@@ -62,7 +62,7 @@ test("a crash is the call's whose turn it was", () => {
 });
 
 test("a turn in which calls went together makes suspects of them", () => {
-  const report = { kind: "overrun", callNumber: -4, elapsedMs: 400 } as const;
+  const report = { kind: "overrun", callNumber: -4, cpuMs: 400 } as const;
   expect(blame({ report })).toEqual({ reason: "overrun", culprit: null, suspects: [-4], killed: [] });
   expect(blame({ turns: [turn(-4)] })).toEqual({ reason: "crash", culprit: null, suspects: [-4], killed: [] });
 });
