@@ -21,6 +21,11 @@ export interface HungryTurn {
   readonly grownMb: number;
 }
 
+export type ToChild =
+  | ChildInit
+  /** Nobody waits for the call any more: its turn has to end. */
+  | { readonly kind: "interrupt"; readonly callNumber: number };
+
 export type FromChild =
   /** A turn that the terminator failed to end. */
   | { readonly kind: "overrun"; readonly callNumber: number; readonly cpuMs: number }

@@ -1,5 +1,5 @@
 import { turnRecordBuffer } from "../../base/protocol/turn-record.ts";
-import type { ChildInit, FromChild } from "../../base/protocol/control.ts";
+import type { ChildInit, FromChild, ToChild } from "../../base/protocol/control.ts";
 import { TurnWatch } from "../watch.ts";
 import { WorkerPool } from "../worker-pool.ts";
 
@@ -12,13 +12,17 @@ const BEAT_EVERY_MS = 250;
 /** Time for the supervisor to kill this process, in milliseconds, before it kills itself. */
 const LAST_RESORT_MS = 1_000;
 
-process.once("message", (init: ChildInit) => start(init));
+let watch: TurnWatch | undefined;
+process.on("message", (message: ToChild) => {
+  if (message.kind === "interrupt") watch?.interrupt(message.callNumber);
+  else watch ??= start(message);
+});
 // The supervisor decides when this process ends, even if the whole process group gets a signal.
 process.on("SIGTERM", () => undefined);
 process.on("SIGINT", () => undefined);
 process.on("disconnect", end);
 
-function start(init: ChildInit): void {
+function start(init: ChildInit): TurnWatch {
   const { workers, prelude, entropyKey, warmIsolates, mirrorFd } = init;
   const turnRecord = turnRecordBuffer(workers);
   const settings = { prelude, entropyKey, turnRecord, warmIsolates };
@@ -30,11 +34,11 @@ function start(init: ChildInit): void {
   for (let worker = 0; worker < workers; worker++) {
     pool.serve({ worker, link: { kind: "pipe", fd: init.firstPipeFd + worker } });
   }
-  new TurnWatch(turnRecord, init.rssMaxMb, {
+  setInterval(() => emit({ kind: "beat", rssBytes: process.memoryUsage.rss() }, false), BEAT_EVERY_MS);
+  return new TurnWatch(turnRecord, init.rssMaxMb, {
     overrun: (callNumber, cpuMs) => emit({ kind: "overrun", callNumber, cpuMs }, true),
     memory: (turns, rssMb) => emit({ kind: "memory", turns, rssMb }, true),
   });
-  setInterval(() => emit({ kind: "beat", rssBytes: process.memoryUsage.rss() }, false), BEAT_EVERY_MS);
 }
 
 let hasEnded = false;

@@ -55,6 +55,7 @@ export class ThreadsExecutor implements Executor {
         emit: options.emit,
         onBroken: (connection) => this.#replace(connection, "protocol"),
         onLeft: () => undefined,
+        onInterrupt: (_connection, callNumber) => this.#watch.interrupt(callNumber),
       },
       options.nextCallNumber,
     );
@@ -139,7 +140,8 @@ export class ThreadsExecutor implements Executor {
       const message = `the call used more than ${limits.cpuMs} ms of processor time and could not be interrupted`;
       this.#dispatcher.end(callNumber, { code: "cpu_limit", message }, cpuMs);
     }
-    this.#replace(connection, "overrun", limits !== undefined);
+    const isKnown = limits !== undefined || this.#dispatcher.endLingering(callNumber);
+    this.#replace(connection, "overrun", isKnown);
   }
 
   /** Abandons a worker and restarts its calls. `isKnown`: the culprit is known. */

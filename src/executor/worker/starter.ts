@@ -164,11 +164,11 @@ export class Starter {
   }
 
   /** A turn that was cut or lost proves nothing against any of its calls: the host starts them again one by one. */
-  #cut({ message, isolate, realm, calls }: Start): void {
+  #cut({ message, isolate, realm, calls, cpuMs }: Start): void {
     isolate.dispose();
     for (const call of calls.values()) this.#drop(call);
     if (!calls.has(message.callNumber)) isolate.leave(message.callNumber, realm);
-    this.#host.post({ kind: "cut", callNumber: message.callNumber });
+    this.#host.post({ kind: "cut", callNumber: message.callNumber, cpuMs });
     this.#host.abandon(isolate);
   }
 

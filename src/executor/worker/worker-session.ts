@@ -178,6 +178,7 @@ export class WorkerSession implements LinkListener {
     const end = this.#turns.enter(callNumber, budget, CANCEL_CPU_MS, (timeoutMs) =>
       call.realm.cancel(callNumber, Date.now(), timeoutMs),
     );
+    call.cpuMs += budget.cpuMs;
     call.outcome = failed({ code: "cancelled", message: "the call was cancelled" });
     this.#afterTurn(call, end);
     this.#completeEnded();
