@@ -16,6 +16,15 @@ export function systemThreadId(): number {
   }
 }
 
+/** Whether the system of this machine tells the processor time of each thread. */
+export function canMeasureThreads(): boolean {
+  try {
+    return readFileSync("/proc/thread-self/schedstat", "latin1").split(" ").length >= 3;
+  } catch {
+    return false;
+  }
+}
+
 /** Source of the times: of a thread, `null` where the system does not tell, and of the whole process, in milliseconds. */
 export interface TimeSource extends Disposable {
   threadMs(thread: number): number | null;
