@@ -5,10 +5,10 @@ import {
   cellsOf,
   LAST_BEAT,
   monotonicMs,
-  readReservedMb,
   readTurns,
   type Turn,
 } from "../base/protocol/turn-record.ts";
+import { MemoryWatch, type MemoryWatchOptions } from "./memory-watch.ts";
 import { ThreadTimes } from "./thread-times.ts";
 
 const WATCH_EVERY_MS = 10;
@@ -24,15 +24,14 @@ const BEAT_MASK = 0xffff;
 /** Maximum number of remembered interrupts, and the time for which they are, in milliseconds. */
 const INTERRUPTS_MAX = 10_000;
 const INTERRUPT_MS = 60_000;
-/** Memory of a process besides its isolates, and V8's possible excess over a heap limit, in MiB. */
-const HEADROOM_MB = 768;
-/** Memory of a worker thread that has not started yet when the watch starts, in MiB. */
-const WORKER_MB = 16;
 
 export interface TurnReports {
   overrun(callNumber: number, cpuMs: number): void;
   memory(turns: readonly HungryTurn[], rssMb: number): void;
 }
+
+/** The memory of a process that only runs tools, and the most that it may have, in MiB. */
+export type WatchedMemory = Pick<MemoryWatchOptions, "holdings" | "rssMaxMb">;
 
 /** A turn, as far as it has been watched. */
 interface WatchedTurn {
@@ -49,7 +48,7 @@ interface WatchedTurn {
  */
 export class TurnWatch implements Disposable {
   readonly #record: SharedArrayBuffer;
-  readonly #rssMaxMb: number;
+  readonly #memory: MemoryWatch | null;
   readonly #reports: TurnReports;
   readonly #times: ThreadTimes;
   readonly #cells: readonly Cells[];
@@ -57,21 +56,23 @@ export class TurnWatch implements Disposable {
   /** Calls that nobody waits for: their turns are ended. With the time of the request, oldest first. */
   readonly #interrupts = new Map<number, number>();
   readonly #timer: NodeJS.Timeout;
-  readonly #baseRssMb: number;
-  /** Memory at the start of each worker's turn, and at the last look. */
-  readonly #before = new Map<number, { readonly startMs: number; readonly rssMb: number }>();
-  #lastRssMb = rssMb();
   #beat = 0;
 
-  /** `rssMaxMb` 0 disables the memory watch: in a process with other code, its memory says nothing about tools. */
-  constructor(record: SharedArrayBuffer, rssMaxMb: number, reports: TurnReports, times = new ThreadTimes()) {
+  /** Without `memory` none is watched: in a process with other code, its memory says nothing about tools. */
+  constructor(
+    record: SharedArrayBuffer,
+    reports: TurnReports,
+    memory: WatchedMemory | null = null,
+    times = new ThreadTimes(),
+  ) {
     this.#record = record;
-    this.#rssMaxMb = rssMaxMb;
+    const { memory: report } = reports;
+    const shed = (worker: number, isolate: number) => this.#shed(worker, isolate);
+    this.#memory = memory === null ? null : new MemoryWatch({ ...memory, record, shed, report });
     this.#times = times;
     const turns = readTurns(record);
     this.#cells = turns.map((_, worker) => cellsOf(record, worker));
     this.#watched = turns.map(() => null);
-    this.#baseRssMb = rssMb() + WORKER_MB * turns.length;
     this.#reports = reports;
     this.#timer = setInterval(() => this.#look(), WATCH_EVERY_MS).unref();
   }
@@ -117,7 +118,14 @@ export class TurnWatch implements Disposable {
       if (nowMs - sinceMs < INTERRUPT_MS) break;
       this.#interrupts.delete(callNumber);
     }
-    if (this.#rssMaxMb > 0) this.#weigh(turns);
+    this.#memory?.look(turns, nowMs);
+  }
+
+  #shed(worker: number, isolate: number): void {
+    const cells = this.#cells[worker];
+    if (cells === undefined) return;
+    Atomics.store(cells, CELL.shed, isolate);
+    ring(cells);
   }
 
   #lookAt({ callNumber, startMs, budgetMs }: Turn, worker: number, cells: Cells, nowMs: number): void {
@@ -137,21 +145,6 @@ export class TurnWatch implements Disposable {
     const isStuck = known.condemnedAtMs !== null && cpuMs - known.condemnedAtMs > GRACE_MS;
     if (isStuck || nowMs - startMs > ELAPSED_FACTOR * budgetMs + ELAPSED_MS) this.#reports.overrun(callNumber, cpuMs);
   }
-
-  #weigh(turns: readonly (Turn | null)[]): void {
-    const ceilingMb = Math.min(this.#rssMaxMb, this.#baseRssMb + readReservedMb(this.#record) + HEADROOM_MB);
-    const usedMb = rssMb();
-    const hungry: HungryTurn[] = [];
-    for (const [worker, turn] of turns.entries()) {
-      if (turn === null) continue;
-      const known = this.#before.get(worker);
-      const before = known?.startMs === turn.startMs ? known : { startMs: turn.startMs, rssMb: this.#lastRssMb };
-      this.#before.set(worker, before);
-      hungry.push({ callNumber: turn.callNumber, grownMb: usedMb - before.rssMb });
-    }
-    this.#lastRssMb = usedMb;
-    if (usedMb > ceilingMb) this.#reports.memory(hungry, usedMb);
-  }
 }
 
 /** Orders the end of the turn with that number, and of no other. */
@@ -163,8 +156,4 @@ function condemn(cells: Cells, number: number): void {
 function ring(cells: Cells): void {
   Atomics.add(cells, CELL.bell, 1);
   Atomics.notify(cells, CELL.bell);
-}
-
-function rssMb(): number {
-  return process.memoryUsage.rss() / (1024 * 1024);
 }

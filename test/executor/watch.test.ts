@@ -12,7 +12,7 @@ function watched() {
   let cpuMs = 1_000;
   const times = new ThreadTimes({ threadMs: () => cpuMs, processMs: () => 0, [Symbol.dispose]: () => undefined });
   const overruns: number[] = [];
-  const watch = new TurnWatch(record, 0, { overrun: (call) => overruns.push(call), memory: () => undefined }, times);
+  const watch = new TurnWatch(record, { overrun: (call) => overruns.push(call), memory: () => undefined }, null, times);
   onTestFinished(() => {
     watch[Symbol.dispose]();
     vi.useRealTimers();

@@ -28,10 +28,12 @@ export const CELL = {
   beat: 6,
   /** The worker's thread, as the system numbers it; 0 where it is unknown. */
   thread: 7,
+  /** Number of an isolate that the watch wants to end for its memory; 0 for none. */
+  shed: 8,
 } as const;
 /** The beat of a watch that has ended. */
 export const LAST_BEAT = -1;
-const CELLS = 8;
+const CELLS = 9;
 const CELLS_BYTES = CELLS * Int32Array.BYTES_PER_ELEMENT;
 
 export type Cells = Int32Array<SharedArrayBuffer>;

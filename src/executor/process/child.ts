@@ -1,6 +1,7 @@
+import { holdingsBuffer } from "../../base/protocol/holdings.ts";
 import { turnRecordBuffer } from "../../base/protocol/turn-record.ts";
 import type { ChildInit, FromChild, ToChild } from "../../base/protocol/control.ts";
-import { TurnWatch } from "../watch.ts";
+import { type TurnReports, TurnWatch } from "../watch.ts";
 import { WorkerPool } from "../worker-pool.ts";
 
 /**
@@ -25,7 +26,8 @@ process.on("disconnect", end);
 function start(init: ChildInit): TurnWatch {
   const { workers, prelude, entropyKey, warmIsolates, mirrorFd } = init;
   const turnRecord = turnRecordBuffer(workers);
-  const settings = { prelude, entropyKey, turnRecord, warmIsolates };
+  const holdings = holdingsBuffer(workers);
+  const settings = { prelude, entropyKey, turnRecord, holdings, warmIsolates };
   const pool = new WorkerPool({
     workers,
     settings: mirrorFd === null ? settings : { ...settings, mirrorFd },
@@ -35,10 +37,11 @@ function start(init: ChildInit): TurnWatch {
     pool.serve({ worker, link: { kind: "pipe", fd: init.firstPipeFd + worker } });
   }
   setInterval(() => emit({ kind: "beat", rssBytes: process.memoryUsage.rss() }, false), BEAT_EVERY_MS);
-  return new TurnWatch(turnRecord, init.rssMaxMb, {
+  const reports: TurnReports = {
     overrun: (callNumber, cpuMs) => emit({ kind: "overrun", callNumber, cpuMs }, true),
     memory: (turns, rssMb) => emit({ kind: "memory", turns, rssMb }, true),
-  });
+  };
+  return new TurnWatch(turnRecord, reports, { holdings, rssMaxMb: init.rssMaxMb });
 }
 
 let hasEnded = false;

@@ -3,6 +3,7 @@ import { MessageChannel, type MessagePort } from "node:worker_threads";
 import type { ErrorCode } from "../../base/errors.ts";
 import type { Prelude } from "../../base/protocol/prelude.ts";
 import type { Inspection, ToolScript } from "../../base/protocol/script.ts";
+import { holdingsBuffer } from "../../base/protocol/holdings.ts";
 import { turnRecordBuffer } from "../../base/protocol/turn-record.ts";
 import { Dispatcher } from "../dispatch/dispatcher.ts";
 import type { EmitExecutorEvent, Executor, ExecutorStats, Job, SandboxState } from "../executor.ts";
@@ -61,13 +62,13 @@ export class ThreadsExecutor implements Executor {
     );
     this.#pool = new WorkerPool({
       workers,
-      settings: { prelude, entropyKey, turnRecord, warmIsolates },
+      settings: { prelude, entropyKey, turnRecord, holdings: holdingsBuffer(workers), warmIsolates },
       onEnd: (worker, error) => {
         const connection = this.#connections[worker];
         if (error !== null && connection) this.#replace(connection, "crash");
       },
     });
-    this.#watch = new TurnWatch(turnRecord, 0, {
+    this.#watch = new TurnWatch(turnRecord, {
       overrun: (callNumber, cpuMs) => this.#onOverrun(callNumber, cpuMs),
       memory: () => undefined,
     });

@@ -1,4 +1,5 @@
 import { workerData as poolData } from "node:worker_threads";
+import { WorkerHoldings } from "../../base/protocol/holdings.ts";
 import { CELL, TurnSlot } from "../../base/protocol/turn-record.ts";
 import { systemThreadId } from "../thread-times.ts";
 import { collectGarbage } from "./idle-work.ts";
@@ -14,7 +15,8 @@ export default async function serve(task: ServeTask): Promise<void> {
   const link = openLink(task.link);
   const slot = new TurnSlot(settings.turnRecord, task.worker, settings.mirrorFd);
   Atomics.store(slot.cells, CELL.thread, systemThreadId());
-  const session = new WorkerSession(settings, slot, (text) => link.send(text));
+  const holdings = new WorkerHoldings(settings.holdings, task.worker);
+  const session = new WorkerSession(settings, slot, holdings, (text) => link.send(text));
   link.receive(session);
   await link.closed;
   await session.close();

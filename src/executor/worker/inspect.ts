@@ -70,6 +70,7 @@ function attempt(request: InspectRequest, hardened: boolean, isolates: Isolates,
     realm,
     isolate: {
       number: scratch.number,
+      isShed: false,
       get dead(): boolean {
         return isolate.isDisposed;
       },
@@ -91,6 +92,7 @@ function attempt(request: InspectRequest, hardened: boolean, isolates: Isolates,
           `the tool's module needs more than ${request.script.memoryMb} MiB to evaluate`,
           true,
         );
+      case "shed":
       case "lost":
         return failure("load_error", "the isolate of the tool's module was ended");
       case "uncaught":

@@ -1,4 +1,6 @@
+import { createHash } from "node:crypto";
 import ivm from "isolated-vm";
+import type { WorkerHoldings } from "../../base/protocol/holdings.ts";
 import type { Emit, Pure } from "../../guest/host.ts";
 import type { Prelude } from "../../base/protocol/prelude.ts";
 import { isHardened, type ToolScript } from "../../base/protocol/script.ts";
@@ -42,6 +44,7 @@ export class Isolates {
   readonly #inspected: Inspected[] = [];
   #reservedMb = 0;
   readonly #reserve: (memoryMb: number) => void;
+  readonly #holdings: WorkerHoldings;
   readonly starts: { [kind: string]: number } = { blank: 0, tool: 0, context: 0 };
 
   /**
@@ -55,7 +58,9 @@ export class Isolates {
     pure: Pure,
     reserve: (memoryMb: number) => void,
     keep: (isolate: ivm.Isolate) => number,
+    holdings: WorkerHoldings,
   ) {
+    this.#holdings = holdings;
     this.#warmMax = warmMax;
     this.#python = new Python(prelude.pythonImage);
     const host = { emit: new ivm.Callback(emit), pure: new ivm.Callback(pure) };
@@ -66,7 +71,7 @@ export class Isolates {
   /** Whether a warm isolate exists for this tool and tenant. */
   isWarm(script: ToolScript, tenant: string): boolean {
     const warm = this.#warm.get(`${script.key} ${tenant}`);
-    return warm !== undefined && !warm.retired;
+    return warm !== undefined && !warm.retired && !warm.isShed;
   }
 
   /**
@@ -75,12 +80,13 @@ export class Isolates {
    */
   get(script: ToolScript, tenant: string, own: boolean): ToolIsolate {
     this.#pool.recordUse();
-    if (script.isolation === "isolate") return this.#start(script);
-    if (own && script.isolation !== "shared") return this.#startForOne(script);
+    if (script.isolation === "isolate") return this.#start(script, tenant);
+    if (own && script.isolation !== "shared") return this.#startForOne(script, tenant);
     const key = `${script.key} ${tenant}`;
     const warm = this.#warm.get(key);
     if (warm !== undefined) {
       this.#warm.delete(key);
+      if (warm.isShed) warm.retired = true;
       if (!warm.retired) {
         this.#warm.set(key, warm);
         this.#latest = warm;
@@ -88,7 +94,7 @@ export class Isolates {
       }
       if (warm.runs.size === 0) warm.dispose();
     }
-    const fresh = this.#start(script);
+    const fresh = this.#start(script, tenant);
     this.#latest = fresh;
     this.#warm.set(key, fresh);
     this.#evict();
@@ -190,12 +196,13 @@ export class Isolates {
     this.#python[Symbol.dispose]();
   }
 
-  #start(script: ToolScript): ToolIsolate {
+  #start(script: ToolScript, tenant: string): ToolIsolate {
     const { runtime, memoryMb } = script;
     const prepared =
       this.#takeInspected(script) ?? this.#pool.take({ runtime, memoryMb, hardened: isHardened(script) });
+    const held = this.#holdings.open(prepared.number, numberOf(tenant));
     try {
-      const isolate = new ToolIsolate(prepared, script, (dead) => {
+      const isolate = new ToolIsolate(prepared, script, held, (dead) => {
         this.#live.delete(dead);
         this.#reserve((this.#reservedMb -= weightMb(script)));
       });
@@ -204,14 +211,15 @@ export class Isolates {
       this.#count("tool");
       return isolate;
     } catch (error) {
+      held[Symbol.dispose]();
       disposeOf(prepared.isolate);
       throw error;
     }
   }
 
   /** An isolate that ends with its only call. */
-  #startForOne(script: ToolScript): ToolIsolate {
-    const isolate = this.#start(script);
+  #startForOne(script: ToolScript, tenant: string): ToolIsolate {
+    const isolate = this.#start(script, tenant);
     isolate.retired = true;
     return isolate;
   }
@@ -240,6 +248,11 @@ export class Isolates {
   #count(kind: string): void {
     this.starts[kind] = (this.starts[kind] ?? 0) + 1;
   }
+}
+
+/** A tenant in the table of what isolates hold: a number that nobody finds a second name for. */
+function numberOf(tenant: string): number {
+  return createHash("sha256").update(tenant).digest().readUIntBE(0, 6);
 }
 
 /** Whether evaluating the module in advance leaves the isolate as a call would. */

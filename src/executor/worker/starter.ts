@@ -217,7 +217,7 @@ export class Starter {
 
 /** Whether the turn's isolate ended with it. */
 function isEndOfIsolate({ kind }: TurnEnd): boolean {
-  return kind === "cpu" || kind === "memory" || kind === "lost";
+  return kind === "cpu" || kind === "memory" || kind === "shed" || kind === "lost";
 }
 
 /** Whether every call has an outcome, and none contains a line feed, which would end the message. */

@@ -68,6 +68,8 @@ const PROGRAM = `(bytes, at, count) => {
         if (Atomics.load(cells, ${CELL.wanted}) > 0) return;
         const condemned = Atomics.exchange(cells, ${CELL.condemned}, 0);
         if (condemned !== 0) end(condemned);
+        const shed = isolates.get(Atomics.exchange(cells, ${CELL.shed}, 0));
+        try { shed?.dispose(); } catch {}
         if (Atomics.load(cells, ${CELL.beat}) === ${LAST_BEAT}) return endAll(generation);
         if (Atomics.wait(cells, ${CELL.bell}, bell, ${WAIT_MS}) !== "timed-out") continue;
         const latestBeat = Atomics.load(cells, ${CELL.beat});

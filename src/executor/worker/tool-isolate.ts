@@ -1,4 +1,5 @@
 import type ivm from "isolated-vm";
+import type { HeldMemory } from "../../base/protocol/holdings.ts";
 import { isHardened, type Runtime, type ToolScript } from "../../base/protocol/script.ts";
 import { PYTHON_HEAP_MB } from "./python/image.ts";
 import { compileTool, type GuestRealm, type LoadedTool } from "./guest-realm.ts";
@@ -10,6 +11,8 @@ const HEAP_SHARE_MAX = 0.75;
 /** Turn duration from which the heap's size is read afterwards, in milliseconds. */
 const MEASURE_AFTER_MS = 1;
 const MEASURE_EVERY_CALLS = 64;
+/** Time between two looks at the memory of an isolate whose calls go on, in milliseconds. */
+const WEIGH_EVERY_MS = 20;
 const MIB = 1024 * 1024;
 
 /** An isolate with a realm that no call has used yet. */
@@ -60,13 +63,16 @@ export class ToolIsolate {
   #measureAt = 0;
   #ended = false;
   heapBytes = 0;
+  readonly #held: HeldMemory;
+  #weighedAtMs = 0;
   /** Memory of its interpreter outside V8's heap, in bytes. */
   #outsideBytes = 0;
   readonly #heapMb: number;
   /** Takes no further calls; it is disposed when the last one ends. */
   retired = false;
 
-  constructor(prepared: PreparedIsolate, script: ToolScript, onEnd: (isolate: ToolIsolate) => void) {
+  constructor(prepared: PreparedIsolate, script: ToolScript, held: HeldMemory, onEnd: (isolate: ToolIsolate) => void) {
+    this.#held = held;
     this.#onEnd = onEnd;
     this.tool = script.name;
     this.number = prepared.number;
@@ -85,6 +91,7 @@ export class ToolIsolate {
   /** The realm for one more call, or for several under the first one's number: a new one at the `context` level. */
   enter(callNumber: number, count = 1): GuestRealm {
     this.runs.add(callNumber);
+    this.#held.calls = this.runs.size;
     this.#served += count;
     this.enteredAtMs = performance.now();
     if (this.#realm !== null) return this.#realm;
@@ -113,6 +120,7 @@ export class ToolIsolate {
 
   leave(callNumber: number, realm: GuestRealm): void {
     this.runs.delete(callNumber);
+    this.#held.calls = this.runs.size;
     if (this.#ended) return;
     if (realm !== this.#realm) realm[Symbol.dispose]();
     if (this.#script.isolation === "isolate" || this.#served >= CALLS_MAX) this.retired = true;
@@ -126,7 +134,22 @@ export class ToolIsolate {
     const heapBytes = this.#measureHeap();
     if (heapBytes === null) return;
     this.heapBytes = heapBytes + this.#outsideBytes;
+    this.#held.bytes = this.heapBytes;
     if (heapBytes > this.#heapMb * MIB * HEAP_SHARE_MAX) this.retired = true;
+  }
+
+  /** Tells the watch what the isolate holds while its calls go on, now and then. */
+  weigh(): void {
+    const nowMs = performance.now();
+    if (this.#ended || nowMs - this.#weighedAtMs < WEIGH_EVERY_MS) return;
+    this.#weighedAtMs = nowMs;
+    const heapBytes = this.#measureHeap();
+    if (heapBytes !== null) this.#held.bytes = heapBytes + this.#outsideBytes;
+  }
+
+  /** Whether the watch has it ended for its memory: it takes no further calls. */
+  get isShed(): boolean {
+    return this.#held.isShed;
   }
 
   /** `null` where the terminator ended it with a turn that was just over. */
@@ -155,6 +178,7 @@ export class ToolIsolate {
     disposeOf(this.#isolate);
     if (this.#ended) return;
     this.#ended = true;
+    this.#held[Symbol.dispose]();
     this.#onEnd(this);
   }
 }

@@ -4,12 +4,13 @@ import type { Terminator } from "./terminator.ts";
 
 /**
  * The end of a turn: by itself, cut at its budget or because nobody waits for it, at the memory limit, with an uncaught
- * exception, or without its fault because its isolate was ended with an earlier turn.
+ * exception, for the memory that its tenant holds, or without its fault because its isolate was ended with an earlier turn.
  */
 export type TurnEnd =
   | { readonly kind: "done"; readonly value: string }
   | { readonly kind: "cpu" }
   | { readonly kind: "memory" }
+  | { readonly kind: "shed" }
   | { readonly kind: "lost" }
   | { readonly kind: "uncaught"; readonly message: string };
 
@@ -26,6 +27,8 @@ interface TurnIsolate {
   readonly dead: boolean;
   /** Its number with the terminator. */
   readonly number: number;
+  /** Whether the watch has it ended for its memory. */
+  readonly isShed: boolean;
 }
 
 /** The budget of a turn. */
@@ -95,6 +98,7 @@ export class Turns {
   /** The text of `error` may be the tool's own, so the terminator, a disposed isolate and the clock take precedence. */
   #classify(error: unknown, turn: number, isolate: TurnIsolate, isOver: boolean): TurnEnd {
     if (Atomics.load(this.#slot.cells, CELL.ended) === turn) return { kind: "cpu" };
+    if (isolate.dead && isolate.isShed) return { kind: "shed" };
     if (isolate.dead) return { kind: this.#terminator.hasEnded(isolate.number) ? "lost" : "memory" };
     const message = error instanceof Error ? error.message : String(error);
     return isOver && message === TIMED_OUT ? { kind: "cpu" } : { kind: "uncaught", message: message.slice(0, 1_000) };

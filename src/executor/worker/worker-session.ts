@@ -2,6 +2,7 @@ import { EMIT_ASK, EMIT_DONE, EMIT_LOG, EMIT_MEMORY, EMIT_PROGRESS, EMIT_TIMER, 
 import { isContinuation } from "../../base/protocol/capability-call.ts";
 import type { RunMessage, SettleMessage, WorkerStats } from "../../base/protocol/messages.ts";
 import type { ToolScript } from "../../base/protocol/script.ts";
+import type { WorkerHoldings } from "../../base/protocol/holdings.ts";
 import type { TurnSlot } from "../../base/protocol/turn-record.ts";
 import { decodeToWorker } from "../../base/protocol/wire.ts";
 import { WorkerCall, failed } from "./worker-call.ts";
@@ -23,6 +24,8 @@ export interface WorkerSettings {
   /** The key from which, with a call's number, the call's random seed is derived. */
   readonly entropyKey: string;
   readonly turnRecord: SharedArrayBuffer;
+  /** Memory of the isolates, by tenant. */
+  readonly holdings: SharedArrayBuffer;
   /** The descriptor of a file that mirrors the turn record. */
   readonly mirrorFd?: number;
   /** Number of isolates that a worker keeps warm. */
@@ -32,6 +35,8 @@ export interface WorkerSettings {
 /** CPU time for a cancelled call's listeners, in milliseconds. */
 const CANCEL_CPU_MS = 50;
 const STATS_EVERY_MS = 500;
+const SHED =
+  "the executor had too little memory, and the isolates of the call's tenant held most of it; keep less between awaits, or raise executor.rssMb";
 
 /** A worker thread's work: it receives the host's messages, runs turns, and sends the results. */
 export class WorkerSession implements LinkListener {
@@ -51,7 +56,7 @@ export class WorkerSession implements LinkListener {
   #lastStats = "";
   readonly #garbage = new GarbageCollector();
 
-  constructor(settings: WorkerSettings, slot: TurnSlot, send: (text: string) => void) {
+  constructor(settings: WorkerSettings, slot: TurnSlot, holdings: WorkerHoldings, send: (text: string) => void) {
     this.#slot = slot;
     this.#outbox = new WorkerOutbox((text) => {
       // Clears the turn in the record before the host receives its result.
@@ -67,6 +72,7 @@ export class WorkerSession implements LinkListener {
       createPure(settings.entropyKey, settings.prelude.parts),
       (memoryMb) => slot.reserve(memoryMb),
       (isolate) => this.#terminator.keep(isolate),
+      holdings,
     );
     this.#preparation = new Preparation(this.#isolates, () => this.#turns.skipTime());
     this.#starter = new Starter({
@@ -191,6 +197,7 @@ export class WorkerSession implements LinkListener {
   #afterTurn(call: WorkerCall, end: TurnEnd): void {
     switch (end.kind) {
       case "done":
+        call.isolate.weigh();
         break;
       case "uncaught":
         this.#log(call, "warn", `unhandled rejection: ${end.message}`);
@@ -199,6 +206,8 @@ export class WorkerSession implements LinkListener {
         return this.#condemn(call, "cpu_limit", `the call used more than ${call.message.cpuMs} ms of processor time`);
       case "memory":
         return this.#condemn(call, "memory_limit", "the call needed more memory than its isolate may have");
+      case "shed":
+        return this.#condemn(call, "memory_limit", SHED);
       case "lost":
         return this.#abandon(call.isolate);
     }

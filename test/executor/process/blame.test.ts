@@ -51,6 +51,14 @@ test.each([
   expect(verdict).toMatchObject({ reason: "memory", culprit: null, suspects: [4, 5] });
 });
 
+test("a call in whose turn the memory hardly grew is not suspect", () => {
+  const turns = [
+    { callNumber: 4, grownMb: 15 },
+    { callNumber: 5, grownMb: 60 },
+  ];
+  expect(blame({ report: { kind: "memory", turns, rssMb: 900 } })).toMatchObject({ culprit: null, suspects: [5] });
+});
+
 test("too much memory in quarantine is the call's whose turn it is, however slowly it took it", () => {
   const report = { kind: "memory", turns: [{ callNumber: 4, grownMb: 1 }], rssMb: 900 } as const;
   expect(judge(death({ report }), true, () => 64)).toMatchObject({ culprit: { callNumber: 4 } });
