@@ -66,7 +66,7 @@ export class TurnWatch implements Disposable {
     times = new ThreadTimes(),
   ) {
     this.#record = record;
-    const { memory: report } = reports;
+    const report: MemoryWatchOptions["report"] = (turns, rssMb) => reports.memory(turns, rssMb);
     const shed = (worker: number, isolate: number) => this.#shed(worker, isolate);
     this.#memory = memory === null ? null : new MemoryWatch({ ...memory, record, shed, report });
     this.#times = times;
