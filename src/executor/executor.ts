@@ -87,6 +87,11 @@ export interface CallReply {
   readonly dropped: number;
   /** Number of responses delivered to the call, where known. */
   readonly deliveredCount?: number | undefined;
+  /**
+   * Where the work goes on after the reply, as of a cancelled call whose turn has to be ended first: resolves with its
+   * processor time in milliseconds, which `cpuMs` does not have. Never rejects.
+   */
+  readonly work?: Promise<number>;
 }
 
 /** An executor's state. */

@@ -157,11 +157,18 @@ export interface LateMessage {
   readonly nowMs: number;
 }
 
+/** A turn of several calls was ended at a limit. None of them is at fault for certain: each may run alone. */
+export interface CutMessage {
+  readonly kind: "cut";
+  readonly callNumber: number;
+  /** Of all these turns. */
+  readonly cpuMs: number;
+}
+
 export type ToHost =
   | RanMessage
   | DoneMessage
-  /** A turn of several calls was ended at a limit. None of them is at fault for certain: each may run alone. */
-  | { readonly kind: "cut"; readonly callNumber: number }
+  | CutMessage
   /** The call's isolate died through another call's fault: it may be run again. */
   | { readonly kind: "lost"; readonly callNumber: number; readonly payload: string }
   | CapabilityCallMessage

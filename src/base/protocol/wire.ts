@@ -86,7 +86,7 @@ export function encodeToHost(message: ToHost): string {
     case "ran":
       return `e\t${message.callNumber}\t${message.cpuMs}\t${message.heapBytes}\t${message.outcomes}\n`;
     case "cut":
-      return `k\t${message.callNumber}\n`;
+      return `k\t${message.callNumber}\t${message.cpuMs}\n`;
     case "done":
       return (
         `d\t${message.callNumber}\t${message.ok ? 1 : 0}\t${message.cpuMs}\t${message.heapBytes}\t${message.dropped}\t` +
@@ -128,7 +128,7 @@ export function decodeToHost(line: string): ToHost {
         outcomes: fields.rest(),
       };
     case "k":
-      return { kind: "cut", callNumber: fields.number() };
+      return { kind: "cut", callNumber: fields.number(), cpuMs: fields.number() };
     case "d":
       return {
         kind: "done",

@@ -65,6 +65,9 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
   /** Grants in force when the call left the queue; a later policy does not change them. */
   grants: Grants | undefined = undefined;
   slot: Slot | null = null;
+  /** Number of attempts whose workers still work, although their replies are there. */
+  lingering = 0;
+  isSettled = false;
   onAbort: (() => void) | null = null;
   /** The call's clock at its first start. */
   clockMs = 0;

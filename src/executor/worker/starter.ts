@@ -66,8 +66,8 @@ export class Starter {
     this.#start = start;
     const end = this.#startAll(start);
     this.#start = null;
-    const isCut = end.kind === "cpu" || end.kind === "memory";
-    if (isCut && runs.length > 1) return this.#cut(start);
+    const isCut = isEndOfIsolate(end);
+    if (isCut && (runs.length > 1 || end.kind === "lost")) return this.#cut(start);
     if (!isCut) isolate.measure(start.cpuMs);
     if (isCut || start.outcomes === "") start.outcomes = GOES_ON;
     const isPlain = end.kind === "done" && isolate.isHardened && start.calls.size === 0 && start.ended.size === 0;
@@ -82,7 +82,7 @@ export class Starter {
     const { message, runs, realm } = start;
     let end = this.#turn(start, (ms) => realm.start(message.calls, ms));
     for (;;) {
-      if (end.kind === "cpu" || end.kind === "memory") return end;
+      if (isEndOfIsolate(end)) return end;
       const text = end.kind === "done" ? end.value : this.#recover(start);
       // A single call's result is one outcome, even if the tool put a line feed into it.
       const isMore = runs.length > 1 && text.endsWith("\n");
@@ -163,12 +163,12 @@ export class Starter {
     this.#host.post({ kind: "ran", callNumber: message.callNumber, cpuMs, heapBytes: isolate.heapBytes, outcomes });
   }
 
-  /** A cut turn proves nothing against any of its calls: the host starts them again one by one. */
-  #cut({ message, isolate, realm, calls }: Start): void {
+  /** A turn that was cut or lost proves nothing against any of its calls: the host starts them again one by one. */
+  #cut({ message, isolate, realm, calls, cpuMs }: Start): void {
     isolate.dispose();
     for (const call of calls.values()) this.#drop(call);
     if (!calls.has(message.callNumber)) isolate.leave(message.callNumber, realm);
-    this.#host.post({ kind: "cut", callNumber: message.callNumber });
+    this.#host.post({ kind: "cut", callNumber: message.callNumber, cpuMs });
     this.#host.abandon(isolate);
   }
 
@@ -213,6 +213,11 @@ export class Starter {
     const end = this.#host.turns.enter(message.callNumber, budget, message.cpuMs, (ms) => realm.recover(ms));
     return end.kind === "done" ? end.value : "";
   }
+}
+
+/** Whether the turn's isolate ended with it. */
+function isEndOfIsolate({ kind }: TurnEnd): boolean {
+  return kind === "cpu" || kind === "memory" || kind === "shed" || kind === "lost";
 }
 
 /** Whether every call has an outcome, and none contains a line feed, which would end the message. */

@@ -94,7 +94,7 @@ test("quick calls of a tool go together, and those that were not started go firs
 test("calls whose turn was cut start again one by one", async () => {
   const { dispatcher, sent, say } = await acquainted();
   const replies = await sendOff(dispatcher, [11, 12]);
-  say(encodeToHost({ kind: "cut", callNumber: 11 }));
+  say(encodeToHost({ kind: "cut", callNumber: 11, cpuMs: 50 }));
   for (const run of [11, 12]) {
     await nextTurn();
     expect(sent.join("")).toContain(`r\t${run}\t`);

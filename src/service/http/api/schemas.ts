@@ -234,6 +234,7 @@ export const SCHEMAS = {
         from: { enum: ["default", "limits", "tool", "maxLimits"] },
       }),
     ),
+    processorTime: { enum: ["measured", "estimated"] },
     findings: listOf(
       exactly({ pointer: text("Where."), reason: text("What is wrong."), remediation: text("What to change.") }),
     ),
