@@ -69,7 +69,7 @@ const toHost: fc.Arbitrary<ToHost> = fc.oneof(
     heapBytes: run,
     outcomes: fc.array(json.map((each) => `+${each}\t`)).map((each) => each.join("")),
   }),
-  fc.record({ kind: fc.constant("cut"), callNumber: run }),
+  fc.record({ kind: fc.constant("cut"), callNumber: run, cpuMs: amount }),
   fc.record({
     kind: fc.constant("done"),
     callNumber: run,
