@@ -65,8 +65,9 @@ export interface RunMessage extends RunLimits {
 export interface RanMessage {
   readonly kind: "ran";
   readonly callNumber: number;
-  /** Of all these turns. */
+  /** Of all these turns, and of the last call that started in them. */
   readonly cpuMs: number;
+  readonly lastCpuMs: number;
   readonly heapBytes: number;
   /** Each ends with a tab, which cannot occur in JSON. */
   readonly outcomes: string;

@@ -84,7 +84,7 @@ export function decodeToWorker(line: string): ToWorker {
 export function encodeToHost(message: ToHost): string {
   switch (message.kind) {
     case "ran":
-      return `e\t${message.callNumber}\t${message.cpuMs}\t${message.heapBytes}\t${message.outcomes}\n`;
+      return `e\t${message.callNumber}\t${message.cpuMs}\t${message.lastCpuMs}\t${message.heapBytes}\t${message.outcomes}\n`;
     case "cut":
       return `k\t${message.callNumber}\t${message.cpuMs}\n`;
     case "done":
@@ -124,6 +124,7 @@ export function decodeToHost(line: string): ToHost {
         kind: "ran",
         callNumber: fields.number(),
         cpuMs: fields.number(),
+        lastCpuMs: fields.number(),
         heapBytes: fields.number(),
         outcomes: fields.rest(),
       };

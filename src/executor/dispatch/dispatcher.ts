@@ -248,7 +248,8 @@ export class Dispatcher implements WorkerConnectionListener {
   }
 
   /** Settles the calls of an ended turn; calls that the turn did not start return to the head of their queue. */
-  #onRan(connection: WorkerConnection, { callNumber, cpuMs, heapBytes, outcomes }: RanMessage): void {
+  #onRan(connection: WorkerConnection, message: RanMessage): void {
+    const { callNumber, cpuMs, lastCpuMs, heapBytes, outcomes } = message;
     const batch = connection.item(callNumber);
     if (!(batch instanceof Batch)) return;
     const said = outcomes.split("\t");
@@ -256,11 +257,12 @@ export class Dispatcher implements WorkerConnectionListener {
     const started = said.length - 1;
     if (started > batch.calls.length) throw new ProtocolError("outcomes of calls that were not sent");
     const nowMs = performance.now();
-    const callMs = cpuMs / Math.max(1, started);
+    const othersMs = (cpuMs - lastCpuMs) / Math.max(1, started - 1);
     for (let at = 0; at < started; at++) {
       const call = batch.calls[at];
       const outcome = said[at] ?? "";
       if (call === undefined) continue;
+      const callMs = at === started - 1 ? lastCpuMs : othersMs;
       if (outcome === "") connection.going.set(call.callNumber, { script: batch.script, tenant: batch.tenant });
       if (outcome !== "" && call.isOver) this.#lingering.end(call.callNumber, callMs);
       if (outcome === "" || call.isOver) continue;

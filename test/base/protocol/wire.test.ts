@@ -66,6 +66,7 @@ const toHost: fc.Arbitrary<ToHost> = fc.oneof(
     kind: fc.constant("ran"),
     callNumber: run,
     cpuMs: amount,
+    lastCpuMs: amount,
     heapBytes: run,
     outcomes: fc.array(json.map((each) => `+${each}\t`)).map((each) => each.join("")),
   }),

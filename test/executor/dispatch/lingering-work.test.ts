@@ -22,14 +22,14 @@ test("a cancelled call's worker is told, and its work ends when the turn in whic
   expect(interrupted).toEqual([1]);
   expect(sent.join("")).toContain(encodeToWorker({ kind: "cancel", callNumber: 1 }));
   expect([told(), dispatcher.isIdle]).toEqual([null, false]);
-  say(encodeToHost({ kind: "ran", callNumber: 1, cpuMs: 7, heapBytes: 0, outcomes: "+1\t" }));
+  say(encodeToHost({ kind: "ran", callNumber: 1, cpuMs: 7, lastCpuMs: 7, heapBytes: 0, outcomes: "+1\t" }));
   await nextTurn();
   expect([told(), dispatcher.isIdle]).toEqual([7, true]);
 });
 
 test("the work of a cancelled call that goes on after its turn ends with the call", async () => {
   const { dispatcher, say, told } = await cancelOne();
-  say(encodeToHost({ kind: "ran", callNumber: 1, cpuMs: 7, heapBytes: 0, outcomes: "\t" }));
+  say(encodeToHost({ kind: "ran", callNumber: 1, cpuMs: 7, lastCpuMs: 7, heapBytes: 0, outcomes: "\t" }));
   await nextTurn();
   expect(told()).toBeNull();
   say(encodeToHost({ ...DONE, callNumber: 1, ok: true, cpuMs: 9, payload: "1" }));
@@ -40,7 +40,7 @@ test("the work of a cancelled call that goes on after its turn ends with the cal
 test.each([
   ["cut", encodeToHost({ kind: "cut", callNumber: 1, cpuMs: 50 }), 50],
   ["lost", encodeToHost({ kind: "lost", callNumber: 1, payload: '"why"' }), 0],
-  ["not started", encodeToHost({ kind: "ran", callNumber: 1, cpuMs: 0, heapBytes: 0, outcomes: "" }), 0],
+  ["not started", encodeToHost({ kind: "ran", callNumber: 1, cpuMs: 0, lastCpuMs: 0, heapBytes: 0, outcomes: "" }), 0],
 ])("the work of a cancelled call ends when its turn was %s, and it does not start again", async (_how, line, cpuMs) => {
   const { dispatcher, sent, say, told } = await cancelOne();
   const sentBefore = sent.length;

@@ -55,7 +55,16 @@ function fakeWorker(dispatcher: Dispatcher, worker: number): FakeWorker {
     say,
     answer: (callNumber, turnMs, ...outputs) => {
       const outcomes = outputs.map((output) => `+${output}\t`).join("");
-      say(encodeToHost({ kind: "ran", callNumber, cpuMs: turnMs, heapBytes: 1, outcomes }));
+      say(
+        encodeToHost({
+          kind: "ran",
+          callNumber,
+          cpuMs: turnMs,
+          lastCpuMs: turnMs / (outcomes.split("\t").length - 1),
+          heapBytes: 1,
+          outcomes,
+        }),
+      );
     },
   };
 }
