@@ -1,4 +1,4 @@
-import { Redactor } from "../broker/capabilities/secrets/redactor.ts";
+import { Redactor } from "../base/redaction/redactor.ts";
 import type { JsonValue } from "../base/json.ts";
 import type { ToolResult } from "../base/result.ts";
 
@@ -17,7 +17,7 @@ export class ConfigRedactor {
   readonly #redactor: Redactor;
 
   private constructor(values: readonly NamedValue[]) {
-    this.#redactor = new Redactor(values, (name) => `(${name})`);
+    this.#redactor = new Redactor(values.map(({ name, value }) => ({ value, shown: `(${name})` })));
   }
 
   /** `null` if a config has no string that could be a key. */

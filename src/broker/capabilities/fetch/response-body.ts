@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import { pipeline, type Readable, Transform, type TransformCallback } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { RedactedStream } from "../secrets/redactor.ts";
+import type { RedactedStream } from "../../../base/redaction/redactor.ts";
 import { ByteMeter } from "./decoding.ts";
 
 /** A part of a body as sent to the tool: text where it is valid UTF-8, else Base64. */

@@ -1,6 +1,6 @@
+import { percentOf } from "../../../base/redaction/forms.ts";
 import { CapabilityRefusal, matchesName } from "../capability.ts";
 import { nameGrants } from "../names.ts";
-import { percentOf } from "./forms.ts";
 import { belongsTo, type Secrets } from "./secrets.ts";
 
 const PLACEHOLDER = /glovebox\.secret\.([A-Za-z0-9_]{1,64})\./g;

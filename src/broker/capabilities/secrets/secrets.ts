@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
+import { Redactor } from "../../../base/redaction/redactor.ts";
 import type { Capability } from "../capability.ts";
 import { matchesUrl, type OriginPattern, PATTERN_FORM, readOriginPattern } from "../fetch/origin-pattern.ts";
 import { nameGrants } from "../names.ts";
-import { Redactor } from "./redactor.ts";
 
 /** Source of a secret's value, and the origins to which it may be sent, in the form of `fetch` origins. */
 export type SecretOptions = { readonly origins: readonly string[] } & (
@@ -24,6 +24,11 @@ const VALUE_MAX = 4_096;
 /** Maximum of all values together: each response is searched for all of them. */
 const VALUES_MAX = 64 * 1024;
 
+/** The text that stands for a secret wherever a tool can see it. */
+function placeholderOf(name: string): string {
+  return `glovebox.secret.${name}.`;
+}
+
 /** Secrets of an engine, read when it starts. */
 export class Secrets {
   readonly redactor: Redactor;
@@ -40,7 +45,9 @@ export class Secrets {
       if (characters > VALUES_MAX) throw new TypeError(`the secrets have more than ${VALUES_MAX} characters in total`);
       this.#secrets.set(name, secret);
     }
-    this.redactor = new Redactor(this.#secrets.values());
+    this.redactor = new Redactor(
+      [...this.#secrets.values()].map(({ name, value }) => ({ value, shown: placeholderOf(name) })),
+    );
   }
 
   find(name: string): Secret | undefined {
