@@ -107,7 +107,7 @@ const SOURCE = `export default async ({ origin, long, fails, text }, { host, con
 function optionsFor(origin: string): Partial<EngineOptions> {
   const allow = { fetch: { origins: [], privateOrigins: [origin] }, secrets: ["CREDENTIAL"], env: [ENV] };
   return {
-    secrets: { CREDENTIAL: { value: CREDENTIAL, origins: [origin] } },
+    secrets: { CREDENTIAL: { value: CREDENTIAL, bind: [{ origin, as: "Bearer {}" }] } },
     policy: { rules: [{ allow }] },
     limits: { outputBytes: 4 * 1024 * 1024, wallMs: 20_000 },
   };
