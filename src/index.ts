@@ -2,6 +2,7 @@ import "./base/check-node.ts";
 export type { AuditDecision, AuditEntry, AuditTarget } from "./engine/telemetry/audit.ts";
 export type { CapabilityCaller as CapabilityCall, CapabilityRequest } from "./broker/capabilities/capability.ts";
 export type { FetchOptions, Lookup } from "./broker/capabilities/fetch/connections.ts";
+export type { SecretBinding } from "./broker/capabilities/secrets/binding.ts";
 export type { SecretOptions } from "./broker/capabilities/secrets/secrets.ts";
 export {
   type CapabilityMethod,

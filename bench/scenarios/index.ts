@@ -21,6 +21,7 @@ import { overload } from "./overload.ts";
 import { payload } from "./payload.ts";
 import { python } from "./python.ts";
 import { queue } from "./queue.ts";
+import { redaction } from "./redaction.ts";
 import { sandbox } from "./sandbox.ts";
 import { tracing } from "./tracing.ts";
 import { wasi } from "./wasi.ts";
@@ -34,6 +35,7 @@ export const SCENARIOS: readonly Scenario[] = [
   childCall,
   kv,
   fetch,
+  redaction,
   contracts,
   modules,
   cpuTool,

@@ -26,7 +26,12 @@ const ENTRIES: readonly Entries[] = [
   { name: "tools[]", types: ["ToolLocation", "ToolDefinition"], about: "A place of tools: a path, or an object." },
   { name: "keys[]", types: ["KeyGrant"], about: "A key, with exactly one of `hash`, `env` and `file`." },
   { name: "keys[].quota", types: ["KeyQuota"], about: "A key's quota." },
-  { name: "secrets.*", types: [], about: "A secret by its name, with exactly one of `value`, `env` and `file`." },
+  {
+    name: "secrets.*",
+    types: ["SecretUse"],
+    about: "A secret by its name, with exactly one of `value`, `env` and `file`.",
+  },
+  { name: "secrets.*.bind[]", types: ["SecretBinding"], about: "Requests that may carry a secret." },
   {
     name: "policy.rules[]",
     types: ["PolicyRule"],
@@ -61,7 +66,9 @@ const MEANINGS: Readonly<Record<string, string>> = {
   "secrets.*.value": "The secret itself.",
   "secrets.*.env": "The environment variable that holds the secret.",
   "secrets.*.file": "The file that holds the secret.",
-  "secrets.*.origins": "The origins to which requests may carry the secret.",
+  "secrets.*.bind": "The requests that may carry the secret, and its place in them.",
+  "secrets.*.origins":
+    "The old form of `bind`: the origins to which requests may carry the secret, in any header. Removed in the next release.",
   "policy.rules[].tools": "Names of tools; each may end in `*`. Default: all.",
   "policy.rules[].tags": "Tags of tools. Default: all.",
   "policy.rules[].tenants": "Names of tenants. Default: all.",

@@ -14,14 +14,11 @@ const CLOSE_MS = 5_000;
 export interface BrokerOptions {
   readonly capabilities: readonly Capability[];
   readonly policy: Policy;
-  /** Removes secrets from what reaches tools. */
-  readonly redact: (text: string) => string;
   readonly onOutcome: (event: CapabilityEvent) => void;
 }
 
 /** Grants and carries out capability calls. All authority of tools goes through it, and it journals every call. */
 export class Broker implements InvokerHost {
-  readonly redact: (text: string) => string;
   #grants: Grants;
   readonly #methods = new Map<string, CheckedMethod>();
   readonly #onOutcome: BrokerOptions["onOutcome"];
@@ -29,9 +26,8 @@ export class Broker implements InvokerHost {
   readonly #closing = new Set<Promise<void>>();
 
   /** Throws a `TypeError` where the policy is invalid, and a `GloveboxError` where a schema is. */
-  constructor({ capabilities, policy, redact, onOutcome }: BrokerOptions) {
+  constructor({ capabilities, policy, onOutcome }: BrokerOptions) {
     this.#grants = new Grants(new Map(capabilities.map((capability) => [capability.name, capability])), policy);
-    this.redact = redact;
     this.#onOutcome = onOutcome;
   }
 

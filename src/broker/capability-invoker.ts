@@ -39,7 +39,6 @@ export interface CheckedMethod {
 
 /** The broker as its sessions use it. */
 export interface InvokerHost {
-  readonly redact: (text: string) => string;
   /** The method; `undefined` where the capability has none of this name. */
   method(capability: Capability, name: string): CheckedMethod | undefined;
   record(
@@ -210,16 +209,14 @@ export class CapabilityInvoker implements Disposable {
         return this.#refuse(invocation, error.outcome, error.message, error.refused);
       }
       if (error instanceof LimitReached) return this.#fail(invocation, "limit", error.message, error.code);
-      return this.#fail(invocation, "failed", `${label} failed: ${messageOf(error, this.#host.redact)}`);
+      return this.#fail(invocation, "failed", `${label} failed: ${messageOf(error)}`);
     }
   }
 
   #respond(invocation: Invocation, { output }: CheckedMethod, value: unknown): CapabilityResponse {
     const { call, capability, label, startMs } = invocation;
-    const written = value === undefined ? "null" : JSON.stringify(value);
-    if (typeof written !== "string") return this.#fail(invocation, "failed", `${label} returned no JSON value`);
-    // Remove secrets that a handler, a file or a variable may hold: none may reach a tool.
-    const json = this.#host.redact(written);
+    const json = value === undefined ? "null" : JSON.stringify(value);
+    if (typeof json !== "string") return this.#fail(invocation, "failed", `${label} returned no JSON value`);
     if (output !== null && output.check(JSON.parse(json) as unknown).length > 0) {
       return this.#fail(invocation, "failed", `${label} returned a value that does not match its schema`);
     }
@@ -275,10 +272,7 @@ export class CapabilityInvoker implements Disposable {
   }
 
   #refuse(invocation: Invocation, outcome: "denied" | "limit", reason: string, refused: Refused): CapabilityResponse {
-    const { redact } = this.#host;
-    const asked = redact(refused.asked);
-    const granted = redact(refused.granted);
-    const remedy = redact(refused.remedy);
+    const { asked, granted, remedy } = refused;
     const text = `${reason}; asked for: ${asked}; granted: ${granted}; to grant it, ${remedy}`;
     const response = this.#fail(invocation, outcome, text);
     const { message } = response.failure;
@@ -294,7 +288,7 @@ export class CapabilityInvoker implements Disposable {
   ): Extract<CapabilityResponse, { kind: "failure" }> {
     const durationMs = performance.now() - startMs;
     this.#host.record(this.#caller, call, outcome, { rules, durationMs });
-    const message = this.#host.redact(text).slice(0, MESSAGE_MAX);
+    const message = text.slice(0, MESSAGE_MAX);
     return { kind: "failure", nowMs: call.nowMs + Math.round(durationMs), failure: { code, message } };
   }
 }
@@ -309,14 +303,13 @@ function labelOf({ capability, method }: CapabilityCall): string {
 }
 
 /**
- * Message of a handler's error, without secrets and paths of the host. The error may be any value. Secrets are removed
- * before paths, because a part of a secret would not be recognized.
+ * Message of a handler's error, without paths of the host. The error may be any value.
  */
-function messageOf(error: unknown, redact: (text: string) => string): string {
+function messageOf(error: unknown): string {
   try {
     const message: unknown = error instanceof Error ? error.message : error;
     if (typeof message !== "string") return "its handler threw an error without a message";
-    return redact(message.slice(0, MESSAGE_READ_MAX)).replaceAll(/(?:\/[\w.@-]+){2,}/g, "(path)");
+    return message.slice(0, MESSAGE_READ_MAX).replaceAll(/(?:\/[\w.@-]+){2,}/g, "(path)");
   } catch {
     return "its handler threw an error that cannot be read";
   }

@@ -2,6 +2,8 @@ import { randomBytes } from "node:crypto";
 import type { Limits } from "../base/limits.ts";
 import type { Prelude } from "../base/protocol/prelude.ts";
 import type { Broker } from "../broker/broker.ts";
+import type { CapabilityEvent } from "../broker/capability-event.ts";
+import type { SecretViolation } from "../broker/capabilities/secrets/placeholders.ts";
 import { Binaries } from "../broker/capabilities/native/binaries.ts";
 import type { Executor } from "../executor/executor.ts";
 import { RedisLedger } from "../store/calls/redis-ledger.ts";
@@ -62,7 +64,11 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
   const bounds = { limits: options.limits, maxLimits: options.maxLimits };
   const opened = new Packages(packages, fetch, (event) => events.emit("package:step", event));
   const registrar = new Registrar(executor, binaries, opened, bounds);
-  const broker = createBroker(options, (event) => events.emit("capability:call", event), binaries);
+  const listeners = {
+    onOutcome: (event: CapabilityEvent) => events.emit("capability:call", event),
+    onSecretViolation: (violation: SecretViolation) => events.emit("secret:violation", violation),
+  };
+  const broker = createBroker(options, listeners, binaries);
   const tools = new InstalledTools(registry, registrar, broker, events);
   const admission = new Admission(registry, bounds, executor);
   const { idempotency: stored } = options;

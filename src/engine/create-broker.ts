@@ -1,17 +1,23 @@
 import { Broker } from "../broker/broker.ts";
 import type { CapabilityEvent } from "../broker/capability-event.ts";
 import { createCapabilities } from "../broker/capabilities/built-in.ts";
+import type { SecretViolation } from "../broker/capabilities/secrets/placeholders.ts";
 import { Binaries } from "../broker/capabilities/native/binaries.ts";
 import type { ResolvedOptions } from "./options.ts";
+
+/** Receives what a broker reports. */
+interface BrokerListeners {
+  readonly onOutcome: (event: CapabilityEvent) => void;
+  readonly onSecretViolation: (violation: SecretViolation) => void;
+}
 
 /** Creates the broker of an engine from its capabilities and its policy. `binaries`: files of native tools. */
 export function createBroker(
   options: ResolvedOptions,
-  onOutcome: (event: CapabilityEvent) => void,
+  { onOutcome, onSecretViolation }: BrokerListeners,
   binaries: Binaries = new Binaries(),
 ): Broker {
   const { capabilities: custom, fetch, secrets, kv } = options;
-  const environment = process.env;
-  const { capabilities, redact } = createCapabilities({ custom, environment, fetch, secrets, kv, binaries });
-  return new Broker({ capabilities, policy: options.policy, redact, onOutcome });
+  const given = { custom, environment: process.env, fetch, secrets, kv, binaries, onSecretViolation };
+  return new Broker({ capabilities: createCapabilities(given), policy: options.policy, onOutcome });
 }

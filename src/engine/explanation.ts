@@ -88,7 +88,7 @@ function grantLines({ info: { name, tags }, capabilities: requested }: Registere
     const { grants } = decision.capability;
     return decision.granted.map(({ rule, value }) => ({
       capability,
-      granted: broker.redact(grants.describe(value)),
+      granted: grants.describe(value),
       from: `policy.rules[${rule}]`,
     }));
   });

@@ -4,7 +4,7 @@ import type { CapabilityRequest } from "../broker/capabilities/capability.ts";
 import type { Outcome } from "./contracts/contract.ts";
 import { MODULE_CONTRACTS } from "./contracts/modules.ts";
 import { GloveboxError } from "../base/errors.ts";
-import type { JsonSchema, JsonValue } from "../base/json.ts";
+import type { JsonSchema } from "../base/json.ts";
 import { resolveLimits, type Limits } from "../base/limits.ts";
 import {
   NO_CONFIG,
@@ -15,7 +15,6 @@ import {
   type ToolScript,
 } from "../base/protocol/script.ts";
 import type { Bundle } from "./bundle/bundle.ts";
-import { ConfigRedactor } from "./config-redactor.ts";
 import type { RetryOn, ToolDefinition, ToolInfo } from "./definition.ts";
 import type { Validator } from "../base/schema/schema.ts";
 import { stackMapper } from "./bundle/stack.ts";
@@ -39,8 +38,6 @@ export interface RegisteredTool {
   readonly capabilities: CapabilityRequest;
   readonly retries: number;
   readonly retryOn: RetryOn;
-  /** Removes possible keys from the errors and logs of its calls; `null` if its contract keeps keys elsewhere. */
-  readonly redactor: ConfigRedactor | null;
   /** Reads the module's return value if that is a result of its contract; `null` if it is the bare output. */
   readonly readResult: ((answer: unknown) => Outcome) | null;
   readonly outputChars: number | null;
@@ -114,7 +111,6 @@ export function registeredTool(
     capabilities,
     retries,
     retryOn: definition.retryOn ?? "lost",
-    redactor: redactorOf(inspection.contract, definition.config ?? null),
     readResult: readerOf(inspection.contract),
     outputChars: definition.outputChars ?? null,
     timeoutArgument: definition.timeoutArgument ?? null,
@@ -150,11 +146,6 @@ function chooseIsolation(
     throw loadError(name, `cannot have the isolation "shared": ${reason}; fix that, or use "context"`);
   }
   return { isolation: "context", isolationReason: reason };
-}
-
-/** Only for AgentSpace tools: their config is their `tool_data`, which may hold keys. */
-export function redactorOf(contract: ModuleContractName | null, config: JsonValue): ConfigRedactor | null {
-  return contract === "agentspace" ? ConfigRedactor.of(config) : null;
 }
 
 /** The reader of a module's return value; `null` if that is the output itself. */

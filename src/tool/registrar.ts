@@ -9,7 +9,6 @@ import type { Binaries } from "../broker/capabilities/native/binaries.ts";
 import type { Bundle } from "./bundle/bundle.ts";
 import { bundleDefinition, bundleFile } from "./bundle/code.ts";
 import { stackMapper } from "./bundle/stack.ts";
-import { ConfigRedactor } from "./config-redactor.ts";
 import { checkDefinition, type ToolDefinition, type ToolLocation } from "./definition.ts";
 import { configFor, type LocationExtras, readTools, requireTool } from "./module.ts";
 import type { Packages } from "./packages.ts";
@@ -307,12 +306,9 @@ function loadFailure(
     typeof error.details === "object" && error.details !== null ? { ...error.details } : {};
   const stack = details["stack"];
   if (typeof stack === "string") details["stack"] = stackMapper(script.name, bundle.sourceMap, bundle.runtime)(stack);
-  // The contract of a module on disk is still unknown, so its config may hold keys.
-  const redactor = script.contract === null ? ConfigRedactor.of(JSON.parse(script.config) as JsonValue) : null;
-  const problem = (redactor?.text(error.message) ?? error.message).slice(0, 2_000);
+  const problem = error.message.slice(0, 2_000);
   const message = `tool "${script.name}" could not be loaded: ${problem}${adviceOnGlobal(problem)}`;
-  const told = { ...details, type: error.type };
-  return new GloveboxError(error.code, message, redactor?.value(told) ?? told);
+  return new GloveboxError(error.code, message, { ...details, type: error.type });
 }
 
 /** Advice for a module that uses a global of Node.js without checking for it. */

@@ -81,7 +81,7 @@ async function open(options: EngineOptions, serverOptions: ServerOptions): Promi
     executor: "threads",
     tools: [KEEP, GET, THROW, ECHO],
     kv: { path: ":memory:" },
-    secrets: { TOKEN: { value: SECRET, origins: ["https://api.example.com"] } },
+    secrets: { TOKEN: { value: SECRET, bind: [{ origin: "https://api.example.com" }] } },
     policy: { rules: [{ allow: { kv: true, fetch: { origins: ["*"] }, secrets: ["TOKEN"] } }] },
     logger: { info: log, warn: log },
     ...options,
@@ -350,9 +350,10 @@ test("API10: what an upstream answers leads nowhere that it was not allowed to, 
     if (url === "/file") return { status: 302, headers: { location: "file:///etc/passwd" } };
     return { status: 200, body: SECRET };
   });
+  const secrets = { TOKEN: { value: SECRET, bind: [{ origin: upstream }], inject: true } };
   const policy = { rules: [{ allow: { fetch: { origins: [], privateOrigins: [upstream] }, secrets: ["TOKEN"] } }] };
   const tool = { ...GET, capabilities: { fetch: { origins: [upstream] }, secrets: ["TOKEN"] } };
-  const [, other] = await open({ policy, tools: [tool] }, {});
+  const [, other] = await open({ policy, secrets, tools: [tool] }, {});
   opened.use(other);
   for (const path of ["/redirect", "/file"]) {
     const { result } = await call(alice, "get", { url: `${upstream}${path}` }, {}, other);

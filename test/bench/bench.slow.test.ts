@@ -22,6 +22,7 @@ const CHECKSUMS = {
   "child-call, quiet": "4f5755ed0e96a75c",
   "kv, quiet": "1d66932b466a7403",
   "fetch, quiet": "173680c39f0af722",
+  "redaction, quiet": "108d3ddc12b27d23",
   "contracts, quiet": "9f938ebe962849d2",
   "modules, quiet": "44ec0b56d3423788",
   "cpu-tool, quiet": "896f7b5d9056d0e6",

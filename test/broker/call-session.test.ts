@@ -44,7 +44,6 @@ function open(limits: Partial<Limits> = {}): World {
   const broker = new Broker({
     capabilities: [asCapability(notes)],
     policy: { rules: [{ allow: { notes: true } }] },
-    redact: (text) => text,
     onOutcome: ({ outcome }) => outcomes.push(outcome),
   });
   const session = broker.open({
@@ -199,7 +198,6 @@ test("reading is no effect, and neither is what was refused", async () => {
   const broker = new Broker({
     capabilities: [createEnv({ REGION: "north" }), createTools()],
     policy: { rules: [{ allow: { env: ["REGION"], tools: ["a"] } }] },
-    redact: (text) => text,
     onOutcome: () => undefined,
   });
   const session = broker.open({

@@ -14,7 +14,8 @@ const builtIn = createCapabilities({
   binaries: new Binaries(),
   kv: { path: ":memory:", maxBytes: 1024 * 1024 },
   fetch: {},
-}).capabilities.map(({ name }) => name);
+  onSecretViolation: () => {},
+}).map(({ name }) => name);
 const KNOWN = [...builtIn, "custom capabilities", ...SURFACES, ...RUNTIMES];
 
 test.each(KNOWN)("the work that %s causes has a bound, a place and a payer", (cause) => {

@@ -13,6 +13,7 @@ beforeAll(async () => {
     name: "notes",
     methods: {
       leak: { handler: () => ({ found: `the key is ${SECRET}` }) },
+      redacted: { handler: (_: unknown, { redact }) => ({ found: redact(`the key is ${SECRET}`) }) },
       count: {
         handler: ({ to }: { to: number }, { progress }) => {
           for (let at = 1; at <= to; at++) progress(at);
@@ -26,7 +27,7 @@ beforeAll(async () => {
     executor: "threads",
     capabilities: [notes],
     kv: { path: ":memory:" },
-    secrets: { KEY: { env: "GLOVEBOX_TEST_KEY", origins: ["https://api.example.com"] } },
+    secrets: { KEY: { env: "GLOVEBOX_TEST_KEY", bind: [{ origin: "https://api.example.com" }] } },
     policy: { rules: [{ allow: { notes: true, env: ["GLOVEBOX_TEST_*"], kv: true, tools: ["*"] } }] },
   });
 });
@@ -84,9 +85,9 @@ describe("what a tool asks for once too often", () => {
 });
 
 describe("a secret", () => {
-  test("is in nothing that a capability answers with", async () => {
-    const { output } = await run("(i, { host }) => host.notes.leak()");
-    expect(output).toEqual({ found: "the key is glovebox.secret.KEY." });
+  test("is in nothing that a handler has redacted, and nothing else is searched for it", async () => {
+    const { output } = await run("async (i, { host }) => [await host.notes.redacted(), await host.notes.leak()]");
+    expect(output).toEqual([{ found: "the key is glovebox.secret.KEY." }, { found: `the key is ${SECRET}` }]);
   });
 
   test("is no variable of the environment for tools, whatever they are granted", async () => {

@@ -40,7 +40,7 @@ beforeAll(async () => {
     policy: {
       rules: [{ tools: ["secretive"], allow: { fetch, secrets: ["KEY"] } }, { allow: { fetch, native: true } }],
     },
-    secrets: { KEY: { value: KEY, origins: [origin] } },
+    secrets: { KEY: { value: KEY, bind: [{ origin, in: "header:x-key" }] } },
     fetch: {
       lookup: (name) => {
         lookups.push(name);

@@ -1,7 +1,10 @@
 import { Redis } from "ioredis";
 import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { EngineOptions, ToolResult } from "../../src/index.ts";
 import { RedisConnection } from "../../src/store/redis/connection.ts";
@@ -107,7 +110,7 @@ const SOURCE = `export default async ({ origin, long, fails, text }, { host, con
 function optionsFor(origin: string): Partial<EngineOptions> {
   const allow = { fetch: { origins: [], privateOrigins: [origin] }, secrets: ["CREDENTIAL"], env: [ENV] };
   return {
-    secrets: { CREDENTIAL: { value: CREDENTIAL, origins: [origin] } },
+    secrets: { CREDENTIAL: { value: CREDENTIAL, bind: [{ origin, as: "Bearer {}" }] } },
     policy: { rules: [{ allow }] },
     limits: { outputBytes: 4 * 1024 * 1024, wallMs: 20_000 },
   };
@@ -160,6 +163,40 @@ describe.each([
     },
   );
 });
+
+const AGENTSPACE = `export class AgentSpaceV1Tool {
+  constructor(id, data) { this.data = data; }
+  execute() {
+    console.log("with", this.data.api_key);
+    throw new Error("refused for " + this.data.api_key);
+  }
+}`;
+
+test(
+  "a machine sends no key of an AgentSpace tool's config on in a log line or an error",
+  { timeout: LONG_MS },
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), "glovebox-fleet-secrets-"));
+    try {
+      const path = join(folder, "keyed.js");
+      writeFileSync(path, AGENTSPACE);
+      const redis = await startRedis();
+      await using seen = await witness(redis);
+      await using siege = await startSiege(undefined, {}, redis);
+      await siege.engine.register({ path, config: { api_key: CONFIGURED } });
+      const [{ name } = { name: "" }] = siege.engine.list().filter(({ contract }) => contract === "agentspace");
+      const lines: string[] = [];
+      const onLog = ({ message }: { readonly message: string }) => void lines.push(message);
+      const { error, metadata } = await siege.engine.execute({ name, arguments: {} }, { onLog });
+      expect(error?.message).toBe("refused for (api_key)");
+      expect([lines, metadata.logs.map(({ message }) => message)]).toEqual([["with (api_key)"], ["with (api_key)"]]);
+      const all = await seen.all();
+      expect(found(all, [CONFIGURED])).toEqual([]);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  },
+);
 
 test("members with different secrets do not talk, and each says so in one line", { timeout: LONG_MS }, async () => {
   await using siege = await startSiege(SECRET);

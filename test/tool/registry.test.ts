@@ -45,7 +45,6 @@ function tool(name: string, description = ""): RegisteredTool {
     capabilities: {},
     retries: 0,
     retryOn: "lost",
-    redactor: null,
     readResult: null,
     outputChars: null,
     timeoutArgument: null,

@@ -8,6 +8,7 @@ import type { Binaries } from "./native/binaries.ts";
 import { createNative } from "./native/native.ts";
 import type { FetchOptions } from "./fetch/connections.ts";
 import { createFetch } from "./fetch/fetch.ts";
+import type { SecretViolation } from "./secrets/placeholders.ts";
 import { type SecretOptions, Secrets, secretsCapability } from "./secrets/secrets.ts";
 import { createTools } from "./tools.ts";
 
@@ -19,39 +20,33 @@ export interface CapabilityOptions {
   readonly binaries: Binaries;
   readonly fetch: FetchOptions;
   readonly secrets: { readonly [name: string]: SecretOptions };
-}
-
-/** All capabilities of an engine. */
-export interface Capabilities {
-  readonly capabilities: readonly Capability[];
-  /** Removes secrets from a text. */
-  readonly redact: (text: string) => string;
+  readonly onSecretViolation: (violation: SecretViolation) => void;
 }
 
 /** Creates the built-in and the embedder's capabilities. Throws if one of them is invalid. */
-export function createCapabilities(options: CapabilityOptions): Capabilities {
+export function createCapabilities(options: CapabilityOptions): readonly Capability[] {
   const { custom, environment, fetch, kv, binaries } = options;
   const secrets = new Secrets(options.secrets, environment);
   const builtIn = [
     createEnv(environment, options.secrets),
     createExec(),
-    createFetch(secrets, fetch),
+    createFetch(secrets, fetch, options.onSecretViolation),
     createFs(),
     createKv(kv),
     createNative(binaries),
     secretsCapability,
     createTools(),
   ];
-  return {
-    capabilities: [...builtIn, ...customCapabilities(custom)],
-    redact: (text) => secrets.redactor.text(text),
-  };
+  return [...builtIn, ...customCapabilities(custom, (text) => secrets.redact(text))];
 }
 
-function customCapabilities(custom: readonly CustomCapability[]): readonly Capability[] {
+function customCapabilities(
+  custom: readonly CustomCapability[],
+  redact: (text: string) => string,
+): readonly Capability[] {
   const names = new Set<string>();
   return custom.map((one) => {
-    const capability = asCapability(one);
+    const capability = asCapability(one, redact);
     if (names.has(capability.name)) throw new TypeError(`there are two capabilities "${capability.name}"`);
     names.add(capability.name);
     return capability;

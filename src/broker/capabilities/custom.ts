@@ -24,6 +24,12 @@ export interface CapabilityMethod {
 export interface HandlerCall extends CapabilityCaller {
   /** Reports progress, a JSON value, to the tool's `onProgress`. Does nothing where the tool has none. */
   readonly progress: (value: unknown) => void;
+  /**
+   * Replaces the engine's secrets in a text by their placeholders, in the forms in which servers echo them: for
+   * handlers that use a secret themselves, and return or throw what a server answered. Nothing else that a handler
+   * returns is searched for secrets.
+   */
+  readonly redact: (text: string) => string;
 }
 
 /** A capability of the embedder's own. */
@@ -104,7 +110,10 @@ const STREAM: JsonSchema = { type: "object", properties: { stream: { type: "inte
  * Converts a capability of the embedder for the broker. Validates it as `defineCapability` does, which embedders may
  * skip.
  */
-export function asCapability(given: CustomCapability): Capability<true> {
+export function asCapability(
+  given: CustomCapability,
+  redact: HandlerCall["redact"] = (text) => text,
+): Capability<true> {
   const custom = defineCapability(given);
   const methods: [string, MethodShape][] = Object.entries(custom.methods).flatMap(([name, { input, output }]) => {
     const takes = input === undefined ? {} : { input };
@@ -121,7 +130,7 @@ export function asCapability(given: CustomCapability): Capability<true> {
     name: custom.name,
     grants: wholeGrants,
     methods: Object.fromEntries(methods),
-    open: (call) => new CustomSession(custom, limiter, call),
+    open: (call) => new CustomSession(custom, limiter, call, redact),
   };
 }
 
@@ -131,12 +140,14 @@ class CustomSession implements OpenCapability {
   readonly #limiter: RateLimiter | null;
   readonly #call: OpenCall;
   readonly #streams = new Map<number, HandlerProgress>();
+  readonly #redact: HandlerCall["redact"];
   #lastStream = 0;
 
-  constructor(custom: CustomCapability, limiter: RateLimiter | null, call: OpenCall) {
+  constructor(custom: CustomCapability, limiter: RateLimiter | null, call: OpenCall, redact: HandlerCall["redact"]) {
     this.#custom = custom;
     this.#limiter = limiter;
     this.#call = call;
+    this.#redact = redact;
   }
 
   invoke(method: string, args: unknown): unknown {
@@ -164,6 +175,7 @@ class CustomSession implements OpenCapability {
         return signal();
       },
       progress,
+      redact: this.#redact,
       ...(tenant === undefined ? {} : { tenant }),
     };
     return this.#custom.methods[method]?.handler(args, call);

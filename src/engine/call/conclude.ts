@@ -37,13 +37,8 @@ export interface EndedCall {
 /** Source of the time for which a quarantined tool's calls are still refused. */
 type Refusals = Pick<Executor, "refusedForMs">;
 
-/** Result of a call that ran: its output, read by its tool's contract, with keys in the tool's config redacted. */
+/** Result of a call that ran: its output, read by its tool's contract. */
 export function concludeCall(reply: CallReply, call: EndedCall, executor: Refusals): ToolResult {
-  const result = readReply(reply, call, executor);
-  return call.tool.redactor?.result(result) ?? result;
-}
-
-function readReply(reply: CallReply, call: EndedCall, executor: Refusals): ToolResult {
   const { callId, tool, command, limits, queueMs } = call;
   try {
     const metadata = readMetadata(reply, call);
@@ -60,7 +55,7 @@ function readReply(reply: CallReply, call: EndedCall, executor: Refusals): ToolR
 
 /**
  * Result of a call that ended on a worker machine after its server was lost. `null` if the tool registered here is not
- * the version that ran: only that version knows how to read its output and what to redact.
+ * the version that ran: only that version knows how to read its output.
  */
 export function adoptResult(end: string, call: ToolCall, tool: RegisteredTool | undefined): ToolResult | null {
   const orphan = readOrphan(end);

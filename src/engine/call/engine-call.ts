@@ -223,16 +223,13 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
 
   onLog(line: string): void {
     const [level = "log", message = ""] = JSON.parse(line) as [string?, string?];
-    this.#stages.notify("onLog", () =>
-      this.options.onLog?.({ level, message: this.tool.redactor?.text(message) ?? message }),
-    );
+    this.#stages.notify("onLog", () => this.options.onLog?.({ level, message }));
   }
 
   /** Progress never decreases: a restarted call repeats reports that it made before. */
-  onProgress({ message, ...progress }: Progress): void {
-    if (progress.progress < this.#progress) return;
-    this.#progress = progress.progress;
-    const text = message === undefined ? {} : { message: this.tool.redactor?.text(message) ?? message };
-    this.#stages.notify("onProgress", () => this.options.onProgress?.({ ...progress, ...text }));
+  onProgress(report: Progress): void {
+    if (report.progress < this.#progress) return;
+    this.#progress = report.progress;
+    this.#stages.notify("onProgress", () => this.options.onProgress?.(report));
   }
 }

@@ -3,12 +3,11 @@ import { closeSession, concludeCall } from "../call/conclude.ts";
 import type { Executor } from "../../executor/executor.ts";
 import { loadExecutor } from "../create-executor.ts";
 import { bundlePrelude } from "../../tool/runtimes/prelude.ts";
-import type { JsonValue } from "../../base/json.ts";
 import { resolveOptions } from "../options.ts";
 import { fixedKey } from "../../base/protocol/prelude.ts";
 import { outcomeOf, type Recording, requireReplayable, toAnswers } from "./recording.ts";
 import type { ToolResult } from "../../base/result.ts";
-import { readerOf, redactorOf, type RegisteredTool } from "../../tool/registered-tool.ts";
+import { readerOf, type RegisteredTool } from "../../tool/registered-tool.ts";
 import { compileSchema } from "../../base/schema/schema.ts";
 import { stackMapper } from "../../tool/bundle/stack.ts";
 
@@ -107,7 +106,6 @@ function toolOf({ tool: { outputSchema, outputChars, sourceMap, ...script }, lim
     capabilities: {},
     retries: 0,
     retryOn: "lost",
-    redactor: redactorOf(script.contract, JSON.parse(script.config) as JsonValue),
     readResult: readerOf(script.contract),
     outputChars,
     // The recorded limits already include the timeout argument.

@@ -1,4 +1,5 @@
 import type { CapabilityEvent } from "../../broker/capability-event.ts";
+import type { SecretViolation } from "../../broker/capabilities/secrets/placeholders.ts";
 import type { Finding } from "../../broker/grants.ts";
 import type { ErrorCode } from "../../base/errors.ts";
 import type { ExecutorEvents } from "../../executor/executor.ts";
@@ -21,6 +22,8 @@ export interface EventMap extends ExecutorEvents {
   "tool:late": [event: LateEvent];
   /** A tool made a capability call, and got its response. */
   "capability:call": [event: CapabilityEvent];
+  /** A request was refused that would have carried a secret to an origin, or in a place, that is not bound to it. */
+  "secret:violation": [event: SecretViolation];
   /** The audit dropped entries because its buffer was full; emitted several times a second at most. */
   "audit:drop": [event: AuditDrop];
   /** A tool was registered. `findings`: capabilities it requests that the policy grants to no tenant. */

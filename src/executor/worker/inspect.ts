@@ -1,6 +1,7 @@
 import type { Failure } from "../../base/protocol/messages.ts";
 import { type Inspection, isModuleContract, type ToolScript } from "../../base/protocol/script.ts";
 import { toolError } from "../../base/errors.ts";
+import { configRedactorOf } from "../../base/redaction/config-redactor.ts";
 import type { Isolates } from "./isolates.ts";
 import { disposeOf, type PreparedIsolate } from "./tool-isolate.ts";
 import { type Outcome, readOutcome } from "./outcome.ts";
@@ -56,11 +57,13 @@ function describe(
 
 function attempt(request: InspectRequest, hardened: boolean, isolates: Isolates, turns: Turns): Attempt {
   let scratch: PreparedIsolate;
+  const redactor = configRedactorOf(request.script);
   const loadMs = request.script.runtime === "python" ? START_MS : request.cpuMs;
   try {
     scratch = turns.around(request.callNumber, loadMs, () => isolates.scratch(request.script, hardened));
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
+    const problem = error instanceof Error ? error.message : String(error);
+    const message = redactor?.text(problem) ?? problem;
     return failure("load_error", `the tool's script cannot be compiled: ${message.slice(0, 1_000)}`);
   }
   const { isolate, realm } = scratch;
@@ -80,7 +83,7 @@ function attempt(request: InspectRequest, hardened: boolean, isolates: Isolates,
     const end = evaluate(request, budget, realm, turns);
     switch (end.kind) {
       case "done": {
-        const found = readFound(readOutcome(end.value, FOUND_MAX, true), budget.cpuMs);
+        const found = readFound(readOutcome(end.value, FOUND_MAX, { isHardened: false, redactor }), budget.cpuMs);
         isKept = found.ok && hardened;
         return found;
       }
@@ -96,7 +99,10 @@ function attempt(request: InspectRequest, hardened: boolean, isolates: Isolates,
       case "lost":
         return failure("load_error", "the isolate of the tool's module was ended");
       case "uncaught":
-        return failure("load_error", `the tool's module leaves a rejection behind: ${end.message}`);
+        return failure(
+          "load_error",
+          `the tool's module leaves a rejection behind: ${redactor?.text(end.message) ?? end.message}`,
+        );
       default:
         return end satisfies never;
     }

@@ -1,5 +1,6 @@
 import { type ErrorCode, isErrorCode } from "../../base/errors.ts";
 import type { Failure } from "../../base/protocol/messages.ts";
+import type { ConfigRedactor } from "../../base/redaction/config-redactor.ts";
 
 /**
  * The outcome of a call as its guest writes it, treated as hostile: in an unfrozen realm a tool may have changed the
@@ -30,21 +31,26 @@ const TEXT_MAX = 10_000;
 /** Maximum length of a guest's failure, in characters: message, type and stack, all escaped. */
 const FAILURE_MAX = 128 * 1024;
 
-/** `checked`: parse the output again, for unfrozen realms. */
-export function readOutcome(said: string, outputMax: number, checked: boolean): Outcome {
+/** Where an outcome was written. The output of an unfrozen realm is parsed again, and failures are redacted. */
+interface OutcomeSource {
+  readonly isHardened: boolean;
+  readonly redactor: ConfigRedactor | null;
+}
+
+export function readOutcome(said: string, outputMax: number, { isHardened, redactor }: OutcomeSource): Outcome {
   const payload = said.slice(1);
   // Check lengths first: a huge text takes seconds to parse, and outside a turn the watch could not attribute them.
-  if (said.startsWith("-")) return failed(payload.length > FAILURE_MAX ? TAMPERED : readFailure(payload));
+  if (said.startsWith("-")) return failed(payload.length > FAILURE_MAX ? TAMPERED : readFailure(payload, redactor));
   if (said.startsWith("+") && payload.length > outputMax) {
     return failed({ code: "output_too_large", message: `the output has ${payload.length} characters of JSON` });
   }
-  if (!said.startsWith("+") || !isOneLine(payload) || (checked && !isJson(payload))) return failed(TAMPERED);
+  if (!said.startsWith("+") || !isOneLine(payload) || (!isHardened && !isJson(payload))) return failed(TAMPERED);
   return { ok: true, payload };
 }
 
 /** The same as one text that can be embedded in a message. */
-export function cleanOutcome(said: string, outputMax: number, checked: boolean): string {
-  const { ok, payload } = readOutcome(said, outputMax, checked);
+export function cleanOutcome(said: string, outputMax: number, source: OutcomeSource): string {
+  const { ok, payload } = readOutcome(said, outputMax, source);
   return ok && !payload.includes("\t") ? `+${payload}` : `-${ok ? JSON.stringify(TAMPERED) : payload}`;
 }
 
@@ -59,10 +65,13 @@ function failed(failure: Failure): Outcome {
   return { ok: false, payload: JSON.stringify(failure) };
 }
 
-function readFailure(payload: string): Failure {
+function readFailure(payload: string, redactor: ConfigRedactor | null): Failure {
   const said = parse(payload);
   if (typeof said !== "object" || said === null) return TAMPERED;
   const { code, message, ...rest } = said as { [key: string]: unknown };
+  // Redacted before it is cut: a part of a key would not be found.
+  const text = (value: unknown) =>
+    typeof value === "string" ? (redactor?.text(value) ?? value).slice(0, TEXT_MAX) : undefined;
   const [type, stack] = [text(rest["type"]), text(rest["stack"])];
   return {
     code: isErrorCode(code) && GUEST_CODES.has(code) ? code : "tool_error",
@@ -70,10 +79,6 @@ function readFailure(payload: string): Failure {
     ...(type === undefined ? {} : { type }),
     ...(stack === undefined ? {} : { stack }),
   };
-}
-
-function text(value: unknown): string | undefined {
-  return typeof value === "string" ? value.slice(0, TEXT_MAX) : undefined;
 }
 
 function isJson(payload: string): boolean {

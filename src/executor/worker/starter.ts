@@ -4,6 +4,7 @@ import { WorkerCall, failed } from "./worker-call.ts";
 import type { GuestRealm } from "./guest-realm.ts";
 import type { Isolates } from "./isolates.ts";
 import type { ToolIsolate } from "./tool-isolate.ts";
+import { configRedactorOf } from "../../base/redaction/config-redactor.ts";
 import { cleanOutcome } from "./outcome.ts";
 import type { TurnEnd, Turns } from "./turns.ts";
 
@@ -83,7 +84,8 @@ export class Starter {
     if (isCut && (runs.length > 1 || end.kind === "lost")) return this.#cut(start);
     if (!isCut) isolate.measure(start.cpuMs);
     if (isCut || start.outcomes === "") start.outcomes = GOES_ON;
-    const isPlain = end.kind === "done" && isolate.isHardened && start.calls.size === 0 && start.ended.size === 0;
+    const isTrusted = isolate.isHardened && isolate.redactor === null;
+    const isPlain = end.kind === "done" && isTrusted && start.calls.size === 0 && start.ended.size === 0;
     if (isPlain && isFull(start.outcomes)) {
       isolate.leave(message.callNumber, realm);
       this.#post(start, start.outcomes);
@@ -159,7 +161,7 @@ export class Starter {
       const call = calls.get(callNumber);
       const said = outcome || (call?.outcome ?? ended.get(callNumber) ?? "");
       if (said !== "" && end.kind === "done" && (call === undefined || call.isQuiet)) {
-        text += `${cleanOutcome(said, message.outputBytes, !isolate.isHardened)}\t`;
+        text += `${cleanOutcome(said, message.outputBytes, isolate)}\t`;
         if (call !== undefined) this.#drop(call);
         continue;
       }
@@ -217,7 +219,8 @@ export class Starter {
       const isolate = this.#host.isolates.get(script, tenant, ownIsolate);
       return { isolate, realm: isolate.enter(callNumber, count) };
     } catch (error) {
-      const text = error instanceof Error ? error.message : String(error);
+      const problem = error instanceof Error ? error.message : String(error);
+      const text = configRedactorOf(script)?.text(problem) ?? problem;
       const code = text.includes("memory limit") ? "memory_limit" : "load_error";
       const outcome = failed({ code, message: `the tool's script cannot be loaded: ${text.slice(0, 1_000)}` });
       const outcomes = `${outcome}\t`.repeat(count);

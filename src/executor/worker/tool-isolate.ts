@@ -1,5 +1,6 @@
 import type ivm from "isolated-vm";
 import type { HeldMemory } from "../../base/protocol/holdings.ts";
+import { type ConfigRedactor, configRedactorOf } from "../../base/redaction/config-redactor.ts";
 import { isHardened, type Runtime, type ToolScript } from "../../base/protocol/script.ts";
 import { PYTHON_HEAP_MB } from "./python/image.ts";
 import { compileTool, type GuestRealm, type LoadedTool } from "./guest-realm.ts";
@@ -49,6 +50,8 @@ export class ToolIsolate {
   enteredAtMs = performance.now();
   /** Whether its realm is frozen, so that tools cannot change what the guest emits. */
   readonly isHardened: boolean;
+  /** Removes possible keys from what its calls log, report and throw; `null` if its config has none. */
+  readonly redactor: ConfigRedactor | null;
   /** Numbers of the calls in flight. */
   readonly runs = new Set<number>();
   readonly #isolate: ivm.Isolate;
@@ -79,6 +82,7 @@ export class ToolIsolate {
     this.runtime = script.runtime;
     this.#heapMb = heapMbOf(script);
     this.isHardened = isHardened(script);
+    this.redactor = configRedactorOf(script);
     this.#isolate = prepared.isolate;
     this.#open = prepared.open;
     this.#script = script;

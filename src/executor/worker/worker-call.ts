@@ -43,15 +43,25 @@ export class WorkerCall {
     this.#schedule = new ReplaySchedule(message.plan);
   }
 
-  /** Stores a log line if the limits allow; returns whether it did. */
-  log(level: string, message: string): boolean {
+  /** Stores a log line, redacted, if the limits allow. Returns its message as it is told; `null` if it was dropped. */
+  log(level: string, message: string): string | null {
     this.#logLength += message.length + level.length;
     if (this.#logLength > this.message.logBytes || this.#logs.length >= LOG_LINES_MAX) {
       this.#dropped++;
-      return false;
+      return null;
     }
-    this.#logs.push([level, message]);
-    return true;
+    const clean = this.#redact(message);
+    this.#logs.push([level, clean]);
+    return clean;
+  }
+
+  /** Records a progress report from the guest, redacted. Calls `onDue` when it may be sent. */
+  report(progress: number, total: string, message: string, onDue: () => void): void {
+    if (message.length <= PROGRESS_MESSAGE_MAX) this.progress.record(progress, total, this.#redact(message), onDue);
+  }
+
+  #redact(text: string): string {
+    return this.isolate.redactor?.text(text) ?? text;
   }
 
   get dropped(): number {
@@ -158,7 +168,7 @@ export class ProgressThrottle {
 
   /** Records a report from the guest, with untrusted values. Calls `onDue` when it may be sent: now or later. */
   record(progress: number, total: string, message: string, onDue: () => void): void {
-    if (!Number.isFinite(progress) || message.length > PROGRESS_MESSAGE_MAX) return;
+    if (!Number.isFinite(progress)) return;
     const whole = total === "" ? Number.NaN : Number(total);
     this.#latest = JSON.stringify([progress, Number.isFinite(whole) ? whole : null, message === "" ? null : message]);
     const waitMs = this.#sentMs + EVERY_MS - performance.now();

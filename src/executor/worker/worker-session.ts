@@ -257,7 +257,7 @@ export class WorkerSession implements LinkListener {
 
   #complete(call: WorkerCall): void {
     const { isolate, message, callNumber } = call;
-    const { ok, payload } = readOutcome(call.outcome, message.outputBytes, !isolate.isHardened);
+    const { ok, payload } = readOutcome(call.outcome, message.outputBytes, isolate);
     this.#calls.delete(callNumber);
     this.#postProgress(call);
     call.stopTimers();
@@ -295,7 +295,7 @@ export class WorkerSession implements LinkListener {
         return 0;
       case EMIT_PROGRESS:
         if (!call.message.stream) return 0;
-        call.progress.record(Number(a), String(b), String(c), () => {
+        call.report(Number(a), String(b), String(c), () => {
           this.#postProgress(call);
           // The current turn may take long.
           this.#outbox.flush();
@@ -337,8 +337,9 @@ export class WorkerSession implements LinkListener {
   }
 
   #log(call: WorkerCall, level: string, message: string): void {
-    if (!call.log(level, message) || !call.message.stream) return;
-    this.#outbox.post({ kind: "log", callNumber: call.callNumber, payload: JSON.stringify([level, message]) });
+    const told = call.log(level, message);
+    if (told === null || !call.message.stream) return;
+    this.#outbox.post({ kind: "log", callNumber: call.callNumber, payload: JSON.stringify([level, told]) });
   }
 
   #postProgress(call: WorkerCall): void {

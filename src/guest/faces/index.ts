@@ -10,7 +10,7 @@ const fetchFace: FaceMaker = (_ask, call) => call.fetch;
 const envFace: FaceMaker = (ask) => ({ get: (name: string) => ask("env", "get", { name: `${name}` }) });
 
 /**
- * `host.secrets.API_KEY`: a placeholder. The host replaces it with the value in requests to the secret's origins; no
+ * `host.secrets.API_KEY`: a placeholder. The host replaces it with the value where the secret is bound; no
  * tool ever sees the value.
  */
 const secretsFace: FaceMaker = () => openFace((name) => `glovebox.secret.${name}.`);

@@ -62,7 +62,10 @@ export async function openEmptyEngine(config: Config, options: EngineOptions): P
 export async function checkOptions(config: Config): Promise<void> {
   const { resolveOptions } = await import("../../engine/options.ts");
   const { createBroker } = await import("../../engine/create-broker.ts");
-  await createBroker(resolveOptions(engineOptions(config)), () => undefined).close();
+  await createBroker(resolveOptions(engineOptions(config)), {
+    onOutcome: () => {},
+    onSecretViolation: () => {},
+  }).close();
 }
 
 /** The engine's options in a configuration. */

@@ -173,11 +173,18 @@ function discreet(violation: Violation): Violation {
   if (keyword === "additionalProperties") {
     // In a malformed file, a secret may be parsed as a property name.
     const around = pointer.slice(0, pointer.lastIndexOf("/"));
-    const message = `${around} has a property that is not one of value, env, file and origins`;
+    const message = `${around} has a property that is not one of ${knownNames(around).join(", ")}`;
     return { ...violation, pointer: around, keyword: "propertyNames", message };
   }
-  if (keyword !== "minProperties" && keyword !== "maxProperties") return unseen(violation);
-  return { ...violation, message: `${pointer} must have origins, and one of value, env and file` };
+  if (keyword !== "oneOf") return unseen(violation);
+  return { ...violation, message: `${pointer} must have bind, and one of value, env and file` };
+}
+
+/** Names of the properties that a secret, or one of its bindings, may have. */
+function knownNames(pointer: string): readonly string[] {
+  const secret = CONFIG_SCHEMA.properties?.["secrets"]?.["additionalProperties"] as Part;
+  const binding = secret.properties?.["bind"]?.["items"] as Part;
+  return Object.keys((/\/bind\/\d+$/.test(pointer) ? binding : secret).properties ?? {});
 }
 
 /** Hides the Redis URL's password and the secret beside it; a malformed file may parse either as a property name. */

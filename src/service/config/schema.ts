@@ -72,17 +72,29 @@ const PORT = { type: "integer", minimum: 0, maximum: 65_535 };
 /** Time to stop a service, in milliseconds; at most one hour. */
 const PATIENCE = { type: "integer", minimum: 0, maximum: 3_600_000 };
 const LIMITS = section(Object.fromEntries(NAMES.map((name) => [name, DURATION])));
-/** A secret: its origins, and exactly one source of its value. */
+/** Requests that may carry a secret; the engine checks the meaning of the values. */
+const BINDING = {
+  ...section({
+    origin: PATH,
+    in: PATH,
+    as: PATH,
+    methods: { ...TEXTS, minItems: 1 },
+    path: PATH,
+  }),
+  required: ["origin"],
+};
+/** A secret: its bindings, or its origins in the old form, and exactly one source of its value. */
 const SECRET = {
   ...section({
     value: { type: "string" },
     env: { type: "string", minLength: 1 },
     file: PATH,
-    origins: { type: "array", items: { type: "string" }, minItems: 1 },
+    bind: { type: "array", items: BINDING, minItems: 1 },
+    inject: { type: "boolean" },
+    echoes: { type: "boolean" },
+    origins: { ...TEXTS, minItems: 1 },
   }),
-  required: ["origins"],
-  minProperties: 2,
-  maxProperties: 2,
+  allOf: [exactlyOne("value", "env", "file"), exactlyOne("bind", "origins")],
 };
 
 /** A location of tools, with settings that their modules do not declare. */
@@ -237,6 +249,11 @@ export const HIDDEN: readonly string[] = [
 
 /** URLs shown without their user and password. */
 export const URLS: readonly string[] = ["executor/url", "executor/store", "kv/url", "idempotency/url"];
+
+/** Requires exactly one of some properties. */
+function exactlyOne(...names: readonly string[]): object {
+  return { oneOf: names.map((name) => ({ required: [name] })) };
+}
 
 function section(properties: { readonly [name: string]: unknown }): Part {
   return { type: "object", properties: properties as { readonly [name: string]: Part }, additionalProperties: false };

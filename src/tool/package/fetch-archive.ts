@@ -26,7 +26,7 @@ export async function fetchArchive(
   connections: Connections,
 ): Promise<Buffer> {
   const signal = AbortSignal.timeout(DEADLINE_MS);
-  let hop: RequestHop = { url: target, method: "GET", headers: [], body: null };
+  let hop: RequestHop = { url: target, method: "GET", headers: [], body: null, hasLeftOrigin: false };
   try {
     hop = { ...hop, url: readTarget(target.href) };
     for (let redirects = 0; redirects <= REDIRECTS_MAX; redirects++) {

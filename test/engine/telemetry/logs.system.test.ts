@@ -164,7 +164,7 @@ test("nothing that a call was given, gave, said or knew is in the logs of a serv
   const config = {
     tools: [join(folder, "tell.js")],
     keys: [{ name: "agent", env: "AGENT_KEY", tenant: null, roles: ["execute"] }],
-    secrets: { KEY: { value: "canary-secret", origins: [origin] } },
+    secrets: { KEY: { value: "canary-secret", bind: [{ origin }] } },
     policy: { rules: [{ allow: { fetch: { origins: [], privateOrigins: [origin] }, secrets: ["KEY"] } }] },
   };
   writeFileSync(join(folder, "glovebox.config.json"), JSON.stringify(config));

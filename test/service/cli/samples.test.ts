@@ -15,7 +15,13 @@ test("the samples' policy grants the exchange to one tool, and nothing else to a
 });
 
 test("the rates there and back cancel each other", () => {
-  const call = { callId: "c", tool: "t", signal: new AbortController().signal, progress: () => undefined };
+  const call = {
+    callId: "c",
+    tool: "t",
+    signal: new AbortController().signal,
+    progress: () => undefined,
+    redact: String,
+  };
   const rate = sampleCapabilities[0]?.methods["rate"]?.handler;
   const there = rate?.({ from: "GBP", to: "JPY" }, call) as { rate: number };
   const back = rate?.({ from: "JPY", to: "GBP" }, call) as { rate: number };

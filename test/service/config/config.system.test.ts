@@ -141,20 +141,32 @@ fetch: { connectMs: 500, headersMs: 1000, idleMs: 2000.5 }
 kv: { path: ./kv.sqlite, maxBytes: 4194304 }
 secrets:
   A: { value: long-enough, origins: ["https://a.example"] }
-  B: { env: B_KEY, origins: ["https://b.example"] }
+  B: { env: B_KEY, bind: [{ origin: "https://b.example", in: "query:key", methods: [GET], path: /v1 }], inject: false }
   C: { file: ./c.key, origins: ["https://c.example"] }
 `,
     );
     const { fetch, kv, secrets } = await loadConfig(file);
     expect(fetch).toEqual({ connectMs: 500, headersMs: 1_000, idleMs: 2_000.5 });
     expect(kv).toEqual({ path: join(folder, "kv.sqlite"), maxBytes: 4 * 1024 ** 2 });
+    expect(secrets?.["B"]).toMatchObject({ bind: [{ in: "query:key", methods: ["GET"], path: "/v1" }], inject: false });
     expect(secrets?.["C"]).toEqual({ file: join(folder, "c.key"), origins: ["https://c.example"] });
   });
 
   test.each([
     ["with two places", '{ value: hush-hush-1, env: HOME, origins: ["https://a.b"] }', "one of value, env and file"],
     ["with no place", '{ origins: ["https://a.b"] }', "one of value, env and file"],
-    ["without origins", "{ value: hush-hush-1 }", "/secrets/KEY/origins"],
+    ["without bindings", "{ value: hush-hush-1 }", "must have bind"],
+    [
+      "with both forms",
+      '{ value: hush-hush-1, bind: [{ origin: "https://a.b" }], origins: ["https://a.b"] }',
+      "must have bind",
+    ],
+    ["with a binding of no origin", '{ value: hush-hush-1, bind: [{ in: "body" }] }', "/secrets/KEY/bind/0/origin"],
+    [
+      "with a binding that has a member that there is not",
+      '{ value: hush-hush-1, bind: [{ origin: "https://a.b", hush: 1 }] }',
+      "not one of origin, in, as",
+    ],
     [
       "with a member that there is not",
       '{ valve: hush-hush-1, origins: ["https://a.b"] }',

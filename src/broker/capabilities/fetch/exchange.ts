@@ -1,5 +1,6 @@
 import type { Dispatcher } from "undici";
-import { namesIn, Placeholders } from "../secrets/placeholders.ts";
+import type { Redactor } from "../../../base/redaction/redactor.ts";
+import { namesIn, Placeholders, type UnboundRequest } from "../secrets/placeholders.ts";
 import type { Secrets } from "../secrets/secrets.ts";
 import { type Connections, PrivateAddressError } from "./connections.ts";
 import { decodersOf } from "./decoding.ts";
@@ -18,6 +19,8 @@ export interface ExchangeHost {
   readonly secrets: Secrets;
   /** Patterns of the names of secrets that the call is granted. */
   readonly grantedSecrets: () => readonly string[];
+  /** Called for a request that is refused, because it would carry a secret where that is not bound. */
+  readonly onUnbound: (request: UnboundRequest) => void;
 }
 
 /** A response without its body. */
@@ -60,6 +63,9 @@ export class Exchange {
   body: ResponseBody | null = null;
   readonly #host: ExchangeHost;
   readonly #abort = new AbortController();
+  /** Names of the secrets that were put into this request, in any hop: only these are looked for in its response. */
+  readonly #filled = new Set<string>();
+  #redactor: Redactor | null = null;
 
   constructor(host: ExchangeHost) {
     this.#host = host;
@@ -136,15 +142,19 @@ export class Exchange {
 
   /** Fills in the secrets, and counts the bytes of the request. */
   #fill(hop: RequestHop, written: ReadonlySet<string>): FilledRequest {
-    const { secrets, permission, grantedSecrets } = this.#host;
-    const { url, method } = hop;
-    const placeholders = new Placeholders({ secrets, url, granted: grantedSecrets, written });
-    const path = placeholders.inUrl(url.pathname + url.search);
+    const { secrets, permission, grantedSecrets: granted, onUnbound } = this.#host;
+    const { url, method, hasLeftOrigin } = hop;
+    const placeholders = new Placeholders({ secrets, url, method, granted, written, hasLeftOrigin, onUnbound });
+    const path = placeholders.inUrl(url);
     if (path.length > PATH_MAX) throw new FetchFailure(`the URL is longer than ${PATH_MAX} characters`);
-    const headers = hop.headers.map(([name, value]) => checkHeader(name, placeholders.inHeader(value)));
+    const headers = placeholders.inHeaders(hop.headers).map(([name, value]) => checkHeader(name, value));
     const body = bodyOf(hop, placeholders);
     const ofPieces = pieceHeader(headers);
-    if (placeholders.areFilled && ofPieces !== null) throw permission.denyPieces(method, url, ofPieces);
+    if (placeholders.filled.size > 0) {
+      if (ofPieces !== null) throw permission.denyPieces(method, url, ofPieces);
+      for (const name of placeholders.filled) this.#filled.add(name);
+      this.#redactor = secrets.redactorOf(this.#filled);
+    }
     return { path, headers, body, size: path.length + lengthOf(headers) + (body?.length ?? 0) };
   }
 
@@ -165,12 +175,12 @@ export class Exchange {
   }
 
   #headersOf({ headers }: Dispatcher.ResponseData): readonly Header[] {
-    const { redactor } = this.#host.secrets;
+    const clean = (bytes: string) => this.#redactor?.latin1(bytes) ?? bytes;
     // With `responseHeaders: "raw"`, headers are a list of alternating names and values.
     const raw = headers as unknown as readonly string[];
     return Array.from({ length: raw.length / 2 }, (_, at): Header => [
-      redactor.latin1(raw[2 * at] ?? "").toLowerCase(),
-      redactor.latin1(raw[2 * at + 1] ?? ""),
+      clean(raw[2 * at] ?? "").toLowerCase(),
+      clean(raw[2 * at + 1] ?? ""),
     ]);
   }
 
@@ -178,7 +188,7 @@ export class Exchange {
     { url, method }: RequestHop,
     { data, headers, permit }: ServerResponse,
   ): Omit<ResponseHead, "redirected" | "opaque"> {
-    const { permission, secrets } = this.#host;
+    const { permission } = this.#host;
     const { statusCode, statusText, body } = data;
     if (method === "HEAD" || BODILESS.has(statusCode)) discard(data);
     else {
@@ -189,17 +199,18 @@ export class Exchange {
         wireBytesMax: permit.maxBytes,
         take: (bytes) => permission.take(bytes, permit),
         excess: () => permission.excess(method, url, permit),
-        redacted: secrets.redactor.stream(),
+        redacted: this.#redactor?.stream() ?? null,
         failureOf: (error) => failureOf(error, method, url),
       });
     }
     const shown = new URL(url);
     shown.hash = "";
+    // Status text is bytes in latin1, like headers and the status text of a tool's `Response`.
+    const bytes = Buffer.from(statusText).toString("latin1");
     return {
-      url: secrets.redactor.text(shown.href),
+      url: shown.href,
       status: statusCode,
-      // Status text is bytes in latin1, like headers and the status text of a tool's `Response`.
-      statusText: secrets.redactor.latin1(Buffer.from(statusText).toString("latin1")),
+      statusText: this.#redactor?.latin1(bytes) ?? bytes,
       headers,
     };
   }

@@ -1,5 +1,6 @@
 import type { JsonSchema } from "../../../base/json.ts";
 import { type Capability, CapabilityRefusal, type OpenCall, type OpenCapability } from "../capability.ts";
+import type { SecretViolation, UnboundRequest } from "../secrets/placeholders.ts";
 import type { Secrets } from "../secrets/secrets.ts";
 import { Connections, type FetchOptions } from "./connections.ts";
 import { Exchange, type ExchangeHost, type RedirectMode, type ResponseHead } from "./exchange.ts";
@@ -20,6 +21,8 @@ interface FetchRequest {
   readonly body: BodyData | null;
   readonly redirect: RedirectMode;
 }
+
+type OnViolation = (violation: SecretViolation) => void;
 
 /** A response as sent to the guest. */
 interface FetchResponse extends ResponseHead {
@@ -71,7 +74,11 @@ const REQUEST: JsonSchema = {
 };
 
 /** `fetch`: HTTP/1.1 requests to granted origins. */
-export function createFetch(secrets: Secrets, options: FetchOptions = {}): Capability<FetchGrant> {
+export function createFetch(
+  secrets: Secrets,
+  options: FetchOptions = {},
+  onViolation: OnViolation = () => {},
+): Capability<FetchGrant> {
   const connections = new Connections(options);
   const late = () => new FetchFailure("too many requests are open, and none ended in time");
   const connected = new WaitingSlots({ max: CONNECTED_MAX, reserved: RESERVED, waitMs: CONNECTED_WAIT_MS, late });
@@ -83,7 +90,7 @@ export function createFetch(secrets: Secrets, options: FetchOptions = {}): Capab
       read: { input: ONLY_ID, isRead: true },
       cancel: { input: ONLY_ID, isRead: true },
     },
-    open: (call, grants) => new FetchSession(call, grants, { connections, secrets }, connected),
+    open: (call, grants) => new FetchSession(call, grants, { connections, secrets, onViolation }, connected),
     close: () => connections.close(),
   };
 }
@@ -107,13 +114,15 @@ class FetchSession implements OpenCapability {
   constructor(
     call: OpenCall,
     grants: readonly FetchGrant[],
-    shared: Pick<ExchangeHost, "connections" | "secrets">,
+    { onViolation, ...shared }: Pick<ExchangeHost, "connections" | "secrets"> & { readonly onViolation: OnViolation },
     connected: WaitingSlots,
   ) {
     const grantedSecrets = () => (call.grantsOf("secrets") as readonly (readonly string[])[]).flat();
-    this.#host = { ...shared, permission: new FetchPermission(grants), grantedSecrets };
+    const { callId, tool, tenant = "" } = call;
+    const onUnbound = (request: UnboundRequest) => onViolation({ callId, tool, tenant, ...request });
+    this.#host = { ...shared, permission: new FetchPermission(grants), grantedSecrets, onUnbound };
     this.#connected = connected;
-    this.#tenant = call.tenant ?? "";
+    this.#tenant = tenant;
     call.signal.addEventListener("abort", () => this.close(), { once: true });
   }
 
@@ -142,6 +151,7 @@ class FetchSession implements OpenCapability {
       method,
       headers: requestHeaders(headers),
       body: body === null ? null : readBodyData(body),
+      hasLeftOrigin: false,
     };
     if (this.#ended !== null) throw this.#ended;
     const open: OpenRequest = { exchange: new Exchange(this.#host), leaves: [] };

@@ -8,6 +8,8 @@ export interface RequestHop {
   readonly method: string;
   readonly headers: readonly Header[];
   readonly body: string | Buffer | null;
+  /** Whether a redirect before it led to another origin. */
+  readonly hasLeftOrigin: boolean;
 }
 
 /** The maximum of browsers. */
@@ -50,8 +52,9 @@ export function nextHop(hop: RequestHop, status: number, location: string): Requ
     body = null;
     headers = headers.filter(([name]) => !name.startsWith("content-"));
   }
-  if (url.origin !== hop.url.origin) {
+  const isOtherOrigin = url.origin !== hop.url.origin;
+  if (isOtherOrigin) {
     headers = headers.filter(([name, value]) => !PRIVATE.has(name) && !hasPlaceholder(value));
   }
-  return { url, method, headers, body };
+  return { url, method, headers, body, hasLeftOrigin: hop.hasLeftOrigin || isOtherOrigin };
 }

@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import { pipeline, type Readable, Transform, type TransformCallback } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { RedactedStream } from "../secrets/redactor.ts";
+import type { RedactedStream } from "../../../base/redaction/redactor.ts";
 import { ByteMeter } from "./decoding.ts";
 
 /** A part of a body as sent to the tool: text where it is valid UTF-8, else Base64. */
@@ -45,7 +45,8 @@ interface BodySource {
   readonly take: (bytes: number) => number;
   /** Makes the error for bytes beyond the limit. */
   readonly excess: () => Error;
-  readonly redacted: RedactedStream;
+  /** Removes the secrets of the request; `null` where it had none. */
+  readonly redacted: RedactedStream | null;
   /** Converts an error for the tool. */
   readonly failureOf: (error: unknown) => Error;
 }
@@ -54,7 +55,7 @@ const PIECE_BYTES_MAX = 512 * 1024;
 const EMPTY = Buffer.alloc(0);
 
 /**
- * A response body: decoded, limited to the call's bytes, and with its secrets removed. Read from the network only as
+ * A response body: decoded, limited to the call's bytes, and without the secrets of its request. Read from the network only as
  * fast as the tool reads it.
  */
 export class ResponseBody {
@@ -154,10 +155,10 @@ class Outlet extends Transform {
   override _transform(chunk: Buffer, _encoding: BufferEncoding, callback: TransformCallback): void {
     const { take, excess, redacted } = this.#source;
     if (take(chunk.length) < chunk.length) callback(excess());
-    else callback(null, redacted.push(chunk));
+    else callback(null, redacted?.push(chunk) ?? chunk);
   }
 
   override _flush(callback: TransformCallback): void {
-    callback(null, this.#source.redacted.end());
+    callback(null, this.#source.redacted?.end());
   }
 }

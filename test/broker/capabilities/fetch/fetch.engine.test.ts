@@ -22,7 +22,7 @@ async function open(server: Pick<TestServer, "origin">, options: EngineOptions =
     policy: {
       rules: [{ allow: { fetch: { origins: [], privateOrigins: [server.origin] }, secrets: ["KEY"], leaky: true } }],
     },
-    secrets: { KEY: { value: VALUE, origins: [server.origin] } },
+    secrets: { KEY: { value: VALUE, bind: [{ origin: server.origin, in: "header:x-key" }] } },
     ...options,
   });
   const capabilities = { fetch: { origins: [server.origin], methods: ["GET", "POST"] }, secrets: ["KEY"], leaky: true };
@@ -53,6 +53,21 @@ describe("a tool's request", () => {
     expect(server.seen[0]?.headers["x-key"]).toBe(VALUE);
     expect(events).toHaveLength(1);
     expect(JSON.stringify([events, result])).not.toContain(VALUE);
+  });
+
+  test("with a secret in a place that is not bound to it is refused, and the engine tells of it", async () => {
+    await using server = await serve((_request, response) => response.end());
+    await using engine = await open(server);
+    const events: unknown[] = [];
+    engine.on("secret:violation", (event) => events.push(event));
+    const url = `${server.origin}/?key=glovebox.secret.KEY.`;
+    const { error } = await engine.execute({ name: "get", arguments: { url } }, { tenant: "acme" });
+    expect(error?.code).toBe("capability_denied");
+    expect(error?.message).toContain('the secret "KEY" is not bound to query:key');
+    expect(events).toMatchObject([
+      { tool: "get", tenant: "acme", secret: "KEY", origin: server.origin, place: "query:key", reason: "place" },
+    ]);
+    expect(server.seen).toEqual([]);
   });
 
   test("that is refused tells the tool what is granted, and how to grant more", async () => {
@@ -159,14 +174,14 @@ describe("what a tool does with fetch as on the web", () => {
   });
 });
 
-test("a message of any capability is without secrets, also where a cut would halve one", async () => {
+test("a message that a handler redacts is without secrets, also where a cut would halve one", async () => {
   await using server = await serve((_request, response) => response.end());
   const leaky = defineCapability({
     name: "leaky",
     methods: {
       fail: {
-        handler: ({ padding }: { readonly padding: number }) => {
-          throw new Error(`${"x".repeat(padding)} ${VALUE} /${VALUE}`);
+        handler: ({ padding }: { readonly padding: number }, { redact }) => {
+          throw new Error(redact(`${"x".repeat(padding)} ${VALUE} /${VALUE}`));
         },
       },
     },
@@ -186,7 +201,7 @@ test("a message of any capability is without secrets, also where a cut would hal
 });
 
 test("an engine whose secret is too short to be kept out of answers does not start", async () => {
-  const secrets = { KEY: { value: "short", origins: ["https://api.example.com"] } };
+  const secrets = { KEY: { value: "short", bind: [{ origin: "https://api.example.com" }] } };
   await expect(createEngine({ workers: 1, executor: "threads", secrets })).rejects.toThrow(
     "secrets.KEY is not 8 to 4096 characters long",
   );

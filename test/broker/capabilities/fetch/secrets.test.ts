@@ -1,18 +1,27 @@
 import { gzipSync, zstdCompressSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
+import type { SecretBinding } from "../../../../src/broker/capabilities/secrets/binding.ts";
 import { serve, serveRaw, type TestServer } from "./server.ts";
 import { Session } from "./session.ts";
 
 const VALUE = "s3cr3t/value+with=signs";
 const KEY = "glovebox.secret.KEY.";
 
-/** A call that is granted the secret KEY, which belongs to some servers. */
+/** All places to which a secret can be bound, in which these tests write one. */
+const PLACES = ["header:authorization", "header:x-key", "header:x-two", "header:x", "header:x-other"] as const;
+const ALL = [...PLACES, "query:key", "query:a", "query:stolen", "basic:user", "basic:password", "body"] as const;
+
+function bindTo(servers: readonly Pick<TestServer, "origin">[]): readonly SecretBinding[] {
+  return servers.flatMap(({ origin }) => ALL.map((place): SecretBinding => ({ origin, in: place })));
+}
+
+/** A call that is granted the secret KEY, which is bound to all places of requests to some servers. */
 function openTo(servers: readonly TestServer[], tied: readonly TestServer[] = servers, names = ["KEY"]): Session {
   return new Session({
     rules: [{ privateOrigins: servers.map(({ origin }) => origin) }],
     secrets: {
-      KEY: { value: VALUE, origins: tied.map(({ origin }) => origin) },
-      OTHER: { value: "another secret", origins: tied.map(({ origin }) => origin) },
+      KEY: { value: VALUE, bind: bindTo(tied) },
+      OTHER: { value: "another secret", bind: bindTo(tied) },
     },
     grantedSecrets: names,
   });
@@ -21,17 +30,17 @@ function openTo(servers: readonly TestServer[], tied: readonly TestServer[] = se
 const plain = () => serve((_request, response) => response.end("ok"));
 
 describe("a placeholder", () => {
-  test("becomes the secret in the request, wherever it stands, and is what the tool sees", async () => {
+  test("becomes the secret in the places that are bound to it, and is what the tool sees", async () => {
     await using server = await plain();
     await using session = openTo([server]);
     const headers = [
       ["authorization", `Bearer ${KEY}`],
       ["x-two", `${KEY}${KEY}`],
     ] as const;
-    const url = `${server.origin}/${KEY}/a?key=${KEY}`;
+    const url = `${server.origin}/a?b=%20&key=${KEY}&c`;
     const answer = await session.request(url, { method: "POST", headers, body: { text: `{"key":"${KEY}"}` } });
     const encoded = encodeURIComponent(VALUE);
-    expect(server.seen[0]).toMatchObject({ url: `/${encoded}/a?key=${encoded}`, body: `{"key":"${VALUE}"}` });
+    expect(server.seen[0]).toMatchObject({ url: `/a?b=%20&key=${encoded}&c`, body: `{"key":"${VALUE}"}` });
     expect(server.seen[0]?.headers).toMatchObject({ authorization: `Bearer ${VALUE}`, "x-two": VALUE + VALUE });
     expect(answer.url).toBe(url);
   });
@@ -53,7 +62,7 @@ describe("a placeholder", () => {
     await using server = await plain();
     await using session = new Session({
       rules: [{ privateOrigins: [server.origin] }],
-      secrets: { KEY: { value, origins: [server.origin] } },
+      secrets: { KEY: { value, bind: bindTo([server]) } },
       grantedSecrets: ["K*"],
     });
     await session.request(server.origin, {
@@ -84,8 +93,8 @@ describe("a placeholder", () => {
       message: `the secret "KEY" does not belong to ${untied.origin}`,
       refused: {
         asked: `secret "KEY" in a request to ${untied.origin}`,
-        granted: `secret "KEY" in requests to ${tied.origin}`,
-        remedy: "add the origin to secrets.KEY.origins of the engine",
+        granted: expect.stringContaining(`any method to ${tied.origin} in header:authorization`),
+        remedy: "write its placeholder where it is bound, or add a binding to secrets.KEY.bind of the engine",
       },
     });
     expect(JSON.stringify([String(error), error])).not.toContain(VALUE);
@@ -114,7 +123,7 @@ describe("a placeholder", () => {
     await using server = await plain();
     await using session = new Session({
       rules: [{ privateOrigins: [server.origin] }],
-      secrets: { KEY: { value: "several\nlines", origins: [server.origin] } },
+      secrets: { KEY: { value: "several\nlines", bind: bindTo([server]) } },
       grantedSecrets: ["KEY"],
     });
     const error = await session
@@ -137,12 +146,12 @@ describe("a request with secrets", () => {
 
   test.each([
     ["the body", (origin: string) => ({ url: origin, method: "POST", headers: form, body: { text: many } })],
-    ["the URL", (origin: string) => ({ url: `${origin}/?${many}` })],
+    ["the URL", (origin: string) => ({ url: `${origin}/?a=${many}` })],
     ["a header", (origin: string) => ({ url: origin, headers: [["x", many]] as const })],
     [
       "all of them",
       (origin: string) => ({
-        url: `${origin}/?${KEY}`,
+        url: `${origin}/?a=${KEY}`,
         method: "POST",
         headers: [["x", KEY.repeat(16)]] as const,
         body: { text: KEY.repeat(16) },
@@ -165,7 +174,7 @@ describe("a request with secrets", () => {
     const value = "long".repeat(1_000);
     await using session = new Session({
       rules: [{ privateOrigins: [server.origin], maxBytes: 7_900 }],
-      secrets: { KEY: { value, origins: [server.origin] } },
+      secrets: { KEY: { value, bind: bindTo([server]) } },
       grantedSecrets: ["KEY"],
     });
     for (const init of [{ method: "POST", body: { text: KEY + KEY } }, { headers: [["x", KEY + KEY]] as const }]) {
@@ -174,7 +183,7 @@ describe("a request with secrets", () => {
         refused: { granted: "maxBytes 7900" },
       });
     }
-    await expect(session.request(`${server.origin}/?${KEY}${KEY}${KEY}`)).rejects.toThrow("longer than 8192");
+    await expect(session.request(`${server.origin}/?a=${KEY}${KEY}${KEY}`)).rejects.toThrow("longer than 8192");
     expect(server.connections()).toBe(0);
   });
 
@@ -182,7 +191,7 @@ describe("a request with secrets", () => {
     await using server = await plain();
     await using session = new Session({
       rules: [{ privateOrigins: [server.origin] }],
-      secrets: { KEY: { value: "long".repeat(1_000), origins: [server.origin] } },
+      secrets: { KEY: { value: "long".repeat(1_000), bind: bindTo([server]) } },
       grantedSecrets: ["KEY"],
     });
     await expect(session.request(server.origin, { headers: [["x", KEY.repeat(17)]] })).rejects.toThrow(
@@ -268,6 +277,8 @@ describe("a redirect", () => {
   });
 });
 
+const SENT = [["x-key", KEY]] as const;
+
 describe("what comes back", () => {
   const forms: readonly (readonly [string, string])[] = [
     ["as it is", VALUE],
@@ -279,7 +290,9 @@ describe("what comes back", () => {
   test.each(forms)("has no secret in its headers: %s", async (_, form) => {
     await using server = await serve((_request, response) => response.setHeader("x-echo", `a ${form} b`).end());
     await using session = openTo([server]);
-    const echo = (await session.request(server.origin)).headers.find(([name]) => name === "x-echo")?.[1];
+    const echo = (await session.request(server.origin, { headers: SENT })).headers.find(
+      ([name]) => name === "x-echo",
+    )?.[1];
     expect(echo).toContain(KEY);
     expect(echo).not.toContain(form);
   });
@@ -295,7 +308,7 @@ describe("what comes back", () => {
       response.end();
     });
     await using session = openTo([server]);
-    const { bytes } = await session.whole(server.origin);
+    const { bytes } = await session.whole(server.origin, { headers: SENT });
     expect(bytes.toString("latin1")).toContain(KEY);
     expect(bytes.toString("latin1")).not.toContain(form);
     expect(bytes.subarray(0, 3)).toEqual(Buffer.from([0xff, 0xfe, 0]));
@@ -307,7 +320,7 @@ describe("what comes back", () => {
       response.setHeader("content-encoding", "gzip").end(gzipSync(`{"headers":{"x-key":"${VALUE}"}}`));
     });
     await using session = openTo([server]);
-    expect((await session.whole(server.origin)).text).toBe(`{"headers":{"x-key":"${KEY}"}}`);
+    expect((await session.whole(server.origin, { headers: SENT })).text).toBe(`{"headers":{"x-key":"${KEY}"}}`);
   });
 
   test("has no secret in a body that was encoded as the tool asked for", async () => {
@@ -330,7 +343,7 @@ describe("what comes back", () => {
     const text = `it begins with ${VALUE.slice(0, 6)}`;
     await using server = await serve((_request, response) => response.end(text));
     await using session = openTo([server]);
-    expect((await session.whole(server.origin)).text).toBe(text);
+    expect((await session.whole(server.origin, { headers: SENT })).text).toBe(text);
   });
 
   test("has no secret in its status line", async () => {
@@ -338,7 +351,10 @@ describe("what comes back", () => {
       socket.end(`HTTP/1.1 400 bad ${VALUE}\r\ncontent-length: 0\r\n\r\n`),
     );
     await using session = openTo([server]);
-    expect(await session.request(server.origin)).toMatchObject({ status: 400, statusText: `bad ${KEY}` });
+    expect(await session.request(server.origin, { headers: SENT })).toMatchObject({
+      status: 400,
+      statusText: `bad ${KEY}`,
+    });
   });
 
   test("has no secret in its status line, and no sign there that is no byte", async () => {
@@ -348,20 +364,22 @@ describe("what comes back", () => {
     );
     await using session = new Session({
       rules: [{ privateOrigins: [server.origin] }],
-      secrets: { KEY: { value, origins: [server.origin] } },
+      secrets: { KEY: { value, bind: bindTo([server]) } },
+      grantedSecrets: ["KEY"],
     });
-    expect((await session.request(server.origin)).statusText).toBe(`n\u00c3\u00b6, ${KEY}`);
+    expect((await session.request(server.origin, { headers: SENT })).statusText).toBe(`n\u00c3\u00b6, ${KEY}`);
   });
 
   test("has no half of a secret where it is cut", async () => {
     await using server = await serve((_request, response) => response.end(`begun ${VALUE} ended`));
     await using session = new Session({
       rules: [{ privateOrigins: [server.origin], maxBytes: 13 }],
-      secrets: { KEY: { value: VALUE, origins: [server.origin] } },
+      secrets: { KEY: { value: VALUE, bind: bindTo([server]) } },
+      grantedSecrets: ["KEY"],
     });
     const pieces: unknown[] = [];
     await session
-      .request(server.origin, { id: 1 })
+      .request(server.origin, { id: 1, headers: SENT })
       .then((answer) => pieces.push(answer))
       .then(() => session.read(1))
       .then((piece) => pieces.push(piece))
@@ -369,10 +387,26 @@ describe("what comes back", () => {
     expect(JSON.stringify(pieces)).not.toContain("s3cr3t");
   });
 
-  test("has no secret of others either, which no call of this one was granted", async () => {
-    await using server = await serve((_request, response) => response.end(`the last key was ${VALUE}`));
-    await using session = openTo([server], [server], []);
-    expect((await session.whole(server.origin)).text).toBe(`the last key was ${KEY}`);
+  test.each([
+    ["of a call that was granted none", []],
+    ["of a request that was given none", ["KEY", "OTHER"]],
+  ])("is not searched, and is not held back, in answers %s", async (_, names) => {
+    await using server = await serve((_request, response) => {
+      response.setHeader("x-echo", VALUE).end(`the last key was ${VALUE}`);
+    });
+    await using session = openTo([server], [server], names);
+    const { text, headers } = await session.whole(server.origin);
+    expect(text).toBe(`the last key was ${VALUE}`);
+    expect(headers).toContainEqual(["x-echo", VALUE]);
+  });
+
+  test("is searched only for the secrets of its own request", async () => {
+    await using server = await serve((_request, response) => response.end(`${VALUE} and another secret`));
+    await using session = openTo([server], [server], ["KEY", "OTHER"]);
+    const first = await session.whole(server.origin, { headers: SENT });
+    const second = await session.whole(server.origin, { headers: [["x-key", "glovebox.secret.OTHER."]] });
+    expect(first.text).toBe(`${KEY} and another secret`);
+    expect(second.text).toBe(`${VALUE} and glovebox.secret.OTHER.`);
   });
 
   test("when it fails has no secret in its message", async () => {

@@ -1,6 +1,7 @@
 import type { CapabilityRequest, OpenCapability } from "../../../../src/broker/capabilities/capability.ts";
 import type { FetchOptions } from "../../../../src/broker/capabilities/fetch/connections.ts";
 import { createFetch } from "../../../../src/broker/capabilities/fetch/fetch.ts";
+import type { SecretViolation } from "../../../../src/broker/capabilities/secrets/placeholders.ts";
 import { fetchGrants } from "../../../../src/broker/capabilities/fetch/grants.ts";
 import type { BodyData } from "../../../../src/broker/capabilities/fetch/response-body.ts";
 import { type SecretOptions, Secrets } from "../../../../src/broker/capabilities/secrets/secrets.ts";
@@ -15,6 +16,7 @@ export interface World extends FetchOptions {
   readonly asks?: FetchRules;
   readonly secrets?: { readonly [name: string]: SecretOptions };
   readonly grantedSecrets?: readonly string[];
+  readonly onViolation?: (violation: SecretViolation) => void;
 }
 
 export interface Answer {
@@ -42,8 +44,8 @@ export class Session implements AsyncDisposable {
   readonly #abort = new AbortController();
   #lastId = 0;
 
-  constructor({ rules, asks, secrets = {}, grantedSecrets = [], ...options }: World) {
-    this.#capability = createFetch(new Secrets(secrets, {}), options);
+  constructor({ rules, asks, secrets = {}, grantedSecrets = [], onViolation, ...options }: World) {
+    this.#capability = createFetch(new Secrets(secrets, {}), options, onViolation);
     const allowed = rules.map((rule) => fetchGrants.read({ origins: [], ...rule }, "policy"));
     const asked = asks === undefined ? null : fetchGrants.read(asks, "request");
     const grants = asked === null ? allowed : allowed.flatMap((each) => fetchGrants.meet(asked, each) ?? []);

@@ -4,6 +4,7 @@ import { createEngine, type Engine, type ToolResult } from "../../../../src/inde
 import { serve, type TestServer } from "../../../broker/capabilities/fetch/server.ts";
 
 const KEY = "a value that nobody may see";
+const PLACES = ["header:authorization", "header:x-key", "basic:password", "body"] as const;
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 /** The interpreter's image is made with its first use. */
 const FIRST_MS = 60_000;
@@ -66,7 +67,7 @@ beforeAll(async () => {
     workers: 1,
     executor: "threads",
     policy: { rules: [{ allow: { fetch: { origins: [], privateOrigins, maxRequests: 200 }, secrets: ["KEY"] } }] },
-    secrets: { KEY: { value: KEY, origins: [server.origin] } },
+    secrets: { KEY: { value: KEY, bind: PLACES.map((place) => ({ origin: server.origin, in: place })) } },
     fetch: { lookup: async () => ["127.0.0.1"] },
   });
 });
