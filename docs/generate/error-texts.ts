@@ -52,7 +52,7 @@ export const ERROR_TEXTS = {
       "The body exceeds `bodyBytes`.",
       "A binary gets its arguments on the command line, where the system allows 128 KiB.",
     ],
-    message: "the arguments have 1048590 bytes of JSON, the limit is 1048576",
+    message: "the arguments have more than 1048576 bytes of JSON, which is the limit",
   },
   unauthorized: {
     meaning: "The request has no key, or one that the server does not know.",

@@ -169,7 +169,7 @@ export const HOST_WORK: readonly HostWork[] = [
   {
     work: "Map a stack to the tool's own source",
     causes: ["javascript"],
-    bound: "a source map of 16 MiB, read once",
+    bound: "a source map of 4 MiB, of which nothing is kept but its text",
     place: "main thread",
     payer: "the tenant",
     test: "tool/bundle/stack.test.ts",

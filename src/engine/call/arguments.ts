@@ -3,7 +3,7 @@ import { byteLength, isObject } from "../../base/json.ts";
 import { type ToolError, toolError } from "../../base/errors.ts";
 import type { Limits } from "../../base/limits.ts";
 import type { ToolCall } from "../../base/result.ts";
-import { copyPlain, NOT_PLAIN } from "./plain-copy.ts";
+import { copyPlain, NOT_PLAIN, TOO_LARGE } from "./plain-copy.ts";
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
 import { describeViolations } from "../../base/schema/violation.ts";
 
@@ -37,7 +37,8 @@ const OPTION_FORMS: { readonly [Name in keyof Required<ExecuteOptions>]: Form } 
 };
 const FORMS: ReadonlyMap<string, Form> = new Map(Object.entries(OPTION_FORMS));
 
-function isName(value: unknown): boolean {
+/** Whether a value may be the id of a call. */
+export function isName(value: unknown): value is string {
   return typeof value === "string" && value !== "" && value.length <= CALL_ID_MAX;
 }
 
@@ -75,7 +76,8 @@ export function writeArguments(
   isFree: boolean,
 ): string | ToolError {
   // What is checked is what is sent, not the caller's object: a getter or `toJSON` may answer otherwise the second time.
-  const copy = copyPlain(given);
+  const copy = copyPlain(given, limits.inputBytes);
+  if (copy === TOO_LARGE) return tooLarge(limits);
   let text: string;
   try {
     text = JSON.stringify(copy === NOT_PLAIN ? given : copy);
@@ -83,10 +85,7 @@ export function writeArguments(
     const reason = error instanceof Error ? (error.message.split("\n")[0] ?? "") : "";
     return toolError("invalid_arguments", `the arguments cannot be written as JSON: ${reason}`);
   }
-  const size = byteLength(text, limits.inputBytes);
-  if (size > limits.inputBytes) {
-    return toolError("input_too_large", `the arguments have ${size} bytes of JSON, the limit is ${limits.inputBytes}`);
-  }
+  if (byteLength(text, limits.inputBytes) > limits.inputBytes) return tooLarge(limits);
   if (isFree) return text;
   const { checkInput } = tool;
   const value: unknown = copy === NOT_PLAIN ? JSON.parse(text) : copy;
@@ -95,6 +94,10 @@ export function writeArguments(
     return toolError("invalid_arguments", describeViolations(violations), { violations });
   }
   return checkInput.hasDefaults ? JSON.stringify(value) : text;
+}
+
+function tooLarge({ inputBytes }: Limits): ToolError {
+  return toolError("input_too_large", `the arguments have more than ${inputBytes} bytes of JSON, which is the limit`);
 }
 
 /** Tenant of a call's options. Options that admission refused may hold any value. */

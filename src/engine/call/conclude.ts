@@ -8,7 +8,6 @@ import {
   type LogLine,
   NO_LOGS,
   type ResultMetadata,
-  type ToolCall,
   type ToolResult,
 } from "../../base/result.ts";
 import type { CallSession } from "../../broker/call-session.ts";
@@ -57,11 +56,14 @@ export function concludeCall(reply: CallReply, call: EndedCall, executor: Refusa
  * Result of a call that ended on a worker machine after its server was lost. `null` if the tool registered here is not
  * the version that ran: only that version knows how to read its output.
  */
-export function adoptResult(end: string, call: ToolCall, tool: RegisteredTool | undefined): ToolResult | null {
+export function adoptResult(
+  end: string,
+  command: string | undefined,
+  tool: RegisteredTool | undefined,
+): ToolResult | null {
   const orphan = readOrphan(end);
   if (orphan === null || tool === undefined || orphan.tool !== fingerprintOf(tool).mark) return null;
   const { callId, outputBytes, reply } = orphan;
-  const { command } = call;
   const base = { callId, tool, tenant: "", command, limits: { outputBytes }, queueMs: 0, attempts: 0 };
   // Refusals were lost with the server. Effects matter only to failures that a machine never stores.
   return concludeCall(reply, { ...base, lastRefusal: null, effects: 0 }, NEVER_REFUSED);

@@ -1,11 +1,14 @@
 import { hash } from "node:crypto";
-import { CALL_ID_MAX } from "./arguments.ts";
+import { CALL_ID_MAX, isName } from "./arguments.ts";
 import { adoptResult } from "./conclude.ts";
+import { copyPlain, NOT_PLAIN, TOO_LARGE } from "./plain-copy.ts";
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";
 import { type ErrorCode, toolError } from "../../base/errors.ts";
 import type { ExecuteOptions } from "../execute-options.ts";
 import type { CallLedger, ClaimResult, KeyedCall } from "../../store/calls/ledger.ts";
+import { isObject } from "../../base/json.ts";
+import { DEFAULT_LIMITS } from "../../base/limits.ts";
 import { emptyMetadata, failure, type ToolCall, type ToolResult } from "../../base/result.ts";
 import { StoreError } from "../../base/errors.ts";
 import type { LedgerClaimOf } from "../../base/ledger-claim.ts";
@@ -48,21 +51,21 @@ export class Idempotency {
   }
 
   /** Runs a call, or returns the result of the earlier call with its key. */
-  async run(call: ToolCall, options: ExecuteOptions, run: Run): Promise<ToolResult> {
-    const keyed = this.#isClosed ? null : readKeyed(call, options);
-    // The engine refuses unreadable calls with its own error.
+  async run(given: ToolCall, options: ExecuteOptions, run: Run): Promise<ToolResult> {
+    const keyed = this.#isClosed ? null : readKeyed(given, options, this.#registry);
+    // The engine refuses unreadable calls, and those that are too large, with its own error.
     if (keyed === null) return run(options);
-    const { place, asked } = keyed;
+    const { call, place, asked } = keyed;
     const { signal } = options;
     const known = this.#running.get(place);
     if (known !== undefined && known.asked !== asked) return conflict(call);
     if (known?.cancel.signal.aborted === true) {
       // A cancelled run's end decides whether the key may run again.
       await known.answer;
-      return this.run(call, options, run);
+      return this.run(given, options, run);
     }
     if (known !== undefined) return repeated((await answerFor(call, signal, known)).result);
-    const { result, isRepeated } = await answerFor(call, signal, this.#start(call, options, keyed, run));
+    const { result, isRepeated } = await answerFor(call, signal, this.#start(keyed, options, run));
     return isRepeated ? repeated(result) : result;
   }
 
@@ -74,7 +77,7 @@ export class Idempotency {
     await this.#ledger.close();
   }
 
-  #start(call: ToolCall, options: ExecuteOptions, { place, asked, tenant }: Keyed, run: Run): Running {
+  #start({ call, place, asked, tenant }: Keyed, options: ExecuteOptions, run: Run): Running {
     const cancel = new AbortController();
     if (options.signal?.aborted === true) cancel.abort();
     const mayRepeat = isRepeatable(this.#registry.get(call.name));
@@ -86,7 +89,7 @@ export class Idempotency {
     return running;
   }
 
-  async #answer(call: ToolCall, keyed: KeyedCall, options: Cancellable, run: Run): Promise<KeyedResult> {
+  async #answer(call: ReadCall, keyed: KeyedCall, options: Cancellable, run: Run): Promise<KeyedResult> {
     const known = await this.#recall(call, keyed, options);
     // A call that waited for another process while the engine closed gets the engine's own refusal.
     if (known !== null && (known.isRepeated || !this.#isClosed)) return known;
@@ -96,13 +99,13 @@ export class Idempotency {
   }
 
   /** Stored result of a call, or the reason not to run it; `null` if the call is to run. */
-  async #recall(call: ToolCall, keyed: KeyedCall, { limits, signal }: Cancellable): Promise<KeyedResult | null> {
+  async #recall(call: ReadCall, keyed: KeyedCall, { limits, signal }: Cancellable): Promise<KeyedResult | null> {
     try {
       const claim = await this.#ledger.claim(keyed, signal, limits?.queueMs);
       if (claim.kind === "mine") return null;
       if (claim.kind === "kept") return { result: JSON.parse(claim.result) as ToolResult, isRepeated: true };
       if (claim.kind === "left") {
-        const result = adoptResult(claim.end, call, this.#registry.get(call.name));
+        const result = adoptResult(claim.end, call.command, this.#registry.get(call.name));
         if (result !== null) return { result, isRepeated: true };
       }
       return { result: signal.aborted ? cancelled(call) : refusal(call, claim), isRepeated: false };
@@ -128,29 +131,58 @@ function isRepeatable(tool: RegisteredTool | undefined): boolean {
   return idempotent || readOnly || Object.keys(tool.capabilities).length === 0;
 }
 
-/** Text forms of a keyed call. */
+/** A call as it was read once, of valid form, for which this object may answer. */
+interface ReadCall {
+  readonly id: string | undefined;
+  readonly name: string;
+  readonly command: string | undefined;
+}
+
+/** A keyed call, and its text forms. */
 interface Keyed {
+  readonly call: ReadCall;
   readonly place: string;
   readonly tenant: string;
   readonly asked: string;
 }
 
-function readKeyed(call: ToolCall, options: ExecuteOptions): Keyed | null {
+/** `null` for calls that admission is to refuse. A call is hostile input: it may be an object that throws when it is read. */
+function readKeyed(given: ToolCall, options: ExecuteOptions, registry: ToolRegistry): Keyed | null {
   const { signal, tenant = "", idempotencyKey: key }: { readonly [Name in keyof ExecuteOptions]?: unknown } = options;
   if (typeof tenant !== "string" || typeof key !== "string" || key.length > CALL_ID_MAX) return null;
   if (signal !== undefined && !(signal instanceof AbortSignal)) return null;
-  const asked = writeAsked(call);
-  return asked === null ? null : { place: JSON.stringify([tenant, call.name, key]), tenant, asked };
+  try {
+    const { name, arguments: args, command, ...rest }: { readonly [Name in keyof ToolCall]?: unknown } = given;
+    const id = rest.id ?? undefined;
+    if (!isName(name) || !isAbsentOrName(command) || !isAbsentOrName(id)) return null;
+    const least = registry.get(name)?.limits.inputBytes ?? DEFAULT_LIMITS.inputBytes;
+    const copy = copyOf(args ?? {}, Math.max(least, options.limits?.inputBytes ?? 0));
+    if (copy === TOO_LARGE) return null;
+    const asked = JSON.stringify([name, inOrder(copy), command ?? null]);
+    return { call: { id, name, command }, place: JSON.stringify([tenant, name, key]), tenant, asked };
+  } catch {
+    return null;
+  }
+}
+
+function isAbsentOrName(value: unknown): value is string | undefined {
+  return value === undefined || isName(value);
+}
+
+/** A copy as admission makes one; `TOO_LARGE` for arguments that it is to refuse. */
+function copyOf(args: unknown, maxBytes: number): unknown {
+  const copy = copyPlain(args, maxBytes);
+  return copy === NOT_PLAIN ? (JSON.parse(JSON.stringify(args)) as unknown) : copy;
 }
 
 /**
  * Result of a run for one caller. A caller that cancels stops waiting; the last one cancels the run and gets its
  * result.
  */
-function answerFor(call: ToolCall, signal: AbortSignal | undefined, running: Running): Promise<KeyedResult> {
+function answerFor(call: ReadCall, signal: AbortSignal | undefined, running: Running): Promise<KeyedResult> {
   running.waiting++;
   if (signal === undefined) return running.answer;
-  return new Promise((resolve) => {
+  return new Promise((resolve, reject) => {
     const leave = (): void => {
       running.waiting--;
       // The last caller gets the result of the cancelled run itself.
@@ -159,10 +191,7 @@ function answerFor(call: ToolCall, signal: AbortSignal | undefined, running: Run
     };
     if (signal.aborted) leave();
     else signal.addEventListener("abort", leave, { once: true });
-    void running.answer.then((answer) => {
-      signal.removeEventListener("abort", leave);
-      resolve(answer);
-    });
+    running.answer.finally(() => signal.removeEventListener("abort", leave)).then(resolve, reject);
   });
 }
 
@@ -174,20 +203,12 @@ function isStillToBe({ error, metadata }: ToolResult): boolean {
   return error.code === "cancelled" && error.details === undefined;
 }
 
-/** A call is hostile input: it may be an object that throws when it is read. */
-function writeAsked(call: ToolCall): string | null {
-  try {
-    const { name, arguments: args, command } = call;
-    return JSON.stringify([name, args ?? {}, command ?? null], (_key, value: unknown) => inOrder(value));
-  } catch {
-    return null;
-  }
-}
-
-/** Sorts members, so that objects with the same members in any order are equal. */
+/** Sorts members of JSON data, so that objects with the same members in any order are equal. */
 function inOrder(value: unknown): unknown {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
-  return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+  if (Array.isArray(value)) return value.map(inOrder);
+  if (!isObject(value)) return value;
+  const names = Object.keys(value).toSorted();
+  return Object.fromEntries(names.map((name) => [name, inOrder(value[name])]));
 }
 
 function digestOf(text: string): Uint8Array {
@@ -207,7 +228,7 @@ function repeated(result: ToolResult): ToolResult {
   return { ...result, metadata: { ...result.metadata, isRepeated: true } };
 }
 
-function refusal(call: ToolCall, claim: Exclude<ClaimResult, { readonly kind: "mine" | "kept" }>): ToolResult {
+function refusal(call: ReadCall, claim: Exclude<ClaimResult, { readonly kind: "mine" | "kept" }>): ToolResult {
   if (claim.kind === "left") {
     const message =
       "the call with this idempotencyKey has run, with another version of the tool than the one registered here";
@@ -224,20 +245,20 @@ function refusal(call: ToolCall, claim: Exclude<ClaimResult, { readonly kind: "m
   return refused(call, "outcome_unknown", message, { hasEnded: claim.hasEnded });
 }
 
-function unusable(call: ToolCall, error: unknown): ToolResult {
+function unusable(call: ReadCall, error: unknown): ToolResult {
   const reason = error instanceof StoreError ? error.message : "the store contains an unreadable entry";
   return refused(call, "store_failed", `the idempotency store cannot be used: ${reason}`);
 }
 
-function cancelled(call: ToolCall): ToolResult {
+function cancelled(call: ReadCall): ToolResult {
   return refused(call, "cancelled", "the call was cancelled while another one with its idempotencyKey ran");
 }
 
-function conflict(call: ToolCall): ToolResult {
+function conflict(call: ReadCall): ToolResult {
   const message = "the idempotencyKey was used before with other arguments; use one key for each distinct call";
   return refused(call, "invalid_arguments", message);
 }
 
-function refused({ id, name }: ToolCall, code: ErrorCode, message: string, details?: unknown): ToolResult {
-  return failure(toolError(code, message, details), emptyMetadata(String(id ?? ""), name, 0));
+function refused({ id = "", name }: ReadCall, code: ErrorCode, message: string, details?: unknown): ToolResult {
+  return failure(toolError(code, message, details), emptyMetadata(id, name, 0));
 }

@@ -9,6 +9,7 @@ import { addDrain } from "./drain.ts";
 import { addTraffic, type Traffic } from "./traffic.ts";
 import { requireOneHost } from "./origin-check.ts";
 import { limitPipelining } from "./pipelining.ts";
+import { limitUnread } from "./unread-budget.ts";
 
 /** Interval of the check for slow requests, in milliseconds. */
 const LOOK_EVERY_MS = 5_000;
@@ -31,7 +32,7 @@ export async function createApp(
   { limits = CONNECTION_LIMITS, bodiesBytes = BODIES_BYTES_DEFAULT, traffic }: AppOptions = {},
 ): Promise<FastifyInstance> {
   const { fastify } = await import("fastify");
-  const { headersMs, requestMs, keepAliveMs, unreadMs, maxConnections } = limits;
+  const { headersMs, requestMs, keepAliveMs, unreadMs, unreadChars, maxConnections } = limits;
   const app = fastify({
     bodyLimit: bodyBytes,
     connectionTimeout: SILENCE_MS,
@@ -81,6 +82,7 @@ export async function createApp(
   requireOneHost(app);
   addAccess(app, access);
   limitBodies(app, bodiesBytes, bodyBytes);
+  limitUnread(app, unreadChars);
   app.setNotFoundHandler((_request, reply) => sendNotFound(reply));
   app.setErrorHandler((error: FastifyError, _request, reply) =>
     error instanceof OverBudgetError ? sendOverBudget(reply) : sendError(reply, error, bodyBytes),

@@ -15,7 +15,15 @@ type Run = (parsed: ParsedCall, listeners: CallListeners) => Promise<ToolResult>
 /** Responds to a batch with all results, in the order of the calls, when every call has ended. */
 export async function answerBatch(reply: FastifyReply, calls: ParsedBatch, run: Run): Promise<FastifyReply> {
   const results = new ResultTexts();
-  const texts = await Promise.all(calls.map(async (call) => results.write(await runOne(call, run, {}))));
+  const held: (() => void)[] = [];
+  const runInto = async (call: ParsedCall | string): Promise<string> => {
+    const text = results.write(await runOne(call, run, {}));
+    const release = reply.server.unread?.hold(reply, text.length);
+    if (release !== undefined) held.push(release);
+    return text;
+  };
+  const texts = await Promise.all(calls.map(runInto));
+  for (const release of held) release();
   return sendJsonText(reply, 200, `{"results":[${texts.join(",")}]}`);
 }
 

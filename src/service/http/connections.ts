@@ -15,6 +15,11 @@ export interface ConnectionLimits {
   readonly keepAliveMs: number;
   /** Maximum time that a client may read nothing of a complete response. Default 60,000. */
   readonly unreadMs: number;
+  /**
+   * Maximum length of all responses that their clients have not read, in UTF-16 units. Beyond it, connections of the
+   * tenant with the most unread responses are closed. Default 536,870,912.
+   */
+  readonly unreadChars: number;
 }
 
 export const CONNECTION_LIMITS: ConnectionLimits = Object.freeze({
@@ -23,6 +28,7 @@ export const CONNECTION_LIMITS: ConnectionLimits = Object.freeze({
   requestMs: 120_000,
   keepAliveMs: 72_000,
   unreadMs: UNREAD_MS,
+  unreadChars: 512 * 1024 * 1024,
 });
 
 /** Maximum number of connections being refused with 503; further ones are closed without a response. */

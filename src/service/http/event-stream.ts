@@ -23,6 +23,7 @@ const WAITING_MAX_BYTES = 256 * 1024;
  * dropped and counted. Event IDs number all events, so a gap shows that some are missing.
  */
 export class EventStream {
+  readonly #reply: FastifyReply;
   readonly #response: ServerResponse;
   readonly #heartbeat: NodeJS.Timeout;
   readonly #unreadMs: number | undefined;
@@ -34,6 +35,7 @@ export class EventStream {
   /** Sends the headers at once, with those already set on the reply, and detaches the response from Fastify. */
   constructor(reply: FastifyReply) {
     reply.hijack();
+    this.#reply = reply;
     this.#response = reply.raw;
     this.#unreadMs = reply.server.unreadMs;
     this.#traffic = reply.server.traffic;
@@ -59,7 +61,9 @@ export class EventStream {
 
   /** Sends an event that is never dropped. */
   keep(event: string, data: string): void {
-    if (!this.#isEnded) this.#write(frame(event, String(++this.#events), data));
+    if (this.#isEnded) return;
+    const text = frame(event, String(++this.#events), data);
+    this.#write(text, this.#reply.server.unread?.hold(this.#reply, text.length));
   }
 
   /** Sends the last event, which is never dropped; a client that does not read it is disconnected. */
@@ -69,7 +73,8 @@ export class EventStream {
     const response = this.#response;
     if (this.#dropped > 0)
       response.write(frame("dropped", String(++this.#events), JSON.stringify({ events: this.#dropped })));
-    response.end(frame(event, String(++this.#events), data));
+    const text = frame(event, String(++this.#events), data);
+    response.end(text, this.#reply.server.unread?.hold(this.#reply, text.length));
     dropUnread(response, this.#unreadMs);
   }
 
@@ -77,8 +82,8 @@ export class EventStream {
     if (this.#response.writableLength === 0) this.#write(HEARTBEAT);
   }
 
-  /** Writes events of the same turn of the event loop together. */
-  #write(text: string): void {
+  /** Writes events of the same turn of the event loop together. `onRead`: called when the system has taken the text. */
+  #write(text: string, onRead?: () => void): void {
     const response = this.#response;
     if (response.writableCorked === 0) {
       response.cork();
@@ -86,7 +91,7 @@ export class EventStream {
         if (!response.writableEnded) response.uncork();
       });
     }
-    response.write(text);
+    response.write(text, onRead);
   }
 
   #stop(): void {

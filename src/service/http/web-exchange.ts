@@ -36,7 +36,7 @@ export async function sendWebResponse(reply: FastifyReply, response: Response): 
   reply.header("x-content-type-options", "nosniff");
   const { body } = response;
   if (body !== null && response.headers.get("content-type")?.startsWith("text/event-stream") === true) {
-    return reply.send(Readable.from(chunksOf(body, reply.raw), { objectMode: false }));
+    return reply.send(Readable.from(chunksOf(body, reply), { objectMode: false }));
   }
   return reply.send(body === null ? undefined : await response.text());
 }
@@ -45,20 +45,20 @@ export async function sendWebResponse(reply: FastifyReply, response: Response): 
  * Forwards the chunks of a stream. A client that does not read is disconnected; a disconnected client cancels the
  * stream.
  */
-async function* chunksOf(
-  body: ReadableStream<Uint8Array>,
-  response: ServerResponse,
-): AsyncGenerator<Uint8Array | string> {
+async function* chunksOf(body: ReadableStream<Uint8Array>, reply: FastifyReply): AsyncGenerator<Uint8Array | string> {
+  const response = reply.raw;
   const reader = body.getReader();
   const end = (): void => void reader.cancel().catch(() => undefined);
   response.once("close", end);
   let chunk: Uint8Array | string | undefined = OPENING;
   while (chunk !== undefined) {
     const stalled = setTimeout(() => response.destroy(), STALL_MS);
+    const release = reply.server.unread?.hold(reply, chunk.length);
     try {
       yield chunk;
     } finally {
       clearTimeout(stalled);
+      release?.();
     }
     chunk = (await reader.read()).value;
   }

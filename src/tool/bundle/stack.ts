@@ -1,23 +1,17 @@
-import { SourceMap } from "node:module";
 import type { Runtime } from "../../base/protocol/script.ts";
+import { findSources, readSourceMap, type SourceMap, type SourcePosition, type TextPosition } from "./source-map.ts";
 
 const MAX_STACK = 64 * 1024;
 const MAX_MESSAGE = 1024;
 const MAX_FRAMES = 10;
 const MAX_RESULT = 4096;
 const MAX_NAME = 80;
-/** Parsing a map takes about fifty times its size in memory. */
-const MAX_MAP = 4 * 1024 * 1024;
 const FRAME = /^\s{0,8}at /;
 
-/** Parses a bundle's source map; `undefined` if it is too large or invalid: frames then keep the bundle's lines. */
-export function readSourceMap(json: string): SourceMap | undefined {
-  if (json.length > MAX_MAP) return undefined;
-  try {
-    return new SourceMap(JSON.parse(json));
-  } catch {
-    return undefined;
-  }
+/** A frame in the tool's script. */
+interface Frame extends TextPosition {
+  /** Empty for a function without a name to show. */
+  readonly name: string;
 }
 
 /**
@@ -30,32 +24,38 @@ export function mapStack(stack: string, map: SourceMap | string | undefined, scr
   const lines = stack.slice(0, MAX_STACK).split("\n");
   const first = lines.findIndex((line) => FRAME.test(line));
   const message = (first === -1 ? lines : lines.slice(0, first)).join("\n").slice(0, MAX_MESSAGE);
-  const result = [message];
+  const frames: Frame[] = [];
   for (const line of first === -1 ? [] : lines.slice(first)) {
-    if (result.length > MAX_FRAMES) break;
-    const frame = FRAME.test(line) ? mapFrame(line.trim(), sourceMap, scriptName) : undefined;
-    if (frame !== undefined) result.push(frame);
+    const frame = FRAME.test(line) ? readFrame(line.trim(), scriptName) : undefined;
+    if (frame !== undefined) frames.push(frame);
   }
-  return result.join("\n").slice(0, MAX_RESULT);
+  const shown = showFrames(frames, sourceMap).slice(0, MAX_FRAMES);
+  return [message, ...shown].join("\n").slice(0, MAX_RESULT);
 }
 
-function mapFrame(line: string, map: SourceMap | undefined, scriptName: string): string | undefined {
+/** V8 counts lines and columns from 1. */
+function readFrame(line: string, scriptName: string): Frame | undefined {
   const at = line.lastIndexOf(`${scriptName}:`);
   if (at === -1 || line.length > MAX_MESSAGE) return undefined;
   const position = /^(\d{1,9}):(\d{1,9})\)*$/.exec(line.slice(at + scriptName.length + 1));
   if (position === null) return undefined;
-  const [row, column] = [Number(position[1]), Number(position[2])];
-  const place = map === undefined ? `tool.js:${row}:${column}` : mapPlace(map, row, column);
-  if (place === undefined) return undefined;
   const name = functionName(line.slice("at ".length, at));
-  return name === "" ? `    at ${place}` : `    at ${name} (${place})`;
+  return { name, line: Number(position[1]) - 1, column: Number(position[2]) - 1 };
 }
 
-/** V8 counts lines and columns from 1, source maps from 0. */
-function mapPlace(map: SourceMap, row: number, column: number): string | undefined {
-  const entry = map.findEntry(row - 1, column - 1);
-  if (!("originalSource" in entry) || typeof entry.originalSource !== "string") return undefined;
-  return `${relativeName(entry.originalSource)}:${entry.originalLine + 1}:${entry.originalColumn + 1}`;
+/** Frames at their places in the sources; those that have none are left out. Without a map all keep their own. */
+function showFrames(frames: readonly Frame[], map: SourceMap | undefined): string[] {
+  const places =
+    map === undefined ? frames.map((frame) => ({ ...frame, source: "tool.js" })) : findSources(map, frames);
+  return frames.flatMap(({ name }, index) => {
+    const place = places[index];
+    if (place === undefined) return [];
+    return name === "" ? `    at ${placeText(place)}` : `    at ${name} (${placeText(place)})`;
+  });
+}
+
+function placeText({ source, line, column }: SourcePosition): string {
+  return `${relativeName(source)}:${line + 1}:${column + 1}`;
 }
 
 function relativeName(source: string): string {
@@ -88,8 +88,7 @@ export function cutTraceback(stack: string): string {
 }
 
 /**
- * A function that maps a tool's stacks for its author. The source map is parsed on demand: most tools never throw, and
- * a parsed map is large.
+ * A function that maps a tool's stacks for its author. The source map is parsed on demand: most tools never throw.
  */
 export function stackMapper(tool: string, json: string, runtime: Runtime): (stack: string) => string {
   if (runtime === "python") return cutTraceback;

@@ -1,10 +1,12 @@
+import { SourceMap } from "node:module";
 import { performance } from "node:perf_hooks";
 import vm from "node:vm";
 import fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
 import { SCRIPT_EXPORTS } from "../../../src/base/protocol/script.ts";
 import { bundleModule, stopBundler } from "../../../src/tool/bundle/bundle.ts";
-import { cutTraceback, mapStack, readSourceMap, stackMapper } from "../../../src/tool/bundle/stack.ts";
+import { findSources, readSourceMap } from "../../../src/tool/bundle/source-map.ts";
+import { cutTraceback, mapStack, stackMapper } from "../../../src/tool/bundle/stack.ts";
 
 afterAll(stopBundler);
 
@@ -88,6 +90,36 @@ describe("a stack of a bundled tool", () => {
       mapStack(part.repeat(10_000_000 / part.length), map, "tool:add");
     }
     expect(performance.now() - start).toBeLessThan(2_000);
+  });
+});
+
+describe("a source map", () => {
+  test("tells of every position what Node tells of it", async () => {
+    const { text, sourceMap } = await bundleModule({ kind: "text", text: SOURCE, name: "add" });
+    const oracle = new SourceMap(JSON.parse(sourceMap));
+    const map = readSourceMap(sourceMap);
+    if (map === undefined) throw new Error("no map");
+    const positions = text
+      .split("\n")
+      .flatMap((content, line) => Array.from({ length: content.length + 2 }, (_, column) => ({ line, column })));
+    const expected = positions.map(({ line, column }) => {
+      const entry = oracle.findEntry(line, column);
+      if (!("originalSource" in entry)) return undefined;
+      return { source: entry.originalSource, line: entry.originalLine, column: entry.originalColumn };
+    });
+    expect(findSources(map, positions)).toEqual(expected);
+    expect(findSources(map, positions.toReversed())).toEqual(expected.toReversed());
+  });
+
+  // The parsed form had fifty times the size and was kept: forty large tools that had failed once filled the heap.
+  test("is read without a list of its mappings, however many there are", () => {
+    const mappings = `AAAA${",CAAC".repeat(500_000)}`;
+    const json = JSON.stringify({ version: 3, sources: ["add.ts"], names: [], mappings });
+    const before = process.memoryUsage().heapUsed;
+    const mapped = stackMapper("add", json, "javascript")("Error: x\n    at f (tool:add:1:400001)");
+    const grownMb = (process.memoryUsage().heapUsed - before) / 2 ** 20;
+    expect(mapped).toBe("Error: x\n    at f (add.ts:1:400001)");
+    expect(grownMb).toBeLessThan(25);
   });
 });
 

@@ -1,0 +1,131 @@
+/** The parts of a source map (ECMA-426) that say where text comes from. */
+export interface SourceMap {
+  readonly sources: readonly unknown[];
+  readonly mappings: string;
+}
+
+/** A place in a text; both count from 0. */
+export interface TextPosition {
+  readonly line: number;
+  readonly column: number;
+}
+
+/** A place in a source. */
+export interface SourcePosition extends TextPosition {
+  readonly source: string;
+}
+
+const MAP_MAX = 4 * 1024 * 1024;
+
+/** Parses a bundle's source map; `undefined` if it is too large or invalid: frames then keep the bundle's lines. */
+export function readSourceMap(json: string): SourceMap | undefined {
+  if (json.length > MAP_MAX) return undefined;
+  try {
+    const { sources, mappings } = JSON.parse(json) as { readonly [Name in keyof SourceMap]?: unknown };
+    return Array.isArray(sources) && typeof mappings === "string" ? { sources, mappings } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Where some positions of a bundle come from: the mapping at or before each, `undefined` without one. Reads the map's
+ * text once, from the start, and keeps nothing: a list of its mappings takes about fifty times its size.
+ */
+export function findSources(
+  { sources, mappings }: SourceMap,
+  positions: readonly TextPosition[],
+): (SourcePosition | undefined)[] {
+  const found = Array.from(positions, (): SourcePosition | undefined => undefined);
+  const order = [...positions.entries()].toSorted(([, one], [, other]) => (isBefore(one, other) ? -1 : 1));
+  const mapping = new MappingReader(mappings);
+  for (const [index, position] of order) {
+    mapping.advance(position);
+    const source = sources[mapping.source];
+    if (typeof source === "string") {
+      found[index] = { source, line: mapping.sourceLine, column: mapping.sourceColumn };
+    }
+  }
+  return found;
+}
+
+function isBefore(one: TextPosition, other: TextPosition): boolean {
+  return one.line === other.line ? one.column < other.column : one.line < other.line;
+}
+
+const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+const DIGITS = new Int8Array(128).fill(-1);
+for (let digit = 0; digit < ALPHABET.length; digit++) DIGITS[ALPHABET.charCodeAt(digit)] = digit;
+const [COMMA, SEMICOLON] = [44, 59];
+/** Fields of a mapping: column, source, line and column in it, name. Each is the difference from the one before. */
+const FIELDS = 5;
+
+/** A cursor over the mappings of a map, which are in the order of their positions. */
+class MappingReader {
+  readonly #text: string;
+  #at = 0;
+  #line = 0;
+  readonly #fields = new Int32Array(FIELDS);
+  /** Number of fields of the mapping that was read last; 0 at a line's end. */
+  #count = 0;
+  /** The last mapping at or before the position; -1 without one, or where it has no source. */
+  source = -1;
+  sourceLine = 0;
+  sourceColumn = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  /** Goes on to the last mapping at or before a position, which is not before that of the last time. */
+  advance({ line, column }: TextPosition): void {
+    for (;;) {
+      if (this.#count > 0) {
+        if (this.#line > line || (this.#line === line && (this.#fields[0] ?? 0) > column)) return;
+        this.source = this.#count >= 4 ? (this.#fields[1] ?? -1) : -1;
+        this.sourceLine = this.#fields[2] ?? 0;
+        this.sourceColumn = this.#fields[3] ?? 0;
+      }
+      if (this.#line > line || !this.#read()) return;
+    }
+  }
+
+  /** Reads a mapping or the end of a line; `false` at the end of the text. */
+  #read(): boolean {
+    this.#count = 0;
+    if (this.#at >= this.#text.length) return false;
+    for (let value = 0, shift = 0; this.#at < this.#text.length;) {
+      const code = this.#text.charCodeAt(this.#at++);
+      if (code === COMMA) return true;
+      if (code === SEMICOLON) {
+        // The mapping before it is of this line, and is looked at first.
+        if (this.#count > 0) this.#at--;
+        else this.#startLine();
+        return true;
+      }
+      const digit = DIGITS[code] ?? -1;
+      if (digit < 0 || this.#count === FIELDS) return this.#stop();
+      value += (digit & 31) << shift;
+      shift += 5;
+      if ((digit & 32) !== 0) continue;
+      const change = (value & 1) === 1 ? -(value >>> 1) : value >>> 1;
+      this.#fields[this.#count] = (this.#fields[this.#count] ?? 0) + change;
+      this.#count++;
+      value = 0;
+      shift = 0;
+    }
+    return true;
+  }
+
+  #startLine(): void {
+    this.#line++;
+    this.#fields[0] = 0;
+  }
+
+  /** The text is no list of mappings. */
+  #stop(): false {
+    this.#at = this.#text.length;
+    this.#count = 0;
+    return false;
+  }
+}
