@@ -1,7 +1,7 @@
 import type { WorkPayer } from "./host-work-queue.ts";
 
-/** Bytes that the host may hold on behalf of an account. */
-export interface HeldLimits {
+/** Bytes that the host holds, or may hold at most, for a tenant or for all. */
+export interface HeldBytes {
   /** Journals: what calls asked and what was answered. */
   readonly journalBytes: number;
   /** Arguments of asks that are not answered yet. */
@@ -9,7 +9,7 @@ export interface HeldLimits {
 }
 
 /** What the host has done for a tenant, or for all. Lengths in UTF-16 units of JSON, times in milliseconds. */
-export interface HostUsage extends HeldLimits {
+export interface HostUsage extends HeldBytes {
   /** Capability calls. */
   readonly asks: number;
   /** Arguments and responses of capability calls. */
@@ -22,9 +22,9 @@ export interface HostUsage extends HeldLimits {
 }
 
 const MIB = 1024 * 1024;
-const UNLIMITED: HeldLimits = { journalBytes: Number.POSITIVE_INFINITY, inFlightBytes: Number.POSITIVE_INFINITY };
-export const TENANT_HELD: HeldLimits = { journalBytes: 32 * MIB, inFlightBytes: 32 * MIB };
-export const ENGINE_HELD: HeldLimits = { journalBytes: 256 * MIB, inFlightBytes: 128 * MIB };
+const UNLIMITED: HeldBytes = { journalBytes: Number.POSITIVE_INFINITY, inFlightBytes: Number.POSITIVE_INFINITY };
+export const TENANT_HELD: HeldBytes = { journalBytes: 32 * MIB, inFlightBytes: 32 * MIB };
+export const ENGINE_HELD: HeldBytes = { journalBytes: 256 * MIB, inFlightBytes: 128 * MIB };
 
 /**
  * What the host does for one call, tenant, or engine. A charge goes up to all accounts that contain this one. Counts
@@ -40,9 +40,9 @@ export class HostAccount implements HostUsage, WorkPayer {
   journalBytes = 0;
   inFlightBytes = 0;
   readonly #parent: HostAccount | null;
-  readonly #limits: HeldLimits;
+  readonly #limits: HeldBytes;
 
-  constructor(tenant: string, parent: HostAccount | null, limits: HeldLimits = UNLIMITED) {
+  constructor(tenant: string, parent: HostAccount | null, limits: HeldBytes = UNLIMITED) {
     this.tenant = tenant;
     this.#parent = parent;
     this.#limits = limits;
@@ -70,7 +70,7 @@ export class HostAccount implements HostUsage, WorkPayer {
   }
 
   /** Holds bytes in this account and all that contain it, or in none; returns whether all have room. */
-  hold(kind: keyof HeldLimits, bytes: number): boolean {
+  hold(kind: keyof HeldBytes, bytes: number): boolean {
     if (this[kind] + bytes > this.#limits[kind]) return false;
     if (this.#parent !== null && !this.#parent.hold(kind, bytes)) return false;
     this[kind] += bytes;
@@ -78,7 +78,7 @@ export class HostAccount implements HostUsage, WorkPayer {
   }
 
   /** Gives up bytes that `hold` has taken. */
-  release(kind: keyof HeldLimits, bytes: number): void {
+  release(kind: keyof HeldBytes, bytes: number): void {
     this[kind] -= bytes;
     this.#parent?.release(kind, bytes);
   }

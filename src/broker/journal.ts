@@ -1,12 +1,26 @@
+import { hash } from "node:crypto";
 import type { CapabilityCall, CapabilityResponse } from "../base/protocol/capability-call.ts";
 import type { ReplayPlan } from "../base/protocol/messages.ts";
 
 /** A capability call and its response. */
-export interface JournalEntry extends Pick<
-  CapabilityCall,
-  "step" | "deliveredCount" | "capability" | "method" | "args"
-> {
+export interface JournalEntry extends Pick<CapabilityCall, "step" | "deliveredCount" | "capability" | "method"> {
+  /** The arguments as JSON, or the digest of a longer text: enough to know them again. */
+  readonly args: string;
   readonly response: Promise<CapabilityResponse>;
+}
+
+/** Longest arguments kept as text, in characters. */
+const TEXT_MAX = 256;
+
+/** Arguments as the journal keeps them. The digest of a text that is a digest is that text. */
+export function digestOf(args: string): string {
+  return args.length <= TEXT_MAX ? args : `${args.length}:${hash("sha256", args, "base64")}`;
+}
+
+/** Whether an entry is of the same capability call, made again. */
+export function isSame(entry: Pick<JournalEntry, "capability" | "method" | "args">, call: CapabilityCall): boolean {
+  if (entry.capability !== call.capability || entry.method !== call.method) return false;
+  return entry.args === call.args || entry.args === digestOf(call.args);
 }
 
 /** A response with its position in the order of events: after `asked` capability calls. */

@@ -62,9 +62,14 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
   const bounds = { limits: options.limits, maxLimits: options.maxLimits };
   const opened = new Packages(packages, fetch, (event) => events.emit("package:step", event));
   const registrar = new Registrar(executor, binaries, opened, bounds);
-  const broker = createBroker(options, (event) => events.emit("capability:call", event), binaries);
+  const broker = createBroker(
+    options,
+    (event) => events.emit("capability:call", event),
+    binaries,
+    (event) => events.emit("tenant:throttled", event),
+  );
   const tools = new InstalledTools(registry, registrar, broker, events);
-  const admission = new Admission(registry, bounds, executor);
+  const admission = new Admission(registry, bounds, executor, broker.work);
   const { idempotency: stored } = options;
   const ledger = stored.kind === "redis" ? new RedisLedger(stored) : new SqliteLedger(stored);
   const idempotency = new Idempotency(ledger, registry);
@@ -73,7 +78,7 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
     logCalls(events, logger);
   }
   const { capabilities } = broker.grants;
-  const sources = { scheduler: () => scheduler.stats(), executor: () => executor.stats() };
+  const sources = { scheduler: () => scheduler.stats(), executor: () => executor.stats(), accounts: broker.accounts };
   const metrics = new Metrics(events, sources, [...capabilities.keys()], options.registry);
   const audit = options.audit === undefined ? undefined : new Audit(options.audit, events);
   const tracing = new Tracing(capabilities);

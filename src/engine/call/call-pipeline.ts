@@ -102,8 +102,9 @@ export class CallPipeline implements CallStages {
 
   /** Opens the broker's session of a call, at its first capability call. */
   openSession(call: EngineCall): CallSession {
-    const brokered = call.brokered((name, args, signal) => callTool(call, name, args, signal, this));
-    return this.#parts.broker.open(brokered, call.grants);
+    const { broker } = this.#parts;
+    const brokered = call.brokered((name, args, signal) => callTool(call, name, args, signal, this), broker.accounts);
+    return broker.open(brokered, call.grants);
   }
 
   /** Ends a call that the scheduler refused. */
@@ -122,7 +123,7 @@ export class CallPipeline implements CallStages {
     const { options } = call;
     const reply = closeSession(given, call.session);
     const { outcome } = reply;
-    if (options.onCpu !== undefined) this.notify("onCpu", () => options.onCpu?.(spentBy(given, call.limits)));
+    this.#charge(call, spentBy(given, call.limits));
     if (!outcome.ok && mayRetry(outcome.failure, call, executor)) {
       call.trace?.addEvent("glovebox.retry", { "error.type": outcome.failure.code });
       call.beginAttempt(nextCallNumber(), reply);
@@ -133,6 +134,15 @@ export class CallPipeline implements CallStages {
     call.slot?.release();
     const result = concludeCall(reply, call, executor);
     this.#end(call, options.record === true ? recordCall(call, result, entropyKey) : result);
+  }
+
+  /** Charges an attempt: its processor time to the tenant, and with the host's work for it to the caller. */
+  #charge(call: EngineCall, executorMs: number): void {
+    (call.account ?? this.#parts.broker.accounts.of(call.tenant)).spendExecutor(executorMs);
+    const { onCpu } = call.options;
+    if (onCpu === undefined) return;
+    const hostMs = call.takeHostMs();
+    this.notify("onCpu", () => onCpu(executorMs + hostMs));
   }
 
   /** Refuses new calls, gives accepted ones up to `drainMs` to end, and ends the rest with `engine_closed`. */

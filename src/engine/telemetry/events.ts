@@ -2,6 +2,7 @@ import type { CapabilityEvent } from "../../broker/capability-event.ts";
 import type { Finding } from "../../broker/grants.ts";
 import type { ErrorCode } from "../../base/errors.ts";
 import type { ExecutorEvents } from "../../executor/executor.ts";
+import type { Throttling } from "../../base/host-work-queue.ts";
 import type { PackageEvent } from "../../tool/package/step.ts";
 import type { ToolInfo } from "../../tool/definition.ts";
 import type { ToolCall, ToolResult } from "../../base/result.ts";
@@ -16,6 +17,8 @@ export interface EventMap extends ExecutorEvents {
   "tool:error": [event: CallEvent];
   /** A tool made a capability call, and got its response. */
   "capability:call": [event: CapabilityEvent];
+  /** The host delays a tenant's capability calls, because they use more than its share; at most once per second. */
+  "tenant:throttled": [event: Throttling];
   /** The audit dropped entries because its buffer was full; emitted several times a second at most. */
   "audit:drop": [event: AuditDrop];
   /** A tool was registered. `findings`: capabilities it requests that the policy grants to no tenant. */

@@ -1,4 +1,5 @@
 import type { Dispatcher } from "undici";
+import type { OnHost } from "../capability.ts";
 import { namesIn, Placeholders } from "../secrets/placeholders.ts";
 import type { Secrets } from "../secrets/secrets.ts";
 import { type Connections, PrivateAddressError } from "./connections.ts";
@@ -18,6 +19,7 @@ export interface ExchangeHost {
   readonly secrets: Secrets;
   /** Patterns of the names of secrets that the call is granted. */
   readonly grantedSecrets: () => readonly string[];
+  readonly onHost: OnHost;
 }
 
 /** A response without its body. */
@@ -178,7 +180,7 @@ export class Exchange {
     { url, method }: RequestHop,
     { data, headers, permit }: ServerResponse,
   ): Omit<ResponseHead, "redirected" | "opaque"> {
-    const { permission, secrets } = this.#host;
+    const { permission, secrets, onHost } = this.#host;
     const { statusCode, statusText, body } = data;
     if (method === "HEAD" || BODILESS.has(statusCode)) discard(data);
     else {
@@ -190,6 +192,7 @@ export class Exchange {
         take: (bytes) => permission.take(bytes, permit),
         excess: () => permission.excess(method, url, permit),
         redacted: secrets.redactor.stream(),
+        onHost,
         failureOf: (error) => failureOf(error, method, url),
       });
     }

@@ -1,6 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import { pipeline, type Readable, Transform, type TransformCallback } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import type { OnHost } from "../capability.ts";
 import type { RedactedStream } from "../secrets/redactor.ts";
 import { ByteMeter } from "./decoding.ts";
 
@@ -46,6 +47,8 @@ interface BodySource {
   /** Makes the error for bytes beyond the limit. */
   readonly excess: () => Error;
   readonly redacted: RedactedStream;
+  /** Redacts in the tenant's turn. */
+  readonly onHost: OnHost;
   /** Converts an error for the tool. */
   readonly failureOf: (error: unknown) => Error;
 }
@@ -154,10 +157,21 @@ class Outlet extends Transform {
   override _transform(chunk: Buffer, _encoding: BufferEncoding, callback: TransformCallback): void {
     const { take, excess, redacted } = this.#source;
     if (take(chunk.length) < chunk.length) callback(excess());
-    else callback(null, redacted.push(chunk));
+    else this.#inTurn(() => redacted.push(chunk), callback);
   }
 
   override _flush(callback: TransformCallback): void {
-    callback(null, this.#source.redacted.end());
+    this.#inTurn(() => this.#source.redacted.end(), callback);
+  }
+
+  #inTurn(redact: () => Buffer, callback: TransformCallback): void {
+    const done = (bytes: Buffer) => callback(null, bytes);
+    try {
+      const bytes = this.#source.onHost(redact);
+      if (bytes instanceof Promise) bytes.then(done, callback);
+      else done(bytes);
+    } catch (error) {
+      callback(error instanceof Error ? error : new Error("the body could not be read"));
+    }
   }
 }
