@@ -27,7 +27,7 @@ import { Tracing } from "./telemetry/tracing.ts";
 /** Objects that an engine consists of. */
 export interface Assembly {
   /** Limits in force. Changed in place, so that all readers see the change. */
-  readonly bounds: { limits: Limits; maxLimits: Limits };
+  readonly bounds: { limits: Limits; maxLimits: Limits; toolMaxLimits: Limits };
   readonly events: Events;
   readonly registry: ToolRegistry;
   readonly registrar: Registrar;
@@ -59,7 +59,8 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
   const emit = events.emit.bind(events);
   const executor = createExecutor({ workers, prelude, entropyKey, nextCallNumber, perTool, perTenant, emit: emit });
   const binaries = new Binaries();
-  const bounds = { limits: options.limits, maxLimits: options.maxLimits };
+  const { limits, maxLimits, toolMaxLimits } = options;
+  const bounds = { limits, maxLimits, toolMaxLimits };
   const opened = new Packages(packages, fetch, (event) => events.emit("package:step", event));
   const registrar = new Registrar(executor, binaries, opened, bounds);
   const broker = createBroker(

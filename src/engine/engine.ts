@@ -134,7 +134,7 @@ export class Engine implements AsyncDisposable {
    */
   explain(name: string, { tenant = "" }: { readonly tenant?: string } = {}): Explanation | undefined {
     const tool = this.#parts.registry.get(name);
-    return tool && explainTool(tool, tenant, this.#parts.broker, this.#parts.bounds.maxLimits);
+    return tool && explainTool(tool, tenant, this.#parts.broker, this.#parts.bounds);
   }
 
   /** Policy rules that grant nothing, and capability requests that no rule grants. Runs no tool. */

@@ -10,7 +10,7 @@ import { asCapability, defineCapability } from "../../src/broker/capabilities/cu
 interface World {
   readonly broker: Broker;
   readonly seen: unknown[];
-  open(tenant?: string, limits?: Partial<Limits>, isRecorded?: boolean): BrokerSession;
+  readonly open: (tenant?: string, limits?: Partial<Limits>, isRecorded?: boolean) => BrokerSession;
 }
 
 /** A broker whose capability `notes` has a method that takes anything, and one that answers with that many characters. */
