@@ -37,6 +37,13 @@ export class Journal {
   /** Entries by step; the first step is 1. */
   readonly #entries: JournalEntry[] = [];
   readonly #responses: OrderedResponse[] = [];
+  /**
+   * Number of the first responses whose order is known. The others have not reached the call, so they are ordered after
+   * all that it has asked so far.
+   */
+  #ordered = 0;
+  /** Indices of responses by step. */
+  readonly #indices = new Map<number, number>();
 
   get size(): number {
     return this.#entries.length;
@@ -47,7 +54,15 @@ export class Journal {
   }
 
   get responses(): readonly OrderedResponse[] {
-    return this.#responses;
+    const asked = this.#entries.length;
+    return this.#responses.map((one, at) => (at < this.#ordered ? one : { ...one, asked }));
+  }
+
+  /** The response at an index, in order. */
+  responseAt(at: number): OrderedResponse | undefined {
+    const response = this.#responses[at];
+    if (response === undefined || at < this.#ordered) return response;
+    return { ...response, asked: this.#entries.length };
   }
 
   find(step: number): JournalEntry | undefined {
@@ -59,36 +74,47 @@ export class Journal {
    * after it.
    */
   append(entry: JournalEntry): void {
-    const asked = this.#entries.push(entry);
-    const deliveredCount = Math.max(0, entry.deliveredCount ?? this.#responses.length);
-    for (let at = this.#responses.length - 1; at >= deliveredCount; at--) {
-      const ordered = this.#responses[at];
-      if (ordered !== undefined) this.#responses[at] = { ...ordered, asked };
-    }
+    this.#orderUntil(Math.min(entry.deliveredCount ?? this.#responses.length, this.#responses.length));
+    this.#entries.push(entry);
   }
 
-  /** `asked`: number of capability calls made before the response. */
-  recordResponse(step: number, response: CapabilityResponse, asked = this.#entries.length): void {
-    this.#responses.push({ step, asked, response });
+  /** `asked`: number of capability calls made before the response, where its order is known. */
+  recordResponse(step: number, response: CapabilityResponse, asked?: number): void {
+    if (asked !== undefined) this.#orderUntil(this.#responses.length);
+    this.#indices.set(step, this.#responses.push({ step, asked: asked ?? this.#entries.length, response }) - 1);
+    if (asked !== undefined) this.#ordered = this.#responses.length;
   }
 
   /** Corrects the time of a response: the call received it later, by its own clock, than the broker recorded it. */
   recordTime(step: number, nowMs: number): void {
-    const at = this.#responses.findIndex((ordered) => ordered.step === step);
+    const at = this.#indices.get(step) ?? -1;
     const ordered = this.#responses[at];
     if (ordered !== undefined) this.#responses[at] = { ...ordered, response: { ...ordered.response, nowMs } };
   }
 
   /** Removes the responses after the first `deliveredCount`: the call ended before they reached it. */
   endAfter(deliveredCount: number): void {
-    this.#responses.splice(Math.max(0, deliveredCount));
+    for (const { step } of this.#responses.splice(Math.max(0, deliveredCount))) this.#indices.delete(step);
+    this.#ordered = Math.min(this.#ordered, this.#responses.length);
   }
 
   /** Order and times of the responses for a call that is run again: a `ReplayPlan` in JSON, or empty text. */
   plan(): string {
     if (this.#responses.length === 0) return "";
-    const plan: ReplayPlan = this.#responses.map(({ asked, response }) => [asked, response.nowMs] as const);
+    const asked = this.#entries.length;
+    const plan: ReplayPlan = this.#responses.map(
+      (one, at) => [at < this.#ordered ? one.asked : asked, one.response.nowMs] as const,
+    );
     return JSON.stringify(plan);
+  }
+
+  /** Orders the first `count` responses: they reached the call before its next capability call. */
+  #orderUntil(count: number): void {
+    const asked = this.#entries.length;
+    for (; this.#ordered < count; this.#ordered++) {
+      const response = this.#responses[this.#ordered];
+      if (response !== undefined && response.asked !== asked) this.#responses[this.#ordered] = { ...response, asked };
+    }
   }
 }
 
@@ -128,7 +154,7 @@ export class ReplayCursor {
 
   #deliverDue(): void {
     for (;;) {
-      const next = this.#journal.responses[this.#delivered];
+      const next = this.#journal.responseAt(this.#delivered);
       if (next === undefined || next.asked > this.#asked) return;
       const resolve = this.#waiting.get(next.step);
       if (resolve === undefined) return;
