@@ -37,6 +37,7 @@ export type {
   RequestRefusal,
   EventMap,
   EventName,
+  LateEvent,
   PreEvent,
   Reconfigured,
 } from "./engine/telemetry/events.ts";

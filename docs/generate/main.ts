@@ -1,16 +1,16 @@
-/** Writes the reference pages that come from tables in the code. */
+/** Writes the pages that come from tables in the code. */
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { referencePages } from "./pages.ts";
+import { generatedPages } from "./pages.ts";
 
-const REFERENCE = fileURLToPath(new URL("../reference", import.meta.url));
+const DOCS = fileURLToPath(new URL("..", import.meta.url));
 
-const pages = await referencePages();
+const pages = await generatedPages();
 // Pages of codes that are gone go as well.
-await rm(join(REFERENCE, "errors"), { recursive: true, force: true });
+await rm(join(DOCS, "reference/errors"), { recursive: true, force: true });
 for (const [name, text] of pages) {
-  await mkdir(dirname(join(REFERENCE, name)), { recursive: true });
-  await writeFile(join(REFERENCE, name), text);
+  await mkdir(dirname(join(DOCS, name)), { recursive: true });
+  await writeFile(join(DOCS, name), text);
 }
-console.log(`${pages.size} pages in docs/reference`);
+console.log(`${pages.size} pages in docs`);

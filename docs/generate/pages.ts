@@ -6,12 +6,21 @@ import { exportsPage } from "./exports.ts";
 import { httpPage } from "./http.ts";
 import { limitsPage } from "./limits.ts";
 import { metricsPage } from "./metrics.ts";
+import { whoPaysPage } from "./who-pays.ts";
 
 /** The command that writes the pages. */
 export const COMMAND = "npm run docs";
 
-/** The generated pages, by their paths below `docs/reference`. */
-export async function referencePages(): Promise<ReadonlyMap<string, string>> {
+/** The generated pages, by their paths below `docs`. */
+export async function generatedPages(): Promise<ReadonlyMap<string, string>> {
+  const reference = await referencePages();
+  return new Map([
+    ...[...reference].map(([name, text]) => [`reference/${name}`, text] as const),
+    ["explanation/who-pays.md", whoPaysPage()],
+  ]);
+}
+
+async function referencePages(): Promise<ReadonlyMap<string, string>> {
   return new Map([
     ...errorPages(),
     ["cli.md", cliPage()],

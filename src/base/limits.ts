@@ -2,7 +2,7 @@
 export interface Limits {
   /** Maximum wait for a start, in milliseconds: then `queue_timeout`. */
   readonly queueMs: number;
-  /** CPU time of the call's own turns, in milliseconds: then `cpu_limit`. */
+  /** Processor time of the call's own turns, in milliseconds, not elapsed time: then `cpu_limit`, some 40 ms late. */
   readonly cpuMs: number;
   /** Maximum time from start to result, in milliseconds: then `wall_limit`. */
   readonly wallMs: number;

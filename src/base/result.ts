@@ -40,6 +40,10 @@ export interface ResultMetadata {
   readonly tool: string;
   readonly queueMs: number;
   readonly wallMs: number;
+  /**
+   * Processor time of the last attempt's turns, in milliseconds. 0 where the call was answered before its work had
+   * ended: see the event `tool:late`.
+   */
   readonly cpuMs: number;
   readonly heapBytes: number;
   /** Number of starts of the call: above 1 if its executor was lost, 0 if it never started. */

@@ -1,6 +1,9 @@
 import { hash } from "node:crypto";
 import type { CapabilityCall, CapabilityResponse } from "../base/protocol/capability-call.ts";
-import type { ReplayPlan } from "../base/protocol/messages.ts";
+import type { LateTimer, ReplayPlan } from "../base/protocol/messages.ts";
+
+/** More late timers than a call of the longest duration can have. */
+const LATE_MAX = 10_000;
 
 /** A capability call and its response. */
 export interface JournalEntry extends Pick<CapabilityCall, "step" | "deliveredCount" | "capability" | "method"> {
@@ -44,6 +47,13 @@ export class Journal {
   #ordered = 0;
   /** Indices of responses by step. */
   readonly #indices = new Map<number, number>();
+  readonly #late: LateTimer[] = [];
+  readonly #isRecorded: boolean;
+
+  /** `isRecorded`: of a call that has ended, so that nothing can be added. */
+  constructor(isRecorded = false) {
+    this.#isRecorded = isRecorded;
+  }
 
   get size(): number {
     return this.#entries.length;
@@ -92,20 +102,30 @@ export class Journal {
     if (ordered !== undefined) this.#responses[at] = { ...ordered, response: { ...ordered.response, nowMs } };
   }
 
+  /** Records a timer turn that began later, by the call's clock, than its timer was due. */
+  recordLate(fired: number, nowMs: number): void {
+    if (this.#late.length < LATE_MAX) this.#late.push([fired, nowMs]);
+  }
+
+  get late(): readonly LateTimer[] {
+    return this.#late;
+  }
+
   /** Removes the responses after the first `deliveredCount`: the call ended before they reached it. */
   endAfter(deliveredCount: number): void {
     for (const { step } of this.#responses.splice(Math.max(0, deliveredCount))) this.#indices.delete(step);
     this.#ordered = Math.min(this.#ordered, this.#responses.length);
   }
 
-  /** Order and times of the responses for a call that is run again: a `ReplayPlan` in JSON, or empty text. */
+  /** What a call that is run again has to repeat: a `ReplayPlan` in JSON, or empty text. */
   plan(): string {
-    if (this.#responses.length === 0) return "";
-    const asked = this.#entries.length;
-    const plan: ReplayPlan = this.#responses.map(
-      (one, at) => [at < this.#ordered ? one.asked : asked, one.response.nowMs] as const,
+    if (this.#entries.length === 0 && this.#late.length === 0 && !this.#isRecorded) return "";
+    const count = this.#entries.length;
+    const responses = this.#responses.map(
+      (one, at) => [at < this.#ordered ? one.asked : count, one.response.nowMs] as const,
     );
-    return JSON.stringify(plan);
+    const asked = this.#isRecorded ? null : count;
+    return JSON.stringify({ asked, responses, late: this.#late } satisfies ReplayPlan);
   }
 
   /** Orders the first `count` responses: they reached the call before its next capability call. */

@@ -1,11 +1,12 @@
 import type { CapabilityCall, CapabilityResponse, Diverged } from "../base/protocol/capability-call.ts";
+import type { LateTimer } from "../base/protocol/messages.ts";
 import type { CallSession } from "./call-session.ts";
 import type { LastRefusal } from "./capability-invoker.ts";
 import { isSame, Journal, type JournalEntry, type OrderedResponse, ReplayCursor } from "./journal.ts";
 
 /** Responds to the capability calls of a call from its recording. Calls no handler. */
 export class RecordedSession implements CallSession {
-  readonly journal = new Journal();
+  readonly journal = new Journal(true);
   /** No handler runs, so there are no effects. */
   readonly effects = 0;
   readonly lastRefusal: LastRefusal | null;
@@ -15,6 +16,7 @@ export class RecordedSession implements CallSession {
     calls: readonly Pick<JournalEntry, "capability" | "method" | "args">[],
     responses: readonly OrderedResponse[],
     lastRefusal: LastRefusal | null,
+    late: readonly LateTimer[] = [],
   ) {
     this.lastRefusal = lastRefusal;
     // A capability call without a response at the end of the recorded call gets no response.
@@ -26,6 +28,7 @@ export class RecordedSession implements CallSession {
       this.journal.append({ ...call, step, response: known === undefined ? never : Promise.resolve(known) });
     }
     for (const { step, asked, response } of responses) this.journal.recordResponse(step, response, asked);
+    for (const [fired, nowMs] of late) this.journal.recordLate(fired, nowMs);
     this.#replay = new ReplayCursor(1, this.journal);
   }
 

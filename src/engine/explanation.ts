@@ -2,6 +2,7 @@ import type { Broker } from "../broker/broker.ts";
 import { type Finding, findUncovered } from "../broker/grants.ts";
 import { pointerSegment } from "../base/json.ts";
 import { type Bounds, DEFAULT_LIMITS, type Limits } from "../base/limits.ts";
+import { canMeasureThreads } from "../executor/thread-times.ts";
 import type { ToolRegistry } from "../tool/registry.ts";
 import type { RegisteredTool } from "../tool/registered-tool.ts";
 
@@ -30,6 +31,12 @@ export interface Explanation {
   readonly isolation: string;
   readonly grants: readonly GrantLine[];
   readonly limits: readonly LimitLine[];
+  /**
+   * How `cpuMs` is watched while a call computes: `measured` per thread, or `estimated` where this machine's system only
+   * tells the time of the whole process (not Linux, or gVisor). Then elapsed time is divided by the process's share of
+   * the processors over the last second, at most by ten. What a call is charged is measured in either case.
+   */
+  readonly processorTime: "measured" | "estimated";
   readonly findings: readonly Finding[];
 }
 
@@ -42,6 +49,7 @@ export function explainTool(tool: RegisteredTool, tenant: string, broker: Broker
     isolation,
     grants: grantLines(tool, tenant, broker),
     limits: (Object.keys(DEFAULT_LIMITS) as (keyof Limits)[]).map((limit) => limitLine(tool, limit, bounds)),
+    processorTime: canMeasureThreads() ? "measured" : "estimated",
     findings: findUncovered(broker.grants, { tool: name, tags, tenant }, tool.capabilities),
   };
 }

@@ -49,6 +49,8 @@ export interface JobReplay {
   plan(): string;
   /** A response was delivered later, by the call's clock, than the broker gave it. */
   onTimed(step: number, nowMs: number): void;
+  /** The call's clock did not wait for the due time of its `fired`-th timer turn. */
+  onLate(fired: number, nowMs: number): void;
   /** The call's random seed: 256 bits in hexadecimal. Default: derived from its number. */
   readonly seed?: string | undefined;
   /** The call's clock at its start, in milliseconds since the epoch. Default: the current time. */
@@ -85,6 +87,11 @@ export interface CallReply {
   readonly dropped: number;
   /** Number of responses delivered to the call, where known. */
   readonly deliveredCount?: number | undefined;
+  /**
+   * Where the work goes on after the reply, as of a cancelled call whose turn has to be ended first: resolves with its
+   * processor time in milliseconds, which `cpuMs` does not have. Never rejects.
+   */
+  readonly work?: Promise<number>;
 }
 
 /** An executor's state. */

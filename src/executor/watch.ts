@@ -1,73 +1,159 @@
 import type { HungryTurn } from "../base/protocol/control.ts";
-import { monotonicMs, readReservedMb, readTurns, type Turn } from "../base/protocol/turn-record.ts";
+import {
+  CELL,
+  type Cells,
+  cellsOf,
+  LAST_BEAT,
+  monotonicMs,
+  readTurns,
+  type Turn,
+} from "../base/protocol/turn-record.ts";
+import { MemoryWatch, type MemoryWatchOptions } from "./memory-watch.ts";
+import { ThreadTimes } from "./thread-times.ts";
 
-const WATCH_EVERY_MS = 25;
-/** Extra time of a turn beyond its budget, in milliseconds, before it counts as one that V8 cannot interrupt. */
+const WATCH_EVERY_MS = 10;
+/** Processor time of a turn after its end was ordered, in milliseconds, before it counts as one that nothing ends. */
 const GRACE_MS = 250;
-/** Memory of a process besides its isolates, and V8's possible excess over a heap limit, in MiB. */
-const HEADROOM_MB = 768;
-/** Memory of a worker thread that has not started yet when the watch starts, in MiB. */
-const WORKER_MB = 16;
+/** Elapsed time that no turn takes, as a factor of its budget and beyond: V8's own timeout ends it before. */
+const ELAPSED_FACTOR = 20;
+const ELAPSED_MS = 5_000;
+/** Budget from which a turn is interrupted, in milliseconds: one with less ends soon by itself. */
+const INTERRUPT_FROM_MS = 50;
+/** Beats are small numbers from 0. */
+const BEAT_MASK = 0xffff;
+/** Maximum number of remembered interrupts, and the time for which they are, in milliseconds. */
+const INTERRUPTS_MAX = 10_000;
+const INTERRUPT_MS = 60_000;
 
 export interface TurnReports {
-  overrun(callNumber: number, elapsedMs: number): void;
+  overrun(callNumber: number, cpuMs: number): void;
   memory(turns: readonly HungryTurn[], rssMb: number): void;
 }
 
+/** The memory of a process that only runs tools, and the most that it may have, in MiB. */
+export type WatchedMemory = Pick<MemoryWatchOptions, "holdings" | "rssMaxMb">;
+
+/** A turn, as far as it has been watched. */
+interface WatchedTurn {
+  readonly number: number;
+  /** The thread's processor time when the turn was first seen, in milliseconds. */
+  readonly fromMs: number;
+  /** Processor time of the turn when its end was ordered. */
+  condemnedAtMs: number | null;
+}
+
 /**
- * Watches the turns of workers from a thread that never runs tool code and so is never blocked. It only reports: the
- * owner of the process decides.
+ * Watches the turns of workers from a thread that never runs tool code and so is never blocked. It orders the end of a
+ * turn from the worker's terminator, and reports what does not end: the owner of the process decides.
  */
 export class TurnWatch implements Disposable {
   readonly #record: SharedArrayBuffer;
-  readonly #rssMaxMb: number;
+  readonly #memory: MemoryWatch | null;
   readonly #reports: TurnReports;
+  readonly #times: ThreadTimes;
+  readonly #cells: readonly Cells[];
+  readonly #watched: (WatchedTurn | null)[];
+  /** Calls that nobody waits for: their turns are ended. With the time of the request, oldest first. */
+  readonly #interrupts = new Map<number, number>();
   readonly #timer: NodeJS.Timeout;
-  readonly #baseRssMb: number;
-  /** Memory at the start of each worker's turn, and at the last look. */
-  readonly #before = new Map<number, { readonly startMs: number; readonly rssMb: number }>();
-  #lastRssMb = rssMb();
+  #beat = 0;
 
-  /** `rssMaxMb` 0 disables the memory watch: in a process with other code, its memory says nothing about tools. */
-  constructor(record: SharedArrayBuffer, rssMaxMb: number, reports: TurnReports) {
+  /** Without `memory` none is watched: in a process with other code, its memory says nothing about tools. */
+  constructor(
+    record: SharedArrayBuffer,
+    reports: TurnReports,
+    memory: WatchedMemory | null = null,
+    times = new ThreadTimes(),
+  ) {
     this.#record = record;
-    this.#rssMaxMb = rssMaxMb;
-    this.#baseRssMb = rssMb() + WORKER_MB * readTurns(record).length;
+    const report: MemoryWatchOptions["report"] = (turns, rssMb) => reports.memory(turns, rssMb);
+    const shed = (worker: number, isolate: number) => this.#shed(worker, isolate);
+    this.#memory = memory === null ? null : new MemoryWatch({ ...memory, record, shed, report });
+    this.#times = times;
+    const turns = readTurns(record);
+    this.#cells = turns.map((_, worker) => cellsOf(record, worker));
+    this.#watched = turns.map(() => null);
     this.#reports = reports;
     this.#timer = setInterval(() => this.#look(), WATCH_EVERY_MS).unref();
   }
 
+  /**
+   * Ends the call's turn if it has one, or the one that it gets. A turn of several calls is left alone: it is short,
+   * and the others are not to blame. A turn that ends within the next look is not cut.
+   */
+  interrupt(callNumber: number): void {
+    this.#interrupts.set(callNumber, monotonicMs());
+    if (this.#interrupts.size <= INTERRUPTS_MAX) return;
+    for (const oldest of this.#interrupts.keys()) {
+      this.#interrupts.delete(oldest);
+      return;
+    }
+  }
+
+  /** Ends all turns, also those that begin later. */
   [Symbol.dispose](): void {
     clearInterval(this.#timer);
+    for (const cells of this.#cells) {
+      Atomics.store(cells, CELL.beat, LAST_BEAT);
+      ring(cells);
+    }
+    this.#times[Symbol.dispose]();
   }
 
   #look(): void {
     const nowMs = monotonicMs();
     const turns = readTurns(this.#record);
-    for (const turn of turns) {
-      if (turn === null) continue;
-      const elapsedMs = nowMs - turn.startMs;
-      if (elapsedMs > turn.budgetMs + GRACE_MS) this.#reports.overrun(turn.callNumber, elapsedMs);
+    this.#times.look(
+      nowMs,
+      turns.flatMap((turn, worker) => (turn === null ? [] : [worker])),
+    );
+    this.#beat = (this.#beat + 1) & BEAT_MASK;
+    for (const [worker, cells] of this.#cells.entries()) {
+      Atomics.store(cells, CELL.beat, this.#beat);
+      const turn = turns[worker];
+      if (turn) this.#lookAt(turn, worker, cells, nowMs);
+      else this.#watched[worker] = null;
     }
-    if (this.#rssMaxMb > 0) this.#weigh(turns);
+    for (const [callNumber, sinceMs] of this.#interrupts) {
+      if (nowMs - sinceMs < INTERRUPT_MS) break;
+      this.#interrupts.delete(callNumber);
+    }
+    this.#memory?.look(turns, nowMs);
   }
 
-  #weigh(turns: readonly (Turn | null)[]): void {
-    const ceilingMb = Math.min(this.#rssMaxMb, this.#baseRssMb + readReservedMb(this.#record) + HEADROOM_MB);
-    const usedMb = rssMb();
-    const hungry: HungryTurn[] = [];
-    for (const [worker, turn] of turns.entries()) {
-      if (turn === null) continue;
-      const known = this.#before.get(worker);
-      const before = known?.startMs === turn.startMs ? known : { startMs: turn.startMs, rssMb: this.#lastRssMb };
-      this.#before.set(worker, before);
-      hungry.push({ callNumber: turn.callNumber, grownMb: usedMb - before.rssMb });
+  #shed(worker: number, isolate: number): void {
+    const cells = this.#cells[worker];
+    if (cells === undefined) return;
+    Atomics.store(cells, CELL.shed, isolate);
+    ring(cells);
+  }
+
+  #lookAt({ callNumber, startMs, budgetMs }: Turn, worker: number, cells: Cells, nowMs: number): void {
+    const number = Atomics.load(cells, CELL.turn);
+    const threadMs = this.#times.readMs(worker, Atomics.load(cells, CELL.thread));
+    const known = this.#watched[worker];
+    if (known?.number !== number) {
+      // Its time so far is unknown, and given to it: no turn is ended within its budget.
+      this.#watched[worker] = { number, fromMs: threadMs, condemnedAtMs: null };
+      return;
     }
-    this.#lastRssMb = usedMb;
-    if (usedMb > ceilingMb) this.#reports.memory(hungry, usedMb);
+    const cpuMs = threadMs - known.fromMs;
+    const isOver = cpuMs > budgetMs;
+    // At every look, because the terminator may be away for a moment.
+    if (isOver || (budgetMs > INTERRUPT_FROM_MS && this.#interrupts.has(callNumber))) condemn(cells, number);
+    if (isOver) known.condemnedAtMs ??= cpuMs;
+    const isStuck = known.condemnedAtMs !== null && cpuMs - known.condemnedAtMs > GRACE_MS;
+    if (isStuck || nowMs - startMs > ELAPSED_FACTOR * budgetMs + ELAPSED_MS) this.#reports.overrun(callNumber, cpuMs);
   }
 }
 
-function rssMb(): number {
-  return process.memoryUsage.rss() / (1024 * 1024);
+/** Orders the end of the turn with that number, and of no other. */
+function condemn(cells: Cells, number: number): void {
+  Atomics.store(cells, CELL.condemned, number);
+  ring(cells);
+}
+
+function ring(cells: Cells): void {
+  Atomics.add(cells, CELL.bell, 1);
+  Atomics.notify(cells, CELL.bell);
 }

@@ -18,6 +18,8 @@ export interface CallWorld {
   readonly emit: Emit;
   readonly pure: Pure;
   readonly turn: TurnState;
+  /** Real time in whole milliseconds, which no tool sees. */
+  readonly realMs: () => number;
   readonly fetch: () => object;
   readonly createAbort: () => { readonly signal: object; abort(reason?: unknown): void };
 }

@@ -19,6 +19,7 @@ import { createWebParts, defineWebGlobals, prepared } from "./web-parts.ts";
 export const boot: Boot = (emit, pure, hardened, engine, ...tool) => {
   const realm = globalThis;
   const turn: TurnState = { nowMs: 0, call: null, lastRun: 0, leftover: null };
+  const realMs = realm.Date.now;
   removeEscapes(realm);
   installTime(realm, turn, hardened);
   realm.Math.random = function random() {
@@ -38,6 +39,7 @@ export const boot: Boot = (emit, pure, hardened, engine, ...tool) => {
     emit,
     pure,
     turn,
+    realMs,
     fetch: () => parts.fetch().globals.fetch,
     createAbort: () => new (parts.web().globals.AbortController)(),
   };

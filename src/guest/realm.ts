@@ -9,6 +9,8 @@ import { ToolContext, type ToolFacts } from "./tool-context.ts";
 const NONE: readonly unknown[] = [];
 /** Length of outcomes after which a batch returns, in characters. */
 const ANSWER_MAX = 256 * 1024;
+/** Duration after which a turn starts no further call, in milliseconds. */
+const STARTS_MS = 2;
 
 type QueuedCall = readonly [
   run: number,
@@ -67,6 +69,8 @@ export class Realm implements Guest {
 
   startNext(): string {
     const queue = this.#queue;
+    const { realMs } = this.#world;
+    const startedMs = realMs();
     this.#lastAnswer = "";
     for (let ended = 0; this.#next < queue.length; ended++) {
       const queued = queue[this.#next];
@@ -80,6 +84,8 @@ export class Realm implements Guest {
       this.#next++;
       this.#lastAnswer += `${outcome}\t`;
       if (outcome === "" || this.#isOnePerTurn || this.#lastAnswer.length > ANSWER_MAX) break;
+      // A call that took long is the last of its turn, so that its time can be told from that of the others.
+      if (realMs() - startedMs >= STARTS_MS) break;
     }
     if (this.#next < queue.length) this.#lastAnswer += "\n";
     else this.#queue = NO_CALLS;

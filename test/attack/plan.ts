@@ -5,7 +5,7 @@ import type { ErrorCode, Isolation, Limits, Runtime } from "../../src/index.ts";
 export type End = ErrorCode | "ok" | "registered" | "hung";
 
 /** Default limits of a hazard's tool. */
-export const LIMITS = { cpuMs: 300, wallMs: 3_000, memoryMb: 64 };
+export const LIMITS = { cpuMs: 300, wallMs: 10_000, memoryMb: 64 };
 /** Calls that are in flight beside each attack. */
 export const INNOCENTS = 10;
 /** What the host may hold more than at the start once an attack is over, in MiB. */

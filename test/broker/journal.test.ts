@@ -13,10 +13,18 @@ function value(nowMs: number): CapabilityResponse {
   return { kind: "value", nowMs, json: "1" };
 }
 
-test("nothing is planned for a call that was answered nothing", () => {
+test("nothing is planned for a call that did not ask", () => {
+  expect(new Journal().plan()).toBe("");
+});
+
+test("a timer that fired late is planned, also where the call did not ask", () => {
   const journal = new Journal();
-  journal.append(entry(1, 0));
-  expect(journal.plan()).toBe("");
+  journal.recordLate(3, 500);
+  expect(JSON.parse(journal.plan())).toEqual({ asked: 0, responses: [], late: [[3, 500]] });
+});
+
+test("a call that is recorded has no other late timers than those in its plan", () => {
+  expect(JSON.parse(new Journal(true).plan())).toEqual({ asked: null, responses: [], late: [] });
 });
 
 test("an answer that was on its way when the call asked comes after that, when the call is run again", () => {
@@ -25,10 +33,13 @@ test("an answer that was on its way when the call asked comes after that, when t
   journal.recordResponse(1, value(10));
   journal.recordResponse(2, value(20));
   journal.append(entry(3, 1));
-  expect(JSON.parse(journal.plan())).toEqual([
-    [2, 10],
-    [3, 20],
-  ]);
+  expect(JSON.parse(journal.plan())).toMatchObject({
+    asked: 3,
+    responses: [
+      [2, 10],
+      [3, 20],
+    ],
+  });
 });
 
 test("an ask of which nobody knows what the call had heard leaves the answers as they came", () => {
@@ -36,7 +47,7 @@ test("an ask of which nobody knows what the call had heard leaves the answers as
   journal.append(entry(1));
   journal.recordResponse(1, value(10));
   journal.append(entry(2));
-  expect(JSON.parse(journal.plan())).toEqual([[1, 10]]);
+  expect(JSON.parse(journal.plan())).toMatchObject({ asked: 2, responses: [[1, 10]] });
 });
 
 test.each([-1e308, -1, 0.5, 1e308])("a worker that has heard %d answers does no harm", (heard) => {

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { describe, expect, test } from "vitest";
-import { COMMAND, referencePages } from "../../docs/generate/pages.ts";
+import { COMMAND, generatedPages } from "../../docs/generate/pages.ts";
 import { PACKAGES, ROOT } from "./linked-folder.ts";
 import { commandsOf, fileOf, type Page, printsOf, proseOf, readPages, skipOf } from "./markdown.ts";
 import { DENIED } from "./phrases.ts";
@@ -13,22 +13,22 @@ const SKIPPED_MAX = 10;
 const OTHER_NAMES = ["typescript", "bash", "shell", "console", "yml", "javascript", "python"];
 
 const pages = readPages();
-const reference = await referencePages();
-const generated = (page: Page) => page.path.startsWith("docs/reference/") && reference.has(page.path.slice(15));
-const written = pages.filter((page) => !generated(page));
+const generated = await generatedPages();
+const isGenerated = ({ path }: Page) => path.startsWith("docs/") && generated.has(path.slice("docs/".length));
+const written = pages.filter((page) => !isGenerated(page));
 const blocks = written.flatMap((page) => page.blocks.map((block) => ({ page, block })));
 
 describe("generated pages", () => {
-  test.each([...reference])(`docs/reference/%s is what ${COMMAND} writes`, (name, text) => {
-    const file = join(ROOT, "docs/reference", name);
+  test.each([...generated])(`docs/%s is what ${COMMAND} writes`, (name, text) => {
+    const file = join(ROOT, "docs", name);
     const found = existsSync(file) ? readFileSync(file, "utf8") : "";
     // The message is for whoever changed a table: the difference itself may be long.
-    if (found !== text) throw new Error(`docs/reference/${name} is stale: run \`${COMMAND}\``);
+    if (found !== text) throw new Error(`docs/${name} is stale: run \`${COMMAND}\``);
   });
 
   test("none is left of an error code that is gone", () => {
-    const errors = readdirSync(join(ROOT, "docs/reference/errors")).map((name) => `errors/${name}`);
-    expect(errors.filter((name) => !reference.has(name))).toEqual([]);
+    const errors = readdirSync(join(ROOT, "docs/reference/errors")).map((name) => `reference/errors/${name}`);
+    expect(errors.filter((name) => !generated.has(name))).toEqual([]);
   });
 });
 

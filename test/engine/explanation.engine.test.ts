@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ScopedEngine } from "../../src/service/access/scoped-engine.ts";
 import { createEngine, DEFAULT_LIMITS, type Engine } from "../../src/index.ts";
@@ -37,6 +38,11 @@ test("a tool's explanation says what it is granted for a tenant, within which li
     grants: [{ capability: "fetch", from: "policy.rules[0]" }],
     findings: [{ pointer: "/capabilities/fetch/origins/1" }],
   });
+});
+
+test("it says whether the system measures the processor time of each thread", () => {
+  const expected = existsSync("/proc/thread-self/schedstat") ? "measured" : "estimated";
+  expect(engine.explain("reader")?.processorTime).toBe(expected);
 });
 
 test("without a tenant it is that of whoever names none", async () => {

@@ -18,6 +18,20 @@ test("a process whose engine could not load its tools ends by itself", async () 
   expect(code).toBe(0);
 });
 
+test.each([
+  ["process", "idle"],
+  ["process", "busy"],
+  ["threads", "idle"],
+  ["threads", "busy"],
+])("a process whose engine (%s, %s) was not closed can call process.exit()", async (kind, state) => {
+  const { stdout, code } = await runProgram("exits", [kind, state]);
+  const tookMs = Date.now() - Number(stdout);
+  expect(code).toBe(0);
+  // An endless call has a minute.
+  expect(tookMs).toBeLessThan(5_000);
+  await expect.poll(orphans).toEqual([]);
+});
+
 test("an executor ends when its host is killed", async () => {
   const { code } = await runProgram("killed", [], 10_000);
   expect(code).toBeNull();

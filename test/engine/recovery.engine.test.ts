@@ -268,3 +268,35 @@ test("a call whose timers race its answers closely goes the same way again", asy
   }
   expect(ends).toEqual(Array.from({ length: 4 }, () => ["done", true, 24 + 24]));
 }, 30_000);
+
+/** Found by a review: a call's clock fell behind by the time of all its turns, which only a further run could not know. */
+const WORK =
+  "const work = async () => { for (let i = 0; i < 1e8; i++) Math.sqrt(i); await new Promise((done) => setTimeout(done, 1)); };";
+
+test("a call's clock follows real time between its turns, at most 100 ms and a turn behind", async () => {
+  const { output, metadata } = await call(
+    `${WORK} export default async () => {
+    for (let n = 0; n < 8; n++) await work();
+    return performance.now();
+  }`,
+    { limits: { cpuMs: 20_000 } },
+  );
+  expect(output).toBeGreaterThan(metadata.cpuMs * 0.7 - 100);
+  expect(output).toBeLessThan(metadata.wallMs + 100);
+});
+
+test("a call whose clock followed real time sees the same times again", async () => {
+  const result = await call(
+    `${WORK} export default async (i, { host }) => {
+    for (let n = 0; n < 4; n++) await work();
+    await host.counter.add(["before", Date.now(), performance.now()]);
+    const killed = await host.kill.now();
+    for (let n = 0; n < 4; n++) await work();
+    return [killed, await host.counter.add(["after", performance.now()])];
+  }`,
+    { limits: { cpuMs: 20_000 } },
+  );
+  expect(result).toMatchObject({ output: [true, 2], metadata: { attempts: 2 } });
+  const [before, after] = counted as [string, number][];
+  expect([before?.[0], after?.[0]]).toEqual(["before", "after"]);
+});

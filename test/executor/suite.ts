@@ -324,6 +324,16 @@ export function executorSuite(kind: Kind): void {
         }
       });
 
+      // Found by a review: each call of a turn was told the same share of its time.
+      test("use each their own processor time", async () => {
+        const body = "({ n }) => { if (n % 25 === 12) for (let i = 0; i < 5e7; i++) Math.sqrt(i); return n; }";
+        const replies = await together(body, inputs, { limits: { cpuMs: 20_000 } });
+        const [slow, quick] = [true, false].map((isSlow) =>
+          replies.filter((_, n) => (n % 25 === 12) === isSlow).map(({ cpuMs }) => cpuMs),
+        );
+        expect(Math.min(...(slow ?? []))).toBeGreaterThan(2 * Math.max(...(quick ?? [])));
+      });
+
       test("log each to its own lines", async () => {
         const replies = await together("({ n }) => { if (n % 5 === 0) console.log('line', n); return n; }", inputs);
         for (const [n, { logs, outcome }] of replies.entries()) {

@@ -21,9 +21,14 @@ export interface HungryTurn {
   readonly grownMb: number;
 }
 
+export type ToChild =
+  | ChildInit
+  /** Nobody waits for the call any more: its turn has to end. */
+  | { readonly kind: "interrupt"; readonly callNumber: number };
+
 export type FromChild =
-  /** A turn that V8's timeout failed to end. */
-  | { readonly kind: "overrun"; readonly callNumber: number; readonly elapsedMs: number }
+  /** A turn that the terminator failed to end. */
+  | { readonly kind: "overrun"; readonly callNumber: number; readonly cpuMs: number }
   /** Resident memory above the ceiling, and the turns that were running. */
   | { readonly kind: "memory"; readonly turns: readonly HungryTurn[]; readonly rssMb: number }
   | { readonly kind: "beat"; readonly rssBytes: number }

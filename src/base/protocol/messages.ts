@@ -18,10 +18,18 @@ export interface RunLimits {
   readonly capabilityBytes: number;
 }
 
-/**
- * Times of the responses in a replay: for each, the number of capability calls made before it, and the call's clock.
- */
-export type ReplayPlan = readonly (readonly [asked: number, nowMs: number])[];
+/** What a call that runs again has to repeat. Times are the call's clock, in milliseconds since the epoch. */
+export interface ReplayPlan {
+  /** Number of its capability calls; `null` for a recording, whose call repeats nothing but what is in it. */
+  readonly asked: number | null;
+  /** For each response, the number of capability calls made before it. */
+  readonly responses: readonly (readonly [asked: number, nowMs: number])[];
+  /** For each timer that the clock did not wait for, the number of timers that had fired by then. */
+  readonly late: readonly LateTimer[];
+}
+
+/** The `fired`-th timer turn of a call began at this time instead of its due time. */
+export type LateTimer = readonly [fired: number, nowMs: number];
 
 /**
  * Starts calls of one tool and tenant with the same limits. Calls that end at once share a turn; a call that continues
@@ -57,8 +65,9 @@ export interface RunMessage extends RunLimits {
 export interface RanMessage {
   readonly kind: "ran";
   readonly callNumber: number;
-  /** Of all these turns. */
+  /** Of all these turns, and of the last call that started in them. */
   readonly cpuMs: number;
+  readonly lastCpuMs: number;
   readonly heapBytes: number;
   /** Each ends with a tab, which cannot occur in JSON. */
   readonly outcomes: string;
@@ -140,15 +149,32 @@ export interface TimedMessage extends Pick<CapabilityCall, "step" | "nowMs"> {
   readonly callNumber: number;
 }
 
+/** A timer fired so late that the call's clock followed real time, which a replay has to repeat. */
+export interface LateMessage {
+  readonly kind: "late";
+  readonly callNumber: number;
+  /** Number of the call's timer turns, with this one. */
+  readonly fired: number;
+  readonly nowMs: number;
+}
+
+/** A turn of several calls was ended at a limit. None of them is at fault for certain: each may run alone. */
+export interface CutMessage {
+  readonly kind: "cut";
+  readonly callNumber: number;
+  /** Of all these turns. */
+  readonly cpuMs: number;
+}
+
 export type ToHost =
   | RanMessage
   | DoneMessage
-  /** A turn of several calls was ended at a limit. None of them is at fault for certain: each may run alone. */
-  | { readonly kind: "cut"; readonly callNumber: number }
+  | CutMessage
   /** The call's isolate died through another call's fault: it may be run again. */
   | { readonly kind: "lost"; readonly callNumber: number; readonly payload: string }
   | CapabilityCallMessage
   | TimedMessage
+  | LateMessage
   | LogMessage
   | ProgressMessage
   | { readonly kind: "inspected"; readonly callNumber: number; readonly payload: string }

@@ -84,9 +84,9 @@ export function decodeToWorker(line: string): ToWorker {
 export function encodeToHost(message: ToHost): string {
   switch (message.kind) {
     case "ran":
-      return `e\t${message.callNumber}\t${message.cpuMs}\t${message.heapBytes}\t${message.outcomes}\n`;
+      return `e\t${message.callNumber}\t${message.cpuMs}\t${message.lastCpuMs}\t${message.heapBytes}\t${message.outcomes}\n`;
     case "cut":
-      return `k\t${message.callNumber}\n`;
+      return `k\t${message.callNumber}\t${message.cpuMs}\n`;
     case "done":
       return (
         `d\t${message.callNumber}\t${message.ok ? 1 : 0}\t${message.cpuMs}\t${message.heapBytes}\t${message.dropped}\t` +
@@ -99,6 +99,8 @@ export function encodeToHost(message: ToHost): string {
       );
     case "timed":
       return `m\t${message.callNumber}\t${message.step}\t${message.nowMs}\n`;
+    case "late":
+      return `f\t${message.callNumber}\t${message.fired}\t${message.nowMs}\n`;
     case "log":
       return `g\t${message.callNumber}\t${message.payload}\n`;
     case "progress":
@@ -122,11 +124,12 @@ export function decodeToHost(line: string): ToHost {
         kind: "ran",
         callNumber: fields.number(),
         cpuMs: fields.number(),
+        lastCpuMs: fields.number(),
         heapBytes: fields.number(),
         outcomes: fields.rest(),
       };
     case "k":
-      return { kind: "cut", callNumber: fields.number() };
+      return { kind: "cut", callNumber: fields.number(), cpuMs: fields.number() };
     case "d":
       return {
         kind: "done",
@@ -152,6 +155,8 @@ export function decodeToHost(line: string): ToHost {
       };
     case "m":
       return { kind: "timed", callNumber: fields.number(), step: fields.number(), nowMs: fields.number() };
+    case "f":
+      return { kind: "late", callNumber: fields.number(), fired: fields.number(), nowMs: fields.number() };
     case "g":
       return { kind: "log", callNumber: fields.number(), payload: fields.rest() };
     case "p":

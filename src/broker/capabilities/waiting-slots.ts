@@ -51,6 +51,18 @@ export class WaitingSlots {
     };
   }
 
+  /** Does work in a slot of its own, unless the signal was aborted before it got one. Rejects as `enter` does. */
+  async run<T>(signal: AbortSignal, tenant: string | undefined, work: () => Promise<T>): Promise<T> {
+    const release = await this.enter(signal, tenant);
+    try {
+      // The call may have ended just as it got the slot.
+      signal.throwIfAborted();
+      return await work();
+    } finally {
+      release();
+    }
+  }
+
   /** Resolves when no slot is taken. */
   async idle(): Promise<void> {
     if (this.#taken > 0) await this.#idle.promise;

@@ -123,15 +123,17 @@ export class CallPipeline implements CallStages {
     const { options } = call;
     const reply = closeSession(given, call.session);
     const { outcome } = reply;
-    this.#charge(call, spentBy(given, call.limits));
+    if (given.work === undefined) this.#charge(call, spentBy(given, call.limits));
+    else this.#awaitWork(call, given.work);
     if (!outcome.ok && mayRetry(outcome.failure, call, executor)) {
       call.trace?.addEvent("glovebox.retry", { "error.type": outcome.failure.code });
       call.beginAttempt(nextCallNumber(), reply);
       return executor.run(call);
     }
     if (call.onAbort !== null) options.signal?.removeEventListener("abort", call.onAbort);
+    call.isSettled = true;
     // Free the slot before the caller gets the result, so that the caller's next call finds it free.
-    call.slot?.release();
+    if (call.lingering === 0) call.slot?.release();
     const result = concludeCall(reply, call, executor);
     this.#end(call, options.record === true ? recordCall(call, result, entropyKey) : result);
   }
@@ -143,6 +145,18 @@ export class CallPipeline implements CallStages {
     if (onCpu === undefined) return;
     const hostMs = call.takeHostMs();
     this.notify("onCpu", () => onCpu(executorMs + hostMs));
+  }
+
+  /** A call that was answered early holds its slot, and is charged, until its worker has stopped working for it. */
+  #awaitWork(call: EngineCall, work: Promise<number>): void {
+    call.lingering++;
+    void work.then((cpuMs) => {
+      call.lingering--;
+      const { callId, tool, tenant, parent } = call;
+      this.#charge(call, cpuMs);
+      this.#parts.events.emit("tool:late", { callId, tool: tool.info.name, tenant, ...parentOf(parent), cpuMs });
+      if (call.isSettled && call.lingering === 0) call.slot?.release();
+    });
   }
 
   /** Refuses new calls, gives accepted ones up to `drainMs` to end, and ends the rest with `engine_closed`. */

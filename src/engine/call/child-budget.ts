@@ -41,15 +41,22 @@ export class ChildBudget {
     this.#reservedMs += cpuMs;
   }
 
-  /** Releases a child call's place and reservation, and charges the time that it used. */
-  leave(cpuMs: number, usedMs: number): void {
+  /** Releases a child call's place and reservation. */
+  leave(cpuMs: number): void {
     this.#reservedMs -= cpuMs;
-    this.#use(usedMs);
+    this.#leavePlace();
   }
 
-  #use(cpuMs: number): void {
-    this.#usedMs += cpuMs;
+  #leavePlace(): void {
     if (this.#parent === null) this.#alive--;
-    else this.#parent.#use(cpuMs);
+    else this.#parent.#leavePlace();
+  }
+
+  /**
+   * Charges processor time of a descendant, which its other ancestors are charged as well: at its end, or later where
+   * its work outlasted its answer.
+   */
+  charge(cpuMs: number): void {
+    this.#usedMs += cpuMs;
   }
 }

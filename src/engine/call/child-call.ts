@@ -44,20 +44,21 @@ export async function callTool(
     ...(capabilities === undefined ? {} : { capabilities }),
     ...(limits === undefined ? {} : { limits }),
     ...(maxLimits === undefined ? {} : { maxLimits }),
-    ...(onCpu === undefined ? {} : { onCpu }),
+    onCpu: (ms) => {
+      onCpu?.(ms);
+      childBudget.charge(ms);
+    },
     signal,
   };
-  let usedMs = 0;
   try {
     // Admit the child against the remaining budget, then reserve that budget.
     const running = pipeline.run({ name, arguments: args }, options, parent);
     childBudget.reserve(cpuMs);
-    const { success, output, error, metadata } = await running;
-    usedMs = metadata.cpuMs;
+    const { success, output, error } = await running;
     if (success || error === null) return { ok: true, output };
     return { ok: false, code: error.code, message: error.message };
   } finally {
-    childBudget.leave(cpuMs, usedMs);
+    childBudget.leave(cpuMs);
   }
 }
 

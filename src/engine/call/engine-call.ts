@@ -69,6 +69,9 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
   /** Grants in force when the call left the queue; a later policy does not change them. */
   grants: Grants | undefined = undefined;
   slot: Slot | null = null;
+  /** Number of attempts whose workers still work, although their replies are there. */
+  lingering = 0;
+  isSettled = false;
   onAbort: (() => void) | null = null;
   /** The call's clock at its first start. */
   clockMs = 0;
@@ -209,9 +212,13 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
   }
 
   ask(call: CapabilityCall): Promise<CapabilityResponse | Diverged> {
-    const session = (this.session ??= this.#stages.openSession(this));
+    const session = this.#openSession();
     if (this.trace === null) return session.invoke(call);
     return this.trace.ask(call, session.journal.find(call.step) !== undefined, () => session.invoke(call));
+  }
+
+  #openSession(): CallSession {
+    return (this.session ??= this.#stages.openSession(this));
   }
 
   plan(): string {
@@ -220,6 +227,10 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
 
   onTimed(step: number, nowMs: number): void {
     this.session?.journal.recordTime(step, nowMs);
+  }
+
+  onLate(fired: number, nowMs: number): void {
+    this.#openSession().journal.recordLate(fired, nowMs);
   }
 
   onStart(startMs: number, nowMs: number): void {

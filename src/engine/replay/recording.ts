@@ -5,7 +5,7 @@ import { type Limits, NAMES as LIMITS } from "../../base/limits.ts";
 import { seedOf } from "../../base/protocol/prelude.ts";
 import type { EngineCall } from "../call/engine-call.ts";
 import type { JsonSchema } from "../../base/json.ts";
-import type { Failure } from "../../base/protocol/messages.ts";
+import type { Failure, LateTimer } from "../../base/protocol/messages.ts";
 import { MODULE_CONTRACT_NAMES, RUNTIMES, type ToolScript } from "../../base/protocol/script.ts";
 import type { LogLine, ToolResult } from "../../base/result.ts";
 import { compileSchema } from "../../base/schema/schema.ts";
@@ -34,6 +34,8 @@ export interface Recording {
   readonly asks: readonly RecordedAsk[];
   /** Responses, in order of delivery. */
   readonly answers: readonly RecordedAnswer[];
+  /** Timers that fired late: the number of timer turns by then, and the call's clock. Missing where none did. */
+  readonly late?: readonly LateTimer[];
   /** The last refused capability call. */
   readonly refusal: LastRefusal | null;
   readonly outcome: RecordedOutcome;
@@ -68,7 +70,7 @@ function record(properties: Readonly<Record<string, unknown>>) {
   return { type: "object", properties, required: Object.keys(properties), additionalProperties: false };
 }
 
-const RECORDING = record({
+const ALWAYS = record({
   format: { const: FORMAT },
   tool: record({
     name: TEXT,
@@ -102,6 +104,13 @@ const RECORDING = record({
     logs: { type: "array" },
   }),
 });
+
+const LATE = {
+  type: "array",
+  items: { type: "array", items: { type: "number", minimum: 1 }, minItems: 2, maxItems: 2 },
+};
+
+const RECORDING = { ...ALWAYS, properties: { ...ALWAYS.properties, late: LATE } };
 
 /** Error codes of calls ended from outside: by the caller, a clock or the machine. */
 const OUTSIDE: ReadonlySet<string> = new Set<ErrorCode>([
@@ -173,10 +182,11 @@ export function requireReplayable({ tool, outcome }: Recording): void {
 }
 
 /** A call's capability calls and responses, as data. Responses that were pending when the call ended are left out. */
-export function recordJournal(journal: Journal | null): Pick<Recording, "asks" | "answers"> {
+export function recordJournal(journal: Journal | null): Pick<Recording, "asks" | "answers" | "late"> {
   const asks = (journal?.entries ?? []).map(({ capability, method, args }) => ({ capability, method, args }));
   const answers = (journal?.responses ?? []).map(toRecorded);
-  return { asks, answers };
+  const late = journal?.late ?? [];
+  return { asks, answers, ...(late.length === 0 ? {} : { late }) };
 }
 
 function toRecorded({ step, asked, response }: OrderedResponse): RecordedAnswer {

@@ -15,6 +15,11 @@ export interface EventMap extends ExecutorEvents {
   "tool:post": [event: CallEvent];
   /** A call failed, whether it ran or not. */
   "tool:error": [event: CallEvent];
+  /**
+   * The work of a call ended after its answer: a cancelled call, or one at its wall limit, is answered at once, and its
+   * slot and its charge end with its turn. `cpuMs` is the processor time that its result does not tell.
+   */
+  "tool:late": [event: LateEvent];
   /** A tool made a capability call, and got its response. */
   "capability:call": [event: CapabilityEvent];
   /** The host delays a tenant's capability calls, because they use more than its share; at most once per second. */
@@ -43,6 +48,17 @@ export interface EventMap extends ExecutorEvents {
   "engine:close": [];
   /** A listener threw, or the promise that it returned rejected. The call and the other listeners are not affected. */
   "listener:error": [event: ListenerError];
+}
+
+/** The end of work that outlasted its call's answer. */
+export interface LateEvent {
+  readonly callId: string;
+  readonly tool: string;
+  readonly tenant: string;
+  /** The id of the calling call, if a tool made this call. */
+  readonly parentId?: string;
+  /** Processor time of the attempt, in milliseconds; 0 where its worker was lost. */
+  readonly cpuMs: number;
 }
 
 /** A failure of a listener: the embedder's code, not a tool's. */

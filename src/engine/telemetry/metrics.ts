@@ -92,6 +92,9 @@ export class Metrics {
     // Start at 0: an alert sees no increase in a series that begins with its first count.
     for (const [code, { http }] of Object.entries(ERRORS)) if (http !== 200) this.#rejections.inc({ code }, 0);
     this.#auditDrops = counter("audit_dropped_total", "Audit entries that were dropped.", []);
+    events.on("tool:late", ({ tool, cpuMs }) => {
+      this.#of(tool).cpuMs += cpuMs;
+    });
     const keyCalls = counter("key_calls_total", "Ended calls by key name and error code.", ["key", "code"]);
     events.on("key:call", (labels) => keyCalls.inc(labels));
     const keyCpu = counter(

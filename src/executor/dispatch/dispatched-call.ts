@@ -31,8 +31,9 @@ export abstract class DispatchedCall {
   /** The failure with which the call ends at its deadline. */
   abstract get overdue(): Failure;
 
-  fail(failure: Failure, cpuMs = 0): void {
-    this.settle({ ok: false, failure }, { cpuMs, heapBytes: 0, logs: "", dropped: 0 }, performance.now());
+  /** `work`: of a call whose worker works on. */
+  fail(failure: Failure, cpuMs = 0, work?: Promise<number>): void {
+    this.settle({ ok: false, failure }, { cpuMs, heapBytes: 0, logs: "", dropped: 0 }, performance.now(), work);
   }
 
   protected get hasStarted(): boolean {
@@ -63,13 +64,15 @@ export abstract class DispatchedCall {
     outcome: CallReply["outcome"],
     { cpuMs, heapBytes, logs, dropped, deliveredCount }: CallUsage,
     nowMs: number,
+    work?: Promise<number>,
   ): void {
     if (this.isOver) return;
     this.isOver = true;
     const { attempts } = this;
     const startMs = this.#firstStartMs ?? nowMs;
     const [waitedMs, wallMs] = [startMs - this.#dispatchedMs, nowMs - startMs];
-    const reply = { outcome, cpuMs, waitedMs, wallMs, heapBytes, attempts, logs, dropped, deliveredCount };
+    const ended = { outcome, cpuMs, waitedMs, wallMs, heapBytes, attempts, logs, dropped, deliveredCount };
+    const reply = work === undefined ? ended : { ...ended, work };
     this.onEnd?.(reply);
     this.job.settle(reply);
   }

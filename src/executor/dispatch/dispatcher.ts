@@ -1,6 +1,7 @@
 import type { ErrorCode } from "../../base/errors.ts";
 import type {
   CapabilityCallMessage,
+  CutMessage,
   DoneMessage,
   Failure,
   RanMessage,
@@ -15,6 +16,7 @@ import { Batcher } from "./batcher.ts";
 import type { CapabilityResponse, EmitExecutorEvent, Job } from "../executor.ts";
 import { LocalCall } from "./local-call.ts";
 import { inspectionError, Inspector } from "./inspector.ts";
+import { LingeringWork } from "./lingering-work.ts";
 import type { WorkerConnection, WorkerConnectionListener } from "./worker-connection.ts";
 import { WorkerRegistry } from "./worker-registry.ts";
 import { DeadlineTimer } from "./deadline-timer.ts";
@@ -31,6 +33,8 @@ export interface DispatcherOwner {
   /** A retired connection has ended all of its calls. */
   onLeft(connection: WorkerConnection): void;
   onBroken(connection: WorkerConnection, error: Error): void;
+  /** Nobody waits for the call any more: its worker has to stop, also within a turn. */
+  onInterrupt(connection: WorkerConnection, callNumber: number): void;
 }
 
 /**
@@ -46,6 +50,7 @@ export class Dispatcher implements WorkerConnectionListener {
   readonly #batcher: Batcher;
   readonly #inspector = new Inspector(this.workers.serving);
   readonly #deadlineTimer = new DeadlineTimer(() => this.#endOverdue());
+  readonly #lingering = new LingeringWork();
   #closed: Failure | null = null;
 
   /** `nextCallNumber` numbers inspections and calls in one series, so that a culprit can be either. */
@@ -80,14 +85,33 @@ export class Dispatcher implements WorkerConnectionListener {
     return this.#inspector.inspect(this.#nextCallNumber(), script);
   }
 
-  /** Ends a call now, and cancels it on its worker; later messages about it are ignored. */
-  end(callNumber: number, failure: Failure, cpuMs = 0): void {
+  /**
+   * Ends a call now, and cancels it on its worker; of what it sends later, only its processor time counts. `cpuMs` is
+   * given where the worker is lost already.
+   */
+  end(callNumber: number, failure: Failure, cpuMs?: number): void {
     const call = this.#calls.get(callNumber);
     if (call !== undefined) {
       this.#calls.delete(callNumber);
-      call.connection?.send({ kind: "cancel", callNumber });
-      call.fail(failure, cpuMs);
+      call.fail(failure, cpuMs, cpuMs === undefined ? this.#stop(call) : undefined);
     } else if (this.#inspector.has(callNumber)) this.#inspector.fail(callNumber, failure);
+  }
+
+  /** Stops a call on its worker; the promise is of its processor time, `undefined` for a call without a worker. */
+  #stop(call: LocalCall): Promise<number> | undefined {
+    const { connection, callNumber } = call;
+    connection?.send({ kind: "cancel", callNumber });
+    if (connection === null || this.#closed !== null) return undefined;
+    this.#owner.onInterrupt(connection, callNumber);
+    return this.#lingering.add(call, connection, performance.now());
+  }
+
+  /**
+   * A call's worker is lost through its fault. If it was answered before, it is charged all of its processor time now;
+   * returns whether it was.
+   */
+  endLingering(callNumber: number): boolean {
+    return this.#lingering.endWhole(callNumber);
   }
 
   /** Removes a call without settling it, to continue elsewhere. It must be detached from its connection. */
@@ -118,6 +142,7 @@ export class Dispatcher implements WorkerConnectionListener {
   /** Removes a lost connection. The caller must `restart`, `end` or `release` the returned calls. */
   detach(connection: WorkerConnection): readonly number[] {
     this.workers.remove(connection);
+    this.#lingering.endOn(connection);
     const { started, waiting } = connection.abandon();
     const open: number[] = [];
     for (const callNumber of [...started, ...waiting]) {
@@ -170,7 +195,7 @@ export class Dispatcher implements WorkerConnectionListener {
 
   /** Whether nothing is in flight. */
   get isIdle(): boolean {
-    return this.#calls.size === 0 && this.#inspector.size === 0;
+    return this.#calls.size === 0 && this.#inspector.size === 0 && this.#lingering.size === 0;
   }
 
   /** Turns have ended, so connections may have room. */
@@ -193,7 +218,7 @@ export class Dispatcher implements WorkerConnectionListener {
       case "ran":
         return this.#onRan(connection, message);
       case "cut":
-        return this.#onCut(connection, message.callNumber);
+        return this.#onCut(connection, message);
       case "done":
         return this.#onDone(connection, message);
       case "ask":
@@ -206,6 +231,8 @@ export class Dispatcher implements WorkerConnectionListener {
         return this.#callOn(connection, message.callNumber)?.job.onProgress?.(readProgress(message.payload));
       case "timed":
         return this.#callOn(connection, message.callNumber)?.job.replay?.onTimed(message.step, message.nowMs);
+      case "late":
+        return this.#callOn(connection, message.callNumber)?.job.replay?.onLate(message.fired, message.nowMs);
       case "inspected": {
         const inspection = readJson(message.payload) as Inspection;
         const load = connection.item(message.callNumber);
@@ -221,7 +248,8 @@ export class Dispatcher implements WorkerConnectionListener {
   }
 
   /** Settles the calls of an ended turn; calls that the turn did not start return to the head of their queue. */
-  #onRan(connection: WorkerConnection, { callNumber, cpuMs, heapBytes, outcomes }: RanMessage): void {
+  #onRan(connection: WorkerConnection, message: RanMessage): void {
+    const { callNumber, cpuMs, lastCpuMs, heapBytes, outcomes } = message;
     const batch = connection.item(callNumber);
     if (!(batch instanceof Batch)) return;
     const said = outcomes.split("\t");
@@ -229,12 +257,14 @@ export class Dispatcher implements WorkerConnectionListener {
     const started = said.length - 1;
     if (started > batch.calls.length) throw new ProtocolError("outcomes of calls that were not sent");
     const nowMs = performance.now();
-    const callMs = cpuMs / Math.max(1, started);
+    const othersMs = (cpuMs - lastCpuMs) / Math.max(1, started - 1);
     for (let at = 0; at < started; at++) {
       const call = batch.calls[at];
       const outcome = said[at] ?? "";
       if (call === undefined) continue;
+      const callMs = at === started - 1 ? lastCpuMs : othersMs;
       if (outcome === "") connection.going.set(call.callNumber, { script: batch.script, tenant: batch.tenant });
+      if (outcome !== "" && call.isOver) this.#lingering.end(call.callNumber, callMs);
       if (outcome === "" || call.isOver) continue;
       const failure = outcome.startsWith("+") ? null : readFailure(outcome.slice(1));
       this.#calls.delete(call.callNumber);
@@ -243,33 +273,40 @@ export class Dispatcher implements WorkerConnectionListener {
     connection.end(callNumber, nowMs);
     const { turnTime } = batch;
     turnTime.record(started, cpuMs);
-    if (started === 0) return this.#startAlone(batch);
+    if (started === 0) return this.#startAlone(batch, cpuMs);
     if (started < batch.calls.length) this.#putBack(batch, started, nowMs);
   }
 
   /** Puts unstarted calls back: a call with a long output, or one that ends its isolate, stops the batch. */
   #putBack(batch: Batch, started: number, nowMs: number): void {
     const left = batch.calls.slice(started);
-    for (const call of left) call.takeBack(nowMs);
+    for (const call of left) {
+      call.takeBack(nowMs);
+      this.#lingering.end(call.callNumber, 0);
+    }
     this.#batcher.putBack(batch, left);
   }
 
   /** A shared turn was cut: each of its calls starts again alone, with its whole budget. */
-  #onCut(connection: WorkerConnection, callNumber: number): void {
+  #onCut(connection: WorkerConnection, { callNumber, cpuMs }: CutMessage): void {
     const batch = connection.item(callNumber);
     if (!(batch instanceof Batch)) return;
     connection.end(callNumber, performance.now());
-    this.#startAlone(batch);
+    this.#startAlone(batch, cpuMs);
   }
 
-  #startAlone(batch: Batch): void {
+  #startAlone(batch: Batch, cpuMs: number): void {
     batch.turnTime.forget();
-    for (const call of batch.calls) call.startAgain(performance.now());
+    for (const call of batch.calls) {
+      call.startAgain(performance.now());
+      this.#lingering.end(call.callNumber, cpuMs / batch.size);
+    }
     this.#batcher.putBack(batch, batch.calls);
   }
 
   #onLost(connection: WorkerConnection, callNumber: number, reason: string): void {
     if (connection.going.delete(callNumber)) {
+      this.#lingering.end(callNumber, 0);
       const call = this.#calls.get(callNumber);
       if (call?.connection !== connection) return;
       call.loseIsolate();
@@ -278,12 +315,16 @@ export class Dispatcher implements WorkerConnectionListener {
     const batch = connection.item(callNumber);
     if (!(batch instanceof Batch)) return;
     connection.end(callNumber, performance.now());
-    for (const call of batch.calls) if (!call.isOver) this.restart(call.callNumber, reason);
+    for (const call of batch.calls) {
+      if (call.isOver) this.#lingering.end(call.callNumber, 0);
+      else this.restart(call.callNumber, reason);
+    }
   }
 
   #onDone(connection: WorkerConnection, message: DoneMessage): void {
     const failure = message.ok ? null : readFailure(message.payload);
     connection.going.delete(message.callNumber);
+    this.#lingering.end(message.callNumber, message.cpuMs);
     const call = this.#calls.get(message.callNumber);
     // The call has ended here or moved to another connection, so this reply is stale.
     if (call === undefined || call.connection !== connection) return;
@@ -317,6 +358,7 @@ export class Dispatcher implements WorkerConnectionListener {
     const nowMs = performance.now();
     for (const [run, call] of this.#calls) if (call.deadlineMs <= nowMs) this.end(run, call.overdue);
     this.#inspector.endOverdue(nowMs);
+    this.#lingering.endOverdue(nowMs);
     // Waiting calls may have a better place now: a connection may take longer than expected.
     this.onPause();
     return !this.isIdle;

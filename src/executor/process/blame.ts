@@ -32,6 +32,9 @@ export interface Verdict {
   readonly killed: readonly number[];
 }
 
+/** Growth of the process's memory during a call's turn that makes the call suspect, in MiB. */
+const SUSPECT_MB = 16;
+
 const OUT_OF_MEMORY = /heap out of memory|Allocation failed|out of memory/i;
 
 /** Signals sent from outside: the process's own calls do not cause them. */
@@ -42,15 +45,15 @@ export function judge(death: Death, isAlone: boolean, memoryMbOf: (callNumber: n
   const { report, startError } = death;
   if (startError !== null) return { reason: "spawn", culprit: null, suspects: [], killed: [] };
   if (report?.kind === "overrun") {
-    const message = `the call could not be interrupted ${Math.round(report.elapsedMs)} ms after its turn began`;
+    const message = `the call could not be interrupted after ${Math.round(report.cpuMs)} ms of processor time`;
     return oneOrMany("overrun", [report.callNumber], { code: "cpu_limit", message });
   }
   if (report?.kind === "memory") {
     const message = `the executor's memory reached ${Math.round(report.rssMb)} MiB during the call's turn`;
-    const runs = report.turns.map(({ callNumber }) => callNumber);
     const guilty = report.turns.filter(({ callNumber, grownMb }) => isAlone || grownMb > memoryMbOf(callNumber));
-    // Earlier calls may have filled the memory, so only growth during the turn is proof.
-    if (guilty.length !== 1) return { reason: "memory", culprit: null, suspects: runs, killed: [] };
+    // Others may have filled the memory, so only growth during the turn is proof, or makes a call suspect.
+    const suspects = report.turns.filter(({ grownMb }) => grownMb >= SUSPECT_MB).map(({ callNumber }) => callNumber);
+    if (guilty.length !== 1) return { reason: "memory", culprit: null, suspects, killed: [] };
     return oneOrMany("memory", [guilty[0]?.callNumber ?? 0], { code: "memory_limit", message });
   }
   const runs: number[] = [];

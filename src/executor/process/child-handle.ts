@@ -4,7 +4,7 @@ import { constants } from "node:os";
 import type { Duplex } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { Descriptors } from "../../base/os/descriptors.ts";
-import type { ChildInit, FromChild } from "../../base/protocol/control.ts";
+import type { ChildInit, FromChild, ToChild } from "../../base/protocol/control.ts";
 import type { Prelude } from "../../base/protocol/prelude.ts";
 import { type Transport, WorkerConnection, type WorkerConnectionListener } from "../dispatch/worker-connection.ts";
 import type { Death } from "./blame.ts";
@@ -96,6 +96,12 @@ export class ChildHandle {
       mirrorFd: this.#turnRecordFile === null ? null : FIRST_PIPE_FD - 1,
     };
     if (this.#process.connected) this.#process.send(init, () => undefined);
+  }
+
+  /** Ends the turn of a call for which nobody waits any more. */
+  interrupt(callNumber: number): void {
+    const message: ToChild = { kind: "interrupt", callNumber };
+    if (this.#process.connected) this.#process.send(message, () => undefined);
   }
 
   kill(reason: Death["killedFor"]): void {

@@ -1,6 +1,7 @@
+import { holdingsBuffer } from "../../base/protocol/holdings.ts";
 import { turnRecordBuffer } from "../../base/protocol/turn-record.ts";
-import type { ChildInit, FromChild } from "../../base/protocol/control.ts";
-import { TurnWatch } from "../watch.ts";
+import type { ChildInit, FromChild, ToChild } from "../../base/protocol/control.ts";
+import { type TurnReports, TurnWatch } from "../watch.ts";
 import { WorkerPool } from "../worker-pool.ts";
 
 /**
@@ -12,16 +13,21 @@ const BEAT_EVERY_MS = 250;
 /** Time for the supervisor to kill this process, in milliseconds, before it kills itself. */
 const LAST_RESORT_MS = 1_000;
 
-process.once("message", (init: ChildInit) => start(init));
+let watch: TurnWatch | undefined;
+process.on("message", (message: ToChild) => {
+  if (message.kind === "interrupt") watch?.interrupt(message.callNumber);
+  else watch ??= start(message);
+});
 // The supervisor decides when this process ends, even if the whole process group gets a signal.
 process.on("SIGTERM", () => undefined);
 process.on("SIGINT", () => undefined);
 process.on("disconnect", end);
 
-function start(init: ChildInit): void {
+function start(init: ChildInit): TurnWatch {
   const { workers, prelude, entropyKey, warmIsolates, mirrorFd } = init;
   const turnRecord = turnRecordBuffer(workers);
-  const settings = { prelude, entropyKey, turnRecord, warmIsolates };
+  const holdings = holdingsBuffer(workers);
+  const settings = { prelude, entropyKey, turnRecord, holdings, warmIsolates };
   const pool = new WorkerPool({
     workers,
     settings: mirrorFd === null ? settings : { ...settings, mirrorFd },
@@ -30,11 +36,12 @@ function start(init: ChildInit): void {
   for (let worker = 0; worker < workers; worker++) {
     pool.serve({ worker, link: { kind: "pipe", fd: init.firstPipeFd + worker } });
   }
-  new TurnWatch(turnRecord, init.rssMaxMb, {
-    overrun: (callNumber, elapsedMs) => emit({ kind: "overrun", callNumber, elapsedMs }, true),
-    memory: (turns, rssMb) => emit({ kind: "memory", turns, rssMb }, true),
-  });
   setInterval(() => emit({ kind: "beat", rssBytes: process.memoryUsage.rss() }, false), BEAT_EVERY_MS);
+  const reports: TurnReports = {
+    overrun: (callNumber, cpuMs) => emit({ kind: "overrun", callNumber, cpuMs }, true),
+    memory: (turns, rssMb) => emit({ kind: "memory", turns, rssMb }, true),
+  };
+  return new TurnWatch(turnRecord, reports, { holdings, rssMaxMb: init.rssMaxMb });
 }
 
 let hasEnded = false;

@@ -31,7 +31,7 @@ export function executorFlags(): string[] {
     "--permission",
     "--allow-worker",
     "--allow-addons",
-    ...[...readablePaths(), ...pythonPaths()].map((path) => `--allow-fs-read=${path}`),
+    ...[...readablePaths(), ...pythonPaths(), ...THREAD_TIMES].map((path) => `--allow-fs-read=${path}`),
     "--no-node-snapshot",
     ...V8_FLAGS,
     ...(typeof Reflect.get(Reflect.get(globalThis, "WebAssembly") as object, "Suspending") === "function"
@@ -43,6 +43,9 @@ export function executorFlags(): string[] {
 
 /** The path of Python's images inside the sandbox, which hides their path on the host. */
 export const PYTHON_INSIDE = "/python";
+
+/** The files from which the watch reads the processor time of each worker. */
+const THREAD_TIMES = ["/proc/self/task/", "/proc/thread-self/"];
 
 function pythonPaths(): readonly string[] {
   const place = pythonPlace();

@@ -130,6 +130,7 @@ export class ProcessExecutor implements Executor {
         emit: this.#options.emit,
         onBroken: (connection) => supervisor.owner(connection)?.kill("protocol"),
         onLeft: (connection) => this.#onLeft(connection, pool),
+        onInterrupt: (connection, callNumber) => supervisor.owner(connection)?.interrupt(callNumber),
       },
       this.#options.nextCallNumber,
     );
@@ -216,6 +217,7 @@ export class ProcessExecutor implements Executor {
     const owner = culprit === null ? undefined : workers.ownerOf(culprit.callNumber);
     const suspects = new Set([...verdict.suspects, ...killed]);
     const together = new Set(verdict.suspects.map((callNumber) => workers.ownerOf(Math.abs(callNumber))?.script.key));
+    if (culprit !== null) dispatcher.endLingering(culprit.callNumber);
     const open = child.connections.flatMap((connection: WorkerConnection) => [...dispatcher.detach(connection)]);
     const others = open.filter((callNumber) => callNumber !== culprit?.callNumber);
     const culprits = owner === undefined ? [] : [owner.script.name];

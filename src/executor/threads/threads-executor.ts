@@ -3,6 +3,7 @@ import { MessageChannel, type MessagePort } from "node:worker_threads";
 import type { ErrorCode } from "../../base/errors.ts";
 import type { Prelude } from "../../base/protocol/prelude.ts";
 import type { Inspection, ToolScript } from "../../base/protocol/script.ts";
+import { holdingsBuffer } from "../../base/protocol/holdings.ts";
 import { turnRecordBuffer } from "../../base/protocol/turn-record.ts";
 import { Dispatcher } from "../dispatch/dispatcher.ts";
 import type { EmitExecutorEvent, Executor, ExecutorStats, Job, SandboxState } from "../executor.ts";
@@ -22,6 +23,13 @@ export interface ThreadsOptions {
 }
 
 const NO_SANDBOX: SandboxState = { kind: "off", reason: "threads of this process cannot have one" };
+
+/** The watches of open executors. A process cannot end while a thread is in a turn, so its end ends all turns. */
+const watches = new Set<TurnWatch>();
+
+function endTurns(): void {
+  for (const watch of watches) watch[Symbol.dispose]();
+}
 
 /**
  * Isolates on threads of this process: the fastest executor, for tools that are trusted not to attack V8 itself. A
@@ -48,21 +56,24 @@ export class ThreadsExecutor implements Executor {
         emit: options.emit,
         onBroken: (connection) => this.#replace(connection, "protocol"),
         onLeft: () => undefined,
+        onInterrupt: (_connection, callNumber) => this.#watch.interrupt(callNumber),
       },
       options.nextCallNumber,
     );
     this.#pool = new WorkerPool({
       workers,
-      settings: { prelude, entropyKey, turnRecord, warmIsolates },
+      settings: { prelude, entropyKey, turnRecord, holdings: holdingsBuffer(workers), warmIsolates },
       onEnd: (worker, error) => {
         const connection = this.#connections[worker];
         if (error !== null && connection) this.#replace(connection, "crash");
       },
     });
-    this.#watch = new TurnWatch(turnRecord, 0, {
-      overrun: (callNumber, elapsedMs) => this.#onOverrun(callNumber, elapsedMs),
+    this.#watch = new TurnWatch(turnRecord, {
+      overrun: (callNumber, cpuMs) => this.#onOverrun(callNumber, cpuMs),
       memory: () => undefined,
     });
+    if (watches.size === 0) process.once("exit", endTurns);
+    watches.add(this.#watch);
     this.#connections = Array.from({ length: workers }, () => null);
   }
 
@@ -106,6 +117,8 @@ export class ThreadsExecutor implements Executor {
     this.#closed = true;
     this.#dispatcher.close("engine_closed", "the engine was closed before the call ended");
     this.#watch[Symbol.dispose]();
+    watches.delete(this.#watch);
+    if (watches.size === 0) process.off("exit", endTurns);
     for (const connection of this.#connections) connection?.close();
     await this.#pool.close();
   }
@@ -119,16 +132,17 @@ export class ThreadsExecutor implements Executor {
     this.#dispatcher.attach(connection);
   }
 
-  #onOverrun(callNumber: number, elapsedMs: number): void {
+  #onOverrun(callNumber: number, cpuMs: number): void {
     const connection = this.#dispatcher.workers.connectionOf(Math.abs(callNumber));
     if (connection === undefined) return;
     // Calls of a shared turn start again, each alone: then the culprit is certain.
     const limits = callNumber < 0 ? undefined : this.#dispatcher.call(callNumber)?.job.limits;
     if (limits !== undefined) {
       const message = `the call used more than ${limits.cpuMs} ms of processor time and could not be interrupted`;
-      this.#dispatcher.end(callNumber, { code: "cpu_limit", message }, elapsedMs);
+      this.#dispatcher.end(callNumber, { code: "cpu_limit", message }, cpuMs);
     }
-    this.#replace(connection, "overrun", limits !== undefined);
+    const isKnown = limits !== undefined || this.#dispatcher.endLingering(callNumber);
+    this.#replace(connection, "overrun", isKnown);
   }
 
   /** Abandons a worker and restarts its calls. `isKnown`: the culprit is known. */

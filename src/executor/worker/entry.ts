@@ -1,5 +1,7 @@
 import { workerData as poolData } from "node:worker_threads";
-import { TurnSlot } from "../../base/protocol/turn-record.ts";
+import { WorkerHoldings } from "../../base/protocol/holdings.ts";
+import { CELL, TurnSlot } from "../../base/protocol/turn-record.ts";
+import { systemThreadId } from "../thread-times.ts";
 import { collectGarbage } from "./idle-work.ts";
 import { openLink, type ServeTask } from "./link.ts";
 import { WorkerSession, type WorkerSettings } from "./worker-session.ts";
@@ -12,10 +14,12 @@ export default async function serve(task: ServeTask): Promise<void> {
   const settings = poolSettings();
   const link = openLink(task.link);
   const slot = new TurnSlot(settings.turnRecord, task.worker, settings.mirrorFd);
-  const session = new WorkerSession(settings, slot, (text) => link.send(text));
+  Atomics.store(slot.cells, CELL.thread, systemThreadId());
+  const holdings = new WorkerHoldings(settings.holdings, task.worker);
+  const session = new WorkerSession(settings, slot, holdings, (text) => link.send(text));
   link.receive(session);
   await link.closed;
-  session.close();
+  await session.close();
   // isolated-vm aborts the process if V8 collects one of its handles after the thread's environment is gone, so collect
   // them now.
   collectGarbage();

@@ -13,11 +13,14 @@ const FIRST_CALL_MS = 5;
  */
 export class Preparation {
   readonly #isolates: Isolates;
+  readonly #onWork: () => void;
   #later: NodeJS.Timeout | null = null;
   #soon: NodeJS.Immediate | null = null;
 
-  constructor(isolates: Isolates) {
+  /** `onWork` is called after each step. */
+  constructor(isolates: Isolates, onWork: () => void) {
     this.#isolates = isolates;
+    this.#onWork = onWork;
   }
 
   /** Starts preparing once the worker is idle; `expectsCall` delays it, because a call is likely to follow. */
@@ -34,7 +37,9 @@ export class Preparation {
     this.stop();
     this.#soon = setImmediate(() => {
       this.#soon = null;
-      if (this.#isolates.refill()) this.begin(false);
+      const isMore = this.#isolates.refill();
+      this.#onWork();
+      if (isMore) this.begin(false);
     });
   }
 

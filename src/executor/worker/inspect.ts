@@ -2,7 +2,7 @@ import type { Failure } from "../../base/protocol/messages.ts";
 import { type Inspection, isModuleContract, type ToolScript } from "../../base/protocol/script.ts";
 import { toolError } from "../../base/errors.ts";
 import type { Isolates } from "./isolates.ts";
-import type { PreparedIsolate } from "./tool-isolate.ts";
+import { disposeOf, type PreparedIsolate } from "./tool-isolate.ts";
 import { type Outcome, readOutcome } from "./outcome.ts";
 import type { GuestRealm } from "./guest-realm.ts";
 import type { TurnEnd, Turns } from "./turns.ts";
@@ -69,6 +69,8 @@ function attempt(request: InspectRequest, hardened: boolean, isolates: Isolates,
     cpuMs: 0,
     realm,
     isolate: {
+      number: scratch.number,
+      isShed: false,
       get dead(): boolean {
         return isolate.isDisposed;
       },
@@ -90,6 +92,9 @@ function attempt(request: InspectRequest, hardened: boolean, isolates: Isolates,
           `the tool's module needs more than ${request.script.memoryMb} MiB to evaluate`,
           true,
         );
+      case "shed":
+      case "lost":
+        return failure("load_error", "the isolate of the tool's module was ended");
       case "uncaught":
         return failure("load_error", `the tool's module leaves a rejection behind: ${end.message}`);
       default:
@@ -97,7 +102,7 @@ function attempt(request: InspectRequest, hardened: boolean, isolates: Isolates,
     }
   } finally {
     if (isKept) isolates.keep(request.script, scratch);
-    else if (!isolate.isDisposed) isolate.dispose();
+    else disposeOf(isolate);
   }
 }
 

@@ -39,6 +39,7 @@ export class IsolatePool implements Disposable {
   readonly #prelude: Prelude;
   readonly #host: RealmHost;
   readonly #python: Python;
+  readonly #keep: (isolate: ivm.Isolate) => number;
   readonly #onStart: (kind: "blank" | "context") => void;
   /** Stocks by kind, least recently used first. */
   readonly #stocks = new Map<string, Stock>();
@@ -46,10 +47,18 @@ export class IsolatePool implements Disposable {
   /** V8's code caches of the prelude, by whether the realm is hardened. */
   readonly #preludeCode = new Map<boolean, PreludeCode | undefined>();
 
-  constructor(prelude: Prelude, host: RealmHost, python: Python, onStart: (kind: "blank" | "context") => void) {
+  /** `keep` numbers a new isolate for the terminator. */
+  constructor(
+    prelude: Prelude,
+    host: RealmHost,
+    python: Python,
+    keep: (isolate: ivm.Isolate) => number,
+    onStart: (kind: "blank" | "context") => void,
+  ) {
     this.#prelude = prelude;
     this.#host = host;
     this.#python = python;
+    this.#keep = keep;
     this.#onStart = onStart;
   }
 
@@ -111,8 +120,13 @@ export class IsolatePool implements Disposable {
     this.#stocks.clear();
   }
 
-  #create({ runtime, memoryMb, hardened }: PreparedIsolateKind): PreparedIsolate {
+  #create(kind: PreparedIsolateKind): PreparedIsolate {
     this.#onStart("blank");
+    const started = this.#start(kind);
+    return { ...started, number: this.#keep(started.isolate) };
+  }
+
+  #start({ runtime, memoryMb, hardened }: PreparedIsolateKind): Omit<PreparedIsolate, "number"> {
     const code = this.#preludeCode.get(hardened);
     if (runtime === "python") return this.#python.createBlank(memoryMb, this.#prelude.core, code, this.#host);
     const isolate = new ivm.Isolate({ memoryLimit: memoryMb });

@@ -1,8 +1,10 @@
+import { createHash } from "node:crypto";
 import ivm from "isolated-vm";
+import type { WorkerHoldings } from "../../base/protocol/holdings.ts";
 import type { Emit, Pure } from "../../guest/host.ts";
 import type { Prelude } from "../../base/protocol/prelude.ts";
 import { isHardened, type ToolScript } from "../../base/protocol/script.ts";
-import { heapBytesOf, type PreparedIsolate, ToolIsolate } from "./tool-isolate.ts";
+import { disposeOf, heapBytesOf, type PreparedIsolate, ToolIsolate } from "./tool-isolate.ts";
 import { compileTool } from "./guest-realm.ts";
 import { PYTHON_HEAP_MB } from "./python/image.ts";
 import { Python } from "./python/python.ts";
@@ -42,21 +44,34 @@ export class Isolates {
   readonly #inspected: Inspected[] = [];
   #reservedMb = 0;
   readonly #reserve: (memoryMb: number) => void;
+  readonly #holdings: WorkerHoldings;
   readonly starts: { [kind: string]: number } = { blank: 0, tool: 0, context: 0 };
 
-  /** `reserve` receives the total memory that the live isolates may use, in MiB. */
-  constructor(prelude: Prelude, warmMax: number, emit: Emit, pure: Pure, reserve: (memoryMb: number) => void) {
+  /**
+   * `reserve` receives the total memory that the live isolates may use, in MiB. `keep` makes an isolate one whose turns
+   * can be ended, and numbers it.
+   */
+  constructor(
+    prelude: Prelude,
+    warmMax: number,
+    emit: Emit,
+    pure: Pure,
+    reserve: (memoryMb: number) => void,
+    keep: (isolate: ivm.Isolate) => number,
+    holdings: WorkerHoldings,
+  ) {
+    this.#holdings = holdings;
     this.#warmMax = warmMax;
     this.#python = new Python(prelude.pythonImage);
     const host = { emit: new ivm.Callback(emit), pure: new ivm.Callback(pure) };
-    this.#pool = new IsolatePool(prelude, host, this.#python, (kind) => this.#count(kind));
+    this.#pool = new IsolatePool(prelude, host, this.#python, keep, (kind) => this.#count(kind));
     this.#reserve = reserve;
   }
 
   /** Whether a warm isolate exists for this tool and tenant. */
   isWarm(script: ToolScript, tenant: string): boolean {
     const warm = this.#warm.get(`${script.key} ${tenant}`);
-    return warm !== undefined && !warm.retired;
+    return warm !== undefined && !warm.retired && !warm.isShed;
   }
 
   /**
@@ -65,12 +80,13 @@ export class Isolates {
    */
   get(script: ToolScript, tenant: string, own: boolean): ToolIsolate {
     this.#pool.recordUse();
-    if (script.isolation === "isolate") return this.#start(script);
-    if (own && script.isolation !== "shared") return this.#startForOne(script);
+    if (script.isolation === "isolate") return this.#start(script, tenant);
+    if (own && script.isolation !== "shared") return this.#startForOne(script, tenant);
     const key = `${script.key} ${tenant}`;
     const warm = this.#warm.get(key);
     if (warm !== undefined) {
       this.#warm.delete(key);
+      if (warm.isShed) warm.retired = true;
       if (!warm.retired) {
         this.#warm.set(key, warm);
         this.#latest = warm;
@@ -78,7 +94,7 @@ export class Isolates {
       }
       if (warm.runs.size === 0) warm.dispose();
     }
-    const fresh = this.#start(script);
+    const fresh = this.#start(script, tenant);
     this.#latest = fresh;
     this.#warm.set(key, fresh);
     this.#evict();
@@ -104,7 +120,7 @@ export class Isolates {
       prepared.realm.load(compileTool(prepared.isolate, script));
       return prepared;
     } catch (error) {
-      if (!prepared.isolate.isDisposed) prepared.isolate.dispose();
+      disposeOf(prepared.isolate);
       throw error;
     }
   }
@@ -180,12 +196,13 @@ export class Isolates {
     this.#python[Symbol.dispose]();
   }
 
-  #start(script: ToolScript): ToolIsolate {
+  #start(script: ToolScript, tenant: string): ToolIsolate {
     const { runtime, memoryMb } = script;
     const prepared =
       this.#takeInspected(script) ?? this.#pool.take({ runtime, memoryMb, hardened: isHardened(script) });
+    const held = this.#holdings.open(prepared.number, numberOf(tenant));
     try {
-      const isolate = new ToolIsolate(prepared, script, (dead) => {
+      const isolate = new ToolIsolate(prepared, script, held, (dead) => {
         this.#live.delete(dead);
         this.#reserve((this.#reservedMb -= weightMb(script)));
       });
@@ -194,14 +211,15 @@ export class Isolates {
       this.#count("tool");
       return isolate;
     } catch (error) {
-      if (!prepared.isolate.isDisposed) prepared.isolate.dispose();
+      held[Symbol.dispose]();
+      disposeOf(prepared.isolate);
       throw error;
     }
   }
 
   /** An isolate that ends with its only call. */
-  #startForOne(script: ToolScript): ToolIsolate {
-    const isolate = this.#start(script);
+  #startForOne(script: ToolScript, tenant: string): ToolIsolate {
+    const isolate = this.#start(script, tenant);
     isolate.retired = true;
     return isolate;
   }
@@ -230,6 +248,11 @@ export class Isolates {
   #count(kind: string): void {
     this.starts[kind] = (this.starts[kind] ?? 0) + 1;
   }
+}
+
+/** A tenant in the table of what isolates hold: a number that nobody finds a second name for. */
+function numberOf(tenant: string): number {
+  return createHash("sha256").update(tenant).digest().readUIntBE(0, 6);
 }
 
 /** Whether evaluating the module in advance leaves the isolate as a call would. */

@@ -1,22 +1,28 @@
 import type { ReplayPlan } from "../../base/protocol/messages.ts";
 
+const NOTHING: ReplayPlan = { asked: 0, responses: [], late: [] };
+
 /**
  * The order of responses and timers of a call that runs again: the same as in its first run. Now a response may be in
  * transit that came first then, and a timer must not overtake it.
  */
 export class ReplaySchedule {
   readonly #plan: ReplayPlan;
-  /** Number of capability calls that the call has made, and of responses delivered to it. */
+  readonly #late: ReadonlyMap<number, number>;
+  /** Number of capability calls that the call has made, of responses delivered to it, and of its timer turns. */
   asked = 0;
   deliveredCount = 0;
+  #fired = 0;
 
-  constructor(plan: ReplayPlan) {
-    this.#plan = plan;
+  /** `plan`: a `ReplayPlan` as JSON; empty for a call that runs for the first time. */
+  constructor(plan: string) {
+    this.#plan = plan === "" ? NOTHING : (JSON.parse(plan) as ReplayPlan);
+    this.#late = new Map(this.#plan.late);
   }
 
   /** Whether all planned responses have been delivered. */
   get isOver(): boolean {
-    return this.deliveredCount >= this.#plan.length;
+    return this.deliveredCount >= this.#plan.responses.length;
   }
 
   /**
@@ -24,7 +30,7 @@ export class ReplaySchedule {
    * not: the call may need the timer first.
    */
   holds(dueMs: number): boolean {
-    const next = this.#plan[this.deliveredCount];
+    const next = this.#plan.responses[this.deliveredCount];
     if (next === undefined) return false;
     const [asked, nowMs] = next;
     return asked <= this.asked && nowMs < dueMs;
@@ -32,6 +38,16 @@ export class ReplaySchedule {
 
   /** Records a delivered response; returns whether it was planned. */
   deliver(): boolean {
-    return this.deliveredCount++ < this.#plan.length;
+    return this.deliveredCount++ < this.#plan.responses.length;
+  }
+
+  /**
+   * Counts a timer turn. Returns the time at which it is planned to begin, where that is not the timer's due time, and
+   * whether another time is possible: the call has repeated everything of its first run.
+   */
+  fire(): { readonly fired: number; readonly plannedMs: number | undefined; readonly isFree: boolean } {
+    const fired = ++this.#fired;
+    const isFree = this.#plan.asked !== null && this.isOver && this.asked >= this.#plan.asked;
+    return { fired, plannedMs: this.#late.get(fired), isFree };
   }
 }

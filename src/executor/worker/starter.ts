@@ -9,6 +9,8 @@ import type { TurnEnd, Turns } from "./turns.ts";
 
 /** Maximum CPU time of short calls that start together, before they are tried one by one, in milliseconds. */
 const TOGETHER_MS = 50;
+/** CPU time of a call from which it is the last of its message, in milliseconds; the guest's turns end by then. */
+const SLOW_MS = 2;
 /** Maximum time to create an isolate and compile a script in it, in milliseconds. */
 const LOAD_MS = 5_000;
 /** Maximum length of a message's outcomes, in characters: the remaining calls are left for the next message. */
@@ -38,8 +40,9 @@ interface Start {
   readonly calls: Map<number, WorkerCall>;
   /** Outcomes emitted with `EMIT_DONE` in the call's first turn. */
   readonly ended: Map<number, string>;
-  /** CPU time of all turns, in milliseconds. */
+  /** CPU time of all turns, and of the last call that started in them, in milliseconds. */
   cpuMs: number;
+  lastCpuMs: number;
   /** Outcomes returned by the guest so far. */
   outcomes: string;
 }
@@ -62,12 +65,22 @@ export class Starter {
     const entered = this.#admit(message, script, runs.length);
     if (entered === null) return;
     const { isolate, realm } = entered;
-    const start: Start = { message, runs, isolate, realm, calls: new Map(), ended: new Map(), cpuMs: 0, outcomes: "" };
+    const start: Start = {
+      message,
+      runs,
+      isolate,
+      realm,
+      calls: new Map(),
+      ended: new Map(),
+      cpuMs: 0,
+      lastCpuMs: 0,
+      outcomes: "",
+    };
     this.#start = start;
     const end = this.#startAll(start);
     this.#start = null;
-    const isCut = end.kind === "cpu" || end.kind === "memory";
-    if (isCut && runs.length > 1) return this.#cut(start);
+    const isCut = isEndOfIsolate(end);
+    if (isCut && (runs.length > 1 || end.kind === "lost")) return this.#cut(start);
     if (!isCut) isolate.measure(start.cpuMs);
     if (isCut || start.outcomes === "") start.outcomes = GOES_ON;
     const isPlain = end.kind === "done" && isolate.isHardened && start.calls.size === 0 && start.ended.size === 0;
@@ -81,15 +94,18 @@ export class Starter {
   #startAll(start: Start): TurnEnd {
     const { message, runs, realm } = start;
     let end = this.#turn(start, (ms) => realm.start(message.calls, ms));
-    for (;;) {
-      if (end.kind === "cpu" || end.kind === "memory") return end;
+    for (let beforeMs = 0; ;) {
+      if (isEndOfIsolate(end)) return end;
       const text = end.kind === "done" ? end.value : this.#recover(start);
       // A single call's result is one outcome, even if the tool put a line feed into it.
       const isMore = runs.length > 1 && text.endsWith("\n");
       start.outcomes += isMore ? text.slice(0, -1) : text;
       if (isMore) this.#dropUnstarted(start);
+      start.lastCpuMs = lastCpuMsOf(start.cpuMs - beforeMs, text);
+      beforeMs = start.cpuMs;
+      const isSlow = start.lastCpuMs > SLOW_MS || start.cpuMs > TOGETHER_MS;
       // The remaining calls return to the host, so that others get a turn.
-      if (!isMore || start.outcomes.length > OUTCOMES_MAX || start.cpuMs > TOGETHER_MS) return end;
+      if (!isMore || start.outcomes.length > OUTCOMES_MAX || isSlow) return end;
       end = this.#turn(start, (ms) => realm.startNext(ms));
     }
   }
@@ -134,7 +150,7 @@ export class Starter {
 
   /** Separates calls that have ended from those that continue or have more to send. */
   #sort(start: Start, end: TurnEnd): void {
-    const { message, runs, isolate, realm, calls, ended, cpuMs } = start;
+    const { message, runs, isolate, realm, calls, ended, cpuMs, lastCpuMs } = start;
     const outcomes = runs.length === 1 ? [start.outcomes.slice(0, -1)] : start.outcomes.split("\t").slice(0, -1);
     const rest: WorkerCall[] = [];
     let text = "";
@@ -150,7 +166,8 @@ export class Starter {
       text += "\t";
       const open = call ?? this.#open(start, callNumber);
       open.outcome ||= said;
-      open.cpuMs = cpuMs / outcomes.length;
+      const isLast = index === outcomes.length - 1;
+      open.cpuMs = isLast ? lastCpuMs : (cpuMs - lastCpuMs) / (outcomes.length - 1);
       rest.push(open);
     }
     this.#post(start, text);
@@ -159,16 +176,17 @@ export class Starter {
     for (const call of rest) this.#host.afterTurn(call, end);
   }
 
-  #post({ message, isolate, cpuMs }: Start, outcomes: string): void {
-    this.#host.post({ kind: "ran", callNumber: message.callNumber, cpuMs, heapBytes: isolate.heapBytes, outcomes });
+  #post({ message, isolate, cpuMs, lastCpuMs }: Start, outcomes: string): void {
+    const { heapBytes } = isolate;
+    this.#host.post({ kind: "ran", callNumber: message.callNumber, cpuMs, lastCpuMs, heapBytes, outcomes });
   }
 
-  /** A cut turn proves nothing against any of its calls: the host starts them again one by one. */
-  #cut({ message, isolate, realm, calls }: Start): void {
+  /** A turn that was cut or lost proves nothing against any of its calls: the host starts them again one by one. */
+  #cut({ message, isolate, realm, calls, cpuMs }: Start): void {
     isolate.dispose();
     for (const call of calls.values()) this.#drop(call);
     if (!calls.has(message.callNumber)) isolate.leave(message.callNumber, realm);
-    this.#host.post({ kind: "cut", callNumber: message.callNumber });
+    this.#host.post({ kind: "cut", callNumber: message.callNumber, cpuMs });
     this.#host.abandon(isolate);
   }
 
@@ -202,7 +220,8 @@ export class Starter {
       const text = error instanceof Error ? error.message : String(error);
       const code = text.includes("memory limit") ? "memory_limit" : "load_error";
       const outcome = failed({ code, message: `the tool's script cannot be loaded: ${text.slice(0, 1_000)}` });
-      this.#host.post({ kind: "ran", callNumber, cpuMs: 0, heapBytes: 0, outcomes: `${outcome}\t`.repeat(count) });
+      const outcomes = `${outcome}\t`.repeat(count);
+      this.#host.post({ kind: "ran", callNumber, cpuMs: 0, lastCpuMs: 0, heapBytes: 0, outcomes });
       return null;
     }
   }
@@ -213,6 +232,18 @@ export class Starter {
     const end = this.#host.turns.enter(message.callNumber, budget, message.cpuMs, (ms) => realm.recover(ms));
     return end.kind === "done" ? end.value : "";
   }
+}
+
+/** Whether the turn's isolate ended with it. */
+function isEndOfIsolate({ kind }: TurnEnd): boolean {
+  return kind === "cpu" || kind === "memory" || kind === "shed" || kind === "lost";
+}
+
+/** CPU time of the last call of a turn: the guest starts none after `SLOW_MS`, so the others had at most that together. */
+function lastCpuMsOf(cpuMs: number, outcomes: string): number {
+  let count = 0;
+  for (let at = outcomes.indexOf("\t"); at >= 0; at = outcomes.indexOf("\t", at + 1)) count++;
+  return cpuMs - (Math.min(cpuMs, SLOW_MS) * Math.max(0, count - 1)) / Math.max(1, count);
 }
 
 /** Whether every call has an outcome, and none contains a line feed, which would end the message. */

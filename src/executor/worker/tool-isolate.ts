@@ -1,4 +1,5 @@
 import type ivm from "isolated-vm";
+import type { HeldMemory } from "../../base/protocol/holdings.ts";
 import { isHardened, type Runtime, type ToolScript } from "../../base/protocol/script.ts";
 import { PYTHON_HEAP_MB } from "./python/image.ts";
 import { compileTool, type GuestRealm, type LoadedTool } from "./guest-realm.ts";
@@ -10,11 +11,15 @@ const HEAP_SHARE_MAX = 0.75;
 /** Turn duration from which the heap's size is read afterwards, in milliseconds. */
 const MEASURE_AFTER_MS = 1;
 const MEASURE_EVERY_CALLS = 64;
+/** Time between two looks at the memory of an isolate whose calls go on, in milliseconds. */
+const WEIGH_EVERY_MS = 20;
 const MIB = 1024 * 1024;
 
 /** An isolate with a realm that no call has used yet. */
 export interface PreparedIsolate {
   readonly isolate: ivm.Isolate;
+  /** Its number with the terminator, unique in the worker. */
+  readonly number: number;
   readonly realm: GuestRealm;
   /** Opens another realm for a tool, unhardened. */
   readonly open: (tool: LoadedTool) => GuestRealm;
@@ -26,9 +31,19 @@ export function heapBytesOf(isolate: ivm.Isolate): number {
   return used + external;
 }
 
+/** Disposes of an isolate that may be disposed of already, also by the terminator at this moment. */
+export function disposeOf(isolate: ivm.Isolate): void {
+  try {
+    if (!isolate.isDisposed) isolate.dispose();
+  } catch {
+    // It is gone.
+  }
+}
+
 /** One isolate with its tool. Two tools or two tenants never share it. */
 export class ToolIsolate {
   readonly tool: string;
+  readonly number: number;
   readonly runtime: Runtime;
   /** Time of the last call. */
   enteredAtMs = performance.now();
@@ -48,15 +63,19 @@ export class ToolIsolate {
   #measureAt = 0;
   #ended = false;
   heapBytes = 0;
+  readonly #held: HeldMemory;
+  #weighedAtMs = 0;
   /** Memory of its interpreter outside V8's heap, in bytes. */
   #outsideBytes = 0;
   readonly #heapMb: number;
   /** Takes no further calls; it is disposed when the last one ends. */
   retired = false;
 
-  constructor(prepared: PreparedIsolate, script: ToolScript, onEnd: (isolate: ToolIsolate) => void) {
+  constructor(prepared: PreparedIsolate, script: ToolScript, held: HeldMemory, onEnd: (isolate: ToolIsolate) => void) {
+    this.#held = held;
     this.#onEnd = onEnd;
     this.tool = script.name;
+    this.number = prepared.number;
     this.runtime = script.runtime;
     this.#heapMb = heapMbOf(script);
     this.isHardened = isHardened(script);
@@ -72,6 +91,7 @@ export class ToolIsolate {
   /** The realm for one more call, or for several under the first one's number: a new one at the `context` level. */
   enter(callNumber: number, count = 1): GuestRealm {
     this.runs.add(callNumber);
+    this.#held.calls = this.runs.size;
     this.#served += count;
     this.enteredAtMs = performance.now();
     if (this.#realm !== null) return this.#realm;
@@ -100,6 +120,7 @@ export class ToolIsolate {
 
   leave(callNumber: number, realm: GuestRealm): void {
     this.runs.delete(callNumber);
+    this.#held.calls = this.runs.size;
     if (this.#ended) return;
     if (realm !== this.#realm) realm[Symbol.dispose]();
     if (this.#script.isolation === "isolate" || this.#served >= CALLS_MAX) this.retired = true;
@@ -110,9 +131,35 @@ export class ToolIsolate {
   measure(cpuMs: number): void {
     if (this.#ended || (cpuMs < MEASURE_AFTER_MS && this.#served < this.#measureAt)) return;
     this.#measureAt = this.#served + MEASURE_EVERY_CALLS;
-    const heapBytes = heapBytesOf(this.#isolate);
+    const heapBytes = this.#measureHeap();
+    if (heapBytes === null) return;
     this.heapBytes = heapBytes + this.#outsideBytes;
+    this.#held.bytes = this.heapBytes;
     if (heapBytes > this.#heapMb * MIB * HEAP_SHARE_MAX) this.retired = true;
+  }
+
+  /** Tells the watch what the isolate holds while its calls go on, now and then. */
+  weigh(): void {
+    const nowMs = performance.now();
+    if (this.#ended || nowMs - this.#weighedAtMs < WEIGH_EVERY_MS) return;
+    this.#weighedAtMs = nowMs;
+    const heapBytes = this.#measureHeap();
+    if (heapBytes !== null) this.#held.bytes = heapBytes + this.#outsideBytes;
+  }
+
+  /** Whether the watch has it ended for its memory: it takes no further calls. */
+  get isShed(): boolean {
+    return this.#held.isShed;
+  }
+
+  /** `null` where the terminator ended it with a turn that was just over. */
+  #measureHeap(): number | null {
+    try {
+      return heapBytesOf(this.#isolate);
+    } catch {
+      this.retired = true;
+      return null;
+    }
   }
 
   /** Records the size of the interpreter's memory, which never shrinks. */
@@ -128,9 +175,10 @@ export class ToolIsolate {
 
   dispose(): void {
     this.retired = true;
-    if (!this.dead) this.#isolate.dispose();
+    disposeOf(this.#isolate);
     if (this.#ended) return;
     this.#ended = true;
+    this.#held[Symbol.dispose]();
     this.#onEnd(this);
   }
 }

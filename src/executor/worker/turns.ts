@@ -1,38 +1,69 @@
-import type { TurnSlot } from "../../base/protocol/turn-record.ts";
+import { CELL, type TurnSlot } from "../../base/protocol/turn-record.ts";
+import { ProcessorClock } from "./processor-clock.ts";
+import type { Terminator } from "./terminator.ts";
 
-/** The end of a turn: by itself, cut at its budget, at the memory limit, or with an uncaught exception. */
+/**
+ * The end of a turn: by itself, cut at its budget or because nobody waits for it, at the memory limit, with an uncaught
+ * exception, for the memory that its tenant holds, or without its fault because its isolate was ended with an earlier turn.
+ */
 export type TurnEnd =
   | { readonly kind: "done"; readonly value: string }
   | { readonly kind: "cpu" }
   | { readonly kind: "memory" }
+  | { readonly kind: "shed" }
+  | { readonly kind: "lost" }
   | { readonly kind: "uncaught"; readonly message: string };
 
 const TIMED_OUT = "Script execution timed out.";
+/**
+ * V8's own timeout counts elapsed time. It only ends what neither the watch nor the terminator has ended, on a machine
+ * that gives a thread at least this share of a processor.
+ */
+const BACKSTOP_FACTOR = 20;
+const BACKSTOP_MS = 2_000;
+
+/** The isolate of a turn. */
+interface TurnIsolate {
+  readonly dead: boolean;
+  /** Its number with the terminator. */
+  readonly number: number;
+  /** Whether the watch has it ended for its memory. */
+  readonly isShed: boolean;
+}
 
 /** The budget of a turn. */
 interface Budget {
   /** CPU time used so far, in milliseconds; a turn adds its own. */
   cpuMs: number;
-  readonly isolate: { readonly dead: boolean };
+  readonly isolate: TurnIsolate;
   /** The realm that is entered. */
   readonly realm: object;
 }
 
 /**
  * Turns: short synchronous stays in an isolate, each within the remaining CPU time of its call. The slot in the turn
- * record shows the watch a turn that V8's own timeout cannot end.
+ * record shows them to the watch, which has those ended that use more.
  */
 export class Turns {
   readonly #slot: TurnSlot;
+  readonly #terminator: Pick<Terminator, "hasEnded">;
+  readonly #clock = new ProcessorClock();
   #realm: object | null = null;
+  #startedMs = 0;
 
-  constructor(slot: TurnSlot) {
+  constructor(slot: TurnSlot, terminator: Pick<Terminator, "hasEnded">) {
     this.#slot = slot;
+    this.#terminator = terminator;
   }
 
   /** The realm with the current turn: only its calls may emit. */
   get realm(): object | null {
     return this.#realm;
+  }
+
+  /** Start of the current or last turn, by `performance.now()`. */
+  get startedMs(): number {
+    return this.#startedMs;
   }
 
   /** Attributes work for a call, such as compiling its script, to that call in the turn record. */
@@ -42,31 +73,41 @@ export class Turns {
       return body();
     } finally {
       this.#slot.end();
+      this.#clock.skip();
     }
+  }
+
+  /** The time used so far was for no call: turns after it are not charged for it. */
+  skipTime(): void {
+    this.#clock.skip();
   }
 
   enter(callNumber: number, budget: Budget, cpuMs: number, body: (timeoutMs: number) => string | void): TurnEnd {
     const leftMs = cpuMs - budget.cpuMs;
     if (leftMs <= 0) return { kind: "cpu" };
     const startMs = performance.now();
-    this.#slot.begin(callNumber, leftMs, startMs);
+    this.#startedMs = startMs;
+    const turn = this.#slot.begin(callNumber, leftMs, startMs, budget.isolate.number);
     this.#realm = budget.realm;
+    // isolated-vm takes whole milliseconds.
+    const backstopMs = Math.ceil(leftMs * BACKSTOP_FACTOR + BACKSTOP_MS);
     try {
-      // Rounded up: isolated-vm takes whole milliseconds, and 0 would mean no limit.
-      return { kind: "done", value: body(Math.ceil(leftMs)) ?? "" };
+      return { kind: "done", value: body(backstopMs) ?? "" };
     } catch (error) {
-      return classify(error, budget.isolate.dead, performance.now() - startMs >= leftMs - 1);
+      return this.#classify(error, turn, budget.isolate, performance.now() - startMs >= backstopMs - 1);
     } finally {
       this.#realm = null;
-      budget.cpuMs += performance.now() - startMs;
+      budget.cpuMs += this.#clock.charge(performance.now() - startMs);
       this.#slot.end();
     }
   }
-}
 
-/** The text of `error` may be the tool's own, so a disposed isolate and the clock take precedence. */
-function classify(error: unknown, dead: boolean, isOver: boolean): TurnEnd {
-  if (dead) return { kind: "memory" };
-  const message = error instanceof Error ? error.message : String(error);
-  return isOver && message === TIMED_OUT ? { kind: "cpu" } : { kind: "uncaught", message: message.slice(0, 1_000) };
+  /** The text of `error` may be the tool's own, so the terminator, a disposed isolate and the clock take precedence. */
+  #classify(error: unknown, turn: number, isolate: TurnIsolate, isOver: boolean): TurnEnd {
+    if (Atomics.load(this.#slot.cells, CELL.ended) === turn) return { kind: "cpu" };
+    if (isolate.dead && isolate.isShed) return { kind: "shed" };
+    if (isolate.dead) return { kind: this.#terminator.hasEnded(isolate.number) ? "lost" : "memory" };
+    const message = error instanceof Error ? error.message : String(error);
+    return isOver && message === TIMED_OUT ? { kind: "cpu" } : { kind: "uncaught", message: message.slice(0, 1_000) };
+  }
 }

@@ -1,5 +1,6 @@
 import { CONTINUATIONS_MAX } from "../../base/protocol/capability-call.ts";
-import type { Failure, ReplayPlan, RunMessage } from "../../base/protocol/messages.ts";
+import type { Failure, RunMessage } from "../../base/protocol/messages.ts";
+import { CallClock } from "./call-clock.ts";
 import type { GuestRealm } from "./guest-realm.ts";
 import { ReplaySchedule } from "./replay-schedule.ts";
 import type { ToolIsolate } from "./tool-isolate.ts";
@@ -31,6 +32,7 @@ export class WorkerCall {
   #counted = 0;
   #continuations = 0;
   readonly #schedule: ReplaySchedule;
+  #clock: CallClock | null = null;
   #askLength = 0;
 
   constructor(callNumber: number, message: RunMessage, isolate: ToolIsolate, realm: GuestRealm) {
@@ -38,7 +40,7 @@ export class WorkerCall {
     this.message = message;
     this.isolate = isolate;
     this.realm = realm;
-    this.#schedule = new ReplaySchedule(message.plan === "" ? [] : (JSON.parse(message.plan) as ReplayPlan));
+    this.#schedule = new ReplaySchedule(message.plan);
   }
 
   /** Stores a log line if the limits allow; returns whether it did. */
@@ -86,6 +88,7 @@ export class WorkerCall {
 
   /** Delivers a response, given at `nowMs` on the call's clock; returns whether it was planned. */
   receive(nowMs: number): boolean {
+    this.#clock?.hear(nowMs);
     const wasPlanned = this.#schedule.deliver();
     // The response may have held a timer that is due next.
     if (wasPlanned && this.#timer !== null) {
@@ -93,6 +96,19 @@ export class WorkerCall {
       this.startTimer(dueMs, dueMs - nowMs, onDue);
     }
     return wasPlanned;
+  }
+
+  /** In a turn that began at `realMs` of `performance.now()`, the call's clock is `nowMs`. */
+  readClock(nowMs: number, realMs: number): void {
+    // A tool that forges times gets none.
+    if (Number.isFinite(nowMs)) this.#clock ??= new CallClock(nowMs, realMs);
+  }
+
+  /** The time at which a timer fires, and the number of the call's timer turns where the clock did not wait for it. */
+  timeOfTimer(dueMs: number): { readonly nowMs: number; readonly late: number | null } {
+    const { fired, plannedMs, isFree } = this.#schedule.fire();
+    const nowMs = plannedMs ?? (isFree ? this.#clock?.timeOf(dueMs) : undefined) ?? dueMs;
+    return { nowMs, late: nowMs > dueMs && plannedMs === undefined ? fired : null };
   }
 
   /** Sets the call's one timer. `dueMs` is on the call's own clock. */

@@ -2,6 +2,7 @@ import { EMIT_ASK, EMIT_DONE, EMIT_LOG, EMIT_MEMORY, EMIT_PROGRESS, EMIT_TIMER, 
 import { isContinuation } from "../../base/protocol/capability-call.ts";
 import type { RunMessage, SettleMessage, WorkerStats } from "../../base/protocol/messages.ts";
 import type { ToolScript } from "../../base/protocol/script.ts";
+import type { WorkerHoldings } from "../../base/protocol/holdings.ts";
 import type { TurnSlot } from "../../base/protocol/turn-record.ts";
 import { decodeToWorker } from "../../base/protocol/wire.ts";
 import { WorkerCall, failed } from "./worker-call.ts";
@@ -13,6 +14,7 @@ import { type LinkListener, WorkerOutbox } from "./link.ts";
 import { createPure } from "./pure.ts";
 import { isOneLine, readOutcome } from "./outcome.ts";
 import { Starter } from "./starter.ts";
+import { Terminator } from "./terminator.ts";
 import { type TurnEnd, Turns } from "./turns.ts";
 import type { Prelude } from "../../base/protocol/prelude.ts";
 
@@ -22,6 +24,8 @@ export interface WorkerSettings {
   /** The key from which, with a call's number, the call's random seed is derived. */
   readonly entropyKey: string;
   readonly turnRecord: SharedArrayBuffer;
+  /** Memory of the isolates, by tenant. */
+  readonly holdings: SharedArrayBuffer;
   /** The descriptor of a file that mirrors the turn record. */
   readonly mirrorFd?: number;
   /** Number of isolates that a worker keeps warm. */
@@ -31,12 +35,15 @@ export interface WorkerSettings {
 /** CPU time for a cancelled call's listeners, in milliseconds. */
 const CANCEL_CPU_MS = 50;
 const STATS_EVERY_MS = 500;
+const SHED =
+  "the executor had too little memory, and the isolates of the call's tenant held most of it; keep less between awaits, or raise executor.rssMb";
 
 /** A worker thread's work: it receives the host's messages, runs turns, and sends the results. */
 export class WorkerSession implements LinkListener {
   readonly #outbox: WorkerOutbox;
   readonly #slot: TurnSlot;
   readonly #turns: Turns;
+  readonly #terminator: Terminator;
   readonly #isolates: Isolates;
   readonly #starter: Starter;
   readonly #preparation: Preparation;
@@ -49,22 +56,25 @@ export class WorkerSession implements LinkListener {
   #lastStats = "";
   readonly #garbage = new GarbageCollector();
 
-  constructor(settings: WorkerSettings, slot: TurnSlot, send: (text: string) => void) {
+  constructor(settings: WorkerSettings, slot: TurnSlot, holdings: WorkerHoldings, send: (text: string) => void) {
     this.#slot = slot;
     this.#outbox = new WorkerOutbox((text) => {
       // Clears the turn in the record before the host receives its result.
       if (this.#turns.realm === null) slot.rest();
       send(text);
     });
-    this.#turns = new Turns(slot);
+    this.#terminator = new Terminator(slot.cells);
+    this.#turns = new Turns(slot, this.#terminator);
     this.#isolates = new Isolates(
       settings.prelude,
       settings.warmIsolates,
       (kind, callNumber, a, b, c, nowMs) => this.#onEmit(kind, callNumber, a, b, c, nowMs),
       createPure(settings.entropyKey, settings.prelude.parts),
       (memoryMb) => slot.reserve(memoryMb),
+      (isolate) => this.#terminator.keep(isolate),
+      holdings,
     );
-    this.#preparation = new Preparation(this.#isolates);
+    this.#preparation = new Preparation(this.#isolates, () => this.#turns.skipTime());
     this.#starter = new Starter({
       isolates: this.#isolates,
       turns: this.#turns,
@@ -118,12 +128,13 @@ export class WorkerSession implements LinkListener {
     this.#hasInspected = false;
   }
 
-  close(): void {
+  async close(): Promise<void> {
     clearInterval(this.#statsTimer);
     this.#preparation.stop();
     for (const call of this.#calls.values()) call.stopTimers();
     this.#calls.clear();
     this.#isolates.dispose();
+    await this.#terminator[Symbol.asyncDispose]();
   }
 
   #start(message: RunMessage): void {
@@ -154,14 +165,16 @@ export class WorkerSession implements LinkListener {
     this.#completeEnded();
   }
 
-  /** Sets the call's clock to the timer's due time, however late it fires, so that a further run sees the same time. */
+  /** Begins the turn of the call's timer. The host hears of a time that a further run could not know. */
   #fire(call: WorkerCall): void {
-    const { dueMs } = call;
+    const { callNumber, dueMs } = call;
     call.stopTimer();
-    call.firedMs = Math.max(call.firedMs, dueMs);
+    const { nowMs, late } = call.timeOfTimer(dueMs);
+    call.firedMs = Math.max(call.firedMs, nowMs);
+    if (late !== null) this.#outbox.post({ kind: "late", callNumber, fired: late, nowMs });
     this.#afterTurn(
       call,
-      this.#enter(call, (timeoutMs) => call.realm.fire(call.callNumber, dueMs, timeoutMs)),
+      this.#enter(call, (timeoutMs) => call.realm.fire(callNumber, nowMs, timeoutMs)),
     );
     this.#completeEnded();
   }
@@ -173,6 +186,7 @@ export class WorkerSession implements LinkListener {
     const end = this.#turns.enter(callNumber, budget, CANCEL_CPU_MS, (timeoutMs) =>
       call.realm.cancel(callNumber, Date.now(), timeoutMs),
     );
+    call.cpuMs += budget.cpuMs;
     call.outcome = failed({ code: "cancelled", message: "the call was cancelled" });
     this.#afterTurn(call, end);
     this.#completeEnded();
@@ -185,6 +199,7 @@ export class WorkerSession implements LinkListener {
   #afterTurn(call: WorkerCall, end: TurnEnd): void {
     switch (end.kind) {
       case "done":
+        call.isolate.weigh();
         break;
       case "uncaught":
         this.#log(call, "warn", `unhandled rejection: ${end.message}`);
@@ -193,6 +208,10 @@ export class WorkerSession implements LinkListener {
         return this.#condemn(call, "cpu_limit", `the call used more than ${call.message.cpuMs} ms of processor time`);
       case "memory":
         return this.#condemn(call, "memory_limit", "the call needed more memory than its isolate may have");
+      case "shed":
+        return this.#condemn(call, "memory_limit", SHED);
+      case "lost":
+        return this.#abandon(call.isolate);
     }
     if (call.outcome !== "") this.#complete(call);
   }
@@ -287,6 +306,7 @@ export class WorkerSession implements LinkListener {
         if (b !== "") this.#giveUp(call.isolate);
         return 0;
       case EMIT_TIMER:
+        call.readClock(Number(nowMs), this.#turns.startedMs);
         call.startTimer(Number(a), Number(a) - Number(nowMs), () => {
           this.#fire(call);
           this.onPause();

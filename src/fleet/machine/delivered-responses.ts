@@ -1,5 +1,5 @@
 import { readPlan } from "../wire/read-message.ts";
-import type { ReplayPlan } from "../../base/protocol/messages.ts";
+import type { LateTimer, ReplayPlan } from "../../base/protocol/messages.ts";
 
 /**
  * The order and times of a call's responses, as its server's journal has them. A restart on this machine must deliver
@@ -7,6 +7,7 @@ import type { ReplayPlan } from "../../base/protocol/messages.ts";
  */
 export class DeliveredResponses {
   readonly #responses: { asked: number; nowMs: number; step: number }[] = [];
+  readonly #late: LateTimer[];
   #asked: number;
   /** The current attempt, and the number of responses it has received. */
   #attempt = 0;
@@ -15,7 +16,9 @@ export class DeliveredResponses {
   /** `plan`: the responses on earlier machines. */
   constructor(asked: number, plan: string) {
     this.#asked = asked;
-    for (const [at, nowMs] of readPlan(plan)) this.#responses.push({ asked: at, nowMs, step: 0 });
+    const { responses, late } = readPlan(plan);
+    this.#late = [...late];
+    for (const [at, nowMs] of responses) this.#responses.push({ asked: at, nowMs, step: 0 });
   }
 
   /** Whether the call has made any capability call. */
@@ -50,10 +53,15 @@ export class DeliveredResponses {
     if (answer !== undefined) answer.nowMs = nowMs;
   }
 
+  /** Records a timer turn that began later, by the call's clock, than its timer was due. */
+  recordLate(fired: number, nowMs: number): void {
+    this.#late.push([fired, nowMs]);
+  }
+
   /** A `ReplayPlan` as JSON, or empty text. */
   plan(): string {
-    if (this.#responses.length === 0) return "";
-    const plan: ReplayPlan = this.#responses.map(({ asked, nowMs }) => [asked, nowMs] as const);
-    return JSON.stringify(plan);
+    if (this.#asked === 0 && this.#late.length === 0) return "";
+    const responses = this.#responses.map(({ asked, nowMs }) => [asked, nowMs] as const);
+    return JSON.stringify({ asked: this.#asked, responses, late: this.#late } satisfies ReplayPlan);
   }
 }

@@ -169,6 +169,11 @@ export class MachineCall implements Job, JobReplay {
     this.#host.send({ kind: "timed", callNumber: this.data.callNumber, start: this.#host.start, step, nowMs });
   }
 
+  onLate(fired: number, nowMs: number): void {
+    this.#delivered.recordLate(fired, nowMs);
+    this.#host.send({ kind: "late", callNumber: this.data.callNumber, start: this.#host.start, fired, nowMs });
+  }
+
   onLog(line: string): void {
     const { callNumber } = this.data;
     this.#lines ??= new LogLines((some) =>

@@ -104,6 +104,8 @@ export class FleetDispatcher {
         return call.progress(message.payload);
       case "timed":
         return call.job.replay?.onTimed(message.step, message.nowMs);
+      case "late":
+        return call.job.replay?.onLate(message.fired, message.nowMs);
       case "restart":
         this.#emitRestart(call, call.attempts);
         return call.restart(message.attempts);

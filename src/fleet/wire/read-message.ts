@@ -57,10 +57,13 @@ export function readAnswer(text: string): CapabilityResponse | Diverged {
   throw new ProtocolError("an invalid capability response");
 }
 
+const NO_PLAN: ReplayPlan = { asked: 0, responses: [], late: [] };
+
 /** Reads the plan of a resumption. Throws a `ProtocolError`. */
 export function readPlan(text: string): ReplayPlan {
-  const plan = text === "" ? [] : readText(text, "a plan");
-  if (Array.isArray(plan) && plan.every(isPlannedResponse)) return plan;
+  if (text === "") return NO_PLAN;
+  const plan = readText(text, "a plan");
+  if (isObject(plan) && isPlanned(plan)) return plan;
   throw new ProtocolError("an invalid replay plan");
 }
 
@@ -93,6 +96,8 @@ function isMachineMessage(message: Fields): message is Fields & MachineMessage {
       return isText(message["payload"]);
     case "timed":
       return isStart(message["step"]) && isTime(message["nowMs"]);
+    case "late":
+      return isStart(message["fired"]) && isTime(message["nowMs"]);
     case "restart":
       return isCount(message["attempts"]);
     case "done":
@@ -141,7 +146,7 @@ function isResumption(call: Fields): call is Fields & Resumption {
 
 function isPlan(plan: unknown): boolean {
   try {
-    return isText(plan) && readPlan(plan).length >= 0;
+    return isText(plan) && readPlan(plan).responses.length >= 0;
   } catch {
     return false;
   }
@@ -170,6 +175,11 @@ function isLogLine(line: unknown): boolean {
   return Array.isArray(line) && line.length === 2 && line.every(isText);
 }
 
-function isPlannedResponse(planned: unknown): planned is ReplayPlan[number] {
-  return Array.isArray(planned) && planned.length === 2 && isCount(planned[0]) && isTime(planned[1]);
+function isPlanned(plan: Fields): plan is Fields & ReplayPlan {
+  const { asked, responses, late } = plan;
+  return isCount(asked) && [responses, late].every((times) => Array.isArray(times) && times.every(isCountedTime));
+}
+
+function isCountedTime(pair: unknown): boolean {
+  return Array.isArray(pair) && pair.length === 2 && isCount(pair[0]) && isTime(pair[1]);
 }

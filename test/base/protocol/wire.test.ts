@@ -66,10 +66,11 @@ const toHost: fc.Arbitrary<ToHost> = fc.oneof(
     kind: fc.constant("ran"),
     callNumber: run,
     cpuMs: amount,
+    lastCpuMs: amount,
     heapBytes: run,
     outcomes: fc.array(json.map((each) => `+${each}\t`)).map((each) => each.join("")),
   }),
-  fc.record({ kind: fc.constant("cut"), callNumber: run }),
+  fc.record({ kind: fc.constant("cut"), callNumber: run, cpuMs: amount }),
   fc.record({
     kind: fc.constant("done"),
     callNumber: run,
@@ -93,6 +94,7 @@ const toHost: fc.Arbitrary<ToHost> = fc.oneof(
   }),
   fc.record({ kind: fc.constantFrom("log", "progress", "lost", "inspected"), callNumber: run, payload: json }),
   fc.record({ kind: fc.constant("timed"), callNumber: run, step: run, nowMs: amount }),
+  fc.record({ kind: fc.constant("late"), callNumber: run, fired: run, nowMs: amount }),
   fc.record({ kind: fc.constant("stats"), payload: json }),
 ) as fc.Arbitrary<ToHost>;
 
@@ -132,7 +134,7 @@ describe("messages on the wire", () => {
       fc.property(
         fc.oneof(
           text,
-          fc.tuple(fc.stringMatching(/^[rslucideakgpxnt]$/), text).map((part) => part.join("\t")),
+          fc.tuple(fc.stringMatching(/^[rslucideakmfgpxnt]$/), text).map((part) => part.join("\t")),
         ),
         (line) => {
           for (const decode of [decodeToHost, decodeToWorker]) {

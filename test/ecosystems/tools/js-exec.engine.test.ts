@@ -68,24 +68,27 @@ describe("code that fails", () => {
   });
 
   test("keeps it in its log where it is ended from outside [D41]", async () => {
-    const { output, metadata } = await run("print('one'); for (;;);", { timeout: 1 });
+    const call = { name: "js_exec", arguments: { code: "print('one'); for (;;);", timeout: 20 } };
+    const { output, metadata } = await engine.execute(call, { limits: { cpuMs: 100 } });
     expect([output, metadata.logs.map(({ message }) => message)]).toEqual([null, ["one"]]);
   });
 });
 
 describe("code that does not end", () => {
   test("has the time that its call gives it [D34]", async () => {
-    const busy = await run("for (;;);", { timeout: 1 });
-    expect([busy.error?.code, busy.error?.message]).toEqual(["cpu_limit", expect.stringContaining("1000 ms")]);
-    const tasks = await run("for (;;) await null;", { timeout: 1 });
-    expect(tasks.error?.code).toBe("cpu_limit");
+    // On a busy machine the time is over before the processor time is used.
+    for (const loop of ["for (;;);", "for (;;) await null;"]) {
+      const { error } = await run(loop, { timeout: 1 });
+      expect(error?.code).toBeOneOf(["cpu_limit", "wall_limit"]);
+      expect(error?.message).toMatch(/ 1000 ms of processor time| 1250 ms/);
+    }
     const idle = await run("print('waits'); await new Promise(() => {})", { timeout: 1 });
     expect(idle.error?.message).toBe("Execution failed: TimeoutError: the code took longer than 1s");
     expect(idle.output).toBe("waits\n");
   });
 
   test("has five seconds where its call says nothing, and no more than a minute [D33 D34]", async () => {
-    expect((await run("for (;;);")).error?.message).toContain("5000 ms");
+    expect((await run("for (;;);")).error?.message).toMatch(/ 5000 ms of processor time| 5250 ms/);
     expect((await run("1", { timeout: 61 })).error?.code).toBe("invalid_arguments");
     expect((await run("1", { timeout: 0 })).error?.code).toBe("invalid_arguments");
     expect((await run("1", { timeout: 1.5 })).error?.code).toBe("invalid_arguments");

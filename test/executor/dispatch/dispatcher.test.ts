@@ -10,7 +10,7 @@ test.each([
   ["a result whose failure has an unknown code", 'd\t1\t0\t1\t1\t0\t0\t\t{"code":"free_money","message":"x"}\n'],
   ["a malformed outcome", "e\t1\t1\t1\tnonsense\t\n"],
   ["an outcome that is a failure of an unknown code", 'e\t1\t1\t1\t-{"code":"free_money","message":"x"}\t\n'],
-  ["more outcomes than there were calls", "e\t1\t1\t1\t+1\t+1\t\n"],
+  ["more outcomes than there were calls", "e\t1\t1\t1\t1\t+1\t+1\t\n"],
   ["a loss without a reason", "x\t1\tnope\n"],
   ["an ask whose names are no strings", "a\t1\t1\t1\t0\t{}\t[]\tnull\n"],
   ["malformed statistics", "t\t{}\n"],
@@ -39,8 +39,8 @@ test("a worker cannot settle a call that is not its own, nor one twice", async (
     payload: "1",
   } as const;
   say(encodeToHost({ ...done, callNumber: 2 }));
-  say(encodeToHost({ kind: "ran", callNumber: 2, cpuMs: 1, heapBytes: 1, outcomes: "+0\t" }));
-  say(encodeToHost({ kind: "ran", callNumber: 1, cpuMs: 1, heapBytes: 1, outcomes: '+"first"\t' }));
+  say(encodeToHost({ kind: "ran", callNumber: 2, cpuMs: 1, lastCpuMs: 1, heapBytes: 1, outcomes: "+0\t" }));
+  say(encodeToHost({ kind: "ran", callNumber: 1, cpuMs: 1, lastCpuMs: 1, heapBytes: 1, outcomes: '+"first"\t' }));
   say(encodeToHost({ ...done, callNumber: 1, payload: '"second"' }));
   expect((await reply)?.outcome).toEqual({ ok: true, json: '"first"' });
   dispatcher.close("engine_closed", "the test is over");
@@ -51,10 +51,10 @@ test("a call that goes on after its turn is settled when it is done, and makes r
   const [first, second] = await sendOff(dispatcher, [1, 2]);
   // Nothing is known of the tool, so the second waits in the host.
   expect(sent.join("")).not.toContain("r\t2\t");
-  say(encodeToHost({ kind: "ran", callNumber: 1, cpuMs: 1, heapBytes: 1, outcomes: "\t" }));
+  say(encodeToHost({ kind: "ran", callNumber: 1, cpuMs: 1, lastCpuMs: 1, heapBytes: 1, outcomes: "\t" }));
   await nextTurn();
   expect(sent.join("")).toContain("r\t2\t");
-  say(encodeToHost({ kind: "ran", callNumber: 2, cpuMs: 1, heapBytes: 1, outcomes: "+2\t" }));
+  say(encodeToHost({ kind: "ran", callNumber: 2, cpuMs: 1, lastCpuMs: 1, heapBytes: 1, outcomes: "+2\t" }));
   const rest = { cpuMs: 2, heapBytes: 1, dropped: 0, deliveredCount: 0, logs: "", payload: "1" };
   say(encodeToHost({ kind: "done", callNumber: 1, ok: true, ...rest }));
   expect([(await first)?.outcome, (await second)?.outcome]).toEqual([
@@ -70,7 +70,9 @@ async function acquainted() {
   const worker = dispatch();
   for (let run = 1; run <= 8; run++) {
     void (await sendOff(worker.dispatcher, [run]));
-    worker.say(encodeToHost({ kind: "ran", callNumber: run, cpuMs: 0.005, heapBytes: 1, outcomes: "+0\t" }));
+    worker.say(
+      encodeToHost({ kind: "ran", callNumber: run, cpuMs: 0.005, lastCpuMs: 0.005, heapBytes: 1, outcomes: "+0\t" }),
+    );
   }
   worker.sent.length = 0;
   return worker;
@@ -80,10 +82,10 @@ test("quick calls of a tool go together, and those that were not started go firs
   const { dispatcher, sent, say } = await acquainted();
   const replies = await sendOff(dispatcher, [11, 12, 13]);
   expect(sent.join("")).toContain("r\t11,12,13\t");
-  say(encodeToHost({ kind: "ran", callNumber: 11, cpuMs: 0.01, heapBytes: 1, outcomes: "+11\t" }));
+  say(encodeToHost({ kind: "ran", callNumber: 11, cpuMs: 0, lastCpuMs: 0.01, heapBytes: 1, outcomes: "+11\t" }));
   await nextTurn();
   expect(sent.join("")).toContain("r\t12,13\t");
-  say(encodeToHost({ kind: "ran", callNumber: 12, cpuMs: 0.01, heapBytes: 1, outcomes: "+12\t+13\t" }));
+  say(encodeToHost({ kind: "ran", callNumber: 12, cpuMs: 0, lastCpuMs: 0.01, heapBytes: 1, outcomes: "+12\t+13\t" }));
   const settled = await Promise.all(replies);
   expect(settled.map(({ outcome, attempts }) => [outcome, attempts])).toEqual(
     ["11", "12", "13"].map((json) => [{ ok: true, json }, 1]),
@@ -94,11 +96,11 @@ test("quick calls of a tool go together, and those that were not started go firs
 test("calls whose turn was cut start again one by one", async () => {
   const { dispatcher, sent, say } = await acquainted();
   const replies = await sendOff(dispatcher, [11, 12]);
-  say(encodeToHost({ kind: "cut", callNumber: 11 }));
+  say(encodeToHost({ kind: "cut", callNumber: 11, cpuMs: 50 }));
   for (const run of [11, 12]) {
     await nextTurn();
     expect(sent.join("")).toContain(`r\t${run}\t`);
-    say(encodeToHost({ kind: "ran", callNumber: run, cpuMs: 40, heapBytes: 1, outcomes: `+${run}\t` }));
+    say(encodeToHost({ kind: "ran", callNumber: run, cpuMs: 40, lastCpuMs: 40, heapBytes: 1, outcomes: `+${run}\t` }));
   }
   expect((await Promise.all(replies)).map(({ attempts }) => attempts)).toEqual([2, 2]);
   dispatcher.close("engine_closed", "the test is over");
@@ -122,7 +124,7 @@ test("calls wait where there is no worker, and start when one comes", async () =
   dispatcher.attach(lane);
   await nextTurn();
   expect(sent.join("")).toContain("r\t1\t");
-  say(encodeToHost({ kind: "ran", callNumber: 1, cpuMs: 1, heapBytes: 1, outcomes: "+1\t" }));
+  say(encodeToHost({ kind: "ran", callNumber: 1, cpuMs: 1, lastCpuMs: 1, heapBytes: 1, outcomes: "+1\t" }));
   expect((await reply)?.attempts).toBe(1);
   dispatcher.close("engine_closed", "the test is over");
 });
@@ -176,7 +178,7 @@ test("a call that was taken back after it had asked is answered when it asks aga
     args: "1",
   });
   say(ask);
-  say(encodeToHost({ kind: "ran", callNumber: 11, cpuMs: 0.01, heapBytes: 1, outcomes: "+11\t" }));
+  say(encodeToHost({ kind: "ran", callNumber: 11, cpuMs: 0, lastCpuMs: 0.01, heapBytes: 1, outcomes: "+11\t" }));
   await nextTurn();
   say(ask);
   await nextTurn();

@@ -19,11 +19,13 @@ export interface FakeWorker {
 export function dispatch(workers = 1) {
   const broken: string[] = [];
   const left: WorkerConnection[] = [];
+  const interrupted: number[] = [];
   let runs = 100;
   const dispatcher = new Dispatcher(
     {
       emit: () => undefined,
       onLeft: (lane) => void left.push(lane),
+      onInterrupt: (_lane, callNumber) => void interrupted.push(callNumber),
       onBroken: (_lane, error) => void broken.push(error.name),
     },
     () => ++runs,
@@ -31,7 +33,7 @@ export function dispatch(workers = 1) {
   const fakes = Array.from({ length: workers }, (_, worker) => fakeWorker(dispatcher, worker));
   const [first] = fakes;
   if (first === undefined) throw new Error("there is no worker");
-  return { dispatcher, broken, left, workers: fakes, ...first };
+  return { dispatcher, broken, left, interrupted, workers: fakes, ...first };
 }
 
 function fakeWorker(dispatcher: Dispatcher, worker: number): FakeWorker {
@@ -53,7 +55,16 @@ function fakeWorker(dispatcher: Dispatcher, worker: number): FakeWorker {
     say,
     answer: (callNumber, turnMs, ...outputs) => {
       const outcomes = outputs.map((output) => `+${output}\t`).join("");
-      say(encodeToHost({ kind: "ran", callNumber, cpuMs: turnMs, heapBytes: 1, outcomes }));
+      say(
+        encodeToHost({
+          kind: "ran",
+          callNumber,
+          cpuMs: turnMs,
+          lastCpuMs: turnMs / (outcomes.split("\t").length - 1),
+          heapBytes: 1,
+          outcomes,
+        }),
+      );
     },
   };
 }

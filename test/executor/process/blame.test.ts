@@ -22,7 +22,7 @@ function blame(more: Partial<Death>) {
 }
 
 test("an overrun is the reported call's, whatever else ran", () => {
-  const verdict = blame({ report: { kind: "overrun", callNumber: 4, elapsedMs: 400 }, turns: [turn(4), turn(5)] });
+  const verdict = blame({ report: { kind: "overrun", callNumber: 4, cpuMs: 400 }, turns: [turn(4), turn(5)] });
   expect(verdict).toMatchObject({
     reason: "overrun",
     culprit: { callNumber: 4, failure: { code: "cpu_limit" } },
@@ -51,6 +51,14 @@ test.each([
   expect(verdict).toMatchObject({ reason: "memory", culprit: null, suspects: [4, 5] });
 });
 
+test("a call in whose turn the memory hardly grew is not suspect", () => {
+  const turns = [
+    { callNumber: 4, grownMb: 15 },
+    { callNumber: 5, grownMb: 60 },
+  ];
+  expect(blame({ report: { kind: "memory", turns, rssMb: 900 } })).toMatchObject({ culprit: null, suspects: [5] });
+});
+
 test("too much memory in quarantine is the call's whose turn it is, however slowly it took it", () => {
   const report = { kind: "memory", turns: [{ callNumber: 4, grownMb: 1 }], rssMb: 900 } as const;
   expect(judge(death({ report }), true, () => 64)).toMatchObject({ culprit: { callNumber: 4 } });
@@ -62,7 +70,7 @@ test("a crash is the call's whose turn it was", () => {
 });
 
 test("a turn in which calls went together makes suspects of them", () => {
-  const report = { kind: "overrun", callNumber: -4, elapsedMs: 400 } as const;
+  const report = { kind: "overrun", callNumber: -4, cpuMs: 400 } as const;
   expect(blame({ report })).toEqual({ reason: "overrun", culprit: null, suspects: [-4], killed: [] });
   expect(blame({ turns: [turn(-4)] })).toEqual({ reason: "crash", culprit: null, suspects: [-4], killed: [] });
 });

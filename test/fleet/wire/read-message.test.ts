@@ -54,11 +54,17 @@ const ofMachines: readonly MachineMessage[] = [
   { kind: "log", callNumber: 1, start: 1, at: 0, lines: ['["log","a"]'], isFull: true },
   { kind: "progress", callNumber: 1, start: 1, payload: "[1,null,null]" },
   { kind: "timed", callNumber: 1, start: 1, step: 1, nowMs: 1 },
+  { kind: "late", callNumber: 1, start: 1, fired: 1, nowMs: 1 },
   { kind: "restart", callNumber: 1, start: 1, attempts: 1 },
   { kind: "done", callNumber: 1, start: 1, reply, refusedForMs: 10 },
   { kind: "need", script: KEY, what: "config", publicKey: "MCow" },
 ];
-const resumption: Resumption = { callNumber: 1, attempts: 1, asked: 1, plan: "[[1,2.5]]" };
+const resumption: Resumption = {
+  callNumber: 1,
+  attempts: 1,
+  asked: 1,
+  plan: '{"asked":1,"responses":[[1,2.5]],"late":[]}',
+};
 const ofServers: readonly ServerMessage[] = [
   { kind: "resume", job: `${SERVER}-1`, start: 2, calls: [resumption] },
   { kind: "answer", callNumber: 1, step: 1, attempt: 1, answer: "{}" },
@@ -290,8 +296,13 @@ test("answers and plans are those of an executor", () => {
     for (const other of broken(answer)) expect(() => readAnswer(JSON.stringify(other))).toThrow(ProtocolError);
   }
   expect(() => readAnswer(JSON.stringify({ kind: "failure", nowMs: 1, failure: { ...failure, code: "x" } }))).toThrow();
-  expect(readPlan("")).toEqual([]);
-  expect(readPlan("[[0,1.5]]")).toEqual([[0, 1.5]]);
-  for (const plan of ["{}", "[[0]]", "[[0,1,2]]", '[["0",1]]', "[[-1,1]]", "no"])
-    expect(() => readPlan(plan)).toThrow();
+  expect(readPlan("")).toEqual({ asked: 0, responses: [], late: [] });
+  const plan = { asked: 2, responses: [[0, 1.5]], late: [[3, 500]] };
+  expect(readPlan(JSON.stringify(plan))).toEqual(plan);
+  for (const times of [{}, [[0]], [[0, 1, 2]], [["0", 1]], [[-1, 1]]]) {
+    expect(() => readPlan(JSON.stringify({ ...plan, responses: times }))).toThrow(ProtocolError);
+    expect(() => readPlan(JSON.stringify({ ...plan, late: times }))).toThrow(ProtocolError);
+  }
+  for (const text of ["{}", "[]", '{"asked":-1,"responses":[],"late":[]}', "no"])
+    expect(() => readPlan(text)).toThrow(ProtocolError);
 });

@@ -75,7 +75,8 @@ class ExecSession implements OpenCapability {
     this.#check("command", request.command, EXEC_LIMITS.commandBytes);
     if (request.command.includes("\0")) throw new TypeError("a command must not contain NUL characters");
     this.#check("stdin", request.stdin ?? "", EXEC_LIMITS.stdinBytes);
-    return this.#queue.add(() => this.#run(request));
+    const { signal, tenant } = this.#call;
+    return this.#queue.add(() => this.#slots.run(signal, tenant, () => this.#run(request, signal)));
   }
 
   /** Waits for the call's commands, which its abort signal ends. */
@@ -83,19 +84,7 @@ class ExecSession implements OpenCapability {
     await this.#queue.onIdle();
   }
 
-  async #run({ command, timeoutMs = TIMEOUT_MS, stdin = "" }: RunRequest): Promise<ExecResult> {
-    const { signal, tenant = "" } = this.#call;
-    const release = await this.#slots.enter(signal, tenant);
-    try {
-      return await this.#runNow({ command, timeoutMs, stdin }, signal);
-    } finally {
-      release();
-    }
-  }
-
-  async #runNow({ command, timeoutMs, stdin }: Required<RunRequest>, signal: AbortSignal): Promise<ExecResult> {
-    // The call may have ended just as it got the slot.
-    signal.throwIfAborted();
+  async #run({ command, timeoutMs = TIMEOUT_MS, stdin = "" }: RunRequest, signal: AbortSignal): Promise<ExecResult> {
     const jail = await this.#findJail();
     if ("reason" in jail) throw this.#noJail(jail.reason);
     const { mounts, outputBytes } = this.#grant;

@@ -2,6 +2,7 @@ import PQueue from "p-queue";
 import type { JsonSchema } from "../../../base/json.ts";
 import { type Capability, type CapabilityCaller, CapabilityRefusal, type OpenCapability } from "../capability.ts";
 import { TemporaryFolders } from "../temporary.ts";
+import { WaitingSlots } from "../waiting-slots.ts";
 import { type FileHolder, systemFileHolder as systemGrip } from "./file-holder.ts";
 import { Budget, FS_LIMITS, type FsLimits, ScratchSpace } from "./limits.ts";
 import { mergeMounts, type Mount, mountGrants, type Mounts } from "./mounts.ts";
@@ -93,16 +94,19 @@ interface FsHost {
   readonly holder: FileHolder;
   readonly scratches: TemporaryFolders;
   readonly space: ScratchSpace;
-  /** Queue of the operations of all calls. */
-  readonly queue: PQueue;
+  /** Slots of the operations of all calls. */
+  readonly slots: WaitingSlots;
 }
 
 /** `fs`: folders of the host that the policy mounts, and a scratch folder for each call. */
 export function createFs({ limits = {}, holder = systemGrip }: FsOptions = {}): Capability<Mounts> {
   const all = { ...FS_LIMITS, ...limits };
   const scratches = new TemporaryFolders("scratch");
-  const queue = new PQueue({ concurrency: all.atOnceInAll });
-  const host: FsHost = { limits: all, holder, scratches, space: new ScratchSpace(all), queue };
+  // An operation that waits ends with its call, so the wait needs no limit of its own.
+  const late = () => new Error("no operation ended in time");
+  const reserved = Math.floor(all.atOnceInAll / 4);
+  const slots = new WaitingSlots({ max: all.atOnceInAll, reserved, waitMs: null, late });
+  const host: FsHost = { limits: all, holder, scratches, space: new ScratchSpace(all), slots };
   return {
     name: "fs",
     grants: mountGrants,
@@ -117,10 +121,12 @@ class FsSession implements OpenCapability {
   readonly #host: FsHost;
   readonly #call: FsCall;
   readonly #queue: PQueue;
+  readonly #tenant: string | undefined;
   #scratch: Promise<string> | null = null;
 
-  constructor(host: FsHost, { signal }: CapabilityCaller, mounts: Mounts) {
+  constructor(host: FsHost, { signal, tenant }: CapabilityCaller, mounts: Mounts) {
     this.#host = host;
+    this.#tenant = tenant;
     const { limits, holder, space } = host;
     const folderOf = (mount: Mount) => (mount.path === null ? this.#scratchFolder() : Promise.resolve(mount.path));
     this.#call = { mounts, limits, holder, signal, budget: new Budget(limits, space), folderOf };
@@ -128,7 +134,8 @@ class FsSession implements OpenCapability {
   }
 
   invoke(method: string, args: unknown): Promise<FsResult> {
-    return this.#queue.add(() => this.#host.queue.add(() => this.#run(method, args)));
+    const { signal } = this.#call;
+    return this.#queue.add(() => this.#host.slots.run(signal, this.#tenant, () => this.#run(method, args)));
   }
 
   /** Waits until running operations have stopped at their next step, and then removes the scratch folder. */
@@ -143,8 +150,7 @@ class FsSession implements OpenCapability {
   async #run(name: string, args: unknown): Promise<FsResult> {
     const method = METHODS[name];
     if (method === undefined) throw new Error(`fs.${name} does not exist`);
-    const { signal, mounts } = this.#call;
-    signal.throwIfAborted();
+    const { mounts } = this.#call;
     try {
       return { value: await method.run(new FsOperation(this.#call, new FsRefusals(name, mounts)), args) };
     } catch (error) {

@@ -26,6 +26,8 @@ interface NativeLimits {
   readonly addressBytes: number;
   /** Maximum number of runs of all calls at once; more wait. */
   readonly atOnce: number;
+  /** How many of these only tenants without a run get. */
+  readonly reserved: number;
   /** Maximum total size of the files of an engine's binaries, and their maximum number. */
   readonly keptBytes: number;
   readonly kept: number;
@@ -42,6 +44,7 @@ export const NATIVE_LIMITS: NativeLimits = Object.freeze({
   spareBytes: 256 * MIB,
   addressBytes: 8_192 * MIB,
   atOnce: 8,
+  reserved: 2,
   keptBytes: 1_024 * MIB,
   kept: 1_000,
 });

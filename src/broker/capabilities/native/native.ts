@@ -2,7 +2,6 @@ import { constants as FILE } from "node:fs";
 import { open } from "node:fs/promises";
 import { constants as SYSTEM } from "node:os";
 import { join } from "node:path";
-import PQueue from "p-queue";
 import { closedIn, DEVICES_OF_ONE, LIBRARIES, ownFolder, readOnly } from "../../../base/os/bubblewrap.ts";
 import { limitCommands } from "../../../base/os/rlimits.ts";
 import { findJail, type Inside, type Jail } from "../../jail/jail.ts";
@@ -15,6 +14,7 @@ import {
   LimitReached,
   type OpenCall,
 } from "../capability.ts";
+import { WaitingSlots } from "../waiting-slots.ts";
 import { type Binaries, type HeldBinary, NATIVE_LIMITS } from "./binaries.ts";
 
 /** Replacements for tests. */
@@ -46,7 +46,9 @@ const nativeGrants: GrantKind<true> = {
 
 /** `native`: runs a tool's binary in a sandbox of the operating system. Refuses every run where no sandbox works. */
 export function createNative(binaries: Binaries, options: NativeOptions = {}): Capability<true> {
-  const queue = new PQueue({ concurrency: NATIVE_LIMITS.atOnce });
+  // A run that waits ends with its call, so the wait needs no limit of its own.
+  const late = () => new Error("no binary ended in time");
+  const slots = new WaitingSlots({ max: NATIVE_LIMITS.atOnce, reserved: NATIVE_LIMITS.reserved, waitMs: null, late });
   const find = options.findJail ?? findJail;
   return {
     name: "native",
@@ -66,11 +68,11 @@ export function createNative(binaries: Binaries, options: NativeOptions = {}): C
         const { argument } = args as { readonly argument: string };
         const binary = binaryOf(call);
         checkArgument(argument);
-        return queue.add(() => run(binaries, find, binary, argument, call.signal));
+        return slots.run(call.signal, call.tenant, () => run(binaries, find, binary, argument, call.signal));
       },
     }),
     close: async () => {
-      await queue.onIdle();
+      await slots.idle();
       await binaries.close();
     },
   };
@@ -103,7 +105,6 @@ async function run(
   argument: string,
   signal: AbortSignal,
 ): Promise<BinaryRun> {
-  signal.throwIfAborted();
   const jail = await find();
   if ("reason" in jail) throw noJail(jail.reason);
   using held: HeldBinary = binaries.hold(binary.hash);

@@ -45,8 +45,8 @@ export class DebuggedCall {
   constructor(prelude: Prelude, recording: Recording, log: (level: string, message: string) => void) {
     this.#recording = recording;
     this.#log = log;
-    this.#session = new RecordedSession(recording.asks, toAnswers(recording), recording.refusal);
-    this.#plan = new ReplaySchedule(recording.answers.map(({ asked, nowMs }) => [asked, nowMs]));
+    this.#session = new RecordedSession(recording.asks, toAnswers(recording), recording.refusal, recording.late);
+    this.#plan = new ReplaySchedule(this.#session.journal.plan());
     const { tool, seed } = recording;
     const script = { ...tool, key: "recorded" };
     const { text, ownNames, facts } = factoryText(script);
@@ -145,6 +145,7 @@ export class DebuggedCall {
     if (timer === null) return;
     clearTimeout(timer.handle);
     this.#timer = null;
-    this.#turn(() => this.#guest.fire(RUN, timer.dueMs));
+    const { plannedMs = timer.dueMs } = this.#plan.fire();
+    this.#turn(() => this.#guest.fire(RUN, plannedMs));
   }
 }

@@ -42,7 +42,7 @@ export class Python implements Disposable {
     prelude: string,
     preludeCode: PreludeCode | undefined,
     host: RealmHost,
-  ): PreparedIsolate {
+  ): Omit<PreparedIsolate, "number"> {
     const loaded = (this.#loaded ??= this.#load());
     const { image, snapshot } = loaded;
     const engineCode = this.#engineCode;

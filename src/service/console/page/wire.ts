@@ -29,6 +29,7 @@ export interface Explanation {
     readonly from: string;
   }[];
   readonly limits: readonly { readonly limit: string; readonly value: number; readonly from: string }[];
+  readonly processorTime: "measured" | "estimated";
   readonly findings: readonly { readonly pointer: string; readonly reason: string; readonly remediation: string }[];
 }
 

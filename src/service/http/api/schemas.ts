@@ -238,6 +238,7 @@ export const SCHEMAS = {
         ["declared"],
       ),
     ),
+    processorTime: { enum: ["measured", "estimated"] },
     findings: listOf(
       exactly({ pointer: text("Where."), reason: text("What is wrong."), remediation: text("What to change.") }),
     ),

@@ -1,0 +1,238 @@
+import { DEFAULT_LIMITS, type Limits, MAX_LIMITS } from "../../src/base/limits.ts";
+import type { Runtime } from "../../src/base/protocol/script.ts";
+import { EXEC_LIMITS } from "../../src/broker/capabilities/exec/grants.ts";
+import { FS_LIMITS } from "../../src/broker/capabilities/fs/limits.ts";
+import { LIST_MAX } from "../../src/broker/capabilities/kv/namespace.ts";
+import { NATIVE_LIMITS } from "../../src/broker/capabilities/native/binaries.ts";
+import { BODIES_BYTES_DEFAULT } from "../../src/service/http/body-budget.ts";
+import { MAX_SOURCE_BYTES } from "../../src/tool/bundle/files.ts";
+import { ENTRIES_MAX } from "../../src/tool/package/entry.ts";
+
+/** Where a piece of work runs. */
+export type Place =
+  "main thread" | "thread pool" | "worker thread" | "isolate" | "child process" | "the operating system's sandbox";
+
+/** Who is charged, delayed or refused for it. */
+export type Payer = "the call" | "the tenant" | "the key" | "the registrant" | "the operator";
+
+/** Ways into the engine from outside. */
+export const SURFACES = ["library", "http", "mcp", "command line"] as const;
+
+/** A piece of work that a process of the host does on behalf of a call, a caller or a registrant. */
+export interface HostWork {
+  readonly work: string;
+  /** Capabilities, surfaces and runtimes that cause it: a test requires that each of them causes some. */
+  readonly causes: readonly string[];
+  readonly bound: string;
+  readonly place: Place;
+  readonly payer: Payer;
+  /** A file below `test` that fails where the bound does not hold. */
+  readonly test: string;
+}
+
+const MIB = 1024 * 1024;
+const RUN: readonly Runtime[] = ["javascript", "python", "wasi"];
+const ALL: readonly Runtime[] = [...RUN, "native"];
+const ASKED = ["env", "exec", "fetch", "fs", "kv", "native", "secrets", "tools", "custom capabilities"];
+
+/** The table of `docs/explanation/who-pays.md`, in the order of a call. */
+export const HOST_WORK: readonly HostWork[] = [
+  {
+    work: "Read a request: headers, body, JSON",
+    causes: ["http", "mcp"],
+    bound: `${limit("inputBytes")}; ${mib(BODIES_BYTES_DEFAULT)} for the bodies of all requests`,
+    place: "main thread",
+    payer: "the key",
+    test: "service/http/http-robustness.engine.test.ts",
+  },
+  {
+    work: "Copy and write the arguments",
+    causes: [...SURFACES],
+    bound: limit("inputBytes"),
+    place: "main thread",
+    payer: "the tenant",
+    test: "engine/call/plain-copy.test.ts",
+  },
+  {
+    work: "Check the arguments and the output against the tool's schemas",
+    causes: [...SURFACES, ...ALL],
+    bound: "a step meter over the schema's keywords, patterns without backtracking",
+    place: "main thread",
+    payer: "the tenant",
+    test: "base/schema/schema.test.ts",
+  },
+  {
+    work: "Run the tool",
+    causes: RUN,
+    bound: `${limit("cpuMs")} of processor time; ${limit("memoryMb")} of heap`,
+    place: "isolate",
+    payer: "the call",
+    test: "attack/endless.attack.test.ts",
+  },
+  {
+    work: "Run a binary",
+    causes: ["native"],
+    bound: `${NATIVE_LIMITS.atOnce} at once, ${NATIVE_LIMITS.reserved} of them for tenants without one; the call's cpuMs, memoryMb and wallMs`,
+    place: "the operating system's sandbox",
+    payer: "the call",
+    test: "broker/capabilities/shared-slots.test.ts",
+  },
+  {
+    work: "Receive a capability call: count it, decide the grant, parse and check its arguments, write the journal",
+    causes: ASKED,
+    bound: `${limit("capabilityCalls")} calls; ${limit("capabilityBytes")} both ways`,
+    place: "main thread",
+    payer: "the tenant",
+    test: "attack/floods.attack.test.ts",
+  },
+  {
+    work: "Read an environment variable, or a secret's grant",
+    causes: ["env", "secrets"],
+    bound: "one name",
+    place: "main thread",
+    payer: "the tenant",
+    test: "broker/capabilities/host-faces.engine.test.ts",
+  },
+  {
+    work: "Send a request and read its response",
+    causes: ["fetch"],
+    bound:
+      "8 at once in a call, 512 in all, 128 of them for tenants without one; 64 KiB of headers; the grant's maxBytes",
+    place: "main thread",
+    payer: "the tenant",
+    test: "attack/slots.attack.test.ts",
+  },
+  {
+    work: "Decompress a response",
+    causes: ["fetch"],
+    bound: "two codings; the grant's maxBytes after decompression",
+    place: "thread pool",
+    payer: "the tenant",
+    test: "broker/capabilities/fetch/bodies.test.ts",
+  },
+  {
+    work: "Fill in a secret, and look for it in the response",
+    causes: ["fetch", "secrets"],
+    bound: "one pass of constant work for each byte, where a secret was filled in",
+    place: "main thread",
+    payer: "the tenant",
+    test: "broker/capabilities/fetch/secrets.test.ts",
+  },
+  {
+    work: "Read, write or list entries",
+    causes: ["kv"],
+    bound: `one row; of a list ${count(LIST_MAX)} rows and 100 expired ones`,
+    place: "main thread",
+    payer: "the tenant",
+    test: "broker/capabilities/kv/sqlite-entries.test.ts",
+  },
+  {
+    work: "Read, write or list files",
+    causes: ["fs"],
+    bound: `${mib(FS_LIMITS.operationBytes)} an operation; ${FS_LIMITS.atOnceInAll} at once, a quarter of them for tenants without one`,
+    place: "thread pool",
+    payer: "the tenant",
+    test: "broker/capabilities/shared-slots.test.ts",
+  },
+  {
+    work: "Run a command",
+    causes: ["exec"],
+    bound: `${EXEC_LIMITS.atOnceInAll} at once, one of them for tenants without one; the grant's wallMs and outputBytes`,
+    place: "the operating system's sandbox",
+    payer: "the tenant",
+    test: "attack/slots.attack.test.ts",
+  },
+  {
+    work: "Call another tool",
+    causes: ["tools"],
+    bound: "a call of its own, within the limits of its parent",
+    place: "isolate",
+    payer: "the call",
+    test: "engine/child-calls.engine.test.ts",
+  },
+  {
+    work: "Run the handler of a capability of your own",
+    causes: ["custom capabilities"],
+    bound: "the embedder's code: nothing stops it",
+    place: "main thread",
+    payer: "the tenant",
+    test: "broker/capabilities/custom-capabilities.engine.test.ts",
+  },
+  {
+    work: "Write console output, progress and error texts",
+    causes: ALL,
+    bound: limit("logBytes"),
+    place: "worker thread",
+    payer: "the call",
+    test: "attack/floods.attack.test.ts",
+  },
+  {
+    work: "Map a stack to the tool's own source",
+    causes: ["javascript"],
+    bound: "a source map of 16 MiB, read once",
+    place: "main thread",
+    payer: "the tenant",
+    test: "tool/bundle/stack.test.ts",
+  },
+  {
+    work: "Parse the output for the caller",
+    causes: ["library"],
+    bound: limit("outputBytes"),
+    place: "main thread",
+    payer: "the tenant",
+    test: "attack/floods.attack.test.ts",
+  },
+  {
+    work: "Bundle a tool",
+    causes: ["javascript"],
+    bound: `${mib(MAX_SOURCE_BYTES)} of source`,
+    place: "child process",
+    payer: "the registrant",
+    test: "tool/bundle/bundle.test.ts",
+  },
+  {
+    work: "Open an archive or a wheel",
+    causes: ["http", "python", "command line"],
+    bound: `${count(ENTRIES_MAX)} entries, a hundredfold of its size`,
+    place: "main thread",
+    payer: "the registrant",
+    test: "tool/package/zip.test.ts",
+  },
+  {
+    work: "Load a tool once to read its description",
+    causes: RUN,
+    bound: "the tool's limits",
+    place: "isolate",
+    payer: "the registrant",
+    test: "attack/loading.attack.test.ts",
+  },
+  {
+    work: "Count metrics, send events, write logs",
+    causes: [...SURFACES],
+    bound: "500 tools as labels, 10,000 waiting records of the audit",
+    place: "main thread",
+    payer: "the operator",
+    test: "engine/telemetry/audit.test.ts",
+  },
+];
+
+/** A limit's default and its ceiling. */
+function limit(name: keyof Limits): string {
+  const [usual, most] = [DEFAULT_LIMITS[name], MAX_LIMITS[name]].map((value) => shown(name, value));
+  return `\`${name}\` ${usual}, ${most} at most`;
+}
+
+function shown(name: keyof Limits, value: number): string {
+  if (name.endsWith("Ms")) return `${count(value)} ms`;
+  if (name === "memoryMb") return `${count(value)} MiB`;
+  if (name === "capabilityCalls") return count(value);
+  return value < MIB ? `${value / 1024} KiB` : mib(value);
+}
+
+function mib(bytes: number): string {
+  return `${count(bytes / MIB)} MiB`;
+}
+
+function count(value: number): string {
+  return value.toLocaleString("en");
+}

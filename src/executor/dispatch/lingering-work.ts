@@ -1,0 +1,56 @@
+import type { LocalCall } from "./local-call.ts";
+import type { WorkerConnection } from "./worker-connection.ts";
+
+/**
+ * Time after which work counts as ended although nothing was heard of it, as a factor of the call's processor time and
+ * beyond, in milliseconds. The watch has ended the turn by then, or the process.
+ */
+const OVERDUE_FACTOR = 20;
+const OVERDUE_MS = 10_000;
+
+interface Work {
+  readonly call: LocalCall;
+  readonly connection: WorkerConnection;
+  readonly deadlineMs: number;
+  readonly resolve: (cpuMs: number) => void;
+}
+
+/** Work that goes on after its call was answered: of calls that were cancelled, or took longer than they may. */
+export class LingeringWork {
+  readonly #works = new Map<number, Work>();
+
+  get size(): number {
+    return this.#works.size;
+  }
+
+  /** Resolves with the call's processor time in milliseconds, when its worker has stopped working for it. */
+  add(call: LocalCall, connection: WorkerConnection, nowMs: number): Promise<number> {
+    const deadlineMs = nowMs + call.job.limits.cpuMs * OVERDUE_FACTOR + OVERDUE_MS;
+    return new Promise((resolve) => {
+      this.#works.set(call.callNumber, { call, connection, deadlineMs, resolve });
+    });
+  }
+
+  end(callNumber: number, cpuMs: number): void {
+    const work = this.#works.get(callNumber);
+    this.#works.delete(callNumber);
+    work?.resolve(cpuMs);
+  }
+
+  /** The call's worker was lost through its fault: it is charged all that it may use. Returns whether it was lingering. */
+  endWhole(callNumber: number): boolean {
+    const work = this.#works.get(callNumber);
+    if (work === undefined) return false;
+    this.end(callNumber, work.call.job.limits.cpuMs);
+    return true;
+  }
+
+  /** A worker was lost, and with it the times of its calls. */
+  endOn(connection: WorkerConnection): void {
+    for (const [callNumber, work] of this.#works) if (work.connection === connection) this.end(callNumber, 0);
+  }
+
+  endOverdue(nowMs: number): void {
+    for (const [callNumber, { deadlineMs }] of this.#works) if (deadlineMs <= nowMs) this.endWhole(callNumber);
+  }
+}

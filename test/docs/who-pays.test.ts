@@ -1,0 +1,30 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { HOST_WORK, SURFACES } from "../../docs/generate/host-work.ts";
+import { RUNTIMES } from "../../src/base/protocol/script.ts";
+import { createCapabilities } from "../../src/broker/capabilities/built-in.ts";
+import { Binaries } from "../../src/broker/capabilities/native/binaries.ts";
+import { ROOT } from "./linked-folder.ts";
+
+const builtIn = createCapabilities({
+  custom: [],
+  secrets: {},
+  environment: {},
+  binaries: new Binaries(),
+  kv: { path: ":memory:", maxBytes: 1024 * 1024 },
+  fetch: {},
+}).capabilities.map(({ name }) => name);
+const KNOWN = [...builtIn, "custom capabilities", ...SURFACES, ...RUNTIMES];
+
+test.each(KNOWN)("the work that %s causes has a bound, a place and a payer", (cause) => {
+  expect(HOST_WORK.filter(({ causes }) => causes.includes(cause))).not.toEqual([]);
+});
+
+test("every cause is a capability, a surface or a runtime that exists", () => {
+  expect(HOST_WORK.flatMap(({ causes }) => causes).filter((cause) => !KNOWN.includes(cause))).toEqual([]);
+});
+
+test("every bound has a test that exists", () => {
+  expect(HOST_WORK.map(({ test: file }) => file).filter((file) => !existsSync(join(ROOT, "test", file)))).toEqual([]);
+});
