@@ -49,5 +49,7 @@ export type { ExecutorKind, ExecutorOptions, Recycling, SandboxMode, SandboxStat
 export type { Logger } from "./engine/telemetry/log.ts";
 export type { EngineOptions, IdempotencyOptions, KvOptions, QueueOptions } from "./engine/options.ts";
 export type { Isolation, Runtime } from "./base/protocol/script.ts";
-export type { LogLine, Progress, ResultMetadata, ToolCall, ToolResult } from "./base/result.ts";
+export type { Throttling } from "./base/host-work-queue.ts";
+export type { HostUse, LogLine, Progress, ResultMetadata, ToolCall, ToolResult } from "./base/result.ts";
+export type { HeldBytes, HostUsage } from "./base/tenant-account.ts";
 export type { RetryOn, ToolDefinition, ToolInfo, ToolLocation } from "./tool/definition.ts";

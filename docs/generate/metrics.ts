@@ -1,3 +1,4 @@
+import { TenantAccounts } from "../../src/base/tenant-account.ts";
 import { Registry } from "prom-client";
 import { Events } from "../../src/engine/telemetry/events.ts";
 import { Metrics } from "../../src/engine/telemetry/metrics.ts";
@@ -69,7 +70,10 @@ export async function metricsPage(): Promise<string> {
 /** The metrics of an engine with a server and a fleet. One call and one request give every label a value. */
 async function engineMetrics(): Promise<readonly MetricDescription[]> {
   const events = new Events();
-  const { registry } = new Metrics(events, { scheduler: () => SCHEDULER, executor: () => EXECUTOR }, []);
+  const accounts = new TenantAccounts();
+  accounts.of("acme").spendMain(1);
+  const sources = { scheduler: () => SCHEDULER, executor: () => EXECUTOR, accounts };
+  const { registry } = new Metrics(events, sources, []);
   events.emit("tool:post", CALL);
   Traffic.of(registry).route("/v1/execute").duration.observe(0);
   return describe(registry);

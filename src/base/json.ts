@@ -30,8 +30,8 @@ const OPENING = ["[", "{"] as const;
 export const VALUES_MAX = 1_000_000;
 
 /** The limit that JSON text exceeds, or `null`. Texts too short to exceed either limit are not scanned. */
-export function describeExcess(text: string): string | null {
-  if (text.length < 2 * NESTING_MAX || isSimple(text)) return null;
+export function describeExcess(text: string, valuesMax = VALUES_MAX): string | null {
+  if (text.length < 2 * NESTING_MAX || isSimple(text, valuesMax)) return null;
   let depth = 0;
   let values = 1;
   for (let at = 0; at < text.length; at++) {
@@ -43,15 +43,15 @@ export function describeExcess(text: string): string | null {
       if (++depth > NESTING_MAX) return `nested deeper than ${NESTING_MAX} levels`;
     } else if (code === CLOSE_LIST || code === CLOSE_OBJECT) depth--;
   }
-  return values > VALUES_MAX ? `made of more than ${VALUES_MAX} values` : null;
+  return values > valuesMax ? `made of more than ${valuesMax} values` : null;
 }
 
 /**
- * Fast path: whether a text is too short to exceed `VALUES_MAX` and has too few opening brackets to exceed
+ * Fast path: whether a text is too short to exceed `valuesMax` and has too few opening brackets to exceed
  * `NESTING_MAX`.
  */
-function isSimple(text: string): boolean {
-  if (text.length > VALUES_MAX) return false;
+function isSimple(text: string, valuesMax: number): boolean {
+  if (text.length > valuesMax) return false;
   let opened = 0;
   for (const bracket of OPENING) {
     for (let at = text.indexOf(bracket); at >= 0; at = text.indexOf(bracket, at + 1)) {

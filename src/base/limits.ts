@@ -24,6 +24,8 @@ export interface Limits {
 export interface Bounds {
   readonly limits: Limits;
   readonly maxLimits: Limits;
+  /** Ceiling of what a tool may declare: see `toolCeiling`. */
+  readonly toolMaxLimits: Limits;
 }
 
 const KIB = 1024;
@@ -75,6 +77,19 @@ export function resolveLimits(base: Limits, asked: Partial<Limits> | undefined, 
   for (const name of NAMES) resolved[name] = Math.min(resolved[name], ceiling[name]);
   resolved.memoryMb = Math.max(MIN_MEMORY_MB, Math.floor(resolved.memoryMb));
   return resolved;
+}
+
+/** Limits whose cost falls on the host. They are the operator's: a tool may lower them and not raise them. */
+const HOST_LIMITS = ["inputBytes", "outputBytes", "logBytes", "capabilityCalls", "capabilityBytes"] as const;
+
+/**
+ * The ceiling of what tools may declare: `maxLimits`, but for a limit of the host the value of `limits`, unless the
+ * operator has set the ceiling. `given`: the ceilings that the operator has set.
+ */
+export function toolCeiling(limits: Limits, maxLimits: Limits, given: Partial<Limits> = {}): Limits {
+  const ceiling = { ...maxLimits };
+  for (const name of HOST_LIMITS) if (given[name] === undefined) ceiling[name] = limits[name];
+  return ceiling;
 }
 
 function isLimitName(name: string): name is keyof Limits {

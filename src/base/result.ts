@@ -24,6 +24,16 @@ export interface Progress {
   readonly message?: string;
 }
 
+/** What the host did for the capability calls of a call. */
+export interface HostUse {
+  /** Time of the host's main thread, in milliseconds. */
+  readonly askMs: number;
+  /** Number of capability calls. */
+  readonly asks: number;
+  /** Length of their arguments and responses as JSON, in UTF-16 units. */
+  readonly bytes: number;
+}
+
 /** Cost and course of a call. Times in milliseconds. */
 export interface ResultMetadata {
   readonly callId: string;
@@ -41,6 +51,8 @@ export interface ResultMetadata {
   readonly logs: readonly LogLine[];
   /** Amounts cut off, for example dropped log lines. */
   readonly truncated?: { readonly output?: number; readonly logs?: number };
+  /** Only where the call made capability calls. */
+  readonly host?: HostUse;
   readonly [key: string]: unknown;
 }
 

@@ -1,12 +1,15 @@
 import type { Capability } from "./capabilities/capability.ts";
 import { within } from "../base/deadline.ts";
+import { HostWorkQueue } from "../base/host-work-queue.ts";
 import type { CapabilityCall } from "../base/protocol/capability-call.ts";
 import { compileSchema } from "../base/schema/schema.ts";
+import { TenantAccounts } from "../base/tenant-account.ts";
 import { CapabilityEvent, type CapabilityOutcome } from "./capability-event.ts";
 import { Grants } from "./grants.ts";
 import type { Policy } from "./policy.ts";
 import { BrokerSession } from "./call-session.ts";
-import type { BrokeredCall, CheckedMethod, InvokerHost } from "./capability-invoker.ts";
+import type { BrokeredCall } from "./brokered-call.ts";
+import type { CheckedMethod, InvokerHost } from "./capability-invoker.ts";
 
 /** Maximum time for capabilities to release their resources when the broker closes. */
 const CLOSE_MS = 5_000;
@@ -15,10 +18,19 @@ export interface BrokerOptions {
   readonly capabilities: readonly Capability[];
   readonly policy: Policy;
   readonly onOutcome: (event: CapabilityEvent) => void;
+  /** Order of the work for capability calls. Default: a queue of its own. */
+  readonly work?: HostWorkQueue;
+  /** Accounts to which it is charged. Default: accounts of its own. */
+  readonly accounts?: TenantAccounts;
 }
+
+/** Default of `MethodShape.inputBytes`. */
+const INPUT_BYTES = 1024 * 1024;
 
 /** Grants and carries out capability calls. All authority of tools goes through it, and it journals every call. */
 export class Broker implements InvokerHost {
+  readonly work: HostWorkQueue;
+  readonly accounts: TenantAccounts;
   #grants: Grants;
   readonly #methods = new Map<string, CheckedMethod>();
   readonly #onOutcome: BrokerOptions["onOutcome"];
@@ -26,7 +38,9 @@ export class Broker implements InvokerHost {
   readonly #closing = new Set<Promise<void>>();
 
   /** Throws a `TypeError` where the policy is invalid, and a `GloveboxError` where a schema is. */
-  constructor({ capabilities, policy, onOutcome }: BrokerOptions) {
+  constructor({ capabilities, policy, onOutcome, work, accounts }: BrokerOptions) {
+    this.work = work ?? new HostWorkQueue();
+    this.accounts = accounts ?? new TenantAccounts();
     this.#grants = new Grants(new Map(capabilities.map((capability) => [capability.name, capability])), policy);
     this.#onOutcome = onOutcome;
   }
@@ -63,8 +77,9 @@ export class Broker implements InvokerHost {
     const key = `${capability}.${name}`;
     let method = this.#methods.get(key);
     if (method === undefined) {
-      const { input, output, isRead = false } = shape;
+      const { input, output, isRead = false, inputBytes = INPUT_BYTES } = shape;
       method = {
+        inputBytes,
         isRead: typeof isRead === "function" ? isRead : () => isRead,
         input: input === undefined ? null : compileSchema(input, "inputSchema"),
         output: output === undefined ? null : compileSchema(output, "outputSchema"),

@@ -1,7 +1,8 @@
 import type { CapabilityCall, CapabilityResponse, Diverged } from "../base/protocol/capability-call.ts";
-import { type BrokeredCall, CapabilityInvoker, type InvokerHost, type LastRefusal } from "./capability-invoker.ts";
+import type { BrokeredCall } from "./brokered-call.ts";
+import { CapabilityInvoker, type InvokerHost, type LastRefusal } from "./capability-invoker.ts";
 import type { Grants } from "./grants.ts";
-import { Journal, type JournalEntry, ReplayCursor } from "./journal.ts";
+import { digestOf, isSame, Journal, type JournalEntry, ReplayCursor } from "./journal.ts";
 
 /** Source of responses to the capability calls of one call: a broker, or a recording. */
 export interface CallSession extends Disposable {
@@ -58,12 +59,13 @@ export class BrokerSession implements CallSession {
     // worker is compromised.
     if (this.#invoker.isBeyond(call)) return Promise.resolve(this.#diverge(call));
     const { step, capability, method, args, deliveredCount } = call;
-    const response = this.#invoke(call);
+    const kept = this.#keep(args);
+    const response = this.#invoke(call, kept.isHeld);
     const entry: JournalEntry = {
       step,
       capability,
       method,
-      args,
+      args: kept.args,
       ...(deliveredCount === undefined ? {} : { deliveredCount }),
       response,
     };
@@ -75,8 +77,17 @@ export class BrokerSession implements CallSession {
     this.#invoker[Symbol.dispose]();
   }
 
-  async #invoke(call: CapabilityCall): Promise<CapabilityResponse> {
-    const response = await this.#invoker.invoke(call);
+  /** The arguments as the journal keeps them, and whether there was room for the entry. */
+  #keep(args: string): { readonly args: string; readonly isHeld: boolean } {
+    if (this.#caller.isRecorded === true && this.#invoker.hold(args.length)) return { args, isHeld: true };
+    const startMs = performance.now();
+    const digest = digestOf(args);
+    if (digest !== args) this.#host.work.note(this.#invoker.account, performance.now() - startMs);
+    return { args: digest, isHeld: this.#invoker.hold(digest.length) };
+  }
+
+  async #invoke(call: CapabilityCall, isHeld: boolean): Promise<CapabilityResponse> {
+    const response = await this.#invoker.invoke(call, isHeld);
     this.journal.recordResponse(call.step, response);
     return response;
   }
@@ -87,11 +98,4 @@ export class BrokerSession implements CallSession {
     const message = `replay diverged: after its executor was lost, the call made another capability call at step ${step} than in its first run`;
     return { kind: "diverged", message };
   }
-}
-
-/** The part of a capability call that is the same when the call is run again. */
-type CapabilityCallContent = Pick<CapabilityCall, "capability" | "method" | "args">;
-
-export function isSame(one: CapabilityCallContent, other: CapabilityCallContent): boolean {
-  return one.capability === other.capability && one.method === other.method && one.args === other.args;
 }

@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import type { CapabilityCall, CapabilityResponse } from "../base/protocol/capability-call.ts";
 import type { LateTimer, ReplayPlan } from "../base/protocol/messages.ts";
 
@@ -5,11 +6,24 @@ import type { LateTimer, ReplayPlan } from "../base/protocol/messages.ts";
 const LATE_MAX = 10_000;
 
 /** A capability call and its response. */
-export interface JournalEntry extends Pick<
-  CapabilityCall,
-  "step" | "deliveredCount" | "capability" | "method" | "args"
-> {
+export interface JournalEntry extends Pick<CapabilityCall, "step" | "deliveredCount" | "capability" | "method"> {
+  /** The arguments as JSON, or the digest of a longer text: enough to know them again. */
+  readonly args: string;
   readonly response: Promise<CapabilityResponse>;
+}
+
+/** Longest arguments kept as text, in characters. */
+const TEXT_MAX = 256;
+
+/** Arguments as the journal keeps them. The digest of a text that is a digest is that text. */
+export function digestOf(args: string): string {
+  return args.length <= TEXT_MAX ? args : `${args.length}:${hash("sha256", args, "base64")}`;
+}
+
+/** Whether an entry is of the same capability call, made again. */
+export function isSame(entry: Pick<JournalEntry, "capability" | "method" | "args">, call: CapabilityCall): boolean {
+  if (entry.capability !== call.capability || entry.method !== call.method) return false;
+  return entry.args === call.args || entry.args === digestOf(call.args);
 }
 
 /** A response with its position in the order of events: after `asked` capability calls. */
@@ -26,6 +40,13 @@ export class Journal {
   /** Entries by step; the first step is 1. */
   readonly #entries: JournalEntry[] = [];
   readonly #responses: OrderedResponse[] = [];
+  /**
+   * Number of the first responses whose order is known. The others have not reached the call, so they are ordered after
+   * all that it has asked so far.
+   */
+  #ordered = 0;
+  /** Indices of responses by step. */
+  readonly #indices = new Map<number, number>();
   readonly #late: LateTimer[] = [];
   readonly #isRecorded: boolean;
 
@@ -43,7 +64,15 @@ export class Journal {
   }
 
   get responses(): readonly OrderedResponse[] {
-    return this.#responses;
+    const asked = this.#entries.length;
+    return this.#responses.map((one, at) => (at < this.#ordered ? one : { ...one, asked }));
+  }
+
+  /** The response at an index, in order. */
+  responseAt(at: number): OrderedResponse | undefined {
+    const response = this.#responses[at];
+    if (response === undefined || at < this.#ordered) return response;
+    return { ...response, asked: this.#entries.length };
   }
 
   find(step: number): JournalEntry | undefined {
@@ -55,22 +84,20 @@ export class Journal {
    * after it.
    */
   append(entry: JournalEntry): void {
-    const asked = this.#entries.push(entry);
-    const deliveredCount = Math.max(0, entry.deliveredCount ?? this.#responses.length);
-    for (let at = this.#responses.length - 1; at >= deliveredCount; at--) {
-      const ordered = this.#responses[at];
-      if (ordered !== undefined) this.#responses[at] = { ...ordered, asked };
-    }
+    this.#orderUntil(Math.min(entry.deliveredCount ?? this.#responses.length, this.#responses.length));
+    this.#entries.push(entry);
   }
 
-  /** `asked`: number of capability calls made before the response. */
-  recordResponse(step: number, response: CapabilityResponse, asked = this.#entries.length): void {
-    this.#responses.push({ step, asked, response });
+  /** `asked`: number of capability calls made before the response, where its order is known. */
+  recordResponse(step: number, response: CapabilityResponse, asked?: number): void {
+    if (asked !== undefined) this.#orderUntil(this.#responses.length);
+    this.#indices.set(step, this.#responses.push({ step, asked: asked ?? this.#entries.length, response }) - 1);
+    if (asked !== undefined) this.#ordered = this.#responses.length;
   }
 
   /** Corrects the time of a response: the call received it later, by its own clock, than the broker recorded it. */
   recordTime(step: number, nowMs: number): void {
-    const at = this.#responses.findIndex((ordered) => ordered.step === step);
+    const at = this.#indices.get(step) ?? -1;
     const ordered = this.#responses[at];
     if (ordered !== undefined) this.#responses[at] = { ...ordered, response: { ...ordered.response, nowMs } };
   }
@@ -86,15 +113,28 @@ export class Journal {
 
   /** Removes the responses after the first `deliveredCount`: the call ended before they reached it. */
   endAfter(deliveredCount: number): void {
-    this.#responses.splice(Math.max(0, deliveredCount));
+    for (const { step } of this.#responses.splice(Math.max(0, deliveredCount))) this.#indices.delete(step);
+    this.#ordered = Math.min(this.#ordered, this.#responses.length);
   }
 
   /** What a call that is run again has to repeat: a `ReplayPlan` in JSON, or empty text. */
   plan(): string {
     if (this.#entries.length === 0 && this.#late.length === 0 && !this.#isRecorded) return "";
-    const responses = this.#responses.map(({ asked, response }) => [asked, response.nowMs] as const);
-    const asked = this.#isRecorded ? null : this.#entries.length;
+    const count = this.#entries.length;
+    const responses = this.#responses.map(
+      (one, at) => [at < this.#ordered ? one.asked : count, one.response.nowMs] as const,
+    );
+    const asked = this.#isRecorded ? null : count;
     return JSON.stringify({ asked, responses, late: this.#late } satisfies ReplayPlan);
+  }
+
+  /** Orders the first `count` responses: they reached the call before its next capability call. */
+  #orderUntil(count: number): void {
+    const asked = this.#entries.length;
+    for (; this.#ordered < count; this.#ordered++) {
+      const response = this.#responses[this.#ordered];
+      if (response !== undefined && response.asked !== asked) this.#responses[this.#ordered] = { ...response, asked };
+    }
   }
 }
 
@@ -134,7 +174,7 @@ export class ReplayCursor {
 
   #deliverDue(): void {
     for (;;) {
-      const next = this.#journal.responses[this.#delivered];
+      const next = this.#journal.responseAt(this.#delivered);
       if (next === undefined || next.asked > this.#asked) return;
       const resolve = this.#waiting.get(next.step);
       if (resolve === undefined) return;

@@ -1,8 +1,8 @@
 import type { CapabilityCall, CapabilityResponse, Diverged } from "../base/protocol/capability-call.ts";
 import type { LateTimer } from "../base/protocol/messages.ts";
-import { type CallSession, isSame } from "./call-session.ts";
+import type { CallSession } from "./call-session.ts";
 import type { LastRefusal } from "./capability-invoker.ts";
-import { Journal, type JournalEntry, type OrderedResponse, ReplayCursor } from "./journal.ts";
+import { isSame, Journal, type JournalEntry, type OrderedResponse, ReplayCursor } from "./journal.ts";
 
 /** Responds to the capability calls of a call from its recording. Calls no handler. */
 export class RecordedSession implements CallSession {

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { Limits } from "../base/limits.ts";
+import type { Throttling } from "../base/host-work-queue.ts";
 import type { Prelude } from "../base/protocol/prelude.ts";
 import type { Broker } from "../broker/broker.ts";
 import type { CapabilityEvent } from "../broker/capability-event.ts";
@@ -29,7 +30,7 @@ import { Tracing } from "./telemetry/tracing.ts";
 /** Objects that an engine consists of. */
 export interface Assembly {
   /** Limits in force. Changed in place, so that all readers see the change. */
-  readonly bounds: { limits: Limits; maxLimits: Limits };
+  readonly bounds: { limits: Limits; maxLimits: Limits; toolMaxLimits: Limits };
   readonly events: Events;
   readonly registry: ToolRegistry;
   readonly registrar: Registrar;
@@ -61,16 +62,18 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
   const emit = events.emit.bind(events);
   const executor = createExecutor({ workers, prelude, entropyKey, nextCallNumber, perTool, perTenant, emit: emit });
   const binaries = new Binaries();
-  const bounds = { limits: options.limits, maxLimits: options.maxLimits };
+  const { limits, maxLimits, toolMaxLimits } = options;
+  const bounds = { limits, maxLimits, toolMaxLimits };
   const opened = new Packages(packages, fetch, (event) => events.emit("package:step", event));
   const registrar = new Registrar(executor, binaries, opened, bounds);
   const listeners = {
     onOutcome: (event: CapabilityEvent) => events.emit("capability:call", event),
     onSecretViolation: (violation: SecretViolation) => events.emit("secret:violation", violation),
+    onThrottled: (throttling: Throttling) => events.emit("tenant:throttled", throttling),
   };
   const broker = createBroker(options, listeners, binaries);
   const tools = new InstalledTools(registry, registrar, broker, events);
-  const admission = new Admission(registry, bounds, executor);
+  const admission = new Admission(registry, bounds, executor, broker.work);
   const { idempotency: stored } = options;
   const ledger = stored.kind === "redis" ? new RedisLedger(stored) : new SqliteLedger(stored);
   const idempotency = new Idempotency(ledger, registry);
@@ -79,7 +82,7 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
     logCalls(events, logger);
   }
   const { capabilities } = broker.grants;
-  const sources = { scheduler: () => scheduler.stats(), executor: () => executor.stats() };
+  const sources = { scheduler: () => scheduler.stats(), executor: () => executor.stats(), accounts: broker.accounts };
   const metrics = new Metrics(events, sources, [...capabilities.keys()], options.registry);
   const audit = options.audit === undefined ? undefined : new Audit(options.audit, events);
   const tracing = new Tracing(capabilities);

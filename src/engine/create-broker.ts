@@ -1,3 +1,4 @@
+import { HostWorkQueue, type Throttling } from "../base/host-work-queue.ts";
 import { Broker } from "../broker/broker.ts";
 import type { CapabilityEvent } from "../broker/capability-event.ts";
 import { createCapabilities } from "../broker/capabilities/built-in.ts";
@@ -9,15 +10,17 @@ import type { ResolvedOptions } from "./options.ts";
 interface BrokerListeners {
   readonly onOutcome: (event: CapabilityEvent) => void;
   readonly onSecretViolation: (violation: SecretViolation) => void;
+  readonly onThrottled: (throttling: Throttling) => void;
 }
 
 /** Creates the broker of an engine from its capabilities and its policy. `binaries`: files of native tools. */
 export function createBroker(
   options: ResolvedOptions,
-  { onOutcome, onSecretViolation }: BrokerListeners,
+  { onOutcome, onSecretViolation, onThrottled }: BrokerListeners,
   binaries: Binaries = new Binaries(),
 ): Broker {
   const { capabilities: custom, fetch, secrets, kv } = options;
   const given = { custom, environment: process.env, fetch, secrets, kv, binaries, onSecretViolation };
-  return new Broker({ capabilities: createCapabilities(given), policy: options.policy, onOutcome });
+  const work = new HostWorkQueue({ onThrottled });
+  return new Broker({ capabilities: createCapabilities(given), policy: options.policy, onOutcome, work });
 }

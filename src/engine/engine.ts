@@ -11,6 +11,7 @@ import type { Policy } from "../broker/policy.ts";
 import { Reconfiguration } from "./reconfiguration.ts";
 import type { ExecutorStats } from "../executor/executor.ts";
 import type { ToolCall, ToolResult } from "../base/result.ts";
+import { HostAccount, type HostUsage } from "../base/tenant-account.ts";
 import { stopBundler } from "../tool/bundle/bundle.ts";
 import type { ToolDefinition, ToolInfo, ToolLocation } from "../tool/definition.ts";
 import type { ModuleReport } from "../tool/registrar.ts";
@@ -133,7 +134,7 @@ export class Engine implements AsyncDisposable {
    */
   explain(name: string, { tenant = "" }: { readonly tenant?: string } = {}): Explanation | undefined {
     const tool = this.#parts.registry.get(name);
-    return tool && explainTool(tool, tenant, this.#parts.broker, this.#parts.bounds.maxLimits);
+    return tool && explainTool(tool, tenant, this.#parts.broker, this.#parts.bounds);
   }
 
   /** Policy rules that grant nothing, and capability requests that no rule grants. Runs no tool. */
@@ -179,6 +180,16 @@ export class Engine implements AsyncDisposable {
     const served = { kind, ready, problem: problem ?? fleet?.problem ?? null, spareReady, rssBytes, sandbox };
     const executor = { ...served, ...(fleet === undefined ? {} : { fleet }) };
     return { state: this.#state, tools: this.#parts.registry.size, queued, running, executor, isolates, quarantined };
+  }
+
+  /**
+   * What the host has done for a tenant since its first call, or for all tenants. A tenant that has been idle for an hour
+   * begins again with zeros.
+   */
+  usage(tenant?: string): HostUsage {
+    const { accounts } = this.#parts.broker;
+    if (tenant === undefined) return accounts.total.usage();
+    return (accounts.find(tenant) ?? new HostAccount(tenant, null)).usage();
   }
 
   /**

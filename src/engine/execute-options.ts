@@ -50,7 +50,8 @@ export interface ExecuteOptions {
   readonly onCapability?: (event: CapabilityEvent) => void;
   /**
    * Receives the processor time, in milliseconds, of each attempt of the call and of its child calls, when the attempt
-   * has ended: of a cancelled call after its answer. An attempt that ended its process counts as its whole `cpuMs` limit.
+   * has ended, of a cancelled call after its answer: that of tool code, and that of the host's main thread for
+   * capability calls. An attempt that ended its process counts as its whole `cpuMs` limit.
    */
   readonly onCpu?: (cpuMs: number) => void;
 }

@@ -1,7 +1,7 @@
 import type { Broker } from "../broker/broker.ts";
 import { type Finding, findUncovered } from "../broker/grants.ts";
 import { pointerSegment } from "../base/json.ts";
-import { DEFAULT_LIMITS, type Limits } from "../base/limits.ts";
+import { type Bounds, DEFAULT_LIMITS, type Limits } from "../base/limits.ts";
 import { canMeasureThreads } from "../executor/thread-times.ts";
 import type { ToolRegistry } from "../tool/registry.ts";
 import type { RegisteredTool } from "../tool/registered-tool.ts";
@@ -20,6 +20,8 @@ export interface LimitLine {
   readonly value: number;
   /** Source of the value: `default`, the engine's `limits`, the `tool`, or the ceiling `maxLimits`. */
   readonly from: "default" | "limits" | "tool" | "maxLimits";
+  /** What the tool declares, where that is more than it may have. */
+  readonly declared?: number;
 }
 
 /** A tool's grants and limits with their sources, and its requests that no rule grants. */
@@ -39,14 +41,14 @@ export interface Explanation {
 }
 
 /** Explains the grants and limits of a tool's calls for a tenant. */
-export function explainTool(tool: RegisteredTool, tenant: string, broker: Broker, maxLimits: Limits): Explanation {
+export function explainTool(tool: RegisteredTool, tenant: string, broker: Broker, bounds: Bounds): Explanation {
   const { name, tags, isolation } = tool.info;
   return {
     tool: name,
     tenant,
     isolation,
     grants: grantLines(tool, tenant, broker),
-    limits: (Object.keys(DEFAULT_LIMITS) as (keyof Limits)[]).map((limit) => limitLine(tool, limit, maxLimits)),
+    limits: (Object.keys(DEFAULT_LIMITS) as (keyof Limits)[]).map((limit) => limitLine(tool, limit, bounds)),
     processorTime: canMeasureThreads() ? "measured" : "estimated",
     findings: findUncovered(broker.grants, { tool: name, tags, tenant }, tool.capabilities),
   };
@@ -94,10 +96,17 @@ function grantLines({ info: { name, tags }, capabilities: requested }: Registere
   });
 }
 
-function limitLine({ limits, askedLimits }: RegisteredTool, limit: keyof Limits, maxLimits: Limits): LimitLine {
+function limitLine(
+  { limits, askedLimits }: RegisteredTool,
+  limit: keyof Limits,
+  { maxLimits, toolMaxLimits }: Bounds,
+): LimitLine {
   const value = limits[limit];
-  const asked = askedLimits[limit];
-  if (asked !== undefined) return { limit, value, from: asked > maxLimits[limit] ? "maxLimits" : "tool" };
-  if (value === DEFAULT_LIMITS[limit]) return { limit, value, from: "default" };
-  return { limit, value, from: value === maxLimits[limit] ? "maxLimits" : "limits" };
+  const declared = askedLimits[limit];
+  if (declared !== undefined && declared <= toolMaxLimits[limit]) return { limit, value, from: "tool" };
+  const cut = declared === undefined ? {} : { declared };
+  const isCeiling = declared !== undefined && toolMaxLimits[limit] === maxLimits[limit];
+  if (isCeiling) return { limit, value, from: "maxLimits", ...cut };
+  if (value === DEFAULT_LIMITS[limit]) return { limit, value, from: "default", ...cut };
+  return { limit, value, from: value === maxLimits[limit] ? "maxLimits" : "limits", ...cut };
 }

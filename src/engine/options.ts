@@ -13,7 +13,7 @@ import type { FetchOptions } from "../broker/capabilities/fetch/connections.ts";
 import type { SecretOptions } from "../broker/capabilities/secrets/secrets.ts";
 import type { ExecutorKind, ExecutorOptions, ResolvedExecutorOptions } from "../executor/executor.ts";
 import { resolveExecutorOptions } from "../executor/options.ts";
-import { DEFAULT_LIMITS, type Limits, MAX_LIMITS, resolveLimits } from "../base/limits.ts";
+import { DEFAULT_LIMITS, type Limits, MAX_LIMITS, resolveLimits, toolCeiling } from "../base/limits.ts";
 import type { Logger } from "./telemetry/log.ts";
 import { type PackageOptions, type ResolvedPackageOptions, resolvePackageOptions } from "../tool/package/options.ts";
 import { resolveFleetName, resolveRedisUrl, resolveSecret } from "../store/redis/url.ts";
@@ -88,9 +88,12 @@ export interface EngineOptions {
    * others and the operating system shares the processors among them.
    */
   readonly workers?: number;
-  /** Limits of tools that declare none. */
+  /**
+   * Limits of tools that declare none. A tool may not raise those whose cost falls on the host: `inputBytes`,
+   * `outputBytes`, `logBytes`, `capabilityCalls`, `capabilityBytes`.
+   */
   readonly limits?: Partial<Limits>;
-  /** Ceiling that no tool and no call may exceed. */
+  /** Ceiling that no tool and no call may exceed. A limit of the host that is set here may be raised by tools up to it. */
   readonly maxLimits?: Partial<Limits>;
   readonly queue?: QueueOptions;
   /** Rules that grant capabilities to tools. Default: no grants. */
@@ -120,6 +123,7 @@ export interface ResolvedOptions {
   readonly workers: number;
   readonly limits: Limits;
   readonly maxLimits: Limits;
+  readonly toolMaxLimits: Limits;
   readonly queue: Required<QueueOptions>;
   readonly policy: Policy;
   readonly capabilities: readonly CustomCapability[];
@@ -144,11 +148,13 @@ export function resolveOptions(options: EngineOptions): ResolvedOptions {
   const { maxQueued, concurrency, perTool, perTenant } = options.queue ?? {};
   // An operator may raise a ceiling above the built-in one.
   const maxLimits = resolveLimits(MAX_LIMITS, options.maxLimits, UNLIMITED);
+  const limits = resolveLimits(DEFAULT_LIMITS, options.limits, maxLimits);
   return {
     executor: resolveExecutorOptions(options.executor),
     workers: Math.min(count("workers", options.workers, WORKERS_DEFAULT, 1), WORKERS_MAX),
-    limits: resolveLimits(DEFAULT_LIMITS, options.limits, maxLimits),
+    limits,
     maxLimits,
+    toolMaxLimits: toolCeiling(limits, maxLimits, options.maxLimits),
     queue: {
       maxQueued: count("queue.maxQueued", maxQueued, 10_000, 0),
       concurrency: count("queue.concurrency", concurrency, 256, 1),

@@ -85,11 +85,12 @@ export class Reconfiguration {
   #putRest(resolved: ResolvedOptions, grants: Grants): Pick<Reconfigured, "isPolicyChanged" | "areLimitsChanged"> {
     const { broker, bounds } = this.#parts;
     const isPolicyChanged = differ(this.#policy, resolved.policy);
-    const areLimitsChanged = differ(bounds.limits, resolved.limits) || differ(bounds.maxLimits, resolved.maxLimits);
+    const areLimitsChanged = (["limits", "maxLimits"] as const).some((name) => differ(bounds[name], resolved[name]));
     if (isPolicyChanged) broker.use(grants);
     this.#policy = resolved.policy;
     bounds.limits = resolved.limits;
     bounds.maxLimits = resolved.maxLimits;
+    bounds.toolMaxLimits = resolved.toolMaxLimits;
     return { isPolicyChanged, areLimitsChanged };
   }
 

@@ -108,7 +108,7 @@ export class Registrar {
     return this.#packages.close();
   }
 
-  #contextFor({ limits, maxLimits }: Bounds): PrepareContext {
+  #contextFor({ limits, toolMaxLimits: maxLimits }: Bounds): PrepareContext {
     return {
       inspect: (script) => {
         this.requireOpen();
@@ -150,6 +150,7 @@ export interface PrepareContext {
   readonly inspect: (script: ToolScript) => Promise<Inspection>;
   /** The engine's limits, as defaults for the tool's. */
   readonly limits: Limits;
+  /** Ceiling of what the tool may declare. */
   readonly maxLimits: Limits;
   /** A unique script key. */
   readonly nextKey: () => string;

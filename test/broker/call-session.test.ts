@@ -7,6 +7,7 @@ import { asCapability, defineCapability } from "../../src/broker/capabilities/cu
 import { createEnv } from "../../src/broker/capabilities/env.ts";
 import { createTools } from "../../src/broker/capabilities/tools.ts";
 import type { CapabilityCall, CapabilityResponse, Diverged } from "../../src/executor/executor.ts";
+import { HostWorkQueue } from "../../src/base/host-work-queue.ts";
 import { DEFAULT_LIMITS, type Limits } from "../../src/base/limits.ts";
 
 interface World {
@@ -42,6 +43,8 @@ function open(limits: Partial<Limits> = {}): World {
     },
   });
   const broker = new Broker({
+    // Its clock stands still, so nothing waits for its turn.
+    work: new HostWorkQueue({ now: () => 0 }),
     capabilities: [asCapability(notes)],
     policy: { rules: [{ allow: { notes: true } }] },
     onOutcome: ({ outcome }) => outcomes.push(outcome),

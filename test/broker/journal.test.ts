@@ -66,3 +66,16 @@ test("what the call had not heard when it ended was no answer", () => {
   journal.endAfter(1);
   expect(journal.responses.map(({ step }) => step)).toEqual([1]);
 });
+
+test("a journal of many capability calls at once takes time in proportion to their number", () => {
+  const journal = new Journal();
+  const startMs = performance.now();
+  for (let step = 1; step <= 100_000; step++) {
+    journal.append(entry(step, 0));
+    journal.recordResponse(step, { kind: "value", nowMs: 1, json: "1" });
+    journal.recordTime(step, 2);
+  }
+  expect(journal.responseAt(0)).toMatchObject({ step: 1, asked: 100_000, response: { nowMs: 2 } });
+  // Comparing each with all others takes minutes.
+  expect(performance.now() - startMs).toBeLessThan(10_000);
+});

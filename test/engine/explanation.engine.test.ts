@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ScopedEngine } from "../../src/service/access/scoped-engine.ts";
-import { createEngine, type Engine } from "../../src/index.ts";
+import { createEngine, DEFAULT_LIMITS, type Engine } from "../../src/index.ts";
 import { createServer, type Server } from "../../src/service/http/server.ts";
 
 const READER = {
@@ -52,6 +52,55 @@ test("without a tenant it is that of whoever names none", async () => {
 test("a caller that has a tenant gets no other's", () => {
   const caller = { key: null, tenant: "other", roles: new Set(["execute"] as const) };
   expect(new ScopedEngine(engine).explain(caller, "reader", "acme")).toMatchObject({ tenant: "other", grants: [] });
+});
+
+const GREEDY = {
+  name: "greedy",
+  description: "Declares much.",
+  source: "export default () => 'x'.repeat(2_000_000);",
+  limits: {
+    inputBytes: 9e6,
+    outputBytes: 9e6,
+    logBytes: 1e6,
+    capabilityCalls: 9_000,
+    capabilityBytes: 99e6,
+    cpuMs: 3_000,
+  },
+};
+
+test("a tool that declares more than the operator gives gets the operator's limits, and its explanation says so", async () => {
+  await engine.register(GREEDY);
+  const lines = engine.explain("greedy")?.limits ?? [];
+  for (const [limit, declared] of Object.entries(GREEDY.limits)) {
+    const value = DEFAULT_LIMITS[limit as keyof typeof GREEDY.limits];
+    const line = lines.find((one) => one.limit === limit);
+    if (limit === "cpuMs") expect(line).toEqual({ limit, value: declared, from: "tool" });
+    else expect(line).toEqual({ limit, value, from: "default", declared });
+  }
+  const { error } = await engine.execute({ name: "greedy", arguments: {} });
+  expect(error?.code).toBe("output_too_large");
+  expect(await (await ask("/v1/tools/greedy/explanation")).json()).toEqual(engine.explain("greedy"));
+});
+
+test("a tool may raise a limit of the host up to the ceiling that the operator has set", async () => {
+  await using own = await createEngine({
+    workers: 1,
+    executor: "threads",
+    limits: { capabilityCalls: 50 },
+    maxLimits: { outputBytes: 4_000_000, capabilityBytes: 10e6 },
+    tools: [GREEDY],
+  });
+  const lines = own.explain("greedy")?.limits;
+  expect(lines).toContainEqual({ limit: "outputBytes", value: 4_000_000, from: "maxLimits", declared: 9e6 });
+  expect(lines).toContainEqual({ limit: "capabilityBytes", value: 10e6, from: "maxLimits", declared: 99e6 });
+  expect(lines).toContainEqual({ limit: "capabilityCalls", value: 50, from: "limits", declared: 9_000 });
+  expect((await own.execute({ name: "greedy", arguments: {} })).success).toBe(true);
+});
+
+test("a call of the embedder may raise a limit of the host up to maxLimits, as before", async () => {
+  await engine.register(GREEDY);
+  const { success } = await engine.execute({ name: "greedy", arguments: {} }, { limits: { outputBytes: 3e6 } });
+  expect(success).toBe(true);
 });
 
 test("an unknown tool has no explanation, and an invalid tenant gets none", async () => {

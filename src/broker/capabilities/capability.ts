@@ -77,6 +77,8 @@ export interface MethodShape {
    * false.
    */
   readonly isRead?: boolean | ((args: unknown) => boolean);
+  /** Maximum length of the arguments' JSON, in UTF-16 units: then `capability_limit`. Default 1 MiB. */
+  readonly inputBytes?: number;
 }
 
 /** Runs another tool on behalf of a call: within the call's remaining time, and cancelled with it. */
@@ -86,11 +88,16 @@ export type CalledToolResult =
   | { readonly ok: true; readonly output: unknown }
   | { readonly ok: false; readonly code: string; readonly message: string };
 
+/** Runs work of the host's thread in a tenant's turn: now, or as a promise. */
+export type OnHost = <Value>(task: () => Value) => Value | Promise<Awaited<Value>>;
+
 /** The call for which a capability is opened. */
 export interface OpenCall extends CapabilityCaller {
   readonly callTool: CallTool;
   /** Grants of the call for any capability: alternatives; empty where it has none. */
   readonly grantsOf: (capability: string) => readonly unknown[];
+  /** Runs work on the bytes of the call in its tenant's turn, and charges it. Default: at once. */
+  readonly onHost?: OnHost;
   /** The binary of a tool that runs outside of isolates. */
   readonly binary?: CallBinary;
 }

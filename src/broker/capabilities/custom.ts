@@ -1,4 +1,5 @@
 import type { JsonSchema } from "../../base/json.ts";
+import { count } from "../../base/limits.ts";
 import {
   type Capability,
   type CapabilityCaller,
@@ -15,6 +16,11 @@ export interface CapabilityMethod {
   /** Schema of the arguments. By default any arguments are accepted. */
   readonly input?: JsonSchema;
   readonly output?: JsonSchema;
+  /**
+   * Maximum length of the arguments' JSON, in UTF-16 units: then `capability_limit`. The host's main thread parses them.
+   * Default 256 KiB.
+   */
+  readonly inputBytes?: number;
   // The embedder's schema determines the type of the arguments, so the handler declares it.
   // oxlint-disable-next-line typescript/no-explicit-any
   readonly handler: (args: any, call: HandlerCall) => unknown;
@@ -81,6 +87,7 @@ export function defineCapability(capability: CustomCapability): CustomCapability
     if (typeof method?.handler !== "function") {
       throw new TypeError(`capability "${capability.name}.${name}" has no handler`);
     }
+    count(`"${capability.name}.${name}" inputBytes`, method.inputBytes, INPUT_BYTES, 1);
   }
   const { name, rateLimit } = capability;
   if (rateLimit !== undefined) new RateLimiter(rateLimit);
@@ -100,6 +107,9 @@ const wholeGrants: GrantKind<true> = {
   describe: () => "all of its methods",
 };
 
+/** Default of a method's `inputBytes`. */
+const INPUT_BYTES = 256 * 1024;
+
 /** Suffixes of the capability calls for a handler with progress: begin, next values, end. */
 const [BEGIN, NEXT, END] = ["$begin", "$next", "$end"];
 /** Maximum number of handlers with progress that run at once in one call. */
@@ -115,8 +125,9 @@ export function asCapability(
   redact: HandlerCall["redact"] = (text) => text,
 ): Capability<true> {
   const custom = defineCapability(given);
-  const methods: [string, MethodShape][] = Object.entries(custom.methods).flatMap(([name, { input, output }]) => {
-    const takes = input === undefined ? {} : { input };
+  const methods: [string, MethodShape][] = Object.entries(custom.methods).flatMap(([name, method]) => {
+    const { input, output, inputBytes = INPUT_BYTES } = method;
+    const takes = { inputBytes, ...(input === undefined ? {} : { input }) };
     const gives = output === undefined ? {} : { output };
     return [
       [name, { ...takes, ...gives }],

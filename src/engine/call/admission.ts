@@ -5,23 +5,34 @@ import type { Executor } from "../../executor/executor.ts";
 import { type ExecuteOptions, isAmong } from "../execute-options.ts";
 import { type ErrorCode, toolError } from "../../base/errors.ts";
 import { type Bounds, type Limits, NAMES, resolveLimits } from "../../base/limits.ts";
+import type { HostWorkQueue } from "../../base/host-work-queue.ts";
 import { emptyMetadata, failure, type ToolCall, type ToolResult } from "../../base/result.ts";
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";
+
+/** A tenant whose waiting capability calls will take the host longer than this may not make further calls. */
+const BACKLOG_MAX_MS = 30_000;
 
 /** Finds the tool of a call and validates its arguments, options and limits, before any event announces it. */
 export class Admission {
   readonly #registry: ToolRegistry;
   readonly #bounds: Bounds;
   readonly #executor: Pick<Executor, "refusedForMs">;
+  readonly #work: Pick<HostWorkQueue, "backlogMs">;
   /** Prefix of generated call ids: globally unique, and cheaper than a random id for each call. */
   readonly #idPrefix = randomBytes(9).toString("base64url");
   #lastId = 0;
 
-  constructor(registry: ToolRegistry, bounds: Bounds, executor: Pick<Executor, "refusedForMs">) {
+  constructor(
+    registry: ToolRegistry,
+    bounds: Bounds,
+    executor: Pick<Executor, "refusedForMs">,
+    work: Pick<HostWorkQueue, "backlogMs">,
+  ) {
     this.#registry = registry;
     this.#bounds = bounds;
     this.#executor = executor;
+    this.#work = work;
   }
 
   /**
@@ -62,6 +73,12 @@ export class Admission {
     if (retryAfterMs > 0) {
       return refuse("tool_quarantined", `tool "${name}" crashed too many executors and is refused for now`, {
         retryAfterMs,
+      });
+    }
+    const backlogMs = parent === null ? this.#work.backlogMs(options.tenant ?? "") : 0;
+    if (backlogMs > BACKLOG_MAX_MS) {
+      return refuse("rate_limited", "the host is still busy with earlier capability calls of the tenant", {
+        retryAfterMs: Math.ceil(backlogMs - BACKLOG_MAX_MS),
       });
     }
     const limits = this.#limitsOf(tool, options, parent);

@@ -102,8 +102,9 @@ export class CallPipeline implements CallStages {
 
   /** Opens the broker's session of a call, at its first capability call. */
   openSession(call: EngineCall): CallSession {
-    const brokered = call.brokered((name, args, signal) => callTool(call, name, args, signal, this));
-    return this.#parts.broker.open(brokered, call.grants);
+    const { broker } = this.#parts;
+    const brokered = call.brokered((name, args, signal) => callTool(call, name, args, signal, this), broker.accounts);
+    return broker.open(brokered, call.grants);
   }
 
   /** Ends a call that the scheduler refused. */
@@ -137,8 +138,13 @@ export class CallPipeline implements CallStages {
     this.#end(call, options.record === true ? recordCall(call, result, entropyKey) : result);
   }
 
-  #charge({ options }: EngineCall, cpuMs: number): void {
-    if (options.onCpu !== undefined) this.notify("onCpu", () => options.onCpu?.(cpuMs));
+  /** Charges an attempt: its processor time to the tenant, and with the host's work for it to the caller. */
+  #charge(call: EngineCall, executorMs: number): void {
+    (call.account ?? this.#parts.broker.accounts.of(call.tenant)).spendExecutor(executorMs);
+    const { onCpu } = call.options;
+    if (onCpu === undefined) return;
+    const hostMs = call.takeHostMs();
+    this.notify("onCpu", () => onCpu(executorMs + hostMs));
   }
 
   /** A call that was answered early holds its slot, and is charged, until its worker has stopped working for it. */

@@ -5,6 +5,7 @@ import type { Failure } from "../../base/protocol/messages.ts";
 import {
   emptyMetadata,
   failure,
+  type HostUse,
   type LogLine,
   NO_LOGS,
   type ResultMetadata,
@@ -31,6 +32,7 @@ export interface EndedCall {
   readonly lastRefusal: LastRefusal | null;
   /** Number of capability calls carried out in all starts. */
   readonly effects: number;
+  readonly hostUse?: HostUse | null;
 }
 
 /** Source of the time for which a quarantined tool's calls are still refused. */
@@ -173,7 +175,7 @@ function readOutput(
 }
 
 /** Metadata of a result: the reply's figures added to those of earlier attempts. Throws if the logs are not JSON. */
-function readMetadata(reply: CallReply, { callId, tool, queueMs, attempts }: EndedCall): ResultMetadata {
+function readMetadata(reply: CallReply, { callId, tool, queueMs, attempts, hostUse }: EndedCall): ResultMetadata {
   const { cpuMs, waitedMs, wallMs, heapBytes, dropped } = reply;
   const metadata = {
     callId,
@@ -184,16 +186,19 @@ function readMetadata(reply: CallReply, { callId, tool, queueMs, attempts }: End
     heapBytes,
     attempts: attempts + reply.attempts,
     logs: reply.logs === "" ? NO_LOGS : readLogs(reply.logs),
+    ...(hostUse === null || hostUse === undefined ? NOTHING : { host: hostUse }),
   };
   return dropped === 0 ? metadata : { ...metadata, truncated: { logs: dropped } };
 }
+
+const NOTHING = Object.freeze({});
 
 function readLogs(logs: string): LogLine[] {
   return (JSON.parse(logs) as [string, string][]).map(([level, message]) => ({ level, message }));
 }
 
 /** Metadata that only the engine may set, although not every call has it. */
-const RESERVED: ReadonlySet<string> = new Set(["truncated", "originalChars", "isRepeated", "recording"]);
+const RESERVED: ReadonlySet<string> = new Set(["truncated", "originalChars", "isRepeated", "recording", "host"]);
 
 /** A tool's own metadata, without names reserved for the engine. */
 function withoutReserved(given: Readonly<Record<string, unknown>>): object {

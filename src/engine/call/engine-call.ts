@@ -1,10 +1,12 @@
-import type { BrokeredCall, LastRefusal } from "../../broker/capability-invoker.ts";
+import type { BrokeredCall } from "../../broker/brokered-call.ts";
+import type { LastRefusal } from "../../broker/capability-invoker.ts";
 import type { CallSession } from "../../broker/call-session.ts";
 import type { Grants } from "../../broker/grants.ts";
 import type { Limits } from "../../base/limits.ts";
+import { HostAccount, type TenantAccounts } from "../../base/tenant-account.ts";
 import type { LedgerClaim, LedgerClaimOf } from "../../base/ledger-claim.ts";
 import type { ToolScript } from "../../base/protocol/script.ts";
-import type { Progress, ToolResult } from "../../base/result.ts";
+import type { HostUse, Progress, ToolResult } from "../../base/result.ts";
 import type {
   CallReply,
   CapabilityCall,
@@ -62,6 +64,8 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
   /** Creates the claim with which another process may store the result, if the call's key is in a shared ledger. */
   claimOf: LedgerClaimOf | null = null;
   session: CallSession | null = null;
+  /** What the host does for the call; `null` until it makes a capability call. */
+  account: HostAccount | null = null;
   /** Grants in force when the call left the queue; a later policy does not change them. */
   grants: Grants | undefined = undefined;
   slot: Slot | null = null;
@@ -77,6 +81,7 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
   retries = 0;
   #startMs: number | null = null;
   #earlierEffects = 0;
+  #toldHostMs = 0;
   #childBudget: ChildBudget | null = null;
   /** Highest progress reported to the caller. */
   #progress = Number.NEGATIVE_INFINITY;
@@ -131,6 +136,13 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
     return this.#earlierEffects + (this.session?.effects ?? 0);
   }
 
+  /** What the host did for the call's capability calls; `null` where it made none. */
+  get hostUse(): HostUse | null {
+    if (this.account === null) return null;
+    const { asks, bytesAsked, bytesAnswered, mainMs } = this.account;
+    return { askMs: Math.round(mainMs * 1_000) / 1_000, asks, bytes: bytesAsked + bytesAnswered };
+  }
+
   get lastRefusal(): LastRefusal | null {
     return this.session?.lastRefusal ?? null;
   }
@@ -146,8 +158,8 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
     return { wallMs: Math.floor(this.limits.wallMs - passedMs), cpuMs: this.childBudget.leftMs };
   }
 
-  /** The call as the broker sees it. */
-  brokered(callTool: BrokeredCall["callTool"]): BrokeredCall {
+  /** The call as the broker sees it. `accounts`: those of all tenants. */
+  brokered(callTool: BrokeredCall["callTool"], accounts: TenantAccounts): BrokeredCall {
     const { options, limits, script } = this;
     return {
       callId: this.callId,
@@ -158,11 +170,21 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
       requested: this.tool.capabilities,
       narrowed: options.capabilities,
       limits,
+      account: (this.account ??= new HostAccount(this.tenant, accounts.of(this.tenant))),
+      isRecorded: options.record === true,
       binary: script.runtime === "native" ? { hash: script.text, limits } : undefined,
       callTool,
       onOutcome:
         options.onCapability && ((event) => this.#stages.notify("onCapability", () => options.onCapability?.(event))),
     };
+  }
+
+  /** Time of the host's main thread for the call since this was last asked, in milliseconds. */
+  takeHostMs(): number {
+    const totalMs = this.account?.mainMs ?? 0;
+    const ms = totalMs - this.#toldHostMs;
+    this.#toldHostMs = totalMs;
+    return ms;
   }
 
   /** Prepares the call for one more attempt, after the reply of the last one. */

@@ -1,4 +1,4 @@
-import { NodeHeap } from "./heap.ts";
+import { NodeHeap } from "../../base/node-heap.ts";
 import { ConcurrencyCap, Tenant, type Flow, type FlowQueue, type Waiting } from "./flows.ts";
 
 interface FairQueueOptions {

@@ -7,7 +7,7 @@
  *   fair queue never looks at more than its first call.
  * - A `Waiting` is a call in a flow queue.
  */
-import { NodeHeap, type HeapNode } from "./heap.ts";
+import { NodeHeap, type HeapNode } from "../../base/node-heap.ts";
 import type { QueueEntry } from "./queue-entry.ts";
 
 const MIN_PRIORITY = -10;

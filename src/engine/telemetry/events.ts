@@ -3,6 +3,7 @@ import type { SecretViolation } from "../../broker/capabilities/secrets/placehol
 import type { Finding } from "../../broker/grants.ts";
 import type { ErrorCode } from "../../base/errors.ts";
 import type { ExecutorEvents } from "../../executor/executor.ts";
+import type { Throttling } from "../../base/host-work-queue.ts";
 import type { PackageEvent } from "../../tool/package/step.ts";
 import type { ToolInfo } from "../../tool/definition.ts";
 import type { ToolCall, ToolResult } from "../../base/result.ts";
@@ -24,6 +25,8 @@ export interface EventMap extends ExecutorEvents {
   "capability:call": [event: CapabilityEvent];
   /** A request was refused that would have carried a secret to an origin, or in a place, that is not bound to it. */
   "secret:violation": [event: SecretViolation];
+  /** The host delays a tenant's capability calls, because they use more than its share; at most once per second. */
+  "tenant:throttled": [event: Throttling];
   /** The audit dropped entries because its buffer was full; emitted several times a second at most. */
   "audit:drop": [event: AuditDrop];
   /** A tool was registered. `findings`: capabilities it requests that the policy grants to no tenant. */

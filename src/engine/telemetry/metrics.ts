@@ -7,6 +7,8 @@ import { registerFleetMetrics } from "./fleet-metrics.ts";
 import { gaugesOf } from "../../base/prometheus.ts";
 import type { SchedulerStats } from "../schedule/scheduler.ts";
 import { registerTallies, Tally } from "../../base/tally.ts";
+import type { TenantAccounts } from "../../base/tenant-account.ts";
+import { registerHostMetrics } from "./host-metrics.ts";
 
 /** Maximum number of tools with a label of their own; all later ones share `other`. */
 const TOOL_LABELS_MAX = 500;
@@ -16,6 +18,7 @@ const OTHER = "other";
 export interface MetricSources {
   scheduler(): SchedulerStats;
   executor(): ExecutorStats;
+  readonly accounts: TenantAccounts;
 }
 
 /** Totals of one tool's calls. Counts wait here for the next scrape. */
@@ -112,6 +115,7 @@ export class Metrics {
     registerTallies(registry, wait, () => [[{}, this.#queueWait]]);
     const batch = { name: "glovebox_dispatch_batch_size", help: "Number of calls sent to a worker in one batch." };
     registerTallies(registry, batch, () => [[{}, this.#batch]]);
+    registerHostMetrics(registry, sources.accounts);
     registerGauges(registry, sources, (tool) => this.#label(tool));
     if (sources.executor().fleet !== undefined) {
       registerFleetMetrics(registry, events, () => sources.executor().fleet);

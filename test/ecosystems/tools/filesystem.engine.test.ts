@@ -17,7 +17,12 @@ beforeAll(async () => {
   mkdirSync(folder);
   writeFileSync(path.join(base, "secret.txt"), "secret");
   const mounts = { data: { path: folder, mode: "rw" }, fixed: { path: folder, mode: "ro" } } as const;
-  engine = await createEngine({ workers: 1, executor: "threads", policy: { rules: [{ allow: { fs: mounts } }] } });
+  engine = await createEngine({
+    workers: 1,
+    executor: "threads",
+    maxLimits: { outputBytes: 16 * 1024 * 1024, capabilityBytes: 32 * 1024 * 1024 },
+    policy: { rules: [{ allow: { fs: mounts } }] },
+  });
 });
 
 afterAll(async () => {

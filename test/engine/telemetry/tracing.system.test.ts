@@ -95,6 +95,7 @@ beforeAll(async () => {
     logger: pino({ level: "trace" }, { write }),
     executor: { kind: "process", spare: false },
     tools: TOOLS,
+    maxLimits: { capabilityCalls: 1_000 },
     capabilities: [world],
     policy: { rules: [{ allow: { world: true, tools: ["*"] } }] },
   });

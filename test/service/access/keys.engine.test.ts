@@ -310,7 +310,7 @@ describe("a key's limits", () => {
       { tools: [ECHO, tool] },
     );
     const { body } = await execute(bench, "small", "parent");
-    expect(JSON.stringify(body)).toContain("the limit is 500");
+    expect(JSON.stringify(body)).toContain("more than 500 bytes");
   });
 
   test("let nobody before others but an administrator", async () => {
@@ -447,7 +447,9 @@ describe("a key's quota", () => {
     expect(body.success).toBe(true);
     const [own, onItsBehalf] = [await cpuOf(bench, "parent"), await cpuOf(bench, "burn")];
     expect(onItsBehalf).toBeGreaterThan(0);
-    expect(await metric(bench, 'glovebox_key_cpu_seconds_total{key="k"}')).toBeCloseTo(own + onItsBehalf, 9);
+    const ofHost = bench.engine.usage("a").mainMs / 1e3;
+    expect(ofHost).toBeGreaterThan(0);
+    expect(await metric(bench, 'glovebox_key_cpu_seconds_total{key="k"}')).toBeCloseTo(own + onItsBehalf + ofHost, 9);
   });
 
   test("of processor time is not charged twice for a repeat", async () => {

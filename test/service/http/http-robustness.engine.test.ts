@@ -133,6 +133,7 @@ describe("a server", () => {
       workers: 1,
       executor: "threads",
       tools: [ECHO, FILL, WAIT],
+      maxLimits: { outputBytes: 60_000_000 },
       capabilities: [defineCapability({ name: "gate", methods: { pass } })],
       policy: { rules: [{ allow: { gate: true } }] },
     });

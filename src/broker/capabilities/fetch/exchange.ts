@@ -1,5 +1,6 @@
 import type { Dispatcher } from "undici";
 import type { Redactor } from "../../../base/redaction/redactor.ts";
+import type { OnHost } from "../capability.ts";
 import { namesIn, Placeholders, type UnboundRequest } from "../secrets/placeholders.ts";
 import type { Secrets } from "../secrets/secrets.ts";
 import { type Connections, PrivateAddressError } from "./connections.ts";
@@ -21,6 +22,7 @@ export interface ExchangeHost {
   readonly grantedSecrets: () => readonly string[];
   /** Called for a request that is refused, because it would carry a secret where that is not bound. */
   readonly onUnbound: (request: UnboundRequest) => void;
+  readonly onHost: OnHost;
 }
 
 /** A response without its body. */
@@ -188,7 +190,7 @@ export class Exchange {
     { url, method }: RequestHop,
     { data, headers, permit }: ServerResponse,
   ): Omit<ResponseHead, "redirected" | "opaque"> {
-    const { permission } = this.#host;
+    const { permission, onHost } = this.#host;
     const { statusCode, statusText, body } = data;
     if (method === "HEAD" || BODILESS.has(statusCode)) discard(data);
     else {
@@ -200,6 +202,7 @@ export class Exchange {
         take: (bytes) => permission.take(bytes, permit),
         excess: () => permission.excess(method, url, permit),
         redacted: this.#redactor?.stream() ?? null,
+        onHost,
         failureOf: (error) => failureOf(error, method, url),
       });
     }

@@ -48,6 +48,8 @@ const READING: ReadonlySet<string> = new Set(["GET", "HEAD"]);
 /** Maximum open requests of a call. A tool that bypasses the guest's `fetch` may choose any ids. */
 const OPEN_MAX = 1_000;
 
+/** Maximum length of a request with its body as JSON, in UTF-16 units. */
+const REQUEST_LENGTH_MAX = 16 * 1024 * 1024;
 const ID: JsonSchema = { type: "integer", minimum: 1, maximum: Number.MAX_SAFE_INTEGER };
 const ONLY_ID: JsonSchema = { type: "object", properties: { id: ID }, required: ["id"] };
 const REQUEST: JsonSchema = {
@@ -86,13 +88,21 @@ export function createFetch(
     name: "fetch",
     grants: fetchGrants,
     methods: {
-      request: { input: REQUEST, isRead: (args) => READING.has((args as FetchRequest).method.toUpperCase()) },
+      request: {
+        input: REQUEST,
+        inputBytes: REQUEST_LENGTH_MAX,
+        isRead: (args) => READING.has((args as FetchRequest).method.toUpperCase()),
+      },
       read: { input: ONLY_ID, isRead: true },
       cancel: { input: ONLY_ID, isRead: true },
     },
     open: (call, grants) => new FetchSession(call, grants, { connections, secrets, onViolation }, connected),
     close: () => connections.close(),
   };
+}
+
+function atOnce<Value>(task: () => Value): Value {
+  return task();
 }
 
 /** A request, and the slots that it holds until its body has ended or was cancelled. */
@@ -118,9 +128,9 @@ class FetchSession implements OpenCapability {
     connected: WaitingSlots,
   ) {
     const grantedSecrets = () => (call.grantsOf("secrets") as readonly (readonly string[])[]).flat();
-    const { callId, tool, tenant = "" } = call;
+    const { callId, tool, tenant = "", onHost = atOnce } = call;
     const onUnbound = (request: UnboundRequest) => onViolation({ callId, tool, tenant, ...request });
-    this.#host = { ...shared, permission: new FetchPermission(grants), grantedSecrets, onUnbound };
+    this.#host = { ...shared, permission: new FetchPermission(grants), grantedSecrets, onUnbound, onHost };
     this.#connected = connected;
     this.#tenant = tenant;
     call.signal.addEventListener("abort", () => this.close(), { once: true });

@@ -2,6 +2,7 @@ import { isUtf8 } from "node:buffer";
 import { pipeline, type Readable, Transform, type TransformCallback } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { RedactedStream } from "../../../base/redaction/redactor.ts";
+import type { OnHost } from "../capability.ts";
 import { ByteMeter } from "./decoding.ts";
 
 /** A part of a body as sent to the tool: text where it is valid UTF-8, else Base64. */
@@ -47,6 +48,8 @@ interface BodySource {
   readonly excess: () => Error;
   /** Removes the secrets of the request; `null` where it had none. */
   readonly redacted: RedactedStream | null;
+  /** Redacts in the tenant's turn. */
+  readonly onHost: OnHost;
   /** Converts an error for the tool. */
   readonly failureOf: (error: unknown) => Error;
 }
@@ -155,10 +158,24 @@ class Outlet extends Transform {
   override _transform(chunk: Buffer, _encoding: BufferEncoding, callback: TransformCallback): void {
     const { take, excess, redacted } = this.#source;
     if (take(chunk.length) < chunk.length) callback(excess());
-    else callback(null, redacted?.push(chunk) ?? chunk);
+    else if (redacted === null) callback(null, chunk);
+    else this.#inTurn(() => redacted.push(chunk), callback);
   }
 
   override _flush(callback: TransformCallback): void {
-    callback(null, this.#source.redacted?.end());
+    const { redacted } = this.#source;
+    if (redacted === null) callback();
+    else this.#inTurn(() => redacted.end(), callback);
+  }
+
+  #inTurn(redact: () => Buffer, callback: TransformCallback): void {
+    const done = (bytes: Buffer) => callback(null, bytes);
+    try {
+      const bytes = this.#source.onHost(redact);
+      if (bytes instanceof Promise) bytes.then(done, callback);
+      else done(bytes);
+    } catch (error) {
+      callback(error instanceof Error ? error : new Error("the body could not be read"));
+    }
   }
 }

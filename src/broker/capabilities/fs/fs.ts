@@ -13,6 +13,8 @@ import { copyFile, mkdir, removeFolder, rename, rm, truncate, unlink, writeFile 
 
 /** One method: schema of its arguments, name of the system call in errors, and implementation. */
 interface FsMethod {
+  /** See `MethodShape`. */
+  readonly inputBytes?: number;
   readonly input: JsonSchema;
   readonly syscall: string;
   readonly isRead?: true;
@@ -33,6 +35,9 @@ const DATA = {
   })),
 };
 
+/** Room for the largest write as Base64, and for text of which JSON escapes some. */
+const WRITE_LENGTH_MAX = 2 * FS_LIMITS.operationBytes;
+
 /** Methods of the capability. Node's `fs` also makes links and changes owners and modes, which tools may not. */
 const METHODS: { readonly [name: string]: FsMethod } = {
   readFile: {
@@ -43,6 +48,7 @@ const METHODS: { readonly [name: string]: FsMethod } = {
   },
   writeFile: {
     input: takes({ path: PATH, data: DATA, flag: { enum: ["w", "wx", "a", "ax"] } }, ["path", "data"]),
+    inputBytes: WRITE_LENGTH_MAX,
     syscall: "open",
     run: writeFile,
   },

@@ -228,11 +228,15 @@ export const SCHEMAS = {
     isolation: text("Isolation level: what each call gets of its own."),
     grants: listOf(exactly({ capability: text("Its name."), granted: text("In words."), from: text("The rule.") })),
     limits: listOf(
-      exactly({
-        limit: { enum: NAMES },
-        value: number("Value, in the limit's unit."),
-        from: { enum: ["default", "limits", "tool", "maxLimits"] },
-      }),
+      exactly(
+        {
+          limit: { enum: NAMES },
+          value: number("Value, in the limit's unit."),
+          from: { enum: ["default", "limits", "tool", "maxLimits"] },
+          declared: number("What the tool declares, where that is more than it may have."),
+        },
+        ["declared"],
+      ),
     ),
     processorTime: { enum: ["measured", "estimated"] },
     findings: listOf(

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { NodeHeap, type HeapNode } from "../../../src/engine/schedule/heap.ts";
+import { NodeHeap, type HeapNode } from "../../src/base/node-heap.ts";
 
 function node(key: number, stamp = 0, seq = 0): HeapNode {
   return { slot: -1, key, stamp, seq };

@@ -1,0 +1,171 @@
+import type { WorkPayer } from "./host-work-queue.ts";
+
+/** Bytes that the host holds, or may hold at most, for a tenant or for all. */
+export interface HeldBytes {
+  /** Journals: what calls asked and what was answered. */
+  readonly journalBytes: number;
+  /** Arguments of asks that are not answered yet. */
+  readonly inFlightBytes: number;
+}
+
+/** What the host has done for a tenant, or for all. Lengths in UTF-16 units of JSON, times in milliseconds. */
+export interface HostUsage extends HeldBytes {
+  /** Capability calls. */
+  readonly asks: number;
+  /** Arguments and responses of capability calls. */
+  readonly bytesAsked: number;
+  readonly bytesAnswered: number;
+  /** Processor time of tool code. */
+  readonly executorMs: number;
+  /** Time of the host's main thread for capability calls. */
+  readonly mainMs: number;
+}
+
+const MIB = 1024 * 1024;
+const UNLIMITED: HeldBytes = { journalBytes: Number.POSITIVE_INFINITY, inFlightBytes: Number.POSITIVE_INFINITY };
+export const TENANT_HELD: HeldBytes = { journalBytes: 32 * MIB, inFlightBytes: 32 * MIB };
+export const ENGINE_HELD: HeldBytes = { journalBytes: 256 * MIB, inFlightBytes: 128 * MIB };
+
+/**
+ * What the host does for one call, tenant, or engine. A charge goes up to all accounts that contain this one. Counts
+ * decide outcomes; times are only told and billed, because they differ from run to run.
+ */
+export class HostAccount implements HostUsage, WorkPayer {
+  readonly tenant: string;
+  asks = 0;
+  bytesAsked = 0;
+  bytesAnswered = 0;
+  executorMs = 0;
+  mainMs = 0;
+  journalBytes = 0;
+  inFlightBytes = 0;
+  readonly #parent: HostAccount | null;
+  readonly #limits: HeldBytes;
+
+  constructor(tenant: string, parent: HostAccount | null, limits: HeldBytes = UNLIMITED) {
+    this.tenant = tenant;
+    this.#parent = parent;
+    this.#limits = limits;
+  }
+
+  countAsk(bytes: number): void {
+    this.asks++;
+    this.bytesAsked += bytes;
+    this.#parent?.countAsk(bytes);
+  }
+
+  countAnswer(bytes: number): void {
+    this.bytesAnswered += bytes;
+    this.#parent?.countAnswer(bytes);
+  }
+
+  spendMain(ms: number): void {
+    this.mainMs += ms;
+    this.#parent?.spendMain(ms);
+  }
+
+  spendExecutor(ms: number): void {
+    this.executorMs += ms;
+    this.#parent?.spendExecutor(ms);
+  }
+
+  /** Holds bytes in this account and all that contain it, or in none; returns whether all have room. */
+  hold(kind: keyof HeldBytes, bytes: number): boolean {
+    if (this[kind] + bytes > this.#limits[kind]) return false;
+    if (this.#parent !== null && !this.#parent.hold(kind, bytes)) return false;
+    this[kind] += bytes;
+    return true;
+  }
+
+  /** Gives up bytes that `hold` has taken. */
+  release(kind: keyof HeldBytes, bytes: number): void {
+    this[kind] -= bytes;
+    this.#parent?.release(kind, bytes);
+  }
+
+  get isHolding(): boolean {
+    return this.journalBytes > 0 || this.inFlightBytes > 0;
+  }
+
+  usage(): HostUsage {
+    const { asks, bytesAsked, bytesAnswered, executorMs, mainMs, journalBytes, inFlightBytes } = this;
+    return { asks, bytesAsked, bytesAnswered, executorMs, mainMs, journalBytes, inFlightBytes };
+  }
+}
+
+/** Maximum number of tenants with an account. */
+const TENANTS_MAX = 10_000;
+/** An account that nothing was charged to for so long is forgotten. */
+const IDLE_MS = 3_600_000;
+const SWEEP_EVERY_MS = 600_000;
+
+interface KnownTenant {
+  readonly account: HostAccount;
+  /** What was charged at the last sweep, and since when it has not changed. */
+  charged: number;
+  idleSinceMs: number;
+}
+
+/**
+ * Accounts of an engine's tenants, in `total`. A tenant's account is made with its first call, and forgotten when it
+ * holds nothing and has been idle for an hour, or earlier where more than `TENANTS_MAX` tenants call. All tenants
+ * are of one trust group; an account of each group would stand between theirs and `total`.
+ */
+export class TenantAccounts {
+  readonly total = new HostAccount("", null, ENGINE_HELD);
+  readonly #tenants = new Map<string, KnownTenant>();
+  readonly #now: () => number;
+  #sweptMs: number;
+
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now;
+    this.#sweptMs = now();
+  }
+
+  get size(): number {
+    return this.#tenants.size;
+  }
+
+  /** The tenant's account, which is made where it has none. */
+  of(tenant: string): HostAccount {
+    const known = this.#tenants.get(tenant);
+    if (known !== undefined) return known.account;
+    const nowMs = this.#now();
+    if (nowMs - this.#sweptMs >= SWEEP_EVERY_MS) this.#sweep(nowMs);
+    if (this.#tenants.size >= TENANTS_MAX) this.#makeRoom();
+    const account = new HostAccount(tenant, this.total, TENANT_HELD);
+    this.#tenants.set(tenant, { account, charged: 0, idleSinceMs: nowMs });
+    return account;
+  }
+
+  /** The tenant's account; `undefined` where it has none. */
+  find(tenant: string): HostAccount | undefined {
+    return this.#tenants.get(tenant)?.account;
+  }
+
+  *all(): Iterable<HostAccount> {
+    for (const { account } of this.#tenants.values()) yield account;
+  }
+
+  /** Forgets accounts without charges for an hour that hold nothing. */
+  #sweep(nowMs: number): void {
+    this.#sweptMs = nowMs;
+    for (const [tenant, known] of this.#tenants) {
+      const { asks, executorMs, mainMs, isHolding } = known.account;
+      const charged = asks + executorMs + mainMs;
+      if (charged !== known.charged || isHolding) {
+        known.charged = charged;
+        known.idleSinceMs = nowMs;
+      } else if (nowMs - known.idleSinceMs >= IDLE_MS) this.#tenants.delete(tenant);
+    }
+  }
+
+  /** Forgets the oldest account that holds nothing. There is one: fewer calls run at once than tenants are kept. */
+  #makeRoom(): void {
+    for (const [tenant, { account }] of this.#tenants) {
+      if (account.isHolding) continue;
+      this.#tenants.delete(tenant);
+      return;
+    }
+  }
+}

@@ -1,0 +1,20 @@
+import type { Limits } from "../base/limits.ts";
+import type { HostAccount } from "../base/tenant-account.ts";
+import type { CallBinary, CallTool } from "./capabilities/capability.ts";
+import type { CallIdentity, CapabilityEvent } from "./capability-event.ts";
+import type { GrantSubject } from "./grants.ts";
+
+/** The call on whose behalf the broker acts. */
+export interface BrokeredCall extends GrantSubject, CallIdentity {
+  readonly tenant: string;
+  readonly limits: Pick<Limits, "capabilityCalls" | "capabilityBytes">;
+  /** The account of the call, in that of its tenant. Default: a new one. */
+  readonly account?: HostAccount | undefined;
+  /** Whether the journal keeps the whole arguments, where there is room for them, for a recording of the call. */
+  readonly isRecorded?: boolean;
+  readonly callTool: (name: string, args: Record<string, unknown>, signal: AbortSignal) => ReturnType<CallTool>;
+  /** The binary, where the tool is one. */
+  readonly binary?: CallBinary | undefined;
+  /** Receives the events of this call, which the host also receives. */
+  readonly onOutcome?: ((event: CapabilityEvent) => void) | undefined;
+}

@@ -1,0 +1,78 @@
+import { Counter, type Registry } from "../../base/prometheus.ts";
+import type { TenantAccounts } from "../../base/tenant-account.ts";
+
+/** Maximum number of tenants with a series of their own. */
+const TENANTS_SHOWN = 20;
+const TENANT_LENGTH_MAX = 128;
+const OTHER = "other";
+
+/** Registers the metrics of what the host does on behalf of tenants, which are read at each scrape. */
+export function registerHostMetrics(registry: Registry, accounts: TenantAccounts): void {
+  const registers = [registry];
+  const shown = { executorMs: 0, mainMs: 0 };
+  new Counter({
+    name: "glovebox_host_seconds_total",
+    help: "Processor time on behalf of calls by thread, in seconds: executor (tool code), main (capability calls).",
+    labelNames: ["thread"],
+    registers,
+    collect() {
+      const { executorMs, mainMs } = accounts.total;
+      this.inc({ thread: "executor" }, (executorMs - shown.executorMs) / 1e3);
+      this.inc({ thread: "main" }, (mainMs - shown.mainMs) / 1e3);
+      Object.assign(shown, { executorMs, mainMs });
+    },
+  });
+  const tenants = new BusiestTenants(accounts);
+  new Counter({
+    name: "glovebox_tenant_host_seconds_total",
+    help: "Time of the host's main thread for capability calls, in seconds, of the 20 busiest tenants; other for the rest.",
+    labelNames: ["tenant"],
+    registers,
+    collect() {
+      const { spentMs, otherMs, left } = tenants.read();
+      for (const tenant of left) this.remove({ tenant });
+      for (const [tenant, ms] of spentMs) this.inc({ tenant }, ms / 1e3);
+      this.inc({ tenant: OTHER }, otherMs / 1e3);
+    },
+  });
+}
+
+/**
+ * Time that tenants used since the last scrape. A tenant that is no longer among the busiest loses its series, so that
+ * their number is bounded; where it returns, its series begins again.
+ */
+class BusiestTenants {
+  readonly #accounts: TenantAccounts;
+  #totalMs = 0;
+  /** Time of each account at the last scrape. */
+  #seenMs: ReadonlyMap<string, number> = new Map();
+  #shown: ReadonlySet<string> = new Set();
+
+  constructor(accounts: TenantAccounts) {
+    this.#accounts = accounts;
+  }
+
+  read(): {
+    readonly spentMs: ReadonlyMap<string, number>;
+    readonly otherMs: number;
+    readonly left: readonly string[];
+  } {
+    const active = [...this.#accounts.all()].filter(({ mainMs }) => mainMs > 0);
+    const busiest = active.toSorted((one, other) => other.mainMs - one.mainMs).slice(0, TENANTS_SHOWN);
+    const spentMs = new Map<string, number>();
+    for (const { tenant, mainMs } of busiest) {
+      const label = tenant.slice(0, TENANT_LENGTH_MAX);
+      const ms = Math.max(0, mainMs - (this.#seenMs.get(tenant) ?? 0));
+      if (label !== OTHER) spentMs.set(label, (spentMs.get(label) ?? 0) + ms);
+    }
+    const totalMs = this.#accounts.total.mainMs;
+    let shownMs = 0;
+    for (const ms of spentMs.values()) shownMs += ms;
+    const otherMs = Math.max(0, totalMs - this.#totalMs - shownMs);
+    const left = [...this.#shown].filter((label) => !spentMs.has(label));
+    this.#totalMs = totalMs;
+    this.#seenMs = new Map(active.map(({ tenant, mainMs }) => [tenant, mainMs]));
+    this.#shown = new Set(spentMs.keys());
+    return { spentMs, otherMs, left };
+  }
+}

@@ -1,0 +1,152 @@
+/** One scene in which a tenant keeps the host's thread busy; tells what the loop and other tenants felt of it. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { monitorEventLoopDelay } from "node:perf_hooks";
+import { createEngine, defineCapability, type Engine, type ToolResult } from "../../src/index.ts";
+
+/** What a scene came to. Times in milliseconds. */
+export interface Felt {
+  readonly loopMaxMs: number;
+  readonly innocentP99Ms: number;
+  readonly innocentMaxMs: number;
+  /** Longest wait of a second tenant's capability call. */
+  readonly askMaxMs: number;
+  /** Time charged to the attacking tenant. */
+  readonly chargedMs: number;
+  readonly asks: number;
+  readonly heapMb: number;
+  /** How often its calls ended with each code. */
+  readonly codes: Readonly<Record<string, number>>;
+}
+
+interface Scene {
+  /** Body of the attacking tool. */
+  readonly body: string;
+  readonly calls: number;
+  /** Body of a tool that the attacker calls before. */
+  readonly before?: string;
+  readonly capabilityBytes?: number;
+}
+
+const FLOOD = (ask: string) => `await Promise.allSettled(Array.from({ length: 10_000 }, (_, at) => ${ask}));`;
+
+const SCENES: Readonly<Record<string, Scene>> = {
+  env: { body: FLOOD('host.env.get("GLOVEBOX_ATTACK")'), calls: 1 },
+  kv: { body: FLOOD('host.kv.set("key" + (at % 100), at)'), calls: 1 },
+  denied: { body: FLOOD('host.fetch("https://example.com/" + at)'), calls: 1 },
+  custom: { body: FLOOD("host.work.tick([at])"), calls: 1 },
+  blocking: { body: "await Promise.allSettled(Array.from({ length: 250 }, () => host.work.block()));", calls: 1 },
+  expired: {
+    before: `for (let at = 0; at < 5_000; at += 100) {
+      await Promise.all(Array.from({ length: 100 }, (_, more) => host.kv.set("dead" + (at + more), 1, { ttlMs: 1 })));
+    }`,
+    body: "for (let at = 0; at < 100; at++) await host.kv.list({ prefix: 'dead' });",
+    calls: 16,
+  },
+  refused: {
+    body: `const text = "x".repeat(900_000);
+      await Promise.allSettled(Array.from({ length: 60 }, () => host.work.nothing(text)));
+      await Promise.allSettled(Array.from({ length: 60 }, () => host.denied.get(text)));`,
+    calls: 40,
+    capabilityBytes: 256 * 1024 * 1024,
+  },
+};
+
+const work = defineCapability({
+  name: "work",
+  methods: {
+    tick: { handler: () => null },
+    block: {
+      handler: () => {
+        const endMs = performance.now() + 20;
+        while (performance.now() < endMs);
+      },
+    },
+  },
+});
+
+async function carryOut(scene: Scene, stateDir: string): Promise<Felt> {
+  const capabilities = {
+    work: true,
+    env: ["GLOVEBOX_*"],
+    kv: true as const,
+    fetch: { origins: ["https://a.example"] },
+  };
+  const tool = (name: string, body: string) => ({
+    name,
+    description: name,
+    source: `export default async (input, { host }) => { ${body} };`,
+    capabilities,
+    limits: { capabilityBytes: scene.capabilityBytes ?? 8 * 1024 * 1024 },
+  });
+  await using engine = await createEngine({
+    stateDir,
+    workers: 3,
+    tools: [
+      tool("attack", scene.body),
+      tool("before", scene.before ?? ""),
+      tool("second", "await host.work.tick();"),
+      { name: "innocent", description: "Asks for nothing.", source: "export default () => 1;" },
+    ],
+    limits: { capabilityCalls: 10_000, cpuMs: 20_000, wallMs: 60_000, memoryMb: 512 },
+    capabilities: [work],
+    policy: { rules: [{ allow: capabilities }] },
+  });
+  for (const name of ["before", "second", "innocent"]) await engine.execute({ name, arguments: {} }, { tenant: name });
+  await engine.execute({ name: "before", arguments: {} }, { tenant: "attacker" });
+  return await attackOf(engine, scene);
+}
+
+async function attackOf(engine: Engine, { calls }: Scene): Promise<Felt> {
+  const delay = monitorEventLoopDelay({ resolution: 5 });
+  const [innocents, seconds]: [number[], number[]] = [[], []];
+  let isOver = false;
+  let heapBytes = 0;
+  const every = async (name: string, ms: number, times: number[]) => {
+    while (!isOver) {
+      const startMs = performance.now();
+      await engine.execute({ name, arguments: {} }, { tenant: name });
+      times.push(performance.now() - startMs);
+      heapBytes = Math.max(heapBytes, process.memoryUsage().heapUsed);
+      await new Promise((resolve) => setTimeout(resolve, ms));
+    }
+  };
+  delay.enable();
+  const others = [every("innocent", 5, innocents), every("second", 20, seconds)];
+  const attacks = Array.from({ length: calls }, () =>
+    engine.execute({ name: "attack", arguments: {} }, { tenant: "attacker" }),
+  );
+  const results = await Promise.all(attacks);
+  isOver = true;
+  await Promise.all(others);
+  delay.disable();
+  const { mainMs, asks } = engine.usage("attacker");
+  const sorted = innocents.toSorted((one, other) => one - other);
+  return {
+    loopMaxMs: delay.max / 1e6,
+    innocentP99Ms: sorted[Math.floor(sorted.length * 0.99)] ?? 0,
+    innocentMaxMs: sorted.at(-1) ?? 0,
+    askMaxMs: Math.max(...seconds),
+    chargedMs: mainMs,
+    asks,
+    heapMb: heapBytes / 1024 ** 2,
+    codes: countCodes(results),
+  };
+}
+
+function countCodes(results: readonly ToolResult[]): Record<string, number> {
+  const codes: Record<string, number> = {};
+  for (const { error } of results) codes[error?.code ?? "ok"] = (codes[error?.code ?? "ok"] ?? 0) + 1;
+  return codes;
+}
+
+const scene = SCENES[process.argv[2] ?? ""];
+if (scene !== undefined) {
+  const folder = mkdtempSync(join(tmpdir(), "glovebox-host-work-"));
+  try {
+    console.log(JSON.stringify(await carryOut(scene, folder)));
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,56 @@
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import type { Felt } from "./host-work-program.ts";
+
+const PROGRAM = fileURLToPath(new URL("host-work-program.ts", import.meta.url));
+/** A scene that is not through by then is killed, and that is a failure. */
+const GUARD_MS = 100_000;
+/** On a quiet machine the loop is late by 50 ms at most. Other tests run beside this one. */
+const LOOP_MS = 1_500;
+/** Another tenant's call waits for workers as well. */
+const OTHERS_MS = 3_000;
+
+/** Carries out a scene in a process of its own, and shows what it came to. */
+async function feel(scene: string): Promise<Felt> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  const flags = ["--no-node-snapshot", "--no-warnings"];
+  const options = { timeout: GUARD_MS, killSignal: "SIGKILL" as const };
+  execFile(process.execPath, [...flags, PROGRAM, scene], options, (error, stdout, stderr) => {
+    if (error === null) resolve(stdout);
+    else reject(new Error(`the scene "${scene}" did not end: ${stderr.slice(-2_000)}`));
+  });
+  const text = await promise;
+  console.info(`${scene}: ${text.trim()}`);
+  return JSON.parse(text) as Felt;
+}
+
+test("ten thousand capability calls at once delay neither the loop nor other tenants, and are charged", async () => {
+  for (const scene of ["env", "kv", "denied", "custom"]) {
+    const felt = await feel(scene);
+    expect(felt).toMatchObject({ asks: 10_000, codes: { ok: 1 } });
+    expect(felt.loopMaxMs).toBeLessThan(LOOP_MS);
+    expect(felt.innocentMaxMs).toBeLessThan(OTHERS_MS);
+    expect(felt.askMaxMs).toBeLessThan(OTHERS_MS);
+    expect(felt.chargedMs).toBeGreaterThan(20);
+  }
+}, 200_000);
+
+test("a handler that blocks is charged to who asks for it, and another tenant's capability call goes before", async () => {
+  const felt = await feel("blocking");
+  expect(felt.askMaxMs).toBeLessThan(OTHERS_MS);
+  expect(felt.chargedMs).toBeGreaterThan(250 * 20 * 0.8);
+});
+
+test("listing expired entries again and again delays neither the loop nor other tenants", async () => {
+  const felt = await feel("expired");
+  expect(felt.codes).toEqual({ ok: 16 });
+  expect(felt.loopMaxMs).toBeLessThan(LOOP_MS);
+  expect(felt.innocentMaxMs).toBeLessThan(OTHERS_MS);
+});
+
+test("arguments of refused capability calls do not stay in the host's memory", async () => {
+  const felt = await feel("refused");
+  expect(felt.codes).toEqual({ ok: 40 });
+  expect(felt.heapMb).toBeLessThan(400);
+});
