@@ -18,7 +18,6 @@ import type { BrokeredCall } from "./brokered-call.ts";
 import { type Excess, explainExcess } from "./capability-excess.ts";
 import { type CapabilityEvent, type CapabilityOutcome, methodName } from "./capability-event.ts";
 import type { Decision, Grants } from "./grants.ts";
-import { messageOf } from "./handler-error.ts";
 
 /** A method with its schemas compiled. They are compiled when the method is first called. */
 export interface CheckedMethod {
@@ -81,6 +80,8 @@ interface Begun {
 
 /** Shared by all calls: creating a DOMException takes longer than most handlers do. */
 const ENDED = new DOMException("the call has ended", "AbortError");
+/** Maximum length of the part read of a handler's error, in characters. */
+const MESSAGE_READ_MAX = 20_000;
 /** Maximum length of the message of a failed capability call, in characters. */
 const MESSAGE_MAX = 2_000;
 const LABEL_MAX = 130;
@@ -375,4 +376,15 @@ function valuesOf({ granted }: Extract<Decision, { readonly isGranted: true }>):
 /** Name of a capability call for its tool: without the suffix of its method. */
 function labelOf({ capability, method }: CapabilityCall): string {
   return `${capability}.${methodName(method)}`.slice(0, LABEL_MAX);
+}
+
+/** Message of a handler's error, without paths of the host. The error may be any value. */
+export function messageOf(error: unknown): string {
+  try {
+    const message: unknown = error instanceof Error ? error.message : error;
+    if (typeof message !== "string") return "its handler threw an error without a message";
+    return message.slice(0, MESSAGE_READ_MAX).replaceAll(/(?:\/[\w.@-]+){2,}/g, "(path)");
+  } catch {
+    return "its handler threw an error that cannot be read";
+  }
 }

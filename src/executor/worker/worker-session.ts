@@ -205,6 +205,8 @@ export class WorkerSession implements LinkListener {
         this.#log(call, "warn", `unhandled rejection: ${end.message}`);
         break;
       case "cpu":
+        // The watch and this thread do not read its clock at the same moment.
+        call.cpuMs = Math.max(call.cpuMs, call.message.cpuMs);
         return this.#condemn(call, "cpu_limit", `the call used more than ${call.message.cpuMs} ms of processor time`);
       case "memory":
         return this.#condemn(call, "memory_limit", "the call needed more memory than its isolate may have");
