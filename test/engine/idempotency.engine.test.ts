@@ -146,6 +146,17 @@ describe("calls with the same key", () => {
     expect((await again).error?.code).toBe("cancelled");
   });
 
+  // Found by an attack: callers of one running call stood in no queue, and filled the host's memory.
+  test("are a thousand at most while it runs: more of them are told to come again", async () => {
+    const served = { name: "served", arguments: {} };
+    const started = new Promise<void>((resolve) => (waits = resolve));
+    const results = Array.from({ length: 1_001 }, () => engine.execute(served, { idempotencyKey: "crowd" }));
+    expect((await results.at(-1))?.error).toMatchObject({ code: "in_progress", details: { retryAfterMs: 1_000 } });
+    await started;
+    release();
+    expect(new Set((await Promise.all(results.slice(0, -1))).map(({ output }) => output))).toEqual(new Set(["served"]));
+  });
+
   test("run again where the first was cancelled before it had an effect, also while it ends", async () => {
     const options = { idempotencyKey: "cancelled" };
     const impatient = { name: "patient", arguments: {} };

@@ -15,6 +15,8 @@ import type { LedgerClaimOf } from "../../base/ledger-claim.ts";
 
 /** Retry advice for a call that another process runs, in milliseconds. */
 const RETRY_AFTER_MS = 1_000;
+/** Callers that wait for the result of one running call. */
+const WAITING_MAX = 1_000;
 
 interface KeyedResult {
   readonly result: ToolResult;
@@ -64,6 +66,8 @@ export class Idempotency {
       await known.answer;
       return this.run(given, options, run);
     }
+    // Callers that wait for a result stand in no queue.
+    if (known !== undefined && known.waiting >= WAITING_MAX) return crowded(call);
     if (known !== undefined) return repeated((await answerFor(call, signal, known)).result);
     const { result, isRepeated } = await answerFor(call, signal, this.#start(keyed, options, run));
     return isRepeated ? repeated(result) : result;
@@ -252,6 +256,11 @@ function unusable(call: ReadCall, error: unknown): ToolResult {
 
 function cancelled(call: ReadCall): ToolResult {
   return refused(call, "cancelled", "the call was cancelled while another one with its idempotencyKey ran");
+}
+
+function crowded(call: ReadCall): ToolResult {
+  const message = `the call with this idempotencyKey is still running, and ${WAITING_MAX} callers wait for its result`;
+  return refused(call, "in_progress", message, { retryAfterMs: RETRY_AFTER_MS });
 }
 
 function conflict(call: ReadCall): ToolResult {
