@@ -1,4 +1,5 @@
 import { DEFAULT_LIMITS, type Limits, MAX_LIMITS } from "../../src/base/limits.ts";
+import { ENGINE_HELD, TENANT_HELD } from "../../src/base/tenant-account.ts";
 import type { Runtime } from "../../src/base/protocol/script.ts";
 import { EXEC_LIMITS } from "../../src/broker/capabilities/exec/grants.ts";
 import { FS_LIMITS } from "../../src/broker/capabilities/fs/limits.ts";
@@ -12,8 +13,8 @@ import { ENTRIES_MAX } from "../../src/tool/package/entry.ts";
 export type Place =
   "main thread" | "thread pool" | "worker thread" | "isolate" | "child process" | "the operating system's sandbox";
 
-/** Who is charged, delayed or refused for it. */
-export type Payer = "the call" | "the tenant" | "the key" | "the registrant" | "the operator";
+/** Who is charged, delayed or refused for it. `nobody`: it is bounded, and charged to no account yet. */
+export type Payer = "the call" | "the tenant" | "the key" | "the registrant" | "the operator" | "nobody";
 
 /** Ways into the engine from outside. */
 export const SURFACES = ["library", "http", "mcp", "command line"] as const;
@@ -50,24 +51,32 @@ export const HOST_WORK: readonly HostWork[] = [
     causes: [...SURFACES],
     bound: limit("inputBytes"),
     place: "main thread",
-    payer: "the tenant",
-    test: "engine/call/plain-copy.test.ts",
+    payer: "nobody",
+    test: "attack/arguments.attack.test.ts",
   },
   {
     work: "Check the arguments and the output against the tool's schemas",
     causes: [...SURFACES, ...ALL],
     bound: "a step meter over the schema's keywords, patterns without backtracking",
     place: "main thread",
-    payer: "the tenant",
+    payer: "nobody",
     test: "base/schema/schema.test.ts",
   },
   {
     work: "Run the tool",
     causes: RUN,
-    bound: `${limit("cpuMs")} of processor time; ${limit("memoryMb")} of heap`,
+    bound: `${limit("cpuMs")} of processor time, also after its answer; ${limit("memoryMb")} of heap`,
     place: "isolate",
     payer: "the call",
-    test: "attack/endless.attack.test.ts",
+    test: "executor/processor-time.system.test.ts",
+  },
+  {
+    work: "Hold the memory of isolates",
+    causes: RUN,
+    bound: "`executor.rssMb` of the process: above it, the tenant that holds most gives back its largest isolate",
+    place: "isolate",
+    payer: "the tenant",
+    test: "executor/holdings.system.test.ts",
   },
   {
     work: "Run a binary",
@@ -80,10 +89,18 @@ export const HOST_WORK: readonly HostWork[] = [
   {
     work: "Receive a capability call: count it, decide the grant, parse and check its arguments, write the journal",
     causes: ASKED,
-    bound: `${limit("capabilityCalls")} calls; ${limit("capabilityBytes")} both ways`,
+    bound: `${limit("capabilityCalls")} calls; ${limit("capabilityBytes")} both ways; 1 MiB and 100,000 values a call; 4 ms in one turn of the event loop`,
     place: "main thread",
     payer: "the tenant",
-    test: "attack/floods.attack.test.ts",
+    test: "attack/host-work.attack.test.ts",
+  },
+  {
+    work: "Keep the journal of a running call",
+    causes: ASKED,
+    bound: `texts of 256 characters, else digests; ${mib(TENANT_HELD.journalBytes)} a tenant, ${mib(ENGINE_HELD.journalBytes)} for all`,
+    place: "main thread",
+    payer: "the tenant",
+    test: "broker/host-work.test.ts",
   },
   {
     work: "Read an environment variable, or a secret's grant",
@@ -116,7 +133,7 @@ export const HOST_WORK: readonly HostWork[] = [
     bound: "one pass of constant work for each byte, where a secret was filled in",
     place: "main thread",
     payer: "the tenant",
-    test: "broker/capabilities/fetch/secrets.test.ts",
+    test: "attack/secrets.attack.test.ts",
   },
   {
     work: "Read, write or list entries",
@@ -153,13 +170,13 @@ export const HOST_WORK: readonly HostWork[] = [
   {
     work: "Run the handler of a capability of your own",
     causes: ["custom capabilities"],
-    bound: "the embedder's code: nothing stops it",
+    bound: "256 KiB of arguments; the handler is the embedder's code, and nothing stops it",
     place: "main thread",
     payer: "the tenant",
     test: "broker/capabilities/custom-capabilities.engine.test.ts",
   },
   {
-    work: "Write console output, progress and error texts",
+    work: "Write console output, progress and error texts, and take a tool's config out of them",
     causes: ALL,
     bound: limit("logBytes"),
     place: "worker thread",
@@ -171,7 +188,7 @@ export const HOST_WORK: readonly HostWork[] = [
     causes: ["javascript"],
     bound: "a source map of 4 MiB, of which nothing is kept but its text",
     place: "main thread",
-    payer: "the tenant",
+    payer: "nobody",
     test: "tool/bundle/stack.test.ts",
   },
   {
@@ -179,8 +196,24 @@ export const HOST_WORK: readonly HostWork[] = [
     causes: ["library"],
     bound: limit("outputBytes"),
     place: "main thread",
-    payer: "the tenant",
+    payer: "nobody",
     test: "attack/floods.attack.test.ts",
+  },
+  {
+    work: "Keep answers for a client that does not read",
+    causes: ["http", "mcp"],
+    bound: "512 Mi characters for all: beyond that, the tenant that holds most loses its heaviest connection",
+    place: "main thread",
+    payer: "the tenant",
+    test: "attack/readers.attack.test.ts",
+  },
+  {
+    work: "Remember calls with an idempotency key",
+    causes: ["library", "http"],
+    bound: "1,000 callers that wait for one running call; a result has a sixteenth of the store at most",
+    place: "main thread",
+    payer: "nobody",
+    test: "engine/idempotency.engine.test.ts",
   },
   {
     work: "Bundle a tool",

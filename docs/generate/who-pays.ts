@@ -21,15 +21,15 @@ export function whoPaysPage(): string {
 const PRINCIPLES = `## Rules
 
 - **Counts decide, time delays and bills.** A call ends because it asked too often or for too many bytes, never because the host was slow: a call that runs again after a lost process ends in the same way. The exception is \`cpuMs\`.
-- **Whoever causes work pays for it.** Each tenant has its share of the host's time, of slots and of memory, and one that asks for more waits for itself.
-- **Limits whose cost falls on the host are the operator's.** A tool may lower them; only the engine's options and the policy raise them.
+- **Whoever causes work pays for it.** Each tenant has its share of the host's time, of slots and of memory, and one that asks for more waits for itself. Work that is charged to nobody is bounded, and next in line.
+- **Limits whose cost falls on the host are the operator's.** A tool may lower \`inputBytes\`, \`outputBytes\`, \`logBytes\`, \`capabilityCalls\` and \`capabilityBytes\`; only the engine's options raise them.
 
 ## Pieces of work`;
 
 const PAYING = `## What paying means
 
 - **The call**: its processor time is \`metadata.cpuMs\`, its memory and bytes count towards its limits, and it ends where it exceeds one.
-- **The tenant**: the time is charged to its account, which [\`engine.usage()\`](../reference/exports.md) shows. It waits behind tenants that used less.
+- **The tenant**: the time is charged to its account, which [\`engine.usage()\`](../reference/exports.md) shows. It waits behind tenants that used less: while another one uses the host too, a tenant has 250 ms of each second, and 500 ms at once. Beyond 30 s of waiting work, its calls end with \`rate_limited\`.
 - **The key**: its rate and its quotas of the [HTTP API](../how-to/keys.md).
 - **The registrant**: nobody is charged for a registration; a registration that exceeds a bound fails with \`load_error\`. Only keys with the role \`admin\` register tools over HTTP.
 - **The operator**: work of constant size, which no tenant can multiply.`;
