@@ -5,12 +5,21 @@ import { ExecutorKiller } from "./executor-killer.ts";
 let engine: Engine;
 /** What the counter was told, by whatever call. */
 const counted: unknown[] = [];
+/** The most that the host has held for journals. */
+let heldBytes = 0;
 const killer = new ExecutorKiller();
 
 const counter = defineCapability({
   name: "counter",
   methods: {
     add: { handler: (args: unknown) => counted.push(args) },
+    /** Counts long arguments by their beginning, and looks at what the host holds of them. */
+    long: {
+      handler: (args: string) => {
+        heldBytes = Math.max(heldBytes, engine.usage().journalBytes);
+        return counted.push(args.slice(0, 8));
+      },
+    },
     later: {
       handler: async ({ ms }: { ms: number }) => {
         await new Promise((done) => setTimeout(done, ms));
@@ -299,4 +308,23 @@ test("a call whose clock followed real time sees the same times again", async ()
   expect(result).toMatchObject({ output: [true, 2], metadata: { attempts: 2 } });
   const [before, after] = counted as [string, number][];
   expect([before?.[0], after?.[0]]).toEqual(["before", "after"]);
+});
+
+/** Found by a review: the journal kept all arguments, and a few calls filled the host's memory with them. */
+test("calls that asked for megabytes run again from digests, with each effect once", async () => {
+  const [calls, asks] = [40, 20];
+  await call(`export default async ({ n = -1 }, { host }) => {
+    for (let i = 0; n >= 0 && i < ${asks}; i++) await host.counter.long(String(n * 100 + i).padEnd(8) + "x".repeat(65_536));
+    return n === 0 ? host.kill.now() : n;
+  }`);
+  killer.left = 1;
+  const numbers = Array.from({ length: calls }, (_, n) => n);
+  const results = await Promise.all(numbers.map((n) => engine.execute({ name: latest, arguments: { n } })));
+  expect(results.map(({ error }) => error)).toEqual(numbers.map(() => null));
+  expect(results.some(({ metadata }) => metadata.attempts > 1)).toBe(true);
+  expect([counted.length, new Set(counted).size]).toEqual([calls * asks, calls * asks]);
+  // Texts would be 50 MiB.
+  expect(heldBytes).toBeGreaterThan(0);
+  expect(heldBytes).toBeLessThan(1024 * 1024);
+  expect(engine.usage().journalBytes).toBe(0);
 });
