@@ -163,7 +163,7 @@ test("logs of backslashes cost the host nothing, and the call its own time", asy
         }
       }`,
     );
-    await using engine = await createEngine({ workers: 1, executor: "process" });
+    await using engine = await createEngine({ workers: 1, executor: "process", maxLimits: { logBytes: 4 * MIB } });
     await engine.register({ path, config: { api_key: VALUE }, limits: { logBytes: 4 * MIB } });
     const [{ name } = { name: "" }] = engine.list();
     await engine.execute({ name, arguments: { lines: 1 } });

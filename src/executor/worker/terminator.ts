@@ -4,9 +4,10 @@ import { CELL, type Cells, LAST_BEAT } from "../../base/protocol/turn-record.ts"
 const HEAP_MB = 8;
 /** Duration of one wait for the bell, in milliseconds. */
 const WAIT_MS = 100;
-/** The same after the last beat, while all turns are ended, and the number of these waits. */
+/** The same after the last beat, while all turns are ended; the number of these waits, and of those without a turn. */
 const LAST_WAIT_MS = 5;
 const LAST_WAITS_MAX = 400;
+const LAST_IDLE_MAX = 20;
 /**
  * Number of waits without a beat of the watch after which the terminator gives up its thread: one that waits for ever
  * would keep the process from ending. A watch on a busy thread may be late by seconds.
@@ -36,9 +37,11 @@ const PROGRAM = `(bytes, at, count) => {
     try { isolate.dispose(); } catch {}
   };
   const endAll = (generation) => {
-    for (let wait = 0; wait < ${LAST_WAITS_MAX} && generation === latest; wait++) {
+    let idle = 0;
+    for (let wait = 0; wait < ${LAST_WAITS_MAX} && idle < ${LAST_IDLE_MAX} && generation === latest; wait++) {
       if (Atomics.load(cells, ${CELL.wanted}) > 0) return;
       const turn = Atomics.load(cells, ${CELL.turn});
+      idle = turn === 0 ? idle + 1 : 0;
       if (turn !== 0) end(turn);
       Atomics.wait(cells, ${CELL.bell}, Atomics.load(cells, ${CELL.bell}), ${LAST_WAIT_MS});
     }
@@ -164,7 +167,7 @@ export class Terminator implements AsyncDisposable {
     const generation = ++this.#generation;
     const again = () => {
       // The beat stopped and this thread still works: the watch may only have been late.
-      if (generation === this.#generation) this.#begin();
+      if (generation === this.#generation && Atomics.load(this.#cells, CELL.beat) !== LAST_BEAT) this.#begin();
     };
     this.#watching = this.#watch.apply(undefined, [generation]).then(again, () => undefined);
   }
