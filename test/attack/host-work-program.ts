@@ -2,6 +2,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { once } from "node:events";
+import { Worker } from "node:worker_threads";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { createEngine, defineCapability, type Engine, type ToolResult } from "../../src/index.ts";
 
@@ -35,6 +37,13 @@ const SCENES: Readonly<Record<string, Scene>> = {
   env: { body: FLOOD('host.env.get("GLOVEBOX_ATTACK")'), calls: 1 },
   kv: { body: FLOOD('host.kv.set("key" + (at % 100), at)'), calls: 1 },
   denied: { body: FLOOD('host.fetch("https://example.com/" + at)'), calls: 1 },
+  fs: {
+    before: "await host.fs.writeFile('/shared/text', 'x'.repeat(1_000));",
+    body: FLOOD("host.fs.readFile('/shared/text', 'utf8')"),
+    calls: 1,
+  },
+  // A request takes two capability calls where its body is read.
+  fetch: { body: FLOOD('fetch(input.origin + "/" + at).then((response) => response.text())'), calls: 1 },
   custom: { body: FLOOD("host.work.tick([at])"), calls: 1 },
   blocking: { body: "await Promise.allSettled(Array.from({ length: 250 }, () => host.work.block()));", calls: 1 },
   expired: {
@@ -66,12 +75,30 @@ const work = defineCapability({
   },
 });
 
+/** A server in a thread of its own: the loop that is measured does not serve. */
+async function startServer(): Promise<{ readonly origin: string; readonly thread: Worker }> {
+  const program = `const { parentPort } = require("node:worker_threads");
+    const server = require("node:http").createServer((request, response) => response.end("answer"));
+    server.listen(0, "127.0.0.1", () => parentPort.postMessage(server.address().port));`;
+  const thread = new Worker(program, { eval: true });
+  const [port] = (await once(thread, "message")) as [number];
+  return { origin: `http://127.0.0.1:${port}`, thread };
+}
+
 async function carryOut(scene: Scene, stateDir: string): Promise<Felt> {
+  const { origin, thread } = await startServer();
+  await using _server = { [Symbol.asyncDispose]: async () => void (await thread.terminate()) };
   const capabilities = {
     work: true,
     env: ["GLOVEBOX_*"],
     kv: true as const,
-    fetch: { origins: ["https://a.example"] },
+    fetch: { origins: ["https://a.example", origin], maxRequests: 20_000 },
+    fs: { shared: { mode: "rw" as const } },
+  };
+  const granted = {
+    ...capabilities,
+    fetch: { origins: ["https://a.example"], privateOrigins: [origin], maxRequests: 20_000 },
+    fs: { shared: { path: stateDir, mode: "rw" as const } },
   };
   const tool = (name: string, body: string) => ({
     name,
@@ -91,14 +118,14 @@ async function carryOut(scene: Scene, stateDir: string): Promise<Felt> {
     ],
     limits: { capabilityCalls: 10_000, cpuMs: 20_000, wallMs: 60_000, memoryMb: 512 },
     capabilities: [work],
-    policy: { rules: [{ allow: capabilities }] },
+    policy: { rules: [{ allow: granted }] },
   });
   for (const name of ["before", "second", "innocent"]) await engine.execute({ name, arguments: {} }, { tenant: name });
   await engine.execute({ name: "before", arguments: {} }, { tenant: "attacker" });
-  return await attackOf(engine, scene);
+  return await attackOf(engine, scene, origin);
 }
 
-async function attackOf(engine: Engine, { calls }: Scene): Promise<Felt> {
+async function attackOf(engine: Engine, { calls }: Scene, origin: string): Promise<Felt> {
   const delay = monitorEventLoopDelay({ resolution: 5 });
   const [innocents, seconds]: [number[], number[]] = [[], []];
   let isOver = false;
@@ -115,7 +142,7 @@ async function attackOf(engine: Engine, { calls }: Scene): Promise<Felt> {
   delay.enable();
   const others = [every("innocent", 5, innocents), every("second", 20, seconds)];
   const attacks = Array.from({ length: calls }, () =>
-    engine.execute({ name: "attack", arguments: {} }, { tenant: "attacker" }),
+    engine.execute({ name: "attack", arguments: { origin } }, { tenant: "attacker" }),
   );
   const results = await Promise.all(attacks);
   isOver = true;

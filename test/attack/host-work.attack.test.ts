@@ -26,15 +26,16 @@ async function feel(scene: string): Promise<Felt> {
 }
 
 test("ten thousand capability calls at once delay neither the loop nor other tenants, and are charged", async () => {
-  for (const scene of ["env", "kv", "denied", "custom"]) {
+  for (const scene of ["env", "kv", "fs", "fetch", "denied", "custom"]) {
     const felt = await feel(scene);
-    expect(felt).toMatchObject({ asks: 10_000, codes: { ok: 1 } });
+    expect(felt.codes).toEqual({ ok: 1 });
+    expect(felt.asks).toBeGreaterThanOrEqual(10_000);
     expect(felt.loopMaxMs).toBeLessThan(LOOP_MS);
     expect(felt.innocentMaxMs).toBeLessThan(OTHERS_MS);
     expect(felt.askMaxMs).toBeLessThan(OTHERS_MS);
     expect(felt.chargedMs).toBeGreaterThan(20);
   }
-}, 200_000);
+}, 300_000);
 
 test("a handler that blocks is charged to who asks for it, and another tenant's capability call goes before", async () => {
   const felt = await feel("blocking");
