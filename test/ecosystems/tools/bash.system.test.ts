@@ -15,6 +15,7 @@ beforeAll(async () => {
   engine = await createEngine({
     workers: 1,
     executor: "threads",
+    maxLimits: { outputBytes: 16 * 1024 * 1024, capabilityBytes: 32 * 1024 * 1024 },
     policy: { rules: [{ tools: ["bash"], tenants: ["", "acme"], allow: { exec } }] },
   });
 });
