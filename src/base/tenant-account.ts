@@ -22,9 +22,11 @@ export interface HostUsage extends HeldBytes {
 }
 
 const MIB = 1024 * 1024;
-const UNLIMITED: HeldBytes = { journalBytes: Number.POSITIVE_INFINITY, inFlightBytes: Number.POSITIVE_INFINITY };
 export const TENANT_HELD: HeldBytes = { journalBytes: 32 * MIB, inFlightBytes: 32 * MIB };
 export const ENGINE_HELD: HeldBytes = { journalBytes: 256 * MIB, inFlightBytes: 128 * MIB };
+/** The last quarter of the engine's is for tenants that hold little: however many hold much, others find room. */
+const RESERVED = 0.25;
+const LITTLE = 1 / 256;
 
 /**
  * What the host does for one call, tenant, or engine. A charge goes up to all accounts that contain this one. Counts
@@ -40,9 +42,10 @@ export class HostAccount implements HostUsage, WorkPayer {
   journalBytes = 0;
   inFlightBytes = 0;
   readonly #parent: HostAccount | null;
-  readonly #limits: HeldBytes;
+  readonly #limits: HeldBytes | null;
 
-  constructor(tenant: string, parent: HostAccount | null, limits: HeldBytes = UNLIMITED) {
+  /** `limits`: of a tenant, or of the engine. A call may hold what its tenant may. */
+  constructor(tenant: string, parent: HostAccount | null, limits: HeldBytes | null = null) {
     this.tenant = tenant;
     this.#parent = parent;
     this.#limits = limits;
@@ -71,10 +74,21 @@ export class HostAccount implements HostUsage, WorkPayer {
 
   /** Holds bytes in this account and all that contain it, or in none; returns whether all have room. */
   hold(kind: keyof HeldBytes, bytes: number): boolean {
-    if (this[kind] + bytes > this.#limits[kind]) return false;
-    if (this.#parent !== null && !this.#parent.hold(kind, bytes)) return false;
-    this[kind] += bytes;
+    const heldBytes = this[kind] + bytes;
+    const parent = this.#parent;
+    if (this.#limits !== null) {
+      if (heldBytes > this.#limits[kind]) return false;
+      if (parent !== null && !parent.#isOpenTo(kind, bytes, heldBytes)) return false;
+    }
+    if (parent !== null && !parent.hold(kind, bytes)) return false;
+    this[kind] = heldBytes;
     return true;
+  }
+
+  /** Whether there is room for bytes of a tenant that then holds `heldBytes`. */
+  #isOpenTo(kind: keyof HeldBytes, bytes: number, heldBytes: number): boolean {
+    const most = this.#limits?.[kind] ?? Number.POSITIVE_INFINITY;
+    return this[kind] + bytes <= (heldBytes <= LITTLE * most ? most : (1 - RESERVED) * most);
   }
 
   /** Gives up bytes that `hold` has taken. */

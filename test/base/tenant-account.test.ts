@@ -28,11 +28,18 @@ describe("an account", () => {
 
   test("holds no more than the engine may, and then nothing at all", () => {
     const accounts = new TenantAccounts();
-    const tenants = ENGINE_HELD.journalBytes / TENANT_HELD.journalBytes;
-    for (let at = 0; at < tenants; at++) accounts.of(`${at}`).hold("journalBytes", TENANT_HELD.journalBytes);
+    accounts.total.hold("journalBytes", ENGINE_HELD.journalBytes);
     expect(accounts.of("last").hold("journalBytes", 1)).toBe(false);
     expect(accounts.of("last").journalBytes).toBe(0);
     expect(accounts.total.journalBytes).toBe(ENGINE_HELD.journalBytes);
+  });
+
+  test("finds room for a tenant that holds nothing, however much others hold", () => {
+    const accounts = new TenantAccounts();
+    const piece = TENANT_HELD.journalBytes / 256;
+    for (let at = 0; at < 50; at++) while (accounts.of(`${at}`).hold("journalBytes", piece));
+    expect(accounts.of("0").journalBytes).toBe(TENANT_HELD.journalBytes);
+    expect(accounts.of("honest").hold("journalBytes", piece)).toBe(true);
   });
 });
 

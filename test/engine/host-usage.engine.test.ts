@@ -18,6 +18,15 @@ const TICKS = {
   capabilities: { work: true },
 };
 const PLAIN = { name: "plain", description: "Asks for nothing.", source: "export default () => 1;" };
+const ENDLESS = { name: "endless", description: "Never ends.", source: "export default () => { for (;;); };" };
+const GREEDY = {
+  name: "greedy",
+  description: "Computes, and then needs more memory than it may have.",
+  source: `export default () => {
+    for (let at = 0, sum = 0; at < 3e7; at++) sum += at % 7;
+    for (const all = []; ; ) all.push(new Array(100_000).fill(all.length));
+  };`,
+};
 const LOOPS = {
   name: "loops",
   description: "Computes.",
@@ -43,7 +52,7 @@ beforeAll(async () => {
   engine = await createEngine({
     workers: 1,
     executor: "threads",
-    tools: [ASKS, TICKS, PLAIN, LOOPS],
+    tools: [ASKS, TICKS, PLAIN, LOOPS, ENDLESS, GREEDY],
     capabilities: [work],
     policy: { rules: [{ allow: { work: true } }] },
   });
@@ -59,6 +68,20 @@ describe("what the host does for a call", () => {
     const { metadata } = await run("asks", "told", { count: 3 });
     expect(metadata.host).toMatchObject({ asks: 3, bytes: 3 * (102 + 4) });
     expect(metadata.host?.askMs).toBeGreaterThanOrEqual(3 * BLOCK_MS - 1);
+  });
+
+  test("is what a cancelled call has used, and not what it might have used", async () => {
+    const limits = { cpuMs: 20_000, wallMs: 30_000 };
+    const { error } = await run("endless", "cancels", {}, { limits, signal: AbortSignal.timeout(300) });
+    expect(error?.code).toBe("cancelled");
+    await expect.poll(() => engine.usage("cancels").executorMs, { timeout: 15_000 }).toBeGreaterThan(1);
+    expect(engine.usage("cancels").executorMs).toBeLessThan(10_000);
+  });
+
+  test("is also what it used before it reached its memory limit", async () => {
+    const { error, metadata } = await run("greedy", "needs", {}, { limits: { cpuMs: 20_000 } });
+    expect(error?.code).toBe("memory_limit");
+    expect(metadata.cpuMs).toBeGreaterThan(1);
   });
 
   test("is not told where it asked for nothing", async () => {

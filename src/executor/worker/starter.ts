@@ -97,7 +97,10 @@ export class Starter {
     const { message, runs, realm } = start;
     let end = this.#turn(start, (ms) => realm.start(message.calls, ms));
     for (let beforeMs = 0; ;) {
-      if (isEndOfIsolate(end)) return end;
+      if (isEndOfIsolate(end)) {
+        start.lastCpuMs = start.cpuMs - beforeMs;
+        return end;
+      }
       const text = end.kind === "done" ? end.value : this.#recover(start);
       // A single call's result is one outcome, even if the tool put a line feed into it.
       const isMore = runs.length > 1 && text.endsWith("\n");

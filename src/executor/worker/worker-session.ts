@@ -35,6 +35,8 @@ export interface WorkerSettings {
 /** CPU time for a cancelled call's listeners, in milliseconds. */
 const CANCEL_CPU_MS = 50;
 const STATS_EVERY_MS = 500;
+/** Largest difference between the readings of a thread's processor time by itself and by the watch, in milliseconds. */
+const CLOCKS_APART_MS = 50;
 const SHED =
   "the executor had too little memory, and the isolates of the call's tenant held most of it; keep less between awaits, or raise executor.rssMb";
 
@@ -205,8 +207,9 @@ export class WorkerSession implements LinkListener {
         this.#log(call, "warn", `unhandled rejection: ${end.message}`);
         break;
       case "cpu":
-        // The watch and this thread do not read its clock at the same moment.
-        call.cpuMs = Math.max(call.cpuMs, call.message.cpuMs);
+        // The watch and this thread do not read its clock at the same moment. A call that was cut long before its
+        // limit is one that nobody waits for.
+        if (call.message.cpuMs - call.cpuMs <= CLOCKS_APART_MS) call.cpuMs = Math.max(call.cpuMs, call.message.cpuMs);
         return this.#condemn(call, "cpu_limit", `the call used more than ${call.message.cpuMs} ms of processor time`);
       case "memory":
         return this.#condemn(call, "memory_limit", "the call needed more memory than its isolate may have");

@@ -6,7 +6,7 @@ import type { Secrets } from "../secrets/secrets.ts";
 import { type Connections, PrivateAddressError } from "./connections.ts";
 import { decodersOf } from "./decoding.ts";
 import { failureOf, FetchFailure } from "./failure.ts";
-import { checkHeader, type Header, headerOf, lengthOf, pieceHeader, withDefaults } from "./headers.ts";
+import { checkHeader, hasOverride, type Header, headerOf, lengthOf, pieceHeader, withDefaults } from "./headers.ts";
 import type { FetchPermission, RequestPermit } from "./permission.ts";
 import { type RequestHop, isRedirect, nextHop, REDIRECTS_MAX } from "./redirect.ts";
 import { ResponseBody } from "./response-body.ts";
@@ -146,7 +146,9 @@ export class Exchange {
   #fill(hop: RequestHop, written: ReadonlySet<string>): FilledRequest {
     const { secrets, permission, grantedSecrets: granted, onUnbound } = this.#host;
     const { url, method, hasLeftOrigin } = hop;
-    const placeholders = new Placeholders({ secrets, url, method, granted, written, hasLeftOrigin, onUnbound });
+    const isOverridden = hasOverride(hop.headers);
+    const request = { url, method, isOverridden };
+    const placeholders = new Placeholders({ ...request, secrets, granted, written, hasLeftOrigin, onUnbound });
     const path = placeholders.inUrl(url);
     if (path.length > PATH_MAX) throw new FetchFailure(`the URL is longer than ${PATH_MAX} characters`);
     const headers = placeholders.inHeaders(hop.headers).map(([name, value]) => checkHeader(name, value));

@@ -30,6 +30,15 @@ const DEFAULTS: readonly Header[] = [
  */
 const OF_PIECES: ReadonlySet<string> = new Set(["range", "if-range", "accept-charset"]);
 
+/** Headers for which some servers take another method or path than those of the request. */
+const OVERRIDES: ReadonlySet<string> = new Set([
+  "x-http-method",
+  "x-http-method-override",
+  "x-method-override",
+  "x-original-url",
+  "x-rewrite-url",
+]);
+
 const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,256}$/;
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 const CHARACTERS_MAX = 65_536;
@@ -65,6 +74,11 @@ function checkLength(characters: number): number {
 /** The first header that must not be sent together with a secret; `null` without one. */
 export function pieceHeader(headers: readonly Header[]): string | null {
   return headers.find(([name]) => OF_PIECES.has(name))?.[0] ?? null;
+}
+
+/** Whether a header asks the server to take another method or path. */
+export function hasOverride(headers: readonly Header[]): boolean {
+  return headers.some(([name]) => OVERRIDES.has(name));
 }
 
 /** Throws where a header is invalid. The message omits the value, which may contain a secret. */

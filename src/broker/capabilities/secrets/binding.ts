@@ -26,6 +26,8 @@ export interface SecretBinding {
 export interface BoundRequest {
   readonly method: string;
   readonly url: URL;
+  /** Whether a header asks the server to take another method or path. Default: false. */
+  readonly isOverridden?: boolean;
 }
 
 /** The part of a request that no binding of its secret allows. `form`: what the tool wrote around the placeholder. */
@@ -88,11 +90,14 @@ export class Binding {
   }
 
   /** What keeps the secret out of a place of a request; `null` if nothing does. */
-  missing({ method, url }: BoundRequest, place: string): Exclude<UnboundPart, "form" | "redirect"> | null {
+  missing(
+    { method, url, isOverridden = false }: BoundRequest,
+    place: string,
+  ): Exclude<UnboundPart, "form" | "redirect"> | null {
     if (!matchesUrl({ ...this.#pattern, path: "" }, url)) return "origin";
     if (!this.#isPlace(place)) return "place";
-    if (this.#methods?.includes(method) === false) return "method";
-    return matchesUrl(this.#pattern, url) ? null : "path";
+    if (this.#methods !== null && (isOverridden || !this.#methods.includes(method))) return "method";
+    return (this.#pattern.path === "" || !isOverridden) && matchesUrl(this.#pattern, url) ? null : "path";
   }
 
   /** The binding in words. */

@@ -42,15 +42,18 @@ export function hasPlaceholder(value: string): boolean {
   return value.search(PLACEHOLDER) >= 0 || (basicOf(value)?.credentials.search(PLACEHOLDER) ?? -1) >= 0;
 }
 
-/** Names of secrets in placeholders of texts: bodies, URLs, values of headers. */
+/**
+ * Names of secrets in placeholders of texts: bodies, URLs, values of headers. Of a text with more placeholders than a
+ * request may contain, which is refused, only the first ones are read.
+ */
 export function namesIn(texts: readonly string[]): ReadonlySet<string> {
-  const names = new Set<string>();
-  for (const text of texts) {
-    for (const written of [text, basicOf(text)?.credentials ?? ""]) {
-      for (const [, name = ""] of written.matchAll(PLACEHOLDER)) names.add(name);
-    }
-  }
-  return names;
+  const written = texts.flatMap((text) => [text, basicOf(text)?.credentials ?? ""]);
+  return new Set(written.flatMap((text) => [...placeholdersOf(text).take(PLACEHOLDERS_MAX + 1)]));
+}
+
+/** The name in each placeholder of a text. A text of megabytes may consist of placeholders: nobody reads them all. */
+function placeholdersOf(text: string): IteratorObject<string> {
+  return text.matchAll(PLACEHOLDER).map(([, name = ""]) => name);
 }
 
 /** Options for filling the placeholders of a request. */
@@ -146,9 +149,8 @@ export class Placeholders {
   /** `text`: what the tool means. `raw`: the same as it was written, which is kept where nothing is filled in. */
   #fill(text: string, place: string, write: SecretEncoding, raw = text): string {
     // Count first: replacing too many placeholders could exhaust memory.
-    const names = [...text.matchAll(PLACEHOLDER)].flatMap(([, name = ""]) =>
-      this.#options.written.has(name) ? [name] : [],
-    );
+    const written = placeholdersOf(text).filter((name) => this.#options.written.has(name));
+    const names = [...written.take(PLACEHOLDERS_MAX + 1)];
     const [only = ""] = names;
     if (names.length === 0) return raw;
     this.#count += names.length;

@@ -1,6 +1,7 @@
 import { gzipSync, zstdCompressSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import type { SecretBinding } from "../../../../src/broker/capabilities/secrets/binding.ts";
+import { namesIn } from "../../../../src/broker/capabilities/secrets/placeholders.ts";
 import { serve, serveRaw, type TestServer } from "./server.ts";
 import { Session } from "./session.ts";
 
@@ -131,6 +132,11 @@ describe("a placeholder", () => {
       .catch((reason: unknown) => reason);
     expect(String(error)).toBe(`FetchFailure: GET ${server.origin}: the header "x-key" has an invalid value`);
     expect(server.connections()).toBe(0);
+  });
+
+  test("is read no further than to the first one that is too many in its text", () => {
+    const body = Array.from({ length: 1_000 }, (_, at) => `glovebox.secret.N${at}.`).join("");
+    expect([...namesIn([body, KEY])].slice(-2)).toEqual(["N32", "KEY"]);
   });
 
   test("of a secret that there is not is refused", async () => {

@@ -168,6 +168,28 @@ describe("a binding", () => {
 
 type Seen = TestServer["seen"][number];
 
+describe("a header that asks the server for another method or path", () => {
+  test.each<[header: string, reason: string, binding: Omit<SecretBinding, "origin">]>([
+    ["X-HTTP-Method-Override", "method", { methods: ["GET"] }],
+    ["X-Original-URL", "path", { path: "/repos/" }],
+  ])("%s keeps out a secret that is bound to one %s", async (header, reason, binding) => {
+    await using server = await plain();
+    await using session = bound(server, binding);
+    const headers = [...BEARER, [header, "DELETE"]] as const;
+    const asked = session.request(`${server.origin}/repos/a`, { headers });
+    await expect(asked).rejects.toMatchObject({ outcome: "denied" });
+    expect(session.violations).toMatchObject([{ reason }]);
+    expect(server.connections()).toBe(0);
+  });
+
+  test("is sent with a secret that is bound to neither", async () => {
+    await using server = await plain();
+    await using session = bound(server);
+    await session.request(server.origin, { headers: [...BEARER, ["x-http-method", "PATCH"]] });
+    expect(server.seen[0]?.headers).toMatchObject({ authorization: `Bearer ${VALUE}`, "x-http-method": "PATCH" });
+  });
+});
+
 describe("a redirect", () => {
   /** A server whose path / redirects. */
   const redirecting = (location: string, status = 307) =>
