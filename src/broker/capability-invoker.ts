@@ -379,7 +379,7 @@ function labelOf({ capability, method }: CapabilityCall): string {
 }
 
 /** Message of a handler's error, without paths of the host. The error may be any value. */
-export function messageOf(error: unknown): string {
+function messageOf(error: unknown): string {
   try {
     const message: unknown = error instanceof Error ? error.message : error;
     if (typeof message !== "string") return "its handler threw an error without a message";

@@ -1,9 +1,6 @@
 import { hash } from "node:crypto";
 import type { CapabilityCall, CapabilityResponse } from "../base/protocol/capability-call.ts";
-import type { LateTimer, ReplayPlan } from "../base/protocol/messages.ts";
-
-/** More late timers than a call of the longest duration can have. */
-const LATE_MAX = 10_000;
+import { LATE_MAX, type LateTimer, type ReplayPlan } from "../base/protocol/messages.ts";
 
 /** A capability call and its response. */
 export interface JournalEntry extends Pick<CapabilityCall, "step" | "deliveredCount" | "capability" | "method"> {
@@ -117,7 +114,7 @@ export class Journal {
     this.#ordered = Math.min(this.#ordered, this.#responses.length);
   }
 
-  /** What a call that is run again has to repeat: a `ReplayPlan` in JSON, or empty text. */
+  /** The `ReplayPlan` of a call that is run again, in JSON; empty text without any event. */
   plan(): string {
     if (this.#entries.length === 0 && this.#late.length === 0 && !this.#isRecorded) return "";
     const count = this.#entries.length;

@@ -12,6 +12,9 @@ export const EMIT_PROGRESS = 4;
 /** Bytes that an interpreter holds outside of V8's heap, and the reason if it is unusable. */
 export const EMIT_MEMORY = 5;
 
+/** Duration after which a turn of several calls starts no further call, in milliseconds. */
+export const STARTS_MS = 2;
+
 /** Maximum length of a progress message, in characters. */
 export const PROGRESS_MESSAGE_MAX = 1_000;
 

@@ -3,14 +3,12 @@ import { CallGlobal, type Holder } from "./call-global.ts";
 import { type Adapter, isObject, type ToolFunction } from "./contracts/adapter.ts";
 import { adapterNamed, exportsOf, findAdapter } from "./contracts/index.ts";
 import { describeError } from "./describe-error.ts";
-import type { Factory, Failure, Guest } from "./host.ts";
+import { type Factory, type Failure, type Guest, STARTS_MS } from "./host.ts";
 import { ToolContext, type ToolFacts } from "./tool-context.ts";
 
 const NONE: readonly unknown[] = [];
 /** Length of outcomes after which a batch returns, in characters. */
 const ANSWER_MAX = 256 * 1024;
-/** Duration after which a turn starts no further call, in milliseconds. */
-const STARTS_MS = 2;
 
 type QueuedCall = readonly [
   run: number,

@@ -7,7 +7,7 @@ import { Worker } from "node:worker_threads";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { createEngine, defineCapability, type Engine, type ToolResult } from "../../src/index.ts";
 
-/** What a scene came to. Times in milliseconds. */
+/** Result of a scene. Times in milliseconds. */
 export interface Felt {
   readonly loopMaxMs: number;
   readonly innocentP99Ms: number;

@@ -4,7 +4,7 @@ import { createEngine, type Engine } from "../../src/index.ts";
 import { noJail } from "../broker/capabilities/exec/opened.ts";
 import { serve } from "../broker/capabilities/fetch/server.ts";
 
-/** What a quiet machine needs is a tenth of it. Calls of the greedy tenant last far longer. */
+/** Ten times the duration on a quiet machine. Calls of the greedy tenant last far longer. */
 const BEGUN_MS = 3_000;
 const GREEDY_MS = 60_000;
 

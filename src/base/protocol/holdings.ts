@@ -36,8 +36,12 @@ export function readHoldings(buffer: SharedArrayBuffer): Holding[] {
 
 /** Removes an isolate that is being shed: its worker sees that, and uses it no more. */
 export function removeHolding(buffer: SharedArrayBuffer, { worker, isolate }: Holding): void {
-  const fields = new Float64Array(buffer, worker * WORKER_FIELDS * Float64Array.BYTES_PER_ELEMENT, WORKER_FIELDS);
+  const fields = fieldsOf(buffer, worker);
   for (let at = 0; at < fields.length; at += FIELDS) if (fields[at] === isolate) fields[at] = 0;
+}
+
+function fieldsOf(buffer: SharedArrayBuffer, worker: number): Float64Array {
+  return new Float64Array(buffer, worker * WORKER_FIELDS * Float64Array.BYTES_PER_ELEMENT, WORKER_FIELDS);
 }
 
 /** A worker's part of the table. */
@@ -45,7 +49,7 @@ export class WorkerHoldings {
   readonly #fields: Float64Array;
 
   constructor(buffer: SharedArrayBuffer, worker: number) {
-    this.#fields = new Float64Array(buffer, worker * WORKER_FIELDS * Float64Array.BYTES_PER_ELEMENT, WORKER_FIELDS);
+    this.#fields = fieldsOf(buffer, worker);
     // A thread that replaces another one has none of its isolates.
     this.#fields.fill(0);
   }

@@ -18,7 +18,7 @@ export interface RunLimits {
   readonly capabilityBytes: number;
 }
 
-/** What a call that runs again has to repeat. Times are the call's clock, in milliseconds since the epoch. */
+/** Events that a call repeats when it runs again. Times are the call's clock, in milliseconds since the epoch. */
 export interface ReplayPlan {
   /** Number of its capability calls; `null` for a recording, whose call repeats nothing but what is in it. */
   readonly asked: number | null;
@@ -30,6 +30,9 @@ export interface ReplayPlan {
 
 /** The `fired`-th timer turn of a call began at this time instead of its due time. */
 export type LateTimer = readonly [fired: number, nowMs: number];
+
+/** More late timers than a call of the longest duration can have. Further ones are not kept. */
+export const LATE_MAX = 10_000;
 
 /**
  * Starts calls of one tool and tenant with the same limits. Calls that end at once share a turn; a call that continues
@@ -71,6 +74,15 @@ export interface RanMessage {
   readonly heapBytes: number;
   /** Each ends with a tab, which cannot occur in JSON. */
   readonly outcomes: string;
+}
+
+/** CPU time of one of `count` calls that started in a message's turns: only that of the last one was measured apart. */
+export function cpuMsOf(
+  { cpuMs, lastCpuMs }: Pick<RanMessage, "cpuMs" | "lastCpuMs">,
+  at: number,
+  count: number,
+): number {
+  return at === count - 1 ? lastCpuMs : (cpuMs - lastCpuMs) / (count - 1);
 }
 
 /** The response to a capability call. */

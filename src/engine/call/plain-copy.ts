@@ -5,7 +5,7 @@ export const NOT_PLAIN = Symbol("not plain");
 /** A value has more bytes of JSON than it may have. */
 export const TOO_LARGE = Symbol("too large");
 
-/** What a copy may still take, in bytes of its JSON; negative once the value is too large. */
+/** Bytes of JSON left to a copy; negative once the value is too large. */
 interface Budget {
   leftBytes: number;
 }

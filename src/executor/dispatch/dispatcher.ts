@@ -1,12 +1,13 @@
 import type { ErrorCode } from "../../base/errors.ts";
-import type {
-  CapabilityCallMessage,
-  CutMessage,
-  DoneMessage,
-  Failure,
-  RanMessage,
-  SettleMessage,
-  ToHost,
+import {
+  type CapabilityCallMessage,
+  cpuMsOf,
+  type CutMessage,
+  type DoneMessage,
+  type Failure,
+  type RanMessage,
+  type SettleMessage,
+  type ToHost,
 } from "../../base/protocol/messages.ts";
 import { readFailure, readJson, readProgress, readStats } from "../../base/protocol/payload.ts";
 import type { Inspection, ToolScript } from "../../base/protocol/script.ts";
@@ -249,7 +250,7 @@ export class Dispatcher implements WorkerConnectionListener {
 
   /** Settles the calls of an ended turn; calls that the turn did not start return to the head of their queue. */
   #onRan(connection: WorkerConnection, message: RanMessage): void {
-    const { callNumber, cpuMs, lastCpuMs, heapBytes, outcomes } = message;
+    const { callNumber, cpuMs, heapBytes, outcomes } = message;
     const batch = connection.item(callNumber);
     if (!(batch instanceof Batch)) return;
     const said = outcomes.split("\t");
@@ -257,12 +258,11 @@ export class Dispatcher implements WorkerConnectionListener {
     const started = said.length - 1;
     if (started > batch.calls.length) throw new ProtocolError("outcomes of calls that were not sent");
     const nowMs = performance.now();
-    const othersMs = (cpuMs - lastCpuMs) / Math.max(1, started - 1);
     for (let at = 0; at < started; at++) {
       const call = batch.calls[at];
       const outcome = said[at] ?? "";
       if (call === undefined) continue;
-      const callMs = at === started - 1 ? lastCpuMs : othersMs;
+      const callMs = cpuMsOf(message, at, started);
       if (outcome === "") connection.going.set(call.callNumber, { script: batch.script, tenant: batch.tenant });
       if (outcome !== "" && call.isOver) this.#lingering.end(call.callNumber, callMs);
       if (outcome === "" || call.isOver) continue;

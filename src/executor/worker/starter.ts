@@ -1,5 +1,6 @@
-import type { RunMessage, ToHost } from "../../base/protocol/messages.ts";
+import { cpuMsOf, type RunMessage, type ToHost } from "../../base/protocol/messages.ts";
 import type { ToolScript } from "../../base/protocol/script.ts";
+import { STARTS_MS } from "../../guest/host.ts";
 import { WorkerCall, failed } from "./worker-call.ts";
 import type { GuestRealm } from "./guest-realm.ts";
 import type { Isolates } from "./isolates.ts";
@@ -10,8 +11,6 @@ import type { TurnEnd, Turns } from "./turns.ts";
 
 /** Maximum CPU time of short calls that start together, before they are tried one by one, in milliseconds. */
 const TOGETHER_MS = 50;
-/** CPU time of a call from which it is the last of its message, in milliseconds; the guest's turns end by then. */
-const SLOW_MS = 2;
 /** Maximum time to create an isolate and compile a script in it, in milliseconds. */
 const LOAD_MS = 5_000;
 /** Maximum length of a message's outcomes, in characters: the remaining calls are left for the next message. */
@@ -108,7 +107,7 @@ export class Starter {
       if (isMore) this.#dropUnstarted(start);
       start.lastCpuMs = lastCpuMsOf(start.cpuMs - beforeMs, text);
       beforeMs = start.cpuMs;
-      const isSlow = start.lastCpuMs > SLOW_MS || start.cpuMs > TOGETHER_MS;
+      const isSlow = start.lastCpuMs > STARTS_MS || start.cpuMs > TOGETHER_MS;
       // The remaining calls return to the host, so that others get a turn.
       if (!isMore || start.outcomes.length > OUTCOMES_MAX || isSlow) return end;
       end = this.#turn(start, (ms) => realm.startNext(ms));
@@ -155,7 +154,7 @@ export class Starter {
 
   /** Separates calls that have ended from those that continue or have more to send. */
   #sort(start: Start, end: TurnEnd): void {
-    const { message, runs, isolate, realm, calls, ended, cpuMs, lastCpuMs } = start;
+    const { message, runs, isolate, realm, calls, ended } = start;
     const outcomes = runs.length === 1 ? [start.outcomes.slice(0, -1)] : start.outcomes.split("\t").slice(0, -1);
     const rest: WorkerCall[] = [];
     let text = "";
@@ -171,8 +170,7 @@ export class Starter {
       text += "\t";
       const open = call ?? this.#open(start, callNumber);
       open.outcome ||= said;
-      const isLast = index === outcomes.length - 1;
-      open.cpuMs = isLast ? lastCpuMs : (cpuMs - lastCpuMs) / (outcomes.length - 1);
+      open.cpuMs = cpuMsOf(start, index, outcomes.length);
       rest.push(open);
     }
     this.#post(start, text);
@@ -245,11 +243,11 @@ function isEndOfIsolate({ kind }: TurnEnd): boolean {
   return kind === "cpu" || kind === "memory" || kind === "shed" || kind === "lost";
 }
 
-/** CPU time of the last call of a turn: the guest starts none after `SLOW_MS`, so the others had at most that together. */
+/** CPU time of the last call of a turn: the guest starts none after `STARTS_MS`, so the others had at most that together. */
 function lastCpuMsOf(cpuMs: number, outcomes: string): number {
   let count = 0;
   for (let at = outcomes.indexOf("\t"); at >= 0; at = outcomes.indexOf("\t", at + 1)) count++;
-  return cpuMs - (Math.min(cpuMs, SLOW_MS) * Math.max(0, count - 1)) / Math.max(1, count);
+  return cpuMs - (Math.min(cpuMs, STARTS_MS) * Math.max(0, count - 1)) / Math.max(1, count);
 }
 
 /** Whether every call has an outcome, and none contains a line feed, which would end the message. */

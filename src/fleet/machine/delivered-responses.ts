@@ -1,5 +1,5 @@
 import { readPlan } from "../wire/read-message.ts";
-import type { LateTimer, ReplayPlan } from "../../base/protocol/messages.ts";
+import { LATE_MAX, type LateTimer, type ReplayPlan } from "../../base/protocol/messages.ts";
 
 /**
  * The order and times of a call's responses, as its server's journal has them. A restart on this machine must deliver
@@ -55,7 +55,7 @@ export class DeliveredResponses {
 
   /** Records a timer turn that began later, by the call's clock, than its timer was due. */
   recordLate(fired: number, nowMs: number): void {
-    this.#late.push([fired, nowMs]);
+    if (this.#late.length < LATE_MAX) this.#late.push([fired, nowMs]);
   }
 
   /** A `ReplayPlan` as JSON, or empty text. */

@@ -8,7 +8,7 @@ const SHOWN = "glovebox.secret.KEY.";
 const redactorOf = (...values: readonly string[]) =>
   new Redactor(values.map((value, at): RedactedValue => ({ value, shown: at === 0 ? SHOWN : `(${at})` })));
 
-/** What a stream delivers for chunks: each delivery, and the rest at the end. */
+/** Deliveries of a stream for its chunks: one for each, and the rest at the end. */
 function deliveries(redactor: Redactor, chunks: readonly Uint8Array[]): readonly Buffer[] {
   const stream = redactor.stream();
   return [...chunks.map((chunk) => Buffer.from(stream.push(Buffer.from(chunk)))), Buffer.from(stream.end())];
