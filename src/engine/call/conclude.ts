@@ -186,12 +186,15 @@ function readMetadata(reply: CallReply, { callId, tool, queueMs, attempts, hostU
     heapBytes,
     attempts: attempts + reply.attempts,
     logs: reply.logs === "" ? NO_LOGS : readLogs(reply.logs),
-    ...(hostUse === null || hostUse === undefined ? NOTHING : { host: hostUse }),
   };
-  return dropped === 0 ? metadata : { ...metadata, truncated: { logs: dropped } };
+  const host = hostUse ?? null;
+  if (dropped === 0 && host === null) return metadata;
+  return {
+    ...metadata,
+    ...(host === null ? {} : { host }),
+    ...(dropped === 0 ? {} : { truncated: { logs: dropped } }),
+  };
 }
-
-const NOTHING = Object.freeze({});
 
 function readLogs(logs: string): LogLine[] {
   return (JSON.parse(logs) as [string, string][]).map(([level, message]) => ({ level, message }));

@@ -13,7 +13,7 @@ let api: typeof Api | null = null;
 
 /** OpenTelemetry's API, loaded when something in this process has registered with it; `null` until then. */
 export function openTelemetry(): typeof Api | null {
-  if (api === null && Reflect.has(globalThis, REGISTERED)) api = require("@opentelemetry/api") as typeof Api;
+  if (api === null && REGISTERED in globalThis) api = require("@opentelemetry/api") as typeof Api;
   return api;
 }
 

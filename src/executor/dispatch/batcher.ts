@@ -104,7 +104,8 @@ export class Batcher {
     if (connection === null) return false;
     if (!queue.turnTime.isLong) this.#quickMs = nowMs;
     const batch = queue.take();
-    for (const call of batch.calls) call.start(connection, nowMs);
+    const clockMs = Date.now();
+    for (const call of batch.calls) call.start(connection, nowMs, clockMs);
     const message = batch.message();
     if (message === null) return false;
     connection.upload(queue.script, queue.tenant);

@@ -23,15 +23,15 @@ export class LocalCall extends DispatchedCall {
     this.alone = job.replay?.isResumed === true;
   }
 
-  /** Starts the call on a worker: its wall time begins. */
-  start(connection: WorkerConnection, nowMs: number): void {
+  /** Starts the call on a worker: its wall time begins. `clockMs`: the time since the epoch, for the call's clock. */
+  start(connection: WorkerConnection, nowMs: number, clockMs: number): void {
     this.connection = connection;
     this.attempts++;
     this.#linesOfStart = 0;
     this.hasAsked = false;
     this.deadlineMs = nowMs + this.job.limits.wallMs;
     if (this.hasStarted) return;
-    this.nowMs = this.job.replay?.nowMs ?? Date.now();
+    this.nowMs = this.job.replay?.nowMs ?? clockMs;
     this.recordStart(nowMs);
   }
 
