@@ -51,7 +51,7 @@ export class Dispatcher implements WorkerConnectionListener {
   readonly #batcher: Batcher;
   readonly #inspector = new Inspector(this.workers.serving);
   readonly #deadlineTimer = new DeadlineTimer(() => this.#endOverdue());
-  readonly #lingering = new LingeringWork();
+  readonly #lingering = new LingeringWork<WorkerConnection>();
   #closed: Failure | null = null;
 
   /** `nextCallNumber` numbers inspections and calls in one series, so that a culprit can be either. */

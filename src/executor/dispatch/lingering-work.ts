@@ -1,5 +1,4 @@
-import type { LocalCall } from "./local-call.ts";
-import type { WorkerConnection } from "./worker-connection.ts";
+import type { DispatchedCall } from "./dispatched-call.ts";
 
 /**
  * Time after which work counts as ended although nothing was heard of it, as a factor of the call's processor time and
@@ -8,26 +7,29 @@ import type { WorkerConnection } from "./worker-connection.ts";
 const OVERDUE_FACTOR = 20;
 const OVERDUE_MS = 10_000;
 
-interface Work {
-  readonly call: LocalCall;
-  readonly connection: WorkerConnection;
+interface Work<Place> {
+  readonly call: DispatchedCall;
+  readonly place: Place;
   readonly deadlineMs: number;
   readonly resolve: (cpuMs: number) => void;
 }
 
-/** Work that goes on after its call was answered: of calls that were cancelled, or took longer than they may. */
-export class LingeringWork {
-  readonly #works = new Map<number, Work>();
+/**
+ * Work that goes on after its call was answered: of calls that were cancelled, or took longer than they may. `Place`:
+ * the worker's connection, or the machine's id in a fleet.
+ */
+export class LingeringWork<Place> {
+  readonly #works = new Map<number, Work<Place>>();
 
   get size(): number {
     return this.#works.size;
   }
 
   /** Resolves with the call's processor time in milliseconds, when its worker has stopped working for it. */
-  add(call: LocalCall, connection: WorkerConnection, nowMs: number): Promise<number> {
+  add(call: DispatchedCall, place: Place, nowMs: number): Promise<number> {
     const deadlineMs = nowMs + call.job.limits.cpuMs * OVERDUE_FACTOR + OVERDUE_MS;
     return new Promise((resolve) => {
-      this.#works.set(call.callNumber, { call, connection, deadlineMs, resolve });
+      this.#works.set(call.callNumber, { call, place, deadlineMs, resolve });
     });
   }
 
@@ -45,9 +47,18 @@ export class LingeringWork {
     return true;
   }
 
-  /** A worker was lost, and with it the times of its calls. */
-  endOn(connection: WorkerConnection): void {
-    for (const [callNumber, work] of this.#works) if (work.connection === connection) this.end(callNumber, 0);
+  /** Whether the call's work goes on at this place. */
+  isAt(callNumber: number, place: Place): boolean {
+    return this.#works.get(callNumber)?.place === place;
+  }
+
+  /** A place was lost, and with it the times of its calls. */
+  endOn(place: Place): void {
+    for (const [callNumber, work] of this.#works) if (work.place === place) this.end(callNumber, 0);
+  }
+
+  endAll(): void {
+    for (const callNumber of this.#works.keys()) this.end(callNumber, 0);
   }
 
   endOverdue(nowMs: number): void {

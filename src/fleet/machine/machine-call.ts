@@ -199,15 +199,29 @@ export class MachineCall implements Job, JobReplay {
     this.#host.send({ kind: "restart", callNumber: this.data.callNumber, start: this.#host.start, attempts });
   }
 
-  settle(reply: CallReply): void {
+  /** Takes the executor's reply. Of a call that its server has cancelled, only its processor time is sent. */
+  settle({ work, ...reply }: CallReply): void {
+    if (work !== undefined) void work.then((cpuMs) => this.#sendSpent(cpuMs));
+    else if (this.isOver) this.#sendSpent(reply.cpuMs);
     if (this.isOver) return;
     // The reply contains the waiting lines too, unless it was cut off.
     if (reply.logs === "") this.#lines?.sendRest();
-    const done = { kind: "done", callNumber: this.data.callNumber, start: this.#host.start, reply } as const;
+    const isWorking = work === undefined ? null : ({ isWorking: true } as const);
+    const done = {
+      kind: "done",
+      callNumber: this.data.callNumber,
+      start: this.#host.start,
+      reply,
+      ...isWorking,
+    } as const;
     const isRefused = !reply.outcome.ok && reply.outcome.failure.code === "tool_quarantined";
     const refusedForMs = isRefused ? this.#host.refusedForMs(this.script.name, this.tenant) : undefined;
     this.#host.send(refusedForMs === undefined ? done : { ...done, refusedForMs });
     this.#end(this.#endOf(reply));
+  }
+
+  #sendSpent(cpuMs: number): void {
+    this.#host.send({ kind: "spent", callNumber: this.data.callNumber, start: this.#host.start, cpuMs });
   }
 
   /** Ends the call without a result. */

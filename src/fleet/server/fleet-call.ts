@@ -127,8 +127,10 @@ export class FleetCall extends DispatchedCall {
     return { code: "queue_timeout", message: `the call ${waited}` };
   }
 
-  /** Ends the call with its machine's reply. Throws where the reply cannot be read. */
-  finish(reply: CallReply, nowMs: number): void {
+  /**
+   * Ends the call with its machine's reply. `work`: of a machine that works on. Throws where the reply cannot be read.
+   */
+  finish(reply: CallReply, nowMs: number, work?: Promise<number>): void {
     const { outcome, logs, waitedMs, wallMs } = reply;
     if (!outcome.ok && !isFailure(outcome.failure)) throw new ProtocolError("a reply with an invalid failure");
     // The last log lines may have been buffered on the machine.
@@ -136,6 +138,6 @@ export class FleetCall extends DispatchedCall {
     this.attempts = this.#before + reply.attempts;
     // The call may have waited again on the machine before it started, and `taken` may arrive as late as `done`.
     this.correctStart(waitedMs, nowMs - wallMs);
-    this.settle(outcome, reply, nowMs);
+    this.settle(outcome, reply, nowMs, work);
   }
 }

@@ -1,5 +1,6 @@
 import type { MachineMessage, ServerMessage } from "../wire/messages.ts";
 import type { Failure } from "../../base/protocol/messages.ts";
+import { LingeringWork } from "../../executor/dispatch/lingering-work.ts";
 import type { EmitExecutorEvent } from "../../executor/executor.ts";
 import type { FleetCall } from "./fleet-call.ts";
 import type { FleetJob } from "./fleet-job.ts";
@@ -31,13 +32,15 @@ export class FleetDispatcher {
   readonly #host: FleetDispatcherHost;
   readonly #calls = new Map<number, FleetCall>();
   readonly #jobs = new Map<string, FleetJob>();
+  readonly #lingering = new LingeringWork<string>();
 
   constructor(host: FleetDispatcherHost) {
     this.#host = host;
   }
 
-  get size(): number {
-    return this.#calls.size;
+  /** Whether no call is under way, and no machine works for one that has ended. */
+  get isIdle(): boolean {
+    return this.#calls.size === 0 && this.#lingering.size === 0;
   }
 
   get jobs(): Iterable<FleetJob> {
@@ -60,22 +63,39 @@ export class FleetDispatcher {
     if (size > 0) this.#host.emit("dispatch:batch", { size });
   }
 
-  /** Ends a call now, cancels it on its machine and ignores the machine's later messages about it. */
+  /** Ends a call now, and cancels it on its machine; of what that sends later, only the processor time counts. */
   end(callNumber: number, failure: Failure): void {
     const call = this.#calls.get(callNumber);
     if (call === undefined) return;
-    const job = call.carrier;
-    this.#forget(call);
-    if (job !== null && job.machine !== null) this.#cancel(job.machine, callNumber, job.id, job.start);
-    call.fail(failure);
+    const machine = this.#drop(call);
+    const isWorking = machine !== null && !call.isInspection && call.carrier?.isLost === false;
+    call.fail(failure, 0, isWorking ? this.#lingering.add(call, machine, performance.now()) : undefined);
   }
 
+  /** Ends all calls, without waiting for what their machines used. */
   endAll(failure: Failure): void {
-    for (const callNumber of this.#calls.keys().toArray()) this.end(callNumber, failure);
+    for (const call of this.#calls.values().toArray()) this.#endUnheard(call, failure);
+    this.#lingering.endAll();
   }
 
   endOverdue(nowMs: number): void {
-    for (const [run, call] of this.#calls) if (call.deadlineMs <= nowMs) this.end(run, call.overdue);
+    for (const call of this.#calls.values()) if (call.deadlineMs <= nowMs) this.#endUnheard(call, call.overdue);
+    this.#lingering.endOverdue(nowMs);
+  }
+
+  /** Ends a call of whose machine nothing more is expected. */
+  #endUnheard(call: FleetCall, failure: Failure): void {
+    this.#drop(call);
+    call.fail(failure);
+  }
+
+  /** Forgets a call and cancels it on its machine, whose id it returns; `null` for a call without one. */
+  #drop(call: FleetCall): string | null {
+    const job = call.carrier;
+    this.#forget(call);
+    if (job === null || job.machine === null) return null;
+    this.#cancel(job.machine, call.callNumber, job.id, job.start);
+    return job.machine;
   }
 
   /** Throws where the message is invalid. */
@@ -88,7 +108,7 @@ export class FleetDispatcher {
     if (call === undefined || !isOurs) {
       // The machine does not know yet that the call is over or runs elsewhere.
       if (isAsk) this.#cancel(machine, message.callNumber, message.job, message.start);
-      return;
+      return this.#onSpent(machine, message);
     }
     job.seenMs = performance.now();
     this.#markFound(job);
@@ -110,13 +130,16 @@ export class FleetDispatcher {
         this.#emitRestart(call, call.attempts);
         return call.restart(message.attempts);
       case "done":
-        return this.#onDone(call, message);
+        return this.#onDone(machine, call, message);
+      case "spent":
+        return;
     }
   }
 
   /** A machine is lost. Another one takes its jobs once their locks expire. */
   onLeave(machine: string): void {
     const nowMs = performance.now();
+    this.#lingering.endOn(machine);
     for (const job of this.#jobs.values()) {
       if (job.machine !== machine || job.isLost) continue;
       job.isLost = true;
@@ -211,13 +234,26 @@ export class FleetDispatcher {
     });
   }
 
-  #onDone(call: FleetCall, { reply, refusedForMs }: Extract<MachineMessage, { readonly kind: "done" }>): void {
+  /** A machine's processor time for a call that has ended here: reported when its work ends, or with a crossing reply. */
+  #onSpent(machine: string, message: Exclude<MachineMessage, { readonly kind: "need" | "taken" }>): void {
+    const { callNumber, kind } = message;
+    if (!this.#lingering.isAt(callNumber, machine)) return;
+    if (kind === "spent") this.#lingering.end(callNumber, message.cpuMs);
+    if (kind === "done" && message.isWorking === undefined) this.#lingering.end(callNumber, message.reply.cpuMs);
+  }
+
+  #onDone(
+    machine: string,
+    call: FleetCall,
+    { reply, refusedForMs, isWorking }: Extract<MachineMessage, { readonly kind: "done" }>,
+  ): void {
     if (!call.isInspection) this.#host.recordTurnTime(call, reply.cpuMs);
     if (refusedForMs !== undefined) this.#host.recordRefusal(call, refusedForMs);
     this.#forget(call);
     if (call.carrier?.open.size === 0) call.carrier.isDone = true;
     try {
-      call.finish(reply, performance.now());
+      const nowMs = performance.now();
+      call.finish(reply, nowMs, isWorking === true ? this.#lingering.add(call, machine, nowMs) : undefined);
     } catch (error) {
       call.fail({
         code: "executor_crashed",

@@ -260,14 +260,14 @@ export class QueueExecutor implements Executor {
     );
   }
 
-  /** Ends overdue calls; returns whether any calls remain. */
+  /** Ends overdue calls; returns whether anything is under way. */
   #look(): boolean {
     const nowMs = performance.now();
     const lost = this.#lost;
     if (lost !== null) this.#dispatcher.endAll(lost);
     this.#dispatcher.endOverdue(nowMs);
     this.#missing.look(this.#dispatcher.jobs, nowMs);
-    return this.#dispatcher.size > 0;
+    return !this.#dispatcher.isIdle;
   }
 }
 

@@ -117,9 +117,16 @@ export type MachineMessage =
   | (CallReference & { readonly kind: "restart"; readonly attempts: number })
   /**
    * `attempts` of the reply counts this machine's only. `refusedForMs`: time for which the machine refuses the tool's
-   * calls.
+   * calls. `isWorking`: the call's worker works on, and `spent` follows.
    */
-  | (CallReference & { readonly kind: "done"; readonly reply: CallReply; readonly refusedForMs?: number })
+  | (CallReference & {
+      readonly kind: "done";
+      readonly reply: CallReply;
+      readonly refusedForMs?: number;
+      readonly isWorking?: true;
+    })
+  /** Processor time of a call that was cancelled, or whose `done` came early, once its worker has stopped. */
+  | (CallReference & { readonly kind: "spent"; readonly cpuMs: number })
   /**
    * The machine lacks a tool's code, which has expired or was lost, or its config, which is to be sealed for
    * `publicKey`.

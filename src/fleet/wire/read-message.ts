@@ -101,10 +101,17 @@ function isMachineMessage(message: Fields): message is Fields & MachineMessage {
     case "restart":
       return isCount(message["attempts"]);
     case "done":
-      return isObject(message["reply"]) && isReply(message["reply"]) && isOptional(message["refusedForMs"], isTime);
+      return isDone(message);
+    case "spent":
+      return isTime(message["cpuMs"]);
     default:
       return false;
   }
+}
+
+function isDone({ reply, refusedForMs, isWorking }: Fields): boolean {
+  const isMarked = isWorking === undefined || isWorking === true;
+  return isObject(reply) && isReply(reply) && isOptional(refusedForMs, isTime) && isMarked;
 }
 
 /** An invalid failure still ends its call: `isFailure` checks it later. */

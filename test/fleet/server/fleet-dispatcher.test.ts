@@ -151,3 +151,53 @@ test("a machine hears that lines have come after which it waits, and of no other
   dispatcher.onMessage(MACHINE, { kind: "log", callNumber: 1, start: 1, at: 1, lines: [B], isFull: true });
   expect(sent).toEqual([{ kind: "logged", callNumber: 1, job: "job", start: 1 }]);
 });
+
+/** A call on its machine; `works` are the promises of processor time that its replies came with. */
+function running() {
+  const works: (Promise<number> | undefined)[] = [];
+  const job: Job = { ...inspectionJob(1, SCRIPT, () => undefined), settle: ({ work }) => void works.push(work) };
+  const call = new FleetCall(job, performance.now());
+  const dispatcher = new FleetDispatcher(NO_HOST);
+  call.carrier = new FleetJob("job", [call], performance.now());
+  dispatcher.run(call);
+  dispatcher.onSent(call.carrier);
+  dispatcher.onMessage(MACHINE, { kind: "taken", job: "job", start: 1 });
+  return { dispatcher, works };
+}
+
+const CANCELLED = { code: "cancelled", message: "" } as const;
+const SPENT = { kind: "spent", callNumber: 1, start: 1, cpuMs: 40 } as const;
+const DONE = { kind: "done", callNumber: 1, start: 1, reply: { ...REPLY, logs: "", cpuMs: 7 } } as const;
+
+test("a cancelled call is charged what its machine reports, and is under way until then", async () => {
+  const { dispatcher, works } = running();
+  dispatcher.end(1, CANCELLED);
+  expect(dispatcher.isIdle).toBe(false);
+  dispatcher.onMessage("machine-0000000000000002", SPENT);
+  expect(dispatcher.isIdle).toBe(false);
+  dispatcher.onMessage(MACHINE, SPENT);
+  expect(await works[0]).toBe(40);
+  expect(dispatcher.isIdle).toBe(true);
+});
+
+test("a call whose reply crosses its cancellation is charged by the reply", async () => {
+  const { dispatcher, works } = running();
+  dispatcher.end(1, CANCELLED);
+  dispatcher.onMessage(MACHINE, DONE);
+  expect(await works[0]).toBe(7);
+});
+
+test("a call that its machine answers early is charged when the machine's work has ended", async () => {
+  const { dispatcher, works } = running();
+  dispatcher.onMessage(MACHINE, { ...DONE, isWorking: true });
+  dispatcher.onMessage(MACHINE, SPENT);
+  expect(await works[0]).toBe(40);
+});
+
+test("nothing more is expected of a machine that is lost", async () => {
+  const { dispatcher, works } = running();
+  dispatcher.end(1, CANCELLED);
+  dispatcher.onLeave(MACHINE);
+  expect(await works[0]).toBe(0);
+  expect(dispatcher.isIdle).toBe(true);
+});

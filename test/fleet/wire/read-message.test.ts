@@ -57,6 +57,8 @@ const ofMachines: readonly MachineMessage[] = [
   { kind: "late", callNumber: 1, start: 1, fired: 1, nowMs: 1 },
   { kind: "restart", callNumber: 1, start: 1, attempts: 1 },
   { kind: "done", callNumber: 1, start: 1, reply, refusedForMs: 10 },
+  { kind: "done", callNumber: 1, start: 1, reply, isWorking: true },
+  { kind: "spent", callNumber: 1, start: 1, cpuMs: 12.5 },
   { kind: "need", script: KEY, what: "config", publicKey: "MCow" },
 ];
 const resumption: Resumption = {
@@ -162,6 +164,7 @@ const OPTIONAL = new Set([
   "deliveredCount",
   "isFull",
   "refusedForMs",
+  "isWorking",
   "command",
   "isInspection",
   "text",
