@@ -29,7 +29,7 @@ const PRINCIPLES = `## Rules
 const PAYING = `## What paying means
 
 - **The call**: its processor time is \`metadata.cpuMs\`, its memory and bytes count towards its limits, and it ends where it exceeds one.
-- **The tenant**: the time is charged to its account, which [\`engine.usage()\`](../reference/exports.md) shows. It waits behind tenants that used less: while another one uses the host too, a tenant has 250 ms of each second, and 500 ms at once. Beyond 30 s of waiting work, its calls end with \`rate_limited\`.
+- **The tenant**: the time is charged to its account, which [\`engine.usage()\`](../reference/exports.md) shows. It waits behind tenants that used less: while others use more than 50 ms of a second too, a tenant has 250 ms of each second, and 500 ms at once. Beyond 30 s of waiting work, its calls end with \`rate_limited\`.
 - **The key**: its rate and its quotas of the [HTTP API](../how-to/keys.md).
 - **The registrant**: nobody is charged for a registration; a registration that exceeds a bound fails with \`load_error\`. Only keys with the role \`admin\` register tools over HTTP.
 - **The operator**: work of constant size, which no tenant can multiply.`;

@@ -7,8 +7,14 @@ const REARM_MS = 1;
 /** Share of the host's thread that a tenant may use while others use it too, and what it may use at once. */
 const SHARE = 0.25;
 const BURST_MS = 500;
-/** Tenants share the thread while its user has changed within this time. */
-const CONTENDED_MS = 1_000;
+/**
+ * A tenant shares the thread while others use more of it than this: both over the last second or so, in milliseconds.
+ * A rare piece of another one, which waits for a slice at most, takes nothing from a tenant that is busy alone.
+ */
+const CONTENDED_USE_MS = 50;
+const RECENT_MS = 1_000;
+/** Least time between two reports of one tenant's throttling, in milliseconds. */
+const TOLD_EVERY_MS = 1_000;
 /** Maximum number of pieces of work that wait for one tenant. */
 const WAITING_MAX = 10_000;
 /** Least number of known tenants at which those without work and debt are forgotten. */
@@ -54,6 +60,12 @@ interface Piece {
   readonly reject: (error: unknown) => void;
 }
 
+/** Use of the thread that fades with time: `ms` of it at `atMs`. */
+interface RecentUse {
+  ms: number;
+  atMs: number;
+}
+
 /** The work of one tenant. `key` is its used time on the queue's common clock: the smallest is next. */
 interface TenantWork extends HeapNode {
   readonly tenant: string;
@@ -63,6 +75,7 @@ interface TenantWork extends HeapNode {
   /** Time used beyond the share, at `debtAtMs`. */
   debtMs: number;
   debtAtMs: number;
+  readonly recent: RecentUse;
   /** Running mean of a piece's time. */
   meanMs: number;
   isHeld: boolean;
@@ -90,8 +103,8 @@ export class HostWorkQueue {
   #isArmed = false;
   #isRunning = false;
   #forgetAt = TENANTS_KEPT;
-  #lastUser: TenantWork | null = null;
-  #changedMs = Number.NEGATIVE_INFINITY;
+  /** Use by all tenants. */
+  readonly #recent: RecentUse = { ms: 0, atMs: 0 };
 
   constructor({ onThrottled, now, nextTurn, later }: HostWorkOptions = {}) {
     this.#onThrottled = onThrottled ?? (() => undefined);
@@ -135,7 +148,7 @@ export class HostWorkQueue {
     if (work === undefined || work.pieces.length === 0) return 0;
     const nowMs = this.#now();
     const waitingMs = (work.pieces.length - work.next) * work.meanMs;
-    return this.#isContended(nowMs) ? this.#delayOf(work, nowMs) + waitingMs / SHARE : waitingMs;
+    return this.#isContended(work, nowMs) ? this.#delayOf(work, nowMs) + waitingMs / SHARE : waitingMs;
   }
 
   #workOf(tenant: string): TenantWork {
@@ -144,7 +157,7 @@ export class HostWorkQueue {
       if (this.#tenants.size >= this.#forgetAt) this.#forgetIdle();
       const node = { slot: -1, key: this.#clock, stamp: 0, seq: 0 };
       const debt = { debtMs: 0, debtAtMs: 0, meanMs: 0, isHeld: false, toldMs: Number.NEGATIVE_INFINITY };
-      work = { ...node, ...debt, tenant, pieces: [], next: 0 };
+      work = { ...node, ...debt, tenant, pieces: [], next: 0, recent: { ms: 0, atMs: 0 } };
       this.#tenants.set(tenant, work);
     }
     return work;
@@ -158,10 +171,6 @@ export class HostWorkQueue {
 
   #carryOut(work: TenantWork, payer: WorkPayer, task: () => unknown, startMs: number): unknown {
     this.#clock = Math.max(this.#clock, work.key);
-    if (work !== this.#lastUser) {
-      if (this.#lastUser !== null) this.#changedMs = startMs;
-      this.#lastUser = work;
-    }
     this.#isRunning = true;
     try {
       return task();
@@ -176,17 +185,20 @@ export class HostWorkQueue {
     payer.spendMain(ms);
     work.key = Math.max(work.key, this.#clock) + ms;
     work.meanMs += (ms - work.meanMs) / 8;
+    addUse(work.recent, ms, nowMs);
+    addUse(this.#recent, ms, nowMs);
     const debtMs = this.#debtOf(work, nowMs) + ms;
     // Who has the thread to itself runs into no debt beyond the burst.
-    work.debtMs = this.#isContended(nowMs) ? debtMs : Math.min(debtMs, BURST_MS);
+    work.debtMs = this.#isContended(work, nowMs) ? debtMs : Math.min(debtMs, BURST_MS);
     work.debtAtMs = nowMs;
     if (work.slot >= 0) this.#ready.moved(work);
     this.#usedMs += ms;
     if (this.#usedMs > REARM_MS) this.#arm();
   }
 
-  #isContended(nowMs: number): boolean {
-    return nowMs - this.#changedMs < CONTENDED_MS;
+  /** Whether other tenants use the thread as well. */
+  #isContended({ recent }: TenantWork, nowMs: number): boolean {
+    return useOf(this.#recent, nowMs) - useOf(recent, nowMs) > CONTENDED_USE_MS;
   }
 
   #debtOf({ debtMs, debtAtMs }: TenantWork, nowMs: number): number {
@@ -195,7 +207,7 @@ export class HostWorkQueue {
 
   /** Time until the tenant is within its share, in milliseconds. */
   #delayOf(work: TenantWork, nowMs: number): number {
-    if (work.debtMs <= BURST_MS || !this.#isContended(nowMs)) return 0;
+    if (work.debtMs <= BURST_MS || !this.#isContended(work, nowMs)) return 0;
     return Math.max(0, (this.#debtOf(work, nowMs) - BURST_MS) / SHARE);
   }
 
@@ -238,8 +250,8 @@ export class HostWorkQueue {
   #hold(work: TenantWork, delayMs: number, nowMs: number): void {
     this.#ready.remove(work);
     work.isHeld = true;
-    this.#later(() => this.#letGo(work), Math.ceil(Math.min(delayMs, CONTENDED_MS)));
-    if (nowMs - work.toldMs < CONTENDED_MS) return;
+    this.#later(() => this.#letGo(work), Math.ceil(Math.min(delayMs, RECENT_MS)));
+    if (nowMs - work.toldMs < TOLD_EVERY_MS) return;
     work.toldMs = nowMs;
     this.#onThrottled({ tenant: work.tenant, delayMs, waiting: work.pieces.length - work.next });
   }
@@ -257,4 +269,13 @@ export class HostWorkQueue {
     }
     this.#forgetAt = Math.max(TENANTS_KEPT, 2 * this.#tenants.size);
   }
+}
+
+function useOf({ ms, atMs }: RecentUse, nowMs: number): number {
+  return ms * Math.exp((atMs - nowMs) / RECENT_MS);
+}
+
+function addUse(use: RecentUse, ms: number, nowMs: number): void {
+  use.ms = useOf(use, nowMs) + ms;
+  use.atMs = nowMs;
 }

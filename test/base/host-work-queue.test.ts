@@ -117,7 +117,7 @@ describe("the host's work queue", () => {
     const world = new World();
     for (let count = 0; count < 8_000; count++) world.work("a", 1);
     while (world.nowMs < 10_000) {
-      world.work("b", 0.01);
+      world.work("b", 0.4);
       if (world.turn() === 0) world.nowMs++;
     }
     expect(world.spent("a")).toBeGreaterThan(2_500);
@@ -126,6 +126,17 @@ describe("the host's work queue", () => {
     expect(world.throttlings.length).toBeLessThanOrEqual(11);
     expect(world.queue.backlogMs("a")).toBeGreaterThan(15_000);
     expect(world.queue.backlogMs("b")).toBeLessThan(100);
+  });
+
+  test("does not hold a busy tenant for the rare pieces of others", () => {
+    const world = new World();
+    for (let count = 0; count < 5_000; count++) world.work("a", 1);
+    for (let count = 0; count < 1_400; count++) {
+      if (count % 100 === 0) world.work("b", 0.1);
+      world.turn();
+    }
+    expect(world.spent("a")).toBe(5_000);
+    expect(world.throttlings).toEqual([]);
   });
 
   test("charges noted time, and counts it for the turn", () => {
