@@ -50,10 +50,15 @@ export function requestHeaders(given: readonly Header[]): readonly Header[] {
   for (const [written, untrimmed] of given) {
     const [name, value] = checkHeader(written.toLowerCase(), untrimmed.trim());
     characters += name.length + value.length;
-    if (!DROPPED.has(name) && !name.startsWith("proxy-")) headers.push([name, value]);
+    if (!isOfHost(name)) headers.push([name, value]);
   }
   checkLength(characters);
   return headers;
+}
+
+/** Whether only the host sets this header, whose name is in lower case. */
+export function isOfHost(name: string): boolean {
+  return DROPPED.has(name) || name.startsWith("proxy-");
 }
 
 /** Adds the host's default headers where the tool has not set them. */

@@ -1,5 +1,6 @@
 import { isObject } from "../../../base/json.ts";
 import { isMethod } from "../fetch/grants.ts";
+import { isOfHost } from "../fetch/headers.ts";
 import { matchesUrl, type OriginPattern, PATTERN_FORM, readOriginPattern } from "../fetch/origin-pattern.ts";
 
 /** A place in a request. `basic:` is one half of `Authorization: Basic`. */
@@ -97,7 +98,8 @@ export class Binding {
     if (!matchesUrl({ ...this.#pattern, path: "" }, url)) return "origin";
     if (!this.#isPlace(place)) return "place";
     if (this.#methods !== null && (isOverridden || !this.#methods.includes(method))) return "method";
-    return (this.#pattern.path === "" || !isOverridden) && matchesUrl(this.#pattern, url) ? null : "path";
+    if (this.#pattern.path === "") return null;
+    return !isOverridden && isPlainlyEncoded(url.pathname) && matchesUrl(this.#pattern, url) ? null : "path";
   }
 
   /** The binding in words. */
@@ -110,6 +112,20 @@ export class Binding {
   #isPlace(place: string): boolean {
     if (this.place === ANY_HEADER) return place.startsWith("header:") || place.startsWith("basic:");
     return place === this.place;
+  }
+}
+
+/**
+ * Whether all servers decode a path to the same text: it is UTF-8, encoded once. `%u002e`, overlong forms and a `%25`
+ * that is decoded twice may be a dot to one of them.
+ */
+function isPlainlyEncoded(path: string): boolean {
+  if (path.includes("%25")) return false;
+  try {
+    decodeURIComponent(path);
+    return true;
+  } catch {
+    return false;
   }
 }
 
@@ -126,7 +142,14 @@ function readPlace(where: string, given: unknown = "header:authorization"): stri
   if (typeof given !== "string" || !PLACE.test(given)) {
     throw new TypeError(`${where}.in is "header:NAME", "query:NAME", "basic:user", "basic:password" or "body"`);
   }
-  return given.startsWith("header:") ? given.toLowerCase() : given;
+  if (!given.startsWith("header:")) return given;
+  const place = given.toLowerCase();
+  if (isOfHost(place.slice("header:".length))) {
+    throw new TypeError(
+      `${where}.in is a header that only the host sets: choose one that the server reads a secret from`,
+    );
+  }
+  return place;
 }
 
 function readTemplate(where: string, given: unknown, place: string): Binding["template"] {

@@ -40,6 +40,13 @@ describe("a secret", () => {
     ["A", { value: "long enough", bind: [null] }, "secrets.A.bind[0] is a binding such as"],
     ["A", { value: "long enough", bind: [{ origin: "x" }] }, "secrets.A.bind[0].origin is an origin"],
     ["A", { value: "long enough", bind: [{ ...bind[0], path: "v1" }] }, "path begins with /"],
+    [
+      "A",
+      { value: "long enough", bind: [{ ...bind[0], in: "header:Host" }] },
+      ".in is a header that only the host sets",
+    ],
+    ["A", { value: "long enough", bind: [{ ...bind[0], in: "header:Content-Length" }] }, "only the host sets"],
+    ["A", { value: "long enough", bind: [{ ...bind[0], in: "header:proxy-authorization" }] }, "only the host sets"],
     ["A", { value: "long enough", bind: [{ origin: "*", path: "/v1" }] }, "path begins with /"],
     ["A", { value: "long enough", bind: [{ ...bind[0], to: 1 }] }, "secrets.A.bind[0] has a field other than origin"],
     ["A", { value: "long enough", bind: [{ ...bind[0], in: "header:*" }] }, "secrets.A.bind[0].in is"],
