@@ -135,7 +135,11 @@ export class MachineJob implements MachineCallHost {
   cancel(callNumber: number): void {
     this.#cancelled.add(callNumber);
     const call = this.#calls.get(callNumber);
-    if (call === undefined) return;
+    if (call === undefined) {
+      // The server waits for the processor time of a call that will never start; one that has ended has reported it.
+      if (!this.#isBegun) this.send({ kind: "spent", callNumber, start: this.start, cpuMs: 0 });
+      return;
+    }
     call.end();
     this.#host.executor.cancel(call.callNumber, "cancelled", "the call was cancelled while it ran");
   }
