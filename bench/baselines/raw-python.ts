@@ -1,6 +1,6 @@
 /** Python without an engine around it: an isolate, the same image, and one call, in this thread. */
 import ivm from "isolated-vm";
-import type { ToolScript } from "../../src/base/protocol/script.ts";
+import { NO_CHECKS, type ToolScript } from "../../src/base/protocol/script.ts";
 import { preparePython } from "../../src/tool/runtimes/python/image.ts";
 import { bundlePrelude } from "../../src/tool/runtimes/prelude.ts";
 import { compileTool } from "../../src/executor/worker/guest-realm.ts";
@@ -57,6 +57,7 @@ function scriptOf(source: string): ToolScript {
     isolation: "instance",
     memoryMb: MEMORY_MB,
     config: "null",
+    checks: NO_CHECKS,
     contract: null,
     text: JSON.stringify({ entry: "tool.py", files: { "tool.py": source }, packages: {} }),
   };

@@ -36,7 +36,7 @@ export const ERROR_TEXTS = {
   },
   invalid_arguments: {
     meaning:
-      "The call or its arguments do not fit. Nothing ran. The error lists every violation, so that a model can correct its call.",
+      "The call or its arguments do not fit. The tool did not run. The error lists every violation, so that a model can correct its call.",
     causes: [
       "An argument has the wrong type, is missing, or is not in the tool's `inputSchema`.",
       "An option of the call, such as `tenant` or `limits`, has the wrong type.",
@@ -125,7 +125,12 @@ export const ERROR_TEXTS = {
   },
   cpu_limit: {
     meaning: "The call used more processor time than it may. It was stopped.",
-    causes: ["An endless loop.", "More work than `limits.cpuMs` allows.", "A pattern that backtracks for a long time."],
+    causes: [
+      "An endless loop.",
+      "More work than `limits.cpuMs` allows.",
+      "A pattern that backtracks for a long time.",
+      "A schema whose check takes too long: then the message ends with `while checking the arguments` or `while checking the output`.",
+    ],
     message: "the call used more than 2000 ms of processor time",
   },
   wall_limit: {

@@ -6,12 +6,19 @@ import { FS_LIMITS } from "../../src/broker/capabilities/fs/limits.ts";
 import { LIST_MAX } from "../../src/broker/capabilities/kv/namespace.ts";
 import { NATIVE_LIMITS } from "../../src/broker/capabilities/native/binaries.ts";
 import { BODIES_BYTES_DEFAULT } from "../../src/service/http/body-budget.ts";
+import { ADDRESS_MB } from "../../src/tool/build/limits.ts";
 import { MAX_SOURCE_BYTES } from "../../src/tool/bundle/files.ts";
 import { ENTRIES_MAX } from "../../src/tool/package/entry.ts";
 
 /** Where a piece of work runs. */
 export type Place =
-  "main thread" | "thread pool" | "worker thread" | "isolate" | "child process" | "the operating system's sandbox";
+  | "main thread"
+  | "broker thread"
+  | "thread pool"
+  | "worker thread"
+  | "isolate"
+  | "child process"
+  | "the operating system's sandbox";
 
 /** Who is charged, delayed or refused for it. `nobody`: it is bounded, and charged to no account yet. */
 export type Payer = "the call" | "the tenant" | "the key" | "the registrant" | "the operator" | "nobody";
@@ -34,6 +41,7 @@ export interface HostWork {
 const MIB = 1024 * 1024;
 const RUN: readonly Runtime[] = ["javascript", "python", "wasi"];
 const ALL: readonly Runtime[] = [...RUN, "native"];
+const THREADED = ["exec", "fetch", "fs", "native"];
 const ASKED = ["env", "exec", "fetch", "fs", "kv", "native", "secrets", "tools", "custom capabilities"];
 
 /** The table of `docs/explanation/who-pays.md`, in the order of a call. */
@@ -47,20 +55,28 @@ export const HOST_WORK: readonly HostWork[] = [
     test: "service/http/http-robustness.engine.test.ts",
   },
   {
-    work: "Copy and write the arguments",
-    causes: [...SURFACES],
-    bound: limit("inputBytes"),
+    work: "Prove that a body above 64 KiB is JSON, and cut the arguments out of it: they are not parsed",
+    causes: ["http"],
+    bound: "pieces of 64 KiB, 4 ms in one turn of the event loop, clients in turn; 1 MiB besides arguments",
     place: "main thread",
-    payer: "nobody",
-    test: "attack/arguments.attack.test.ts",
+    payer: "the key",
+    test: "attack/texts.attack.test.ts",
+  },
+  {
+    work: "Copy and write the arguments: some 50 ms for 1 MiB of 90,000 members",
+    causes: ["library", "mcp", "command line"],
+    bound: `${limit("inputBytes")}; counted from 4 KiB on`,
+    place: "main thread",
+    payer: "the tenant",
+    test: "attack/texts.attack.test.ts",
   },
   {
     work: "Check the arguments and the output against the tool's schemas",
     causes: [...SURFACES, ...ALL],
-    bound: "a step meter over the schema's keywords, patterns without backtracking",
-    place: "main thread",
-    payer: "nobody",
-    test: "base/schema/schema.test.ts",
+    bound: `${limit("cpuMs")} and ${limit("memoryMb")} of the call; 20 violations, 32 Ki characters in all`,
+    place: "isolate",
+    payer: "the call",
+    test: "attack/schemas.attack.test.ts",
   },
   {
     work: "Run the tool",
@@ -87,12 +103,29 @@ export const HOST_WORK: readonly HostWork[] = [
     test: "broker/capabilities/shared-slots.test.ts",
   },
   {
-    work: "Receive a capability call: count it, decide the grant, parse and check its arguments, write the journal",
+    work: "Receive a capability call: count it, decide the grant, write the journal",
     causes: ASKED,
-    bound: `${limit("capabilityCalls")} calls; ${limit("capabilityBytes")} both ways; 1 MiB and 100,000 values a call; 4 ms in one turn of the event loop`,
+    bound: `${limit("capabilityCalls")} calls; ${limit("capabilityBytes")} both ways; 4 ms in one turn of the event loop`,
     place: "main thread",
     payer: "the tenant",
     test: "attack/host-work.attack.test.ts",
+  },
+  {
+    work: "Parse and check its arguments, and write its answer",
+    causes: ASKED.filter((name) => !THREADED.includes(name)),
+    bound: "1 MiB and 100,000 values a call; 4 ms in one turn of the event loop",
+    place: "main thread",
+    payer: "the tenant",
+    test: "attack/host-work.attack.test.ts",
+  },
+  {
+    work: "Parse and check its arguments, and write its answer",
+    causes: THREADED,
+    bound:
+      "1 MiB, 16 MiB for requests and for writing of files, and 100,000 values a call; 4 ms in one turn of its event loop",
+    place: "broker thread",
+    payer: "the tenant",
+    test: "broker/thread/broker-thread.test.ts",
   },
   {
     work: "Keep the journal of a running call",
@@ -108,14 +141,14 @@ export const HOST_WORK: readonly HostWork[] = [
     bound: "one name",
     place: "main thread",
     payer: "the tenant",
-    test: "broker/capabilities/host-faces.engine.test.ts",
+    test: "attack/host-work.attack.test.ts",
   },
   {
     work: "Send a request and read its response",
     causes: ["fetch"],
     bound:
-      "8 at once in a call, 512 in all, 128 of them for tenants without one; 64 KiB of headers; the grant's maxBytes",
-    place: "main thread",
+      "8 at once in a call, 512 in all, 128 of them for tenants without one; 16 KiB of headers; the grant's maxBytes; 4,096 pieces of a body below 32 bytes",
+    place: "broker thread",
     payer: "the tenant",
     test: "attack/slots.attack.test.ts",
   },
@@ -130,8 +163,8 @@ export const HOST_WORK: readonly HostWork[] = [
   {
     work: "Fill in a secret, and look for it in the response",
     causes: ["fetch", "secrets"],
-    bound: "one pass of constant work for each byte, where a secret was filled in",
-    place: "main thread",
+    bound: "one pass of two steps at most for each byte, where a secret was filled in",
+    place: "broker thread",
     payer: "the tenant",
     test: "attack/secrets.attack.test.ts",
   },
@@ -170,10 +203,10 @@ export const HOST_WORK: readonly HostWork[] = [
   {
     work: "Run the handler of a capability of your own",
     causes: ["custom capabilities"],
-    bound: "256 KiB of arguments; the handler is the embedder's code, and nothing stops it",
+    bound: "256 KiB of arguments; the handler and its schemas are the embedder's, and nothing stops them",
     place: "main thread",
     payer: "the tenant",
-    test: "broker/capabilities/custom-capabilities.engine.test.ts",
+    test: "broker/host-work.test.ts",
   },
   {
     work: "Write console output, progress and error texts, and take a tool's config out of them",
@@ -186,18 +219,51 @@ export const HOST_WORK: readonly HostWork[] = [
   {
     work: "Map a stack to the tool's own source",
     causes: ["javascript"],
-    bound: "a source map of 4 MiB, of which nothing is kept but its text",
+    bound: "64 KiB of stack; a source map of 4 MiB, parsed once, of which 4 KiB are read for each frame",
     place: "main thread",
     payer: "nobody",
-    test: "tool/bundle/stack.test.ts",
+    test: "attack/builds.attack.test.ts",
   },
   {
-    work: "Parse the output for the caller",
-    causes: ["library"],
+    work: "Read lines from a worker",
+    causes: ALL,
+    bound:
+      "64 KiB in one turn of the event loop; a line of 32 MiB, or what the call's limits allow; 500,000 lines without a message of the host",
+    place: "main thread",
+    payer: "nobody",
+    test: "attack/worker-lines.attack.test.ts",
+  },
+  {
+    work: "Parse an output of at most 256 KiB, and those that a contract or `outputChars` has to read",
+    causes: ["library", ...ALL],
     bound: limit("outputBytes"),
     place: "main thread",
     payer: "nobody",
-    test: "attack/floods.attack.test.ts",
+    test: "engine/long-output.engine.test.ts",
+  },
+  {
+    work: "Prove that a longer output is JSON",
+    causes: ["library", "http", "mcp", "command line"],
+    bound: `${limit("outputBytes")}; pieces of 64 KiB, 4 ms in one turn of the event loop`,
+    place: "main thread",
+    payer: "the tenant",
+    test: "attack/texts.attack.test.ts",
+  },
+  {
+    work: "Parse a longer output: when it is read, or its result copied",
+    causes: ["library", "mcp"],
+    bound: `${limit("outputBytes")}; answers over HTTP, the command line and the ledger of calls pass it on as text, MCP passes on texts and objects`,
+    place: "main thread",
+    payer: "nobody",
+    test: "engine/long-output.engine.test.ts",
+  },
+  {
+    work: "Write an answer",
+    causes: ["http"],
+    bound: "above 1 Mi characters, 256 Ki in one turn of the event loop",
+    place: "main thread",
+    payer: "nobody",
+    test: "attack/texts.attack.test.ts",
   },
   {
     work: "Keep answers for a client that does not read",
@@ -216,20 +282,29 @@ export const HOST_WORK: readonly HostWork[] = [
     test: "engine/idempotency.engine.test.ts",
   },
   {
-    work: "Bundle a tool",
-    causes: ["javascript"],
-    bound: `${mib(MAX_SOURCE_BYTES)} of source`,
+    work: "Generate the code that checks a tool's arguments and output",
+    causes: [...ALL],
+    bound:
+      "5,000 objects, 50,000 values and 1 MiB of schema, 256 Ki characters of code, 5 s; the operator's up to 4 KiB in place",
     place: "child process",
     payer: "the registrant",
-    test: "tool/bundle/bundle.test.ts",
+    test: "attack/builds.attack.test.ts",
+  },
+  {
+    work: "Bundle a tool",
+    causes: ["javascript"],
+    bound: `${mib(MAX_SOURCE_BYTES)} of source, ${count(ADDRESS_MB)} MB of addresses, 30 s`,
+    place: "child process",
+    payer: "the registrant",
+    test: "attack/bundler.attack.test.ts",
   },
   {
     work: "Open an archive or a wheel",
     causes: ["http", "python", "command line"],
-    bound: `${count(ENTRIES_MAX)} entries, a hundredfold of its size`,
-    place: "main thread",
+    bound: `${count(ENTRIES_MAX)} entries, a hundredfold of its size, 30 s`,
+    place: "child process",
     payer: "the registrant",
-    test: "tool/package/zip.test.ts",
+    test: "attack/builds.attack.test.ts",
   },
   {
     work: "Load a tool once to read its description",

@@ -1,3 +1,5 @@
+import type { Violation } from "./schema/violation.ts";
+
 /**
  * The one table of error codes: source of result types, HTTP statuses, retry advice, metrics labels and the README's
  * table.
@@ -265,6 +267,8 @@ export interface Failure {
   readonly type?: string;
   /** V8's stack inside the isolate, not yet mapped to lines of the tool's source. */
   readonly stack?: string;
+  /** What a value has against its schema, where the failure is that it does not match. */
+  readonly violations?: readonly Violation[];
 }
 
 /** A store failure, worded for a tool or a caller: it contains no path of the host and no address. */

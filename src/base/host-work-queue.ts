@@ -1,6 +1,6 @@
 import { type HeapNode, NodeHeap } from "./node-heap.ts";
 
-/** Time of the host's thread that queued work may take in one turn of the event loop, in milliseconds. */
+/** Time of the thread that queued work may take in one turn of the event loop, in milliseconds. */
 const SLICE_MS = 4;
 /** After this much work, a new turn of the loop begins before the slice is counted on. */
 const REARM_MS = 1;
@@ -25,7 +25,7 @@ const DONE_KEPT = 1_024;
 /** The one on whose behalf work is done, and to whom its time is charged. */
 export interface WorkPayer {
   readonly tenant: string;
-  /** Charges time of the host's thread, in milliseconds. */
+  /** Charges time of the thread that the queue orders, in milliseconds. */
   spendMain(ms: number): void;
 }
 
@@ -84,7 +84,7 @@ interface TenantWork extends HeapNode {
 }
 
 /**
- * Work of the host's thread on behalf of calls. A piece runs at once while this turn of the event loop has time left
+ * Work of one of the host's threads on behalf of calls. A piece runs at once while this turn of the event loop has time left
  * and nobody waits; otherwise tenants take turns by measured time, at most `SLICE_MS` in one turn of the loop. A tenant
  * that was idle begins level with the others: it saves up nothing. Time only delays work and never fails it.
  */

@@ -78,3 +78,8 @@ function endOfString(text: string, start: number): number {
 export function byteLength(text: string, limit: number): number {
   return text.length * 3 <= limit ? text.length : Buffer.byteLength(text);
 }
+
+/** Whether a UTF-16 unit begins a pair, which must not be cut apart. */
+export function isHighSurrogate(unit: number): boolean {
+  return unit >= 0xd800 && unit <= 0xdbff;
+}

@@ -1,4 +1,5 @@
 import type { ToolError } from "./errors.ts";
+import { parseWhenRead, partsOf, type UnreadJson, unreadJson } from "./unread-json.ts";
 
 /** A call as the caller sends it. */
 export interface ToolCall {
@@ -69,6 +70,41 @@ export const NO_LOGS: readonly LogLine[] = Object.freeze([]);
 /** The result of a call that failed. */
 export function failure(error: ToolError, metadata: ResultMetadata): ToolResult {
   return { success: false, output: null, error, metadata };
+}
+
+/** The result of a call whose output is parsed when it is read. `json` is proved to be JSON. */
+export function unreadResult(json: UnreadJson, metadata: ResultMetadata): ToolResult {
+  return parseWhenRead<ToolResult>({ success: true, output: null, error: null, metadata }, "output", json);
+}
+
+/** A result with other metadata. Its output is not read. */
+export function withMetadata(result: ToolResult, metadata: ResultMetadata): ToolResult {
+  const output = unreadJson(result);
+  return output === undefined ? { ...result, metadata } : unreadResult(output, metadata);
+}
+
+/** A result's output as JSON. One that nobody has read is passed on as it is. */
+export function outputText(result: ToolResult): string {
+  return unreadJson(result)?.json ?? JSON.stringify(result.output);
+}
+
+/** Number of a result's members: a listener of the embedder may have added some. */
+const MEMBERS = 4;
+
+/** A result as JSON. An output that nobody has read is passed on as it is. Throws where it is nested too deeply. */
+export function resultText(result: ToolResult): string {
+  return resultParts(result).join("");
+}
+
+/** The parts of `resultText`: joining a long output to others would copy it. */
+export function resultParts(result: ToolResult): readonly string[] {
+  const output = unreadJson(result);
+  if (output === undefined || Object.keys(result).length !== MEMBERS) return [JSON.stringify(result)];
+  return [
+    '{"success":true,"output":',
+    ...partsOf(output),
+    `,"error":null,"metadata":${JSON.stringify(result.metadata)}}`,
+  ];
 }
 
 /** Metadata of a call that did not run. */

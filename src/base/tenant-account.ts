@@ -10,6 +10,8 @@ export interface HeldBytes {
 
 /** What the host has done for a tenant, or for all. Lengths in UTF-16 units of JSON, times in milliseconds. */
 export interface HostUsage extends HeldBytes {
+  /** Arguments of calls, where those of a call are longer than 4 KiB. */
+  readonly bytesGiven: number;
   /** Capability calls. */
   readonly asks: number;
   /** Arguments and responses of capability calls. */
@@ -19,6 +21,8 @@ export interface HostUsage extends HeldBytes {
   readonly executorMs: number;
   /** Time of the host's main thread for capability calls. */
   readonly mainMs: number;
+  /** Time of the host's broker thread, which carries out most of them. */
+  readonly brokerMs: number;
 }
 
 const MIB = 1024 * 1024;
@@ -34,11 +38,13 @@ const LITTLE = 1 / 256;
  */
 export class HostAccount implements HostUsage, WorkPayer {
   readonly tenant: string;
+  bytesGiven = 0;
   asks = 0;
   bytesAsked = 0;
   bytesAnswered = 0;
   executorMs = 0;
   mainMs = 0;
+  brokerMs = 0;
   journalBytes = 0;
   inFlightBytes = 0;
   readonly #parent: HostAccount | null;
@@ -49,6 +55,11 @@ export class HostAccount implements HostUsage, WorkPayer {
     this.tenant = tenant;
     this.#parent = parent;
     this.#limits = limits;
+  }
+
+  countGiven(bytes: number): void {
+    this.bytesGiven += bytes;
+    this.#parent?.countGiven(bytes);
   }
 
   countAsk(bytes: number): void {
@@ -67,9 +78,19 @@ export class HostAccount implements HostUsage, WorkPayer {
     this.#parent?.spendMain(ms);
   }
 
+  spendBroker(ms: number): void {
+    this.brokerMs += ms;
+    this.#parent?.spendBroker(ms);
+  }
+
   spendExecutor(ms: number): void {
     this.executorMs += ms;
     this.#parent?.spendExecutor(ms);
+  }
+
+  /** Time of the host's threads for capability calls. */
+  get hostMs(): number {
+    return this.mainMs + this.brokerMs;
   }
 
   /** Holds bytes in this account and all that contain it, or in none; returns whether all have room. */
@@ -102,8 +123,9 @@ export class HostAccount implements HostUsage, WorkPayer {
   }
 
   usage(): HostUsage {
-    const { asks, bytesAsked, bytesAnswered, executorMs, mainMs, journalBytes, inFlightBytes } = this;
-    return { asks, bytesAsked, bytesAnswered, executorMs, mainMs, journalBytes, inFlightBytes };
+    const { bytesGiven, asks, bytesAsked, bytesAnswered, executorMs, mainMs, brokerMs } = this;
+    const { journalBytes, inFlightBytes } = this;
+    return { bytesGiven, asks, bytesAsked, bytesAnswered, executorMs, mainMs, brokerMs, journalBytes, inFlightBytes };
   }
 }
 
@@ -165,8 +187,8 @@ export class TenantAccounts {
   #sweep(nowMs: number): void {
     this.#sweptMs = nowMs;
     for (const [tenant, known] of this.#tenants) {
-      const { asks, executorMs, mainMs, isHolding } = known.account;
-      const charged = asks + executorMs + mainMs;
+      const { bytesGiven, asks, executorMs, hostMs, isHolding } = known.account;
+      const charged = bytesGiven + asks + executorMs + hostMs;
       if (charged !== known.charged || isHolding) {
         known.charged = charged;
         known.idleSinceMs = nowMs;

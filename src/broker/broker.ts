@@ -1,48 +1,51 @@
-import type { Capability } from "./capabilities/capability.ts";
 import { within } from "../base/deadline.ts";
 import { HostWorkQueue } from "../base/host-work-queue.ts";
 import type { CapabilityCall } from "../base/protocol/capability-call.ts";
-import { compileSchema } from "../base/schema/schema.ts";
 import { TenantAccounts } from "../base/tenant-account.ts";
 import { CapabilityEvent, type CapabilityOutcome } from "./capability-event.ts";
 import { Grants } from "./grants.ts";
 import type { Policy } from "./policy.ts";
 import { BrokerSession } from "./call-session.ts";
 import type { BrokeredCall } from "./brokered-call.ts";
-import type { CheckedMethod, InvokerHost } from "./capability-invoker.ts";
+import type { InvokerHost } from "./capability-invoker.ts";
+import { MethodCaller } from "./method-call.ts";
+import type { PlacedCapability } from "./thread/remote-capability.ts";
 
 /** Maximum time for capabilities to release their resources when the broker closes. */
 const CLOSE_MS = 5_000;
 
 export interface BrokerOptions {
-  readonly capabilities: readonly Capability[];
+  readonly capabilities: readonly PlacedCapability[];
   readonly policy: Policy;
   readonly onOutcome: (event: CapabilityEvent) => void;
   /** Order of the work for capability calls. Default: a queue of its own. */
   readonly work?: HostWorkQueue;
+  /** The thread of remote capabilities, if there is one. */
+  readonly thread?: { backlogMs(tenant: string): number };
   /** Accounts to which it is charged. Default: accounts of its own. */
   readonly accounts?: TenantAccounts;
 }
-
-/** Default of `MethodShape.inputBytes`. */
-const INPUT_BYTES = 1024 * 1024;
 
 /** Grants and carries out capability calls. All authority of tools goes through it, and it journals every call. */
 export class Broker implements InvokerHost {
   readonly work: HostWorkQueue;
   readonly accounts: TenantAccounts;
+  readonly methods: MethodCaller;
   #grants: Grants;
-  readonly #methods = new Map<string, CheckedMethod>();
+  #isStarted = false;
   readonly #onOutcome: BrokerOptions["onOutcome"];
+  readonly #thread: BrokerOptions["thread"];
   /** Releases of ended calls that are still in progress. */
   readonly #closing = new Set<Promise<void>>();
 
   /** Throws a `TypeError` where the policy is invalid, and a `GloveboxError` where a schema is. */
-  constructor({ capabilities, policy, onOutcome, work, accounts }: BrokerOptions) {
+  constructor({ capabilities, policy, onOutcome, work, thread, accounts }: BrokerOptions) {
     this.work = work ?? new HostWorkQueue();
+    this.methods = new MethodCaller(this.work);
     this.accounts = accounts ?? new TenantAccounts();
     this.#grants = new Grants(new Map(capabilities.map((capability) => [capability.name, capability])), policy);
     this.#onOutcome = onOutcome;
+    this.#thread = thread;
   }
 
   /**
@@ -60,33 +63,25 @@ export class Broker implements InvokerHost {
   /** Puts another policy in force for calls that begin from now on. */
   use(grants: Grants): void {
     this.#grants = grants;
+    if (this.#isStarted) this.start();
+  }
+
+  /** Starts the threads of capabilities that the policy allows, so that no call waits for them. */
+  start(): void {
+    this.#isStarted = true;
+    for (const capability of this.#grants.capabilities.values()) {
+      if (capability.kind === "remote" && this.#grants.allows(capability.name)) capability.start();
+    }
+  }
+
+  /** Estimated time until a further capability call of the tenant would be carried out, in milliseconds. */
+  backlogMs(tenant: string): number {
+    return Math.max(this.work.backlogMs(tenant), this.#thread?.backlogMs(tenant) ?? 0);
   }
 
   /** Opens the session of a call. `grants`: those in force when the call began. */
   open(caller: BrokeredCall, grants: Grants = this.#grants): BrokerSession {
     return new BrokerSession(this, caller, grants);
-  }
-
-  /**
-   * The method with its schemas compiled; `undefined` where the capability has none of this name. Throws where a schema
-   * is invalid.
-   */
-  method({ name: capability, methods }: Capability, name: string): CheckedMethod | undefined {
-    const shape = Object.hasOwn(methods, name) ? methods[name] : undefined;
-    if (shape === undefined) return undefined;
-    const key = `${capability}.${name}`;
-    let method = this.#methods.get(key);
-    if (method === undefined) {
-      const { input, output, isRead = false, inputBytes = INPUT_BYTES } = shape;
-      method = {
-        inputBytes,
-        isRead: typeof isRead === "function" ? isRead : () => isRead,
-        input: input === undefined ? null : compileSchema(input, "inputSchema"),
-        output: output === undefined ? null : compileSchema(output, "outputSchema"),
-      };
-      this.#methods.set(key, method);
-    }
-    return method;
   }
 
   record(

@@ -1,40 +1,21 @@
 import type { ErrorCode } from "../base/errors.ts";
 import { HostWorkFull, type HostWorkQueue } from "../base/host-work-queue.ts";
-import { describeExcess } from "../base/json.ts";
 import type { CapabilityCall, CapabilityResponse } from "../base/protocol/capability-call.ts";
 import { CONTINUATIONS_MAX, isContinuation } from "../base/protocol/capability-call.ts";
-import type { Validator } from "../base/schema/schema.ts";
-import { describeViolations } from "../base/schema/violation.ts";
 import { HostAccount, type TenantAccounts } from "../base/tenant-account.ts";
-import {
-  type Capability,
-  CapabilityRefusal,
-  LimitReached,
-  type OpenCall,
-  type OpenCapability,
-  type Refused,
-} from "./capabilities/capability.ts";
+import type { OpenCall, OpenCapability, Refused } from "./capabilities/capability.ts";
 import type { BrokeredCall } from "./brokered-call.ts";
 import { type Excess, explainExcess } from "./capability-excess.ts";
 import { type CapabilityEvent, type CapabilityOutcome, methodName } from "./capability-event.ts";
 import type { Decision, Grants } from "./grants.ts";
-
-/** A method with its schemas compiled. They are compiled when the method is first called. */
-export interface CheckedMethod {
-  /** See `MethodShape`. */
-  readonly inputBytes: number;
-  readonly input: Validator | null;
-  readonly output: Validator | null;
-  /** See `MethodShape`. */
-  readonly isRead: (args: unknown) => boolean;
-}
+import type { BegunMethod, MethodCaller, MethodOutcome, RunningMethod } from "./method-call.ts";
+import type { RemoteSession } from "./thread/remote-capability.ts";
 
 /** The broker as its sessions use it. */
 export interface InvokerHost {
   readonly work: HostWorkQueue;
   readonly accounts: TenantAccounts;
-  /** The method; `undefined` where the capability has none of this name. */
-  method(capability: Capability, name: string): CheckedMethod | undefined;
+  readonly methods: MethodCaller;
   record(
     caller: BrokeredCall,
     call: CapabilityCall,
@@ -56,8 +37,10 @@ interface DecidedCapability {
   readonly decision: Decision;
   /** Indices of the policy rules that grant the capability. */
   readonly rules: readonly number[];
-  open: OpenCapability | null;
+  readonly opened: { here: OpenCapability | null; remote: RemoteSession | null };
 }
+
+type Granted = Extract<Decision, { readonly isGranted: true }>;
 
 /** One capability call in progress. */
 interface Invocation {
@@ -72,21 +55,14 @@ interface Invocation {
 interface Begun {
   readonly kind: "begun";
   readonly invocation: Invocation;
-  readonly method: CheckedMethod;
-  /** What the handler returned. */
-  readonly value: unknown;
-  readonly effects: number;
+  readonly method: RunningMethod;
 }
 
 /** Shared by all calls: creating a DOMException takes longer than most handlers do. */
 const ENDED = new DOMException("the call has ended", "AbortError");
-/** Maximum length of the part read of a handler's error, in characters. */
-const MESSAGE_READ_MAX = 20_000;
 /** Maximum length of the message of a failed capability call, in characters. */
 const MESSAGE_MAX = 2_000;
 const LABEL_MAX = 130;
-/** Maximum number of values in the arguments of a capability call. */
-const VALUES_MAX = 100_000;
 /** Memory of a journal's entry besides its texts, in bytes. */
 const ENTRY_BYTES = 200;
 const CODES = {
@@ -182,12 +158,12 @@ export class CapabilityInvoker implements Disposable {
     this.#isEnded = true;
     this.account.release("journalBytes", this.#journalBytes);
     this.#abort?.abort(ENDED);
-    for (const { open } of this.#capabilities.values()) this.#close(open);
+    for (const { opened } of this.#capabilities.values()) this.#close(opened.here ?? opened.remote);
   }
 
-  #close(open: OpenCapability | null): void {
+  #close(opened: Pick<OpenCapability, "close"> | null): void {
     try {
-      this.#host.track(open?.close?.());
+      this.#host.track(opened?.close?.());
     } catch {
       // The call has ended, so nothing can report the error.
     }
@@ -198,7 +174,7 @@ export class CapabilityInvoker implements Disposable {
     if (capability === undefined) {
       const decision = this.#grants.decide(this.#caller, name);
       const rules = decision.isGranted ? decision.granted.map(({ rule }) => rule) : [];
-      capability = { decision, rules, open: null };
+      capability = { decision, rules, opened: { here: null, remote: null } };
       this.#capabilities.set(name, capability);
     }
     return capability;
@@ -229,73 +205,55 @@ export class CapabilityInvoker implements Disposable {
   }
 
   #start(invocation: Invocation, excess: Excess | null): CapabilityResponse | Begun {
-    const { call, capability, label } = invocation;
-    const { decision } = capability;
+    const { decision } = invocation.capability;
     if (!decision.isGranted) return this.#refuse(invocation, "denied", decision.message, decision.refused);
     if (excess !== null) return this.#exceed(invocation, excess);
     // It waited longer than its call lived. Nobody gets the response.
     if (this.#isEnded) return this.#fail(invocation, "failed", "the call has ended");
-    let effects = 0;
-    try {
-      const method = this.#host.method(decision.capability, call.method);
-      if (method === undefined) return this.#fail(invocation, "failed", `${label} does not exist`);
-      if (call.args.length > method.inputBytes) {
-        return this.#exceed(invocation, { kind: "input", length: call.args.length, inputBytes: method.inputBytes });
-      }
-      const tooMuch = describeExcess(call.args, VALUES_MAX);
-      if (tooMuch !== null) return this.#fail(invocation, "failed", `the arguments of ${label} are ${tooMuch}`);
-      const args: unknown = JSON.parse(call.args);
-      const violations = method.input?.check(args) ?? [];
-      if (violations.length > 0) {
-        const message = `the arguments of ${label} do not match its schema: ${describeViolations(violations)}`;
-        return this.#fail(invocation, "failed", message);
-      }
-      capability.open ??= decision.capability.open(this.#callToOpenFor(), valuesOf(decision));
-      effects = method.isRead(args) ? 0 : 1;
-      this.#effects += effects;
-      const value = capability.open.invoke(call.method, args);
-      return isThenable(value)
-        ? { kind: "begun", invocation, method, value, effects }
-        : this.#respond(invocation, method, value);
-    } catch (error) {
-      return this.#failWith(invocation, error, effects);
+    const begun = this.#beginMethod(invocation, decision);
+    this.#effects += begun.effects;
+    return begun.kind === "ended"
+      ? this.#respond(invocation, begun.outcome)
+      : { kind: "begun", invocation, method: begun };
+  }
+
+  #beginMethod({ call, capability, label }: Invocation, decision: Granted): BegunMethod {
+    const { method, args } = call;
+    const { opened } = capability;
+    const placed = decision.capability;
+    if (placed.kind === "remote") {
+      const session = (opened.remote ??= placed.open(this.#callToOpenFor(), valuesOf(decision), this.account));
+      return session.request(method, label, args);
+    }
+    const open = (): OpenCapability => (opened.here ??= placed.open(this.#callToOpenFor(), valuesOf(decision)));
+    return this.#host.methods.begin({ capability: placed, method, args, label, open }, this.account);
+  }
+
+  async #end({ invocation, method }: Begun): Promise<CapabilityResponse> {
+    const { outcome, effects } = await method.end;
+    this.#effects += effects - method.effects;
+    return this.#respond(invocation, outcome);
+  }
+
+  #respond(invocation: Invocation, outcome: MethodOutcome): CapabilityResponse {
+    switch (outcome.kind) {
+      case "value":
+        return this.#succeed(invocation, outcome.json);
+      case "refused":
+        return this.#refuse(invocation, outcome.outcome, outcome.message, outcome.refused);
+      case "too_long":
+        return this.#exceed(invocation, { kind: "input", length: outcome.length, inputBytes: outcome.inputBytes });
+      case "waiting":
+        return this.#exceed(invocation, { kind: "waiting", waitingMax: outcome.waitingMax });
+      case "limit":
+        return this.#fail(invocation, "limit", outcome.message, outcome.code);
+      case "failed":
+        return this.#fail(invocation, "failed", outcome.message);
     }
   }
 
-  /** Waits for a handler, and responds in its tenant's turn. */
-  async #end({ invocation, method, value, effects }: Begun): Promise<CapabilityResponse> {
-    const { work } = this.#host;
-    let settled: () => CapabilityResponse;
-    try {
-      const returned = await value;
-      settled = () => this.#respond(invocation, method, returned);
-    } catch (error) {
-      settled = () => this.#failWith(invocation, error, effects);
-    }
-    try {
-      return await work.run(this.account, settled);
-    } catch (error) {
-      return this.#failWith(invocation, error, 0);
-    }
-  }
-
-  #failWith(invocation: Invocation, error: unknown, effects: number): CapabilityResponse {
-    if (error instanceof CapabilityRefusal) {
-      // A refused capability call has no effect.
-      this.#effects -= effects;
-      return this.#refuse(invocation, error.outcome, error.message, error.refused);
-    }
-    if (error instanceof LimitReached) return this.#fail(invocation, "limit", error.message, error.code);
-    return this.#fail(invocation, "failed", `${invocation.label} failed: ${messageOf(error)}`);
-  }
-
-  #respond(invocation: Invocation, { output }: CheckedMethod, value: unknown): CapabilityResponse {
-    const { call, capability, label, startMs } = invocation;
-    const json = value === undefined ? "null" : JSON.stringify(value);
-    if (typeof json !== "string") return this.#fail(invocation, "failed", `${label} returned no JSON value`);
-    if (output !== null && output.check(JSON.parse(json) as unknown).length > 0) {
-      return this.#fail(invocation, "failed", `${label} returned a value that does not match its schema`);
-    }
+  #succeed(invocation: Invocation, json: string): CapabilityResponse {
+    const { call, capability, startMs } = invocation;
     this.#length += json.length;
     if (this.#length > this.#caller.limits.capabilityBytes)
       return this.#exceed(invocation, { kind: "capabilityBytes" });
@@ -312,11 +270,12 @@ export class CapabilityInvoker implements Disposable {
 
   #callToOpenFor(): OpenCall {
     if (this.#openCall !== null) return this.#openCall;
-    const { callId, tool, tenant, callTool, binary } = this.#caller;
+    const { callId, tool, registrant, tenant, callTool, binary } = this.#caller;
     const signal = () => this.#signal();
     this.#openCall = {
       callId,
       tool,
+      registrant,
       callTool: (name, args) => callTool(name, args, this.#signal()),
       onHost: (task) => this.#host.work.run(this.account, task),
       grantsOf: (name) => {
@@ -365,26 +324,11 @@ export class CapabilityInvoker implements Disposable {
   }
 }
 
-function isThenable(value: unknown): boolean {
-  return typeof value === "object" && value !== null && "then" in value;
-}
-
-function valuesOf({ granted }: Extract<Decision, { readonly isGranted: true }>): readonly unknown[] {
+function valuesOf({ granted }: Granted): readonly unknown[] {
   return granted.map(({ value }) => value);
 }
 
 /** Name of a capability call for its tool: without the suffix of its method. */
 function labelOf({ capability, method }: CapabilityCall): string {
   return `${capability}.${methodName(method)}`.slice(0, LABEL_MAX);
-}
-
-/** Message of a handler's error, without paths of the host. The error may be any value. */
-function messageOf(error: unknown): string {
-  try {
-    const message: unknown = error instanceof Error ? error.message : error;
-    if (typeof message !== "string") return "its handler threw an error without a message";
-    return message.slice(0, MESSAGE_READ_MAX).replaceAll(/(?:\/[\w.@-]+){2,}/g, "(path)");
-  } catch {
-    return "its handler threw an error that cannot be read";
-  }
 }

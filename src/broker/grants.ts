@@ -1,6 +1,7 @@
 import { pointerSegment } from "../base/json.ts";
-import type { Capability, CapabilityRequest, Refused } from "./capabilities/capability.ts";
+import type { CapabilityRequest, Refused } from "./capabilities/capability.ts";
 import { type AllowedValue, isGiven, type Policy, ReadPolicy, type PolicySubject } from "./policy.ts";
+import type { PlacedCapability } from "./thread/remote-capability.ts";
 
 /** The call or tool whose grants are decided. */
 export interface GrantSubject extends PolicySubject {
@@ -12,18 +13,18 @@ export interface GrantSubject extends PolicySubject {
 
 /** Decision on a capability: granted, with one value for each rule that grants something, or refused. */
 export type Decision =
-  | { readonly isGranted: true; readonly capability: Capability; readonly granted: readonly AllowedValue[] }
+  | { readonly isGranted: true; readonly capability: PlacedCapability; readonly granted: readonly AllowedValue[] }
   | { readonly isGranted: false; readonly message: string; readonly refused: Refused };
 
 const NAME_SHOWN = 64;
 
 /** Granted = requested ∩ policy ∩ narrowed. */
 export class Grants {
-  readonly capabilities: ReadonlyMap<string, Capability>;
+  readonly capabilities: ReadonlyMap<string, PlacedCapability>;
   readonly #policy: ReadPolicy;
 
   /** Throws a `TypeError` where the policy is invalid. */
-  constructor(capabilities: ReadonlyMap<string, Capability>, policy: Policy) {
+  constructor(capabilities: ReadonlyMap<string, PlacedCapability>, policy: Policy) {
     this.capabilities = capabilities;
     this.#policy = new ReadPolicy(policy, capabilities);
   }
@@ -31,6 +32,11 @@ export class Grants {
   /** Capabilities that the policy's rules name and the engine does not have. */
   unknown(): ReturnType<ReadPolicy["unknown"]> {
     return this.#policy.unknown(this.capabilities);
+  }
+
+  /** Whether the policy allows a capability to anybody. */
+  allows(name: string): boolean {
+    return this.#policy.names(name);
   }
 
   decide(subject: GrantSubject, name: string): Decision {
@@ -60,6 +66,8 @@ export class Grants {
     const allowed = this.#policy.allowed(subject, name);
     const remedy = `add it to a policy rule that applies to the tool: { "tools": ["${tool}"], "allow": { "${shown}": … } }`;
     if (allowed.length === 0) {
+      const obstacle = this.#policy.obstacle(subject, name);
+      if (obstacle !== null) return refuseStranger(subject, shown, obstacle);
       return refuse(`no policy rule allows the capability "${shown}" to tool "${tool}"`, shown, "nothing", remedy);
     }
     const asked = grants.read(requested[name], "request");
@@ -81,11 +89,26 @@ export class Grants {
   }
 }
 
-function meetAll({ grants }: Capability, asked: unknown, allowed: readonly AllowedValue[]): readonly AllowedValue[] {
+function meetAll(
+  { grants }: PlacedCapability,
+  asked: unknown,
+  allowed: readonly AllowedValue[],
+): readonly AllowedValue[] {
   return allowed.flatMap(({ value, ...from }) => {
     const both = grants.meet(asked, value);
     return both === null ? [] : [{ ...from, value: both }];
   });
+}
+
+/** Refuses a tool that a rule names, but that another registrant brought, or in another version. */
+function refuseStranger(
+  { tool, registrant, digest }: GrantSubject,
+  shown: string,
+  by: "registrant" | "digest",
+): Decision {
+  const own = by === "registrant" ? registrant : digest;
+  const message = `no policy rule allows the capability "${shown}" to tool "${tool}" with the ${by} "${own}"`;
+  return refuse(message, shown, "nothing", `add "${own}" to ${by}s of a policy rule that applies to the tool`);
 }
 
 function refuse(message: string, asked: string, granted: string, remedy: string): Decision {

@@ -8,8 +8,18 @@ export interface Policy {
   readonly rules: readonly PolicyRule[];
 }
 
-/** Allows capabilities to tools, tags and tenants. The rule applies where each list present matches the call. */
+/**
+ * Allows capabilities to tools, tags and tenants. The rule applies where each list present matches the call, and the
+ * tool's registrant is one of the rule's.
+ */
 export interface PolicyRule {
+  /**
+   * Registrants of the tools: `operator`, `key:NAME`, `local`. Names and tags are the words of whoever registered a
+   * tool, so by default a rule applies to the operator's tools alone.
+   */
+  readonly registrants?: readonly string[];
+  /** Digests of the tools, as `ToolInfo.digest` has them: another version of a tool is not granted anything. */
+  readonly digests?: readonly string[];
   readonly tools?: readonly string[];
   readonly tags?: readonly string[];
   readonly tenants?: readonly string[];
@@ -19,6 +29,8 @@ export interface PolicyRule {
 /** The tool and tenant for which a grant is decided. */
 export interface PolicySubject {
   readonly tool: string;
+  readonly registrant: string;
+  readonly digest: string;
   readonly tags: readonly string[];
   /** `null` where the tenant is open: rules then apply whatever tenants they name. */
   readonly tenant: string | null;
@@ -31,6 +43,11 @@ export interface AllowedValue {
   readonly value: unknown;
 }
 
+const LISTS = ["registrants", "digests", "tools", "tags", "tenants"] as const;
+/** The registrant of tools in an engine's options, and of those that its embedder registers. */
+export const OPERATOR = "operator";
+const OPERATORS: readonly string[] = [OPERATOR];
+
 interface ReadRule {
   readonly rule: PolicyRule;
   readonly allow: ReadonlyMap<string, unknown>;
@@ -41,22 +58,36 @@ export class ReadPolicy {
   readonly #rules: readonly ReadRule[];
 
   /** Throws a `TypeError` that points at the error. */
-  constructor(policy: Policy, capabilities: ReadonlyMap<string, Capability>) {
+  constructor(policy: Policy, capabilities: ReadonlyMap<string, Pick<Capability, "grants">>) {
     if (!Array.isArray(policy?.rules)) throw new TypeError("policy.rules is a list of rules");
     checkKeys(policy, ["rules"], "policy");
     this.#rules = policy.rules.map((rule: PolicyRule, at) => {
       const pointer = `policy.rules[${at}]`;
-      checkKeys(rule, ["tools", "tags", "tenants", "allow"], pointer);
-      for (const list of ["tools", "tags", "tenants"] as const) checkNames(rule[list], `${pointer}.${list}`);
+      checkKeys(rule, [...LISTS, "allow"], pointer);
+      for (const list of LISTS) checkNames(rule[list], `${pointer}.${list}`);
       return { rule, allow: readRequest(rule.allow, capabilities, `${pointer}.allow`) };
     });
   }
 
   /** Names in rules that are not capabilities of the engine, with the indices of the rules. */
-  unknown(capabilities: ReadonlyMap<string, Capability>): readonly { readonly rule: number; readonly name: string }[] {
+  unknown(
+    capabilities: ReadonlyMap<string, Pick<Capability, "grants">>,
+  ): readonly { readonly rule: number; readonly name: string }[] {
     return this.#rules.flatMap(({ rule }, at) =>
       Object.keys(rule.allow).flatMap((name) => (capabilities.has(name) ? [] : [{ rule: at, name }])),
     );
+  }
+
+  /** What keeps rules that name the subject from applying to it: its registrant or its digest; `null` for neither. */
+  obstacle(subject: PolicySubject, capability: string): "registrant" | "digest" | null {
+    const named = this.#rules.filter(({ rule, allow }) => allow.has(capability) && isNamed(rule, subject));
+    if (named.length === 0) return null;
+    return named.some(({ rule }) => isOfRegistrant(rule, subject)) ? "digest" : "registrant";
+  }
+
+  /** Whether any rule allows a capability to anybody. */
+  names(capability: string): boolean {
+    return this.#rules.some(({ allow }) => allow.has(capability));
   }
 
   /** The values that rules applicable to the subject allow of a capability. */
@@ -77,7 +108,7 @@ export function isGiven(request: CapabilityRequest, capability: string): boolean
 
 function readRequest(
   allow: CapabilityRequest,
-  capabilities: ReadonlyMap<string, Capability>,
+  capabilities: ReadonlyMap<string, Pick<Capability, "grants">>,
   where: string,
 ): ReadonlyMap<string, unknown> {
   if (typeof allow !== "object" || allow === null) throw new TypeError(`${where} is an object of capabilities`);
@@ -111,7 +142,19 @@ function checkNames(names: unknown, where: string): void {
 }
 
 /** Whether each list present in the rule matches the subject. */
-function applies(rule: PolicyRule, { tool, tags, tenant }: PolicySubject): boolean {
+function applies(rule: PolicyRule, subject: PolicySubject): boolean {
+  return isOfRegistrant(rule, subject) && isOfDigest(rule, subject) && isNamed(rule, subject);
+}
+
+function isOfRegistrant({ registrants = OPERATORS }: PolicyRule, { registrant }: PolicySubject): boolean {
+  return registrants.some((pattern) => matchesName(pattern, registrant));
+}
+
+function isOfDigest({ digests }: PolicyRule, { digest }: PolicySubject): boolean {
+  return digests === undefined || digests.includes(digest);
+}
+
+function isNamed(rule: PolicyRule, { tool, tags, tenant }: PolicySubject): boolean {
   if (rule.tools !== undefined && !rule.tools.some((pattern) => matchesName(pattern, tool))) return false;
   if (rule.tags !== undefined && !rule.tags.some((pattern) => tags.some((tag) => matchesName(pattern, tag))))
     return false;

@@ -49,6 +49,8 @@ export interface Loaded {
   readonly createExecutor: CreateExecutor;
 }
 
+const REASON_MAX = 1_000;
+
 /** Creates the objects of an engine and connects them. Starts nothing. */
 export function assemble(options: ResolvedOptions, { prelude, createExecutor }: Loaded): Assembly {
   const { workers, queue, packages, fetch, logger } = options;
@@ -69,11 +71,12 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
   const listeners = {
     onOutcome: (event: CapabilityEvent) => events.emit("capability:call", event),
     onSecretViolation: (violation: SecretViolation) => events.emit("secret:violation", violation),
+    onThreadDeath: (error: Error) => events.emit("broker:lost", { reason: error.message.slice(0, REASON_MAX) }),
     onThrottled: (throttling: Throttling) => events.emit("tenant:throttled", throttling),
   };
   const broker = createBroker(options, listeners, binaries);
   const tools = new InstalledTools(registry, registrar, broker, events);
-  const admission = new Admission(registry, bounds, executor, broker.work);
+  const admission = new Admission(registry, bounds, executor, broker);
   const { idempotency: stored } = options;
   const ledger = stored.kind === "redis" ? new RedisLedger(stored) : new SqliteLedger(stored);
   const idempotency = new Idempotency(ledger, registry);

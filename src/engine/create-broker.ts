@@ -2,6 +2,9 @@ import { HostWorkQueue, type Throttling } from "../base/host-work-queue.ts";
 import { Broker } from "../broker/broker.ts";
 import type { CapabilityEvent } from "../broker/capability-event.ts";
 import { createCapabilities } from "../broker/capabilities/built-in.ts";
+import { Secrets } from "../broker/capabilities/secrets/secrets.ts";
+import { BrokerThread } from "../broker/thread/broker-thread.ts";
+import { remoteCapability } from "../broker/thread/remote-capability.ts";
 import type { SecretViolation } from "../broker/capabilities/secrets/placeholders.ts";
 import { Binaries } from "../broker/capabilities/native/binaries.ts";
 import type { ResolvedOptions } from "./options.ts";
@@ -10,17 +13,39 @@ import type { ResolvedOptions } from "./options.ts";
 interface BrokerListeners {
   readonly onOutcome: (event: CapabilityEvent) => void;
   readonly onSecretViolation: (violation: SecretViolation) => void;
+  readonly onThreadDeath: (error: Error) => void;
   readonly onThrottled: (throttling: Throttling) => void;
 }
 
 /** Creates the broker of an engine from its capabilities and its policy. `binaries`: files of native tools. */
 export function createBroker(
   options: ResolvedOptions,
-  { onOutcome, onSecretViolation, onThrottled }: BrokerListeners,
+  { onOutcome, onSecretViolation, onThreadDeath, onThrottled }: BrokerListeners,
   binaries: Binaries = new Binaries(),
 ): Broker {
-  const { capabilities: custom, fetch, secrets, kv } = options;
-  const given = { custom, environment: process.env, fetch, secrets, kv, binaries, onSecretViolation };
+  const { capabilities: custom, fetch, kv } = options;
+  const { lookup, connectMs, headersMs, idleMs } = fetch;
+  const environment = process.env;
+  const secrets = new Secrets(options.secrets, environment);
+  const thread = new BrokerThread({
+    place: options.broker,
+    settings: { fetch: { connectMs, headersMs, idleMs }, secrets: Secrets.resolved(options.secrets, secrets) },
+    lookup,
+    onViolation: onSecretViolation,
+    onThrottled,
+    onDeath: onThreadDeath,
+  });
+  const capabilities = createCapabilities({
+    custom,
+    environment,
+    fetch,
+    secrets,
+    secretOptions: options.secrets,
+    kv,
+    binaries,
+    onSecretViolation,
+    place: (capability) => remoteCapability(capability, thread, binaries),
+  });
   const work = new HostWorkQueue({ onThrottled });
-  return new Broker({ capabilities: createCapabilities(given), policy: options.policy, onOutcome, work });
+  return new Broker({ capabilities, policy: options.policy, onOutcome, work, thread });
 }

@@ -39,8 +39,8 @@ export async function loadExecutor(options: ResolvedExecutorOptions): Promise<Cr
     }
     case "process": {
       const { ProcessExecutor } = await import("../executor/process/process-executor.ts");
-      const { warmIsolates, rssMb, spare, recycle, sandbox } = options;
-      return (host) => new ProcessExecutor({ ...host, warmIsolates, rssMaxMb: rssMb, spare, recycle, sandbox });
+      const { warmIsolates, rssMb, spare, recycle, sandbox, trust } = options;
+      return (host) => new ProcessExecutor({ ...host, warmIsolates, rssMaxMb: rssMb, spare, recycle, sandbox, trust });
     }
     case "queue": {
       const load = () => import("../fleet/server/queue-executor.ts");

@@ -12,7 +12,9 @@ import { Reconfiguration } from "./reconfiguration.ts";
 import type { ExecutorStats } from "../executor/executor.ts";
 import type { ToolCall, ToolResult } from "../base/result.ts";
 import { HostAccount, type HostUsage } from "../base/tenant-account.ts";
-import { stopBundler } from "../tool/bundle/bundle.ts";
+import { onPressure } from "../base/os/pressure.ts";
+import { startBundler, stopBundler } from "../tool/bundle/bundle.ts";
+import { OPERATOR } from "../broker/policy.ts";
 import type { ToolDefinition, ToolInfo, ToolLocation } from "../tool/definition.ts";
 import type { ModuleReport } from "../tool/registrar.ts";
 
@@ -22,8 +24,8 @@ export interface EngineStats {
   readonly tools: number;
   readonly queued: number;
   readonly running: number;
-  /** `fleet`: only with the executor `queue`. */
-  readonly executor: Pick<ExecutorStats, "ready" | "spareReady" | "rssBytes" | "sandbox" | "fleet"> & {
+  /** `groups`: only with the executor `process`; `fleet`: only with `queue`. */
+  readonly executor: Pick<ExecutorStats, "ready" | "spareReady" | "rssBytes" | "sandbox" | "groups" | "fleet"> & {
     readonly kind: string;
     /** The reason why no calls can run now, such as `spawn node EMFILE`; otherwise `null`. */
     readonly problem: string | null;
@@ -52,9 +54,12 @@ export class Engine implements AsyncDisposable {
   readonly #reconfiguration: Reconfiguration;
   #state: EngineStats["state"] = "open";
   #closing: Promise<void> | null = null;
+  readonly #pressure: Disposable;
 
   private constructor(given: EngineOptions, options: ResolvedOptions, loaded: Loaded) {
     this.#parts = assemble(options, loaded);
+    const { events } = this.#parts;
+    this.#pressure = onPressure((pressure) => events.emit("host:pressure", pressure));
     this.#reconfiguration = new Reconfiguration(given, options, this.#parts);
   }
 
@@ -65,6 +70,8 @@ export class Engine implements AsyncDisposable {
     const engine = new Engine(given, options, { createExecutor, prelude });
     open++;
     try {
+      startBundler();
+      engine.#parts.broker.start();
       await engine.#parts.executor.start();
       await engine.#reconfiguration.apply(given);
       return engine;
@@ -77,10 +84,14 @@ export class Engine implements AsyncDisposable {
   /**
    * Registers a tool, or replaces the tool of that name: calls in flight end on the old version, later calls use the
    * new one. A string is the path of a module file or of a folder of them. Several tools are registered all or not at
-   * all, and the info of the first is returned. Rejects with a `GloveboxError`: `load_error`, `engine_closed`.
+   * all, and the info of the first is returned. `registrant`: on whose behalf; one other than `operator`, the default,
+   * replaces its own tools only. Rejects with a `GloveboxError`: `load_error`, `engine_closed`, `forbidden`.
    */
-  async register(tool: ToolDefinition | ToolLocation | string): Promise<ToolInfo> {
-    const prepared = await this.#parts.registrar.prepare(tool);
+  async register(
+    tool: ToolDefinition | ToolLocation | string,
+    { registrant = OPERATOR }: { readonly registrant?: string } = {},
+  ): Promise<ToolInfo> {
+    const prepared = await this.#parts.registrar.prepare(tool, { registrant });
     this.#parts.tools.putAll(prepared);
     const [first] = prepared;
     if (first === undefined) throw new GloveboxError("load_error", "the location contains no tool");
@@ -134,7 +145,7 @@ export class Engine implements AsyncDisposable {
    */
   explain(name: string, { tenant = "" }: { readonly tenant?: string } = {}): Explanation | undefined {
     const tool = this.#parts.registry.get(name);
-    return tool && explainTool(tool, tenant, this.#parts.broker, this.#parts.bounds);
+    return tool && explainTool(tool, tenant, this.#parts);
   }
 
   /** Policy rules that grant nothing, and capability requests that no rule grants. Runs no tool. */
@@ -175,10 +186,10 @@ export class Engine implements AsyncDisposable {
   stats(): EngineStats {
     const { queued, running } = this.#parts.scheduler.stats();
     const { ready, problem = null, spareReady, rssBytes, isolates, ...rest } = this.#parts.executor.stats();
-    const { quarantined, sandbox, fleet } = rest;
+    const { quarantined, sandbox, groups, fleet } = rest;
     const { kind } = this.#parts.executor;
     const served = { kind, ready, problem: problem ?? fleet?.problem ?? null, spareReady, rssBytes, sandbox };
-    const executor = { ...served, ...(fleet === undefined ? {} : { fleet }) };
+    const executor = { ...served, ...(groups && { groups }), ...(fleet && { fleet }) };
     return { state: this.#state, tools: this.#parts.registry.size, queued, running, executor, isolates, quarantined };
   }
 
@@ -215,6 +226,7 @@ export class Engine implements AsyncDisposable {
     await registrar.close();
     await broker.close();
     await audit?.close();
+    this.#pressure[Symbol.dispose]();
     this.#state = "closed";
     open--;
     if (open === 0) await stopBundler();

@@ -1,7 +1,9 @@
 import type { Broker } from "../broker/broker.ts";
 import { type Finding, findUncovered } from "../broker/grants.ts";
+import type { PolicySubject } from "../broker/policy.ts";
 import { pointerSegment } from "../base/json.ts";
 import { type Bounds, DEFAULT_LIMITS, type Limits } from "../base/limits.ts";
+import type { Executor } from "../executor/executor.ts";
 import { canMeasureThreads } from "../executor/thread-times.ts";
 import type { ToolRegistry } from "../tool/registry.ts";
 import type { RegisteredTool } from "../tool/registered-tool.ts";
@@ -29,6 +31,8 @@ export interface Explanation {
   readonly tool: string;
   readonly tenant: string;
   readonly isolation: string;
+  /** The trust group whose processes run the calls; `null` for the executors `threads` and `queue`. */
+  readonly group: string | null;
   readonly grants: readonly GrantLine[];
   readonly limits: readonly LimitLine[];
   /**
@@ -40,23 +44,32 @@ export interface Explanation {
   readonly findings: readonly Finding[];
 }
 
+/** The parts of an engine that decide how a call runs. */
+interface ExplainedParts {
+  readonly broker: Broker;
+  readonly bounds: Bounds;
+  readonly executor: Pick<Executor, "trustGroup">;
+}
+
 /** Explains the grants and limits of a tool's calls for a tenant. */
-export function explainTool(tool: RegisteredTool, tenant: string, broker: Broker, bounds: Bounds): Explanation {
-  const { name, tags, isolation } = tool.info;
+export function explainTool(tool: RegisteredTool, tenant: string, parts: ExplainedParts): Explanation {
+  const { broker, bounds, executor } = parts;
+  const { name, isolation } = tool.info;
   return {
     tool: name,
     tenant,
     isolation,
+    group: executor.trustGroup(tool.script, tenant),
     grants: grantLines(tool, tenant, broker),
     limits: (Object.keys(DEFAULT_LIMITS) as (keyof Limits)[]).map((limit) => limitLine(tool, limit, bounds)),
     processorTime: canMeasureThreads() ? "measured" : "estimated",
-    findings: findUncovered(broker.grants, { tool: name, tags, tenant }, tool.capabilities),
+    findings: findUncovered(broker.grants, { ...identityOf(tool), tenant }, tool.capabilities),
   };
 }
 
 /** Capability requests of a tool that the policy grants to no tenant. */
-export function lintTool({ info: { name, tags }, capabilities }: RegisteredTool, broker: Broker): readonly Finding[] {
-  return findUncovered(broker.grants, { tool: name, tags, tenant: null }, capabilities);
+export function lintTool(tool: RegisteredTool, broker: Broker): readonly Finding[] {
+  return findUncovered(broker.grants, { ...identityOf(tool), tenant: null }, tool.capabilities);
 }
 
 /** A finding with its tool; `null` for a finding about the policy. */
@@ -82,9 +95,16 @@ function lintPolicy({ grants }: Broker): readonly Finding[] {
   }));
 }
 
-function grantLines({ info: { name, tags }, capabilities: requested }: RegisteredTool, tenant: string, broker: Broker) {
+/** The tool as rules of the policy see it. */
+export function identityOf({ info }: RegisteredTool): Omit<PolicySubject, "tenant"> {
+  const { name, tags, registrant, digest } = info;
+  return { tool: name, tags, registrant, digest };
+}
+
+function grantLines(tool: RegisteredTool, tenant: string, broker: Broker) {
+  const { capabilities: requested } = tool;
   return Object.keys(requested).flatMap((capability): GrantLine[] => {
-    const subject = { tool: name, tags, tenant, requested, narrowed: undefined };
+    const subject = { ...identityOf(tool), tenant, requested, narrowed: undefined };
     const decision = broker.grants.decide(subject, capability);
     if (!decision.isGranted) return [];
     const { grants } = decision.capability;

@@ -20,11 +20,13 @@ export class InstalledTools {
   }
 
   /**
-   * Throws a `GloveboxError`, and adds no tool, if the engine is closing or the registry has no room for all of them.
+   * Throws a `GloveboxError`, and adds no tool, if the engine is closing, the registry has no room for all of them, or
+   * one has the name of another registrant's tool.
    */
   putAll(tools: readonly RegisteredTool[]): void {
     this.#registrar.requireOpen();
     this.#registry.requireRoom(tools);
+    this.#registry.requireOwn(tools);
     for (const tool of tools) this.put(tool);
   }
 

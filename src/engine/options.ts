@@ -9,6 +9,7 @@ import type { CustomCapability } from "../broker/capabilities/custom.ts";
 import { IN_MEMORY } from "../store/sqlite/layout.ts";
 import type { KvStoreOptions } from "../broker/capabilities/kv/kv.ts";
 import type { LedgerOptions } from "../store/calls/ledger.ts";
+import { BROKER_PLACES, type BrokerPlace } from "../broker/thread/start.ts";
 import type { FetchOptions } from "../broker/capabilities/fetch/connections.ts";
 import type { SecretOptions } from "../broker/capabilities/secrets/secrets.ts";
 import type { ExecutorKind, ExecutorOptions, ResolvedExecutorOptions } from "../executor/executor.ts";
@@ -19,6 +20,7 @@ import { type PackageOptions, type ResolvedPackageOptions, resolvePackageOptions
 import { resolveFleetName, resolveRedisUrl, resolveSecret } from "../store/redis/url.ts";
 import type { ToolDefinition, ToolLocation } from "../tool/definition.ts";
 
+export { BROKER_PLACES } from "../broker/thread/start.ts";
 export { EXECUTOR_KINDS, SANDBOX_MODES } from "../executor/options.ts";
 export { FLEET_DEFAULT } from "../store/redis/url.ts";
 
@@ -99,6 +101,11 @@ export interface EngineOptions {
   /** Rules that grant capabilities to tools. Default: no grants. */
   readonly policy?: Policy;
   readonly capabilities?: readonly CustomCapability[];
+  /**
+   * Where `fetch`, `fs`, `exec` and `native` are carried out. `process`: in a process of their own, so that nothing they do can
+   * end this one; a request takes longer and the process some 30 MiB. Default `thread`.
+   */
+  readonly broker?: BrokerPlace;
   /** Folder of persistent state. Default `.glovebox`. */
   readonly stateDir?: string;
   readonly kv?: KvOptions;
@@ -127,6 +134,7 @@ export interface ResolvedOptions {
   readonly queue: Required<QueueOptions>;
   readonly policy: Policy;
   readonly capabilities: readonly CustomCapability[];
+  readonly broker: BrokerPlace;
   readonly stateDir: string;
   readonly kv: KvStoreOptions;
   readonly idempotency: LedgerOptions;
@@ -163,6 +171,7 @@ export function resolveOptions(options: EngineOptions): ResolvedOptions {
     },
     policy: options.policy ?? { rules: [] },
     capabilities: options.capabilities ?? [],
+    broker: resolveBroker(options.broker),
     stateDir: resolvePath("stateDir", options.stateDir ?? STATE_DIR),
     kv: resolveKv(options.kv ?? {}, options.stateDir ?? STATE_DIR),
     idempotency: resolveIdempotency(options.idempotency ?? {}),
@@ -220,6 +229,11 @@ function checkMembers(name: string, value: unknown, known: readonly string[]): v
 function checkDuration(name: string, value: unknown): void {
   if (value === undefined || (typeof value === "number" && value > 0)) return;
   throw new RangeError(`${name} must be a number above 0`);
+}
+
+function resolveBroker(place: BrokerPlace = "thread"): BrokerPlace {
+  if (BROKER_PLACES.includes(place)) return place;
+  throw new TypeError(`broker must be ${BROKER_PLACES.join(" or ")}`);
 }
 
 /** Default of `stateDir`. */

@@ -1,3 +1,4 @@
+import { OPERATOR } from "../broker/policy.ts";
 import type { Assembly } from "./assembly.ts";
 import type { Grants } from "../broker/grants.ts";
 import type { Policy } from "../broker/policy.ts";
@@ -49,7 +50,7 @@ export class Reconfiguration {
 
   async #prepareAll({ tools = [] }: EngineOptions, resolved: ResolvedOptions): Promise<readonly RegisteredTool[]> {
     const { registrar, registry } = this.#parts;
-    const settled = await Promise.allSettled(tools.map((tool) => registrar.prepare(tool, resolved)));
+    const settled = await Promise.allSettled(tools.map((tool) => registrar.prepare(tool, { bounds: resolved })));
     const prepared = settled.flatMap((one) => (one.status === "fulfilled" ? one.value : []));
     try {
       for (const one of settled) if (one.status === "rejected") throw one.reason;
@@ -76,7 +77,9 @@ export class Reconfiguration {
       (old === undefined ? registered : replaced).push(name);
       installed.put(tool);
     }
-    const removed = [...this.#own].filter((name) => !tools.has(name) && registry.get(name) !== undefined);
+    // A key may have taken the name of a tool that was removed meanwhile.
+    const isOwn = (name: string) => registry.get(name)?.info.registrant === OPERATOR;
+    const removed = [...this.#own].filter((name) => !tools.has(name) && isOwn(name));
     for (const name of removed) installed.remove(name);
     this.#own = new Set(tools.keys());
     return { registered, replaced, removed };
@@ -95,7 +98,7 @@ export class Reconfiguration {
   }
 
   #needRestart(options: EngineOptions, resolved: ResolvedOptions): readonly string[] {
-    const decided = (["executor", "workers", "queue", "kv", "stateDir"] as const).filter((name) =>
+    const decided = (["executor", "workers", "queue", "broker", "kv", "stateDir"] as const).filter((name) =>
       differ(this.#resolved[name], resolved[name]),
     );
     const given = (["audit", "fetch", "secrets", "packages"] as const).filter((name) =>

@@ -1,4 +1,5 @@
 import { Counter, Gauge, type Registry } from "../base/prometheus.ts";
+import { isPressed } from "../base/os/pressure.ts";
 import { gaugesOf } from "../base/prometheus.ts";
 import type { ExecutorStats, RecycleReason, RestartReason, EmitExecutorEvent } from "./executor.ts";
 
@@ -33,6 +34,15 @@ export class ExecutorMetrics {
       Number(sandbox.kind !== "off"),
     );
     gauge("quarantined_tools", "Tools that run apart.", ({ quarantined }) => quarantined.length);
+    new Gauge({
+      name: "glovebox_host_pressure",
+      help: "Whether the machine is short of a resource, where a service watches it.",
+      labelNames: ["resource"],
+      registers,
+      collect() {
+        for (const resource of ["cpu", "memory"] as const) this.set({ resource }, Number(isPressed(resource)));
+      },
+    });
     new Gauge({
       name: "glovebox_isolates",
       help: "Isolates by state.",

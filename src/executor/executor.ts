@@ -1,10 +1,11 @@
 import type { ErrorCode } from "../base/errors.ts";
 import type { CapabilityCall, CapabilityResponse, Diverged } from "../base/protocol/capability-call.ts";
 import type { Failure, RunLimits } from "../base/protocol/messages.ts";
-import type { Inspection, ToolScript } from "../base/protocol/script.ts";
+import type { Inspection, ToolScript, ToolVersion } from "../base/protocol/script.ts";
 import type { Progress } from "../base/result.ts";
 import type { LedgerClaim } from "../base/ledger-claim.ts";
 import type { FleetStats } from "./fleet-state.ts";
+import type { TrustGroup } from "./trust-groups.ts";
 
 export type { CapabilityCall, CapabilityResponse, Diverged } from "../base/protocol/capability-call.ts";
 
@@ -72,10 +73,25 @@ export interface FleetTerms {
   readonly claim?: LedgerClaim | undefined;
 }
 
+/** The JSON of an output. */
+export interface OutputText {
+  readonly ok: true;
+  readonly json: string;
+  /** Of a long one: to read `json` joins them. No character stands in two. */
+  readonly parts?: readonly string[];
+}
+
+/** An output in one text, or in parts. */
+export function outputOf(json: string, parts?: readonly string[]): OutputText {
+  if (parts === undefined) return { ok: true, json };
+  // V8 copies what `+` joins when it is read first. A copy, or a message of a fleet, has the text only once.
+  const joined = { ok: true, json: parts.reduce((all, part) => all + part, "") } as const;
+  return Object.defineProperty(joined, "parts", { value: parts });
+}
+
 /** The end of a job. */
 export interface CallReply {
-  /** The output's JSON, or a failure. */
-  readonly outcome: { readonly ok: true; readonly json: string } | { readonly ok: false; readonly failure: Failure };
+  readonly outcome: OutputText | { readonly ok: false; readonly failure: Failure };
   readonly cpuMs: number;
   /** Time from its dispatch to its first start, and from there to its end. */
   readonly waitedMs: number;
@@ -109,6 +125,8 @@ export interface ExecutorStats {
   readonly spareReady: boolean;
   readonly quarantined: readonly string[];
   readonly sandbox: SandboxState;
+  /** Trust groups with the processes that serve them now. Only where the executor has processes on this machine. */
+  readonly groups?: readonly { readonly name: string; readonly pids: readonly number[] }[];
   /** For an executor with isolates on other machines. */
   readonly fleet?: FleetStats;
 }
@@ -126,8 +144,8 @@ export type PoolName = "main" | "quarantine";
 export interface ExecutorEvents {
   /** A batch of calls was sent to a worker. */
   "dispatch:batch": [event: { readonly size: number }];
-  /** An executor process started serving. */
-  "executor:start": [event: { readonly pid: number; readonly ward: PoolName }];
+  /** An executor process started serving. `group`: its trust group; `all` for threads. */
+  "executor:start": [event: { readonly pid: number; readonly ward: PoolName; readonly group: string }];
   /**
    * An executor was lost and replaced. `culprits` are the tools to blame; `restarted` is the number of other calls that
    * start again.
@@ -136,6 +154,7 @@ export interface ExecutorEvents {
     event: {
       readonly pid: number;
       readonly ward: PoolName;
+      readonly group: string;
       readonly reason: RestartReason;
       readonly culprits: readonly string[];
       readonly restarted: number;
@@ -144,9 +163,13 @@ export interface ExecutorEvents {
     },
   ];
   /** An executor process is being replaced by a fresh one; its calls end first. */
-  "executor:recycle": [event: { readonly pid: number; readonly ward: PoolName; readonly reason: RecycleReason }];
+  "executor:recycle": [
+    event: { readonly pid: number; readonly ward: PoolName; readonly group: string; readonly reason: RecycleReason },
+  ];
   /** Executor processes are lost so fast, or cannot start, that the next start is delayed. */
-  "executor:delay": [event: { readonly ward: PoolName; readonly delayMs: number; readonly cause?: string }];
+  "executor:delay": [
+    event: { readonly ward: PoolName; readonly group: string; readonly delayMs: number; readonly cause?: string },
+  ];
   /** A worker machine joined the fleet. */
   "fleet:join": [event: { readonly machine: string }];
   /** A worker machine left the fleet; others take its jobs. */
@@ -210,7 +233,9 @@ export interface Executor {
    * Remaining time for which a tenant's calls of a tool are refused because of their crashes, in milliseconds; 0 where
    * they may run.
    */
-  refusedForMs(tool: string, tenant: string): number;
+  refusedForMs(tool: ToolVersion, tenant: string): number;
+  /** The trust group of a tool's calls for a tenant; `null` where this executor has no processes on this machine. */
+  trustGroup(tool: ToolVersion, tenant: string): string | null;
   stats(): ExecutorStats;
   /** Ends every call in flight with `engine_closed` and leaves no thread and no process behind. */
   close(): Promise<void>;
@@ -233,6 +258,12 @@ export interface ExecutorOptions {
   readonly spare?: boolean;
   /** `process` only: when a fresh process replaces an old one. The old one's calls end first. */
   readonly recycle?: Partial<Recycling>;
+  /**
+   * Not `threads`: groups of calls that share no process with calls of other groups. A call belongs to the first group
+   * that names its tenant and the registrant of its tool. Default: `own` for the operator's tools, `brought` for all
+   * others. At most 16; calls that no group names are the group `rest`.
+   */
+  readonly trust?: readonly TrustGroup[];
   /**
    * `process` only: whether executors run inside bubblewrap. `auto` (the default): where it is installed and works.
    * `require`: the engine does not start without it. `off`: never.
@@ -266,6 +297,8 @@ export interface ResolvedIsolateOptions extends Required<
   Pick<ExecutorOptions, "warmIsolates" | "rssMb" | "spare" | "sandbox">
 > {
   readonly recycle: Recycling;
+  /** The last group has all calls that no earlier one names. */
+  readonly trust: readonly TrustGroup[];
 }
 
 /** Fleet options with all defaults applied. */

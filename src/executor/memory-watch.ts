@@ -69,6 +69,19 @@ export class MemoryWatch {
     this.#options.shed(holding.worker, holding.isolate);
   }
 
+  /** Gives memory back to a machine that is short of it: the largest idle isolate of each worker, whoever's it is. */
+  shedIdle(): void {
+    const largest = new Map<number, Holding>();
+    for (const holding of readHoldings(this.#options.holdings)) {
+      if (holding.calls > 0 || holding.bytes <= (largest.get(holding.worker)?.bytes ?? 0)) continue;
+      largest.set(holding.worker, holding);
+    }
+    for (const holding of largest.values()) {
+      removeHolding(this.#options.holdings, holding);
+      this.#options.shed(holding.worker, holding.isolate);
+    }
+  }
+
   /** The turns that run, and how much memory the process has got since each began. */
   #hungryTurns(turns: readonly (Turn | null)[], usedMb: number): HungryTurn[] {
     const hungry: HungryTurn[] = [];

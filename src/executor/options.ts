@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import { count } from "../base/limits.ts";
+import { resolveTrust } from "./trust-groups.ts";
 import { resolveFleetName, resolveRedisUrl, resolveSecret } from "../store/redis/url.ts";
 import type {
   ExecutorKind,
@@ -30,6 +31,9 @@ export function resolveExecutorOptions(
   if (kind === "threads" && isolates.sandbox === "require") {
     throw new TypeError('executor "threads" has no sandbox, so executor.sandbox cannot be "require"');
   }
+  if (kind === "threads" && options.trust !== undefined) {
+    throw new TypeError('executor "threads" has no processes, so executor.trust cannot keep calls apart');
+  }
   if (kind === "queue") return { kind, ...isolates, ...resolveFleet(options) };
   const foreign = FLEET_OPTIONS.find((name) => options[name] !== undefined);
   if (foreign !== undefined)
@@ -43,6 +47,7 @@ function resolveIsolates({
   spare = true,
   recycle,
   sandbox = "auto",
+  trust,
 }: Partial<ExecutorOptions>): ResolvedIsolateOptions {
   if (!SANDBOX_MODES.includes(sandbox)) {
     throw new TypeError(`executor.sandbox "${String(sandbox)}" is not one of ${SANDBOX_MODES.join(", ")}`);
@@ -58,6 +63,7 @@ function resolveIsolates({
       rssMb: count("executor.recycle.rssMb", recycle?.rssMb, Math.ceil(rssMaxMb / 2), 128),
     },
     sandbox,
+    trust: resolveTrust(trust),
   };
 }
 

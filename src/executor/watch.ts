@@ -90,6 +90,11 @@ export class TurnWatch implements Disposable {
     }
   }
 
+  /** Ends the largest idle isolate of each worker. */
+  shedIdle(): void {
+    this.#memory?.shedIdle();
+  }
+
   /** Ends all turns, also those that begin later. */
   [Symbol.dispose](): void {
     clearInterval(this.#timer);

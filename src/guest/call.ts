@@ -1,5 +1,6 @@
 import { Entropy } from "./entropy.ts";
 import {
+  type Checks,
   EMIT_ASK,
   EMIT_DONE,
   EMIT_LOG,
@@ -236,8 +237,11 @@ export class GuestCall {
     else asked.reject(CapabilityError.issue(value as Failure, asked.capability, asked.method));
   }
 
-  /** The outcome: `+` and the output's JSON, or `-` and a failure's; empty if the call has already ended. */
-  finish(value: unknown): string {
+  /**
+   * The outcome: `+` and the output's JSON, or `-` and a failure's; empty if the call has already ended. `check` is
+   * given the JSON: what it says of that is true of what the caller gets.
+   */
+  finish(value: unknown, check: Checks["output"]): string {
     if (this.settled) return "";
     this.end();
     if (typeof value === "string" && value.length > this.outputMax) return this.#tooLarge(value.length);
@@ -249,7 +253,15 @@ export class GuestCall {
     }
     if (typeof text !== "string")
       return fail("invalid_output", `the tool returned a ${typeof value}, which JSON cannot hold`);
-    return text.length > this.outputMax ? this.#tooLarge(text.length) : `+${text}`;
+    if (text.length > this.outputMax) return this.#tooLarge(text.length);
+    const refusal = check === null ? "" : check(text);
+    return refusal === "" ? `+${text}` : `-${refusal}`;
+  }
+
+  /** Ends the call with a failure that is JSON already. */
+  failAs(failure: string): string {
+    this.end();
+    return `-${failure}`;
   }
 
   failWith(failure: Failure): string {

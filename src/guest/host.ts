@@ -105,10 +105,22 @@ export interface PythonEngine extends RuntimeEngine {
 /** A module as the worker compiled it: evaluating it again makes a fresh instance. */
 export type Factory = (...globals: unknown[]) => unknown;
 
+/**
+ * Checks of a tool's arguments and output, in this realm. Each returns a failure as JSON, or an empty text. The first
+ * writes defaults into the arguments; the second takes the output as JSON.
+ */
+export interface Checks {
+  readonly input: ((value: unknown) => string) | null;
+  readonly output: ((text: string) => string) | null;
+}
+
+/** Makes a realm's checks: `place` is shared memory that shows the running check, `codes` the code of both schemas. */
+export type CreateChecks = (place: unknown, codes: unknown) => Checks;
+
 /** Functions of a realm that the worker calls. Arguments and results are numbers and strings. */
 export interface Guest {
   /** Loads the tool's factory. `shared` keeps one instance for all calls. */
-  load(factory: Factory, ownNames: string, facts: string, shared: boolean): void;
+  load(factory: Factory, ownNames: string, facts: string, shared: boolean, checks: Checks | null): void;
   /**
    * Starts calls one after the other, `[run, id, nowMs, outputMax, arguments, command?, seed?][]` as JSON, up to and
    * including the first that does not end at once. Returns, for each started call, its outcome (empty if it goes on)

@@ -45,8 +45,8 @@ export const boot: Boot = (emit, pure, hardened, engine, ...tool) => {
   };
   engine?.connect({ turn, emit, issue });
   const guest = new Realm(world, hardened);
-  const [factory, ownNames = "", facts = "", shared = false] = tool;
-  if (factory !== undefined) guest.load(factory, ownNames, facts, shared);
+  const [factory, ownNames = "", facts = "", shared = false, checks = null] = tool;
+  if (factory !== undefined) guest.load(factory, ownNames, facts, shared, checks);
   return faceOf(guest);
 };
 
@@ -68,7 +68,7 @@ function installTime(realm: typeof globalThis, turn: TurnState, hardened: boolea
 /** Functions without a receiver: the worker keeps a reference to each. */
 function faceOf(guest: Guest): Guest {
   return {
-    load: (factory, ownNames, facts, shared) => guest.load(factory, ownNames, facts, shared),
+    load: (factory, ownNames, facts, shared, checks) => guest.load(factory, ownNames, facts, shared, checks),
     start: (calls) => guest.start(calls),
     startNext: () => guest.startNext(),
     settle: (run, ask, ok, payload, nowMs) => guest.settle(run, ask, ok, payload, nowMs),

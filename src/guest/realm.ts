@@ -3,7 +3,7 @@ import { CallGlobal, type Holder } from "./call-global.ts";
 import { type Adapter, isObject, type ToolFunction } from "./contracts/adapter.ts";
 import { adapterNamed, exportsOf, findAdapter } from "./contracts/index.ts";
 import { describeError } from "./describe-error.ts";
-import { type Factory, type Failure, type Guest, STARTS_MS } from "./host.ts";
+import { type Checks, type Factory, type Failure, type Guest, STARTS_MS } from "./host.ts";
 import { ToolContext, type ToolFacts } from "./tool-context.ts";
 
 const NONE: readonly unknown[] = [];
@@ -22,6 +22,8 @@ type QueuedCall = readonly [
 
 const NO_CALLS: readonly QueuedCall[] = [];
 
+const NO_CHECKS: Checks = { input: null, output: null };
+
 interface Instance {
   readonly tool: ToolFunction;
   readonly holder: Holder;
@@ -35,6 +37,7 @@ export class Realm implements Guest {
   #ownNames: readonly string[] = [];
   #facts: ToolFacts = { name: "", version: "", config: "null", contract: null };
   #adapter: Adapter | null = null;
+  #checks: Checks = NO_CHECKS;
   #isShared = false;
   #shared: Instance | null = null;
   readonly #hardened: boolean;
@@ -49,7 +52,8 @@ export class Realm implements Guest {
     this.#hardened = hardened;
   }
 
-  load(factory: Factory, ownNames: string, facts: string, shared: boolean): void {
+  load(factory: Factory, ownNames: string, facts: string, shared: boolean, checks: Checks | null): void {
+    this.#checks = checks ?? NO_CHECKS;
     this.#factory = factory;
     this.#ownNames = ownNames === "" ? [] : ownNames.split(",");
     this.#facts = JSON.parse(facts) as ToolFacts;
@@ -176,6 +180,10 @@ export class Realm implements Guest {
   }
 
   #begin(call: GuestCall, input: unknown, command: string | undefined): string {
+    // The schemas describe the tool's main operation, not its commands.
+    const { input: check, output: checkOutput } = command === undefined ? this.#checks : NO_CHECKS;
+    const refusal = check === null ? "" : check(input);
+    if (refusal !== "") return call.failAs(refusal);
     let instance: Instance;
     try {
       instance = this.#instance(call);
@@ -187,16 +195,16 @@ export class Realm implements Guest {
       // Called without a receiver: `this` would be an object of the prelude.
       const { tool } = instance;
       const value = tool(input, new ToolContext(call, this.#facts), command);
-      return isThenable(value) ? this.#follow(call, value) : call.finish(value);
+      return isThenable(value) ? this.#follow(call, value, checkOutput) : call.finish(value, checkOutput);
     } catch (error) {
       return call.failWith(describeError(error, issuedCode));
     }
   }
 
   /** Waits for an asynchronous tool without holding the turn. */
-  #follow(call: GuestCall, value: object): string {
+  #follow(call: GuestCall, value: object, check: Checks["output"]): string {
     Promise.resolve(value).then(
-      (output) => this.#conclude(call, () => call.finish(output)),
+      (output) => this.#conclude(call, () => call.finish(output, check)),
       (error: unknown) => this.report(call, error),
     );
     return "";

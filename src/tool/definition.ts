@@ -82,6 +82,16 @@ export interface ToolInfo {
   readonly capabilities: CapabilityRequest;
   /** Size of the bundled script in bytes, and the time its module takes to evaluate, in milliseconds. */
   readonly script: { readonly bytes: number; readonly evaluationMs: number };
+  /**
+   * Who registered it: `operator` for the engine's options and `engine.register`, `key:NAME` for a key of the service,
+   * `local` for a service without keys. Its name and tags are the registrant's own words; this is not.
+   */
+  readonly registrant: string;
+  /**
+   * SHA-256, in hexadecimal, of its code, runtime, contract and schemas, and of the capabilities, limits and isolation
+   * that it asks for. Its config, name, tags and description are not part of it.
+   */
+  readonly digest: string;
 }
 
 export interface CheckOptions {

@@ -2,10 +2,10 @@ import { Connections, type FetchOptions } from "../broker/capabilities/fetch/con
 import { BoundedCache } from "../base/bounded-cache.ts";
 import { within } from "../base/deadline.ts";
 import { GloveboxError } from "../base/errors.ts";
+import type { BuildOptions } from "./build/builds.ts";
 import type { PackageContext } from "./package/open.ts";
 import type { ResolvedPackageOptions } from "./package/options.ts";
 import type { PackageEvent, Steps } from "./package/step.ts";
-import type { Wheels } from "./runtimes/python/wheels.ts";
 import type { Bundle } from "./bundle/bundle.ts";
 import { bundlePackage } from "./bundle/code.ts";
 
@@ -30,7 +30,6 @@ export class Packages {
   readonly #context: PackageContext;
   /** Keyed by the archive's hash. */
   readonly #kept = new BoundedCache<Kept>(KEPT_MAX, KEPT_BYTES_MAX, weightOf);
-  #wheels: Promise<Wheels> | null = null;
   readonly #loading = new Set<Promise<unknown>>();
   #connections: Connections | null = null;
   #isClosed = false;
@@ -42,11 +41,11 @@ export class Packages {
 
   /**
    * Opens and bundles a package. An archive in the cache is not unpacked again. Rejects with a `GloveboxError` that
-   * names the step.
+   * names the step. `registrant`: see `BuildOptions`.
    */
-  async load(given: string): Promise<BundledPackage> {
+  async load(given: string, registrant: BuildOptions["registrant"] = null): Promise<BundledPackage> {
     if (this.#isClosed) throw new GloveboxError("engine_closed", "the engine is closing and registers no more tools");
-    const loading = this.#load(given);
+    const loading = this.#load(given, registrant);
     this.#loading.add(loading);
     try {
       return await loading;
@@ -61,30 +60,22 @@ export class Packages {
     await this.#connections?.close();
     await within(CLOSE_MS, Promise.allSettled(this.#loading));
     this.#kept.clear();
-    (await this.#wheels)?.clear();
   }
 
-  async #load(given: string): Promise<BundledPackage> {
+  async #load(given: string, registrant: BuildOptions["registrant"]): Promise<BundledPackage> {
     // Loaded on demand: most engines have tools in modules only.
     const { findPackage, openPackage } = await import("./package/open.ts");
     const found = await findPackage(given, this.#context);
     const { name, steps, archive } = found;
     const known = archive === null ? undefined : this.#kept.get(archive.sha256);
     if (known !== undefined) return { name, steps, ...known };
-    await using opened = await openPackage(found, this.#context);
+    await using opened = await openPackage(found, this.#context, registrant);
     const { folder, layout, record } = opened;
     const made = await steps.take("install", async () => {
-      const wheels = () => (this.#wheels ??= this.#openWheels());
-      return { bundle: await bundlePackage(folder, layout, name, this.#context.options, wheels), record };
+      return { bundle: await bundlePackage(folder, layout, name, this.#context.options, registrant), record };
     });
     if (opened.sha256 !== null) this.#kept.set(opened.sha256, made);
     return { name, steps, ...made };
-  }
-
-  async #openWheels(): Promise<Wheels> {
-    const { Wheels } = await import("./runtimes/python/wheels.ts");
-    const { wheels, maxBytes } = this.#context.options;
-    return new Wheels(wheels, maxBytes);
   }
 }
 

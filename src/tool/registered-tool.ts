@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import type { ToolFingerprint } from "../base/ledger-claim.ts";
 import type { CapabilityRequest } from "../broker/capabilities/capability.ts";
-import type { Outcome } from "./contracts/contract.ts";
+import type { ModuleContract, Outcome } from "./contracts/contract.ts";
 import { MODULE_CONTRACTS } from "./contracts/modules.ts";
 import { GloveboxError } from "../base/errors.ts";
 import type { JsonSchema } from "../base/json.ts";
@@ -11,12 +11,13 @@ import {
   type Inspection,
   type Isolation,
   type ModuleContractName,
+  type OutputAt,
   type Runtime,
+  type ToolChecks,
   type ToolScript,
 } from "../base/protocol/script.ts";
 import type { Bundle } from "./bundle/bundle.ts";
 import type { RetryOn, ToolDefinition, ToolInfo } from "./definition.ts";
-import type { Validator } from "../base/schema/schema.ts";
 import { stackMapper } from "./bundle/stack.ts";
 
 /** Usage of one version of a tool: its script is dropped when it has been replaced and its last call has ended. */
@@ -29,9 +30,6 @@ interface ToolUsage {
 export interface RegisteredTool {
   readonly info: ToolInfo;
   readonly script: ToolScript;
-  readonly checkInput: Validator;
-  /** `null` if the tool declares no `outputSchema`. */
-  readonly checkOutput: Validator | null;
   readonly limits: Limits;
   /** The tool's own limits. */
   readonly askedLimits: Partial<Limits>;
@@ -52,17 +50,16 @@ export interface RegisteredTool {
 
 /** The result of the inspection, and the key of the script that is ready in its worker. */
 export type Loaded = Extract<Inspection, { ok: true }> & { readonly key: string };
-export type Checks = Pick<RegisteredTool, "checkInput" | "checkOutput">;
 
 export const ANY_ARGUMENTS: JsonSchema = { type: "object" };
 
 /** Assembles a tool. Throws a `GloveboxError` if it requests an isolation level at which it does not load. */
 export function registeredTool(
   definition: ToolDefinition,
-  checks: Checks,
+  checks: ToolChecks,
   bundle: Bundle,
   inspection: Loaded,
-  engine: { readonly limits: Limits; readonly maxLimits: Limits },
+  engine: { readonly limits: Limits; readonly maxLimits: Limits; readonly registrant: string },
 ): RegisteredTool {
   const { name, version = "0.0.0", inputSchema = ANY_ARGUMENTS, outputSchema } = definition;
   const limits = Object.freeze(resolveLimits(engine.limits, definition.limits, engine.maxLimits));
@@ -87,6 +84,8 @@ export function registeredTool(
     limits,
     capabilities,
     script: Object.freeze({ bytes: bundle.bytes, evaluationMs: inspection.evaluationMs }),
+    registrant: engine.registrant,
+    digest: digestOf(definition, bundle, inspection, capabilities),
   });
   const script: ToolScript = Object.freeze({
     key: inspection.key,
@@ -97,7 +96,10 @@ export function registeredTool(
     memoryMb: limits.memoryMb,
     config: JSON.stringify(definition.config ?? null),
     contract: inspection.contract,
+    checks: checksFor(inspection.contract, checks),
     text: bundle.text,
+    registrant: info.registrant,
+    digest: info.digest,
   });
   const usage: ToolUsage = { calls: 0, retired: false };
   const toOwnLines = stackMapper(name, bundle.sourceMap, bundle.runtime);
@@ -105,7 +107,6 @@ export function registeredTool(
   return Object.freeze({
     info,
     script,
-    ...checks,
     limits,
     askedLimits,
     capabilities,
@@ -118,6 +119,17 @@ export function registeredTool(
     sourceMap: bundle.sourceMap,
     mapStack: toOwnLines,
   });
+}
+
+/** What a rule of the policy pins. The operator's settings are not part of it, nor config, which may hold secrets. */
+function digestOf(
+  { inputSchema, outputSchema, limits, isolation }: ToolDefinition,
+  { text, runtime }: Bundle,
+  { contract }: Loaded,
+  capabilities: CapabilityRequest,
+): string {
+  const parts = [runtime, contract, inputSchema ?? null, outputSchema ?? null, capabilities, limits ?? {}, isolation];
+  return hash("sha256", JSON.stringify([hash("sha256", text), ...parts]));
 }
 
 /**
@@ -148,6 +160,18 @@ function chooseIsolation(
   return { isolation: "context", isolationReason: reason };
 }
 
+/** The checks of a tool in its isolate, with the place of the output in the answers of its contract. */
+export function checksFor(contract: ModuleContractName | null, checks: ToolChecks): ToolChecks {
+  const outputAt = placeOf(contract);
+  return outputAt === undefined || checks.output === "" ? checks : { ...checks, outputAt };
+}
+
+function placeOf(contract: ModuleContractName | null): OutputAt | undefined {
+  if (contract === null || contract === "glovebox") return undefined;
+  const { outputAt }: ModuleContract = MODULE_CONTRACTS[contract];
+  return outputAt;
+}
+
 /** The reader of a module's return value; `null` if that is the output itself. */
 export function readerOf(contract: ModuleContractName | null): RegisteredTool["readResult"] {
   switch (contract) {
@@ -165,7 +189,16 @@ export function readerOf(contract: ModuleContractName | null): RegisteredTool["r
 }
 
 function frozenCopy<Value>(value: Value): Value {
-  return JSON.parse(JSON.stringify(value), (_key, part: unknown) => Object.freeze(part));
+  const copy = JSON.parse(JSON.stringify(value)) as Value;
+  freeze(copy);
+  return copy;
+}
+
+/** Freezes all parts of a JSON value: a reviver of `JSON.parse` takes several times as long. */
+function freeze(value: unknown): void {
+  if (typeof value !== "object" || value === null) return;
+  Object.freeze(value);
+  for (const part of Object.values(value)) freeze(part);
 }
 
 function loadError(tool: string, problem: string): GloveboxError {

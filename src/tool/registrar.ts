@@ -1,23 +1,32 @@
 import PQueue from "p-queue";
 import { GloveboxError } from "../base/errors.ts";
-import type { JsonSchema, JsonValue } from "../base/json.ts";
+import type { JsonValue } from "../base/json.ts";
 import { type Bounds, type Limits, resolveLimits } from "../base/limits.ts";
-import type { Inspection, ModuleContractName, Runtime, ToolScript } from "../base/protocol/script.ts";
-import { compileSchema, type Validator } from "../base/schema/schema.ts";
-import type { SchemaPlace } from "../base/schema/schema-text.ts";
+import {
+  type Inspection,
+  type ModuleContractName,
+  NO_CHECKS,
+  type Runtime,
+  type ToolChecks,
+  type ToolScript,
+} from "../base/protocol/script.ts";
 import type { Binaries } from "../broker/capabilities/native/binaries.ts";
+import { OPERATOR } from "../broker/policy.ts";
+import { buildChecks } from "./build/checks.ts";
 import type { Bundle } from "./bundle/bundle.ts";
 import { bundleDefinition, bundleFile } from "./bundle/code.ts";
 import { stackMapper } from "./bundle/stack.ts";
 import { checkDefinition, type ToolDefinition, type ToolLocation } from "./definition.ts";
 import { configFor, type LocationExtras, readTools, requireTool } from "./module.ts";
 import type { Packages } from "./packages.ts";
-import { ANY_ARGUMENTS, type Checks, type Loaded, type RegisteredTool, registeredTool } from "./registered-tool.ts";
+import { ANY_ARGUMENTS, type Loaded, type RegisteredTool, registeredTool } from "./registered-tool.ts";
 import { MAX_TOOLS } from "./registry.ts";
 import { findSources, type ToolSource } from "./source.ts";
 
-/** Maximum number of tools bundled and inspected concurrently. */
+/** Maximum number of tools of a registrant that are bundled and inspected concurrently. */
 const PREPARED_AT_ONCE = 4;
+/** Maximum wait of a registrant's tool for its others, in milliseconds. The operator's tools all wait. */
+const WAIT_MS = 8_000;
 
 /** Inspects scripts; implemented by executors. */
 interface ScriptInspector {
@@ -34,7 +43,8 @@ export class Registrar {
   readonly #binaries: Pick<Binaries, "keep" | "forget">;
   readonly #packages: Packages;
   readonly #bounds: Bounds;
-  readonly #preparing = new PQueue({ concurrency: PREPARED_AT_ONCE });
+  /** By registrant: however many one has waiting, the others do not wait for them. */
+  readonly #preparing = new Map<string, PQueue>();
   #lastKey = 0;
   #isOpen = true;
 
@@ -52,20 +62,23 @@ export class Registrar {
   }
 
   /**
-   * Prepares all tools of a definition or at a location, with the given limits. Rejects with a `GloveboxError`:
+   * Prepares all tools of a definition or at a location, with the given limits, for a registrant. Rejects with a `GloveboxError`:
    * `load_error`, `engine_closed`.
    */
   async prepare(
     tool: ToolDefinition | ToolLocation | string,
-    bounds: Bounds = this.#bounds,
+    { bounds = this.#bounds, registrant = OPERATOR }: { readonly bounds?: Bounds; readonly registrant?: string } = {},
   ): Promise<readonly RegisteredTool[]> {
     this.requireOpen();
-    const context = this.#contextFor(bounds);
+    const context = this.#contextFor(bounds, registrant);
     const works = await this.#worksFor(typeof tool === "string" ? { path: tool } : tool, context);
-    if (this.#preparing.size + works.length > MAX_TOOLS) {
+    const preparing = this.#queueOf(registrant);
+    if (preparing.size + works.length > MAX_TOOLS) {
       throw new GloveboxError("load_error", `more than ${MAX_TOOLS} tools are waiting to be registered`);
     }
-    const settled = await Promise.allSettled(works.map((work) => this.#preparing.add(work)));
+    const maxMs = registrant === OPERATOR ? null : WAIT_MS;
+    const settled = await Promise.allSettled(works.map((work) => inTurn(preparing, work, maxMs)));
+    if (preparing.size + preparing.pending === 0) this.#preparing.delete(registrant);
     const prepared = settled.flatMap((one) => (one.status === "fulfilled" ? one.value : []));
     try {
       for (const one of settled) if (one.status === "rejected") throw one.reason;
@@ -89,7 +102,17 @@ export class Registrar {
       this.forget(key);
       return report;
     };
-    return Promise.all(sources.map((source) => this.#preparing.add(() => describe(source))));
+    const preparing = this.#queueOf(OPERATOR);
+    return Promise.all(sources.map((source) => preparing.add(() => describe(source))));
+  }
+
+  #queueOf(registrant: string): PQueue {
+    let queue = this.#preparing.get(registrant);
+    if (queue === undefined) {
+      queue = new PQueue({ concurrency: PREPARED_AT_ONCE });
+      this.#preparing.set(registrant, queue);
+    }
+    return queue;
   }
 
   /** Drops the script and the binary of a removed tool. */
@@ -108,8 +131,9 @@ export class Registrar {
     return this.#packages.close();
   }
 
-  #contextFor({ limits, toolMaxLimits: maxLimits }: Bounds): PrepareContext {
+  #contextFor({ limits, toolMaxLimits: maxLimits }: Bounds, registrant = OPERATOR): PrepareContext {
     return {
+      registrant,
       inspect: (script) => {
         this.requireOpen();
         return this.#inspector.inspect(script);
@@ -146,6 +170,8 @@ async function found({ path, ...extras }: ToolLocation): Promise<{
 
 /** The engine's parts that preparing a tool needs. */
 export interface PrepareContext {
+  /** Who registers the tool. */
+  readonly registrant: string;
   /** Evaluates a script in an isolate of its own and describes it. */
   readonly inspect: (script: ToolScript) => Promise<Inspection>;
   /** The engine's limits, as defaults for the tool's. */
@@ -166,9 +192,9 @@ export interface PrepareContext {
 export async function prepareTool(given: ToolDefinition, context: PrepareContext): Promise<RegisteredTool> {
   const definition = checkDefinition(given);
   const { name } = definition;
-  // The bundler is a separate process: this one compiles meanwhile. The bundler's errors are reported first.
-  const bundling = bundleDefinition(definition);
-  const compiling = compileChecks(definition);
+  // Both at once where both are the operator's. The bundler's errors are reported first.
+  const bundling = bundleDefinition(definition, laneOf(context));
+  const compiling = checksOf(definition, context);
   compiling.catch(() => undefined);
   const bundle = await bundling;
   const checks = await compiling;
@@ -197,10 +223,30 @@ async function withBundle<Value>(
   use: (name: string, bundle: Bundle, extras: LocationExtras) => Promise<Value>,
 ): Promise<Value> {
   if (source.kind === "package") {
-    const { name, bundle, record, steps } = await context.packages.load(source.path);
+    const { name, bundle, record, steps } = await context.packages.load(source.path, laneOf(context));
     return steps.take("initialize", () => use(name, bundle, { record, ...extras }));
   }
-  return use(source.name, await bundleFile(source.path, source.name), extras);
+  return use(source.name, await bundleFile(source.path, source.name, laneOf(context)), extras);
+}
+
+/** Prepares a tool in its turn; with `maxMs` it is refused once it has waited that long. */
+async function inTurn(queue: PQueue, work: Work, maxMs: number | null): ReturnType<Work> {
+  if (maxMs === null) return queue.add(work);
+  const wait = new AbortController();
+  const timer = setTimeout(() => {
+    const message = `other tools of its registrant were being prepared for ${maxMs / 1_000} s; register it again later`;
+    wait.abort(new GloveboxError("load_error", message));
+  }, maxMs);
+  const begin = (): ReturnType<Work> => {
+    clearTimeout(timer);
+    return work();
+  };
+  return queue.add(begin, { signal: wait.signal });
+}
+
+/** The lane of the registrant's builds; the operator's files, and its definitions, run beside each other. */
+function laneOf({ registrant }: PrepareContext): string | null {
+  return registrant === OPERATOR ? null : registrant;
 }
 
 async function prepareBundle(
@@ -215,7 +261,7 @@ async function prepareBundle(
   for (const definition of definitions) {
     // Each further tool of a module needs a script key of its own, by which workers identify it.
     const key = tools.length === 0 ? loaded.key : context.nextKey();
-    const tool = registeredTool(definition, await compileChecks(definition), bundle, { ...loaded, key }, context);
+    const tool = registeredTool(definition, await checksOf(definition, context), bundle, { ...loaded, key }, context);
     tools.push(await withBinary(tool, bundle, context));
   }
   return tools;
@@ -276,25 +322,24 @@ async function load(
     // A JavaScript definition is always in Glovebox's own contract; modules on disk and of other runtimes may be in
     // any.
     contract: definition === undefined || bundle.runtime !== "javascript" ? null : "glovebox",
+    checks: NO_CHECKS,
     text: bundle.text,
+    registrant: context.registrant,
   };
   const inspection = await context.inspect(script);
   if (!inspection.ok) throw loadFailure(script, bundle, inspection.error);
   return { ...inspection, key: script.key };
 }
 
-/** Asynchronous only so that its errors reject, as the bundler's do. */
-async function compileChecks({ name, inputSchema = ANY_ARGUMENTS, outputSchema }: ToolDefinition): Promise<Checks> {
-  const checkInput = compile(name, inputSchema, "inputSchema");
-  return { checkInput, checkOutput: outputSchema === undefined ? null : compile(name, outputSchema, "outputSchema") };
-}
-
-function compile(tool: string, schema: JsonSchema, where: SchemaPlace): Validator {
+async function checksOf(
+  { name, inputSchema = ANY_ARGUMENTS, outputSchema }: ToolDefinition,
+  context: PrepareContext,
+): Promise<ToolChecks> {
   try {
-    return compileSchema(schema, where);
+    return await buildChecks(inputSchema, outputSchema ?? null, laneOf(context));
   } catch (error) {
     if (!(error instanceof GloveboxError)) throw error;
-    throw new GloveboxError(error.code, `tool "${tool}": ${error.message}`, error.details);
+    throw new GloveboxError(error.code, `tool "${name}": ${error.message}`, error.details);
   }
 }
 

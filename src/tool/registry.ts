@@ -1,4 +1,5 @@
 import { GloveboxError } from "../base/errors.ts";
+import { OPERATOR } from "../broker/policy.ts";
 import type { ToolInfo } from "./definition.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
 
@@ -24,6 +25,17 @@ export class ToolRegistry {
     if (name === undefined || this.#tools.size + added.size <= MAX_TOOLS) return;
     const holds = `the engine has ${this.#tools.size} tools, the limit is ${MAX_TOOLS}`;
     throw new GloveboxError("load_error", `tool "${name}" cannot be registered: ${holds}; unregister others first`);
+  }
+
+  /** Throws if one of these would replace the tool of another registrant. The operator may replace any. */
+  requireOwn(tools: readonly RegisteredTool[]): void {
+    for (const { info } of tools) {
+      const { name, registrant } = info;
+      const owner = this.#tools.get(name)?.info.registrant ?? registrant;
+      if (owner === registrant || registrant === OPERATOR) continue;
+      const message = `tool "${name}" belongs to another registrant; choose another name`;
+      throw new GloveboxError("forbidden", message);
+    }
   }
 
   /** Adds a tool or atomically replaces the one of the same name. */

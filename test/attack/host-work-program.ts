@@ -29,6 +29,7 @@ interface Scene {
   /** Body of a tool that the attacker calls before. */
   readonly before?: string;
   readonly capabilityBytes?: number;
+  readonly wallMs?: number;
 }
 
 const FLOOD = (ask: string) => `await Promise.allSettled(Array.from({ length: 10_000 }, (_, at) => ${ask}));`;
@@ -44,6 +45,8 @@ const SCENES: Readonly<Record<string, Scene>> = {
   },
   // A request takes two capability calls where its body is read.
   fetch: { body: FLOOD('fetch(input.origin + "/" + at).then((response) => response.text())'), calls: 1 },
+  // Nobody waits for ten thousand commands: the call ends at its wall limit.
+  exec: { body: FLOOD('host.exec.run({ command: "true" })'), calls: 1, wallMs: 5_000 },
   custom: { body: FLOOD("host.work.tick([at])"), calls: 1 },
   blocking: { body: "await Promise.allSettled(Array.from({ length: 250 }, () => host.work.block()));", calls: 1 },
   expired: {
@@ -57,6 +60,12 @@ const SCENES: Readonly<Record<string, Scene>> = {
     body: `const text = "x".repeat(900_000);
       await Promise.allSettled(Array.from({ length: 60 }, () => host.work.nothing(text)));
       await Promise.allSettled(Array.from({ length: 60 }, () => host.denied.get(text)));`,
+    calls: 40,
+    capabilityBytes: 256 * 1024 * 1024,
+  },
+  accepted: {
+    body: `const text = "x".repeat(200_000);
+      await Promise.allSettled(Array.from({ length: 120 }, () => host.work.tick(text)));`,
     calls: 40,
     capabilityBytes: 256 * 1024 * 1024,
   },
@@ -92,6 +101,7 @@ async function carryOut(scene: Scene, stateDir: string): Promise<Felt> {
     work: true,
     env: ["GLOVEBOX_*"],
     kv: true as const,
+    exec: true as const,
     fetch: { origins: ["https://a.example", origin], maxRequests: 20_000 },
     fs: { shared: { mode: "rw" as const } },
   };
@@ -105,7 +115,7 @@ async function carryOut(scene: Scene, stateDir: string): Promise<Felt> {
     description: name,
     source: `export default async (input, { host }) => { ${body} };`,
     capabilities,
-    limits: { capabilityBytes: scene.capabilityBytes ?? 8 * 1024 * 1024 },
+    limits: { capabilityBytes: scene.capabilityBytes ?? 8 * 1024 * 1024, wallMs: scene.wallMs ?? 60_000 },
   });
   await using engine = await createEngine({
     stateDir,
@@ -148,14 +158,14 @@ async function attackOf(engine: Engine, { calls }: Scene, origin: string): Promi
   isOver = true;
   await Promise.all(others);
   delay.disable();
-  const { mainMs, asks } = engine.usage("attacker");
+  const { mainMs, brokerMs, asks } = engine.usage("attacker");
   const sorted = innocents.toSorted((one, other) => one - other);
   return {
     loopMaxMs: delay.max / 1e6,
     innocentP99Ms: sorted[Math.floor(sorted.length * 0.99)] ?? 0,
     innocentMaxMs: sorted.at(-1) ?? 0,
     askMaxMs: Math.max(...seconds),
-    chargedMs: mainMs,
+    chargedMs: mainMs + brokerMs,
     asks,
     heapMb: heapBytes / 1024 ** 2,
     codes: countCodes(results),

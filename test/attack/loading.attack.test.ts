@@ -147,8 +147,6 @@ const BUNDLED: readonly HostileModule[] = [
   { name: "an ordinary module after all those", source: TOOL, ends: ["registered"], callEnds: ["ok"] },
 ];
 
-// The bundler's last words, when its own stack overflows, go to the standard error that it inherits from the host.
 attack("modules that attack when they are loaded", {
   modules: [...EVALUATED, ...BUNDLED],
-  stderr: "runtime: goroutine stack exceeds",
 });

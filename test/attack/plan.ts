@@ -93,8 +93,6 @@ export interface Plan {
   readonly unless?: string;
   /** Whether innocent calls of a Python tool are in flight as well. */
   readonly python?: boolean;
-  /** What the host's standard error may begin with; it has to stay empty where this is missing. */
-  readonly stderr?: string;
 }
 
 /** How late the host's event loop was, in milliseconds. */

@@ -15,7 +15,7 @@ const CAPABILITIES = new Map([
 
 function decide(policy: Policy, requested: CapabilityRequest, narrowed?: CapabilityRequest, tenant = "") {
   return new Grants(CAPABILITIES, policy).decide(
-    { tool: "tool", tags: ["t1", "t2"], tenant, requested, narrowed },
+    { tool: "tool", tags: ["t1", "t2"], registrant: "operator", digest: "d1", tenant, requested, narrowed },
     "env",
   );
 }
@@ -83,7 +83,11 @@ describe("what is granted", () => {
 
 describe("denied requests", () => {
   const find = (policy: Policy, requested: CapabilityRequest) =>
-    findUncovered(new Grants(CAPABILITIES, policy), { tool: "tool", tags: [], tenant: null }, requested);
+    findUncovered(
+      new Grants(CAPABILITIES, policy),
+      { tool: "tool", tags: [], registrant: "operator", digest: "d1", tenant: null },
+      requested,
+    );
 
   test("is found by its place, one by one", () => {
     const findings = find({ rules: [allow(["A"])] }, { env: ["A", "B"], tools: ["x"], nothing: true, off: false });

@@ -42,6 +42,8 @@ function world(work = new HostWorkQueue()): World {
       callId: "c",
       tool: "t",
       tags: [],
+      registrant: "operator",
+      digest: "",
       tenant,
       requested: { notes: true },
       narrowed: undefined,

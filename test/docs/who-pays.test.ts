@@ -4,12 +4,14 @@ import { expect, test } from "vitest";
 import { HOST_WORK, SURFACES } from "../../docs/generate/host-work.ts";
 import { RUNTIMES } from "../../src/base/protocol/script.ts";
 import { createCapabilities } from "../../src/broker/capabilities/built-in.ts";
+import { Secrets } from "../../src/broker/capabilities/secrets/secrets.ts";
 import { Binaries } from "../../src/broker/capabilities/native/binaries.ts";
 import { ROOT } from "./linked-folder.ts";
 
 const builtIn = createCapabilities({
   custom: [],
-  secrets: {},
+  secrets: new Secrets({}, {}),
+  secretOptions: {},
   environment: {},
   binaries: new Binaries(),
   kv: { path: ":memory:", maxBytes: 1024 * 1024 },

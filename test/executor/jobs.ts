@@ -11,10 +11,11 @@ import type {
 import { bundlePrelude } from "../../src/tool/runtimes/prelude.ts";
 import { ProcessExecutor, type ProcessOptions } from "../../src/executor/process/process-executor.ts";
 import { QueueExecutor } from "../../src/fleet/server/queue-executor.ts";
+import { resolveTrust } from "../../src/executor/trust-groups.ts";
 import { ThreadsExecutor } from "../../src/executor/threads/threads-executor.ts";
 import { DEFAULT_LIMITS, type Limits } from "../../src/base/limits.ts";
 import { startFleet, type TestFleet, TIMINGS } from "../fleet/fleet.ts";
-import { type Isolation, SCRIPT_EXPORTS, type ToolScript } from "../../src/base/protocol/script.ts";
+import { NO_CHECKS, type Isolation, SCRIPT_EXPORTS, type ToolScript } from "../../src/base/protocol/script.ts";
 
 /** An executor under test, with what it told and a way to make jobs for it. */
 export interface Bench extends AsyncDisposable {
@@ -68,7 +69,7 @@ export async function startExecutor(kind: Kind, workers = 1, more: Partial<Proce
   const executor = ((): Executor => {
     if (fleet !== null) return new QueueExecutor({ ...common, ...queueOptions(fleet) });
     if (kind === "threads") return new ThreadsExecutor(common);
-    const main = { rssMaxMb: 2_048, spare: true, recycle: NEVER, sandbox: "auto" } as const;
+    const main = { rssMaxMb: 2_048, spare: true, recycle: NEVER, sandbox: "auto", trust: resolveTrust() } as const;
     return new ProcessExecutor({ ...common, ...main, ...more });
   })();
   await executor.start();
@@ -135,7 +136,7 @@ let keys = 0;
 /** A script whose default export is this function, as a bundle would hold it. */
 export function script(
   body: string,
-  { isolation = "instance" as Isolation, before = "", memoryMb = 64 } = {},
+  { isolation = "instance" as Isolation, before = "", memoryMb = 64, checks = NO_CHECKS } = {},
 ): ToolScript {
   return {
     key: `${++keys}`,
@@ -145,6 +146,7 @@ export function script(
     isolation,
     memoryMb,
     config: '{"unit":"m"}',
+    checks,
     contract: "glovebox",
     text: `${before}\nvar ${SCRIPT_EXPORTS} = { default: ${body}, spec: { name: "spec-name" } };`,
   };

@@ -30,7 +30,7 @@ function watched() {
     held.calls = calls;
     return held;
   };
-  return { look, hold, shed, reports, holdings };
+  return { watch, look, hold, shed, reports, holdings };
 }
 
 test("below the ceiling nothing is shed", () => {
@@ -91,4 +91,18 @@ test("more isolates than the table has entries are used, and not shed", () => {
   expect(held.some(({ isShed }) => isShed)).toBe(false);
   for (const each of held) each[Symbol.dispose]();
   expect(readHoldings(holdings)).toEqual([]);
+});
+
+test("for a machine that is short of memory, each worker gives back its largest idle isolate, below the ceiling too", () => {
+  const { watch, hold, shed, reports } = watched();
+  hold(0, 1, 7, 60, 1);
+  hold(0, 2, 7, 2);
+  hold(0, 3, 8, 3);
+  hold(1, 1, 8, 1);
+  watch.shedIdle();
+  expect(shed).toEqual(["0:3", "1:1"]);
+  watch.shedIdle();
+  watch.shedIdle();
+  expect(shed).toEqual(["0:3", "1:1", "0:2"]);
+  expect(reports).toEqual([]);
 });

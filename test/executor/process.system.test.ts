@@ -161,7 +161,7 @@ describe.each(MODES)("a lost executor process, sandbox: %s", (sandbox) => {
     for (let strike = 0; strike < 3; strike++) {
       await bench.run(bench.job(tool, {}, { limits: { cpuMs: 20 } }));
     }
-    expect(bench.executor.refusedForMs(tool.name, "")).toBeGreaterThan(0);
+    expect(bench.executor.refusedForMs(tool, "")).toBeGreaterThan(0);
     expect(bench.executor.stats().quarantined).toEqual([tool.name]);
     const other = await bench.run(bench.job(script("() => 1")));
     expect(other.outcome).toEqual({ ok: true, json: "1" });

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { compileChecks } from "../../src/base/schema/checks.ts";
 import type { CapabilityResponse, CapabilityCall } from "../../src/executor/executor.ts";
 import { type Bench, type Kind, script, startExecutor } from "./jobs.ts";
 
@@ -34,6 +35,24 @@ export function executorSuite(kind: Kind): void {
       const tool = script("({ n }) => n");
       const outputs = await Promise.all(Array.from({ length: 500 }, (_, n) => output(tool, { n })));
       expect(outputs).toEqual(Array.from({ length: 500 }, (_, n) => n));
+    });
+
+    test.each(["instance", "context"] as const)("checks arguments and outputs at level %s", async (isolation) => {
+      const properties = { n: { type: "integer", default: 7 } };
+      const checks = compileChecks({ type: "object", properties }, { type: "integer", maximum: 10 });
+      const tool = script("async ({ n, wait }) => { if (wait) await null; return n; }", { isolation, checks });
+      expect(await output(tool)).toBe(7);
+      expect(await output(tool, { n: "a" })).toMatchObject({
+        code: "invalid_arguments",
+        message: '/n must be integer, but got string "a"',
+        violations: [{ pointer: "/n", keyword: "type" }],
+      });
+      for (const wait of [false, true]) {
+        const violations = [{ pointer: "", keyword: "maximum", received: "number 11" }];
+        expect(await output(tool, { n: 11, wait })).toMatchObject({ code: "invalid_output", violations });
+      }
+      const ends = await Promise.all([1, "a", 11, 2, 12, 3].map((n) => code(tool, { n })));
+      expect(ends).toEqual(["ok", "invalid_arguments", "invalid_output", "ok", "invalid_output", "ok"]);
     });
 
     test("turns undefined into null", async () => {

@@ -57,7 +57,7 @@ describe("a tool that ended an executor", () => {
     await using bench = await startExecutor("process");
     const tool = moody();
     for (let call = 0; call < 3; call++) await strike(bench, tool, "bad");
-    expect(bench.executor.refusedForMs(tool.name, "bad")).toBeGreaterThan(0);
+    expect(bench.executor.refusedForMs(tool, "bad")).toBeGreaterThan(0);
     expect(codeOf(await bench.run(bench.job(tool, {}, { tenant: "bad" })))).toBe("tool_quarantined");
     expect(codeOf(await bench.run(bench.job(tool, {}, { tenant: "good" })))).toBe("ok");
     expect(named(bench.events, "tool:refuse")).toEqual([expect.objectContaining({ tool: tool.name, tenant: "bad" })]);

@@ -1,6 +1,6 @@
 import ivm from "isolated-vm";
 import { bundlePrelude } from "../../src/tool/runtimes/prelude.ts";
-import { SCRIPT_EXPORTS, type ToolScript } from "../../src/base/protocol/script.ts";
+import { NO_CHECKS, SCRIPT_EXPORTS, type ToolScript } from "../../src/base/protocol/script.ts";
 import { compileScript, compileTool, GuestRealm } from "../../src/executor/worker/guest-realm.ts";
 import { createPure } from "../../src/executor/worker/pure.ts";
 
@@ -44,6 +44,7 @@ export async function openRealm(
     isolation: shared ? "shared" : "instance",
     memoryMb: 64,
     config: "null",
+    checks: NO_CHECKS,
     contract: "glovebox",
     text: `${before}\nvar ${SCRIPT_EXPORTS} = { default: ${body} };`,
   };

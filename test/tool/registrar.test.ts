@@ -1,3 +1,4 @@
+import { openChecks } from "../base/schema/run-checks.ts";
 import path from "node:path";
 import vm from "node:vm";
 import { afterAll, describe, expect, test } from "vitest";
@@ -47,6 +48,7 @@ function newContext(
       return { ...inspectHere(script), ...change } as Inspection;
     },
     limits: DEFAULT_LIMITS,
+    registrant: "operator",
     maxLimits: MAX_LIMITS,
     nextKey: () => `key${++keys}`,
     packages: { load: () => Promise.reject(new Error("there are no packages here")) },
@@ -82,12 +84,15 @@ describe("a tool from a definition", () => {
       isolation: "instance",
       limits: { ...DEFAULT_LIMITS, cpuMs: 10, memoryMb: MAX_LIMITS.memoryMb },
       capabilities: {},
+      registrant: "operator",
+      digest: expect.stringMatching(/^[0-9a-f]{64}$/),
       script: { bytes: Buffer.byteLength(tool.script.text), evaluationMs: 1.5 },
     });
     expect(tool.script).toMatchObject({ name: "add", isolation: "instance", config: "null", memoryMb: 2_048 });
-    expect(tool.checkInput.check({ a: "1" })).toHaveLength(1);
-    expect(tool.checkInput.hasDefaults).toBe(true);
-    expect(tool.checkOutput).toBeNull();
+    expect(openChecks(tool.script.checks).input({ a: "1" })?.violations).toHaveLength(1);
+    const value = {};
+    expect(openChecks(tool.script.checks).input(value)).toBeNull();
+    expect(value).toEqual({ a: 1 });
     expect(tool.retries).toBe(0);
     expect(context.scripts).toHaveLength(1);
   });
@@ -95,7 +100,7 @@ describe("a tool from a definition", () => {
   test("takes any object where it has no inputSchema", async () => {
     const tool = await prepareTool(definition, newContext());
     expect(tool.info.inputSchema).toEqual({ type: "object" });
-    expect(tool.checkInput.check({ anything: 1 })).toEqual([]);
+    expect(tool.script.checks).toEqual({ input: "", output: "" });
   });
 
   test("carries config, capabilities, retries and an outputSchema", async () => {
@@ -109,7 +114,7 @@ describe("a tool from a definition", () => {
     expect(tool.script.config).toBe('{"a":1}');
     expect(tool.capabilities).toEqual({ kv: true });
     expect(tool.retries).toBe(2);
-    expect(tool.checkOutput?.check(1)).toHaveLength(1);
+    expect(openChecks(tool.script.checks).output(1)?.violations).toHaveLength(1);
   });
 
   test("comes from a file where it has an entry", async () => {

@@ -1,11 +1,9 @@
+import { NO_CHECKS } from "../../src/base/protocol/script.ts";
 import { expect, test } from "vitest";
 import { GloveboxError } from "../../src/base/errors.ts";
 import { DEFAULT_LIMITS } from "../../src/base/limits.ts";
 import type { RegisteredTool } from "../../src/tool/registered-tool.ts";
 import { MAX_TOOLS, ToolRegistry } from "../../src/tool/registry.ts";
-import { compileSchema } from "../../src/base/schema/schema.ts";
-
-const anything = compileSchema(true, "inputSchema");
 
 function tool(name: string, description = ""): RegisteredTool {
   const limits = DEFAULT_LIMITS;
@@ -25,6 +23,8 @@ function tool(name: string, description = ""): RegisteredTool {
       limits,
       capabilities: {},
       script: { bytes: 0, evaluationMs: 0 },
+      registrant: "operator",
+      digest: "",
     },
     script: {
       key: name,
@@ -34,11 +34,10 @@ function tool(name: string, description = ""): RegisteredTool {
       isolation: "instance",
       memoryMb: 8,
       config: "null",
+      checks: NO_CHECKS,
       contract: "glovebox",
       text: "",
     },
-    checkInput: anything,
-    checkOutput: null,
     limits,
     askedLimits: {},
     sourceMap: "",

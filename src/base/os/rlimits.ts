@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import type { ControlGroup } from "./cgroup.ts";
 
 export const SHELL = "/bin/sh";
 
@@ -44,16 +45,19 @@ export function limitCommands(limits: ProcessLimits): string {
  * sets its own signal handlers. A core file would contain the process's memory. The file limit keeps the inherited file
  * from filling a disk. `oom_score_adj`: when the machine runs out of memory, it kills executors first.
  *
- * There is no limit on memory: V8 reserves half a gigabyte of addresses for each isolate's code, which the data limit
- * counts as used, so a limit above the needs of isolates would be far above a machine's memory.
+ * Memory is limited by a control group or not at all: V8 reserves half a gigabyte of addresses for each isolate's code,
+ * which the data limit counts as used, so a limit above the needs of isolates would be far above a machine's memory.
  */
 const SCRIPT = `trap '' HUP INT TERM
 ${limitCommands({ fileBytes: EXECUTOR_FILE_BYTES })}
 { echo 500 >/proc/self/oom_score_adj; } 2>/dev/null
 exec "$@"`;
 
-/** Wraps an executor's command in operating system limits; unchanged on systems without them. */
-export function withExecutorLimits(command: readonly string[]): readonly string[] {
+/**
+ * Wraps an executor's command in operating system limits, and in a control group if there is one; unchanged on systems
+ * without them.
+ */
+export function withExecutorLimits(command: readonly string[], group: ControlGroup | null = null): readonly string[] {
   if (process.platform !== "linux" || !existsSync(SHELL)) return command;
-  return [SHELL, "-c", SCRIPT, SHELL, ...command];
+  return [SHELL, "-c", group === null ? SCRIPT : `${group.joinCommand}\n${SCRIPT}`, SHELL, ...command];
 }

@@ -24,7 +24,9 @@ export interface HungryTurn {
 export type ToChild =
   | ChildInit
   /** Nobody waits for the call any more: its turn has to end. */
-  | { readonly kind: "interrupt"; readonly callNumber: number };
+  | { readonly kind: "interrupt"; readonly callNumber: number }
+  /** The machine is short of memory: each worker ends its largest idle isolate. */
+  | { readonly kind: "shed" };
 
 export type FromChild =
   /** A turn that the terminator failed to end. */

@@ -74,6 +74,8 @@ export interface RanMessage {
   readonly heapBytes: number;
   /** Each ends with a tab, which cannot occur in JSON. */
   readonly outcomes: string;
+  /** A long output of the only outcome, in parts: `outcomes` has none then. */
+  readonly parts?: readonly string[];
 }
 
 /** CPU time of one of `count` calls that started in a message's turns: only that of the last one was measured apart. */
@@ -117,6 +119,8 @@ export interface DoneMessage {
   readonly logs: string;
   /** The output, or a `Failure` where `ok` is false. */
   readonly payload: string;
+  /** A long output in parts: `payload` is empty then. */
+  readonly parts?: readonly string[];
 }
 
 /** A capability call. The host adds `attempt`. */

@@ -9,6 +9,11 @@ export interface Prelude {
    */
   readonly parts: { readonly [name: string]: string };
   /**
+   * Statements that declare `CHECKS_GLOBAL`, the module `base/schema/check-runtime.ts`: a realm with a tool's checks
+   * evaluates them with the code of its schemas.
+   */
+  readonly checks: string;
+  /**
    * Scripts that run before the core in the realms of a runtime, because they use globals that the core removes. Each
    * evaluates to a `RuntimeEngine`.
    */
@@ -16,6 +21,9 @@ export interface Prelude {
   /** The folder of the prepared Python interpreter; `null` if Python is not available. */
   readonly pythonImage: string | null;
 }
+
+/** The variable of the module with which a realm checks values. */
+export const CHECKS_GLOBAL = "__checks";
 
 const FIXED = "seed:";
 

@@ -25,6 +25,23 @@ export const NO_CONFIG = "null";
 export type Runtime = "javascript" | "python" | "wasi" | "native";
 export const RUNTIMES = ["javascript", "python", "wasi", "native"] as const satisfies readonly Runtime[];
 
+/**
+ * Code that checks a tool's arguments and output in its isolate: expressions whose values are `CheckCode`s of
+ * `base/schema/check-runtime.ts`. Empty where everything is allowed.
+ */
+export interface ToolChecks {
+  readonly input: string;
+  readonly output: string;
+  /** Place of the output in the tool's answer; missing where the answer is the output. */
+  readonly outputAt?: OutputAt;
+}
+
+/** Places of an output in an answer that wraps it, as JSON pointers. */
+export const OUTPUT_PLACES = ["/output", "/result", "/content"] as const;
+export type OutputAt = (typeof OUTPUT_PLACES)[number];
+
+export const NO_CHECKS: ToolChecks = Object.freeze({ input: "", output: "" });
+
 /** A tool's code as workers receive it: bundled once, evaluated inside isolates only. */
 export interface ToolScript {
   /** Unique for every registration: a replaced tool gets another key, so running calls finish on the old code. */
@@ -48,7 +65,15 @@ export interface ToolScript {
    * - native: the hash of the binary. It runs outside of any isolate, at the request of its realm to the host.
    */
   readonly text: string;
+  readonly checks: ToolChecks;
+  /** Who registered the tool. Default: the operator. */
+  readonly registrant?: string;
+  /** Digest of this version: strikes of another one do not count against it. */
+  readonly digest?: string;
 }
+
+/** A version of a tool: another registrant's tool of the same name is another one. */
+export type ToolVersion = Pick<ToolScript, "name" | "registrant" | "digest">;
 
 /**
  * Whether the realm is frozen: one that serves several calls is, one that serves a single call belongs to its tool.

@@ -172,6 +172,47 @@ export function decodeToHost(line: string): ToHost {
   }
 }
 
+/** Number of fields before a call's outcomes, or its output. */
+const FIELDS_BEFORE: ReadonlyMap<string, number> = new Map([
+  ["e", 5],
+  ["d", 8],
+]);
+
+/** Reads a line that a worker sent in parts. A call's output stays in parts: to join them would copy it. */
+export function decodeParts(parts: readonly string[]): ToHost {
+  return outputIn(parts) ?? decodeToHost(parts.join(""));
+}
+
+/** A message that is one call's output; `null` for others, and where the fields before it are not in the first part. */
+function outputIn([first = "", ...others]: readonly string[]): ToHost | null {
+  const start = afterFields(first, FIELDS_BEFORE.get(first.charAt(0)) ?? 0);
+  if (start === 0) return null;
+  const fields = first.slice(0, start);
+  const parts = [first.slice(start), ...others];
+  if (first.startsWith("d")) {
+    const message = decodeToHost(fields);
+    return message.kind === "done" && message.ok ? { ...message, parts } : null;
+  }
+  const [outcome = ""] = parts;
+  const last = parts.pop();
+  if (!outcome.startsWith("+") || last === undefined || !last.endsWith(TAB)) return null;
+  parts.push(last.slice(0, -1));
+  parts[0] = (parts[0] ?? "").slice(1);
+  if (parts.some((part) => part.includes(TAB))) return null;
+  const message = decodeToHost(`${fields}+${TAB}`);
+  return message.kind === "ran" ? { ...message, parts } : null;
+}
+
+/** Index after so many fields of a line; 0 where there are fewer. */
+function afterFields(line: string, count: number): number {
+  let at = 0;
+  for (let field = 0; field < count; field++) {
+    at = line.indexOf(TAB, at) + 1;
+    if (at === 0) return 0;
+  }
+  return at;
+}
+
 /** A cursor over the fields of one line. */
 class Fields {
   readonly #line: string;
@@ -231,19 +272,25 @@ function parse(text: string): unknown {
 /** Longest message between host and worker, in characters. */
 export const MESSAGE_MAX = 256 * 1024 * 1024;
 
+/** Length from which the parts of a long line are joined: V8 does not move such a text when it collects garbage. */
+const JOINED_FROM = 512 * 1024;
+
 /** Cuts a stream of text into lines. A line longer than `maxLength` is a `ProtocolError`. */
 export class LineReader {
-  readonly #maxLength: number;
+  maxLength: number;
   /** Text after the last line feed; joined only when the line is complete, so that long lines take linear time. */
   #parts: string[] = [];
   #length = 0;
+  /** Parts that are joined already, and their length. */
+  #joined: string[] = [];
+  #joinedLength = 0;
 
   constructor(maxLength: number) {
-    this.#maxLength = maxLength;
+    this.maxLength = maxLength;
   }
 
-  /** Passes every line that `chunk` completes to `onLine`, without its line feed. */
-  push(chunk: string, onLine: (line: string) => void): void {
+  /** Passes every line that `chunk` completes to `onLine`, without its line feed, or long ones to `onParts`. */
+  push(chunk: string, onLine: (line: string) => void, onParts?: (parts: readonly string[]) => void): void {
     let start = 0;
     for (;;) {
       const end = chunk.indexOf("\n", start);
@@ -255,14 +302,21 @@ export class LineReader {
         continue;
       }
       this.#parts.push(tail);
-      const line = this.#parts.join("");
+      const isLong = this.#joined.length > 0;
+      const parts = isLong ? [...this.#joined, this.#parts.join("")] : this.#parts;
       this.#parts = [];
-      this.#length = 0;
-      onLine(line);
+      this.#joined = [];
+      this.#length = this.#joinedLength = 0;
+      if (isLong && onParts !== undefined) onParts(parts);
+      else onLine(parts.join(""));
     }
     if (start === chunk.length) return;
     this.#length += chunk.length - start;
-    if (this.#length > this.#maxLength) throw new ProtocolError("a message that is too long");
+    if (this.#length > this.maxLength) throw new ProtocolError("a message that is too long");
     this.#parts.push(start === 0 ? chunk : chunk.slice(start));
+    if (this.#length - this.#joinedLength < JOINED_FROM) return;
+    this.#joined.push(this.#parts.join(""));
+    this.#parts = [];
+    this.#joinedLength = this.#length;
   }
 }

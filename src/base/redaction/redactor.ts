@@ -7,23 +7,22 @@ export interface RedactedValue {
   readonly shown: string;
 }
 
-/** Maximum of the forms of one automaton, in bytes. Values beyond it get another automaton, which searches after it. */
-const FORM_BYTES_MAX = 128 * 1024;
-
 /**
- * Replaces values in texts and streams, in the exact forms of `formsOf`. Work and memory per byte do not depend on the
- * content. Does not find a value that was encrypted, compressed, split, or changed in any other way.
+ * Replaces values in texts and streams, in the exact forms of `formsOf`. Work and memory per byte are bounded,
+ * whatever the content. Does not find a value that was encrypted, compressed, split, or changed in any other way.
  */
 export class Redactor {
-  readonly #automata: readonly Automaton[];
+  readonly #automaton: Automaton;
 
-  constructor(values: Iterable<RedactedValue>) {
-    this.#automata = groupsOf(values).map((forms) => new Automaton(forms));
+  constructor(values: readonly RedactedValue[]) {
+    this.#automaton = new Automaton(
+      values.flatMap(({ value, shown }) => formsOf(value).map((bytes) => ({ bytes, shown }))),
+    );
   }
 
   /** Size of its tables, in bytes. */
   get tableBytes(): number {
-    return this.#automata.reduce((sum, { tableBytes }) => sum + tableBytes, 0);
+    return this.#automaton.tableBytes;
   }
 
   /** Redacts a text. Never throws. */
@@ -40,41 +39,14 @@ export class Redactor {
 
   /** Redacts a stream of bytes. */
   stream(): RedactedStream {
-    return new RedactedStream(this.#automata);
+    return new RedactedStream(this.#automaton);
   }
 
   /** The same buffer where nothing was found. */
   #whole(bytes: Buffer): Buffer {
-    return this.#automata.reduce((clean, automaton) => {
-      const search = new StreamSearch(automaton);
-      const begin = search.push(clean);
-      return search.hasFound ? Buffer.concat([begin, search.end()]) : clean;
-    }, bytes);
-  }
-}
-
-/** Redacts a stream of bytes, chunk by chunk. */
-export class RedactedStream {
-  readonly #searches: readonly StreamSearch[];
-
-  constructor(automata: readonly Automaton[]) {
-    this.#searches = automata.map((automaton) => new StreamSearch(automaton));
-  }
-
-  /**
-   * Returns the bytes that can be passed on. How many are held back depends on lengths alone, never on content, unless
-   * a whole value is among the bytes: otherwise whoever reads the stream could learn how a value begins.
-   */
-  push(chunk: Buffer): Buffer {
-    return this.#searches.reduce((bytes, search) => search.push(bytes), chunk);
-  }
-
-  /** Returns the bytes held back, redacted. */
-  end(): Buffer {
-    return this.#searches.reduce<Buffer>(
-      (bytes, search) => Buffer.concat([search.push(bytes), search.end()]),
-      Buffer.alloc(0),
-    );
+    const stream = this.stream();
+    const begin = stream.push(bytes);
+    return stream.hasFound ? Buffer.concat([begin, stream.end()]) : bytes;
   }
 }
 
@@ -87,8 +59,8 @@ interface Region {
   readonly isShown: boolean;
 }
 
-/** The search of one automaton in a stream. */
-class StreamSearch {
+/** Redacts a stream of bytes, chunk by chunk. */
+export class RedactedStream {
   hasFound = false;
   readonly #automaton: Automaton;
   #state = START;
@@ -103,14 +75,20 @@ class StreamSearch {
     this.#automaton = automaton;
   }
 
+  /**
+   * Returns the bytes that can be passed on. How many are held back depends on lengths alone, never on content, unless
+   * a whole value is among the bytes: otherwise whoever reads the stream could learn how a value begins.
+   */
   push(chunk: Buffer): Buffer {
     const { longest } = this.#automaton;
+    if (longest === 0) return chunk;
     const begin = this.#from + this.#held.length;
     this.#state = this.#automaton.search(chunk, this.#state, (end, form) => this.#add(begin + end, form));
     const bytes = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk]);
     return this.#release(bytes, Math.max(0, bytes.length - Math.max(0, longest - 1)));
   }
 
+  /** Returns the bytes held back, redacted. */
   end(): Buffer {
     return this.#release(this.#held, this.#held.length);
   }
@@ -149,21 +127,4 @@ class StreamSearch {
     if (at < until) parts.push(bytes.subarray(at - from, until - from));
     return Buffer.concat(parts);
   }
-}
-
-/** The forms of all values, divided so that the table of each group has a bounded size. */
-function groupsOf(values: Iterable<RedactedValue>): readonly (readonly SearchedForm[])[] {
-  const groups: SearchedForm[][] = [];
-  let size = Infinity;
-  for (const { value, shown } of values) {
-    const forms = formsOf(value).map((bytes): SearchedForm => ({ bytes, shown }));
-    const own = forms.reduce((sum, { bytes }) => sum + bytes.length, 0);
-    if (size + own > FORM_BYTES_MAX) {
-      groups.push([]);
-      size = 0;
-    }
-    groups.at(-1)?.push(...forms);
-    size += own;
-  }
-  return groups;
 }

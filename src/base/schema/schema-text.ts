@@ -8,6 +8,8 @@ const MAX_BYTES = 1024 * 1024;
 const MAX_DEPTH = 200;
 /** Each object may be a schema of its own, and compiling takes about 0.1 ms for each. */
 const MAX_OBJECTS = 5_000;
+/** Values of any kind: the host reads and writes each some times, which takes about a microsecond. */
+const MAX_VALUES = 50_000;
 
 /** The error of a schema that cannot be used. */
 export function schemaError(where: SchemaPlace, pointer: string, problem: string): GloveboxError {
@@ -79,9 +81,7 @@ function checkShape(schema: object, where: SchemaPlace): void {
     above.add(value);
     open.push({ value, pointer, depth, left: true });
     for (const [key, child] of Object.entries(value)) {
-      // Every value takes at least a byte, so this many cannot fit; shared objects may expand to very many.
-      if (++values > MAX_BYTES)
-        throw schemaError(where, "", `is larger than ${MAX_BYTES} bytes as JSON; make it smaller`);
+      if (++values > MAX_VALUES) throw schemaError(where, "", `has more than ${MAX_VALUES} values; make it smaller`);
       if (typeof child !== "object" || child === null) continue;
       open.push({ value: child, pointer: pointer + pointerSegment(key), depth: depth + 1, left: false });
     }

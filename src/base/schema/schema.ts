@@ -1,10 +1,10 @@
-import { MissingRefError, type Ajv, type ErrorObject, type ValidateFunction } from "ajv";
+import { MissingRefError, type Ajv, type ErrorObject, type Format, type ValidateFunction } from "ajv";
+import { fullFormats } from "ajv-formats/dist/formats.js";
 import type { JsonSchema } from "../json.ts";
-import { PatternError } from "./pattern.ts";
-import { dialectOf, newMeteredAjv, type Dialect } from "./schema-dialect.ts";
+import { patternOf, violationsIn } from "./check-runtime.ts";
+import { dialectOf, type Dialect, newCompiler, type TextTest } from "./schema-dialect.ts";
 import { findPointer, readSchema, schemaError, writeSchema, type SchemaPlace } from "./schema-text.ts";
-import { boundViolation, toViolations, type Violation } from "./violation.ts";
-import { WorkExceededError, WorkMeter } from "./work-meter.ts";
+import type { Violation } from "./violation.ts";
 
 /** Checks values against a schema that was compiled once. */
 export interface Validator {
@@ -14,13 +14,12 @@ export interface Validator {
   check(value: unknown): readonly Violation[];
 }
 
-/**
- * Maximum steps of one check. The worst checks with this many take a second; ordinary arguments of 1 MiB need a fifth
- * of it.
- */
-const MAX_STEPS = 10_000_000;
-/** Values with more parts get only their first violation: the list of all can be far larger than the value. */
-const MAX_EXPLAINED_PARTS = 20_000;
+/** Maximum length of a URL: the format's expression takes quadratic time. */
+const URL_MAX = 4_096;
+/** Maximum length of a string that is matched for the list of all violations, in characters. */
+const EXPLAINED_MAX = 1_000;
+/** Maximum number of violations in that list. */
+const VIOLATIONS_MAX = 50;
 const VALID: readonly Violation[] = Object.freeze([]);
 
 /** Maximum number of cached schemas, and maximum text length of one. */
@@ -28,20 +27,22 @@ const MAX_REMEMBERED = 500;
 const MAX_REMEMBERED_LENGTH = 4 * 1024;
 
 /**
- * Validators in use by the texts of their schemas, least recently used first. Compiling is the most expensive part of
- * registering a small tool on this thread, and a tool whose code is replaced keeps its schemas. The references are
- * weak, because a short pattern can take megabytes: a validator is freed with its last tool.
+ * Validators in use by the texts of their schemas, least recently used first: compiling takes milliseconds, and engines
+ * that are opened again have the same capabilities and configuration. The references are weak: a validator is freed
+ * with its last user.
  */
 const inUse = new Map<string, WeakRef<Validator>>();
 
 /** Compiled meta-schemas, one per dialect. */
 const metaSchemas = new Map<Dialect, Ajv>();
-const metaMeter = new WorkMeter();
 
 /**
  * Compiles a schema. `$schema` selects the dialect; default: draft-07. Short schemas in use share a validator, which
- * keeps no state of a value. Each schema has a compiler of its own: `$id`s of different tools never collide, and it is
+ * keeps no state of a value. Each schema has a compiler of its own: `$id`s of different schemas never collide, and it is
  * freed with its validator. Nothing is ever loaded: a `$ref` must point into the schema itself.
+ *
+ * Only for schemas of Glovebox, the operator and the embedder: nothing bounds the time of a check. Those of tools are
+ * checked in isolates.
  *
  * Throws a `GloveboxError` with `load_error` that points to the mistake.
  */
@@ -61,6 +62,12 @@ function remembered(text: string, where: SchemaPlace): Validator {
 }
 
 function compileText(text: string, where: SchemaPlace): Validator {
+  const { plain, dialect } = readValid(text, where);
+  return new CompiledSchema(plain, dialect, where);
+}
+
+/** A private copy of a schema that its dialect's meta-schema allows. Throws a `GloveboxError` with `load_error`. */
+export function readValid(text: string, where: SchemaPlace): { readonly plain: JsonSchema; readonly dialect: Dialect } {
   const copy = readSchema(text, where);
   const dialect = dialectOf(copy);
   if (dialect === undefined) {
@@ -72,7 +79,7 @@ function compileText(text: string, where: SchemaPlace): Validator {
   if (typeof plain === "object" && plain["$async"] === true) {
     throw schemaError(where, "/$async", "is not JSON Schema; leave it out");
   }
-  return new CompiledSchema(plain, dialect, where);
+  return { plain, dialect };
 }
 
 class CompiledSchema implements Validator {
@@ -80,75 +87,81 @@ class CompiledSchema implements Validator {
   readonly #schema: JsonSchema;
   readonly #dialect: Dialect;
   readonly #where: SchemaPlace;
-  readonly #meter = new WorkMeter();
-  /** Stops at the first error: run for every call. */
-  readonly #decide: ValidateFunction;
-  /** Collects all errors: compiled when the first value fails. */
-  #explain: ValidateFunction | undefined;
+  readonly #violationsIn: (value: unknown) => readonly Violation[] | null;
 
   constructor(schema: JsonSchema, dialect: Dialect, where: SchemaPlace) {
     this.#schema = schema;
     this.#dialect = dialect;
     this.#where = where;
     this.hasDefaults = findPointer(schema, (key) => key === "default") !== "";
-    this.#decide = this.#compile(false);
+    const decide = this.#compile(false);
+    // Most values are valid, so that which collects all errors is compiled when the first one is not.
+    const code = { decide: () => decide, explain: () => this.#compile(true) };
+    this.#violationsIn = violationsIn(code, VIOLATIONS_MAX);
   }
 
   check(value: unknown): readonly Violation[] {
-    try {
-      this.#meter.refill(MAX_STEPS);
-      if (this.#decide(value) === true) return VALID;
-      return toViolations(this.#explained(value) ?? this.#decide.errors ?? []);
-    } catch (error) {
-      if (error instanceof WorkExceededError) {
-        return [boundViolation("work", `simple enough to be checked in ${MAX_STEPS} steps; send less`)];
-      }
-      // ajv recurses into nested values.
-      if (error instanceof RangeError) return [boundViolation("depth", "less deeply nested")];
-      throw error;
-    } finally {
-      // Errors hold the value, which must not outlive its call.
-      this.#decide.errors = null;
-      if (this.#explain !== undefined) this.#explain.errors = null;
-    }
-  }
-
-  #explained(value: unknown): ErrorObject[] | undefined {
-    if (hasMoreParts(value, MAX_EXPLAINED_PARTS)) return undefined;
-    this.#explain ??= this.#compile(true);
-    this.#meter.refill(MAX_EXPLAINED_PARTS * 50);
-    try {
-      return this.#explain(value) === true ? undefined : (this.#explain.errors ?? undefined);
-    } catch (error) {
-      if (error instanceof WorkExceededError || error instanceof RangeError) return undefined;
-      throw error;
-    }
+    return this.#violationsIn(value) ?? VALID;
   }
 
   #compile(allErrors: boolean): ValidateFunction {
     // Adding the dialect's meta-schemas takes longer than compiling most schemas; only references and ids need them.
     const meta = findPointer(this.#schema, (key) => key.startsWith("$")) !== "";
+    const pattern = allErrors ? readShortPattern : readPattern;
     try {
-      return newMeteredAjv(this.#dialect, this.#meter, { allErrors, verbose: true, meta }).compile(this.#schema);
+      return newCompiler(this.#dialect, { allErrors, meta, pattern, formats: FORMATS }).compile(this.#schema);
     } catch (error) {
       throw compileError(error, this.#schema, this.#where);
     }
   }
 }
 
+/** A `pattern` that cannot be used; the message says why. */
+export class PatternError extends Error {
+  override readonly name = "PatternError";
+  readonly pattern: string;
+
+  constructor(pattern: string, cause: unknown) {
+    const reason = cause instanceof Error ? cause.message.replace(/^.*: /s, "") : "";
+    super(`is not a regular expression: ${reason.slice(0, 200)}`);
+    this.pattern = pattern;
+  }
+}
+
+/** Reads a `pattern`. Throws a `PatternError`. */
+export function readPattern(pattern: string, flags: string): RegExp {
+  try {
+    return patternOf(pattern, flags);
+  } catch (error) {
+    throw new PatternError(pattern, error);
+  }
+}
+
+/**
+ * A pattern that finds nothing wrong with a long string. The list of all violations matches also those strings that
+ * their `maxLength` refuses, which is there to bound the time of the pattern.
+ */
+function readShortPattern(pattern: string, flags: string): TextTest {
+  const expression = readPattern(pattern, flags);
+  return {
+    test: (text) => text.length > EXPLAINED_MAX || expression.test(text),
+    toString: () => String(expression),
+  };
+}
+
+const { url: URL_FORMAT } = fullFormats;
+const FORMATS: Record<string, Format> = {
+  ...fullFormats,
+  url: (text: string) => text.length <= URL_MAX && URL_FORMAT instanceof RegExp && URL_FORMAT.test(text),
+};
+
 function checkAgainstMetaSchema(schema: JsonSchema, dialect: Dialect, where: SchemaPlace): void {
   let ajv = metaSchemas.get(dialect);
   if (ajv === undefined) {
-    ajv = newMeteredAjv(dialect, metaMeter, {});
+    ajv = newCompiler(dialect, { pattern: readPattern, formats: FORMATS });
     metaSchemas.set(dialect, ajv);
   }
-  try {
-    metaMeter.refill(MAX_STEPS);
-    if (ajv.validateSchema(schema) === true) return;
-  } catch (error) {
-    if (error instanceof WorkExceededError) throw schemaError(where, "", "is too large to be checked; make it smaller");
-    throw error;
-  }
+  if (ajv.validateSchema(schema) === true) return;
   const error = ajv.errors?.[0];
   throw schemaError(where, error?.instancePath ?? "", `is not valid JSON Schema ${dialect}: ${metaProblem(error)}`);
 }
@@ -159,7 +172,8 @@ function metaProblem(error: ErrorObject | undefined): string {
   return `it ${error?.message ?? "does not fit the meta-schema"}${values}`;
 }
 
-function compileError(error: unknown, schema: JsonSchema, where: SchemaPlace): Error {
+/** The error of a schema that ajv does not compile. */
+export function compileError(error: unknown, schema: JsonSchema, where: SchemaPlace): Error {
   if (error instanceof PatternError) {
     const { pattern } = error;
     const pointer = findPointer(schema, (key, value) => key === pattern || (key === "pattern" && value === pattern));
@@ -185,16 +199,4 @@ function withoutDialect(schema: JsonSchema): JsonSchema {
   if (typeof schema === "boolean") return schema;
   const { $schema: _dialect, ...rest } = schema;
   return rest;
-}
-
-function hasMoreParts(value: unknown, limit: number): boolean {
-  const open: unknown[] = [value];
-  for (let parts = 0; open.length > 0; parts++) {
-    if (parts + open.length > limit) return true;
-    const part = open.pop();
-    if (typeof part !== "object" || part === null) continue;
-    if (Array.isArray(part) && part.length > limit) return true;
-    for (const child of Object.values(part)) open.push(child);
-  }
-  return false;
 }

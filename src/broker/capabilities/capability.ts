@@ -40,6 +40,8 @@ export interface CapabilityRequest {
 export interface CapabilityCaller {
   readonly callId: string;
   readonly tool: string;
+  /** Who registered the tool; see `ToolInfo`. Default: `operator`. */
+  readonly registrant?: string;
   readonly tenant?: string;
   /** Aborted when the call ends before the handler does. */
   readonly signal: AbortSignal;
@@ -102,9 +104,10 @@ export interface OpenCall extends CapabilityCaller {
   readonly binary?: CallBinary;
 }
 
-/** The binary of a call's tool, by the hash of its file, and the limits of the call. */
+/** The binary of a call's tool, and the limits of the call. */
 export interface CallBinary {
-  readonly hash: string;
+  /** Its file: the hash of the content or, on the broker thread, the path. */
+  readonly file: string;
   readonly limits: Pick<Limits, "wallMs" | "cpuMs" | "memoryMb" | "outputBytes">;
 }
 
@@ -121,6 +124,8 @@ export interface OpenCapability {
 
 /** A capability as the broker uses it. */
 export interface Capability<Value = unknown> {
+  /** Only those on the broker thread have one. */
+  readonly kind?: undefined;
   readonly name: string;
   readonly grants: GrantKind<Value>;
   readonly methods: { readonly [method: string]: MethodShape };

@@ -11,6 +11,7 @@ import {
   readOnly,
   SandboxProbes,
 } from "../../base/os/bubblewrap.ts";
+import { openGroup, type ControlGroup } from "../../base/os/cgroup.ts";
 import { SHELL } from "../../base/os/rlimits.ts";
 import { Descriptors } from "../../base/os/descriptors.ts";
 import { commandFilter } from "../../base/os/command-filter.ts";
@@ -29,6 +30,12 @@ const GATE_FD = 6;
 const LIFELINE_FD = 7;
 /** Read end of the status pipe, kept open so that bubblewrap does not end because nobody reads its status. */
 const HELD_FD = 8;
+
+/**
+ * The kernel's limits above the ceilings, which are looked at every 20 ms and tell more: memory of the sandbox's own
+ * folders, and the processes that make it.
+ */
+const GROUP = { restBytes: 320 * 1024 * 1024, restTasks: 16, cpuWeight: 20 } as const;
 
 const ENVIRONMENT = { PATH: "/usr/local/bin:/usr/bin:/bin", HOME: "/home", LANG: "C.UTF-8" };
 
@@ -98,8 +105,11 @@ export interface Jailed {
   readonly gate: Duplex | null;
   /** Closing this ends the sandbox, also while it is being made. */
   readonly lifeline: Duplex;
-  /** Resolves when no process holds the pipes any more; rejects where the process could not be started. */
-  readonly closed: Promise<void>;
+  /**
+   * Resolves when no process holds the pipes any more, with whether the kernel ended the processes because of their
+   * memory; rejects where the process could not be started.
+   */
+  readonly closed: Promise<{ readonly isMemory: boolean }>;
 }
 
 /** Starts a program in a sandbox. */
@@ -156,6 +166,12 @@ async function start(bubblewrap: string, inside: Inside): Promise<Jailed> {
   });
   const filter = commandFilter(process.arch, inside.mayFork);
   const outlets = await makeOutlets(3);
+  const { memoryBytes, tasks } = inside.ceilings;
+  const group = openGroup("jail", {
+    memoryBytes: memoryBytes + GROUP.restBytes,
+    tasks: tasks + GROUP.restTasks,
+    cpuWeight: GROUP.cpuWeight,
+  });
   const [out, err, status] = outlets as [Outlet, Outlet, Outlet];
   try {
     using descriptors = new Descriptors([
@@ -171,7 +187,7 @@ async function start(bubblewrap: string, inside: Inside): Promise<Jailed> {
     // The working directory is `/`, because a process that sees the first process above it can read that one's
     // directory.
     const options = { stdio: descriptors.stdio, env: ENVIRONMENT, cwd: "/" };
-    const child = spawn(SHELL, argumentsFor(bubblewrap, inside), options);
+    const child = spawn(SHELL, argumentsFor(bubblewrap, inside, group), options);
     // Without free descriptors the child has no pipes, and its unhandled error would end the engine's process.
     child.once("error", () => undefined);
     const pipes = [child.stdio[0], ...child.stdio.slice(ARGUMENTS_FD, LIFELINE_FD + 1)];
@@ -184,11 +200,12 @@ async function start(bubblewrap: string, inside: Inside): Promise<Jailed> {
     child.once("exit", () => lifeline.end());
     // Read the lifeline, so that its end is noticed when the process at its other end has ended.
     lifeline.resume();
-    const closed = closing(child, outlets);
+    const closed = closing(child, outlets, group);
     const [stdout, stderr] = [out.stream, err.stream];
     return { process: child, stdin, stdout, stderr, status: status.stream, gate, lifeline, closed };
   } catch (error) {
     for (const { stream } of outlets) stream.destroy();
+    group?.end();
     throw error;
   } finally {
     closeOutlets(outlets);
@@ -199,12 +216,17 @@ async function start(bubblewrap: string, inside: Inside): Promise<Jailed> {
  * Passes arguments that name the host's folders over a pipe: processes inside can read the command line of the process
  * above them.
  */
-function argumentsFor(bubblewrap: string, { program, limits }: Inside): string[] {
-  const outside = [WAITING, limits, OUTSIDE].join("\n");
+function argumentsFor(bubblewrap: string, { program, limits }: Inside, group: ControlGroup | null): string[] {
+  const outside = [group?.joinCommand ?? "", WAITING, limits, OUTSIDE].join("\n");
   return ["-c", outside, SHELL, bubblewrap, "--args", String(ARGUMENTS_FD), "--", ...program];
 }
 
-async function closing(child: ChildProcess, outlets: readonly Outlet[]): Promise<void> {
+async function closing(
+  child: ChildProcess,
+  outlets: readonly Outlet[],
+  group: ControlGroup | null,
+): Promise<{ readonly isMemory: boolean }> {
+  let isMemory = false;
   const ends = outlets.map(({ stream }) => new Promise<void>((resolve) => stream.once("close", resolve)));
   try {
     await once(child, "close");
@@ -213,5 +235,7 @@ async function closing(child: ChildProcess, outlets: readonly Outlet[]): Promise
     throw error;
   } finally {
     await Promise.all(ends);
+    isMemory = group?.end() ?? false;
   }
+  return { isMemory };
 }

@@ -112,9 +112,11 @@ class Run {
     signal.addEventListener("abort", onAbort, { once: true });
     if (signal.aborted) onAbort();
     try {
-      await this.#jailed.closed.catch((error: unknown) => {
+      const { isMemory } = await this.#jailed.closed.catch((error: unknown) => {
         throw notStarted(error);
       });
+      // The kernel was faster than the watch.
+      if (isMemory) this.#ended ??= "memory";
     } finally {
       clearTimeout(timer);
       signal.removeEventListener("abort", onAbort);

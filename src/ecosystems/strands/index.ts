@@ -37,6 +37,6 @@ export { remediationReport } from "./report.ts";
 export type { ToolPlace } from "./tool-modules.ts";
 export { type NativeBlock, type NativeResult, toolFunction } from "./tool-function.ts";
 export type { Agent, Artifact, Runtime, Step, ToolEntry, Workflow } from "./workflow.ts";
-export { type ContentBlock } from "../../tool/contracts/strands-content.ts";
+export { type ContentBlock } from "../../base/schema/content-blocks.ts";
 export { type StrandsResult, strands, type ToolSpec, type ToolUse } from "../../tool/contracts/strands.ts";
 export { type ReferenceTool, referenceTool } from "../reference-tools.ts";

@@ -1,6 +1,6 @@
 import type { ToolRunner } from "../../tool/contracts/runner.ts";
 import { type StrandsResult, strands } from "../../tool/contracts/strands.ts";
-import type { ContentBlock } from "../../tool/contracts/strands-content.ts";
+import type { ContentBlock } from "../../base/schema/content-blocks.ts";
 
 /** A content block as Strands tools see it: with an image's bytes. */
 export type NativeBlock = Exclude<ContentBlock, { readonly image: unknown }> | { readonly image: Uint8Array };

@@ -1,12 +1,14 @@
 import { randomBytes } from "node:crypto";
-import { CALL_ID_MAX, describeMalformed, describeOptions, writeArguments } from "./arguments.ts";
+import { CALL_ID_MAX, describeMalformed, describeOptions, takeArguments, writeArguments } from "./arguments.ts";
 import type { AdmittedCall, EngineCall } from "./engine-call.ts";
 import type { Executor } from "../../executor/executor.ts";
 import { type ExecuteOptions, isAmong } from "../execute-options.ts";
 import { type ErrorCode, toolError } from "../../base/errors.ts";
 import { type Bounds, type Limits, NAMES, resolveLimits } from "../../base/limits.ts";
-import type { HostWorkQueue } from "../../base/host-work-queue.ts";
+import { isObject, type JsonSchema } from "../../base/json.ts";
+import type { Broker } from "../../broker/broker.ts";
 import { emptyMetadata, failure, type ToolCall, type ToolResult } from "../../base/result.ts";
+import { unreadJson } from "../../base/unread-json.ts";
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";
 
@@ -18,7 +20,7 @@ export class Admission {
   readonly #registry: ToolRegistry;
   readonly #bounds: Bounds;
   readonly #executor: Pick<Executor, "refusedForMs">;
-  readonly #work: Pick<HostWorkQueue, "backlogMs">;
+  readonly #broker: Pick<Broker, "backlogMs">;
   /** Prefix of generated call ids: globally unique, and cheaper than a random id for each call. */
   readonly #idPrefix = randomBytes(9).toString("base64url");
   #lastId = 0;
@@ -27,12 +29,12 @@ export class Admission {
     registry: ToolRegistry,
     bounds: Bounds,
     executor: Pick<Executor, "refusedForMs">,
-    work: Pick<HostWorkQueue, "backlogMs">,
+    broker: Pick<Broker, "backlogMs">,
   ) {
     this.#registry = registry;
     this.#bounds = bounds;
     this.#executor = executor;
-    this.#work = work;
+    this.#broker = broker;
   }
 
   /**
@@ -67,15 +69,16 @@ export class Admission {
     if (wrongOption !== null) return refuse("invalid_arguments", wrongOption);
     const tool = isAmong(options.tools, name) ? this.#registry.get(name) : undefined;
     if (tool === undefined) return refuse("tool_not_found", `there is no tool "${name.slice(0, 128)}"`);
-    const wrong = describeMalformed(call, callId);
+    const given = unreadJson(call);
+    const wrong = describeMalformed(call, callId, given);
     if (wrong !== null) return refuse("invalid_arguments", wrong);
-    const retryAfterMs = this.#executor.refusedForMs(name, options.tenant ?? "");
+    const retryAfterMs = this.#executor.refusedForMs(tool.script, options.tenant ?? "");
     if (retryAfterMs > 0) {
       return refuse("tool_quarantined", `tool "${name}" crashed too many executors and is refused for now`, {
         retryAfterMs,
       });
     }
-    const backlogMs = parent === null ? this.#work.backlogMs(options.tenant ?? "") : 0;
+    const backlogMs = parent === null ? this.#broker.backlogMs(options.tenant ?? "") : 0;
     if (backlogMs > BACKLOG_MAX_MS) {
       return refuse("rate_limited", "the host is still busy with earlier capability calls of the tenant", {
         retryAfterMs: Math.ceil(backlogMs - BACKLOG_MAX_MS),
@@ -87,7 +90,7 @@ export class Admission {
     if (command !== undefined && tool.info.contract !== "agentspace") {
       return refuse("invalid_arguments", `tool "${name}" has no commands`);
     }
-    const args = writeArguments(tool, call.arguments ?? {}, limits, command !== undefined);
+    const args = given === undefined ? writeArguments(call.arguments ?? {}, limits) : takeArguments(given, limits);
     if (typeof args !== "string") return refuse(args.code, args.message, args.details);
     const own = withinTimeout(limits, tool, args);
     return { callId, tool, args, command, limits: own, options, parent };
@@ -114,7 +117,8 @@ const INTERPRETER_MS = 2_000;
 /** Narrows limits to the seconds in the tool's timeout argument, if the call has one. */
 function withinTimeout(limits: Limits, { timeoutArgument, info }: RegisteredTool, args: string): Limits {
   if (timeoutArgument === null) return limits;
-  const seconds = new Map<string, unknown>(Object.entries(JSON.parse(args) as object)).get(timeoutArgument);
+  const given = new Map<string, unknown>(Object.entries(JSON.parse(args) as object)).get(timeoutArgument);
+  const seconds = given ?? defaultOf(info.inputSchema, timeoutArgument);
   if (typeof seconds !== "number" || seconds <= 0) return limits;
   const ms = seconds * 1000;
   const startMs = info.runtime === "python" ? INTERPRETER_MS : 0;
@@ -123,6 +127,13 @@ function withinTimeout(limits: Limits, { timeoutArgument, info }: RegisteredTool
     cpuMs: Math.min(limits.cpuMs, ms),
     wallMs: Math.min(limits.wallMs, ms + LAST_WORDS_MS + startMs),
   };
+}
+
+/** The default of an argument, which the tool's isolate fills in. */
+function defaultOf(schema: JsonSchema, argument: string): unknown {
+  const properties = isObject(schema) ? schema["properties"] : undefined;
+  const own = isObject(properties) && Object.hasOwn(properties, argument) ? properties[argument] : undefined;
+  return isObject(own) ? own["default"] : undefined;
 }
 
 /** A tool's limits, within the parent's remaining time and the limits to which the parent was narrowed. */

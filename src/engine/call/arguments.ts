@@ -3,9 +3,8 @@ import { byteLength, isObject } from "../../base/json.ts";
 import { type ToolError, toolError } from "../../base/errors.ts";
 import type { Limits } from "../../base/limits.ts";
 import type { ToolCall } from "../../base/result.ts";
-import { copyPlain, NOT_PLAIN, TOO_LARGE } from "./plain-copy.ts";
-import type { RegisteredTool } from "../../tool/registered-tool.ts";
-import { describeViolations } from "../../base/schema/violation.ts";
+import type { UnreadJson } from "../../base/unread-json.ts";
+import { NOT_PLAIN, TOO_LARGE, writePlain } from "./plain-json.ts";
 
 /** Maximum length of a call's id. */
 export const CALL_ID_MAX = 256;
@@ -55,45 +54,38 @@ export function describeOptions(options: unknown): string | null {
 }
 
 /** Describes what is wrong with a call's form, before schema validation; `null` if it is valid. */
-export function describeMalformed(call: ToolCall, callId: unknown): string | null {
+export function describeMalformed(call: ToolCall, callId: unknown, given?: UnreadJson): string | null {
   if (!isName(callId)) return `the call's id must be ${NAME[1]}`;
   const { command }: { readonly command?: unknown } = call;
   if (command !== undefined && (typeof command !== "string" || command === "" || command.length > COMMAND_MAX)) {
     return `the call's command must be a string of 1 to ${COMMAND_MAX} characters`;
   }
+  // Only an object is left unread.
+  if (given !== undefined) return null;
   const args: unknown = call.arguments ?? {};
   return typeof args === "object" && !Array.isArray(args) ? null : "the call's arguments must be an object";
 }
 
-/**
- * Arguments as JSON with the schema's defaults applied, or an error. Does not change the caller's object. `isFree`:
- * arguments of a command, which the schema does not describe.
- */
-export function writeArguments(
-  tool: RegisteredTool,
-  given: object,
-  limits: Limits,
-  isFree: boolean,
-): string | ToolError {
-  // What is checked is what is sent, not the caller's object: a getter or `toJSON` may answer otherwise the second time.
-  const copy = copyPlain(given, limits.inputBytes);
-  if (copy === TOO_LARGE) return tooLarge(limits);
+/** Arguments as JSON, or an error: the tool's isolate checks them. Does not change the caller's object. */
+export function writeArguments(given: object, limits: Limits): string | ToolError {
+  const plain = writePlain(given, limits.inputBytes);
+  if (plain === TOO_LARGE) return tooLarge(limits);
   let text: string;
   try {
-    text = JSON.stringify(copy === NOT_PLAIN ? given : copy);
+    text = plain === NOT_PLAIN ? JSON.stringify(given) : plain;
   } catch (error) {
     const reason = error instanceof Error ? (error.message.split("\n")[0] ?? "") : "";
     return toolError("invalid_arguments", `the arguments cannot be written as JSON: ${reason}`);
   }
-  if (byteLength(text, limits.inputBytes) > limits.inputBytes) return tooLarge(limits);
-  if (isFree) return text;
-  const { checkInput } = tool;
-  const value: unknown = copy === NOT_PLAIN ? JSON.parse(text) : copy;
-  const violations = checkInput.check(value);
-  if (violations.length > 0) {
-    return toolError("invalid_arguments", describeViolations(violations), { violations });
-  }
-  return checkInput.hasDefaults ? JSON.stringify(value) : text;
+  return byteLength(text, limits.inputBytes) > limits.inputBytes ? tooLarge(limits) : text;
+}
+
+/**
+ * Arguments that a surface has cut out of its request's text, and proved to be an object in JSON. Blanks do not count:
+ * they are no part of the arguments.
+ */
+export function takeArguments({ json, blanks }: UnreadJson, limits: Limits): string | ToolError {
+  return byteLength(json, limits.inputBytes) - blanks > limits.inputBytes ? tooLarge(limits) : json;
 }
 
 function tooLarge({ inputBytes }: Limits): ToolError {

@@ -1,10 +1,11 @@
 import { within } from "../../base/deadline.ts";
 import { toolError } from "../../base/errors.ts";
+import type { JsonVerdict } from "../../base/json-scanner.ts";
 import type { LedgerClaimOf } from "../../base/ledger-claim.ts";
 import { emptyMetadata, failure, type ResultMetadata, type ToolCall, type ToolResult } from "../../base/result.ts";
 import type { Broker } from "../../broker/broker.ts";
 import type { CallSession } from "../../broker/call-session.ts";
-import type { CallReply, Executor } from "../../executor/executor.ts";
+import type { CallReply, Executor, OutputText } from "../../executor/executor.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";
 import { type ExecuteOptions, isAmong } from "../execute-options.ts";
 import type { InstalledTools } from "../installed-tools.ts";
@@ -19,6 +20,7 @@ import { callTool, parentOf } from "./child-call.ts";
 import { closeSession, concludeCall, mayRetry, spentBy } from "./conclude.ts";
 import { type CallStages, EngineCall } from "./engine-call.ts";
 import type { Idempotency } from "./idempotency.ts";
+import { checkInPieces, staysText } from "./long-output.ts";
 
 /** Objects that the stages of a call use. */
 export interface PipelineParts {
@@ -36,6 +38,9 @@ export interface PipelineParts {
   /** Secret from which the randomness of calls is derived. */
   readonly entropyKey: string;
 }
+
+/** Length of arguments from which they are counted: copying shorter ones costs no more than any call. */
+const COUNTED_FROM = 4 * 1024;
 
 /** Stages of a call: admit → announce → schedule → run → conclude. Every call ends exactly once, with a result. */
 export class CallPipeline implements CallStages {
@@ -76,6 +81,8 @@ export class CallPipeline implements CallStages {
       accepted.trace = tracing.begin(callId, tool.info.name, tenant, parent?.trace ?? null);
       accepted.claimOf = claimOf;
       accepted.resolve = resolve;
+      const { length } = accepted.args;
+      if (length > COUNTED_FROM) this.#parts.broker.accounts.of(tenant).countGiven(length);
       tool.usage.calls++;
       const blocked = this.#announce(accepted, call);
       if (blocked !== null) return this.#end(accepted, failure(toolError("blocked", blocked), metadataOf(accepted, 0)));
@@ -119,7 +126,7 @@ export class CallPipeline implements CallStages {
 
   /** Handles the executor's reply: retries the call if it may be retried, otherwise concludes it. */
   settle(call: EngineCall, given: CallReply): void {
-    const { executor, nextCallNumber, entropyKey } = this.#parts;
+    const { executor, nextCallNumber } = this.#parts;
     const { options } = call;
     const reply = closeSession(given, call.session);
     const { outcome } = reply;
@@ -131,11 +138,27 @@ export class CallPipeline implements CallStages {
       return executor.run(call);
     }
     if (call.onAbort !== null) options.signal?.removeEventListener("abort", call.onAbort);
+    if (outcome.ok && staysText(outcome.json, call.tool) && options.record !== true) {
+      return void this.#concludeText(call, reply, outcome);
+    }
+    this.#conclude(call, reply, null);
+  }
+
+  /** Concludes a call whose output stays text, once that is proved to be JSON. */
+  async #concludeText(call: EngineCall, reply: CallReply, { json, parts }: OutputText): Promise<void> {
+    const { work, accounts } = this.#parts.broker;
+    const payer = call.account ?? accounts.of(call.tenant);
+    const isWithin = json.length <= call.limits.outputBytes;
+    this.#conclude(call, reply, isWithin ? await checkInPieces(parts ?? json, work, payer) : null);
+  }
+
+  #conclude(call: EngineCall, reply: CallReply, checked: JsonVerdict | null): void {
+    const { executor, entropyKey } = this.#parts;
     call.isSettled = true;
     // Free the slot before the caller gets the result, so that the caller's next call finds it free.
     if (call.lingering === 0) call.slot?.release();
-    const result = concludeCall(reply, call, executor);
-    this.#end(call, options.record === true ? recordCall(call, result, entropyKey) : result);
+    const result = concludeCall(reply, call, executor, checked);
+    this.#end(call, call.options.record === true ? recordCall(call, result, entropyKey) : result);
   }
 
   /** Charges an attempt: its processor time to the tenant, and with the host's work for it to the caller. */

@@ -1,5 +1,6 @@
 import { type ToolError, toolError } from "../../base/errors.ts";
-import { byteLength, describeExcess } from "../../base/json.ts";
+import { byteLength, describeExcess, isHighSurrogate } from "../../base/json.ts";
+import type { JsonVerdict } from "../../base/json-scanner.ts";
 import type { Limits } from "../../base/limits.ts";
 import type { Failure } from "../../base/protocol/messages.ts";
 import {
@@ -10,10 +11,11 @@ import {
   NO_LOGS,
   type ResultMetadata,
   type ToolResult,
+  unreadResult,
 } from "../../base/result.ts";
 import type { CallSession } from "../../broker/call-session.ts";
 import type { LastRefusal } from "../../broker/capability-invoker.ts";
-import type { CallReply, Executor } from "../../executor/executor.ts";
+import type { CallReply, Executor, OutputText } from "../../executor/executor.ts";
 import { readOrphan } from "../../fleet/wire/orphan-result.ts";
 import type { Outcome } from "../../tool/contracts/contract.ts";
 import { fingerprintOf, type RegisteredTool } from "../../tool/registered-tool.ts";
@@ -24,7 +26,6 @@ export interface EndedCall {
   readonly callId: string;
   readonly tool: RegisteredTool;
   readonly tenant: string;
-  readonly command: string | undefined;
   readonly limits: Pick<Limits, "outputBytes">;
   /** Queue time and number of starts before those counted in the reply. */
   readonly queueMs: number;
@@ -38,15 +39,23 @@ export interface EndedCall {
 /** Source of the time for which a quarantined tool's calls are still refused. */
 type Refusals = Pick<Executor, "refusedForMs">;
 
-/** Result of a call that ran: its output, read by its tool's contract. */
-export function concludeCall(reply: CallReply, call: EndedCall, executor: Refusals): ToolResult {
-  const { callId, tool, command, limits, queueMs } = call;
+/**
+ * Result of a call that ran: its output, read by its tool's contract. `checked`: verdict on an output that stays text
+ * until it is read; `null` for one to be parsed now.
+ */
+export function concludeCall(
+  reply: CallReply,
+  call: EndedCall,
+  executor: Refusals,
+  checked: JsonVerdict | null = null,
+): ToolResult {
+  const { callId, tool, limits, queueMs } = call;
   try {
     const metadata = readMetadata(reply, call);
     const { outcome } = reply;
     if (!outcome.ok) return failure(describeFailure(outcome.failure, call, executor), metadata);
-    // The schema describes the tool's main operation, not its commands.
-    return readOutput(outcome.json, command === undefined ? tool : { ...tool, checkOutput: null }, limits, metadata);
+    if (checked !== null) return textOutput(outcome, checked, limits, metadata);
+    return readOutput(outcome.json, tool, limits, metadata);
   } catch {
     // Only a compromised executor sends text that is not JSON.
     const message = "the executor's reply is not valid JSON";
@@ -58,15 +67,11 @@ export function concludeCall(reply: CallReply, call: EndedCall, executor: Refusa
  * Result of a call that ended on a worker machine after its server was lost. `null` if the tool registered here is not
  * the version that ran: only that version knows how to read its output.
  */
-export function adoptResult(
-  end: string,
-  command: string | undefined,
-  tool: RegisteredTool | undefined,
-): ToolResult | null {
+export function adoptResult(end: string, tool: RegisteredTool | undefined): ToolResult | null {
   const orphan = readOrphan(end);
   if (orphan === null || tool === undefined || orphan.tool !== fingerprintOf(tool).mark) return null;
   const { callId, outputBytes, reply } = orphan;
-  const base = { callId, tool, tenant: "", command, limits: { outputBytes }, queueMs: 0, attempts: 0 };
+  const base = { callId, tool, tenant: "", limits: { outputBytes }, queueMs: 0, attempts: 0 };
   // Refusals were lost with the server. Effects matter only to failures that a machine never stores.
   return concludeCall(reply, { ...base, lastRefusal: null, effects: 0 }, NEVER_REFUSED);
 }
@@ -115,10 +120,11 @@ const LOST: ReadonlySet<string> = new Set(["executor_lost", "tool_quarantined", 
 
 /** Converts a worker's failure into the error of the call's result. */
 function describeFailure(failure: Failure, call: EndedCall, executor: Refusals): ToolError {
-  const { code, message, type, stack } = failure;
+  const { code, message, type, stack, violations } = failure;
   if (LOST.has(code)) return describeLoss(failure, call, executor);
   const refusal = refusalOf(call.lastRefusal, message);
   const mapped = stack === undefined ? {} : { stack: call.tool.mapStack(stack) };
+  if (violations !== undefined) return toolError(code, message, { violations });
   const details = refusal === null && stack === undefined ? undefined : { ...refusal, ...mapped };
   return toolError(code, message, details, code === "tool_error" ? type : undefined);
 }
@@ -126,7 +132,7 @@ function describeFailure(failure: Failure, call: EndedCall, executor: Refusals):
 /** The journal is lost with the call, so only the caller can decide whether to repeat its effects. */
 function describeLoss({ code, message }: Failure, call: EndedCall, executor: Refusals): ToolError {
   const { effects, tool, tenant } = call;
-  const wait = code === "tool_quarantined" ? { retryAfterMs: executor.refusedForMs(tool.info.name, tenant) } : null;
+  const wait = code === "tool_quarantined" ? { retryAfterMs: executor.refusedForMs(tool.script, tenant) } : null;
   if (effects === 0) return toolError(code, message, wait ?? undefined);
   const text = `${message}; ${effects} of its capability calls had been carried out`;
   return { ...toolError(code, text, { effects, ...wait }), retryable: false };
@@ -147,7 +153,33 @@ function refusalOf(last: LastRefusal | null, message: string): Omit<LastRefusal,
 }
 
 /** Parts of a tool needed to read its output. */
-type OutputTool = Pick<RegisteredTool, "readResult" | "outputChars" | "checkOutput">;
+type OutputTool = Pick<RegisteredTool, "readResult" | "outputChars">;
+
+/** Result of a call whose output stays text. Throws if the text is not JSON. */
+function textOutput(
+  { json, parts }: OutputText,
+  checked: JsonVerdict,
+  { outputBytes }: Pick<Limits, "outputBytes">,
+  metadata: ResultMetadata,
+): ToolResult {
+  const size =
+    parts === undefined || json.length * 3 <= outputBytes
+      ? byteLength(json, outputBytes)
+      : parts.reduce((sum, part) => sum + Buffer.byteLength(part), 0);
+  if (size > outputBytes) return failure(tooLarge(size, outputBytes), metadata);
+  switch (checked.kind) {
+    case "json":
+      return unreadResult({ json, blanks: 0, ...(parts === undefined ? {} : { parts }) }, metadata);
+    case "excess":
+      return failure(toolError("invalid_output", `the output is ${checked.excess}`), metadata);
+    case "invalid":
+      throw new SyntaxError("the output is not JSON");
+  }
+}
+
+function tooLarge(size: number, outputBytes: number): ToolError {
+  return toolError("output_too_large", `the output has ${size} bytes of JSON, the limit is ${outputBytes}`);
+}
 
 /** Result of a call whose tool returned this JSON. Throws if the text is not JSON. */
 function readOutput(
@@ -158,10 +190,7 @@ function readOutput(
 ): ToolResult {
   const { outputBytes } = limits;
   const size = byteLength(json, outputBytes);
-  if (size > outputBytes) {
-    const message = `the output has ${size} bytes of JSON, the limit is ${outputBytes}`;
-    return failure(toolError("output_too_large", message), metadata);
-  }
+  if (size > outputBytes) return failure(tooLarge(size, outputBytes), metadata);
   const excess = describeExcess(json);
   if (excess !== null) return failure(toolError("invalid_output", `the output is ${excess}`), metadata);
   const answer: unknown = JSON.parse(json);
@@ -175,8 +204,13 @@ function readOutput(
 }
 
 /** Metadata of a result: the reply's figures added to those of earlier attempts. Throws if the logs are not JSON. */
-function readMetadata(reply: CallReply, { callId, tool, queueMs, attempts, hostUse }: EndedCall): ResultMetadata {
+function readMetadata(
+  reply: CallReply,
+  { callId, tool, queueMs, attempts, effects, hostUse }: EndedCall,
+): ResultMetadata {
   const { cpuMs, waitedMs, wallMs, heapBytes, dropped } = reply;
+  // Arguments that their schema refuses never reach the tool. A tool that claims so after an effect did run.
+  const isRefused = !reply.outcome.ok && reply.outcome.failure.code === "invalid_arguments" && effects === 0;
   const metadata = {
     callId,
     tool: tool.info.name,
@@ -184,7 +218,7 @@ function readMetadata(reply: CallReply, { callId, tool, queueMs, attempts, hostU
     wallMs,
     cpuMs,
     heapBytes,
-    attempts: attempts + reply.attempts,
+    attempts: isRefused ? 0 : attempts + reply.attempts,
     logs: reply.logs === "" ? NO_LOGS : readLogs(reply.logs),
   };
   const host = hostUse ?? null;
@@ -223,11 +257,6 @@ function errorOf({ message, type, details }: Extract<Outcome, { ok: false }>["er
 }
 
 function succeed(given: unknown, tool: OutputTool, known: ResultMetadata): ToolResult {
-  const violations = tool.checkOutput?.check(given) ?? [];
-  if (violations.length > 0) {
-    const message = "the output does not match the tool's outputSchema";
-    return failure(toolError("invalid_output", message, { violations }), known);
-  }
   const { output, metadata } = shorten(given, tool, known);
   return { success: true, output, error: null, metadata };
 }
@@ -250,8 +279,4 @@ function shorten(
       originalChars: output.length,
     },
   };
-}
-
-function isHighSurrogate(unit: number): boolean {
-  return unit >= 0xd800 && unit <= 0xdbff;
 }

@@ -139,8 +139,8 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
   /** What the host did for the call's capability calls; `null` where it made none. */
   get hostUse(): HostUse | null {
     if (this.account === null) return null;
-    const { asks, bytesAsked, bytesAnswered, mainMs } = this.account;
-    return { askMs: Math.round(mainMs * 1_000) / 1_000, asks, bytes: bytesAsked + bytesAnswered };
+    const { asks, bytesAsked, bytesAnswered, hostMs } = this.account;
+    return { askMs: Math.round(hostMs * 1_000) / 1_000, asks, bytes: bytesAsked + bytesAnswered };
   }
 
   get lastRefusal(): LastRefusal | null {
@@ -166,22 +166,24 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
       parentId: this.parent?.callId,
       tool: this.tool.info.name,
       tags: this.tool.info.tags,
+      registrant: this.tool.info.registrant,
+      digest: this.tool.info.digest,
       tenant: this.tenant,
       requested: this.tool.capabilities,
       narrowed: options.capabilities,
       limits,
       account: (this.account ??= new HostAccount(this.tenant, accounts.of(this.tenant))),
       isRecorded: options.record === true,
-      binary: script.runtime === "native" ? { hash: script.text, limits } : undefined,
+      binary: script.runtime === "native" ? { file: script.text, limits } : undefined,
       callTool,
       onOutcome:
         options.onCapability && ((event) => this.#stages.notify("onCapability", () => options.onCapability?.(event))),
     };
   }
 
-  /** Time of the host's main thread for the call since this was last asked, in milliseconds. */
+  /** Time of the host's threads for the call since this was last asked, in milliseconds. */
   takeHostMs(): number {
-    const totalMs = this.account?.mainMs ?? 0;
+    const totalMs = this.account?.hostMs ?? 0;
     const ms = totalMs - this.#toldHostMs;
     this.#toldHostMs = totalMs;
     return ms;

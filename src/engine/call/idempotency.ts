@@ -1,7 +1,8 @@
+import { OPERATOR } from "../../broker/policy.ts";
 import { hash } from "node:crypto";
 import { CALL_ID_MAX, isName } from "./arguments.ts";
 import { adoptResult } from "./conclude.ts";
-import { copyPlain, NOT_PLAIN, TOO_LARGE } from "./plain-copy.ts";
+import { NOT_PLAIN, TOO_LARGE, writePlain } from "./plain-json.ts";
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";
 import { type ErrorCode, toolError } from "../../base/errors.ts";
@@ -9,7 +10,7 @@ import type { ExecuteOptions } from "../execute-options.ts";
 import type { CallLedger, ClaimResult, KeyedCall } from "../../store/calls/ledger.ts";
 import { isObject } from "../../base/json.ts";
 import { DEFAULT_LIMITS } from "../../base/limits.ts";
-import { emptyMetadata, failure, type ToolCall, type ToolResult } from "../../base/result.ts";
+import { emptyMetadata, failure, resultText, type ToolCall, type ToolResult, withMetadata } from "../../base/result.ts";
 import { StoreError } from "../../base/errors.ts";
 import type { LedgerClaimOf } from "../../base/ledger-claim.ts";
 
@@ -109,7 +110,7 @@ export class Idempotency {
       if (claim.kind === "mine") return null;
       if (claim.kind === "kept") return { result: JSON.parse(claim.result) as ToolResult, isRepeated: true };
       if (claim.kind === "left") {
-        const result = adoptResult(claim.end, call.command, this.#registry.get(call.name));
+        const result = adoptResult(claim.end, this.#registry.get(call.name));
         if (result !== null) return { result, isRepeated: true };
       }
       return { result: signal.aborted ? cancelled(call) : refusal(call, claim), isRepeated: false };
@@ -159,11 +160,15 @@ function readKeyed(given: ToolCall, options: ExecuteOptions, registry: ToolRegis
     const { name, arguments: args, command, ...rest }: { readonly [Name in keyof ToolCall]?: unknown } = given;
     const id = rest.id ?? undefined;
     if (!isName(name) || !isAbsentOrName(command) || !isAbsentOrName(id)) return null;
-    const least = registry.get(name)?.limits.inputBytes ?? DEFAULT_LIMITS.inputBytes;
+    const tool = registry.get(name);
+    const least = tool?.limits.inputBytes ?? DEFAULT_LIMITS.inputBytes;
+    const registrant = tool?.info.registrant ?? OPERATOR;
+    // A name that changes its registrant is another tool.
+    const parts = registrant === OPERATOR ? [tenant, name, key] : [registrant, tenant, name, key];
     const copy = copyOf(args ?? {}, Math.max(least, options.limits?.inputBytes ?? 0));
     if (copy === TOO_LARGE) return null;
     const asked = JSON.stringify([name, inOrder(copy), command ?? null]);
-    return { call: { id, name, command }, place: JSON.stringify([tenant, name, key]), tenant, asked };
+    return { call: { id, name, command }, place: JSON.stringify(parts), tenant, asked };
   } catch {
     return null;
   }
@@ -175,8 +180,8 @@ function isAbsentOrName(value: unknown): value is string | undefined {
 
 /** A copy as admission makes one; `TOO_LARGE` for arguments that it is to refuse. */
 function copyOf(args: unknown, maxBytes: number): unknown {
-  const copy = copyPlain(args, maxBytes);
-  return copy === NOT_PLAIN ? (JSON.parse(JSON.stringify(args)) as unknown) : copy;
+  const text = writePlain(args, maxBytes);
+  return text === TOO_LARGE ? text : (JSON.parse(text === NOT_PLAIN ? JSON.stringify(args) : text) as unknown);
 }
 
 /**
@@ -222,14 +227,14 @@ function digestOf(text: string): Uint8Array {
 /** Stored form of a result; `null` if it is nested too deeply for JSON. */
 function write(result: ToolResult): string | null {
   try {
-    return JSON.stringify(result);
+    return resultText(result);
   } catch {
     return null;
   }
 }
 
 function repeated(result: ToolResult): ToolResult {
-  return { ...result, metadata: { ...result.metadata, isRepeated: true } };
+  return withMetadata(result, { ...result.metadata, isRepeated: true });
 }
 
 function refusal(call: ReadCall, claim: Exclude<ClaimResult, { readonly kind: "mine" | "kept" }>): ToolResult {

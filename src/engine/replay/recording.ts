@@ -6,15 +6,28 @@ import { seedOf } from "../../base/protocol/prelude.ts";
 import type { EngineCall } from "../call/engine-call.ts";
 import type { JsonSchema } from "../../base/json.ts";
 import type { Failure, LateTimer } from "../../base/protocol/messages.ts";
-import { MODULE_CONTRACT_NAMES, RUNTIMES, type ToolScript } from "../../base/protocol/script.ts";
+import {
+  MODULE_CONTRACT_NAMES,
+  OUTPUT_PLACES,
+  RUNTIMES,
+  type ToolChecks,
+  type ToolScript,
+} from "../../base/protocol/script.ts";
 import type { LogLine, ToolResult } from "../../base/result.ts";
+import { checksFor } from "../../tool/registered-tool.ts";
+import { compileChecks } from "../../base/schema/checks.ts";
 import { compileSchema } from "../../base/schema/schema.ts";
 import { describeViolations } from "../../base/schema/violation.ts";
 
 /** All inputs of a call with its outcome: enough to run it again without the outside world. */
 export interface Recording {
   readonly format: typeof FORMAT;
-  readonly tool: Omit<ToolScript, "key"> & {
+  readonly tool: Omit<ToolScript, "key" | "checks"> & {
+    /** Missing in recordings of versions that checked values outside of the isolate: their arguments have defaults. */
+    readonly checks?: ToolChecks;
+    /** Who registered the tool, and the digest of that version. Missing in recordings of earlier versions. */
+    readonly registrant?: string;
+    readonly digest?: string;
     readonly outputSchema: JsonSchema | null;
     readonly outputChars: number | null;
     readonly sourceMap: string;
@@ -70,21 +83,28 @@ function record(properties: Readonly<Record<string, unknown>>) {
   return { type: "object", properties, required: Object.keys(properties), additionalProperties: false };
 }
 
+const TOOL = record({
+  name: TEXT,
+  version: TEXT,
+  runtime: { enum: RUNTIMES },
+  isolation: { enum: ["instance", "context", "isolate", "shared"] },
+  memoryMb: { type: "number", minimum: 8, maximum: 65_536 },
+  config: TEXT,
+  contract: { enum: MODULE_CONTRACT_NAMES },
+  text: TEXT,
+  outputSchema: { type: ["object", "boolean", "null"] },
+  outputChars: { type: ["integer", "null"], minimum: 1 },
+  sourceMap: TEXT,
+});
+
+const CODE = record({ input: TEXT, output: TEXT });
+const CHECKS = { ...CODE, properties: { ...CODE.properties, outputAt: { enum: OUTPUT_PLACES } } };
+/** Members of the tool that recordings of earlier versions do not have. */
+const OPTIONAL = { checks: CHECKS, registrant: TEXT, digest: TEXT };
+
 const ALWAYS = record({
   format: { const: FORMAT },
-  tool: record({
-    name: TEXT,
-    version: TEXT,
-    runtime: { enum: RUNTIMES },
-    isolation: { enum: ["instance", "context", "isolate", "shared"] },
-    memoryMb: { type: "number", minimum: 8, maximum: 65_536 },
-    config: TEXT,
-    contract: { enum: MODULE_CONTRACT_NAMES },
-    text: TEXT,
-    outputSchema: { type: ["object", "boolean", "null"] },
-    outputChars: { type: ["integer", "null"], minimum: 1 },
-    sourceMap: TEXT,
-  }),
+  tool: { ...TOOL, properties: { ...TOOL.properties, ...OPTIONAL } },
   call: record({ id: TEXT, tenant: TEXT, arguments: TEXT, command: { type: ["string", "null"] } }),
   limits: record(Object.fromEntries(LIMITS.map((name) => [name, { type: "number", exclusiveMinimum: 0 }]))),
   startMs: { type: "number" },
@@ -181,6 +201,11 @@ export function requireReplayable({ tool, outcome }: Recording): void {
   throw new TypeError("the recorded call ran in a shared module, which other calls had changed before");
 }
 
+/** The checks that the recorded call ran under. */
+export function checksOf({ tool: { checks, contract, outputSchema } }: Recording): ToolChecks {
+  return checks ?? checksFor(contract, compileChecks(true, outputSchema));
+}
+
 /** A call's capability calls and responses, as data. Responses that were pending when the call ended are left out. */
 export function recordJournal(journal: Journal | null): Pick<Recording, "asks" | "answers" | "late"> {
   const asks = (journal?.entries ?? []).map(({ capability, method, args }) => ({ capability, method, args }));
@@ -208,8 +233,9 @@ export function toAnswers({ answers }: Recording): readonly OrderedResponse[] {
   });
 }
 
-/** Adds a recording of the call to its result's metadata. */
+/** Adds a recording of the call to its result's metadata. A refused call ran nothing that could be replayed. */
 export function recordCall(call: EngineCall, result: ToolResult, entropyKey: string): ToolResult {
+  if (result.metadata.attempts === 0) return result;
   const { callId, tenant, args, command, limits, clockMs, callNumber, session } = call;
   const { key: _key, ...script } = call.tool.script;
   const recording: Recording = {
@@ -218,6 +244,8 @@ export function recordCall(call: EngineCall, result: ToolResult, entropyKey: str
       ...script,
       outputChars: call.tool.outputChars,
       outputSchema: call.tool.info.outputSchema,
+      registrant: call.tool.info.registrant,
+      digest: call.tool.info.digest,
       sourceMap: call.tool.sourceMap,
     },
     call: { id: callId, tenant, arguments: args, command: command ?? null },

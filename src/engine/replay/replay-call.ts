@@ -1,3 +1,4 @@
+import { OPERATOR } from "../../broker/policy.ts";
 import { RecordedSession } from "../../broker/recorded-session.ts";
 import { closeSession, concludeCall } from "../call/conclude.ts";
 import type { Executor } from "../../executor/executor.ts";
@@ -5,10 +6,9 @@ import { loadExecutor } from "../create-executor.ts";
 import { bundlePrelude } from "../../tool/runtimes/prelude.ts";
 import { resolveOptions } from "../options.ts";
 import { fixedKey } from "../../base/protocol/prelude.ts";
-import { outcomeOf, type Recording, requireReplayable, toAnswers } from "./recording.ts";
+import { checksOf, outcomeOf, type Recording, requireReplayable, toAnswers } from "./recording.ts";
 import type { ToolResult } from "../../base/result.ts";
 import { readerOf, type RegisteredTool } from "../../tool/registered-tool.ts";
-import { compileSchema } from "../../base/schema/schema.ts";
 import { stackMapper } from "../../tool/bundle/stack.ts";
 
 /** Result of a replay. */
@@ -53,7 +53,7 @@ function run(recording: Recording, executor: Executor, callNumber: number): Prom
   const { id: callId, tenant, arguments: args } = call;
   const command = call.command ?? undefined;
   const { lastRefusal } = session;
-  const ended = { callId, tool, tenant, command, limits, queueMs: 0, attempts: 0, effects: 0, lastRefusal };
+  const ended = { callId, tool, tenant, limits, queueMs: 0, attempts: 0, effects: 0, lastRefusal };
   return new Promise((resolve) => {
     executor.run({
       callNumber: callNumber,
@@ -79,7 +79,9 @@ function run(recording: Recording, executor: Executor, callNumber: number): Prom
 }
 
 /** The recorded tool, without the parts that only registration needs. */
-function toolOf({ tool: { outputSchema, outputChars, sourceMap, ...script }, limits }: Recording): RegisteredTool {
+function toolOf(recording: Recording): RegisteredTool {
+  const { outputSchema, outputChars, sourceMap, registrant = OPERATOR, digest = "", ...script } = recording.tool;
+  const { limits } = recording;
   const { name, version, runtime, isolation, text } = script;
   return {
     info: {
@@ -97,10 +99,10 @@ function toolOf({ tool: { outputSchema, outputChars, sourceMap, ...script }, lim
       limits,
       capabilities: {},
       script: { bytes: Buffer.byteLength(text), evaluationMs: 0 },
+      registrant,
+      digest,
     },
-    script: { ...script, key: "recorded" },
-    checkInput: compileSchema(true, "inputSchema"),
-    checkOutput: outputSchema === null ? null : compileSchema(outputSchema, "outputSchema"),
+    script: { ...script, key: "recorded", checks: checksOf(recording) },
     limits,
     askedLimits: {},
     capabilities: {},

@@ -3,6 +3,7 @@ import type { SecretViolation } from "../../broker/capabilities/secrets/placehol
 import type { Finding } from "../../broker/grants.ts";
 import type { ErrorCode } from "../../base/errors.ts";
 import type { ExecutorEvents } from "../../executor/executor.ts";
+import type { Pressure } from "../../base/os/pressure.ts";
 import type { Throttling } from "../../base/host-work-queue.ts";
 import type { PackageEvent } from "../../tool/package/step.ts";
 import type { ToolInfo } from "../../tool/definition.ts";
@@ -25,6 +26,16 @@ export interface EventMap extends ExecutorEvents {
   "capability:call": [event: CapabilityEvent];
   /** A request was refused that would have carried a secret to an origin, or in a place, that is not bound to it. */
   "secret:violation": [event: SecretViolation];
+  /**
+   * The broker thread or process ended, which carries out fetch, fs, exec and native: capability calls under way failed. Another
+   * one starts with the next call that needs it.
+   */
+  "broker:lost": [event: { readonly reason: string }];
+  /**
+   * The machine is short of processor time or memory, or no longer is: builds of tools that keys register and new spare
+   * processes wait for the processor, and idle isolates are ended for memory. Only where a service watches it.
+   */
+  "host:pressure": [event: Pressure];
   /** The host delays a tenant's capability calls, because they use more than its share; at most once per second. */
   "tenant:throttled": [event: Throttling];
   /** The audit dropped entries because its buffer was full; emitted several times a second at most. */

@@ -9,23 +9,24 @@ const OTHER = "other";
 /** Registers the metrics of what the host does on behalf of tenants, which are read at each scrape. */
 export function registerHostMetrics(registry: Registry, accounts: TenantAccounts): void {
   const registers = [registry];
-  const shown = { executorMs: 0, mainMs: 0 };
+  const shown = { executorMs: 0, mainMs: 0, brokerMs: 0 };
   new Counter({
     name: "glovebox_host_seconds_total",
-    help: "Processor time on behalf of calls by thread, in seconds: executor (tool code), main (capability calls).",
+    help: "Time on behalf of calls by thread, in seconds: executor (tool code), main and broker (capability calls).",
     labelNames: ["thread"],
     registers,
     collect() {
-      const { executorMs, mainMs } = accounts.total;
+      const { executorMs, mainMs, brokerMs } = accounts.total;
       this.inc({ thread: "executor" }, (executorMs - shown.executorMs) / 1e3);
       this.inc({ thread: "main" }, (mainMs - shown.mainMs) / 1e3);
-      Object.assign(shown, { executorMs, mainMs });
+      this.inc({ thread: "broker" }, (brokerMs - shown.brokerMs) / 1e3);
+      Object.assign(shown, { executorMs, mainMs, brokerMs });
     },
   });
   const tenants = new BusiestTenants(accounts);
   new Counter({
     name: "glovebox_tenant_host_seconds_total",
-    help: "Time of the host's main thread for capability calls, in seconds, of the 20 busiest tenants; other for the rest.",
+    help: "Time of the host's threads for capability calls, in seconds, of the 20 busiest tenants; other for the rest.",
     labelNames: ["tenant"],
     registers,
     collect() {
@@ -57,21 +58,21 @@ class BusiestTenants {
     readonly otherMs: number;
     readonly left: readonly string[];
   } {
-    const active = [...this.#accounts.all()].filter(({ mainMs }) => mainMs > 0);
-    const busiest = active.toSorted((one, other) => other.mainMs - one.mainMs).slice(0, TENANTS_SHOWN);
+    const active = [...this.#accounts.all()].filter(({ hostMs }) => hostMs > 0);
+    const busiest = active.toSorted((one, other) => other.hostMs - one.hostMs).slice(0, TENANTS_SHOWN);
     const spentMs = new Map<string, number>();
-    for (const { tenant, mainMs } of busiest) {
+    for (const { tenant, hostMs } of busiest) {
       const label = tenant.slice(0, TENANT_LENGTH_MAX);
-      const ms = Math.max(0, mainMs - (this.#seenMs.get(tenant) ?? 0));
+      const ms = Math.max(0, hostMs - (this.#seenMs.get(tenant) ?? 0));
       if (label !== OTHER) spentMs.set(label, (spentMs.get(label) ?? 0) + ms);
     }
-    const totalMs = this.#accounts.total.mainMs;
+    const totalMs = this.#accounts.total.hostMs;
     let shownMs = 0;
     for (const ms of spentMs.values()) shownMs += ms;
     const otherMs = Math.max(0, totalMs - this.#totalMs - shownMs);
     const left = [...this.#shown].filter((label) => !spentMs.has(label));
     this.#totalMs = totalMs;
-    this.#seenMs = new Map(active.map(({ tenant, mainMs }) => [tenant, mainMs]));
+    this.#seenMs = new Map(active.map(({ tenant, hostMs }) => [tenant, hostMs]));
     this.#shown = new Set(spentMs.keys());
     return { spentMs, otherMs, left };
   }

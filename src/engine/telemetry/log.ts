@@ -30,6 +30,10 @@ export function logEvents(events: Events, logger: Logger): void {
   events.on("tool:refuse", (event) => logger.warn(event, "calls of a quarantined tool are refused for a tenant"));
   events.on("tool:probe", (event) => logger.info(event, "a quarantined tool runs one probe call"));
   events.on("tool:clear", (event) => logger.info(event, "a tool left quarantine"));
+  events.on("broker:lost", (event) => logger.warn(event, "the broker thread ended; another one starts when needed"));
+  events.on("host:pressure", (event) =>
+    logger.warn(event, event.isHigh ? "the machine is under pressure" : "the machine is under pressure no more"),
+  );
   events.on("tenant:throttled", (event) => logger.warn(event, "a tenant's capability calls use more than its share"));
   events.on("audit:drop", (event) => logger.warn(event, "the audit dropped entries that it could not write in time"));
   events.on("tool:register", ({ info: { name, version, isolation }, replaced, findings }) => {

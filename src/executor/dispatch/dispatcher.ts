@@ -14,7 +14,7 @@ import type { Inspection, ToolScript } from "../../base/protocol/script.ts";
 import { ProtocolError } from "../../base/protocol/wire.ts";
 import { Batch } from "./batch.ts";
 import { Batcher } from "./batcher.ts";
-import type { CapabilityResponse, EmitExecutorEvent, Job } from "../executor.ts";
+import { type CapabilityResponse, type EmitExecutorEvent, type Job, outputOf } from "../executor.ts";
 import { LocalCall } from "./local-call.ts";
 import { inspectionError, Inspector } from "./inspector.ts";
 import { LingeringWork } from "./lingering-work.ts";
@@ -268,7 +268,8 @@ export class Dispatcher implements WorkerConnectionListener {
       if (outcome === "" || call.isOver) continue;
       const failure = outcome.startsWith("+") ? null : readFailure(outcome.slice(1));
       this.#calls.delete(call.callNumber);
-      call.conclude(outcome, failure, callMs, heapBytes, nowMs);
+      const ended = failure === null ? outputOf(outcome.slice(1), message.parts) : ({ ok: false, failure } as const);
+      call.conclude(ended, callMs, heapBytes, nowMs);
     }
     connection.end(callNumber, nowMs);
     const { turnTime } = batch;

@@ -1,11 +1,16 @@
 import type { DispatchedCall } from "./dispatched-call.ts";
 
 /**
- * Time after which work counts as ended although nothing was heard of it, as a factor of the call's processor time and
- * beyond, in milliseconds. The watch has ended the turn by then, or the process.
+ * Time after which work counts as ended although nothing was heard of it: a multiple of the call's processor time, and
+ * milliseconds beyond.
  */
-const OVERDUE_FACTOR = 20;
-const OVERDUE_MS = 10_000;
+interface Overdue {
+  readonly factor: number;
+  readonly ms: number;
+}
+
+/** The watch has ended the turn by then, or the process, however busy the machine is. */
+const OVERDUE: Overdue = { factor: 20, ms: 10_000 };
 
 interface Work<Place> {
   readonly call: DispatchedCall;
@@ -20,6 +25,11 @@ interface Work<Place> {
  */
 export class LingeringWork<Place> {
   readonly #works = new Map<number, Work<Place>>();
+  readonly #overdue: Overdue;
+
+  constructor(overdue: Overdue = OVERDUE) {
+    this.#overdue = overdue;
+  }
 
   get size(): number {
     return this.#works.size;
@@ -27,7 +37,8 @@ export class LingeringWork<Place> {
 
   /** Resolves with the call's processor time in milliseconds, when its worker has stopped working for it. */
   add(call: DispatchedCall, place: Place, nowMs: number): Promise<number> {
-    const deadlineMs = nowMs + call.job.limits.cpuMs * OVERDUE_FACTOR + OVERDUE_MS;
+    const { factor, ms } = this.#overdue;
+    const deadlineMs = nowMs + call.job.limits.cpuMs * factor + ms;
     return new Promise((resolve) => {
       this.#works.set(call.callNumber, { call, place, deadlineMs, resolve });
     });

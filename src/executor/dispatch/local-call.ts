@@ -1,5 +1,5 @@
 import type { DoneMessage, Failure } from "../../base/protocol/messages.ts";
-import type { Job } from "../executor.ts";
+import { type CallReply, type Job, outputOf } from "../executor.ts";
 import { DispatchedCall } from "./dispatched-call.ts";
 import type { WorkerConnection } from "./worker-connection.ts";
 
@@ -92,15 +92,13 @@ export class LocalCall extends DispatchedCall {
       : { code: "queue_timeout", message: `the call ${waited}` };
   }
 
-  /** Settles with the outcome of the call's only turn: `+` and the output's JSON, or a failure. */
-  conclude(outcome: string, failure: Failure | null, cpuMs: number, heapBytes: number, nowMs: number): void {
-    const ended =
-      failure === null ? ({ ok: true, json: outcome.slice(1) } as const) : ({ ok: false, failure } as const);
-    this.settle(ended, { cpuMs, heapBytes, logs: "", dropped: 0, deliveredCount: 0 }, nowMs);
+  /** Settles with the outcome of the call's only turn. */
+  conclude(outcome: CallReply["outcome"], cpuMs: number, heapBytes: number, nowMs: number): void {
+    this.settle(outcome, { cpuMs, heapBytes, logs: "", dropped: 0, deliveredCount: 0 }, nowMs);
   }
 
   finish(done: DoneMessage, failure: Failure | null): void {
-    const ended = failure === null ? ({ ok: true, json: done.payload } as const) : ({ ok: false, failure } as const);
+    const ended = failure === null ? outputOf(done.payload, done.parts) : ({ ok: false, failure } as const);
     this.settle(ended, done, performance.now());
   }
 }

@@ -1,8 +1,10 @@
+import type { RunLimits } from "../../base/protocol/messages.ts";
 import { isHardened, type ToolScript } from "../../base/protocol/script.ts";
 import { Batch } from "./batch.ts";
 import type { LocalCall } from "./local-call.ts";
 import type { TurnTimeEstimate } from "./turn-time-estimate.ts";
 
+const TURN_LIMITS = ["cpuMs", "outputBytes", "logBytes", "capabilityCalls", "capabilityBytes"] as const;
 /** Maximum total length of a batch's arguments, in characters. */
 const LENGTH_MAX = 64 * 1024;
 /** Number of taken calls at which the queue drops its references to them. */
@@ -92,5 +94,11 @@ export class ToolQueue {
 
 function mayJoin(call: LocalCall, first: LocalCall): boolean {
   if (call.alone || first.alone || call.job.stream || first.job.stream) return false;
-  return call.job.limits === first.job.limits;
+  return haveSameTurn(call.job.limits, first.job.limits);
+}
+
+/** Whether two calls have the same limits within a turn: their batch's message has these once. */
+function haveSameTurn(one: RunLimits, other: RunLimits): boolean {
+  // Calls without limits of their own share their tool's.
+  return one === other || TURN_LIMITS.every((name) => one[name] === other[name]);
 }

@@ -1,5 +1,12 @@
-import { decodeToHost, encodeToWorker, LineReader, MESSAGE_MAX } from "../../base/protocol/wire.ts";
-import type { ToHost, ToWorker } from "../../base/protocol/messages.ts";
+import {
+  decodeParts,
+  decodeToHost,
+  encodeToWorker,
+  LineReader,
+  MESSAGE_MAX,
+  ProtocolError,
+} from "../../base/protocol/wire.ts";
+import type { RunMessage, ToHost, ToWorker } from "../../base/protocol/messages.ts";
 import type { ToolScript } from "../../base/protocol/script.ts";
 
 /** The tool whose code runs, and the tenant that called it. */
@@ -49,12 +56,25 @@ const LEAST_MS = 0.1;
 /** Duration from which a running turn counts as slow, whatever was expected, in milliseconds. */
 const SLOW_TURN_MS = 25;
 
+/**
+ * Longest line of a worker, in characters, where its calls may not send longer ones: outcomes of a batch, or the
+ * description of a module.
+ */
+const LINE_MAX = 32 * 1024 * 1024;
+/** Longest part of a line besides an output or arguments: outcomes of others, and a failure. */
+const REST_MAX = 8 * 1024 * 1024;
+/** A character of a log may take six in JSON. */
+const ESCAPED_MAX = 6;
+/** Maximum number of lines between two messages of the host. Calls have far fewer lines of logs and requests. */
+const LINES_MAX = 500_000;
+
 /** One worker thread as the host sees it. Messages of one turn of the event loop are one write. */
 export class WorkerConnection {
   readonly worker: number;
   /** Owners of calls still running after their first turn, by call number. */
   readonly going = new Map<number, CallOwner>();
   readonly #transport: Transport;
+  #listener: WorkerConnectionListener;
   readonly #loaded = new Set<string>();
   readonly #warm = new Set<string>();
   /** Work with an unfinished turn, by number, oldest first. */
@@ -63,6 +83,9 @@ export class WorkerConnection {
   /** Start of the oldest item's turn. */
   #sinceMs = 0;
   #outbox = "";
+  /** Lines since the host sent something. */
+  #lines = 0;
+  readonly #reader = new LineReader(LINE_MAX);
   /** Resolves with the worker's first message, which shows that it runs. */
   readonly opened: Promise<void>;
   /** Number of calls and inspections sent so far. */
@@ -71,27 +94,45 @@ export class WorkerConnection {
   constructor(worker: number, channel: Transport, listener: WorkerConnectionListener) {
     this.worker = worker;
     this.#transport = channel;
-    const reader = new LineReader(MESSAGE_MAX);
+    this.#listener = listener;
     const { promise: opened, resolve: open } = Promise.withResolvers<void>();
     this.opened = opened;
+    const receive = (message: ToHost): void => {
+      if (++this.#lines > LINES_MAX) throw new ProtocolError("more messages than its calls can have");
+      this.#listener.onMessage(this, message);
+    };
+    const onLine = (line: string): void => receive(decodeToHost(line));
+    const onParts = (parts: readonly string[]): void => receive(decodeParts(parts));
     channel.onText((text) => {
       open();
       try {
-        reader.push(text, (line) => listener.onMessage(this, decodeToHost(line)));
-        listener.onPause();
+        this.#reader.push(text, onLine, onParts);
+        this.#listener.onPause();
       } catch (error) {
-        listener.onBroken(this, error instanceof Error ? error : new Error(String(error)));
+        this.#listener.onBroken(this, error instanceof Error ? error : new Error(String(error)));
       }
     });
+  }
+
+  /** Gives its messages to another listener from now on. */
+  listen(listener: WorkerConnectionListener): void {
+    this.#listener = listener;
   }
 
   /** Sends work that takes a turn and keeps this number until `end`. */
   begin(callNumber: number, load: WorkItem, message: ToWorker, nowMs: number): void {
     if (this.#items.size === 0) this.#sinceMs = nowMs;
     this.#items.set(callNumber, load);
+    if (message.kind === "run") this.#admitLines(message);
     this.#expectedMs += load.expectedMs;
     this.served += load.size;
     this.send(message);
+  }
+
+  /** A worker may send lines as long as the calls that it was given need. */
+  #admitLines({ outputBytes, capabilityBytes, logBytes }: RunMessage): void {
+    const most = Math.max(outputBytes, capabilityBytes) + ESCAPED_MAX * logBytes + REST_MAX;
+    if (most > this.#reader.maxLength) this.#reader.maxLength = Math.min(most, MESSAGE_MAX);
   }
 
   /** The unfinished work with that number. */
@@ -159,6 +200,7 @@ export class WorkerConnection {
 
   flush(): void {
     if (this.#outbox === "") return;
+    this.#lines = 0;
     const text = this.#outbox;
     this.#outbox = "";
     this.#transport.write(text);

@@ -9,6 +9,8 @@ export interface Death {
   readonly report: Extract<FromChild, { kind: "overrun" | "memory" | "worker-lost" }> | null;
   /** The supervisor's reason for killing it, if it had one of its own. */
   readonly killedFor: "heartbeat" | "protocol" | "retired" | null;
+  /** Whether the kernel ended it because its control group had no memory left. */
+  readonly isMemory: boolean;
   /** The system's error if it could not start the process, such as `spawn node EMFILE`; otherwise `null`. */
   readonly startError: string | null;
   readonly signal: NodeJS.Signals | null;
@@ -58,6 +60,11 @@ export function judge(death: Death, isAlone: boolean, memoryMbOf: (callNumber: n
   }
   const runs: number[] = [];
   for (const turn of death.turns ?? []) if (turn !== null) runs.push(turn.callNumber);
+  if (report === null && death.isMemory) {
+    const message =
+      "the system ended the executor: its memory reached the limit of its control group in the call's turn";
+    return oneOrMany("memory", runs, { code: "memory_limit", message });
+  }
   if (death.killedFor !== null) return { reason: death.killedFor, culprit: null, suspects: [], killed: [] };
   if (report === null && death.signal !== null && OUTSIDE.has(death.signal)) {
     return { reason: "killed", culprit: null, suspects: [], killed: runs };

@@ -3,11 +3,13 @@ import { readFileSync } from "node:fs";
 import { constants } from "node:os";
 import type { Duplex } from "node:stream";
 import { fileURLToPath } from "node:url";
+import { openGroup, type ControlGroup } from "../../base/os/cgroup.ts";
 import { Descriptors } from "../../base/os/descriptors.ts";
 import type { ChildInit, FromChild, ToChild } from "../../base/protocol/control.ts";
 import type { Prelude } from "../../base/protocol/prelude.ts";
-import { type Transport, WorkerConnection, type WorkerConnectionListener } from "../dispatch/worker-connection.ts";
+import { WorkerConnection, type WorkerConnectionListener } from "../dispatch/worker-connection.ts";
 import type { Death } from "./blame.ts";
+import { pipeTransport } from "./pipe-transport.ts";
 import { TurnRecordFile } from "./turn-record-file.ts";
 import { executorFlags } from "./permissions.ts";
 import { withExecutorLimits } from "../../base/os/rlimits.ts";
@@ -40,6 +42,14 @@ const ENVIRONMENT = {
   MALLOC_MMAP_THRESHOLD_: "131072",
   MALLOC_TRIM_THRESHOLD_: "131072",
 };
+/**
+ * The kernel's limit on the memory of a process, as a share of its ceiling and a rest: the executor's own watch acts
+ * first, and ends the process at half as much again. A thread of a worker, of V8 and of libuv is a task.
+ */
+const GROUP_MEMORY = { share: 1.5, restMb: 256 } as const;
+const GROUP_TASKS = { rest: 128, perWorker: 16 } as const;
+const GROUP_CPU_WEIGHT = 100;
+const MIB = 1024 * 1024;
 /** Time for the outer process to end after the inner one was killed. */
 const KILL_MS = 2_000;
 
@@ -60,6 +70,8 @@ export class ChildHandle {
   readonly #workers: number;
   readonly #isSandboxed: boolean;
   readonly #turnRecordFile: TurnRecordFile | null;
+  /** The kernel's limits on the process and all inside its sandbox. */
+  readonly #group: ControlGroup | null;
   #beatTimer: NodeJS.Timeout | null = null;
   #beatsMissed = 0;
   #stderr = "";
@@ -72,6 +84,11 @@ export class ChildHandle {
     this.#workers = workers;
     this.#isSandboxed = sandbox.filter !== null;
     this.#turnRecordFile = TurnRecordFile.create();
+    this.#group = openGroup("executor", {
+      memoryBytes: (rssMaxMb * GROUP_MEMORY.share + GROUP_MEMORY.restMb) * MIB,
+      tasks: workers * GROUP_TASKS.perWorker + GROUP_TASKS.rest,
+      cpuWeight: GROUP_CPU_WEIGHT,
+    });
     this.#process = this.#start(options);
     // Must come first: a process that cannot be started emits `error`, which needs a listener.
     this.death = this.#awaitDeath();
@@ -98,9 +115,20 @@ export class ChildHandle {
     if (this.#process.connected) this.#process.send(init, () => undefined);
   }
 
+  /** Gives the messages of its workers to another listener from now on. */
+  listen(listener: WorkerConnectionListener): void {
+    for (const connection of this.connections) connection.listen(listener);
+  }
+
   /** Ends the turn of a call for which nobody waits any more. */
   interrupt(callNumber: number): void {
     const message: ToChild = { kind: "interrupt", callNumber };
+    if (this.#process.connected) this.#process.send(message, () => undefined);
+  }
+
+  /** Ends idle isolates: the machine is short of memory. */
+  shedIdle(): void {
+    const message: ToChild = { kind: "shed" };
     if (this.#process.connected) this.#process.send(message, () => undefined);
   }
 
@@ -116,7 +144,7 @@ export class ChildHandle {
     const { filter } = sandbox;
     const filterFd = FIRST_PIPE_FD + workers;
     const node = [process.execPath, ...executorFlags(), childEntry()];
-    const [file = "", ...args] = withExecutorLimits(sandbox.wrap(node, filterFd));
+    const [file = "", ...args] = withExecutorLimits(sandbox.wrap(node, filterFd), this.#group);
     const pipes = Array.from({ length: filter === null ? workers : workers + 1 }, () => "pipe" as const);
     using descriptors = new Descriptors([
       "ignore",
@@ -154,7 +182,7 @@ export class ChildHandle {
     const connections: WorkerConnection[] = [];
     for (let worker = 0; worker < this.#workers; worker++) {
       const pipe = this.#pipe(FIRST_PIPE_FD + worker);
-      if (pipe !== undefined) connections.push(new WorkerConnection(worker, pipeChannel(pipe), listener));
+      if (pipe !== undefined) connections.push(new WorkerConnection(worker, pipeTransport(pipe), listener));
     }
     return connections;
   }
@@ -195,13 +223,14 @@ export class ChildHandle {
       const settle = () => {
         if (this.#beatTimer !== null) clearInterval(this.#beatTimer);
         const turns = this.#turnRecordFile?.read(this.#workers) ?? null;
+        const isMemory = this.#group?.end() ?? false;
         this.#turnRecordFile?.[Symbol.dispose]();
         for (const connection of this.connections) connection.close();
         this.#process.removeAllListeners("message");
         // A process that survived its sandbox during setup ends itself on disconnect.
         if (this.#process.connected) this.#process.disconnect();
         const said = { report: this.#report, startError: this.#startError, stderr: this.#stderr };
-        resolve({ ...said, killedFor: this.#killedFor, signal, exitCode, turns });
+        resolve({ ...said, killedFor: this.#killedFor, isMemory, signal, exitCode, turns });
       };
       this.#process.once("error", (error) => {
         // A process that could not be started emits no `exit`.
@@ -250,17 +279,6 @@ function killInside(outerPid: number): boolean {
   } catch {
     return false;
   }
-}
-
-function pipeChannel(pipe: Duplex): Transport {
-  pipe.setEncoding("utf8");
-  // A broken pipe is followed by the process's exit, which is handled.
-  pipe.on("error", () => undefined);
-  return {
-    write: (text) => void pipe.write(text),
-    onText: (handler) => void pipe.on("data", handler),
-    close: () => void pipe.destroy(),
-  };
 }
 
 /** Why a process ended at its start, in one line for the operator, without paths and stacks of the host. */

@@ -16,6 +16,7 @@ const LAST_RESORT_MS = 1_000;
 let watch: TurnWatch | undefined;
 process.on("message", (message: ToChild) => {
   if (message.kind === "interrupt") watch?.interrupt(message.callNumber);
+  else if (message.kind === "shed") watch?.shedIdle();
   else watch ??= start(message);
 });
 // The supervisor decides when this process ends, even if the whole process group gets a signal.

@@ -1,21 +1,26 @@
 import type { RecycleReason, Recycling } from "../executor.ts";
 import type { WorkerConnection, WorkerConnectionListener } from "../dispatch/worker-connection.ts";
+import { isPressed } from "../../base/os/pressure.ts";
 import { Backoff } from "./backoff.ts";
 import type { Death } from "./blame.ts";
 import { causeOf, ChildHandle, type ChildOptions } from "./child-handle.ts";
+import type { SpareProcess } from "./spare-process.ts";
 
 /**
- * The role of a process: it serves calls, stands by, or ends its last calls. A `left` one has ended them and is killed.
+ * The role of a process: it serves calls, is about to replace the one that does, or ends its last calls. A `left` one
+ * has ended them and is killed.
  */
-export type ProcessRole = "active" | "spare" | "leaving" | "left";
+export type ProcessRole = "active" | "next" | "leaving" | "left";
 
 export interface ProcessSupervisorOptions {
   readonly child: ChildOptions;
-  /** Whether to keep a second process ready, so that work continues at once when the first is lost. */
-  readonly spare: boolean;
+  /** A second process, so that work continues at once when the first is lost; `null`: none is kept. */
+  readonly spare: SpareProcess | null;
   readonly recycling: Recycling;
-  /** Whether the last process is unused and may end: it is started again for the next call. */
-  readonly mayRest: () => boolean;
+  /** Whether the last process is unused. */
+  readonly isIdle: () => boolean;
+  /** Time after which an unused process ends: it is started again for the next call. `null`: it goes on. */
+  readonly restAfterMs: number | null;
   /** Bytes in the isolates of some connections, with their expected overhead. */
   readonly knownBytes: (connections: readonly WorkerConnection[]) => number;
   readonly listener: WorkerConnectionListener;
@@ -36,30 +41,29 @@ interface SupervisedProcess {
 }
 
 const CHECK_EVERY_MS = 1_000;
-/** Number of consecutive idle checks after which a process that may rest ends. */
-const IDLE_CHECKS = 5;
 /** Time for a leaving process to end its last calls, in milliseconds, before they are moved to the next one. */
 const LEAVE_MS = 30_000;
 
-/** Keeps one executor process serving, and a spare behind it. */
+/** Keeps one executor process serving. */
 export class ProcessSupervisor {
   readonly #options: ProcessSupervisorOptions;
   readonly #backoff = new Backoff();
   readonly #processes = new Map<ChildHandle, SupervisedProcess>();
   #active: SupervisedProcess | null = null;
-  #spare: SupervisedProcess | null = null;
+  /** The replacement of a process whose service has ended. */
+  #next: SupervisedProcess | null = null;
   /** Whether it was ever started: unneeded processes are not replaced. */
   #isWanted = false;
   #retry: NodeJS.Timeout | null = null;
   readonly #check: NodeJS.Timeout;
-  #idleChecks = 0;
+  #idleMs = 0;
   #closed = false;
   /** The cause of the last failed start; `null` after a successful one. */
   problem: string | null = null;
 
   constructor(options: ProcessSupervisorOptions) {
     this.#options = options;
-    this.#check = setInterval(() => this.#recycle(), CHECK_EVERY_MS).unref();
+    this.#check = setInterval(() => this.#look(), CHECK_EVERY_MS).unref();
   }
 
   /** Whether a process serves calls. */
@@ -67,8 +71,13 @@ export class ProcessSupervisor {
     return this.#active?.isReady === true;
   }
 
-  get isSpareReady(): boolean {
-    return this.#spare?.isReady === true;
+  /** Whether a process serves calls or will, without anybody asking for it. */
+  get isAwake(): boolean {
+    return this.#active !== null || this.#retry !== null;
+  }
+
+  get pids(): readonly number[] {
+    return [...this.#processes.keys()].map(({ pid }) => pid);
   }
 
   get rssBytes(): number {
@@ -81,7 +90,7 @@ export class ProcessSupervisor {
   async start(): Promise<void> {
     this.#isWanted = true;
     // After losses the next process waits for its backoff.
-    if (this.#active === null && this.#retry === null && !this.#closed) this.#complete();
+    if (!this.isAwake && !this.#closed) this.#complete();
     await this.#active?.child.ready;
   }
 
@@ -110,22 +119,32 @@ export class ProcessSupervisor {
 
   /** Makes a process the active one; if it is still starting, it serves once it has started. */
   #promote(next: SupervisedProcess): void {
-    if (next === this.#spare) this.#spare = null;
+    if (next === this.#next) this.#next = null;
     next.role = "active";
     this.#active = next;
     if (next.isReady) this.#options.onActive(next.child);
   }
 
   #spawn(): SupervisedProcess {
-    const child = new ChildHandle(this.#options.child, this.#options.listener);
-    const member: SupervisedProcess = { child, startedMs: performance.now(), role: "spare", isReady: false };
+    return this.#keep(new ChildHandle(this.#options.child, this.#options.listener), false);
+  }
+
+  /** The process that stands by, if there is one. */
+  #takeSpare(): SupervisedProcess | null {
+    const taken = this.#options.spare?.take(this.#options.listener) ?? null;
+    return taken === null ? null : this.#keep(taken.child, taken.isReady);
+  }
+
+  #keep(child: ChildHandle, isReady: boolean): SupervisedProcess {
+    const member: SupervisedProcess = { child, startedMs: performance.now(), role: "next", isReady };
     this.#processes.set(child, member);
     child.ready.then(
       () => {
+        const wasReady = member.isReady;
         member.isReady = true;
         this.problem = null;
         this.#backoff.started();
-        if (member.role === "active" && !this.#closed) this.#options.onActive(child);
+        if (!wasReady && member.role === "active" && !this.#closed) this.#options.onActive(child);
       },
       () => undefined,
     );
@@ -142,11 +161,12 @@ export class ProcessSupervisor {
     const delayMs = this.#backoff.lost(isReady);
     const cause = isReady ? null : causeOf(death);
     if (cause !== null) this.problem = cause;
-    if (member === this.#spare) this.#spare = null;
+    if (member === this.#next) this.#next = null;
     if (member === this.#active) {
       this.#active = null;
       // The next process is promoted first, so that calls that run again find its connections.
-      if (this.#spare !== null) this.#promote(this.#spare);
+      const next = this.#next ?? this.#takeSpare();
+      if (next !== null) this.#promote(next);
     }
     this.#options.onDeath(child, death);
     if (delayMs > 0) this.#options.onDelay(delayMs, cause);
@@ -161,8 +181,19 @@ export class ProcessSupervisor {
   #complete(): void {
     this.#retry = null;
     if (this.#closed || !this.#isWanted) return;
-    if (this.#active === null) this.#promote(this.#spare ?? this.#spawn());
-    if (this.#options.spare) this.#spare ??= this.#spawn();
+    if (this.#active === null) this.#promote(this.#next ?? this.#takeSpare() ?? this.#spawn());
+    this.#options.spare?.prepare();
+  }
+
+  #look(): void {
+    const { spare } = this.#options;
+    if (isPressed("memory")) {
+      for (const child of this.#processes.keys()) child.shedIdle();
+      spare?.shedIdle();
+    }
+    // A spare may have had to wait for the processor.
+    if (this.#active !== null && this.#retry === null) spare?.prepare();
+    this.#recycle();
   }
 
   /** Replaces the active process after its limits of service. */
@@ -175,8 +206,9 @@ export class ProcessSupervisor {
     const { rssBytes, connections } = child;
     const knownBytes = this.#options.knownBytes(connections);
     const service = { ageMs: performance.now() - startedMs, calls, rssBytes, knownBytes };
-    this.#idleChecks = this.#options.mayRest() ? this.#idleChecks + 1 : 0;
-    if (this.#idleChecks >= IDLE_CHECKS) {
+    const { isIdle, restAfterMs } = this.#options;
+    this.#idleMs = isIdle() ? this.#idleMs + CHECK_EVERY_MS : 0;
+    if (restAfterMs !== null && this.#idleMs >= restAfterMs) {
       this.#isWanted = false;
       this.#active = null;
       return this.#leave(old, "idle");
@@ -184,9 +216,9 @@ export class ProcessSupervisor {
     const reason = recycleReason(this.#options.recycling, service);
     if (reason === null) return;
     // The replacement is not urgent: the old process serves until the new one is ready.
-    this.#spare ??= this.#spawn();
-    if (!this.#spare.isReady) return;
-    this.#promote(this.#spare);
+    this.#next ??= this.#takeSpare() ?? this.#spawn();
+    if (!this.#next.isReady) return;
+    this.#promote(this.#next);
     this.#completeSoon(0);
     this.#leave(old, reason);
   }

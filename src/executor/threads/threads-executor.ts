@@ -101,6 +101,10 @@ export class ThreadsExecutor implements Executor {
     return 0;
   }
 
+  trustGroup(): null {
+    return null;
+  }
+
   stats(): ExecutorStats {
     return {
       ...sumStats([this.#dispatcher.workers]),
@@ -149,7 +153,14 @@ export class ThreadsExecutor implements Executor {
   #replace(connection: WorkerConnection, reason: "overrun" | "crash" | "protocol", isKnown = false): void {
     if (this.#closed || this.#connections[connection.worker] !== connection) return;
     const open = this.#dispatcher.detach(connection);
-    this.#emit("executor:lost", { pid: process.pid, ward: "main", reason, culprits: [], restarted: open.length });
+    this.#emit("executor:lost", {
+      pid: process.pid,
+      ward: "main",
+      group: "all",
+      reason,
+      culprits: [],
+      restarted: open.length,
+    });
     connection.close();
     this.#pool.abandon(connection.worker);
     this.#openConnection(connection.worker);

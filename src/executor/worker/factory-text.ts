@@ -1,5 +1,6 @@
 import { GLOBAL_NAMES, OWN_NAMES } from "../../guest/host.ts";
-import { SCRIPT_EXPORTS, type ToolScript } from "../../base/protocol/script.ts";
+import { CHECKS_GLOBAL } from "../../base/protocol/prelude.ts";
+import { SCRIPT_EXPORTS, type ToolChecks, type ToolScript } from "../../base/protocol/script.ts";
 
 /** A tool's bundle as a factory, and its data for a realm. */
 export interface FactoryText {
@@ -21,6 +22,18 @@ export function factoryText(script: ToolScript): FactoryText {
     ownNames: ownNames.join(","),
     facts: factsOf(script),
   };
+}
+
+/** An expression whose value is a `CreateChecks`. `runtime`: the prelude's `checks`. */
+export function checkRuntimeText(runtime: string): string {
+  const create = `(place, codes) => ${CHECKS_GLOBAL}.createChecks(new Int32Array(place ?? 1), ...codes)`;
+  return `(function () { "use strict";\n${runtime}\nreturn ${create};\n})()`;
+}
+
+/** An expression whose value is the second argument of a `CreateChecks`. */
+export function checkCodeText({ input, output, outputAt }: ToolChecks): string {
+  const place = JSON.stringify(outputAt ?? null);
+  return `(function () { "use strict";\nreturn [${input || "null"},\n${output || "null"},\n${place}];\n})()`;
 }
 
 /** `ToolFacts` as JSON. */

@@ -1,7 +1,8 @@
 import ivm from "isolated-vm";
-import type { Emit, Factory, Guest, Pure, RuntimeEngine } from "../../guest/host.ts";
-import { SCRIPT_EXPORTS, type ToolScript } from "../../base/protocol/script.ts";
+import type { Checks, Emit, Factory, Guest, Pure, RuntimeEngine } from "../../guest/host.ts";
+import { NO_CHECKS, SCRIPT_EXPORTS, type ToolScript } from "../../base/protocol/script.ts";
 import { limitMemory, PAGE_BYTES } from "../../base/wasm/wasm-memory.ts";
+import type { CheckRuntime, CompiledChecks } from "./checks.ts";
 import { factoryText, factsOf } from "./factory-text.ts";
 
 /** The host functions of every realm of a worker. */
@@ -39,7 +40,8 @@ export class GuestRealm implements Disposable {
     const engine = engineScript === null ? null : (runFor(engineScript, context) as ivm.Reference<RuntimeEngine>);
     using boot = new Held(runFor(prelude, context));
     using factory = tool === undefined ? null : new Held(tool.evaluate(context, engine));
-    const loading = tool === undefined || factory === null ? [] : tool.arguments(factory.reference);
+    using checks = tool === undefined ? null : heldChecks(tool, context);
+    const loading = tool === undefined || factory === null ? [] : tool.arguments(factory.reference, checks?.reference);
     const face = boot.reference.applySync(undefined, [emit, pure, hardened, engine?.derefInto() ?? null, ...loading], {
       result: { reference: true },
     }) as unknown as ivm.Reference<Guest>;
@@ -49,7 +51,8 @@ export class GuestRealm implements Disposable {
   /** Loads a tool into the realm. No tool code runs yet. */
   load(tool: LoadedTool): void {
     using factory = new Held(tool.evaluate(this.#context, this.#engine));
-    this.#get("load").applySync(undefined, tool.arguments(factory.reference));
+    using checks = heldChecks(tool, this.#context);
+    this.#get("load").applySync(undefined, tool.arguments(factory.reference, checks?.reference));
   }
 
   start(calls: string, timeout: number): string {
@@ -137,6 +140,11 @@ class Held<T> implements Disposable {
   }
 }
 
+function heldChecks({ checks }: LoadedTool, context: ivm.Context): Held<Checks> | null {
+  const opened = checks?.open(context) ?? null;
+  return opened === null ? null : new Held(opened);
+}
+
 /** V8's code cache of a script, for further isolates of this thread. */
 export type PreludeCode = ivm.ExternalCopy<ArrayBuffer>;
 
@@ -176,6 +184,7 @@ const REHEARSED: ToolScript = {
   memoryMb: 0,
   config: "null",
   contract: "glovebox",
+  checks: NO_CHECKS,
   text: `const ${SCRIPT_EXPORTS} = { default: () => 0 };`,
 };
 
@@ -183,10 +192,19 @@ const REHEARSED: ToolScript = {
 export interface LoadedTool {
   /** The factory in a realm, which the caller releases. No tool code runs yet. */
   evaluate(context: ivm.Context, engine: ivm.Reference<RuntimeEngine> | null): ivm.Reference<Factory>;
+  /** `null` if the tool has none. */
+  readonly checks: CompiledChecks | null;
   /** The arguments of a realm's `load`. */
   arguments(
     factory: ivm.Reference,
-  ): [factory: ivm.Dereference<Factory>, ownNames: string, facts: string, shared: boolean];
+    checks: ivm.Reference<Checks> | undefined,
+  ): [
+    factory: ivm.Dereference<Factory>,
+    ownNames: string,
+    facts: string,
+    shared: boolean,
+    checks: ivm.Dereference<Checks> | null,
+  ];
 }
 
 /** Maximum time for an engine to read a tool's code, in milliseconds. */
@@ -194,7 +212,8 @@ const LOAD_MS = 5_000;
 const MB = 1024 * 1024;
 
 /** Compiles a tool's code into a factory. The line offset makes line numbers in errors those of the bundle. */
-export function compileTool(isolate: ivm.Isolate, script: ToolScript): LoadedTool {
+export function compileTool(isolate: ivm.Isolate, script: ToolScript, runtime: CheckRuntime | null = null): LoadedTool {
+  const checks = runtime?.compile(isolate, script) ?? null;
   const shared = script.isolation === "shared";
   switch (script.runtime) {
     case "javascript": {
@@ -202,7 +221,8 @@ export function compileTool(isolate: ivm.Isolate, script: ToolScript): LoadedToo
       const compiled = isolate.compileScriptSync(text, { filename: `tool:${script.name}`, lineOffset: -1 });
       return {
         evaluate: (context) => runFor(compiled, context) as ivm.Reference<Factory>,
-        arguments: (factory) => [factory.derefInto(), ownNames, facts, shared],
+        checks,
+        arguments: (factory, own) => [factory.derefInto(), ownNames, facts, shared, own?.derefInto() ?? null],
       };
     }
     case "wasi": {
@@ -210,18 +230,23 @@ export function compileTool(isolate: ivm.Isolate, script: ToolScript): LoadedToo
       const { buffer } = limitMemory(Buffer.from(script.text, "base64"), (script.memoryMb * MB) / PAGE_BYTES);
       const copy = (): ivm.Copy<ArrayBuffer> =>
         new ivm.ExternalCopy(buffer.slice(0)).copyInto({ release: true, transferIn: true });
-      return loadedBy(copy, script, shared);
+      return loadedBy(copy, script, shared, checks);
     }
     case "python":
     case "native":
-      return loadedBy(() => script.text, script, shared);
+      return loadedBy(() => script.text, script, shared, checks);
     default:
       return script.runtime satisfies never;
   }
 }
 
 /** Code that the realm's engine loads. */
-function loadedBy(code: () => string | ivm.Copy<ArrayBuffer>, script: ToolScript, shared: boolean): LoadedTool {
+function loadedBy(
+  code: () => string | ivm.Copy<ArrayBuffer>,
+  script: ToolScript,
+  shared: boolean,
+  checks: CompiledChecks | null,
+): LoadedTool {
   return {
     evaluate: (_context, engine) => {
       if (engine === null) throw new Error(`the realm has no engine for ${script.runtime}`);
@@ -229,6 +254,7 @@ function loadedBy(code: () => string | ivm.Copy<ArrayBuffer>, script: ToolScript
       const options = { result: { reference: true }, timeout: LOAD_MS } as const;
       return load.reference.applySync(undefined, [code()], options) as unknown as ivm.Reference<Factory>;
     },
-    arguments: (factory) => [factory.derefInto(), "", factsOf(script), shared],
+    checks,
+    arguments: (factory, own) => [factory.derefInto(), "", factsOf(script), shared, own?.derefInto() ?? null],
   };
 }

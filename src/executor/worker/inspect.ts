@@ -83,7 +83,10 @@ function attempt(request: InspectRequest, hardened: boolean, isolates: Isolates,
     const end = evaluate(request, budget, realm, turns);
     switch (end.kind) {
       case "done": {
-        const found = readFound(readOutcome(end.value, FOUND_MAX, { isHardened: false, redactor }), budget.cpuMs);
+        const found = readFound(
+          readOutcome(end.value, FOUND_MAX, { isHardened: false, redactor }, false),
+          budget.cpuMs,
+        );
         isKept = found.ok && hardened;
         return found;
       }

@@ -5,6 +5,7 @@ import type { Emit, Pure } from "../../guest/host.ts";
 import type { Prelude } from "../../base/protocol/prelude.ts";
 import { isHardened, type ToolScript } from "../../base/protocol/script.ts";
 import { disposeOf, heapBytesOf, type PreparedIsolate, ToolIsolate } from "./tool-isolate.ts";
+import { CheckRuntime } from "./checks.ts";
 import { compileTool } from "./guest-realm.ts";
 import { PYTHON_HEAP_MB } from "./python/image.ts";
 import { Python } from "./python/python.ts";
@@ -45,6 +46,7 @@ export class Isolates {
   #reservedMb = 0;
   readonly #reserve: (memoryMb: number) => void;
   readonly #holdings: WorkerHoldings;
+  readonly checks: CheckRuntime;
   readonly starts: { [kind: string]: number } = { blank: 0, tool: 0, context: 0 };
 
   /**
@@ -61,6 +63,7 @@ export class Isolates {
     holdings: WorkerHoldings,
   ) {
     this.#holdings = holdings;
+    this.checks = new CheckRuntime(prelude.checks);
     this.#warmMax = warmMax;
     this.#python = new Python(prelude.pythonImage);
     const host = { emit: new ivm.Callback(emit), pure: new ivm.Callback(pure) };
@@ -202,7 +205,7 @@ export class Isolates {
       this.#takeInspected(script) ?? this.#pool.take({ runtime, memoryMb, hardened: isHardened(script) });
     const held = this.#holdings.open(prepared.number, numberOf(tenant));
     try {
-      const isolate = new ToolIsolate(prepared, script, held, (dead) => {
+      const isolate = new ToolIsolate(prepared, script, this.checks, held, (dead) => {
         this.#live.delete(dead);
         this.#reserve((this.#reservedMb -= weightMb(script)));
       });

@@ -1,5 +1,6 @@
 import { type ErrorCode, isErrorCode } from "../../base/errors.ts";
 import type { Failure } from "../../base/protocol/messages.ts";
+import { readViolations } from "../../base/protocol/payload.ts";
 import type { ConfigRedactor } from "../../base/redaction/config-redactor.ts";
 
 /**
@@ -12,7 +13,7 @@ export interface Outcome {
   readonly payload: string;
 }
 
-/** The codes with which a call may end inside its realm. */
+/** The codes with which a call may end inside its realm, besides that of arguments that its check refused. */
 const GUEST_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "cancelled",
   "capability_denied",
@@ -37,10 +38,13 @@ interface OutcomeSource {
   readonly redactor: ConfigRedactor | null;
 }
 
-export function readOutcome(said: string, outputMax: number, { isHardened, redactor }: OutcomeSource): Outcome {
+/** `isRefused`: whether the check of the arguments refused them. In an unfrozen realm the outcome is no proof of it. */
+export function readOutcome(said: string, outputMax: number, source: OutcomeSource, isRefused: boolean): Outcome {
+  const { isHardened, redactor } = source;
   const payload = said.slice(1);
   // Check lengths first: a huge text takes seconds to parse, and outside a turn the watch could not attribute them.
-  if (said.startsWith("-")) return failed(payload.length > FAILURE_MAX ? TAMPERED : readFailure(payload, redactor));
+  if (said.startsWith("-") && payload.length > FAILURE_MAX) return failed(TAMPERED);
+  if (said.startsWith("-")) return failed(readFailure(payload, redactor, isHardened || isRefused));
   if (said.startsWith("+") && payload.length > outputMax) {
     return failed({ code: "output_too_large", message: `the output has ${payload.length} characters of JSON` });
   }
@@ -49,8 +53,8 @@ export function readOutcome(said: string, outputMax: number, { isHardened, redac
 }
 
 /** The same as one text that can be embedded in a message. */
-export function cleanOutcome(said: string, outputMax: number, source: OutcomeSource): string {
-  const { ok, payload } = readOutcome(said, outputMax, source);
+export function cleanOutcome(said: string, outputMax: number, source: OutcomeSource, isRefused: boolean): string {
+  const { ok, payload } = readOutcome(said, outputMax, source, isRefused);
   return ok && !payload.includes("\t") ? `+${payload}` : `-${ok ? JSON.stringify(TAMPERED) : payload}`;
 }
 
@@ -65,7 +69,7 @@ function failed(failure: Failure): Outcome {
   return { ok: false, payload: JSON.stringify(failure) };
 }
 
-function readFailure(payload: string, redactor: ConfigRedactor | null): Failure {
+function readFailure(payload: string, redactor: ConfigRedactor | null, mayBeRefused: boolean): Failure {
   const said = parse(payload);
   if (typeof said !== "object" || said === null) return TAMPERED;
   const { code, message, ...rest } = said as { [key: string]: unknown };
@@ -73,11 +77,14 @@ function readFailure(payload: string, redactor: ConfigRedactor | null): Failure 
   const text = (value: unknown) =>
     typeof value === "string" ? (redactor?.text(value) ?? value).slice(0, TEXT_MAX) : undefined;
   const [type, stack] = [text(rest["type"]), text(rest["stack"])];
+  const isKnown = isErrorCode(code) && (GUEST_CODES.has(code) || (mayBeRefused && code === "invalid_arguments"));
+  const violations = isKnown ? readViolations(rest["violations"], (value) => text(value) ?? "") : undefined;
   return {
-    code: isErrorCode(code) && GUEST_CODES.has(code) ? code : "tool_error",
+    code: isKnown ? code : "tool_error",
     message: text(message) ?? "the tool failed without a message",
     ...(type === undefined ? {} : { type }),
     ...(stack === undefined ? {} : { stack }),
+    ...(violations === undefined ? {} : { violations }),
   };
 }
 

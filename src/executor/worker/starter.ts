@@ -45,6 +45,8 @@ interface Start {
   lastCpuMs: number;
   /** Outcomes returned by the guest so far. */
   outcomes: string;
+  /** Whether the check of the arguments refused them, for a call in a realm that its tool can change. */
+  isRefused: boolean;
 }
 
 /**
@@ -75,9 +77,10 @@ export class Starter {
       cpuMs: 0,
       lastCpuMs: 0,
       outcomes: "",
+      isRefused: false,
     };
     this.#start = start;
-    const end = this.#startAll(start);
+    const end = isolate.isHardened ? this.#startAll(start) : this.#startOne(start);
     this.#start = null;
     const isCut = isEndOfIsolate(end);
     if (isCut && (runs.length > 1 || end.kind === "lost")) return this.#cut(start);
@@ -89,6 +92,15 @@ export class Starter {
       isolate.leave(message.callNumber, realm);
       this.#post(start, start.outcomes);
     } else this.#sort(start, runs.length === 1 ? end : STARTED);
+  }
+
+  /** Starts a call in a realm that its tool can change, so that its refusal has to be known from elsewhere. */
+  #startOne(start: Start): TurnEnd {
+    const { checks } = this.#host.isolates;
+    checks.takeRefusal();
+    const end = this.#startAll(start);
+    start.isRefused = end.kind === "done" && checks.takeRefusal();
+    return end;
   }
 
   /** Runs turns until all calls have started or one turn is cut. */
@@ -154,7 +166,7 @@ export class Starter {
 
   /** Separates calls that have ended from those that continue or have more to send. */
   #sort(start: Start, end: TurnEnd): void {
-    const { message, runs, isolate, realm, calls, ended } = start;
+    const { message, runs, isolate, realm, calls, ended, isRefused } = start;
     const outcomes = runs.length === 1 ? [start.outcomes.slice(0, -1)] : start.outcomes.split("\t").slice(0, -1);
     const rest: WorkerCall[] = [];
     let text = "";
@@ -162,21 +174,25 @@ export class Starter {
       const callNumber = runs[index] ?? message.callNumber;
       const call = calls.get(callNumber);
       const said = outcome || (call?.outcome ?? ended.get(callNumber) ?? "");
-      if (said !== "" && end.kind === "done" && (call === undefined || call.isQuiet)) {
-        text += `${cleanOutcome(said, message.outputBytes, isolate)}\t`;
+      if (said !== "" && end.kind === "done" && isolate.outputCheck === null && (call === undefined || call.isQuiet)) {
+        text += `${cleanOutcome(said, message.outputBytes, isolate, isRefused)}\t`;
         if (call !== undefined) this.#drop(call);
         continue;
       }
       text += "\t";
       const open = call ?? this.#open(start, callNumber);
       open.outcome ||= said;
+      open.isRefused = isRefused;
       open.cpuMs = cpuMsOf(start, index, outcomes.length);
       rest.push(open);
     }
     this.#post(start, text);
     // The first call's number held the isolate for all of them.
     if (!calls.has(message.callNumber)) isolate.leave(message.callNumber, realm);
-    for (const call of rest) this.#host.afterTurn(call, end);
+    for (const call of rest) {
+      // The check of an earlier call's output may have ended the isolate of all.
+      if (this.#host.calls.get(call.callNumber) === call) this.#host.afterTurn(call, end);
+    }
   }
 
   #post({ message, isolate, cpuMs, lastCpuMs }: Start, outcomes: string): void {
@@ -187,6 +203,7 @@ export class Starter {
   /** A turn that was cut or lost proves nothing against any of its calls: the host starts them again one by one. */
   #cut({ message, isolate, realm, calls, cpuMs }: Start): void {
     isolate.dispose();
+    this.#host.isolates.checks.takePlace();
     for (const call of calls.values()) this.#drop(call);
     if (!calls.has(message.callNumber)) isolate.leave(message.callNumber, realm);
     this.#host.post({ kind: "cut", callNumber: message.callNumber, cpuMs });

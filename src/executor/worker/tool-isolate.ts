@@ -3,6 +3,7 @@ import type { HeldMemory } from "../../base/protocol/holdings.ts";
 import { type ConfigRedactor, configRedactorOf } from "../../base/redaction/config-redactor.ts";
 import { isHardened, type Runtime, type ToolScript } from "../../base/protocol/script.ts";
 import { PYTHON_HEAP_MB } from "./python/image.ts";
+import type { CheckRuntime, OutputCheck } from "./checks.ts";
 import { compileTool, type GuestRealm, type LoadedTool } from "./guest-realm.ts";
 
 /** Number of served calls after which an isolate is replaced. */
@@ -54,6 +55,8 @@ export class ToolIsolate {
   readonly redactor: ConfigRedactor | null;
   /** Numbers of the calls in flight. */
   readonly runs = new Set<number>();
+  /** Checks outputs where a tool could change its realm; `null` where its realm does, or nobody. */
+  readonly outputCheck: OutputCheck | null;
   readonly #isolate: ivm.Isolate;
   readonly #open: (tool: LoadedTool) => GuestRealm;
   readonly #script: ToolScript;
@@ -74,7 +77,13 @@ export class ToolIsolate {
   /** Takes no further calls; it is disposed when the last one ends. */
   retired = false;
 
-  constructor(prepared: PreparedIsolate, script: ToolScript, held: HeldMemory, onEnd: (isolate: ToolIsolate) => void) {
+  constructor(
+    prepared: PreparedIsolate,
+    script: ToolScript,
+    checks: CheckRuntime,
+    held: HeldMemory,
+    onEnd: (isolate: ToolIsolate) => void,
+  ) {
     this.#held = held;
     this.#onEnd = onEnd;
     this.tool = script.name;
@@ -86,7 +95,8 @@ export class ToolIsolate {
     this.#isolate = prepared.isolate;
     this.#open = prepared.open;
     this.#script = script;
-    this.#loaded = compileTool(prepared.isolate, script);
+    this.#loaded = compileTool(prepared.isolate, script, checks);
+    this.outputCheck = this.#loaded.checks?.openOutputCheck() ?? null;
     prepared.realm.load(this.#loaded);
     this.#realm = script.isolation === "context" ? null : prepared.realm;
     this.#next = script.isolation === "context" ? prepared.realm : null;

@@ -6,6 +6,8 @@ import { ReplaySchedule } from "./replay-schedule.ts";
 import type { ToolIsolate } from "./tool-isolate.ts";
 import { PROGRESS_MESSAGE_MAX } from "../../guest/host.ts";
 
+/** Place of the command in a call of a `RunMessage`. */
+const COMMAND_AT = 5;
 const LOG_LINES_MAX = 1_000;
 /** Maximum delay of a timer in Node; a longer one would fire at once. */
 const DELAY_MAX_MS = 2 ** 31 - 1;
@@ -22,6 +24,8 @@ export class WorkerCall {
   firedMs = 0;
   /** `+` and the output, or `-` and a failure; empty until the call has ended inside its realm. */
   outcome = "";
+  /** Whether the check of its arguments refused them. */
+  isRefused = false;
   /** The call's progress reports. */
   readonly progress = new ProgressThrottle();
   #timer: { readonly handle: NodeJS.Timeout; readonly dueMs: number; readonly onDue: () => void } | null = null;
@@ -62,6 +66,11 @@ export class WorkerCall {
 
   #redact(text: string): string {
     return this.isolate.redactor?.text(text) ?? text;
+  }
+
+  /** Whether it calls a command of the tool, which has no schemas. */
+  get isCommand(): boolean {
+    return commandsOf(this.message).has(this.callNumber);
   }
 
   get dropped(): number {
@@ -193,4 +202,17 @@ export class ProgressThrottle {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
   }
+}
+
+/** Numbers of the calls of commands by message, which is read once for all of its calls. */
+const COMMANDS = new WeakMap<RunMessage, ReadonlySet<unknown>>();
+
+function commandsOf(message: RunMessage): ReadonlySet<unknown> {
+  let commands = COMMANDS.get(message);
+  if (commands === undefined) {
+    const calls = JSON.parse(message.calls) as readonly (readonly unknown[])[];
+    commands = new Set(calls.filter((call) => typeof call[COMMAND_AT] === "string").map(([callNumber]) => callNumber));
+    COMMANDS.set(message, commands);
+  }
+  return commands;
 }

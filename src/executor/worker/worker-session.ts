@@ -224,7 +224,7 @@ export class WorkerSession implements LinkListener {
   /** Ends a call at a limit, and its isolate with it. */
   #condemn(call: WorkerCall, code: "cpu_limit" | "memory_limit", message: string): void {
     const { isolate } = call;
-    call.outcome = failed({ code, message });
+    call.outcome = failed({ code, message: message + this.#isolates.checks.takePlace() });
     isolate.dispose();
     this.#complete(call);
     this.#abandon(isolate);
@@ -260,9 +260,27 @@ export class WorkerSession implements LinkListener {
     for (const call of ended) if (this.#calls.get(call.callNumber) === call) this.#complete(call);
   }
 
+  /** Ends a call. If its realm could be changed by the tool, the output is checked in another one first. */
   #complete(call: WorkerCall): void {
+    const { outcome, isolate, callNumber } = call;
+    const { outputCheck } = isolate;
+    if (outputCheck === null || !outcome.startsWith("+") || isTooLong(call) || call.isCommand) return this.#post(call);
+    const budget = { cpuMs: call.cpuMs, isolate, realm: outputCheck };
+    const end = this.#turns.enter(callNumber, budget, call.message.cpuMs, (ms) =>
+      outputCheck.check(outcome.slice(1), ms),
+    );
+    call.cpuMs = budget.cpuMs;
+    if (end.kind === "done" && end.value !== "") call.outcome = `-${end.value}`;
+    if (end.kind === "uncaught")
+      call.outcome = failed({ code: "invalid_output", message: "the output cannot be checked" });
+    // The turn's end is not the call's where it cut the check.
+    if (end.kind === "done" || end.kind === "uncaught") this.#post(call);
+    else this.#afterTurn(call, end);
+  }
+
+  #post(call: WorkerCall): void {
     const { isolate, message, callNumber } = call;
-    const { ok, payload } = readOutcome(call.outcome, message.outputBytes, isolate);
+    const { ok, payload } = readOutcome(call.outcome, message.outputBytes, isolate, call.isRefused);
     this.#calls.delete(callNumber);
     this.#postProgress(call);
     call.stopTimers();
@@ -368,4 +386,9 @@ export class WorkerSession implements LinkListener {
     this.#outbox.post({ kind: "stats", payload });
     this.onPause();
   }
+}
+
+/** Whether the output is over the limit, which is refused without a look at it. */
+function isTooLong({ outcome, message }: WorkerCall): boolean {
+  return outcome.length > message.outputBytes + 1;
 }

@@ -8,7 +8,7 @@ import type {
   JobReplay,
 } from "../../executor/executor.ts";
 import type { FleetCallData, FleetLimits, MachineMessage, Resumption } from "../wire/messages.ts";
-import type { ToolScript } from "../../base/protocol/script.ts";
+import type { ToolScript, ToolVersion } from "../../base/protocol/script.ts";
 import type { Progress } from "../../base/result.ts";
 import { DeliveredResponses } from "./delivered-responses.ts";
 import type { CallEnd, KeptCall } from "./keyed-calls.ts";
@@ -24,7 +24,7 @@ export interface MachineCallHost {
   /** The call starts or stops waiting for its server; while it waits it needs no slot. */
   onWait(isWaiting: boolean): void;
   /** Milliseconds for which the executor refuses a tool's calls for a tenant. */
-  refusedForMs(tool: string, tenant: string): number;
+  refusedForMs(tool: ToolVersion, tenant: string): number;
   /** The call's server is lost, and the call makes a capability call. */
   onOrphanRequest(call: MachineCall): void;
   /** `end`: the result for other servers, if the call's server is lost before it has received it. */
@@ -215,7 +215,7 @@ export class MachineCall implements Job, JobReplay {
       ...isWorking,
     } as const;
     const isRefused = !reply.outcome.ok && reply.outcome.failure.code === "tool_quarantined";
-    const refusedForMs = isRefused ? this.#host.refusedForMs(this.script.name, this.tenant) : undefined;
+    const refusedForMs = isRefused ? this.#host.refusedForMs(this.script, this.tenant) : undefined;
     this.#host.send(refusedForMs === undefined ? done : { ...done, refusedForMs });
     this.#end(this.#endOf(reply));
   }

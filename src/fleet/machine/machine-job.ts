@@ -3,7 +3,7 @@ import { valueIn } from "../../base/deadline.ts";
 import type { Executor } from "../../executor/executor.ts";
 import type { FleetCallData, FleetLimits, JobData, MachineMessage, Resumption } from "../wire/messages.ts";
 import type { Failure } from "../../base/protocol/messages.ts";
-import type { ToolScript } from "../../base/protocol/script.ts";
+import type { ToolScript, ToolVersion } from "../../base/protocol/script.ts";
 import { type MachineCallHost, MachineCall } from "./machine-call.ts";
 import type { CallEnd, KeyedCalls } from "./keyed-calls.ts";
 import type { JobPuller } from "./puller.ts";
@@ -180,7 +180,7 @@ export class MachineJob implements MachineCallHost {
     this.#check();
   }
 
-  refusedForMs(tool: string, tenant: string): number {
+  refusedForMs(tool: ToolVersion, tenant: string): number {
     return this.#host.executor.refusedForMs(tool, tenant);
   }
 

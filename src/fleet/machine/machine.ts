@@ -167,6 +167,7 @@ class FleetMachine implements Machine {
           spare: executor.spare,
           recycle: executor.recycle,
           sandbox: executor.sandbox,
+          trust: executor.trust,
           workers,
           prelude,
           entropyKey: randomBytes(32).toString("hex"),

@@ -2,7 +2,7 @@ import { ConfigReader } from "../wire/config-seal.ts";
 import type { FleetScript, MachineMessage, ServerMessage } from "../wire/messages.ts";
 import { TextFailure } from "../texts/text-store.ts";
 import type { TextReader, TextRef } from "../texts/texts.ts";
-import { NO_CONFIG, type ToolScript } from "../../base/protocol/script.ts";
+import { NO_CHECKS, NO_CONFIG, type ToolChecks, type ToolScript } from "../../base/protocol/script.ts";
 
 /** Maximum number of tools kept ready. */
 const SCRIPTS_MAX = 1_024;
@@ -79,15 +79,16 @@ export class ToolScripts {
     }
   }
 
-  async #fetch(server: string, { text: ref, hasConfig, ...rest }: FleetScript): Promise<ToolScript> {
-    const [text, config] = await Promise.all([
-      this.#text(server, rest.key, ref),
+  async #fetch(server: string, { text: ref, checks: checksRef, hasConfig, ...rest }: FleetScript): Promise<ToolScript> {
+    const [text, checks, config] = await Promise.all([
+      this.#text(server, rest.key, ref, "text"),
+      checksRef === null ? null : this.#text(server, rest.key, checksRef, "checks"),
       hasConfig ? this.#config(server, rest.key) : NO_CONFIG,
     ]);
-    return { ...rest, text, config };
+    return { ...rest, text, checks: checks === null ? NO_CHECKS : (JSON.parse(checks) as ToolChecks), config };
   }
 
-  async #text(server: string, key: string, ref: TextRef): Promise<string> {
+  async #text(server: string, key: string, ref: TextRef, part: "text" | "checks"): Promise<string> {
     let place = ref;
     for (let tries = 1; ; tries++) {
       try {
@@ -95,9 +96,9 @@ export class ToolScripts {
       } catch (error) {
         const isMissed = error instanceof TextFailure && (error.kind === "missing" || error.kind === "damaged");
         if (!isMissed || tries >= TRIES_MAX) throw error;
-        const { text } = await this.#need(server, key, "text");
-        if (text === undefined) throw error;
-        place = text;
+        const { [part]: published } = await this.#need(server, key, "text");
+        if (published === undefined) throw error;
+        place = published;
       }
     }
   }

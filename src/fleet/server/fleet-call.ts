@@ -5,7 +5,7 @@ import type { MachineMessage, Resumption } from "../wire/messages.ts";
 import { isFailure, readLines } from "../wire/read-message.ts";
 import { CONTINUATIONS_MAX } from "../../base/protocol/capability-call.ts";
 import type { LedgerClaim } from "../../base/ledger-claim.ts";
-import type { CallReply, CapabilityResponse, Diverged, Job } from "../../executor/executor.ts";
+import { type CallReply, type CapabilityResponse, type Diverged, type Job, outputOf } from "../../executor/executor.ts";
 import { DispatchedCall } from "../../executor/dispatch/dispatched-call.ts";
 import type { FleetJob } from "./fleet-job.ts";
 
@@ -138,6 +138,6 @@ export class FleetCall extends DispatchedCall {
     this.attempts = this.#before + reply.attempts;
     // The call may have waited again on the machine before it started, and `taken` may arrive as late as `done`.
     this.correctStart(waitedMs, nowMs - wallMs);
-    this.settle(outcome, reply, nowMs, work);
+    this.settle(outcome.ok ? outputOf(outcome.json) : outcome, reply, nowMs, work);
   }
 }

@@ -7,6 +7,8 @@ import type { FleetJob } from "./fleet-job.ts";
 
 /** Number of lost machines after which a call ends. */
 const LOSSES_MAX = 10;
+/** A machine that has not said by then what an ended call used has said it in a message that was lost. */
+const UNHEARD = { factor: 1, ms: 5_000 };
 
 /** A dispatcher's view of its executor. */
 export interface FleetDispatcherHost {
@@ -32,7 +34,7 @@ export class FleetDispatcher {
   readonly #host: FleetDispatcherHost;
   readonly #calls = new Map<number, FleetCall>();
   readonly #jobs = new Map<string, FleetJob>();
-  readonly #lingering = new LingeringWork<string>();
+  readonly #lingering = new LingeringWork<string>(UNHEARD);
 
   constructor(host: FleetDispatcherHost) {
     this.#host = host;

@@ -3,7 +3,7 @@ import { BoundedCache } from "../../base/bounded-cache.ts";
 import { sealConfig } from "../wire/config-seal.ts";
 import type { FleetScript, MachineMessage, ServerMessage } from "../wire/messages.ts";
 import type { TextPublisher } from "../texts/texts.ts";
-import { NO_CONFIG, type ToolScript } from "../../base/protocol/script.ts";
+import { NO_CONFIG, type ToolChecks, type ToolScript } from "../../base/protocol/script.ts";
 
 /** Maximum number of remembered scripts, and of registrations. */
 const SCRIPTS_MAX = 10_000;
@@ -24,10 +24,18 @@ export class FleetScripts {
 
   /** Publishes a tool's code and returns the tool's wire form. Rejects with a `TextFailure`. */
   async upload(script: ToolScript): Promise<FleetScript> {
-    const text = await this.#texts.publish(script.text);
-    const key = this.#keyOf(script, text.hash);
-    const { text: _text, config, ...rest } = script;
-    return { ...rest, key, text, hasConfig: config !== NO_CONFIG };
+    const { text, checks } = await this.#publish(script);
+    const key = this.#keyOf(script, [text.hash, checks?.hash ?? null]);
+    const { config, ...rest } = script;
+    return { ...rest, key, text, checks, hasConfig: config !== NO_CONFIG };
+  }
+
+  /** The code and the checks are apart: a module's tools, and its inspection, have the same code. */
+  async #publish({ text, checks }: ToolScript): Promise<Pick<FleetScript, "text" | "checks">> {
+    return {
+      text: await this.#texts.publish(text),
+      checks: hasChecks(checks) ? await this.#texts.publish(JSON.stringify(checks)) : null,
+    };
   }
 
   /** Forgets a closed registration; calls of its tools may still run. */
@@ -46,10 +54,12 @@ export class FleetScripts {
     if (need.what === "config") {
       return { kind: "have", script: need.script, config: sealConfig(script.config, need.publicKey, need.script) };
     }
-    const { hash: lost } = await this.#texts.publish(script.text);
-    // The machine could not use the stored text.
-    this.#texts.forget(lost, "damaged");
-    return { kind: "have", script: need.script, text: await this.#texts.publish(script.text) };
+    const lost = await this.#publish(script);
+    // The machine could not use one of the stored texts.
+    this.#texts.forget(lost.text.hash, "damaged");
+    if (lost.checks !== null) this.#texts.forget(lost.checks.hash, "damaged");
+    const { text, checks } = await this.#publish(script);
+    return { kind: "have", script: need.script, text, ...(checks === null ? {} : { checks }) };
   }
 
   /**
@@ -57,18 +67,22 @@ export class FleetScripts {
    * the server's handling of the output and not isolation. The key may be read in Redis, so a salted config makes it
    * specific to this server.
    */
-  #keyOf(script: ToolScript, textHash: string): string {
+  #keyOf(script: ToolScript, hashes: readonly (string | null)[]): string {
     const known = this.#keys.get(script);
     if (known !== undefined && this.#scripts.get(known) !== undefined) return known;
-    const { name, version, runtime, isolation, memoryMb, contract, config } = script;
+    const { name, version, runtime, isolation, memoryMb, contract, config, registrant, digest } = script;
     const salted = config === NO_CONFIG ? NO_CONFIG : `${this.#salt}${config}`;
     const key = hash(
       "sha256",
-      JSON.stringify([name, version, runtime, isolation, memoryMb, contract, salted, textHash]),
+      JSON.stringify([name, version, runtime, isolation, memoryMb, contract, salted, ...hashes, registrant, digest]),
     );
     this.#keys.set(script, key);
     this.#scripts.set(key, script);
     this.#registrations.set(script.key, (this.#registrations.get(script.key) ?? new Set()).add(key));
     return key;
   }
+}
+
+function hasChecks({ input, output }: ToolChecks): boolean {
+  return input !== "" || output !== "";
 }

@@ -17,7 +17,7 @@ import { moveWaiting, readJobTurn } from "../gate/turn.ts";
 import { TextPublisher } from "../texts/texts.ts";
 import { isObject } from "../../base/json.ts";
 import type { Failure } from "../../base/protocol/messages.ts";
-import type { Inspection, ToolScript } from "../../base/protocol/script.ts";
+import type { Inspection, ToolScript, ToolVersion } from "../../base/protocol/script.ts";
 import type { Executor, ExecutorStats, Job, ResolvedFleetOptions, EmitExecutorEvent } from "../../executor/executor.ts";
 import { DeadlineTimer } from "../../executor/dispatch/deadline-timer.ts";
 import { FleetCall } from "./fleet-call.ts";
@@ -119,7 +119,7 @@ export class QueueExecutor implements Executor {
       release: (calls) => this.#scheduler.release(calls.map(({ callNumber }) => `${callNumber}`)),
       withdraw: (job) => void this.#queue.remove(job.id).catch(() => undefined),
       recordTurnTime: (call, cpuMs) => this.#sender.turnTime(call).record(1, cpuMs),
-      recordRefusal: ({ job }, refusedForMs) => this.#refusals.record(job.script.name, job.tenant, refusedForMs),
+      recordRefusal: ({ job }, refusedForMs) => this.#refusals.record(job.script, job.tenant, refusedForMs),
     });
     this.#sender = new JobSender({
       server: id,
@@ -190,8 +190,12 @@ export class QueueExecutor implements Executor {
     this.#scripts.forget(key);
   }
 
-  refusedForMs(tool: string, tenant: string): number {
+  refusedForMs(tool: ToolVersion, tenant: string): number {
     return this.#refusals.forMs(tool, tenant);
+  }
+
+  trustGroup(): null {
+    return null;
   }
 
   stats(): ExecutorStats {
@@ -277,13 +281,17 @@ const REFUSALS_MAX = 10_000;
 export class Refusals {
   readonly #untilMs = new BoundedCache<number>(REFUSALS_MAX);
 
-  record(tool: string, tenant: string, refusedForMs: number): void {
-    this.#untilMs.set(JSON.stringify([tool, tenant]), performance.now() + refusedForMs);
+  record(tool: ToolVersion, tenant: string, refusedForMs: number): void {
+    this.#untilMs.set(keyOf(tool, tenant), performance.now() + refusedForMs);
   }
 
   /** Remaining time of the refusal in milliseconds; 0 where the tool is not refused. */
-  forMs(tool: string, tenant: string): number {
-    const untilMs = this.#untilMs.get(JSON.stringify([tool, tenant])) ?? 0;
+  forMs(tool: ToolVersion, tenant: string): number {
+    const untilMs = this.#untilMs.get(keyOf(tool, tenant)) ?? 0;
     return Math.max(0, Math.ceil(untilMs - performance.now()));
   }
+}
+
+function keyOf({ name, registrant = "", digest = "" }: ToolVersion, tenant: string): string {
+  return JSON.stringify([registrant, name, digest, tenant]);
 }

@@ -11,7 +11,7 @@ import type { JobTurn } from "../gate/turn.ts";
  * Each version of the protocol has its own queue, so that no machine gets a job it cannot read; envelopes carry their
  * version.
  */
-export const PROTOCOL = 2;
+export const PROTOCOL = 3;
 
 /** Versions that a machine understands, newest first. */
 export const UNDERSTOOD: readonly number[] = [PROTOCOL];
@@ -21,10 +21,12 @@ export function queueName(protocol: number): string {
 }
 
 /** A tool's wire form: a reference to its code by digest, and no config, which a machine requests from the server. */
-export interface FleetScript extends Omit<ToolScript, "text" | "config"> {
+export interface FleetScript extends Omit<ToolScript, "text" | "checks" | "config"> {
   /** Digest of all fields of the tool: servers with the same tool have the same key for it. */
   readonly key: string;
   readonly text: TextRef;
+  /** The tool's `ToolChecks` as JSON; `null` if it has none. */
+  readonly checks: TextRef | null;
   readonly hasConfig: boolean;
 }
 
@@ -149,7 +151,13 @@ export type ServerMessage =
   /** The server has received the lines of the last `log` message with `isFull`. */
   | (CallReference & { readonly kind: "logged"; readonly job: string })
   /** Reply to `need`: the text's reference or the sealed config; neither where the server no longer has the tool. */
-  | { readonly kind: "have"; readonly script: string; readonly text?: TextRef; readonly config?: string };
+  | {
+      readonly kind: "have";
+      readonly script: string;
+      readonly text?: TextRef;
+      readonly checks?: TextRef;
+      readonly config?: string;
+    };
 
 /** The content of a machine's heartbeat. */
 export interface MachineInfo {

@@ -55,12 +55,15 @@ export function isIsolation(value: unknown): value is Isolation {
 }
 
 function isScript(script: Fields): script is Fields & FleetScript {
-  const { key, name, version, runtime, isolation, memoryMb, contract, text, hasConfig } = script;
+  const { key, name, version, runtime, isolation, memoryMb, contract, text, checks, hasConfig } = script;
+  const { registrant, digest } = script;
   const isNamed = isKey(key) && isText(name) && isText(version) && isTextRef(text);
+  const isOwned = [registrant, digest].every((each) => each === undefined || isText(each));
   const isKnown = RUNTIME_NAMES.has(runtime) && isIsolation(isolation);
   const isContract = contract === null || isModuleContract(contract);
   const isSized = isStart(memoryMb) && memoryMb <= MEMORY_MAX_MB;
-  return isNamed && isKnown && isContract && isSized && typeof hasConfig === "boolean";
+  const areChecks = checks === null || isTextRef(checks);
+  return isNamed && isOwned && isKnown && isContract && isSized && areChecks && typeof hasConfig === "boolean";
 }
 
 function isLimits(limits: Fields): limits is Fields & FleetLimits {

@@ -3,6 +3,7 @@ import type { CallReply } from "../../executor/executor.ts";
 import { isObject } from "../../base/json.ts";
 import type { CapabilityResponse, Diverged } from "../../base/protocol/capability-call.ts";
 import type { ReplayPlan } from "../../base/protocol/messages.ts";
+import { hasViolations } from "../../base/protocol/payload.ts";
 import { ProtocolError } from "../../base/protocol/wire.ts";
 import {
   briefly,
@@ -139,8 +140,10 @@ function isServerMessage(message: Fields): message is Fields & ServerMessage {
     case "resume":
       return isShort(message["job"]) && isStart(message["start"]) && isListOf(message["calls"], isResumption);
     case "have": {
-      const { script, text, config } = message;
-      return isKey(script) && (text === undefined || isTextRef(text)) && (config === undefined || isText(config));
+      const { script, text, checks, config } = message;
+      return (
+        isKey(script) && isOptional(text, isTextRef) && isOptional(checks, isTextRef) && isOptional(config, isText)
+      );
     }
     default:
       return false;
@@ -173,9 +176,10 @@ function isAnswer(answer: Fields): answer is Fields & (CapabilityResponse | Dive
 }
 
 /** Whether this is a valid failure of a call. */
-export function isFailure({ code, message, type, stack }: Partial<Record<keyof Failure, unknown>>): boolean {
+export function isFailure(failure: Partial<Record<keyof Failure, unknown>>): boolean {
+  const { code, message, type, stack } = failure;
   const isNamed = (type === undefined || isText(type)) && (stack === undefined || isText(stack));
-  return isErrorCode(code) && isText(message) && isNamed;
+  return isErrorCode(code) && isText(message) && isNamed && hasViolations(failure);
 }
 
 function isLogLine(line: unknown): boolean {

@@ -1,4 +1,6 @@
 import { Command } from "commander";
+import { findDelegation } from "../../base/os/cgroup.ts";
+import { ADDRESS_MB, esbuildLimit } from "../../tool/build/limits.ts";
 import { print, printJson } from "./output.ts";
 import { EXIT } from "./exit.ts";
 import { openEmptyEngine, readConfig } from "./open-engine.ts";
@@ -29,7 +31,7 @@ export function doctorCommand(): Command {
 }
 
 async function doctor({ config, json }: Options): Promise<void> {
-  const checks = [checkNode(), ...(await checkEngine(config)), checkKey()];
+  const checks = [checkNode(), ...(await checkEngine(config)), checkGroups(), checkKey()];
   if (checks.some(({ state }) => state === "fail")) process.exitCode = EXIT.FAILED;
   if (json === true) return printJson(checks);
   for (const { name, state, message } of checks) print(`${state.padEnd(4)}  ${name.padEnd(9)}  ${message}`);
@@ -56,10 +58,26 @@ async function checkEngine(file: string | undefined): Promise<Check[]> {
         ? { name: "engine", state: "ok", message: `runs tools, executor ${kind}` }
         : { name: "engine", state: "fail", message: error?.message ?? "a tool failed" },
       walls,
+      checkBundler(),
     ];
   } catch (error) {
     return [{ name: "engine", state: "fail", message: error instanceof Error ? error.message : String(error) }];
   }
+}
+
+function checkBundler(): Check {
+  const limit = esbuildLimit();
+  return limit.kind === "limited"
+    ? { name: "bundler", state: "ok", message: `esbuild may use ${ADDRESS_MB} MB of addresses` }
+    : { name: "bundler", state: "warn", message: `esbuild has no limit on its memory: ${limit.reason}` };
+}
+
+/** Reads only: this command has another group than a service, unless it is run like one. */
+function checkGroups(): Check {
+  const groups = findDelegation();
+  return groups.kind === "delegated"
+    ? { name: "cgroup", state: "ok", message: "a service run like this command limits the memory of its processes" }
+    : { name: "cgroup", state: "warn", message: groups.reason };
 }
 
 function checkKey(): Check {

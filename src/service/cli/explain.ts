@@ -48,14 +48,14 @@ async function explain(name: string | undefined, { tenant, json, ...sources }: O
   for (const line of lines(explanation)) print(line);
 }
 
-function lines({ tool, tenant, isolation, grants, limits, processorTime, findings }: Explanation): string[] {
+function lines({ tool, tenant, isolation, group, grants, limits, processorTime, findings }: Explanation): string[] {
   const granted = grants.map(({ capability, granted: what, from }): Row => [capability, what, from]);
   const limited = limits.map(({ limit, value, from }): Row => {
     const isEstimated = limit === "cpuMs" && processorTime === "estimated";
     return [limit, String(value), isEstimated ? `${from}, estimated on this system` : from];
   });
   return [
-    `${tool}${tenant === "" ? "" : ` for tenant ${tenant}`}, isolation ${isolation}`,
+    `${tool}${tenant === "" ? "" : ` for tenant ${tenant}`}, isolation ${isolation}${group === null ? "" : `, trust group ${group}`}`,
     ...section("granted", granted, "nothing"),
     ...section("limits", limited, "none"),
     ...section("denied requests", findings.map(rowOf), "none"),

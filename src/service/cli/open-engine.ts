@@ -65,6 +65,7 @@ export async function checkOptions(config: Config): Promise<void> {
   await createBroker(resolveOptions(engineOptions(config)), {
     onOutcome: () => {},
     onSecretViolation: () => {},
+    onThreadDeath: () => {},
     onThrottled: () => {},
   }).close();
 }

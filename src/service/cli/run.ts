@@ -3,14 +3,14 @@ import { text } from "node:stream/consumers";
 import { Command } from "commander";
 import type { Engine } from "../../engine/engine.ts";
 import type { ErrorCode } from "../../base/errors.ts";
-import type { Progress, ToolResult } from "../../base/result.ts";
+import { outputText, type Progress, resultText, type ToolResult, withMetadata } from "../../base/result.ts";
 import { isObject } from "../../base/json.ts";
 import type { Config } from "../config/schema.ts";
 import { authorLine } from "./author-line.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { openEngine, readConfig } from "./open-engine.ts";
 import { isWorkflow } from "./open-workflow.ts";
-import { printJson, say } from "./output.ts";
+import { print, say } from "./output.ts";
 import { runWorkflow } from "./run-workflow.ts";
 import { sampleTools } from "./samples.ts";
 
@@ -88,7 +88,7 @@ async function runTool(tool: string, input: string, options: Options): Promise<v
     },
   );
   const { recording, ...metadata } = result.metadata;
-  report({ ...result, metadata }, options.result === true);
+  report(withMetadata(result, metadata), options.result === true);
   const line = result.error === null || options.result === true ? null : await authorLine(result.error, name, places);
   if (line !== null) say(line);
   // A refused call never ran and has no recording.
@@ -103,9 +103,9 @@ function describeProgress({ progress, total, message }: Progress): string {
 }
 
 function report(result: ToolResult, whole: boolean): void {
-  const { success, output, error } = result;
-  if (whole) printJson(result);
-  else if (success) printJson(output);
+  const { success, error } = result;
+  if (whole) print(resultText(result));
+  else if (success) print(outputText(result));
   if (error === null) return;
   process.exitCode = INVALID_INPUT.includes(error.code) ? EXIT.INVALID : EXIT.FAILED;
   if (!whole) say(`glovebox: ${error.code}: ${error.type}: ${error.message}`);

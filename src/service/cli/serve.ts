@@ -6,6 +6,8 @@ import { SERVICE_DEFAULTS } from "../config/effective.ts";
 import type { Config } from "../config/schema.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { type IdempotencyOptions, STATE_DIR, WORKERS_DEFAULT } from "../../engine/options.ts";
+import { claimGroups } from "../../base/os/cgroup.ts";
+import { watchPressure } from "../../base/os/pressure.ts";
 import { StoreError } from "../../base/errors.ts";
 import type { Server } from "../http/server.ts";
 import { CliError, EXIT } from "./exit.ts";
@@ -61,6 +63,8 @@ async function serve(options: Options, command: Command): Promise<void> {
   // Always reload the same file: if it was removed, the reload fails instead of applying defaults.
   const read = (): Promise<Configuration> => readSettings(file ?? options.config, flags, environment);
   const logger = await openLog(values.logLevel);
+  claimGroups();
+  watchPressure();
   const engine = await openEngine({}, values, { idempotency: storeOf(values), logger });
   const server = await listen(engine, values, keys.keys, fd);
   logNotices(logger);

@@ -4,6 +4,8 @@ import { MACHINE_DEFAULTS, machineSettings, SERVICE_DEFAULTS } from "../config/e
 import type { Config } from "../config/schema.ts";
 import type { MachineOptions } from "../../fleet/machine/machine.ts";
 import { FLEET_DEFAULT, resolveOptions, WORKERS_DEFAULT } from "../../engine/options.ts";
+import { claimGroups } from "../../base/os/cgroup.ts";
+import { watchPressure } from "../../base/os/pressure.ts";
 import { importOptional } from "../../base/optional-package.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { engineOptions, orUsage, readSettings } from "./open-engine.ts";
@@ -57,6 +59,8 @@ async function work({ config }: Options, command: Command): Promise<void> {
   // Child processes do not need keys.
   forgetKeys(process.env, values);
   const logger = await openLog(values.logLevel);
+  claimGroups();
+  watchPressure();
   const load = () => import("../../fleet/machine/machine.ts");
   const { startMachine } = await importOptional("a worker machine", ["bullmq", "ioredis"], load);
   await runWorker(
@@ -78,9 +82,9 @@ async function decide(
   const { executor, workers, idempotency } = resolveOptions(engineOptions(values));
   if (executor.kind !== "queue") throw new TypeError("a worker machine serves a fleet");
   const { slots, ...surface } = machineSettings(values.machine, workers);
-  const { url, fleet, secret, store, warmIsolates, rssMb, spare, recycle, sandbox } = executor;
+  const { url, fleet, secret, store, warmIsolates, rssMb, spare, recycle, sandbox, trust } = executor;
   const ledger = idempotency.kind === "redis" ? idempotency : undefined;
-  const isolates = { warmIsolates, rssMb, spare, recycle, sandbox };
+  const isolates = { warmIsolates, rssMb, spare, recycle, sandbox, trust };
   return {
     machine: { url, fleet, secret, store, slots, workers, ledger, executor: isolates },
     service: { fleet, ...surface },

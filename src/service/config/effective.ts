@@ -32,9 +32,9 @@ const SHOWN_INSTEAD = "(not shown)";
 
 /** All effective settings, without values that may be secrets. Throws as `createEngine` does. */
 export function effectiveValues({ values, sourceOf }: Configuration): readonly EffectiveValue[] {
-  const { executor, workers, limits, maxLimits, queue, kv, stateDir } = resolveOptions(values);
+  const { executor, workers, limits, maxLimits, queue, broker, kv, stateDir } = resolveOptions(values);
   const machine = machineSettings(values.machine, workers);
-  const decided = { executor, workers, machine, limits, maxLimits, queue, kv, stateDir };
+  const decided = { executor, workers, machine, limits, maxLimits, queue, broker, kv, stateDir };
   return leaves({ ...SERVICE_DEFAULTS, ...values, ...decided }, []).map(([path, value]) => ({
     setting: path.join("."),
     value: isHidden(path) ? SHOWN_INSTEAD : isOneOf(URLS, path) ? withoutPassword(value) : value,

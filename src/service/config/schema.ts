@@ -1,6 +1,6 @@
 import { type KeyOptions, KEYS_SCHEMA } from "../access/key-options.ts";
 import type { FetchOptions } from "../../broker/capabilities/fetch/connections.ts";
-import { type EngineOptions, EXECUTOR_KINDS, SANDBOX_MODES } from "../../engine/options.ts";
+import { BROKER_PLACES, type EngineOptions, EXECUTOR_KINDS, SANDBOX_MODES } from "../../engine/options.ts";
 import { NAMES } from "../../base/limits.ts";
 import { MODULE_CONTRACT_NAMES } from "../../base/protocol/script.ts";
 import { SECRET_LEAST, SECRET_MOST } from "../../store/redis/seal.ts";
@@ -113,7 +113,7 @@ const LOCATION = {
 };
 
 const RULE = {
-  ...section({ tools: true, tags: true, tenants: true, allow: OBJECT }),
+  ...section({ registrants: TEXTS, digests: TEXTS, tools: true, tags: true, tenants: true, allow: OBJECT }),
   required: ["allow"],
 };
 
@@ -162,6 +162,12 @@ export const CONFIG_SCHEMA: Part = section({
     warmIsolates: COUNT,
     rssMb: { type: "integer", minimum: 256 },
     spare: { type: "boolean" },
+    trust: {
+      description: "groups of calls that share processes with no others",
+      type: "array",
+      maxItems: 16,
+      items: { ...section({ name: { type: "string" }, tenants: TEXTS, registrants: TEXTS }), required: ["name"] },
+    },
     recycle: section({ ageMs: { type: "integer", minimum: 1_000 }, calls: COUNT, rssMb: COUNT }),
     url: {
       description: "URL of the fleet's Redis: redis://, rediss://, redis+sentinel:// or redis+cluster://",
@@ -197,6 +203,7 @@ export const CONFIG_SCHEMA: Part = section({
     ...section({ rules: { type: "array", items: RULE } }),
     required: ["rules"],
   },
+  broker: { description: "where fetch, fs, exec and native are carried out", enum: BROKER_PLACES },
   secrets: { type: "object", additionalProperties: SECRET },
   kv: section({ url: { type: "string" }, path: PATH, maxBytes: COUNT }),
   idempotency: section({

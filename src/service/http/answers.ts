@@ -1,14 +1,20 @@
 import { randomUUID } from "node:crypto";
 import type { ServerResponse } from "node:http";
+import { Readable } from "node:stream";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { FastifyError, FastifyReply } from "fastify";
 import { type ErrorCode, ERRORS, type ToolError, toolError } from "../../base/errors.ts";
-import { emptyMetadata, failure, type ToolResult } from "../../base/result.ts";
+import { isHighSurrogate } from "../../base/json.ts";
+import { emptyMetadata, failure, resultParts, type ToolResult } from "../../base/result.ts";
 import { MAX_LIMITS } from "../../base/limits.ts";
 
 const NAME_SHOWN_MAX = 128;
 const JSON_TYPE = "application/json; charset=utf-8";
 /** Response size in bytes up to which the kernel's socket buffer takes all, even if the client reads nothing. */
 const WRITTEN_AT_ONCE = 64 * 1024;
+/** Length from which a text is written in pieces, and that of a piece, in UTF-16 units: this takes no loop 5 ms. */
+export const LONG = 1024 * 1024;
+const PIECE = 256 * 1024;
 const NESTED_TOO_DEEPLY = "the output is nested too deeply to be written as JSON";
 
 /** Optional parts of a refusal. */
@@ -24,24 +30,30 @@ export function sendJson(reply: FastifyReply, status: number, value: unknown): F
 
 /** Sends a result; the status follows from its error code. */
 export function sendResult(reply: FastifyReply, result: ToolResult): FastifyReply {
-  const { error, text } = writeResult(result);
+  const { error, parts } = writeResult(result);
   const retryAfterMs = retryAfter(error?.details);
   if (retryAfterMs !== undefined) reply.header("retry-after", Math.ceil(retryAfterMs / 1_000));
   if (result.metadata["isRepeated"] === true) reply.header("idempotency-replayed", "true");
-  return sendJsonText(reply, error === null ? 200 : ERRORS[error.code].http, text);
+  return sendParts(reply, error === null ? 200 : ERRORS[error.code].http, parts);
 }
 
 /**
  * A result as JSON, with its error. Output nested so deeply that `JSON.stringify` overflows the stack is replaced with an
  * `output_too_large` failure.
  */
-export function writeResult(result: ToolResult): { readonly text: string; readonly error: ToolError | null } {
+export function writeResult(result: ToolResult): WrittenResult {
   try {
-    return { text: JSON.stringify(result), error: result.error };
+    return { parts: resultParts(result), error: result.error };
   } catch {
     const error = toolError("output_too_large", NESTED_TOO_DEEPLY);
-    return { text: JSON.stringify(failure(error, result.metadata)), error };
+    return { parts: [JSON.stringify(failure(error, result.metadata))], error };
   }
+}
+
+export interface WrittenResult {
+  /** JSON: together one text. */
+  readonly parts: readonly string[];
+  readonly error: ToolError | null;
 }
 
 /** Refuses a request before it becomes a call, in the form of a result. */
@@ -106,12 +118,37 @@ export function sendError(reply: FastifyReply, { code, statusCode }: FastifyErro
 
 /** Sends text that is already JSON. */
 export function sendJsonText(reply: FastifyReply, status: number, json: string): FastifyReply {
+  return sendParts(reply, status, [json]);
+}
+
+function sendParts(reply: FastifyReply, status: number, parts: readonly string[]): FastifyReply {
+  const length = parts.reduce((sum, part) => sum + part.length, 0);
   reply.code(status);
   reply.header("content-type", JSON_TYPE);
   // The body contains tools' output: browsers must not sniff it as HTML.
   reply.header("x-content-type-options", "nosniff");
-  if (json.length > WRITTEN_AT_ONCE) dropUnread(reply.raw, reply.server.unreadMs);
-  return reply.send(json);
+  if (length > WRITTEN_AT_ONCE) dropUnread(reply.raw, reply.server.unreadMs);
+  if (length <= LONG) return reply.send(parts.join(""));
+  const release = reply.server.unread?.hold(reply, length);
+  if (release !== undefined) reply.raw.once("close", release);
+  const bytes = parts.reduce((sum, part) => sum + Buffer.byteLength(part), 0);
+  return reply.header("content-length", bytes).send(Readable.from(piecesOf(parts)));
+}
+
+/** Texts in pieces, at most one in each turn of the event loop. `write`: changes a piece before it is encoded. */
+export async function* piecesOf(
+  parts: readonly string[],
+  write: (piece: string) => string = (piece) => piece,
+): AsyncGenerator<Buffer> {
+  for (const text of parts) {
+    for (let at = 0; at < text.length;) {
+      // No piece ends within a surrogate pair.
+      const end = at + PIECE + (isHighSurrogate(text.charCodeAt(at + PIECE - 1)) ? 1 : 0);
+      yield Buffer.from(write(text.slice(at, end)));
+      at = end;
+      await nextTurn();
+    }
+  }
 }
 
 function retryAfter(details: unknown): number | undefined {

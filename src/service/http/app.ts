@@ -1,5 +1,4 @@
 import type { FastifyError, FastifyInstance } from "fastify";
-import { describeExcess } from "../../base/json.ts";
 import { sendError, sendExpectation, sendNotFound, sendOverBudget, SILENCE_MS } from "./answers.ts";
 import { BODIES_BYTES_DEFAULT, limitBodies, OverBudgetError } from "./body-budget.ts";
 import { type Access, addAccess } from "./access.ts";
@@ -7,6 +6,7 @@ import { answerClientError } from "./client-error.ts";
 import { CONNECTION_LIMITS, type ConnectionLimits, limitConnections } from "./connections.ts";
 import { addDrain } from "./drain.ts";
 import { addTraffic, type Traffic } from "./traffic.ts";
+import { addJsonBodies } from "./json-body.ts";
 import { requireOneHost } from "./origin-check.ts";
 import { limitPipelining } from "./pipelining.ts";
 import { limitUnread } from "./unread-budget.ts";
@@ -60,12 +60,7 @@ export async function createApp(
       void sendError(reply, error, bodyBytes);
     },
   });
-  // A body of nothing but brackets would block this thread for seconds and take thirty times its size in memory.
-  const readJson = app.getDefaultJsonParser("ignore", "ignore");
-  app.addContentTypeParser<string>("application/json", { parseAs: "string" }, (request, body, done) => {
-    if (describeExcess(body) === null) return void readJson(request, body, done);
-    done(Object.assign(new Error("the body has too many values, or too deep ones"), { statusCode: 400 }));
-  });
+  addJsonBodies(app);
   // Without a CORS preflight, a page of another site may send text/plain, but not JSON.
   app.removeContentTypeParser("text/plain");
   app.decorate("unreadMs", unreadMs);

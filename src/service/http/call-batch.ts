@@ -36,7 +36,7 @@ export async function streamBatch(reply: FastifyReply, calls: ParsedBatch, run: 
     const listeners = listenersFor((event, data) => stream.send(event, JSON.stringify({ index, ...data })));
     const data = `{"index":${index},"result":${results.write(await runOne(call, run, listeners))}}`;
     if (--left > 0) stream.keep("result", data);
-    else stream.end("result", data);
+    else stream.end("result", [data]);
   };
   await Promise.all(calls.map(runInto));
   return reply;
@@ -51,12 +51,14 @@ class ResultTexts {
   #length = 0;
 
   write(result: ToolResult): string {
-    const { text } = writeResult(result);
+    const text = writeResult(result).parts.join("");
     if (this.#length + text.length <= RESULTS_MAX) {
       this.#length += text.length;
       return text;
     }
     const message = `the results of a batch have at most ${RESULTS_MAX} characters together; make it smaller`;
-    return writeResult(failure(toolError("output_too_large", message), { ...result.metadata, logs: [] })).text;
+    return writeResult(failure(toolError("output_too_large", message), { ...result.metadata, logs: [] })).parts.join(
+      "",
+    );
   }
 }

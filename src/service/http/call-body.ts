@@ -3,6 +3,7 @@ import { isObject } from "../../base/json.ts";
 import type { CapabilityRequest } from "../../broker/capabilities/capability.ts";
 import type { Limits } from "../../base/limits.ts";
 import type { ToolCall } from "../../base/result.ts";
+import { parseWhenRead, unreadJson } from "../../base/unread-json.ts";
 
 export interface ParsedCall {
   readonly call: ToolCall;
@@ -21,12 +22,16 @@ export type ParsedBatch = readonly (ParsedCall | string)[];
  */
 export function parseCall(body: unknown): ParsedCall | string {
   if (!isObject(body)) return 'the body is not an object such as {"name":"add","arguments":{"a":1,"b":2}}';
-  const { id, name, arguments: args, command } = body;
+  const { id, name, command } = body;
   if (typeof name !== "string") return "a call's name is a string";
   const options = parseOptions(body["options"] ?? {});
   // The ID and the arguments are passed on unchecked: the engine refuses invalid ones with its own messages.
   const said = { ...(id === undefined || id === null ? {} : { id }), ...(command === undefined ? {} : { command }) };
-  const call = { ...said, name, arguments: args } as ToolCall;
+  const given = unreadJson(body);
+  const call =
+    given === undefined
+      ? ({ ...said, name, arguments: body["arguments"] } as ToolCall)
+      : parseWhenRead({ ...said, name, arguments: {} } as ToolCall, "arguments", given);
   return typeof options === "string" ? options : { call, options };
 }
 

@@ -22,7 +22,7 @@ export async function streamCall(
     return sendResult(reply, early);
   }
   const stream = open();
-  stream.end("result", writeResult(early ?? (await running)).text);
+  stream.end("result", writeResult(early ?? (await running)).parts);
   return reply;
 }
 

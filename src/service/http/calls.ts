@@ -22,7 +22,7 @@ export function addCalls(app: FastifyInstance, { gate, batchCalls = BATCH_CALLS_
       gate.execute(caller, call, { ...options, ...listeners, signal });
   };
 
-  app.post("/v1/execute", { config: { role: "execute", api: EXECUTE } }, async (request, reply) => {
+  app.post("/v1/execute", { config: { role: "execute", api: EXECUTE, cutting: "call" } }, async (request, reply) => {
     const type = chooseType(request.headers.accept, TYPES);
     if (type === null) return refuseTypes(reply);
     const parsed = parseCall(request.body);
@@ -38,21 +38,25 @@ export function addCalls(app: FastifyInstance, { gate, batchCalls = BATCH_CALLS_
   });
   refuseOthers(app, "/v1/execute", ["POST"]);
 
-  app.post("/v1/execute/batch", { config: { role: "execute", api: EXECUTE_BATCH } }, async (request, reply) => {
-    const type = chooseType(request.headers.accept, TYPES);
-    if (type === null) return refuseTypes(reply);
-    if (request.headers["idempotency-key"] !== undefined) {
-      return sendRefusal(
-        reply,
-        "invalid_arguments",
-        "a batch has no Idempotency-Key: its calls have one each, in options",
-      );
-    }
-    const calls = parseBatch(request.body, batchCalls);
-    if (typeof calls === "string") return sendRefusal(reply, "invalid_arguments", calls);
-    const answer = type === EVENT_STREAM ? streamBatch : answerBatch;
-    return answer(reply, calls, runner(request, reply));
-  });
+  app.post(
+    "/v1/execute/batch",
+    { config: { role: "execute", api: EXECUTE_BATCH, cutting: "batch" } },
+    async (request, reply) => {
+      const type = chooseType(request.headers.accept, TYPES);
+      if (type === null) return refuseTypes(reply);
+      if (request.headers["idempotency-key"] !== undefined) {
+        return sendRefusal(
+          reply,
+          "invalid_arguments",
+          "a batch has no Idempotency-Key: its calls have one each, in options",
+        );
+      }
+      const calls = parseBatch(request.body, batchCalls);
+      if (typeof calls === "string") return sendRefusal(reply, "invalid_arguments", calls);
+      const answer = type === EVENT_STREAM ? streamBatch : answerBatch;
+      return answer(reply, calls, runner(request, reply));
+    },
+  );
   refuseOthers(app, "/v1/execute/batch", ["POST"]);
 }
 

@@ -1,5 +1,6 @@
 import { collectDefaultMetrics, Registry } from "prom-client";
 import type { FastifyInstance } from "fastify";
+import { delegation } from "../../base/os/cgroup.ts";
 import { sendJson } from "./answers.ts";
 import { GET_HEALTH, GET_METRICS, GET_READINESS } from "./api/watch-routes.ts";
 import { refuseOthers, type Surface } from "./surface.ts";
@@ -28,9 +29,17 @@ export function addHealth(app: FastifyInstance, { engine, isDraining, processMet
       status,
       ...(problem === null ? {} : { reason: problem }),
       executor: { kind, ready, sandbox: sandbox.kind },
+      ...describeGroups(),
     });
   });
   refuseOthers(app, "/readyz", ["GET", "HEAD"]);
+}
+
+/** Whether the kernel limits the processes that this one starts, for a program that may have it do so. */
+export function describeGroups(): object {
+  const groups = delegation();
+  if (groups === null) return {};
+  return { cgroup: groups.kind === "off" ? groups : { kind: groups.kind } };
 }
 
 /** Gauges with counter names; other metrics sum up to them. */

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { Caller } from "../access/caller.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { GloveboxError } from "../../base/errors.ts";
 import { isObject } from "../../base/json.ts";
@@ -26,6 +27,9 @@ interface Refused {
 }
 
 const ADMIN = { role: "admin", needsKey: true } as const;
+/** The registrant of tools that come without a key, where administration is open. */
+const LOCAL = "local";
+const NOT_OWN = "the tool belongs to another registrant; choose another name";
 const NOT_AMONG = "the key has no access to the tool";
 const UNDER_WAY: Refused = {
   status: 409,
@@ -44,10 +48,12 @@ export function addToolAdmin(app: FastifyInstance, { engine, gate }: Surface): v
     const definition = readDefinition(request.body, name);
     if ("message" in definition) return refuse(reply, definition, name);
     const before = engine.get(name);
+    const registrant = registrantOf(callerOf(request));
+    if (!mayReplace(registrant, before)) return sendRefusal(reply, "forbidden", NOT_OWN, { tool: name });
     const obstacle = underWay.has(name) ? UNDER_WAY : findObstacle(request, before);
     if (obstacle !== null) return refuse(reply, obstacle, name);
     underWay.add(name);
-    const registered = await register(engine, definition).finally(() => underWay.delete(name));
+    const registered = await register(engine, definition, registrant).finally(() => underWay.delete(name));
     if (registered instanceof GloveboxError) return sendFailure(reply, registered, name);
     return sendJson(reply.header("etag", etagOf(registered)), before === undefined ? 201 : 200, registered);
   });
@@ -55,7 +61,11 @@ export function addToolAdmin(app: FastifyInstance, { engine, gate }: Surface): v
   app.delete<ToolRoute>("/v1/tools/:name", { config: { ...ADMIN, api: DELETE_TOOL } }, async (request, reply) => {
     const { name } = request.params;
     if (!gate.mayName(callerOf(request), name)) return sendRefusal(reply, "forbidden", NOT_AMONG, { tool: name });
-    const obstacle = findObstacle(request, engine.get(name));
+    const before = engine.get(name);
+    if (!mayReplace(registrantOf(callerOf(request)), before)) {
+      return sendRefusal(reply, "forbidden", NOT_OWN, { tool: name });
+    }
+    const obstacle = findObstacle(request, before);
     if (obstacle !== null) return refuse(reply, obstacle, name);
     return (await engine.unregister(name)) ? reply.code(204).send() : sendUnregistered(reply, name);
   });
@@ -69,9 +79,18 @@ function refuse(reply: FastifyReply, { status, message, details }: Refused, tool
   });
 }
 
+const toolTexts = new WeakMap<ToolInfo, string>();
+
+/** JSON of a tool's description, made once: a registration never changes it. */
+export function toolText(info: ToolInfo): string {
+  let text = toolTexts.get(info);
+  if (text === undefined) toolTexts.set(info, (text = JSON.stringify(info)));
+  return text;
+}
+
 /** ETag of a tool: a hash of its public description. */
 export function etagOf(info: ToolInfo): string {
-  return `"${createHash("sha256").update(JSON.stringify(info)).digest("base64url")}"`;
+  return `"${createHash("sha256").update(toolText(info)).digest("base64url")}"`;
 }
 
 /** Whether a header such as `If-None-Match` contains an ETag, or `*`. */
@@ -112,9 +131,22 @@ function findObstacle({ headers }: FastifyRequest, info: ToolInfo | undefined): 
   return null;
 }
 
-async function register(engine: Engine, definition: ToolDefinition): Promise<ToolInfo | GloveboxError> {
+/** Who registers the tools of a caller. */
+function registrantOf({ key }: Caller): string {
+  return key === null ? LOCAL : `key:${key}`;
+}
+
+function mayReplace(registrant: string, before: ToolInfo | undefined): boolean {
+  return before === undefined || before.registrant === registrant;
+}
+
+async function register(
+  engine: Engine,
+  definition: ToolDefinition,
+  registrant: string,
+): Promise<ToolInfo | GloveboxError> {
   try {
-    return await engine.register(definition);
+    return await engine.register(definition, { registrant });
   } catch (error) {
     if (error instanceof GloveboxError) return error;
     throw error;

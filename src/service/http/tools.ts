@@ -1,8 +1,8 @@
 import type { FastifyInstance } from "fastify";
-import { sendJson, sendRefusal, sendUnregistered } from "./answers.ts";
+import { sendJson, sendJsonText, sendRefusal, sendUnregistered } from "./answers.ts";
 import { EXPLAIN_TOOL, GET_TOOL, LIST_TOOLS } from "./api/tool-routes.ts";
 import { callerOf, type Surface, refuseOthers } from "./surface.ts";
-import { addToolAdmin, etagOf, namesEtag } from "./tool-admin.ts";
+import { addToolAdmin, etagOf, namesEtag, toolText } from "./tool-admin.ts";
 
 const TENANT_MAX = 256;
 
@@ -10,7 +10,7 @@ const TENANT_MAX = 256;
 export function addTools(app: FastifyInstance, door: Surface): void {
   const { gate } = door;
   app.get("/v1/tools", { config: { role: "execute", api: LIST_TOOLS } }, (request, reply) =>
-    sendJson(reply, 200, gate.list(callerOf(request))),
+    sendJsonText(reply, 200, `[${gate.list(callerOf(request)).map(toolText).join(",")}]`),
   );
   refuseOthers(app, "/v1/tools", ["GET", "HEAD"]);
 
@@ -24,7 +24,7 @@ export function addTools(app: FastifyInstance, door: Surface): void {
       const etag = etagOf(info);
       reply.header("etag", etag);
       if (namesEtag(request.headers["if-none-match"] ?? "", etag)) return reply.code(304).send();
-      return sendJson(reply, 200, info);
+      return sendJsonText(reply, 200, toolText(info));
     },
   );
   addToolAdmin(app, door);

@@ -93,6 +93,6 @@ export function limitUnread(app: FastifyInstance, max: number): void {
 }
 
 /** The tenant, or the key without one; without keys the address. */
-function ownerOf({ caller, ip }: FastifyRequest): string {
+export function ownerOf({ caller, ip }: FastifyRequest): string {
   return caller === null || caller.key === null ? JSON.stringify([ip]) : JSON.stringify(caller.tenant ?? [caller.key]);
 }

@@ -1,6 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { dropUnread } from "./answers.ts";
 
 /** Maximum time for a client to read a chunk before it is disconnected. */
 const STALL_MS = 30_000;
@@ -29,33 +30,62 @@ export function toWebRequest(
   });
 }
 
+/** A part of a body in pieces, and its length in all. */
+export interface FilledPart {
+  readonly length: number;
+  readonly pieces: AsyncIterable<Uint8Array>;
+}
+
+/** Replaces a part of a body; `null` leaves it as it is. */
+type Fill = (chunk: Uint8Array | string) => FilledPart | null;
+
 /** Sends a web-standard `Response`. Event streams are forwarded chunk by chunk; other bodies are sent whole. */
-export async function sendWebResponse(reply: FastifyReply, response: Response): Promise<FastifyReply> {
+export async function sendWebResponse(
+  reply: FastifyReply,
+  response: Response,
+  fill: Fill = () => null,
+): Promise<FastifyReply> {
   reply.code(response.status);
   for (const [name, value] of response.headers) if (name !== "connection") reply.header(name, value);
   reply.header("x-content-type-options", "nosniff");
   const { body } = response;
   if (body !== null && response.headers.get("content-type")?.startsWith("text/event-stream") === true) {
-    return reply.send(Readable.from(chunksOf(body, reply), { objectMode: false }));
+    return reply.send(Readable.from(chunksOf(body, reply, fill), { objectMode: false }));
   }
-  return reply.send(body === null ? undefined : await response.text());
+  if (body === null) return reply.send();
+  const text = await response.text();
+  const filled = fill(text);
+  if (filled === null) return reply.send(text);
+  dropUnread(reply.raw, reply.server.unreadMs);
+  const release = reply.server.unread?.hold(reply, filled.length);
+  if (release !== undefined) reply.raw.once("close", release);
+  return reply.send(Readable.from(filled.pieces, { objectMode: false }));
 }
 
 /**
  * Forwards the chunks of a stream. A client that does not read is disconnected; a disconnected client cancels the
  * stream.
  */
-async function* chunksOf(body: ReadableStream<Uint8Array>, reply: FastifyReply): AsyncGenerator<Uint8Array | string> {
+async function* chunksOf(
+  body: ReadableStream<Uint8Array>,
+  reply: FastifyReply,
+  fill: Fill,
+): AsyncGenerator<Uint8Array | string> {
   const response = reply.raw;
   const reader = body.getReader();
   const end = (): void => void reader.cancel().catch(() => undefined);
   response.once("close", end);
   let chunk: Uint8Array | string | undefined = OPENING;
   while (chunk !== undefined) {
-    const stalled = setTimeout(() => response.destroy(), STALL_MS);
-    const release = reply.server.unread?.hold(reply, chunk.length);
+    const { length, pieces } = fill(chunk) ?? { length: chunk.length, pieces: [chunk] };
+    const release = reply.server.unread?.hold(reply, length);
+    let stalled: NodeJS.Timeout | undefined;
     try {
-      yield chunk;
+      for await (const piece of pieces) {
+        stalled = setTimeout(() => response.destroy(), STALL_MS);
+        yield piece;
+        clearTimeout(stalled);
+      }
     } finally {
       clearTimeout(stalled);
       release?.();

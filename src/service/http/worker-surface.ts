@@ -9,7 +9,7 @@ import { answerClientError } from "./client-error.ts";
 import { limitConnections } from "./connections.ts";
 import { refuseOthers } from "./surface.ts";
 import { requireOneHost } from "./origin-check.ts";
-import { withProcessMetrics } from "./health.ts";
+import { describeGroups, withProcessMetrics } from "./health.ts";
 
 /** Only probes and scrapers connect. */
 const CONNECTIONS_MAX = 256;
@@ -89,6 +89,7 @@ function addProbes(app: FastifyInstance, { machine, isDraining }: WatchedMachine
       status,
       ...(reason === null ? {} : { reason }),
       ...(stats === null ? {} : describe(stats)),
+      ...describeGroups(),
     });
   });
   for (const url of ["/metrics", "/healthz", "/readyz"]) refuseOthers(app, url, ["GET", "HEAD"]);

@@ -7,9 +7,12 @@ import {
   ProtocolErrorCode,
   type ServerContext,
 } from "@modelcontextprotocol/server";
-import { mcp, type RunOptions, type ToolRunner } from "../../tool/contracts/index.ts";
+import { mcp, type RunOptions, type ToolDescription, type ToolRunner } from "../../tool/contracts/index.ts";
+import type { McpTool } from "../../tool/contracts/mcp.ts";
 import type { LogLine, Progress } from "../../base/result.ts";
+import { partsOf, unreadJson } from "../../base/unread-json.ts";
 import { underSender } from "../trace-context.ts";
+import { markOutput } from "./long-outputs.ts";
 
 const NAME_MAX = 128;
 const SEVERITIES: readonly LoggingLevel[] = [
@@ -27,6 +30,17 @@ const LEVELS: ReadonlyMap<string, LoggingLevel> = new Map([
   ["warn", "warning"],
   ["error", "error"],
 ]);
+
+const described = new WeakMap<ToolDescription, McpTool>();
+
+/** A tool as clients see it, written once where its description cannot change, as an engine's cannot. */
+export function describeTool(tool: ToolDescription): McpTool {
+  const known = described.get(tool);
+  if (known !== undefined) return known;
+  const written = mcp.writeTool(tool);
+  if (Object.isFrozen(tool)) described.set(tool, written);
+  return written;
+}
 
 /** A tool's result, and the schema of its structured content. */
 export interface CalledTool {
@@ -58,11 +72,29 @@ export async function callTool(
   const result = await underSender(params._meta ?? {}, () => runner.execute(mcp.readCall(params), options));
   // Send all notifications before the result.
   await notifications.sent;
-  const { outputSchema } = mcp.writeTool(tool);
+  const { outputSchema } = describeTool(tool);
+  const long = unreadJson(result);
+  const request = context.http?.req;
+  if (long !== undefined && request !== undefined && mayBeCopied(partsOf(long), outputSchema)) {
+    return { result: writeLong(request, partsOf(long)), outputSchema };
+  }
   const written: CallToolResult = mcp.writeResult(result);
   // A client may validate structured content against the schema, even if it is a string.
   const promised = outputSchema !== undefined && result.success ? { structuredContent: result.output } : {};
   return { result: { ...written, ...promised }, outputSchema };
+}
+
+/** Whether a client of any revision gets the output as it is: older ones get only objects, others within one. */
+function mayBeCopied([json = ""]: readonly string[], outputSchema: { readonly type?: unknown } | undefined): boolean {
+  if (json.startsWith('"')) return outputSchema === undefined;
+  return json.startsWith("{") && (outputSchema === undefined || outputSchema.type === "object");
+}
+
+/** A result as `mcp.writeResult` writes it, with marks instead of the output. */
+function writeLong(request: Request, json: readonly string[]): CallToolResult {
+  const content: CallToolResult["content"] = [{ type: "text", text: markOutput(request, json) }];
+  if (json[0]?.startsWith('"') === true) return { content };
+  return { content, structuredContent: { [markOutput(request, json)]: 0 } };
 }
 
 function signalOf({ mcpReq, http }: ServerContext): AbortSignal {

@@ -19,6 +19,8 @@ import { createToolServer } from "./tool-server.ts";
 /** Limits of sessions, and of sessionless notification streams. Each takes about 10 kB. */
 const LIMITS: SessionLimits = { perKey: 1_024, total: 4_096, idleMs: 30 * 60_000 };
 const SESSION_ID_BYTES = 32;
+/** Maximum of the messages in a batch of JSON-RPC: each may be answered with a page of tools, on the host's thread. */
+const BATCH_MAX = 16;
 
 /**
  * The Model Context Protocol over HTTP, independent of the HTTP server. Up to revision 2025-11-25 clients have
@@ -54,6 +56,9 @@ export class Endpoint {
 
   /** Responds to a request. Its signal aborts when its connection is done with it. `body`: the parsed body. */
   async answer(request: Request, body: unknown, caller: Caller): Promise<Response> {
+    if (Array.isArray(body) && body.length > BATCH_MAX) {
+      return refuse(400, RPC.INVALID, `a batch has at most ${BATCH_MAX} messages, this one has ${body.length}`);
+    }
     if (await isLegacyRequest(request, body)) return this.#answerInSession(request, body, caller);
     if (isObject(body) && body["method"] === "subscriptions/listen" && !this.#mayListen(caller.key, request.signal)) {
       return refuse(429, RPC.REFUSED, "the key has reached its maximum number of streams");
@@ -147,7 +152,13 @@ function refuse(status: number, code: number, message: string): Response {
 }
 
 /** JSON-RPC error codes on which implementations of the transport agree. */
-export const RPC = { PARSE: -32_700, INTERNAL: -32_603, REFUSED: -32_000, NO_SESSION: -32_001 } as const;
+export const RPC = {
+  PARSE: -32_700,
+  INVALID: -32_600,
+  INTERNAL: -32_603,
+  REFUSED: -32_000,
+  NO_SESSION: -32_001,
+} as const;
 
 /** A JSON-RPC error without a request ID. */
 export function rpcError(code: number, message: string): { readonly jsonrpc: "2.0"; readonly error: object; id: null } {

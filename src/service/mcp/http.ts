@@ -6,6 +6,7 @@ import { isObject } from "../../base/json.ts";
 import { MCP } from "../http/api/mcp-routes.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { RPC, rpcError } from "./endpoint.ts";
+import { fill } from "./long-outputs.ts";
 
 const PATH = "/mcp";
 const METHODS = ["GET", "POST", "DELETE"] as const;
@@ -38,7 +39,8 @@ export function addMcp(app: FastifyInstance, { engine, gate, onDrain }: Surface)
       listening.add(reply.raw);
       reply.raw.once("close", () => listening.delete(reply.raw));
     }
-    return sendWebResponse(reply, await endpoint.answer(asked, request.body, callerOf(request)));
+    const response = await endpoint.answer(asked, request.body, callerOf(request));
+    return sendWebResponse(reply, response, (chunk) => fill(asked, chunk));
   };
   // Close the endpoint after calls in flight have their responses. The engine is closing already; `close` only waits
   // for it.

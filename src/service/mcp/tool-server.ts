@@ -1,7 +1,7 @@
 import { type LoggingLevel, ProtocolError, ProtocolErrorCode, Server } from "@modelcontextprotocol/server";
-import { mcp, type RunOptions, type ToolDescription, type ToolRunner } from "../../tool/contracts/index.ts";
+import type { RunOptions, ToolDescription, ToolRunner } from "../../tool/contracts/index.ts";
 import type { McpTool } from "../../tool/contracts/mcp.ts";
-import { callTool } from "./call.ts";
+import { callTool, describeTool } from "./call.ts";
 
 export interface McpServerOptions extends Pick<RunOptions, "tenant"> {
   /** Name and version, shown by clients. */
@@ -44,7 +44,7 @@ function pageOf(
 ): { tools: McpTool[]; nextCursor?: string } {
   const last = cursor === undefined ? "" : readCursor(cursor);
   const rest = tools.filter(({ name }) => name > last).toSorted((a, b) => (a.name < b.name ? -1 : 1));
-  const page = rest.slice(0, PAGE).map((tool) => mcp.writeTool(tool));
+  const page = rest.slice(0, PAGE).map(describeTool);
   const end = page.at(-1);
   if (end === undefined || rest.length <= PAGE) return { tools: page };
   return { tools: page, nextCursor: Buffer.from(end.name).toString("base64url") };

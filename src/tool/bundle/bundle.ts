@@ -1,14 +1,12 @@
-import { readFile, realpath, stat } from "node:fs/promises";
-import { createRequire } from "node:module";
 import path from "node:path";
-import type { BuildOptions, BuildResult, Message, OutputFile } from "esbuild";
 import { GloveboxError } from "../../base/errors.ts";
 import type { Runtime } from "../../base/protocol/script.ts";
-import { bundleError, isSyntaxError } from "./error.ts";
-import { globalDefinitions } from "./globals.ts";
-import { leaveExports } from "./exports.ts";
-import { loaderOf, MAX_SOURCE_BYTES, messagesOf, type PackageScope, shownName, ToolFiles } from "./files.ts";
-import { checkImports, isAlone, TARGET, withoutFileMaps } from "./imports.ts";
+import type { Outcome } from "../build/build-process.ts";
+import { builds } from "../build/builds.ts";
+import { type BundleJob, type Job, stringsOf } from "../build/job.ts";
+import { type JobWords, problemOf } from "../build/problem.ts";
+import { loadError } from "./error.ts";
+import { MAX_SOURCE_BYTES, type PackageScope } from "./files.ts";
 
 /**
  * A tool's module: its text or its file. `name` is the tool's, for messages. A `scope` restricts it to the npm packages
@@ -27,7 +25,7 @@ export interface Bundle {
    */
   readonly text: string;
   readonly bytes: number;
-  /** Source map as JSON, without the sources' contents; empty for runtimes without one. */
+  /** Source map as JSON, without names and the sources' contents; empty for runtimes without one, and if it is large. */
   readonly sourceMap: string;
   /** Content of a native binary, which runs outside of isolates; `text` is its hash. */
   readonly binary?: Uint8Array;
@@ -35,287 +33,77 @@ export interface Bundle {
   readonly sources: readonly string[];
 }
 
-const MAX_BUNDLE_BYTES = 16 * 1024 * 1024;
 const DEADLINE_MS = 30_000;
-const ATTEMPTS = 3;
-/** Marks of TypeScript. Checked only in texts too short to crash the bundler. */
-const TYPES = /:\s*(?:string|number|boolean|unknown|void|any)\b|\b(?:interface|enum|type|satisfies)\s+\w/;
-const MAX_GUESSED = 64 * 1024;
 
-const OPTIONS = {
-  bundle: true,
-  write: false,
-  // esbuild honours a package's `browser` field, which removes Node's modules, on this platform only.
-  platform: "browser",
-  format: "esm",
-  // A script has neither; esbuild then refuses top-level await and replaces `import.meta` by an empty object.
-  supported: { "top-level-await": false, "import-meta": false },
-  mainFields: ["browser", "module", "main"],
-  // esbuild adds `module` only if no conditions are given: packages use it for the form that suits bundlers best.
-  conditions: ["browser", "worker", "module", "import"],
-  target: TARGET,
-  define: {
-    "process.env.NODE_ENV": '"production"',
-    global: "globalThis",
-    // Packages disable stacks for a moment, for speed; `Error` is frozen, so their assignment goes to their own global.
-    "Error.stackTraceLimit": "globalThis.stackTraceLimit",
-  },
-  charset: "utf8",
-  legalComments: "none",
-  sourcemap: "external",
-  sourcesContent: false,
-  outfile: "tool.js",
-  // Without this, the tsconfig.json of the host's working directory would apply.
-  tsconfigRaw: "{}",
-  logLevel: "silent",
-} as const satisfies BuildOptions;
+const WORDS: JobWords = { verb: "bundle", participle: "bundled", remedy: "import less" };
 
 /**
- * Options for a module without imports: the plugin and the definitions, which it does not need, would take esbuild half
- * as long again. No import may be followed, so that a wrong guess can never make esbuild read a file.
+ * Bundles a tool's module in a build process. Nothing of the tool is evaluated or read here, and only its own folder
+ * and packages can be read there. Throws a `GloveboxError` with `load_error` that names the tool's line.
  */
-const ALONE = { ...OPTIONS, platform: "neutral", external: ["*"] } as const satisfies BuildOptions;
-
-/**
- * Bundles a tool's module with esbuild. Nothing of the tool is evaluated, and only its own folder and packages can be
- * read. Throws a `GloveboxError` with `load_error` that names the tool's line.
- */
-export async function bundleModule(input: BundleInput, deadlineMs: number = DEADLINE_MS): Promise<Bundle> {
-  if (input.kind === "file") return bundleFile(input, deadlineMs);
-  if (Buffer.byteLength(input.text) > MAX_SOURCE_BYTES) {
-    throw loadError(input.name, `is larger than ${MAX_SOURCE_BYTES} bytes of source; make it smaller`);
-  }
-  if (input.text.trim() === "") throw emptySource(input.name);
-  const root = input.resolveDir === undefined ? undefined : await realpath(input.resolveDir);
-  const contents = withoutFileMaps(input.text);
-  const asText = (loader: "js" | "ts"): Promise<Bundle> => {
-    const sourcefile = `${input.name.replaceAll(/[^\w.-]/g, "_").slice(0, 128)}.${loader}`;
-    const stdin = { contents, sourcefile, loader };
-    return bundleWith(new ToolFiles(root), sourcefile, stdin, input.name, deadlineMs);
-  };
-  // `a < b > (c)` means different things in JavaScript and TypeScript, so TypeScript is tried only if JavaScript fails.
-  // Where types are likely, both builds start at once; both are awaited, so that no build outlives the call.
-  const asScript = asText("js");
-  const asTyped = looksTyped(contents) ? asText("ts") : undefined;
-  await Promise.allSettled([asScript, asTyped]);
-  try {
-    return await asScript;
-  } catch (error) {
-    if (!(error instanceof BuildFailedError) || !error.messages.some(isSyntaxError)) throw publicError(error);
-    try {
-      return await (asTyped ?? asText("ts"));
-    } catch (second) {
-      const isBetter = second instanceof BuildFailedError && isFurther(second.messages[0], error.messages[0]);
-      throw publicError(isBetter ? second : error);
-    }
-  }
-}
-
-function looksTyped(contents: string): boolean {
-  return contents.length <= MAX_GUESSED && isAlone(contents) && TYPES.test(contents);
-}
-
-const require = createRequire(import.meta.url);
-
-/** Loaded synchronously on first use, so that a build starts without a delay. */
-function esbuild(): typeof import("esbuild") {
-  return require("esbuild") as typeof import("esbuild");
-}
-
-/** Ends the bundler's process. The next bundle starts it again. */
-export async function stopBundler(): Promise<void> {
-  await esbuild().stop();
-}
-
-async function bundleFile(
-  { path: file, name, scope }: Extract<BundleInput, { kind: "file" }>,
-  deadlineMs: number,
+export async function bundleModule(
+  input: BundleInput,
+  registrant: string | null = null,
+  deadlineMs: number = DEADLINE_MS,
 ): Promise<Bundle> {
-  const paths = [path.dirname(file), file].map((one) => realpath(one).catch(() => undefined));
-  const [root, real] = await Promise.all(paths);
-  if (root === undefined || real === undefined)
-    throw loadError(name, `has no file ${path.basename(file)}; check its path`);
-  const files = new ToolFiles(root, scope);
-  const entry = files.nameOf(real);
-  if (entry === undefined) {
-    throw loadError(
-      name,
-      `has a file ${path.basename(file)} that is a link to a file outside its folder; register the target by its own path`,
-    );
-  }
-  const found = await stat(real);
-  if (!found.isFile()) throw loadError(name, `has an entry ${entry} that is not a file`);
-  if (found.size > MAX_SOURCE_BYTES)
+  const { name } = input;
+  if (input.kind === "text" && isTooLarge(input.text)) {
     throw loadError(name, `is larger than ${MAX_SOURCE_BYTES} bytes of source; make it smaller`);
-  if (found.size === 0) throw emptySource(name);
-  try {
-    return await bundleWith(files, entry, await readAlone(real, entry), name, deadlineMs);
-  } catch (error) {
-    throw publicError(error);
   }
+  const outcome = await builds.run(jobOf(input), { registrant, deadlineMs });
+  if (outcome.kind !== "done") throw failure(name, outcome, deadlineMs);
+  const bundle = bundleOf(outcome.value, outcome.texts);
+  if (bundle === undefined) throw failure(name, { kind: "unreadable", reason: "a bundle of another form" }, deadlineMs);
+  return bundle;
 }
 
-/** A module's text under its displayed name. */
-interface Stdin {
-  readonly contents: string;
-  readonly sourcefile: string;
-  readonly loader: "js" | "ts";
+/** Starts a build process beside other work. */
+export function startBundler(): void {
+  builds.warm();
 }
 
-/** The text of a file without imports, passed directly so that the bundler need not load it. */
-async function readAlone(file: string, sourcefile: string): Promise<Stdin | undefined> {
-  const loader = loaderOf(sourcefile);
-  if (loader !== "js" && loader !== "ts") return undefined;
-  const contents = await readFile(file, "utf8").then(withoutFileMaps, () => undefined);
-  return contents !== undefined && isAlone(contents) ? { contents, sourcefile, loader } : undefined;
+/** Ends the build processes, and esbuild here, which bundles the engine's own scripts. The next bundle starts them. */
+export async function stopBundler(): Promise<void> {
+  builds.stop();
+  const { stop } = await import("esbuild");
+  await stop();
 }
 
-/** `stdin` is the text of `entry`, if already read. */
-async function bundleWith(
-  files: ToolFiles,
-  entry: string,
-  stdin: Stdin | undefined,
-  name: string,
-  deadlineMs: number,
-): Promise<Bundle> {
-  const buildWith = async (define: Definitions): Promise<readonly OutputFile[]> => {
-    const result = await withRetries(name, deadlineMs, () => buildOnce(files, entry, stdin, name, define));
-    return result.outputFiles ?? [];
-  };
-  let output = await buildWith({});
-  const globals = globalDefinitions(fileOf(output, "tool.js", name));
-  if (Object.keys(globals).length > 0) output = await buildWith(globals);
-  const text = leaveExports(fileOf(output, "tool.js", name));
-  const bytes = Buffer.byteLength(text);
-  if (bytes > MAX_BUNDLE_BYTES) {
-    throw loadError(name, `is ${bytes} bytes when bundled, more than ${MAX_BUNDLE_BYTES}; import less`);
+/** A text has no fewer bytes than characters. */
+function isTooLarge(text: string): boolean {
+  return text.length > MAX_SOURCE_BYTES || Buffer.byteLength(text) > MAX_SOURCE_BYTES;
+}
+
+/** Paths are made absolute: a build process has a working directory of its own. */
+function jobOf(input: BundleInput): Job {
+  return { head: { kind: "bundle", input: dataOf(input) }, texts: input.kind === "text" ? [input.text] : [] };
+}
+
+function dataOf(input: BundleInput): BundleJob["input"] {
+  const { name } = input;
+  if (input.kind === "text") {
+    const { resolveDir } = input;
+    return resolveDir === undefined
+      ? { kind: "text", name }
+      : { kind: "text", name, resolveDir: path.resolve(resolveDir) };
   }
-  const shown = files.shownNames();
-  const map = fileOf(output, "tool.js.map", name);
-  return { runtime: "javascript", text, bytes, ...cleanMap(map, (one) => one === entry || shown.has(one)) };
+  const file = { kind: "file", name, path: path.resolve(input.path) } as const;
+  if (input.scope === undefined) return file;
+  const names = [...input.scope.names];
+  const { modules } = input.scope;
+  return { ...file, scope: modules === undefined ? { names } : { names, modules: path.resolve(modules) } };
 }
 
-type Definitions = Readonly<Record<string, string>>;
-
-function fileOf(output: readonly OutputFile[], file: string, name: string): string {
-  const found = output.find((one) => path.basename(one.path) === file);
-  if (found === undefined) throw loadError(name, "could not be bundled: the bundler returned no script");
-  return found.text;
+/** A build process's answer as a bundle, checked by its shape only. */
+function bundleOf(value: unknown, texts: readonly string[]): Bundle | undefined {
+  const [text, sourceMap] = texts;
+  if (text === undefined || sourceMap === undefined || typeof value !== "object" || value === null) return undefined;
+  const sources = stringsOf(Reflect.get(value, "sources"));
+  if (sources === null) return undefined;
+  return { runtime: "javascript", text, bytes: Buffer.byteLength(text), sourceMap, sources };
 }
 
-/** No `await` before `build` for a module without imports: the build is running when this returns. */
-async function buildOnce(
-  files: ToolFiles,
-  entry: string,
-  stdin: Stdin | undefined,
-  name: string,
-  definitions: Definitions,
-): Promise<BuildResult> {
-  const { build } = esbuild();
-  const absWorkingDir = path.parse(process.cwd()).root;
-  const define = { ...OPTIONS.define, ...definitions };
-  if (stdin === undefined) {
-    return build({ ...OPTIONS, define, absWorkingDir, entryPoints: [entry], plugins: [files.plugin(entry)] });
-  }
-  if (isAlone(stdin.contents)) return build({ ...ALONE, define: definitions, absWorkingDir, stdin });
-  const found = await checkImports(stdin.contents, stdin.loader, entry, true);
-  if (found.length > 0) throw new BuildFailedError(name, found);
-  return build({ ...OPTIONS, define, absWorkingDir, stdin, plugins: [files.plugin(undefined)] });
-}
-
-/** A tool's own source map comments may put any text into `sources`. */
-function cleanMap(text: string, isKnown: (source: string) => boolean): Pick<Bundle, "sourceMap" | "sources"> {
-  const map: { sources: string[] } = JSON.parse(text);
-  const sources = map.sources.map((source) => {
-    const name = shownName(source);
-    return isKnown(name) ? name : path.basename(name.replaceAll("\\", "/"));
-  });
-  return { sourceMap: JSON.stringify({ ...map, sources }), sources };
-}
-
-/** esbuild's list of errors, converted to the public error only if it is the one to report. */
-class BuildFailedError extends Error {
-  override readonly name = "BuildFailedError";
-  readonly tool: string;
-  readonly messages: readonly Message[];
-
-  constructor(tool: string, messages: readonly Message[]) {
-    super("the build failed");
-    this.tool = tool;
-    this.messages = messages;
-  }
-}
-
-function publicError(error: unknown): unknown {
-  return error instanceof BuildFailedError ? bundleError(error.tool, error.messages) : error;
-}
-
-/** Builds lost with the bundler's process are repeated one at a time, so that one cannot crash the others again. */
-let repeats: Promise<unknown> = Promise.resolve();
-/** Number of the current bundler process: of several builds that lose it, only the first restarts it. */
-let generation = 0;
-/** Number of running builds: a build that was alone when the process ended has caused it. */
-let running = 0;
-
-async function endGeneration(ended: number): Promise<void> {
-  if (ended !== generation) return;
-  generation++;
-  await esbuild().stop();
-}
-
-async function withRetries(name: string, deadlineMs: number, work: () => Promise<BuildResult>): Promise<BuildResult> {
-  for (let attempt = 1; ; attempt++) {
-    let started = generation;
-    const run = (): Promise<BuildResult> => {
-      started = generation;
-      return withDeadline(name, deadlineMs, work());
-    };
-    running++;
-    const result = attempt === 1 ? run() : repeats.then(run);
-    if (attempt > 1) repeats = result.catch(() => undefined);
-    try {
-      return await result;
-    } catch (error) {
-      if (error instanceof BuildFailedError) throw error;
-      const messages = messagesOf(error);
-      if (messages.length > 0) throw new BuildFailedError(name, messages);
-      // Either the deadline passed, and only ending the process stops the parsing of a module; or the process crashed,
-      // because a deeply nested module overflows its stack and takes the builds of other tools with it.
-      await endGeneration(started);
-      if (error instanceof GloveboxError) throw error;
-      if (attempt === ATTEMPTS || running === 1) {
-        throw loadError(name, "crashed the bundler; its source is nested too deeply, flatten it");
-      }
-    } finally {
-      running--;
-    }
-  }
-}
-
-async function withDeadline<Result>(name: string, deadlineMs: number, work: Promise<Result>): Promise<Result> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_resolve, reject) => {
-    const problem = `took longer than ${deadlineMs} ms to bundle; import less`;
-    timer = setTimeout(() => reject(loadError(name, problem)), deadlineMs);
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-    work.catch(() => undefined);
-  }
-}
-
-function isFurther(one: Message | undefined, other: Message | undefined): boolean {
-  const [a, b] = [one?.location, other?.location];
-  if (a === null || a === undefined || b === null || b === undefined) return false;
-  return a.line > b.line || (a.line === b.line && a.column > b.column);
-}
-
-function emptySource(name: string): GloveboxError {
-  return loadError(name, "is empty; its module must export default a function (input, context) => output");
-}
-
-function loadError(name: string, problem: string): GloveboxError {
-  return new GloveboxError("load_error", `tool "${name}" ${problem}`);
+function failure(name: string, outcome: Exclude<Outcome, { kind: "done" }>, deadlineMs: number): GloveboxError {
+  if (outcome.kind === "refused") return new GloveboxError("load_error", outcome.message, outcome.details);
+  return loadError(name, problemOf(outcome, WORDS, deadlineMs));
 }

@@ -6,7 +6,6 @@ import { PackageError } from "../package/step.ts";
 import type { PackageLayout } from "../package/layout.ts";
 import type { ResolvedPackageOptions } from "../package/options.ts";
 import type { Runtime } from "../../base/protocol/script.ts";
-import type { Wheels } from "../runtimes/python/wheels.ts";
 import { readBinary } from "../runtimes/native/binary.ts";
 import { type Bundle, bundleModule } from "./bundle.ts";
 import type { PackageScope } from "./files.ts";
@@ -15,13 +14,16 @@ import type { ToolDefinition } from "../definition.ts";
 
 /** Selects the bundler for a tool's runtime. Nothing of a tool runs. */
 
-/** Bundles a definition's text or file. Rejects with a `GloveboxError`: `load_error`. */
-export async function bundleDefinition({ name, source, entry = "", runtime }: ToolDefinition): Promise<Bundle> {
-  if (source === undefined) return bundleFile(entry, name, runtime);
+/** Bundles a definition's text or file. `lane`: see `BuildOptions.registrant`. Rejects with a `GloveboxError`: `load_error`. */
+export async function bundleDefinition(
+  { name, source, entry = "", runtime }: ToolDefinition,
+  lane: string | null = null,
+): Promise<Bundle> {
+  if (source === undefined) return bundleFile(entry, name, lane, runtime);
   switch (runtime) {
     case undefined:
     case "javascript":
-      return bundleModule({ kind: "text", text: source, name });
+      return bundleModule({ kind: "text", text: source, name }, lane);
     case "python":
       return (await import("./python.ts")).bundlePythonText(source, name);
     case "wasi":
@@ -36,10 +38,15 @@ export async function bundleDefinition({ name, source, entry = "", runtime }: To
 }
 
 /** Bundles a file that is a tool by itself. */
-export async function bundleFile(file: string, name: string, runtime: Runtime = runtimeOf(file)): Promise<Bundle> {
+export async function bundleFile(
+  file: string,
+  name: string,
+  lane: string | null,
+  runtime: Runtime = runtimeOf(file),
+): Promise<Bundle> {
   switch (runtime) {
     case "javascript":
-      return bundleModule({ kind: "file", path: file, name });
+      return bundleModule({ kind: "file", path: file, name }, lane);
     case "python":
       return (await import("./python.ts")).bundlePythonFile(file, name);
     case "wasi":
@@ -57,15 +64,15 @@ export async function bundlePackage(
   layout: PackageLayout,
   name: string,
   options: ResolvedPackageOptions,
-  wheels: () => Promise<Wheels>,
+  lane: string | null,
 ): Promise<Bundle> {
   switch (layout.kind) {
     case "module": {
       const scope = await scopeOf(await readDependencies(folder, options));
-      return bundleModule({ kind: "file", path: path.join(folder, layout.entry), name, scope });
+      return bundleModule({ kind: "file", path: path.join(folder, layout.entry), name, scope }, lane);
     }
     case "python":
-      return (await import("./python.ts")).bundlePythonPackage(folder, layout.entry, await wheels());
+      return (await import("./python.ts")).bundlePythonPackage(folder, layout.entry, options, lane);
     case "wasi":
       return bundleWasmFile(path.join(folder, layout.entry), name, false);
     case "native":

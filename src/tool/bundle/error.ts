@@ -13,6 +13,10 @@ export function bundleError(name: string, messages: readonly Message[]): Glovebo
   return new GloveboxError("load_error", `tool "${name}" ${first}${more}`, { errors: problems });
 }
 
+export function loadError(name: string, problem: string): GloveboxError {
+  return new GloveboxError("load_error", `tool "${name}" ${problem}`);
+}
+
 /** Whether the text could not be parsed, as opposed to an import that could not be resolved. */
 export function isSyntaxError(message: Message): boolean {
   return (

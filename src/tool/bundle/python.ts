@@ -1,13 +1,17 @@
 import { GloveboxError } from "../../base/errors.ts";
+import { isObject } from "../../base/json.ts";
+import type { BuildOptions } from "../build/builds.ts";
+import { stringsOf } from "../build/job.ts";
+import type { JobWords } from "../build/problem.ts";
+import type { ResolvedPackageOptions } from "../package/options.ts";
+import { runPackageJob } from "../package/package-job.ts";
 import { PackageError } from "../package/step.ts";
 import type { PythonScript } from "../../base/protocol/script.ts";
 import { preparePython } from "../runtimes/python/image.ts";
-import { install } from "../runtimes/python/installation.ts";
-import { SCRIPT_BYTES_MAX } from "../runtimes/python/python-file.ts";
-import { readRequirements } from "../runtimes/python/requirements.ts";
-import { scriptOfFile, scriptOfPackage, scriptOfText } from "../runtimes/python/script.ts";
-import type { Wheels } from "../runtimes/python/wheels.ts";
+import { scriptOfFile, scriptOfText, scriptText } from "../runtimes/python/script.ts";
 import type { Bundle } from "./bundle.ts";
+
+const WORDS: JobWords = { verb: "read", participle: "read", remedy: "require less" };
 
 /** Bundles the text of a Python tool. Rejects with a `GloveboxError`: `load_error`. */
 export function bundlePythonText(text: string, name: string): Promise<Bundle> {
@@ -19,27 +23,32 @@ export function bundlePythonFile(file: string, name: string): Promise<Bundle> {
   return told(name, () => scriptOfFile(file));
 }
 
-/** Bundles a Python tool package with its required wheels. Rejects with a `PackageError`. */
-export async function bundlePythonPackage(folder: string, entry: string, wheels: Wheels): Promise<Bundle> {
-  const packages = await install(await readRequirements(folder), wheels);
-  return bundleOf(await scriptOfPackage(folder, entry, packages));
+/** Bundles a Python tool package with its required wheels, in a build process. Rejects with a `PackageError`. */
+export async function bundlePythonPackage(
+  folder: string,
+  entry: string,
+  { wheels, maxBytes }: ResolvedPackageOptions,
+  registrant: BuildOptions["registrant"],
+): Promise<Bundle> {
+  const job = { kind: "python", folder, entry, maxBytes } as const;
+  const answer = await runPackageJob(wheels === undefined ? job : { ...job, wheels }, WORDS, registrant);
+  const [text] = answer.texts;
+  const sources = isObject(answer.value) ? stringsOf(answer.value["sources"]) : null;
+  if (text === undefined || sources === null) throw new PackageError("the build process answered with another form");
+  return bundleOf(text, sources);
 }
 
 /** Prepares the interpreter only after the tool has been read successfully. */
-async function bundleOf(script: PythonScript): Promise<Bundle> {
-  const text = JSON.stringify(script);
-  const bytes = Buffer.byteLength(text);
-  if (bytes > SCRIPT_BYTES_MAX) {
-    throw new PackageError(`it is ${bytes} bytes with all that it needs, more than ${SCRIPT_BYTES_MAX}`);
-  }
+async function bundleOf(text: string, sources: readonly string[]): Promise<Bundle> {
   await preparePython();
-  return { runtime: "python", text, bytes, sourceMap: "", sources: Object.keys(script.files) };
+  return { runtime: "python", text, bytes: Buffer.byteLength(text), sourceMap: "", sources };
 }
 
 /** The system's error messages contain paths of the host, so only their code is reported. */
 async function told(name: string, read: () => Promise<PythonScript>): Promise<Bundle> {
   try {
-    return await bundleOf(await read());
+    const script = await read();
+    return await bundleOf(scriptText(script), Object.keys(script.files));
   } catch (error) {
     const isSystems = error instanceof Error && "syscall" in error && "code" in error;
     if (!(error instanceof PackageError) && !isSystems) throw error;

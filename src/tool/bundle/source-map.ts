@@ -1,7 +1,19 @@
+import { isObject } from "../../base/json.ts";
+
 /** The parts of a source map (ECMA-426) that say where text comes from. */
 export interface SourceMap {
   readonly sources: readonly unknown[];
   readonly mappings: string;
+  /** Places in the mappings from which they can be read, in order. */
+  readonly marks: readonly Mark[];
+}
+
+/** The state of a reader between two mappings; the first of its fields is the column of the last one. */
+interface Mark {
+  readonly at: number;
+  readonly line: number;
+  readonly source: number;
+  readonly fields: readonly number[];
 }
 
 /** A place in a text; both count from 0. */
@@ -15,31 +27,61 @@ export interface SourcePosition extends TextPosition {
   readonly source: string;
 }
 
-const MAP_MAX = 4 * 1024 * 1024;
+/** Characters of a source map. */
+export const MAP_MAX = 4 * 1024 * 1024;
+/** Characters of mappings between two marks. */
+const MARK_EVERY = 4 * 1024;
 
 /** Parses a bundle's source map; `undefined` if it is too large or invalid: frames then keep the bundle's lines. */
 export function readSourceMap(json: string): SourceMap | undefined {
   if (json.length > MAP_MAX) return undefined;
   try {
-    const { sources, mappings } = JSON.parse(json) as { readonly [Name in keyof SourceMap]?: unknown };
-    return Array.isArray(sources) && typeof mappings === "string" ? { sources, mappings } : undefined;
+    const { sources, mappings, marks } = JSON.parse(json) as { readonly [Name in keyof SourceMap]?: unknown };
+    if (!Array.isArray(sources) || typeof mappings !== "string") return undefined;
+    return { sources, mappings, marks: isMarks(marks) ? marks : marksIn(mappings) };
   } catch {
     return undefined;
   }
 }
 
+/** A source map as JSON, which is read by its marks; empty if that would be too large. */
+export function writeSourceMap(sources: readonly string[], mappings: string): string {
+  if (mappings.length > MAP_MAX) return "";
+  const json = JSON.stringify({ version: 3, sources, names: [], mappings, marks: marksIn(mappings) });
+  return json.length > MAP_MAX ? "" : json;
+}
+
+function isMarks(value: unknown): value is readonly Mark[] {
+  return Array.isArray(value) && value.every(isMark);
+}
+
+function isMark(value: unknown): value is Mark {
+  if (!isObject(value)) return false;
+  const { at, line, source, fields } = value;
+  return Array.isArray(fields) && fields.length === FIELDS && [at, line, source, ...fields].every(Number.isInteger);
+}
+
+function marksIn(mappings: string): readonly Mark[] {
+  const marks: Mark[] = [];
+  const reader = new MappingReader(mappings);
+  for (let at = MARK_EVERY; at < mappings.length && reader.skipTo(at); at += MARK_EVERY) marks.push(reader.mark());
+  return marks;
+}
+
 /**
- * Where some positions of a bundle come from: the mapping at or before each, `undefined` without one. Reads the map's
- * text once, from the start, and keeps nothing: a list of its mappings takes about fifty times its size.
+ * Where some positions of a bundle come from: the mapping at or before each, `undefined` without one. Reads the text
+ * behind the last mark before each: a list of all mappings takes about fifty times their size.
  */
 export function findSources(
-  { sources, mappings }: SourceMap,
+  { sources, mappings, marks }: SourceMap,
   positions: readonly TextPosition[],
 ): (SourcePosition | undefined)[] {
   const found = Array.from(positions, (): SourcePosition | undefined => undefined);
   const order = [...positions.entries()].toSorted(([, one], [, other]) => (isBefore(one, other) ? -1 : 1));
   const mapping = new MappingReader(mappings);
   for (const [index, position] of order) {
+    const mark = marks.findLast(({ line, fields }) => !isBefore(position, { line, column: fields[0] ?? 0 }));
+    if (mark !== undefined) mapping.startAt(mark);
     mapping.advance(position);
     const source = sources[mapping.source];
     if (typeof source === "string") {
@@ -77,17 +119,45 @@ class MappingReader {
     this.#text = text;
   }
 
+  /** Goes on to a mark, unless that is behind. */
+  startAt({ at, line, fields, source }: Mark): void {
+    if (at <= this.#at) return;
+    this.#at = at;
+    this.#line = line;
+    this.#fields.set(fields);
+    this.#count = 0;
+    this.#take(source);
+  }
+
+  /** The state after `skipTo`. */
+  mark(): Mark {
+    return { at: this.#at, line: this.#line, source: this.source, fields: [...this.#fields] };
+  }
+
+  /** Reads all mappings that begin before a place in the text; `false` at its end. */
+  skipTo(at: number): boolean {
+    while (this.#at < at) {
+      if (!this.#read()) return false;
+      if (this.#count > 0) this.#take(this.#count >= 4 ? (this.#fields[1] ?? -1) : -1);
+    }
+    return true;
+  }
+
   /** Goes on to the last mapping at or before a position, which is not before that of the last time. */
   advance({ line, column }: TextPosition): void {
     for (;;) {
       if (this.#count > 0) {
         if (this.#line > line || (this.#line === line && (this.#fields[0] ?? 0) > column)) return;
-        this.source = this.#count >= 4 ? (this.#fields[1] ?? -1) : -1;
-        this.sourceLine = this.#fields[2] ?? 0;
-        this.sourceColumn = this.#fields[3] ?? 0;
+        this.#take(this.#count >= 4 ? (this.#fields[1] ?? -1) : -1);
       }
       if (this.#line > line || !this.#read()) return;
     }
+  }
+
+  #take(source: number): void {
+    this.source = source;
+    this.sourceLine = this.#fields[2] ?? 0;
+    this.sourceColumn = this.#fields[3] ?? 0;
   }
 
   /** Reads a mapping or the end of a line; `false` at the end of the text. */

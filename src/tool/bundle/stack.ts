@@ -1,11 +1,21 @@
 import type { Runtime } from "../../base/protocol/script.ts";
-import { findSources, readSourceMap, type SourceMap, type SourcePosition, type TextPosition } from "./source-map.ts";
+import {
+  findSources,
+  MAP_MAX,
+  readSourceMap,
+  type SourceMap,
+  type SourcePosition,
+  type TextPosition,
+} from "./source-map.ts";
 
 const MAX_STACK = 64 * 1024;
 const MAX_MESSAGE = 1024;
 const MAX_FRAMES = 10;
 const MAX_RESULT = 4096;
 const MAX_NAME = 80;
+/** The source of frames without a map, and the reason. */
+const BUNDLE = "tool.js";
+const NO_MAP = `    (lines of the bundle, because it has no source map of up to ${MAP_MAX} characters)`;
 const FRAME = /^\s{0,8}at /;
 
 /** A frame in the tool's script. */
@@ -45,8 +55,7 @@ function readFrame(line: string, scriptName: string): Frame | undefined {
 
 /** Frames at their places in the sources; those that have none are left out. Without a map all keep their own. */
 function showFrames(frames: readonly Frame[], map: SourceMap | undefined): string[] {
-  const places =
-    map === undefined ? frames.map((frame) => ({ ...frame, source: "tool.js" })) : findSources(map, frames);
+  const places = map === undefined ? frames.map((frame) => ({ ...frame, source: BUNDLE })) : findSources(map, frames);
   return frames.flatMap(({ name }, index) => {
     const place = places[index];
     if (place === undefined) return [];
@@ -97,6 +106,7 @@ export function stackMapper(tool: string, json: string, runtime: Runtime): (stac
   return (stack) => {
     if (!isRead) map = readSourceMap(json);
     isRead = true;
-    return mapStack(stack, map, `tool:${tool}`);
+    const mapped = mapStack(stack, map, `tool:${tool}`);
+    return runtime === "javascript" && map === undefined && mapped.includes(BUNDLE) ? `${mapped}\n${NO_MAP}` : mapped;
   };
 }

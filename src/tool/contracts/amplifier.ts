@@ -101,6 +101,7 @@ export const amplifier: ModuleContract<AmplifierDefinition, AmplifierCall, Ampli
   writeTool,
   readCall,
   writeCall: ({ id = "", name, arguments: args }) => ({ id, name, arguments: args }),
+  outputAt: "/output",
   readResult,
   writeResult,
   writeEvent,

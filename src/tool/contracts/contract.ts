@@ -1,6 +1,7 @@
 import type { ErrorCode } from "../../base/errors.ts";
 import type { JsonSchema } from "../../base/json.ts";
 import type { Limits } from "../../base/limits.ts";
+import type { OutputAt } from "../../base/protocol/script.ts";
 import type { ToolCall, ToolResult } from "../../base/result.ts";
 
 /** The supported contracts. Modules may be written in the first five. */
@@ -111,6 +112,8 @@ export interface ModuleContract<
    * The tools of a module, from the description by its isolate. `name` is the file's, for modules that declare no name.
    */
   readModule(described: unknown, name: string): readonly ToolDescription[];
+  /** Place of the output in a tool's answer, where the answer wraps it. */
+  readonly outputAt?: OutputAt;
 }
 
 /** An error in a definition, a call or a result. */

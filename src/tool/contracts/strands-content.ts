@@ -1,7 +1,4 @@
-import { isObject } from "../../base/json.ts";
-/** A block of a tool's result. Binary data are always Base64. */
-export type ContentBlock =
-  { readonly text: string } | { readonly json: unknown } | { readonly image: { readonly base64: string } };
+import { type ContentBlock, isImage, outputOfBlocks } from "../../base/schema/content-blocks.ts";
 
 type BlockKind = "text" | "json" | "image";
 
@@ -11,29 +8,15 @@ interface BlockValue {
   readonly metadata?: { readonly contentKinds: readonly BlockKind[] };
 }
 
-const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
-
-/** The problem of a malformed block, worded to follow its position; `null` if it is valid. */
-export function describeMalformedBlock(block: unknown): string | null {
-  if (!isObject(block) || Object.keys(block).length !== 1) return "must have one of text, json and image";
-  if (Object.hasOwn(block, "text")) return typeof block["text"] === "string" ? null : "must have a string as its text";
-  if (Object.hasOwn(block, "json")) return block["json"] === undefined ? "must have a JSON value as its json" : null;
-  if (Object.hasOwn(block, "image")) return isImage(block) ? null : "must have { base64 } as its image";
-  return "must have one of text, json and image";
-}
-
 /**
  * The value of blocks: null, the value of the only block, or a list. If writing that value would produce other blocks,
  * the metadata record the kinds.
  */
 export function readBlocks(blocks: readonly ContentBlock[]): BlockValue {
-  const values = blocks.map(valueOf);
-  const [only] = blocks;
-  if (only === undefined) return { output: null };
-  const isOne = values.length === 1;
-  const output: unknown = isOne ? values[0] : values;
+  const output = outputOfBlocks(blocks);
   const kinds = blocks.map(kindOf);
-  if (isOne && output !== null && kindFor(output) === kinds[0]) return { output };
+  if (kinds.length === 0) return { output };
+  if (kinds.length === 1 && output !== null && kindFor(output) === kinds[0]) return { output };
   return { output, metadata: { contentKinds: kinds } };
 }
 
@@ -65,18 +48,4 @@ function kindOf(block: ContentBlock): BlockKind {
 function kindFor(value: unknown): BlockKind {
   if (typeof value === "string") return "text";
   return isImage(value) ? "image" : "json";
-}
-
-/** A text or JSON block's value; an image stays a block, so that it is recognized later. */
-function valueOf(block: ContentBlock): unknown {
-  if ("text" in block) return block.text;
-  return "json" in block ? block.json : block;
-}
-
-function isImage(value: unknown): value is { readonly image: { readonly base64: string } } {
-  if (!isObject(value) || Object.keys(value).length !== 1) return false;
-  const { image } = value;
-  if (!isObject(image) || Object.keys(image).length !== 1) return false;
-  const { base64 } = image;
-  return typeof base64 === "string" && base64.length % 4 === 0 && BASE64.test(base64);
 }

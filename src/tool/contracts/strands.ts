@@ -1,7 +1,8 @@
 import { isObject, type JsonSchema } from "../../base/json.ts";
 import type { ToolCall, ToolResult } from "../../base/result.ts";
+import { type ContentBlock, describeMalformedBlock } from "../../base/schema/content-blocks.ts";
 import { ContractError, type Loss, type ModuleContract, type Outcome, type ToolDescription } from "./contract.ts";
-import { type ContentBlock, describeMalformedBlock, readBlocks, writeBlocks } from "./strands-content.ts";
+import { readBlocks, writeBlocks } from "./strands-content.ts";
 
 /** A tool's definition, exported by a module as `TOOL_SPEC`. */
 export interface ToolSpec {
@@ -53,6 +54,7 @@ export const strands: ModuleContract<ToolSpec, ToolUse, StrandsResult> = {
   writeTool: ({ name, description, inputSchema }) => ({ name, description, inputSchema: { json: inputSchema } }),
   readCall,
   writeCall: ({ id = "", name, arguments: input }) => ({ toolUseId: id, name, input }),
+  outputAt: "/content",
   readResult,
   writeResult,
   writeEvent: () => null,

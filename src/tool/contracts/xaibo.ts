@@ -63,6 +63,7 @@ export const xaibo: ModuleContract<XaiboTool, XaiboCall, XaiboResult, never> = {
   writeTool: ({ name, description, inputSchema }) => ({ name, description, parameters: fromSchema(inputSchema) }),
   readCall,
   writeCall: ({ id, name, arguments: args }) => ({ ...(id === undefined ? {} : { id }), name, arguments: args }),
+  outputAt: "/result",
   readResult,
   writeResult,
   writeEvent: () => null,

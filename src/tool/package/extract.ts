@@ -1,59 +1,58 @@
-import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { type ArchiveEntry, planExtraction, unpackedMax } from "./entry.ts";
+import type { BuildOptions } from "../build/builds.ts";
+import type { JobWords } from "../build/problem.ts";
+import { writablePrefix } from "../build/limits.ts";
 import type { ArchiveFormat } from "./location.ts";
+import { runPackageJob } from "./package-job.ts";
 
-const PREFIX = "glovebox-package-";
-/** Modes of unpacked folders and files, whatever the archive says: private to this user and not executable. */
-const [FOLDER_MODE, FILE_MODE] = [0o700, 0o600];
+/** The folder within a temporary folder that holds an archive's files. */
+export const UNPACKED = "unpacked";
+const WORDS: JobWords = { verb: "unpack", participle: "unpacked", remedy: "make it smaller" };
 
 /** A temporary folder, removed when it is disposed of. */
 export class TemporaryFolder implements AsyncDisposable {
   /** Without symbolic links. */
   readonly path: string;
 
-  private constructor(folder: string) {
+  readonly #registrant: BuildOptions["registrant"];
+
+  private constructor(folder: string, registrant: BuildOptions["registrant"]) {
     this.path = folder;
+    this.#registrant = registrant;
   }
 
-  static async create(): Promise<TemporaryFolder> {
+  static async create(registrant: BuildOptions["registrant"]): Promise<TemporaryFolder> {
     // `mkdtemp` makes a folder that only this user can access.
-    return new TemporaryFolder(await mkdtemp(path.join(await realpath(tmpdir()), PREFIX)));
+    return new TemporaryFolder(await mkdtemp(writablePrefix()), registrant);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    // Here, ten thousand files would hold the event loop; what a process that was ended has left is removed here.
+    await runPackageJob({ kind: "remove", folder: this.path }, WORDS, this.#registrant).catch(() => undefined);
     await rm(this.path, { recursive: true, force: true, maxRetries: 3 });
   }
 }
 
 /**
- * Unpacks an archive into a new folder. All names and sizes are checked before the folder is made; if unpacking fails
- * later, the folder is removed. Rejects with a `PackageError`.
+ * Unpacks an archive in a build process, into the folder `UNPACKED` of a new one; if that fails, the folder is removed.
+ * Rejects with a `PackageError`. `registrant`: see `BuildOptions`.
  */
-export async function extract(bytes: Buffer, format: ArchiveFormat, maxBytes: number): Promise<TemporaryFolder> {
-  const max = unpackedMax(bytes.length, maxBytes);
-  const plan = planExtraction(await readEntries(bytes, format, maxBytes), max);
-  const folder = await TemporaryFolder.create();
+export async function extract(
+  bytes: Buffer,
+  format: ArchiveFormat,
+  maxBytes: number,
+  registrant: BuildOptions["registrant"],
+): Promise<TemporaryFolder> {
+  const owned = await TemporaryFolder.create(registrant);
   try {
-    // The folder is new and no links are made in it, so no path leads out.
-    for (const one of plan.folders) await mkdir(path.join(folder.path, one), { mode: FOLDER_MODE });
-    for (const { path: file, entry } of plan.files) {
-      await writeFile(path.join(folder.path, file), await entry.read(), { flag: "wx", mode: FILE_MODE });
-    }
-    return folder;
+    const archive = path.join(owned.path, "archive");
+    await writeFile(archive, bytes, { flag: "wx", mode: 0o600 });
+    const folder = path.join(owned.path, UNPACKED);
+    await runPackageJob({ kind: "unpack", archive, format, folder, maxBytes }, WORDS, registrant);
+    return owned;
   } catch (error) {
-    await folder[Symbol.asyncDispose]();
+    await owned[Symbol.asyncDispose]();
     throw error;
-  }
-}
-
-/** The archive libraries are loaded on demand, to keep the start of engines fast. */
-async function readEntries(bytes: Buffer, format: ArchiveFormat, maxBytes: number): Promise<readonly ArchiveEntry[]> {
-  switch (format) {
-    case "zip":
-      return (await import("./zip.ts")).readZip(bytes);
-    case "tar.gz":
-      return (await import("./tar.ts")).readTar(bytes, maxBytes);
   }
 }

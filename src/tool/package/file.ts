@@ -1,6 +1,11 @@
+import { createHash } from "node:crypto";
 import { constants } from "node:fs";
 import { open } from "node:fs/promises";
+import { setImmediate } from "node:timers/promises";
 import { PackageError, quoted } from "./step.ts";
+
+/** Bytes that are hashed in one turn of the event loop. */
+const HASHED_IN_TURN = 2 * 1024 * 1024;
 
 /**
  * A file's content; `undefined` if it does not exist. Only regular files are read, and links are followed only in the
@@ -41,4 +46,14 @@ async function openFile(file: string, name: string, flags: number): Promise<File
     if (code === "ELOOP") throw new PackageError(`${quoted(name)} is a link, not a file`);
     throw new PackageError(`${quoted(name)} cannot be read (${code})`);
   }
+}
+
+/** The SHA-256 of bytes in hexadecimal, in many turns of the event loop. */
+export async function hashOf(bytes: Buffer): Promise<string> {
+  const hash = createHash("sha256");
+  for (let at = 0; at < bytes.length; at += HASHED_IN_TURN) {
+    if (at > 0) await setImmediate();
+    hash.update(bytes.subarray(at, at + HASHED_IN_TURN));
+  }
+  return hash.digest("hex");
 }

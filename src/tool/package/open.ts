@@ -1,10 +1,10 @@
-import { createHash } from "node:crypto";
 import { realpath } from "node:fs/promises";
 import path from "node:path";
 import type { Connections } from "../../broker/capabilities/fetch/connections.ts";
-import { extract } from "./extract.ts";
+import type { BuildOptions } from "../build/builds.ts";
+import { extract, UNPACKED } from "./extract.ts";
 import { fetchArchive } from "./fetch-archive.ts";
-import { readFileAt } from "./file.ts";
+import { hashOf, readFileAt } from "./file.ts";
 import { findRoot, type PackageLayout, readLayout, readRecord } from "./layout.ts";
 import { type ArchiveFormat, type PackageLocation, readLocation } from "./location.ts";
 import type { ResolvedPackageOptions } from "./options.ts";
@@ -48,7 +48,7 @@ export async function findPackage(given: string, context: PackageContext): Promi
   const steps = new Steps(name, context.tell);
   if (kind === "folder") return { name, steps, location, archive: null };
   const bytes = await steps.take("fetch", () => readArchive(location, context));
-  const sha256 = createHash("sha256").update(bytes).digest("hex");
+  const sha256 = await hashOf(bytes);
   return { name, steps, location, archive: { bytes, format: location.format, sha256 } };
 }
 
@@ -56,7 +56,11 @@ export async function findPackage(given: string, context: PackageContext): Promi
  * Opens a package: unpacks its archive into a folder of its own, and finds the file to run. Rejects with a
  * `GloveboxError` with `load_error` that names the step in its message and in `details`; then no unpacked file is left.
  */
-export async function openPackage(given: string | FoundPackage, context: PackageContext): Promise<ToolPackage> {
+export async function openPackage(
+  given: string | FoundPackage,
+  context: PackageContext,
+  registrant: BuildOptions["registrant"] = null,
+): Promise<ToolPackage> {
   const found = typeof given === "string" ? await findPackage(given, context) : given;
   const { name, steps, archive, location } = found;
   return steps.take("extract", async () => {
@@ -65,9 +69,9 @@ export async function openPackage(given: string | FoundPackage, context: Package
       return { name, sha256: null, ...content, [Symbol.asyncDispose]: async () => {} };
     }
     if (archive === null) throw new PackageError("the archive is missing");
-    const owned = await extract(archive.bytes, archive.format, context.options.maxBytes);
+    const owned = await extract(archive.bytes, archive.format, context.options.maxBytes, registrant);
     try {
-      const content = await readRoot(await findRoot(owned.path));
+      const content = await readRoot(await findRoot(path.join(owned.path, UNPACKED)));
       return { name, sha256: archive.sha256, ...content, [Symbol.asyncDispose]: () => owned[Symbol.asyncDispose]() };
     } catch (error) {
       await owned[Symbol.asyncDispose]();

@@ -1,6 +1,6 @@
 import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Prelude } from "../../base/protocol/prelude.ts";
+import { CHECKS_GLOBAL, type Prelude } from "../../base/protocol/prelude.ts";
 import { pythonPlace } from "./python/place.ts";
 
 const GLOBAL_NAME = "__prelude";
@@ -21,14 +21,23 @@ export function bundlePrelude(): Promise<Prelude> {
 }
 
 async function bundle(): Promise<Prelude> {
-  const texts = await bundleFiles({ core: "prelude", ...DEFERRED, ...ABSENT, ...ENGINES });
+  const [texts, checks] = await Promise.all([
+    bundleFiles("guest", GLOBAL_NAME, { core: "prelude", ...DEFERRED, ...ABSENT, ...ENGINES }),
+    bundleFiles("base/schema", CHECKS_GLOBAL, { checks: "check-runtime" }),
+  ]);
   const textOf = (name: string): string => texts.get(name) ?? "";
   const deferred = Object.keys(DEFERRED).map((name) => `${name}() {\n${textOf(name)}return ${GLOBAL_NAME};\n}`);
   const core = `const DEFERRED = {\n${deferred.join(",\n")}\n};\n${textOf("core")}return ${GLOBAL_NAME}.boot;`;
   const parts = Object.keys(ABSENT).map((name) => [name, script(`${textOf(name)}return ${GLOBAL_NAME};`)] as const);
   const engineOf = (name: keyof typeof ENGINES) => script(`${textOf(name)}return ${GLOBAL_NAME}.createEngine();`);
   const engines = { wasi: engineOf("wasi"), native: engineOf("native") };
-  return { core: script(core), parts: Object.fromEntries(parts), engines, pythonImage: pythonPlace()?.image ?? null };
+  return {
+    core: script(core),
+    parts: Object.fromEntries(parts),
+    checks: checks.get("checks") ?? "",
+    engines,
+    pythonImage: pythonPlace()?.image ?? null,
+  };
 }
 
 /** A script that evaluates to the body's return value. */
@@ -36,11 +45,15 @@ function script(body: string): string {
   return `(function () {\n"use strict";\n${body}\n})()`;
 }
 
-/** Bundles modules of the guest with all their imports, as statements that declare `GLOBAL_NAME`. Keyed by name. */
-async function bundleFiles(files: { readonly [name: string]: string }): Promise<ReadonlyMap<string, string>> {
+/** Bundles modules of a folder with all their imports, as statements that declare `globalName`. Keyed by name. */
+async function bundleFiles(
+  folder: string,
+  globalName: string,
+  files: { readonly [name: string]: string },
+): Promise<ReadonlyMap<string, string>> {
   const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
   const paths = Object.entries(files).map(([name, file]) => {
-    return [name, fileURLToPath(new URL(`../../guest/${file}.${extension}`, import.meta.url))] as const;
+    return [name, fileURLToPath(new URL(`../../${folder}/${file}.${extension}`, import.meta.url))] as const;
   });
   const { build } = await import("esbuild");
   const result = await build({
@@ -50,7 +63,7 @@ async function bundleFiles(files: { readonly [name: string]: string }): Promise<
     write: false,
     bundle: true,
     format: "iife",
-    globalName: GLOBAL_NAME,
+    globalName,
     platform: "neutral",
     target: "esnext",
     // The stream polyfills must not capture these: they would belong to the call that first uses them, or could not

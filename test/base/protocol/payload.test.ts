@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { readProgress } from "../../../src/base/protocol/payload.ts";
+import { hasViolations, readProgress, readViolations } from "../../../src/base/protocol/payload.ts";
 import { ProtocolError } from "../../../src/base/protocol/wire.ts";
 
 describe("progress that a worker sends", () => {
@@ -22,5 +22,27 @@ describe("progress that a worker sends", () => {
     `[1,null,"${"x".repeat(1_001)}"]`,
   ])("is refused where it is malformed: %s", (payload) => {
     expect(() => readProgress(payload)).toThrow(ProtocolError);
+  });
+});
+
+describe("violations", () => {
+  const violation = (length: number) => {
+    const text = "x".repeat(length);
+    return { pointer: text, keyword: text, expected: text, received: text, message: text };
+  };
+
+  test("of a worker are 20 at most, with texts of 1,024 characters, and 32 Ki in all", () => {
+    expect(hasViolations({ violations: Array(20).fill(violation(300)) })).toBe(true);
+    expect(hasViolations({ violations: [violation(1_024)] })).toBe(true);
+    for (const violations of [Array(21).fill(violation(1)), [violation(1_025)], Array(20).fill(violation(400)), 1]) {
+      expect(hasViolations({ violations })).toBe(false);
+    }
+  });
+
+  test("of an isolate are cut to that", () => {
+    const read = readViolations(Array(30).fill(violation(5_000)), String);
+    expect(read).toHaveLength(6);
+    expect(hasViolations({ violations: read })).toBe(true);
+    expect(readViolations("a", String)).toBeUndefined();
   });
 });

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
+  decodeParts,
   decodeToHost,
   decodeToWorker,
   encodeToHost,
@@ -150,6 +151,34 @@ describe("messages on the wire", () => {
   });
 });
 
+test("a message in parts is the message that it is as a whole, with its only output in parts", () => {
+  const output = fc.record({
+    kind: fc.constant("ran"),
+    callNumber: run,
+    cpuMs: amount,
+    lastCpuMs: amount,
+    heapBytes: amount,
+    outcomes: json.map((one) => `+${one}\t`),
+  } as const);
+  let inParts = 0;
+  fc.assert(
+    fc.property(fc.oneof(output, toHost), fc.array(fc.nat()), (message, cuts) => {
+      const line = encodeToHost(message).slice(0, -1);
+      const read = decodeParts(pieces(line, cuts));
+      if ("parts" in read) inParts++;
+      expect(joined(read)).toEqual(decodeToHost(line));
+    }),
+  );
+  expect(inParts).toBeGreaterThan(0);
+});
+
+function joined(message: ToHost): ToHost {
+  if (!("parts" in message) || message.parts === undefined) return message;
+  const { parts, ...rest } = message;
+  const text = parts.join("");
+  return rest.kind === "ran" ? { ...rest, outcomes: `+${text}\t` } : { ...rest, payload: text };
+}
+
 describe("lines", () => {
   test("are the same however the stream was cut", () => {
     const line = fc.string().filter((each) => !each.includes("\n"));
@@ -163,6 +192,18 @@ describe("lines", () => {
         expect(seen).toEqual(lines);
       }),
     );
+  });
+
+  test("are whole where they are longer than what is joined at once, and short ones follow", () => {
+    const reader = new LineReader(10_000_000);
+    const long = "0123456789".repeat(150_000);
+    const text = `first\n${long}\nlast\n${long}\n`;
+    const seen: string[] = [];
+    for (let at = 0; at < text.length; at += 65_536) {
+      reader.push(text.slice(at, at + 65_536), (each) => seen.push(each));
+    }
+    expect(seen.map(({ length }) => length)).toEqual([5, long.length, 4, long.length]);
+    expect(seen).toEqual(["first", long, "last", long]);
   });
 
   test("longer than the limit are a ProtocolError before they are whole", () => {

@@ -163,4 +163,10 @@ describe("a stream", () => {
       expect(Buffer.concat(deliveries(redactor, cut(body, sizes))).toString()).toBe(`a ${SHOWN} b`);
     }
   });
+
+  test("has tables of a few bytes for each byte of a form, so that ten long keys do not fill the memory", () => {
+    const values = Array.from({ length: 10 }, (_, nth) => `${nth}-${"abcdefghij/+=".repeat(230)}`);
+    const bytes = values.flatMap((value) => formsOf(value)).reduce((sum, { length }) => sum + length, 0);
+    expect(redactorOf(...values).tableBytes).toBeLessThan(10 * bytes);
+  });
 });

@@ -67,7 +67,7 @@ test.each(Object.entries(SHARED))(
           tenant,
           signal: abort.signal,
           binary: {
-            hash: "none",
+            file: "none",
             limits,
           },
           callTool: () => Promise.reject(new Error("no tool is called here")),

@@ -1,10 +1,11 @@
-/** Calls `process.exit()` without closing its engine, while calls run that do not end. Arguments: the executor, and whether they run. */
+/** Calls `process.exit()` without closing its engine, while calls run that do not end. Arguments: the executor, the state, the number of workers. */
 import { createEngine } from "../../../src/index.ts";
 
-const [kind, state] = process.argv.slice(2);
+const [kind, state, count = "2"] = process.argv.slice(2);
+const workers = Number(count);
 const engine = await createEngine({
   executor: kind === "threads" ? "threads" : "process",
-  workers: 2,
+  workers,
   tools: [
     {
       name: "loop",
@@ -15,9 +16,9 @@ const engine = await createEngine({
     { name: "quick", description: "Ends at once.", source: "export default () => 1" },
   ],
 });
-await engine.execute({ name: "quick", arguments: {} });
+await Promise.all(Array.from({ length: 20 * workers }, () => engine.execute({ name: "quick", arguments: {} })));
 if (state === "busy") {
-  for (let n = 0; n < 2; n++) void engine.execute({ name: "loop", arguments: {} });
+  for (let n = 0; n < workers; n++) void engine.execute({ name: "loop", arguments: {} });
   await new Promise((done) => setTimeout(done, 300));
 }
 console.log(Date.now());

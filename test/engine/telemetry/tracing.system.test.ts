@@ -287,7 +287,8 @@ test("the servers that tools ask hear of no trace, whatever the process is instr
     const source = "export default async ({ url }) => (await fetch(url)).text();";
     await own.register({ ...tool("ask", source), capabilities: { fetch: { origins: [url] } } });
     expect((await own.execute({ name: "ask", arguments: { url } })).output).toBe("hello");
-    expect(injected).toEqual([{}]);
+    // Requests are sent by the broker thread, which nothing of this one instruments.
+    expect(injected).toEqual([]);
     expect(heard.host).toBe(new URL(url).host);
     expect(heard).not.toHaveProperty("traceparent");
     the(await ended(4), "glovebox.capability fetch.request");

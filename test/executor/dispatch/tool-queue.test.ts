@@ -2,6 +2,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { DEFAULT_LIMITS, type Limits } from "../../../src/base/limits.ts";
 import { LocalCall } from "../../../src/executor/dispatch/local-call.ts";
 import { ToolQueue } from "../../../src/executor/dispatch/tool-queue.ts";
 import { TurnTimeEstimate } from "../../../src/executor/dispatch/turn-time-estimate.ts";
@@ -38,6 +39,28 @@ test("calls leave in the order in which they came, however they are added, taken
       }
     }),
   );
+});
+
+/** Found by a review: a call with limits of its own, or in the name of a key with some, never shared a turn. */
+test("calls with limits of their own go together where their turn has the same ones", () => {
+  const turnTime = new TurnTimeEstimate();
+  for (let turn = 0; turn < 20; turn++) turnTime.record(1, 0.01);
+  const queue = new ToolQueue(script, "", turnTime);
+  const own: readonly Partial<Limits>[] = [
+    {},
+    { wallMs: 5_000 },
+    { wallMs: 6_000, queueMs: 100 },
+    { cpuMs: 50 },
+    { cpuMs: 50, wallMs: 5_000 },
+    { cpuMs: 50, logBytes: 100 },
+    { cpuMs: 50, logBytes: 100, capabilityCalls: 1 },
+  ];
+  for (const [run, limits] of own.entries()) {
+    queue.add(new LocalCall({ ...job(run, script), limits: { ...DEFAULT_LIMITS, ...limits } }, 0));
+  }
+  const together: (readonly number[])[] = [];
+  while (!queue.isEmpty) together.push(queue.take().runs);
+  expect(together).toEqual([[0, 1, 2], [3, 4], [5], [6]]);
 });
 
 test("a queue that is never empty does not hold on to the calls that have left it", async () => {

@@ -2,7 +2,7 @@ import { Dispatcher } from "../../../src/executor/dispatch/dispatcher.ts";
 import type { Job, CallReply } from "../../../src/executor/executor.ts";
 import { type Transport, WorkerConnection } from "../../../src/executor/dispatch/worker-connection.ts";
 import { DEFAULT_LIMITS } from "../../../src/base/limits.ts";
-import type { ToolScript } from "../../../src/base/protocol/script.ts";
+import { NO_CHECKS, type ToolScript } from "../../../src/base/protocol/script.ts";
 import { encodeToHost } from "../../../src/base/protocol/wire.ts";
 
 /** A worker that is nothing but what the test sends in its name. */
@@ -78,6 +78,7 @@ export function tool(name: string): ToolScript {
     isolation: "instance",
     memoryMb: 64,
     config: "null",
+    checks: NO_CHECKS,
     contract: "glovebox",
     text: "",
   };

@@ -8,6 +8,7 @@ function death(more: Partial<Death>): Death {
     report: null,
     startError: null,
     killedFor: null,
+    isMemory: false,
     signal: "SIGABRT",
     exitCode: null,
     turns: [],
@@ -49,6 +50,18 @@ test.each([
   ];
   const verdict = blame({ report: { kind: "memory", turns, rssMb: 900 } });
   expect(verdict).toMatchObject({ reason: "memory", culprit: null, suspects: [4, 5] });
+});
+
+test("the kernel's end of a process for its memory is the call's that had the only turn", () => {
+  const killed = { isMemory: true, signal: "SIGKILL" as const };
+  expect(blame({ ...killed, turns: [null, turn(7)] })).toMatchObject({
+    reason: "memory",
+    culprit: { callNumber: 7, failure: { code: "memory_limit" } },
+    killed: [],
+  });
+  const several = blame({ ...killed, turns: [turn(7), turn(8)] });
+  expect(several).toMatchObject({ reason: "memory", culprit: null, suspects: [7, 8], killed: [] });
+  expect(blame({ ...killed, turns: [] })).toMatchObject({ reason: "memory", culprit: null, suspects: [] });
 });
 
 test("a call in whose turn the memory hardly grew is not suspect", () => {

@@ -3,7 +3,7 @@ import type { CapabilityCall, CallReply } from "../../../src/executor/executor.t
 import type { FleetLimits, MachineMessage, Resumption } from "../../../src/fleet/wire/messages.ts";
 import type { CallEnd, KeptCall } from "../../../src/fleet/machine/keyed-calls.ts";
 import { MachineCall } from "../../../src/fleet/machine/machine-call.ts";
-import type { ToolScript } from "../../../src/base/protocol/script.ts";
+import { NO_CHECKS, type ToolScript } from "../../../src/base/protocol/script.ts";
 
 const SCRIPT: ToolScript = {
   key: "k",
@@ -13,6 +13,7 @@ const SCRIPT: ToolScript = {
   isolation: "instance",
   memoryMb: 64,
   config: "null",
+  checks: NO_CHECKS,
   contract: null,
   text: "",
 };

@@ -5,7 +5,7 @@ import { FleetDispatcher, type FleetDispatcherHost } from "../../../src/fleet/se
 import { FleetJob } from "../../../src/fleet/server/fleet-job.ts";
 import { inspectionJob } from "../../../src/fleet/server/inspection-job.ts";
 import type { ServerMessage } from "../../../src/fleet/wire/messages.ts";
-import type { ToolScript } from "../../../src/base/protocol/script.ts";
+import { NO_CHECKS, type ToolScript } from "../../../src/base/protocol/script.ts";
 
 const MACHINE = "machine-0000000000000001";
 /** More than a call may wait, and less than it may wait and take. */
@@ -19,6 +19,7 @@ const SCRIPT: ToolScript = {
   isolation: "instance",
   memoryMb: 8,
   config: "null",
+  checks: NO_CHECKS,
   contract: null,
   text: "",
 };

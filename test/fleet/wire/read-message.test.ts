@@ -87,7 +87,10 @@ const job: JobData = {
       memoryMb: 64,
       contract: null,
       text: TEXT,
+      checks: null,
       hasConfig: false,
+      registrant: "key:a",
+      digest: "d",
     },
   ],
   limits: [
@@ -172,6 +175,8 @@ const OPTIONAL = new Set([
   "unsaid",
   "host",
   "beat",
+  "registrant",
+  "digest",
 ]);
 /** What may be null, and amounts that may be as large as they like. */
 const MAY_BE: Readonly<Record<string, readonly unknown[]>> = { contract: [null] };

@@ -451,7 +451,15 @@ describe("glovebox serve", () => {
     await once(other, "listening");
     const address = other.address();
     const port = typeof address === "object" && address !== null ? address.port : 0;
-    const { code, stdout, stderr } = await glovebox(["serve", "--tools", folder, "--port", `${port}`]);
+    const { code, stdout, stderr } = await glovebox([
+      "serve",
+      "--tools",
+      folder,
+      "--port",
+      `${port}`,
+      "--log-level",
+      "error",
+    ]);
     other.close();
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toBe(`glovebox: cannot listen on 127.0.0.1, port ${port}: EADDRINUSE\n`);

@@ -224,8 +224,8 @@ describe("glovebox serve", () => {
     for (let wave = 1; wave <= 3; wave++) {
       const before = tally.answered;
       await until(() => tally.answered > before + 300);
-      await until(() => executors(server.pid).length === 2);
-      // The one that works: the spare was started after it.
+      await until(() => executors(server.pid).length > 0);
+      // The one that works: a spare was started after it.
       const oldest = Math.min(...executors(server.pid));
       process.kill(oldest, "SIGKILL");
       await until(() => !isAlive(oldest));

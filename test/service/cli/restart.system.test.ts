@@ -135,7 +135,8 @@ test("no executor has the socket that a service was handed", { timeout: 60_000 }
     return readdirSync(folderOfFds).map((name) => readlinkSync(join(folderOfFds, name)));
   };
   expect(socketsOf(pid)).toContain(held.name);
-  await until(() => executors(pid).length === 2);
+  // A machine under pressure starts no spare.
+  await until(() => executors(pid).length > 0);
   for (const executor of executors(pid)) expect(socketsOf(executor)).not.toContain(held.name);
 });
 

@@ -8,7 +8,10 @@ test("the samples' policy grants the exchange to one tool, and nothing else to a
   const grants = new Grants(capabilities, samplePolicy);
   const requested = { exchange: true, env: ["PATH"] };
   const isGranted = (tool: string, capability: string) =>
-    grants.decide({ tool, tags: ["money"], tenant: "", requested, narrowed: undefined }, capability).isGranted;
+    grants.decide(
+      { tool, registrant: "operator", digest: "", tags: ["money"], tenant: "", requested, narrowed: undefined },
+      capability,
+    ).isGranted;
   expect(isGranted("convert-currency", "exchange")).toBe(true);
   expect(isGranted("convert-currency-2", "exchange")).toBe(false);
   expect(isGranted("convert-currency", "env")).toBe(false);

@@ -251,7 +251,7 @@ describe("the commands about workflows", () => {
   test("doctor runs a tool and says how well it is contained [D75]", async () => {
     const { code, stdout } = await glovebox("doctor", "--json");
     const states = JSON.parse(stdout) as { name: string; state: string; message: string }[];
-    expect(states.map(({ name }) => name)).toEqual(["node", "engine", "sandbox", "model key"]);
+    expect(states.map(({ name }) => name)).toEqual(["node", "engine", "sandbox", "bundler", "cgroup", "model key"]);
     expect(states.slice(0, 2).map(({ state }) => state)).toEqual(["ok", "ok"]);
     expect(code).toBe(0);
     folder.write("glovebox.config.yaml", "limits: { wallMs: -1 }");

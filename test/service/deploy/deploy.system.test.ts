@@ -61,6 +61,10 @@ describe("the units for systemd", () => {
       expect(said.has(name), name).toBe(false);
     }
     expect(said.has("ProtectHostname")).toBe(false);
+    const limited = new Map(settings("glovebox.service.d/cgroup.conf"));
+    expect(limited.get("DelegateSubgroup")).toBe("host");
+    expect(limited.get("Delegate")?.split(" ")).toEqual(expect.arrayContaining(["memory", "pids"]));
+    expect(limited.get("ProtectControlGroups")).toBe("no");
   });
 
   test("wait longer than the service drains", async () => {

@@ -24,6 +24,12 @@ const CLIMB = `export default async ({ steps }, { progress }) => {
   return { steps };
 }`;
 
+/** 400,000 characters of every kind that JSON or an event stream writes in another way. */
+const LONG = `export default ({ form }) => {
+  const text = 'é"\\\\\\n😀\\u2028</script>\\u0001'.repeat(20_000);
+  return form === "text" ? text : form === "list" ? [text] : { text, more: [1, { a: null }] };
+}`;
+
 interface Bench {
   readonly engine: Engine;
   readonly server: Server;
@@ -349,5 +355,19 @@ describe("the endpoint by hand", () => {
       const answer = await fetch(`${server.url}/mcp`, { method });
       expect([answer.status, answer.headers.get("allow")]).toEqual([405, "GET, POST, DELETE"]);
     }
+  });
+});
+
+describe.each(["legacy", "auto"] as const)("a long output, for a client that is %s,", (mode) => {
+  test.each(["text", "list", "object"])("arrives whole: %s", async (form) => {
+    await engine.register({ name: "new_one", description: "Returns a long output", source: LONG });
+    const { client } = await connect(mode);
+    const { output } = await engine.execute({ name: "new_one", arguments: { form } });
+    const { content, structuredContent, isError } = await client.callTool({ name: "new_one", arguments: { form } });
+    const text = form === "text" ? output : JSON.stringify(output);
+    expect(content).toEqual([{ type: "text", text }]);
+    expect(isError).toBeUndefined();
+    const wrapped = mode === "legacy" && form === "list" ? { result: output } : output;
+    expect(structuredContent).toEqual(form === "text" ? undefined : wrapped);
   });
 });

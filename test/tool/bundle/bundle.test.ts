@@ -453,7 +453,7 @@ describe("what is refused", () => {
 
   test("a bundle that takes too long, and the next one works", async () => {
     const text = `export default [${"1,".repeat(500_000)}];`;
-    const error = await refusalOf(bundleModule({ kind: "text", text, name: "slow" }, 1));
+    const error = await refusalOf(bundleModule({ kind: "text", text, name: "slow" }, null, 1));
     expect(error.message).toContain("took longer than 1 ms");
     expect(evaluate(await fromText("export default () => 1")).default()).toBe(1);
   });

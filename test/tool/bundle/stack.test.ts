@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
 import { SCRIPT_EXPORTS } from "../../../src/base/protocol/script.ts";
 import { bundleModule, stopBundler } from "../../../src/tool/bundle/bundle.ts";
-import { findSources, readSourceMap } from "../../../src/tool/bundle/source-map.ts";
+import { findSources, readSourceMap, writeSourceMap } from "../../../src/tool/bundle/source-map.ts";
 import { cutTraceback, mapStack, stackMapper } from "../../../src/tool/bundle/stack.ts";
 
 afterAll(stopBundler);
@@ -109,6 +109,44 @@ describe("a source map", () => {
     });
     expect(findSources(map, positions)).toEqual(expected);
     expect(findSources(map, positions.toReversed())).toEqual(expected.toReversed());
+  });
+
+  test("with marks tells the same as without, wherever a position is", () => {
+    const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const small = fc.integer({ min: 0, max: 31 }).map((value) => digits[value]);
+    const mapping = fc.oneof(
+      fc.tuple(small),
+      fc.tuple(small, fc.constantFrom("A", "A", "C", "D"), small, small),
+      fc.tuple(small, fc.constant("A"), small, small, small),
+    );
+    const line = fc
+      .array(
+        mapping.map((fields) => fields.join("")),
+        { maxLength: 40 },
+      )
+      .map((all) => all.join(","));
+    const position = fc.record({ line: fc.nat(600), column: fc.nat(300) });
+    const lines = fc.array(line, { minLength: 1, maxLength: 12 }).map((all) => Array(50).fill(all).flat().join(";"));
+    fc.assert(
+      fc.property(lines, fc.array(position, { maxLength: 12 }), (mappings, positions) => {
+        const marked = readSourceMap(writeSourceMap(["a.ts", "b.ts"], mappings));
+        if (marked === undefined) throw new Error("no map");
+        expect(findSources(marked, positions)).toEqual(findSources({ ...marked, marks: [] }, positions));
+        const plain = readSourceMap(JSON.stringify({ sources: marked.sources, mappings }));
+        expect(plain?.marks).toEqual(marked.marks);
+      }),
+    );
+  });
+
+  test("that is too large is left out, and the stack says so", () => {
+    expect(writeSourceMap(["add.ts"], "AAAA;".repeat(1_000_000))).toBe("");
+    expect(stackMapper("add", "", "javascript")("Error: x\n    at f (tool:add:1:1)")).toBe(
+      "Error: x\n    at f (tool.js:1:1)\n    (lines of the bundle, because it has no source map of up to 4194304 characters)",
+    );
+    expect(stackMapper("add", "", "javascript")("Error: x")).toBe("Error: x");
+    expect(stackMapper("add", "", "wasi")("Error: x\n    at f (tool:add:1:1)")).toBe(
+      "Error: x\n    at f (tool.js:1:1)",
+    );
   });
 
   // The parsed form had fifty times the size and was kept: forty large tools that had failed once filled the heap.

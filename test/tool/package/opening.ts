@@ -1,6 +1,8 @@
+import { realpathSync } from "node:fs";
 import { lstat, mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
+import { threadId } from "node:worker_threads";
 import { onTestFinished } from "vitest";
 import { Connections, type FetchOptions } from "../../../src/broker/capabilities/fetch/connections.ts";
 import { openPackage, type PackageContext, type ToolPackage } from "../../../src/tool/package/open.ts";
@@ -40,19 +42,23 @@ export async function newTree(files: Readonly<Record<string, string | Buffer>>):
   return folder;
 }
 
+/** The same for all tests: build processes write only where they could from their start. */
+const WATCHED = path.join(realpathSync(BASE), `glovebox-watched-${process.pid}-${threadId}`);
+
 /**
  * From now on until the test ends, temporary folders are made in one of the test's own: so that it can be seen what is
  * left there.
  */
 export async function watchTemporary(): Promise<() => Promise<readonly string[]>> {
   const before = process.env["TMPDIR"];
-  const folder = await newFolder();
-  process.env["TMPDIR"] = folder;
-  onTestFinished(() => {
+  await mkdir(WATCHED, { recursive: true });
+  process.env["TMPDIR"] = WATCHED;
+  onTestFinished(async () => {
     if (before === undefined) delete process.env["TMPDIR"];
     else process.env["TMPDIR"] = before;
+    await rm(WATCHED, { recursive: true, force: true });
   });
-  return () => readdir(folder);
+  return () => readdir(WATCHED);
 }
 
 /** Writes an archive to disk and opens it. */

@@ -69,7 +69,8 @@ const HEADERS_DEFAULT_MS = 30_000;
 const IDLE_DEFAULT_MS = 30_000;
 /** Maximum duration of a timer. */
 const DURATION_MAX_MS = 2_147_483_647;
-const HEADER_BYTES_MAX = 64 * 1024;
+/** Also of trailers. As many as in Node's own `fetch`: a server may send headers of two bytes, each a few objects here. */
+const HEADER_BYTES_MAX = 16 * 1024;
 /** Maximum time for which a connection is kept alive, whatever the server asks for. */
 const KEPT_MAX_MS = 30_000;
 

@@ -42,10 +42,31 @@ export function decodersOf(contentEncoding: string): readonly Transform[] {
   return makers.map((make) => new Decoder(make));
 }
 
+/** Number of pieces of a body that may be short, and the mean length of further ones, in bytes. */
+const SHORT_PIECES_MAX = 4_096;
+const PIECE_BYTES_MIN = 32;
+
+/**
+ * Counts the pieces in which a server sends a body: one of a single byte takes as much time and memory as a long one, so
+ * limits in bytes do not bound them.
+ */
+export class PieceMeter {
+  #pieces = 0;
+  #bytes = 0;
+
+  /** The error for a body of too many short pieces; `null` as long as there are few. */
+  take({ length }: Buffer): Error | null {
+    this.#bytes += length;
+    if (++this.#pieces <= SHORT_PIECES_MAX + this.#bytes / PIECE_BYTES_MIN) return null;
+    return new FetchFailure("the server sends the body in too many pieces of a few bytes");
+  }
+}
+
 /** Passes bytes through up to a maximum. */
 export class ByteMeter extends Transform {
   readonly #bytesMax: number;
   readonly #excess: () => Error;
+  readonly #pieces = new PieceMeter();
   #bytes = 0;
 
   constructor(bytesMax: number, excess: () => Error) {
@@ -56,8 +77,9 @@ export class ByteMeter extends Transform {
 
   override _transform(chunk: Buffer, _encoding: BufferEncoding, callback: TransformCallback): void {
     this.#bytes += chunk.length;
-    if (this.#bytes > this.#bytesMax) callback(this.#excess());
-    else callback(null, chunk);
+    const failure = this.#bytes > this.#bytesMax ? this.#excess() : this.#pieces.take(chunk);
+    if (failure === null) callback(null, chunk);
+    else callback(failure);
   }
 }
 

@@ -3,7 +3,7 @@ import { pipeline, type Readable, Transform, type TransformCallback } from "node
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { RedactedStream } from "../../../base/redaction/redactor.ts";
 import type { OnHost } from "../capability.ts";
-import { ByteMeter } from "./decoding.ts";
+import { ByteMeter, PieceMeter } from "./decoding.ts";
 
 /** A part of a body as sent to the tool: text where it is valid UTF-8, else Base64. */
 export type BodyData = { readonly text: string } | { readonly base64: string };
@@ -149,15 +149,20 @@ export class ResponseBody {
 /** Last stage: counts bytes and removes secrets. */
 class Outlet extends Transform {
   readonly #source: BodySource;
+  /** `null` where the pieces are the decoders'. */
+  readonly #pieces: PieceMeter | null;
 
   constructor(source: BodySource) {
     super();
     this.#source = source;
+    this.#pieces = source.decoders.length === 0 ? new PieceMeter() : null;
   }
 
   override _transform(chunk: Buffer, _encoding: BufferEncoding, callback: TransformCallback): void {
     const { take, excess, redacted } = this.#source;
-    if (take(chunk.length) < chunk.length) callback(excess());
+    const failure = this.#pieces?.take(chunk) ?? null;
+    if (failure !== null) callback(failure);
+    else if (take(chunk.length) < chunk.length) callback(excess());
     else if (redacted === null) callback(null, chunk);
     else this.#inTurn(() => redacted.push(chunk), callback);
   }

@@ -1,3 +1,4 @@
+import { OPERATOR } from "../../policy.ts";
 import { describeFailure } from "../../../store/sqlite/failure.ts";
 import { type CapabilityCaller, CapabilityRefusal, type GrantKind, type GrantSource } from "../capability.ts";
 import type { Condition, KvStore, Page, SetOutcome, StoredEntry } from "./kv-store.ts";
@@ -154,11 +155,11 @@ export class KvNamespace {
 
 /**
  * Name of a namespace, in JSON: names may contain any separator, and JSON's escapes keep different lone surrogates
- * apart.
+ * apart. Those of the operator's tools have two parts, others three: no name makes one out of the other.
  */
-function namespaceOf({ tool, tenant = "" }: CapabilityCaller): string {
+function namespaceOf({ tool, registrant = OPERATOR, tenant = "" }: CapabilityCaller): string {
   if (tenant.length > TENANT_MAX) throw new RangeError(`the tenant's name has more than ${TENANT_MAX} characters`);
-  return JSON.stringify([tool, tenant]);
+  return JSON.stringify(registrant === OPERATOR ? [tool, tenant] : [registrant, tool, tenant]);
 }
 
 function checkKey(key: string, what: string): void {

@@ -57,6 +57,19 @@ export interface HeldBinary extends Disposable {
   readonly path: string;
 }
 
+/** Files of binaries as runs need them. */
+export interface BinaryFiles {
+  /** Throws where there is no such binary any more. */
+  hold(file: string): HeldBinary;
+  close(): Promise<void>;
+}
+
+/** Files that another thread holds, by their paths. */
+export const HELD_ELSEWHERE: BinaryFiles = {
+  hold: (path) => ({ path, [Symbol.dispose]: () => undefined }),
+  close: () => Promise.resolve(),
+};
+
 interface StoredBinary {
   readonly bytes: number;
   /** Resolves with the path when the file has been written. */
@@ -70,7 +83,7 @@ interface StoredBinary {
  * Files of an engine's binaries, each once, in a folder of the engine's own: packages and archives may have been
  * removed.
  */
-export class Binaries {
+export class Binaries implements BinaryFiles {
   /** Binaries by the hash of their content. */
   readonly #kept = new Map<string, StoredBinary>();
   /** Hash of a binary by the key of its script. */

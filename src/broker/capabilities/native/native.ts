@@ -15,7 +15,7 @@ import {
   type OpenCall,
 } from "../capability.ts";
 import { WaitingSlots } from "../waiting-slots.ts";
-import { type Binaries, type HeldBinary, NATIVE_LIMITS } from "./binaries.ts";
+import { type BinaryFiles, type HeldBinary, NATIVE_LIMITS } from "./binaries.ts";
 
 /** Replacements for tests. */
 export interface NativeOptions {
@@ -45,7 +45,7 @@ const nativeGrants: GrantKind<true> = {
 };
 
 /** `native`: runs a tool's binary in a sandbox of the operating system. Refuses every run where no sandbox works. */
-export function createNative(binaries: Binaries, options: NativeOptions = {}): Capability<true> {
+export function createNative(binaries: BinaryFiles, options: NativeOptions = {}): Capability<true> {
   // A run that waits ends with its call, so the wait needs no limit of its own.
   const late = () => new Error("no binary ended in time");
   const slots = new WaitingSlots({ max: NATIVE_LIMITS.atOnce, reserved: NATIVE_LIMITS.reserved, waitMs: null, late });
@@ -99,7 +99,7 @@ function checkArgument(argument: string): void {
 }
 
 async function run(
-  binaries: Binaries,
+  binaries: BinaryFiles,
   find: () => Promise<Jail>,
   binary: CallBinary,
   argument: string,
@@ -107,7 +107,7 @@ async function run(
 ): Promise<BinaryRun> {
   const jail = await find();
   if ("reason" in jail) throw noJail(jail.reason);
-  using held: HeldBinary = binaries.hold(binary.hash);
+  using held: HeldBinary = binaries.hold(binary.file);
   const inside = binaryInside(held.path, argument, binary.limits);
   const streams = { stdin: "", outputBytes: NATIVE_LIMITS.saidBytes, drainedBytes: NATIVE_LIMITS.drainedBytes };
   const { outputBytes } = binary.limits;

@@ -51,7 +51,7 @@ const ECHOED_MIN = 16;
 const VALUES_MAX = 64 * 1024;
 /** Redactors that are kept, one for each set of secrets that was in a request, and the size of their tables. */
 const REDACTORS_MAX = 256;
-const TABLES_BYTES_MAX = 256 * 1024 * 1024;
+const TABLES_BYTES_MAX = 64 * 1024 * 1024;
 const FIELDS: ReadonlySet<string> = new Set(["value", "env", "file", "bind", "inject", "echoes", "origins"]);
 
 /** The text that stands for a secret wherever a tool can see it. */
@@ -67,7 +67,11 @@ export class Secrets {
   readonly #redactors = new BoundedCache<Redactor>(REDACTORS_MAX, TABLES_BYTES_MAX, ({ tableBytes }) => tableBytes);
 
   /** Throws a `TypeError` that names the secret, and never its value. */
-  constructor(options: { readonly [name: string]: SecretOptions }, environment: NodeJS.ProcessEnv) {
+  constructor(
+    options: { readonly [name: string]: SecretOptions },
+    environment: NodeJS.ProcessEnv,
+    warn: (names: readonly string[]) => void = warnOfOrigins,
+  ) {
     const entries = Object.entries(options);
     if (entries.length > SECRETS_MAX) throw new TypeError(`at most ${SECRETS_MAX} secrets are allowed`);
     let characters = 0;
@@ -78,7 +82,20 @@ export class Secrets {
       this.#secrets.set(name, secret);
     }
     this.injected = [...this.#secrets.values()].filter(({ isInjected }) => isInjected);
-    warnOfOrigins(entries.flatMap(([name, option]) => ("origins" in option ? [name] : [])));
+    warn(entries.flatMap(([name, option]) => ("origins" in option ? [name] : [])));
+  }
+
+  /** Options that make the same secrets elsewhere, with the values that were read here. */
+  static resolved(
+    options: { readonly [name: string]: SecretOptions },
+    secrets: Secrets,
+  ): { readonly [name: string]: SecretOptions } {
+    return Object.fromEntries(
+      Object.entries(options).flatMap(([name, option]) => {
+        const value = secrets.find(name)?.value;
+        return value === undefined ? [] : [[name, withValue(option, value)]];
+      }),
+    );
   }
 
   find(name: string): Secret | undefined {
@@ -99,6 +116,12 @@ export class Secrets {
   redact(text: string): string {
     return this.redactorOf(new Set(this.#secrets.keys()))?.text(text) ?? text;
   }
+}
+
+function withValue(option: SecretOptions, value: string): SecretOptions {
+  if ("origins" in option) return { value, origins: option.origins };
+  const { bind, inject = false, echoes = false } = option;
+  return { value, bind, inject, echoes };
 }
 
 function warnOfOrigins(names: readonly string[]): void {

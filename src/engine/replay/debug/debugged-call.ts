@@ -3,6 +3,8 @@ import { RecordedSession } from "../../../broker/recorded-session.ts";
 import type { CapabilityResponse } from "../../../executor/executor.ts";
 import {
   type Boot,
+  type Checks,
+  type CreateChecks,
   type Emit,
   EMIT_ASK,
   EMIT_DONE,
@@ -13,9 +15,9 @@ import {
   type Pure,
 } from "../../../guest/host.ts";
 import { fixedKey, type Prelude } from "../../../base/protocol/prelude.ts";
-import { isHardened } from "../../../base/protocol/script.ts";
-import { type Recording, toAnswers } from "../recording.ts";
-import { factoryText } from "../../../executor/worker/factory-text.ts";
+import { isHardened, type ToolChecks } from "../../../base/protocol/script.ts";
+import { checksOf, type Recording, toAnswers } from "../recording.ts";
+import { checkCodeText, checkRuntimeText, factoryText } from "../../../executor/worker/factory-text.ts";
 import { ReplaySchedule } from "../../../executor/worker/replay-schedule.ts";
 import { createPure } from "../../../executor/worker/pure.ts";
 import { DebuggedRealm } from "./debugged-realm.ts";
@@ -48,7 +50,7 @@ export class DebuggedCall {
     this.#session = new RecordedSession(recording.asks, toAnswers(recording), recording.refusal, recording.late);
     this.#plan = new ReplaySchedule(this.#session.journal.plan());
     const { tool, seed } = recording;
-    const script = { ...tool, key: "recorded" };
+    const script = { ...tool, key: "recorded", checks: checksOf(recording) };
     const { text, ownNames, facts } = factoryText(script);
     const realm = new DebuggedRealm(`tool:${tool.name}`);
     const boot = realm.evaluate(prelude.core, "glovebox:prelude") as Boot;
@@ -64,6 +66,7 @@ export class DebuggedCall {
       ownNames,
       facts,
       isShared,
+      checksIn(realm, prelude, script.checks),
     );
   }
 
@@ -148,4 +151,11 @@ export class DebuggedCall {
     const { plannedMs = timer.dueMs } = this.#plan.fire();
     this.#turn(() => this.#guest.fire(RUN, plannedMs));
   }
+}
+
+/** The tool's checks in the realm. All are in one: a tool that is debugged changes nothing but its own view. */
+function checksIn(realm: DebuggedRealm, prelude: Prelude, checks: ToolChecks): Checks | null {
+  if (checks.input === "" && checks.output === "") return null;
+  const create = realm.evaluate(checkRuntimeText(prelude.checks), "glovebox:checks") as CreateChecks;
+  return create(undefined, realm.evaluate(checkCodeText(checks), "glovebox:schemas"));
 }

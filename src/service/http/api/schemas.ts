@@ -129,10 +129,13 @@ const TOOL_INFO = exactly(
     annotations: DEFINITION.properties.annotations,
     retries: { type: "integer" },
     isolation: text("Isolation level: what each call gets of its own."),
+    group: orNull(text("The trust group whose processes run the calls; null with `threads` and `queue`.")),
     isolationReason: text("Why the level differs from the requested one."),
     limits: { type: "object", properties: limitsOf({ type: "number" }), required: NAMES, additionalProperties: false },
     capabilities: { type: "object", description: "Requested capabilities." },
     script: exactly({ bytes: { type: "integer" }, evaluationMs: { type: "number" } }),
+    registrant: text("Who registered it: operator, key:NAME or local."),
+    digest: text("SHA-256 of its code, schemas and requests, in hexadecimal: a rule of the policy may pin it."),
   },
   ["isolationReason"],
 );
@@ -258,9 +261,12 @@ export const SCHEMAS = {
         spareReady: { type: "boolean" },
         rssBytes: number("Resident memory of all executors."),
         sandbox: { type: "object", description: "The operating system sandbox, or why it is off." },
+        groups: listOf(
+          exactly({ name: text("A trust group."), pids: listOf({ type: "integer", description: "A process." }) }),
+        ),
         fleet: FLEET,
       },
-      ["fleet"],
+      ["groups", "fleet"],
     ),
     isolates: exactly({
       active: number("With calls."),
@@ -288,7 +294,14 @@ export const SCHEMAS = {
       status: { enum: ["ready", "waiting for an executor", "draining"] },
       reason: text("Why no calls can run now, such as `spawn node EMFILE`."),
       executor: exactly({ kind: { type: "string" }, ready: { type: "boolean" }, sandbox: { type: "string" } }),
+      cgroup: exactly(
+        {
+          kind: { enum: ["delegated", "off"] },
+          reason: text("Why the kernel does not limit the memory of executors, and what to do."),
+        },
+        ["reason"],
+      ),
     },
-    ["reason"],
+    ["reason", "cgroup"],
   ),
 } as const satisfies Readonly<Record<string, ApiSchema>>;

@@ -14,6 +14,16 @@ const CACHE = "__pycache__";
 const FILES_MAX = 1_000;
 const LISTED_MAX = 10_000;
 
+/** A script in the form of `ToolScript.text`. Throws a `PackageError` for one that is too large. */
+export function scriptText(script: PythonScript): string {
+  const text = JSON.stringify(script);
+  const bytes = Buffer.byteLength(text);
+  if (bytes > SCRIPT_BYTES_MAX) {
+    throw new PackageError(`it is ${bytes} bytes with all that it needs, more than ${SCRIPT_BYTES_MAX}`);
+  }
+  return text;
+}
+
 /** The script of a tool given as text. Throws a `PackageError`. */
 export function scriptOfText(text: string): PythonScript {
   if (!text.isWellFormed()) throw new PackageError("its source is not well-formed text: it has a lone surrogate");

@@ -1,8 +1,7 @@
-import { createHash } from "node:crypto";
 import { opendir } from "node:fs/promises";
 import path from "node:path";
 import { BoundedCache } from "../../../base/bounded-cache.ts";
-import { readFileAt } from "../../package/file.ts";
+import { hashOf, readFileAt } from "../../package/file.ts";
 import { PackageError } from "../../package/step.ts";
 import { weightOf } from "./python-file.ts";
 import { readWheel, type Wheel } from "./wheel.ts";
@@ -53,7 +52,7 @@ export class Wheels {
         ? undefined
         : await readFileAt(path.join(this.#folder, name.file), name.file, this.#maxBytes, true);
     if (bytes === undefined) throw new PackageError("a wheel was removed while it was read; try again");
-    const sha256 = createHash("sha256").update(bytes).digest("hex");
+    const sha256 = await hashOf(bytes);
     // The same bytes under another name are another wheel.
     const key = `${sha256} ${name.file}`;
     const known = this.#kept.get(key);

@@ -53,6 +53,45 @@ describe("a body", () => {
     expect(answer.headers).toContainEqual(["content-encoding", encoding]);
   });
 
+  const rawBody = (head: string, body: string) =>
+    serveRaw((socket) => void socket.end(`HTTP/1.1 200 OK\r\nconnection: close\r\n${head}\r\n${body}`));
+  const CHUNKED = "transfer-encoding: chunked\r\n";
+
+  // Each of a byte took as much of the broker thread's memory as one of 64 KiB.
+  test.each([
+    ["", "1\r\na\r\n"],
+    ["content-encoding: gzip\r\n", "1\r\n\x1f\r\n"],
+  ])("that comes in ten thousand pieces of a byte fails: %j", async (head, piece) => {
+    await using server = await rawBody(`${CHUNKED}${head}`, `${piece.repeat(10_000)}0\r\n\r\n`);
+    await using session = openTo(server);
+    await expect(session.whole(server.origin)).rejects.toThrow(/too many pieces of a few bytes|does not match/);
+  });
+
+  test("that comes in pieces of a byte at first, and in many short ones, is whole", async () => {
+    const pieces = ["1\r\na\r\n".repeat(4_000), `30\r\n${"b".repeat(48)}\r\n`.repeat(10_000), "0\r\n\r\n"];
+    await using server = await rawBody(CHUNKED, pieces.join(""));
+    await using session = openTo(server);
+    expect((await session.whole(server.origin)).bytes).toHaveLength(4_000 + 48 * 10_000);
+  });
+
+  test("that never begins, behind informational responses without end, fails", async () => {
+    await using server = await serveRaw((socket) => {
+      const send = () => socket.write("HTTP/1.1 103 Early Hints\r\n\r\n".repeat(1_000)) && setImmediate(send);
+      socket.on("drain", send);
+      send();
+    });
+    await using session = openTo(server);
+    await expect(session.whole(server.origin)).rejects.toThrow("too many informational responses");
+    await expect.poll(() => server.open()).toBe(0);
+  });
+
+  test.each(["headers", "trailers"])("whose %s are more than 16 KiB fails", async (place) => {
+    const many = "a: b\r\n".repeat(12_000);
+    await using server = await (place === "headers" ? rawBody(many, "") : rawBody(CHUNKED, `0\r\n${many}\r\n`));
+    await using session = openTo(server);
+    await expect(session.whole(server.origin)).rejects.toThrow("too large");
+  });
+
   test.each(["aes128gcm", "gzip, odd"])("that is encoded as %s, which nobody knows, fails", async (encoding) => {
     await using server = await serving(Buffer.from("as it is"), encoding);
     await using session = openTo(server);

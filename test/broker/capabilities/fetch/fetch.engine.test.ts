@@ -85,7 +85,7 @@ describe("a tool's request", () => {
     await using server = await serve(() => {});
     await using engine = await open(server);
     const call = { name: "get", arguments: { url: server.origin } };
-    const { error } = await engine.execute(call, { limits: { wallMs: 300 } });
+    const { error } = await engine.execute(call, { limits: { wallMs: 2_000 } });
     expect(error?.code).toBe("wall_limit");
     expect(server.seen).toHaveLength(1);
     await expect.poll(() => server.open()).toBe(0);

@@ -21,7 +21,7 @@ function run(argument: string, options: NativeOptions, binaries = newBinaries())
     signal: new AbortController().signal,
     callTool: () => Promise.reject(new Error("there are no other tools")),
     grantsOf: () => [],
-    binary: { hash: "h", limits: LIMITS },
+    binary: { file: "h", limits: LIMITS },
   };
   return Promise.try(async () => createNative(binaries, options).open(call, [true]).invoke("run", { argument }));
 }

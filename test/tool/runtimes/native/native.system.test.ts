@@ -200,7 +200,7 @@ describe.skipIf(noBinaries !== undefined)(`a binary tool (${noBinaries ?? "in bu
     }`;
     await engine.register({ name: "calls", description: "d", source, capabilities: { tools: ["hazards"] } });
     const running = engine.execute({ name: "calls", arguments: {} });
-    await expect.poll(() => outcomes).toContain("native ok");
+    await expect.poll(() => outcomes, { timeout: 10_000 }).toContain("native ok");
     const wedges = "export default () => { for (;;) [].indexOf.call({ length: 2 ** 53 - 1 }, 1); }";
     await engine.register({ name: "wedges", description: "d", source: wedges, limits: { cpuMs: 20 } });
     expect((await engine.execute({ name: "wedges", arguments: {} })).error?.code).toBe("cpu_limit");

@@ -119,3 +119,13 @@ describe("what a tool is given", () => {
     expect((await bench.run(name, { n: 2 ** 53 + 1 })).output).toEqual([true, "9007199254740993", 2 ** 53]);
   });
 });
+
+test("arguments and outputs are checked by the tool's schemas, one bad call beside others", async () => {
+  const tool = await bench.tool("def execute(input): return input['n']\n", {
+    inputSchema: { type: "object", properties: { n: { type: "integer", default: 3 } } },
+    outputSchema: { type: "integer", maximum: 10 },
+  });
+  const results = await Promise.all([{}, { n: "a" }, { n: 11 }, { n: 5 }].map((args) => bench.run(tool, args)));
+  const ends = results.map(({ success, output, error }) => (success ? output : error?.code));
+  expect(ends).toEqual([3, "invalid_arguments", "invalid_output", 5]);
+});

@@ -1,7 +1,6 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
-import net, { type AddressInfo, type TcpNetConnectOpts } from "node:net";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type EngineOptions, type ExecuteOptions, type ToolResult } from "../../../../src/index.ts";
 import { sample, startBench } from "../../../ecosystems/agentspace/bench.ts";
 import { documentFile, PYTHON_MS } from "./bench.ts";
@@ -10,12 +9,14 @@ const KEY = "0123456789abcdef0123456789abcdef";
 const NAME = "weather-forecast-v1";
 /** The document's code names it. */
 const ORIGIN = "http://api.openweathermap.org";
+/** The code asks port 80. No other program listens there at an address of this machine that nobody names. */
+const ADDRESS = `127.${1 + (process.pid % 250)}.80.53`;
 
 let asked: string[] = [];
 let fails: number | null = null;
 let server: ReturnType<typeof createServer>;
 
-beforeEach(async () => {
+beforeEach(async (context) => {
   asked = [];
   fails = null;
   server = createServer((request, response) => {
@@ -30,16 +31,14 @@ beforeEach(async () => {
     const day = (temp: number, description: string) => ({ temp: { day: temp }, weather: [{ description }] });
     return response.end(JSON.stringify({ daily: [day(20, "sunny"), day(21.5, "light rain")] }));
   });
-  await once(server.listen(0, "127.0.0.1"), "listening");
-  const { port } = server.address() as AddressInfo;
-  // The code asks port 80, which not everybody may listen at: connections to it go to the server's.
-  const { connect } = net;
-  vi.spyOn(net, "connect").mockImplementation(((options: TcpNetConnectOpts, ...rest: []) =>
-    connect(Number(options.port) === 80 ? { ...options, port } : options, ...rest)) as typeof connect);
+  const listening = once(server.listen(80, ADDRESS), "listening");
+  await listening.catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "EACCES") throw error;
+    context.skip("port 80 is only for root on this machine");
+  });
 });
 
 afterEach(async () => {
-  vi.restoreAllMocks();
   server.closeAllConnections();
   await server[Symbol.asyncDispose]();
 });
@@ -55,7 +54,7 @@ async function startForecast(
   const privateOrigins = isAllowed ? [ORIGIN] : [];
   const { registry } = await startBench({
     policy: { rules: [{ tools: [NAME], allow: { fetch: { origins: [], privateOrigins } } }] },
-    fetch: { lookup: async () => ["127.0.0.1"] },
+    fetch: { lookup: async () => [ADDRESS] },
     ...options,
   });
   const record = sample(NAME, {

@@ -1,14 +1,14 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { copyPlain, NOT_PLAIN, TOO_LARGE } from "../../../src/engine/call/plain-copy.ts";
+import { NOT_PLAIN, TOO_LARGE, writePlain } from "../../../src/engine/call/plain-json.ts";
 
 const anything = fc.anything({ withNullPrototype: true, withSparseArray: true, withBigInt: true, withDate: true });
 
-test("a copy of plain data is what JSON makes of it", () => {
+test("plain data is written as JSON writes it", () => {
   fc.assert(
     fc.property(anything, (value) => {
-      const copy = copyPlain(value);
-      if (copy !== NOT_PLAIN) expect(JSON.stringify(copy)).toBe(JSON.stringify(value));
+      const text = writePlain(value);
+      if (text !== NOT_PLAIN) expect(text).toBe(JSON.stringify(value));
     }),
   );
 });
@@ -16,22 +16,31 @@ test("a copy of plain data is what JSON makes of it", () => {
 test("JSON values are plain", () => {
   fc.assert(
     fc.property(fc.jsonValue({ maxDepth: 8 }), (value) => {
-      expect(copyPlain(value)).not.toBe(NOT_PLAIN);
+      expect(writePlain(value)).not.toBe(NOT_PLAIN);
     }),
   );
 });
 
 test("the name __proto__ is one like any other", () => {
   const value: unknown = JSON.parse('{"a":{"__proto__":{"b":1}}}');
-  expect(JSON.stringify(copyPlain(value))).toBe(JSON.stringify(value));
+  expect(writePlain(value)).toBe(JSON.stringify(value));
+});
+
+test("objects of many members are written as JSON writes them, wherever they stand", () => {
+  const wide: Record<string, unknown> = JSON.parse('{"__proto__":[{}],"7":1}');
+  for (let at = 0; at < 2_000; at++) wide[`k"${at}`] = [undefined, null, at, "é\n", { at }, []][at % 6];
+  const value = { first: [1, wide, {}], wide, "last\ud800": { wide } };
+  expect(writePlain(value)).toBe(JSON.stringify(value));
+  expect(writePlain({ wide }, 20_000)).toBe(TOO_LARGE);
+  expect(writePlain({ wide: { ...wide, toJSON: () => 1 } })).toBe(NOT_PLAIN);
 });
 
 test("a value is too large only if its JSON is, however it is nested", () => {
   fc.assert(
     fc.property(fc.jsonValue({ maxDepth: 8 }), fc.nat(200), (value, maxBytes) => {
-      const isTooLarge = copyPlain(value, maxBytes) === TOO_LARGE;
+      const isTooLarge = writePlain(value, maxBytes) === TOO_LARGE;
       if (isTooLarge) expect(Buffer.byteLength(JSON.stringify(value))).toBeGreaterThan(maxBytes);
-      else expect(copyPlain(value)).toEqual(value);
+      else expect(writePlain(value)).toBe(JSON.stringify(value));
     }),
   );
 });
@@ -48,11 +57,11 @@ test.each([
   ["a bigint", { n: 1n }],
   ["a cycle", cycle],
 ])("%s is not plain", (_what, value: unknown) => {
-  expect(copyPlain(value)).toBe(NOT_PLAIN);
+  expect(writePlain(value)).toBe(NOT_PLAIN);
 });
 
 test("each property is read once", () => {
   let reads = 0;
   const value = Object.defineProperty({}, "n", { enumerable: true, get: () => ++reads });
-  expect([copyPlain(value), reads]).toEqual([{ n: 1 }, 1]);
+  expect([writePlain(value), reads]).toEqual(['{"n":1}', 1]);
 });

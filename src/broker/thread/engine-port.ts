@@ -1,0 +1,31 @@
+import { parentPort } from "node:worker_threads";
+
+/** The way from the broker's thread or process to the engine. */
+export interface EnginePort {
+  onMessage(receive: (message: unknown) => void): void;
+  post(message: unknown): void;
+  close(): void;
+}
+
+/** The port of this thread, or of this process. */
+export function openEnginePort(): EnginePort {
+  const port = parentPort;
+  if (port === null) return processPort();
+  return {
+    onMessage: (receive) => void port.on("message", receive),
+    post: (message) => port.postMessage(message),
+    close: () => port.close(),
+  };
+}
+
+function processPort(): EnginePort {
+  const send = process.send?.bind(process);
+  if (send === undefined) throw new TypeError("the broker is started by an engine");
+  // The engine's process has ended: nobody needs an answer, and nothing else ends this process.
+  process.once("disconnect", () => process.exit());
+  return {
+    onMessage: (receive) => void process.on("message", receive),
+    post: (message) => void (process.connected && send(message, undefined, undefined, () => undefined)),
+    close: () => void (process.connected && process.disconnect?.()),
+  };
+}

@@ -1,0 +1,147 @@
+import { NESTING_MAX } from "../../base/json.ts";
+
+/** A value is no plain data, or too deep or odd to copy quickly. */
+export const NOT_PLAIN = Symbol("not plain");
+/** A value has more bytes of JSON than it may have. */
+export const TOO_LARGE = Symbol("too large");
+
+/** What a copy may still have, and whether it has a `WideObject`. */
+interface Copying {
+  /** Bytes of JSON left; negative once the value is too large. */
+  leftBytes: number;
+  isWide: boolean;
+}
+
+/** Number of members that V8 keeps in an object without a hash table. */
+const NARROW_MAX = 1_000;
+const EMPTY_OBJECT = Object.freeze({});
+const EMPTY_LIST = Object.freeze([]);
+
+/** An object of so many members that to make one, and to list its members again, takes longer than to write it. */
+class WideObject {
+  readonly names: readonly string[];
+  /** `undefined` for a member that JSON leaves out. */
+  readonly values: readonly unknown[];
+
+  constructor(names: readonly string[], values: readonly unknown[]) {
+    this.names = names;
+    this.values = values;
+  }
+}
+
+/**
+ * JSON of plain data, each property read once; `NOT_PLAIN` for values that JSON writes in another way than they are.
+ *
+ * Stops with `TOO_LARGE` after `maxBytes`, so that a value costs no more than its limit, however large it is. What is
+ * counted is never more than what JSON has: a text with other characters than those of ASCII may still be too large.
+ */
+export function writePlain(
+  value: unknown,
+  maxBytes = Number.POSITIVE_INFINITY,
+): string | typeof NOT_PLAIN | typeof TOO_LARGE {
+  const copying: Copying = { leftBytes: maxBytes, isWide: false };
+  const copy = copyValue(value, 0, copying);
+  if (copying.leftBytes < 0) return TOO_LARGE;
+  if (copy === NOT_PLAIN) return NOT_PLAIN;
+  return copying.isWide ? writeCopy(copy) : JSON.stringify(copy);
+}
+
+function copyValue(value: unknown, depth: number, copying: Copying): unknown {
+  switch (typeof value) {
+    case "string":
+      copying.leftBytes -= value.length + 2;
+      return value;
+    case "boolean":
+      copying.leftBytes -= 4;
+      return value;
+    case "number":
+      copying.leftBytes--;
+      return Number.isFinite(value) ? value : NOT_PLAIN;
+    case "object":
+      if (value === null) {
+        copying.leftBytes -= 4;
+        return null;
+      }
+      // Deeper values, and those that contain themselves, are written as they are.
+      if (depth === NESTING_MAX) return NOT_PLAIN;
+      copying.leftBytes--;
+      return Array.isArray(value) ? copyList(value, depth + 1, copying) : copyObject(value, depth + 1, copying);
+    default:
+      return NOT_PLAIN;
+  }
+}
+
+function copyObject(value: object, depth: number, copying: Copying): unknown {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype !== Object.prototype && prototype !== null) return NOT_PLAIN;
+  const names = Object.keys(value);
+  if (names.length === 0) return EMPTY_OBJECT;
+  if (names.length > NARROW_MAX) return copyWide(value, names, depth, copying);
+  const copy: Record<string, unknown> = {};
+  for (const name of names) {
+    const own = (value as Readonly<Record<string, unknown>>)[name];
+    if (own === undefined) continue;
+    const copied = copyMember(name, own, depth, copying);
+    if (copied === NOT_PLAIN) return NOT_PLAIN;
+    if (name === "__proto__") define(copy, name, copied);
+    else copy[name] = copied;
+  }
+  return copy;
+}
+
+function copyWide(value: object, names: readonly string[], depth: number, copying: Copying): unknown {
+  copying.isWide = true;
+  const values: unknown[] = [];
+  for (const name of names) {
+    const own = (value as Readonly<Record<string, unknown>>)[name];
+    const copied = own === undefined ? undefined : copyMember(name, own, depth, copying);
+    if (copied === NOT_PLAIN) return NOT_PLAIN;
+    values.push(copied);
+  }
+  return new WideObject(names, values);
+}
+
+function copyMember(name: string, own: unknown, depth: number, copying: Copying): unknown {
+  // Quotes, a colon, and a comma or the closing brace.
+  copying.leftBytes -= name.length + 4;
+  // A function is not plain, also under the name `toJSON`.
+  const copied = copyValue(own, depth, copying);
+  return copying.leftBytes < 0 ? NOT_PLAIN : copied;
+}
+
+/** Adds a member that an assignment would take for something else. */
+function define(object: object, key: string, value: unknown): void {
+  Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true });
+}
+
+function copyList(value: readonly unknown[], depth: number, copying: Copying): unknown {
+  if (Object.getPrototypeOf(value) !== Array.prototype) return NOT_PLAIN;
+  const { length } = value;
+  if (length === 0) return EMPTY_LIST;
+  const copy: unknown[] = [];
+  for (let at = 0; at < length; at++) {
+    copying.leftBytes--;
+    const copied = copyValue(value[at], depth, copying);
+    if (copied === NOT_PLAIN || copying.leftBytes < 0) return NOT_PLAIN;
+    copy.push(copied);
+  }
+  return copy;
+}
+
+/** JSON of a copy that has wide objects. */
+function writeCopy(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(writeCopy).join(",")}]`;
+  if (value instanceof WideObject) return writeMembers(value.names, value.values);
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  return writeMembers(Object.keys(value), Object.values(value));
+}
+
+function writeMembers(names: readonly string[], values: readonly unknown[]): string {
+  const members: string[] = [];
+  for (let at = 0; at < values.length; at++) {
+    const value = values[at];
+    if (value === undefined) continue;
+    members.push(`${JSON.stringify(names[at])}:${typeof value === "number" ? value : writeCopy(value)}`);
+  }
+  return `{${members.join(",")}}`;
+}

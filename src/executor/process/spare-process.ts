@@ -1,0 +1,102 @@
+import type { WorkerConnectionListener } from "../dispatch/worker-connection.ts";
+import { isPressed } from "../../base/os/pressure.ts";
+import { Backoff } from "./backoff.ts";
+import type { Death } from "./blame.ts";
+import { causeOf, ChildHandle, type ChildOptions } from "./child-handle.ts";
+
+export interface SpareProcessOptions {
+  readonly child: ChildOptions;
+  /** It died before anybody took it. */
+  onDeath(child: ChildHandle, death: Death): void;
+  /** Spares die so fast, or cannot start, that the next start is delayed. */
+  onDelay(delayMs: number, cause: string | null): void;
+}
+
+/** A process as its group takes it over. */
+export interface TakenProcess {
+  readonly child: ChildHandle;
+  readonly isReady: boolean;
+}
+
+/** The process that stands by for all trust groups. It is nobody's until a group takes it, and then only that group's. */
+export class SpareProcess {
+  readonly #options: SpareProcessOptions;
+  readonly #backoff = new Backoff();
+  #child: ChildHandle | null = null;
+  #isReady = false;
+  #retry: NodeJS.Timeout | null = null;
+  #closed = false;
+
+  constructor(options: SpareProcessOptions) {
+    this.#options = options;
+  }
+
+  get isReady(): boolean {
+    return this.#isReady;
+  }
+
+  get rssBytes(): number {
+    return this.#child?.rssBytes ?? 0;
+  }
+
+  /** Starts a process, unless one stands by or waits for its start, or the machine is short of processor time. */
+  prepare(): void {
+    if (!this.#closed && this.#child === null && this.#retry === null && !isPressed("cpu")) this.#start();
+  }
+
+  /** Ends idle isolates: the machine is short of memory. */
+  shedIdle(): void {
+    this.#child?.shedIdle();
+  }
+
+  /** Gives the process away, also where it is still starting; `null` where no process stands by. */
+  take(listener: WorkerConnectionListener): TakenProcess | null {
+    const child = this.#child;
+    if (child === null) return null;
+    const isReady = this.#isReady;
+    this.#child = null;
+    this.#isReady = false;
+    child.listen(listener);
+    return { child, isReady };
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    if (this.#retry !== null) clearTimeout(this.#retry);
+    this.#child?.kill(null);
+    await this.#child?.death;
+  }
+
+  #start(): void {
+    const child: ChildHandle = new ChildHandle(this.#options.child, {
+      onMessage: () => undefined,
+      onPause: () => undefined,
+      onBroken: () => child.kill("protocol"),
+    });
+    this.#child = child;
+    child.ready.then(
+      () => {
+        this.#backoff.started();
+        this.#isReady ||= this.#child === child;
+      },
+      () => undefined,
+    );
+    void child.death.then((death) => {
+      if (this.#child === child) this.#onDeath(child, death);
+    });
+  }
+
+  #onDeath(child: ChildHandle, death: Death): void {
+    const wasReady = this.#isReady;
+    this.#child = null;
+    this.#isReady = false;
+    if (this.#closed) return;
+    this.#options.onDeath(child, death);
+    const delayMs = this.#backoff.lost(wasReady);
+    if (delayMs > 0) this.#options.onDelay(delayMs, wasReady ? null : causeOf(death));
+    this.#retry = setTimeout(() => {
+      this.#retry = null;
+      this.prepare();
+    }, delayMs);
+  }
+}

@@ -1,0 +1,169 @@
+import { ChildProcess, spawn } from "node:child_process";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { openGroup } from "../../base/os/cgroup.ts";
+import { Descriptors } from "../../base/os/descriptors.ts";
+import { encodeFrame, type Frame, FrameReader } from "./frame.ts";
+import { type Answer, answerOf, type Job } from "./job.ts";
+import { ANSWER_LIMITS, esbuildLimit, HEAP_MB, writablePrefix } from "./limits.ts";
+
+/** How a job ended. */
+export type Outcome =
+  | { readonly kind: "done"; readonly value: unknown; readonly texts: readonly string[] }
+  | Extract<Answer, { readonly kind: "refused" }>
+  /** esbuild ended itself; `needed` is the resource of which it had too little. */
+  | { readonly kind: "crashed"; readonly needed: "memory" | "stack" }
+  | { readonly kind: "late" }
+  /** The answer was none, or too long. */
+  | { readonly kind: "unreadable"; readonly reason: string }
+  /** The process ended without an answer. */
+  | { readonly kind: "lost"; readonly reason: string };
+
+const STDERR_MAX = 8_192;
+/** The kernel's limits, above that on esbuild's addresses. */
+const GROUP = { memoryBytes: 2_560 * 1024 * 1024, tasks: 256, cpuWeight: 50 } as const;
+/** A stack that is too deep for Go, or that could not be made longer. */
+const STACK = /stack exceeds|runtime\.newstack/;
+/** It reads files and starts esbuild; it writes into temporary folders of packages only, and has no network. */
+const FLAGS = [
+  "--permission",
+  "--allow-fs-read=*",
+  "--allow-child-process",
+  "--no-warnings",
+  `--max-old-space-size=${HEAP_MB}`,
+];
+const ENVIRONMENT = { TZ: "UTC", LANG: "en_US.UTF-8" };
+
+/** One build process as the engine sees it. It inherits nothing of this process's environment, and ends by SIGKILL. */
+export class BuildProcess {
+  /** Number of jobs that were given to it. */
+  jobs = 0;
+  /** See `writablePrefix`. */
+  readonly writable = writablePrefix();
+  readonly #process: ChildProcess;
+  readonly #reader = new FrameReader(ANSWER_LIMITS);
+  readonly #closed: Promise<void>;
+  #hasEnded = false;
+  #startError: string | null = null;
+  /** The beginning of the error output: esbuild writes its reason first, and then thousands of lines. */
+  #stderr = "";
+  #settle: (outcome: Outcome) => void = () => undefined;
+
+  constructor() {
+    const group = openGroup("build", GROUP);
+    const child = start(`--allow-fs-write=${this.writable}*`);
+    // It starts nothing before its first job.
+    if (child.pid !== undefined) group?.join(child.pid);
+    this.#process = child;
+    this.#closed = new Promise((resolve) => child.once("close", () => resolve()));
+    child.once("error", (error) => {
+      this.#startError = error.message;
+      group?.end();
+      this.#onEnd(error.message);
+    });
+    child.once("exit", (code, signal) => {
+      // esbuild, if it is still at work.
+      killGroup(child);
+      if (group?.end() === true) this.#settle({ kind: "crashed", needed: "memory" });
+      this.#onEnd(signal ?? `exit code ${code}`);
+    });
+    // `undefined` where the system could not start the process, contrary to Node's types.
+    const stdio: Partial<Pick<ChildProcess, "stdin" | "stdout" | "stderr">> = child;
+    stdio.stdin?.on("error", () => undefined);
+    stdio.stdout?.on("data", (chunk: Buffer) => this.#onData(chunk));
+    stdio.stderr?.on("data", (chunk: Buffer) => {
+      if (this.#stderr.length < STDERR_MAX) this.#stderr += chunk.toString("latin1", 0, STDERR_MAX);
+    });
+    // The process of the engine may end while this one waits: a job's deadline holds it.
+    for (const one of [child, stdio.stdin, stdio.stdout, stdio.stderr]) unref(one);
+  }
+
+  get hasEnded(): boolean {
+    return this.#hasEnded;
+  }
+
+  async run(job: Job, deadlineMs: number): Promise<Outcome> {
+    this.jobs++;
+    const outcome = await new Promise<Outcome>((resolve) => {
+      const timer = setTimeout(() => this.#settle({ kind: "late" }), deadlineMs);
+      this.#settle = (settled) => {
+        clearTimeout(timer);
+        resolve(settled);
+      };
+      if (this.#hasEnded) return this.#settle({ kind: "lost", reason: this.#startError ?? "it has ended" });
+      for (const part of encodeFrame(job)) this.#process.stdin?.write(part);
+    });
+    if (outcome.kind !== "crashed") return outcome;
+    // esbuild has written its reason before it ended. Nothing else may keep this process running until then.
+    this.#process.ref();
+    this.kill();
+    await this.#closed;
+    return STACK.test(this.#stderr) ? { kind: "crashed", needed: "stack" } : outcome;
+  }
+
+  kill(): void {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    killGroup(this.#process);
+  }
+
+  #onData(chunk: Buffer): void {
+    try {
+      const frame = this.#reader.push(chunk);
+      if (frame !== undefined) this.#settle(outcomeOf(frame));
+    } catch (error) {
+      this.#settle({ kind: "unreadable", reason: error instanceof RangeError ? error.message : "no JSON" });
+    }
+  }
+
+  #onEnd(reason: string): void {
+    this.#hasEnded = true;
+    this.#settle({ kind: "lost", reason });
+  }
+}
+
+function outcomeOf({ head, texts }: Frame): Outcome {
+  const answer = answerOf(head);
+  if (answer === undefined) return { kind: "unreadable", reason: "an answer of another form" };
+  if (answer.kind === "crashed") return { kind: "crashed", needed: "memory" };
+  return answer.kind === "done" ? { ...answer, texts } : answer;
+}
+
+/** Starts the process, first of a group of its own. A failure becomes its `error`. */
+function start(writes: string): ChildProcess {
+  try {
+    const limit = esbuildLimit();
+    using descriptors = new Descriptors(["pipe", "pipe", "pipe"]);
+    const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
+    return spawn(
+      process.execPath,
+      [...FLAGS, writes, fileURLToPath(new URL(`./child.${extension}`, import.meta.url))],
+      {
+        stdio: descriptors.stdio,
+        env: limit.kind === "limited" ? { ...ENVIRONMENT, ...limit.env } : ENVIRONMENT,
+        cwd: path.parse(process.cwd()).root,
+        detached: process.platform !== "win32",
+        windowsHide: true,
+      },
+    );
+  } catch (error) {
+    const failed = new ChildProcess();
+    process.nextTick(() => failed.emit("error", error));
+    return failed;
+  }
+}
+
+function killGroup(child: ChildProcess): void {
+  const { pid } = child;
+  if (pid === undefined) return;
+  try {
+    if (process.platform === "win32") child.kill("SIGKILL");
+    else process.kill(-pid, "SIGKILL");
+  } catch {
+    // The whole group has ended.
+  }
+}
+
+function unref(one: unknown): void {
+  if (typeof one === "object" && one !== null && "unref" in one && typeof one.unref === "function") one.unref();
+}

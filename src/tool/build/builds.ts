@@ -1,0 +1,112 @@
+import { isPressed, relief } from "../../base/os/pressure.ts";
+import { BuildProcess, type Outcome } from "./build-process.ts";
+import type { Job } from "./job.ts";
+import { writablePrefix } from "./limits.ts";
+
+const AT_ONCE = 4;
+const JOBS_MAX = 50;
+const IDLE_MS = 30_000;
+/** Maximum wait for a machine that is short of processor time. */
+const RELIEF_MS = 10_000;
+
+export interface BuildOptions {
+  /** On whose behalf: each registrant has one job under way at a time. `null`: the operator, who may use all places. */
+  readonly registrant: string | null;
+  readonly deadlineMs: number;
+}
+
+/**
+ * The build processes of this process: each has one job at a time, so that a job that ends its process ends no other.
+ * A process ends after 30 s without a job, after 50 jobs, and after a job that it did not survive whole.
+ */
+export class Builds {
+  readonly #idle = new Map<BuildProcess, NodeJS.Timeout>();
+  readonly #working = new Set<BuildProcess>();
+  /** The last job of each registrant with one. */
+  readonly #lanes = new Map<string, Promise<Outcome>>();
+  readonly #waiting: (() => void)[] = [];
+  readonly #idleMs: number;
+  #places = AT_ONCE;
+  #stops = 0;
+
+  constructor(idleMs: number = IDLE_MS) {
+    this.#idleMs = idleMs;
+  }
+
+  run(job: Job, { registrant, deadlineMs }: BuildOptions): Promise<Outcome> {
+    const stops = this.#stops;
+    const work = (): Promise<Outcome> => this.#runInPlace(job, deadlineMs, stops);
+    if (registrant === null) return work();
+    // The operator's tools are not held up: a service has to start, also on a busy machine.
+    const held = (): Promise<Outcome> => (isPressed("cpu") ? relief("cpu", RELIEF_MS).then(work) : work());
+    const before = this.#lanes.get(registrant);
+    const result = before === undefined ? held() : before.then(held);
+    this.#lanes.set(registrant, result);
+    void result.then(() => {
+      if (this.#lanes.get(registrant) === result) this.#lanes.delete(registrant);
+    });
+    return result;
+  }
+
+  /** Starts a process for the first job, which then need not wait for it. */
+  warm(): void {
+    if (this.#idle.size === 0 && this.#working.size === 0) this.#keep(new BuildProcess());
+  }
+
+  /** Ends all processes, and their jobs. The next job starts one again. */
+  stop(): void {
+    this.#stops++;
+    for (const timer of this.#idle.values()) clearTimeout(timer);
+    for (const one of [...this.#idle.keys(), ...this.#working]) one.kill();
+    this.#idle.clear();
+  }
+
+  /** `stops`: those before the job was given; a later one ends it, also while it waits. */
+  async #runInPlace(job: Job, deadlineMs: number, stops: number): Promise<Outcome> {
+    if (this.#places === 0) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    else this.#places--;
+    try {
+      if (stops !== this.#stops) return { kind: "lost", reason: "the bundler was stopped" };
+      const outcome = await this.#runOnce(job, deadlineMs);
+      // Nothing in a job ends the process itself: it was ended from outside.
+      return outcome.kind === "lost" && stops === this.#stops ? await this.#runOnce(job, deadlineMs) : outcome;
+    } finally {
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#places++;
+      else next();
+    }
+  }
+
+  async #runOnce(job: Job, deadlineMs: number): Promise<Outcome> {
+    const one = this.#take();
+    this.#working.add(one);
+    const outcome = await one.run(job, deadlineMs).finally(() => this.#working.delete(one));
+    const isWhole = outcome.kind === "done" || outcome.kind === "refused";
+    if (!isWhole || one.hasEnded || one.jobs >= JOBS_MAX) one.kill();
+    else this.#keep(one);
+    return outcome;
+  }
+
+  #take(): BuildProcess {
+    const writable = writablePrefix();
+    for (const [one, timer] of this.#idle) {
+      clearTimeout(timer);
+      this.#idle.delete(one);
+      // The folder for temporary files is another now.
+      if (one.writable !== writable) one.kill();
+      if (!one.hasEnded) return one;
+    }
+    return new BuildProcess();
+  }
+
+  #keep(one: BuildProcess): void {
+    const timer = setTimeout(() => {
+      this.#idle.delete(one);
+      one.kill();
+    }, this.#idleMs);
+    this.#idle.set(one, timer.unref());
+  }
+}
+
+/** The build processes of all engines here. */
+export const builds = new Builds();

@@ -1,0 +1,93 @@
+import { rmSync } from "node:fs";
+import { transform } from "esbuild";
+import { GloveboxError } from "../../base/errors.ts";
+import { isObject, type JsonSchema } from "../../base/json.ts";
+import { bundleHere, CrashError, inputOf } from "../bundle/bundler.ts";
+import { PackageError } from "../package/step.ts";
+import { encodeFrame, type Frame, FrameReader } from "./frame.ts";
+import type { Answer, JobHead } from "./job.ts";
+import { JOB_LIMITS } from "./limits.ts";
+
+/**
+ * The build process. It reads strangers' files and texts in place of the engine's process, one job at a time, and
+ * answers with text. It ends with the pipe through which its jobs come.
+ */
+
+const reader = new FrameReader(JOB_LIMITS);
+process.stdin.on("data", (chunk: Buffer) => {
+  const frame = reader.push(chunk);
+  if (frame !== undefined) void work(frame).then(send);
+});
+process.stdin.on("end", end);
+// The engine ends this process, even if the whole process group of a terminal gets a signal.
+process.on("SIGTERM", () => undefined);
+process.on("SIGINT", () => undefined);
+process.stdout.on("error", end);
+
+// esbuild starts while the first job is on its way. Its problems are told by the first job that has them.
+transform("").catch(() => undefined);
+
+async function work({ head, texts }: Frame): Promise<Frame & { readonly head: Answer }> {
+  try {
+    const { value, texts: made } = await answerOf(head as JobHead, texts);
+    return { head: { kind: "done", value }, texts: made };
+  } catch (error) {
+    return { head: answerTo(error, (head as JobHead).kind), texts: [] };
+  }
+}
+
+async function answerOf(
+  job: JobHead,
+  texts: readonly string[],
+): Promise<{ readonly value: unknown; readonly texts: readonly string[] }> {
+  switch (job.kind) {
+    case "bundle": {
+      const { text, sourceMap, ...value } = await bundleHere(inputOf(job, texts));
+      return { value, texts: [text, sourceMap] };
+    }
+    case "checks": {
+      // Loaded for the first schema: most processes bundle only.
+      const { compileChecks } = await import("../../base/schema/checks.ts");
+      const [input = true, output = null] = texts.map((text): JsonSchema => JSON.parse(text));
+      const checks = compileChecks(input, output);
+      return { value: null, texts: [checks.input, checks.output] };
+    }
+    case "unpack": {
+      const { unpack } = await import("../package/unpack.ts");
+      await unpack(job);
+      return { value: null, texts: [] };
+    }
+    case "remove":
+      rmSync(job.folder, { recursive: true, force: true });
+      return { value: null, texts: [] };
+    case "python": {
+      const { readPackage } = await import("../runtimes/python/package.ts");
+      const { text, sources } = await readPackage(job);
+      return { value: { sources }, texts: [text] };
+    }
+  }
+}
+
+function answerTo(error: unknown, kind: JobHead["kind"]): Answer {
+  if (error instanceof CrashError) return { kind: "crashed" };
+  if (error instanceof GloveboxError || error instanceof PackageError) {
+    const { message, details } = error;
+    return isObject(details) ? { kind: "refused", message, details } : { kind: "refused", message };
+  }
+  // Messages of the system contain paths of the host.
+  const code = error instanceof Error && "code" in error ? String(error.code) : null;
+  if (kind === "bundle") {
+    const problem = code === null ? String(error) : `its files cannot be read (${code})`;
+    return { kind: "refused", message: `a tool could not be bundled: ${problem}` };
+  }
+  return { kind: "refused", message: code === null ? String(error) : `the operating system reported ${code}` };
+}
+
+function send(frame: Frame): void {
+  for (const part of encodeFrame(frame)) process.stdout.write(part);
+}
+
+/** esbuild is in this process's group, and may still be at work. */
+function end(): void {
+  process.kill(process.platform === "win32" ? process.pid : 0, "SIGKILL");
+}

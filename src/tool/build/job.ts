@@ -1,0 +1,80 @@
+import { isObject } from "../../base/json.ts";
+import type { ArchiveFormat } from "../package/location.ts";
+import type { Frame } from "./frame.ts";
+
+/** Work for a build process: data, whose long texts are apart. */
+export type Job = Frame & { readonly head: JobHead };
+
+export type JobHead = BundleJob | ChecksJob | PackageJob;
+
+/** A job of a package; it has no texts. */
+export type PackageJob = UnpackJob | RemoveJob | PythonJob;
+
+/** A module to bundle. The text of one that is no file is the job's only text. */
+export interface BundleJob {
+  readonly kind: "bundle";
+  readonly input:
+    | { readonly kind: "text"; readonly name: string; readonly resolveDir?: string }
+    | {
+        readonly kind: "file";
+        readonly path: string;
+        readonly name: string;
+        readonly scope?: { readonly names: readonly string[]; readonly modules?: string };
+      };
+}
+
+/** Schemas to make code of. The job's texts are those of the arguments and, if there is one, of the output. */
+export interface ChecksJob {
+  readonly kind: "checks";
+}
+
+/** An archive to unpack into a folder that is not there yet, in a temporary folder of the engine. */
+export interface UnpackJob {
+  readonly kind: "unpack";
+  readonly archive: string;
+  readonly format: ArchiveFormat;
+  readonly folder: string;
+  readonly maxBytes: number;
+}
+
+/** A temporary folder of the engine to remove. */
+export interface RemoveJob {
+  readonly kind: "remove";
+  readonly folder: string;
+}
+
+/** The files of a Python package in a folder, with the wheels that it requires, to write as one text. */
+export interface PythonJob {
+  readonly kind: "python";
+  readonly folder: string;
+  readonly entry: string;
+  /** The operator's folder of wheels. */
+  readonly wheels?: string;
+  readonly maxBytes: number;
+}
+
+type Details = Readonly<Record<string, unknown>>;
+
+/** The head of a build process's answer. */
+export type Answer =
+  | { readonly kind: "done"; readonly value: unknown }
+  | { readonly kind: "refused"; readonly message: string; readonly details?: Details }
+  /** esbuild's process has ended; its error output has the reason. */
+  | { readonly kind: "crashed" };
+
+/** The answer that a frame holds, checked by its shape only; `undefined` for anything else. */
+export function answerOf(head: unknown): Answer | undefined {
+  if (typeof head !== "object" || head === null || !("kind" in head)) return undefined;
+  if (head.kind === "crashed") return { kind: "crashed" };
+  if (head.kind === "done" && "value" in head) return { kind: "done", value: head.value };
+  if (head.kind !== "refused" || !("message" in head) || typeof head.message !== "string") return undefined;
+  const { message } = head;
+  return "details" in head && isObject(head.details)
+    ? { kind: "refused", message, details: head.details }
+    : { kind: "refused", message };
+}
+
+/** The value as a list of strings; `null` for anything else. */
+export function stringsOf(value: unknown): readonly string[] | null {
+  return Array.isArray(value) && value.every((one) => typeof one === "string") ? value : null;
+}

@@ -1,0 +1,256 @@
+import { readFile, realpath, stat } from "node:fs/promises";
+import { createRequire } from "node:module";
+import path from "node:path";
+import type { BuildOptions, BuildResult, Message, OutputFile } from "esbuild";
+import { GloveboxError } from "../../base/errors.ts";
+import type { BundleJob } from "../build/job.ts";
+import type { Bundle, BundleInput } from "./bundle.ts";
+import { bundleError, isSyntaxError, loadError } from "./error.ts";
+import { globalDefinitions } from "./globals.ts";
+import { leaveExports } from "./exports.ts";
+import { loaderOf, MAX_SOURCE_BYTES, messagesOf, shownName, ToolFiles } from "./files.ts";
+import { checkImports, isAlone, TARGET, withoutFileMaps } from "./imports.ts";
+import { writeSourceMap } from "./source-map.ts";
+
+const MAX_BUNDLE_BYTES = 16 * 1024 * 1024;
+/** Marks of TypeScript. Checked only in texts too short to crash the bundler. */
+const TYPES = /:\s*(?:string|number|boolean|unknown|void|any)\b|\b(?:interface|enum|type|satisfies)\s+\w/;
+const MAX_GUESSED = 64 * 1024;
+
+const OPTIONS = {
+  bundle: true,
+  write: false,
+  // esbuild honours a package's `browser` field, which removes Node's modules, on this platform only.
+  platform: "browser",
+  format: "esm",
+  // A script has neither; esbuild then refuses top-level await and replaces `import.meta` by an empty object.
+  supported: { "top-level-await": false, "import-meta": false },
+  mainFields: ["browser", "module", "main"],
+  // esbuild adds `module` only if no conditions are given: packages use it for the form that suits bundlers best.
+  conditions: ["browser", "worker", "module", "import"],
+  target: TARGET,
+  define: {
+    "process.env.NODE_ENV": '"production"',
+    global: "globalThis",
+    // Packages disable stacks for a moment, for speed; `Error` is frozen, so their assignment goes to their own global.
+    "Error.stackTraceLimit": "globalThis.stackTraceLimit",
+  },
+  charset: "utf8",
+  legalComments: "none",
+  sourcemap: "external",
+  sourcesContent: false,
+  outfile: "tool.js",
+  // Without this, the tsconfig.json of the host's working directory would apply.
+  tsconfigRaw: "{}",
+  logLevel: "silent",
+} as const satisfies BuildOptions;
+
+/**
+ * Options for a module without imports: the plugin and the definitions, which it does not need, would take esbuild half
+ * as long again. No import may be followed, so that a wrong guess can never make esbuild read a file.
+ */
+const ALONE = { ...OPTIONS, platform: "neutral", external: ["*"] } as const satisfies BuildOptions;
+
+/**
+ * Bundles a tool's module with esbuild, in a build process. Nothing of the tool is evaluated, and only its own folder
+ * and packages can be read. Throws a `GloveboxError` with `load_error` that names the tool's line, and a `CrashError`.
+ */
+export async function bundleHere(input: BundleInput): Promise<Bundle> {
+  if (input.kind === "file") return bundleFile(input);
+  if (input.text.trim() === "") throw emptySource(input.name);
+  const root = input.resolveDir === undefined ? undefined : await realpath(input.resolveDir);
+  const contents = withoutFileMaps(input.text);
+  const asText = (loader: "js" | "ts"): Promise<Bundle> => {
+    const sourcefile = `${input.name.replaceAll(/[^\w.-]/g, "_").slice(0, 128)}.${loader}`;
+    const stdin = { contents, sourcefile, loader };
+    return bundleWith(new ToolFiles(root), sourcefile, stdin, input.name);
+  };
+  // `a < b > (c)` means different things in JavaScript and TypeScript, so TypeScript is tried only if JavaScript fails.
+  // Where types are likely, both builds start at once; both are awaited, so that no build outlives the call.
+  const asScript = asText("js");
+  const asTyped = looksTyped(contents) ? asText("ts") : undefined;
+  await Promise.allSettled([asScript, asTyped]);
+  try {
+    return await asScript;
+  } catch (error) {
+    if (!(error instanceof BuildFailedError) || !error.messages.some(isSyntaxError)) throw publicError(error);
+    try {
+      return await (asTyped ?? asText("ts"));
+    } catch (second) {
+      if (second instanceof CrashError) throw second;
+      const isBetter = second instanceof BuildFailedError && isFurther(second.messages[0], error.messages[0]);
+      throw publicError(isBetter ? second : error);
+    }
+  }
+}
+
+function looksTyped(contents: string): boolean {
+  return contents.length <= MAX_GUESSED && isAlone(contents) && TYPES.test(contents);
+}
+
+const require = createRequire(import.meta.url);
+
+/** Loaded synchronously on first use, so that a build starts without a delay. */
+function esbuild(): typeof import("esbuild") {
+  return require("esbuild") as typeof import("esbuild");
+}
+
+async function bundleFile({ path: file, name, scope }: Extract<BundleInput, { kind: "file" }>): Promise<Bundle> {
+  const paths = [path.dirname(file), file].map((one) => realpath(one).catch(() => undefined));
+  const [root, real] = await Promise.all(paths);
+  if (root === undefined || real === undefined)
+    throw loadError(name, `has no file ${path.basename(file)}; check its path`);
+  const files = new ToolFiles(root, scope);
+  const entry = files.nameOf(real);
+  if (entry === undefined) {
+    throw loadError(
+      name,
+      `has a file ${path.basename(file)} that is a link to a file outside its folder; register the target by its own path`,
+    );
+  }
+  const found = await stat(real);
+  if (!found.isFile()) throw loadError(name, `has an entry ${entry} that is not a file`);
+  if (found.size > MAX_SOURCE_BYTES)
+    throw loadError(name, `is larger than ${MAX_SOURCE_BYTES} bytes of source; make it smaller`);
+  if (found.size === 0) throw emptySource(name);
+  try {
+    return await bundleWith(files, entry, await readAlone(real, entry), name);
+  } catch (error) {
+    throw publicError(error);
+  }
+}
+
+/** A module's text under its displayed name. */
+interface Stdin {
+  readonly contents: string;
+  readonly sourcefile: string;
+  readonly loader: "js" | "ts";
+}
+
+/** The text of a file without imports, passed directly so that the bundler need not load it. */
+async function readAlone(file: string, sourcefile: string): Promise<Stdin | undefined> {
+  const loader = loaderOf(sourcefile);
+  if (loader !== "js" && loader !== "ts") return undefined;
+  const contents = await readFile(file, "utf8").then(withoutFileMaps, () => undefined);
+  return contents !== undefined && isAlone(contents) ? { contents, sourcefile, loader } : undefined;
+}
+
+/** `stdin` is the text of `entry`, if already read. */
+async function bundleWith(files: ToolFiles, entry: string, stdin: Stdin | undefined, name: string): Promise<Bundle> {
+  const buildWith = async (define: Definitions): Promise<readonly OutputFile[]> => {
+    const result = await withMessages(name, buildOnce(files, entry, stdin, name, define));
+    return result.outputFiles ?? [];
+  };
+  let output = await buildWith({});
+  const globals = globalDefinitions(fileOf(output, "tool.js", name));
+  if (Object.keys(globals).length > 0) output = await buildWith(globals);
+  const text = leaveExports(fileOf(output, "tool.js", name));
+  const bytes = Buffer.byteLength(text);
+  if (bytes > MAX_BUNDLE_BYTES) {
+    throw loadError(name, `is ${bytes} bytes when bundled, more than ${MAX_BUNDLE_BYTES}; import less`);
+  }
+  const shown = new Set([...files.shownNames(), entry]);
+  return { runtime: "javascript", text, bytes, ...cleanMap(mapOf(output), shown) };
+}
+
+type Definitions = Readonly<Record<string, string>>;
+
+function fileOf(output: readonly OutputFile[], file: string, name: string): string {
+  const found = output.find((one) => path.basename(one.path) === file);
+  if (found === undefined) throw loadError(name, "could not be bundled: the bundler returned no script");
+  const bytes = found.contents.byteLength;
+  if (bytes > MAX_BUNDLE_BYTES) {
+    throw loadError(name, `is ${bytes} bytes when bundled, more than ${MAX_BUNDLE_BYTES}; import less`);
+  }
+  return found.text;
+}
+
+/** No `await` before `build` for a module without imports: the build is running when this returns. */
+async function buildOnce(
+  files: ToolFiles,
+  entry: string,
+  stdin: Stdin | undefined,
+  name: string,
+  definitions: Definitions,
+): Promise<BuildResult> {
+  const { build } = esbuild();
+  const absWorkingDir = path.parse(process.cwd()).root;
+  const define = { ...OPTIONS.define, ...definitions };
+  if (stdin === undefined) {
+    return build({ ...OPTIONS, define, absWorkingDir, entryPoints: [entry], plugins: [files.plugin(entry)] });
+  }
+  if (isAlone(stdin.contents)) return build({ ...ALONE, define: definitions, absWorkingDir, stdin });
+  const found = await checkImports(stdin.contents, stdin.loader, entry, true);
+  if (found.length > 0) throw new BuildFailedError(name, found);
+  return build({ ...OPTIONS, define, absWorkingDir, stdin, plugins: [files.plugin(undefined)] });
+}
+
+/** `undefined` without one that could be read. */
+function mapOf(output: readonly OutputFile[]): string | undefined {
+  const found = output.find((one) => path.basename(one.path) === "tool.js.map");
+  return found === undefined || found.contents.byteLength > MAX_BUNDLE_BYTES ? undefined : found.text;
+}
+
+/** A tool's own source map comments may put any text into `sources`. The engine maps stacks without the other members. */
+function cleanMap(text: string | undefined, known: ReadonlySet<string>): Pick<Bundle, "sourceMap" | "sources"> {
+  if (text === undefined) return { sourceMap: "", sources: [...known] };
+  const map: { sources: string[]; mappings: string } = JSON.parse(text);
+  const sources = map.sources.map((source) => {
+    const name = shownName(source);
+    return known.has(name) ? name : path.basename(name.replaceAll("\\", "/"));
+  });
+  return { sourceMap: writeSourceMap(sources, map.mappings), sources };
+}
+
+/** esbuild's list of errors, converted to the public error only if it is the one to report. */
+class BuildFailedError extends Error {
+  override readonly name = "BuildFailedError";
+  readonly tool: string;
+  readonly messages: readonly Message[];
+
+  constructor(tool: string, messages: readonly Message[]) {
+    super("the build failed");
+    this.tool = tool;
+    this.messages = messages;
+  }
+}
+
+function publicError(error: unknown): unknown {
+  return error instanceof BuildFailedError ? bundleError(error.tool, error.messages) : error;
+}
+
+/** esbuild's process has ended, and every build in it. */
+export class CrashError extends Error {
+  override readonly name = "CrashError";
+}
+
+/** esbuild reports a module's problems as messages; it rejects without any only if its process has ended. */
+async function withMessages(name: string, work: Promise<BuildResult>): Promise<BuildResult> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof BuildFailedError) throw error;
+    const messages = messagesOf(error);
+    throw messages.length > 0
+      ? new BuildFailedError(name, messages)
+      : new CrashError("the bundler ended", { cause: error });
+  }
+}
+
+function isFurther(one: Message | undefined, other: Message | undefined): boolean {
+  const [a, b] = [one?.location, other?.location];
+  if (a === null || a === undefined || b === null || b === undefined) return false;
+  return a.line > b.line || (a.line === b.line && a.column > b.column);
+}
+
+function emptySource(name: string): GloveboxError {
+  return loadError(name, "is empty; its module must export default a function (input, context) => output");
+}
+
+/** The module that a job names. */
+export function inputOf({ input }: BundleJob, texts: readonly string[]): BundleInput {
+  if (input.kind === "text") return { ...input, text: texts[0] ?? "" };
+  const { scope, ...rest } = input;
+  if (scope === undefined) return rest;
+  return { ...rest, scope: { names: new Set(scope.names), modules: scope.modules } };
+}

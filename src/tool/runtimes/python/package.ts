@@ -1,0 +1,22 @@
+import type { PythonJob } from "../../build/job.ts";
+import { install } from "./installation.ts";
+import { readRequirements } from "./requirements.ts";
+import { scriptOfPackage, scriptText } from "./script.ts";
+import { Wheels } from "./wheels.ts";
+
+/** The wheels of the last package: the next one often needs the same. */
+let kept: { readonly key: string; readonly wheels: Wheels } | undefined;
+
+/** The text of a Python package with the wheels that it requires, in a build process. Rejects with a `PackageError`. */
+export async function readPackage({
+  folder,
+  entry,
+  wheels: given,
+  maxBytes,
+}: Omit<PythonJob, "kind">): Promise<{ readonly text: string; readonly sources: readonly string[] }> {
+  const key = JSON.stringify([given, maxBytes]);
+  const { wheels } = (kept = kept?.key === key ? kept : { key, wheels: new Wheels(given, maxBytes) });
+  const packages = await install(await readRequirements(folder), wheels);
+  const script = await scriptOfPackage(folder, entry, packages);
+  return { text: scriptText(script), sources: Object.keys(script.files) };
+}

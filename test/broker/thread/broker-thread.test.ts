@@ -1,0 +1,6 @@
+import { describe } from "vitest";
+import { testBroker } from "./suite.ts";
+
+describe("the broker thread", () => {
+  testBroker("thread");
+});

@@ -1,0 +1,108 @@
+import { readFileSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { createEngine, type Engine } from "../../src/index.ts";
+import { descendants, isAlive } from "../processes.ts";
+
+/** V8 cannot interrupt it, so that its executor is ended. */
+const WEDGE = "export default () => { for (;;) [].indexOf.call({ length: 2 ** 53 - 1 }, 1); }";
+const SLEEP = "export default async ({ n }) => { await new Promise((done) => setTimeout(done, 20)); return n; }";
+const GROUPS = [
+  { name: "red", tenants: ["red"] },
+  { name: "blue", tenants: ["blue"] },
+] as const;
+const WEDGES = 40;
+const CHAOS_MS = 20_000;
+const REST_MS = 60_000;
+/** Built, a process has 36 to 40 MiB of its own; one that runs TypeScript has Node's stripping of types besides. */
+const PRIVATE_MAX_MB = 64;
+const MIB = 1024 * 1024;
+
+/** Group and process of each event about processes that serve calls, and both for each lost one. */
+function watch(engine: Engine): { readonly groupsOf: Map<number, Set<string>>; readonly lost: string[] } {
+  const groupsOf = new Map<number, Set<string>>();
+  const lost: string[] = [];
+  const record = (pid: number, group: string) =>
+    void groupsOf.set(pid, (groupsOf.get(pid) ?? new Set<string>()).add(group));
+  engine.on("executor:start", ({ pid, group }) => record(pid, group));
+  engine.on("executor:recycle", ({ pid, group }) => record(pid, group));
+  engine.on("executor:lost", ({ pid, group }) => {
+    record(pid, group);
+    lost.push(group);
+  });
+  return { groupsOf, lost };
+}
+
+function pidsOf(engine: Engine, name: string): readonly number[] {
+  return engine.stats().executor.groups?.find((group) => group.name === name)?.pids ?? [];
+}
+
+test(
+  "two trust groups never share a process, and what one loses is nothing to the other",
+  { timeout: 120_000 },
+  async () => {
+    const wedges = Array.from({ length: WEDGES }, (_, n) => ({ name: `wedge-${n}`, description: "d", source: WEDGE }));
+    await using engine = await createEngine({
+      workers: 1,
+      executor: { kind: "process", trust: GROUPS },
+      limits: { cpuMs: 50 },
+      tools: [{ name: "sleep", description: "d", source: SLEEP }, ...wedges],
+    });
+    const { groupsOf, lost } = watch(engine);
+    const shared: unknown[] = [];
+    const call = (tenant: string, name: string, n = 0) => engine.execute({ name, arguments: { n } }, { tenant });
+    expect((await call("blue", "sleep")).success).toBe(true);
+    const blue: ReturnType<typeof call>[] = [];
+    const red: ReturnType<typeof call>[] = [];
+    const untilMs = performance.now() + CHAOS_MS;
+    for (let n = 0; performance.now() < untilMs; n++) {
+      blue.push(call("blue", "sleep", n));
+      red.push(call("red", n % 50 === 0 ? `wedge-${(n / 50) % WEDGES}` : "sleep", n));
+      if (n % 200 === 199) for (const pid of pidsOf(engine, "red").slice(0, 1)) process.kill(pid, "SIGKILL");
+      const ofBlue = new Set(pidsOf(engine, "blue"));
+      for (const pid of pidsOf(engine, "red")) if (ofBlue.has(pid)) shared.push(pid);
+      await delay(10);
+    }
+    const results = await Promise.all(blue);
+    await Promise.all(red);
+    expect(results.length).toBeGreaterThan(500);
+    expect(results.filter(({ success, metadata }) => !success || metadata.attempts !== 1)).toEqual([]);
+    expect(lost.filter((group) => group === "red").length).toBeGreaterThan(5);
+    expect(lost.filter((group) => group === "blue")).toEqual([]);
+    expect(shared).toEqual([]);
+    // Spares that died unused count for the group that would have had them first.
+    expect([...groupsOf].filter(([, groups]) => groups.size > 1)).toEqual([]);
+  },
+);
+
+/** Memory of a process and its descendants that no other process has, in MiB. */
+function privateMb(pid: number): number {
+  let bytes = 0;
+  for (const each of [pid, ...descendants(pid)]) {
+    const rollup = readFileSync(`/proc/${each}/smaps_rollup`, "utf8");
+    for (const [, kib] of rollup.matchAll(/^Private_\w+:\s+(\d+) kB$/gm)) bytes += Number(kib) * 1024;
+  }
+  return bytes / MIB;
+}
+
+test("an idle group costs little memory, and a rested one none", { timeout: 120_000 }, async () => {
+  await using engine = await createEngine({
+    workers: 1,
+    executor: { kind: "process", trust: GROUPS },
+    tools: [{ name: "sleep", description: "d", source: SLEEP }],
+  });
+  expect(pidsOf(engine, "blue")).toEqual([]);
+  const result = await engine.execute({ name: "sleep", arguments: { n: 1 } }, { tenant: "blue" });
+  expect(result.output).toBe(1);
+  const [pid = 0, ...more] = pidsOf(engine, "blue");
+  expect(more).toEqual([]);
+  const mb = privateMb(pid);
+  console.log(`private memory of an idle group: ${mb.toFixed(1)} MiB`);
+  expect(mb).toBeLessThan(PRIVATE_MAX_MB);
+  await delay(REST_MS + 5_000);
+  expect(pidsOf(engine, "blue")).toEqual([]);
+  expect(isAlive(pid)).toBe(false);
+  // It wakes with the next call.
+  const again = await engine.execute({ name: "sleep", arguments: { n: 2 } }, { tenant: "blue" });
+  expect(again.output).toBe(2);
+});
