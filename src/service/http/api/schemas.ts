@@ -129,7 +129,6 @@ const TOOL_INFO = exactly(
     annotations: DEFINITION.properties.annotations,
     retries: { type: "integer" },
     isolation: text("Isolation level: what each call gets of its own."),
-    group: orNull(text("The trust group whose processes run the calls; null with `threads` and `queue`.")),
     isolationReason: text("Why the level differs from the requested one."),
     limits: { type: "object", properties: limitsOf({ type: "number" }), required: NAMES, additionalProperties: false },
     capabilities: { type: "object", description: "Requested capabilities." },
@@ -229,6 +228,7 @@ export const SCHEMAS = {
     tool: text("The tool's name."),
     tenant: text("Tenant of the calls; empty for calls without a tenant."),
     isolation: text("Isolation level: what each call gets of its own."),
+    group: orNull(text("The trust group whose processes run the calls; null with `threads` and `queue`.")),
     grants: listOf(exactly({ capability: text("Its name."), granted: text("In words."), from: text("The rule.") })),
     limits: listOf(
       exactly(
