@@ -1,6 +1,6 @@
-import { accessSync, constants, existsSync, lstatSync, readlinkSync } from "node:fs";
+import { accessSync, constants, existsSync, lstatSync, readFileSync, readlinkSync } from "node:fs";
 import { delimiter, isAbsolute, join } from "node:path";
-import type { Readable } from "node:stream";
+import type { Readable, Writable } from "node:stream";
 
 const PATH_DEFAULT = "/usr/local/bin:/usr/bin:/bin";
 const OUTPUT_MAX = 4_096;
@@ -36,6 +36,9 @@ export const DEVICES_OF_ONE: readonly string[] = [
   "--symlink /proc/self/fd /dev/fd",
   ...["stdin", "stdout", "stderr"].map((name, at) => `--symlink /proc/self/fd/${at} /dev/${name}`),
 ].flatMap((one) => one.split(" "));
+
+/** Matches Node's own libraries among the loaded ones: an embedding program loads others too. */
+const LOADED = /\s(\/\S+)\/(?:ld|lib(?:c|m|dl|pthread|atomic|gcc_s|stdc\+\+|node))[-.]\S*$/gm;
 
 /**
  * Own namespaces of every kind, and an unknown user without capabilities and without a way to gain any. bubblewrap's
@@ -88,6 +91,11 @@ export function isLink(path: string): boolean {
   return lstatSync(path).isSymbolicLink();
 }
 
+/** The folders of the libraries that this Node was started with: not all systems have them in the usual places. */
+export function librariesOfNode(): Set<string> {
+  return new Set([...readFileSync("/proc/self/maps", "utf8").matchAll(LOADED)].map(([, folder = ""]) => folder));
+}
+
 /** A folder in memory, removed with the sandbox. */
 export function ownFolder(path: string, maxBytes: number): readonly string[] {
   return ["--size", String(maxBytes), "--tmpfs", path];
@@ -100,6 +108,13 @@ export function ownFolder(path: string, maxBytes: number): readonly string[] {
  */
 export function closedIn(folder: string, systemFolders: readonly string[] = ["/proc", "/dev"]): readonly string[] {
   return [...[...systemFolders, "/"].flatMap((path) => ["--remount-ro", path]), "--chdir", folder];
+}
+
+/** Writes the filter. A process that ends before reading it reports that by its exit. */
+export function writeFilter(pipe: unknown, filter: Uint8Array | null): void {
+  const writable = pipe as Writable | null | undefined;
+  writable?.on("error", () => undefined);
+  writable?.end(filter);
 }
 
 /** The path of `bwrap` on this process's search path, or the reason why it cannot be used. */

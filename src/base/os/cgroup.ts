@@ -108,11 +108,6 @@ export class ControlGroup {
     return `{ echo $$ >'${file}'; } 2>/dev/null`;
   }
 
-  /** Moves a process that has not started others yet. A process that has ended cannot be moved. */
-  join(pid: number): void {
-    attempt(() => writeFileSync(path.join(this.#directory, "cgroup.procs"), `${pid}\n`));
-  }
-
   /** Removes the group of an ended process. Returns whether the kernel ended it, because of its memory. */
   end(): boolean {
     const isMemory = hasKilled(this.#directory);

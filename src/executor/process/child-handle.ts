@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { constants } from "node:os";
 import type { Duplex } from "node:stream";
 import { fileURLToPath } from "node:url";
+import { writeFilter } from "../../base/os/bubblewrap.ts";
 import { openGroup, type ControlGroup } from "../../base/os/cgroup.ts";
 import { Descriptors } from "../../base/os/descriptors.ts";
 import type { ChildInit, FromChild, ToChild } from "../../base/protocol/control.ts";
@@ -13,7 +14,7 @@ import { pipeTransport } from "./pipe-transport.ts";
 import { TurnRecordFile } from "./turn-record-file.ts";
 import { executorFlags } from "./permissions.ts";
 import { withExecutorLimits } from "../../base/os/rlimits.ts";
-import { type Sandbox, writeFilter } from "./sandbox.ts";
+import type { Sandbox } from "./sandbox.ts";
 
 export interface ChildOptions {
   readonly workers: number;

@@ -1,15 +1,16 @@
 import { spawn } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { basename, sep } from "node:path";
-import type { Writable } from "node:stream";
 import {
   bubblewrapArguments,
   closedIn,
   collectOutput,
   findBubblewrap,
   isLink,
+  librariesOfNode,
   readOnly,
   SandboxProbes,
+  writeFilter,
 } from "../../base/os/bubblewrap.ts";
 import { executorFilter } from "../../base/os/executor-filter.ts";
 import { withExecutorLimits } from "../../base/os/rlimits.ts";
@@ -25,9 +26,6 @@ const PROBE_FILTER_FD = 3;
 const LIBRARIES = ["/usr/lib", "/usr/lib64", "/lib", "/lib64"];
 /** The index of the dynamic linker. */
 const LIBRARY_CACHE = "/etc/ld.so.cache";
-/** Matches Node's own libraries among the loaded ones: an embedding program loads others too. */
-const LOADED = /\s(\/\S+)\/(?:ld|lib(?:c|m|dl|pthread|atomic|gcc_s|stdc\+\+|node))[-.]\S*$/gm;
-
 /** Results by command, for this process. */
 const probes = new SandboxProbes<SandboxState>(({ kind }) => kind === "bubblewrap");
 
@@ -121,16 +119,9 @@ function probe(command: string, filter: Uint8Array | null): Promise<SandboxState
   });
 }
 
-/** Writes the filter. A process that ends before reading it reports that by its exit. */
-export function writeFilter(pipe: unknown, filter: Uint8Array | null): void {
-  const writable = pipe as Writable | null | undefined;
-  writable?.on("error", () => undefined);
-  writable?.end(filter);
-}
-
 /** The mounts inside, all read-only: Node, its libraries, and the paths that Node's own permissions let it read. */
 function view(): readonly string[] {
-  const folders = [...LIBRARIES, ...loadedFrom()].filter((folder) => existsSync(folder));
+  const folders = [...LIBRARIES, ...librariesOfNode()].filter((folder) => existsSync(folder));
   const shown: string[] = [];
   const mounts: string[] = [];
   for (const path of [...folders, process.execPath, ...readablePaths(), LIBRARY_CACHE]) {
@@ -146,9 +137,4 @@ function view(): readonly string[] {
   if (python !== null) mounts.push("--ro-bind-try", python.cache, PYTHON_INSIDE);
   // Node reads its own memory use in `/proc`.
   return [...mounts, "--proc", "/proc", ...closedIn("/", ["/proc"])];
-}
-
-/** The folders of the libraries that this Node was started with: not all systems have them in the usual places. */
-function loadedFrom(): Set<string> {
-  return new Set([...readFileSync("/proc/self/maps", "utf8").matchAll(LOADED)].map(([, folder = ""]) => folder));
 }

@@ -1,6 +1,8 @@
 import { Command } from "commander";
 import { findDelegation } from "../../base/os/cgroup.ts";
+import { builds } from "../../tool/build/builds.ts";
 import { ADDRESS_MB, esbuildLimit } from "../../tool/build/limits.ts";
+import { buildSandbox } from "../../tool/build/sandbox.ts";
 import { print, printJson } from "./output.ts";
 import { EXIT } from "./exit.ts";
 import { openEmptyEngine, readConfig } from "./open-engine.ts";
@@ -19,6 +21,7 @@ interface Options {
 }
 
 const NODE_MIN = 24;
+const BUILD_MS = 10_000;
 const PROBE = { name: "doctor", description: "Says that it runs.", source: "export default () => 'it runs'" };
 
 /** `glovebox doctor`: whether this machine can run tools, and how well they are contained. */
@@ -58,18 +61,29 @@ async function checkEngine(file: string | undefined): Promise<Check[]> {
         ? { name: "engine", state: "ok", message: `runs tools, executor ${kind}` }
         : { name: "engine", state: "fail", message: error?.message ?? "a tool failed" },
       walls,
-      checkBundler(),
+      await checkBundler(),
     ];
   } catch (error) {
     return [{ name: "engine", state: "fail", message: error instanceof Error ? error.message : String(error) }];
   }
 }
 
-function checkBundler(): Check {
+/** Has a key's text built, which shows whether the sandbox works. */
+async function checkBundler(): Promise<Check> {
   const limit = esbuildLimit();
-  return limit.kind === "limited"
-    ? { name: "bundler", state: "ok", message: `esbuild may use ${ADDRESS_MB} MB of addresses` }
-    : { name: "bundler", state: "warn", message: `esbuild has no limit on its memory: ${limit.reason}` };
+  await builds.run({ head: { kind: "checks" }, texts: ["true"] }, { registrant: "local", deadlineMs: BUILD_MS });
+  const sandbox = buildSandbox();
+  const problems = [
+    ...(limit.kind === "off" ? [`esbuild has no limit on its memory: ${limit.reason}`] : []),
+    ...(sandbox.kind === "off" ? [`tools of keys are built without a sandbox: ${sandbox.reason}`] : []),
+  ];
+  return problems.length > 0
+    ? { name: "bundler", state: "warn", message: problems.join("; ") }
+    : {
+        name: "bundler",
+        state: "ok",
+        message: `esbuild may use ${ADDRESS_MB} MB of addresses, and tools of keys are built inside bubblewrap`,
+      };
 }
 
 /** Reads only: this command has another group than a service, unless it is run like one. */

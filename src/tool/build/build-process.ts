@@ -1,11 +1,14 @@
 import { ChildProcess, spawn } from "node:child_process";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { openGroup } from "../../base/os/cgroup.ts";
+import { writeFilter } from "../../base/os/bubblewrap.ts";
+import { type ControlGroup, openGroup } from "../../base/os/cgroup.ts";
 import { Descriptors } from "../../base/os/descriptors.ts";
+import { SHELL } from "../../base/os/rlimits.ts";
 import { encodeFrame, type Frame, FrameReader } from "./frame.ts";
-import { type Answer, answerOf, type Job } from "./job.ts";
+import { type Answer, answerOf, isReady, type Job } from "./job.ts";
 import { ANSWER_LIMITS, esbuildLimit, HEAP_MB, writablePrefix } from "./limits.ts";
+import { buildSandbox, type BuildSandboxState, giveUpSandbox, proveSandbox, sandboxed } from "./sandbox.ts";
 
 /** How a job ended. */
 export type Outcome =
@@ -32,10 +35,18 @@ const FLAGS = [
   "--no-warnings",
   `--max-old-space-size=${HEAP_MB}`,
 ];
+/** Where bubblewrap reads its filter. */
+const FILTER_FD = 3;
+/** Exit codes from here on name a signal. */
+const SIGNALLED = 128;
 const ENVIRONMENT = { TZ: "UTC", LANG: "en_US.UTF-8" };
+
+/** `texts`: reads no files of the host, in a sandbox of the operating system where one works. */
+export type BuildView = "texts" | "files";
 
 /** One build process as the engine sees it. It inherits nothing of this process's environment, and ends by SIGKILL. */
 export class BuildProcess {
+  readonly view: BuildView;
   /** Number of jobs that were given to it. */
   jobs = 0;
   /** See `writablePrefix`. */
@@ -44,16 +55,19 @@ export class BuildProcess {
   readonly #reader = new FrameReader(ANSWER_LIMITS);
   readonly #closed: Promise<void>;
   #hasEnded = false;
+  #hasBegun = false;
   #startError: string | null = null;
   /** The beginning of the error output: esbuild writes its reason first, and then thousands of lines. */
   #stderr = "";
   #settle: (outcome: Outcome) => void = () => undefined;
+  /** Sends the job that waits for the process to begin. */
+  #send: () => void = () => undefined;
 
-  constructor() {
+  constructor(view: BuildView) {
+    this.view = view;
     const group = openGroup("build", GROUP);
-    const child = start(`--allow-fs-write=${this.writable}*`);
-    // It starts nothing before its first job.
-    if (child.pid !== undefined) group?.join(child.pid);
+    const sandbox = view === "texts" ? buildSandbox() : null;
+    const child = start(`--allow-fs-write=${this.writable}*`, sandbox, group);
     this.#process = child;
     this.#closed = new Promise((resolve) => child.once("close", () => resolve()));
     child.once("error", (error) => {
@@ -65,7 +79,14 @@ export class BuildProcess {
       // esbuild, if it is still at work.
       killGroup(child);
       if (group?.end() === true) this.#settle({ kind: "crashed", needed: "memory" });
-      this.#onEnd(signal ?? `exit code ${code}`);
+      const reason = signal ?? `exit code ${code}`;
+      const isRefused = !this.#hasBegun && code !== null && code < SIGNALLED;
+      if (!isRefused || sandbox?.kind !== "bubblewrap") return this.#onEnd(reason);
+      // What bubblewrap wrote may come after its end.
+      void this.#closed.then(() => {
+        giveUpSandbox(this.#stderr.trim() || reason);
+        this.#onEnd(reason);
+      });
     });
     // `undefined` where the system could not start the process, contrary to Node's types.
     const stdio: Partial<Pick<ChildProcess, "stdin" | "stdout" | "stderr">> = child;
@@ -91,7 +112,10 @@ export class BuildProcess {
         resolve(settled);
       };
       if (this.#hasEnded) return this.#settle({ kind: "lost", reason: this.#startError ?? "it has ended" });
-      for (const part of encodeFrame(job)) this.#process.stdin?.write(part);
+      this.#send = () => {
+        for (const part of encodeFrame(job)) this.#process.stdin?.write(part);
+      };
+      if (this.#hasBegun) this.#send();
     });
     if (outcome.kind !== "crashed") return outcome;
     // esbuild has written its reason before it ended. Nothing else may keep this process running until then.
@@ -105,12 +129,19 @@ export class BuildProcess {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
     killGroup(this.#process);
+    // What is still in the making in a sandbox ends with this pipe.
+    this.#process.stdin?.destroy();
   }
 
   #onData(chunk: Buffer): void {
     try {
       const frame = this.#reader.push(chunk);
-      if (frame !== undefined) this.#settle(outcomeOf(frame));
+      if (frame === undefined) return;
+      if (this.#hasBegun) return this.#settle(outcomeOf(frame));
+      if (!isReady(frame.head)) throw new RangeError("an answer before it had begun");
+      this.#hasBegun = true;
+      if (this.view === "texts") proveSandbox();
+      this.#send();
     } catch (error) {
       this.#settle({ kind: "unreadable", reason: error instanceof RangeError ? error.message : "no JSON" });
     }
@@ -130,22 +161,25 @@ function outcomeOf({ head, texts }: Frame): Outcome {
 }
 
 /** Starts the process, first of a group of its own. A failure becomes its `error`. */
-function start(writes: string): ChildProcess {
+function start(writes: string, sandbox: BuildSandboxState | null, group: ControlGroup | null): ChildProcess {
   try {
     const limit = esbuildLimit();
-    using descriptors = new Descriptors(["pipe", "pipe", "pipe"]);
+    const isInside = sandbox?.kind === "bubblewrap";
+    using descriptors = new Descriptors(["pipe", "pipe", "pipe", ...(isInside ? (["pipe"] as const) : [])]);
     const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
-    return spawn(
-      process.execPath,
-      [...FLAGS, writes, fileURLToPath(new URL(`./child.${extension}`, import.meta.url))],
-      {
-        stdio: descriptors.stdio,
-        env: limit.kind === "limited" ? { ...ENVIRONMENT, ...limit.env } : ENVIRONMENT,
-        cwd: path.parse(process.cwd()).root,
-        detached: process.platform !== "win32",
-        windowsHide: true,
-      },
-    );
+    const node = [process.execPath, ...FLAGS, writes, fileURLToPath(new URL(`./child.${extension}`, import.meta.url))];
+    const command = isInside ? sandboxed(sandbox.command, node, FILTER_FD) : node;
+    const inGroup = group === null ? [] : [SHELL, "-c", `${group.joinCommand}\nexec "$@"`, SHELL];
+    const [file = "", ...args] = [...inGroup, ...command];
+    const child = spawn(file, args, {
+      stdio: descriptors.stdio,
+      env: limit.kind === "limited" ? { ...ENVIRONMENT, ...limit.env } : ENVIRONMENT,
+      cwd: path.parse(process.cwd()).root,
+      detached: process.platform !== "win32",
+      windowsHide: true,
+    });
+    if (isInside) writeFilter(child.stdio[FILTER_FD], sandbox.filter);
+    return child;
   } catch (error) {
     const failed = new ChildProcess();
     process.nextTick(() => failed.emit("error", error));

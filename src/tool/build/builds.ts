@@ -1,6 +1,6 @@
 import { isPressed, relief } from "../../base/os/pressure.ts";
-import { BuildProcess, type Outcome } from "./build-process.ts";
-import type { Job } from "./job.ts";
+import { BuildProcess, type BuildView, type Outcome } from "./build-process.ts";
+import { type Job, needsFiles } from "./job.ts";
 import { writablePrefix } from "./limits.ts";
 
 const AT_ONCE = 4;
@@ -35,7 +35,9 @@ export class Builds {
 
   run(job: Job, { registrant, deadlineMs }: BuildOptions): Promise<Outcome> {
     const stops = this.#stops;
-    const work = (): Promise<Outcome> => this.#runInPlace(job, deadlineMs, stops);
+    // What strangers register is text; what the operator registers is as trusted as the operator's other files.
+    const view: BuildView = registrant === null || needsFiles(job.head) ? "files" : "texts";
+    const work = (): Promise<Outcome> => this.#runInPlace(() => this.#runOnce(job, view, deadlineMs), stops);
     if (registrant === null) return work();
     // The operator's tools are not held up: a service has to start, also on a busy machine.
     const held = (): Promise<Outcome> => (isPressed("cpu") ? relief("cpu", RELIEF_MS).then(work) : work());
@@ -50,7 +52,7 @@ export class Builds {
 
   /** Starts a process for the first job, which then need not wait for it. */
   warm(): void {
-    if (this.#idle.size === 0 && this.#working.size === 0) this.#keep(new BuildProcess());
+    if (this.#idle.size === 0 && this.#working.size === 0) this.#keep(new BuildProcess("files"));
   }
 
   /** Ends all processes, and their jobs. The next job starts one again. */
@@ -62,14 +64,14 @@ export class Builds {
   }
 
   /** `stops`: those before the job was given; a later one ends it, also while it waits. */
-  async #runInPlace(job: Job, deadlineMs: number, stops: number): Promise<Outcome> {
+  async #runInPlace(run: () => Promise<Outcome>, stops: number): Promise<Outcome> {
     if (this.#places === 0) await new Promise<void>((resolve) => this.#waiting.push(resolve));
     else this.#places--;
     try {
       if (stops !== this.#stops) return { kind: "lost", reason: "the bundler was stopped" };
-      const outcome = await this.#runOnce(job, deadlineMs);
+      const outcome = await run();
       // Nothing in a job ends the process itself: it was ended from outside.
-      return outcome.kind === "lost" && stops === this.#stops ? await this.#runOnce(job, deadlineMs) : outcome;
+      return outcome.kind === "lost" && stops === this.#stops ? await run() : outcome;
     } finally {
       const next = this.#waiting.shift();
       if (next === undefined) this.#places++;
@@ -77,8 +79,8 @@ export class Builds {
     }
   }
 
-  async #runOnce(job: Job, deadlineMs: number): Promise<Outcome> {
-    const one = this.#take();
+  async #runOnce(job: Job, view: BuildView, deadlineMs: number): Promise<Outcome> {
+    const one = this.#take(view);
     this.#working.add(one);
     const outcome = await one.run(job, deadlineMs).finally(() => this.#working.delete(one));
     const isWhole = outcome.kind === "done" || outcome.kind === "refused";
@@ -87,16 +89,17 @@ export class Builds {
     return outcome;
   }
 
-  #take(): BuildProcess {
+  #take(view: BuildView): BuildProcess {
     const writable = writablePrefix();
     for (const [one, timer] of this.#idle) {
+      if (one.view !== view) continue;
       clearTimeout(timer);
       this.#idle.delete(one);
       // The folder for temporary files is another now.
       if (one.writable !== writable) one.kill();
       if (!one.hasEnded) return one;
     }
-    return new BuildProcess();
+    return new BuildProcess(view);
   }
 
   #keep(one: BuildProcess): void {

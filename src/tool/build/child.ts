@@ -5,7 +5,7 @@ import { isObject, type JsonSchema } from "../../base/json.ts";
 import { bundleHere, CrashError, inputOf } from "../bundle/bundler.ts";
 import { PackageError } from "../package/step.ts";
 import { encodeFrame, type Frame, FrameReader } from "./frame.ts";
-import type { Answer, JobHead } from "./job.ts";
+import { type Answer, type JobHead, READY } from "./job.ts";
 import { JOB_LIMITS } from "./limits.ts";
 
 /**
@@ -24,6 +24,7 @@ process.on("SIGTERM", () => undefined);
 process.on("SIGINT", () => undefined);
 process.stdout.on("error", end);
 
+send({ head: READY, texts: [] });
 // esbuild starts while the first job is on its way. Its problems are told by the first job that has them.
 transform("").catch(() => undefined);
 

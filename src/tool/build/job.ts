@@ -53,6 +53,19 @@ export interface PythonJob {
   readonly maxBytes: number;
 }
 
+/** The head of a build process's first frame, before its first answer: it has begun. */
+export const READY = { kind: "ready" } as const;
+
+export function isReady(head: unknown): boolean {
+  return isObject(head) && head["kind"] === READY.kind;
+}
+
+/** Whether a job reads or writes files. Without files it is texts to texts. */
+export function needsFiles(head: JobHead): boolean {
+  if (head.kind === "checks") return false;
+  return head.kind !== "bundle" || head.input.kind === "file" || head.input.resolveDir !== undefined;
+}
+
 type Details = Readonly<Record<string, unknown>>;
 
 /** The head of a build process's answer. */

@@ -227,19 +227,6 @@ describe.skipIf(REAL === null)("in the kernel's own hierarchy", () => {
     await vi.waitFor(() => expect(existsSync(directory)).toBe(false));
   });
 
-  test("a process that was started is moved", async () => {
-    const directory = path.join(unit, "glovebox.1.0.2.build");
-    mkdirSync(directory);
-    const group = new ControlGroup(directory);
-    const child = sleeper("sleep 30");
-    group.join(child.pid ?? 0);
-    expect(readFileSync(path.join(directory, "cgroup.procs"), "utf8")).toContain(`${child.pid}\n`);
-    child.kill("SIGKILL");
-    await once(child, "exit");
-    group.end();
-    await vi.waitFor(() => expect(existsSync(directory)).toBe(false));
-  });
-
   test("its files tell whether the group can be used, and no group is made where it cannot", () => {
     const controllers = readFileSync(path.join(unit, "cgroup.controllers"), "utf8").split(/\s+/);
     const claimed = claimGroups(root);

@@ -110,7 +110,7 @@ test("a job that takes too long ends with its process, esbuild included", async 
   await builds.run(SIMPLE, DEADLINE);
   const pid = await oneProcess();
   const bundlers = descendants(pid);
-  expect(bundlers).toHaveLength(1);
+  expect(bundlers.map(commandOf)).toContainEqual(expect.stringContaining("/bin/esbuild"));
   expect(await builds.run(LONG, { ...DEADLINE, deadlineMs: 1 })).toEqual({ kind: "late" });
   await expect.poll(() => [pid, ...bundlers].filter(isAlive), { timeout: 10_000 }).toEqual([]);
   expect((await builds.run(SIMPLE, DEADLINE)).kind).toBe("done");
@@ -187,7 +187,7 @@ test("a process that waits for jobs keeps no program running, and ends with it",
   const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", PROGRAM]);
   const { kind, below } = toldBy(stdout);
   expect(kind).toBe("done");
-  expect(below).toHaveLength(2);
+  expect(below.length).toBeGreaterThanOrEqual(2);
   await expect.poll(() => below.filter(isAlive), { timeout: 10_000 }).toEqual([]);
 });
 
@@ -198,6 +198,6 @@ test("a process ends with a program that is killed", async () => {
   const [text] = await once(program.stdout.setEncoding("utf8"), "data");
   program.kill("SIGKILL");
   const { below } = toldBy(String(text));
-  expect(below).toHaveLength(2);
+  expect(below.length).toBeGreaterThanOrEqual(2);
   await expect.poll(() => below.filter(isAlive), { timeout: 10_000 }).toEqual([]);
 });

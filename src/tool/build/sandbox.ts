@@ -1,0 +1,72 @@
+import { realpathSync } from "node:fs";
+import { createRequire } from "node:module";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import {
+  bubblewrapArguments,
+  closedIn,
+  findBubblewrap,
+  librariesOfNode,
+  PROGRAMS,
+  readOnly,
+} from "../../base/os/bubblewrap.ts";
+import { commandFilter } from "../../base/os/command-filter.ts";
+
+/** Whether a sandbox of the operating system stands around the builds of strangers' texts, or why none does. */
+export type BuildSandboxState =
+  | { readonly kind: "bubblewrap"; readonly command: string; readonly filter: Uint8Array | null }
+  | { readonly kind: "off"; readonly reason: string };
+
+/** Packages that a build process loads, with all that they require beside them. */
+const PACKAGES = ["esbuild", "ajv", "ajv-formats"];
+
+let state: BuildSandboxState | undefined;
+let isProved = false;
+
+/** The sandbox on this system, found once. That it works is shown by the first process in it. */
+export function buildSandbox(): BuildSandboxState {
+  return (state ??= find());
+}
+
+function find(): BuildSandboxState {
+  const filter = commandFilter(process.arch, true);
+  const found = findBubblewrap(filter);
+  return "reason" in found
+    ? { kind: "off", reason: found.reason }
+    : { kind: "bubblewrap", command: found.command, filter };
+}
+
+/** A process in the sandbox has begun: none that fails later does so because of the sandbox. */
+export function proveSandbox(): void {
+  isProved = true;
+}
+
+/**
+ * Builds without the sandbox from now on, because it does not work here. Ignored once it has worked: nothing that a job
+ * does may take the sandbox away.
+ */
+export function giveUpSandbox(reason: string): void {
+  if (!isProved) state = { kind: "off", reason };
+}
+
+/** The command inside: without network, and with Node, its libraries, this package and its dependencies to read. */
+export function sandboxed(bubblewrap: string, command: readonly string[], filterFd: number): readonly string[] {
+  return [bubblewrap, ...bubblewrapArguments(view(), { filterFd }), "--", ...command];
+}
+
+function view(): readonly string[] {
+  const own = ["../../", "../../../bin/", "../../../package.json"].map((relative) =>
+    fileURLToPath(new URL(relative, import.meta.url)),
+  );
+  const shown = [process.execPath, ...librariesOfNode(), ...own, ...moduleFolders()];
+  const mounts = shown.flatMap((one) => ["--ro-bind-try", one, one]);
+  return [...readOnly(PROGRAMS), ...mounts, "--proc", "/proc", ...closedIn("/", ["/proc"])];
+}
+
+/** The outermost `node_modules` of each package: package managers link to a package's own dependencies within it. */
+function moduleFolders(): Set<string> {
+  const require = createRequire(import.meta.url);
+  const segment = `${path.sep}node_modules${path.sep}`;
+  const files = PACKAGES.map((name) => realpathSync(require.resolve(name)));
+  return new Set(files.map((file) => file.slice(0, file.indexOf(segment) + segment.length)));
+}

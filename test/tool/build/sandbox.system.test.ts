@@ -1,0 +1,98 @@
+import { chmodSync, existsSync, mkdtempSync, readFileSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import type { Job } from "../../../src/tool/build/job.ts";
+import { unless, works } from "../../executor/bubblewrap.ts";
+import { descendants } from "../../processes.ts";
+
+const SIMPLE: Job = {
+  head: { kind: "bundle", input: { kind: "text", name: "add" } },
+  texts: ["enum Size { Large = 3 } export default (): number => Size.Large"],
+};
+const SCHEMA: Job = { head: { kind: "checks" }, texts: ['{ "properties": { "at": { "format": "date" } } }'] };
+const STRANGER = { registrant: "key:a", deadlineMs: 30_000 };
+const OPERATOR = { registrant: null, deadlineMs: 30_000 };
+
+let folder = "";
+
+beforeEach(() => {
+  folder = mkdtempSync(path.join(tmpdir(), "glovebox-builds-"));
+  // The state of the sandbox belongs to the process.
+  vi.resetModules();
+});
+
+afterEach(() => {
+  vi.unstubAllEnvs();
+  rmSync(folder, { recursive: true });
+});
+
+async function startBuilds() {
+  const { Builds } = await import("../../../src/tool/build/builds.ts");
+  const builds = new Builds();
+  onTestFinished(() => builds.stop());
+  return builds;
+}
+
+/** As it is in the modules that this test has loaded. */
+const sandbox = () => import("../../../src/tool/build/sandbox.ts");
+
+/** Node's processes that build, without those of the sandbox around them. */
+function builders(): number[] {
+  return descendants("self").filter((pid) => {
+    const [program, ...args] = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
+    return program === process.execPath && args.some((one) => one.includes("/tool/build/child."));
+  });
+}
+
+/** Puts a program named `bwrap` first on the path. */
+function install(script: string): void {
+  const program = path.join(folder, "bwrap");
+  writeFileSync(program, `#!/bin/sh\n${script}\n`);
+  chmodSync(program, 0o755);
+  vi.stubEnv("PATH", `${folder}:${process.env["PATH"] ?? ""}`);
+}
+
+describe.skipIf(!works)(`what a stranger registers${unless}`, () => {
+  test("is built without network, and without a file of the host", async () => {
+    const secret = path.join(folder, "secret");
+    writeFileSync(secret, "secret");
+    const builds = await startBuilds();
+    expect(await builds.run(SIMPLE, STRANGER)).toMatchObject({ kind: "done" });
+    expect(await builds.run(SCHEMA, STRANGER)).toMatchObject({ kind: "done" });
+    const [pid = 0, ...others] = builders();
+    expect(others).toEqual([]);
+    expect(readlinkSync(`/proc/${pid}/ns/net`)).not.toBe(readlinkSync("/proc/self/ns/net"));
+    const root = `/proc/${pid}/root`;
+    expect(existsSync(`${root}${process.execPath}`)).toBe(true);
+    expect([secret, "/etc/passwd", "/root", "/home"].filter((one) => existsSync(root + one))).toEqual([]);
+    const status = readFileSync(`/proc/${pid}/status`, "utf8");
+    expect(status).toMatch(/^CapEff:\t0+$/m);
+    expect(status).toMatch(/^NoNewPrivs:\t1$/m);
+    expect(status).toMatch(/^Seccomp:\t2$/m);
+  });
+
+  test("keeps a sandbox that has worked once", async () => {
+    const builds = await startBuilds();
+    await builds.run(SIMPLE, STRANGER);
+    builds.stop();
+    const { buildSandbox, giveUpSandbox } = await sandbox();
+    giveUpSandbox("exit code 1");
+    expect(buildSandbox().kind).toBe("bubblewrap");
+  });
+
+  test("shares no process with what the operator registers", async () => {
+    const builds = await startBuilds();
+    await builds.run(SIMPLE, OPERATOR);
+    await builds.run(SIMPLE, STRANGER);
+    expect(builders()).toHaveLength(2);
+  });
+});
+
+test("where bubblewrap does not work, texts are built without it, and the reason is known", async () => {
+  install("echo 'bwrap: No permissions to create a new namespace' >&2\nexit 1");
+  const builds = await startBuilds();
+  expect(await builds.run(SIMPLE, STRANGER)).toMatchObject({ kind: "done" });
+  const { buildSandbox } = await sandbox();
+  expect(buildSandbox()).toEqual({ kind: "off", reason: "bwrap: No permissions to create a new namespace" });
+});
