@@ -53,9 +53,11 @@ function renderRow(row: Row): string[] {
   ];
 }
 
-function renderTable(lines: readonly (readonly string[])[]): string {
-  const columns = HEADINGS.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
-  const isText = (column: number) => column === 0 || column === HEADINGS.length - 1;
+/** Columns of the first line's number; the first and the last hold text, the others numbers. */
+export function renderTable(lines: readonly (readonly string[])[]): string {
+  const [headings = []] = lines;
+  const columns = headings.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
+  const isText = (column: number) => column === 0 || column === headings.length - 1;
   const render = (line: readonly string[]) =>
     line.map((cell, column) =>
       isText(column) ? cell.padEnd(columns[column] ?? 0) : cell.padStart(columns[column] ?? 0),
