@@ -23,12 +23,14 @@ import { python } from "./python.ts";
 import { queue } from "./queue.ts";
 import { redaction } from "./redaction.ts";
 import { sandbox } from "./sandbox.ts";
+import { scheduler } from "./scheduler.ts";
 import { tracing } from "./tracing.ts";
 import { wasi } from "./wasi.ts";
 
 /** Every benchmark, in the order in which they run. */
 export const SCENARIOS: readonly Scenario[] = [
   dispatch,
+  scheduler,
   isolation,
   payload,
   capability,

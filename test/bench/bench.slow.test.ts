@@ -16,6 +16,7 @@ import { escapeXml } from "../../bench/svg.ts";
 const CHECKSUMS = {
   "dispatch, quiet": "c5ce77a245ab57ea",
   "dispatch, busy": "c5ce77a245ab57ea",
+  "scheduler, quiet": "a575815b5dc26b0e",
   "isolation, quiet": "ab3f5dad45f9d3ad",
   "payload, quiet": "4875d45664dd93d7",
   "capability, quiet": "4f5755ed0e96a75c",
