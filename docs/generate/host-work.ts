@@ -3,6 +3,8 @@ import { ENGINE_HELD, TENANT_HELD } from "../../src/base/tenant-account.ts";
 import type { Runtime } from "../../src/base/protocol/script.ts";
 import { EXEC_LIMITS } from "../../src/broker/capabilities/exec/grants.ts";
 import { FS_LIMITS } from "../../src/broker/capabilities/fs/limits.ts";
+import { WALK_AT_ONCE } from "../../src/broker/capabilities/fs/local-holder.ts";
+import { QUICK_BYTES } from "../../src/broker/capabilities/fs/reading.ts";
 import { LIST_MAX } from "../../src/broker/capabilities/kv/namespace.ts";
 import { NATIVE_LIMITS } from "../../src/broker/capabilities/native/binaries.ts";
 import { BODIES_BYTES_DEFAULT } from "../../src/service/http/body-budget.ts";
@@ -183,6 +185,14 @@ export const HOST_WORK: readonly HostWork[] = [
     place: "thread pool",
     payer: "the tenant",
     test: "broker/capabilities/shared-slots.test.ts",
+  },
+  {
+    work: "Open a path, and read a small file, on a local disk",
+    causes: ["fs"],
+    bound: `${WALK_AT_ONCE} descriptors a path; ${count(QUICK_BYTES / 1_024)} KiB`,
+    place: "broker thread",
+    payer: "the tenant",
+    test: "broker/capabilities/fs/local-holder.test.ts",
   },
   {
     work: "Run a command",

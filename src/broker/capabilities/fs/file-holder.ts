@@ -22,7 +22,7 @@ export interface FileHolder {
 
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_WRONLY } = constants;
 /** Linux only, and missing from Node's constants: opens a descriptor that refers to a file without opening the file. */
-const O_PATH = 0o10000000;
+export const O_PATH = 0o10000000;
 /** Mode of new files: readable and writable for all, minus the host's umask. */
 const MODE = 0o666;
 

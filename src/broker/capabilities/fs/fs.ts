@@ -1,10 +1,12 @@
+import path from "node:path";
 import PQueue from "p-queue";
 import type { JsonSchema } from "../../../base/json.ts";
 import { type Capability, type CapabilityCaller, CapabilityRefusal, type OpenCapability } from "../capability.ts";
 import { TemporaryFolders } from "../temporary.ts";
 import { WaitingSlots } from "../waiting-slots.ts";
-import { type FileHolder, systemFileHolder as systemGrip } from "./file-holder.ts";
+import { type FileHolder, systemFileHolder } from "./file-holder.ts";
 import { Budget, FS_LIMITS, type FsLimits, ScratchSpace } from "./limits.ts";
+import { isLocal, LocalFileHolder } from "./local-holder.ts";
 import { mergeMounts, type Mount, mountGrants, type Mounts } from "./mounts.ts";
 import { accessPath, lstat, readdir, readFile, realpath, stat } from "./reading.ts";
 import { codeOf, describeFailure, type SystemFailure } from "./system-error.ts";
@@ -82,6 +84,7 @@ function takes(properties: Readonly<Record<string, JsonSchema>>, required: reado
 /** Replacements for tests. */
 export interface FsOptions {
   readonly limits?: Partial<FsLimits>;
+  /** For all files. Default: the system's, and `LocalFileHolder` for walks in local folders. */
   readonly holder?: FileHolder;
 }
 
@@ -91,7 +94,7 @@ type FsResult = { readonly value: unknown } | { readonly failure: SystemFailure 
 /** State shared by all calls. */
 interface FsHost {
   readonly limits: FsLimits;
-  readonly holder: FileHolder;
+  readonly holder: FileHolder | undefined;
   readonly scratches: TemporaryFolders;
   readonly space: ScratchSpace;
   /** Slots of the operations of all calls. */
@@ -99,7 +102,7 @@ interface FsHost {
 }
 
 /** `fs`: folders of the host that the policy mounts, and a scratch folder for each call. */
-export function createFs({ limits = {}, holder = systemGrip }: FsOptions = {}): Capability<Mounts> {
+export function createFs({ limits = {}, holder }: FsOptions = {}): Capability<Mounts> {
   const all = { ...FS_LIMITS, ...limits };
   const scratches = new TemporaryFolders("scratch");
   // An operation that waits ends with its call, so the wait needs no limit of its own.
@@ -129,7 +132,13 @@ class FsSession implements OpenCapability {
     this.#tenant = tenant;
     const { limits, holder, space } = host;
     const folderOf = (mount: Mount) => (mount.path === null ? this.#scratchFolder() : Promise.resolve(mount.path));
-    this.#call = { mounts, limits, holder, signal, budget: new Budget(limits, space), folderOf };
+    const holderOf = (mount: Mount, root: string): FileHolder => {
+      if (holder !== undefined) return holder;
+      // Scratch folders are many, and all in one folder.
+      return isLocal(mount.path ?? path.dirname(root)) ? new LocalFileHolder() : systemFileHolder;
+    };
+    const budget = new Budget(limits, space);
+    this.#call = { mounts, limits, holder: holder ?? systemFileHolder, holderOf, signal, budget, folderOf };
     this.#queue = new PQueue({ concurrency: limits.atOnce });
   }
 

@@ -99,6 +99,8 @@ export interface FsCall {
   readonly limits: FsLimits;
   readonly budget: Budget;
   readonly holder: FileHolder;
+  /** What holds the files of one walk from a mount's folder. */
+  readonly holderOf: (mount: Mount, root: string) => FileHolder;
   readonly signal: AbortSignal;
   /** Path on the host of a mount's folder. */
   readonly folderOf: (mount: Mount) => Promise<string>;
@@ -168,12 +170,13 @@ export class FsOperation {
   }
 
   async #walk(path: ToolPath, name: string, follows: boolean): Promise<MountTarget> {
-    const { mounts, holder, signal, folderOf } = this.call;
+    const { mounts, holderOf, signal, folderOf } = this.call;
     const mount = mounts.get(name);
     if (mount === undefined) throw this.refuse.notMounted(path.text, name);
+    const root = await folderOf(mount);
     const target = await walk(path.names, {
-      holder,
-      root: await folderOf(mount),
+      holder: holderOf(mount, root),
+      root,
       follows: follows || path.isFolder,
       signal,
       escape: () => this.refuse.leadsOut(path.text, name),

@@ -3,6 +3,7 @@ import { constants } from "node:fs";
 import { access, type FileHandle } from "node:fs/promises";
 import { SystemError } from "./system-error.ts";
 import { type FolderEntry, FolderTree } from "./folder-tree.ts";
+import { LocalFile } from "./local-holder.ts";
 import { requireFound, requireFile, type FileKind, kindOf, type FsOperation, type MountTarget } from "./operation.ts";
 
 /** Content of a file as sent to the tool: text where it is valid UTF-8, else Base64. */
@@ -11,6 +12,8 @@ export type FileContent = { readonly text: string } | { readonly base64: string 
 /** Maximum bytes read between two checks of the call's limits. */
 const CHUNK_BYTES = 512 * 1024;
 const CHUNK_LEAST_BYTES = 4_096;
+/** Maximum length of files on local file systems that are read on this thread. */
+export const QUICK_BYTES = 64 * 1024;
 
 /** Encodes bytes: as text, lossily, where the tool asks for text; else losslessly. */
 function contentOf(bytes: Buffer, wantsText: boolean): FileContent {
@@ -97,6 +100,14 @@ export async function readBytes(
   const tooLong = () =>
     operation.refuse.beyond(path, granted, "read it in parts: readFile(path, { position, length })");
   if (expectedBytes > operationBytes) throw tooLong();
+  if (held instanceof LocalFile && expectedBytes <= QUICK_BYTES) {
+    const bytes = held.read(position, Math.min(length ?? Infinity, expectedBytes + 1));
+    // A file that has grown meanwhile is read like a long one.
+    if (bytes.length <= expectedBytes || bytes.length === length) {
+      operation.spend(path, bytes.length);
+      return bytes;
+    }
+  }
   await using handle = await operation.call.holder.reopen(held, O_RDONLY);
   const maxBytes = Math.min(length ?? Infinity, operationBytes + 1);
   const bytes = await readRange(handle, { position, maxBytes, expectedBytes }, (read) => operation.spend(path, read));
