@@ -5,10 +5,25 @@ import type { RegisteredTool } from "./registered-tool.ts";
 
 /** Maximum number of tools in one engine. */
 export const MAX_TOOLS = 10_000;
+/** Maximum number of tools of one registrant, which leaves room for others. The operator has no share. */
+export const REGISTRANT_TOOLS = MAX_TOOLS / 4;
+/** Maximum length of the scripts, source maps and checks of one registrant's tools, in UTF-16 units. */
+export const REGISTRANT_CHARS = 256 * 1024 * 1024;
+/** Memory of a schema as objects, for a character of the code that checks it. */
+const CHECKS_WEIGHT = 10;
+
+/** What the tools of one registrant take. */
+interface Holding {
+  readonly tools: number;
+  readonly chars: number;
+}
+
+const NOTHING: Holding = { tools: 0, chars: 0 };
 
 /** The tools of an engine, by name. */
 export class ToolRegistry {
   readonly #tools = new Map<string, RegisteredTool>();
+  readonly #held = new Map<string, Holding>();
 
   get size(): number {
     return this.#tools.size;
@@ -18,13 +33,32 @@ export class ToolRegistry {
     return this.#tools.get(name);
   }
 
-  /** Throws if there is no room for all of these; tools that replace others take none. */
+  /**
+   * Throws if there is no room for all of these, in the engine or in the share of their registrant; tools take that of
+   * those that they replace.
+   */
   requireRoom(tools: readonly RegisteredTool[]): void {
     const added = new Set(tools.map(({ info }) => info.name).filter((name) => !this.#tools.has(name)));
     const [name] = added;
-    if (name === undefined || this.#tools.size + added.size <= MAX_TOOLS) return;
-    const holds = `the engine has ${this.#tools.size} tools, the limit is ${MAX_TOOLS}`;
-    throw new GloveboxError("load_error", `tool "${name}" cannot be registered: ${holds}; unregister others first`);
+    if (name !== undefined && this.#tools.size + added.size > MAX_TOOLS) {
+      throw noRoom(name, `the engine has ${this.#tools.size} tools, the limit is ${MAX_TOOLS}`);
+    }
+    for (const [registrant, own] of Map.groupBy(tools, ({ info }) => info.registrant)) {
+      if (registrant !== OPERATOR) this.#requireShare(registrant, own);
+    }
+  }
+
+  #requireShare(registrant: string, tools: readonly RegisteredTool[]): void {
+    let held = this.#held.get(registrant) ?? NOTHING;
+    for (const tool of new Map(tools.map((one) => [one.info.name, one])).values()) {
+      const { name } = tool.info;
+      const old = this.#tools.get(name);
+      held = plus(old?.info.registrant === registrant ? minus(held, old) : held, tool);
+      if (held.tools > REGISTRANT_TOOLS) throw noRoom(name, `a registrant may have ${REGISTRANT_TOOLS} tools`);
+      if (held.chars > REGISTRANT_CHARS) {
+        throw noRoom(name, `the tools of a registrant may have ${REGISTRANT_CHARS} characters together`);
+      }
+    }
   }
 
   /** Throws if one of these would replace the tool of another registrant. The operator may replace any. */
@@ -41,11 +75,20 @@ export class ToolRegistry {
   /** Adds a tool or atomically replaces the one of the same name. */
   set(tool: RegisteredTool): void {
     this.requireRoom([tool]);
+    this.delete(tool.info.name);
     this.#tools.set(tool.info.name, tool);
+    const { registrant } = tool.info;
+    this.#held.set(registrant, plus(this.#held.get(registrant) ?? NOTHING, tool));
   }
 
   /** Returns whether the tool existed. */
   delete(name: string): boolean {
+    const tool = this.#tools.get(name);
+    if (tool === undefined) return false;
+    const { registrant } = tool.info;
+    const left = minus(this.#held.get(registrant) ?? NOTHING, tool);
+    if (left.tools === 0) this.#held.delete(registrant);
+    else this.#held.set(registrant, left);
     return this.#tools.delete(name);
   }
 
@@ -55,4 +98,20 @@ export class ToolRegistry {
       .map((tool) => tool.info)
       .sort((a, b) => (a.name < b.name ? -1 : Number(a.name > b.name)));
   }
+}
+
+function plus({ tools, chars }: Holding, tool: RegisteredTool): Holding {
+  return { tools: tools + 1, chars: chars + charsOf(tool) };
+}
+
+function minus({ tools, chars }: Holding, tool: RegisteredTool): Holding {
+  return { tools: tools - 1, chars: chars - charsOf(tool) };
+}
+
+function charsOf({ script: { text, checks }, sourceMap }: RegisteredTool): number {
+  return text.length + sourceMap.length + CHECKS_WEIGHT * (checks.input.length + checks.output.length);
+}
+
+function noRoom(name: string, problem: string): GloveboxError {
+  return new GloveboxError("load_error", `tool "${name}" cannot be registered: ${problem}; unregister others first`);
 }

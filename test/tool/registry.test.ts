@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { GloveboxError } from "../../src/base/errors.ts";
 import { DEFAULT_LIMITS } from "../../src/base/limits.ts";
 import type { RegisteredTool } from "../../src/tool/registered-tool.ts";
-import { MAX_TOOLS, ToolRegistry } from "../../src/tool/registry.ts";
+import { MAX_TOOLS, REGISTRANT_CHARS, REGISTRANT_TOOLS, ToolRegistry } from "../../src/tool/registry.ts";
 
 function tool(name: string, description = ""): RegisteredTool {
   const limits = DEFAULT_LIMITS;
@@ -85,4 +85,34 @@ test("a full registry refuses new tools and still replaces old ones", () => {
   expect(() => registry.set(tool("more"))).toThrow(GloveboxError);
   registry.set(tool("t0", "new"));
   expect(registry.size).toBe(MAX_TOOLS);
+});
+
+/** A tool of a key, with a script of this length. */
+function strangers(name: string, chars = 0, registrant = "key:a"): RegisteredTool {
+  const { info, script, ...rest } = tool(name);
+  return { ...rest, info: { ...info, registrant }, script: { ...script, text: "x".repeat(chars) } };
+}
+
+test("a registrant's tools leave room for those of others", () => {
+  const registry = new ToolRegistry();
+  for (let at = 0; at < REGISTRANT_TOOLS; at++) registry.set(strangers(`t${at}`));
+  expect(() => registry.set(strangers("more"))).toThrow(`a registrant may have ${REGISTRANT_TOOLS} tools`);
+  registry.set(strangers("t0"));
+  registry.set(strangers("other", 0, "key:b"));
+  registry.set(tool("operators"));
+  registry.delete("t1");
+  registry.set(strangers("more"));
+});
+
+test("a registrant's scripts have a length together, and those replaced or removed do not count", () => {
+  const registry = new ToolRegistry();
+  const quarter = REGISTRANT_CHARS / 4;
+  for (const name of ["a", "b", "c", "d"]) registry.set(strangers(name, quarter));
+  expect(() => registry.set(strangers("e", 1))).toThrow(`may have ${REGISTRANT_CHARS} characters together`);
+  expect(() => registry.requireRoom([strangers("a", quarter), strangers("e", 1)])).toThrow(GloveboxError);
+  registry.set(strangers("a", quarter - 1));
+  registry.set(strangers("e", 1));
+  registry.delete("b");
+  registry.set(strangers("f", quarter));
+  registry.set(strangers("f", quarter, "key:b"));
 });
