@@ -52,6 +52,7 @@ export class BuildProcess {
   /** See `writablePrefix`. */
   readonly writable = writablePrefix();
   readonly #process: ChildProcess;
+  readonly #isInside: boolean;
   readonly #reader = new FrameReader(ANSWER_LIMITS);
   readonly #closed: Promise<void>;
   #hasEnded = false;
@@ -67,6 +68,7 @@ export class BuildProcess {
     this.view = view;
     const group = openGroup("build", GROUP);
     const sandbox = view === "texts" ? buildSandbox() : null;
+    this.#isInside = sandbox?.kind === "bubblewrap";
     const child = start(`--allow-fs-write=${this.writable}*`, sandbox, group);
     this.#process = child;
     this.#closed = new Promise((resolve) => child.once("close", () => resolve()));
@@ -81,7 +83,7 @@ export class BuildProcess {
       if (group?.end() === true) this.#settle({ kind: "crashed", needed: "memory" });
       const reason = signal ?? `exit code ${code}`;
       const isRefused = !this.#hasBegun && code !== null && code < SIGNALLED;
-      if (!isRefused || sandbox?.kind !== "bubblewrap") return this.#onEnd(reason);
+      if (!isRefused || !this.#isInside) return this.#onEnd(reason);
       // What bubblewrap wrote may come after its end.
       void this.#closed.then(() => {
         giveUpSandbox(this.#stderr.trim() || reason);
@@ -140,7 +142,7 @@ export class BuildProcess {
       if (this.#hasBegun) return this.#settle(outcomeOf(frame));
       if (!isReady(frame.head)) throw new RangeError("an answer before it had begun");
       this.#hasBegun = true;
-      if (this.view === "texts") proveSandbox();
+      if (this.#isInside) proveSandbox();
       this.#send();
     } catch (error) {
       this.#settle({ kind: "unreadable", reason: error instanceof RangeError ? error.message : "no JSON" });
@@ -178,7 +180,9 @@ function start(writes: string, sandbox: BuildSandboxState | null, group: Control
       detached: process.platform !== "win32",
       windowsHide: true,
     });
-    if (isInside) writeFilter(child.stdio[FILTER_FD], sandbox.filter);
+    // Missing where the system could not start the process, contrary to Node's types.
+    const { stdio }: Partial<Pick<ChildProcess, "stdio">> = child;
+    if (isInside) writeFilter(stdio?.[FILTER_FD], sandbox.filter);
     return child;
   } catch (error) {
     const failed = new ChildProcess();

@@ -20,11 +20,16 @@ export type BuildSandboxState =
 /** Packages that a build process loads, with all that they require beside them. */
 const PACKAGES = ["esbuild", "ajv", "ajv-formats"];
 
+/** Time for which builds do without a sandbox that did not work: what it lacked may be there again. */
+const GIVEN_UP_MS = 60_000;
+
 let state: BuildSandboxState | undefined;
 let isProved = false;
+let givenUpMs = -Infinity;
 
-/** The sandbox on this system, found once. That it works is shown by the first process in it. */
+/** The sandbox on this system. That it works is shown by the first process in it. */
 export function buildSandbox(): BuildSandboxState {
+  if (state?.kind === "off" && performance.now() > givenUpMs + GIVEN_UP_MS) state = undefined;
   return (state ??= find());
 }
 
@@ -42,11 +47,13 @@ export function proveSandbox(): void {
 }
 
 /**
- * Builds without the sandbox from now on, because it does not work here. Ignored once it has worked: nothing that a job
+ * Builds without the sandbox for a while, because it does not work here. Ignored once it has worked: nothing that a job
  * does may take the sandbox away.
  */
 export function giveUpSandbox(reason: string): void {
-  if (!isProved) state = { kind: "off", reason };
+  if (isProved) return;
+  state = { kind: "off", reason };
+  givenUpMs = performance.now();
 }
 
 /** The command inside: without network, and with Node, its libraries, this package and its dependencies to read. */

@@ -95,4 +95,10 @@ test("where bubblewrap does not work, texts are built without it, and the reason
   expect(await builds.run(SIMPLE, STRANGER)).toMatchObject({ kind: "done" });
   const { buildSandbox } = await sandbox();
   expect(buildSandbox()).toEqual({ kind: "off", reason: "bwrap: No permissions to create a new namespace" });
+  // It is tried again after a while, and given up again.
+  vi.spyOn(performance, "now").mockReturnValue(performance.now() + 61_000);
+  onTestFinished(() => void vi.restoreAllMocks());
+  builds.stop();
+  expect(await builds.run(SIMPLE, STRANGER)).toMatchObject({ kind: "done" });
+  expect(buildSandbox()).toMatchObject({ kind: "off" });
 });
