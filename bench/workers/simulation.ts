@@ -1,0 +1,52 @@
+/** A straight line through costs: so much for each batch, and so much for each call in it, in microseconds. */
+export interface BatchCost {
+  readonly batchUs: number;
+  readonly callUs: number;
+}
+
+/** What calls cost the two threads that they pass. */
+export interface DispatchCosts {
+  /** The embedder's thread, there and back. */
+  readonly host: BatchCost;
+  readonly worker: BatchCost;
+}
+
+export interface Simulated {
+  readonly callsPerSecond: number;
+  /** Share of the time in which the embedder's thread is at work. */
+  readonly hostShare: number;
+}
+
+interface Workload {
+  readonly workers: number;
+  /** Processor time of the tool, in microseconds. */
+  readonly toolUs: number;
+  readonly inFlightPerWorker: number;
+}
+
+const BATCHES_PER_WORKER = 200;
+/** A worker's turn begins no further call after this time, so calls of slow tools travel in small batches. */
+const TURN_US = 2_000;
+
+/**
+ * Calls of one engine with many workers, in a closed loop: each call that ends is followed by another. A worker has one
+ * batch at a time. The embedder's thread serves one worker after the other, in the order in which they come back: it ends
+ * the calls of their batch, begins as many, and sends them as the next batch. Each worker has a processor of its own.
+ */
+export function simulate({ host, worker }: DispatchCosts, { workers, toolUs, inFlightPerWorker }: Workload): Simulated {
+  const size = Math.min(inFlightPerWorker, Math.ceil(TURN_US / (worker.callUs + toolUs)));
+  const hostUs = host.batchUs + size * host.callUs;
+  const workerUs = worker.batchUs + size * (worker.callUs + toolUs);
+  /** When each worker comes back next; in the beginning all at once. */
+  const back = Array.from({ length: workers }, () => 0);
+  let nowUs = 0;
+  let busyUs = 0;
+  const turns = workers * BATCHES_PER_WORKER;
+  for (let turn = 0; turn < turns; turn++) {
+    const next = back.indexOf(Math.min(...back));
+    nowUs = Math.max(nowUs, back[next] ?? 0) + hostUs;
+    busyUs += hostUs;
+    back[next] = nowUs + workerUs;
+  }
+  return { callsPerSecond: (turns * size * 1e6) / nowUs, hostShare: busyUs / nowUs };
+}
