@@ -6,19 +6,13 @@ import { writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { describeMachine, formatNumber, renderTable } from "../report.ts";
 import { measureDispatch } from "./measure.ts";
-import { type DispatchCosts, simulate } from "./simulation.ts";
+import { type DispatchCosts, type SimulatedLine, simulate, type WorkersReport } from "./simulation.ts";
 
 const USAGE = "Usage: bench/workers [--json FILE] [--rounds N]";
 const EXIT_USAGE = 2;
 const WORKERS = [1, 2, 4, 8, 16, 32, 64];
 const TOOLS_US = [0, 10, 100, 1_000, 10_000];
 const IN_FLIGHT = 64;
-
-/** One line of the table: calls per second of each tool, by its processor time. */
-interface SimulatedLine {
-  readonly workers: number;
-  readonly tools: readonly { readonly toolUs: number; readonly callsPerSecond: number; readonly hostShare: number }[];
-}
 
 function simulateAll(costs: DispatchCosts): readonly SimulatedLine[] {
   return WORKERS.map((workers) => ({
@@ -57,7 +51,14 @@ async function main(args: readonly string[]): Promise<void> {
   const startedAt = new Date().toISOString();
   const costs = await measureDispatch(rounds, (text) => console.error(text));
   const lines = simulateAll(costs);
-  const report = { machine: describeMachine(), startedAt, rounds, inFlightPerWorker: IN_FLIGHT, costs, lines };
+  const report: WorkersReport = {
+    machine: describeMachine(),
+    startedAt,
+    rounds,
+    inFlightPerWorker: IN_FLIGHT,
+    costs,
+    lines,
+  };
   if (values.json !== undefined) await writeFile(values.json, `${JSON.stringify(report, null, 2)}\n`);
   console.log(render(costs, lines));
 }

@@ -1,3 +1,5 @@
+import type { Report } from "../report.ts";
+
 /** A straight line through costs: so much for each batch, and so much for each call in it, in microseconds. */
 export interface BatchCost {
   readonly batchUs: number;
@@ -15,6 +17,23 @@ export interface Simulated {
   readonly callsPerSecond: number;
   /** Share of the time in which the embedder's thread is at work. */
   readonly hostShare: number;
+}
+
+/** One line of the table: what tools reach, by their processor time. */
+export interface SimulatedLine {
+  readonly workers: number;
+  readonly tools: readonly ({ readonly toolUs: number } & Simulated)[];
+}
+
+/** Result of a run, as it is written to a file. */
+export interface WorkersReport {
+  readonly machine: Report["machine"];
+  /** In ISO 8601. */
+  readonly startedAt: string;
+  readonly rounds: number;
+  readonly inFlightPerWorker: number;
+  readonly costs: DispatchCosts;
+  readonly lines: readonly SimulatedLine[];
 }
 
 interface Workload {
