@@ -28,11 +28,7 @@ export async function checkOut(revision: string, progress: (text: string) => voi
   try {
     const archive = join(folder, "files.tar");
     const options = { cwd: ROOT, encoding: "buffer", maxBuffer: ARCHIVE_MAX_BYTES } as const;
-    const { stdout } = await run(
-      "git",
-      ["archive", "--format=tar", commit, "--", "src", "package.json", LOCK],
-      options,
-    );
+    const { stdout } = await run("git", ["archive", "--format=tar", commit], options);
     await writeFile(archive, stdout);
     await run("tar", ["-xf", archive, "-C", folder]);
     if (await hasSamePackages(folder)) await symlink(join(ROOT, "node_modules"), join(folder, "node_modules"));

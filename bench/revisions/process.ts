@@ -13,6 +13,7 @@ export interface Request {
 
 export type Reply = { readonly value: number } | { readonly error: string };
 
+const CLOSE_MS = 5_000;
 const [, , folder = ""] = process.argv;
 const library = (await import(pathToFileURL(join(folder, "src/index.ts")).href)) as Library;
 const opened = await openRevision(library);
@@ -23,7 +24,10 @@ process.on("message", (request: Request) => {
     (error: unknown) => reply({ error: String(error) }),
   );
 });
-process.on("disconnect", () => process.kill(process.pid, "SIGKILL"));
+process.on("disconnect", () => {
+  setTimeout(() => process.kill(process.pid, "SIGKILL"), CLOSE_MS).unref();
+  void Promise.resolve(opened[Symbol.asyncDispose]()).finally(() => process.exit());
+});
 reply({ value: 0 });
 
 async function measure({ workload: name, sampleMs }: Request): Promise<number> {

@@ -3,7 +3,7 @@ import { ENGINE_HELD, TENANT_HELD } from "../../src/base/tenant-account.ts";
 import type { Runtime } from "../../src/base/protocol/script.ts";
 import { EXEC_LIMITS } from "../../src/broker/capabilities/exec/grants.ts";
 import { FS_LIMITS } from "../../src/broker/capabilities/fs/limits.ts";
-import { WALK_AT_ONCE } from "../../src/broker/capabilities/fs/local-holder.ts";
+import { TURN_AT_ONCE } from "../../src/broker/capabilities/fs/local-holder.ts";
 import { QUICK_BYTES } from "../../src/broker/capabilities/fs/reading.ts";
 import { LIST_MAX } from "../../src/broker/capabilities/kv/namespace.ts";
 import { NATIVE_LIMITS } from "../../src/broker/capabilities/native/binaries.ts";
@@ -189,7 +189,7 @@ export const HOST_WORK: readonly HostWork[] = [
   {
     work: "Open a path, and read a small file, on a local disk",
     causes: ["fs"],
-    bound: `${WALK_AT_ONCE} descriptors a path; ${count(QUICK_BYTES / 1_024)} KiB`,
+    bound: `${TURN_AT_ONCE} descriptors in one turn of the event loop; ${count(QUICK_BYTES / 1_024)} KiB each`,
     place: "broker thread",
     payer: "the tenant",
     test: "broker/capabilities/fs/local-holder.test.ts",

@@ -71,7 +71,12 @@ async function checkEngine(file: string | undefined): Promise<Check[]> {
 /** Has a key's text built, which shows whether the sandbox works. */
 async function checkBundler(): Promise<Check> {
   const limit = esbuildLimit();
-  await builds.run({ head: { kind: "checks" }, texts: ["true"] }, { registrant: "local", deadlineMs: BUILD_MS });
+  const job = { head: { kind: "checks" }, texts: ["true"] } as const;
+  const outcome = await builds.run(job, { registrant: "local", deadlineMs: BUILD_MS });
+  if (outcome.kind !== "done") {
+    const reason = "reason" in outcome ? outcome.reason : outcome.kind;
+    return { name: "bundler", state: "fail", message: `tools of keys cannot be built: ${reason}` };
+  }
   const sandbox = buildSandbox();
   const problems = [
     ...(limit.kind === "off" ? [`esbuild has no limit on its memory: ${limit.reason}`] : []),

@@ -1,4 +1,5 @@
 import { ChildProcess, spawn } from "node:child_process";
+import { existsSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { writeFilter } from "../../base/os/bubblewrap.ts";
@@ -6,7 +7,7 @@ import { type ControlGroup, openGroup } from "../../base/os/cgroup.ts";
 import { Descriptors } from "../../base/os/descriptors.ts";
 import { SHELL } from "../../base/os/rlimits.ts";
 import { encodeFrame, type Frame, FrameReader } from "./frame.ts";
-import { type Answer, answerOf, isReady, type Job } from "./job.ts";
+import { type Answer, answerOf, isReady, type Job, PROVES } from "./job.ts";
 import { ANSWER_LIMITS, esbuildLimit, HEAP_MB, writablePrefix } from "./limits.ts";
 import { buildSandbox, type BuildSandboxState, giveUpSandbox, proveSandbox, sandboxed } from "./sandbox.ts";
 
@@ -47,12 +48,13 @@ export type BuildView = "texts" | "files";
 /** One build process as the engine sees it. It inherits nothing of this process's environment, and ends by SIGKILL. */
 export class BuildProcess {
   readonly view: BuildView;
+  /** Whether it is in the sandbox. */
+  readonly isInside: boolean;
   /** Number of jobs that were given to it. */
   jobs = 0;
   /** See `writablePrefix`. */
   readonly writable = writablePrefix();
   readonly #process: ChildProcess;
-  readonly #isInside: boolean;
   readonly #reader = new FrameReader(ANSWER_LIMITS);
   readonly #closed: Promise<void>;
   #hasEnded = false;
@@ -68,13 +70,15 @@ export class BuildProcess {
     this.view = view;
     const group = openGroup("build", GROUP);
     const sandbox = view === "texts" ? buildSandbox() : null;
-    this.#isInside = sandbox?.kind === "bubblewrap";
+    this.isInside = sandbox?.kind === "bubblewrap";
     const child = start(`--allow-fs-write=${this.writable}*`, sandbox, group);
     this.#process = child;
     this.#closed = new Promise((resolve) => child.once("close", () => resolve()));
     child.once("error", (error) => {
       this.#startError = error.message;
       group?.end();
+      // bubblewrap itself could not be started.
+      if (this.isInside && child.pid === undefined) giveUpSandbox(error.message);
       this.#onEnd(error.message);
     });
     child.once("exit", (code, signal) => {
@@ -83,7 +87,7 @@ export class BuildProcess {
       if (group?.end() === true) this.#settle({ kind: "crashed", needed: "memory" });
       const reason = signal ?? `exit code ${code}`;
       const isRefused = !this.#hasBegun && code !== null && code < SIGNALLED;
-      if (!isRefused || !this.#isInside) return this.#onEnd(reason);
+      if (!isRefused || !this.isInside) return this.#onEnd(reason);
       // What bubblewrap wrote may come after its end.
       void this.#closed.then(() => {
         giveUpSandbox(this.#stderr.trim() || reason);
@@ -98,7 +102,7 @@ export class BuildProcess {
       if (this.#stderr.length < STDERR_MAX) this.#stderr += chunk.toString("latin1", 0, STDERR_MAX);
     });
     // The process of the engine may end while this one waits: a job's deadline holds it.
-    for (const one of [child, stdio.stdin, stdio.stdout, stdio.stderr]) unref(one);
+    for (const one of [child, stdio.stdin, stdio.stdout, stdio.stderr]) call(one, "unref");
   }
 
   get hasEnded(): boolean {
@@ -121,7 +125,7 @@ export class BuildProcess {
     });
     if (outcome.kind !== "crashed") return outcome;
     // esbuild has written its reason before it ended. Nothing else may keep this process running until then.
-    this.#process.ref();
+    for (const one of [this.#process, ...this.#process.stdio]) call(one, "ref");
     this.kill();
     await this.#closed;
     return STACK.test(this.#stderr) ? { kind: "crashed", needed: "stack" } : outcome;
@@ -142,7 +146,7 @@ export class BuildProcess {
       if (this.#hasBegun) return this.#settle(outcomeOf(frame));
       if (!isReady(frame.head)) throw new RangeError("an answer before it had begun");
       this.#hasBegun = true;
-      if (this.#isInside) proveSandbox();
+      if (this.isInside) proveSandbox();
       this.#send();
     } catch (error) {
       this.#settle({ kind: "unreadable", reason: error instanceof RangeError ? error.message : "no JSON" });
@@ -171,11 +175,11 @@ function start(writes: string, sandbox: BuildSandboxState | null, group: Control
     const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
     const node = [process.execPath, ...FLAGS, writes, fileURLToPath(new URL(`./child.${extension}`, import.meta.url))];
     const command = isInside ? sandboxed(sandbox.command, node, FILTER_FD) : node;
-    const inGroup = group === null ? [] : [SHELL, "-c", `${group.joinCommand}\nexec "$@"`, SHELL];
+    const inGroup = group === null || !existsSync(SHELL) ? [] : [SHELL, "-c", `${group.joinCommand}\nexec "$@"`, SHELL];
     const [file = "", ...args] = [...inGroup, ...command];
     const child = spawn(file, args, {
       stdio: descriptors.stdio,
-      env: limit.kind === "limited" ? { ...ENVIRONMENT, ...limit.env } : ENVIRONMENT,
+      env: { ...ENVIRONMENT, ...(limit.kind === "limited" ? limit.env : {}), ...(isInside ? { [PROVES]: "1" } : {}) },
       cwd: path.parse(process.cwd()).root,
       detached: process.platform !== "win32",
       windowsHide: true,
@@ -202,6 +206,9 @@ function killGroup(child: ChildProcess): void {
   }
 }
 
-function unref(one: unknown): void {
-  if (typeof one === "object" && one !== null && "unref" in one && typeof one.unref === "function") one.unref();
+/** Whether the event loop waits for it. Streams of processes have these methods, contrary to Node's types. */
+function call(one: unknown, method: "ref" | "unref"): void {
+  if (typeof one !== "object" || one === null) return;
+  const found: unknown = Reflect.get(one, method);
+  if (typeof found === "function") Reflect.apply(found, one, []);
 }

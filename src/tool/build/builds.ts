@@ -2,6 +2,7 @@ import { isPressed, relief } from "../../base/os/pressure.ts";
 import { BuildProcess, type BuildView, type Outcome } from "./build-process.ts";
 import { type Job, needsFiles } from "./job.ts";
 import { writablePrefix } from "./limits.ts";
+import { buildSandbox } from "./sandbox.ts";
 
 const AT_ONCE = 4;
 const JOBS_MAX = 50;
@@ -95,8 +96,9 @@ export class Builds {
       if (one.view !== view) continue;
       clearTimeout(timer);
       this.#idle.delete(one);
-      // The folder for temporary files is another now.
-      if (one.writable !== writable) one.kill();
+      // The folder for temporary files is another now, or the sandbox works again.
+      const isStale = one.writable !== writable || (view === "texts" && !one.isInside && isSandboxed());
+      if (isStale) one.kill();
       if (!one.hasEnded) return one;
     }
     return new BuildProcess(view);
@@ -110,6 +112,8 @@ export class Builds {
     this.#idle.set(one, timer.unref());
   }
 }
+
+const isSandboxed = (): boolean => buildSandbox().kind === "bubblewrap";
 
 /** The build processes of all engines here. */
 export const builds = new Builds();

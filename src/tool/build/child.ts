@@ -5,7 +5,7 @@ import { isObject, type JsonSchema } from "../../base/json.ts";
 import { bundleHere, CrashError, inputOf } from "../bundle/bundler.ts";
 import { PackageError } from "../package/step.ts";
 import { encodeFrame, type Frame, FrameReader } from "./frame.ts";
-import { type Answer, type JobHead, READY } from "./job.ts";
+import { type Answer, type JobHead, PROVES, READY } from "./job.ts";
 import { JOB_LIMITS } from "./limits.ts";
 
 /**
@@ -24,9 +24,12 @@ process.on("SIGTERM", () => undefined);
 process.on("SIGINT", () => undefined);
 process.stdout.on("error", end);
 
+// esbuild starts while the first job is on its way.
+const started = transform("");
+// Its problems are told by the first job that has them, but for a sandbox, which has to show that it works.
+if (process.env[PROVES] === undefined) started.catch(() => undefined);
+else await started;
 send({ head: READY, texts: [] });
-// esbuild starts while the first job is on its way. Its problems are told by the first job that has them.
-transform("").catch(() => undefined);
 
 async function work({ head, texts }: Frame): Promise<Frame & { readonly head: Answer }> {
   try {

@@ -53,6 +53,9 @@ export interface PythonJob {
   readonly maxBytes: number;
 }
 
+/** Variable of the environment of a build process that begins only once esbuild works, as it may not in a sandbox. */
+export const PROVES = "GLOVEBOX_BUILD_PROVES";
+
 /** The head of a build process's first frame, before its first answer: it has begun. */
 export const READY = { kind: "ready" } as const;
 

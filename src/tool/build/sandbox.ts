@@ -6,10 +6,11 @@ import {
   bubblewrapArguments,
   closedIn,
   findBubblewrap,
+  LIBRARIES,
   librariesOfNode,
-  PROGRAMS,
   readOnly,
 } from "../../base/os/bubblewrap.ts";
+import { SHELL } from "../../base/os/rlimits.ts";
 import { commandFilter } from "../../base/os/command-filter.ts";
 
 /** Whether a sandbox of the operating system stands around the builds of strangers' texts, or why none does. */
@@ -44,6 +45,8 @@ function find(): BuildSandboxState {
 /** A process in the sandbox has begun: none that fails later does so because of the sandbox. */
 export function proveSandbox(): void {
   isProved = true;
+  // Another process may have failed to begin at the same time.
+  if (state?.kind === "off") state = undefined;
 }
 
 /**
@@ -58,7 +61,7 @@ export function giveUpSandbox(reason: string): void {
 
 /** The command inside: without network, and with Node, its libraries, this package and its dependencies to read. */
 export function sandboxed(bubblewrap: string, command: readonly string[], filterFd: number): readonly string[] {
-  return [bubblewrap, ...bubblewrapArguments(view(), { filterFd }), "--", ...command];
+  return [bubblewrap, ...bubblewrapArguments(view(), { filterFd, forbidsNamespaces: true }), "--", ...command];
 }
 
 function view(): readonly string[] {
@@ -67,7 +70,9 @@ function view(): readonly string[] {
   );
   const shown = [process.execPath, ...librariesOfNode(), ...own, ...moduleFolders()];
   const mounts = shown.flatMap((one) => ["--ro-bind-try", one, one]);
-  return [...readOnly(PROGRAMS), ...mounts, "--proc", "/proc", ...closedIn("/", ["/proc"])];
+  // The shell limits esbuild's addresses.
+  const shell = ["--ro-bind", realpathSync(SHELL), SHELL];
+  return [...readOnly(LIBRARIES), ...shell, ...mounts, "--proc", "/proc", ...closedIn("/", ["/proc"])];
 }
 
 /** The outermost `node_modules` of each package: package managers link to a package's own dependencies within it. */
@@ -75,5 +80,6 @@ function moduleFolders(): Set<string> {
   const require = createRequire(import.meta.url);
   const segment = `${path.sep}node_modules${path.sep}`;
   const files = PACKAGES.map((name) => realpathSync(require.resolve(name)));
-  return new Set(files.map((file) => file.slice(0, file.indexOf(segment) + segment.length)));
+  const within = files.filter((file) => file.includes(segment));
+  return new Set(within.map((file) => file.slice(0, file.indexOf(segment) + segment.length)));
 }

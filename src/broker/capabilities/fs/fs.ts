@@ -81,6 +81,8 @@ function takes(properties: Readonly<Record<string, JsonSchema>>, required: reado
   return { type: "object", properties, required, additionalProperties: false };
 }
 
+const LOCAL_HOLDER = new LocalFileHolder();
+
 /** Replacements for tests. */
 export interface FsOptions {
   readonly limits?: Partial<FsLimits>;
@@ -135,7 +137,7 @@ class FsSession implements OpenCapability {
     const holderOf = (mount: Mount, root: string): FileHolder => {
       if (holder !== undefined) return holder;
       // Scratch folders are many, and all in one folder.
-      return isLocal(mount.path ?? path.dirname(root)) ? new LocalFileHolder() : systemFileHolder;
+      return isLocal(mount.path ?? path.dirname(root)) ? LOCAL_HOLDER : systemFileHolder;
     };
     const budget = new Budget(limits, space);
     this.#call = { mounts, limits, holder: holder ?? systemFileHolder, holderOf, signal, budget, folderOf };

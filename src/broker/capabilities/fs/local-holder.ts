@@ -1,22 +1,17 @@
-import { closeSync, constants, fstatSync, openSync, readFileSync, readlinkSync, readSync, statfsSync } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, readFileSync, readlinkSync, readSync } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
 import path from "node:path";
 import { BoundedCache } from "../../../base/bounded-cache.ts";
 import { descriptorFileHolder, type FileHolder, type HeldFile, O_PATH } from "./file-holder.ts";
 import { SystemError } from "./system-error.ts";
 
-/**
- * Types of file systems that answer without a network or another process: ext2 to 4, XFS, Btrfs, tmpfs, overlayfs, F2FS,
- * ZFS (`statfs`, `linux/magic.h`).
- */
-const LOCAL_TYPES: ReadonlySet<number> = new Set([
-  0xef53, 0x58465342, 0x9123683e, 0x01021994, 0x794c7630, 0xf2f52010, 0x2fc12fc1,
-]);
+/** Types of file systems that answer without a network or another process. The layers of an overlay may be elsewhere. */
+const LOCAL_TYPES: ReadonlySet<string> = new Set(["ext2", "ext3", "ext4", "xfs", "btrfs", "tmpfs", "f2fs", "zfs"]);
 const FOLDERS_MAX = 256;
 /** A folder is looked at again after this time: something else may have been mounted in it. */
 const KNOWN_MS = 5_000;
-/** Descriptors that one walk opens on this thread, some microseconds each. A path with many links needs more. */
-export const WALK_AT_ONCE = 64;
+/** Descriptors that are opened on this thread in one turn of its event loop: a few milliseconds with what is read. */
+export const TURN_AT_ONCE = 128;
 const { O_DIRECTORY, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 
 const known = new BoundedCache<{ readonly isLocal: boolean; readonly untilMs: number }>(FOLDERS_MAX);
@@ -32,36 +27,63 @@ export function isLocal(folder: string): boolean {
   return answer;
 }
 
+/** Asks the kernel's list of mounts, and no file system: one that has stopped would stop this thread. */
 function findLocal(folder: string): boolean {
   try {
-    if (!LOCAL_TYPES.has(statfsSync(folder).type)) return false;
-    const below = folder.endsWith(path.sep) ? folder : folder + path.sep;
-    return !mountPoints().some((point) => point.startsWith(below));
+    const mounts = mountsOfSystem();
+    if (mounts.some(({ point }) => point !== folder && isWithin(point, folder))) return false;
+    const above = mounts.filter(({ point }) => isWithin(folder, point));
+    const nearest = Math.max(...above.map(({ point }) => point.length));
+    // Of several at one place, the last one covers the others.
+    return LOCAL_TYPES.has(above.findLast(({ point }) => point.length === nearest)?.type ?? "");
   } catch {
     return false;
   }
 }
 
-/** Their paths; the fifth field of each line, in which octal numbers stand for blanks (proc_pid_mountinfo(5)). */
-function mountPoints(): readonly string[] {
-  const lines = readFileSync("/proc/self/mountinfo", "utf8").split("\n");
-  const unescape = (text: string) =>
-    text.replaceAll(/\\([0-7]{3})/g, (_, octal: string) => String.fromCodePoint(Number.parseInt(octal, 8)));
-  return lines.flatMap((line) => {
-    const point = line.split(" ", 5)[4];
-    return point === undefined ? [] : [unescape(point)];
-  });
+function isWithin(inner: string, outer: string): boolean {
+  return inner === outer || inner.startsWith(outer.endsWith(path.sep) ? outer : outer + path.sep);
+}
+
+interface MountPoint {
+  readonly point: string;
+  readonly type: string;
 }
 
 /**
- * Holds descriptors like `descriptorFileHolder`, for one walk in a local folder: on this thread, because the trips to
+ * The fifth field of each line is the place, in which octal numbers stand for blanks, and the one behind a hyphen the
+ * type (proc_pid_mountinfo(5)).
+ */
+function mountsOfSystem(): readonly MountPoint[] {
+  const unescape = (text: string) =>
+    text.replaceAll(/\\([0-7]{3})/g, (_, octal: string) => String.fromCodePoint(Number.parseInt(octal, 8)));
+  const lines = readFileSync("/proc/self/mountinfo", "utf8").split("\n");
+  return lines.flatMap((line) => {
+    const point = line.split(" ", 5)[4];
+    const [, type] = / - (\S+)/.exec(line) ?? [];
+    return point === undefined || type === undefined ? [] : [{ point: unescape(point), type }];
+  });
+}
+
+/** Descriptors that may still be opened in this turn of the event loop, by all walks together. */
+let leftInTurn = TURN_AT_ONCE;
+
+/** Whether this turn has time for one more. Otherwise timers, sockets and other tenants would wait. */
+function takeTurn(): boolean {
+  if (leftInTurn === 0) return false;
+  if (leftInTurn === TURN_AT_ONCE) setImmediate(() => (leftInTurn = TURN_AT_ONCE));
+  leftInTurn--;
+  return true;
+}
+
+/**
+ * Holds descriptors like `descriptorFileHolder`, in local folders: on this thread while its turn has time, because the trips to
  * the system's thread pool take ten times as long as the system calls.
  */
 export class LocalFileHolder implements FileHolder {
-  #left = WALK_AT_ONCE;
-
   async root(folder: string): Promise<HeldFile> {
-    const held = this.#hold(folder, O_DIRECTORY);
+    if (!takeTurn()) return await descriptorFileHolder.root(folder);
+    const held = openLocal(folder, O_DIRECTORY);
     try {
       // See `descriptorFileHolder`.
       if (readlinkSync(held.path) === folder) return held;
@@ -75,8 +97,7 @@ export class LocalFileHolder implements FileHolder {
   // An error of the system becomes a rejection.
   // oxlint-disable-next-line typescript/require-await
   async hold(file: string): Promise<HeldFile> {
-    if (this.#left === 0) return descriptorFileHolder.hold(file);
-    return this.#hold(file, 0);
+    return takeTurn() ? openLocal(file, 0) : descriptorFileHolder.hold(file);
   }
 
   reopen(held: HeldFile, flags: number): Promise<FileHandle> {
@@ -86,11 +107,10 @@ export class LocalFileHolder implements FileHolder {
   create(folder: HeldFile, name: string): Promise<FileHandle> {
     return descriptorFileHolder.create(folder, name);
   }
+}
 
-  #hold(file: string, flags: number): LocalFile {
-    this.#left--;
-    return new LocalFile(openSync(file, O_PATH | O_NOFOLLOW | flags));
-  }
+function openLocal(file: string, flags: number): LocalFile {
+  return new LocalFile(openSync(file, O_PATH | O_NOFOLLOW | flags));
 }
 
 /** A held file on a local file system. */
