@@ -10,8 +10,8 @@ const LOCAL_TYPES: ReadonlySet<string> = new Set(["ext2", "ext3", "ext4", "xfs",
 const FOLDERS_MAX = 256;
 /** A folder is looked at again after this time: something else may have been mounted in it. */
 const KNOWN_MS = 5_000;
-/** Descriptors that are opened on this thread in one turn of its event loop: a few milliseconds with what is read. */
-export const TURN_AT_ONCE = 128;
+/** Descriptors that are opened on this thread in one turn of its event loop: some milliseconds with what is read. */
+export const TURN_AT_ONCE = 64;
 const { O_DIRECTORY, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 
 const known = new BoundedCache<{ readonly isLocal: boolean; readonly untilMs: number }>(FOLDERS_MAX);
