@@ -58,16 +58,23 @@ export function summarize(
       min: Math.min(...values),
       max: Math.max(...values),
       ...(tails.length > 0 ? { p50: median(values), p99: median(tails) } : {}),
-      ratios: Object.fromEntries(against.map((baseline) => [baseline, medianRatio(values, of(baseline))])),
+      ratios: Object.fromEntries(
+        against.flatMap((baseline) => {
+          const ratios = ratiosOf(values, of(baseline));
+          return ratios.length === 0 ? [] : [[baseline, median(ratios)]];
+        }),
+      ),
     };
   });
 }
 
-/** Rounds are compared with themselves: what slows a whole round down cancels out. */
-function medianRatio(values: readonly number[], baseline: readonly Sample[]): number {
-  const ratios = values.flatMap((value, round) => {
+/**
+ * Rounds are compared with themselves: what slows a whole round down cancels out. A round in which the baseline did
+ * nothing, because the machine stood still, compares nothing.
+ */
+function ratiosOf(values: readonly number[], baseline: readonly Sample[]): number[] {
+  return values.flatMap((value, round) => {
     const base = baseline[round]?.value;
     return base === undefined || base === 0 ? [] : [value / base];
   });
-  return median(ratios);
 }

@@ -366,6 +366,14 @@ describe("summarize", () => {
     expect(() => summarize(metric, [own], samples)).toThrow('"base" was not measured for time');
   });
 
+  test("compares with no baseline that did nothing in any round", () => {
+    const samples = new Map([
+      ["own", [{ value: 2 }]],
+      ["base", [{ value: 0 }]],
+    ]);
+    expect(summarize(metric, [own, base], samples)[0]).toMatchObject({ median: 2, ratios: {} });
+  });
+
   test("has no median of nothing, and no percentile", () => {
     expect(() => median([])).toThrow(RangeError);
     expect(() => percentile([], 0.5)).toThrow(RangeError);
