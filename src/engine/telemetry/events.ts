@@ -145,7 +145,7 @@ type Emission = { [Name in EmittedName]: [name: Name, ...args: EventMap[Name]] }
 /** The events that surfaces emit. */
 export type SurfaceEvent = Extract<Emission, readonly [`request:${string}` | `key:${string}`, ...unknown[]]>;
 
-type AnyListener = (...args: unknown[]) => unknown;
+type AnyListener = (event?: unknown) => unknown;
 
 /** The engine's events. A listener that throws or rejects harms neither the call nor the other listeners. */
 export class Events {
@@ -171,16 +171,17 @@ export class Events {
     return (this.#listeners.get(name)?.length ?? 0) > 0;
   }
 
-  emit(...[name, ...args]: Emission): void {
+  emit(...emission: Emission): void;
+  emit(name: EmittedName, event?: unknown): void {
     const listeners = this.#listeners.get(name);
     if (listeners === undefined) return;
-    for (const listener of listeners) this.call(name, listener, args);
+    for (const listener of listeners) this.call(name, listener, event);
   }
 
   /** Calls a listener, of an event or of a call's option. Its failure is reported, and harms nobody else. */
-  call(name: string, listener: AnyListener, args: readonly unknown[] = []): void {
+  call(name: string, listener: AnyListener, event?: unknown): void {
     try {
-      const returned = listener(...args);
+      const returned = listener(event);
       if (returned instanceof Promise) returned.catch((error: unknown) => this.reportListener(name, error));
     } catch (error) {
       this.reportListener(name, error);

@@ -5,6 +5,15 @@ import type { LocalCall } from "./local-call.ts";
 import type { WorkItem } from "./worker-connection.ts";
 import type { TurnTimeEstimate } from "./turn-time-estimate.ts";
 
+/** The queue that a batch is taken from. */
+export interface BatchSource {
+  readonly script: ToolScript;
+  readonly tenant: string;
+  readonly turnTime: TurnTimeEstimate;
+  /** The batch has ended, or its worker is lost. */
+  endBatch(): void;
+}
+
 /** Calls of one tool and tenant that enter their isolate together. */
 export class Batch implements WorkItem {
   readonly script: ToolScript;
@@ -14,8 +23,11 @@ export class Batch implements WorkItem {
   readonly expectedMs: number;
   readonly isLong: boolean;
   readonly isSlow: boolean;
+  readonly #source: BatchSource;
 
-  constructor(script: ToolScript, tenant: string, turnTime: TurnTimeEstimate, calls: readonly LocalCall[]) {
+  constructor(source: BatchSource, calls: readonly LocalCall[]) {
+    const { script, tenant, turnTime } = source;
+    this.#source = source;
     this.script = script;
     this.tenant = tenant;
     this.turnTime = turnTime;
@@ -33,19 +45,30 @@ export class Batch implements WorkItem {
     return this.calls.map(({ callNumber }) => callNumber);
   }
 
+  onEnd(): void {
+    this.#source.endBatch();
+  }
+
   /** `null` for an empty batch. */
   message(): RunMessage | null {
     const [first] = this.calls;
     if (first === undefined) return null;
+    const { cpuMs, outputBytes, logBytes, capabilityCalls, capabilityBytes } = first.job.limits;
     let runs = "";
     let calls = "";
-    for (const { callNumber, job, nowMs } of this.calls) {
-      runs += runs === "" ? callNumber : `,${callNumber}`;
+    let nowMs = Number.NaN;
+    // Calls of a batch mostly start at the same time, and have the same limit.
+    let middle = "";
+    for (const call of this.calls) {
+      const { job } = call;
       const before = calls === "" ? "" : ",";
-      const more = writeMore(job);
-      calls += `${before}[${callNumber},${JSON.stringify(job.callId)},${nowMs},${job.limits.outputBytes},${job.args}${more}]`;
+      if (call.nowMs !== nowMs) {
+        nowMs = call.nowMs;
+        middle = `,${nowMs},${outputBytes},`;
+      }
+      runs += `${before}${call.callNumber}`;
+      calls += `${before}[${call.callNumber},${JSON.stringify(job.callId)}${middle}${job.args}${writeMore(job)}]`;
     }
-    const { cpuMs, outputBytes, logBytes, capabilityCalls, capabilityBytes } = first.job.limits;
     const { script, tenant } = this;
     const limits = { cpuMs, outputBytes, logBytes, capabilityCalls, capabilityBytes };
     const { stream } = first.job;

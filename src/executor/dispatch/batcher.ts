@@ -6,6 +6,11 @@ import { ToolQueue } from "./tool-queue.ts";
 import { TurnTimeEstimate } from "./turn-time-estimate.ts";
 import { type PlacementTerms, placeQueue } from "./placement.ts";
 
+/**
+ * Maximum number of a queue's batches in flight for each worker: while it runs one, the host reads the replies of the
+ * last one and sends the next. Calls that come meanwhile wait for one another.
+ */
+const IN_FLIGHT_MAX = 2;
 /** Time for which slow calls leave a worker free after a quick one, in milliseconds. */
 const RESERVE_MS = 1_000;
 
@@ -54,7 +59,7 @@ export class Batcher {
       for (const queue of tenants.values()) {
         if (tenant !== undefined && queue.tenant !== tenant) continue;
         calls.push(...queue.clear());
-        this.#retire(queue);
+        this.#rest(queue);
       }
     }
     return calls;
@@ -84,7 +89,7 @@ export class Batcher {
           this.#waiting.delete(queue);
           this.#waiting.add(queue);
         }
-        if (isEmpty || queue.isEmpty) this.#retire(queue);
+        if (isEmpty || queue.isEmpty) this.#rest(queue);
       }
     }
     for (const connection of this.#connections) connection.flush();
@@ -100,10 +105,12 @@ export class Batcher {
   };
 
   #placeNext(queue: ToolQueue, nowMs: number, terms: PlacementTerms): boolean {
+    const shares = this.#connections.size * IN_FLIGHT_MAX - queue.inFlight;
+    if (shares <= 0) return false;
     const connection = placeQueue(this.#connections, queue, nowMs, terms);
     if (connection === null) return false;
     if (!queue.turnTime.isLong) this.#quickMs = nowMs;
-    const batch = queue.take();
+    const batch = queue.take(shares);
     const clockMs = Date.now();
     for (const call of batch.calls) call.start(connection, nowMs, clockMs);
     const message = batch.message();
@@ -118,17 +125,23 @@ export class Batcher {
     let tenants = this.#queues.get(script);
     if (tenants === undefined) this.#queues.set(script, (tenants = new Map()));
     let queue = tenants.get(tenant);
-    if (queue === undefined) tenants.set(tenant, (queue = new ToolQueue(script, tenant, this.#turnTimeOf(script))));
+    if (queue !== undefined) return queue;
+    queue = new ToolQueue(script, tenant, this.#turnTimeOf(script), this.#retire);
+    tenants.set(tenant, queue);
     return queue;
   }
 
-  /** Removes an empty queue. */
-  #retire(queue: ToolQueue): void {
+  /** A queue without waiting calls is kept while batches of it are in flight. */
+  #rest(queue: ToolQueue): void {
     this.#waiting.delete(queue);
-    const tenants = this.#queues.get(queue.script);
-    tenants?.delete(queue.tenant);
-    if (tenants?.size === 0) this.#queues.delete(queue.script);
+    if (queue.inFlight === 0) this.#retire(queue);
   }
+
+  readonly #retire = (queue: ToolQueue): void => {
+    const tenants = this.#queues.get(queue.script);
+    if (tenants?.get(queue.tenant) === queue) tenants.delete(queue.tenant);
+    if (tenants?.size === 0) this.#queues.delete(queue.script);
+  };
 
   #turnTimeOf(script: ToolScript): TurnTimeEstimate {
     const known = this.#turnTimes.get(script);

@@ -25,6 +25,8 @@ import { DeadlineTimer } from "./deadline-timer.ts";
 /** Maximum number of lost executors of a call without a known culprit, and of its attempts. */
 const LOSSES_MAX = 10;
 const ATTEMPTS_MAX = 100;
+/** The end of each outcome in a message. */
+const OUTCOME_END = "\t";
 /** Maximum number of attempts of an inspection, which no other call depends on. */
 const INSPECTION_LOSSES_MAX = 3;
 
@@ -250,32 +252,40 @@ export class Dispatcher implements WorkerConnectionListener {
 
   /** Settles the calls of an ended turn; calls that the turn did not start return to the head of their queue. */
   #onRan(connection: WorkerConnection, message: RanMessage): void {
-    const { callNumber, cpuMs, heapBytes, outcomes } = message;
+    const { callNumber, cpuMs, outcomes } = message;
     const batch = connection.item(callNumber);
     if (!(batch instanceof Batch)) return;
-    const said = outcomes.split("\t");
-    // Each outcome ends with a tab.
-    const started = said.length - 1;
-    if (started > batch.calls.length) throw new ProtocolError("outcomes of calls that were not sent");
+    const started = countOutcomes(outcomes, batch.size);
     const nowMs = performance.now();
-    for (let at = 0; at < started; at++) {
-      const call = batch.calls[at];
-      const outcome = said[at] ?? "";
-      if (call === undefined) continue;
-      const callMs = cpuMsOf(message, at, started);
-      if (outcome === "") connection.going.set(call.callNumber, { script: batch.script, tenant: batch.tenant });
-      if (outcome !== "" && call.isOver) this.#lingering.end(call.callNumber, callMs);
-      if (outcome === "" || call.isOver) continue;
-      const failure = outcome.startsWith("+") ? null : readFailure(outcome.slice(1));
-      this.#calls.delete(call.callNumber);
-      const ended = failure === null ? outputOf(outcome.slice(1), message.parts) : ({ ok: false, failure } as const);
-      call.conclude(ended, callMs, heapBytes, nowMs);
+    for (let index = 0, at = 0; index < started; index++) {
+      const end = outcomes.indexOf(OUTCOME_END, at);
+      const call = batch.calls[index];
+      if (call === undefined) break;
+      const callMs = cpuMsOf(message, index, started);
+      if (end > at && call.isOver) this.#lingering.end(call.callNumber, callMs);
+      else if (end > at) this.#conclude(call, outcomes.charAt(at), outcomes.slice(at + 1, end), message, callMs, nowMs);
+      else connection.going.set(call.callNumber, { script: batch.script, tenant: batch.tenant });
+      at = end + 1;
     }
     connection.end(callNumber, nowMs);
     const { turnTime } = batch;
     turnTime.record(started, cpuMs);
     if (started === 0) return this.#startAlone(batch, cpuMs);
     if (started < batch.calls.length) this.#putBack(batch, started, nowMs);
+  }
+
+  /** Settles a call that ended in its first turn. */
+  #conclude(
+    call: LocalCall,
+    sign: string,
+    text: string,
+    { parts, heapBytes }: RanMessage,
+    cpuMs: number,
+    nowMs: number,
+  ): void {
+    const outcome = sign === "+" ? outputOf(text, parts) : ({ ok: false, failure: readFailure(text) } as const);
+    this.#calls.delete(call.callNumber);
+    call.conclude(outcome, cpuMs, heapBytes, nowMs);
   }
 
   /** Puts unstarted calls back: a call with a long output, or one that ends its isolate, stops the batch. */
@@ -364,6 +374,14 @@ export class Dispatcher implements WorkerConnectionListener {
     this.onPause();
     return !this.isIdle;
   }
+}
+
+/** Number of outcomes of a message: each ends with a tab. */
+function countOutcomes(outcomes: string, countMax: number): number {
+  let count = 0;
+  for (let at = outcomes.indexOf(OUTCOME_END); at >= 0; at = outcomes.indexOf(OUTCOME_END, at + 1)) count++;
+  if (count > countMax) throw new ProtocolError("outcomes of calls that were not sent");
+  return count;
 }
 
 /** The broker's response as a message to a worker. */

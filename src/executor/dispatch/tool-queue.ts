@@ -1,27 +1,43 @@
 import type { RunLimits } from "../../base/protocol/messages.ts";
 import { isHardened, type ToolScript } from "../../base/protocol/script.ts";
-import { Batch } from "./batch.ts";
+import { Batch, type BatchSource } from "./batch.ts";
 import type { LocalCall } from "./local-call.ts";
 import type { TurnTimeEstimate } from "./turn-time-estimate.ts";
 
 const TURN_LIMITS = ["cpuMs", "outputBytes", "logBytes", "capabilityCalls", "capabilityBytes"] as const;
 /** Maximum total length of a batch's arguments, in characters. */
 const LENGTH_MAX = 64 * 1024;
+/** Minimum number of calls of a share: to enter an isolate costs as much as some short calls do. */
+const SHARE_MIN = 16;
 /** Number of taken calls at which the queue drops its references to them. */
 const TAKEN_MAX = 1_024;
 
 /** The waiting calls of one tool and tenant. */
-export class ToolQueue {
+export class ToolQueue implements BatchSource {
   readonly script: ToolScript;
   readonly tenant: string;
   readonly turnTime: TurnTimeEstimate;
+  readonly #onIdle: (queue: ToolQueue) => void;
   #calls: LocalCall[] = [];
   #next = 0;
+  #inFlight = 0;
 
-  constructor(script: ToolScript, tenant: string, turnTime: TurnTimeEstimate) {
+  /** `onIdle`: no call waits any more, and no batch is in flight. */
+  constructor(
+    script: ToolScript,
+    tenant: string,
+    turnTime: TurnTimeEstimate,
+    onIdle: (queue: ToolQueue) => void = () => undefined,
+  ) {
     this.script = script;
     this.tenant = tenant;
     this.turnTime = turnTime;
+    this.#onIdle = onIdle;
+  }
+
+  /** Number of batches that were taken and have not ended. */
+  get inFlight(): number {
+    return this.#inFlight;
   }
 
   add(call: LocalCall): void {
@@ -59,11 +75,15 @@ export class ToolQueue {
     return this.turnTime.expectMs(this.#calls.length - this.#next);
   }
 
-  /** The next batch: calls that agree in all fields that their message has once. */
-  take(): Batch {
+  /**
+   * The next batch: calls that agree in all fields that their message has once. The waiting calls are shared among so many
+   * batches.
+   */
+  take(shares = 1): Batch {
     this.#skip();
     const calls: LocalCall[] = [];
-    const together = isHardened(this.script) ? this.turnTime.together : 1;
+    const share = Math.max(SHARE_MIN, Math.ceil((this.#calls.length - this.#next) / shares));
+    const together = isHardened(this.script) ? Math.min(share, this.turnTime.together) : 1;
     let length = 0;
     for (; this.#next < this.#calls.length && calls.length < together; this.#next++) {
       const call = this.#calls[this.#next];
@@ -74,7 +94,13 @@ export class ToolQueue {
       calls.push(call);
     }
     this.#compact();
-    return new Batch(this.script, this.tenant, this.turnTime, calls);
+    this.#inFlight++;
+    return new Batch(this, calls);
+  }
+
+  endBatch(): void {
+    this.#inFlight--;
+    if (this.#inFlight === 0 && this.isEmpty) this.#onIdle(this);
   }
 
   /**

@@ -26,6 +26,8 @@ export interface WorkItem extends CallOwner {
   /** Whether it is slow or its duration unknown: then no work is queued behind it. */
   readonly isLong: boolean;
   readonly isSlow: boolean;
+  /** Its turn has ended, or its worker is lost. */
+  onEnd?(): void;
 }
 
 /** The host's end of a link to one worker thread. */
@@ -144,6 +146,7 @@ export class WorkerConnection {
     const load = this.#items.get(callNumber);
     if (load === undefined) return;
     this.#items.delete(callNumber);
+    load.onEnd?.();
     this.#expectedMs = this.#items.size === 0 ? 0 : this.#expectedMs - load.expectedMs;
     this.#sinceMs = nowMs;
   }
@@ -170,6 +173,8 @@ export class WorkerConnection {
     const started = [...this.going.keys(), ...(first?.runs ?? [])];
     this.#items.clear();
     this.going.clear();
+    first?.onEnd?.();
+    for (const load of others) load.onEnd?.();
     return { started, waiting: others.flatMap(({ runs }) => runs) };
   }
 

@@ -31,7 +31,7 @@ export class ProcessExecutor implements Executor {
   readonly #home: GroupProcesses;
   readonly #sandbox: Sandbox;
   readonly #spare: SpareProcess | null;
-  #last: { readonly script: ToolScript; readonly tenant: string; readonly group: GroupProcesses } | null = null;
+  #last: { readonly tool: object; readonly tenant: string | null; readonly group: GroupProcesses } | null = null;
   #closed = false;
 
   constructor({ spare, sandbox, trust, ...options }: ProcessOptions) {
@@ -66,12 +66,7 @@ export class ProcessExecutor implements Executor {
   }
 
   run(job: Job): void {
-    const { script, tenant } = job;
-    // Most calls follow one of the same tool and tenant.
-    if (script !== this.#last?.script || tenant !== this.#last.tenant) {
-      this.#last = { script, tenant, group: this.#groupOf(script, tenant) };
-    }
-    this.#last.group.run(job);
+    this.#groupOf(job.script, job.tenant).run(job);
   }
 
   cancel(callNumber: number, code: ErrorCode, message: string): void {
@@ -117,7 +112,12 @@ export class ProcessExecutor implements Executor {
   }
 
   #groupOf(tool: Pick<ToolScript, "registrant">, tenant: string | null): GroupProcesses {
-    return this.#group(groupOf(this.#trust, tool, tenant).name);
+    const last = this.#last;
+    // Most calls follow one of the same tool and tenant.
+    if (last !== null && last.tool === tool && last.tenant === tenant) return last.group;
+    const group = this.#group(groupOf(this.#trust, tool, tenant).name);
+    this.#last = { tool, tenant, group };
+    return group;
   }
 
   #group(name: string): GroupProcesses {

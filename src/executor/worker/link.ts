@@ -119,24 +119,30 @@ function portLink(port: MessagePort, bell: Int32Array<SharedArrayBuffer>): Link 
   };
 }
 
-/** Maximum delay of a reply that waits for the rest of its batch, in milliseconds. */
-const REPLY_DELAY_MS = 0.05;
+/** Maximum delay of a message that waits for others, in milliseconds. */
+const DELAY_MS = 0.05;
 
 /** A worker's messages to its host, batched. */
 export class WorkerOutbox {
   readonly #send: (text: string) => void;
+  readonly #madeMs: () => number;
   #text = "";
   #sinceMs = 0;
 
-  constructor(send: (text: string) => void) {
+  /**
+   * `madeMs`: time from which a message counts that is posted now. The result of a turn counts from the turn's start: a host
+   * that has it early prepares the next turns during the following one.
+   */
+  constructor(send: (text: string) => void, madeMs: () => number) {
     this.#send = send;
+    this.#madeMs = madeMs;
   }
 
   post(message: ToHost): void {
     const nowMs = performance.now();
-    if (this.#text === "") this.#sinceMs = nowMs;
+    if (this.#text === "") this.#sinceMs = this.#madeMs();
     this.#text += encodeToHost(message);
-    if (nowMs - this.#sinceMs > REPLY_DELAY_MS) this.flush();
+    if (nowMs - this.#sinceMs > DELAY_MS) this.flush();
   }
 
   flush(): void {

@@ -66,6 +66,11 @@ export class Turns {
     return this.#startedMs;
   }
 
+  /** The time from which what a turn does now is late: the current time, or after the turn its start. */
+  get resultMs(): number {
+    return this.#realm === null ? this.#startedMs : performance.now();
+  }
+
   /** Attributes work for a call, such as compiling its script, to that call in the turn record. */
   around<T>(callNumber: number, budgetMs: number, body: () => T): T {
     this.#slot.begin(callNumber, budgetMs, performance.now());

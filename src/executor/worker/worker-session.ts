@@ -60,11 +60,12 @@ export class WorkerSession implements LinkListener {
 
   constructor(settings: WorkerSettings, slot: TurnSlot, holdings: WorkerHoldings, send: (text: string) => void) {
     this.#slot = slot;
-    this.#outbox = new WorkerOutbox((text) => {
+    const sendAtRest = (text: string) => {
       // Clears the turn in the record before the host receives its result.
       if (this.#turns.realm === null) slot.rest();
       send(text);
-    });
+    };
+    this.#outbox = new WorkerOutbox(sendAtRest, () => this.#turns.resultMs);
     this.#terminator = new Terminator(slot.cells);
     this.#turns = new Turns(slot, this.#terminator);
     this.#isolates = new Isolates(

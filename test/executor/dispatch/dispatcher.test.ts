@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { encodeToHost } from "../../../src/base/protocol/wire.ts";
+import type { ToolScript } from "../../../src/base/protocol/script.ts";
 import type { CapabilityResponse, CapabilityCall } from "../../../src/executor/executor.ts";
 import { dispatch, job, nextTurn, sendOff, TOOL, tool } from "./workers.ts";
 
@@ -65,14 +66,16 @@ test("a call that goes on after its turn is settled when it is done, and makes r
   dispatcher.close("engine_closed", "the test is over");
 });
 
-/** A worker that has answered enough quick calls of the tool for more of them to go together. */
-async function acquainted() {
+/** A worker that has answered enough quick calls of the tools for more of them to go together. */
+async function acquainted(...tools: readonly ToolScript[]) {
   const worker = dispatch();
-  for (let run = 1; run <= 8; run++) {
-    void (await sendOff(worker.dispatcher, [run]));
-    worker.say(
-      encodeToHost({ kind: "ran", callNumber: run, cpuMs: 0.005, lastCpuMs: 0.005, heapBytes: 1, outcomes: "+0\t" }),
-    );
+  for (const [at, script] of [TOOL, ...tools].entries()) {
+    for (let run = 1 + at * 1_000; run <= 8 + at * 1_000; run++) {
+      void (await sendOff(worker.dispatcher, [run], script));
+      worker.say(
+        encodeToHost({ kind: "ran", callNumber: run, cpuMs: 0.005, lastCpuMs: 0.005, heapBytes: 1, outcomes: "+0\t" }),
+      );
+    }
   }
   worker.sent.length = 0;
   return worker;
@@ -90,6 +93,58 @@ test("quick calls of a tool go together, and those that were not started go firs
   expect(settled.map(({ outcome, attempts }) => [outcome, attempts])).toEqual(
     ["11", "12", "13"].map((json) => [{ ok: true, json }, 1]),
   );
+  dispatcher.close("engine_closed", "the test is over");
+});
+
+test("a worker has two batches of a tool's calls, and calls that come meanwhile wait for one another", async () => {
+  const { dispatcher, sent, say } = await acquainted();
+  const starts = () =>
+    [
+      ...sent
+        .splice(0)
+        .join("")
+        .matchAll(/^r\t([\d,]+)\t/gm),
+    ].map(([, runs = ""]) => runs.split(","));
+  const calls = Array.from({ length: 40 }, (_, at) => at + 11);
+  void (await sendOff(dispatcher, calls));
+  const [first = [], second = []] = starts();
+  expect([...first, ...second]).toEqual(calls.map(String));
+  expect([first.length, second.length]).toEqual([20, 20]);
+  for (const call of [101, 102, 103]) void (await sendOff(dispatcher, [call]));
+  expect(starts()).toEqual([]);
+  const answer = (runs: readonly string[]) => {
+    const outcomes = "+0\t".repeat(runs.length);
+    say(
+      encodeToHost({ kind: "ran", callNumber: Number(runs[0]), cpuMs: 0.1, lastCpuMs: 0.005, heapBytes: 1, outcomes }),
+    );
+  };
+  answer(first);
+  await nextTurn();
+  expect(starts()).toEqual([["101", "102", "103"]]);
+  dispatcher.close("engine_closed", "the test is over");
+});
+
+test("calls of another tool do not wait for the batches of one", async () => {
+  const another = tool("another");
+  const { dispatcher, sent } = await acquainted(another);
+  for (const call of [11, 12, 13]) void (await sendOff(dispatcher, [call]));
+  void (await sendOff(dispatcher, [14], another));
+  expect([...sent.join("").matchAll(/^r\t([\d,]+)\t/gm)].map(([, runs]) => runs)).toEqual(["11", "12", "14"]);
+  dispatcher.close("engine_closed", "the test is over");
+});
+
+test("the batches of a lost worker hold up no calls of their tool", async () => {
+  const { dispatcher, lane, sent } = await acquainted();
+  void (await sendOff(
+    dispatcher,
+    Array.from({ length: 40 }, (_, at) => at + 11),
+  ));
+  const open = dispatcher.detach(lane);
+  for (const call of open) dispatcher.restart(call, "the test took it away", true);
+  sent.length = 0;
+  dispatcher.attach(lane);
+  await nextTurn();
+  expect(sent.join("")).toContain("r\t11\t");
   dispatcher.close("engine_closed", "the test is over");
 });
 
