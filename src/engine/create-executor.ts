@@ -34,13 +34,14 @@ export async function loadExecutor(options: ResolvedExecutorOptions): Promise<Cr
   switch (options.kind) {
     case "threads": {
       const { ThreadsExecutor } = await import("../executor/threads/threads-executor.ts");
-      const { warmIsolates } = options;
-      return (host) => new ThreadsExecutor({ ...host, warmIsolates });
+      const { warmIsolates, spinMs } = options;
+      return (host) => new ThreadsExecutor({ ...host, warmIsolates, spinMs });
     }
     case "process": {
       const { ProcessExecutor } = await import("../executor/process/process-executor.ts");
-      const { warmIsolates, rssMb, spare, recycle, sandbox, trust } = options;
-      return (host) => new ProcessExecutor({ ...host, warmIsolates, rssMaxMb: rssMb, spare, recycle, sandbox, trust });
+      const { warmIsolates, spinMs, rssMb, spare, recycle, sandbox, trust } = options;
+      const isolates = { warmIsolates, spinMs, rssMaxMb: rssMb, spare, recycle, sandbox, trust };
+      return (host) => new ProcessExecutor({ ...host, ...isolates });
     }
     case "queue": {
       const load = () => import("../fleet/server/queue-executor.ts");

@@ -21,7 +21,7 @@ import { resolveFleetName, resolveRedisUrl, resolveSecret } from "../store/redis
 import type { ToolDefinition, ToolLocation } from "../tool/definition.ts";
 
 export { BROKER_PLACES } from "../broker/thread/start.ts";
-export { EXECUTOR_KINDS, SANDBOX_MODES } from "../executor/options.ts";
+export { EXECUTOR_KINDS, LATENCIES, SANDBOX_MODES } from "../executor/options.ts";
 export { FLEET_DEFAULT } from "../store/redis/url.ts";
 
 export interface QueueOptions {

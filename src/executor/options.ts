@@ -5,6 +5,7 @@ import { resolveFleetName, resolveRedisUrl, resolveSecret } from "../store/redis
 import type {
   ExecutorKind,
   ExecutorOptions,
+  Latency,
   ResolvedExecutorOptions,
   ResolvedFleetOptions,
   ResolvedIsolateOptions,
@@ -12,8 +13,11 @@ import type {
 } from "./executor.ts";
 
 export const EXECUTOR_KINDS: readonly ExecutorKind[] = ["process", "threads", "queue"];
+export const LATENCIES: readonly Latency[] = ["normal", "low"];
 export const SANDBOX_MODES: readonly SandboxMode[] = ["auto", "require", "off"];
 
+/** Time after a message for which neither side sleeps at `low` latency, in milliseconds: longer than most short calls take. */
+const SPIN_MS = 0.5;
 /** Options of executor `queue` only. */
 const FLEET_OPTIONS = ["url", "fleet", "secret", "lostMs", "store", "codeMaxBytes"] as const;
 const LOST_MS_LEAST = 100;
@@ -43,6 +47,7 @@ export function resolveExecutorOptions(
 
 function resolveIsolates({
   warmIsolates,
+  latency = "normal",
   rssMb,
   spare = true,
   recycle,
@@ -52,9 +57,13 @@ function resolveIsolates({
   if (!SANDBOX_MODES.includes(sandbox)) {
     throw new TypeError(`executor.sandbox "${String(sandbox)}" is not one of ${SANDBOX_MODES.join(", ")}`);
   }
+  if (!LATENCIES.includes(latency)) {
+    throw new TypeError(`executor.latency "${String(latency)}" is not one of ${LATENCIES.join(", ")}`);
+  }
   const rssMaxMb = count("executor.rssMb", rssMb, 4_096, 256);
   return {
     warmIsolates: count("executor.warmIsolates", warmIsolates, 128, 1),
+    spinMs: latency === "low" ? SPIN_MS : 0,
     rssMb: rssMaxMb,
     spare,
     recycle: {

@@ -62,6 +62,7 @@ export async function startExecutor(kind: Kind, workers = 1, more: Partial<Proce
     prelude: await bundlePrelude(),
     entropyKey: "a key for tests",
     warmIsolates: 16,
+    spinMs: 0,
     nextCallNumber,
     emit,
   };

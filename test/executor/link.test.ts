@@ -7,7 +7,7 @@ test("a link has one timer, however many messages arrive", async () => {
   const { port1: host, port2: port } = new MessageChannel();
   const timers = () => process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;
   const before = timers();
-  const link = openLink({ kind: "port", port, bell: new SharedArrayBuffer(4) });
+  const link = openLink({ kind: "port", port, bell: new SharedArrayBuffer(4) }, 0);
   let lines = 0;
   let most = 0;
   link.receive({

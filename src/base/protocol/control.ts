@@ -8,6 +8,8 @@ export interface ChildInit {
   readonly prelude: Prelude;
   readonly entropyKey: string;
   readonly warmIsolates: number;
+  /** Time after the host's last message for which an idle worker does not sleep, in milliseconds. */
+  readonly spinMs: number;
   /** Resident memory at which the process is replaced, in MiB. */
   readonly rssMaxMb: number;
   /** Descriptor of the first inherited pipe; there is one for each worker. */

@@ -6,6 +6,7 @@ import {
   MESSAGE_MAX,
   ProtocolError,
 } from "../../base/protocol/wire.ts";
+import { EventLoopSpin } from "../../base/event-loop-spin.ts";
 import type { RunMessage, ToHost, ToWorker } from "../../base/protocol/messages.ts";
 import type { ToolScript } from "../../base/protocol/script.ts";
 
@@ -85,6 +86,7 @@ export class WorkerConnection {
   /** Start of the oldest item's turn. */
   #sinceMs = 0;
   #outbox = "";
+  readonly #spin: EventLoopSpin;
   /** Lines since the host sent something. */
   #lines = 0;
   readonly #reader = new LineReader(LINE_MAX);
@@ -93,9 +95,11 @@ export class WorkerConnection {
   /** Number of calls and inspections sent so far. */
   served = 0;
 
-  constructor(worker: number, channel: Transport, listener: WorkerConnectionListener) {
+  /** `spinMs`: time for which the host does not sleep after a message to the worker. */
+  constructor(worker: number, channel: Transport, listener: WorkerConnectionListener, spinMs = 0) {
     this.worker = worker;
     this.#transport = channel;
+    this.#spin = new EventLoopSpin(spinMs);
     this.#listener = listener;
     const { promise: opened, resolve: open } = Promise.withResolvers<void>();
     this.opened = opened;
@@ -209,6 +213,7 @@ export class WorkerConnection {
     const text = this.#outbox;
     this.#outbox = "";
     this.#transport.write(text);
+    this.#spin.extend();
   }
 
   /** Sends a tool's script before its first call. */

@@ -21,6 +21,8 @@ export interface ChildOptions {
   readonly prelude: Prelude;
   readonly entropyKey: string;
   readonly warmIsolates: number;
+  /** Time after a message for which neither side sleeps, in milliseconds. */
+  readonly spinMs: number;
   readonly rssMaxMb: number;
   readonly sandbox: Sandbox;
 }
@@ -81,7 +83,7 @@ export class ChildHandle {
   #killedFor: Death["killedFor"] = null;
 
   constructor(options: ChildOptions, listener: WorkerConnectionListener) {
-    const { workers, prelude, entropyKey, warmIsolates, rssMaxMb, sandbox } = options;
+    const { workers, prelude, entropyKey, warmIsolates, spinMs, rssMaxMb, sandbox } = options;
     this.#workers = workers;
     this.#isSandboxed = sandbox.filter !== null;
     this.#turnRecordFile = TurnRecordFile.create();
@@ -98,7 +100,7 @@ export class ChildHandle {
     this.#process.stderr?.setEncoding("utf8").on("data", (text: string) => {
       this.#stderr = (this.#stderr + text).slice(-STDERR_MAX);
     });
-    this.connections = this.#openConnections(listener);
+    this.connections = this.#openConnections(listener, spinMs);
     this.ready = this.#awaitReady();
     // A failed start is reported by `death` as well, so a caller need not handle both.
     this.ready.catch(() => undefined);
@@ -109,6 +111,7 @@ export class ChildHandle {
       prelude: sandbox.preludeInside(prelude),
       entropyKey,
       warmIsolates,
+      spinMs,
       rssMaxMb,
       firstPipeFd: FIRST_PIPE_FD,
       mirrorFd: this.#turnRecordFile === null ? null : FIRST_PIPE_FD - 1,
@@ -179,11 +182,11 @@ export class ChildHandle {
   }
 
   /** Empty where the system could not start the process: it has no pipes, and `death` follows at once. */
-  #openConnections(listener: WorkerConnectionListener): WorkerConnection[] {
+  #openConnections(listener: WorkerConnectionListener, spinMs: number): WorkerConnection[] {
     const connections: WorkerConnection[] = [];
     for (let worker = 0; worker < this.#workers; worker++) {
       const pipe = this.#pipe(FIRST_PIPE_FD + worker);
-      if (pipe !== undefined) connections.push(new WorkerConnection(worker, pipeTransport(pipe), listener));
+      if (pipe !== undefined) connections.push(new WorkerConnection(worker, pipeTransport(pipe), listener, spinMs));
     }
     return connections;
   }

@@ -25,10 +25,10 @@ process.on("SIGINT", () => undefined);
 process.on("disconnect", end);
 
 function start(init: ChildInit): TurnWatch {
-  const { workers, prelude, entropyKey, warmIsolates, mirrorFd } = init;
+  const { workers, prelude, entropyKey, warmIsolates, spinMs, mirrorFd } = init;
   const turnRecord = turnRecordBuffer(workers);
   const holdings = holdingsBuffer(workers);
-  const settings = { prelude, entropyKey, turnRecord, holdings, warmIsolates };
+  const settings = { prelude, entropyKey, turnRecord, holdings, warmIsolates, spinMs };
   const pool = new WorkerPool({
     workers,
     settings: mirrorFd === null ? settings : { ...settings, mirrorFd },

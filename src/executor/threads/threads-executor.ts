@@ -18,6 +18,8 @@ export interface ThreadsOptions {
   readonly prelude: Prelude;
   readonly entropyKey: string;
   readonly warmIsolates: number;
+  /** Time after a message for which neither side sleeps, in milliseconds. */
+  readonly spinMs: number;
   readonly emit: EmitExecutorEvent;
   readonly nextCallNumber: () => number;
 }
@@ -43,12 +45,14 @@ export class ThreadsExecutor implements Executor {
   readonly #watch: TurnWatch;
   readonly #connections: (WorkerConnection | null)[];
   readonly #emit: EmitExecutorEvent;
+  readonly #spinMs: number;
   #closed = false;
 
   constructor(options: ThreadsOptions) {
     // The flags apply to the whole process.
     for (const flag of V8_FLAGS) setFlagsFromString(flag);
-    const { workers, prelude, entropyKey, warmIsolates } = options;
+    const { workers, prelude, entropyKey, warmIsolates, spinMs } = options;
+    this.#spinMs = spinMs;
     this.#emit = options.emit;
     const turnRecord = turnRecordBuffer(workers);
     this.#dispatcher = new Dispatcher(
@@ -62,7 +66,7 @@ export class ThreadsExecutor implements Executor {
     );
     this.#pool = new WorkerPool({
       workers,
-      settings: { prelude, entropyKey, turnRecord, holdings: holdingsBuffer(workers), warmIsolates },
+      settings: { prelude, entropyKey, turnRecord, holdings: holdingsBuffer(workers), warmIsolates, spinMs },
       onEnd: (worker, error) => {
         const connection = this.#connections[worker];
         if (error !== null && connection) this.#replace(connection, "crash");
@@ -130,7 +134,8 @@ export class ThreadsExecutor implements Executor {
   #openConnection(worker: number): void {
     const { port1, port2 } = new MessageChannel();
     const bell = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
-    const connection = new WorkerConnection(worker, portChannel(port1, new Int32Array(bell)), this.#dispatcher);
+    const transport = portChannel(port1, new Int32Array(bell));
+    const connection = new WorkerConnection(worker, transport, this.#dispatcher, this.#spinMs);
     this.#connections[worker] = connection;
     this.#pool.serve({ worker, link: { kind: "port", port: port2, bell } }, [port2]);
     this.#dispatcher.attach(connection);

@@ -12,7 +12,7 @@ import { WorkerSession, type WorkerSettings } from "./worker-session.ts";
  */
 export default async function serve(task: ServeTask): Promise<void> {
   const settings = poolSettings();
-  const link = openLink(task.link);
+  const link = openLink(task.link, settings.spinMs);
   const slot = new TurnSlot(settings.turnRecord, task.worker, settings.mirrorFd);
   Atomics.store(slot.cells, CELL.thread, systemThreadId());
   const holdings = new WorkerHoldings(settings.holdings, task.worker);

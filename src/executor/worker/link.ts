@@ -1,6 +1,7 @@
 import { Socket } from "node:net";
 import { StringDecoder } from "node:string_decoder";
 import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
+import { EventLoopSpin } from "../../base/event-loop-spin.ts";
 import { encodeToHost, LineReader, MESSAGE_MAX } from "../../base/protocol/wire.ts";
 import type { ToHost } from "../../base/protocol/messages.ts";
 
@@ -34,19 +35,20 @@ export interface Link {
   readonly closed: Promise<void>;
 }
 
-export function openLink(link: ServeTask["link"]): Link {
+/** `spinMs`: time after the last message for which the thread does not sleep. */
+export function openLink(link: ServeTask["link"], spinMs: number): Link {
   switch (link.kind) {
     case "pipe":
-      return pipeLink(link.fd);
+      return pipeLink(link.fd, new EventLoopSpin(spinMs));
     case "port":
-      return portLink(link.port, new Int32Array(link.bell));
+      return portLink(link.port, new Int32Array(link.bell), spinMs);
   }
 }
 
 const READ_BYTES = 64 * 1024;
 
 /** An inherited pipe: it reaches this thread without a hop through the process's main thread. */
-function pipeLink(fd: number): Link {
+function pipeLink(fd: number, spin: EventLoopSpin): Link {
   const reader = new LineReader(MESSAGE_MAX);
   const decoder = new StringDecoder("utf8");
   let listener: LinkListener | null = null;
@@ -56,6 +58,7 @@ function pipeLink(fd: number): Link {
     callback: (length: number, buffer: Uint8Array) => {
       reader.push(decoder.write(buffer.subarray(0, length)), (line) => listener?.onLine(line));
       listener?.onPause();
+      spin.extend();
       return true;
     },
   };
@@ -79,10 +82,11 @@ const SLEEP_MS = 100;
  * A message port. Waking an event loop takes longer than a short call, so an idle thread waits for the bell instead,
  * which the host rings with every message.
  */
-function portLink(port: MessagePort, bell: Int32Array<SharedArrayBuffer>): Link {
+function portLink(port: MessagePort, bell: Int32Array<SharedArrayBuffer>, spinMs: number): Link {
   const reader = new LineReader(MESSAGE_MAX);
   let isOpen = true;
   let timer: NodeJS.Timeout | null = null;
+  let spinsUntilMs = 0;
   const sleep = (listener: LinkListener): void => {
     // Called by a message as well, while the timer is set: one that stayed would start a chain of its own.
     if (timer !== null) clearTimeout(timer);
@@ -92,7 +96,7 @@ function portLink(port: MessagePort, bell: Int32Array<SharedArrayBuffer>): Link 
       const received = receiveMessageOnPort(port) as { readonly message: string } | undefined;
       if (received !== undefined) take(listener, received.message);
       // The bell without a message means that the port is closed, which only the event loop reports.
-      else if (isRung || Atomics.wait(bell, 0, rung, SLEEP_MS) === "timed-out") break;
+      else if (isRung || !isRungAgain(bell, rung, spinsUntilMs)) break;
       isRung = received === undefined;
     }
     // Timers need the event loop at intervals.
@@ -101,6 +105,7 @@ function portLink(port: MessagePort, bell: Int32Array<SharedArrayBuffer>): Link 
   const take = (listener: LinkListener, text: string): void => {
     reader.push(text, (line) => listener.onLine(line));
     listener.onPause();
+    if (spinMs > 0) spinsUntilMs = performance.now() + spinMs;
   };
   return {
     send: (text) => port.postMessage(text),
@@ -117,6 +122,17 @@ function portLink(port: MessagePort, bell: Int32Array<SharedArrayBuffer>): Link 
       });
     }),
   };
+}
+
+/** Number of looks at the bell between two at the clock. */
+const LOOKS = 64;
+
+/** Waits for the bell: looks at it again and again until that time, then sleeps. Returns whether it rang. */
+function isRungAgain(bell: Int32Array<SharedArrayBuffer>, rung: number, spinsUntilMs: number): boolean {
+  while (performance.now() < spinsUntilMs) {
+    for (let look = 0; look < LOOKS; look++) if (Atomics.load(bell, 0) !== rung) return true;
+  }
+  return Atomics.wait(bell, 0, rung, SLEEP_MS) !== "timed-out";
 }
 
 /** Maximum delay of a message that waits for others, in milliseconds. */

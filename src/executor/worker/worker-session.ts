@@ -30,6 +30,8 @@ export interface WorkerSettings {
   readonly mirrorFd?: number;
   /** Number of isolates that a worker keeps warm. */
   readonly warmIsolates: number;
+  /** Time after the host's last message for which an idle worker does not sleep, in milliseconds. */
+  readonly spinMs: number;
 }
 
 /** CPU time for a cancelled call's listeners, in milliseconds. */

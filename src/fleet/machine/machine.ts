@@ -163,6 +163,7 @@ class FleetMachine implements Machine {
       (emit, nextCallNumber) =>
         new ProcessExecutor({
           warmIsolates: executor.warmIsolates,
+          spinMs: executor.spinMs,
           rssMaxMb: executor.rssMb,
           spare: executor.spare,
           recycle: executor.recycle,

@@ -82,9 +82,9 @@ async function decide(
   const { executor, workers, idempotency } = resolveOptions(engineOptions(values));
   if (executor.kind !== "queue") throw new TypeError("a worker machine serves a fleet");
   const { slots, ...surface } = machineSettings(values.machine, workers);
-  const { url, fleet, secret, store, warmIsolates, rssMb, spare, recycle, sandbox, trust } = executor;
+  const { url, fleet, secret, store, warmIsolates, spinMs, rssMb, spare, recycle, sandbox, trust } = executor;
   const ledger = idempotency.kind === "redis" ? idempotency : undefined;
-  const isolates = { warmIsolates, rssMb, spare, recycle, sandbox, trust };
+  const isolates = { warmIsolates, spinMs, rssMb, spare, recycle, sandbox, trust };
   return {
     machine: { url, fleet, secret, store, slots, workers, ledger, executor: isolates },
     service: { fleet, ...surface },

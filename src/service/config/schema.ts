@@ -1,6 +1,6 @@
 import { type KeyOptions, KEYS_SCHEMA } from "../access/key-options.ts";
 import type { FetchOptions } from "../../broker/capabilities/fetch/connections.ts";
-import { BROKER_PLACES, type EngineOptions, EXECUTOR_KINDS, SANDBOX_MODES } from "../../engine/options.ts";
+import { BROKER_PLACES, type EngineOptions, EXECUTOR_KINDS, LATENCIES, SANDBOX_MODES } from "../../engine/options.ts";
 import { NAMES } from "../../base/limits.ts";
 import { MODULE_CONTRACT_NAMES } from "../../base/protocol/script.ts";
 import { SECRET_LEAST, SECRET_MOST } from "../../store/redis/seal.ts";
@@ -160,6 +160,7 @@ export const CONFIG_SCHEMA: Part = section({
     kind: { description: "where isolates run", enum: EXECUTOR_KINDS },
     sandbox: { description: "operating system sandbox around executors", enum: SANDBOX_MODES },
     warmIsolates: COUNT,
+    latency: { description: "whether idle threads look for the next call before they sleep", enum: LATENCIES },
     rssMb: { type: "integer", minimum: 256 },
     spare: { type: "boolean" },
     trust: {
