@@ -43,7 +43,11 @@ function renderMetric(metric: string, rows: readonly Row[]): string {
 }
 
 function renderRow(row: Row): string[] {
-  const ratios = Object.entries(row.ratios).map(([baseline, ratio]) => `${formatNumber(ratio)}× ${baseline}`);
+  const ratios = Object.entries(row.ratios).map(([baseline, ratio]) => {
+    const [lower, upper] = row.ratioQuartiles?.[baseline] ?? [];
+    const middle = lower === undefined || upper === undefined ? "" : ` [${formatNumber(lower)}–${formatNumber(upper)}]`;
+    return `${formatNumber(ratio)}×${middle} ${baseline}`;
+  });
   return [
     row.subject,
     `${formatNumber(row.median)} ${row.unit}`,

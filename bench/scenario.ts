@@ -28,6 +28,8 @@ export interface Row {
   readonly p99?: number;
   /** The subject's value divided by the baseline's, computed in each round; the median of the rounds. */
   readonly ratios: { readonly [baseline: string]: number };
+  /** The middle half of the rounds' ratios; older results have none. */
+  readonly ratioQuartiles?: { readonly [baseline: string]: readonly [lower: number, upper: number] };
 }
 
 export interface Findings {

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 
 const FLAGS = ["--no-node-snapshot", "--no-warnings"];
 
-export type ServerKind = "glovebox" | "fastify";
+export type ServerKind = "glovebox" | "fastify" | "ajv" | "kilobyte";
 
 /** A server in a process of its own. */
 export interface ServerProcess extends AsyncDisposable {

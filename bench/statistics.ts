@@ -19,6 +19,9 @@ export interface Compared {
   readonly against: readonly string[];
 }
 
+/** Number of rounds from which the middle half of them says something. */
+const QUARTILES_FROM = 4;
+
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   const upper = sorted[Math.floor(sorted.length / 2)];
@@ -32,6 +35,11 @@ export function percentile(sorted: ArrayLike<number>, share: number): number {
   const value = sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)];
   if (value === undefined) throw new RangeError("there is no percentile of nothing");
   return value;
+}
+
+/** The lower and the upper quartile. Takes values in ascending order. */
+function quartiles(sorted: readonly number[]): readonly [number, number] {
+  return [percentile(sorted, 0.25), percentile(sorted, 0.75)];
 }
 
 /** Turns each subject's samples, one of every round, into a row. */
@@ -48,6 +56,10 @@ export function summarize(
   return subjects.map(({ name, against }) => {
     const own = of(name);
     const values = own.map(({ value }) => value);
+    const ratios = against.flatMap((baseline) => {
+      const found = ratiosOf(values, of(baseline)).toSorted((a, b) => a - b);
+      return found.length === 0 ? [] : [[baseline, found] as const];
+    });
     const tails = own.flatMap(({ p99 }) => (p99 === undefined ? [] : [p99]));
     return {
       subject: name,
@@ -58,12 +70,10 @@ export function summarize(
       min: Math.min(...values),
       max: Math.max(...values),
       ...(tails.length > 0 ? { p50: median(values), p99: median(tails) } : {}),
-      ratios: Object.fromEntries(
-        against.flatMap((baseline) => {
-          const ratios = ratiosOf(values, of(baseline));
-          return ratios.length === 0 ? [] : [[baseline, median(ratios)]];
-        }),
-      ),
+      ratios: Object.fromEntries(ratios.map(([baseline, found]) => [baseline, median(found)])),
+      ...(own.length >= QUARTILES_FROM
+        ? { ratioQuartiles: Object.fromEntries(ratios.map(([baseline, found]) => [baseline, quartiles(found)])) }
+        : {}),
     };
   });
 }

@@ -18,6 +18,7 @@ import { mixedLoad } from "./mixed-load.ts";
 import { modules } from "./modules.ts";
 import { openLoop } from "./open-loop.ts";
 import { overload } from "./overload.ts";
+import { paths } from "./paths.ts";
 import { payload } from "./payload.ts";
 import { python } from "./python.ts";
 import { queue } from "./queue.ts";
@@ -30,6 +31,7 @@ import { wasi } from "./wasi.ts";
 /** Every benchmark, in the order in which they run. */
 export const SCENARIOS: readonly Scenario[] = [
   dispatch,
+  paths,
   scheduler,
   isolation,
   payload,

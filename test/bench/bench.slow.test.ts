@@ -16,6 +16,7 @@ import { escapeXml } from "../../bench/svg.ts";
 const CHECKSUMS = {
   "dispatch, quiet": "c5ce77a245ab57ea",
   "dispatch, busy": "c5ce77a245ab57ea",
+  "paths, quiet": "4f50734b785e0f44",
   "scheduler, quiet": "a575815b5dc26b0e",
   "isolation, quiet": "ab3f5dad45f9d3ad",
   "payload, quiet": "4875d45664dd93d7",
@@ -359,6 +360,16 @@ describe("summarize", () => {
       ],
     ]);
     expect(summarize(metric, [base], samples)[0]).toMatchObject({ median: 2, p50: 2, p99: 20 });
+  });
+
+  test("gives the middle half of four rounds' ratios or more, and none of fewer", () => {
+    const of = (values: readonly number[]) =>
+      new Map([
+        ["own", values.map((value) => ({ value }))],
+        ["base", values.map(() => ({ value: 10 }))],
+      ]);
+    expect(summarize(metric, [own, base], of([10, 20, 30, 40]))[0]?.ratioQuartiles).toEqual({ base: [1, 3] });
+    expect(summarize(metric, [own, base], of([10, 20, 30]))[0]).not.toHaveProperty("ratioQuartiles");
   });
 
   test("refuses a baseline that was not measured", () => {
