@@ -31,8 +31,8 @@ import { wasi } from "./wasi.ts";
 /** Every benchmark, in the order in which they run. */
 export const SCENARIOS: readonly Scenario[] = [
   dispatch,
-  paths,
   scheduler,
+  paths,
   isolation,
   payload,
   capability,
