@@ -2,6 +2,7 @@ import ivm from "isolated-vm";
 import type { Checks, Emit, Factory, Guest, Pure, RuntimeEngine } from "../../guest/host.ts";
 import { NO_CHECKS, SCRIPT_EXPORTS, type ToolScript } from "../../base/protocol/script.ts";
 import { limitMemory, PAGE_BYTES } from "../../base/wasm/wasm-memory.ts";
+import type { ScriptFile } from "./bundle-code.ts";
 import type { CheckRuntime, CompiledChecks } from "./checks.ts";
 import { factoryText, factsOf } from "./factory-text.ts";
 
@@ -211,14 +212,23 @@ export interface LoadedTool {
 const LOAD_MS = 5_000;
 const MB = 1024 * 1024;
 
+type CompileBundle = (isolate: ivm.Isolate, text: string, file: ScriptFile) => ivm.Script;
+
+const compileAnew: CompileBundle = (isolate, text, file) => isolate.compileScriptSync(text, file);
+
 /** Compiles a tool's code into a factory. The line offset makes line numbers in errors those of the bundle. */
-export function compileTool(isolate: ivm.Isolate, script: ToolScript, runtime: CheckRuntime | null = null): LoadedTool {
+export function compileTool(
+  isolate: ivm.Isolate,
+  script: ToolScript,
+  compileBundle: CompileBundle = compileAnew,
+  runtime: CheckRuntime | null = null,
+): LoadedTool {
   const checks = runtime?.compile(isolate, script) ?? null;
   const shared = script.isolation === "shared";
   switch (script.runtime) {
     case "javascript": {
       const { text, ownNames, facts } = factoryText(script);
-      const compiled = isolate.compileScriptSync(text, { filename: `tool:${script.name}`, lineOffset: -1 });
+      const compiled = compileBundle(isolate, text, { filename: `tool:${script.name}`, lineOffset: -1 });
       return {
         evaluate: (context) => runFor(compiled, context) as ivm.Reference<Factory>,
         checks,

@@ -5,6 +5,7 @@ import type { Emit, Pure } from "../../guest/host.ts";
 import type { Prelude } from "../../base/protocol/prelude.ts";
 import { isHardened, type ToolScript } from "../../base/protocol/script.ts";
 import { disposeOf, heapBytesOf, type PreparedIsolate, ToolIsolate } from "./tool-isolate.ts";
+import { BundleCode } from "./bundle-code.ts";
 import { CheckRuntime } from "./checks.ts";
 import { compileTool } from "./guest-realm.ts";
 import { PYTHON_HEAP_MB } from "./python/image.ts";
@@ -43,6 +44,7 @@ export class Isolates {
   /** The isolate of the tool called last. */
   #latest: ToolIsolate | null = null;
   readonly #inspected: Inspected[] = [];
+  readonly #code = new BundleCode();
   #reservedMb = 0;
   readonly #reserve: (memoryMb: number) => void;
   readonly #holdings: WorkerHoldings;
@@ -120,7 +122,7 @@ export class Isolates {
     this.#pool.recordUse();
     const prepared = this.#pool.take({ runtime, memoryMb, hardened: runtime !== "python" && hardened });
     try {
-      prepared.realm.load(compileTool(prepared.isolate, script));
+      prepared.realm.load(compileTool(prepared.isolate, script, (...bundle) => this.#code.compileWhole(...bundle)));
       return prepared;
     } catch (error) {
       disposeOf(prepared.isolate);
@@ -197,6 +199,7 @@ export class Isolates {
     for (const { blank: prepared } of this.#inspected) prepared.isolate.dispose();
     this.#pool[Symbol.dispose]();
     this.#python[Symbol.dispose]();
+    this.#code[Symbol.dispose]();
   }
 
   #start(script: ToolScript, tenant: string): ToolIsolate {
@@ -205,7 +208,7 @@ export class Isolates {
       this.#takeInspected(script) ?? this.#pool.take({ runtime, memoryMb, hardened: isHardened(script) });
     const held = this.#holdings.open(prepared.number, numberOf(tenant));
     try {
-      const isolate = new ToolIsolate(prepared, script, this.checks, held, (dead) => {
+      const isolate = new ToolIsolate(prepared, script, this.checks, this.#code, held, (dead) => {
         this.#live.delete(dead);
         this.#reserve((this.#reservedMb -= weightMb(script)));
       });

@@ -3,6 +3,7 @@ import type { HeldMemory } from "../../base/protocol/holdings.ts";
 import { type ConfigRedactor, configRedactorOf } from "../../base/redaction/config-redactor.ts";
 import { isHardened, type Runtime, type ToolScript } from "../../base/protocol/script.ts";
 import { PYTHON_HEAP_MB } from "./python/image.ts";
+import type { BundleCode } from "./bundle-code.ts";
 import type { CheckRuntime, OutputCheck } from "./checks.ts";
 import { compileTool, type GuestRealm, type LoadedTool } from "./guest-realm.ts";
 
@@ -81,6 +82,7 @@ export class ToolIsolate {
     prepared: PreparedIsolate,
     script: ToolScript,
     checks: CheckRuntime,
+    code: BundleCode,
     held: HeldMemory,
     onEnd: (isolate: ToolIsolate) => void,
   ) {
@@ -95,7 +97,7 @@ export class ToolIsolate {
     this.#isolate = prepared.isolate;
     this.#open = prepared.open;
     this.#script = script;
-    this.#loaded = compileTool(prepared.isolate, script, checks);
+    this.#loaded = compileTool(prepared.isolate, script, (...bundle) => code.compile(...bundle), checks);
     this.outputCheck = this.#loaded.checks?.openOutputCheck() ?? null;
     prepared.realm.load(this.#loaded);
     this.#realm = script.isolation === "context" ? null : prepared.realm;
