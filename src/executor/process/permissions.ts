@@ -13,6 +13,9 @@ export const V8_FLAGS: readonly string[] = [
   "--no-concurrent-recompilation",
   // Maglev inlines loops into our own frames, where they are never optimized further.
   "--no-maglev-inlining",
+  // V8 compiles a regular expression for its interpreter, and on its second use once more: long ones, as in parsers of
+  // Markdown, take most of a tool's first call.
+  "--no-regexp-tier-up",
 ];
 
 /** Packages that an executor process loads. */
