@@ -1,11 +1,12 @@
 import type { Isolates } from "./isolates.ts";
 import { getHeapStatistics, queryObjects } from "node:v8";
 
-/**
- * Delay after an inspection, in milliseconds: its tool is likely to be called soon, and that call must not wait for a
- * preparation.
- */
-const FIRST_CALL_MS = 5;
+/** Time without a message after which a worker counts as idle, in milliseconds: another call may follow at once. */
+const QUIET_MS = 5;
+/** The same after an inspection: its tool is likely to be called soon. */
+const FIRST_CALL_MS = 25;
+/** Time after which a worker with much to do prepares all the same, in milliseconds. */
+const PATIENCE_MS = 100;
 
 /**
  * Prepares isolates for later calls while the worker is idle: in small steps, so that a call waits for one isolate at
@@ -16,6 +17,8 @@ export class Preparation {
   readonly #onWork: () => void;
   #later: NodeJS.Timeout | null = null;
   #soon: NodeJS.Immediate | null = null;
+  /** Time since which an isolate is wanted. */
+  #sinceMs = 0;
 
   /** `onWork` is called after each step. */
   constructor(isolates: Isolates, onWork: () => void) {
@@ -23,24 +26,26 @@ export class Preparation {
     this.#onWork = onWork;
   }
 
-  /** Starts preparing once the worker is idle; `expectsCall` delays it, because a call is likely to follow. */
+  /** Prepares something once the worker is idle; `expectsCall` delays it, because a call is likely to follow. */
   begin(expectsCall: boolean): void {
-    if (expectsCall) {
-      this.stop();
-      this.#later = setTimeout(() => {
-        this.#later = null;
-        this.begin(false);
-      }, FIRST_CALL_MS).unref();
+    if (this.#soon !== null) return;
+    if (this.#isolates.isNextWanting) {
+      this.#soon = setImmediate(() => this.#work());
       return;
     }
-    if (this.#soon !== null || !this.#isolates.isWanting) return;
+    if (!this.#isolates.isWanting) return;
+    const nowMs = performance.now();
+    if (this.#later === null) this.#sinceMs = nowMs;
+    else if (nowMs - this.#sinceMs > PATIENCE_MS) return;
+    else clearTimeout(this.#later);
+    this.#later = setTimeout(() => this.#work(), expectsCall ? FIRST_CALL_MS : QUIET_MS).unref();
+  }
+
+  #work(): void {
     this.stop();
-    this.#soon = setImmediate(() => {
-      this.#soon = null;
-      const isMore = this.#isolates.refill();
-      this.#onWork();
-      if (isMore) this.begin(false);
-    });
+    this.#isolates.refill();
+    this.#onWork();
+    this.begin(false);
   }
 
   get isPending(): boolean {

@@ -79,7 +79,9 @@ export class IsolatePool implements Disposable {
       this.#stocks.delete(oldest);
       for (const prepared of blanks) prepared.isolate.dispose();
     }
-    return place.blanks.pop() ?? this.#create(kind);
+    const prepared = place.blanks.pop() ?? this.#create(kind);
+    this.#usedAtMs = performance.now();
+    return prepared;
   }
 
   /** Whether there is an isolate to prepare. */
@@ -88,8 +90,8 @@ export class IsolatePool implements Disposable {
     return false;
   }
 
-  /** Prepares an isolate; returns whether it did any work. */
-  refill(): boolean {
+  /** Prepares an isolate. */
+  refill(): void {
     for (const [key, place] of this.#stocks) {
       if (!this.#isWanting(place)) continue;
       const { kind, blanks } = place;
@@ -100,9 +102,8 @@ export class IsolatePool implements Disposable {
         // The next `take` reports the error, such as a missing Python image.
         this.#stocks.delete(key);
       }
-      return true;
+      return;
     }
-    return false;
   }
 
   /** Records that a call uses the worker. */

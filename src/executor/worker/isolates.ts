@@ -165,14 +165,19 @@ export class Isolates {
     return inspected.blank;
   }
 
-  /** Whether there is anything to prepare. */
-  get isWanting(): boolean {
-    return this.#latest?.isWanting === true || this.#pool.isWanting;
+  /** Whether the next call of the tool called last needs a realm: that call may follow at once. */
+  get isNextWanting(): boolean {
+    return this.#latest?.isWanting === true;
   }
 
-  /** Prepares something while the worker is idle; returns whether there may be more. */
-  refill(): boolean {
-    return this.#latest?.prepare() === true || this.#pool.refill();
+  /** Whether there is an isolate to prepare. */
+  get isWanting(): boolean {
+    return this.#pool.isWanting;
+  }
+
+  /** Prepares one of these while the worker is idle. */
+  refill(): void {
+    if (this.#latest?.prepare() !== true) this.#pool.refill();
   }
 
   counts(): { active: number; warm: number; blank: number } {

@@ -123,7 +123,10 @@ export class ToolIsolate {
 
   /** Opens the next call's realm ahead; returns whether it did. */
   prepare(): boolean {
-    if (!this.isWanting || this.dead) return false;
+    if (!this.isWanting) return false;
+    // A dead one would be wanting for ever.
+    this.retired = this.dead;
+    if (this.retired) return false;
     try {
       this.#next = this.#open(this.#loaded);
       return true;
