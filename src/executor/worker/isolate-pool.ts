@@ -94,9 +94,9 @@ export class IsolatePool implements Disposable {
   refill(): void {
     for (const [key, place] of this.#stocks) {
       if (!this.#isWanting(place)) continue;
-      const { kind, blanks } = place;
+      const { kind } = place;
       try {
-        if (this.#preludeCode.has(kind.hardened)) blanks.push(this.#create(kind));
+        if (this.#preludeCode.has(kind.hardened)) this.#prepare(place);
         else this.#preludeCode.set(kind.hardened, rehearsePrelude(this.#prelude.core, kind.hardened));
       } catch {
         // The next `take` reports the error, such as a missing Python image.
@@ -104,6 +104,12 @@ export class IsolatePool implements Disposable {
       }
       return;
     }
+  }
+
+  #prepare({ kind, blanks }: Stock): void {
+    const { runtime, memoryMb, hardened } = kind;
+    if (runtime !== "python" || this.#python.isRehearsed) blanks.push(this.#create(kind));
+    else this.#python.rehearse(memoryMb, this.#prelude.core, this.#preludeCode.get(hardened), this.#host);
   }
 
   /** Records that a call uses the worker. */

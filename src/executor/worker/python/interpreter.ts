@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
 import ivm from "isolated-vm";
 import type { PythonEngine } from "../../../guest/host.ts";
-import { compileScript, GuestRealm, type PreludeCode, type RealmHost } from "../guest-realm.ts";
+import { NO_CHECKS, type PythonScript, type ToolScript } from "../../../base/protocol/script.ts";
+import { compileScript, compileTool, GuestRealm, type PreludeCode, type RealmHost } from "../guest-realm.ts";
 import { PYTHON_HEAP_MB, type PythonImage, type PythonSnapshot } from "./image.ts";
 
 const START_MS = 20_000;
@@ -53,16 +54,48 @@ export function startInterpreter(parts: InterpreterParts, host: RealmHost): Star
     );
     const status = realm.callEngine<PythonEngine, "status">("status", [], startMs);
     if (status !== "ready") throw new Error(`Python does not start: ${String(status) || "it waits for something"}`);
-    if (parts.engineCode === undefined) {
-      const again = isolate.compileScriptSync(image.engine, { filename: "glovebox:python", produceCachedData: true });
-      parts.engineCode = (again as { cachedData?: PreludeCode }).cachedData;
-    }
+    parts.engineCode ??= engineCodeOf(isolate, parts);
     return { isolate, realm };
   } catch (error) {
     if (!isolate.isDisposed) isolate.dispose();
     throw error;
   }
 }
+
+/** V8 has the text compiled already, so this only returns its code cache. */
+function engineCodeOf(isolate: ivm.Isolate, { image }: InterpreterParts): PreludeCode | undefined {
+  const again = isolate.compileScriptSync(image.engine, { filename: "glovebox:python", produceCachedData: true });
+  return (again as { cachedData?: PreludeCode }).cachedData;
+}
+
+/** Runs a call in an interpreter to fill the code cache of its engine with the functions that a call needs. */
+export function rehearseEngine(parts: InterpreterParts, { pure }: RealmHost): PreludeCode | undefined {
+  const { isolate, realm } = startInterpreter(parts, { emit: new ivm.Callback(() => 0), pure });
+  try {
+    realm.load(compileTool(isolate, REHEARSED));
+    realm.start('[[1,"",0,9,{}]]', START_MS);
+    return engineCodeOf(isolate, parts);
+  } finally {
+    isolate.dispose();
+  }
+}
+
+const REHEARSED: ToolScript = {
+  key: "",
+  name: "rehearsal",
+  version: "",
+  runtime: "python",
+  isolation: "instance",
+  memoryMb: 0,
+  config: "null",
+  contract: "glovebox",
+  checks: NO_CHECKS,
+  text: JSON.stringify({
+    entry: "function.py",
+    files: { "function.py": "def execute(input):\n    return input\n" },
+    packages: {},
+  } satisfies PythonScript),
+};
 
 /** The memory of an interpreter that was started without a snapshot. */
 export function takeSnapshot({ realm }: StartedInterpreter): Uint8Array {

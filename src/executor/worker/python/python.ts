@@ -3,13 +3,7 @@ import { limitMemory, PAGE_BYTES } from "../../../base/wasm/wasm-memory.ts";
 import type { PreludeCode, RealmHost } from "../guest-realm.ts";
 import type { PreparedIsolate } from "../tool-isolate.ts";
 import { type PythonImage, type PythonSnapshot, readImage, readSnapshot } from "./image.ts";
-import {
-  compileModule,
-  type InterpreterParts,
-  shareModule,
-  type StartedInterpreter,
-  startInterpreter,
-} from "./interpreter.ts";
+import { compileModule, type InterpreterParts, rehearseEngine, shareModule, startInterpreter } from "./interpreter.ts";
 
 const MIB = 1024 * 1024;
 /** Maximum number of modules with different memory limits: each holds compiled code. */
@@ -31,6 +25,7 @@ export class Python implements Disposable {
   readonly #folder: string | null;
   #loaded: LoadedPython | null = null;
   #engineCode: PreludeCode | undefined;
+  #isRehearsed = false;
 
   constructor(folder: string | null) {
     this.#folder = folder;
@@ -43,17 +38,42 @@ export class Python implements Disposable {
     preludeCode: PreludeCode | undefined,
     host: RealmHost,
   ): Omit<PreparedIsolate, "number"> {
-    const loaded = (this.#loaded ??= this.#load());
-    const { image, snapshot } = loaded;
-    const engineCode = this.#engineCode;
-    const module = shareModule(loaded.context, moduleFor(loaded, memoryMb));
-    const parts: InterpreterParts = { image, snapshot, prelude, preludeCode, engineCode, module };
-    const started = startAndRelease(parts, host);
-    this.#engineCode = parts.engineCode;
+    const started = this.#with(memoryMb, prelude, preludeCode, (parts) => {
+      const interpreter = startInterpreter(parts, host);
+      this.#engineCode = parts.engineCode;
+      return interpreter;
+    });
     const open = (): never => {
       throw new Error("an interpreter is an isolate's");
     };
     return { ...started, open };
+  }
+
+  /** Whether the code cache of the engine has what a call needs. */
+  get isRehearsed(): boolean {
+    return this.#isRehearsed;
+  }
+
+  /** Fills the code cache of the engine; takes as long as starting an interpreter. Throws as `createBlank` does. */
+  rehearse(memoryMb: number, prelude: string, preludeCode: PreludeCode | undefined, host: RealmHost): void {
+    this.#isRehearsed = true;
+    this.#engineCode = this.#with(memoryMb, prelude, preludeCode, (parts) => rehearseEngine(parts, host));
+  }
+
+  #with<T>(
+    memoryMb: number,
+    prelude: string,
+    preludeCode: PreludeCode | undefined,
+    use: (parts: InterpreterParts) => T,
+  ): T {
+    const loaded = (this.#loaded ??= this.#load());
+    const { image, snapshot } = loaded;
+    const module = shareModule(loaded.context, moduleFor(loaded, memoryMb));
+    try {
+      return use({ image, snapshot, prelude, preludeCode, engineCode: this.#engineCode, module });
+    } finally {
+      module.release();
+    }
   }
 
   [Symbol.dispose](): void {
@@ -74,14 +94,6 @@ export class Python implements Disposable {
       context: keeper.createContextSync(),
       modules: new Map(),
     };
-  }
-}
-
-function startAndRelease(parts: InterpreterParts, host: RealmHost): StartedInterpreter {
-  try {
-    return startInterpreter(parts, host);
-  } finally {
-    parts.module.release();
   }
 }
 
