@@ -1,22 +1,21 @@
+import type { SpinTime } from "./spin-time.ts";
+
 /**
  * Keeps this thread's event loop from sleeping for a while: a thread that sleeps takes longer to wake than a short call takes.
  * What arrives meanwhile is heard at once; the whole time is processor time.
  */
 export class EventLoopSpin {
-  readonly #spinMs: number;
-  readonly #nowMs: () => number;
-  #untilMs = 0;
+  readonly #time: SpinTime;
   #isOn = false;
 
-  constructor(spinMs: number, nowMs: () => number = () => performance.now()) {
-    this.#spinMs = spinMs;
-    this.#nowMs = nowMs;
+  constructor(time: SpinTime) {
+    this.#time = time;
   }
 
   /** Something may arrive soon: the time begins anew. */
   extend(): void {
-    this.#untilMs = this.#nowMs() + this.#spinMs;
-    if (this.#isOn || this.#spinMs === 0) return;
+    this.#time.extend();
+    if (this.#isOn || !this.#time.lookAgain()) return;
     this.#isOn = true;
     setImmediate(this.#turn);
   }
@@ -27,7 +26,7 @@ export class EventLoopSpin {
   }
 
   readonly #turn = (): void => {
-    this.#isOn = this.#nowMs() < this.#untilMs;
+    this.#isOn = this.#time.lookAgain();
     if (this.#isOn) setImmediate(this.#turn);
   };
 }

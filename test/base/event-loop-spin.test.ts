@@ -1,27 +1,44 @@
 import { expect, test } from "vitest";
 import { EventLoopSpin } from "../../src/base/event-loop-spin.ts";
+import { SpinTime } from "../../src/base/spin-time.ts";
 
 const nextTurn = () => new Promise((done) => setImmediate(done));
 
 test("the event loop does not sleep until the time is over, which begins anew with each extension", async () => {
-  let nowMs = 0;
-  const spin = new EventLoopSpin(5, () => nowMs);
+  let nowMs = 100;
+  const spin = new EventLoopSpin(new SpinTime(0.5, () => nowMs));
   expect(spin.isOn).toBe(false);
   spin.extend();
-  nowMs = 4;
+  nowMs += 0.4;
   await nextTurn();
   expect(spin.isOn).toBe(true);
   spin.extend();
-  nowMs = 8;
+  nowMs += 0.4;
   await nextTurn();
   expect(spin.isOn).toBe(true);
-  nowMs = 9;
+  nowMs += 0.1;
   await nextTurn();
   expect(spin.isOn).toBe(false);
 });
 
 test("no time at all leaves the event loop alone", () => {
-  const spin = new EventLoopSpin(0, () => 0);
+  const spin = new EventLoopSpin(new SpinTime(0, () => 1));
   spin.extend();
   expect(spin.isOn).toBe(false);
+});
+
+test("a thread that others kept from its processor sleeps at once for a while", () => {
+  let nowMs = 100;
+  const time = new SpinTime(5, () => nowMs);
+  time.extend();
+  nowMs += 0.5;
+  expect(time.lookAgain()).toBe(true);
+  nowMs += 2;
+  expect(time.lookAgain()).toBe(false);
+  nowMs += 50;
+  time.extend();
+  expect(time.lookAgain()).toBe(false);
+  nowMs += 50;
+  time.extend();
+  expect(time.lookAgain()).toBe(true);
 });

@@ -7,6 +7,7 @@ import {
   ProtocolError,
 } from "../../base/protocol/wire.ts";
 import { EventLoopSpin } from "../../base/event-loop-spin.ts";
+import { SpinTime } from "../../base/spin-time.ts";
 import type { RunMessage, ToHost, ToWorker } from "../../base/protocol/messages.ts";
 import type { ToolScript } from "../../base/protocol/script.ts";
 
@@ -99,7 +100,7 @@ export class WorkerConnection {
   constructor(worker: number, channel: Transport, listener: WorkerConnectionListener, spinMs = 0) {
     this.worker = worker;
     this.#transport = channel;
-    this.#spin = new EventLoopSpin(spinMs);
+    this.#spin = new EventLoopSpin(new SpinTime(spinMs));
     this.#listener = listener;
     const { promise: opened, resolve: open } = Promise.withResolvers<void>();
     this.opened = opened;

@@ -2,6 +2,7 @@ import { Socket } from "node:net";
 import { StringDecoder } from "node:string_decoder";
 import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
 import { EventLoopSpin } from "../../base/event-loop-spin.ts";
+import { SpinTime } from "../../base/spin-time.ts";
 import { encodeToHost, LineReader, MESSAGE_MAX } from "../../base/protocol/wire.ts";
 import type { ToHost } from "../../base/protocol/messages.ts";
 
@@ -39,9 +40,9 @@ export interface Link {
 export function openLink(link: ServeTask["link"], spinMs: number): Link {
   switch (link.kind) {
     case "pipe":
-      return pipeLink(link.fd, new EventLoopSpin(spinMs));
+      return pipeLink(link.fd, new EventLoopSpin(new SpinTime(spinMs)));
     case "port":
-      return portLink(link.port, new Int32Array(link.bell), spinMs);
+      return portLink(link.port, new Int32Array(link.bell), new SpinTime(spinMs));
   }
 }
 
@@ -82,11 +83,10 @@ const SLEEP_MS = 100;
  * A message port. Waking an event loop takes longer than a short call, so an idle thread waits for the bell instead,
  * which the host rings with every message.
  */
-function portLink(port: MessagePort, bell: Int32Array<SharedArrayBuffer>, spinMs: number): Link {
+function portLink(port: MessagePort, bell: Int32Array<SharedArrayBuffer>, spin: SpinTime): Link {
   const reader = new LineReader(MESSAGE_MAX);
   let isOpen = true;
   let timer: NodeJS.Timeout | null = null;
-  let spinsUntilMs = 0;
   const sleep = (listener: LinkListener): void => {
     // Called by a message as well, while the timer is set: one that stayed would start a chain of its own.
     if (timer !== null) clearTimeout(timer);
@@ -96,7 +96,7 @@ function portLink(port: MessagePort, bell: Int32Array<SharedArrayBuffer>, spinMs
       const received = receiveMessageOnPort(port) as { readonly message: string } | undefined;
       if (received !== undefined) take(listener, received.message);
       // The bell without a message means that the port is closed, which only the event loop reports.
-      else if (isRung || !isRungAgain(bell, rung, spinsUntilMs)) break;
+      else if (isRung || !isRungAgain(bell, rung, spin)) break;
       isRung = received === undefined;
     }
     // Timers need the event loop at intervals.
@@ -105,7 +105,7 @@ function portLink(port: MessagePort, bell: Int32Array<SharedArrayBuffer>, spinMs
   const take = (listener: LinkListener, text: string): void => {
     reader.push(text, (line) => listener.onLine(line));
     listener.onPause();
-    if (spinMs > 0) spinsUntilMs = performance.now() + spinMs;
+    spin.extend();
   };
   return {
     send: (text) => port.postMessage(text),
@@ -127,9 +127,9 @@ function portLink(port: MessagePort, bell: Int32Array<SharedArrayBuffer>, spinMs
 /** Number of looks at the bell between two at the clock. */
 const LOOKS = 64;
 
-/** Waits for the bell: looks at it again and again until that time, then sleeps. Returns whether it rang. */
-function isRungAgain(bell: Int32Array<SharedArrayBuffer>, rung: number, spinsUntilMs: number): boolean {
-  while (performance.now() < spinsUntilMs) {
+/** Waits for the bell: looks at it again and again for a while, then sleeps. Returns whether it rang. */
+function isRungAgain(bell: Int32Array<SharedArrayBuffer>, rung: number, spin: SpinTime): boolean {
+  while (spin.lookAgain()) {
     for (let look = 0; look < LOOKS; look++) if (Atomics.load(bell, 0) !== rung) return true;
   }
   return Atomics.wait(bell, 0, rung, SLEEP_MS) !== "timed-out";

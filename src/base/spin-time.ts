@@ -1,0 +1,42 @@
+/** Time between two looks after which the thread was not running, in milliseconds: others need its processor. */
+const PREEMPTED_MS = 1;
+/** Time for which it then sleeps at once, in milliseconds. */
+const REST_MS = 100;
+
+/**
+ * For how long a thread that waits for a message looks for it before it sleeps. Where others need the processor, looking would
+ * only keep them from it, and they may be those who have to send the message: then it sleeps at once for a while.
+ */
+export class SpinTime {
+  readonly #spinMs: number;
+  readonly #nowMs: () => number;
+  #untilMs = 0;
+  #lookedMs = 0;
+  #restsUntilMs = 0;
+
+  constructor(spinMs: number, nowMs: () => number = () => performance.now()) {
+    this.#spinMs = spinMs;
+    this.#nowMs = nowMs;
+  }
+
+  /** A message may come soon: the time begins anew. */
+  extend(): void {
+    if (this.#spinMs === 0) return;
+    const nowMs = this.#nowMs();
+    this.#lookedMs = nowMs;
+    this.#untilMs = nowMs < this.#restsUntilMs ? 0 : nowMs + this.#spinMs;
+  }
+
+  /** Whether the thread looks once more. */
+  lookAgain(): boolean {
+    if (this.#untilMs === 0) return false;
+    const nowMs = this.#nowMs();
+    if (nowMs - this.#lookedMs > PREEMPTED_MS) {
+      this.#untilMs = 0;
+      this.#restsUntilMs = nowMs + REST_MS;
+    }
+    this.#lookedMs = nowMs;
+    if (nowMs >= this.#untilMs) this.#untilMs = 0;
+    return this.#untilMs > 0;
+  }
+}
