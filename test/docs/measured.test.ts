@@ -39,3 +39,25 @@ test("the table of engines with many workers has the figures of its run", () => 
   ]);
   expect(rowsOf("docs/explanation/performance.md", /^\| \d+ +\|.*\/s, \d+ %/)).toEqual(expected);
 });
+
+test("the table of paths has the figures of its run", () => {
+  const { scenarios } = JSON.parse(read("bench/results/2026-11-24-paths.json")) as Report;
+  const ratiosIn = (state: string) =>
+    (scenarios.find((scenario) => scenario.state === state)?.rows ?? [])
+      .filter(({ unit }) => unit === "/s")
+      .flatMap(({ metric, subject, ratios, ratioQuartiles }) =>
+        Object.entries(ratios).map(([baseline, ratio]) => {
+          const quartiles = ratioQuartiles?.[baseline] ?? [];
+          const figure = `${ratio.toFixed(2)}× (${quartiles.map((each) => each.toFixed(2)).join("–")})`;
+          return { path: `${metric}: ${subject}`, baseline, figure };
+        }),
+      );
+  const busy = ratiosIn("busy");
+  const expected = ratiosIn("quiet").map(({ path, baseline, figure }, at) => [
+    path,
+    baseline,
+    figure,
+    busy[at]?.figure,
+  ]);
+  expect(rowsOf("docs/explanation/performance.md", /× \(.*–.*\) +\|$/)).toEqual(expected);
+});
