@@ -102,7 +102,8 @@ export class Admission {
     if (limits === undefined && maxLimits === undefined) return tool.limits;
     try {
       const { maxLimits: highest } = this.#bounds;
-      return resolveLimits(tool.limits, limits, resolveLimits(highest, maxLimits, highest));
+      const ceiling = maxLimits === undefined ? highest : resolveLimits(highest, maxLimits, highest);
+      return resolveLimits(tool.limits, limits, ceiling);
     } catch (error) {
       return error instanceof Error ? error.message : String(error);
     }

@@ -24,6 +24,7 @@ export class Batch implements WorkItem {
   readonly isLong: boolean;
   readonly isSlow: boolean;
   readonly #source: BatchSource;
+  #isCounted = true;
 
   constructor(source: BatchSource, calls: readonly LocalCall[]) {
     const { script, tenant, turnTime } = source;
@@ -46,7 +47,8 @@ export class Batch implements WorkItem {
   }
 
   onEnd(): void {
-    this.#source.endBatch();
+    if (this.#isCounted) this.#source.endBatch();
+    this.#isCounted = false;
   }
 
   /** `null` for an empty batch. */

@@ -114,7 +114,10 @@ export class Batcher {
     const clockMs = Date.now();
     for (const call of batch.calls) call.start(connection, nowMs, clockMs);
     const message = batch.message();
-    if (message === null) return false;
+    if (message === null) {
+      batch.onEnd();
+      return false;
+    }
     connection.upload(queue.script, queue.tenant);
     connection.begin(message.callNumber, batch, message, nowMs);
     this.#onBatch(batch.calls.length);

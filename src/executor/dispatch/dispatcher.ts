@@ -139,6 +139,7 @@ export class Dispatcher implements WorkerConnectionListener {
   /** Sends a connection no more calls; `onLeft` follows when its last one has ended. */
   retire(connection: WorkerConnection): void {
     this.workers.retire(connection);
+    connection.retire();
     this.#checkLeft(connection);
   }
 

@@ -28,7 +28,7 @@ export interface WorkItem extends CallOwner {
   /** Whether it is slow or its duration unknown: then no work is queued behind it. */
   readonly isLong: boolean;
   readonly isSlow: boolean;
-  /** Its turn has ended, or its worker is lost. */
+  /** Its turn has ended, or its worker gets no more work. May be called again. */
   onEnd?(): void;
 }
 
@@ -162,6 +162,11 @@ export class WorkerConnection {
     if (going !== undefined) return going;
     for (const load of this.#items.values()) if (load.runs.includes(callNumber)) return load;
     return undefined;
+  }
+
+  /** The worker gets no more work: what it still does holds up no other. */
+  retire(): void {
+    for (const load of this.#items.values()) load.onEnd?.();
   }
 
   /** Whether the worker has no work left. */

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { encodeToHost } from "../../../src/base/protocol/wire.ts";
 import type { ToolScript } from "../../../src/base/protocol/script.ts";
 import type { CapabilityResponse, CapabilityCall } from "../../../src/executor/executor.ts";
-import { dispatch, job, nextTurn, sendOff, TOOL, tool } from "./workers.ts";
+import { dispatch, fakeWorker, job, nextTurn, sendOff, startsOf, TOOL, tool } from "./workers.ts";
 
 test.each([
   ["no message at all", "nonsense\n"],
@@ -145,6 +145,19 @@ test("the batches of a lost worker hold up no calls of their tool", async () => 
   dispatcher.attach(lane);
   await nextTurn();
   expect(sent.join("")).toContain("r\t11\t");
+  dispatcher.close("engine_closed", "the test is over");
+});
+
+test("the batches of a worker that gets no more work hold up no calls of their tool", async () => {
+  const { dispatcher, lane } = await acquainted();
+  void (await sendOff(
+    dispatcher,
+    Array.from({ length: 40 }, (_, at) => at + 11),
+  ));
+  dispatcher.retire(lane);
+  const next = fakeWorker(dispatcher, 1);
+  void (await sendOff(dispatcher, [101]));
+  expect(startsOf(next)).toEqual(["101"]);
   dispatcher.close("engine_closed", "the test is over");
 });
 

@@ -36,7 +36,8 @@ export function dispatch(workers = 1) {
   return { dispatcher, broken, left, interrupted, workers: fakes, ...first };
 }
 
-function fakeWorker(dispatcher: Dispatcher, worker: number): FakeWorker {
+/** Attaches a worker to a dispatcher. */
+export function fakeWorker(dispatcher: Dispatcher, worker: number): FakeWorker {
   let hear: (text: string) => void = () => undefined;
   const sent: string[] = [];
   const channel: Transport = {
