@@ -59,6 +59,12 @@ const TEXT: readonly Hazard[] = withTime([
     body: "return 'a,'.repeat(2.5e8).split(',').length;",
     ends: FULL,
   },
+  // V8 aborts the process, before the watch of memory sees it, where one table would have over 2 ** 27 elements.
+  {
+    name: "a table with more elements than V8 ever gives",
+    body: "return 'a'.repeat(2 ** 27 + 2 ** 20).split('').length;",
+    ends: FULL,
+  },
   {
     name: "join of a huge array",
     body: "return new Array(1e8).join('ab').length;",

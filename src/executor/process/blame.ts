@@ -37,7 +37,8 @@ export interface Verdict {
 /** Growth of the process's memory during a call's turn that makes the call suspect, in MiB. */
 const SUSPECT_MB = 16;
 
-const OUT_OF_MEMORY = /heap out of memory|Allocation failed|out of memory/i;
+/** V8's last words: its heap is full, or one table needs more elements than V8 ever gives. */
+const OUT_OF_MEMORY = /out of memory|Allocation failed|JavaScript invalid size error/i;
 
 /** Signals sent from outside: the process's own calls do not cause them. */
 const OUTSIDE: ReadonlySet<string> = new Set(["SIGKILL", "SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT"]);

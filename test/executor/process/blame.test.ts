@@ -88,8 +88,13 @@ test("a turn in which calls went together makes suspects of them", () => {
   expect(blame({ turns: [turn(-4)] })).toEqual({ reason: "crash", culprit: null, suspects: [-4], killed: [] });
 });
 
-test("a crash for want of memory is told as such", () => {
-  const verdict = blame({ turns: [turn(9)], stderr: "FATAL ERROR: JavaScript heap out of memory" });
+test.each([
+  "FATAL ERROR: JavaScript heap out of memory",
+  "FATAL ERROR: invalid table size Allocation failed - JavaScript heap out of memory",
+  // The regression: a text that splits into 250 million parts, faster than the watch of memory sees it.
+  "#\n# Fatal error with no security impact:\n# Fatal JavaScript invalid size error 250000001\n#",
+])("a crash for want of memory is told as such: %j", (stderr) => {
+  const verdict = blame({ turns: [turn(9)], stderr });
   expect(verdict.culprit?.failure.code).toBe("memory_limit");
 });
 
