@@ -1,3 +1,4 @@
+import type { IncomingMessage } from "node:http";
 import type { Standing } from "../access/budget.ts";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { ANYBODY, type Caller, NOBODY, type Role } from "../access/caller.ts";
@@ -8,7 +9,7 @@ import type { Engine } from "../../engine/engine.ts";
 import type { RequestRefusal } from "../../engine/telemetry/events.ts";
 import { sendNotFound, sendRefusal } from "./answers.ts";
 import type { RouteDescription } from "./api/route-description.ts";
-import type { OriginCheck } from "./origin-check.ts";
+import { countHosts, type OriginCheck } from "./origin-check.ts";
 
 /** Dependencies of access control. */
 export interface Access {
@@ -29,6 +30,9 @@ declare module "fastify" {
     needsKey?: boolean;
     /** Description in `/openapi.json`; `none` for routes that only reject other methods, and for pages. */
     api?: RouteDescription | "none";
+  }
+  interface FastifyInstance {
+    access: AccessCheck;
   }
   interface FastifyRequest {
     caller: Caller | null;
@@ -51,13 +55,15 @@ const CHALLENGE = 'Bearer realm="glovebox"';
 
 /** Authenticates and authorizes each request before anything else of it is read. */
 export function addAccess(app: FastifyInstance, access: Access): void {
-  const { gate, keys, isAdminOpen, originCheck } = access;
+  const { keys, isAdminOpen, originCheck } = access;
+  const check = new AccessCheck(access);
+  app.decorate("access", check);
   app.decorateRequest("caller", null);
   app.addHook("onRoute", ({ url, config }) => {
     if (config?.role === undefined) throw new TypeError(`the route ${url} does not say who may use it`);
   });
   app.addHook("onRequest", (request, reply, next) => {
-    reply.headers(HEADERS);
+    reply.headers(check.headers);
     const refusal = originCheck.refusalOf(request);
     if (refusal !== null) refuse(access, request, reply, { code: "forbidden", key: null, reason: refusal });
     else if (originCheck.share(request, reply)) return;
@@ -65,17 +71,16 @@ export function addAccess(app: FastifyInstance, access: Access): void {
     else if (request.is404) sendNotFound(reply);
     else next();
   });
-  const keyCheck = new KeyCheck(access);
   app.addHook("onRequest", (request, reply, next) => {
-    if (keys.size > 0) return void keyCheck.admit(request, reply).then((isIn) => isIn && next(), next);
+    if (keys.size > 0) return void check.admit(request, reply).then((isIn) => isIn && next(), next);
     request.caller = ANYBODY;
     if (request.routeOptions.config.needsKey !== true || isAdminOpen) return next();
     refuse(access, request, reply, { code: "forbidden", key: null, reason: ADMIN_CLOSED });
   });
   app.addHook("onSend", ({ caller }, reply, _payload, next) => {
     if (caller === null || caller.key === null) return next();
-    gate.standings(caller).then((standings) => {
-      reply.headers(writeRateLimit(standings));
+    check.rateLimitOf(caller).then((headers) => {
+      reply.headers(headers);
       next();
     }, next);
   });
@@ -87,13 +92,35 @@ export function callerOf(request: FastifyRequest): Caller {
   return request.caller;
 }
 
-/** Checks keys. A valid key always passes, even from an address rate-limited for wrong keys. */
-class KeyCheck {
+/** Checks origins and keys. A valid key always passes, even from an address rate-limited for wrong keys. */
+class AccessCheck {
+  /** Headers of every response. */
+  readonly headers: Readonly<Record<string, string>>;
   readonly #access: Access;
   readonly #failures = new Failures();
 
   constructor(access: Access) {
     this.#access = access;
+    this.headers = { ...HEADERS, ...access.originCheck.headers };
+  }
+
+  /**
+   * The caller of a request that nothing here refuses, and whose response gets no headers but `headers` and
+   * `rateLimitOf`. `null` for any other, which has to go through the hooks.
+   */
+  callerOf(request: IncomingMessage, role: Role): Caller | null {
+    const { keys, originCheck } = this.#access;
+    if (request.headers.origin !== undefined || countHosts(request) !== 1) return null;
+    if (originCheck.refusalOf(request) !== null) return null;
+    if (keys.size === 0) return ANYBODY;
+    const sent = keyIn(request);
+    const caller = sent === undefined ? null : keys.find(sent);
+    return caller?.roles.has(role) === true ? caller : null;
+  }
+
+  /** Headers with what is left of a caller's budgets. */
+  async rateLimitOf(caller: Caller): Promise<Readonly<Record<string, string>>> {
+    return writeRateLimit(await this.#access.gate.standings(caller));
   }
 
   /** Whether the request may continue; if not, the refusal has been sent. */
@@ -103,7 +130,7 @@ class KeyCheck {
       request.caller = NOBODY;
       return true;
     }
-    const sent = BEARER.exec(request.headers.authorization ?? "")?.[1];
+    const sent = keyIn(request);
     const caller = sent === undefined ? null : this.#access.keys.find(sent);
     if (caller === null) {
       await this.#refuseStranger(request, reply, sent !== undefined);
@@ -130,6 +157,10 @@ class KeyCheck {
     const reason = isWrong ? "the key is unknown" : "missing key; send Authorization: Bearer KEY";
     refuse(this.#access, request, reply, { code: "unauthorized", key: null, reason });
   }
+}
+
+function keyIn({ headers }: Pick<IncomingMessage, "headers">): string | undefined {
+  return BEARER.exec(headers.authorization ?? "")?.[1];
 }
 
 function refuse(

@@ -1,12 +1,14 @@
 import { randomUUID } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { FastifyError, FastifyReply } from "fastify";
 import { type ErrorCode, ERRORS, type ToolError, toolError } from "../../base/errors.ts";
 import { isHighSurrogate } from "../../base/json.ts";
 import { emptyMetadata, failure, resultParts, type ToolResult } from "../../base/result.ts";
 import { MAX_LIMITS } from "../../base/limits.ts";
+import type { Sender, UnreadBudget } from "./unread-budget.ts";
 
 const NAME_SHOWN_MAX = 128;
 const JSON_TYPE = "application/json; charset=utf-8";
@@ -23,6 +25,17 @@ interface RefusalOptions {
   readonly details?: unknown;
 }
 
+/** A response that has not been sent. */
+export interface Answer {
+  readonly status: number;
+  /** Headers beside those of every response. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** JSON: together one text. */
+  readonly parts: readonly string[];
+}
+
+export const NO_HEADERS = Object.freeze({});
+
 /** Sends a value as JSON. */
 export function sendJson(reply: FastifyReply, status: number, value: unknown): FastifyReply {
   return sendJsonText(reply, status, JSON.stringify(value));
@@ -30,11 +43,23 @@ export function sendJson(reply: FastifyReply, status: number, value: unknown): F
 
 /** Sends a result; the status follows from its error code. */
 export function sendResult(reply: FastifyReply, result: ToolResult): FastifyReply {
+  return sendAnswer(reply, answerOf(result));
+}
+
+/** The response that tells a result. */
+export function answerOf(result: ToolResult): Answer {
   const { error, parts } = writeResult(result);
+  const isRepeated = result.metadata["isRepeated"] === true;
+  if (error === null && !isRepeated) return { status: 200, headers: NO_HEADERS, parts };
   const retryAfterMs = retryAfter(error?.details);
-  if (retryAfterMs !== undefined) reply.header("retry-after", Math.ceil(retryAfterMs / 1_000));
-  if (result.metadata["isRepeated"] === true) reply.header("idempotency-replayed", "true");
-  return sendParts(reply, error === null ? 200 : ERRORS[error.code].http, parts);
+  return {
+    status: error === null ? 200 : ERRORS[error.code].http,
+    headers: {
+      ...(retryAfterMs === undefined ? {} : { "retry-after": `${Math.ceil(retryAfterMs / 1_000)}` }),
+      ...(isRepeated ? { "idempotency-replayed": "true" } : {}),
+    },
+    parts,
+  };
 }
 
 /**
@@ -63,9 +88,8 @@ export function sendRefusal(
   message: string,
   { status, ...more }: RefusalOptions & { readonly status?: number } = {},
 ): FastifyReply {
-  const retryAfterMs = retryAfter(more.details);
-  if (retryAfterMs !== undefined) reply.header("retry-after", Math.ceil(retryAfterMs / 1_000));
-  return sendJson(reply, status ?? ERRORS[code].http, refusal(code, message, more));
+  const answer = answerOf(refusal(code, message, more));
+  return sendAnswer(reply, status === undefined ? answer : { ...answer, status });
 }
 
 /** The result of a request refused before it became a call. */
@@ -96,43 +120,92 @@ export function sendExpectation(response: ServerResponse): void {
   response.writeHead(417, headers).end(body);
 }
 
-/** Responds to errors of the framework and of handlers, without internal details. */
-export function sendError(reply: FastifyReply, { code, statusCode }: FastifyError, bodyBytes: number): FastifyReply {
+/** Responds to errors of the framework and of handlers. */
+export function sendError(reply: FastifyReply, error: FastifyError, bodyBytes: number): FastifyReply {
+  return sendAnswer(reply, answerToError(error, bodyBytes));
+}
+
+/** The response to an error of the framework or of a handler, without internal details. */
+export function answerToError({ code, statusCode }: Partial<FastifyError>, bodyBytes: number): Answer {
   switch (code) {
     case "FST_ERR_CTP_BODY_TOO_LARGE":
-      return sendRefusal(reply, "input_too_large", `the body has more than ${bodyBytes} bytes`);
+      return answerOf(refusal("input_too_large", `the body has more than ${bodyBytes} bytes`));
     case "FST_ERR_CTP_INVALID_MEDIA_TYPE":
-      return sendRefusal(reply, "invalid_arguments", "the body's content-type is not application/json");
+      return answerOf(refusal("invalid_arguments", "the body's content-type is not application/json"));
     case "FST_ERR_CTP_EMPTY_JSON_BODY":
     case "FST_ERR_CTP_INVALID_JSON_BODY":
-      return sendRefusal(reply, "invalid_arguments", "the body is not JSON");
+      return answerOf(refusal("invalid_arguments", "the body is not JSON"));
     case "FST_ERR_BAD_URL":
-      return sendRefusal(reply, "invalid_arguments", "the request's URL is invalid");
+      return answerOf(refusal("invalid_arguments", "the request's URL is invalid"));
     default:
       if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
-        return sendRefusal(reply, "invalid_arguments", "the request could not be read");
+        return answerOf(refusal("invalid_arguments", "the request could not be read"));
       }
-      return sendJson(reply, 500, { error: "the request could not be answered" });
+      return {
+        status: 500,
+        headers: NO_HEADERS,
+        parts: [JSON.stringify({ error: "the request could not be answered" })],
+      };
   }
 }
 
 /** Sends text that is already JSON. */
 export function sendJsonText(reply: FastifyReply, status: number, json: string): FastifyReply {
-  return sendParts(reply, status, [json]);
+  return sendAnswer(reply, { status, headers: NO_HEADERS, parts: [json] });
 }
 
-function sendParts(reply: FastifyReply, status: number, parts: readonly string[]): FastifyReply {
-  const length = parts.reduce((sum, part) => sum + part.length, 0);
-  reply.code(status);
+function sendAnswer(reply: FastifyReply, { status, headers, parts }: Answer): FastifyReply {
+  const length = lengthOf(parts);
+  reply.code(status).headers(headers);
   reply.header("content-type", JSON_TYPE);
   // The body contains tools' output: browsers must not sniff it as HTML.
   reply.header("x-content-type-options", "nosniff");
+  reply.header("content-length", bytesOf(parts));
   if (length > WRITTEN_AT_ONCE) dropUnread(reply.raw, reply.server.unreadMs);
   if (length <= LONG) return reply.send(parts.join(""));
-  const release = reply.server.unread?.hold(reply, length);
-  if (release !== undefined) reply.raw.once("close", release);
-  const bytes = parts.reduce((sum, part) => sum + Buffer.byteLength(part), 0);
-  return reply.header("content-length", bytes).send(Readable.from(piecesOf(parts)));
+  reply.server.unread?.holdUntilSent(reply.raw, reply.request, length);
+  return reply.send(Readable.from(piecesOf(parts)));
+}
+
+/** What an answer needs beside itself where it is sent without the framework. */
+interface AnswerOptions {
+  readonly sender: Sender;
+  /** Names and values of the headers of every response. */
+  readonly head: readonly string[];
+  /** Headers that come last. */
+  readonly rateLimit: Readonly<Record<string, string>>;
+  readonly unread: UnreadBudget | undefined;
+  readonly unreadMs: number | undefined;
+}
+
+/** Sends an answer without the framework, as the bytes that it would have sent. */
+export function writeAnswer(
+  response: ServerResponse,
+  { head, rateLimit, unreadMs, unread, sender }: AnswerOptions,
+  { status, headers, parts }: Answer,
+): void {
+  const length = lengthOf(parts);
+  const own = [...pairsOf(headers), "content-type", JSON_TYPE, "content-length", `${bytesOf(parts)}`];
+  response.writeHead(status, [...head, ...own, ...pairsOf(rateLimit)]);
+  if (length > WRITTEN_AT_ONCE) dropUnread(response, unreadMs);
+  unread?.holdUntilSent(response, sender, length);
+  if (length <= LONG) response.end(parts.join(""));
+  // A client that is gone ends it early.
+  else pipeline(Readable.from(piecesOf(parts)), response).catch(() => undefined);
+}
+
+/** Names and values of headers, one after the other, as Node takes them. */
+export function pairsOf(headers: Readonly<Record<string, string>>): readonly string[] {
+  return headers === NO_HEADERS ? [] : Object.entries(headers).flat();
+}
+
+/** Length of parts together, in UTF-16 units. */
+function lengthOf(parts: readonly string[]): number {
+  return parts.reduce((sum, part) => sum + part.length, 0);
+}
+
+function bytesOf(parts: readonly string[]): number {
+  return parts.reduce((sum, part) => sum + Buffer.byteLength(part), 0);
 }
 
 /** Texts in pieces, at most one in each turn of the event loop. `write`: changes a piece before it is encoded. */

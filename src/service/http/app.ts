@@ -47,10 +47,6 @@ export async function createApp(
     },
     clientErrorHandler: (error, socket) =>
       answerClientError(error, socket, (status) => traffic?.countNowhere("", status)),
-    // Keys such as `__proto__` are ordinary data: `JSON.parse` makes them own properties, nothing here copies by
-    // assignment, and they enter the isolate as JSON text.
-    onProtoPoisoning: "ignore",
-    onConstructorPoisoning: "ignore",
     // While the server closes, the engine refuses calls itself, in the form of a result.
     return503OnClosing: false,
     routerOptions: { maxParamLength: NAME_LENGTH_MAX },

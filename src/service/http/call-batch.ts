@@ -18,7 +18,7 @@ export async function answerBatch(reply: FastifyReply, calls: ParsedBatch, run: 
   const held: (() => void)[] = [];
   const runInto = async (call: ParsedCall | string): Promise<string> => {
     const text = results.write(await runOne(call, run, {}));
-    const release = reply.server.unread?.hold(reply, text.length);
+    const release = reply.server.unread?.hold(reply.request, text.length);
     if (release !== undefined) held.push(release);
     return text;
   };

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from "node:http";
 import type { ExecuteOptions } from "../../engine/execute-options.ts";
 import { isObject } from "../../base/json.ts";
 import type { CapabilityRequest } from "../../broker/capabilities/capability.ts";
@@ -84,6 +85,15 @@ const QUOTED = /^"((?:[ !#-[\]-~]|\\["\\])*)"$/;
 /** An unquoted word, which most clients send; without spaces, quotes, commas and semicolons. */
 const WORD = /^[!#-+\--:<-~]+$/;
 const DIFFERENT = "the header Idempotency-Key and options.idempotencyKey are not the same";
+
+/** Parses the body of `POST /v1/execute` and the headers that belong to it, as `parseCall` does. */
+export function readCall(body: unknown, headers: IncomingHttpHeaders): ParsedCall | string {
+  const parsed = parseCall(body);
+  const header = headers["idempotency-key"];
+  if (typeof parsed === "string" || header === undefined) return parsed;
+  const options = withHeaderKey(parsed.options, header);
+  return typeof options === "string" ? options : { ...parsed, options };
+}
 
 /**
  * Adds the key of the `Idempotency-Key` header, quoted or not, to a call's options; returns a string that says what is

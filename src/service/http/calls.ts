@@ -1,8 +1,12 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { sendRefusal, sendResult } from "./answers.ts";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { FastifyInstance, FastifyReply } from "fastify";
+import type { ToolResult } from "../../base/result.ts";
+import type { Caller } from "../access/caller.ts";
+import type { ScopedEngine } from "../access/scoped-engine.ts";
+import { refusal, sendRefusal, sendResult } from "./answers.ts";
 import { EXECUTE, EXECUTE_BATCH } from "./api/call-routes.ts";
 import { answerBatch, streamBatch } from "./call-batch.ts";
-import { parseBatch, parseCall, type ParsedCall, withHeaderKey } from "./call-body.ts";
+import { parseBatch, type ParsedCall, readCall } from "./call-body.ts";
 import { type CallListeners, streamCall } from "./call-stream.ts";
 import { disconnection } from "./disconnection.ts";
 import { callerOf, refuseOthers, type Surface } from "./surface.ts";
@@ -10,33 +14,25 @@ import { EVENT_STREAM } from "./event-stream.ts";
 import { chooseType } from "./media-type.ts";
 
 const BATCH_CALLS_DEFAULT = 256;
-const TYPES = ["application/json", EVENT_STREAM] as const;
+/** Media types of answers; the first is the default. */
+export const TYPES = ["application/json", EVENT_STREAM] as const;
+export const EXECUTE_URL = "/v1/execute";
 
 /** Adds the routes that run tools. */
 export function addCalls(app: FastifyInstance, { gate, batchCalls = BATCH_CALLS_DEFAULT }: Surface): void {
-  /** Runs the calls of a request; a disconnected client cancels them. */
-  const runner = (request: FastifyRequest, reply: FastifyReply) => {
-    const caller = callerOf(request);
-    const signal = disconnection(request.raw, reply.raw);
-    return ({ call, options }: ParsedCall, listeners?: CallListeners) =>
-      gate.execute(caller, call, { ...options, ...listeners, signal });
-  };
-
-  app.post("/v1/execute", { config: { role: "execute", api: EXECUTE, cutting: "call" } }, async (request, reply) => {
-    const type = chooseType(request.headers.accept, TYPES);
+  const config = { role: "execute", api: EXECUTE, cutting: "call" } as const;
+  app.post(EXECUTE_URL, { config }, async (request, reply) => {
+    const { body, headers, raw } = request;
+    const sent = { body, caller: callerOf(request), raw };
+    const type = chooseType(headers.accept, TYPES);
     if (type === null) return refuseTypes(reply);
-    const parsed = parseCall(request.body);
+    if (type !== EVENT_STREAM) return sendResult(reply, await executeBody(gate, sent, reply.raw));
+    const parsed = readCall(body, headers);
     if (typeof parsed === "string") return sendRefusal(reply, "invalid_arguments", parsed);
-    const options = withHeaderKey(parsed.options, request.headers["idempotency-key"]);
-    if (typeof options === "string") return sendRefusal(reply, "invalid_arguments", options);
-    const run = runner(request, reply);
-    const keyed = { ...parsed, options };
-    if (type === EVENT_STREAM) return streamCall(reply, (listeners) => run(keyed, listeners));
-    await untilAllIsRead();
-    const result = await run(keyed);
-    return sendResult(reply, result);
+    const run = runner(gate, sent, reply.raw);
+    return streamCall(reply, (listeners) => run(parsed, listeners));
   });
-  refuseOthers(app, "/v1/execute", ["POST"]);
+  refuseOthers(app, EXECUTE_URL, ["POST"]);
 
   app.post(
     "/v1/execute/batch",
@@ -54,10 +50,33 @@ export function addCalls(app: FastifyInstance, { gate, batchCalls = BATCH_CALLS_
       const calls = parseBatch(request.body, batchCalls);
       if (typeof calls === "string") return sendRefusal(reply, "invalid_arguments", calls);
       const answer = type === EVENT_STREAM ? streamBatch : answerBatch;
-      return answer(reply, calls, runner(request, reply));
+      return answer(reply, calls, runner(gate, { caller: callerOf(request), raw: request.raw }, reply.raw));
     },
   );
   refuseOthers(app, "/v1/execute/batch", ["POST"]);
+}
+
+/** A request whose body has been read, and who has sent it. */
+interface Sent {
+  readonly body: unknown;
+  readonly caller: Caller;
+  readonly raw: IncomingMessage;
+}
+
+/** Runs the call in a request's body. */
+export async function executeBody(gate: ScopedEngine, sent: Sent, response: ServerResponse): Promise<ToolResult> {
+  const parsed = readCall(sent.body, sent.raw.headers);
+  if (typeof parsed === "string") return refusal("invalid_arguments", parsed);
+  const run = runner(gate, sent, response);
+  await untilAllIsRead();
+  return run(parsed);
+}
+
+/** Runs the calls of a request; a disconnected client cancels them. */
+function runner(gate: ScopedEngine, { caller, raw }: Omit<Sent, "body">, response: ServerResponse) {
+  const signal = disconnection(raw, response);
+  return ({ call, options }: ParsedCall, listeners?: CallListeners) =>
+    gate.execute(caller, call, { ...options, ...listeners, signal });
 }
 
 function refuseTypes(reply: FastifyReply): FastifyReply {

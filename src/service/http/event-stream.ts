@@ -67,7 +67,7 @@ export class EventStream {
   keep(event: string, data: string): void {
     if (this.#isEnded) return;
     const text = frame(event, String(++this.#events), data);
-    this.#write(text, this.#reply.server.unread?.hold(this.#reply, text.length));
+    this.#write(text, this.#reply.server.unread?.hold(this.#reply.request, text.length));
   }
 
   /**
@@ -82,7 +82,7 @@ export class EventStream {
       response.write(frame("dropped", String(++this.#events), JSON.stringify({ events: this.#dropped })));
     const head = `event: ${event}\nid: ${++this.#events}\ndata: `;
     const length = parts.reduce((sum, part) => sum + part.length, head.length + END.length);
-    const release = this.#reply.server.unread?.hold(this.#reply, length);
+    const release = this.#reply.server.unread?.hold(this.#reply.request, length);
     const onRead = (): void => release?.();
     if (length <= LONG) response.end(head + continued(parts.join("")) + END, onRead);
     // A client that is gone ends it early.

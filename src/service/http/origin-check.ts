@@ -1,5 +1,6 @@
+import type { IncomingMessage } from "node:http";
 import { isIP } from "node:net";
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyReply } from "fastify";
 import ipaddr from "ipaddr.js";
 import { sendRefusal } from "./answers.ts";
 
@@ -21,6 +22,9 @@ export interface Bound {
   readonly host: string;
   readonly hasKeys: boolean;
 }
+
+/** What the checks read of a request. */
+type Asked = Pick<IncomingMessage, "method" | "headers">;
 
 /** CORS permissions of pages of allowed origins. */
 const PREFLIGHT = {
@@ -56,20 +60,21 @@ export class OriginCheck {
   }
 
   /** Reason to refuse a request, or `null`. */
-  refusalOf(request: FastifyRequest): string | null {
-    if (!this.#isOwnHost(request.hostname)) {
-      return "unknown host name: add it to hosts, or use the server's address";
-    }
-    const { origin } = request.headers;
+  refusalOf({ method, headers }: Asked): string | null {
+    const { host = "", origin } = headers;
+    if (!this.#isOwnHost(nameIn(host))) return "unknown host name: add it to hosts, or use the server's address";
     if (origin !== undefined && this.#origins.has(origin)) return null;
-    if (!this.#isOwnOrigin(request, origin)) return "requests from this origin are not allowed: add it to origins";
-    return isOwnFetch(request) ? null : "cross-site requests from web pages are not allowed";
+    if (!this.#isOwnOrigin(host, origin)) return "requests from this origin are not allowed: add it to origins";
+    return isOwnFetch({ method, headers }) ? null : "cross-site requests from web pages are not allowed";
+  }
+
+  /** Headers of every response to a request without an `Origin`. */
+  get headers(): Readonly<Record<string, string>> {
+    return this.#origins.size === 0 ? {} : { vary: "origin" };
   }
 
   /** Adds CORS headers for an allowed origin. Returns `true` if it has responded, to a preflight request. */
-  share({ method, headers }: FastifyRequest, reply: FastifyReply): boolean {
-    if (this.#origins.size === 0) return false;
-    reply.header("vary", "origin");
+  share({ method, headers }: Asked, reply: FastifyReply): boolean {
     const { origin } = headers;
     if (origin === undefined || !this.#origins.has(origin)) return false;
     reply.headers({ "access-control-allow-origin": origin, "access-control-expose-headers": EXPOSED });
@@ -95,7 +100,7 @@ export class OriginCheck {
     return ANY_ADDRESS.has(this.#bound) || isLoopback(address) || isSameAddress(address, this.#bound);
   }
 
-  #isOwnOrigin({ host }: FastifyRequest, origin: string | undefined): boolean {
+  #isOwnOrigin(host: string, origin: string | undefined): boolean {
     if (origin === undefined || origin === this.#ownOrigin) return true;
     return origin === `http://${host.toLowerCase()}` || origin === `https://${host.toLowerCase()}`;
   }
@@ -108,14 +113,15 @@ export class OriginCheck {
  */
 export function requireOneHost(app: FastifyInstance): void {
   app.addHook("onRequest", ({ raw }, reply, next) => {
-    const hosts = countHosts(raw.rawHeaders);
+    const hosts = countHosts(raw);
     if (hosts === 1 || (hosts === 0 && raw.httpVersion === "1.0")) return next();
     const problem = hosts === 0 ? "the request has no Host header" : "the request has more than one Host header";
     sendRefusal(reply.header("connection", "close"), "invalid_arguments", problem);
   });
 }
 
-function countHosts(rawHeaders: readonly string[]): number {
+/** Number of a request's `Host` headers. */
+export function countHosts({ rawHeaders }: Pick<IncomingMessage, "rawHeaders">): number {
   let hosts = 0;
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at];
@@ -124,13 +130,19 @@ function countHosts(rawHeaders: readonly string[]): number {
   return hosts;
 }
 
+/** The name or address in a `Host` header, without the port. */
+function nameIn(host: string): string {
+  const end = host.startsWith("[") ? host.indexOf("]") + 1 : host.indexOf(":");
+  return end < 0 ? host : host.slice(0, end);
+}
+
 /** Whether a host is a loopback address, or `localhost`. */
 export function isLoopback(host: string): boolean {
   return host === "localhost" || (isIP(host) > 0 && ipaddr.process(host).range() === "loopback");
 }
 
 /** Whether the request comes from the server's own page, from a followed link, or not from a browser. */
-function isOwnFetch({ method, headers }: FastifyRequest): boolean {
+function isOwnFetch({ method, headers }: Asked): boolean {
   const site = headers["sec-fetch-site"];
   if (site === undefined || site === "same-origin" || site === "none") return true;
   const isLink = headers["sec-fetch-mode"] === "navigate" && headers["sec-fetch-dest"] === "document";

@@ -1,3 +1,4 @@
+import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { FastifyInstance } from "fastify";
 
@@ -13,21 +14,55 @@ interface Connection {
   readonly onEnd: () => void;
 }
 
+declare module "fastify" {
+  interface FastifyInstance {
+    pipelining: Pipelining;
+  }
+}
+
 /**
  * Limits the responses that a connection holds in memory: one packet may contain hundreds of requests from a client
  * that reads no response. A response ends when the system has accepted all of it.
  */
-export function limitPipelining(app: FastifyInstance): void {
-  const connections = new WeakMap<Socket, Connection>();
-  app.addHook("onRequest", ({ raw: { socket } }, reply, next) => {
-    let connection = connections.get(socket);
-    if (connection === undefined) connections.set(socket, (connection = createConnection(socket)));
-    reply.raw.once("close", connection.onEnd);
-    if (connection.unanswered++ < AT_ONCE_MAX) return next();
+class Pipelining {
+  readonly #connections = new WeakMap<Socket, Connection>();
+
+  /** Counts a request that may begin now. `false`, and not counted: it has to `enter` and wait. */
+  mayBegin(response: ServerResponse): boolean {
+    const connection = this.#connectionOf(response);
+    if (connection.unanswered >= AT_ONCE_MAX) return false;
+    count(connection, response);
+    return true;
+  }
+
+  /** Calls `next` when the request may begin. */
+  enter(response: ServerResponse, next: () => void): void {
+    if (this.mayBegin(response)) return next();
+    const connection = this.#connectionOf(response);
+    count(connection, response);
     connection.waiting.push(next);
+    const { socket } = response.req;
     if (connection.waiting.length > WAITING_MAX) socket.destroy();
     else socket.pause();
-  });
+  }
+
+  #connectionOf({ req: { socket } }: ServerResponse): Connection {
+    let connection = this.#connections.get(socket);
+    if (connection === undefined) this.#connections.set(socket, (connection = createConnection(socket)));
+    return connection;
+  }
+}
+
+/** Limits the concurrent requests of each connection of an app. */
+export function limitPipelining(app: FastifyInstance): void {
+  const pipelining = new Pipelining();
+  app.decorate("pipelining", pipelining);
+  app.addHook("onRequest", (_request, { raw }, next) => pipelining.enter(raw, next));
+}
+
+function count(connection: Connection, response: ServerResponse): void {
+  connection.unanswered++;
+  response.once("close", connection.onEnd);
 }
 
 function createConnection(socket: Socket): Connection {

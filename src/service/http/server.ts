@@ -16,6 +16,7 @@ import { BODIES_BYTES_DEFAULT } from "./body-budget.ts";
 import { CONNECTION_LIMITS, type ConnectionLimits } from "./connections.ts";
 import { addRoutes } from "./routes.ts";
 import { isLoopback, type SiteOptions, OriginCheck } from "./origin-check.ts";
+import { addShortWay } from "./short-way.ts";
 import { Traffic } from "./traffic.ts";
 
 export type { KeyGrant, KeyOptions, KeyQuota, KeySource } from "../access/key-options.ts";
@@ -109,6 +110,7 @@ export async function createServer(engine: Engine, options: ServerOptions = {}):
   const onDrain = (end: () => void): void => void endings.push(end);
   const surface = { engine, gate: access.gate, isDraining: () => isDraining, onDrain, processMetrics };
   addRoutes(app, batchCalls === undefined ? surface : { ...surface, batchCalls });
+  addShortWay(app, access.gate);
   const assets = options.assets === undefined ? null : await openAssets(app, options.assets, options.publicUrl);
   try {
     await app.ready();

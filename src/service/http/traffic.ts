@@ -1,3 +1,4 @@
+import type { ServerResponse } from "node:http";
 import type { FastifyInstance } from "fastify";
 import { Counter, Gauge, type Registry } from "prom-client";
 import { registerTallies, Tally } from "../../base/tally.ts";
@@ -109,13 +110,16 @@ export function addTraffic(app: FastifyInstance, traffic: Traffic): void {
   });
   const nowhere = traffic.route(NOWHERE);
   app.addHook("onRequest", (request, reply, next) => {
-    const startMs = performance.now();
-    const { raw } = reply;
-    const meter = request.routeOptions.config.meter ?? nowhere;
-    raw.once("close", () => {
-      meter.count(request.method, raw.writableFinished ? raw.statusCode : GONE);
-      meter.duration.observe((performance.now() - startMs) / 1e3);
-    });
+    measure(request.routeOptions.config.meter ?? nowhere, request.method, reply.raw);
     next();
+  });
+}
+
+/** Counts a request when its response is complete, or its client is gone. */
+export function measure(meter: RouteMeter, method: string, response: ServerResponse): void {
+  const startMs = performance.now();
+  response.once("close", () => {
+    meter.count(method, response.writableFinished ? response.statusCode : GONE);
+    meter.duration.observe((performance.now() - startMs) / 1e3);
   });
 }

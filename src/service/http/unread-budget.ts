@@ -1,5 +1,6 @@
+import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 
 declare module "fastify" {
   interface FastifyInstance {
@@ -11,6 +12,9 @@ declare module "fastify" {
 /** Shorter texts are not counted: the system's buffers take them, and connection limits bound their number. */
 const COUNTED_FROM = 16 * 1024;
 const RELEASED = (): void => undefined;
+
+/** A request, with who has sent it. */
+export type Sender = Pick<FastifyRequest, "raw" | "caller" | "ip">;
 
 /** What one connection holds of the budget. */
 interface Holding {
@@ -35,10 +39,10 @@ export class UnreadBudget {
   }
 
   /** Counts a text until the returned function is called, or its connection closes. */
-  hold({ request }: FastifyReply, length: number): () => void {
-    const { socket } = request.raw;
+  hold(sender: Sender, length: number): () => void {
+    const { socket } = sender.raw;
     if (length < COUNTED_FROM || socket.destroyed) return RELEASED;
-    const holding = this.#connections.get(socket) ?? this.#open(socket, ownerOf(request));
+    const holding = this.#connections.get(socket) ?? this.#open(socket, ownerOf(sender));
     this.#add(holding, length);
     while (this.#length > this.#max) this.#dropOne();
     return () => {
@@ -46,6 +50,11 @@ export class UnreadBudget {
       this.#add(holding, -length);
       if (holding.length === 0) this.#connections.delete(socket);
     };
+  }
+
+  /** Counts a text until its response is complete, or its connection closes. */
+  holdUntilSent(response: ServerResponse, sender: Sender, length: number): void {
+    if (length >= COUNTED_FROM) response.once("close", this.hold(sender, length));
   }
 
   #open(socket: Socket, owner: string): Holding {
@@ -84,15 +93,13 @@ export class UnreadBudget {
 export function limitUnread(app: FastifyInstance, max: number): void {
   const budget = new UnreadBudget(max);
   app.decorate("unread", budget);
-  app.addHook("onSend", (_request, reply, payload, next) => {
-    if (typeof payload === "string" && payload.length >= COUNTED_FROM) {
-      reply.raw.once("close", budget.hold(reply, payload.length));
-    }
+  app.addHook("onSend", (request, { raw }, payload, next) => {
+    if (typeof payload === "string") budget.holdUntilSent(raw, request, payload.length);
     next();
   });
 }
 
 /** The tenant, or the key without one; without keys the address. */
-export function ownerOf({ caller, ip }: FastifyRequest): string {
+export function ownerOf({ caller, ip }: Omit<Sender, "raw">): string {
   return caller === null || caller.key === null ? JSON.stringify([ip]) : JSON.stringify(caller.tenant ?? [caller.key]);
 }

@@ -57,8 +57,7 @@ export async function sendWebResponse(
   const filled = fill(text);
   if (filled === null) return reply.send(text);
   dropUnread(reply.raw, reply.server.unreadMs);
-  const release = reply.server.unread?.hold(reply, filled.length);
-  if (release !== undefined) reply.raw.once("close", release);
+  reply.server.unread?.holdUntilSent(reply.raw, reply.request, filled.length);
   return reply.send(Readable.from(filled.pieces, { objectMode: false }));
 }
 
@@ -78,7 +77,7 @@ async function* chunksOf(
   let chunk: Uint8Array | string | undefined = OPENING;
   while (chunk !== undefined) {
     const { length, pieces } = fill(chunk) ?? { length: chunk.length, pieces: [chunk] };
-    const release = reply.server.unread?.hold(reply, length);
+    const release = reply.server.unread?.hold(reply.request, length);
     let stalled: NodeJS.Timeout | undefined;
     try {
       for await (const piece of pieces) {

@@ -1,0 +1,312 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { once } from "node:events";
+import { connect } from "node:net";
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createEngine, type Engine, type EngineOptions } from "../../../src/index.ts";
+import { createKey } from "../../../src/service/access/secret.ts";
+import type { KeyOptions } from "../../../src/service/access/key-options.ts";
+import { createServer, type Server, type ServerOptions } from "../../../src/service/http/server.ts";
+
+const TOOLS: EngineOptions["tools"] = [
+  { name: "echo", description: "Gives its input back.", source: "export default (input) => input;" },
+  { name: "throw", description: "Throws.", source: 'export default () => { throw new RangeError("no"); };' },
+  {
+    name: "fill",
+    description: "Answers so many characters.",
+    source: 'export default ({ length }) => "€".repeat(length);',
+    limits: { outputBytes: 10_000_000 },
+  },
+];
+const HOUR_MS = 3_600_000;
+/** The framework's route has this address too; the short way does not. */
+const LONG_WAY = "/v1/execute?";
+const SHORT_WAY = "/v1/execute";
+const HANDLERS = "tracing:fastify.request.handler:start";
+
+interface Sent {
+  readonly method: string;
+  readonly version: string;
+  readonly headers: readonly string[];
+  readonly body: Uint8Array | string;
+}
+
+/** The text of an answer, without what two answers to one request differ in. */
+async function ask(server: Server, url: string, { method, version, headers, body }: Sent): Promise<string> {
+  const socket = connect({ port: server.port, host: "127.0.0.1" });
+  const chunks: Buffer[] = [];
+  socket.on("data", (chunk: Buffer) => {
+    chunks.push(chunk);
+    if (isWhole(Buffer.concat(chunks))) socket.end();
+  });
+  socket.on("error", () => undefined);
+  socket.write(`${method} ${url} HTTP/${version}\r\n${headers.map((header) => `${header}\r\n`).join("")}\r\n`);
+  socket.write(body);
+  await once(socket, "close");
+  return withoutChance(Buffer.concat(chunks));
+}
+
+function isWhole(bytes: Buffer): boolean {
+  const end = bytes.indexOf("\r\n\r\n");
+  const length = /^content-length: (\d+)$/im.exec(bytes.subarray(0, Math.max(0, end)).toString())?.[1];
+  return length !== undefined && bytes.length >= end + 4 + Number(length);
+}
+
+function withoutChance(bytes: Buffer): string {
+  const end = bytes.indexOf("\r\n\r\n");
+  const body = bytes.subarray(end + 4);
+  const head = bytes.subarray(0, end).toString();
+  const isRight = /^content-length: (\d+)$/im.exec(head)?.[1] === `${body.length}`;
+  return [
+    head
+      .replace(/^content-length: \d+$/im, `content-length: ${isRight ? "right" : "wrong"}`)
+      .replace(/^date: .*$/im, "date")
+      .replaceAll(/\b([rt])=\d+/g, "$1=some"),
+    body
+      .toString()
+      .replaceAll(/[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/g, "some id")
+      .replaceAll(/"(queueMs|wallMs|cpuMs|heapBytes|retryAfterMs)":[\d.e-]+/g, '"$1":0')
+      .replaceAll(/there is more in \d+ ms/g, "there is more"),
+  ].join("\n\n");
+}
+
+const JSON_HEADERS = ["host: localhost", "content-type: application/json"];
+
+function post(call: unknown, ...more: readonly string[]): Sent {
+  const body = typeof call === "string" ? call : JSON.stringify(call);
+  const headers = [...JSON_HEADERS, ...more, `content-length: ${Buffer.byteLength(body)}`];
+  return { method: "POST", version: "1.1", headers, body };
+}
+
+/** Whether requests went through the framework. */
+async function countHandled(run: () => Promise<unknown>): Promise<number> {
+  let handled = 0;
+  const count = (): void => void handled++;
+  subscribe(HANDLERS, count);
+  await run();
+  unsubscribe(HANDLERS, count);
+  return handled;
+}
+
+const hostile = fc.constantFrom(
+  "origin: http://evil.example",
+  "origin: http://localhost",
+  "origin: https://friend.example",
+  "sec-fetch-site: cross-site",
+  "sec-fetch-site: same-origin",
+  "host: evil.example",
+  "host: localhost",
+  "host: [::1]:80",
+  "host: [",
+  "accept: text/html",
+  "accept: */*",
+  "accept: application/json;q=0.5, text/html",
+  "accept: \u00ff",
+  "idempotency-key: one two",
+  'idempotency-key: "unfinished',
+  "traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+  "traceparent: nonsense",
+  "connection: close",
+  "connection: keep-alive",
+  "connection: upgrade",
+  "upgrade: websocket",
+  "content-encoding: gzip",
+  "authorization: Basic Zm9v",
+  "authorization: Bearer",
+  "content-type: text/plain",
+  "content-length: 3",
+  "content-length: 007",
+  "transfer-encoding: chunked",
+  "transfer-encoding: identity",
+  "x-forwarded-for: 1.2.3.4",
+  "te: trailers",
+);
+const call = fc.oneof(
+  fc.record(
+    {
+      id: fc.oneof(fc.string({ maxLength: 300 }), fc.jsonValue()),
+      name: fc.oneof(fc.constantFrom("echo", "throw", "nobody", "__proto__"), fc.jsonValue()),
+      arguments: fc.oneof(fc.object(), fc.jsonValue()),
+      options: fc.oneof(
+        fc.jsonValue(),
+        fc.record(
+          { tenant: fc.string(), priority: fc.double(), limits: fc.dictionary(fc.string(), fc.jsonValue()) },
+          { requiredKeys: [] },
+        ),
+      ),
+    },
+    { requiredKeys: ["name"] },
+  ),
+  fc.jsonValue(),
+);
+const body = fc.oneof(
+  { weight: 4, arbitrary: call.map((value) => JSON.stringify(value)) },
+  fc.uint8Array({ maxLength: 100 }).map((bytes) => Uint8Array.from(bytes)),
+  fc.constantFrom(
+    "",
+    '\uFEFF{"name":"echo","arguments":{}}',
+    '{"name":"echo","arguments":{"__proto__":1,"constructor":{"prototype":2}}}',
+    '{"name":"echo","arguments":{"a":"\ud800€"}}',
+    '{"name":"echo"} ',
+    '{"name":"echo","arguments":{}',
+    "[".repeat(20_000),
+    `{"name":"echo","arguments":{"long":"${"x".repeat(65_000)}"}}`,
+    `{"name":"echo","arguments":{"long":"${"x".repeat(70_000)}"}}`,
+  ),
+);
+const type = fc.constantFrom(
+  "application/json",
+  "application/json",
+  "application/json; charset=utf-8",
+  "application/json; charset=latin1",
+  "Application/JSON",
+  "application/json, text/plain",
+  "text/plain",
+);
+const request = fc
+  .record({
+    method: fc.constantFrom("POST", "POST", "POST", "GET", "PUT", "post"),
+    version: fc.constantFrom("1.1", "1.1", "1.1", "1.0"),
+    host: fc.constantFrom("localhost", "127.0.0.1:8080", "LOCALHOST.", "evil.example", ""),
+    type,
+    body,
+    more: fc.array(hostile, { maxLength: 2 }),
+  })
+  .map(({ host, type: said, body: bytes, more, ...rest }): Sent => {
+    const length = `content-length: ${Buffer.byteLength(bytes)}`;
+    return { ...rest, headers: [`host: ${host}`, `content-type: ${said}`, length, ...more], body: bytes };
+  });
+
+describe("a request to /v1/execute", () => {
+  let engine: Engine;
+  let server: Server;
+
+  beforeAll(async () => {
+    engine = await createEngine({ workers: 1, executor: "threads", tools: TOOLS });
+    const connections = { requestMs: 2_000, headersMs: 2_000 };
+    server = await createServer(engine, { port: 0, origins: ["https://friend.example"], connections });
+  });
+
+  afterAll(() => server.close());
+
+  test("takes the short way where it is an ordinary one, and the framework's where it is not", async () => {
+    const ordinary = [
+      post({ name: "echo", arguments: {} }),
+      post({ name: "nobody" }, "accept: */*"),
+      post("not JSON", "connection: close"),
+      post({ name: "echo", arguments: {} }, "idempotency-key: ordinary"),
+    ];
+    const others = [
+      post({ name: "echo" }, "origin: https://friend.example"),
+      post({ name: "echo" }, "accept: text/event-stream, application/json;q=0.1"),
+      post({ name: "echo", arguments: { long: "x".repeat(65_536) } }),
+    ];
+    const send = (all: readonly Sent[], url = SHORT_WAY) => Promise.all(all.map((sent) => ask(server, url, sent)));
+    expect(await countHandled(() => send(ordinary))).toBe(0);
+    expect(await countHandled(() => send(ordinary, LONG_WAY))).toBe(ordinary.length);
+    expect(await countHandled(() => send(others))).toBe(others.length);
+  });
+
+  test("is answered with the same bytes either way, whatever it is", async () => {
+    await fc.assert(
+      fc.asyncProperty(request, async (sent) => {
+        const [short, long] = await Promise.all([ask(server, SHORT_WAY, sent), ask(server, LONG_WAY, sent)]);
+        expect(short).toBe(long);
+      }),
+      { numRuns: 400 },
+    );
+  });
+
+  test.each([0, 10_000, 30_000, 400_000, 1_100_000])("has an output of %i characters either way", async (length) => {
+    const sent = post({ name: "fill", arguments: { length } });
+    const [short, long] = await Promise.all([ask(server, SHORT_WAY, sent), ask(server, LONG_WAY, sent)]);
+    expect(short.match(/€/g)?.length ?? 0).toBe(length);
+    expect(short).toBe(long);
+  });
+
+  test("says either way that its result is an earlier one's", async () => {
+    const answers = ["short", "long"].map(async (way) => {
+      const url = way === "short" ? SHORT_WAY : LONG_WAY;
+      const sent = post({ name: "echo", arguments: {} }, `idempotency-key: repeated-${way}`);
+      return [await ask(server, url, sent), await ask(server, url, sent)];
+    });
+    const [short, long] = await Promise.all(answers);
+    expect(short?.[1]).toContain("idempotency-replayed: true");
+    expect(short).toEqual(long);
+  });
+
+  test("is counted either way", async () => {
+    const count = async (): Promise<number> => {
+      const metric = engine.registry.getSingleMetric("glovebox_http_requests_total");
+      const { values } = (await metric?.get()) ?? { values: [] };
+      const own = values.filter(({ labels }) => labels["route"] === "/v1/execute" && labels["status"] === 404);
+      return own.reduce((sum, { value }) => sum + value, 0);
+    };
+    const before = await count();
+    const sent = post({ name: "nobody" });
+    await ask(server, SHORT_WAY, sent);
+    await ask(server, LONG_WAY, sent);
+    expect((await count()) - before).toBe(2);
+  });
+});
+
+describe("a request to /v1/execute with a key", () => {
+  const keyed = new Map(["any", "any too", "few", "few too", "metrics"].map((name) => [name, createKey()]));
+  const sent = (key: string, call: unknown): Sent =>
+    post(call, `authorization: Bearer ${keyed.get(key)?.secret ?? key}`);
+  const grants: Readonly<Record<string, Partial<KeyOptions>>> = {
+    few: { rate: { calls: 2, perMs: HOUR_MS } },
+    "few too": { rate: { calls: 2, perMs: HOUR_MS } },
+    any: { quota: { calls: 1_000, cpuSeconds: 100, windowMs: HOUR_MS }, tools: ["echo"] },
+    "any too": { quota: { calls: 1_000, cpuSeconds: 100, windowMs: HOUR_MS }, tools: ["echo"] },
+    metrics: { roles: ["metrics"] },
+  };
+  const keys: ServerOptions["keys"] = [...keyed].map(([name, { hash }]) => ({
+    name: name.replace(" ", "-"),
+    hash,
+    tenant: "acme",
+    roles: ["execute"],
+    ...grants[name],
+  }));
+  let server: Server;
+
+  beforeAll(async () => {
+    const engine = await createEngine({ workers: 1, executor: "threads", tools: TOOLS });
+    server = await createServer(engine, { port: 0, keys });
+  });
+
+  afterAll(() => server.close());
+
+  test.each([
+    ["a call", { name: "echo", arguments: {} }],
+    ["a tool that the key does not have", { name: "throw", arguments: {} }],
+    ["another tenant", { name: "echo", arguments: {}, options: { tenant: "other" } }],
+    ["no JSON", "{"],
+  ])("is answered with the same bytes either way: %s", async (_name, call) => {
+    const short = await ask(server, SHORT_WAY, sent("any", call));
+    expect(short).toContain('ratelimit: "calls";r=some;t=some, "cpu";r=some;t=some');
+    expect(short).toBe(await ask(server, LONG_WAY, sent("any too", call)));
+  });
+
+  test("takes the short way with a key that may call, and no other", async () => {
+    const call = { name: "echo", arguments: {} };
+    expect(await countHandled(() => ask(server, SHORT_WAY, sent("any", call)))).toBe(0);
+    for (const key of ["metrics", `gb_${"x".repeat(43)}`, ""]) {
+      const short = await ask(server, SHORT_WAY, sent(key, call));
+      expect(short).toMatch(/^HTTP\/1\.1 40[13] /);
+      expect(short).toBe(await ask(server, LONG_WAY, sent(key, call)));
+    }
+  });
+
+  test("keeps to the key's rate either way", async () => {
+    const threeBy = async (url: string, key: string): Promise<readonly string[]> => {
+      const call = { name: "echo", arguments: {} };
+      const answers: string[] = [];
+      for (let at = 0; at < 3; at++) answers.push(await ask(server, url, sent(key, call)));
+      return answers.map((answer) => answer.replace(/^retry-after: \d+$/m, "retry-after: some"));
+    };
+    const short = await threeBy(SHORT_WAY, "few");
+    expect(short.map((answer) => answer.slice(0, 12))).toEqual(["HTTP/1.1 200", "HTTP/1.1 200", "HTTP/1.1 429"]);
+    expect(short).toEqual(await threeBy(LONG_WAY, "few too"));
+  });
+});
