@@ -6,6 +6,7 @@ import { refusal, sendJsonText, writeResult } from "./answers.ts";
 import type { ParsedBatch, ParsedCall } from "./call-body.ts";
 import { type CallListeners, listenersFor } from "./call-stream.ts";
 import { EventStream } from "./event-stream.ts";
+import { LineStream } from "./line-stream.ts";
 
 /** Maximum length of a batch's results together, in UTF-16 units: that of a single result. */
 const RESULTS_MAX = MAX_LIMITS.outputBytes;
@@ -16,13 +17,13 @@ type Run = (parsed: ParsedCall, listeners: CallListeners) => Promise<ToolResult>
 export async function answerBatch(reply: FastifyReply, calls: ParsedBatch, run: Run): Promise<FastifyReply> {
   const results = new ResultTexts();
   const held: (() => void)[] = [];
-  const runInto = async (call: ParsedCall | string): Promise<string> => {
-    const text = results.write(await runOne(call, run, {}));
+  const write = (result: ToolResult): string => {
+    const text = results.write(result);
     const release = reply.server.unread?.hold(reply.request, text.length);
     if (release !== undefined) held.push(release);
     return text;
   };
-  const texts = await Promise.all(calls.map(runInto));
+  const texts = await Promise.all(calls.map((call) => runOne(call, run).then(write)));
   for (const release of held) release();
   return sendJsonText(reply, 200, `{"results":[${texts.join(",")}]}`);
 }
@@ -34,7 +35,7 @@ export async function streamBatch(reply: FastifyReply, calls: ParsedBatch, run: 
   let left = calls.length;
   const runInto = async (call: ParsedCall | string, index: number): Promise<void> => {
     const listeners = listenersFor((event, data) => stream.send(event, JSON.stringify({ index, ...data })));
-    const data = `{"index":${index},"result":${results.write(await runOne(call, run, listeners))}}`;
+    const data = withIndex(index, results.write(await runOne(call, run, listeners)));
     if (--left > 0) stream.keep("result", data);
     else stream.end("result", [data]);
   };
@@ -42,8 +43,22 @@ export async function streamBatch(reply: FastifyReply, calls: ParsedBatch, run: 
   return reply;
 }
 
-async function runOne(call: ParsedCall | string, run: Run, listeners: CallListeners): Promise<ToolResult> {
-  return typeof call === "string" ? refusal("invalid_arguments", call) : run(call, listeners);
+/** Responds to a batch with a line for each result, as its call ends, with the index of the call. */
+export async function listBatch(reply: FastifyReply, calls: ParsedBatch, run: Run): Promise<FastifyReply> {
+  const stream = new LineStream(reply);
+  const results = new ResultTexts();
+  const write = (index: number, result: ToolResult): void => stream.send(withIndex(index, results.write(result)));
+  await Promise.all(calls.map((call, index) => runOne(call, run).then((result) => write(index, result))));
+  stream.end();
+  return reply;
+}
+
+function withIndex(index: number, result: string): string {
+  return `{"index":${index},"result":${result}}`;
+}
+
+function runOne(call: ParsedCall | string, run: Run, listeners: CallListeners = {}): Promise<ToolResult> {
+  return typeof call === "string" ? Promise.resolve(refusal("invalid_arguments", call)) : run(call, listeners);
 }
 
 /** Serializes the results of a batch. Each result is within its tool's limit, but all together could exhaust memory. */

@@ -14,6 +14,8 @@ export interface ParsedCall {
 const TENANT_MAX = 256;
 const OPTIONS: readonly string[] = ["tenant", "priority", "limits", "capabilities", "idempotencyKey", "retries"];
 
+const NO_OPTIONS: ExecuteOptions = Object.freeze({});
+
 /** Calls of a batch's body, in order; a string in the place of an invalid call says what is wrong with it. */
 export type ParsedBatch = readonly (ParsedCall | string)[];
 
@@ -25,7 +27,7 @@ export function parseCall(body: unknown): ParsedCall | string {
   if (!isObject(body)) return 'the body is not an object such as {"name":"add","arguments":{"a":1,"b":2}}';
   const { id, name, command } = body;
   if (typeof name !== "string") return "a call's name is a string";
-  const options = parseOptions(body["options"] ?? {});
+  const options = parseOptions(body["options"]);
   // The ID and the arguments are passed on unchecked: the engine refuses invalid ones with its own messages.
   const said = { ...(id === undefined || id === null ? {} : { id }), ...(command === undefined ? {} : { command }) };
   const given = unreadJson(body);
@@ -48,7 +50,7 @@ export function parseBatch(body: unknown, callsMax: number): ParsedBatch | strin
   if (!Array.isArray(calls) || calls.length === 0 || calls.length > callsMax) {
     return `a batch's calls are a list of 1 to ${callsMax} calls`;
   }
-  const options = parseOptions(body["options"] ?? {});
+  const options = parseOptions(body["options"]);
   if (typeof options === "string") return options;
   if (options.idempotencyKey !== undefined) return "options.idempotencyKey is a call's own: a batch has none";
   return calls.map((each: unknown) => {
@@ -58,6 +60,7 @@ export function parseBatch(body: unknown, callsMax: number): ParsedBatch | strin
 }
 
 function parseOptions(options: unknown): ExecuteOptions | string {
+  if (options === undefined || options === null) return NO_OPTIONS;
   if (!isObject(options)) return "a call's options are an object";
   const unknown = Object.keys(options).find((name) => !OPTIONS.includes(name));
   if (unknown !== undefined) return `options.${unknown.slice(0, 64)} is not an option; there are ${OPTIONS.join(", ")}`;

@@ -5,17 +5,20 @@ import type { Caller } from "../access/caller.ts";
 import type { ScopedEngine } from "../access/scoped-engine.ts";
 import { refusal, sendRefusal, sendResult } from "./answers.ts";
 import { EXECUTE, EXECUTE_BATCH } from "./api/call-routes.ts";
-import { answerBatch, streamBatch } from "./call-batch.ts";
+import { answerBatch, listBatch, streamBatch } from "./call-batch.ts";
 import { parseBatch, type ParsedCall, readCall } from "./call-body.ts";
 import { type CallListeners, streamCall } from "./call-stream.ts";
 import { disconnection } from "./disconnection.ts";
 import { callerOf, refuseOthers, type Surface } from "./surface.ts";
 import { EVENT_STREAM } from "./event-stream.ts";
+import { LINES } from "./line-stream.ts";
 import { chooseType } from "./media-type.ts";
 
 const BATCH_CALLS_DEFAULT = 256;
 /** Media types of answers; the first is the default. */
 export const TYPES = ["application/json", EVENT_STREAM] as const;
+const BATCH_TYPES = [...TYPES, LINES] as const;
+const BATCH_ANSWERS = { [TYPES[0]]: answerBatch, [EVENT_STREAM]: streamBatch, [LINES]: listBatch };
 export const EXECUTE_URL = "/v1/execute";
 
 /** Adds the routes that run tools. */
@@ -25,7 +28,7 @@ export function addCalls(app: FastifyInstance, { gate, batchCalls = BATCH_CALLS_
     const { body, headers, raw } = request;
     const sent = { body, caller: callerOf(request), raw };
     const type = chooseType(headers.accept, TYPES);
-    if (type === null) return refuseTypes(reply);
+    if (type === null) return refuseTypes(reply, TYPES);
     if (type !== EVENT_STREAM) return sendResult(reply, await executeBody(gate, sent, reply.raw));
     const parsed = readCall(body, headers);
     if (typeof parsed === "string") return sendRefusal(reply, "invalid_arguments", parsed);
@@ -38,8 +41,8 @@ export function addCalls(app: FastifyInstance, { gate, batchCalls = BATCH_CALLS_
     "/v1/execute/batch",
     { config: { role: "execute", api: EXECUTE_BATCH, cutting: "batch" } },
     async (request, reply) => {
-      const type = chooseType(request.headers.accept, TYPES);
-      if (type === null) return refuseTypes(reply);
+      const type = chooseType(request.headers.accept, BATCH_TYPES);
+      if (type === null) return refuseTypes(reply, BATCH_TYPES);
       if (request.headers["idempotency-key"] !== undefined) {
         return sendRefusal(
           reply,
@@ -49,8 +52,11 @@ export function addCalls(app: FastifyInstance, { gate, batchCalls = BATCH_CALLS_
       }
       const calls = parseBatch(request.body, batchCalls);
       if (typeof calls === "string") return sendRefusal(reply, "invalid_arguments", calls);
-      const answer = type === EVENT_STREAM ? streamBatch : answerBatch;
-      return answer(reply, calls, runner(gate, { caller: callerOf(request), raw: request.raw }, reply.raw));
+      return BATCH_ANSWERS[type](
+        reply,
+        calls,
+        runner(gate, { caller: callerOf(request), raw: request.raw }, reply.raw),
+      );
     },
   );
   refuseOthers(app, "/v1/execute/batch", ["POST"]);
@@ -79,8 +85,8 @@ function runner(gate: ScopedEngine, { caller, raw }: Omit<Sent, "body">, respons
     gate.execute(caller, call, { ...options, ...listeners, signal });
 }
 
-function refuseTypes(reply: FastifyReply): FastifyReply {
-  return sendRefusal(reply, "invalid_arguments", `the answer is one of ${TYPES.join(", ")}`, { status: 406 });
+function refuseTypes(reply: FastifyReply, types: readonly string[]): FastifyReply {
+  return sendRefusal(reply, "invalid_arguments", `the answer is one of ${types.join(", ")}`, { status: 406 });
 }
 
 /** Shared promise for the end of this turn of the event loop. */

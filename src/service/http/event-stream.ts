@@ -8,7 +8,6 @@ import { dropUnread, LONG, piecesOf } from "./answers.ts";
 export const EVENT_STREAM = "text/event-stream";
 
 const HEADERS = {
-  "content-type": EVENT_STREAM,
   "cache-control": "no-store",
   // Stops nginx from buffering the stream.
   "x-accel-buffering": "no",
@@ -38,13 +37,11 @@ export class EventStream {
 
   /** Sends the headers at once, with those already set on the reply, and detaches the response from Fastify. */
   constructor(reply: FastifyReply) {
-    reply.hijack();
     this.#reply = reply;
     this.#response = reply.raw;
     this.#unreadMs = reply.server.unreadMs;
     this.#traffic = reply.server.traffic;
-    this.#response.writeHead(200, { ...(reply.getHeaders() as Record<string, string>), ...HEADERS });
-    this.#response.flushHeaders();
+    openStream(reply, EVENT_STREAM);
     this.#heartbeat = setInterval(() => this.#beat(), HEARTBEAT_EVERY_MS).unref();
     if (this.#traffic !== undefined) this.#traffic.streams++;
     this.#response.once("close", () => this.#stop());
@@ -60,14 +57,14 @@ export class EventStream {
     if (this.#isEnded) return;
     const text = frame(event, String(++this.#events), data);
     if (this.#response.writableLength + text.length > WAITING_MAX_BYTES) this.#dropped++;
-    else this.#write(text);
+    else writeTogether(this.#response, text);
   }
 
   /** Sends an event that is never dropped. */
   keep(event: string, data: string): void {
     if (this.#isEnded) return;
     const text = frame(event, String(++this.#events), data);
-    this.#write(text, this.#reply.server.unread?.hold(this.#reply.request, text.length));
+    writeTogether(this.#response, text, this.#reply.server.unread?.hold(this.#reply.request, text.length));
   }
 
   /**
@@ -91,19 +88,7 @@ export class EventStream {
   }
 
   #beat(): void {
-    if (this.#response.writableLength === 0) this.#write(HEARTBEAT);
-  }
-
-  /** Writes events of the same turn of the event loop together. `onRead`: called when the system has taken the text. */
-  #write(text: string, onRead?: () => void): void {
-    const response = this.#response;
-    if (response.writableCorked === 0) {
-      response.cork();
-      process.nextTick(() => {
-        if (!response.writableEnded) response.uncork();
-      });
-    }
-    response.write(text, onRead);
+    if (this.#response.writableLength === 0) writeTogether(this.#response, HEARTBEAT);
   }
 
   #stop(): void {
@@ -112,6 +97,24 @@ export class EventStream {
     if (this.#traffic !== undefined) this.#traffic.streams--;
     clearInterval(this.#heartbeat);
   }
+}
+
+/** Detaches a response from Fastify and sends its headers at once, with those already set on the reply. */
+export function openStream(reply: FastifyReply, type: string): void {
+  reply.hijack();
+  reply.raw.writeHead(200, { ...(reply.getHeaders() as Record<string, string>), "content-type": type, ...HEADERS });
+  reply.raw.flushHeaders();
+}
+
+/** Writes texts of the same turn of the event loop together. `onRead`: called when the system has taken the text. */
+export function writeTogether(response: ServerResponse, text: string, onRead?: () => void): void {
+  if (response.writableCorked === 0) {
+    response.cork();
+    process.nextTick(() => {
+      if (!response.writableEnded) response.uncork();
+    });
+  }
+  response.write(text, onRead);
 }
 
 /** An event in wire format: one `data` line for each line of text. */

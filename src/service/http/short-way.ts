@@ -20,6 +20,7 @@ const JSON_TYPES: ReadonlySet<string> = new Set(["application/json", "applicatio
  */
 export function addShortWay(app: FastifyInstance, gate: ScopedEngine): void {
   const way = new ShortWay(app, gate);
+  // oxlint-disable-next-line typescript/unbound-method -- the framework's own listener, which it finds by identity
   app.server.off("request", app.routing);
   app.server.on("request", (request, response) => {
     if (!way.take(request, response)) app.routing(request, response);

@@ -176,7 +176,7 @@ describe("a batch", () => {
   );
 
   test("is refused where no type of answer suits", async () => {
-    const response = await send({ calls: [{ name: "echo" }] }, { headers: { accept: "application/x-ndjson" } });
+    const response = await send({ calls: [{ name: "echo" }] }, { headers: { accept: "application/xml" } });
     expect(response.status).toBe(406);
     await response.text();
   });

@@ -8,6 +8,7 @@ import { createKey } from "../../../src/service/access/secret.ts";
 import type { KeyOptions } from "../../../src/service/access/key-options.ts";
 import { createServer, type Server, type ServerOptions } from "../../../src/service/http/server.ts";
 
+const LIMITS = { outputBytes: 10_000_000 };
 const TOOLS: EngineOptions["tools"] = [
   { name: "echo", description: "Gives its input back.", source: "export default (input) => input;" },
   { name: "throw", description: "Throws.", source: 'export default () => { throw new RangeError("no"); };' },
@@ -15,10 +16,12 @@ const TOOLS: EngineOptions["tools"] = [
     name: "fill",
     description: "Answers so many characters.",
     source: 'export default ({ length }) => "€".repeat(length);',
-    limits: { outputBytes: 10_000_000 },
+    limits: LIMITS,
   },
 ];
 const HOUR_MS = 3_600_000;
+/** Longer than the server waits for the rest of a request. */
+const SILENCE_MS = 8_000;
 /** The framework's route has this address too; the short way does not. */
 const LONG_WAY = "/v1/execute?";
 const SHORT_WAY = "/v1/execute";
@@ -40,6 +43,7 @@ async function ask(server: Server, url: string, { method, version, headers, body
     if (isWhole(Buffer.concat(chunks))) socket.end();
   });
   socket.on("error", () => undefined);
+  socket.setTimeout(SILENCE_MS, () => socket.destroy());
   socket.write(`${method} ${url} HTTP/${version}\r\n${headers.map((header) => `${header}\r\n`).join("")}\r\n`);
   socket.write(body);
   await once(socket, "close");
@@ -65,6 +69,7 @@ function withoutChance(bytes: Buffer): string {
     body
       .toString()
       .replaceAll(/[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/g, "some id")
+      .replaceAll(/"callId":"[\w-]{12}-\d+"/g, '"callId":"some id"')
       .replaceAll(/"(queueMs|wallMs|cpuMs|heapBytes|retryAfterMs)":[\d.e-]+/g, '"$1":0')
       .replaceAll(/there is more in \d+ ms/g, "there is more"),
   ].join("\n\n");
@@ -182,7 +187,7 @@ describe("a request to /v1/execute", () => {
   let server: Server;
 
   beforeAll(async () => {
-    engine = await createEngine({ workers: 1, executor: "threads", tools: TOOLS });
+    engine = await createEngine({ workers: 1, executor: "threads", tools: TOOLS, maxLimits: LIMITS });
     const connections = { requestMs: 2_000, headersMs: 2_000 };
     server = await createServer(engine, { port: 0, origins: ["https://friend.example"], connections });
   });
@@ -193,12 +198,12 @@ describe("a request to /v1/execute", () => {
     const ordinary = [
       post({ name: "echo", arguments: {} }),
       post({ name: "nobody" }, "accept: */*"),
-      post("not JSON", "connection: close"),
+      post({ name: "throw" }, "connection: close"),
       post({ name: "echo", arguments: {} }, "idempotency-key: ordinary"),
     ];
     const others = [
       post({ name: "echo" }, "origin: https://friend.example"),
-      post({ name: "echo" }, "accept: text/event-stream, application/json;q=0.1"),
+      post({ name: "echo" }, "accept: text/event-stream, application/json;q=0.1", "connection: close"),
       post({ name: "echo", arguments: { long: "x".repeat(65_536) } }),
     ];
     const send = (all: readonly Sent[], url = SHORT_WAY) => Promise.all(all.map((sent) => ask(server, url, sent)));
@@ -271,7 +276,7 @@ describe("a request to /v1/execute with a key", () => {
   let server: Server;
 
   beforeAll(async () => {
-    const engine = await createEngine({ workers: 1, executor: "threads", tools: TOOLS });
+    const engine = await createEngine({ workers: 1, executor: "threads", tools: TOOLS, maxLimits: LIMITS });
     server = await createServer(engine, { port: 0, keys });
   });
 

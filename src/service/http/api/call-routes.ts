@@ -2,6 +2,7 @@ import { type ApiAnswer, json, refusals, type RouteDescription } from "./route-d
 import { SCHEMAS } from "./schemas.ts";
 
 const STREAM = "text/event-stream";
+const LINES = "application/x-ndjson";
 const CALL = { id: "c1", name: "add", arguments: { a: 1, b: 2 } };
 const METADATA = {
   callId: "c1",
@@ -15,6 +16,8 @@ const METADATA = {
 };
 const RESULT = { success: true, output: { sum: 3 }, error: null, metadata: METADATA };
 
+const LINE = JSON.stringify({ index: 0, result: RESULT });
+
 const RETRY_AFTER = { "Retry-After": "Seconds to wait before the next attempt." };
 
 const REFUSALS = {
@@ -26,9 +29,10 @@ const REFUSALS = {
   429: { ...refusals({ 429: "Too many calls." })[429], headers: RETRY_AFTER } as ApiAnswer,
 };
 
-/** A response as one JSON body or as an event stream, by the `Accept` header. */
-function inEither(description: string, inOne: ApiAnswer, stream: string): ApiAnswer {
-  return { description, content: { ...inOne.content, [STREAM]: { schema: { type: "string" }, example: stream } } };
+/** A response as one JSON body or as a stream, by the `Accept` header. `streams`: examples by media type. */
+function inEither(description: string, inOne: ApiAnswer, streams: Readonly<Record<string, string>>): ApiAnswer {
+  const examples = Object.entries(streams).map(([type, example]) => [type, { schema: { type: "string" }, example }]);
+  return { description, content: { ...inOne.content, ...Object.fromEntries(examples) } };
 }
 
 const EVENTS = {
@@ -51,10 +55,8 @@ export const EXECUTE: RouteDescription = {
   ].join("\n"),
   body: { "application/json": { schema: SCHEMAS.ToolCall, example: CALL } },
   answers: {
-    200: inEither(
-      "The tool ran; this is what came of it.",
-      json("", SCHEMAS.ToolResult, RESULT),
-      [
+    200: inEither("The tool ran; this is what came of it.", json("", SCHEMAS.ToolResult, RESULT), {
+      [STREAM]: [
         "event: log",
         "id: 1",
         'data: {"level":"log","message":"adding"}',
@@ -65,7 +67,7 @@ export const EXECUTE: RouteDescription = {
         "",
         "",
       ].join("\n"),
-    ),
+    }),
     ...REFUSALS,
     ...refusals({
       403: "The key lacks the role or the tool, or the operator's listener refused the call.",
@@ -87,15 +89,16 @@ export const EXECUTE_BATCH: RouteDescription = {
   description: [
     "Each call is one by itself, with limits, quotas and a result of its own: a bad one does not spoil the others.",
     "Answers 200 with all results, in the order of the calls; with `Accept: text/event-stream` with events as those of",
-    "a single call, each with the `index` of its call, and the results as they come.",
+    "a single call, each with the `index` of its call, and the results as they come. With `Accept:",
+    "application/x-ndjson` the answer is a line of JSON for each result, as its call ends: `index` and `result`. Neither",
+    "drops a result: a client that leaves too much unread loses its connection.",
   ].join("\n"),
   body: { "application/json": { schema: SCHEMAS.Batch, example: { calls: [CALL] } } },
   answers: {
-    200: inEither(
-      "All calls have ended.",
-      json("", SCHEMAS.BatchResults, { results: [RESULT] }),
-      ["event: result", "id: 1", `data: ${JSON.stringify({ index: 0, result: RESULT })}`, "", ""].join("\n"),
-    ),
+    200: inEither("All calls have ended.", json("", SCHEMAS.BatchResults, { results: [RESULT] }), {
+      [STREAM]: ["event: result", "id: 1", `data: ${LINE}`, "", ""].join("\n"),
+      [LINES]: `${LINE}\n`,
+    }),
     ...REFUSALS,
   },
   events: { ...EVENTS, result: SCHEMAS.BatchResultEvent },
