@@ -1,4 +1,4 @@
-import type { CapabilityCall, CapabilityResponse, Diverged } from "../base/protocol/capability-call.ts";
+import type { CapabilityCall, CapabilityResponse, Diverged, Respond } from "../base/protocol/capability-call.ts";
 import type { BrokeredCall } from "./brokered-call.ts";
 import { CapabilityInvoker, type InvokerHost, type LastRefusal } from "./capability-invoker.ts";
 import type { Grants } from "./grants.ts";
@@ -12,8 +12,8 @@ export interface CallSession extends Disposable {
   readonly lastRefusal: LastRefusal | null;
   /** Whether this attempt, the call's last, ended before it repeated all capability calls of earlier attempts. */
   isBehind(attempt: number): boolean;
-  /** Never rejects. */
-  invoke(call: CapabilityCall): Promise<CapabilityResponse | Diverged>;
+  /** Gives `respond` the response, at once where nothing has to be waited for. Never throws. */
+  invoke(call: CapabilityCall, respond: Respond): void;
 }
 
 /** The broker's side of one call: its journal, and its use of the limits. */
@@ -45,32 +45,33 @@ export class BrokerSession implements CallSession {
   }
 
   /** Responds from the journal where the call has made the same capability call before. */
-  invoke(call: CapabilityCall): Promise<CapabilityResponse | Diverged> {
+  invoke(call: CapabilityCall, respond: Respond): void {
     if (call.attempt !== this.#replay.attempt) this.#replay = new ReplayCursor(call.attempt, this.journal);
     const known = this.journal.find(call.step);
     if (known !== undefined) {
-      if (!isSame(known, call)) return Promise.resolve(this.#diverge(call));
+      if (!isSame(known, call)) return respond(this.#diverge(call));
       this.#host.record(this.#caller, call, "replayed", { rules: this.#invoker.rules(call.capability) });
-      return this.#replay.deliver(known);
+      return this.#replay.ask(call.step, respond);
     }
     // The guest counts its steps without gaps, so a gap means that the worker is compromised.
-    if (call.step !== this.journal.size + 1) return Promise.resolve(this.#diverge(call));
+    if (call.step !== this.journal.size + 1) return respond(this.#diverge(call));
     // The worker lets one call over the limit through, so that the tool gets an error. More than one means that the
     // worker is compromised.
-    if (this.#invoker.isBeyond(call)) return Promise.resolve(this.#diverge(call));
+    if (this.#invoker.isBeyond(call)) return respond(this.#diverge(call));
     const { step, capability, method, args, deliveredCount } = call;
     const kept = this.#keep(args);
-    const response = this.#invoke(call, kept.isHeld);
+    const response = this.#invoker.invoke(call, kept.isHeld);
     const entry: JournalEntry = {
       step,
       capability,
       method,
       args: kept.args,
       ...(deliveredCount === undefined ? {} : { deliveredCount }),
-      response,
     };
     this.journal.append(entry);
-    return this.#replay.deliver(entry);
+    this.#replay.ask(step, respond);
+    if (response instanceof Promise) void response.then((given) => this.#record(step, given));
+    else this.#record(step, response);
   }
 
   [Symbol.dispose](): void {
@@ -86,10 +87,9 @@ export class BrokerSession implements CallSession {
     return { args: digest, isHeld: this.#invoker.hold(digest.length) };
   }
 
-  async #invoke(call: CapabilityCall, isHeld: boolean): Promise<CapabilityResponse> {
-    const response = await this.#invoker.invoke(call, isHeld);
-    this.journal.recordResponse(call.step, response);
-    return response;
+  #record(step: number, response: CapabilityResponse): void {
+    this.journal.recordResponse(step, response);
+    this.#replay.deliver();
   }
 
   #diverge(call: CapabilityCall): Diverged {

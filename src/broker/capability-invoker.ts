@@ -58,6 +58,9 @@ interface Begun {
   readonly method: RunningMethod;
 }
 
+/** A capability call up to its handler's first return, or the response where it has ended; a promise while it waits for its turn. */
+type Beginning = CapabilityResponse | Begun | Promise<CapabilityResponse | Begun>;
+
 /** Shared by all calls: creating a DOMException takes longer than most handlers do. */
 const ENDED = new DOMException("the call has ended", "AbortError");
 /** Maximum length of the message of a failed capability call, in characters. */
@@ -125,26 +128,47 @@ export class CapabilityInvoker implements Disposable {
   }
 
   /**
-   * Carries out a capability call that `isBeyond` has counted. `isHeld`: whether the journal has room for it. Never
-   * rejects: a failure to describe a failure is a response, too.
+   * Carries out a capability call that `isBeyond` has counted. `isHeld`: whether the journal has room for it. Returns the
+   * response, or a promise of it where its handler or its turn has to be waited for. Never throws or rejects: a failure
+   * to describe a failure is a response, too.
    */
-  async invoke(call: CapabilityCall, isHeld: boolean): Promise<CapabilityResponse> {
+  invoke(call: CapabilityCall, isHeld: boolean): CapabilityResponse | Promise<CapabilityResponse> {
     const startMs = performance.now();
     const { length } = call.args;
     const isInFlight = this.account.hold("inFlightBytes", length);
     // Counted now: where it has to wait, later ones are counted before it begins.
     const excess = this.#count(length) ?? (isHeld && isInFlight ? null : { kind: "held" });
+    const release = () => isInFlight && this.account.release("inFlightBytes", length);
+    let begun: Beginning;
     try {
-      const begun = await this.#begin(call, excess, startMs);
-      return begun.kind === "begun" ? await this.#end(begun) : begun;
+      begun = this.#begin(call, excess, startMs);
     } catch {
-      this.#host.record(this.#caller, call, "failed");
-      const message = "the broker could not carry out the capability call";
-      const nowMs = call.nowMs + Math.round(performance.now() - startMs);
-      return { kind: "failure", nowMs, failure: { code: "capability_failed", message } };
-    } finally {
-      if (isInFlight) this.account.release("inFlightBytes", length);
+      begun = this.#fault(call, startMs);
     }
+    if (begun instanceof Promise || begun.kind === "begun")
+      return this.#conclude(call, begun, startMs).finally(release);
+    release();
+    return begun;
+  }
+
+  async #conclude(
+    call: CapabilityCall,
+    begun: Exclude<Beginning, CapabilityResponse>,
+    startMs: number,
+  ): Promise<CapabilityResponse> {
+    try {
+      const started = await begun;
+      return started.kind === "begun" ? await this.#end(started) : started;
+    } catch {
+      return this.#fault(call, startMs);
+    }
+  }
+
+  #fault(call: CapabilityCall, startMs: number): CapabilityResponse {
+    this.#host.record(this.#caller, call, "failed");
+    const message = "the broker could not carry out the capability call";
+    const nowMs = call.nowMs + Math.round(performance.now() - startMs);
+    return { kind: "failure", nowMs, failure: { code: "capability_failed", message } };
   }
 
   /** Indices of the policy rules that grant a capability which the call has used. */
@@ -190,11 +214,7 @@ export class CapabilityInvoker implements Disposable {
   }
 
   /** Decides on a capability call and calls its handler, in its tenant's turn. */
-  #begin(
-    call: CapabilityCall,
-    excess: Excess | null,
-    startMs: number,
-  ): CapabilityResponse | Begun | Promise<CapabilityResponse | Begun> {
+  #begin(call: CapabilityCall, excess: Excess | null, startMs: number): Beginning {
     const invocationOf = () => ({ call, capability: this.#decide(call.capability), label: labelOf(call), startMs });
     try {
       return this.#host.work.run(this.account, () => this.#start(invocationOf(), excess));

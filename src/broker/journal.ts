@@ -1,12 +1,11 @@
 import { hash } from "node:crypto";
-import type { CapabilityCall, CapabilityResponse } from "../base/protocol/capability-call.ts";
+import type { CapabilityCall, CapabilityResponse, Respond } from "../base/protocol/capability-call.ts";
 import { LATE_MAX, type LateTimer, type ReplayPlan } from "../base/protocol/messages.ts";
 
-/** A capability call and its response. */
+/** A capability call. */
 export interface JournalEntry extends Pick<CapabilityCall, "step" | "deliveredCount" | "capability" | "method"> {
   /** The arguments as JSON, or the digest of a longer text: enough to know them again. */
   readonly args: string;
-  readonly response: Promise<CapabilityResponse>;
 }
 
 /** Longest arguments kept as text, in characters. */
@@ -145,8 +144,8 @@ export class ReplayCursor {
   readonly #journal: Journal;
   #asked = 0;
   #delivered = 0;
-  /** Capability calls whose responses wait for their turn, by step. */
-  readonly #waiting = new Map<number, (response: CapabilityResponse) => void>();
+  /** Receivers of responses that are not there yet, or wait for their turn, by step. */
+  readonly #waiting = new Map<number, Respond>();
 
   constructor(attempt: number, journal: Journal) {
     this.attempt = attempt;
@@ -158,26 +157,23 @@ export class ReplayCursor {
     return this.#asked;
   }
 
-  deliver({ step, response }: JournalEntry): Promise<CapabilityResponse> {
+  /** The attempt has reached a step, and is given its response when that is due: now or later. */
+  ask(step: number, respond: Respond): void {
     this.#asked = Math.max(this.#asked, step);
-    this.#deliverDue();
-    return new Promise((resolve) => {
-      void response.then(() => {
-        this.#waiting.set(step, resolve);
-        this.#deliverDue();
-      });
-    });
+    this.#waiting.set(step, respond);
+    this.deliver();
   }
 
-  #deliverDue(): void {
+  /** Delivers the responses that are due. */
+  deliver(): void {
     for (;;) {
       const next = this.#journal.responseAt(this.#delivered);
       if (next === undefined || next.asked > this.#asked) return;
-      const resolve = this.#waiting.get(next.step);
-      if (resolve === undefined) return;
+      const respond = this.#waiting.get(next.step);
+      if (respond === undefined) return;
       this.#waiting.delete(next.step);
       this.#delivered++;
-      resolve(next.response);
+      respond(next.response);
     }
   }
 }

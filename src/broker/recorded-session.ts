@@ -1,4 +1,4 @@
-import type { CapabilityCall, CapabilityResponse, Diverged } from "../base/protocol/capability-call.ts";
+import type { CapabilityCall, Respond } from "../base/protocol/capability-call.ts";
 import type { LateTimer } from "../base/protocol/messages.ts";
 import type { CallSession } from "./call-session.ts";
 import type { LastRefusal } from "./capability-invoker.ts";
@@ -20,24 +20,18 @@ export class RecordedSession implements CallSession {
   ) {
     this.lastRefusal = lastRefusal;
     // A capability call without a response at the end of the recorded call gets no response.
-    const never = new Promise<CapabilityResponse>(() => undefined);
-    const byStep = new Map(responses.map(({ step, response }) => [step, response]));
-    for (const [at, call] of calls.entries()) {
-      const step = at + 1;
-      const known = byStep.get(step);
-      this.journal.append({ ...call, step, response: known === undefined ? never : Promise.resolve(known) });
-    }
+    for (const [at, call] of calls.entries()) this.journal.append({ ...call, step: at + 1 });
     for (const { step, asked, response } of responses) this.journal.recordResponse(step, response, asked);
     for (const [fired, nowMs] of late) this.journal.recordLate(fired, nowMs);
     this.#replay = new ReplayCursor(1, this.journal);
   }
 
-  invoke(call: CapabilityCall): Promise<CapabilityResponse | Diverged> {
+  invoke(call: CapabilityCall, respond: Respond): void {
     if (call.attempt !== this.#replay.attempt) this.#replay = new ReplayCursor(call.attempt, this.journal);
     const entry = this.journal.find(call.step);
-    if (entry !== undefined && isSame(entry, call)) return this.#replay.deliver(entry);
+    if (entry !== undefined && isSame(entry, call)) return this.#replay.ask(call.step, respond);
     const message = `replay diverged: the call made another capability call at step ${call.step} than the recorded one`;
-    return Promise.resolve({ kind: "diverged", message });
+    respond({ kind: "diverged", message });
   }
 
   /** Always false: where a call makes fewer capability calls than recorded, its result differs and shows that. */

@@ -1,5 +1,5 @@
 import type { ErrorCode } from "../base/errors.ts";
-import type { CapabilityCall, CapabilityResponse, Diverged } from "../base/protocol/capability-call.ts";
+import type { CapabilityCall, Respond } from "../base/protocol/capability-call.ts";
 import type { Failure, RunLimits } from "../base/protocol/messages.ts";
 import type { Inspection, ToolScript, ToolVersion } from "../base/protocol/script.ts";
 import type { Progress } from "../base/result.ts";
@@ -7,7 +7,7 @@ import type { LedgerClaim } from "../base/ledger-claim.ts";
 import type { FleetStats } from "./fleet-state.ts";
 import type { TrustGroup } from "./trust-groups.ts";
 
-export type { CapabilityCall, CapabilityResponse, Diverged } from "../base/protocol/capability-call.ts";
+export type { CapabilityCall, CapabilityResponse, Diverged, Respond } from "../base/protocol/capability-call.ts";
 
 /** A call as an executor receives it. */
 export interface Job {
@@ -28,8 +28,8 @@ export interface Job {
   readonly waitMs: number;
   /** Whether `onLog` and `onProgress` receive lines and progress while the call runs. */
   readonly stream: boolean;
-  /** Sends a capability call to the broker. Never rejects. */
-  ask(call: CapabilityCall): Promise<CapabilityResponse | Diverged>;
+  /** Sends a capability call to the broker, which responds at once or later. Never throws. */
+  ask(call: CapabilityCall, respond: Respond): void;
   onLog(line: string): void;
   onProgress?(progress: Progress): void;
   /** The call went to a worker for the first time: the time by `performance.now()`, and by the call's clock. */

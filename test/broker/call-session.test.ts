@@ -6,9 +6,10 @@ import type { BrokerSession } from "../../src/broker/call-session.ts";
 import { asCapability, defineCapability } from "../../src/broker/capabilities/custom.ts";
 import { createEnv } from "../../src/broker/capabilities/env.ts";
 import { createTools } from "../../src/broker/capabilities/tools.ts";
-import type { CapabilityCall, CapabilityResponse, Diverged } from "../../src/executor/executor.ts";
+import type { CapabilityCall } from "../../src/executor/executor.ts";
 import { HostWorkQueue } from "../../src/base/host-work-queue.ts";
 import { DEFAULT_LIMITS, type Limits } from "../../src/base/limits.ts";
+import { invoked } from "./invoked.ts";
 
 interface World {
   readonly session: BrokerSession;
@@ -68,13 +69,16 @@ function ask(step: number, attempt: number, args: unknown, method = "add"): Capa
   return { step, attempt, nowMs: 1_000, capability: "notes", method, args: JSON.stringify(args) };
 }
 
-/** What promises settle with, in the order in which they do. */
-function inOrder(answers: readonly Promise<CapabilityResponse | Diverged>[]): {
-  readonly settled: number[];
-  all: Promise<unknown>;
-} {
+/** The numbers of the capability calls in the order of their responses. */
+function inOrder(
+  session: BrokerSession,
+  calls: readonly CapabilityCall[],
+): { readonly settled: number[]; readonly all: Promise<unknown> } {
   const settled: number[] = [];
-  return { settled, all: Promise.all(answers.map((answer, at) => answer.then(() => settled.push(at + 1)))) };
+  const answers = calls.map(
+    (call, at) => new Promise((resolve) => session.invoke(call, () => resolve(settled.push(at + 1)))),
+  );
+  return { settled, all: Promise.all(answers) };
 }
 
 const settle = () => new Promise((done) => setImmediate(done));
@@ -82,8 +86,8 @@ const settle = () => new Promise((done) => setImmediate(done));
 describe("a call that is run again", () => {
   test("is answered from its journal, and nothing is done twice", async () => {
     const { session, effects, outcomes } = open();
-    const first = [await session.invoke(ask(1, 1, "a")), await session.invoke(ask(2, 1, "b"))];
-    const second = [await session.invoke(ask(1, 2, "a")), await session.invoke(ask(2, 2, "b"))];
+    const first = [await invoked(session, ask(1, 1, "a")), await invoked(session, ask(2, 1, "b"))];
+    const second = [await invoked(session, ask(1, 2, "a")), await invoked(session, ask(2, 2, "b"))];
     expect(second).toEqual(first);
     expect(effects).toEqual(["a", "b"]);
     expect(outcomes).toEqual(["ok", "ok", "replayed", "replayed"]);
@@ -91,16 +95,16 @@ describe("a call that is run again", () => {
 
   test("goes on where its journal ends", async () => {
     const { session, effects } = open();
-    await session.invoke(ask(1, 1, "a"));
-    await session.invoke(ask(1, 2, "a"));
-    expect(await session.invoke(ask(2, 2, "b"))).toMatchObject({ kind: "value", json: "2" });
+    await invoked(session, ask(1, 1, "a"));
+    await invoked(session, ask(1, 2, "a"));
+    expect(await invoked(session, ask(2, 2, "b"))).toMatchObject({ kind: "value", json: "2" });
     expect(effects).toEqual(["a", "b"]);
   });
 
   test("waits for the handler that its first run called, where that has not answered yet", async () => {
     const { session, effects, release } = open();
-    void session.invoke(ask(1, 1, "a", "wait"));
-    const again = session.invoke(ask(1, 2, "a", "wait"));
+    void invoked(session, ask(1, 1, "a", "wait"));
+    const again = invoked(session, ask(1, 2, "a", "wait"));
     release("a");
     expect(await again).toMatchObject({ kind: "value", json: '"a"' });
     expect(effects).toEqual(["a"]);
@@ -108,8 +112,8 @@ describe("a call that is run again", () => {
 
   test("gets a failure again as it was", async () => {
     const { session, effects } = open();
-    const first = await session.invoke(ask(1, 1, "a", "fail"));
-    expect(await session.invoke(ask(1, 2, "a", "fail"))).toEqual(first);
+    const first = await invoked(session, ask(1, 1, "a", "fail"));
+    expect(await invoked(session, ask(1, 2, "a", "fail"))).toEqual(first);
     expect(effects).toEqual(["a"]);
   });
 
@@ -120,8 +124,8 @@ describe("a call that is run again", () => {
     ["a step further than it has come", { step: 3 }],
   ])("diverges when it asks for %s", async (_, other) => {
     const { session, effects, outcomes } = open();
-    await session.invoke(ask(1, 1, "a"));
-    expect(await session.invoke({ ...ask(1, 2, "a"), ...other })).toMatchObject({
+    await invoked(session, ask(1, 1, "a"));
+    expect(await invoked(session, { ...ask(1, 2, "a"), ...other })).toMatchObject({
       kind: "diverged",
       message: expect.stringContaining("made another capability call"),
     });
@@ -131,35 +135,41 @@ describe("a call that is run again", () => {
 
   test("hears an answer when it reached it, by its own clock, and not when it was given", async () => {
     const { session } = open();
-    const first = await session.invoke(ask(1, 1, "a"));
+    const first = await invoked(session, ask(1, 1, "a"));
     session.journal.recordTime(1, 1_234);
-    expect(await session.invoke(ask(1, 2, "a"))).toEqual({ ...first, nowMs: 1_234 });
+    expect(await invoked(session, ask(1, 2, "a"))).toEqual({ ...first, nowMs: 1_234 });
   });
 
   test("hears its answers in the order in which they came the first time", async () => {
     const { session, release } = open();
-    const first = inOrder(["a", "b", "c"].map((args, at) => session.invoke(ask(at + 1, 1, args, "wait"))));
+    const first = inOrder(
+      session,
+      ["a", "b", "c"].map((args, at) => ask(at + 1, 1, args, "wait")),
+    );
     for (const args of ["c", "a", "b"]) {
       release(args);
       await settle();
     }
     await first.all;
     expect(first.settled).toEqual([3, 1, 2]);
-    const second = inOrder(["a", "b", "c"].map((args, at) => session.invoke(ask(at + 1, 2, args, "wait"))));
+    const second = inOrder(
+      session,
+      ["a", "b", "c"].map((args, at) => ask(at + 1, 2, args, "wait")),
+    );
     await second.all;
     expect(second.settled).toEqual([3, 1, 2]);
   });
 
   test("hears no answer before it has asked what it had asked by then", async () => {
     const { session, release } = open();
-    const first = session.invoke(ask(1, 1, "a", "wait"));
-    await session.invoke(ask(2, 1, "b"));
+    const first = invoked(session, ask(1, 1, "a", "wait"));
+    await invoked(session, ask(2, 1, "b"));
     release("a");
     await first;
-    const second = inOrder([session.invoke(ask(1, 2, "a", "wait"))]);
+    const second = inOrder(session, [ask(1, 2, "a", "wait")]);
     await settle();
     expect(second.settled).toEqual([]);
-    await session.invoke(ask(2, 2, "b"));
+    await invoked(session, ask(2, 2, "b"));
     await second.all;
     expect(second.settled).toEqual([1]);
   });
@@ -173,12 +183,15 @@ describe("a call that is run again", () => {
       fc.asyncProperty(orders, async ([order, answered]) => {
         const { session, effects, release } = open();
         const steps = order.toSorted((a, b) => a - b);
-        for (const step of steps) void session.invoke(ask(step, 1, step, "wait"));
+        for (const step of steps) void invoked(session, ask(step, 1, step, "wait"));
         for (const step of order.slice(0, answered)) {
           release(step);
           await settle();
         }
-        const again = inOrder(steps.map((step) => session.invoke(ask(step, 2, step, "wait"))));
+        const again = inOrder(
+          session,
+          steps.map((step) => ask(step, 2, step, "wait")),
+        );
         for (const step of order.slice(answered)) {
           release(step);
           await settle();
@@ -193,9 +206,9 @@ describe("a call that is run again", () => {
 
 test("a session counts the handlers that were called, not what was refused", async () => {
   const { session } = open({ capabilityCalls: 2 });
-  await session.invoke(ask(1, 1, "a"));
-  await session.invoke({ ...ask(2, 1, "b"), capability: "letters" });
-  await session.invoke(ask(3, 1, "c"));
+  await invoked(session, ask(1, 1, "a"));
+  await invoked(session, { ...ask(2, 1, "b"), capability: "letters" });
+  await invoked(session, ask(3, 1, "c"));
   expect(session.effects).toBe(1);
 });
 
@@ -218,10 +231,10 @@ test("reading is no effect, and neither is what was refused", async () => {
     callTool: () => Promise.resolve({ ok: true, output: null }),
   });
   const read = { ...ask(1, 1, { name: "REGION" }, "get"), capability: "env" };
-  expect(await session.invoke(read)).toMatchObject({ kind: "value", json: '"north"' });
+  expect(await invoked(session, read)).toMatchObject({ kind: "value", json: '"north"' });
   const refused = { ...ask(2, 1, { name: "b", arguments: {} }, "call"), capability: "tools" };
-  expect(await session.invoke(refused)).toMatchObject({ kind: "failure", failure: { code: "capability_denied" } });
+  expect(await invoked(session, refused)).toMatchObject({ kind: "failure", failure: { code: "capability_denied" } });
   expect(session.effects).toBe(0);
-  await session.invoke({ ...ask(3, 1, { name: "a", arguments: {} }, "call"), capability: "tools" });
+  await invoked(session, { ...ask(3, 1, { name: "a", arguments: {} }, "call"), capability: "tools" });
   expect(session.effects).toBe(1);
 });

@@ -6,6 +6,7 @@ import type { CapabilityCall } from "../../src/base/protocol/capability-call.ts"
 import { Broker } from "../../src/broker/broker.ts";
 import type { BrokerSession } from "../../src/broker/call-session.ts";
 import { asCapability, defineCapability } from "../../src/broker/capabilities/custom.ts";
+import { invoked } from "./invoked.ts";
 
 interface World {
   readonly broker: Broker;
@@ -64,35 +65,35 @@ describe("the journal", () => {
   test("keeps a digest of long arguments, and knows the call again when it is run again", async () => {
     const { open, seen } = world();
     const session = open();
-    const first = await session.invoke(ask(1, "add", LONG));
+    const first = await invoked(session, ask(1, "add", LONG));
     expect(session.journal.entries[0]?.args.length).toBeLessThan(60);
-    expect(await session.invoke(ask(1, "add", LONG, 2))).toEqual(first);
+    expect(await invoked(session, ask(1, "add", LONG, 2))).toEqual(first);
     expect(seen.length).toBe(1);
   });
 
   test("notices when a long argument is another one, even of the same length", async () => {
     const session = world().open();
-    await session.invoke(ask(1, "add", LONG));
+    await invoked(session, ask(1, "add", LONG));
     const other = JSON.stringify(`${"a".repeat(999)}b`);
-    expect(await session.invoke(ask(1, "add", other, 2))).toMatchObject({ kind: "diverged" });
+    expect(await invoked(session, ask(1, "add", other, 2))).toMatchObject({ kind: "diverged" });
   });
 
   test("keeps short arguments as they are", async () => {
     const session = world().open();
-    await session.invoke(ask(1, "add", '"short"'));
+    await invoked(session, ask(1, "add", '"short"'));
     expect(session.journal.entries[0]?.args).toBe('"short"');
   });
 
   test("keeps the whole arguments of a call that is recorded", async () => {
     const session = world().open("a", {}, true);
-    await session.invoke(ask(1, "add", LONG));
+    await invoked(session, ask(1, "add", LONG));
     expect(session.journal.entries[0]?.args).toBe(LONG);
   });
 
   test("counts what it keeps for its tenant, until the call ends", async () => {
     const { broker, open } = world();
     const session = open();
-    await session.invoke(ask(1, "give", '{"length":100000}'));
+    await invoked(session, ask(1, "give", '{"length":100000}'));
     expect(broker.accounts.of("a").journalBytes).toBeGreaterThan(100_000);
     session[Symbol.dispose]();
     session[Symbol.dispose]();
@@ -103,13 +104,13 @@ describe("the journal", () => {
   test("refuses what a tenant's calls have no room for, and says what to do", async () => {
     const { broker, open } = world();
     broker.accounts.of("a").hold("journalBytes", TENANT_HELD.journalBytes - 1_000);
-    const response = await open().invoke(ask(1, "give", '{"length":10000}'));
+    const response = await invoked(open(), ask(1, "give", '{"length":10000}'));
     expect(response).toMatchObject({ kind: "failure", failure: { code: "capability_limit" } });
     const message = response.kind === "failure" ? response.failure.message : "";
     for (const part of ["the host has no memory left", "granted: 32 MiB", "let fewer such calls run at once"]) {
       expect(message).toContain(part);
     }
-    expect(await open("b").invoke(ask(1, "give", '{"length":10000}'))).toMatchObject({ kind: "value" });
+    expect(await invoked(open("b"), ask(1, "give", '{"length":10000}'))).toMatchObject({ kind: "value" });
   });
 
   test("gives the same answer again to a call that had no room", async () => {
@@ -117,10 +118,10 @@ describe("the journal", () => {
     const room = TENANT_HELD.journalBytes;
     broker.accounts.of("a").hold("journalBytes", room);
     const session = open();
-    const first = await session.invoke(ask(1, "add", LONG));
+    const first = await invoked(session, ask(1, "add", LONG));
     expect(first).toMatchObject({ kind: "failure", failure: { code: "capability_limit" } });
     broker.accounts.of("a").release("journalBytes", room);
-    expect(await session.invoke(ask(1, "add", LONG, 2))).toEqual(first);
+    expect(await invoked(session, ask(1, "add", LONG, 2))).toEqual(first);
     expect(seen).toEqual([]);
   });
 });
@@ -129,16 +130,16 @@ describe("the arguments of a capability call", () => {
   test("have 256 KiB at most where the handler is the embedder's, or what its method says", async () => {
     const text = JSON.stringify("x".repeat(300 * 1024));
     const session = world().open();
-    const refused = await session.invoke(ask(1, "add", text));
+    const refused = await invoked(session, ask(1, "add", text));
     expect(refused).toMatchObject({ kind: "failure", failure: { code: "capability_limit" } });
-    expect(await session.invoke(ask(2, "large", text))).toMatchObject({ kind: "value" });
+    expect(await invoked(session, ask(2, "large", text))).toMatchObject({ kind: "value" });
   });
 
   test("are made of 100,000 values at most, which are counted before they are parsed", async () => {
     const list = (length: number) => `[${"0,".repeat(length - 1)}0]`;
     const session = world().open("a", { capabilityBytes: 10 * 1024 * 1024 });
-    expect(await session.invoke(ask(1, "add", list(90_000)))).toMatchObject({ kind: "value" });
-    const refused = await session.invoke(ask(2, "add", list(110_000)));
+    expect(await invoked(session, ask(1, "add", list(90_000)))).toMatchObject({ kind: "value" });
+    const refused = await invoked(session, ask(2, "add", list(110_000)));
     expect(refused).toMatchObject({ kind: "failure", failure: { code: "capability_failed" } });
     expect(refused.kind === "failure" && refused.failure.message).toContain("more than 100000 values");
   });
@@ -147,7 +148,7 @@ describe("the arguments of a capability call", () => {
 describe("work for capability calls", () => {
   test("is charged to the call's tenant", async () => {
     const { broker, open } = world();
-    await open().invoke(ask(1, "block", "null"));
+    await invoked(open(), ask(1, "block", "null"));
     const { asks, mainMs, bytesAsked, bytesAnswered } = broker.accounts.of("a").usage();
     expect({ asks, bytesAsked, bytesAnswered }).toEqual({ asks: 1, bytesAsked: 4, bytesAnswered: 4 });
     expect(mainMs).toBeGreaterThanOrEqual(19);
@@ -158,8 +159,8 @@ describe("work for capability calls", () => {
     const { open } = world();
     const session = open("a", { capabilityCalls: 1_000 });
     let done = 0;
-    for (let step = 1; step <= 100; step++) void session.invoke(ask(step, "block", "null")).then(() => done++);
-    await open("b").invoke(ask(1, "add", "null"));
+    for (let step = 1; step <= 100; step++) void invoked(session, ask(step, "block", "null")).then(() => done++);
+    await invoked(open("b"), ask(1, "add", "null"));
     expect(done).toBeLessThanOrEqual(5);
     session[Symbol.dispose]();
   });
@@ -167,8 +168,8 @@ describe("work for capability calls", () => {
   test("does not begin after its call has ended", async () => {
     const { open, seen } = world();
     const session = open();
-    void session.invoke(ask(1, "block", "null"));
-    const late = session.invoke(ask(2, "add", '"late"'));
+    void invoked(session, ask(1, "block", "null"));
+    const late = invoked(session, ask(2, "add", '"late"'));
     session[Symbol.dispose]();
     expect(await late).toMatchObject({ kind: "failure" });
     expect(seen).toEqual([]);
@@ -176,7 +177,7 @@ describe("work for capability calls", () => {
 
   test("counts calls when they are made, however long they wait", async () => {
     const session = world().open("a", { capabilityCalls: 3 });
-    const asked = [1, 2, 3, 4].map((step) => session.invoke(ask(step, "block", "null")));
+    const asked = [1, 2, 3, 4].map((step) => invoked(session, ask(step, "block", "null")));
     const kinds = (await Promise.all(asked)).map(({ kind }) => kind);
     expect(kinds).toEqual(["value", "value", "value", "failure"]);
   });

@@ -92,7 +92,7 @@ export async function startExecutor(kind: Kind, workers = 1, more: Partial<Proce
       limits: limitsOf(limits),
       waitMs: limitsOf(limits).queueMs,
       stream: onLog !== undefined,
-      ask,
+      ask: (asked, respond) => void ask(asked).then(respond),
       onLog: onLog ?? (() => undefined),
     }),
     [Symbol.asyncDispose]: async () => {

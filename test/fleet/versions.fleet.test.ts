@@ -60,7 +60,7 @@ function serverOf(fleet: string, protocol: number): Server {
         limits: DEFAULT_LIMITS,
         waitMs: DEFAULT_LIMITS.queueMs,
         stream: false,
-        ask: () => Promise.resolve({ kind: "diverged", message: "nothing is asked here" }),
+        ask: (_, respond) => respond({ kind: "diverged", message: "nothing is asked here" }),
         onLog: () => undefined,
         settle: ({ outcome }) => resolve(outcome),
       });

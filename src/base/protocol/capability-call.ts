@@ -27,6 +27,9 @@ export interface Diverged {
   readonly message: string;
 }
 
+/** Receives the response to a capability call, once: responses to a call come in the order of its journal. */
+export type Respond = (response: CapabilityResponse | Diverged) => void;
+
 /**
  * Whether a capability call only continues an earlier one: the next chunk of a body, the next progress of a handler.
  * Continuations count towards bytes and time, but not towards the number of capability calls.

@@ -7,15 +7,7 @@ import { HostAccount, type TenantAccounts } from "../../base/tenant-account.ts";
 import type { LedgerClaim, LedgerClaimOf } from "../../base/ledger-claim.ts";
 import type { ToolScript } from "../../base/protocol/script.ts";
 import type { HostUse, Progress, ToolResult } from "../../base/result.ts";
-import type {
-  CallReply,
-  CapabilityCall,
-  CapabilityResponse,
-  Diverged,
-  FleetTerms,
-  Job,
-  JobReplay,
-} from "../../executor/executor.ts";
+import type { CallReply, CapabilityCall, FleetTerms, Job, JobReplay, Respond } from "../../executor/executor.ts";
 import { fingerprintOf, type RegisteredTool } from "../../tool/registered-tool.ts";
 import type { ExecuteOptions } from "../execute-options.ts";
 import type { QueueEntry, Refusal, Slot } from "../schedule/queue-entry.ts";
@@ -213,10 +205,11 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
     this.#stages.settle(this, reply);
   }
 
-  ask(call: CapabilityCall): Promise<CapabilityResponse | Diverged> {
+  ask(call: CapabilityCall, respond: Respond): void {
     const session = this.#openSession();
-    if (this.trace === null) return session.invoke(call);
-    return this.trace.ask(call, session.journal.find(call.step) !== undefined, () => session.invoke(call));
+    if (this.trace === null) return session.invoke(call, respond);
+    const isKnown = session.journal.find(call.step) !== undefined;
+    this.trace.ask(call, isKnown, respond, (traced) => session.invoke(call, traced));
   }
 
   #openSession(): CallSession {

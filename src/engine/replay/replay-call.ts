@@ -65,7 +65,7 @@ function run(recording: Recording, executor: Executor, callNumber: number): Prom
       limits,
       waitMs: limits.queueMs,
       stream: false,
-      ask: (request) => session.invoke(request),
+      ask: (request, respond) => session.invoke(request, respond),
       onLog: () => undefined,
       settle: (reply) => resolve(concludeCall(closeSession(reply, session), ended, executor)),
       replay: {

@@ -2,7 +2,7 @@ import { createRequire } from "node:module";
 import type * as Api from "@opentelemetry/api";
 import type { Attributes, Context, Span, Tracer } from "@opentelemetry/api";
 import type { Capability } from "../../broker/capabilities/capability.ts";
-import type { CapabilityCall, CapabilityResponse, Diverged } from "../../executor/executor.ts";
+import type { CapabilityCall, CapabilityResponse, Diverged, Respond } from "../../executor/executor.ts";
 import { isContinuation } from "../../base/protocol/capability-call.ts";
 import type { ToolResult } from "../../base/result.ts";
 
@@ -138,21 +138,20 @@ export class CallTrace {
    * Runs a capability call with a span of its own active. `isKnown`: the response comes from the journal, so there is
    * no span.
    */
-  ask<Response extends CapabilityResponse | Diverged>(
-    ask: CapabilityCall,
-    isKnown: boolean,
-    answer: () => Promise<Response>,
-  ): Promise<Response> {
+  ask(ask: CapabilityCall, isKnown: boolean, respond: Respond, invoke: (respond: Respond) => void): void {
     const { context, trace } = this.#api;
     const isPlain = isKnown || isContinuation(ask.capability, ask.method) || this.#run === null;
-    if (isPlain || ++this.#asked > ASKS_MAX) return context.with(contextFor(ask, this.#runContext), answer);
+    if (isPlain || ++this.#asked > ASKS_MAX)
+      return context.with(contextFor(ask, this.#runContext), invoke, undefined, respond);
     const startTime = this.#time(performance.now());
     const { name, attributes } = this.#describe(ask);
     const span = this.#tracer.startSpan(name, { attributes, startTime }, this.#runContext);
     this.#asks.add(span);
-    const answering = context.with(contextFor(ask, trace.setSpan(this.#runContext, span)), answer);
-    void answering.then((given) => this.#endAsk(span, codeOf(given), performance.now()));
-    return answering;
+    const traced: Respond = (response) => {
+      this.#endAsk(span, codeOf(response), performance.now());
+      respond(response);
+    };
+    context.with(contextFor(ask, trace.setSpan(this.#runContext, span)), invoke, undefined, traced);
   }
 
   /** Ends all spans of the call. */

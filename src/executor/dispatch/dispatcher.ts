@@ -358,7 +358,7 @@ export class Dispatcher implements WorkerConnectionListener {
     call.hasAsked = true;
     const { attempts } = call;
     const request = { step, attempt: attempts, nowMs, deliveredCount, capability, method, args };
-    void call.job.ask(request).then((response) => {
+    call.job.ask(request, (response) => {
       if (this.#calls.get(callNumber) !== call || call.connection !== connection || call.attempts !== attempts) return;
       if (response.kind !== "diverged") return connection.send(settleMessage(callNumber, step, response));
       this.end(callNumber, { code: "executor_lost", message: response.message });

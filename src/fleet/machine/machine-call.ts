@@ -6,6 +6,7 @@ import type {
   Diverged,
   Job,
   JobReplay,
+  Respond,
 } from "../../executor/executor.ts";
 import type { FleetCallData, FleetLimits, MachineMessage, Resumption } from "../wire/messages.ts";
 import type { ToolScript, ToolVersion } from "../../base/protocol/script.ts";
@@ -44,7 +45,7 @@ export interface IncomingCall {
 
 interface PendingCapabilityCall {
   readonly message: MachineMessage;
-  readonly resolve: (answer: CapabilityResponse | Diverged) => void;
+  readonly respond: Respond;
   /** Number of checks without a response. */
   looks: number;
 }
@@ -116,7 +117,7 @@ export class MachineCall implements Job, JobReplay {
     return this.limits.queueMs;
   }
 
-  ask(asked: CapabilityCall): Promise<CapabilityResponse | Diverged> {
+  ask(asked: CapabilityCall, respond: Respond): void {
     const { step, deliveredCount } = asked;
     const attempt = this.#before + asked.attempt;
     this.#delivered.recordRequest(step, deliveredCount);
@@ -130,10 +131,8 @@ export class MachineCall implements Job, JobReplay {
     } as const;
     if (this.#isOrphan) setImmediate(() => this.#host.onOrphanRequest(this));
     else this.#host.send(message);
-    return new Promise<CapabilityResponse | Diverged>((resolve) => {
-      this.#pending.set(`${attempt} ${step}`, { message, resolve, looks: 0 });
-      this.#updateWait();
-    });
+    this.#pending.set(`${attempt} ${step}`, { message, respond, looks: 0 });
+    this.#updateWait();
   }
 
   /** Delivers the server's response to a capability call. */
@@ -144,7 +143,7 @@ export class MachineCall implements Job, JobReplay {
     this.#pending.delete(key);
     if (answer.kind !== "diverged") this.#delivered.recordResponse(attempt, step, answer.nowMs);
     this.#updateWait();
-    asked.resolve(answer);
+    asked.respond(answer);
   }
 
   /**

@@ -92,9 +92,10 @@ export class FleetCall extends DispatchedCall {
     this.#asked = Math.max(this.#asked, step);
     this.attempts = Math.max(this.attempts, attempt);
     const more = deliveredCount === undefined ? {} : { deliveredCount };
-    const answer = this.job.ask({ step, attempt, nowMs, ...more, capability, method, args });
-    this.#answers.set(step, answer);
-    return answer;
+    const { promise, resolve } = Promise.withResolvers<CapabilityResponse | Diverged>();
+    this.#answers.set(step, promise);
+    this.job.ask({ step, attempt, nowMs, ...more, capability, method, args }, resolve);
+    return promise;
   }
 
   /** Log lines from index `at` on. A new attempt repeats the lines of earlier ones; those were emitted before. */

@@ -4,7 +4,7 @@ import { type Fields, isText, isTime, readText } from "../wire/fields.ts";
 import { isIsolation } from "../wire/read-job.ts";
 import { isObject } from "../../base/json.ts";
 import { type Inspection, isModuleContract, type ToolScript } from "../../base/protocol/script.ts";
-import type { Diverged, Job } from "../../executor/executor.ts";
+import type { Job } from "../../executor/executor.ts";
 import { inspectionError } from "../../executor/dispatch/inspector.ts";
 
 /** Limits of an inspection in the fleet; the machine enforces its own besides. */
@@ -31,7 +31,7 @@ export function inspectionJob(callNumber: number, script: ToolScript, resolve: (
     fleet: { priority: LEVELS },
     waitMs: LIMITS.queueMs,
     stream: false,
-    ask: (): Promise<Diverged> => Promise.resolve({ kind: "diverged", message: "modules make no capability calls" }),
+    ask: (_, respond) => respond({ kind: "diverged", message: "modules make no capability calls" }),
     onLog: () => undefined,
     settle: ({ outcome }) => {
       if (!outcome.ok) return resolve({ ok: false, error: inspectionError(outcome.failure) });

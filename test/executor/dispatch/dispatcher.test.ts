@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { encodeToHost } from "../../../src/base/protocol/wire.ts";
 import type { ToolScript } from "../../../src/base/protocol/script.ts";
-import type { CapabilityResponse, CapabilityCall } from "../../../src/executor/executor.ts";
+import type { CapabilityCall, Respond } from "../../../src/executor/executor.ts";
 import { dispatch, fakeWorker, job, nextTurn, sendOff, startsOf, TOOL, tool } from "./workers.ts";
 
 test.each([
@@ -227,9 +227,9 @@ test("a call that was taken back after it had asked is answered when it asks aga
   const attempts: number[] = [];
   const asking = {
     ...job(12, TOOL),
-    ask: ({ attempt }: CapabilityCall): Promise<CapabilityResponse> => {
+    ask: ({ attempt }: CapabilityCall, respond: Respond): void => {
       attempts.push(attempt);
-      return Promise.resolve({ kind: "value", nowMs: 0, json: "1" });
+      respond({ kind: "value", nowMs: 0, json: "1" });
     },
   };
   dispatcher.run(job(11, TOOL));

@@ -101,7 +101,7 @@ export function job(callNumber: number, script: ToolScript, waitMs = DEFAULT_LIM
     limits: waitMs === DEFAULT_LIMITS.queueMs ? DEFAULT_LIMITS : { ...DEFAULT_LIMITS, queueMs: waitMs },
     waitMs,
     stream: false,
-    ask: () => Promise.resolve({ kind: "value", nowMs: 0, json: "1" }),
+    ask: (_, respond) => respond({ kind: "value", nowMs: 0, json: "1" }),
     onLog: () => undefined,
   } satisfies Job & { reply: Promise<CallReply> };
 }

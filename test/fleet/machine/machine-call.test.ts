@@ -91,7 +91,7 @@ test("a call without one leaves nothing", () => {
 
 test("what was asked and answered has been done, and the end is left", () => {
   const { call, ends, answer } = open();
-  void call.ask(asked(1));
+  call.ask(asked(1), () => undefined);
   answer(1);
   call.settle(done);
   expect(ends).toMatchObject([{ kind: "left" }]);
@@ -99,7 +99,7 @@ test("what was asked and answered has been done, and the end is left", () => {
 
 test("of a call that ends without an answer to what it asked nobody else knows what it has done", () => {
   const { call, ends } = open();
-  void call.ask(asked(1));
+  call.ask(asked(1), () => undefined);
   expect(call.orphan()).toBe(false);
   call.settle(done);
   expect(ends).toEqual([null]);
@@ -108,7 +108,7 @@ test("of a call that ends without an answer to what it asked nobody else knows w
 test("a call whose server is gone asks nobody, and what it asked for at its end was not done", async () => {
   const { call, sent, ends, isAlone } = open();
   expect(call.orphan()).toBe(true);
-  void call.ask(asked(1));
+  call.ask(asked(1), () => undefined);
   call.settle(done);
   await isAlone;
   expect(sent).toEqual(["done"]);
@@ -131,7 +131,7 @@ test("a call that failed in a way that may pass is undone where it never asked, 
     expect(ends).toEqual([{ kind: "undone" }]);
   }
   const { call, ends, answer } = open();
-  void call.ask(asked(1));
+  call.ask(asked(1), () => undefined);
   answer(1);
   call.settle(lost(1));
   expect(ends).toEqual([null]);

@@ -114,7 +114,7 @@ export class DebuggedCall {
 
   #ask(capability: string, method: string, args: string, nowMs: number): number {
     const step = ++this.#plan.asked;
-    void this.#session.invoke({ step, attempt: 1, nowMs, capability, method, args }).then((response) => {
+    this.#session.invoke({ step, attempt: 1, nowMs, capability, method, args }, (response) => {
       if (response.kind === "diverged") return this.#end(`-${JSON.stringify({ code: "executor_lost", ...response })}`);
       this.#settled = this.#settled.then(() => this.#settle(step, response));
     });
