@@ -55,6 +55,8 @@ interface BodySource {
 }
 
 const PIECE_BYTES_MAX = 512 * 1024;
+/** Received bytes that wait for the tool; from here on, no more are read from the network. */
+const QUEUED_BYTES_MAX = 64 * 1024;
 const EMPTY = Buffer.alloc(0);
 
 /**
@@ -63,6 +65,9 @@ const EMPTY = Buffer.alloc(0);
  */
 export class ResponseBody {
   readonly #stream: Readable;
+  /** Received parts that the tool has not read, and the number of their bytes. */
+  #queue: Buffer[] = [];
+  #queuedBytes = 0;
   #failure: Error | null = null;
   #isEnded = false;
   #wake: () => void = () => {};
@@ -72,15 +77,63 @@ export class ResponseBody {
   #turn: Promise<unknown> = Promise.resolve();
 
   constructor(source: BodySource) {
+    // Most bodies need no stages, and these cost more than all else that a small body needs.
+    const isPlain = source.decoders.length === 0 && source.redacted === null;
+    this.#stream = isPlain ? this.#readPlain(source) : this.#readStaged(source);
+  }
+
+  #readPlain(source: BodySource): Readable {
+    const { stream } = source;
+    const count = counterOf(source);
+    stream.on("data", (chunk: Buffer) => {
+      const failure = count(chunk);
+      if (failure === null) this.#receive(chunk);
+      else stream.destroy(failure);
+    });
+    stream.once("end", () => this.#end(null));
+    stream.on("error", (error) => this.#end(source.failureOf(error)));
+    stream.once("close", () => this.#end(source.failureOf(new Error("the connection was closed"))));
+    return stream;
+  }
+
+  #readStaged(source: BodySource): Readable {
     const { stream, decoders, wireBytesMax, excess, failureOf } = source;
     const stages = decoders.flatMap((decoder) => [new ByteMeter(wireBytesMax, excess), decoder]);
-    this.#stream = new Outlet(source);
-    pipeline([stream, ...stages, this.#stream], (error) => {
-      if (error === null || error === undefined) this.#isEnded = true;
-      else this.#failure ??= failureOf(error);
-      this.#wake();
-    });
-    this.#stream.on("readable", () => this.#wake());
+    const outlet = new Outlet(source);
+    pipeline([stream, ...stages, outlet], (error) =>
+      this.#end(error === null || error === undefined ? null : failureOf(error)),
+    );
+    outlet.on("data", (chunk: Buffer) => this.#receive(chunk));
+    return outlet;
+  }
+
+  #receive(chunk: Buffer): void {
+    this.#queue.push(chunk);
+    this.#queuedBytes += chunk.length;
+    if (this.#queuedBytes >= QUEUED_BYTES_MAX) this.#stream.pause();
+    this.#wake();
+  }
+
+  /** The first end counts: a body that has ended can no longer fail. */
+  #end(failure: Error | null): void {
+    if (this.#isEnded || this.#failure !== null) return;
+    this.#isEnded = failure === null;
+    this.#failure = failure;
+    if (failure !== null) this.#drop();
+    this.#wake();
+  }
+
+  #drop(): void {
+    this.#queue = [];
+    this.#queuedBytes = 0;
+  }
+
+  /** All queued bytes. */
+  #take(): readonly Buffer[] {
+    const chunks = this.#queue;
+    this.#drop();
+    if (this.#stream.isPaused()) this.#stream.resume();
+    return chunks;
   }
 
   /** Returns the available bytes, or waits for the first. Rejects where the body failed. */
@@ -105,6 +158,7 @@ export class ResponseBody {
   /** Discards the rest of the body. */
   cancel(reason: Error): void {
     this.#failure ??= reason;
+    this.#drop();
     this.#stream.destroy();
     this.#wake();
   }
@@ -116,29 +170,30 @@ export class ResponseBody {
   }
 
   async #gather(bytesMax: number, patienceMs: number | null): Promise<Buffer> {
-    const chunks: Buffer[] = [];
+    const chunks: Buffer[] = [this.#rest];
     let size = 0;
     let isLate = false;
-    const timer = patienceMs === null ? undefined : setTimeout(() => ((isLate = true), this.#wake()), patienceMs);
+    let timer: NodeJS.Timeout | undefined;
     while (size < bytesMax) {
-      const chunk = this.#stream.read() as Buffer | null;
-      if (chunk !== null) {
-        chunks.push(chunk);
-        size += chunk.length;
+      if (this.#queuedBytes > 0) {
+        size += this.#queuedBytes;
+        chunks.push(...this.#take());
       } else if (this.#isEnded || this.#failure !== null || isLate) break;
-      else if (size === 0 || patienceMs !== null) await new Promise<void>((resolve) => (this.#wake = resolve));
-      else {
+      else if (size === 0 || patienceMs !== null) {
+        if (patienceMs !== null) timer ??= setTimeout(() => ((isLate = true), this.#wake()), patienceMs);
+        await new Promise<void>((resolve) => (this.#wake = resolve));
+      } else {
         // Bytes already in the stages arrive within one turn of the event loop.
         await nextTurn();
-        if (this.#stream.readableLength === 0) break;
+        if (this.#queuedBytes === 0) break;
       }
     }
     clearTimeout(timer);
-    return Buffer.concat([this.#rest, ...chunks]);
+    return Buffer.concat(chunks);
   }
 
   #pieceOf(bytes: Buffer): BodyChunk {
-    const more = !this.#isEnded || this.#stream.readableLength > 0;
+    const more = !this.#isEnded || this.#queuedBytes > 0;
     const cut = more && this.#failure === null ? unfinished(bytes) : 0;
     const whole = bytes.subarray(0, bytes.length - cut);
     this.#rest = bytes.subarray(bytes.length - cut);
@@ -146,23 +201,28 @@ export class ResponseBody {
   }
 }
 
+/** Counts the bytes and pieces of a body; returns the error for a part beyond a limit. */
+function counterOf({ decoders, take, excess }: BodySource): (chunk: Buffer) => Error | null {
+  // Where there are decoders, the pieces are theirs.
+  const pieces = decoders.length === 0 ? new PieceMeter() : null;
+  return (chunk) => pieces?.take(chunk) ?? (take(chunk.length) < chunk.length ? excess() : null);
+}
+
 /** Last stage: counts bytes and removes secrets. */
 class Outlet extends Transform {
   readonly #source: BodySource;
-  /** `null` where the pieces are the decoders'. */
-  readonly #pieces: PieceMeter | null;
+  readonly #count: (chunk: Buffer) => Error | null;
 
   constructor(source: BodySource) {
     super();
     this.#source = source;
-    this.#pieces = source.decoders.length === 0 ? new PieceMeter() : null;
+    this.#count = counterOf(source);
   }
 
   override _transform(chunk: Buffer, _encoding: BufferEncoding, callback: TransformCallback): void {
-    const { take, excess, redacted } = this.#source;
-    const failure = this.#pieces?.take(chunk) ?? null;
+    const { redacted } = this.#source;
+    const failure = this.#count(chunk);
     if (failure !== null) callback(failure);
-    else if (take(chunk.length) < chunk.length) callback(excess());
     else if (redacted === null) callback(null, chunk);
     else this.#inTurn(() => redacted.push(chunk), callback);
   }
