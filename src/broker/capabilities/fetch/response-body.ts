@@ -100,10 +100,12 @@ export class ResponseBody {
     const { stream, decoders, wireBytesMax, excess, failureOf } = source;
     const stages = decoders.flatMap((decoder) => [new ByteMeter(wireBytesMax, excess), decoder]);
     const outlet = new Outlet(source);
-    pipeline([stream, ...stages, outlet], (error) =>
-      this.#end(error === null || error === undefined ? null : failureOf(error)),
-    );
+    pipeline([stream, ...stages, outlet], (error) => {
+      // Without an error the pipeline ends when its last stage has been written, which may hold bytes still.
+      if (error !== null && error !== undefined) this.#end(failureOf(error));
+    });
     outlet.on("data", (chunk: Buffer) => this.#receive(chunk));
+    outlet.once("end", () => this.#end(null));
     return outlet;
   }
 
