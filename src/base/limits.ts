@@ -66,15 +66,17 @@ export const NAMES: readonly (keyof Limits)[] = Object.freeze(Object.keys(DEFAUL
  */
 export function resolveLimits(base: Limits, asked: Partial<Limits> | undefined, ceiling: Limits): Limits {
   const resolved = { ...base };
-  for (const [name, value] of Object.entries(asked ?? {})) {
+  // Each call with limits of its own comes here: no lists of entries.
+  for (const name in asked) {
     if (!isLimitName(name)) throw new RangeError(`limits.${name} is not a limit; the limits are ${NAMES.join(", ")}`);
+    const value = asked[name];
     if (value === undefined) continue;
     if (typeof value !== "number" || !Number.isFinite(value) || value <= 0) {
       throw new RangeError(`limits.${name} must be a number above 0`);
     }
     resolved[name] = value;
   }
-  for (const name of NAMES) resolved[name] = Math.min(resolved[name], ceiling[name]);
+  for (const name of NAMES) if (resolved[name] > ceiling[name]) resolved[name] = ceiling[name];
   resolved.memoryMb = Math.max(MIN_MEMORY_MB, Math.floor(resolved.memoryMb));
   return resolved;
 }
