@@ -44,28 +44,33 @@ interface Workload {
 }
 
 const BATCHES_PER_WORKER = 200;
+/** As the dispatcher has it: a worker finds the next batch there when it ends one. */
+const IN_FLIGHT_PER_WORKER = 2;
 /** A worker's turn begins no further call after this time, so calls of slow tools travel in small batches. */
 const TURN_US = 2_000;
 
 /**
- * Calls of one engine with many workers, in a closed loop: each call that ends is followed by another. A worker has one
- * batch at a time. The embedder's thread serves one worker after the other, in the order in which they come back: it ends
- * the calls of their batch, begins as many, and sends them as the next batch. Each worker has a processor of its own.
+ * Calls of one engine with many workers, in a closed loop: each call that ends is followed by another. A worker has two
+ * batches, and runs one after the other. The embedder's thread serves one batch after the other, in the order in which they
+ * come back: it ends their calls, begins as many, and sends them as the next batch. Each worker has a processor of its own.
  */
 export function simulate({ host, worker }: DispatchCosts, { workers, toolUs, inFlightPerWorker }: Workload): Simulated {
-  const size = Math.min(inFlightPerWorker, Math.ceil(TURN_US / (worker.callUs + toolUs)));
+  const size = Math.ceil(Math.min(inFlightPerWorker / IN_FLIGHT_PER_WORKER, TURN_US / (worker.callUs + toolUs)));
   const hostUs = host.batchUs + size * host.callUs;
   const workerUs = worker.batchUs + size * (worker.callUs + toolUs);
-  /** When each worker comes back next; in the beginning all at once. */
-  const back = Array.from({ length: workers }, () => 0);
+  /** When each batch comes back next; in the beginning all at once. */
+  const back = Array.from({ length: workers * IN_FLIGHT_PER_WORKER }, () => 0);
+  /** When each worker has run the batches that it has. */
+  const idle = Array.from({ length: workers }, () => 0);
   let nowUs = 0;
   let busyUs = 0;
-  const turns = workers * BATCHES_PER_WORKER;
-  for (let turn = 0; turn < turns; turn++) {
+  const batches = workers * BATCHES_PER_WORKER;
+  for (let batch = 0; batch < batches; batch++) {
     const next = back.indexOf(Math.min(...back));
     nowUs = Math.max(nowUs, back[next] ?? 0) + hostUs;
     busyUs += hostUs;
-    back[next] = nowUs + workerUs;
+    const at = next % workers;
+    back[next] = idle[at] = Math.max(nowUs, idle[at] ?? 0) + workerUs;
   }
-  return { callsPerSecond: (turns * size * 1e6) / nowUs, hostShare: busyUs / nowUs };
+  return { callsPerSecond: (batches * size * 1e6) / nowUs, hostShare: busyUs / nowUs };
 }
