@@ -23,6 +23,13 @@ export class AbortState {
     }
   }
 
+  /** A state without a signal, which aborts when this one does. */
+  follower(): AbortState {
+    const follower = new AbortState(() => undefined);
+    follower.follow(this);
+    return follower;
+  }
+
   /** Aborts the signal and its followers: all of them count as aborted before the first listener runs. */
   abort(reason: unknown): void {
     if (this.aborted) return;

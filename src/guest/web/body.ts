@@ -127,6 +127,7 @@ export function extractBody(init: unknown): ExtractedBody {
 function chunksOf(chunk: Chunk): ChunkSource {
   let rest: Chunk | undefined = chunk;
   return {
+    whole: chunk,
     async next() {
       const next = rest;
       rest = undefined;

@@ -8,6 +8,8 @@ export type Chunk = string | Uint8Array;
 
 /** A source of chunks. The reader requests the next chunk after it has received the last. */
 export interface ChunkSource {
+  /** Everything that `next` returns, if it is in memory. */
+  readonly whole?: Chunk;
   next(): Promise<Chunk | undefined>;
   /** Discards the rest. */
   cancel(): void;
@@ -56,13 +58,17 @@ export function chunksOfStream(stream: ReadableStream): ChunkSource {
 
 /** The whole text, without a byte order mark at its start. */
 export async function readText(source: ChunkSource): Promise<string> {
+  const text = typeof source.whole === "string" ? source.whole : await decodeChunks(source);
+  return text.startsWith("\ufeff") ? text.slice(1) : text;
+}
+
+async function decodeChunks(source: ChunkSource): Promise<string> {
   const decoder = new Utf8Decoder(false);
   let text = "";
   for (let chunk = await source.next(); chunk !== undefined; chunk = await source.next()) {
     text += typeof chunk === "string" ? decoder.decode(NONE, true) + chunk : decoder.decode(chunk, false);
   }
-  text += decoder.decode(NONE, true);
-  return text.startsWith("\ufeff") ? text.slice(1) : text;
+  return text + decoder.decode(NONE, true);
 }
 
 /** All bytes. Throws if they are more than `maxBytes`. */

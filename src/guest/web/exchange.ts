@@ -16,35 +16,27 @@ export interface Arrived {
 export class Exchange {
   readonly #call: FetchCall;
   readonly #id: number;
-  readonly #signal: AbortState;
-  readonly #abort: () => void;
-  /** Rejects with the signal's reason. */
-  readonly #aborted: Promise<never>;
+  readonly #signal: AbortState | null;
+  readonly #abort = () => this.cancel();
   #isOver = false;
 
-  constructor(call: FetchCall, signal: AbortState) {
+  constructor(call: FetchCall, signal: AbortState | null) {
     this.#call = call;
     this.#id = call.nextRequest();
     this.#signal = signal;
-    const { promise, reject } = Promise.withResolvers<never>();
-    promise.catch(() => undefined);
-    this.#aborted = promise;
-    this.#abort = () => {
-      reject(signal.reason);
-      this.cancel();
-    };
-    signal.steps.add(this.#abort);
+    signal?.steps.add(this.#abort);
   }
 
   /** Makes a capability call for this request. Rejects at once if the signal aborts. */
   async ask(method: "request" | "read", args: object, failure: string): Promise<unknown> {
+    if (this.#signal?.aborted) throw this.#signal.reason;
     if (this.#call.settled) {
       // At the `shared` level, a later call may still hold this response.
       throw new TypeError(failure, { cause: new TypeError("the call that made the request has ended") });
     }
     const answer = this.#call.ask("fetch", method, { id: this.#id, ...args });
     try {
-      return await Promise.race([this.#aborted, answer]);
+      return await unlessAborted(this.#signal, answer);
     } catch (error) {
       this.end();
       throw isFailure(error) ? new TypeError(failure, { cause: error }) : error;
@@ -54,7 +46,7 @@ export class Exchange {
   /** Ends the exchange: nothing more arrives. */
   end(): void {
     this.#isOver = true;
-    this.#signal.steps.delete(this.#abort);
+    this.#signal?.steps.delete(this.#abort);
   }
 
   /** Cancels the exchange: the host discards the rest of the response. */
@@ -68,11 +60,11 @@ export class Exchange {
 /** The body of a response, read from the host only as fast as the tool reads it. */
 export class ArrivingBody implements ChunkSource {
   readonly #exchange: Exchange;
-  readonly #signal: AbortState;
+  readonly #signal: AbortState | null;
   #part: Part | null;
   #more: boolean;
 
-  constructor(exchange: Exchange, signal: AbortState, { part, more }: Arrived) {
+  constructor(exchange: Exchange, signal: AbortState | null, { part, more }: Arrived) {
     this.#exchange = exchange;
     this.#signal = signal;
     this.#part = part;
@@ -81,7 +73,7 @@ export class ArrivingBody implements ChunkSource {
   }
 
   async next(): Promise<Chunk | undefined> {
-    if (this.#signal.aborted) throw this.#signal.reason;
+    if (this.#signal?.aborted) throw this.#signal.reason;
     while (this.#part === null && this.#more) {
       const arrived = (await this.#exchange.ask("read", {}, "terminated")) as Arrived;
       this.#part = arrived.part;
@@ -100,7 +92,17 @@ export class ArrivingBody implements ChunkSource {
   }
 }
 
-function chunkOf(part: Part): Chunk {
+/** The promise, which rejects with the signal's reason at once if the signal aborts first. */
+export function unlessAborted<T>(signal: AbortState | null, promise: Promise<T>): Promise<T> {
+  if (signal === null) return promise;
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const abort = () => reject(signal.reason);
+  signal.steps.add(abort);
+  return Promise.race([aborted, promise]).finally(() => signal.steps.delete(abort));
+}
+
+/** The content of a part. */
+export function chunkOf(part: Part): Chunk {
   return "text" in part ? part.text.toWellFormed() : decodeBase64(part.base64);
 }
 

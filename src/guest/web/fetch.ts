@@ -1,11 +1,12 @@
+import type { AbortState } from "./abort-state.ts";
 import { encodeBase64 } from "./base64-bytes.ts";
 import { Body } from "./body.ts";
 import { readBytes } from "./byte-stream.ts";
 import { isDataUrl, readDataUrl } from "./data-url.ts";
-import { type Arrived, ArrivingBody, Exchange, type Part } from "./exchange.ts";
+import { type Arrived, ArrivingBody, chunkOf, Exchange, type Part, unlessAborted } from "./exchange.ts";
 import { HeaderList } from "./header-list.ts";
 import { realmParts } from "./realm-parts.ts";
-import { Request, requestState } from "./request.ts";
+import { newRequestState, type Request } from "./request.ts";
 import type { RequestInit, RequestState } from "./request-state.ts";
 import { isBodiless, type Response, responseOf } from "./response.ts";
 import { Utf8Decoder } from "./utf8.ts";
@@ -27,26 +28,19 @@ interface Answer {
 
 /** Sends a request through the host, which decides whether the call is allowed to. */
 export async function fetch(input: string | Request, ...[init]: [init?: RequestInit | null]): Promise<Response> {
-  const request = requestState(new Request(input, init));
-  request.signal.throwIfAborted();
-  if (isDataUrl(request.url)) return responseOfData(request.url);
+  const request = newRequestState(input, init);
   const { abortStates, currentCall } = realmParts();
+  const given = request.signal === null ? undefined : abortStates.get(request.signal);
+  if (given?.aborted) throw given.reason;
+  if (isDataUrl(request.url)) return responseOfData(request.url);
   const call = currentCall();
-  const signal = abortStates.get(request.signal);
   // A request by code that an ended call left behind never settles.
-  if (call === null || call.settled || signal === undefined) return new Promise(() => undefined);
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  aborted.catch(() => undefined);
-  const abort = () => reject(signal.reason);
-  signal.steps.add(abort);
-  try {
-    const body = await Promise.race([aborted, partOf(request)]);
-    const exchange = new Exchange(call, signal);
-    const answer = (await exchange.ask("request", messageOf(request, body), "fetch failed")) as Answer;
-    return responseFrom(answer, exchange, signal);
-  } finally {
-    signal.steps.delete(abort);
-  }
+  if (call === null || call.settled) return new Promise(() => undefined);
+  const signal = given?.follower() ?? null;
+  const body = await unlessAborted(signal, partOf(request));
+  const exchange = new Exchange(call, signal);
+  const answer = (await exchange.ask("request", messageOf(request, body), "fetch failed")) as Answer;
+  return responseFrom(answer, exchange, signal);
 }
 
 /** The response to a `data:` URL, which needs no host. */
@@ -76,14 +70,21 @@ async function partOf({ body }: RequestState): Promise<Part | null> {
   }
 }
 
-function responseFrom(answer: Answer, exchange: Exchange, signal: ConstructorParameters<typeof Exchange>[1]): Response {
+function responseFrom(answer: Answer, exchange: Exchange, signal: AbortState | null): Response {
   const { url, status, statusText, redirected, opaque } = answer;
   const headers = new HeaderList(answer.headers, true);
   const type = opaque ? "opaqueredirect" : "basic";
   const hasBody = answer.body !== null && !isBodiless(status);
   if (answer.body === null) exchange.end();
   else if (!hasBody) exchange.cancel();
-  const chunks = answer.body === null || !hasBody ? null : new ArrivingBody(exchange, signal, answer.body);
-  const body = chunks === null ? null : new Body({ kind: "chunks", chunks });
+  const body = answer.body === null || !hasBody ? null : bodyFrom(answer.body, exchange, signal);
   return responseOf({ type, url, status, statusText, redirected, headers, body });
+}
+
+/** The body of a response. One with a signal is read in chunks even if it is complete: its signal may still abort. */
+function bodyFrom(arrived: Arrived, exchange: Exchange, signal: AbortState | null): Body {
+  if (arrived.more || signal !== null) {
+    return new Body({ kind: "chunks", chunks: new ArrivingBody(exchange, signal, arrived) });
+  }
+  return new Body({ kind: "whole", chunk: arrived.part === null ? "" : chunkOf(arrived.part) });
 }

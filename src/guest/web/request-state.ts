@@ -28,7 +28,8 @@ export interface RequestState {
   readonly url: string;
   readonly headers: HeaderList;
   readonly redirect: string;
-  readonly signal: WebAbortSignal;
+  /** The signal that aborts the request, as given. */
+  readonly signal: WebAbortSignal | null;
   readonly body: Body | null;
   readonly options: BrowserOptions;
 }
@@ -87,21 +88,17 @@ export function readRequest(input: unknown, given: unknown): RequestState {
   const options = readOptions(init, from?.options ?? DEFAULTS);
   const redirect = readWord(init, "redirect") ?? from?.redirect ?? "follow";
   const method = init.method === undefined ? (from?.method ?? "GET") : readMethod(init.method);
-  const signal = followSignal(init.signal === undefined ? (from?.signal ?? null) : init.signal);
+  const signal = init.signal === undefined ? (from?.signal ?? null) : readSignal(init.signal);
   const headers = new HeaderList(init.headers === undefined ? (from?.headers.entries ?? []) : []);
   if (init.headers !== undefined) fillHeaders(headers, init.headers);
   const body = readBody(init, from, method, headers);
   return { method, url, headers, redirect, signal, body, options };
 }
 
-/** A request's own signal, which aborts when the given one does. */
-export function followSignal(signal: unknown): WebAbortSignal {
-  const { AbortSignal, abortStates } = realmParts();
-  if (signal === null) return AbortSignal.any([]);
-  if (typeof signal !== "object" || abortStates.get(signal as object) === undefined) {
-    throw new TypeError("The signal of a request has to be an AbortSignal");
-  }
-  return AbortSignal.any([signal as WebAbortSignal]);
+function readSignal(signal: WebAbortSignal | null): WebAbortSignal | null {
+  if (signal === null) return null;
+  if (typeof signal === "object" && realmParts().abortStates.get(signal) !== undefined) return signal;
+  throw new TypeError("The signal of a request has to be an AbortSignal");
 }
 
 function isState(input: unknown): input is RequestState {

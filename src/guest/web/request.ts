@@ -2,18 +2,25 @@ import type { WebAbortSignal } from "./abort.ts";
 import { type BodyMembers, defineBodyMembers } from "./body-members.ts";
 import { HeaderList } from "./header-list.ts";
 import { Headers } from "./headers.ts";
-import { followSignal, type RequestInit, type RequestState, readRequest } from "./request-state.ts";
+import { type RequestInit, type RequestState, readRequest } from "./request-state.ts";
+import { realmParts } from "./realm-parts.ts";
 import { describeInterface } from "./web-interface.ts";
 
 let readState = (_request: object): RequestState => readRequest("about:blank", undefined);
+let readNew = readRequest;
 
 /** A request, before it is sent. */
 export class Request {
   readonly #state: RequestState;
+  readonly #signal: WebAbortSignal;
   #headers: Headers | undefined;
 
   static {
     readState = (request) => (request as Request).#state;
+    readNew = (input, init) => {
+      const isRequest = typeof input === "object" && input !== null && #state in input;
+      return readRequest(isRequest ? input.#state : input, init);
+    };
     describeInterface(this, "Request");
     defineBodyMembers(this, readState);
   }
@@ -29,11 +36,9 @@ export class Request {
 
   constructor(input: string | Request | ReadyState, ...[init]: [init?: RequestInit | null]) {
     if (arguments.length === 0) throw new TypeError("1 argument required, but only 0 given");
-    if (input instanceof ReadyState) this.#state = input.state;
-    else {
-      const isRequest = typeof input === "object" && input !== null && #state in input;
-      this.#state = readRequest(isRequest ? input.#state : input, init);
-    }
+    this.#state = input instanceof ReadyState ? input.state : readNew(input, init);
+    const { signal } = this.#state;
+    this.#signal = realmParts().AbortSignal.any(signal === null ? [] : [signal]);
   }
 
   get method(): string {
@@ -85,7 +90,7 @@ export class Request {
   }
 
   get signal(): WebAbortSignal {
-    return this.#state.signal;
+    return this.#signal;
   }
 
   get duplex(): string {
@@ -95,9 +100,13 @@ export class Request {
   clone(): Request {
     const state = this.#state;
     const body = state.body?.clone() ?? null;
-    const signal = followSignal(state.signal);
-    return new Request(new ReadyState({ ...state, headers: new HeaderList(state.headers.entries), body, signal }));
+    return new Request(new ReadyState({ ...state, headers: new HeaderList(state.headers.entries), body }));
   }
+}
+
+/** State of a new request without an object for it; throws what the constructor of `Request` would throw. */
+export function newRequestState(input: unknown, init: unknown): RequestState {
+  return readNew(input, init);
 }
 
 /** State of a request; throws for any other object. */

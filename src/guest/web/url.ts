@@ -63,6 +63,15 @@ const SEARCH = PARTS.indexOf("search");
 type UrlPart = (typeof PARTS)[number];
 type UrlParts = readonly string[];
 
+/** Prepared parts, from which code in this file creates URLs. */
+class ReadyParts {
+  readonly parts: UrlParts;
+
+  constructor(parts: UrlParts) {
+    this.parts = parts;
+  }
+}
+
 /** Creates the URL classes on the host's parser. */
 export function createUrlClasses(parse: ParseUrl, update: UpdateUrl): UrlClasses {
   class URL {
@@ -82,9 +91,9 @@ export function createUrlClasses(parse: ParseUrl, update: UpdateUrl): UrlClasses
       describeInterface(this, "URL");
     }
 
-    constructor(url: string, ...[base]: [base?: string]) {
+    constructor(url: string | ReadyParts, ...[base]: [base?: string]) {
       if (arguments.length === 0) throw new TypeError("A URL needs at least 1 argument");
-      this.#parts = tryParse(parse, toText(url), toBase(base)) ?? refuse();
+      this.#parts = url instanceof ReadyParts ? url.parts : (tryParse(parse, toText(url), toBase(base)) ?? refuse());
     }
 
     static canParse(url: string, ...[base]: [base?: string]): boolean {
@@ -94,10 +103,8 @@ export function createUrlClasses(parse: ParseUrl, update: UpdateUrl): UrlClasses
 
     static parse(url: string, ...[base]: [base?: string]): URL | null {
       if (arguments.length === 0) throw new TypeError("URL.parse needs at least 1 argument");
-      const text = toText(url);
-      const baseText = base === undefined ? undefined : toText(base);
-      if (tryParse(parse, text, toBase(baseText)) === undefined) return null;
-      return baseText === undefined ? new URL(text) : new URL(text, baseText);
+      const parts = tryParse(parse, toText(url), toBase(base));
+      return parts === undefined ? null : new URL(new ReadyParts(parts));
     }
 
     get searchParams(): URLSearchParams {

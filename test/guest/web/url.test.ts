@@ -158,3 +158,10 @@ test("it works over a host in an isolate", async () => {
     "https://example.org:81/y",
   ]);
 });
+
+test("a URL that may be invalid is parsed once", () => {
+  calls = [];
+  expect(Ours.parse("a", "https://a.example/b/")?.href).toBe("https://a.example/b/a");
+  expect(Ours.parse("a")).toBeNull();
+  expect(calls).toEqual(["parse", "parse"]);
+});
