@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { describeExcess, NESTING_MAX, VALUES_MAX } from "../../src/base/json.ts";
+import { describeExcess, NESTING_MAX, parseWithin, VALUES_MAX } from "../../src/base/json.ts";
 
 const nested = (depth: number) => "[".repeat(depth) + "]".repeat(depth);
 
@@ -37,4 +37,26 @@ test("a text of as many values as may be passes, and one of more does not, howev
   expect(describeExcess(`[${"0,".repeat(VALUES_MAX - 2)}0]`)).toBe(null);
   expect(describeExcess(`[${"0,".repeat(VALUES_MAX - 1)}0]`)).toContain("more than");
   expect(describeExcess(`["${",".repeat(VALUES_MAX)}"]`)).toBe(null);
+});
+
+test("a text within the limits is parsed as JSON.parse does", () => {
+  fc.assert(
+    fc.property(fc.jsonValue(), (value) => {
+      const text = JSON.stringify(Array.from({ length: 200 }, () => value));
+      expect(parseWithin(text)).toEqual({ value: JSON.parse(text) as unknown });
+    }),
+  );
+});
+
+test("the nesting of a parsed text is bounded, wherever the deep value is", () => {
+  const deep = (depth: number) => `[{"a":{},"__proto__":[${'{"b":1},'.repeat(1_000)}${nested(depth - 3)}]}]`;
+  expect(parseWithin(deep(NESTING_MAX))).toHaveProperty("value");
+  expect(parseWithin(deep(NESTING_MAX + 1))).toEqual({ excess: expect.stringContaining("nested deeper") as unknown });
+  expect(parseWithin(nested(100_000))).toHaveProperty("excess");
+});
+
+test("a text of too many values is not parsed", () => {
+  expect(parseWithin(`[${"0,".repeat(VALUES_MAX - 1)}0]`)).toEqual({
+    excess: expect.stringContaining("more than") as unknown,
+  });
 });

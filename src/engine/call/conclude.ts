@@ -1,5 +1,5 @@
 import { type ToolError, toolError } from "../../base/errors.ts";
-import { byteLength, describeExcess, isHighSurrogate } from "../../base/json.ts";
+import { byteLength, isHighSurrogate, parseWithin } from "../../base/json.ts";
 import type { JsonVerdict } from "../../base/json-scanner.ts";
 import type { Limits } from "../../base/limits.ts";
 import type { Failure } from "../../base/protocol/messages.ts";
@@ -191,9 +191,9 @@ function readOutput(
   const { outputBytes } = limits;
   const size = byteLength(json, outputBytes);
   if (size > outputBytes) return failure(tooLarge(size, outputBytes), metadata);
-  const excess = describeExcess(json);
-  if (excess !== null) return failure(toolError("invalid_output", `the output is ${excess}`), metadata);
-  const answer: unknown = JSON.parse(json);
+  const parsed = parseWithin(json);
+  if ("excess" in parsed) return failure(toolError("invalid_output", `the output is ${parsed.excess}`), metadata);
+  const { value: answer } = parsed;
   if (tool.readResult === null) return succeed(answer, tool, metadata);
   const outcome = readAnswer(tool.readResult, answer);
   if ("code" in outcome) return failure(outcome, metadata);
