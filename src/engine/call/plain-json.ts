@@ -14,6 +14,8 @@ interface Copying {
 
 /** Number of members that V8 keeps in an object without a hash table. */
 const NARROW_MAX = 1_000;
+/** Length of a text from which it is brought into one piece. */
+const LONG = 4 * 1024;
 const EMPTY_OBJECT = Object.freeze({});
 const EMPTY_LIST = Object.freeze([]);
 
@@ -50,7 +52,7 @@ function copyValue(value: unknown, depth: number, copying: Copying): unknown {
   switch (typeof value) {
     case "string":
       copying.leftBytes -= value.length + 2;
-      return value;
+      return value.length < LONG || copying.leftBytes < 0 ? value : inOnePiece(value);
     case "boolean":
       copying.leftBytes -= 4;
       return value;
@@ -69,6 +71,14 @@ function copyValue(value: unknown, depth: number, copying: Copying): unknown {
     default:
       return NOT_PLAIN;
   }
+}
+
+/**
+ * The same text in one piece of memory: V8 writes that as JSON several times as fast as one that was put together from
+ * others or cut out of one.
+ */
+function inOnePiece(text: string): string {
+  return [text.slice(0, 1), text.slice(1)].join("");
 }
 
 function copyObject(value: object, depth: number, copying: Copying): unknown {

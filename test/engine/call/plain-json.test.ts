@@ -65,3 +65,9 @@ test("each property is read once", () => {
   const value = Object.defineProperty({}, "n", { enumerable: true, get: () => ++reads });
   expect([writePlain(value), reads]).toEqual(['{"n":1}', 1]);
 });
+
+test("long texts are written as JSON writes them, wherever they were cut and joined", () => {
+  const half = `"\\\n\u{1f600}é${"x".repeat(5_000)}`;
+  const value = { [half]: half.slice(1), list: [half + half, half.slice(4), `\u{1f600}${half}`.slice(1)] };
+  expect(writePlain(value)).toBe(JSON.stringify(value));
+});
