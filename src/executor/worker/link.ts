@@ -46,7 +46,8 @@ export function openLink(link: ServeTask["link"], spinMs: number): Link {
   }
 }
 
-const READ_BYTES = 64 * 1024;
+/** One read for most messages: a message of several reads has to be joined. */
+const READ_BYTES = 256 * 1024;
 
 /** An inherited pipe: it reaches this thread without a hop through the process's main thread. */
 function pipeLink(fd: number, spin: EventLoopSpin): Link {
