@@ -14,8 +14,8 @@ interface Copying {
 
 /** Number of members that V8 keeps in an object without a hash table. */
 const NARROW_MAX = 1_000;
-/** Length of a text from which it is brought into one piece. */
-const LONG = 4 * 1024;
+/** Minimum length of a text that is copied into one piece, in UTF-16 units: a shorter one is not worth the copy. */
+const LONG_TEXT = 4 * 1024;
 const EMPTY_OBJECT = Object.freeze({});
 const EMPTY_LIST = Object.freeze([]);
 
@@ -52,7 +52,7 @@ function copyValue(value: unknown, depth: number, copying: Copying): unknown {
   switch (typeof value) {
     case "string":
       copying.leftBytes -= value.length + 2;
-      return value.length < LONG || copying.leftBytes < 0 ? value : inOnePiece(value);
+      return value.length < LONG_TEXT || copying.leftBytes < 0 ? value : inOnePiece(value);
     case "boolean":
       copying.leftBytes -= 4;
       return value;
