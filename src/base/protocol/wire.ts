@@ -297,7 +297,7 @@ export class LineReader {
       if (end < 0) break;
       const tail = chunk.slice(start, end);
       start = end + 1;
-      if (this.#parts.length === 0) {
+      if (this.#length === 0) {
         onLine(tail);
         continue;
       }

@@ -206,6 +206,19 @@ describe("lines", () => {
     expect(seen).toEqual(["first", long, "last", long]);
   });
 
+  // A line feed in the read after a join made a line of the rest alone: a message of the executor was cut.
+  test.each([
+    ["a line feed", 0],
+    ["one character and a line feed", 1],
+    ["more and a line feed", 300_000],
+  ])("are whole where %s follows what was joined", (_, rest) => {
+    const reader = new LineReader(10_000_000);
+    const long = "0123456789abcdef".repeat(32 * 1024);
+    const seen: string[] = [];
+    for (const piece of [long, `${"x".repeat(rest)}\nlast\n`]) reader.push(piece, (each) => seen.push(each));
+    expect(seen.map(({ length }) => length)).toEqual([long.length + rest, 4]);
+  });
+
   test("longer than the limit are a ProtocolError before they are whole", () => {
     const reader = new LineReader(100);
     expect(() => {
