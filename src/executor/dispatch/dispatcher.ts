@@ -15,6 +15,7 @@ import { ProtocolError } from "../../base/protocol/wire.ts";
 import { Batch } from "./batch.ts";
 import { Batcher } from "./batcher.ts";
 import { type CapabilityResponse, type EmitExecutorEvent, type Job, outputOf } from "../executor.ts";
+import { CallTable } from "./call-table.ts";
 import { LocalCall } from "./local-call.ts";
 import { inspectionError, Inspector } from "./inspector.ts";
 import { LingeringWork } from "./lingering-work.ts";
@@ -49,7 +50,7 @@ export class Dispatcher implements WorkerConnectionListener {
   readonly #nextCallNumber: () => number;
   /** The workers and their statistics. */
   readonly workers = new WorkerRegistry();
-  readonly #calls = new Map<number, LocalCall>();
+  readonly #calls = new CallTable<LocalCall>();
   readonly #batcher: Batcher;
   readonly #inspector = new Inspector(this.workers.serving);
   readonly #deadlineTimer = new DeadlineTimer(() => this.#endOverdue());
@@ -70,7 +71,7 @@ export class Dispatcher implements WorkerConnectionListener {
   /** Takes over a call, new or released by another dispatcher. */
   adopt(call: LocalCall): void {
     if (this.#closed !== null) return call.fail(this.#closed);
-    this.#calls.set(call.callNumber, call);
+    this.#calls.add(call);
     this.#deadlineTimer.keepOn();
     this.#batcher.add(call);
   }
@@ -188,8 +189,8 @@ export class Dispatcher implements WorkerConnectionListener {
   /** Ends everything in flight and refuses new work. */
   close(code: ErrorCode, message: string): void {
     this.#closed = { code, message };
-    for (const callNumber of [...this.#calls.keys(), ...this.#inspector.runs()])
-      this.end(callNumber, { code, message });
+    for (const { callNumber } of this.#calls.list()) this.end(callNumber, { code, message });
+    for (const callNumber of this.#inspector.runs()) this.end(callNumber, { code, message });
     this.#deadlineTimer.stop();
   }
 
@@ -368,7 +369,7 @@ export class Dispatcher implements WorkerConnectionListener {
   /** Ends overdue calls and inspections; returns whether any remain. */
   #endOverdue(): boolean {
     const nowMs = performance.now();
-    for (const [run, call] of this.#calls) if (call.deadlineMs <= nowMs) this.end(run, call.overdue);
+    for (const call of this.#calls.list()) if (call.deadlineMs <= nowMs) this.end(call.callNumber, call.overdue);
     this.#inspector.endOverdue(nowMs);
     this.#lingering.endOverdue(nowMs);
     // Waiting calls may have a better place now: a connection may take longer than expected.
