@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { getEventListeners } from "node:events";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import {
   createEngine,
   defineCapability,
@@ -149,6 +150,23 @@ describe("a call", () => {
     setTimeout(() => abort.abort(), 30);
     expect(codeOf(await running)).toBe("cancelled");
     expect(codeOf(await engine.execute({ name, arguments: {} }, { signal: abort.signal }))).toBe("cancelled");
+  });
+
+  test("is cancelled by a signal that it shares with others, which put one listener on it", async () => {
+    const name = await tool("export default ({ ends }) => (ends ? 1 : new Promise(() => {}));");
+    const [shared, other] = [new AbortController(), new AbortController()];
+    const run = (ends: boolean, { signal }: AbortController) =>
+      engine.execute({ name, arguments: { ends } }, { signal });
+    const running = [run(false, shared), run(true, shared), run(false, shared)];
+    expect(getEventListeners(shared.signal, "abort")).toHaveLength(1);
+    expect((await running[1])?.success).toBe(true);
+    const [after, alone] = [run(false, shared), run(false, other)];
+    shared.abort();
+    expect((await Promise.all([...running, after])).map(codeOf)).toEqual(["cancelled", "ok", "cancelled", "cancelled"]);
+    expect(getEventListeners(shared.signal, "abort")).toHaveLength(0);
+    other.abort();
+    expect(codeOf(await alone)).toBe("cancelled");
+    await vi.waitFor(() => expect(engine.stats().running).toBe(0), { timeout: 5_000 });
   });
 
   test.each([

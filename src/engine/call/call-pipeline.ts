@@ -14,6 +14,7 @@ import type { Refusal, Slot } from "../schedule/queue-entry.ts";
 import type { Scheduler } from "../schedule/scheduler.ts";
 import type { Events } from "../telemetry/events.ts";
 import type { CallTrace, Tracing } from "../telemetry/tracing.ts";
+import { AbortGroup } from "./abort-group.ts";
 import type { Admission } from "./admission.ts";
 import { tenantOf } from "./arguments.ts";
 import { callTool, parentOf } from "./child-call.ts";
@@ -45,6 +46,8 @@ const COUNTED_FROM = 4 * 1024;
 /** Stages of a call: admit → announce → schedule → run → conclude. Every call ends exactly once, with a result. */
 export class CallPipeline implements CallStages {
   readonly #parts: PipelineParts;
+  /** That of the call with a signal that was started last: the next one often has the same. */
+  #lastGroup: AbortGroup<EngineCall> | null = null;
   #isDraining = false;
 
   constructor(parts: PipelineParts) {
@@ -100,11 +103,16 @@ export class CallPipeline implements CallStages {
     call.queueMs = queueMs;
     call.grants = broker.grants;
     const { signal } = call.options;
-    if (signal !== undefined) {
-      call.onAbort = () => executor.cancel(call.callNumber, "cancelled", "the call was cancelled while it ran");
-      signal.addEventListener("abort", call.onAbort, { once: true });
-    }
+    if (signal !== undefined) (call.abortGroup = this.#groupOf(signal)).add(call);
     executor.run(call);
+  }
+
+  #groupOf(signal: AbortSignal): AbortGroup<EngineCall> {
+    if (this.#lastGroup?.signal === signal) return this.#lastGroup;
+    const { executor } = this.#parts;
+    return (this.#lastGroup = new AbortGroup(signal, ({ callNumber }) =>
+      executor.cancel(callNumber, "cancelled", "the call was cancelled while it ran"),
+    ));
   }
 
   /** Opens the broker's session of a call, at its first capability call. */
@@ -127,7 +135,6 @@ export class CallPipeline implements CallStages {
   /** Handles the executor's reply: retries the call if it may be retried, otherwise concludes it. */
   settle(call: EngineCall, given: CallReply): void {
     const { executor, nextCallNumber } = this.#parts;
-    const { options } = call;
     const reply = closeSession(given, call.session);
     const { outcome } = reply;
     if (given.work === undefined) this.#charge(call, spentBy(given, call.limits));
@@ -137,8 +144,8 @@ export class CallPipeline implements CallStages {
       call.beginAttempt(nextCallNumber(), reply);
       return executor.run(call);
     }
-    if (call.onAbort !== null) options.signal?.removeEventListener("abort", call.onAbort);
-    if (outcome.ok && staysText(outcome.json, call.tool) && options.record !== true) {
+    call.abortGroup?.delete(call);
+    if (outcome.ok && staysText(outcome.json, call.tool) && call.options.record !== true) {
       return void this.#concludeText(call, reply, outcome);
     }
     this.#conclude(call, reply, null);

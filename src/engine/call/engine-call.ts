@@ -12,6 +12,7 @@ import { fingerprintOf, type RegisteredTool } from "../../tool/registered-tool.t
 import type { ExecuteOptions } from "../execute-options.ts";
 import type { QueueEntry, Refusal, Slot } from "../schedule/queue-entry.ts";
 import type { CallTrace } from "../telemetry/tracing.ts";
+import type { AbortGroup } from "./abort-group.ts";
 import { ChildBudget } from "./child-budget.ts";
 
 /** Pipeline stages to which a queue entry and a job pass their call. */
@@ -64,7 +65,8 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
   /** Number of attempts whose workers still work, although their replies are there. */
   lingering = 0;
   isSettled = false;
-  onAbort: (() => void) | null = null;
+  /** Running calls with the same signal. */
+  abortGroup: AbortGroup<EngineCall> | null = null;
   /** The call's clock at its first start. */
   clockMs = 0;
   queueMs = 0;
