@@ -62,9 +62,13 @@ export class Interpreter {
   /** The call in whose turn Python failed, or 0; the other calls run again in another interpreter. */
   #culprit: number | null = null;
 
+  /** Length of the table of functions that every start makes. */
+  readonly #functions: number;
+
   /** `sources`: the modules to include in a snapshot, if one is to be made. */
   constructor(pyodide: Pyodide, world: EngineWorld, sources: string | null) {
     this.#pyodide = pyodide;
+    this.#functions = pyodide._module.wasmTable.length;
     this.#world = world;
     if (sources !== null) pyodide.runPython(INSTALL, { globals: pyodide.toPy({ SOURCES: sources }) });
     const runner = pyodide.pyimport(RUNNER) as Runner;
@@ -76,6 +80,8 @@ export class Interpreter {
   }
 
   snapshot(): Uint8Array {
+    // The table is no part of a snapshot: the address of a function that was added would lead nowhere.
+    if (this.#pyodide._module.wasmTable.length !== this.#functions) throw new TypeError("Python holds new functions");
     return this.#pyodide.makeMemorySnapshot();
   }
 

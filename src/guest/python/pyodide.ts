@@ -27,7 +27,7 @@ export interface Pyodide {
     /** Called on a fatal error of Python. */
     on_fatal?: (error: unknown) => void;
   };
-  readonly _module: { readonly HEAPU8: Uint8Array };
+  readonly _module: { readonly HEAPU8: Uint8Array; readonly wasmTable: { readonly length: number } };
 }
 
 /** A Python function. */

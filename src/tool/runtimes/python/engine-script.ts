@@ -2,6 +2,7 @@ import type { Plugin } from "esbuild";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
+import { leanPyodide } from "./lean-pyodide.ts";
 
 const ENGINE_NAME = "__engine";
 const PYODIDE_NAME = "__pyodide";
@@ -68,7 +69,10 @@ const restoring: Plugin = {
   name: "restoring",
   setup(build) {
     build.onLoad({ filter: /pyodide\.asm\.mjs$/ }, async ({ path: file }) => {
-      const text = await readFile(file, "utf8");
+      const [glue, loader] = await Promise.all(
+        [file, path.join(path.dirname(file), "pyodide.mjs")].map((each) => readFile(each, "utf8")),
+      );
+      const { code: text } = leanPyodide(glue ?? "", loader ?? "");
       const found = [...text.matchAll(RESTORING)];
       if (found.length !== 1) throw new Error("this version of Pyodide restores its memory in another way");
       const contents = text.replace(RESTORING, (_all, bytes: string) => {
