@@ -5,6 +5,8 @@ import { getHeapStatistics, queryObjects } from "node:v8";
 const QUIET_MS = 5;
 /** The same after an inspection: its tool is likely to be called soon. */
 const FIRST_CALL_MS = 25;
+/** Time after an inspection for which long work is put off, in milliseconds. */
+const EXPECTED_MS = 500;
 /** Time after which a worker with much to do prepares all the same, in milliseconds. */
 const PATIENCE_MS = 100;
 
@@ -19,6 +21,7 @@ export class Preparation {
   #soon: NodeJS.Immediate | null = null;
   /** Time since which an isolate is wanted. */
   #sinceMs = 0;
+  #expectedUntilMs = 0;
 
   /** `onWork` is called after each step. */
   constructor(isolates: Isolates, onWork: () => void) {
@@ -28,6 +31,7 @@ export class Preparation {
 
   /** Prepares something once the worker is idle; `expectsCall` delays it, because a call is likely to follow. */
   begin(expectsCall: boolean): void {
+    if (expectsCall) this.#expectedUntilMs = performance.now() + EXPECTED_MS;
     if (this.#soon !== null) return;
     if (this.#isolates.isNextWanting) {
       this.#soon = setImmediate(() => this.#work());
@@ -46,6 +50,11 @@ export class Preparation {
     this.#isolates.refill();
     this.#onWork();
     this.begin(false);
+  }
+
+  /** Whether the first call of a tool that was inspected is still likely to follow. */
+  get expectsCall(): boolean {
+    return performance.now() < this.#expectedUntilMs;
   }
 
   get isPending(): boolean {
@@ -73,12 +82,19 @@ export function collectGarbage(): void {
   queryObjects(Nothing, { format: "count" });
 }
 
+/** How often a collection is put off for calls: memory is more urgent then. */
+const PUT_OFF_MAX = 4;
+
 /** Collects garbage with external memory: when it has doubled since the last collection. */
 export class GarbageCollector {
   #maxBytes = OUTSIDE_MIN_BYTES;
+  #putOff = 0;
 
-  collect(): void {
+  /** `expectsCall`: a call runs or is likely to follow, and would wait for as long as an interpreter takes to start. */
+  collect(expectsCall: boolean): void {
     if (getHeapStatistics().external_memory <= this.#maxBytes) return;
+    if (expectsCall && this.#putOff++ < PUT_OFF_MAX) return;
+    this.#putOff = 0;
     collectGarbage();
     this.#maxBytes = Math.max(OUTSIDE_MIN_BYTES, 2 * getHeapStatistics().external_memory);
   }

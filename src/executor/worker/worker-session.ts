@@ -375,9 +375,9 @@ export class WorkerSession implements LinkListener {
 
   #sendStats(): void {
     this.#isolates.dropStale();
-    this.#garbage.collect();
+    this.#garbage.collect(!this.isIdle || this.#preparation.expectsCall);
     // Some preparations wait until the worker has been idle for a while.
-    if (this.#calls.size === 0) this.#preparation.begin(false);
+    if (this.isIdle) this.#preparation.begin(false);
     const stats: WorkerStats = {
       ...this.#isolates.counts(),
       starts: this.#isolates.starts,

@@ -1,6 +1,15 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { Preparation } from "../../../src/executor/worker/idle-work.ts";
 import type { Isolates } from "../../../src/executor/worker/isolates.ts";
+
+const heap = vi.hoisted(() => ({ outsideMb: 0, collections: 0 }));
+vi.mock("node:v8", () => ({
+  getHeapStatistics: () => ({ external_memory: heap.outsideMb * 1024 * 1024 }),
+  queryObjects: () => void heap.collections++,
+}));
+
+// Unit tests share a process: what other files loaded has the real functions.
+vi.resetModules();
+const { GarbageCollector, Preparation } = await import("../../../src/executor/worker/idle-work.ts");
 
 /** Isolates of which so many are wanted. */
 class WantedIsolates {
@@ -18,7 +27,7 @@ class WantedIsolates {
 }
 
 let isolates: WantedIsolates;
-let preparation: Preparation;
+let preparation: InstanceType<typeof Preparation>;
 beforeEach(() => {
   vi.useFakeTimers();
   isolates = new WantedIsolates();
@@ -70,5 +79,42 @@ describe("preparing isolates", () => {
     vi.advanceTimersByTime(0);
     expect(isolates.isNextWanting).toBe(false);
     expect(isolates.left).toBe(2);
+  });
+
+  test("a call is expected for a while after an inspection", () => {
+    preparation.begin(true);
+    vi.advanceTimersByTime(499);
+    expect(preparation.expectsCall).toBe(true);
+    vi.advanceTimersByTime(1);
+    expect(preparation.expectsCall).toBe(false);
+  });
+});
+
+describe("collecting garbage", () => {
+  beforeEach(() => {
+    heap.collections = 0;
+  });
+
+  test("memory outside the heap is collected when it has doubled", () => {
+    const garbage = new GarbageCollector();
+    for (const [mb, times] of [
+      [8, 0],
+      [20, 1],
+      [40, 1],
+      [41, 2],
+    ] as const) {
+      heap.outsideMb = mb;
+      garbage.collect(false);
+      expect(heap.collections).toBe(times);
+    }
+  });
+
+  test("it is put off for an expected call, but not for ever", () => {
+    const garbage = new GarbageCollector();
+    heap.outsideMb = 20;
+    for (let look = 0; look < 4; look++) garbage.collect(true);
+    expect(heap.collections).toBe(0);
+    garbage.collect(true);
+    expect(heap.collections).toBe(1);
   });
 });

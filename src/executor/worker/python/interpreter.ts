@@ -102,9 +102,9 @@ export function takeSnapshot({ realm }: StartedInterpreter): Uint8Array {
   return realm.callEngine<PythonEngine, "snapshot">("snapshot", [], START_MS, { copy: true }) as Uint8Array;
 }
 
-/** Compiles the interpreter's module, which stays in the keeper's heap. */
-export function compileModule(keeper: ivm.Context, wasm: Uint8Array): ivm.Reference<WebAssembly.Module> {
-  const bytes = new ivm.ExternalCopy(Uint8Array.from(wasm).buffer).copyInto({ release: true, transferIn: true });
+/** Compiles the interpreter's module, which stays in the keeper's heap; its bytes are taken from the caller. */
+export function compileModule(keeper: ivm.Context, wasm: Uint8Array<ArrayBuffer>): ivm.Reference<WebAssembly.Module> {
+  const bytes = new ivm.ExternalCopy(wasm.buffer, { transferOut: true }).copyInto({ release: true, transferIn: true });
   return keeper.evalClosureSync("return new WebAssembly.Module($0)", [bytes], {
     result: { reference: true },
   }) as ivm.Reference<WebAssembly.Module>;

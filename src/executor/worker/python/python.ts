@@ -2,7 +2,7 @@ import ivm from "isolated-vm";
 import { limitMemory, PAGE_BYTES } from "../../../base/wasm/wasm-memory.ts";
 import type { PreludeCode, RealmHost } from "../guest-realm.ts";
 import type { PreparedIsolate } from "../tool-isolate.ts";
-import { type PythonImage, type PythonSnapshot, readImage, readSnapshot } from "./image.ts";
+import { type PythonImage, type PythonSnapshot, readImage, readModule, readSnapshot } from "./image.ts";
 import { compileModule, type InterpreterParts, rehearseEngine, shareModule, startInterpreter } from "./interpreter.ts";
 
 const MIB = 1024 * 1024;
@@ -12,6 +12,7 @@ const MODULES_MAX = 4;
 const KEEPER_MB = 64;
 
 interface LoadedPython {
+  readonly folder: string;
   readonly image: PythonImage;
   readonly snapshot: PythonSnapshot;
   readonly keeper: ivm.Isolate;
@@ -84,10 +85,12 @@ export class Python implements Disposable {
   }
 
   #load(): LoadedPython {
-    if (this.#folder === null) throw new Error("Python is not installed");
-    const [image, snapshot] = readBoth(this.#folder);
+    const folder = this.#folder;
+    if (folder === null) throw new Error("Python is not installed");
+    const [image, snapshot] = read(() => [readImage(folder), readSnapshot(folder)]);
     const keeper = new ivm.Isolate({ memoryLimit: KEEPER_MB });
     return {
+      folder,
       image,
       snapshot,
       keeper,
@@ -98,18 +101,17 @@ export class Python implements Disposable {
 }
 
 /** Replaces Node's error, which contains the file's path. */
-function readBoth(folder: string): readonly [PythonImage, PythonSnapshot] {
+function read<Part>(part: () => Part): Part {
   try {
-    return [readImage(folder), readSnapshot(folder)];
+    return part();
   } catch {
     throw new Error("Python's image cannot be read; it is made again when a tool is registered");
   }
 }
 
 /** The least recently used module is dropped for a new one; running interpreters keep theirs. */
-function moduleFor({ image, context, modules }: LoadedPython, memoryMb: number): ivm.Reference<WebAssembly.Module> {
-  const module =
-    modules.get(memoryMb) ?? compileModule(context, limitMemory(image.wasm, (memoryMb * MIB) / PAGE_BYTES));
+function moduleFor({ folder, context, modules }: LoadedPython, memoryMb: number): ivm.Reference<WebAssembly.Module> {
+  const module = modules.get(memoryMb) ?? compileFor(memoryMb, folder, context);
   modules.delete(memoryMb);
   modules.set(memoryMb, module);
   for (const [oldest, unused] of modules) {
@@ -118,4 +120,12 @@ function moduleFor({ image, context, modules }: LoadedPython, memoryMb: number):
     unused.release();
   }
   return module;
+}
+
+function compileFor(memoryMb: number, folder: string, context: ivm.Context): ivm.Reference<WebAssembly.Module> {
+  const whole = read(() => readModule(folder));
+  const limited = limitMemory(whole, (memoryMb * MIB) / PAGE_BYTES);
+  // Frees its bytes at once: V8 sees a small object, and would keep it until garbage is collected.
+  whole.buffer.transfer(0);
+  return compileModule(context, limited);
 }

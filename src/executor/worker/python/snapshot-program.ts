@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import ivm from "isolated-vm";
-import { readImage, type SnapshotLayout } from "./image.ts";
+import { readImage, readModule, type SnapshotLayout } from "./image.ts";
 import { compileModule, shareModule, startInterpreter, takeSnapshot } from "./interpreter.ts";
 
 /**
@@ -16,7 +16,7 @@ const folder = process.argv[2] ?? "";
 const image = readImage(folder);
 const keeper = new ivm.Isolate({ memoryLimit: 64 });
 const context = keeper.createContextSync();
-using module = released(shareModule(context, compileModule(context, image.wasm)));
+using module = released(shareModule(context, compileModule(context, readModule(folder))));
 const prelude = readFileSync(join(folder, "prelude.js"), "utf8");
 const parts = { image, module: module.copy, snapshot: null, prelude, preludeCode: undefined, engineCode: undefined };
 const started = startInterpreter(parts, { emit: new ivm.Callback(() => 0), pure: new ivm.Callback(() => "") });
