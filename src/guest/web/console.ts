@@ -1,5 +1,5 @@
 import { drawTable } from "./console-table.ts";
-import { formatWith, inspect } from "./inspect.ts";
+import { allOptions, formatAll, formatWith, inspect } from "./inspect.ts";
 import type { InspectOptions } from "./printer.ts";
 
 /** Level of a message. */
@@ -85,22 +85,26 @@ export function createConsole(
 /** The console's output and its indentation. */
 class ConsoleState {
   readonly #write: (level: ConsoleLevel, message: string) => void;
-  readonly #show: NonNullable<InspectOptions["show"]>;
+  readonly #options: Required<InspectOptions>;
   #groups = 0;
 
   constructor(write: (level: ConsoleLevel, message: string) => void, show: NonNullable<InspectOptions["show"]>) {
     this.#write = write;
-    this.#show = show;
+    this.#options = allOptions({ maxChars: MESSAGE_MAX, show });
   }
 
   print(level: ConsoleLevel, args: readonly unknown[]): void {
-    this.write(level, formatWith({ maxChars: MESSAGE_MAX, show: this.#show }, ...args));
+    this.write(level, formatAll(args, this.#options));
   }
 
   write(level: ConsoleLevel, message: string): void {
-    const indentation = "  ".repeat(Math.min(this.#groups, INDENTED_GROUPS_MAX));
-    const text = indentation === "" ? message : `${indentation}${message.replaceAll("\n", `\n${indentation}`)}`;
+    const text = this.#groups === 0 ? message : this.#indent(message);
     this.#write(level, text.slice(0, MESSAGE_MAX));
+  }
+
+  #indent(message: string): string {
+    const indentation = "  ".repeat(Math.min(this.#groups, INDENTED_GROUPS_MAX));
+    return `${indentation}${message.replaceAll("\n", `\n${indentation}`)}`;
   }
 
   enter(title: readonly unknown[]): void {

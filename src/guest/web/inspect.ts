@@ -27,25 +27,42 @@ export function format(...args: readonly unknown[]): string {
 
 /** `format` with options for the values. */
 export function formatWith(options: InspectOptions, ...args: readonly unknown[]): string {
-  const all = { ...DEFAULTS, ...options };
-  const [first, ...rest] = args;
-  if (typeof first !== "string") return cut(args.map((arg) => toText(arg, all)).join(" "), all.maxChars);
-  if (rest.length === 0) return cut(first, all.maxChars);
-  let used = 0;
-  let length = 0;
-  const head = cut(first, all.maxChars).replace(/%[sdifjoOc%]/g, (directive) => {
-    if (directive === "%%") return "%";
-    if (used === rest.length || length > all.maxChars) return directive;
-    const text = convert(directive, rest[used], all);
-    used += 1;
-    length += text.length;
-    return text;
-  });
-  return cut([head, ...rest.slice(used).map((arg) => toText(arg, all))].join(" "), all.maxChars);
+  return formatAll(args, allOptions(options));
+}
+
+/** Options with the default of each that is left out. */
+export function allOptions(options: InspectOptions): Required<InspectOptions> {
+  return { ...DEFAULTS, ...options };
+}
+
+/** `formatWith` for options that serve many lines. */
+export function formatAll(args: readonly unknown[], options: Required<InspectOptions>): string {
+  if (args.length === 0) return "";
+  const { maxChars } = options;
+  const [first] = args;
+  let text = toText(first, options);
+  if (args.length === 1) return text;
+  let used = 1;
+  if (typeof first === "string" && text.includes("%")) {
+    let length = 0;
+    text = text.replace(/%[sdifjoOc%]/g, (directive) => {
+      if (directive === "%%") return "%";
+      if (used === args.length || length > maxChars) return directive;
+      const converted = convert(directive, args[used], options);
+      used += 1;
+      length += converted.length;
+      return converted;
+    });
+  }
+  for (; used < args.length; used++) text += ` ${toText(args[used], options)}`;
+  return cut(text, maxChars);
 }
 
 function toText(value: unknown, options: Required<InspectOptions>): string {
-  return typeof value === "string" ? cut(value, options.maxChars) : inspect(value, options);
+  if (typeof value === "string") return cut(value, options.maxChars);
+  // What most lines show beside their text: an inspection has nothing to look for in it.
+  if (typeof value === "number") return cut(formatNumber(value), options.maxChars);
+  return inspect(value, options);
 }
 
 function cut(text: string, maxChars: number): string {
