@@ -12,11 +12,14 @@ import {
   PROGRESS_MESSAGE_MAX,
   type Pure,
 } from "./host.ts";
+import type { LineWriter } from "./line-writer.ts";
 import { Timers } from "./timers.ts";
 
 /** State and functions that all calls of a realm share. */
 export interface CallWorld {
   readonly emit: Emit;
+  /** `null` where the tool could change the realm, and a line is emitted as it is logged. */
+  readonly lines: LineWriter | null;
   readonly pure: Pure;
   readonly turn: TurnState;
   /** Real time in whole milliseconds, which no tool sees. */
@@ -192,9 +195,10 @@ export class GuestCall {
   }
 
   log(level: string, message: string): void {
-    if (this.settled) return;
+    const { emit, lines } = this.#world;
+    if (this.settled || lines?.write(this.run, level, message) === true) return;
     const line = message.length > LOG_LINE_MAX ? `(a line of ${message.length} characters)` : message;
-    this.#world.emit(EMIT_LOG, this.run, level.length > NAME_MAX ? "log" : level, line, "", 0);
+    emit(EMIT_LOG, this.run, level.length > NAME_MAX ? "log" : level, line, "", 0);
   }
 
   /** Emits progress. A `progress` that is not finite is ignored; an invalid `total` or `message` is left out. */

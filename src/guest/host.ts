@@ -11,6 +11,24 @@ export const EMIT_TIMER = 3;
 export const EMIT_PROGRESS = 4;
 /** Bytes that an interpreter holds outside of V8's heap, and the reason if it is unusable. */
 export const EMIT_MEMORY = 5;
+/** Log lines are in the line memory: the worker reads them before it handles any message. */
+export const EMIT_LINES = 6;
+
+/**
+ * A realm's line memory, which it shares with its worker: log lines gather there. The worker reads them before it
+ * handles any message of the realm, and at the end of each turn, also where the isolate is gone. It holds numbers, first
+ * `LINES_AT`, then `LINE_AT` of each line; the characters of all lines follow, one byte each.
+ */
+export const LINES_AT = { count: 0, isHeard: 1, first: 2 } as const;
+/** A line's call, its level by its place in `LEVELS`, and the end of its characters. */
+export const LINE_AT = { run: 0, level: 1, end: 2, size: 3 } as const;
+export const LEVELS = ["debug", "log", "info", "warn", "error"] as const;
+/** Maximum number of lines in a line memory, and maximum length of all together, in characters. */
+export const LINES_MAX = 64;
+export const LINES_LENGTH_MAX = 8 * 1024;
+/** Number of a line memory's numbers, and the start of its characters, in bytes. */
+export const LINES_NUMBERS = LINES_AT.first + LINE_AT.size * LINES_MAX;
+export const LINES_CHARACTERS_AT = LINES_NUMBERS * Float64Array.BYTES_PER_ELEMENT;
 
 /** Duration after which a turn of several calls starts no further call, in milliseconds. */
 export const STARTS_MS = 2;
@@ -21,7 +39,7 @@ export const PROGRESS_MESSAGE_MAX = 1_000;
 /**
  * Meaning of `a`, `b` and `c` by kind. Done: outcome. Log: level, message. Capability call: capability, method,
  * arguments. Timer: due time. Progress: progress, total, message, each of which may be empty. Memory: bytes, and the
- * reason if the isolate is unusable. `nowMs` is the call's clock. Returns, for a capability call, its number or 0 if it
+ * reason if the isolate is unusable. Lines: nothing. `nowMs` is the call's clock. Returns, for a capability call, its number or 0 if it
  * is refused; for progress, 1 or 0 if nobody listens.
  */
 export type Emit = (kind: number, run: number, a: string | number, b: string, c: string, nowMs: number) => number;
@@ -155,10 +173,14 @@ export const OWN_NAMES = [
 /** Names of the global object in modules. */
 export const GLOBAL_NAMES = ["globalThis", "self", "window", "global"] as const;
 
-/** The prelude, as its script's value: `engine` is what ran before it, and `tool` is loaded at once. */
+/**
+ * The prelude, as its script's value: `lines` is a line memory, `engine` is what ran before it, and `tool` is loaded at
+ * once.
+ */
 export type Boot = (
   emit: Emit,
   pure: Pure,
+  lines: SharedArrayBuffer | null,
   hardened: boolean,
   engine: RuntimeEngine | null,
   ...tool: Partial<Parameters<Guest["load"]>>

@@ -6,6 +6,7 @@ import { type Clock, createPerformance, installClock } from "./clock.ts";
 import { harden, removeEscapes } from "./harden.ts";
 import { type Boot, type Guest, OWN_NAMES } from "./host.ts";
 import { defineLazily, defineReplaceable } from "./lazy-globals.ts";
+import { LineWriter } from "./line-writer.ts";
 import { Realm } from "./realm.ts";
 import { createTemporal, separateDates } from "./temporal.ts";
 import { ToolContext } from "./tool-context.ts";
@@ -16,10 +17,11 @@ import { createWebParts, defineWebGlobals, prepared } from "./web-parts.ts";
  * may expect, freezes the realm if it serves many calls, and returns the worker's interface. A realm that is opened for
  * a tool loads it at once.
  */
-export const boot: Boot = (emit, pure, hardened, engine, ...tool) => {
+export const boot: Boot = (emit, pure, lines, hardened, engine, ...tool) => {
   const realm = globalThis;
   const turn: TurnState = { nowMs: 0, call: null, lastRun: 0, leftover: null };
   const realMs = realm.Date.now;
+  const lineWriter = lines === null ? null : new LineWriter(lines, emit, realMs);
   removeEscapes(realm);
   installTime(realm, turn, hardened);
   realm.Math.random = function random() {
@@ -37,6 +39,7 @@ export const boot: Boot = (emit, pure, hardened, engine, ...tool) => {
   }
   const world: CallWorld = {
     emit,
+    lines: lineWriter,
     pure,
     turn,
     realMs,

@@ -293,6 +293,47 @@ export function executorSuite(kind: Kind): void {
       expect(lines).toEqual(['["warn","careful { a: 1 }"]']);
     });
 
+    describe("shows the last lines of a call", () => {
+      const lines = (after: string) => `() => { for (let n = 0; n < 70; n++) console.log('line', n); ${after} }`;
+      const told = Array.from({ length: 70 }, (_, n) => ["log", `line ${n}`]);
+
+      test.each([
+        ["that is cut in an endless loop", "for (;;);", "cpu_limit"],
+        ["that needs too much memory", "const held = []; for (;;) held.push(Array(1e4).fill(1.5));", "memory_limit"],
+      ])("%s", async (_what, after, code) => {
+        const { outcome, logs } = await run(script(lines(after)), {}, { limits: { cpuMs: 1_000 } });
+        expect([outcome.ok ? null : outcome.failure.code, JSON.parse(logs)]).toEqual([code, told]);
+      });
+    });
+
+    test("streams console lines in their order among the calls of capabilities", async () => {
+      const heard: string[] = [];
+      const ask = (): Promise<CapabilityResponse> => {
+        heard.push("asked");
+        return Promise.resolve({ kind: "value", nowMs: Date.now(), json: "1" });
+      };
+      const tool = `async (input, { host }) => {
+        console.log("one"); console.log("\u2713"); console.log("two");
+        const asked = host.any.thing();
+        console.log("three");
+        await asked;
+        console.log("four");
+      }`;
+      await run(script(tool), {}, { ask, onLog: (line) => heard.push((JSON.parse(line) as string[])[1] ?? "") });
+      expect(heard).toEqual(["one", "\u2713", "two", "asked", "three", "four"]);
+    });
+
+    test("streams lines while the turn goes on that logs them", async () => {
+      const heard = Promise.withResolvers<void>();
+      let left = 30;
+      const tool = script("() => { for (let n = 1; ; n++) if (n % 1e5 === 0) console.log('at', n); }");
+      const onLog = (): void => void (--left === 0 && heard.resolve());
+      const reply = run(tool, {}, { onLog, limits: { cpuMs: 2_000, logBytes: 1e5 } });
+      const first = await Promise.race([heard.promise.then(() => "heard"), reply.then(() => "ended")]);
+      expect(first).toBe("heard");
+      await reply;
+    });
+
     test("gives a tool its context", async () => {
       const tool = script("(i, { callId, tool, config }) => ({ callId, tool, config })");
       expect(await output(tool)).toEqual({

@@ -21,7 +21,7 @@ export interface RealmUnderTest extends Disposable {
   readonly emitted: unknown[][];
 }
 
-const [DONE, ASK, TIMER] = [0, 2, 3];
+const [DONE, LOG, ASK, TIMER] = [0, 1, 2, 3];
 const SILENT: FakeHost = () => undefined;
 
 /** A realm in an isolate of its own, with a tool whose default export is `body`. */
@@ -31,7 +31,12 @@ export async function openRealm(
 ): Promise<RealmUnderTest> {
   const isolate = new ivm.Isolate({ memoryLimit: 64 });
   const emitted: unknown[][] = [];
-  const emit = (...said: unknown[]): number => emitted.push(said);
+  /** Lines that the realm gathered, as if it had emitted each. */
+  const takeLines = () => realm.lines?.take((from, level, line) => emitted.push([LOG, from, level, line, "", 0]));
+  const emit = (...said: unknown[]): number => {
+    takeLines();
+    return emitted.push(said);
+  };
   const { core, parts } = await bundlePrelude();
   const prelude = compileScript(isolate, "prelude", core);
   const callbacks = { emit: new ivm.Callback(emit), pure: new ivm.Callback(createPure("a key for tests", parts)) };
@@ -55,6 +60,7 @@ export async function openRealm(
   /** Answers what the call has said since, in order. A timer waits until nothing else is left. */
   function serve(nowMs: number): void {
     let dueMs: number | null = null;
+    takeLines();
     for (; heard < emitted.length; heard++) {
       const [kind, from, a, b, c] = emitted[heard] as [number, number, never, string, string];
       if (kind === TIMER && from === run) dueMs = a;

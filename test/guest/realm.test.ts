@@ -207,6 +207,15 @@ describe("a hardened realm", () => {
   });
 });
 
+describe("log lines", () => {
+  test("come in their order, whether they gather or not", async () => {
+    const lines = ["one", "\u2713", "two", "x".repeat(600), "three"];
+    using realm = await openRealm(`() => { for (const line of ${JSON.stringify(lines)}) console.log(line); }`);
+    realm.call();
+    expect(realm.emitted.map(([, , , line]) => line)).toEqual(lines);
+  });
+});
+
 describe("time in a realm", () => {
   test("is the turn's, however it is asked for", async () => {
     const tool = `() => [Date.now(), new Date().getTime(), +new Date(Date.now()), performance.timeOrigin, performance.now(),

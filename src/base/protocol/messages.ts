@@ -129,12 +129,15 @@ export interface CapabilityCallMessage extends Required<Omit<CapabilityCall, "at
   readonly callNumber: number;
 }
 
-/** A log line, sent as it is written if the caller subscribed to it. */
+/** More log lines than a worker sends in one message. */
+export const LINES_PER_MESSAGE_MAX = 64;
+
+/** Log lines, sent soon after they were written if the caller subscribed to them. */
 export interface LogMessage {
   readonly kind: "log";
   readonly callNumber: number;
-  /** `[level, message]` as JSON. */
-  readonly payload: string;
+  /** Each is `[level, message]` as JSON. There is at least one. */
+  readonly lines: readonly string[];
 }
 
 /** Progress of a call, sent if the caller subscribed to it. */

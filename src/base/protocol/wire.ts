@@ -1,4 +1,4 @@
-import type { ToHost, ToWorker } from "./messages.ts";
+import { LINES_PER_MESSAGE_MAX, type ToHost, type ToWorker } from "./messages.ts";
 
 /**
  * Messages as lines of text: a character for the kind, then fields separated by tabs, the longest last. Every free
@@ -102,7 +102,7 @@ export function encodeToHost(message: ToHost): string {
     case "late":
       return `f\t${message.callNumber}\t${message.fired}\t${message.nowMs}\n`;
     case "log":
-      return `g\t${message.callNumber}\t${message.payload}\n`;
+      return `g\t${message.callNumber}\t${message.lines.join(TAB)}\n`;
     case "progress":
       return `p\t${message.callNumber}\t${message.payload}\n`;
     case "lost":
@@ -158,7 +158,7 @@ export function decodeToHost(line: string): ToHost {
     case "f":
       return { kind: "late", callNumber: fields.number(), fired: fields.number(), nowMs: fields.number() };
     case "g":
-      return { kind: "log", callNumber: fields.number(), payload: fields.rest() };
+      return { kind: "log", callNumber: fields.number(), lines: linesIn(fields.rest()) };
     case "p":
       return { kind: "progress", callNumber: fields.number(), payload: fields.rest() };
     case "x":
@@ -170,6 +170,12 @@ export function decodeToHost(line: string): ToHost {
     default:
       throw new ProtocolError("a message of an unknown kind");
   }
+}
+
+function linesIn(text: string): readonly string[] {
+  const lines = text.split(TAB, LINES_PER_MESSAGE_MAX + 1);
+  if (lines.length > LINES_PER_MESSAGE_MAX) throw new ProtocolError("a message with too many log lines");
+  return lines;
 }
 
 /** Number of fields before a call's outcomes, or its output. */

@@ -231,7 +231,7 @@ export class Dispatcher implements WorkerConnectionListener {
       case "lost":
         return this.#onLost(connection, message.callNumber, String(readJson(message.payload)));
       case "log":
-        return this.#callOn(connection, message.callNumber)?.log(message.payload);
+        return this.#callOn(connection, message.callNumber)?.log(message.lines);
       case "progress":
         return this.#callOn(connection, message.callNumber)?.job.onProgress?.(readProgress(message.payload));
       case "timed":

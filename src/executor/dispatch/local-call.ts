@@ -47,8 +47,8 @@ export class LocalCall extends DispatchedCall {
     this.deadlineMs = nowMs + this.job.limits.queueMs;
   }
 
-  log(line: string): void {
-    this.logLine(this.#linesOfStart++, line);
+  log(lines: readonly string[]): void {
+    for (const line of lines) this.logLine(this.#linesOfStart++, line);
   }
 
   /** Another call ended the isolate of this one. */

@@ -105,7 +105,8 @@ export class WorkerConnection {
     const { promise: opened, resolve: open } = Promise.withResolvers<void>();
     this.opened = opened;
     const receive = (message: ToHost): void => {
-      if (++this.#lines > LINES_MAX) throw new ProtocolError("more messages than its calls can have");
+      this.#lines += message.kind === "log" ? message.lines.length : 1;
+      if (this.#lines > LINES_MAX) throw new ProtocolError("more messages than its calls can have");
       this.#listener.onMessage(this, message);
     };
     const onLine = (line: string): void => receive(decodeToHost(line));

@@ -100,6 +100,8 @@ export class CompiledChecks {
 
 /** The check of a tool's outputs in a realm of its own. */
 export class OutputCheck {
+  /** No tool runs in it. */
+  readonly lines = null;
   readonly #check: ivm.Reference<(text: string) => string>;
 
   constructor(checks: ivm.Reference<Checks>) {

@@ -5,6 +5,7 @@ import { limitMemory, PAGE_BYTES } from "../../base/wasm/wasm-memory.ts";
 import type { ScriptFile } from "./bundle-code.ts";
 import type { CheckRuntime, CompiledChecks } from "./checks.ts";
 import { factoryText, factsOf } from "./factory-text.ts";
+import { LineMemory } from "./line-memory.ts";
 
 /** The host functions of every realm of a worker. */
 export interface RealmHost {
@@ -17,13 +18,21 @@ export class GuestRealm implements Disposable {
   readonly #context: ivm.Context;
   readonly #engine: ivm.Reference<RuntimeEngine> | null;
   readonly #face: ivm.Reference<Guest>;
+  /** `null` where the tool could change the realm, and so what is written there. */
+  readonly lines: LineMemory | null;
   /** Cached references to the face's functions: getting one takes longer than calling it. */
   readonly #functions: { [Name in keyof Guest]?: ivm.Reference<Guest[Name]> } = {};
 
-  private constructor(context: ivm.Context, engine: ivm.Reference<RuntimeEngine> | null, face: ivm.Reference<Guest>) {
+  private constructor(
+    context: ivm.Context,
+    engine: ivm.Reference<RuntimeEngine> | null,
+    face: ivm.Reference<Guest>,
+    lines: LineMemory | null,
+  ) {
     this.#context = context;
     this.#engine = engine;
     this.#face = face;
+    this.lines = lines;
   }
 
   /**
@@ -43,10 +52,12 @@ export class GuestRealm implements Disposable {
     using factory = tool === undefined ? null : new Held(tool.evaluate(context, engine));
     using checks = tool === undefined ? null : heldChecks(tool, context);
     const loading = tool === undefined || factory === null ? [] : tool.arguments(factory.reference, checks?.reference);
-    const face = boot.reference.applySync(undefined, [emit, pure, hardened, engine?.derefInto() ?? null, ...loading], {
+    const lines = hardened ? new LineMemory() : null;
+    const means = [emit, pure, lines?.share() ?? null, hardened, engine?.derefInto() ?? null];
+    const face = boot.reference.applySync(undefined, [...means, ...loading], {
       result: { reference: true },
     }) as unknown as ivm.Reference<Guest>;
-    return new GuestRealm(context, engine, face);
+    return new GuestRealm(context, engine, face, lines);
   }
 
   /** Loads a tool into the realm. No tool code runs yet. */
@@ -54,6 +65,11 @@ export class GuestRealm implements Disposable {
     using factory = new Held(tool.evaluate(this.#context, this.#engine));
     using checks = heldChecks(tool, this.#context);
     this.#get("load").applySync(undefined, tool.arguments(factory.reference, checks?.reference));
+  }
+
+  /** Says whether somebody hears the lines of the next turn while their call runs. */
+  hearLines(isHeard: boolean): void {
+    if (this.lines !== null) this.lines.isHeard = isHeard;
   }
 
   start(calls: string, timeout: number): string {

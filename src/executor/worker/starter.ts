@@ -130,6 +130,7 @@ export class Starter {
     const { message, isolate, realm } = start;
     const budget = { cpuMs: 0, isolate, realm };
     const isSingle = start.runs.length === 1;
+    realm.hearLines(message.stream);
     // A negative number in the turn record stands for the call and those that share its turn.
     const callNumber = isSingle ? message.callNumber : -message.callNumber;
     const cpuMs = isSingle ? message.cpuMs : Math.min(TOGETHER_MS, message.cpuMs);

@@ -1,4 +1,5 @@
 import { CELL, type TurnSlot } from "../../base/protocol/turn-record.ts";
+import type { LineMemory } from "./line-memory.ts";
 import { ProcessorClock } from "./processor-clock.ts";
 import type { Terminator } from "./terminator.ts";
 
@@ -37,7 +38,13 @@ interface Budget {
   cpuMs: number;
   readonly isolate: TurnIsolate;
   /** The realm that is entered. */
-  readonly realm: object;
+  readonly realm: TurnRealm;
+}
+
+/** What a turn enters. */
+interface TurnRealm {
+  /** The log lines that it has written and the worker has not read. */
+  readonly lines: LineMemory | null;
 }
 
 /**
@@ -47,17 +54,20 @@ interface Budget {
 export class Turns {
   readonly #slot: TurnSlot;
   readonly #terminator: Pick<Terminator, "hasEnded">;
+  readonly #onEnd: (realm: TurnRealm) => void;
   readonly #clock = new ProcessorClock();
-  #realm: object | null = null;
+  #realm: TurnRealm | null = null;
   #startedMs = 0;
 
-  constructor(slot: TurnSlot, terminator: Pick<Terminator, "hasEnded">) {
+  /** `onEnd` is called at the end of a turn, as a part of it: the call pays for it. */
+  constructor(slot: TurnSlot, terminator: Pick<Terminator, "hasEnded">, onEnd: (realm: TurnRealm) => void) {
     this.#slot = slot;
     this.#terminator = terminator;
+    this.#onEnd = onEnd;
   }
 
   /** The realm with the current turn: only its calls may emit. */
-  get realm(): object | null {
+  get realm(): TurnRealm | null {
     return this.#realm;
   }
 
@@ -101,6 +111,7 @@ export class Turns {
     } catch (error) {
       return this.#classify(error, turn, budget.isolate, performance.now() - startMs >= backstopMs - 1);
     } finally {
+      this.#onEnd(budget.realm);
       this.#realm = null;
       budget.cpuMs += this.#clock.charge(performance.now() - startMs);
       this.#slot.end();

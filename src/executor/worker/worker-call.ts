@@ -29,7 +29,9 @@ export class WorkerCall {
   /** The call's progress reports. */
   readonly progress = new ProgressThrottle();
   #timer: { readonly handle: NodeJS.Timeout; readonly dueMs: number; readonly onDue: () => void } | null = null;
-  readonly #logs: [level: string, message: string][] = [];
+  /** Its log lines, each as JSON, and the number of those that were sent. */
+  readonly #logs: string[] = [];
+  #loggedCount = 0;
   #logLength = 0;
   #dropped = 0;
   /** Numbers of its capability calls, and of requests that only continue one. */
@@ -47,16 +49,18 @@ export class WorkerCall {
     this.#schedule = new ReplaySchedule(message.plan);
   }
 
-  /** Stores a log line, redacted, if the limits allow. Returns its message as it is told; `null` if it was dropped. */
-  log(level: string, message: string): string | null {
+  /** Stores a log line, redacted, if the limits allow. */
+  log(level: string, message: string): void {
     this.#logLength += message.length + level.length;
-    if (this.#logLength > this.message.logBytes || this.#logs.length >= LOG_LINES_MAX) {
-      this.#dropped++;
-      return null;
-    }
-    const clean = this.#redact(message);
-    this.#logs.push([level, clean]);
-    return clean;
+    if (this.#logLength > this.message.logBytes || this.#logs.length >= LOG_LINES_MAX) this.#dropped++;
+    else this.#logs.push(JSON.stringify([level, this.#redact(message)]));
+  }
+
+  /** The log lines since the last time, each as JSON. */
+  takeLines(): readonly string[] {
+    const lines = this.#logs.slice(this.#loggedCount);
+    this.#loggedCount = this.#logs.length;
+    return lines;
   }
 
   /** Records a progress report from the guest, redacted. Calls `onDue` when it may be sent. */
@@ -73,6 +77,11 @@ export class WorkerCall {
     return commandsOf(this.message).has(this.callNumber);
   }
 
+  /** Whether its output is over the limit, which is refused without a look at it. */
+  get isTooLong(): boolean {
+    return this.outcome.length > this.message.outputBytes + 1;
+  }
+
   get dropped(): number {
     return this.#dropped;
   }
@@ -83,7 +92,7 @@ export class WorkerCall {
   }
 
   logsJson(): string {
-    return this.#logs.length === 0 ? "" : JSON.stringify(this.#logs);
+    return this.#logs.length === 0 ? "" : `[${this.#logs.join(",")}]`;
   }
 
   /**

@@ -11,6 +11,7 @@ import { inspectScript } from "./inspect.ts";
 import { Isolates } from "./isolates.ts";
 import type { ToolIsolate } from "./tool-isolate.ts";
 import { type LinkListener, WorkerOutbox } from "./link.ts";
+import { LogLines } from "./log-lines.ts";
 import { createPure } from "./pure.ts";
 import { isOneLine, readOutcome } from "./outcome.ts";
 import { Starter } from "./starter.ts";
@@ -45,6 +46,7 @@ const SHED =
 /** A worker thread's work: it receives the host's messages, runs turns, and sends the results. */
 export class WorkerSession implements LinkListener {
   readonly #outbox: WorkerOutbox;
+  readonly #lines: LogLines;
   readonly #slot: TurnSlot;
   readonly #turns: Turns;
   readonly #terminator: Terminator;
@@ -68,8 +70,9 @@ export class WorkerSession implements LinkListener {
       send(text);
     };
     this.#outbox = new WorkerOutbox(sendAtRest, () => this.#turns.resultMs);
+    this.#lines = new LogLines(this.#outbox, (callNumber) => this.#speaking(callNumber));
     this.#terminator = new Terminator(slot.cells);
-    this.#turns = new Turns(slot, this.#terminator);
+    this.#turns = new Turns(slot, this.#terminator, ({ lines }) => this.#lines.take(lines));
     this.#isolates = new Isolates(
       settings.prelude,
       settings.warmIsolates,
@@ -198,6 +201,7 @@ export class WorkerSession implements LinkListener {
   }
 
   #enter(call: WorkerCall, body: (timeoutMs: number) => string | void): TurnEnd {
+    call.realm.hearLines(call.message.stream);
     return this.#turns.enter(call.callNumber, call, call.message.cpuMs, body);
   }
 
@@ -207,7 +211,7 @@ export class WorkerSession implements LinkListener {
         call.isolate.weigh();
         break;
       case "uncaught":
-        this.#log(call, "warn", `unhandled rejection: ${end.message}`);
+        this.#lines.add(call, "warn", `unhandled rejection: ${end.message}`);
         break;
       case "cpu":
         // The watch and this thread do not read its clock at the same moment. A call that was cut long before its
@@ -267,7 +271,7 @@ export class WorkerSession implements LinkListener {
   #complete(call: WorkerCall): void {
     const { outcome, isolate, callNumber } = call;
     const { outputCheck } = isolate;
-    if (outputCheck === null || !outcome.startsWith("+") || isTooLong(call) || call.isCommand) return this.#post(call);
+    if (outputCheck === null || !outcome.startsWith("+") || call.isTooLong || call.isCommand) return this.#post(call);
     const budget = { cpuMs: call.cpuMs, isolate, realm: outputCheck };
     const end = this.#turns.enter(callNumber, budget, call.message.cpuMs, (ms) =>
       outputCheck.check(outcome.slice(1), ms),
@@ -307,17 +311,18 @@ export class WorkerSession implements LinkListener {
    * thrown into the isolate, and nothing long may be kept.
    */
   #onEmit(kind: number, callNumber: number, a: string | number, b: string, c: string, nowMs: number): number {
+    // The lines before this message: the host hears all in the tool's order.
+    this.#lines.take(this.#turns.realm?.lines);
     if (kind === EMIT_DONE && !this.#calls.has(callNumber) && this.#starter.ends(callNumber, String(a))) return 0;
-    const call = this.#calls.get(callNumber) ?? this.#starter.starting(callNumber);
-    // A tool with access to its own call object may have forged another call's number.
-    if (call === undefined || call.outcome !== "" || call.realm !== this.#turns.realm) return 0;
+    const call = this.#speaking(callNumber);
+    if (call === undefined) return 0;
     switch (kind) {
       case EMIT_DONE:
         call.outcome = String(a);
         this.#ended.push(call);
         return 0;
       case EMIT_LOG:
-        this.#log(call, String(a), String(b));
+        this.#lines.add(call, String(a), String(b));
         return 0;
       case EMIT_PROGRESS:
         if (!call.message.stream) return 0;
@@ -362,10 +367,11 @@ export class WorkerSession implements LinkListener {
     }
   }
 
-  #log(call: WorkerCall, level: string, message: string): void {
-    const told = call.log(level, message);
-    if (told === null || !call.message.stream) return;
-    this.#outbox.post({ kind: "log", callNumber: call.callNumber, payload: JSON.stringify([level, told]) });
+  /** The call with that number, if the current turn's realm may speak for it. */
+  #speaking(callNumber: number): WorkerCall | undefined {
+    const call = this.#calls.get(callNumber) ?? this.#starter.starting(callNumber);
+    // A tool with access to its own call object may have forged another call's number.
+    return call?.outcome === "" && call.realm === this.#turns.realm ? call : undefined;
   }
 
   #postProgress(call: WorkerCall): void {
@@ -389,9 +395,4 @@ export class WorkerSession implements LinkListener {
     this.#outbox.post({ kind: "stats", payload });
     this.onPause();
   }
-}
-
-/** Whether the output is over the limit, which is refused without a look at it. */
-function isTooLong({ outcome, message }: WorkerCall): boolean {
-  return outcome.length > message.outputBytes + 1;
 }

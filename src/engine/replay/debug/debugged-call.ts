@@ -60,6 +60,7 @@ export class DebuggedCall {
     this.#guest = boot(
       realm.wrap(emit, 0) as Emit,
       realm.wrap(createPure(fixedKey(seed), prelude.parts), "") as Pure,
+      null,
       isHardened(script),
       null,
       factory,
