@@ -1,6 +1,12 @@
 import { hash } from "node:crypto";
 import type { CapabilityCall, CapabilityResponse, Respond } from "../base/protocol/capability-call.ts";
-import { LATE_MAX, type LateTimer, type ReplayPlan } from "../base/protocol/messages.ts";
+import {
+  addSharedTurn,
+  LATE_MAX,
+  type LateTimer,
+  type ReplayPlan,
+  type SharedTurn,
+} from "../base/protocol/messages.ts";
 
 /** A capability call. */
 export interface JournalEntry extends Pick<CapabilityCall, "step" | "deliveredCount" | "capability" | "method"> {
@@ -44,6 +50,7 @@ export class Journal {
   /** Indices of responses by step. */
   readonly #indices = new Map<number, number>();
   readonly #late: LateTimer[] = [];
+  readonly #together: SharedTurn[] = [];
   readonly #isRecorded: boolean;
 
   /** `isRecorded`: of a call that has ended, so that nothing can be added. */
@@ -107,10 +114,20 @@ export class Journal {
     return this.#late;
   }
 
+  /** Records that so many responses from an index on reached the call in one turn. */
+  recordTogether(at: number, count: number): void {
+    addSharedTurn(this.#together, [at, count], this.#responses.length);
+  }
+
+  get together(): readonly SharedTurn[] {
+    return this.#together;
+  }
+
   /** Removes the responses after the first `deliveredCount`: the call ended before they reached it. */
   endAfter(deliveredCount: number): void {
     for (const { step } of this.#responses.splice(Math.max(0, deliveredCount))) this.#indices.delete(step);
     this.#ordered = Math.min(this.#ordered, this.#responses.length);
+    while (endOf(this.#together.at(-1)) > this.#responses.length) this.#together.pop();
   }
 
   /** The `ReplayPlan` of a call that is run again, in JSON; empty text without any event. */
@@ -121,7 +138,7 @@ export class Journal {
       (one, at) => [at < this.#ordered ? one.asked : count, one.response.nowMs] as const,
     );
     const asked = this.#isRecorded ? null : count;
-    return JSON.stringify({ asked, responses, late: this.#late } satisfies ReplayPlan);
+    return JSON.stringify({ asked, responses, late: this.#late, together: this.#together } satisfies ReplayPlan);
   }
 
   /** Orders the first `count` responses: they reached the call before its next capability call. */
@@ -132,6 +149,11 @@ export class Journal {
       if (response !== undefined && response.asked !== asked) this.#responses[this.#ordered] = { ...response, asked };
     }
   }
+}
+
+/** Index after the responses of a turn. */
+function endOf([at, count]: SharedTurn = [0, 0]): number {
+  return at + count;
 }
 
 /**

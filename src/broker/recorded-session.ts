@@ -1,5 +1,5 @@
 import type { CapabilityCall, Respond } from "../base/protocol/capability-call.ts";
-import type { LateTimer } from "../base/protocol/messages.ts";
+import type { ReplayPlan } from "../base/protocol/messages.ts";
 import type { CallSession } from "./call-session.ts";
 import type { LastRefusal } from "./capability-invoker.ts";
 import { isSame, Journal, type JournalEntry, type OrderedResponse, ReplayCursor } from "./journal.ts";
@@ -16,13 +16,14 @@ export class RecordedSession implements CallSession {
     calls: readonly Pick<JournalEntry, "capability" | "method" | "args">[],
     responses: readonly OrderedResponse[],
     lastRefusal: LastRefusal | null,
-    late: readonly LateTimer[] = [],
+    { late = [], together = [] }: Partial<Pick<ReplayPlan, "late" | "together">> = {},
   ) {
     this.lastRefusal = lastRefusal;
     // A capability call without a response at the end of the recorded call gets no response.
     for (const [at, call] of calls.entries()) this.journal.append({ ...call, step: at + 1 });
     for (const { step, asked, response } of responses) this.journal.recordResponse(step, response, asked);
     for (const [fired, nowMs] of late) this.journal.recordLate(fired, nowMs);
+    for (const [at, count] of together) this.journal.recordTogether(at, count);
     this.#replay = new ReplayCursor(1, this.journal);
   }
 

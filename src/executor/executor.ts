@@ -52,6 +52,8 @@ export interface JobReplay {
   onTimed(step: number, nowMs: number): void;
   /** The call's clock did not wait for the due time of its `fired`-th timer turn. */
   onLate(fired: number, nowMs: number): void;
+  /** From the response at this index on, so many were delivered in one turn. */
+  onTogether(at: number, count: number): void;
   /** The call's random seed: 256 bits in hexadecimal. Default: derived from its number. */
   readonly seed?: string | undefined;
   /** The call's clock at its start, in milliseconds since the epoch. Default: the current time. */

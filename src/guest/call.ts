@@ -232,12 +232,14 @@ export class GuestCall {
     });
   }
 
-  answer(ask: number, ok: boolean, payload: string): void {
+  /** Answers a capability call: its number is negative where it failed. */
+  answer(signed: number, payload: string): void {
+    const ask = signed < 0 ? -signed : signed;
     const asked = this.#asks?.get(ask);
     if (asked === undefined) return;
     this.#asks?.delete(ask);
     const value: unknown = JSON.parse(payload);
-    if (ok) asked.resolve(value);
+    if (signed > 0) asked.resolve(value);
     else asked.reject(CapabilityError.issue(value as Failure, asked.capability, asked.method));
   }
 

@@ -147,7 +147,11 @@ export interface Guest {
   start(calls: string): string;
   /** Starts the remaining calls, in a turn of their own. */
   startNext(): string;
-  settle(run: number, ask: number, ok: boolean, payload: string, nowMs: number): void;
+  /**
+   * Answers capability calls: `asks` has their numbers, separated by commas, that of a failed one negative; `payloads`
+   * has a line of JSON for each. All promises are settled before any of what waits for them runs.
+   */
+  settle(run: number, asks: string, payloads: string, nowMs: number): void;
   fire(run: number, nowMs: number): void;
   /** Aborts the call's signal; the call is over whatever its listeners do. */
   cancel(run: number, nowMs: number): void;

@@ -74,7 +74,7 @@ function faceOf(guest: Guest): Guest {
     load: (factory, ownNames, facts, shared, checks) => guest.load(factory, ownNames, facts, shared, checks),
     start: (calls) => guest.start(calls),
     startNext: () => guest.startNext(),
-    settle: (run, ask, ok, payload, nowMs) => guest.settle(run, ask, ok, payload, nowMs),
+    settle: (run, asks, payloads, nowMs) => guest.settle(run, asks, payloads, nowMs),
     fire: (run, nowMs) => guest.fire(run, nowMs),
     cancel: (run, nowMs) => guest.cancel(run, nowMs),
     recover: () => guest.recover(),

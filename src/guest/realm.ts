@@ -103,8 +103,11 @@ export class Realm implements Guest {
     this.#calls.delete(run);
   }
 
-  settle(run: number, ask: number, ok: boolean, payload: string, nowMs: number): void {
-    this.#enter(run, nowMs)?.answer(ask, ok, payload);
+  settle(run: number, asks: string, payloads: string, nowMs: number): void {
+    const call = this.#enter(run, nowMs);
+    if (call === null) return;
+    const lines = payloads.split("\n");
+    for (const [at, ask] of asks.split(",").entries()) call.answer(Number(ask), lines[at] ?? "");
   }
 
   fire(run: number, nowMs: number): void {

@@ -20,11 +20,11 @@ test("nothing is planned for a call that did not ask", () => {
 test("a timer that fired late is planned, also where the call did not ask", () => {
   const journal = new Journal();
   journal.recordLate(3, 500);
-  expect(JSON.parse(journal.plan())).toEqual({ asked: 0, responses: [], late: [[3, 500]] });
+  expect(JSON.parse(journal.plan())).toEqual({ asked: 0, responses: [], late: [[3, 500]], together: [] });
 });
 
 test("a call that is recorded has no other late timers than those in its plan", () => {
-  expect(JSON.parse(new Journal(true).plan())).toEqual({ asked: null, responses: [], late: [] });
+  expect(JSON.parse(new Journal(true).plan())).toEqual({ asked: null, responses: [], late: [], together: [] });
 });
 
 test("an answer that was on its way when the call asked comes after that, when the call is run again", () => {
@@ -40,6 +40,48 @@ test("an answer that was on its way when the call asked comes after that, when t
       [3, 20],
     ],
   });
+});
+
+/** A journal with so many answers. */
+function answered(count: number): Journal {
+  const journal = new Journal();
+  for (let step = 1; step <= count; step++) journal.append(entry(step, 0));
+  for (let step = 1; step <= count; step++) journal.recordResponse(step, value(step));
+  return journal;
+}
+
+test("answers that the call had in one turn are planned for one turn", () => {
+  const journal = answered(5);
+  journal.recordTogether(0, 2);
+  journal.recordTogether(3, 2);
+  expect(JSON.parse(journal.plan())).toMatchObject({
+    together: [
+      [0, 2],
+      [3, 2],
+    ],
+  });
+});
+
+test.each([
+  ["is not there", 4, 2],
+  ["shared a turn before", 1, 2],
+  ["is one alone", 3, 1],
+  ["is before the first", -1, 2],
+  ["is no index", 2.5, 2],
+  ["is too far away to be counted", 2 ** 60, 2 ** 60],
+])("a worker cannot have an answer share a turn that %s", (_what, at, count) => {
+  const journal = answered(5);
+  journal.recordTogether(0, 2);
+  journal.recordTogether(at, count);
+  expect(journal.together).toEqual([[0, 2]]);
+});
+
+test("a turn with an answer that the call had not heard when it ended was none", () => {
+  const journal = answered(4);
+  journal.recordTogether(0, 2);
+  journal.recordTogether(2, 2);
+  journal.endAfter(3);
+  expect(journal.together).toEqual([[0, 2]]);
 });
 
 test("an ask of which nobody knows what the call had heard leaves the answers as they came", () => {

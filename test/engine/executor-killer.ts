@@ -10,7 +10,7 @@ export class ExecutorKiller {
   #engine: Engine | null = null;
 
   constructor() {
-    this.capability = defineCapability({ name: "kill", methods: { now: { handler: () => this.#kill() } } });
+    this.capability = defineCapability({ name: "kill", methods: { now: { handler: () => this.kill() } } });
   }
 
   /** Processes that are at work before are not known. */
@@ -21,7 +21,8 @@ export class ExecutorKiller {
     engine.on("executor:recycle", ({ ward }) => this.#pids.delete(ward));
   }
 
-  #kill(): boolean | Promise<boolean> {
+  /** Ends the executor, as `host.kill.now()` does; resolves once it is lost. */
+  kill(): boolean | Promise<boolean> {
     if (this.left-- <= 0) return false;
     const lost = Promise.all([...this.#pids.values()].map((pid) => this.#deathOf(pid)));
     for (const pid of this.#pids.values()) process.kill(pid, "SIGKILL");

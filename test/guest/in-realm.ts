@@ -68,7 +68,8 @@ export async function openRealm(
       const answer = host(b, JSON.parse(c) as never, a);
       if (answer === undefined) continue;
       const isValue = "value" in answer;
-      realm.settle(from, heard + 1, isValue, JSON.stringify(isValue ? answer.value : answer), nowMs, 5_000);
+      const payload = JSON.stringify(isValue ? answer.value : answer);
+      realm.settle(from, `${isValue ? heard + 1 : -heard - 1}`, payload, nowMs, 5_000);
     }
     if (dueMs === null) return;
     realm.fire(run, dueMs, 5_000);

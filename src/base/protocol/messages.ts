@@ -26,10 +26,23 @@ export interface ReplayPlan {
   readonly responses: readonly (readonly [asked: number, nowMs: number])[];
   /** For each timer that the clock did not wait for, the number of timers that had fired by then. */
   readonly late: readonly LateTimer[];
+  /** The responses that shared a turn, in order; each other one has a turn of its own. */
+  readonly together: readonly SharedTurn[];
 }
 
 /** The `fired`-th timer turn of a call began at this time instead of its due time. */
 export type LateTimer = readonly [fired: number, nowMs: number];
+
+/** From the response at this index on, so many of a call were delivered in one turn. */
+export type SharedTurn = readonly [at: number, count: number];
+
+/** Adds a turn to those that a call's responses shared, unless no call with so many responses can have had it. */
+export function addSharedTurn(turns: SharedTurn[], turn: SharedTurn, responseCount: number): void {
+  const [at, count] = turn;
+  const [lastAt, lastCount] = turns.at(-1) ?? [0, 0];
+  if (!Number.isSafeInteger(at) || !Number.isSafeInteger(count)) return;
+  if (at >= lastAt + lastCount && count > 1 && at + count <= responseCount) turns.push(turn);
+}
 
 /** More late timers than a call of the longest duration can have. Further ones are not kept. */
 export const LATE_MAX = 10_000;
@@ -177,6 +190,15 @@ export interface LateMessage {
   readonly nowMs: number;
 }
 
+/** Responses reached the call in one turn, which a replay has to repeat: the continuations of all follow the last one. */
+export interface TogetherMessage {
+  readonly kind: "together";
+  readonly callNumber: number;
+  /** Number of responses delivered before them. */
+  readonly at: number;
+  readonly count: number;
+}
+
 /** A turn of several calls was ended at a limit. None of them is at fault for certain: each may run alone. */
 export interface CutMessage {
   readonly kind: "cut";
@@ -194,6 +216,7 @@ export type ToHost =
   | CapabilityCallMessage
   | TimedMessage
   | LateMessage
+  | TogetherMessage
   | LogMessage
   | ProgressMessage
   | { readonly kind: "inspected"; readonly callNumber: number; readonly payload: string }

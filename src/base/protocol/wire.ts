@@ -101,6 +101,8 @@ export function encodeToHost(message: ToHost): string {
       return `m\t${message.callNumber}\t${message.step}\t${message.nowMs}\n`;
     case "late":
       return `f\t${message.callNumber}\t${message.fired}\t${message.nowMs}\n`;
+    case "together":
+      return `h\t${message.callNumber}\t${message.at}\t${message.count}\n`;
     case "log":
       return `g\t${message.callNumber}\t${message.lines.join(TAB)}\n`;
     case "progress":
@@ -157,6 +159,8 @@ export function decodeToHost(line: string): ToHost {
       return { kind: "timed", callNumber: fields.number(), step: fields.number(), nowMs: fields.number() };
     case "f":
       return { kind: "late", callNumber: fields.number(), fired: fields.number(), nowMs: fields.number() };
+    case "h":
+      return { kind: "together", callNumber: fields.number(), at: fields.number(), count: fields.number() };
     case "g":
       return { kind: "log", callNumber: fields.number(), lines: linesIn(fields.rest()) };
     case "p":

@@ -230,6 +230,10 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
     this.#openSession().journal.recordLate(fired, nowMs);
   }
 
+  onTogether(at: number, count: number): void {
+    this.session?.journal.recordTogether(at, count);
+  }
+
   onStart(startMs: number, nowMs: number): void {
     this.#startMs = startMs;
     this.clockMs = nowMs;

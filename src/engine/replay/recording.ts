@@ -5,7 +5,7 @@ import { type Limits, NAMES as LIMITS } from "../../base/limits.ts";
 import { seedOf } from "../../base/protocol/prelude.ts";
 import type { EngineCall } from "../call/engine-call.ts";
 import type { JsonSchema } from "../../base/json.ts";
-import type { Failure, LateTimer } from "../../base/protocol/messages.ts";
+import type { Failure, LateTimer, SharedTurn } from "../../base/protocol/messages.ts";
 import {
   MODULE_CONTRACT_NAMES,
   OUTPUT_PLACES,
@@ -49,6 +49,8 @@ export interface Recording {
   readonly answers: readonly RecordedAnswer[];
   /** Timers that fired late: the number of timer turns by then, and the call's clock. Missing where none did. */
   readonly late?: readonly LateTimer[];
+  /** Answers that reached the call in one turn: index of the first, and their number. Missing where each had its own. */
+  readonly together?: readonly SharedTurn[];
   /** The last refused capability call. */
   readonly refusal: LastRefusal | null;
   readonly outcome: RecordedOutcome;
@@ -130,7 +132,12 @@ const LATE = {
   items: { type: "array", items: { type: "number", minimum: 1 }, minItems: 2, maxItems: 2 },
 };
 
-const RECORDING = { ...ALWAYS, properties: { ...ALWAYS.properties, late: LATE } };
+const TOGETHER = {
+  type: "array",
+  items: { type: "array", items: { type: "integer", minimum: 0 }, minItems: 2, maxItems: 2 },
+};
+
+const RECORDING = { ...ALWAYS, properties: { ...ALWAYS.properties, late: LATE, together: TOGETHER } };
 
 /** Error codes of calls ended from outside: by the caller, a clock or the machine. */
 const OUTSIDE: ReadonlySet<string> = new Set<ErrorCode>([
@@ -158,7 +165,7 @@ export function readRecording(text: string): Recording {
 }
 
 /** Describes a response that no call can have had: a replay would wait for it, or deliver invalid JSON. */
-function findNonsense({ tool, call, asks, answers }: Recording): string | null {
+function findNonsense({ tool, call, asks, answers, together = [] }: Recording): string | null {
   if (!isJson(tool.config)) return "tool.config is no JSON";
   if (!isJson(call.arguments)) return "call.arguments is no JSON";
   const answered = new Set<number>();
@@ -172,6 +179,19 @@ function findNonsense({ tool, call, asks, answers }: Recording): string | null {
     if (!ok && !isFailure(JSON.parse(payload))) return `${place}.payload is no failure`;
     answered.add(step);
     askedBefore = asked;
+  }
+  return findNoTurn(answers, together);
+}
+
+/** Describes answers that cannot have reached the call in one turn, as it asked for one of them after that. */
+function findNoTurn(answers: readonly RecordedAnswer[], together: readonly SharedTurn[]): string | null {
+  let end = 0;
+  for (const [nth, [at, count]] of together.entries()) {
+    const place = `together[${nth}]`;
+    if (at < end || count < 2) return `${place} is not in its order`;
+    end = at + count;
+    if (end > answers.length) return `${place} has answers that are not there`;
+    if (answers[at]?.asked !== answers[end - 1]?.asked) return `${place} has an answer to what was asked after it`;
   }
   return null;
 }
@@ -206,12 +226,15 @@ export function checksOf({ tool: { checks, contract, outputSchema } }: Recording
   return checks ?? checksFor(contract, compileChecks(true, outputSchema));
 }
 
+const NOTHING = { late: [], together: [] };
+
 /** A call's capability calls and responses, as data. Responses that were pending when the call ended are left out. */
-export function recordJournal(journal: Journal | null): Pick<Recording, "asks" | "answers" | "late"> {
+export function recordJournal(journal: Journal | null): Pick<Recording, "asks" | "answers" | "late" | "together"> {
   const asks = (journal?.entries ?? []).map(({ capability, method, args }) => ({ capability, method, args }));
   const answers = (journal?.responses ?? []).map(toRecorded);
-  const late = journal?.late ?? [];
-  return { asks, answers, ...(late.length === 0 ? {} : { late }) };
+  const { late, together } = journal ?? NOTHING;
+  const more = { ...(late.length === 0 ? {} : { late }), ...(together.length === 0 ? {} : { together }) };
+  return { asks, answers, ...more };
 }
 
 function toRecorded({ step, asked, response }: OrderedResponse): RecordedAnswer {

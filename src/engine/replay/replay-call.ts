@@ -48,7 +48,7 @@ export async function replayCall(recording: Recording): Promise<Replayed> {
 
 function run(recording: Recording, executor: Executor, callNumber: number): Promise<ToolResult> {
   const { call, limits, startMs } = recording;
-  const session = new RecordedSession(recording.asks, toAnswers(recording), recording.refusal, recording.late);
+  const session = new RecordedSession(recording.asks, toAnswers(recording), recording.refusal, recording);
   const tool = toolOf(recording);
   const { id: callId, tenant, arguments: args } = call;
   const command = call.command ?? undefined;
@@ -72,6 +72,7 @@ function run(recording: Recording, executor: Executor, callNumber: number): Prom
         plan: () => session.journal.plan(),
         onTimed: (step, nowMs) => session.journal.recordTime(step, nowMs),
         onLate: (fired, nowMs) => session.journal.recordLate(fired, nowMs),
+        onTogether: (at, count) => session.journal.recordTogether(at, count),
         nowMs: startMs,
       },
     });

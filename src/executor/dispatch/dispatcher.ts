@@ -238,6 +238,8 @@ export class Dispatcher implements WorkerConnectionListener {
         return this.#callOn(connection, message.callNumber)?.job.replay?.onTimed(message.step, message.nowMs);
       case "late":
         return this.#callOn(connection, message.callNumber)?.job.replay?.onLate(message.fired, message.nowMs);
+      case "together":
+        return this.#callOn(connection, message.callNumber)?.job.replay?.onTogether(message.at, message.count);
       case "inspected": {
         const inspection = readJson(message.payload) as Inspection;
         const load = connection.item(message.callNumber);

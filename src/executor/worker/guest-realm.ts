@@ -80,8 +80,8 @@ export class GuestRealm implements Disposable {
     return this.#get("startNext").applySync(undefined, [], { timeout });
   }
 
-  settle(callNumber: number, ask: number, ok: boolean, payload: string, nowMs: number, timeout: number): void {
-    this.#get("settle").applySync(undefined, [callNumber, ask, ok, payload, nowMs], { timeout });
+  settle(callNumber: number, asks: string, payloads: string, nowMs: number, timeout: number): void {
+    this.#get("settle").applySync(undefined, [callNumber, asks, payloads, nowMs], { timeout });
   }
 
   fire(callNumber: number, nowMs: number, timeout: number): void {

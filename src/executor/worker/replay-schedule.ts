@@ -1,6 +1,6 @@
 import type { ReplayPlan } from "../../base/protocol/messages.ts";
 
-const NOTHING: ReplayPlan = { asked: 0, responses: [], late: [] };
+const NOTHING: ReplayPlan = { asked: 0, responses: [], late: [], together: [] };
 
 /**
  * The order of responses and timers of a call that runs again: the same as in its first run. Now a response may be in
@@ -9,6 +9,8 @@ const NOTHING: ReplayPlan = { asked: 0, responses: [], late: [] };
 export class ReplaySchedule {
   readonly #plan: ReplayPlan;
   readonly #late: ReadonlyMap<number, number>;
+  /** Number of responses that share a turn, by the index of the first. */
+  readonly #together: ReadonlyMap<number, number>;
   /** Number of capability calls that the call has made, of responses delivered to it, and of its timer turns. */
   asked = 0;
   deliveredCount = 0;
@@ -18,6 +20,7 @@ export class ReplaySchedule {
   constructor(plan: string) {
     this.#plan = plan === "" ? NOTHING : (JSON.parse(plan) as ReplayPlan);
     this.#late = new Map(this.#plan.late);
+    this.#together = new Map(this.#plan.together);
   }
 
   /** Whether all planned responses have been delivered. */
@@ -36,9 +39,16 @@ export class ReplaySchedule {
     return asked <= this.asked && nowMs < dueMs;
   }
 
-  /** Records a delivered response; returns whether it was planned. */
-  deliver(): boolean {
-    return this.deliveredCount++ < this.#plan.responses.length;
+  /** Number of responses that the next turn with a response has by the plan; 0 once all planned ones are delivered. */
+  get plannedCount(): number {
+    return this.isOver ? 0 : (this.#together.get(this.deliveredCount) ?? 1);
+  }
+
+  /** Records responses delivered in one turn; returns whether they were planned. */
+  deliver(count: number): boolean {
+    const wasPlanned = !this.isOver;
+    this.deliveredCount += count;
+    return wasPlanned;
   }
 
   /**

@@ -1,5 +1,5 @@
 import { CONTINUATIONS_MAX } from "../../base/protocol/capability-call.ts";
-import type { Failure, RunMessage } from "../../base/protocol/messages.ts";
+import type { Failure, RunMessage, SettleMessage } from "../../base/protocol/messages.ts";
 import { CallClock } from "./call-clock.ts";
 import type { GuestRealm } from "./guest-realm.ts";
 import { ReplaySchedule } from "./replay-schedule.ts";
@@ -9,6 +9,9 @@ import { PROGRESS_MESSAGE_MAX } from "../../guest/host.ts";
 /** Place of the command in a call of a `RunMessage`. */
 const COMMAND_AT = 5;
 const LOG_LINES_MAX = 1_000;
+/** Responses that share a turn, at most, and their length in characters: they are there twice while they cross. */
+const TOGETHER_MAX = 128;
+const TOGETHER_LENGTH = 256 * 1024;
 /** Maximum delay of a timer in Node; a longer one would fire at once. */
 const DELAY_MAX_MS = 2 ** 31 - 1;
 
@@ -26,6 +29,8 @@ export class WorkerCall {
   outcome = "";
   /** Whether the check of its arguments refused them. */
   isRefused = false;
+  /** Responses that have arrived and are not delivered yet, in order. */
+  readonly arrived: SettleMessage[] = [];
   /** The call's progress reports. */
   readonly progress = new ProgressThrottle();
   #timer: { readonly handle: NodeJS.Timeout; readonly dueMs: number; readonly onDue: () => void } | null = null;
@@ -114,11 +119,28 @@ export class WorkerCall {
     return this.#schedule.deliveredCount;
   }
 
-  /** Delivers a response, given at `nowMs` on the call's clock; returns whether it was planned. */
-  receive(nowMs: number): boolean {
+  /** The arrived responses for the next turn. None while one is in transit that shared this turn in the first run. */
+  takeResponses(): readonly SettleMessage[] {
+    const count = this.#schedule.plannedCount || this.#countTogether();
+    return count > this.arrived.length ? [] : this.arrived.splice(0, count);
+  }
+
+  /** Number of arrived responses that may share a turn: no timer is due between them. */
+  #countTogether(): number {
+    let [count, length] = [0, 0];
+    for (const { payload, nowMs } of this.arrived) {
+      length += payload.length;
+      if (count > 0 && (count === TOGETHER_MAX || length > TOGETHER_LENGTH || this.dueMs <= nowMs)) break;
+      count++;
+    }
+    return count;
+  }
+
+  /** Delivers so many responses at `nowMs` of the call's clock; returns whether they were planned. */
+  receive(count: number, nowMs: number): boolean {
     this.#clock?.hear(nowMs);
-    const wasPlanned = this.#schedule.deliver();
-    // The response may have held a timer that is due next.
+    const wasPlanned = this.#schedule.deliver(count);
+    // The responses may have held a timer that is due next.
     if (wasPlanned && this.#timer !== null) {
       const { dueMs, onDue } = this.#timer;
       this.startTimer(dueMs, dueMs - nowMs, onDue);

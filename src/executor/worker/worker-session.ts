@@ -1,11 +1,12 @@
 import { EMIT_ASK, EMIT_DONE, EMIT_LOG, EMIT_MEMORY, EMIT_PROGRESS, EMIT_TIMER, NAME_MAX } from "../../guest/host.ts";
 import { isContinuation } from "../../base/protocol/capability-call.ts";
-import type { RunMessage, SettleMessage, WorkerStats } from "../../base/protocol/messages.ts";
+import type { RunMessage, WorkerStats } from "../../base/protocol/messages.ts";
 import type { ToolScript } from "../../base/protocol/script.ts";
 import type { WorkerHoldings } from "../../base/protocol/holdings.ts";
 import type { TurnSlot } from "../../base/protocol/turn-record.ts";
 import { decodeToWorker } from "../../base/protocol/wire.ts";
 import { WorkerCall, failed } from "./worker-call.ts";
+import { Deliveries } from "./deliveries.ts";
 import { GarbageCollector, Preparation } from "./idle-work.ts";
 import { inspectScript } from "./inspect.ts";
 import { Isolates } from "./isolates.ts";
@@ -52,6 +53,7 @@ export class WorkerSession implements LinkListener {
   readonly #terminator: Terminator;
   readonly #isolates: Isolates;
   readonly #starter: Starter;
+  readonly #deliveries: Deliveries;
   readonly #preparation: Preparation;
   readonly #scripts = new Map<string, ToolScript>();
   readonly #calls = new Map<number, WorkerCall>();
@@ -91,6 +93,14 @@ export class WorkerSession implements LinkListener {
       afterTurn: (call, end) => this.#afterTurn(call, end),
       abandon: (isolate) => this.#abandon(isolate),
     });
+    this.#deliveries = new Deliveries({
+      calls: this.#calls,
+      post: (message) => this.#outbox.post(message),
+      turn: (call, body) => {
+        this.#afterTurn(call, this.#enter(call, body));
+        this.#completeEnded();
+      },
+    });
     this.#statsTimer = setInterval(() => this.#sendStats(), STATS_EVERY_MS).unref();
     // The first message shows the host that the worker runs.
     this.#sendStats();
@@ -98,11 +108,12 @@ export class WorkerSession implements LinkListener {
 
   onLine(line: string): void {
     const message = decodeToWorker(line);
+    if (message.kind === "settle") return this.#deliveries.take(message);
+    // What the host sent before this message happens before it.
+    this.#deliveries.flush();
     switch (message.kind) {
       case "run":
         return this.#start(message);
-      case "settle":
-        return this.#settle(message);
       case "cancel":
         return this.#cancel(message.callNumber);
       case "load":
@@ -128,8 +139,9 @@ export class WorkerSession implements LinkListener {
     return this.#calls.size === 0 && !this.#preparation.isPending;
   }
 
-  /** Sends the batched messages; then, if the worker is idle, prepares for later calls. */
+  /** Delivers what was read last, and sends the batched messages; then, if the worker is idle, prepares for later calls. */
   onPause(): void {
+    this.#deliveries.flush();
     this.#outbox.flush();
     this.#slot.rest();
     this.#preparation.begin(this.#hasInspected);
@@ -149,41 +161,6 @@ export class WorkerSession implements LinkListener {
     const script = this.#scripts.get(message.key);
     if (script === undefined) this.#lose(message.callNumber, "the worker does not know the tool");
     else this.#starter.start(message, script);
-    this.#completeEnded();
-  }
-
-  #settle({ callNumber, step, ok, payload, nowMs }: SettleMessage): void {
-    // A timer due before the response fires first, so that a run with immediate responses has the same order.
-    for (
-      let call = this.#calls.get(callNumber);
-      call !== undefined && call.dueMs <= nowMs;
-      call = this.#calls.get(callNumber)
-    ) {
-      this.#fire(call);
-    }
-    const call = this.#calls.get(callNumber);
-    if (call === undefined) return;
-    // A planned response keeps its time in the first run.
-    if (!call.receive(nowMs) && call.firedMs > nowMs)
-      this.#outbox.post({ kind: "timed", callNumber, step, nowMs: call.firedMs });
-    this.#afterTurn(
-      call,
-      this.#enter(call, (timeoutMs) => call.realm.settle(callNumber, step, ok, payload, nowMs, timeoutMs)),
-    );
-    this.#completeEnded();
-  }
-
-  /** Begins the turn of the call's timer. The host hears of a time that a further run could not know. */
-  #fire(call: WorkerCall): void {
-    const { callNumber, dueMs } = call;
-    call.stopTimer();
-    const { nowMs, late } = call.timeOfTimer(dueMs);
-    call.firedMs = Math.max(call.firedMs, nowMs);
-    if (late !== null) this.#outbox.post({ kind: "late", callNumber, fired: late, nowMs });
-    this.#afterTurn(
-      call,
-      this.#enter(call, (timeoutMs) => call.realm.fire(callNumber, nowMs, timeoutMs)),
-    );
     this.#completeEnded();
   }
 
@@ -339,7 +316,7 @@ export class WorkerSession implements LinkListener {
       case EMIT_TIMER:
         call.readClock(Number(nowMs), this.#turns.startedMs);
         call.startTimer(Number(a), Number(a) - Number(nowMs), () => {
-          this.#fire(call);
+          this.#deliveries.fire(call);
           this.onPause();
         });
         return 0;

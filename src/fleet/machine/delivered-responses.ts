@@ -1,5 +1,11 @@
 import { readPlan } from "../wire/read-message.ts";
-import { LATE_MAX, type LateTimer, type ReplayPlan } from "../../base/protocol/messages.ts";
+import {
+  addSharedTurn,
+  LATE_MAX,
+  type LateTimer,
+  type ReplayPlan,
+  type SharedTurn,
+} from "../../base/protocol/messages.ts";
 
 /**
  * The order and times of a call's responses, as its server's journal has them. A restart on this machine must deliver
@@ -8,6 +14,7 @@ import { LATE_MAX, type LateTimer, type ReplayPlan } from "../../base/protocol/m
 export class DeliveredResponses {
   readonly #responses: { asked: number; nowMs: number; step: number }[] = [];
   readonly #late: LateTimer[];
+  readonly #together: SharedTurn[] = [];
   #asked: number;
   /** The current attempt, and the number of responses it has received. */
   #attempt = 0;
@@ -16,9 +23,10 @@ export class DeliveredResponses {
   /** `plan`: the responses on earlier machines. */
   constructor(asked: number, plan: string) {
     this.#asked = asked;
-    const { responses, late } = readPlan(plan);
+    const { responses, late, together } = readPlan(plan);
     this.#late = [...late];
     for (const [at, nowMs] of responses) this.#responses.push({ asked: at, nowMs, step: 0 });
+    for (const [at, count] of together) this.recordTogether(at, count);
   }
 
   /** Whether the call has made any capability call. */
@@ -58,10 +66,16 @@ export class DeliveredResponses {
     if (this.#late.length < LATE_MAX) this.#late.push([fired, nowMs]);
   }
 
+  /** Records that so many responses from an index on reached the call in one turn. */
+  recordTogether(at: number, count: number): void {
+    addSharedTurn(this.#together, [at, count], this.#responses.length);
+  }
+
   /** A `ReplayPlan` as JSON, or empty text. */
   plan(): string {
     if (this.#asked === 0 && this.#late.length === 0) return "";
     const responses = this.#responses.map(({ asked, nowMs }) => [asked, nowMs] as const);
-    return JSON.stringify({ asked: this.#asked, responses, late: this.#late } satisfies ReplayPlan);
+    const [late, together] = [this.#late, this.#together];
+    return JSON.stringify({ asked: this.#asked, responses, late, together } satisfies ReplayPlan);
   }
 }

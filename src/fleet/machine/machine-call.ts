@@ -173,6 +173,11 @@ export class MachineCall implements Job, JobReplay {
     this.#host.send({ kind: "late", callNumber: this.data.callNumber, start: this.#host.start, fired, nowMs });
   }
 
+  onTogether(at: number, count: number): void {
+    this.#delivered.recordTogether(at, count);
+    this.#host.send({ kind: "together", callNumber: this.data.callNumber, start: this.#host.start, at, count });
+  }
+
   onLog(line: string): void {
     const { callNumber } = this.data;
     this.#lines ??= new LogLines((some) =>

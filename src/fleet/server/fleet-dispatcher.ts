@@ -128,6 +128,8 @@ export class FleetDispatcher {
         return call.job.replay?.onTimed(message.step, message.nowMs);
       case "late":
         return call.job.replay?.onLate(message.fired, message.nowMs);
+      case "together":
+        return call.job.replay?.onTogether(message.at, message.count);
       case "restart":
         this.#emitRestart(call, call.attempts);
         return call.restart(message.attempts);

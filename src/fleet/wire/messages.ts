@@ -116,6 +116,7 @@ export type MachineMessage =
   | (CallReference & { readonly kind: "progress"; readonly payload: string })
   | (CallReference & { readonly kind: "timed"; readonly step: number; readonly nowMs: number })
   | (CallReference & { readonly kind: "late"; readonly fired: number; readonly nowMs: number })
+  | (CallReference & { readonly kind: "together"; readonly at: number; readonly count: number })
   | (CallReference & { readonly kind: "restart"; readonly attempts: number })
   /**
    * `attempts` of the reply counts this machine's only. `refusedForMs`: time for which the machine refuses the tool's

@@ -58,7 +58,7 @@ export function readAnswer(text: string): CapabilityResponse | Diverged {
   throw new ProtocolError("an invalid capability response");
 }
 
-const NO_PLAN: ReplayPlan = { asked: 0, responses: [], late: [] };
+const NO_PLAN: ReplayPlan = { asked: 0, responses: [], late: [], together: [] };
 
 /** Reads the plan of a resumption. Throws a `ProtocolError`. */
 export function readPlan(text: string): ReplayPlan {
@@ -99,6 +99,8 @@ function isMachineMessage(message: Fields): message is Fields & MachineMessage {
       return isStart(message["step"]) && isTime(message["nowMs"]);
     case "late":
       return isStart(message["fired"]) && isTime(message["nowMs"]);
+    case "together":
+      return isCount(message["at"]) && isStart(message["count"]);
     case "restart":
       return isCount(message["attempts"]);
     case "done":
@@ -187,8 +189,13 @@ function isLogLine(line: unknown): boolean {
 }
 
 function isPlanned(plan: Fields): plan is Fields & ReplayPlan {
-  const { asked, responses, late } = plan;
-  return isCount(asked) && [responses, late].every((times) => Array.isArray(times) && times.every(isCountedTime));
+  const { asked, responses, late, together } = plan;
+  const isTimed = [responses, late].every((times) => Array.isArray(times) && times.every(isCountedTime));
+  return isCount(asked) && isTimed && Array.isArray(together) && together.every(isSharedTurn);
+}
+
+function isSharedTurn(turn: unknown): boolean {
+  return Array.isArray(turn) && turn.length === 2 && turn.every(isCount);
 }
 
 function isCountedTime(pair: unknown): boolean {

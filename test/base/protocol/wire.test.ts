@@ -97,6 +97,7 @@ const toHost: fc.Arbitrary<ToHost> = fc.oneof(
   fc.record({ kind: fc.constantFrom("progress", "lost", "inspected"), callNumber: run, payload: json }),
   fc.record({ kind: fc.constant("timed"), callNumber: run, step: run, nowMs: amount }),
   fc.record({ kind: fc.constant("late"), callNumber: run, fired: run, nowMs: amount }),
+  fc.record({ kind: fc.constant("together"), callNumber: run, at: run, count: run }),
   fc.record({ kind: fc.constant("stats"), payload: json }),
 ) as fc.Arbitrary<ToHost>;
 
@@ -136,7 +137,7 @@ describe("messages on the wire", () => {
       fc.property(
         fc.oneof(
           text,
-          fc.tuple(fc.stringMatching(/^[rslucideakmfgpxnt]$/), text).map((part) => part.join("\t")),
+          fc.tuple(fc.stringMatching(/^[rslucideakmfhgpxnt]$/), text).map((part) => part.join("\t")),
         ),
         (line) => {
           for (const decode of [decodeToHost, decodeToWorker]) {

@@ -105,6 +105,22 @@ test("of a call that ends without an answer to what it asked nobody else knows w
   expect(ends).toEqual([null]);
 });
 
+test("answers that the call had in one turn are told to its server, and planned for its next start", () => {
+  const { call, sent, answer } = open();
+  for (const step of [1, 2]) call.ask(asked(step), () => undefined);
+  for (const step of [1, 2]) answer(step);
+  call.onTogether(0, 2);
+  expect(sent).toEqual(["ask", "ask", "together"]);
+  expect(JSON.parse(call.plan())).toMatchObject({ together: [[0, 2]] });
+});
+
+test("answers that shared a turn on another machine do so on this one", () => {
+  const together = [[1, 2]];
+  const plan = JSON.stringify({ asked: 3, responses: [1, 2, 3].map((step) => [step, 1]), late: [], together });
+  const { call } = open({ callNumber: 1, attempts: 1, asked: 3, plan });
+  expect(JSON.parse(call.plan())).toMatchObject({ together });
+});
+
 test("a call whose server is gone asks nobody, and what it asked for at its end was not done", async () => {
   const { call, sent, ends, isAlone } = open();
   expect(call.orphan()).toBe(true);

@@ -55,6 +55,7 @@ const ofMachines: readonly MachineMessage[] = [
   { kind: "progress", callNumber: 1, start: 1, payload: "[1,null,null]" },
   { kind: "timed", callNumber: 1, start: 1, step: 1, nowMs: 1 },
   { kind: "late", callNumber: 1, start: 1, fired: 1, nowMs: 1 },
+  { kind: "together", callNumber: 1, start: 1, at: 0, count: 2 },
   { kind: "restart", callNumber: 1, start: 1, attempts: 1 },
   { kind: "done", callNumber: 1, start: 1, reply, refusedForMs: 10 },
   { kind: "done", callNumber: 1, start: 1, reply, isWorking: true },
@@ -65,7 +66,7 @@ const resumption: Resumption = {
   callNumber: 1,
   attempts: 1,
   asked: 1,
-  plan: '{"asked":1,"responses":[[1,2.5]],"late":[]}',
+  plan: '{"asked":1,"responses":[[1,2.5]],"late":[],"together":[]}',
 };
 const ofServers: readonly ServerMessage[] = [
   { kind: "resume", job: `${SERVER}-1`, start: 2, calls: [resumption] },
@@ -304,13 +305,14 @@ test("answers and plans are those of an executor", () => {
     for (const other of broken(answer)) expect(() => readAnswer(JSON.stringify(other))).toThrow(ProtocolError);
   }
   expect(() => readAnswer(JSON.stringify({ kind: "failure", nowMs: 1, failure: { ...failure, code: "x" } }))).toThrow();
-  expect(readPlan("")).toEqual({ asked: 0, responses: [], late: [] });
-  const plan = { asked: 2, responses: [[0, 1.5]], late: [[3, 500]] };
+  expect(readPlan("")).toEqual({ asked: 0, responses: [], late: [], together: [] });
+  const plan = { asked: 2, responses: [[0, 1.5]], late: [[3, 500]], together: [[0, 2]] };
   expect(readPlan(JSON.stringify(plan))).toEqual(plan);
   for (const times of [{}, [[0]], [[0, 1, 2]], [["0", 1]], [[-1, 1]]]) {
     expect(() => readPlan(JSON.stringify({ ...plan, responses: times }))).toThrow(ProtocolError);
     expect(() => readPlan(JSON.stringify({ ...plan, late: times }))).toThrow(ProtocolError);
+    expect(() => readPlan(JSON.stringify({ ...plan, together: times }))).toThrow(ProtocolError);
   }
-  for (const text of ["{}", "[]", '{"asked":-1,"responses":[],"late":[]}', "no"])
+  for (const text of ["{}", "[]", '{"asked":-1,"responses":[],"late":[],"together":[]}', "no"])
     expect(() => readPlan(text)).toThrow(ProtocolError);
 });

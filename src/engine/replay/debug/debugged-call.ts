@@ -26,6 +26,11 @@ const RUN = 1;
 /** Fixed failure. An exception that leaves a realm is the tool's object: reading it would run tool code outside. */
 const BROKEN = '-{"code":"executor_lost","message":"the tool broke the realm that it runs in"}';
 
+interface Arrived {
+  readonly step: number;
+  readonly response: CapabilityResponse;
+}
+
 /** End of a debugged call: `+` and the output's JSON, or `-` and a failure's. */
 export type DebuggedOutcome = string;
 
@@ -39,7 +44,9 @@ export class DebuggedCall {
   readonly #session: RecordedSession;
   readonly #log: (level: string, message: string) => void;
   readonly #plan: ReplaySchedule;
-  /** Delivery of the last response: responses are delivered one at a time. */
+  /** Responses that have arrived and are not delivered yet, in order. */
+  readonly #arrived: Arrived[] = [];
+  /** The last delivery: each waits for the one before. */
   #settled: Promise<void> = Promise.resolve();
   #timer: { readonly handle: NodeJS.Timeout; readonly dueMs: number } | null = null;
   #end: (outcome: DebuggedOutcome) => void = () => undefined;
@@ -47,7 +54,7 @@ export class DebuggedCall {
   constructor(prelude: Prelude, recording: Recording, log: (level: string, message: string) => void) {
     this.#recording = recording;
     this.#log = log;
-    this.#session = new RecordedSession(recording.asks, toAnswers(recording), recording.refusal, recording.late);
+    this.#session = new RecordedSession(recording.asks, toAnswers(recording), recording.refusal, recording);
     this.#plan = new ReplaySchedule(this.#session.journal.plan());
     const { tool, seed } = recording;
     const script = { ...tool, key: "recorded", checks: checksOf(recording) };
@@ -117,22 +124,30 @@ export class DebuggedCall {
     const step = ++this.#plan.asked;
     this.#session.invoke({ step, attempt: 1, nowMs, capability, method, args }, (response) => {
       if (response.kind === "diverged") return this.#end(`-${JSON.stringify({ code: "executor_lost", ...response })}`);
-      this.#settled = this.#settled.then(() => this.#settle(step, response));
+      this.#arrived.push({ step, response });
+      this.#settled = this.#settled.then(() => this.#settle());
     });
     return step;
   }
 
   /**
-   * Delivers a response as the worker does: each turn ends before the next begins, and timers due before the response
-   * fire first.
+   * Delivers the next responses as the worker does: each turn ends before the next begins, timers due before a response
+   * fire first, and responses that shared a turn wait for the last of them.
    */
-  async #settle(step: number, answer: CapabilityResponse): Promise<void> {
+  async #settle(): Promise<void> {
     await setImmediate();
-    for (; this.#timer !== null && this.#timer.dueMs <= answer.nowMs; await setImmediate()) this.#fire();
-    const isPlanned = this.#plan.deliver();
-    if (isPlanned && this.#timer !== null) this.#setTimer(this.#timer.dueMs, answer.nowMs);
-    const payload = answer.kind === "value" ? answer.json : JSON.stringify(answer.failure);
-    this.#turn(() => this.#guest.settle(RUN, step, answer.kind === "value", payload, answer.nowMs));
+    const [next] = this.#arrived;
+    if (next === undefined) return;
+    for (; this.#timer !== null && this.#timer.dueMs <= next.response.nowMs; await setImmediate()) this.#fire();
+    const count = this.#plan.plannedCount || 1;
+    if (count > this.#arrived.length) return;
+    const arrived = this.#arrived.splice(0, count);
+    const isPlanned = this.#plan.deliver(count);
+    const nowMs = arrived.reduce((latestMs, { response }) => Math.max(latestMs, response.nowMs), next.response.nowMs);
+    if (isPlanned && this.#timer !== null) this.#setTimer(this.#timer.dueMs, nowMs);
+    const asks = arrived.map(({ step, response }) => (response.kind === "value" ? step : -step)).join(",");
+    const payloads = arrived.map(({ response }) => payloadOf(response)).join("\n");
+    this.#turn(() => this.#guest.settle(RUN, asks, payloads, nowMs));
   }
 
   #setTimer(dueMs: number, nowMs: number): void {
@@ -152,6 +167,10 @@ export class DebuggedCall {
     const { plannedMs = timer.dueMs } = this.#plan.fire();
     this.#turn(() => this.#guest.fire(RUN, plannedMs));
   }
+}
+
+function payloadOf(response: CapabilityResponse): string {
+  return response.kind === "value" ? response.json : JSON.stringify(response.failure);
 }
 
 /** The tool's checks in the realm. All are in one: a tool that is debugged changes nothing but its own view. */
