@@ -110,7 +110,7 @@ class ReplayedCall {
       case "ask":
         return this.#ask(message);
       case "log":
-        return void this.printed.push(message.payload);
+        return void this.printed.push(...message.lines);
       case "timed":
         return this.journal.recordTime(message.step, message.nowMs);
       case "late":
