@@ -1,3 +1,4 @@
+import { setFlagsFromString } from "node:v8";
 import { describe, expect, test } from "vitest";
 import { openRealm } from "./in-realm.ts";
 
@@ -49,6 +50,19 @@ describe("a hardened realm", () => {
     const dig = "function dig() { try { return dig(); } catch { return touch(); } }";
     using realm = await openRealm(`() => { ${touch} ${dig} dig(); return (${OPEN_OBJECTS})(); }`);
     expect(realm.call()).toMatchObject({ open: [] });
+  });
+
+  test("has fast prototypes of primitives", async () => {
+    setFlagsFromString("--allow-natives-syntax");
+    try {
+      const isFast = "const isFast = (0, eval)('(prototype) => %HasFastProperties(prototype)');";
+      using realm = await openRealm(
+        `() => { ${isFast} return [String, Number, Boolean, Symbol, BigInt].filter((Class) => !isFast(Class.prototype)).length; }`,
+      );
+      expect(realm.call()).toBe(0);
+    } finally {
+      setFlagsFromString("--no-allow-natives-syntax");
+    }
   });
 
   test("gives dates one prototype, whatever they are made for", async () => {
