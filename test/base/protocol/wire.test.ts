@@ -9,7 +9,7 @@ import {
   LineReader,
   ProtocolError,
 } from "../../../src/base/protocol/wire.ts";
-import type { ToHost, ToWorker } from "../../../src/base/protocol/messages.ts";
+import { LINES_PER_MESSAGE_MAX, type ToHost, type ToWorker } from "../../../src/base/protocol/messages.ts";
 
 const json = fc.json();
 const run = fc.nat();
@@ -93,7 +93,11 @@ const toHost: fc.Arbitrary<ToHost> = fc.oneof(
     method: text,
     args: json,
   }),
-  fc.record({ kind: fc.constant("log"), callNumber: run, lines: fc.array(json, { minLength: 1, maxLength: 64 }) }),
+  fc.record({
+    kind: fc.constant("log"),
+    callNumber: run,
+    lines: fc.array(json, { minLength: 1, maxLength: LINES_PER_MESSAGE_MAX }),
+  }),
   fc.record({ kind: fc.constantFrom("progress", "lost", "inspected"), callNumber: run, payload: json }),
   fc.record({ kind: fc.constant("timed"), callNumber: run, step: run, nowMs: amount }),
   fc.record({ kind: fc.constant("late"), callNumber: run, fired: run, nowMs: amount }),
@@ -151,6 +155,12 @@ describe("messages on the wire", () => {
       ),
     );
   });
+});
+
+test("a message has at most as many log lines as a worker sends at once", () => {
+  const withLines = (count: number) => decodeToHost(`g\t1\t${Array(count).fill("[]").join("\t")}`);
+  expect(withLines(LINES_PER_MESSAGE_MAX)).toHaveProperty("lines.length", LINES_PER_MESSAGE_MAX);
+  expect(() => withLines(LINES_PER_MESSAGE_MAX + 1)).toThrow(ProtocolError);
 });
 
 test("a message in parts is the message that it is as a whole, with its only output in parts", () => {

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { LINES_PER_MESSAGE_MAX } from "../../../src/base/protocol/messages.ts";
 import { LineMemory } from "../../../src/executor/worker/line-memory.ts";
 import { LINES_CHARACTERS_AT, LINES_LENGTH_MAX, LINES_MAX, LINES_NUMBERS } from "../../../src/guest/host.ts";
 import { LineWriter } from "../../../src/guest/line-writer.ts";
@@ -32,6 +33,10 @@ test("lines are read as they were written, and once", () => {
   for (const line of lines) expect(writer.write(...line)).toBe(true);
   expect(take()).toEqual(lines.map((line) => line.join(" ")));
   expect(take()).toEqual([]);
+});
+
+test("a full memory fits one message to the host", () => {
+  expect(LINES_MAX).toBeLessThanOrEqual(LINES_PER_MESSAGE_MAX);
 });
 
 test("lines that nobody hears gather until their number or their length is too large", () => {
