@@ -26,6 +26,8 @@ test.each([
   ["process", "busy", "2"],
   ["process", "idle", "20"],
   ["process", "busy", "20"],
+  ["threads", "open", "3"],
+  ["threads", "open", "20"],
   ["threads", "idle", "2"],
   ["threads", "busy", "2"],
   ["threads", "idle", "20"],

@@ -1,5 +1,6 @@
 import { MessageChannel } from "node:worker_threads";
 import { expect, test } from "vitest";
+import { PortBell, portBellBuffer } from "../../src/base/protocol/port-bell.ts";
 import { openLink } from "../../src/executor/worker/link.ts";
 
 /** Found by a review: a message that came while the timer was set left it behind, and each timer made another. */
@@ -7,7 +8,7 @@ test("a link has one timer, however many messages arrive", async () => {
   const { port1: host, port2: port } = new MessageChannel();
   const timers = () => process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;
   const before = timers();
-  const link = openLink({ kind: "port", port, bell: new SharedArrayBuffer(4) }, 0);
+  const link = openLink({ kind: "port", port, bell: portBellBuffer() }, 0);
   let lines = 0;
   let most = 0;
   link.receive({
@@ -29,4 +30,17 @@ test("a link has one timer, however many messages arrive", async () => {
   expect(most).toBe(1);
   host.close();
   await link.closed;
+});
+
+test("a link ends at once when its host closes it, without the host's event loop and before what it sent earlier", async () => {
+  const { port1: host, port2: port } = new MessageChannel();
+  const buffer = portBellBuffer();
+  const link = openLink({ kind: "port", port, bell: buffer }, 0);
+  const lines: string[] = [];
+  link.receive({ onLine: (line) => void lines.push(line), onPause: () => undefined, isIdle: false });
+  host.postMessage("a line\n");
+  new PortBell(buffer).close();
+  host.postMessage("");
+  await link.closed;
+  expect(lines).toEqual([]);
 });

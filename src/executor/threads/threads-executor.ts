@@ -4,6 +4,7 @@ import type { ErrorCode } from "../../base/errors.ts";
 import type { Prelude } from "../../base/protocol/prelude.ts";
 import type { Inspection, ToolScript } from "../../base/protocol/script.ts";
 import { holdingsBuffer } from "../../base/protocol/holdings.ts";
+import { PortBell, portBellBuffer } from "../../base/protocol/port-bell.ts";
 import { turnRecordBuffer } from "../../base/protocol/turn-record.ts";
 import { Dispatcher } from "../dispatch/dispatcher.ts";
 import type { EmitExecutorEvent, Executor, ExecutorStats, Job, SandboxState } from "../executor.ts";
@@ -12,6 +13,7 @@ import { sumStats } from "../dispatch/worker-registry.ts";
 import { V8_FLAGS } from "../process/permissions.ts";
 import { TurnWatch } from "../watch.ts";
 import { WorkerPool } from "../worker-pool.ts";
+import { beforeProcessEnds } from "./process-end.ts";
 
 export interface ThreadsOptions {
   readonly workers: number;
@@ -26,13 +28,6 @@ export interface ThreadsOptions {
 
 const NO_SANDBOX: SandboxState = { kind: "off", reason: "threads of this process cannot have one" };
 
-/** The watches of open executors. A process cannot end while a thread is in a turn, so its end ends all turns. */
-const watches = new Set<TurnWatch>();
-
-function endTurns(): void {
-  for (const watch of watches) watch[Symbol.dispose]();
-}
-
 /**
  * Isolates on threads of this process: the fastest executor, for tools that are trusted not to attack V8 itself. A
  * thread is no crash boundary: a V8 abort ends this process, and a turn that V8 cannot interrupt occupies its thread
@@ -44,6 +39,8 @@ export class ThreadsExecutor implements Executor {
   readonly #dispatcher: Dispatcher;
   readonly #watch: TurnWatch;
   readonly #connections: (WorkerConnection | null)[];
+  readonly #bells: PortBell[] = [];
+  readonly #atProcessEnd: Disposable;
   readonly #emit: EmitExecutorEvent;
   readonly #spinMs: number;
   #closed = false;
@@ -76,9 +73,18 @@ export class ThreadsExecutor implements Executor {
       overrun: (callNumber, cpuMs) => this.#onOverrun(callNumber, cpuMs),
       memory: () => undefined,
     });
-    if (watches.size === 0) process.once("exit", endTurns);
-    watches.add(this.#watch);
     this.#connections = Array.from({ length: workers }, () => null);
+    // A process cannot end while a thread is in a turn. And a thread must not end before its isolates: isolated-vm
+    // then writes to memory of the thread that is free again.
+    this.#atProcessEnd = beforeProcessEnds({
+      order: () => {
+        for (const bell of this.#bells) bell.hurry();
+        this.#endWorkers();
+      },
+      await: (untilMs) => {
+        for (const bell of this.#bells) bell.awaitEnd(untilMs);
+      },
+    });
   }
 
   async start(): Promise<void> {
@@ -124,20 +130,26 @@ export class ThreadsExecutor implements Executor {
     if (this.#closed) return;
     this.#closed = true;
     this.#dispatcher.close("engine_closed", "the engine was closed before the call ended");
-    this.#watch[Symbol.dispose]();
-    watches.delete(this.#watch);
-    if (watches.size === 0) process.off("exit", endTurns);
-    for (const connection of this.#connections) connection?.close();
+    this.#endWorkers();
     await this.#pool.close();
+    this.#atProcessEnd[Symbol.dispose]();
+  }
+
+  /** Ends all turns, and has the workers dispose of their isolates. May be called again. */
+  #endWorkers(): void {
+    this.#watch[Symbol.dispose]();
+    for (const connection of this.#connections) connection?.close();
   }
 
   #openConnection(worker: number): void {
     const { port1, port2 } = new MessageChannel();
-    const bell = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
-    const transport = portChannel(port1, new Int32Array(bell));
+    const buffer = portBellBuffer();
+    const bell = new PortBell(buffer);
+    this.#bells[worker] = bell;
+    const transport = portChannel(port1, bell);
     const connection = new WorkerConnection(worker, transport, this.#dispatcher, this.#spinMs);
     this.#connections[worker] = connection;
-    this.#pool.serve({ worker, link: { kind: "port", port: port2, bell } }, [port2]);
+    this.#pool.serve({ worker, link: { kind: "port", port: port2, bell: buffer } }, [port2]);
     this.#dispatcher.attach(connection);
   }
 
@@ -174,20 +186,19 @@ export class ThreadsExecutor implements Executor {
 }
 
 /** A port's transport, which rings the bell after every operation: a sleeping thread wakes only for the bell. */
-function portChannel(port: MessagePort, bell: Int32Array<SharedArrayBuffer>): Transport {
-  const ring = (): void => {
-    Atomics.add(bell, 0, 1);
-    Atomics.notify(bell, 0);
-  };
+function portChannel(port: MessagePort, bell: PortBell): Transport {
   return {
     write: (text) => {
       port.postMessage(text);
-      ring();
+      bell.ring();
     },
     onText: (handler) => void port.on("message", handler),
     close: () => {
+      // The worker hears of a closed port from this side's event loop, which turns no more when the process ends.
+      bell.close();
+      port.postMessage("");
       port.close();
-      ring();
+      bell.ring();
     },
   };
 }

@@ -13,16 +13,21 @@ import { WorkerSession, type WorkerSettings } from "./worker-session.ts";
 export default async function serve(task: ServeTask): Promise<void> {
   const settings = poolSettings();
   const link = openLink(task.link, settings.spinMs);
-  const slot = new TurnSlot(settings.turnRecord, task.worker, settings.mirrorFd);
-  Atomics.store(slot.cells, CELL.thread, systemThreadId());
-  const holdings = new WorkerHoldings(settings.holdings, task.worker);
-  const session = new WorkerSession(settings, slot, holdings, (text) => link.send(text));
-  link.receive(session);
-  await link.closed;
-  await session.close();
-  // isolated-vm aborts the process if V8 collects one of its handles after the thread's environment is gone, so collect
-  // them now.
-  collectGarbage();
+  if (!link.begin()) return;
+  try {
+    const slot = new TurnSlot(settings.turnRecord, task.worker, settings.mirrorFd);
+    Atomics.store(slot.cells, CELL.thread, systemThreadId());
+    const holdings = new WorkerHoldings(settings.holdings, task.worker);
+    const session = new WorkerSession(settings, slot, holdings, (text) => link.send(text));
+    link.receive(session);
+    await link.closed;
+    await session.close();
+    // isolated-vm aborts the process if V8 collects one of its handles after the thread's environment is gone, so collect
+    // them now. That takes a tenth of a second, after which a process that ends has nothing to collect.
+    if (!link.isHurried) collectGarbage();
+  } finally {
+    link.end();
+  }
 }
 
 /** Piscina wraps the pool's `workerData` in a list of its own. */

@@ -2,6 +2,7 @@ import { Socket } from "node:net";
 import { StringDecoder } from "node:string_decoder";
 import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
 import { EventLoopSpin } from "../../base/event-loop-spin.ts";
+import { PortBell } from "../../base/protocol/port-bell.ts";
 import { SpinTime } from "../../base/spin-time.ts";
 import { encodeToHost, LineReader, MESSAGE_MAX } from "../../base/protocol/wire.ts";
 import type { ToHost } from "../../base/protocol/messages.ts";
@@ -13,7 +14,7 @@ export interface ServeTask {
     | {
         readonly kind: "port";
         readonly port: MessagePort;
-        /** One number, which the host increments and notifies with every message. */
+        /** Of a `PortBell`, which the host rings with every message. */
         readonly bell: SharedArrayBuffer;
       }
     | { readonly kind: "pipe"; readonly fd: number };
@@ -30,6 +31,12 @@ export interface LinkListener {
 
 /** A worker's end of its link to the host. */
 export interface Link {
+  /** Before there are isolates: returns whether the host still wants them. */
+  begin(): boolean;
+  /** After the last isolate. */
+  end(): void;
+  /** Whether the process waits for that, to end. */
+  readonly isHurried: boolean;
   send(text: string): void;
   receive(listener: LinkListener): void;
   /** Resolves when the host has closed the link. */
@@ -42,7 +49,7 @@ export function openLink(link: ServeTask["link"], spinMs: number): Link {
     case "pipe":
       return pipeLink(link.fd, new EventLoopSpin(new SpinTime(spinMs)));
     case "port":
-      return portLink(link.port, new Int32Array(link.bell), new SpinTime(spinMs));
+      return portLink(link.port, new PortBell(link.bell), new SpinTime(spinMs));
   }
 }
 
@@ -68,6 +75,9 @@ function pipeLink(fd: number, spin: EventLoopSpin): Link {
   // An error is followed by `close`, which resolves `closed`.
   socket.on("error", () => undefined);
   return {
+    begin: () => true,
+    end: () => undefined,
+    isHurried: false,
     send: (text) => void socket.write(text),
     receive: (given) => {
       listener = given;
@@ -84,7 +94,7 @@ const SLEEP_MS = 100;
  * A message port. Waking an event loop takes longer than a short call, so an idle thread waits for the bell instead,
  * which the host rings with every message.
  */
-function portLink(port: MessagePort, bell: Int32Array<SharedArrayBuffer>, spin: SpinTime): Link {
+function portLink(port: MessagePort, bell: PortBell, spin: SpinTime): Link {
   const reader = new LineReader(MESSAGE_MAX);
   let isOpen = true;
   let timer: NodeJS.Timeout | null = null;
@@ -93,7 +103,7 @@ function portLink(port: MessagePort, bell: Int32Array<SharedArrayBuffer>, spin: 
     if (timer !== null) clearTimeout(timer);
     timer = null;
     for (let isRung = false; isOpen && listener.isIdle;) {
-      const rung = Atomics.load(bell, 0);
+      const rung = bell.count;
       const received = receiveMessageOnPort(port) as { readonly message: string } | undefined;
       if (received !== undefined) take(listener, received.message);
       // The bell without a message means that the port is closed, which only the event loop reports.
@@ -104,11 +114,22 @@ function portLink(port: MessagePort, bell: Int32Array<SharedArrayBuffer>, spin: 
     if (isOpen && listener.isIdle) timer ??= setTimeout(sleep, 1, listener);
   };
   const take = (listener: LinkListener, text: string): void => {
-    reader.push(text, (line) => listener.onLine(line));
+    reader.push(text, (line) => {
+      if (!bell.isClosed) listener.onLine(line);
+    });
+    if (bell.isClosed) {
+      isOpen = false;
+      return void port.close();
+    }
     listener.onPause();
     spin.extend();
   };
   return {
+    begin: () => bell.begin(),
+    end: () => bell.end(),
+    get isHurried() {
+      return bell.isHurried;
+    },
     send: (text) => port.postMessage(text),
     receive: (listener) => {
       port.on("message", (text: string) => {
@@ -129,11 +150,11 @@ function portLink(port: MessagePort, bell: Int32Array<SharedArrayBuffer>, spin: 
 const LOOKS = 64;
 
 /** Waits for the bell: looks at it again and again for a while, then sleeps. Returns whether it rang. */
-function isRungAgain(bell: Int32Array<SharedArrayBuffer>, rung: number, spin: SpinTime): boolean {
+function isRungAgain(bell: PortBell, rung: number, spin: SpinTime): boolean {
   while (spin.lookAgain()) {
-    for (let look = 0; look < LOOKS; look++) if (Atomics.load(bell, 0) !== rung) return true;
+    for (let look = 0; look < LOOKS; look++) if (bell.count !== rung) return true;
   }
-  return Atomics.wait(bell, 0, rung, SLEEP_MS) !== "timed-out";
+  return bell.isRungSince(rung, SLEEP_MS);
 }
 
 /** Maximum delay of a message that waits for others, in milliseconds. */

@@ -145,6 +145,9 @@ export class Terminator implements AsyncDisposable {
     this.#isClosed = true;
     this.#enter(() => this.#retire.applySync(undefined, []));
     await this.#watching;
+    // The pool's thread settles that promise while it is in the isolate, and must not be the last to leave it: it would
+    // dispose of it, perhaps after this thread has ended.
+    this.#enter(() => this.#retire.applySync(undefined, []));
     this.#isolate.dispose();
   }
 

@@ -16,6 +16,10 @@ const engine = await createEngine({
     { name: "quick", description: "Ends at once.", source: "export default () => 1" },
   ],
 });
+if (state === "open") {
+  console.log(Date.now());
+  process.exit(0);
+}
 await Promise.all(Array.from({ length: 20 * workers }, () => engine.execute({ name: "quick", arguments: {} })));
 if (state === "busy") {
   for (let n = 0; n < workers; n++) void engine.execute({ name: "loop", arguments: {} });
