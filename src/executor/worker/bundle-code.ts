@@ -1,5 +1,5 @@
 import { setFlagsFromString } from "node:v8";
-import type ivm from "isolated-vm";
+import ivm from "isolated-vm";
 
 /** Shortest text worth a code cache, in characters: V8 compiles a shorter one in less than a millisecond. */
 const TEXT_MIN = 4 * 1024;
@@ -75,6 +75,17 @@ export class BundleCode implements Disposable {
 
   [Symbol.dispose](): void {
     for (const text of this.#codes.keys()) this.#drop(text);
+  }
+}
+
+/** V8's code cache of a script with all of its functions, for isolates that have not compiled it. */
+export function wholeCodeOf(text: string, filename: string): ivm.ExternalCopy<ArrayBuffer> | undefined {
+  const isolate = new ivm.Isolate();
+  try {
+    compileEagerly(() => isolate.compileScriptSync(text, { filename }));
+    return (isolate.compileScriptSync(text, { filename, produceCachedData: true }) as WithCode).cachedData;
+  } finally {
+    isolate.dispose();
   }
 }
 

@@ -9,6 +9,7 @@ import {
   type RealmHost,
   rehearsePrelude,
 } from "./guest-realm.ts";
+import { wholeCodeOf } from "./bundle-code.ts";
 import type { Python } from "./python/python.ts";
 import type { PreparedIsolate } from "./tool-isolate.ts";
 
@@ -46,6 +47,8 @@ export class IsolatePool implements Disposable {
   #usedAtMs = 0;
   /** V8's code caches of the prelude, by whether the realm is hardened. */
   readonly #preludeCode = new Map<boolean, PreludeCode | undefined>();
+  /** The same of the engine of WebAssembly, whose functions a tool's first call needs; `null` before it is made. */
+  #wasiCode: PreludeCode | undefined | null = null;
 
   /** `keep` numbers a new isolate for the terminator. */
   constructor(
@@ -108,7 +111,9 @@ export class IsolatePool implements Disposable {
 
   #prepare({ kind, blanks }: Stock): void {
     const { runtime, memoryMb, hardened } = kind;
-    if (runtime !== "python" || this.#python.isRehearsed) blanks.push(this.#create(kind));
+    if (runtime === "wasi" && this.#wasiCode === null) {
+      this.#wasiCode = wholeCodeOf(this.#prelude.engines.wasi, "glovebox:wasi");
+    } else if (runtime !== "python" || this.#python.isRehearsed) blanks.push(this.#create(kind));
     else this.#python.rehearse(memoryMb, this.#prelude.core, this.#preludeCode.get(hardened), this.#host);
   }
 
@@ -138,7 +143,9 @@ export class IsolatePool implements Disposable {
     if (runtime === "python") return this.#python.createBlank(memoryMb, this.#prelude.core, code, this.#host);
     const isolate = new ivm.Isolate({ memoryLimit: memoryMb });
     const prelude = compileScript(isolate, "prelude", this.#prelude.core, code);
-    const engine = runtime === "javascript" ? null : compileScript(isolate, runtime, this.#prelude.engines[runtime]);
+    const engineCode = (runtime === "wasi" ? this.#wasiCode : null) ?? undefined;
+    const engine =
+      runtime === "javascript" ? null : compileScript(isolate, runtime, this.#prelude.engines[runtime], engineCode);
     const open = (tool: LoadedTool) => {
       this.#onStart("context");
       return GuestRealm.open(isolate, { prelude, engine }, this.#host, false, tool);
