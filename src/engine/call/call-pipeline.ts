@@ -12,7 +12,7 @@ import type { InstalledTools } from "../installed-tools.ts";
 import { recordCall } from "../replay/recording.ts";
 import type { Refusal, Slot } from "../schedule/queue-entry.ts";
 import type { Scheduler } from "../schedule/scheduler.ts";
-import type { Events } from "../telemetry/events.ts";
+import type { CallEvent, Events } from "../telemetry/events.ts";
 import type { CallTrace, Tracing } from "../telemetry/tracing.ts";
 import type { Admission } from "./admission.ts";
 import { tenantOf } from "./arguments.ts";
@@ -229,12 +229,20 @@ export class CallPipeline implements CallStages {
   }
 
   #emitResult(result: ToolResult, tenant: string, parent: EngineCall | null): void {
-    const { callId, tool } = result.metadata;
-    // Most calls have no parent: a spread would cost as much as the rest of the event.
-    const event =
-      parent === null ? { callId, tool, tenant, result } : { callId, tool, tenant, parentId: parent.callId, result };
-    this.#parts.events.emit(result.success ? "tool:post" : "tool:error", event);
+    const { events } = this.#parts;
+    if (result.success) events.emit("tool:post", endOf(result, tenant, parent));
+    else events.emit("tool:error", endOf(result, tenant, parent));
   }
+}
+
+function endOf<Result extends ToolResult>(
+  result: Result,
+  tenant: string,
+  parent: EngineCall | null,
+): CallEvent<string, Result> {
+  const { callId, tool } = result.metadata;
+  // Most calls have no parent: a spread would cost as much as the rest of the event.
+  return parent === null ? { callId, tool, tenant, result } : { callId, tool, tenant, parentId: parent.callId, result };
 }
 
 function metadataOf({ callId, tool }: EngineCall, queueMs: number): ResultMetadata {
