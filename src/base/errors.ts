@@ -295,11 +295,14 @@ export class GloveboxError extends Error {
   override readonly name = "GloveboxError";
   readonly code: ErrorCode;
   readonly details: unknown;
+  /** What can be pasted to mend it. */
+  readonly remedies: readonly Remedy[];
 
-  constructor(code: ErrorCode, message: string, details?: unknown) {
+  constructor(code: ErrorCode, message: string, details?: unknown, remedies: readonly Remedy[] = []) {
     super(message);
     this.code = code;
     this.details = details;
+    this.remedies = remedies;
   }
 }
 

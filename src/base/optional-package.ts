@@ -32,7 +32,7 @@ export function missingPackage(feature: string, packages: readonly OptionalPacka
   const [needs, are] = packages.length === 1 ? ["package", "is"] : ["packages", "are"];
   const command = `npm install ${packages.map((name) => `${name}@${VERSIONS[name]}`).join(" ")}`;
   const message = `${feature} needs the ${needs} ${packages.join(" and ")}, which ${are} not installed; run: ${command}`;
-  return new GloveboxError("missing_package", message, { packages, command });
+  return new GloveboxError("missing_package", message, { packages, command }, [{ kind: "command", command }]);
 }
 
 function isMissing(error: unknown, name: OptionalPackage): boolean {

@@ -74,7 +74,9 @@ export function events(engine: Engine<ToolsOf<Tools>>): void {
     else event.result.output.text.trim();
   });
   engine.on("tool:error", ({ result: { error } }) => void error.retryable);
-  engine.on("tool:pre", ({ call, block }) => void (call.name === "greet" && call.arguments.name === "" && block("no")));
+  engine.on("tool:pre", (event) => {
+    if (event.tool === "greet" && event.call.arguments.name === "") event.block("no name");
+  });
 }
 
 /** Definitions in the host: types from their schemas, also from plain JSON Schema without `as const`. */

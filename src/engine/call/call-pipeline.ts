@@ -2,6 +2,7 @@ import { within } from "../../base/deadline.ts";
 import { toolError } from "../../base/errors.ts";
 import type { JsonVerdict } from "../../base/json-scanner.ts";
 import type { LedgerClaimOf } from "../../base/ledger-claim.ts";
+import { configRemedy, type Remedy } from "../../base/remedy.ts";
 import { emptyMetadata, failure, type ResultMetadata, type ToolCall, type ToolResult } from "../../base/result.ts";
 import type { Broker } from "../../broker/broker.ts";
 import type { CallSession } from "../../broker/call-session.ts";
@@ -46,6 +47,7 @@ const COUNTED_FROM = 4 * 1024;
 export class CallPipeline implements CallStages {
   readonly #parts: PipelineParts;
   #isDraining = false;
+  #queueRemedies: readonly Remedy[] | null = null;
 
   constructor(parts: PipelineParts) {
     this.#parts = parts;
@@ -117,7 +119,15 @@ export class CallPipeline implements CallStages {
   /** Ends a call that the scheduler refused. */
   refuse(call: EngineCall, { code, message, retryAfterMs, queueMs }: Refusal): void {
     const error = toolError(code, message, retryAfterMs === undefined ? undefined : { retryAfterMs });
-    this.#end(call, failure(error, metadataOf(call, queueMs)));
+    const full = code === "queue_full" ? { ...error, remedies: this.#widerQueue() } : error;
+    this.#end(call, failure(full, metadataOf(call, queueMs)));
+  }
+
+  /** Made once: in an overload, most calls are refused. */
+  #widerQueue(): readonly Remedy[] {
+    if (this.#queueRemedies !== null) return this.#queueRemedies;
+    const { maxQueued } = this.#parts.scheduler.stats();
+    return (this.#queueRemedies = [configRemedy(["queue", "maxQueued"], Math.max(1, maxQueued * 2))]);
   }
 
   notify(option: string, listener: () => unknown): void {
