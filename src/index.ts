@@ -29,15 +29,9 @@ export {
 export type { PackageOptions } from "./tool/package/options.ts";
 export type { PackageEvent, PackageStepName } from "./tool/package/step.ts";
 export { createEngine, type EngineStats } from "./engine/engine.ts";
-export type {
-  AnyEngine,
-  Engine,
-  Executes,
-  ToolFunction,
-  ToolRunner,
-  ToolsOf,
-  TypedEngine,
-} from "./engine/typed-engine.ts";
+export { sharedEngine } from "./engine/shared-engine.ts";
+export type { ToolRunner } from "./tool/contracts/runner.ts";
+export type { AnyEngine, Engine, Executes, ToolFunction, ToolsOf, TypedEngine } from "./engine/typed-engine.ts";
 export type { AnyTools, InputOf, OutputOf, Register, ToolName, ToolTypes } from "./tool/register.ts";
 export type { ExecuteOptions } from "./engine/execute-options.ts";
 export {

@@ -51,7 +51,7 @@ interface JsonObject {
   readonly [key: string]: JsonValue;
 }
 
-/** The smallest request for the capability that covers the call; `null` where there is none. */
+/** The smallest request for the capability that covers the call, or `null`. */
 function neededBy({ capability, args }: DeniedCall): JsonValue | null {
   const given: unknown = JSON.parse(args);
   const member = (name: string): string => {

@@ -4,6 +4,7 @@ import type { Simplify } from "../base/schema/from-json-schema.ts";
 import type { SchemaInput, SchemaOutput } from "../base/schema/standard-schema.ts";
 import type { ToolInfo } from "../tool/definition.ts";
 import type { AnyTools, InputOf, OutputOf, RegisteredTools, ToolName, ToolTypes } from "../tool/register.ts";
+import type { ToolRunner } from "../tool/contracts/runner.ts";
 import type { ExecuteOptions } from "./execute-options.ts";
 import type { LocalEngine } from "./local-engine.ts";
 import type { EventMap, EventName } from "./telemetry/events.ts";
@@ -82,13 +83,6 @@ interface Listens<Tools> {
   off<Event extends EventName>(event: Event, listener: (...args: EventMap<Tools>[Event]) => unknown): this;
 }
 
-/** What runs calls of which nothing is known: adapters and handlers take it. */
-export interface ToolRunner<Tools = unknown> {
-  /** Types only. */
-  readonly "~tools"?: Tools;
-  execute(call: ToolCall, options?: ExecuteOptions): Promise<ToolResult>;
-}
-
 /** The members of an engine that do not depend on its tools. */
 type EngineBase = Omit<LocalEngine, "execute" | "tools" | "on" | "off" | "list" | "get">;
 
@@ -100,6 +94,8 @@ export interface TypedEngine<Tools> extends EngineBase, Executes<Tools>, Listens
 
 /** An engine of which nothing is known. */
 export interface AnyEngine extends EngineBase, ToolRunner<AnyTools>, Listens<AnyTools> {
+  /** Runs a call. Never rejects: an error is part of the result. */
+  execute(call: ToolCall, options?: ExecuteOptions): Promise<ToolResult>;
   readonly tools: { readonly [name: string]: ToolFunction<Record<string, unknown>, unknown> };
   list(): ToolInfo[];
   get(name: string): ToolInfo | undefined;
