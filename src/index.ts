@@ -28,10 +28,25 @@ export {
 } from "./engine/replay/recording.ts";
 export type { PackageOptions } from "./tool/package/options.ts";
 export type { PackageEvent, PackageStepName } from "./tool/package/step.ts";
-export { createEngine, type Engine } from "./engine/engine.ts";
-export type { EngineStats } from "./engine/engine.ts";
+export { createEngine, type EngineStats } from "./engine/engine.ts";
+export { sharedEngine } from "./engine/shared-engine.ts";
+export type { ToolRunner } from "./tool/contracts/runner.ts";
+export type { AnyEngine, Engine, Executes, ToolFunction, ToolsOf, TypedEngine } from "./engine/typed-engine.ts";
+export type { AnyTools, InputOf, OutputOf, Register, ToolName, ToolTypes } from "./tool/register.ts";
 export type { ExecuteOptions } from "./engine/execute-options.ts";
-export { type Blame, type ErrorCode, type ErrorEntry, ERRORS, GloveboxError, type ToolError } from "./base/errors.ts";
+export {
+  type Blame,
+  type ErrorCode,
+  type ErrorDetails,
+  type ErrorEntry,
+  ERRORS,
+  GloveboxError,
+  type ToolError,
+} from "./base/errors.ts";
+export type { Remedy } from "./base/remedy.ts";
+export type { Jsonify } from "./base/jsonify.ts";
+export type { FromJsonSchema } from "./base/schema/from-json-schema.ts";
+export type { Schema, SchemaInput, SchemaOutput, StandardSchema } from "./base/schema/standard-schema.ts";
 export type {
   AuditDrop,
   CallEvent,
@@ -47,9 +62,20 @@ export type { JsonSchema, JsonValue } from "./base/json.ts";
 export { DEFAULT_LIMITS, type Limits, MAX_LIMITS } from "./base/limits.ts";
 export type { ExecutorKind, ExecutorOptions, Recycling, SandboxMode, SandboxState } from "./executor/executor.ts";
 export type { Logger } from "./engine/telemetry/log.ts";
-export type { EngineOptions, IdempotencyOptions, KvOptions, QueueOptions } from "./engine/options.ts";
+export type { EngineOptions, IdempotencyOptions, KvOptions, QueueOptions, ToolSource } from "./engine/options.ts";
 export type { Isolation, Runtime } from "./base/protocol/script.ts";
 export type { Throttling } from "./base/host-work-queue.ts";
-export type { HostUse, LogLine, Progress, ResultMetadata, ToolCall, ToolResult } from "./base/result.ts";
+export {
+  type HostUse,
+  type LogLine,
+  type Progress,
+  type ResultMetadata,
+  type ToolCall,
+  ToolCallError,
+  type ToolFailure,
+  type ToolResult,
+  type ToolSuccess,
+  unwrap,
+} from "./base/result.ts";
 export type { HeldBytes, HostUsage } from "./base/tenant-account.ts";
 export type { RetryOn, ToolDefinition, ToolInfo, ToolLocation } from "./tool/definition.ts";

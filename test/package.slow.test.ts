@@ -51,7 +51,8 @@ const OBSERVED = (missing: readonly string[]) => `
 const PEERS = Object.keys(manifest.peerDependencies);
 
 const EXPORTS = {
-  ".": "ConfigError DEFAULT_LIMITS ERRORS GloveboxError MAX_LIMITS createEngine defineCapability loadConfig readRecording replayCall",
+  ".": "ConfigError DEFAULT_LIMITS ERRORS GloveboxError MAX_LIMITS ToolCallError createEngine defineCapability loadConfig readRecording replayCall sharedEngine unwrap",
+  "./adapters": "toolsForAISDK toolsForLangChain toolsForOpenAIAgents",
   "./contracts":
     "AiToolFailure CONTRACTS ContractError agentspace aiSdk aiTools amplifier anthropic callTools gemini glovebox mcp openaiChat openaiResponses strands xaibo",
   "./server": "createServer",

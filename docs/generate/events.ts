@@ -23,9 +23,21 @@ function describe({ name, type, doc }: Member): readonly string[] {
   ];
 }
 
+/** Events whose type depends on the tool: their interface, and its type parameters for a tool of which nothing is known. */
+const EACH_TOOL: Readonly<Record<string, readonly [name: string, parameters: Readonly<Record<string, string>>]>> = {
+  'EachTool<Tools>["pre"]': ["PreEvent", { Name: "string", "ToolCall<Name, Input>": "ToolCall" }],
+  'EachTool<Tools>["post"]': ["CallEvent", { Name: "string", Result: "ToolSuccess" }],
+  'EachTool<Tools>["error"]': ["CallEvent", { Name: "string", Result: "ToolFailure" }],
+};
+
 /** The fields of an event, from `[event: PreEvent]` or `[event: { readonly name: string }]`. */
 function fieldsOf(tuple: string): readonly Member[] {
   const type = /^\[\s*(?:event:\s*([\s\S]*?),?)?\s*\]$/.exec(tuple)?.[1];
   if (type === undefined) return [];
+  const each = EACH_TOOL[type];
+  if (each !== undefined) {
+    const [name, parameters] = each;
+    return membersOf(name).map((field) => ({ ...field, type: parameters[field.type] ?? field.type }));
+  }
   return (type.startsWith("{") ? readMembers(type) : membersOf(type)).filter(({ name }) => !name.startsWith("#"));
 }

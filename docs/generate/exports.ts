@@ -3,6 +3,7 @@ import { code, page, table } from "./markdown.ts";
 
 const ENTRIES: Readonly<Record<string, string>> = {
   ".": "The engine: tools, calls, policy, capabilities, recordings.",
+  "./adapters": "Tools of an engine in the forms of agents' libraries.",
   "./contracts": "Contracts of tools and models, and the functions that translate between them.",
   "./server": "The HTTP server around an engine.",
   "./mcp": "A server of the Model Context Protocol around an engine.",
@@ -15,6 +16,7 @@ const ENTRIES: Readonly<Record<string, string>> = {
 
 /** What each package that not everybody needs is for. */
 const OPTIONAL: Readonly<Record<string, string>> = {
+  "@langchain/core": "`toolsForLangChain`.",
   "@fastify/multipart": "Uploads of AgentSpace packages.",
   "@modelcontextprotocol/server": "MCP: `glovebox/mcp`, `glovebox mcp`, `/mcp`.",
   "@opentelemetry/api": "Traces.",

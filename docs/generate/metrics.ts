@@ -1,3 +1,4 @@
+import { emptyMetadata, success } from "../../src/base/result.ts";
 import { TenantAccounts } from "../../src/base/tenant-account.ts";
 import { Registry } from "prom-client";
 import { Events } from "../../src/engine/telemetry/events.ts";
@@ -42,12 +43,7 @@ const CALL = {
   callId: "c1",
   tool: "add",
   tenant: "",
-  result: {
-    success: true,
-    output: null,
-    error: null,
-    metadata: { callId: "c1", tool: "add", queueMs: 0, wallMs: 0, cpuMs: 0, heapBytes: 0, attempts: 1, logs: [] },
-  },
+  result: success(null, { ...emptyMetadata("c1", "add", 0), attempts: 1 }),
 };
 
 export async function metricsPage(): Promise<string> {

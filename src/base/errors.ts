@@ -1,3 +1,4 @@
+import type { Remedy } from "./remedy.ts";
 import type { Violation } from "./schema/violation.ts";
 
 /**
@@ -224,21 +225,69 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
-/** An error as data, the same at every boundary: result, HTTP, MCP. */
-export interface ToolError {
-  readonly code: ErrorCode;
-  /** The class name of the exception that the tool threw, or the engine's own error name. */
-  readonly type: string;
-  readonly message: string;
-  readonly retryable: boolean;
-  readonly details?: unknown;
+/** A refusal that passes: the same call may be sent again after this time, in milliseconds. */
+export interface Retry {
+  readonly retryAfterMs: number;
 }
+
+/** A capability call that a grant or a limit refused. */
+export interface RefusedCapability {
+  readonly capability: string;
+  readonly asked: string;
+  readonly granted: string;
+  /** What would permit it, in words. `remedies` has what can be pasted. */
+  readonly remedy: string;
+}
+
+/** A JavaScript or Python stack with the lines of the tool's own source. */
+interface WithStack {
+  readonly stack?: string;
+}
+
+/** Number of capability calls that had been carried out, where a call had any when it was lost. */
+interface WithEffects {
+  readonly effects?: number;
+}
+
+/** `details` of an error by its code. Other codes have none. */
+export interface ErrorDetails {
+  invalid_arguments: { readonly violations: readonly Violation[] };
+  invalid_output: WithStack & { readonly violations?: readonly Violation[] };
+  queue_full: Retry;
+  queue_timeout: WithEffects;
+  rate_limited: Retry;
+  in_progress: Retry;
+  cancelled: WithEffects;
+  tool_error: WithStack & { readonly [key: string]: unknown };
+  load_error: WithStack & { readonly [key: string]: unknown };
+  capability_denied: RefusedCapability & WithStack;
+  capability_limit: RefusedCapability & WithStack;
+  capability_failed: WithStack;
+  missing_package: { readonly packages: readonly string[]; readonly command: string };
+  executor_lost: WithEffects;
+  tool_quarantined: Retry & WithEffects;
+}
+
+/** An error as data, the same at every boundary: a union by `code`, each with the `details` of its code. */
+export type ToolError<Code extends ErrorCode = ErrorCode> = {
+  [C in Code]: {
+    readonly code: C;
+    /** The class name of the exception that the tool threw, or the engine's own error name. */
+    readonly type: string;
+    readonly message: string;
+    readonly retryable: boolean;
+    readonly details?: C extends keyof ErrorDetails ? ErrorDetails[C] : undefined;
+    /** What can be pasted to make the call succeed, least privilege first. */
+    readonly remedies?: readonly Remedy[];
+  };
+}[Code];
 
 /** Builds the error of a result from its code, with type and retry advice from the table. */
 export function toolError(code: ErrorCode, message: string, details?: unknown, type?: string): ToolError {
   const entry = ERRORS[code];
   const error = { code, type: type ?? entry.type, message, retryable: entry.retryable };
-  return details === undefined ? error : { ...error, details };
+  // Details come from many places, and from tools; `ErrorDetails` says what each code has.
+  return (details === undefined ? error : { ...error, details }) as ToolError;
 }
 
 /** Thrown by `createEngine` and `register`: the only public operations that reject. Match on `code`. */
@@ -246,11 +295,14 @@ export class GloveboxError extends Error {
   override readonly name = "GloveboxError";
   readonly code: ErrorCode;
   readonly details: unknown;
+  /** What can be pasted to mend it. */
+  readonly remedies: readonly Remedy[];
 
-  constructor(code: ErrorCode, message: string, details?: unknown) {
+  constructor(code: ErrorCode, message: string, details?: unknown, remedies: readonly Remedy[] = []) {
     super(message);
     this.code = code;
     this.details = details;
+    this.remedies = remedies;
   }
 }
 

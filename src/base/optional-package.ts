@@ -2,6 +2,7 @@ import { GloveboxError } from "./errors.ts";
 
 /** Optional peer dependencies and their supported versions, as in `package.json`. */
 const VERSIONS = {
+  "@langchain/core": "^1.4.0",
   aws4fetch: "^1.0.20",
   bullmq: "^6.7.0",
   ioredis: "^6.0.0",
@@ -32,7 +33,7 @@ export function missingPackage(feature: string, packages: readonly OptionalPacka
   const [needs, are] = packages.length === 1 ? ["package", "is"] : ["packages", "are"];
   const command = `npm install ${packages.map((name) => `${name}@${VERSIONS[name]}`).join(" ")}`;
   const message = `${feature} needs the ${needs} ${packages.join(" and ")}, which ${are} not installed; run: ${command}`;
-  return new GloveboxError("missing_package", message, { packages, command });
+  return new GloveboxError("missing_package", message, { packages, command }, [{ kind: "command", command }]);
 }
 
 function isMissing(error: unknown, name: OptionalPackage): boolean {

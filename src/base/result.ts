@@ -1,12 +1,12 @@
-import type { ToolError } from "./errors.ts";
+import type { ErrorCode, ToolError } from "./errors.ts";
 import { parseWhenRead, partsOf, type UnreadJson, unreadJson } from "./unread-json.ts";
 
 /** A call as the caller sends it. */
-export interface ToolCall {
+export interface ToolCall<Name extends string = string, Input = Record<string, unknown>> {
   /** The caller's own id, at most 256 characters. Default: the engine generates one. */
   readonly id?: string;
-  readonly name: string;
-  readonly arguments: Record<string, unknown>;
+  readonly name: Name;
+  readonly arguments: Input;
   /** An operation other than the tool's main one. Its arguments have no schema. */
   readonly command?: string;
 }
@@ -57,18 +57,55 @@ export interface ResultMetadata {
   readonly [key: string]: unknown;
 }
 
-/** The end of every call, whatever the tool does. */
-export interface ToolResult {
-  readonly success: boolean;
-  readonly output: unknown;
-  readonly error: ToolError | null;
+/** The end of a call that succeeded. */
+export interface ToolSuccess<Output = unknown> {
+  readonly success: true;
+  readonly output: Output;
+  readonly error: null;
   readonly metadata: ResultMetadata;
+}
+
+/** The end of a call that failed. */
+export interface ToolFailure<Code extends ErrorCode = ErrorCode> {
+  readonly success: false;
+  /** What the tool had made before it failed, unchecked, where its contract has a place for that; otherwise `null`. */
+  readonly output: unknown;
+  readonly error: ToolError<Code>;
+  readonly metadata: ResultMetadata;
+}
+
+/** The end of every call, whatever the tool does. */
+export type ToolResult<Output = unknown> = ToolSuccess<Output> | ToolFailure;
+
+/** Thrown by `unwrap`: the error of a call, as an exception. Match on `code`. */
+export class ToolCallError extends Error {
+  override readonly name = "ToolCallError";
+  readonly code: ErrorCode;
+  readonly result: ToolFailure;
+
+  constructor(result: ToolFailure) {
+    const { code, message } = result.error;
+    super(message);
+    this.code = code;
+    this.result = result;
+  }
+}
+
+/** The output of a call that succeeded. Throws a `ToolCallError` for one that failed. */
+export function unwrap<Output>(result: ToolResult<Output>): Output {
+  if (!result.success) throw new ToolCallError(result);
+  return result.output;
 }
 
 export const NO_LOGS: readonly LogLine[] = Object.freeze([]);
 
+/** The result of a call that succeeded. */
+export function success<Output>(output: Output, metadata: ResultMetadata): ToolSuccess<Output> {
+  return { success: true, output, error: null, metadata };
+}
+
 /** The result of a call that failed. */
-export function failure(error: ToolError, metadata: ResultMetadata): ToolResult {
+export function failure(error: ToolError, metadata: ResultMetadata): ToolFailure {
   return { success: false, output: null, error, metadata };
 }
 

@@ -2,6 +2,7 @@ import type { ErrorCode } from "../base/errors.ts";
 import { HostWorkFull, type HostWorkQueue } from "../base/host-work-queue.ts";
 import type { CapabilityCall, CapabilityResponse } from "../base/protocol/capability-call.ts";
 import { CONTINUATIONS_MAX, isContinuation } from "../base/protocol/capability-call.ts";
+import { configRemedy, type Remedy } from "../base/remedy.ts";
 import { HostAccount, type TenantAccounts } from "../base/tenant-account.ts";
 import type { OpenCall, OpenCapability, Refused } from "./capabilities/capability.ts";
 import type { BrokeredCall } from "./brokered-call.ts";
@@ -9,6 +10,7 @@ import { type Excess, explainExcess } from "./capability-excess.ts";
 import { type CapabilityEvent, type CapabilityOutcome, methodName } from "./capability-event.ts";
 import type { Decision, Grants } from "./grants.ts";
 import type { BegunMethod, MethodCaller, MethodOutcome, RunningMethod } from "./method-call.ts";
+import { DENIED_ARGS_MAX } from "./remedies.ts";
 import type { RemoteSession } from "./thread/remote-capability.ts";
 
 /** The broker as its sessions use it. */
@@ -30,6 +32,13 @@ export interface InvokerHost {
 export interface LastRefusal extends Refused {
   readonly message: string;
   readonly capability: string;
+  readonly remedies?: readonly Remedy[];
+}
+
+/** The last refusal, with what its remedies are made of when somebody asks. */
+interface NotedRefusal {
+  readonly refusal: LastRefusal;
+  readonly remedies: () => readonly Remedy[];
 }
 
 /** The decision on a capability for the call. The capability is opened with the first capability call that uses it. */
@@ -95,7 +104,7 @@ export class CapabilityInvoker implements Disposable {
   #calls = 0;
   #continuations = 0;
   #effects = 0;
-  #lastRefusal: LastRefusal | null = null;
+  #lastRefusal: NotedRefusal | null = null;
 
   constructor(host: InvokerHost, caller: BrokeredCall, grants: Grants) {
     this.#host = host;
@@ -109,7 +118,10 @@ export class CapabilityInvoker implements Disposable {
   }
 
   get lastRefusal(): LastRefusal | null {
-    return this.#lastRefusal;
+    if (this.#lastRefusal === null) return null;
+    const { refusal } = this.#lastRefusal;
+    const remedies = this.#lastRefusal.remedies();
+    return remedies.length === 0 ? refusal : { ...refusal, remedies };
   }
 
   /** Counts a capability call, and returns whether it exceeds the limits by more than a worker allows. */
@@ -319,7 +331,17 @@ export class CapabilityInvoker implements Disposable {
 
   #exceed(invocation: Invocation, excess: Excess): CapabilityResponse {
     const { reason, refused } = explainExcess(excess, invocation.label, this.#caller.limits);
-    return this.#refuse(invocation, "limit", reason, refused);
+    const response = this.#refuse(invocation, "limit", reason, refused);
+    const { kind } = excess;
+    if (kind === "capabilityCalls" || kind === "capabilityBytes") {
+      const raised = this.#caller.limits[kind] * 2;
+      this.#noteRemedies(() => [configRemedy(["limits", kind], raised)]);
+    }
+    return response;
+  }
+
+  #noteRemedies(remedies: () => readonly Remedy[]): void {
+    if (this.#lastRefusal !== null) this.#lastRefusal = { ...this.#lastRefusal, remedies };
   }
 
   #refuse(invocation: Invocation, outcome: "denied" | "limit", reason: string, refused: Refused): CapabilityResponse {
@@ -327,7 +349,11 @@ export class CapabilityInvoker implements Disposable {
     const text = `${reason}; asked for: ${asked}; granted: ${granted}; to grant it, ${remedy}`;
     const response = this.#fail(invocation, outcome, text);
     const { message } = response.failure;
-    this.#lastRefusal = { message, capability: invocation.call.capability.slice(0, 64), asked, granted, remedy };
+    const { capability, args } = invocation.call;
+    const refusal = { message, capability: capability.slice(0, 64), asked, granted, remedy };
+    const denied = { capability, args: args.length > DENIED_ARGS_MAX ? "{}" : args };
+    const remedies = outcome === "denied" ? () => this.#grants.remedies(this.#caller, denied) : () => [];
+    this.#lastRefusal = { refusal, remedies };
     return response;
   }
 

@@ -1,6 +1,8 @@
 import { pointerSegment } from "../base/json.ts";
+import type { Remedy } from "../base/remedy.ts";
 import type { CapabilityRequest, Refused } from "./capabilities/capability.ts";
 import { type AllowedValue, isGiven, type Policy, ReadPolicy, type PolicySubject } from "./policy.ts";
+import { type DeniedCall, remediesFor } from "./remedies.ts";
 import type { PlacedCapability } from "./thread/remote-capability.ts";
 
 /** The call or tool whose grants are decided. */
@@ -37,6 +39,21 @@ export class Grants {
   /** Whether the policy allows a capability to anybody. */
   allows(name: string): boolean {
     return this.#policy.names(name);
+  }
+
+  /** What can be pasted so that a denied call of a tool's is granted, and nothing else. */
+  remedies(subject: GrantSubject, denied: DeniedCall): readonly Remedy[] {
+    const { capability: name } = denied;
+    const capability = this.capabilities.get(name);
+    // A narrowing is the caller's own decision.
+    if (capability === undefined || subject.narrowed !== undefined) return [];
+    const allowed = this.#policy.allowed(subject, name).map(({ value }) => value);
+    try {
+      return remediesFor(denied, subject, { grants: capability.grants, allowed });
+    } catch {
+      // Arguments and requests are hostile input: without a remedy, the refusal still says what to do.
+      return [];
+    }
   }
 
   decide(subject: GrantSubject, name: string): Decision {

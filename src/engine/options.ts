@@ -81,9 +81,12 @@ export interface IdempotencyOptions {
   readonly maxBytes?: number;
 }
 
+/** A tool: its definition, or where its module is. */
+export type ToolSource = ToolDefinition | ToolLocation | string;
+
 /** Options of `createEngine`; all are optional. */
-export interface EngineOptions {
-  readonly tools?: readonly (ToolDefinition | ToolLocation | string)[];
+export interface EngineOptions<Sources extends readonly ToolSource[] = readonly ToolSource[]> {
+  readonly tools?: Sources;
   readonly executor?: ExecutorKind | ExecutorOptions;
   /**
    * Isolate threads. Default: one per processor up to four, plus one, because a slow tool leaves one fewer to the

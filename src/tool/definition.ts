@@ -43,6 +43,8 @@ export interface ToolDefinition {
    * so that the tool can still report its outcome. Default: none.
    */
   readonly timeoutArgument?: string;
+  /** Code of this process is no tool: a module with a `run` is registered by its path. */
+  readonly run?: never;
 }
 
 export type RetryOn = "lost" | "failure";
@@ -63,8 +65,8 @@ export interface ToolLocation extends Pick<
 }
 
 /** A registered tool, as the engine describes it. */
-export interface ToolInfo {
-  readonly name: string;
+export interface ToolInfo<Name extends string = string> {
+  readonly name: Name;
   readonly description: string;
   readonly version: string;
   readonly tags: readonly string[];

@@ -1,7 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
-import { Engine } from "../../src/engine/engine.ts";
+import type { Engine } from "../../src/engine/engine.ts";
+import { LocalEngine } from "../../src/engine/local-engine.ts";
 import { type EngineOptions, type IdempotencyOptions, resolveOptions } from "../../src/engine/options.ts";
 import { scaled } from "../../src/fleet/wire/fleet-timings.ts";
 import { type RedisServer, startRedis } from "../redis-server.ts";
@@ -77,7 +78,7 @@ export async function startFleet(machines: number, settings: MachineSettings = {
 export function createFleetEngine(options: EngineOptions, scale = SCALE): Promise<Engine> {
   const resolved = resolveOptions(options);
   const executor = { ...resolved.executor, timings: scaled(scale) };
-  return Engine.start(options, { ...resolved, executor });
+  return LocalEngine.start(options, { ...resolved, executor });
 }
 
 /** Resolves when the machine is ready. It is a process group of its own, so that killing it leaves nothing behind. */

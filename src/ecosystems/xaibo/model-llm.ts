@@ -1,5 +1,5 @@
 import { xaibo } from "../../tool/contracts/xaibo.ts";
-import { emptyMetadata } from "../../base/result.ts";
+import { emptyMetadata, success } from "../../base/result.ts";
 import type { ModelCall, ModelMessage, ModelProvider } from "../strands/model.ts";
 import type { LLM, LLMFunctionCall, LLMMessage } from "./llm.ts";
 
@@ -26,9 +26,8 @@ function toModel(message: LLMMessage): ModelMessage {
       return { role: "assistant", text: message.content ?? "", calls: (message.tool_calls ?? []).map(toCall) };
     case "function": {
       const { id, name, content } = message;
-      const metadata = emptyMetadata(id, name, 0);
       // The text itself shows whether it is an error.
-      const result = { success: true, output: content, error: null, metadata };
+      const result = success(content, emptyMetadata(id, name, 0));
       return { role: "tool", call: { id, name, arguments: {} }, result };
     }
   }

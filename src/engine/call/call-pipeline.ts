@@ -2,6 +2,7 @@ import { within } from "../../base/deadline.ts";
 import { toolError } from "../../base/errors.ts";
 import type { JsonVerdict } from "../../base/json-scanner.ts";
 import type { LedgerClaimOf } from "../../base/ledger-claim.ts";
+import { configRemedy, type Remedy } from "../../base/remedy.ts";
 import { emptyMetadata, failure, type ResultMetadata, type ToolCall, type ToolResult } from "../../base/result.ts";
 import type { Broker } from "../../broker/broker.ts";
 import type { CallSession } from "../../broker/call-session.ts";
@@ -12,7 +13,7 @@ import type { InstalledTools } from "../installed-tools.ts";
 import { recordCall } from "../replay/recording.ts";
 import type { Refusal, Slot } from "../schedule/queue-entry.ts";
 import type { Scheduler } from "../schedule/scheduler.ts";
-import type { Events } from "../telemetry/events.ts";
+import type { CallEvent, Events } from "../telemetry/events.ts";
 import type { CallTrace, Tracing } from "../telemetry/tracing.ts";
 import { AbortGroup } from "./abort-group.ts";
 import type { Admission } from "./admission.ts";
@@ -49,6 +50,7 @@ export class CallPipeline implements CallStages {
   /** That of the call with a signal that was started last: the next one often has the same. */
   #lastGroup: AbortGroup<EngineCall> | null = null;
   #isDraining = false;
+  #queueRemedies: readonly Remedy[] | null = null;
 
   constructor(parts: PipelineParts) {
     this.#parts = parts;
@@ -125,7 +127,15 @@ export class CallPipeline implements CallStages {
   /** Ends a call that the scheduler refused. */
   refuse(call: EngineCall, { code, message, retryAfterMs, queueMs }: Refusal): void {
     const error = toolError(code, message, retryAfterMs === undefined ? undefined : { retryAfterMs });
-    this.#end(call, failure(error, metadataOf(call, queueMs)));
+    const full = code === "queue_full" ? { ...error, remedies: this.#widerQueue() } : error;
+    this.#end(call, failure(full, metadataOf(call, queueMs)));
+  }
+
+  /** Made once: in an overload, most calls are refused. */
+  #widerQueue(): readonly Remedy[] {
+    if (this.#queueRemedies !== null) return this.#queueRemedies;
+    const { maxQueued } = this.#parts.scheduler.stats();
+    return (this.#queueRemedies = [configRemedy(["queue", "maxQueued"], Math.max(1, maxQueued * 2))]);
   }
 
   notify(option: string, listener: () => unknown): void {
@@ -236,12 +246,20 @@ export class CallPipeline implements CallStages {
   }
 
   #emitResult(result: ToolResult, tenant: string, parent: EngineCall | null): void {
-    const { callId, tool } = result.metadata;
-    // Most calls have no parent: a spread would cost as much as the rest of the event.
-    const event =
-      parent === null ? { callId, tool, tenant, result } : { callId, tool, tenant, parentId: parent.callId, result };
-    this.#parts.events.emit(result.success ? "tool:post" : "tool:error", event);
+    const { events } = this.#parts;
+    if (result.success) events.emit("tool:post", endOf(result, tenant, parent));
+    else events.emit("tool:error", endOf(result, tenant, parent));
   }
+}
+
+function endOf<Result extends ToolResult>(
+  result: Result,
+  tenant: string,
+  parent: EngineCall | null,
+): CallEvent<string, Result> {
+  const { callId, tool } = result.metadata;
+  // Most calls have no parent: a spread would cost as much as the rest of the event.
+  return parent === null ? { callId, tool, tenant, result } : { callId, tool, tenant, parentId: parent.callId, result };
 }
 
 function metadataOf({ callId, tool }: EngineCall, queueMs: number): ResultMetadata {

@@ -122,11 +122,14 @@ const LOST: ReadonlySet<string> = new Set(["executor_lost", "tool_quarantined", 
 function describeFailure(failure: Failure, call: EndedCall, executor: Refusals): ToolError {
   const { code, message, type, stack, violations } = failure;
   if (LOST.has(code)) return describeLoss(failure, call, executor);
-  const refusal = refusalOf(call.lastRefusal, message);
+  const { lastRefusal } = call;
+  const refusal = refusalOf(lastRefusal, message);
   const mapped = stack === undefined ? {} : { stack: call.tool.mapStack(stack) };
   if (violations !== undefined) return toolError(code, message, { violations });
   const details = refusal === null && stack === undefined ? undefined : { ...refusal, ...mapped };
-  return toolError(code, message, details, code === "tool_error" ? type : undefined);
+  const error = toolError(code, message, details, code === "tool_error" ? type : undefined);
+  const remedies = refusal === null ? undefined : lastRefusal?.remedies;
+  return remedies === undefined ? error : { ...error, remedies };
 }
 
 /** The journal is lost with the call, so only the caller can decide whether to repeat its effects. */

@@ -104,6 +104,8 @@ const CHECKS = { ...CODE, properties: { ...CODE.properties, outputAt: { enum: OU
 /** Members of the tool that recordings of earlier versions do not have. */
 const OPTIONAL = { checks: CHECKS, registrant: TEXT, digest: TEXT };
 
+const REFUSAL = record({ message: TEXT, capability: TEXT, asked: TEXT, granted: TEXT, remedy: TEXT });
+
 const ALWAYS = record({
   format: { const: FORMAT },
   tool: { ...TOOL, properties: { ...TOOL.properties, ...OPTIONAL } },
@@ -117,7 +119,7 @@ const ALWAYS = record({
     items: record({ step: COUNT, asked: COUNT, nowMs: { type: "number" }, ok: { type: "boolean" }, payload: TEXT }),
   },
   refusal: {
-    anyOf: [{ type: "null" }, record({ message: TEXT, capability: TEXT, asked: TEXT, granted: TEXT, remedy: TEXT })],
+    anyOf: [{ type: "null" }, { ...REFUSAL, properties: { ...REFUSAL.properties, remedies: { type: "array" } } }],
   },
   outcome: record({
     success: { type: "boolean" },

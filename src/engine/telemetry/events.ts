@@ -7,16 +7,26 @@ import type { Pressure } from "../../base/os/pressure.ts";
 import type { Throttling } from "../../base/host-work-queue.ts";
 import type { PackageEvent } from "../../tool/package/step.ts";
 import type { ToolInfo } from "../../tool/definition.ts";
-import type { ToolCall, ToolResult } from "../../base/result.ts";
+import type { AnyTools, InputOf, OutputOf, ToolName } from "../../tool/register.ts";
+import type { ToolCall, ToolFailure, ToolResult, ToolSuccess } from "../../base/result.ts";
+
+/** The events of the calls of each tool: where `tool` is known, so is the type of the call or the result. */
+type EachTool<Tools> = {
+  readonly [Name in ToolName<Tools>]: {
+    readonly pre: PreEvent<Name, InputOf<Tools, Name>>;
+    readonly post: CallEvent<Name, ToolSuccess<OutputOf<Tools, Name>>>;
+    readonly error: CallEvent<Name, ToolFailure>;
+  };
+}[ToolName<Tools>];
 
 /** Events of an engine by name, with the arguments of their listeners. */
-export interface EventMap extends ExecutorEvents {
+export interface EventMap<Tools = AnyTools> extends ExecutorEvents {
   /** A valid call is about to be queued; a listener may block it. */
-  "tool:pre": [event: PreEvent];
+  "tool:pre": [event: EachTool<Tools>["pre"]];
   /** A call succeeded. */
-  "tool:post": [event: CallEvent];
+  "tool:post": [event: EachTool<Tools>["post"]];
   /** A call failed, whether it ran or not. */
-  "tool:error": [event: CallEvent];
+  "tool:error": [event: EachTool<Tools>["error"]];
   /**
    * The work of a call ended after its answer: a cancelled call, or one at its wall limit, is answered at once, and its
    * slot and its charge end with its turn. `cpuMs` is the processor time that its result does not tell.
@@ -82,13 +92,13 @@ export interface ListenerError {
   readonly error: unknown;
 }
 
-export interface PreEvent {
+export interface PreEvent<Name extends string = string, Input = Record<string, unknown>> {
   readonly callId: string;
-  readonly tool: string;
+  readonly tool: Name;
   readonly tenant: string;
   /** The id of the calling call, if a tool made this call. */
   readonly parentId?: string;
-  readonly call: ToolCall;
+  readonly call: ToolCall<Name, Input>;
   /** Blocks the call: it ends with the error `blocked` and this reason. */
   block(reason: string): void;
 }
@@ -122,13 +132,13 @@ export interface AuditDrop {
   readonly since: string;
 }
 
-export interface CallEvent {
+export interface CallEvent<Name extends string = string, Result extends ToolResult = ToolResult> {
   readonly callId: string;
-  readonly tool: string;
+  readonly tool: Name;
   readonly tenant: string;
   /** The id of the calling call, if a tool made this call. */
   readonly parentId?: string;
-  readonly result: ToolResult;
+  readonly result: Result;
 }
 
 export type EventName = keyof EventMap;

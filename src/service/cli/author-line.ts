@@ -31,7 +31,7 @@ export async function authorLine(error: ToolError, tool: string, places: readonl
 }
 
 function frameOf({ details }: ToolError): Frame | null {
-  const stack = isObject(details) ? details["stack"] : undefined;
+  const stack: unknown = isObject(details) ? Reflect.get(details, "stack") : undefined;
   if (typeof stack !== "string") return null;
   const [, file, line, column] = FRAME.exec(stack) ?? [];
   if (file !== undefined) return { file, line: Number(line), column: Number(column) };

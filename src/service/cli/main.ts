@@ -4,6 +4,7 @@ import { GloveboxError } from "../../base/errors.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { say } from "./output.ts";
 import { createProgram } from "./program.ts";
+import { sayRemedies } from "./remedies.ts";
 
 const program = createProgram();
 // Commander copies settings when a command is created, so set this one on each command.
@@ -27,6 +28,7 @@ function exitCodeOf(error: unknown): number {
   // Commander has already printed the error, or the requested help.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.OK : EXIT.USAGE;
   say(`glovebox: ${error instanceof Error ? error.message : String(error)}`);
+  if (error instanceof GloveboxError) sayRemedies(error.remedies);
   if (error instanceof CliError) return error.exitCode;
   return error instanceof GloveboxError && error.code === "load_error" ? EXIT.INVALID : EXIT.FAILED;
 }

@@ -11,6 +11,7 @@ import { CliError, EXIT } from "./exit.ts";
 import { openEngine, readConfig } from "./open-engine.ts";
 import { isWorkflow } from "./open-workflow.ts";
 import { print, say } from "./output.ts";
+import { sayRemedies } from "./remedies.ts";
 import { runWorkflow } from "./run-workflow.ts";
 import { sampleTools } from "./samples.ts";
 
@@ -91,6 +92,7 @@ async function runTool(tool: string, input: string, options: Options): Promise<v
   report(withMetadata(result, metadata), options.result === true);
   const line = result.error === null || options.result === true ? null : await authorLine(result.error, name, places);
   if (line !== null) say(line);
+  if (options.result !== true) sayRemedies(result.error?.remedies);
   // A refused call never ran and has no recording.
   if (options.record === undefined || recording === undefined) return;
   // The recording contains inputs and responses, so only the user may read it.

@@ -1,7 +1,7 @@
 import type { ToolError } from "../../base/errors.ts";
 import type { ToolResult } from "../../base/result.ts";
 import { aiSdk, type AiTool } from "./ai-sdk.ts";
-import type { RunOptions, ToolRunner } from "./runner.ts";
+import { type OfferOptions, offeredTools, type RunOptions, type ToolRunner } from "./runner.ts";
 import { failureTexts } from "./text-form.ts";
 
 /** A tool of a tool set, with its `execute`. */
@@ -9,10 +9,7 @@ export type AiRunnableTool = AiTool & {
   execute(input: unknown, call: { toolCallId: string; abortSignal?: AbortSignal | undefined }): Promise<unknown>;
 };
 
-export interface AiToolsOptions extends Pick<RunOptions, "tenant"> {
-  /** Names of the offered tools. Default: all. */
-  readonly names?: readonly string[];
-}
+export type AiToolsOptions = OfferOptions;
 
 /**
  * Thrown when a tool fails under the `ai` package, which passes the message to the model and continues. The tool's
@@ -38,10 +35,8 @@ export function aiTools(
   runner: ToolRunner,
   { names, ...options }: AiToolsOptions = {},
 ): Record<string, AiRunnableTool> {
-  const chosen = names === undefined ? null : new Set(names);
-  const tools = runner.list().filter(({ name }) => chosen?.has(name) ?? true);
   return Object.fromEntries(
-    tools.flatMap((tool) =>
+    offeredTools(runner, names).flatMap((tool) =>
       Object.entries(aiSdk.writeTool(tool)).map(([written, described]) => [
         written,
         { ...described, execute: executeOf(runner, tool.name, options) },

@@ -12,10 +12,24 @@ export interface RunOptions {
   readonly onProgress?: (progress: Progress) => void;
 }
 
-/** The part of an engine that contracts need. */
-export interface ToolRunner {
+/** The part of an engine that contracts and adapters need. `Tools`: the types of its tools, where they are known. */
+export interface ToolRunner<Tools = unknown> {
+  /** Types only. */
+  readonly "~tools"?: Tools;
   list(): readonly ToolDescription[];
   get(name: string): ToolDescription | undefined;
   /** Never rejects: every failure is in the result. */
   execute(call: ToolCall, options?: RunOptions): Promise<ToolResult>;
+}
+
+/** Options of what offers an engine's tools to a model. */
+export interface OfferOptions<Name extends string = string> extends Pick<RunOptions, "tenant"> {
+  /** Names of the offered tools. Default: all that are registered now. */
+  readonly names?: readonly Name[];
+}
+
+/** The tools that are offered. */
+export function offeredTools(runner: ToolRunner, names: readonly string[] | undefined): readonly ToolDescription[] {
+  const chosen = names === undefined ? null : new Set(names);
+  return runner.list().filter(({ name }) => chosen?.has(name) ?? true);
 }

@@ -16,7 +16,7 @@ import {
   type WorkflowError,
 } from "../../../src/ecosystems/strands/index.ts";
 import { createEngine } from "../../../src/index.ts";
-import { emptyMetadata } from "../../../src/base/result.ts";
+import { emptyMetadata, success } from "../../../src/base/result.ts";
 import { Folder, SAMPLES, workflow } from "./folder.ts";
 
 type Body = { readonly [key: string]: unknown };
@@ -99,7 +99,7 @@ describe("a model behind chat completions", () => {
     answer = (response) => say(response, { role: "assistant", content: null, tool_calls: [use] });
     const call = { id: "c1", name: "echo", arguments: { message: "hi" } };
     expect(await ask()).toEqual({ text: "", calls: [call] });
-    const result = { success: true, output: "hi", error: null, metadata: emptyMetadata("c1", "echo", 0) };
+    const result = success("hi", emptyMetadata("c1", "echo", 0));
     await ask({}, [...USER, { role: "assistant", text: "", calls: [call] }, { role: "tool", call, result }]);
     expect(requests[1]?.body["messages"]).toMatchObject([
       { role: "user" },

@@ -4,7 +4,7 @@ import { agentspace, requireRuntime, toolData } from "../../../src/tool/contract
 import { readRecord } from "../../../src/tool/contracts/agentspace-record.ts";
 import { type Fields, fieldsOf, writeSchema } from "../../../src/tool/contracts/agentspace-spec.ts";
 import { ContractError } from "../../../src/tool/contracts/contract.ts";
-import { emptyMetadata } from "../../../src/base/result.ts";
+import { emptyMetadata, failure, success } from "../../../src/base/result.ts";
 import { compileSchema } from "../../../src/base/schema/schema.ts";
 
 const SPEC = {
@@ -388,7 +388,7 @@ describe("calls and results", () => {
   test("what a tool answers is its output, whatever it is [C25]", () => {
     fc.assert(
       fc.property(fc.jsonValue(), (output) => {
-        const result = { success: true, output, error: null, metadata: emptyMetadata("c", "t", 0) };
+        const result = success(output, emptyMetadata("c", "t", 0));
         expect(agentspace.readResult(agentspace.writeResult(result))).toEqual({ ok: true, output });
       }),
     );
@@ -399,7 +399,7 @@ describe("calls and results", () => {
   test("a failure is told with its type and its message, there and back", () => {
     const error = { code: "tool_error", type: "ValueError", message: "Missing required input: location" } as const;
     const failed = { ...error, retryable: false };
-    const result = { success: false, output: null, error: failed, metadata: emptyMetadata("c", "t", 0) };
+    const result = failure(failed, emptyMetadata("c", "t", 0));
     expect(agentspace.readResult(agentspace.writeResult(result))).toEqual({ ok: false, error: failed });
   });
 });

@@ -2,7 +2,15 @@ import { badge, fill, h, table } from "./elements.ts";
 import { formatBytes, formatMs, plural } from "./format.ts";
 import { jsonView, textView } from "./json-view.ts";
 import type { CallListener } from "./api.ts";
-import { type CapabilityCall, isRecord, type LogLine, type Progress, type ToolError, type ToolResult } from "./wire.ts";
+import {
+  type CapabilityCall,
+  isRecord,
+  type LogLine,
+  type Progress,
+  type Remedy,
+  type ToolError,
+  type ToolResult,
+} from "./wire.ts";
 
 /** Remedies by error code, inserted when the page is bundled. */
 declare const ADVICE: Readonly<Record<string, string>>;
@@ -117,7 +125,7 @@ export class ResultCard implements CallListener {
   }
 }
 
-function errorView({ code, type, message, retryable, details }: ToolError): HTMLElement {
+function errorView({ code, type, message, retryable, details, remedies = [] }: ToolError): HTMLElement {
   const advice = ADVICE[code];
   const given = isRecord(details) ? details : {};
   const { stack, violations } = given;
@@ -132,9 +140,21 @@ function errorView({ code, type, message, retryable, details }: ToolError): HTML
     advice === undefined
       ? null
       : h("p", {}, ...advice.split("`").map((text, at) => (at % 2 === 0 ? text : h("code", {}, text)))),
+    ...remedies.map(remedyView),
     retryable ? h("p", { class: "muted" }, "The same call may succeed later.") : null,
     typeof stack === "string" ? h("details", {}, h("summary", {}, "Stack"), textView("Stack", stack)) : null,
   );
+}
+
+const PLACES: Readonly<Record<string, string>> = {
+  config: "In the configuration",
+  tool: "In the tool's definition",
+  command: "Run",
+};
+
+function remedyView({ kind, yaml, ts, command }: Remedy): HTMLElement {
+  const place = PLACES[kind] ?? kind;
+  return h("div", { class: "stack tight" }, h("p", {}, `${place}:`), textView(place, yaml ?? ts ?? command ?? ""));
 }
 
 /** Queue and run time as one bar, and the other costs of a call. */

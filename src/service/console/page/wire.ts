@@ -52,12 +52,22 @@ export interface CapabilityCall {
   readonly step: number;
 }
 
+/** What can be pasted to make a failed call succeed. */
+export interface Remedy {
+  readonly kind: string;
+  readonly pointer?: string;
+  readonly yaml?: string;
+  readonly ts?: string;
+  readonly command?: string;
+}
+
 export interface ToolError {
   readonly code: string;
   readonly type: string;
   readonly message: string;
   readonly retryable: boolean;
   readonly details?: unknown;
+  readonly remedies?: readonly Remedy[];
 }
 
 export interface ToolResult {

@@ -82,8 +82,24 @@ const TOOL_ERROR = exactly(
     message: text("What happened."),
     retryable: { type: "boolean", description: "Whether the same call may succeed later." },
     details: { description: "Details, depending on the code: for example violations, or `retryAfterMs`." },
+    remedies: {
+      type: "array",
+      description: "What can be pasted to make the call succeed.",
+      items: {
+        type: "object",
+        properties: {
+          kind: { enum: ["config", "tool", "command"], description: "Where it goes." },
+          pointer: text("JSON pointer into the configuration, or into the tool's definition."),
+          yaml: text("A part of the configuration file."),
+          json: { description: "The same as JSON: the value at `pointer`." },
+          ts: text("A part of the tool's definition, as TypeScript."),
+          command: text("A shell command."),
+        },
+        required: ["kind"],
+      },
+    },
   },
-  ["details"],
+  ["details", "remedies"],
 );
 
 const METADATA = {

@@ -1,0 +1,11 @@
+import "../../base/check-node.ts";
+
+export { type AiTools, toolsForAISDK } from "./ai-sdk.ts";
+export { toolsForLangChain } from "./langchain.ts";
+export type { OfferOptions } from "../../tool/contracts/runner.ts";
+export {
+  type OpenAiAgentCall,
+  type OpenAiAgentParameters,
+  type OpenAiAgentTool,
+  toolsForOpenAIAgents,
+} from "./openai-agents.ts";

@@ -1,0 +1,30 @@
+import type { StructuredToolInterface } from "@langchain/core/tools";
+import { importOptional } from "../../base/optional-package.ts";
+import { unwrap } from "../../base/result.ts";
+import { objectSchema } from "../../tool/contracts/object-schema.ts";
+import { writeName } from "../../tool/contracts/portable-name.ts";
+import { type OfferOptions, offeredTools, type ToolRunner } from "../../tool/contracts/runner.ts";
+
+/**
+ * The tools of an engine for LangChain: `createAgent({ tools: await toolsForLangChain(engine) })`. The run's abort signal
+ * cancels calls. A text output is passed as it is, any other as JSON. A failed call throws a `ToolCallError`. Rejects
+ * with `missing_package` where `@langchain/core` is not installed.
+ */
+export async function toolsForLangChain(
+  runner: ToolRunner,
+  { names, ...options }: OfferOptions = {},
+): Promise<StructuredToolInterface[]> {
+  const feature = "toolsForLangChain";
+  const { tool: makeTool } = await importOptional(feature, ["@langchain/core"], () => import("@langchain/core/tools"));
+  // LangChain writes into schemas.
+  return offeredTools(runner, names).map(({ name, description, inputSchema }) =>
+    makeTool(
+      async (input: unknown, { signal }: { signal?: AbortSignal }) => {
+        const called = signal === undefined ? options : { ...options, signal };
+        const output = unwrap(await runner.execute({ name, arguments: input as Record<string, unknown> }, called));
+        return typeof output === "string" ? output : JSON.stringify(output);
+      },
+      { name: writeName(name), description, schema: structuredClone(objectSchema(inputSchema)) },
+    ),
+  );
+}

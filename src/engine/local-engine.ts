@@ -1,0 +1,232 @@
+import type { Registry } from "prom-client";
+import { type Assembly, assemble, type Loaded } from "./assembly.ts";
+import { loadExecutor, requirePackages } from "./create-executor.ts";
+import type { ExecuteOptions } from "./execute-options.ts";
+import { type Explanation, explainTool, lintAll, type ToolFinding } from "./explanation.ts";
+import { GloveboxError } from "../base/errors.ts";
+import type { SurfaceEvent, EventName, Listener, Reconfigured } from "./telemetry/events.ts";
+import { bundlePrelude } from "../tool/runtimes/prelude.ts";
+import type { EngineOptions, ResolvedOptions, ToolSource } from "./options.ts";
+import type { Policy } from "../broker/policy.ts";
+import { Reconfiguration } from "./reconfiguration.ts";
+import type { ExecutorStats } from "../executor/executor.ts";
+import type { ToolCall, ToolResult } from "../base/result.ts";
+import { HostAccount, type HostUsage } from "../base/tenant-account.ts";
+import { onPressure } from "../base/os/pressure.ts";
+import { startBundler, stopBundler } from "../tool/bundle/bundle.ts";
+import { OPERATOR } from "../broker/policy.ts";
+import type { ToolInfo, ToolLocation } from "../tool/definition.ts";
+import type { ModuleReport } from "../tool/registrar.ts";
+import { toolFunctions } from "./tool-functions.ts";
+
+/** Snapshot of an engine's state. */
+export interface EngineStats {
+  readonly state: "open" | "draining" | "closed";
+  readonly tools: number;
+  readonly queued: number;
+  readonly running: number;
+  /** `groups`: only with the executor `process`; `fleet`: only with `queue`. */
+  readonly executor: Pick<ExecutorStats, "ready" | "spareReady" | "rssBytes" | "sandbox" | "groups" | "fleet"> & {
+    readonly kind: string;
+    /** The reason why no calls can run now, such as `spawn node EMFILE`; otherwise `null`. */
+    readonly problem: string | null;
+  };
+  readonly isolates: { readonly active: number; readonly warm: number; readonly blank: number };
+  readonly quarantined: readonly string[];
+}
+
+const DRAIN_DEFAULT_MS = 5_000;
+
+/** Number of open engines in this process: the last one to close stops the bundler they share. */
+let open = 0;
+
+/** Runs untrusted tools in this process's executors. Created by `createEngine`; its type outside is `Engine`. */
+export class LocalEngine implements AsyncDisposable {
+  readonly #parts: Assembly;
+  readonly #reconfiguration: Reconfiguration;
+  #state: EngineStats["state"] = "open";
+  #closing: Promise<void> | null = null;
+  readonly #pressure: Disposable;
+
+  private constructor(given: EngineOptions, options: ResolvedOptions, loaded: Loaded) {
+    this.#parts = assemble(options, loaded);
+    const { events } = this.#parts;
+    this.#pressure = onPressure((pressure) => events.emit("host:pressure", pressure));
+    this.#reconfiguration = new Reconfiguration(given, options, this.#parts);
+  }
+
+  /** @internal Use `createEngine`. */
+  static async start(given: EngineOptions, options: ResolvedOptions): Promise<LocalEngine> {
+    const [createExecutor, prelude] = await Promise.all([loadExecutor(options.executor), bundlePrelude()]);
+    await requirePackages(options);
+    const engine = new LocalEngine(given, options, { createExecutor, prelude });
+    open++;
+    try {
+      startBundler();
+      engine.#parts.broker.start();
+      await engine.#parts.executor.start();
+      await engine.#reconfiguration.apply(given);
+      return engine;
+    } catch (error) {
+      await engine.close({ drainMs: 0 });
+      throw error;
+    }
+  }
+
+  /**
+   * Registers a tool, or replaces the tool of that name: calls in flight end on the old version, later calls use the
+   * new one. A string is the path of a module file or of a folder of them. Several tools are registered all or not at
+   * all, and the info of the first is returned. `registrant`: on whose behalf; one other than `operator`, the default,
+   * replaces its own tools only. Rejects with a `GloveboxError`: `load_error`, `engine_closed`, `forbidden`.
+   */
+  async register(
+    tool: ToolSource,
+    { registrant = OPERATOR }: { readonly registrant?: string } = {},
+  ): Promise<ToolInfo> {
+    const prepared = await this.#parts.registrar.prepare(tool, { registrant });
+    this.#parts.tools.putAll(prepared);
+    const [first] = prepared;
+    if (first === undefined) throw new GloveboxError("load_error", "the location contains no tool");
+    return first.info;
+  }
+
+  /**
+   * Applies new options without losing a call: registers new and changed tools, removes tools that only the earlier
+   * options contained, and replaces policy and limits. `options` is complete, as for `createEngine`. If anything is
+   * invalid, nothing changes and it rejects as `createEngine` does. Running calls keep their grants. Resolves with the
+   * changes, and with the options that need a restart.
+   */
+  async reconfigure(options: EngineOptions): Promise<Reconfigured> {
+    const changed = await this.#reconfiguration.apply(options);
+    this.#parts.events.emit("engine:reconfigure", changed);
+    return changed;
+  }
+
+  /**
+   * Replaces the policy for calls that start from now on; running calls keep their grants. Throws a `TypeError` that
+   * points at the error, and then changes nothing.
+   */
+  setPolicy(policy: Policy): void {
+    this.#reconfiguration.setPolicy(policy);
+  }
+
+  /**
+   * Descriptions of the modules at a location, in the terms of their contracts and unchecked, for diagnosis. Registers
+   * no tool. Rejects as `register` does.
+   */
+  describe(location: ToolLocation | string): Promise<readonly ModuleReport[]> {
+    return this.#parts.registrar.describe(location);
+  }
+
+  /** Removes a tool; calls in flight end normally. Resolves with whether the tool existed. */
+  async unregister(name: string): Promise<boolean> {
+    return this.#parts.tools.remove(name);
+  }
+
+  list(): ToolInfo[] {
+    return [...this.#parts.registry.list()];
+  }
+
+  get(name: string): ToolInfo | undefined {
+    return this.#parts.registry.get(name)?.info;
+  }
+
+  /**
+   * Grants and limits of a tool's calls for a tenant, the source of each, and denied requests. `undefined` if there is
+   * no such tool.
+   */
+  explain(name: string, { tenant = "" }: { readonly tenant?: string } = {}): Explanation | undefined {
+    const tool = this.#parts.registry.get(name);
+    return tool && explainTool(tool, tenant, this.#parts);
+  }
+
+  /** Policy rules that grant nothing, and capability requests that no rule grants. Runs no tool. */
+  lint(): readonly ToolFinding[] {
+    return lintAll(this.#parts.registry, this.#parts.broker);
+  }
+
+  /** Runs a call. Never rejects: an error is part of the result. */
+  execute(call: ToolCall, options: ExecuteOptions = {}): Promise<ToolResult> {
+    return this.#parts.pipeline.execute(call, options);
+  }
+
+  /** The tools as functions, by their names at the time of the call. A call of another name ends with `tool_not_found`. */
+  readonly tools = toolFunctions(
+    (call, options) => this.execute(call, options),
+    (name) => this.get(name) !== undefined,
+  );
+
+  on<Name extends EventName>(event: Name, listener: Listener<Name>): this {
+    this.#parts.events.on(event, listener);
+    return this;
+  }
+
+  off<Name extends EventName>(event: Name, listener: Listener<Name>): this {
+    this.#parts.events.off(event, listener);
+    return this;
+  }
+
+  /** @internal Emits an event of a surface, such as HTTP, that stands before the engine. */
+  emit(...event: SurfaceEvent): void {
+    this.#parts.events.emit(...event);
+  }
+
+  /** Prometheus text. */
+  metrics(): Promise<string> {
+    return this.#parts.metrics.text();
+  }
+
+  /** Registry of the engine's metrics, to which a surrounding service may add its own. */
+  get registry(): Registry {
+    return this.#parts.metrics.registry;
+  }
+
+  stats(): EngineStats {
+    const { queued, running } = this.#parts.scheduler.stats();
+    const { ready, problem = null, spareReady, rssBytes, isolates, ...rest } = this.#parts.executor.stats();
+    const { quarantined, sandbox, groups, fleet } = rest;
+    const { kind } = this.#parts.executor;
+    const served = { kind, ready, problem: problem ?? fleet?.problem ?? null, spareReady, rssBytes, sandbox };
+    const executor = { ...served, ...(groups && { groups }), ...(fleet && { fleet }) };
+    return { state: this.#state, tools: this.#parts.registry.size, queued, running, executor, isolates, quarantined };
+  }
+
+  /**
+   * What the host has done for a tenant since its first call, or for all tenants. A tenant that has been idle for an hour
+   * begins again with zeros.
+   */
+  usage(tenant?: string): HostUsage {
+    const { accounts } = this.#parts.broker;
+    if (tenant === undefined) return accounts.total.usage();
+    return (accounts.find(tenant) ?? new HostAccount(tenant, null)).usage();
+  }
+
+  /**
+   * Refuses new calls, gives accepted ones at most `drainMs` (default 5,000) to end, ends the rest with
+   * `engine_closed`, and stops all threads, processes and timers. `Infinity` waits until the last call has ended.
+   * Rejects with a `RangeError` if `drainMs` is not a number of at least 0.
+   */
+  async close({ drainMs = DRAIN_DEFAULT_MS }: { drainMs?: number } = {}): Promise<void> {
+    if (typeof drainMs !== "number" || !(drainMs >= 0)) throw new RangeError("drainMs must be a number of at least 0");
+    this.#closing ??= this.#close(drainMs);
+    await this.#closing;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #close(drainMs: number): Promise<void> {
+    const { registrar, pipeline, broker, audit } = this.#parts;
+    this.#state = "draining";
+    registrar.stop();
+    await pipeline.close(drainMs);
+    await registrar.close();
+    await broker.close();
+    await audit?.close();
+    this.#pressure[Symbol.dispose]();
+    this.#state = "closed";
+    open--;
+    if (open === 0) await stopBundler();
+  }
+}
