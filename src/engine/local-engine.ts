@@ -15,6 +15,7 @@ import { HostAccount, type HostUsage } from "../base/tenant-account.ts";
 import { onPressure } from "../base/os/pressure.ts";
 import { startBundler, stopBundler } from "../tool/bundle/bundle.ts";
 import { OPERATOR } from "../broker/policy.ts";
+import { type DeclareOptions, declareTools } from "../tool/declarations/declare-tools.ts";
 import type { ToolInfo, ToolLocation } from "../tool/definition.ts";
 import type { ModuleReport } from "../tool/registrar.ts";
 import { toolFunctions } from "./tool-functions.ts";
@@ -129,6 +130,14 @@ export class LocalEngine implements AsyncDisposable {
 
   get(name: string): ToolInfo | undefined {
     return this.#parts.registry.get(name)?.info;
+  }
+
+  /**
+   * A file of TypeScript with the types of all tools, as `glovebox types` writes it: what callers send to each, and what
+   * they are answered. `register`: also for engines and clients made without type arguments.
+   */
+  types(options: DeclareOptions = {}): string {
+    return declareTools(this.list(), options);
   }
 
   /**

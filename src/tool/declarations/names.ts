@@ -1,0 +1,60 @@
+/**
+ * Names and texts of strangers, made fit for a file of TypeScript: none ends a comment or a string, and none is read as
+ * an instruction to the compiler.
+ */
+
+const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
+/** What cannot be seen, or changes the direction of what can: controls, formats, surrogates, line and paragraph ends. */
+const INVISIBLE = /[\p{C}\p{Zl}\p{Zp}]/gu;
+const CUT = "…";
+
+/** A text as a string literal. */
+export function quote(text: string): string {
+  return JSON.stringify(text).replaceAll(INVISIBLE, (character) =>
+    Array.from({ length: character.length }, (_, at) => escapeUnit(character.charCodeAt(at))).join(""),
+  );
+}
+
+function escapeUnit(unit: number): string {
+  return `\\u${unit.toString(16).padStart(4, "0")}`;
+}
+
+/** A property's name: quoted, where it is not a plain identifier. */
+export function propertyKey(name: string): string {
+  return IDENTIFIER.test(name) ? name : quote(name);
+}
+
+/** The lines of a comment that has a text in it, at most `max` characters of it; none without text. */
+export function commentLines(text: string, max: number): readonly string[] {
+  const cut = text.length > max ? `${text.slice(0, max)}${CUT}` : text;
+  const lines = cut
+    .split(/\r\n|[\n\r\u2028\u2029]/)
+    .map(cleanLine)
+    .filter((line, at, all) => line !== "" || (at > 0 && all[at - 1] !== ""));
+  while (lines.at(-1) === "") lines.pop();
+  if (lines.length === 0) return [];
+  if (lines.length === 1) return [`/** ${lines[0]} */`];
+  return ["/**", ...lines.map((line) => (line === "" ? " *" : ` * ${line}`)), " */"];
+}
+
+/** A line without an end of the comment, and without tags: `@ts-ignore` and `@internal` are instructions. */
+function cleanLine(line: string): string {
+  return line.replaceAll(INVISIBLE, " ").replaceAll("*/", "*\\/").replaceAll("@", "\\@").replaceAll(/\s+/g, " ").trim();
+}
+
+/** Words of a name, each with a capital letter, as a part of an identifier: `json-diff` becomes `JsonDiff`. */
+export function pascalCase(name: string, max: number): string {
+  return name
+    .slice(0, max)
+    .split(/[^A-Za-z0-9]+/)
+    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+    .join("");
+}
+
+/** A name that is not among those used: with a number behind it, where it is. Adds it to them. */
+export function unused(name: string, used: Set<string>): string {
+  let found = name;
+  for (let number = 2; used.has(found); number++) found = `${name}${number}`;
+  used.add(found);
+  return found;
+}

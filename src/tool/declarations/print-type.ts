@@ -1,0 +1,141 @@
+import { commentLines, propertyKey, quote } from "./names.ts";
+import type { Member, ObjectNode, TupleNode, TypeNode } from "./type-node.ts";
+
+const WIDTH = 120;
+const INDENT = "  ";
+/** Length of a property's description, in UTF-16 units. */
+const DESCRIPTION_MAX = 500;
+
+/** A member's or a type's name, and the type: a long union begins in a line of its own. */
+export function after(head: string, type: string): string {
+  return type.startsWith("\n") ? `${head}${type}` : `${head} ${type}`;
+}
+
+/**
+ * A type as text. Types that fit into the rest of a line are written into it; objects with descriptions, and those that
+ * do not fit, have a line for each member. `indent`: of the line in which the type begins; `column`: where it begins.
+ */
+export function printType(node: TypeNode, indent = "", column = indent.length): string {
+  return new TypePrinter().print(node, indent, column);
+}
+
+class TypePrinter {
+  /** Types in one line; `null` where they have comments. */
+  readonly #flat = new Map<TypeNode, string | null>();
+
+  print(node: TypeNode, indent: string, column: number): string {
+    const flat = this.#flatOf(node);
+    if (flat !== null && column + flat.length < WIDTH) return flat;
+    const print = (one: TypeNode): string => this.print(one, indent, indent.length);
+    switch (node.kind) {
+      case "keyword":
+      case "literal":
+      case "named":
+        return flat ?? "unknown";
+      case "array":
+        return writeArray(node.items, print);
+      case "tuple":
+        return writeTuple(node, print);
+      case "object":
+        return this.#printObject(node, indent);
+      case "union": {
+        const below = indent + INDENT;
+        return node.of
+          .map((one) => `\n${below}| ${inParentheses(one, this.print(one, below, below.length + 2), "union")}`)
+          .join("");
+      }
+      case "intersection":
+        return node.of.map((one) => inParentheses(one, print(one), "intersection")).join(" & ");
+    }
+  }
+
+  #printObject({ members, index }: ObjectNode, indent: string): string {
+    const below = indent + INDENT;
+    const lines = members.flatMap((member) => {
+      const head = headOf(member);
+      const comment = commentLines(member.description, DESCRIPTION_MAX).map((line) => below + line);
+      return [...comment, `${below}${after(head, this.print(member.type, below, below.length + head.length + 2))};`];
+    });
+    if (index !== null)
+      lines.push(`${below}${after(INDEX, this.print(index, below, below.length + INDEX.length + 2))};`);
+    return lines.length === 0 ? "{}" : `{\n${lines.join("\n")}\n${indent}}`;
+  }
+
+  #flatOf(node: TypeNode): string | null {
+    const known = this.#flat.get(node);
+    if (known !== undefined) return known;
+    const flat = this.#writeFlat(node);
+    // What does not fit into a line is not written into one.
+    const kept = flat !== null && flat.length > WIDTH && !isAtom(node) ? null : flat;
+    this.#flat.set(node, kept);
+    return kept;
+  }
+
+  #writeFlat(node: TypeNode): string | null {
+    let isWhole = true;
+    const write = (one: TypeNode): string => {
+      const text = this.#flatOf(one);
+      isWhole &&= text !== null;
+      return text ?? "";
+    };
+    const text = flatText(node, write);
+    return isWhole ? text : null;
+  }
+}
+
+function flatText(node: TypeNode, write: (node: TypeNode) => string): string | null {
+  switch (node.kind) {
+    case "keyword":
+      return node.note === undefined ? node.keyword : `${node.keyword} /* ${node.note} */`;
+    case "literal":
+      return typeof node.value === "string" ? quote(node.value) : String(node.value);
+    case "named":
+      return node.name;
+    case "array":
+      return writeArray(node.items, write);
+    case "tuple":
+      return writeTuple(node, write);
+    case "union":
+    case "intersection":
+      return node.of
+        .map((one) => inParentheses(one, write(one), node.kind))
+        .join(node.kind === "union" ? " | " : " & ");
+    case "object": {
+      if (node.members.some(({ description }) => description !== "")) return null;
+      const members = node.members.map((member) => `${headOf(member)} ${write(member.type)}`);
+      if (node.index !== null) members.push(`${INDEX} ${write(node.index)}`);
+      return members.length === 0 ? "{}" : `{ ${members.join("; ")} }`;
+    }
+  }
+}
+
+const INDEX = "readonly [key: string]:";
+
+function headOf({ name, isOptional }: Member): string {
+  return `readonly ${propertyKey(name)}${isOptional ? "?" : ""}:`;
+}
+
+function writeArray(items: TypeNode, write: (node: TypeNode) => string): string {
+  return `readonly ${inParentheses(items, write(items), "array")}[]`;
+}
+
+function writeTuple({ items, required, rest }: TupleNode, write: (node: TypeNode) => string): string {
+  const parts = items.map((item, at) =>
+    at < required ? write(item) : `${inParentheses(item, write(item), "array")}?`,
+  );
+  if (rest !== null) parts.push(`...${writeArray(rest, write).replace(/^readonly /, "")}`);
+  return `readonly [${parts.join(", ")}]`;
+}
+
+function isAtom({ kind }: TypeNode): boolean {
+  return kind === "keyword" || kind === "literal" || kind === "named";
+}
+
+/** A type within another one: in parentheses, where it binds less than that. */
+function inParentheses(node: TypeNode, text: string, within: "union" | "intersection" | "array"): string {
+  const isLoose =
+    node.kind === "union"
+      ? within !== "union"
+      : within === "array" && (node.kind === "intersection" || node.kind === "array" || node.kind === "tuple");
+  return isLoose ? `(${text})` : text;
+}
