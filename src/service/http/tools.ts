@@ -1,6 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import { sendJson, sendJsonText, sendRefusal, sendUnregistered } from "./answers.ts";
-import { EXPLAIN_TOOL, GET_TOOL, LIST_TOOLS } from "./api/tool-routes.ts";
+import { declareInTurns } from "../../tool/declarations/declare-tools.ts";
+import { EXPLAIN_TOOL, GET_TOOL, GET_TYPES, LIST_TOOLS } from "./api/tool-routes.ts";
 import { callerOf, type Surface, refuseOthers } from "./surface.ts";
 import { addToolAdmin, etagOf, namesEtag, toolText } from "./tool-admin.ts";
 
@@ -28,6 +29,20 @@ export function addTools(app: FastifyInstance, door: Surface): void {
     },
   );
   addToolAdmin(app, door);
+
+  app.get<{ Querystring: { register?: unknown } }>(
+    "/v1/types",
+    { config: { role: "execute", api: GET_TYPES } },
+    async (request, reply) => {
+      const { register = "false" } = request.query;
+      if (register !== "true" && register !== "false") {
+        return sendRefusal(reply, "invalid_arguments", "register is true or false");
+      }
+      const text = await declareInTurns(gate.list(callerOf(request)), { register: register === "true" });
+      return reply.header("content-type", "text/plain; charset=utf-8").send(text);
+    },
+  );
+  refuseOthers(app, "/v1/types", ["GET", "HEAD"]);
   refuseOthers(app, "/v1/tools/:name", ["GET", "HEAD", "PUT", "DELETE"]);
 
   const explanation = "/v1/tools/:name/explanation";

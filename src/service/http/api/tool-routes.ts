@@ -33,6 +33,19 @@ export const GET_TOOL: RouteDescription = {
   },
 };
 
+export const GET_TYPES: RouteDescription = {
+  id: "getTypes",
+  tag: "tools",
+  summary: "Declares the tools in TypeScript.",
+  description:
+    "A file of declarations: what callers send to each tool that the caller may use, and what they are answered.",
+  query: { register: "`true`: with the types of engines and clients that are made without type arguments." },
+  answers: {
+    200: { description: "The file.", content: { "text/plain": { schema: { type: "string" } } } },
+    ...refusals({ 400: "`register` is neither `true` nor `false`." }),
+  },
+};
+
 export const EXPLAIN_TOOL: RouteDescription = {
   id: "explainTool",
   tag: "tools",
