@@ -9,6 +9,7 @@ const EXIT_MEANINGS = {
   FAILED: "The tool failed, or a check found something.",
   USAGE: "The command line or the configuration is wrong.",
   INVALID: "The input, the tool or its package is not valid.",
+  STALE: "With `--check`: the file is not what the command would write now.",
   RUNTIME: "A workflow's model or its tools failed.",
   IO: "A workflow's artifact cannot be written.",
   UNSUPPORTED: "A workflow asks for something that Glovebox cannot run.",

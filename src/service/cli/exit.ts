@@ -7,6 +7,8 @@ export const EXIT = Object.freeze({
   USAGE: 2,
   /** The input or the tool's package is invalid. */
   INVALID: 3,
+  /** A generated file is not what it would be now. */
+  STALE: 5,
   /** A workflow's model or its tools failed. */
   RUNTIME: 10,
   /** A workflow's artifact cannot be written, exists already, or leads out of its folder. */

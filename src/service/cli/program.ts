@@ -12,6 +12,7 @@ import { replayCommand } from "./replay.ts";
 import { runCommand } from "./run.ts";
 import { serveCommand } from "./serve.ts";
 import { topCommand } from "./top.ts";
+import { typesCommand } from "./types.ts";
 import { moduleCommand, validateCommand } from "./validate.ts";
 import { workerCommand } from "./worker.ts";
 
@@ -32,6 +33,7 @@ export function createProgram(): Command {
     listCommand(),
     listToolsCommand(),
     listSupportedCommand(),
+    typesCommand(),
     explainCommand(),
     replayCommand(),
     validateCommand(),

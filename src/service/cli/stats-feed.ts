@@ -2,18 +2,13 @@ import type { JsonSchema } from "../../base/json.ts";
 import { compileSchema } from "../../base/schema/schema.ts";
 import type { StatsSnapshot } from "../http/stats-sampler.ts";
 import { CliError, EXIT } from "./exit.ts";
+import { ask, parseJson, type RemoteServer, textOf } from "./remote-server.ts";
 
 /** Response of `GET /v1/stats`; only the shown fields are checked, as the server may be of another version. */
 export type Snapshot = StatsSnapshot;
 
 /** Rates of one tool's calls in the last second. */
 export type ToolLine = Snapshot["tools"][number];
-
-/** A server to read snapshots from. */
-export interface StatsServer {
-  readonly url: URL;
-  readonly key: string | undefined;
-}
 
 const ANSWERS_WITHIN_MS = 10_000;
 /** Maximum time without a snapshot; the server sends one each second. */
@@ -87,7 +82,7 @@ const SNAPSHOT = all({
 });
 
 /** Requests one snapshot. Rejects with a `CliError` if the server does not return one. */
-export async function readSnapshot(server: StatsServer): Promise<Snapshot> {
+export async function readSnapshot(server: RemoteServer): Promise<Snapshot> {
   const signal = AbortSignal.timeout(ANSWERS_WITHIN_MS);
   const response = await request(server, "application/json", signal);
   let text = "";
@@ -99,7 +94,7 @@ export async function readSnapshot(server: StatsServer): Promise<Snapshot> {
  * Yields a snapshot each second until `signal` aborts or the server ends the stream. Throws a `CliError` if the server
  * refuses or stops sending.
  */
-export async function* followSnapshots(server: StatsServer, signal: AbortSignal): AsyncGenerator<Snapshot> {
+export async function* followSnapshots(server: RemoteServer, signal: AbortSignal): AsyncGenerator<Snapshot> {
   const silence = new AbortController();
   const timer = setTimeout(() => silence.abort(), SILENCE_MS);
   try {
@@ -119,47 +114,8 @@ export async function* followSnapshots(server: StatsServer, signal: AbortSignal)
   }
 }
 
-async function request({ url, key }: StatsServer, accept: string, signal: AbortSignal): Promise<Response> {
-  const headers = { accept, ...(key === undefined ? {} : { authorization: `Bearer ${key}` }) };
-  const response = await fetch(new URL("v1/stats", url), { headers, signal, redirect: "error" }).catch(
-    (error: unknown) => {
-      throw new CliError(EXIT.FAILED, `${url.origin} cannot be reached: ${reasonOf(error)}`);
-    },
-  );
-  if (response.ok) return response;
-  await response.body?.cancel();
-  throw new CliError(EXIT.FAILED, `${url.origin} answers with ${response.status}${advice(response.status)}`);
-}
-
-function advice(status: number): string {
-  switch (status) {
-    case 401:
-    case 403:
-      return ": it wants a key with the role metrics; --key-env NAME says which variable holds one";
-    case 404:
-      return ": it tells no stats";
-    default:
-      return "";
-  }
-}
-
-/** Reason for a failed request, preferably the system's error code. */
-function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return "unknown error";
-  const { cause } = error;
-  if (cause instanceof Error && "code" in cause && typeof cause.code === "string") return cause.code;
-  return error.name === "AbortError" || error.name === "TimeoutError" ? "it does not answer" : error.message;
-}
-
-async function* textOf({ body }: Response): AsyncGenerator<string> {
-  if (body === null) return;
-  const decoder = new TextDecoder();
-  try {
-    for await (const bytes of body as ReadableStream<Uint8Array<ArrayBuffer>>)
-      yield decoder.decode(bytes, { stream: true });
-  } catch (error) {
-    throw new CliError(EXIT.FAILED, `the connection was lost: ${reasonOf(error)}`);
-  }
+function request(server: RemoteServer, accept: string, signal: AbortSignal): Promise<Response> {
+  return ask(server, { path: "v1/stats", accept, signal, role: "metrics", missing: "stats" });
 }
 
 function within(text: string): string {
@@ -173,12 +129,4 @@ function parseSnapshot(text: string): Snapshot {
   const value = parseJson(text);
   if (check.check(value).length > 0) throw new CliError(EXIT.FAILED, "the server's answer is no snapshot");
   return value as Snapshot;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
 }

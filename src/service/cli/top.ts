@@ -2,8 +2,8 @@ import type { WriteStream } from "node:tty";
 import { print, printJson, visible } from "./output.ts";
 import { setTimeout as delay } from "node:timers/promises";
 import { Command } from "commander";
-import { CliError, EXIT } from "./exit.ts";
-import type { Snapshot, StatsServer } from "./stats-feed.ts";
+import { type RemoteServer, remoteServer } from "./remote-server.ts";
+import type { Snapshot } from "./stats-feed.ts";
 import type { TopOrder, TopView } from "./top-view.ts";
 
 interface Options {
@@ -37,7 +37,7 @@ export function topCommand(): Command {
 }
 
 async function top({ url, keyEnv, once, json }: Options): Promise<void> {
-  const server = { url: addressOf(url), key: keyEnv === undefined ? undefined : keyFrom(keyEnv) };
+  const server = remoteServer(url, keyEnv);
   const { readSnapshot } = await import("./stats-feed.ts");
   if (json === true) return printJson(await readSnapshot(server));
   if (once !== true && process.stdout.isTTY) return watch(server);
@@ -45,25 +45,8 @@ async function top({ url, keyEnv, once, json }: Options): Promise<void> {
   for (const line of describeSnapshot(await readSnapshot(server), server.url.origin)) print(line);
 }
 
-function addressOf(text: string): URL {
-  const url = URL.parse(text.endsWith("/") ? text : `${text}/`);
-  if (url?.protocol !== "http:" && url?.protocol !== "https:") {
-    throw new CliError(EXIT.USAGE, "--url is an address that begins with http:// or https://");
-  }
-  if (url.username !== "" || url.password !== "") {
-    throw new CliError(EXIT.USAGE, "--url holds no key: --key-env NAME says which variable does");
-  }
-  return url;
-}
-
-function keyFrom(name: string): string {
-  const key = process.env[name];
-  if (key === undefined || key === "") throw new CliError(EXIT.USAGE, `the environment has no key in ${name}`);
-  return key;
-}
-
 /** Shows snapshots until the user quits. Reconnects to a server that was lost; fails if the first connection fails. */
-async function watch(server: StatsServer): Promise<void> {
+async function watch(server: RemoteServer): Promise<void> {
   const [{ followSnapshots }, { renderTop }] = await Promise.all([import("./stats-feed.ts"), import("./top-view.ts")]);
   const { stdout } = process;
   const history: Snapshot[] = [];

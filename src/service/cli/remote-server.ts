@@ -1,0 +1,94 @@
+import { CliError, EXIT } from "./exit.ts";
+
+/** A server that a command asks over HTTP. */
+export interface RemoteServer {
+  /** Ends with a slash. */
+  readonly url: URL;
+  readonly key: string | undefined;
+}
+
+/** What a command asks a server for. */
+export interface RemoteRequest {
+  /** Relative to the server's address. */
+  readonly path: string;
+  readonly accept: string;
+  readonly signal: AbortSignal;
+  /** The role that the key needs. */
+  readonly role: string;
+  /** What a server that does not know the path does not have. */
+  readonly missing: string;
+}
+
+/** The server of `--url` and `--key-env`. Throws a `CliError` if either cannot be used. */
+export function remoteServer(url: string, keyEnv: string | undefined): RemoteServer {
+  return { url: addressOf(url), key: keyEnv === undefined ? undefined : keyFrom(keyEnv) };
+}
+
+function addressOf(text: string): URL {
+  const url = URL.parse(text.endsWith("/") ? text : `${text}/`);
+  if (url?.protocol !== "http:" && url?.protocol !== "https:") {
+    throw new CliError(EXIT.USAGE, "--url is an address that begins with http:// or https://");
+  }
+  if (url.username !== "" || url.password !== "") {
+    throw new CliError(EXIT.USAGE, "--url holds no key: --key-env NAME says which variable does");
+  }
+  return url;
+}
+
+function keyFrom(name: string): string {
+  const key = process.env[name];
+  if (key === undefined || key === "") throw new CliError(EXIT.USAGE, `the environment has no key in ${name}`);
+  return key;
+}
+
+/** Sends a request. Rejects with a `CliError` if the server cannot be reached or refuses. */
+export async function ask({ url, key }: RemoteServer, request: RemoteRequest): Promise<Response> {
+  const { path, accept, signal } = request;
+  const headers = { accept, ...(key === undefined ? {} : { authorization: `Bearer ${key}` }) };
+  const response = await fetch(new URL(path, url), { headers, signal, redirect: "error" }).catch((error: unknown) => {
+    throw new CliError(EXIT.FAILED, `${url.origin} cannot be reached: ${reasonOf(error)}`);
+  });
+  if (response.ok) return response;
+  await response.body?.cancel();
+  throw new CliError(EXIT.FAILED, `${url.origin} answers with ${response.status}${advice(response.status, request)}`);
+}
+
+function advice(status: number, { role, missing }: RemoteRequest): string {
+  switch (status) {
+    case 401:
+    case 403:
+      return `: it wants a key with the role ${role}; --key-env NAME says which variable holds one`;
+    case 404:
+      return `: it tells no ${missing}`;
+    default:
+      return "";
+  }
+}
+
+/** Reason for a failed request, preferably the system's error code. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return "unknown error";
+  const { cause } = error;
+  if (cause instanceof Error && "code" in cause && typeof cause.code === "string") return cause.code;
+  return error.name === "AbortError" || error.name === "TimeoutError" ? "it does not answer" : error.message;
+}
+
+/** The text of a response, as it comes. Throws a `CliError` if the connection is lost. */
+export async function* textOf({ body }: Response): AsyncGenerator<string> {
+  if (body === null) return;
+  const decoder = new TextDecoder();
+  try {
+    for await (const bytes of body as ReadableStream<Uint8Array<ArrayBuffer>>)
+      yield decoder.decode(bytes, { stream: true });
+  } catch (error) {
+    throw new CliError(EXIT.FAILED, `the connection was lost: ${reasonOf(error)}`);
+  }
+}
+
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,94 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { Command, Option } from "commander";
+import { isObject } from "../../base/json.ts";
+import type { DeclaredTool } from "../../tool/declarations/declare-tools.ts";
+import { CliError, EXIT } from "./exit.ts";
+import { openEngine, readConfig, type Sources } from "./open-engine.ts";
+import { print } from "./output.ts";
+import { ask, parseJson, remoteServer, textOf } from "./remote-server.ts";
+
+interface Options extends Sources {
+  readonly url?: string;
+  readonly keyEnv?: string;
+  readonly out?: string;
+  readonly register?: true;
+  readonly check?: true;
+}
+
+const ANSWERS_WITHIN_MS = 30_000;
+const ANSWER_MAX_CHARS = 64 * 1024 * 1024;
+
+/** `glovebox types`: declarations of TypeScript for tools in any language. */
+export function typesCommand(): Command {
+  return new Command("types")
+    .description("write TypeScript declarations of the tools: what callers send to each, and what they are answered")
+    .addOption(
+      new Option("--tools <dir>", "folder of tools (default: the configuration's tools, else the samples)").conflicts(
+        "url",
+      ),
+    )
+    .option("--config <file>", "configuration file (default: glovebox.config.yaml or .json in this folder, if present)")
+    .option("--url <url>", "the address of a server whose tools are declared, instead of a folder")
+    .option("--key-env <name>", "environment variable with a key for that server")
+    .option("--out <file>", "file to write (default: print it)")
+    .option("--register", "have engines and clients that are made without type arguments use these types")
+    .option("--check", "write nothing; exit with 5 if the file of --out is not what would be written")
+    .action(types);
+}
+
+async function types({ url, keyEnv, out, register, check, ...sources }: Options): Promise<void> {
+  if (check === true && out === undefined) throw new CliError(EXIT.USAGE, "--check compares the file of --out FILE");
+  if (url === undefined && keyEnv !== undefined) throw new CliError(EXIT.USAGE, "--key-env goes with --url");
+  const tools = url === undefined ? await toolsHere(sources) : await toolsAt(url, keyEnv);
+  // Also where a server has written them: what it says is data, and not to be compiled.
+  const { declareTools } = await import("../../tool/declarations/declare-tools.ts");
+  const text = declareTools(tools, { register: register === true });
+  if (out === undefined) return print(text.trimEnd());
+  if (check === true) return checkFile(out, text);
+  await writeFile(out, text);
+  print(`${out}: ${tools.length} ${tools.length === 1 ? "tool" : "tools"}`);
+}
+
+async function toolsHere(sources: Sources): Promise<readonly DeclaredTool[]> {
+  await using engine = await openEngine(sources, await readConfig(sources.config), {
+    workers: 1,
+    executor: { kind: "process", spare: false },
+  });
+  return engine.list();
+}
+
+async function toolsAt(url: string, keyEnv: string | undefined): Promise<readonly DeclaredTool[]> {
+  const server = remoteServer(url, keyEnv);
+  const response = await ask(server, {
+    path: "v1/tools",
+    accept: "application/json",
+    signal: AbortSignal.timeout(ANSWERS_WITHIN_MS),
+    role: "execute",
+    missing: "tools",
+  });
+  let text = "";
+  for await (const part of textOf(response)) {
+    text += part;
+    if (text.length > ANSWER_MAX_CHARS) throw new CliError(EXIT.FAILED, "the server's answer is too long");
+  }
+  const infos = parseJson(text);
+  if (!Array.isArray(infos) || !infos.every(isDeclared)) {
+    throw new CliError(EXIT.FAILED, "the server's answer is no list of tools");
+  }
+  return infos;
+}
+
+function isDeclared(info: unknown): info is DeclaredTool {
+  return isObject(info) && typeof info["name"] === "string" && typeof info["description"] === "string";
+}
+
+async function checkFile(file: string, text: string): Promise<void> {
+  const found = await readFile(file, "utf8").catch((error: unknown) => {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;
+    throw error;
+  });
+  // Git may have changed the ends of lines.
+  if (found?.replaceAll("\r\n", "\n") === text) return print(`${file} is up to date`);
+  const what = found === null ? "does not exist" : "is not what the tools are now";
+  throw new CliError(EXIT.STALE, `${file} ${what}: run the command without --check`);
+}
