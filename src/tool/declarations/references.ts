@@ -3,7 +3,7 @@ import { isObject } from "../../base/json.ts";
 const SEGMENTS_MAX = 64;
 
 /**
- * The schema to which a reference leads within a resource: `#` or `#/$defs/name`. `undefined` where there is none, and
+ * The schema to which a reference leads within a resource: `#` or `#/$defs/name`. `undefined` where it leads nowhere, and
  * for anchors and other resources, which are not looked for.
  */
 export function findSchema(resource: Readonly<Record<string, unknown>>, ref: string): unknown {

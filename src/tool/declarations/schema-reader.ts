@@ -75,7 +75,11 @@ class Named {
     const seen = new Set<Named>(open);
     for (let one = open.pop(); one !== undefined; one = open.pop()) {
       if (one === other) return true;
-      for (const next of one.heads) if (!seen.has(next)) (open.push(next), seen.add(next));
+      for (const next of one.heads) {
+        if (seen.has(next)) continue;
+        seen.add(next);
+        open.push(next);
+      }
     }
     return false;
   }

@@ -19,7 +19,7 @@ export interface TupleNode {
   readonly items: readonly TypeNode[];
   /** Number of items that are always there. */
   readonly required: number;
-  /** Type of further items; `null`: there are none. */
+  /** Type of further items; `null`: no further items. */
   readonly rest: TypeNode | null;
 }
 
