@@ -1,0 +1,265 @@
+/** The client of a server. It imports types only, so that it runs in browsers, workers and any runtime with `fetch`. */
+import type { CapabilityEvent } from "../../broker/capability-event.ts";
+import type { LogLine, Progress, ToolCall, ToolFailure, ToolResult } from "../../base/result.ts";
+import type { ExecuteOptions } from "../../engine/execute-options.ts";
+import type { Executes, ToolFunction, ToolsOf } from "../../engine/typed-engine.ts";
+import type { ToolInfo } from "../../tool/definition.ts";
+import type { AnyTools, InputOf, OutputOf, RegisteredTools, ToolName } from "../../tool/register.ts";
+
+export type { ToolError } from "../../base/errors.ts";
+export type { LogLine, Progress, ToolCall, ToolFailure, ToolResult, ToolSuccess } from "../../base/result.ts";
+export type { ExecuteOptions } from "../../engine/execute-options.ts";
+export type { ToolsOf } from "../../engine/typed-engine.ts";
+export type { ToolInfo } from "../../tool/definition.ts";
+
+export interface ClientOptions {
+  /** The server's address, also one below which it is mounted. */
+  readonly url: string | URL;
+  /** The key, or a function that is asked for it before each request. */
+  readonly key?: string | (() => string | Promise<string>);
+  /** Sends the requests. Default: the runtime's own. */
+  readonly fetch?: typeof globalThis.fetch;
+  /** Headers of all requests; they go before the client's own. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** A capability call of the tool, after its response. */
+export type CapabilityUpdate = Pick<CapabilityEvent, "capability" | "method" | "outcome" | "durationMs" | "step">;
+
+/** What a running call tells; the last one has its result. */
+export type CallUpdate<Output = unknown> =
+  | { readonly type: "log"; readonly line: LogLine }
+  | { readonly type: "progress"; readonly progress: Progress }
+  | { readonly type: "capability"; readonly event: CapabilityUpdate }
+  /** The server has left out as many updates, as the client did not read them. */
+  | { readonly type: "dropped"; readonly events: number }
+  | { readonly type: "result"; readonly result: ToolResult<Output> };
+
+/** Options of all calls of a batch. A call may have its own beside its arguments. */
+export type BatchOptions = Pick<
+  ExecuteOptions,
+  "tenant" | "priority" | "limits" | "capabilities" | "retries" | "signal"
+>;
+
+export interface BatchCall<Name extends string = string, Input = Record<string, unknown>> extends ToolCall<
+  Name,
+  Input
+> {
+  readonly options?: Omit<BatchOptions, "signal"> & Pick<ExecuteOptions, "idempotencyKey">;
+}
+
+/** A client of tools that are known. */
+export interface TypedClient<Tools> extends Executes<Tools> {
+  /** Runs a call, and tells what it does meanwhile. Whoever stops reading cancels the call. */
+  stream<const Name extends ToolName<Tools>>(
+    call: ToolCall<Name, InputOf<Tools, Name>>,
+    options?: ExecuteOptions,
+  ): AsyncIterable<CallUpdate<OutputOf<Tools, Name>>>;
+  /** Runs many calls in one request. Their results are in the order of the calls. */
+  batch<const Names extends readonly ToolName<Tools>[]>(
+    calls: { readonly [At in keyof Names]: BatchCall<Names[At], InputOf<Tools, Names[At]>> },
+    options?: BatchOptions,
+  ): Promise<{ readonly [At in keyof Names]: ToolResult<OutputOf<Tools, Names[At]>> }>;
+  /** The tools that the key may use. Rejects with a `CallError` where the server refuses. */
+  list(): Promise<ToolInfo<ToolName<Tools>>[]>;
+}
+
+/** A client of tools of which nothing is known. */
+export interface AnyClient {
+  /** Types only. */
+  readonly "~tools"?: AnyTools;
+  execute(call: ToolCall, options?: ExecuteOptions): Promise<ToolResult>;
+  readonly tools: { readonly [name: string]: ToolFunction<Record<string, unknown>, unknown> };
+  stream(call: ToolCall, options?: ExecuteOptions): AsyncIterable<CallUpdate>;
+  batch(calls: readonly BatchCall[], options?: BatchOptions): Promise<readonly ToolResult[]>;
+  list(): Promise<ToolInfo[]>;
+}
+
+/** A client, created by `createClient`. Every `Client<Tools>` is a `Client`. */
+export type Client<Tools = AnyTools> = string extends keyof Tools ? AnyClient : TypedClient<Tools>;
+
+/** What `unwrap` throws, and `list` where the server refuses: a result's error. */
+export interface CallError extends Error {
+  readonly code: ToolFailure["error"]["code"];
+  readonly result: ToolFailure;
+}
+
+/** What of the options stays here; the rest is the server's. */
+type Listeners = Pick<ExecuteOptions, "signal" | "onLog" | "onProgress">;
+
+/**
+ * A client of a server: its calls end with results, also where the server refuses them. It rejects where there is no
+ * result: with the error of `fetch` where the server cannot be reached or `options.signal` aborts, which cancels the
+ * call, and with an `Error` where something else answers.
+ */
+export function createClient<Tools = RegisteredTools>(options: ClientOptions): Client<ToolsOf<Tools>>;
+export function createClient({ url, key, fetch = globalThis.fetch, headers = {} }: ClientOptions): AnyClient {
+  const base = String(url).replace(/\/+$/, "");
+
+  const send = async (path: string, accept: string, body?: object, signal?: AbortSignal): Promise<Response> => {
+    const secret = typeof key === "function" ? await key() : key;
+    return fetch(`${base}/v1/${path}`, {
+      method: body === undefined ? "GET" : "POST",
+      headers: {
+        accept,
+        ...(body === undefined ? {} : { "content-type": JSON_TYPE }),
+        ...(secret === undefined ? {} : { authorization: `Bearer ${secret}` }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(signal === undefined ? {} : { signal }),
+    });
+  };
+
+  async function* stream(call: ToolCall, options: ExecuteOptions = {}): AsyncGenerator<CallUpdate, void, undefined> {
+    const response = await send("execute", "text/event-stream", bodyOf(call, options), options.signal);
+    // A call that is refused at once is no stream.
+    if (!isStream(response)) return yield { type: "result", result: await readResult(response) };
+    for await (const update of readUpdates(response)) {
+      yield update;
+      if (update.type === "result") return;
+    }
+    throw new Error("the connection was lost before the call had a result");
+  }
+
+  const execute = async (call: ToolCall, options: ExecuteOptions = {}): Promise<ToolResult> => {
+    const { onLog, onProgress, signal } = options;
+    if (onLog === undefined && onProgress === undefined) {
+      return readResult(await send("execute", JSON_TYPE, bodyOf(call, options), signal));
+    }
+    for await (const update of stream(call, options)) {
+      if (update.type === "log") onLog?.(update.line);
+      if (update.type === "progress") onProgress?.(update.progress);
+      if (update.type === "result") return update.result;
+    }
+    throw new Error("a stream ends with a result");
+  };
+
+  return {
+    execute,
+    stream,
+    tools: new Proxy(Object.freeze({}), {
+      // JavaScript itself reads these two of any object: a function there would make it a promise, or other JSON.
+      get: (_target, name) =>
+        typeof name === "string" && name !== "then" && name !== "toJSON"
+          ? (args: ToolCall["arguments"], { id, ...options }: ExecuteOptions & { readonly id?: string } = {}) =>
+              execute({ ...(id === undefined ? {} : { id }), name, arguments: args }, options)
+          : undefined,
+    }),
+    async batch(calls, { signal, ...options } = {}) {
+      const answer = await readJson(await send("execute/batch", JSON_TYPE, { calls, options }, signal));
+      if (isObject(answer) && Array.isArray(answer["results"])) return answer["results"] as ToolResult[];
+      const refusal = asResult(answer);
+      return calls.map(() => refusal);
+    },
+    async list() {
+      const answer = await readJson(await send("tools", JSON_TYPE));
+      if (Array.isArray(answer)) return answer as ToolInfo[];
+      return unwrap(asResult(answer)) as ToolInfo[];
+    },
+  };
+}
+
+/** The output of a call that succeeded. Throws a `CallError` for one that failed. */
+export function unwrap<Output>(result: ToolResult<Output>): Output {
+  if (result.success) return result.output;
+  const { code, message } = result.error;
+  throw Object.assign(new Error(message), { name: "ToolCallError", code, result }) satisfies CallError;
+}
+
+const JSON_TYPE = "application/json";
+
+/** A call with the options that the server takes. */
+function bodyOf(
+  call: ToolCall,
+  { signal: _signal, onLog: _onLog, onProgress: _onProgress, ...options }: Listeners,
+): object {
+  return { ...call, options };
+}
+
+function isStream({ ok, headers }: Response): boolean {
+  return ok && (headers.get("content-type") ?? "").startsWith("text/event-stream");
+}
+
+async function readResult(response: Response): Promise<ToolResult> {
+  return asResult(await readJson(response));
+}
+
+async function readJson(response: Response): Promise<unknown> {
+  const text = await response.text();
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Error(
+      `the answer is no JSON, and its status ${response.status}: is this the address of a Glovebox server?`,
+    );
+  }
+}
+
+function asResult(value: unknown): ToolResult {
+  if (isObject(value) && "success" in value && "metadata" in value) return value as unknown as ToolResult;
+  throw new Error("the answer is no result: is this the address of a Glovebox server?");
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null;
+}
+
+/** The events of a stream. Whoever stops reading closes the connection. */
+async function* readUpdates(response: Response): AsyncGenerator<CallUpdate, void, undefined> {
+  let event = "";
+  let data: string[] = [];
+  for await (const line of readLines(response)) {
+    if (line.startsWith("event: ")) event = line.slice(7);
+    else if (line.startsWith("data: ")) data.push(line.slice(6));
+    else if (line === "" && data.length > 0) {
+      const update = updateOf(event, JSON.parse(data.join("\n")));
+      data = [];
+      if (update !== null) yield update;
+    }
+  }
+}
+
+/** An update as its event is named; `null` for one of a later version. */
+function updateOf(event: string, data: unknown): CallUpdate | null {
+  switch (event) {
+    case "log":
+      return { type: event, line: data as LogLine };
+    case "progress":
+      return { type: event, progress: data as Progress };
+    case "capability":
+      return { type: event, event: data as CapabilityUpdate };
+    case "dropped":
+      return { type: event, events: (data as { readonly events: number }).events };
+    case "result":
+      return { type: event, result: data as ToolResult };
+    default:
+      return null;
+  }
+}
+
+async function* readLines({ body }: Response): AsyncGenerator<string, void, undefined> {
+  if (body === null) return;
+  // Not every browser iterates over a stream.
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
+  let rest = "";
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      // Only what is new is searched: a long result comes in many pieces.
+      const [first = "", ...lines] = decoder.decode(value, { stream: true }).split("\n");
+      if (lines.length === 0) {
+        rest += first;
+        continue;
+      }
+      yield rest + first;
+      rest = lines.pop() ?? "";
+      yield* lines;
+    }
+  } finally {
+    // Also where the connection is lost, which the reader has told already.
+    await reader.cancel().catch(() => undefined);
+  }
+}
