@@ -4,12 +4,14 @@ export type { CapabilityCaller as CapabilityCall, CapabilityRequest } from "./br
 export type { FetchOptions, Lookup } from "./broker/capabilities/fetch/connections.ts";
 export type { SecretBinding } from "./broker/capabilities/secrets/binding.ts";
 export type { SecretOptions } from "./broker/capabilities/secrets/secrets.ts";
-export {
-  type CapabilityMethod,
-  type CustomCapability,
-  defineCapability,
-  type HandlerCall,
-} from "./broker/capabilities/custom.ts";
+export { defineCapability } from "./broker/capabilities/custom.ts";
+export type {
+  CapabilitiesOf,
+  CapabilityClient,
+  CapabilityMethod,
+  CustomCapability,
+  HandlerCall,
+} from "./broker/capabilities/custom-types.ts";
 export type { CapabilityEvent, CapabilityOutcome } from "./broker/capability-event.ts";
 export type { Finding } from "./broker/grants.ts";
 export type { Explanation, GrantLine, LimitLine, ToolFinding } from "./engine/explanation.ts";
@@ -32,7 +34,7 @@ export { createEngine, type EngineStats } from "./engine/engine.ts";
 export { sharedEngine } from "./engine/shared-engine.ts";
 export type { ToolRunner } from "./tool/contracts/runner.ts";
 export type { AnyEngine, Engine, Executes, ToolFunction, ToolsOf, TypedEngine } from "./engine/typed-engine.ts";
-export type { AnyTools, InputOf, OutputOf, Register, ToolName, ToolTypes } from "./tool/register.ts";
+export type { AnyTools, InputOf, OutputOf, Register, RegisteredCapabilities, RegisteredTools, ToolName, ToolTypes } from "./tool/register.ts";
 export type { ExecuteOptions } from "./engine/execute-options.ts";
 export {
   type Blame,

@@ -5,7 +5,7 @@ import { join, resolve } from "node:path";
 import type { Registry } from "prom-client";
 import type { AuditTarget } from "./telemetry/audit.ts";
 import type { Policy } from "../broker/policy.ts";
-import type { CustomCapability } from "../broker/capabilities/custom.ts";
+import type { CustomCapability } from "../broker/capabilities/custom-types.ts";
 import { IN_MEMORY } from "../store/sqlite/layout.ts";
 import type { KvStoreOptions } from "../broker/capabilities/kv/kv.ts";
 import type { LedgerOptions } from "../store/calls/ledger.ts";

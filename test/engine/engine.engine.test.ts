@@ -22,7 +22,7 @@ const counter = defineCapability({
       handler: ({ by }: { by: number }, { callId, tenant }) => {
         counted.push(`${callId} ${tenant ?? "-"} ${by}`);
         if (by === 13) throw new Error("unlucky: see /etc/secret/place for why");
-        if (by === 14) return "not an integer";
+        if (by === 14) return "not an integer" as never;
         if (by === 15) throw Object.assign(new Error("x"), { message: { code: 1 } });
         if (by === 16) throw Object.create(null);
         return by;

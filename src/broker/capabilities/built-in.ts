@@ -1,5 +1,6 @@
 import type { Capability } from "./capability.ts";
-import { asCapability, type CustomCapability } from "./custom.ts";
+import { asCapability } from "./custom.ts";
+import type { CustomCapability } from "./custom-types.ts";
 import { createEnv } from "./env.ts";
 import { createExec } from "./exec/exec.ts";
 import { createFs } from "./fs/fs.ts";

@@ -1,53 +1,25 @@
+import type { StandardSchemaV1 } from "@standard-schema/spec";
 import type { JsonSchema } from "../../base/json.ts";
 import { count } from "../../base/limits.ts";
+import { describeSchema, isStandardSchema } from "../../base/schema/describe-schema.ts";
+import type { Schema, StandardSchema } from "../../base/schema/standard-schema.ts";
 import {
   type Capability,
-  type CapabilityCaller,
   CapabilityRefusal,
   type GrantKind,
   type MethodShape,
   type OpenCall,
   type OpenCapability,
 } from "./capability.ts";
-import { type RateLimit, RateLimiter } from "./rate-limit.ts";
-
-/** One method of a capability: its schemas, and its handler in the host. */
-export interface CapabilityMethod {
-  /** Schema of the arguments. By default any arguments are accepted. */
-  readonly input?: JsonSchema;
-  readonly output?: JsonSchema;
-  /**
-   * Maximum length of the arguments' JSON, in UTF-16 units: then `capability_limit`. The host's main thread parses them.
-   * Default 256 KiB.
-   */
-  readonly inputBytes?: number;
-  // The embedder's schema determines the type of the arguments, so the handler declares it.
-  // oxlint-disable-next-line typescript/no-explicit-any
-  readonly handler: (args: any, call: HandlerCall) => unknown;
-}
-
-/** The second argument of a handler. */
-export interface HandlerCall extends CapabilityCaller {
-  /** Reports progress, a JSON value, to the tool's `onProgress`. Does nothing where the tool has none. */
-  readonly progress: (value: unknown) => void;
-  /**
-   * Replaces the engine's secrets in a text by their placeholders, in the forms in which servers echo them: for
-   * handlers that use a secret themselves, and return or throw what a server answered. Nothing else that a handler
-   * returns is searched for secrets.
-   */
-  readonly redact: (text: string) => string;
-}
-
-/** A capability of the embedder's own. */
-export interface CustomCapability {
-  readonly name: string;
-  readonly methods: { readonly [method: string]: CapabilityMethod };
-  /**
-   * Maximum rate of each tenant's calls, over all methods; calls above it fail with `capability_limit`. Default: no
-   * limit.
-   */
-  readonly rateLimit?: RateLimit;
-}
+import type {
+  CapabilityDefinition,
+  CapabilityMethod,
+  CustomCapability,
+  DefinedCapability,
+  HandlerCall,
+  SchemasByMethod,
+} from "./custom-types.ts";
+import { RateLimiter } from "./rate-limit.ts";
 
 const NAME = /^[A-Za-z][A-Za-z0-9_]{0,63}$/;
 
@@ -70,10 +42,20 @@ const RESERVED: ReadonlySet<string> = new Set([
  * counter: true }`. A tool then calls `await context.host.counter.add({ by: 1 })`. With `{ onProgress }` as the second
  * argument it receives the values that the handler reports by `call.progress(value)`. Where values arrive faster than
  * the tool takes them, the latest are kept, and `onProgress(value, { missed })` gives the number of values dropped
- * before this one. Throws a `TypeError` if a name is invalid or a handler is missing, and a `RangeError` if the rate
- * limit is invalid.
+ * before this one. The types of `args` and of the answer follow from the schemas. Throws a `TypeError` if a name is
+ * invalid, a handler is missing, or a schema cannot write itself as JSON Schema, and a `RangeError` if the rate limit is
+ * invalid.
  */
+export function defineCapability<
+  const Name extends string,
+  const Ins extends SchemasByMethod,
+  const Outs extends SchemasByMethod,
+>(capability: CapabilityDefinition<Name, Ins, Outs>): DefinedCapability<Name, Ins, Outs>;
 export function defineCapability(capability: CustomCapability): CustomCapability {
+  return checkCapability(capability);
+}
+
+function checkCapability(capability: CustomCapability): CustomCapability {
   if (typeof capability !== "object" || capability === null || typeof capability.name !== "string") {
     throw new TypeError("a capability is { name, methods }");
   }
@@ -92,8 +74,71 @@ export function defineCapability(capability: CustomCapability): CustomCapability
   const { name, rateLimit } = capability;
   if (rateLimit !== undefined) new RateLimiter(rateLimit);
   const limited = rateLimit === undefined ? {} : { rateLimit: Object.freeze({ ...rateLimit }) };
-  return Object.freeze({ name, methods: Object.freeze({ ...capability.methods }), ...limited });
+  const described = methods.map(([method, given]) => [method, withJsonSchemas(`${name}.${method}`, given)] as const);
+  return Object.freeze({ name, methods: Object.freeze(Object.fromEntries(described)), ...limited });
 }
+
+/** A method whose schemas are JSON Schemas. One that says more than its JSON Schema is applied around the handler. */
+function withJsonSchemas(label: string, method: CapabilityMethod): CapabilityMethod {
+  const { input, output, handler } = method;
+  const [takes, gives] = [describedAs(label, input, "input"), describedAs(label, output, "output")];
+  if (takes === undefined && gives === undefined) return method;
+  const reads = parserOf(`the arguments of ${label}`, input, takes?.more);
+  const writes = parserOf(`the answer of ${label}`, output, gives?.more);
+  return Object.freeze({
+    ...method,
+    ...(takes === undefined ? {} : { input: takes.check }),
+    ...(gives === undefined ? {} : { output: gives.schema }),
+    handler: reads === null && writes === null ? handler : around(handler, reads, writes),
+  });
+}
+
+/** `undefined` for a JSON Schema, and without a schema. */
+function describedAs(label: string, schema: Schema | undefined, side: "input" | "output") {
+  if (!isStandardSchema(schema)) return undefined;
+  try {
+    return describeSchema(schema, side);
+  } catch (error) {
+    const problem = error instanceof Error ? error.message : String(error);
+    throw new TypeError(`capability "${label}", ${side}: ${problem}`, { cause: error });
+  }
+}
+
+type Parse = (value: unknown) => unknown;
+
+/** What parses a value with a schema of a library; `null` where its JSON Schema says all. */
+function parserOf(what: string, schema: Schema | undefined, more: string | null | undefined): Parse | null {
+  if (more === null || more === undefined || typeof schema === "boolean" || schema === undefined) return null;
+  const { validate } = (schema as StandardSchema)["~standard"];
+  const valueOf = (result: Awaited<ReturnType<typeof validate>>): unknown => {
+    if (result.issues === undefined) return result.value;
+    throw new TypeError(`${what} do not match the schema: ${describeIssues(result.issues)}`);
+  };
+  return (value) => {
+    const result = validate(value);
+    return result instanceof Promise ? result.then(valueOf) : valueOf(result);
+  };
+}
+
+function around(handler: CapabilityMethod["handler"], reads: Parse | null, writes: Parse | null) {
+  const write: Parse = writes ?? ((answer) => answer);
+  return (args: unknown, call: HandlerCall): unknown => {
+    const read = reads === null ? args : reads(args);
+    const answer: unknown = read instanceof Promise ? read.then((value) => handler(value, call)) : handler(read, call);
+    return answer instanceof Promise ? answer.then(write) : write(answer);
+  };
+}
+
+function describeIssues(issues: readonly StandardSchemaV1.Issue[]): string {
+  const shown = issues.slice(0, ISSUES_MAX).map(({ message, path = [] }) => {
+    const keys = path.map((part) => `/${String(typeof part === "object" ? part.key : part)}`);
+    return keys.length === 0 ? message : `${keys.join("")}: ${message}`;
+  });
+  return shown.join("; ");
+}
+
+/** Maximum number of issues in an error's message. */
+const ISSUES_MAX = 5;
 
 /** Grants all methods, or no method. */
 const wholeGrants: GrantKind<true> = {
@@ -124,11 +169,12 @@ export function asCapability(
   given: CustomCapability,
   redact: HandlerCall["redact"] = (text) => text,
 ): Capability<true> {
-  const custom = defineCapability(given);
+  const custom = checkCapability(given);
   const methods: [string, MethodShape][] = Object.entries(custom.methods).flatMap(([name, method]) => {
     const { input, output, inputBytes = INPUT_BYTES } = method;
-    const takes = { inputBytes, ...(input === undefined ? {} : { input }) };
-    const gives = output === undefined ? {} : { output };
+    // `checkCapability` has made JSON Schemas of them.
+    const takes = { inputBytes, ...(input === undefined ? {} : { input: input as JsonSchema }) };
+    const gives = output === undefined ? {} : { output: output as JsonSchema };
     return [
       [name, { ...takes, ...gives }],
       [`${name}${BEGIN}`, takes],

@@ -1,5 +1,6 @@
 import type { PolicyRule } from "../../broker/policy.ts";
-import { type CustomCapability, defineCapability } from "../../broker/capabilities/custom.ts";
+import { defineCapability } from "../../broker/capabilities/custom.ts";
+import type { CustomCapability } from "../../broker/capabilities/custom-types.ts";
 import { type XaiboResult, xaibo } from "../../tool/contracts/xaibo.ts";
 import type { Limits } from "../../base/limits.ts";
 import type { ToolDefinition } from "../../tool/definition.ts";

@@ -1,7 +1,8 @@
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { Policy } from "../../broker/policy.ts";
-import { type CustomCapability, defineCapability } from "../../broker/capabilities/custom.ts";
+import { defineCapability } from "../../broker/capabilities/custom.ts";
+import type { CustomCapability } from "../../broker/capabilities/custom-types.ts";
 
 /** Host side of the sample tools: their folder, capability and grants. Commands use it if no other folder is named. */
 

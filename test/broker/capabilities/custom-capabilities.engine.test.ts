@@ -25,7 +25,7 @@ beforeAll(async () => {
             if (page % 2 === 0) await new Promise((resolve) => setTimeout(resolve, 5));
           }
           if (pages === 13) throw new Error("unlucky");
-          return pages === 7 ? "odd" : { found: pages };
+          return pages === 7 ? ("odd" as never) : { found: pages };
         },
       },
     },
