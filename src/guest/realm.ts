@@ -1,6 +1,7 @@
 import { GuestCall, type CallWorld, describeFound, issuedCode } from "./call.ts";
 import { CallGlobal, type Holder } from "./call-global.ts";
 import { type Adapter, isObject, type ToolFunction } from "./contracts/adapter.ts";
+import { definedIn, Refusal } from "./contracts/defined.ts";
 import { adapterNamed, exportsOf, findAdapter } from "./contracts/index.ts";
 import { describeError } from "./describe-error.ts";
 import { type Checks, type Factory, type Failure, type Guest, STARTS_MS } from "./host.ts";
@@ -138,7 +139,7 @@ export class Realm implements Guest {
       const facts = {
         contract: adapter.name,
         spec: JSON.stringify(exports["spec"] ?? null) ?? "null",
-        defaultExport: typeof exports["default"],
+        defaultExport: definedIn(exports) === undefined ? typeof exports["default"] : "function",
       };
       const described = adapter.describe(exports, this.#facts);
       const found = (value: unknown) => describeFound({ ...facts, described: JSON.stringify(value ?? null) ?? "null" });
@@ -200,7 +201,7 @@ export class Realm implements Guest {
       const value = tool(input, new ToolContext(call, this.#facts), command);
       return isThenable(value) ? this.#follow(call, value, checkOutput) : call.finish(value, checkOutput);
     } catch (error) {
-      return call.failWith(describeError(error, issuedCode));
+      return failureOf(call, error);
     }
   }
 
@@ -215,7 +216,7 @@ export class Realm implements Guest {
 
   /** Ends a call with an uncaught error. */
   report(call: GuestCall, error: unknown): void {
-    this.#conclude(call, () => call.failWith(describeError(error, issuedCode)));
+    this.#conclude(call, () => failureOf(call, error));
   }
 
   #conclude(call: GuestCall, outcome: () => string): void {
@@ -268,6 +269,12 @@ export class Realm implements Guest {
     if (failure.code !== "tool_error") return failure;
     return { ...failure, code: "load_error", message: `the tool's module cannot be evaluated: ${failure.message}` };
   }
+}
+
+/** The outcome of a call that ends with an error, or with values that the tool's own schemas refuse. */
+function failureOf(call: GuestCall, error: unknown): string {
+  if (!(error instanceof Refusal)) return call.failWith(describeError(error, issuedCode));
+  return call.settled ? "" : call.failAs(error.failure);
 }
 
 function isThenable(value: unknown): value is object {

@@ -4,6 +4,7 @@ import { GloveboxError } from "../base/errors.ts";
 import type { JsonSchema, JsonValue } from "../base/json.ts";
 import { DEFAULT_LIMITS, type Limits, MAX_LIMITS, resolveLimits } from "../base/limits.ts";
 import { type Isolation, type ModuleContractName, type Runtime, RUNTIMES } from "../base/protocol/script.ts";
+import type { Schema } from "../base/schema/standard-schema.ts";
 import { compileSchema, type Validator } from "../base/schema/schema.ts";
 import { describeViolations } from "../base/schema/violation.ts";
 
@@ -14,8 +15,12 @@ export interface ToolDefinition {
   readonly description: string;
   readonly version?: string;
   readonly tags?: readonly string[];
-  readonly inputSchema?: JsonSchema;
-  readonly outputSchema?: JsonSchema;
+  /**
+   * A JSON Schema, or a schema of a library that says no more than its JSON Schema: one with a `refine` is refused, and
+   * belongs into a module of `defineTool`.
+   */
+  readonly inputSchema?: Schema;
+  readonly outputSchema?: Schema;
   /** The module's text; its default export is `(input, context) => output | Promise<output>`. */
   readonly source?: string;
   /** The module's file, instead of `source`. */
@@ -45,9 +50,25 @@ export interface ToolDefinition {
   readonly timeoutArgument?: string;
   /** Code of this process is no tool: a module with a `run` is registered by its path. */
   readonly run?: never;
+  readonly examples?: readonly ToolExample[];
 }
 
 export type RetryOn = "lost" | "failure";
+
+/** A call of a tool, for models and for tests. */
+export interface ToolExample {
+  readonly name?: string;
+  readonly input: unknown;
+  readonly output?: unknown;
+  /** The code of the error with which it ends. */
+  readonly error?: string;
+}
+
+/** A definition that was checked. Its schemas are JSON Schemas. */
+export interface CheckedDefinition extends Omit<ToolDefinition, "inputSchema" | "outputSchema"> {
+  readonly inputSchema?: JsonSchema;
+  readonly outputSchema?: JsonSchema;
+}
 
 /** A module or a package on disk, and settings that override its own. */
 export interface ToolLocation extends Pick<
@@ -82,8 +103,20 @@ export interface ToolInfo<Name extends string = string> {
   readonly isolationReason?: string;
   readonly limits: Limits;
   readonly capabilities: CapabilityRequest;
-  /** Size of the bundled script in bytes, and the time its module takes to evaluate, in milliseconds. */
-  readonly script: { readonly bytes: number; readonly evaluationMs: number };
+  /**
+   * Size of the script that each call evaluates, in bytes, and the time its module takes to evaluate, in milliseconds.
+   * `describe`: the same of the whole module, where calls evaluate only a part of it.
+   */
+  readonly script: ScriptSize & { readonly describe?: ScriptSize };
+  /**
+   * Who applies its schemas: `host`, before its module is evaluated, where they are JSON Schemas or say no more;
+   * `isolate`, where its own schemas parse the arguments and the output, because of `parsesReason`.
+   */
+  readonly parses: "host" | "isolate";
+  readonly parsesReason?: string;
+  /** Why each call evaluates all of a module of `defineTool`, with its schema library. */
+  readonly wholeReason?: string;
+  readonly examples?: readonly ToolExample[];
   /**
    * Who registered it: `operator` for the engine's options and `engine.register`, `key:NAME` for a key of the service,
    * `local` for a service without keys. Its name and tags are the registrant's own words; this is not.
@@ -96,6 +129,11 @@ export interface ToolInfo<Name extends string = string> {
   readonly digest: string;
 }
 
+interface ScriptSize {
+  readonly bytes: number;
+  readonly evaluationMs: number;
+}
+
 export interface CheckOptions {
   /** For the `spec` of a module: the module itself is the source, so the spec must not name one. */
   readonly allowNoSource?: boolean;
@@ -103,6 +141,7 @@ export interface CheckOptions {
 
 const MAX_CONFIG_BYTES = 256 * 1024;
 const MAX_CAPABILITIES_BYTES = 64 * 1024;
+const MAX_EXAMPLES_BYTES = 64 * 1024;
 
 const NAMES = { type: "array", items: { type: "string", minLength: 1, maxLength: 2_000 }, maxItems: 1_000 };
 const AMOUNT = { type: "number", exclusiveMinimum: 0 };
@@ -174,6 +213,21 @@ export const DEFINITION = {
     },
     outputChars: { type: "integer", minimum: 1 },
     timeoutArgument: { type: "string", minLength: 1, maxLength: 128 },
+    examples: {
+      type: "array",
+      maxItems: 100,
+      items: {
+        type: "object",
+        properties: {
+          name: { type: "string", maxLength: 1_000 },
+          input: true,
+          output: true,
+          error: { type: "string" },
+        },
+        required: ["input"],
+        additionalProperties: false,
+      },
+    },
   },
   required: ["name", "description"],
   additionalProperties: false,
@@ -185,7 +239,7 @@ let validator: Validator | undefined;
  * Checks a definition from `register` or a module's `spec`, and fills in the version. Throws a `GloveboxError` with
  * `load_error` that says what to change.
  */
-export function checkDefinition(definition: unknown, options: CheckOptions = {}): ToolDefinition {
+export function checkDefinition(definition: unknown, options: CheckOptions = {}): CheckedDefinition {
   validator ??= compileSchema(DEFINITION, "inputSchema");
   const violations = validator.check(definition);
   if (violations.length > 0 || !isDefinition(definition)) {
@@ -195,6 +249,7 @@ export function checkDefinition(definition: unknown, options: CheckOptions = {})
   checkSource(definition, options.allowNoSource === true);
   checkJson(name, "config", definition.config, MAX_CONFIG_BYTES);
   checkJson(name, "capabilities", definition.capabilities, MAX_CAPABILITIES_BYTES);
+  checkJson(name, "list of examples", definition.examples, MAX_EXAMPLES_BYTES);
   try {
     resolveLimits(DEFAULT_LIMITS, definition.limits, MAX_LIMITS);
   } catch (error) {
@@ -204,11 +259,11 @@ export function checkDefinition(definition: unknown, options: CheckOptions = {})
 }
 
 /** Narrows the type only: the schema has checked the rest. */
-function isDefinition(value: unknown): value is ToolDefinition {
+function isDefinition(value: unknown): value is CheckedDefinition {
   return typeof value === "object" && value !== null;
 }
 
-function checkSource(definition: ToolDefinition, isSpec: boolean): void {
+function checkSource(definition: CheckedDefinition, isSpec: boolean): void {
   const given = [definition.source, definition.entry].filter((one) => one !== undefined).length;
   if (isSpec && given > 0) {
     throw loadError(

@@ -5,7 +5,8 @@ import { GloveboxError } from "../base/errors.ts";
 import { isObject, type JsonValue } from "../base/json.ts";
 import type { Inspection, ModuleContractName, Runtime } from "../base/protocol/script.ts";
 import { checkDefinition } from "./definition.ts";
-import type { ToolDefinition, ToolLocation } from "./definition.ts";
+import { definedIn } from "./defined-tool.ts";
+import type { CheckedDefinition, ToolLocation } from "./definition.ts";
 
 /** The result of a module's inspection, and its runtime. */
 type Found = Pick<Extract<Inspection, { ok: true }>, "contract" | "described" | "spec" | "defaultExport"> & {
@@ -37,14 +38,14 @@ export function configFor({ config, record }: LocationExtras): JsonValue {
 }
 
 /** The tools of a module, from the description by its isolate: hostile input. */
-export function readTools(found: Found, name: string, extras: LocationExtras): readonly ToolDefinition[] {
+export function readTools(found: Found, name: string, extras: LocationExtras): readonly CheckedDefinition[] {
   const tools = definitionsIn(found, name, extras);
   const other = tools.find((tool) => extras.names?.includes(tool.name) === false);
   if (other === undefined) return tools;
   throw loadError(name, `holds "${other.name}", which is not one of the tool names that it may define`);
 }
 
-function definitionsIn(found: Found, name: string, extras: LocationExtras): readonly ToolDefinition[] {
+function definitionsIn(found: Found, name: string, extras: LocationExtras): readonly CheckedDefinition[] {
   for (const text of [found.spec, found.described]) {
     if (text.length > MAX_SPEC_LENGTH) throw loadError(name, `has a spec of more than ${MAX_SPEC_LENGTH} characters`);
   }
@@ -55,6 +56,8 @@ function definitionsIn(found: Found, name: string, extras: LocationExtras): read
     const message = `tool "${name}" is not written for the contract ${wanted}`;
     throw new GloveboxError("load_error", message, { contract });
   }
+  const defined = definedIn(found);
+  if (defined !== undefined) return [checkDefinition(together(defined.definition, location), MODULE)];
   if (contract === "glovebox") return [checkDefinition(together(readSpec(name, spec, found), location), MODULE)];
   const descriptions = reading(name, () => describedBy(contract, found, name, extras));
   // An Amplifier module that mounts nothing has found that it cannot work here; its neighbours still register.

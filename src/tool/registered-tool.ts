@@ -17,7 +17,8 @@ import {
   type ToolScript,
 } from "../base/protocol/script.ts";
 import type { Bundle } from "./bundle/bundle.ts";
-import type { RetryOn, ToolDefinition, ToolInfo } from "./definition.ts";
+import type { SchemaUse } from "./defined-tool.ts";
+import type { CheckedDefinition, RetryOn, ToolInfo } from "./definition.ts";
 import { stackMapper } from "./bundle/stack.ts";
 
 /** Usage of one version of a tool: its script is dropped when it has been replaced and its last call has ended. */
@@ -49,13 +50,20 @@ export interface RegisteredTool {
 }
 
 /** The result of the inspection, and the key of the script that is ready in its worker. */
-export type Loaded = Extract<Inspection, { ok: true }> & { readonly key: string };
+export interface Loaded extends Readonly<Extract<Inspection, { ok: true }>> {
+  readonly key: string;
+  /** Of a tool of `defineTool`. */
+  readonly use?: SchemaUse;
+  /** Size of the whole module, if this is the half of it that calls need. */
+  readonly describe?: ToolInfo["script"];
+}
 
 export const ANY_ARGUMENTS: JsonSchema = { type: "object" };
+const IN_HOST: SchemaUse = { parses: "host" };
 
 /** Assembles a tool. Throws a `GloveboxError` if it requests an isolation level at which it does not load. */
 export function registeredTool(
-  definition: ToolDefinition,
+  definition: CheckedDefinition,
   checks: ToolChecks,
   bundle: Bundle,
   inspection: Loaded,
@@ -83,7 +91,13 @@ export function registeredTool(
     ...(isolationReason === undefined ? {} : { isolationReason }),
     limits,
     capabilities,
-    script: Object.freeze({ bytes: bundle.bytes, evaluationMs: inspection.evaluationMs }),
+    script: Object.freeze({
+      bytes: bundle.bytes,
+      evaluationMs: inspection.evaluationMs,
+      ...(inspection.describe === undefined ? {} : { describe: Object.freeze(inspection.describe) }),
+    }),
+    ...(inspection.use ?? IN_HOST),
+    ...(definition.examples === undefined ? {} : { examples: frozenCopy(definition.examples) }),
     registrant: engine.registrant,
     digest: digestOf(definition, bundle, inspection, capabilities),
   });
@@ -123,7 +137,7 @@ export function registeredTool(
 
 /** What a rule of the policy pins. The operator's settings are not part of it, nor config, which may hold secrets. */
 function digestOf(
-  { inputSchema, outputSchema, limits, isolation }: ToolDefinition,
+  { inputSchema, outputSchema, limits, isolation }: CheckedDefinition,
   { text, runtime }: Bundle,
   { contract }: Loaded,
   capabilities: CapabilityRequest,

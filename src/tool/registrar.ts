@@ -1,25 +1,18 @@
 import PQueue from "p-queue";
 import { GloveboxError } from "../base/errors.ts";
-import type { JsonValue } from "../base/json.ts";
-import { type Bounds, type Limits, resolveLimits } from "../base/limits.ts";
-import {
-  type Inspection,
-  type ModuleContractName,
-  NO_CHECKS,
-  type Runtime,
-  type ToolChecks,
-  type ToolScript,
-} from "../base/protocol/script.ts";
+import type { Bounds } from "../base/limits.ts";
+import type { Inspection, ModuleContractName, Runtime, ToolScript } from "../base/protocol/script.ts";
 import type { Binaries } from "../broker/capabilities/native/binaries.ts";
 import { OPERATOR } from "../broker/policy.ts";
-import { buildChecks } from "./build/checks.ts";
 import type { Bundle } from "./bundle/bundle.ts";
 import { bundleDefinition, bundleFile } from "./bundle/code.ts";
-import { stackMapper } from "./bundle/stack.ts";
+import { definedIn, withJsonSchemas } from "./defined-tool.ts";
 import { checkDefinition, type ToolDefinition, type ToolLocation } from "./definition.ts";
+import { checksOf, laneOf, load, type PrepareContext } from "./load.ts";
 import { configFor, type LocationExtras, readTools, requireTool } from "./module.ts";
 import type { Packages } from "./packages.ts";
-import { ANY_ARGUMENTS, type Loaded, type RegisteredTool, registeredTool } from "./registered-tool.ts";
+import { prepareDefined } from "./prepare-defined.ts";
+import { type RegisteredTool, registeredTool } from "./registered-tool.ts";
 import { MAX_TOOLS } from "./registry.ts";
 import { findSources, type ToolSource } from "./source.ts";
 
@@ -140,6 +133,7 @@ export class Registrar {
       },
       limits,
       maxLimits,
+      forget: (key) => this.#inspector.forget(key),
       nextKey: () => `${++this.#lastKey}`,
       packages: this.#packages,
       binaries: this.#binaries,
@@ -168,29 +162,12 @@ async function found({ path, ...extras }: ToolLocation): Promise<{
   return { sources: await findSources(path, true), extras: { contract: "agentspace", ...extras } };
 }
 
-/** The engine's parts that preparing a tool needs. */
-export interface PrepareContext {
-  /** Who registers the tool. */
-  readonly registrant: string;
-  /** Evaluates a script in an isolate of its own and describes it. */
-  readonly inspect: (script: ToolScript) => Promise<Inspection>;
-  /** The engine's limits, as defaults for the tool's. */
-  readonly limits: Limits;
-  /** Ceiling of what the tool may declare. */
-  readonly maxLimits: Limits;
-  /** A unique script key. */
-  readonly nextKey: () => string;
-  readonly packages: Pick<Packages, "load">;
-  /** Stores the files of native tools, by the keys of their scripts. */
-  readonly binaries: Pick<Binaries, "keep">;
-}
-
 /**
  * Prepares a tool for calls: check, bundle, inspect, compile. Nothing of the tool is evaluated in this process, not
  * even to read its spec. Throws a `GloveboxError` that says what to change.
  */
 export async function prepareTool(given: ToolDefinition, context: PrepareContext): Promise<RegisteredTool> {
-  const definition = checkDefinition(given);
+  const definition = checkDefinition(withJsonSchemas(given));
   const { name } = definition;
   // Both at once where both are the operator's. The bundler's errors are reported first.
   const bundling = bundleDefinition(definition, laneOf(context));
@@ -200,6 +177,12 @@ export async function prepareTool(given: ToolDefinition, context: PrepareContext
   const checks = await compiling;
   const loaded = await load(name, bundle, context, definition.config, definition);
   requireTool({ ...loaded, runtime: bundle.runtime }, name);
+  const defined = definedIn(loaded);
+  if (defined !== undefined) {
+    // The definition is the embedder's word, the module's own is what it leaves out.
+    const all = checkDefinition({ ...defined.definition, ...definition });
+    return prepareDefined(all, defined, bundle, loaded, context);
+  }
   return withBinary(registeredTool(definition, checks, bundle, loaded, context), bundle, context);
 }
 
@@ -244,11 +227,6 @@ async function inTurn(queue: PQueue, work: Work, maxMs: number | null): ReturnTy
   return queue.add(begin, { signal: wait.signal });
 }
 
-/** The lane of the registrant's builds; the operator's files, and its definitions, run beside each other. */
-function laneOf({ registrant }: PrepareContext): string | null {
-  return registrant === OPERATOR ? null : registrant;
-}
-
 async function prepareBundle(
   name: string,
   bundle: Bundle,
@@ -258,7 +236,12 @@ async function prepareBundle(
   const loaded = await load(name, bundle, context, configFor(extras));
   const definitions = readTools({ ...loaded, runtime: bundle.runtime }, name, extras);
   const tools: RegisteredTool[] = [];
+  const defined = definedIn(loaded);
   for (const definition of definitions) {
+    if (defined !== undefined) {
+      tools.push(await prepareDefined(definition, defined, bundle, loaded, context));
+      continue;
+    }
     // Each further tool of a module needs a script key of its own, by which workers identify it.
     const key = tools.length === 0 ? loaded.key : context.nextKey();
     const tool = registeredTool(definition, await checksOf(definition, context), bundle, { ...loaded, key }, context);
@@ -302,64 +285,4 @@ export function describeModule(
     const [described, spec] = [found.described, found.spec].map((text) => JSON.parse(text) as unknown);
     return { key, report: { name, contract, runtime: bundle.runtime, described, spec, defaultExport } };
   });
-}
-
-async function load(
-  name: string,
-  bundle: Bundle,
-  context: PrepareContext,
-  config: JsonValue | undefined,
-  definition?: ToolDefinition,
-): Promise<Loaded> {
-  const script: ToolScript = {
-    key: context.nextKey(),
-    name,
-    version: definition?.version ?? "0.0.0",
-    runtime: bundle.runtime,
-    isolation: "instance",
-    memoryMb: resolveLimits(context.limits, definition?.limits, context.maxLimits).memoryMb,
-    config: JSON.stringify(config ?? null),
-    // A JavaScript definition is always in Glovebox's own contract; modules on disk and of other runtimes may be in
-    // any.
-    contract: definition === undefined || bundle.runtime !== "javascript" ? null : "glovebox",
-    checks: NO_CHECKS,
-    text: bundle.text,
-    registrant: context.registrant,
-  };
-  const inspection = await context.inspect(script);
-  if (!inspection.ok) throw loadFailure(script, bundle, inspection.error);
-  return { ...inspection, key: script.key };
-}
-
-async function checksOf(
-  { name, inputSchema = ANY_ARGUMENTS, outputSchema }: ToolDefinition,
-  context: PrepareContext,
-): Promise<ToolChecks> {
-  try {
-    return await buildChecks(inputSchema, outputSchema ?? null, laneOf(context));
-  } catch (error) {
-    if (!(error instanceof GloveboxError)) throw error;
-    throw new GloveboxError(error.code, `tool "${name}": ${error.message}`, error.details);
-  }
-}
-
-function loadFailure(
-  script: ToolScript,
-  bundle: Bundle,
-  error: Extract<Inspection, { ok: false }>["error"],
-): GloveboxError {
-  const details: Record<string, unknown> =
-    typeof error.details === "object" && error.details !== null ? { ...error.details } : {};
-  const stack = details["stack"];
-  if (typeof stack === "string") details["stack"] = stackMapper(script.name, bundle.sourceMap, bundle.runtime)(stack);
-  const problem = error.message.slice(0, 2_000);
-  const message = `tool "${script.name}" could not be loaded: ${problem}${adviceOnGlobal(problem)}`;
-  return new GloveboxError(error.code, message, { ...details, type: error.type });
-}
-
-/** Advice for a module that uses a global of Node.js without checking for it. */
-function adviceOnGlobal(problem: string): string {
-  const name = /\b(Buffer|process|setImmediate) is not defined$/.exec(problem)?.[1];
-  if (name === undefined) return "";
-  return `; Node's globals do not exist inside an isolate: import a module first that sets globalThis.${name}`;
 }

@@ -6,7 +6,8 @@ import { toolError } from "../../src/base/errors.ts";
 import { DEFAULT_LIMITS, MAX_LIMITS } from "../../src/base/limits.ts";
 import { SCRIPT_EXPORTS, type Inspection, type ToolScript } from "../../src/base/protocol/script.ts";
 import { stopBundler } from "../../src/tool/bundle/bundle.ts";
-import { prepareModule, prepareTool, type PrepareContext } from "../../src/tool/registrar.ts";
+import type { PrepareContext } from "../../src/tool/load.ts";
+import { prepareModule, prepareTool } from "../../src/tool/registrar.ts";
 import type { RegisteredTool } from "../../src/tool/registered-tool.ts";
 import { findSources } from "../../src/tool/source.ts";
 import { refusalOf, temporaryFolder } from "./temporary.ts";
@@ -50,6 +51,7 @@ function newContext(
     limits: DEFAULT_LIMITS,
     registrant: "operator",
     maxLimits: MAX_LIMITS,
+    forget: () => undefined,
     nextKey: () => `key${++keys}`,
     packages: { load: () => Promise.reject(new Error("there are no packages here")) },
     binaries: { keep: () => Promise.reject(new Error("there are no binaries here")) },
@@ -77,6 +79,7 @@ describe("a tool from a definition", () => {
       tags: [],
       inputSchema,
       outputSchema: null,
+      parses: "host",
       runtime: "javascript",
       contract: "glovebox",
       annotations: {},

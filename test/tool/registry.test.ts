@@ -23,6 +23,7 @@ function tool(name: string, description = ""): RegisteredTool {
       limits,
       capabilities: {},
       script: { bytes: 0, evaluationMs: 0 },
+      parses: "host",
       registrant: "operator",
       digest: "",
     },

@@ -86,6 +86,19 @@ export function isHardened({ isolation, runtime }: Pick<ToolScript, "isolation" 
 /** The variable to which a bundle assigns the module's exports. */
 export const SCRIPT_EXPORTS = "__tool";
 
+/** Statement at the end of a bundle of `defineTool` whose own schemas parse the arguments and the output of calls. */
+const PARSES = `\n${SCRIPT_EXPORTS}["~parses"] = true;`;
+
+/** The bundle of a tool whose schemas say more than their JSON Schemas. */
+export function parsing(text: string): string {
+  return text + PARSES;
+}
+
+/** Whether a tool's own schemas may refuse the arguments of its calls. */
+export function isParsing({ text }: Pick<ToolScript, "text">): boolean {
+  return text.endsWith(PARSES);
+}
+
 /** The result of evaluating a script in an isolate of its own. */
 export type Inspection =
   | {

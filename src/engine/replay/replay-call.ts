@@ -1,3 +1,4 @@
+import { isParsing } from "../../base/protocol/script.ts";
 import { OPERATOR } from "../../broker/policy.ts";
 import { RecordedSession } from "../../broker/recorded-session.ts";
 import { closeSession, concludeCall } from "../call/conclude.ts";
@@ -100,6 +101,7 @@ function toolOf(recording: Recording): RegisteredTool {
       limits,
       capabilities: {},
       script: { bytes: Buffer.byteLength(text), evaluationMs: 0 },
+      parses: isParsing({ text }) ? "isolate" : "host",
       registrant,
       digest,
     },

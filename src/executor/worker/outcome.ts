@@ -35,16 +35,18 @@ const FAILURE_MAX = 128 * 1024;
 /** Where an outcome was written. The output of an unfrozen realm is parsed again, and failures are redacted. */
 interface OutcomeSource {
   readonly isHardened: boolean;
+  /** Whether the tool's own schemas may refuse the arguments. */
+  readonly isParsing?: boolean;
   readonly redactor: ConfigRedactor | null;
 }
 
 /** `isRefused`: whether the check of the arguments refused them. In an unfrozen realm the outcome is no proof of it. */
 export function readOutcome(said: string, outputMax: number, source: OutcomeSource, isRefused: boolean): Outcome {
-  const { isHardened, redactor } = source;
+  const { isHardened, isParsing = false, redactor } = source;
   const payload = said.slice(1);
   // Check lengths first: a huge text takes seconds to parse, and outside a turn the watch could not attribute them.
   if (said.startsWith("-") && payload.length > FAILURE_MAX) return failed(TAMPERED);
-  if (said.startsWith("-")) return failed(readFailure(payload, redactor, isHardened || isRefused));
+  if (said.startsWith("-")) return failed(readFailure(payload, redactor, isHardened || isParsing || isRefused));
   if (said.startsWith("+") && payload.length > outputMax) {
     return failed({ code: "output_too_large", message: `the output has ${payload.length} characters of JSON` });
   }

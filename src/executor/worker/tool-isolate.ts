@@ -1,7 +1,7 @@
 import type ivm from "isolated-vm";
 import type { HeldMemory } from "../../base/protocol/holdings.ts";
 import { type ConfigRedactor, configRedactorOf } from "../../base/redaction/config-redactor.ts";
-import { isHardened, type Runtime, type ToolScript } from "../../base/protocol/script.ts";
+import { isHardened, isParsing, type Runtime, type ToolScript } from "../../base/protocol/script.ts";
 import { PYTHON_HEAP_MB } from "./python/image.ts";
 import type { BundleCode } from "./bundle-code.ts";
 import type { CheckRuntime, OutputCheck } from "./checks.ts";
@@ -52,6 +52,8 @@ export class ToolIsolate {
   enteredAtMs = performance.now();
   /** Whether its realm is frozen, so that tools cannot change what the guest emits. */
   readonly isHardened: boolean;
+  /** Whether its tool's own schemas may refuse the arguments of calls. */
+  readonly isParsing: boolean;
   /** Removes possible keys from what its calls log, report and throw; `null` if its config has none. */
   readonly redactor: ConfigRedactor | null;
   /** Numbers of the calls in flight. */
@@ -93,6 +95,7 @@ export class ToolIsolate {
     this.runtime = script.runtime;
     this.#heapMb = heapMbOf(script);
     this.isHardened = isHardened(script);
+    this.isParsing = isParsing(script);
     this.redactor = configRedactorOf(script);
     this.#isolate = prepared.isolate;
     this.#open = prepared.open;

@@ -1,15 +1,24 @@
 import { type Adapter, type Exports, isObject, type ToolFunction } from "./adapter.ts";
 import { agentspaceAdapter } from "./agentspace.ts";
 import { amplifierAdapter } from "./amplifier.ts";
+import { definedIn, describeDefined, openDefined } from "./defined.ts";
 import { strandsAdapter } from "./strands.ts";
 import { xaiboAdapter } from "./xaibo.ts";
 
-/** Glovebox's own contract: `export const spec`, and a default export that takes the arguments and the context. */
+/**
+ * Glovebox's own contract: a tool of `defineTool`; or `export const spec`, and a default export that takes the arguments
+ * and the context.
+ */
 const gloveboxAdapter: Adapter = {
   name: "glovebox",
   matches: (exports) => typeof exports["default"] === "function",
-  describe: () => null,
+  describe: (exports) => {
+    const defined = definedIn(exports);
+    return defined === undefined ? null : describeDefined(defined);
+  },
   open: (exports) => {
+    const defined = definedIn(exports);
+    if (defined !== undefined) return openDefined(exports, defined);
     const tool = exports["default"];
     if (typeof tool !== "function") throw new TypeError("the module's default export is not a function");
     return tool as ToolFunction;
@@ -27,6 +36,7 @@ const ADAPTERS: readonly Adapter[] = [
 
 /** The contract that a module matches; by default Glovebox's own, which then reports what is missing. */
 export function findAdapter(exports: Exports): Adapter {
+  if (definedIn(exports) !== undefined) return gloveboxAdapter;
   return ADAPTERS.find((adapter) => adapter.matches(exports)) ?? gloveboxAdapter;
 }
 

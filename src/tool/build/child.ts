@@ -46,8 +46,10 @@ async function answerOf(
 ): Promise<{ readonly value: unknown; readonly texts: readonly string[] }> {
   switch (job.kind) {
     case "bundle": {
-      const { text, sourceMap, ...value } = await bundleHere(inputOf(job, texts));
-      return { value, texts: [text, sourceMap] };
+      const { text, sourceMap, halves, ...value } = await bundleHere(inputOf(job, texts));
+      const made = [text, sourceMap];
+      if (halves?.kind === "call") return { value, texts: [...made, halves.call.text, halves.call.sourceMap] };
+      return { value: { ...value, whole: halves?.reason }, texts: made };
     }
     case "checks": {
       // Loaded for the first schema: most processes bundle only.

@@ -11,8 +11,8 @@ const MIB = 1024 * KIB;
 
 /** Of a job. A module's text may have 4 MiB. */
 export const JOB_LIMITS: FrameLimits = { headBytes: MIB, textBytes: 4 * MIB };
-/** Of an answer: a bundle and its source map may have 16 MiB each. */
-export const ANSWER_LIMITS: FrameLimits = { headBytes: 4 * MIB, textBytes: 32 * MIB };
+/** Of an answer: a bundle and its source map may have 16 MiB each, and half as much of them may be made for calls. */
+export const ANSWER_LIMITS: FrameLimits = { headBytes: 4 * MIB, textBytes: 48 * MIB };
 
 /**
  * Addresses that esbuild may use. It reserves 1,250 MB of them without using the memory; the rest is enough for a

@@ -19,7 +19,7 @@ export type BuildSandboxState =
   | { readonly kind: "off"; readonly reason: string };
 
 /** Packages that a build process loads, with all that they require beside them. */
-const PACKAGES = ["esbuild", "ajv", "ajv-formats"];
+const PACKAGES = ["esbuild", "acorn", "ajv", "ajv-formats"];
 
 /** Time for which builds do without a sandbox that did not work: what it lacked may be there again. */
 const GIVEN_UP_MS = 60_000;

@@ -31,7 +31,14 @@ export interface Bundle {
   readonly binary?: Uint8Array;
   /** The bundled modules as the source map names them: relative to the tool's folder. */
   readonly sources: readonly string[];
+  /** Of a tool of `defineTool`: what its calls need of it. */
+  readonly halves?: Halves;
 }
+
+/** The bundle of a tool's `run` with what it needs; or why calls need all of the module. */
+export type Halves =
+  | { readonly kind: "call"; readonly call: Pick<Bundle, "text" | "bytes" | "sourceMap"> }
+  | { readonly kind: "whole"; readonly reason: string };
 
 const DEADLINE_MS = 30_000;
 
@@ -96,11 +103,17 @@ function dataOf(input: BundleInput): BundleJob["input"] {
 
 /** A build process's answer as a bundle, checked by its shape only. */
 function bundleOf(value: unknown, texts: readonly string[]): Bundle | undefined {
-  const [text, sourceMap] = texts;
+  const [text, sourceMap, callText, callMap] = texts;
   if (text === undefined || sourceMap === undefined || typeof value !== "object" || value === null) return undefined;
   const sources = stringsOf(Reflect.get(value, "sources"));
   if (sources === null) return undefined;
-  return { runtime: "javascript", text, bytes: Buffer.byteLength(text), sourceMap, sources };
+  const bundle = { runtime: "javascript", text, bytes: Buffer.byteLength(text), sourceMap, sources } as const;
+  if (callText !== undefined && callMap !== undefined) {
+    const call = { text: callText, bytes: Buffer.byteLength(callText), sourceMap: callMap };
+    return { ...bundle, halves: { kind: "call", call } };
+  }
+  const reason: unknown = Reflect.get(value, "whole");
+  return typeof reason === "string" ? { ...bundle, halves: { kind: "whole", reason } } : bundle;
 }
 
 function failure(name: string, outcome: Exclude<Outcome, { kind: "done" }>, deadlineMs: number): GloveboxError {

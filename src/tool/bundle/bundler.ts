@@ -4,13 +4,16 @@ import path from "node:path";
 import type { BuildOptions, BuildResult, Message, OutputFile } from "esbuild";
 import { GloveboxError } from "../../base/errors.ts";
 import type { BundleJob } from "../build/job.ts";
-import type { Bundle, BundleInput } from "./bundle.ts";
+import type { Bundle, BundleInput, Halves } from "./bundle.ts";
 import { bundleError, isSyntaxError, loadError } from "./error.ts";
 import { globalDefinitions } from "./globals.ts";
 import { leaveExports } from "./exports.ts";
 import { loaderOf, MAX_SOURCE_BYTES, messagesOf, shownName, ToolFiles } from "./files.ts";
+import { callHalf } from "./halves.ts";
 import { checkImports, isAlone, TARGET, withoutFileMaps } from "./imports.ts";
+import { isLibraryFile } from "./purity.ts";
 import { writeSourceMap } from "./source-map.ts";
+import { asScript, type Half } from "./tool-entry.ts";
 
 const MAX_BUNDLE_BYTES = 16 * 1024 * 1024;
 /** Marks of TypeScript. Checked only in texts too short to crash the bundler. */
@@ -137,8 +140,56 @@ async function readAlone(file: string, sourcefile: string): Promise<Stdin | unde
 
 /** `stdin` is the text of `entry`, if already read. */
 async function bundleWith(files: ToolFiles, entry: string, stdin: Stdin | undefined, name: string): Promise<Bundle> {
+  const whole = await bundleHalf(files, entry, stdin, name, "whole");
+  const { inputs: _inputs, ...bundle } = whole;
+  if (!files.definesTool) return bundle;
+  return { ...bundle, halves: await halvesOf(files, entry, stdin, name) };
+}
+
+/** Largest bundle for calls: a larger one saves nothing. */
+const MAX_CALL_BYTES = MAX_BUNDLE_BYTES / 2;
+
+/** The half of a tool that calls need. Nothing that this finds makes the tool unusable: all of it can be called. */
+async function halvesOf(files: ToolFiles, entry: string, stdin: Stdin | undefined, name: string): Promise<Halves> {
+  const whole = (reason: string): Halves => ({ kind: "whole", reason });
+  let given = stdin;
+  if (stdin !== undefined) {
+    const made = callHalf(await asScript(stdin.contents, stdin.loader, stdin.sourcefile));
+    if (made.kind === "whole") return whole(made.reason);
+    given = { ...stdin, contents: made.text, loader: "js" };
+  }
+  let half: BundledHalf;
+  try {
+    half = await bundleHalf(files, entry, given, name, "call");
+  } catch (error) {
+    if (error instanceof CrashError) throw error;
+    return whole("its half for calls cannot be bundled");
+  }
+  if (files.wholeBecause !== undefined) return whole(files.wholeBecause);
+  if (half.inputs.some((input) => isLibraryFile(shownName(input)))) return whole("its run needs the schema library");
+  if (half.bytes > MAX_CALL_BYTES) return whole(`its half for calls has more than ${MAX_CALL_BYTES} bytes`);
+  return { kind: "call", call: half };
+}
+
+interface BundledHalf extends Bundle {
+  /** Names of the modules that are in it. */
+  readonly inputs: readonly string[];
+}
+
+async function bundleHalf(
+  files: ToolFiles,
+  entry: string,
+  stdin: Stdin | undefined,
+  name: string,
+  half: Half,
+): Promise<BundledHalf> {
+  let inputs: readonly string[] = [];
   const buildWith = async (define: Definitions): Promise<readonly OutputFile[]> => {
-    const result = await withMessages(name, buildOnce(files, entry, stdin, name, define));
+    const result = await withMessages(name, buildOnce(files, entry, stdin, name, define, half));
+    const outputs = Object.values(result.metafile?.outputs ?? {});
+    inputs = outputs.flatMap((one) =>
+      Object.entries(one.inputs).flatMap(([input, { bytesInOutput }]) => (bytesInOutput > 0 ? [input] : [])),
+    );
     return result.outputFiles ?? [];
   };
   let output = await buildWith({});
@@ -150,7 +201,7 @@ async function bundleWith(files: ToolFiles, entry: string, stdin: Stdin | undefi
     throw loadError(name, `is ${bytes} bytes when bundled, more than ${MAX_BUNDLE_BYTES}; import less`);
   }
   const shown = new Set([...files.shownNames(), entry]);
-  return { runtime: "javascript", text, bytes, ...cleanMap(mapOf(output), shown) };
+  return { runtime: "javascript", text, bytes, inputs, ...cleanMap(mapOf(output), shown) };
 }
 
 type Definitions = Readonly<Record<string, string>>;
@@ -172,17 +223,27 @@ async function buildOnce(
   stdin: Stdin | undefined,
   name: string,
   definitions: Definitions,
+  half: Half,
 ): Promise<BuildResult> {
   const { build } = esbuild();
   const absWorkingDir = path.parse(process.cwd()).root;
   const define = { ...OPTIONS.define, ...definitions };
   if (stdin === undefined) {
-    return build({ ...OPTIONS, define, absWorkingDir, entryPoints: [entry], plugins: [files.plugin(entry)] });
+    const metafile = half === "call";
+    return build({
+      ...OPTIONS,
+      metafile,
+      define,
+      absWorkingDir,
+      entryPoints: [entry],
+      plugins: [files.plugin(entry, half)],
+    });
   }
   if (isAlone(stdin.contents)) return build({ ...ALONE, define: definitions, absWorkingDir, stdin });
   const found = await checkImports(stdin.contents, stdin.loader, entry, true);
   if (found.length > 0) throw new BuildFailedError(name, found);
-  return build({ ...OPTIONS, define, absWorkingDir, stdin, plugins: [files.plugin(undefined)] });
+  const metafile = half === "call";
+  return build({ ...OPTIONS, metafile, define, absWorkingDir, stdin, plugins: [files.plugin(undefined, half)] });
 }
 
 /** `undefined` without one that could be read. */

@@ -10,13 +10,13 @@ import { readBinary } from "../runtimes/native/binary.ts";
 import { type Bundle, bundleModule } from "./bundle.ts";
 import type { PackageScope } from "./files.ts";
 import { bundleWasmFile, bundleWasmText } from "./wasm.ts";
-import type { ToolDefinition } from "../definition.ts";
+import type { CheckedDefinition } from "../definition.ts";
 
 /** Selects the bundler for a tool's runtime. Nothing of a tool runs. */
 
 /** Bundles a definition's text or file. `lane`: see `BuildOptions.registrant`. Rejects with a `GloveboxError`: `load_error`. */
 export async function bundleDefinition(
-  { name, source, entry = "", runtime }: ToolDefinition,
+  { name, source, entry = "", runtime }: CheckedDefinition,
   lane: string | null = null,
 ): Promise<Bundle> {
   if (source === undefined) return bundleFile(entry, name, lane, runtime);

@@ -2,7 +2,10 @@ import { builtinModules } from "node:module";
 import { lstat, readFile, realpath, stat } from "node:fs/promises";
 import path from "node:path";
 import { checkImports, withoutFileMaps } from "./imports.ts";
+import { callHalf, TOOL_ENTRY, withPureSchemas } from "./halves.ts";
 import { isLeftOut, Manifests } from "./manifest.ts";
+import { isSchemaLibrary } from "./purity.ts";
+import { asScript, type Half, toolEntryText } from "./tool-entry.ts";
 import type {
   Loader,
   Message,
@@ -26,6 +29,8 @@ const MAX_TOTAL_BYTES = 64 * 1024 * 1024;
 const NAMESPACE = "tool";
 /** Modules that a package's `browser` field replaces by an empty one. */
 const EMPTY_NAMESPACE = "empty";
+/** The module that defines tools: the bundler's own. */
+const ENTRY_NAMESPACE = "glovebox";
 /** The `detail` of messages from esbuild that a plugin passes on. */
 export const BUNDLER = "esbuild";
 const PREFIX = /^(?:tool|empty):/;
@@ -90,6 +95,10 @@ export class ToolFiles {
   readonly #answers = new Map<string, Promise<OnResolveResult | null>>();
   readonly #manifests = new Manifests((file) => this.#mayReach(file));
   #bytes = 0;
+  /** Whether a module defines a tool. */
+  #definesTool = false;
+  /** Why the last bundle is not the half of a tool that calls need, if it is not. */
+  #wholeBecause: string | undefined;
 
   /** `root` and the folder of the scope's `node_modules` must be real paths. */
   constructor(root: string | undefined, scope?: PackageScope) {
@@ -120,20 +129,36 @@ export class ToolFiles {
     return new Set(this.#paths.keys());
   }
 
+  /** Whether a module of the last bundle imports what defines tools. */
+  get definesTool(): boolean {
+    return this.#definesTool;
+  }
+
+  /** Why the last bundle is not the half of a tool that calls need; `undefined` if it is. */
+  get wholeBecause(): string | undefined {
+    return this.#wholeBecause;
+  }
+
   /** The esbuild plugin for these files. `entry` is the name of the tool's own file, if it has one. */
-  plugin(entry: string | undefined): Plugin {
+  plugin(entry: string | undefined, half: Half): Plugin {
     return {
       name: "tool-files",
       setup: (build) => {
         // The same files may be bundled more than once.
         this.#bytes = 0;
         this.#answers.clear();
-        build.onResolve({ filter: /.*/ }, (args) =>
-          this.#resolve(build, args, entry).catch((error: unknown) => unreadable(error, args.path)),
-        );
+        this.#wholeBecause = undefined;
+        build.onResolve({ filter: /.*/ }, async (args) => {
+          try {
+            return this.#forHalf(await this.#resolve(build, args, entry), args, entry, half);
+          } catch (error) {
+            return unreadable(error, args.path);
+          }
+        });
         build.onLoad({ filter: /.*/, namespace: NAMESPACE }, (args) =>
-          this.#load(args).catch((error: unknown) => unreadable(error, shownName(args.path))),
+          this.#load(args, entry, half).catch((error: unknown) => unreadable(error, shownName(args.path))),
         );
+        build.onLoad({ filter: /.*/, namespace: ENTRY_NAMESPACE }, () => toolEntryText(half));
         build.onLoad({ filter: /.*/, namespace: EMPTY_NAMESPACE }, () => ({ contents: "" }));
         build.onLoad({ filter: /.*/, namespace: "file" }, () => refusal("this file is not the tool's to read"));
       },
@@ -144,6 +169,10 @@ export class ToolFiles {
   async #resolve(build: PluginBuild, args: OnResolveArgs, entry: string | undefined): Promise<OnResolveResult | null> {
     if (args.pluginData === this) return null;
     if (args.kind === "entry-point") return entry === undefined ? null : { path: entry, namespace: NAMESPACE };
+    if (args.path === TOOL_ENTRY) {
+      this.#definesTool = true;
+      return { path: "tool", namespace: ENTRY_NAMESPACE };
+    }
     const specifier = STAND_INS.includes(bareName(args.path)) ? bareName(args.path) : args.path;
     if (specifier.startsWith("node:") || specifier.startsWith("data:")) return null;
     if (/^[a-z][a-z\d+.-]*:/i.test(specifier))
@@ -165,6 +194,20 @@ export class ToolFiles {
     if (answer === undefined)
       this.#answers.set(question, (answer = this.#find(build, specifier, folder, args, isKept)));
     return answer;
+  }
+
+  /** In the half for calls, a schema library is left out where nothing uses it, whatever its modules do. */
+  #forHalf(
+    found: OnResolveResult | null,
+    { kind, path: specifier }: OnResolveArgs,
+    entry: string | undefined,
+    half: Half,
+  ): OnResolveResult | null {
+    if (half !== "call" || found?.path === undefined) return found;
+    if (kind !== "entry-point" && found.namespace === NAMESPACE && shownName(found.path) === entry) {
+      this.#wholeBecause = "a module imports it, which may use its tool";
+    }
+    return isSchemaLibrary(specifier) ? { ...found, sideEffects: false } : found;
   }
 
   /** Whether a module belongs to the tool rather than to a package that it imports. */
@@ -230,7 +273,7 @@ export class ToolFiles {
     return [...packages, this.#root].some((folder) => folder !== undefined && isIn(file, folder));
   }
 
-  async #load(args: OnLoadArgs): Promise<OnLoadResult> {
+  async #load(args: OnLoadArgs, entry: string | undefined, half: Half): Promise<OnLoadResult> {
     const shown = shownName(args.path);
     const file = this.#paths.get(shown);
     if (file === undefined) return refusal("this file is not the tool's to read");
@@ -249,7 +292,13 @@ export class ToolFiles {
     // Packages above the tool's folder are the operator's.
     if (this.#root === undefined || !isIn(file, this.#root)) return { contents, loader };
     const found = await parsed(contents, loader, shown);
-    return found.length > 0 ? { errors: [...found] } : { contents, loader };
+    if (found.length > 0) return { errors: [...found] };
+    if (half !== "call") return { contents, loader };
+    const script = await asScript(contents, loader, shown);
+    if (shown !== entry) return { contents: withPureSchemas(script), loader: "js" };
+    const made = callHalf(script);
+    if (made.kind === "whole") this.#wholeBecause = made.reason;
+    return { contents: made.kind === "whole" ? "" : made.text, loader: "js" };
   }
 }
 

@@ -132,6 +132,8 @@ const TOOL_RESULT = exactly({
 
 const SCHEMA_OF_A_TOOL = { type: ["object", "boolean"], description: "A JSON Schema." };
 
+const SCRIPT_SIZE = { bytes: { type: "integer" }, evaluationMs: { type: "number" } };
+
 const TOOL_INFO = exactly(
   {
     name: text("Its name."),
@@ -148,11 +150,15 @@ const TOOL_INFO = exactly(
     isolationReason: text("Why the level differs from the requested one."),
     limits: { type: "object", properties: limitsOf({ type: "number" }), required: NAMES, additionalProperties: false },
     capabilities: { type: "object", description: "Requested capabilities." },
-    script: exactly({ bytes: { type: "integer" }, evaluationMs: { type: "number" } }),
+    script: exactly({ ...SCRIPT_SIZE, describe: exactly(SCRIPT_SIZE) }, ["describe"]),
+    parses: text("Who applies its schemas: host, before its module is evaluated; or isolate, where they say more."),
+    parsesReason: text("What its schemas say more than their JSON Schemas."),
+    wholeReason: text("Why each call evaluates all of its module, with its schema library."),
+    examples: listOf({ type: "object" }),
     registrant: text("Who registered it: operator, key:NAME or local."),
     digest: text("SHA-256 of its code, schemas and requests, in hexadecimal: a rule of the policy may pin it."),
   },
-  ["isolationReason"],
+  ["isolationReason", "parsesReason", "wholeReason", "examples"],
 );
 
 const { entry: _entry, ...definedByClients } = DEFINITION.properties;

@@ -1,0 +1,221 @@
+import {
+  type CallExpression,
+  type ExportDefaultDeclaration,
+  type Expression,
+  type Node,
+  type ObjectExpression,
+  parse,
+  type Program,
+} from "acorn";
+import { everyNode, isPlainKey, keyName, Purity } from "./purity.ts";
+
+/**
+ * The halves of a tool of `defineTool`. All of its module describes it, once; calls need only `run`. A schema library
+ * takes milliseconds to evaluate, and a call evaluates the bundle anew, so the half for calls must not have it.
+ *
+ * The texts are JavaScript as esbuild prints it. What is left out is replaced by spaces, so lines stay where they are.
+ */
+
+/** The entry with nothing but `run` in its tool, or why it is left as it is. */
+export type CallHalf =
+  { readonly kind: "halved"; readonly text: string } | { readonly kind: "whole"; readonly reason: string };
+
+/** The module that defines tools; the bundler has it. */
+export const TOOL_ENTRY = "glovebox/tool";
+/** Longest module that is taken apart, in characters. */
+const TEXT_MAX = 1024 * 1024;
+
+const NO_CALL = "its default export is not a call of defineTool with an object literal";
+
+/** The half of an entry that calls need. */
+export function callHalf(text: string): CallHalf {
+  return parsed(
+    text,
+    (program) => halfOf(text, program),
+    (reason) => ({ kind: "whole", reason }),
+  );
+}
+
+/** A module whose schemas are marked, so that the bundler drops those that nothing uses. */
+export function withPureSchemas(text: string): string {
+  return parsed(
+    text,
+    (program) => edited(text, pureEdits(program, new Purity(program))),
+    () => text,
+  );
+}
+
+function parsed<Value>(text: string, use: (program: Program) => Value, otherwise: (reason: string) => Value): Value {
+  if (text.length > TEXT_MAX) return otherwise(`it has more than ${TEXT_MAX} characters`);
+  try {
+    return use(parse(text, { ecmaVersion: "latest", sourceType: "module" }));
+  } catch (error) {
+    // Code that is nested too deeply for the stack is a `RangeError`.
+    if (error instanceof SyntaxError || error instanceof RangeError) return otherwise("it cannot be read");
+    throw error;
+  }
+}
+
+function halfOf(text: string, program: Program): CallHalf {
+  const purity = new Purity(program);
+  const found = findTool(program, purity);
+  if (found === undefined) return whole(NO_CALL);
+  const { tool, name } = found;
+  if (!everyNode(program, (node) => !isEval(node))) return whole("it calls eval, which may use any name");
+  if (name !== undefined && countOf(program, name) > found.mentions)
+    return whole(`it uses its tool by the name ${name}`);
+  const names = new Set<string>();
+  let run: Node | undefined;
+  for (const property of tool.properties) {
+    if (property.type !== "Property" || property.kind !== "init" || !isPlainKey(property.key, property.computed)) {
+      return whole("its tool has a spread, a computed key or an accessor");
+    }
+    const key = keyName(property.key) ?? "";
+    if (names.has(key)) return whole(`its tool has ${key} twice`);
+    names.add(key);
+    if (key === "run") run = property;
+    else if (!purity.isPure(property.value)) return whole(`its ${key} may do something besides having a value`);
+  }
+  if (run === undefined) return whole("its tool has no run");
+  const edits = [
+    { from: tool.start + 1, to: run.start, by: "" },
+    { from: run.end, to: tool.end - 1, by: "" },
+    ...exportEdits(text, program, name),
+    ...pureEdits(program, purity),
+  ];
+  return { kind: "halved", text: edited(text, edits) };
+}
+
+function whole(reason: string): CallHalf {
+  return { kind: "whole", reason };
+}
+
+interface FoundTool {
+  readonly tool: ObjectExpression;
+  /** The constant that holds the tool, if it is not exported directly, and how often its definition and export name it. */
+  readonly name?: string;
+  readonly mentions: number;
+}
+
+function findTool(program: Program, purity: Purity): FoundTool | undefined {
+  const defines = definersOf(program, purity);
+  const toolIn = (node: Node | undefined): ObjectExpression | undefined => {
+    if (node?.type !== "CallExpression") return undefined;
+    const { callee, arguments: given, optional } = node as CallExpression;
+    const [first] = given;
+    return !optional && defines(callee) && given.length === 1 && first?.type === "ObjectExpression" ? first : undefined;
+  };
+  for (const statement of program.body) {
+    let name: string | undefined;
+    let mentions = 0;
+    if (statement.type === "ExportDefaultDeclaration") {
+      const { declaration } = statement as ExportDefaultDeclaration;
+      const tool = toolIn(declaration);
+      if (tool !== undefined) return { tool, mentions: 0 };
+      if (declaration.type === "Identifier") [name, mentions] = [(declaration as Node & { name: string }).name, 2];
+    } else if (statement.type === "ExportNamedDeclaration" && !statement.source) {
+      const found = statement.specifiers.find(({ exported }) => isDefault(exported));
+      if (found?.local.type === "Identifier") [name, mentions] = [found.local.name, 2];
+    }
+    if (name === undefined) continue;
+    const tool = toolIn(purity.constant(name));
+    return tool === undefined ? undefined : { tool, name, mentions };
+  }
+  return undefined;
+}
+
+function isDefault(node: Node): boolean {
+  return keyName(node) === "default";
+}
+
+/** Tells callees that define a tool: `defineTool`, or what `toolFactory` makes. */
+function definersOf(program: Program, purity: Purity): (callee: Node) => boolean {
+  const imported = new Map<string, string>();
+  for (const statement of program.body) {
+    if (statement.type !== "ImportDeclaration" || statement.source.value !== TOOL_ENTRY) continue;
+    for (const specifier of statement.specifiers) {
+      if (specifier.type === "ImportNamespaceSpecifier") imported.set(specifier.local.name, "*");
+      else if (specifier.type === "ImportSpecifier")
+        imported.set(specifier.local.name, keyName(specifier.imported) ?? "");
+    }
+  }
+  const isImport = (node: Node, wanted: string): boolean => {
+    const expression = node as Expression;
+    if (expression.type === "Identifier") return imported.get(expression.name) === wanted;
+    if (expression.type !== "MemberExpression" || expression.computed || expression.optional) return false;
+    const { object, property } = expression;
+    return object.type === "Identifier" && imported.get(object.name) === "*" && keyName(property) === wanted;
+  };
+  const isFactoryCall = (node: Node | undefined): boolean => {
+    if (node?.type !== "CallExpression") return false;
+    const { callee, arguments: given } = node as CallExpression;
+    return given.length === 0 && isImport(callee, "toolFactory");
+  };
+  return (callee) => {
+    if (isImport(callee, "defineTool") || isFactoryCall(callee)) return true;
+    return callee.type === "Identifier" && isFactoryCall(purity.constant((callee as Node & { name: string }).name));
+  };
+}
+
+function isEval(node: Node): boolean {
+  return node.type === "Identifier" && (node as Node & { readonly name: string }).name === "eval";
+}
+
+function countOf(program: Program, name: string): number {
+  const places = new Set<number>();
+  everyNode(program, (node) => {
+    if (node.type === "Identifier" && (node as Node & { readonly name: string }).name === name) places.add(node.start);
+    return true;
+  });
+  return places.size;
+}
+
+interface Edit {
+  readonly from: number;
+  readonly to: number;
+  readonly by: string;
+}
+
+/** A call needs no export but the default one, and without the others the bundler drops what only they use. */
+function exportEdits(text: string, program: Program, name: string | undefined): readonly Edit[] {
+  return program.body.flatMap((statement): Edit[] => {
+    if (statement.type === "ExportAllDeclaration") return [importOnly(text, statement, statement.source)];
+    if (statement.type !== "ExportNamedDeclaration") return [];
+    const { declaration, source, specifiers, start, end } = statement;
+    if (declaration) return [{ from: start, to: declaration.start, by: "" }];
+    if (source) return [importOnly(text, statement, source)];
+    const isTool = name !== undefined && specifiers.some(({ exported }) => isDefault(exported));
+    return [{ from: start, to: end, by: isTool ? `export { ${name} as default };` : "" }];
+  });
+}
+
+/** A module that is exported from is still evaluated. */
+function importOnly(text: string, statement: Node, source: Node): Edit {
+  return { from: statement.start, to: statement.end, by: `import ${text.slice(source.start, statement.end)}` };
+}
+
+/** Wraps the schemas at the top level in calls that the bundler drops where nothing uses their value. */
+function pureEdits(program: Program, purity: Purity): readonly Edit[] {
+  return program.body.flatMap((statement): Edit[] => {
+    const found = statement.type === "ExportNamedDeclaration" ? statement.declaration : statement;
+    if (found?.type !== "VariableDeclaration") return [];
+    return found.declarations.flatMap(({ id, init }): Edit[] => {
+      if (id.type !== "Identifier" || !init || !purity.isSchemaCall(init)) return [];
+      return [
+        { from: init.start, to: init.start, by: "/* @__PURE__ */ (() => " },
+        { from: init.end, to: init.end, by: ")()" },
+      ];
+    });
+  });
+}
+
+/** Makes edits, which do not overlap. Line feeds of what is replaced stay. */
+function edited(text: string, edits: readonly Edit[]): string {
+  let made = "";
+  let at = 0;
+  for (const { from, to, by } of edits.toSorted((one, other) => one.from - other.from)) {
+    made += text.slice(at, from) + by + text.slice(from, to).replaceAll(/[^\n]/g, by === "" ? " " : "");
+    at = to;
+  }
+  return made + text.slice(at);
+}

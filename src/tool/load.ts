@@ -1,0 +1,98 @@
+import { GloveboxError } from "../base/errors.ts";
+import type { JsonValue } from "../base/json.ts";
+import { type Limits, resolveLimits } from "../base/limits.ts";
+import { type Inspection, NO_CHECKS, type ToolChecks, type ToolScript } from "../base/protocol/script.ts";
+import type { Binaries } from "../broker/capabilities/native/binaries.ts";
+import { OPERATOR } from "../broker/policy.ts";
+import { buildChecks } from "./build/checks.ts";
+import type { Bundle } from "./bundle/bundle.ts";
+import { stackMapper } from "./bundle/stack.ts";
+import type { CheckedDefinition } from "./definition.ts";
+import type { Packages } from "./packages.ts";
+import { ANY_ARGUMENTS, type Loaded } from "./registered-tool.ts";
+
+/** The engine's parts that preparing a tool needs. */
+export interface PrepareContext {
+  /** Who registers the tool. */
+  readonly registrant: string;
+  /** Evaluates a script in an isolate of its own and describes it. */
+  readonly inspect: (script: ToolScript) => Promise<Inspection>;
+  /** Drops a script that will not be called. */
+  readonly forget: (key: string) => void;
+  /** The engine's limits, as defaults for the tool's. */
+  readonly limits: Limits;
+  /** Ceiling of what the tool may declare. */
+  readonly maxLimits: Limits;
+  /** A unique script key. */
+  readonly nextKey: () => string;
+  readonly packages: Pick<Packages, "load">;
+  /** Stores the files of native tools, by the keys of their scripts. */
+  readonly binaries: Pick<Binaries, "keep">;
+}
+
+/** The lane of the registrant's builds; the operator's files, and its definitions, run beside each other. */
+export function laneOf({ registrant }: PrepareContext): string | null {
+  return registrant === OPERATOR ? null : registrant;
+}
+
+/** Evaluates a bundle in an isolate of its own. Throws a `GloveboxError` with `load_error` in words of the tool's author. */
+export async function load(
+  name: string,
+  bundle: Bundle,
+  context: PrepareContext,
+  config: JsonValue | undefined,
+  definition?: CheckedDefinition,
+): Promise<Loaded> {
+  const script: ToolScript = {
+    key: context.nextKey(),
+    name,
+    version: definition?.version ?? "0.0.0",
+    runtime: bundle.runtime,
+    isolation: "instance",
+    memoryMb: resolveLimits(context.limits, definition?.limits, context.maxLimits).memoryMb,
+    config: JSON.stringify(config ?? null),
+    // A JavaScript definition is always in Glovebox's own contract; modules on disk and of other runtimes may be in
+    // any.
+    contract: definition === undefined || bundle.runtime !== "javascript" ? null : "glovebox",
+    checks: NO_CHECKS,
+    text: bundle.text,
+    registrant: context.registrant,
+  };
+  const inspection = await context.inspect(script);
+  if (!inspection.ok) throw loadFailure(script, bundle, inspection.error);
+  return { ...inspection, key: script.key };
+}
+
+/** The code of the checks of a tool's schemas. Throws a `GloveboxError` with `load_error`. */
+export async function checksOf(
+  { name, inputSchema = ANY_ARGUMENTS, outputSchema }: CheckedDefinition,
+  context: PrepareContext,
+): Promise<ToolChecks> {
+  try {
+    return await buildChecks(inputSchema, outputSchema ?? null, laneOf(context));
+  } catch (error) {
+    if (!(error instanceof GloveboxError)) throw error;
+    throw new GloveboxError(error.code, `tool "${name}": ${error.message}`, error.details);
+  }
+}
+
+function loadFailure(
+  script: ToolScript,
+  bundle: Bundle,
+  error: Extract<Inspection, { ok: false }>["error"],
+): GloveboxError {
+  const details: Record<string, unknown> =
+    typeof error.details === "object" && error.details !== null ? { ...error.details } : {};
+  const stack = details["stack"];
+  if (typeof stack === "string") details["stack"] = stackMapper(script.name, bundle.sourceMap, bundle.runtime)(stack);
+  const problem = error.message.slice(0, 2_000);
+  const message = `tool "${script.name}" could not be loaded: ${problem}${adviceOnGlobal(problem)}`;
+  return new GloveboxError(error.code, message, { ...details, type: error.type });
+}
+
+/** Advice for a module that uses a global of Node.js without checking for it. */
+function adviceOnGlobal(problem: string): string {
+  const name = /\b(Buffer|process|setImmediate) is not defined$/.exec(problem)?.[1];
+  if (name === undefined) return "";
+  return `; Node's globals do not exist inside an isolate: import a module first that sets globalThis.${name}`;
+}
