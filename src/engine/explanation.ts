@@ -5,6 +5,7 @@ import { pointerSegment } from "../base/json.ts";
 import { type Bounds, DEFAULT_LIMITS, type Limits } from "../base/limits.ts";
 import type { Executor } from "../executor/executor.ts";
 import { canMeasureThreads } from "../executor/thread-times.ts";
+import type { ToolInfo } from "../tool/definition.ts";
 import type { ToolRegistry } from "../tool/registry.ts";
 import type { RegisteredTool } from "../tool/registered-tool.ts";
 
@@ -41,6 +42,8 @@ export interface Explanation {
    * the processors over the last second, at most by ten. What a call is charged is measured in either case.
    */
   readonly processorTime: "measured" | "estimated";
+  /** Who applies the tool's schemas, why, and what its module costs each call; see `ToolInfo`. */
+  readonly schemas: Pick<ToolInfo, "parses" | "parsesReason" | "wholeReason"> & { readonly evaluationMs: number };
   readonly findings: readonly Finding[];
 }
 
@@ -63,7 +66,17 @@ export function explainTool(tool: RegisteredTool, tenant: string, parts: Explain
     grants: grantLines(tool, tenant, broker),
     limits: (Object.keys(DEFAULT_LIMITS) as (keyof Limits)[]).map((limit) => limitLine(tool, limit, bounds)),
     processorTime: canMeasureThreads() ? "measured" : "estimated",
+    schemas: schemasOf(tool.info),
     findings: findUncovered(broker.grants, { ...identityOf(tool), tenant }, tool.capabilities),
+  };
+}
+
+function schemasOf({ parses, parsesReason, wholeReason, script: { evaluationMs } }: ToolInfo): Explanation["schemas"] {
+  return {
+    parses,
+    ...(parsesReason === undefined ? {} : { parsesReason }),
+    ...(wholeReason === undefined ? {} : { wholeReason }),
+    evaluationMs,
   };
 }
 

@@ -10,6 +10,7 @@ import { findModule, ModuleSourceError, modulesIn } from "../amplifier/module-so
 import { checkBehaviour } from "./behaviour.ts";
 import { type Check, error, info, pass } from "./check.ts";
 import { lintTool } from "./names.ts";
+import { checkSchemas } from "./schemas.ts";
 import { checkStrands } from "./strands.ts";
 import { checkAmplifier } from "./structure.ts";
 
@@ -34,7 +35,7 @@ interface Candidate {
 }
 
 const NO_CONTRACT =
-  "exports what no contract asks for: neither mount(coordinator, config), nor a default function, TOOL_SPEC, " +
+  "exports what no contract asks for: neither mount(coordinator, config), nor a tool of defineTool, a default function, TOOL_SPEC, " +
   "AgentSpaceV1Tool, or a provider with list_tools and execute_tool";
 
 /**
@@ -133,7 +134,7 @@ async function checkTools(
     const owner = owners.get(tool.name);
     if (owner !== undefined) checks.push(error("name", `"${tool.name}" is the name of a tool of ${owner} as well`));
     owners.set(tool.name, module);
-    const found = [...lintTool(tool), ...(await checkBehaviour(engine, tool))];
+    const found = [...lintTool(tool), ...checkSchemas(tool), ...(await checkBehaviour(engine, tool))];
     checks.push(...found.map((check): ToolCheck => ({ ...check, tool: tool.name })));
   }
   return checks;

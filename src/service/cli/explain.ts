@@ -48,7 +48,8 @@ async function explain(name: string | undefined, { tenant, json, ...sources }: O
   for (const line of lines(explanation)) print(line);
 }
 
-function lines({ tool, tenant, isolation, group, grants, limits, processorTime, findings }: Explanation): string[] {
+function lines(explanation: Explanation): string[] {
+  const { tool, tenant, isolation, group, grants, limits, processorTime, findings, schemas } = explanation;
   const granted = grants.map(({ capability, granted: what, from }): Row => [capability, what, from]);
   const limited = limits.map(({ limit, value, from }): Row => {
     const isEstimated = limit === "cpuMs" && processorTime === "estimated";
@@ -59,7 +60,15 @@ function lines({ tool, tenant, isolation, group, grants, limits, processorTime, 
     ...section("granted", granted, "nothing"),
     ...section("limits", limited, "none"),
     ...section("denied requests", findings.map(rowOf), "none"),
+    ...schemaLines(schemas),
   ];
+}
+
+/** Nothing where the schemas are applied before the module is evaluated, as they usually are. */
+function schemaLines({ parses, parsesReason = "", wholeReason, evaluationMs }: Explanation["schemas"]): string[] {
+  const cost = `each call evaluates the whole module, in ${evaluationMs.toFixed(1)} ms`;
+  if (parses === "isolate") return [`parsed in the isolate: ${parsesReason}  (${cost})`];
+  return wholeReason === undefined ? [] : [`module not split: ${wholeReason}  (${cost})`];
 }
 
 type Row = readonly [first: string, second: string, third: string];

@@ -264,6 +264,15 @@ export const SCHEMAS = {
       ),
     ),
     processorTime: { enum: ["measured", "estimated"] },
+    schemas: exactly(
+      {
+        parses: { enum: ["host", "isolate"] },
+        parsesReason: { type: "string" },
+        wholeReason: { type: "string" },
+        evaluationMs: { type: "number" },
+      },
+      ["parsesReason", "wholeReason"],
+    ),
     findings: listOf(
       exactly({ pointer: text("Where."), reason: text("What is wrong."), remediation: text("What to change.") }),
     ),
