@@ -25,6 +25,7 @@ import { queue } from "./queue.ts";
 import { redaction } from "./redaction.ts";
 import { sandbox } from "./sandbox.ts";
 import { scheduler } from "./scheduler.ts";
+import { schemas } from "./schemas.ts";
 import { tracing } from "./tracing.ts";
 import { wasi } from "./wasi.ts";
 
@@ -42,6 +43,7 @@ export const SCENARIOS: readonly Scenario[] = [
   redaction,
   contracts,
   modules,
+  schemas,
   cpuTool,
   coldStart,
   wasi,

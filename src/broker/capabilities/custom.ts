@@ -83,8 +83,8 @@ function withJsonSchemas(label: string, method: CapabilityMethod): CapabilityMet
   const { input, output, handler } = method;
   const [takes, gives] = [describedAs(label, input, "input"), describedAs(label, output, "output")];
   if (takes === undefined && gives === undefined) return method;
-  const reads = parserOf(`the arguments of ${label}`, input, takes?.more);
-  const writes = parserOf(`the answer of ${label}`, output, gives?.more);
+  const reads = parserOf(`the arguments of ${label} do`, input, takes?.more);
+  const writes = parserOf(`the answer of ${label} does`, output, gives?.more);
   return Object.freeze({
     ...method,
     ...(takes === undefined ? {} : { input: takes.check }),
@@ -112,7 +112,7 @@ function parserOf(what: string, schema: Schema | undefined, more: string | null 
   const { validate } = (schema as StandardSchema)["~standard"];
   const valueOf = (result: Awaited<ReturnType<typeof validate>>): unknown => {
     if (result.issues === undefined) return result.value;
-    throw new TypeError(`${what} do not match the schema: ${describeIssues(result.issues)}`);
+    throw new TypeError(`${what} not match the schema: ${describeIssues(result.issues)}`);
   };
   return (value) => {
     const result = validate(value);

@@ -249,6 +249,7 @@ describe("modules of other contracts", () => {
         "pass name: is short and in snake_case",
         "warning description: says too little; say what the tool does and what it expects",
         "warning schema: takes anything, so input is not checked before the tool has it; name its properties",
+        "info output-unchecked: nobody checks what it returns: it has no outputSchema",
         "info execute: given input that fits, throws: Error: no",
         "info execute: given no input, throws: Error: no",
       ],
