@@ -206,6 +206,24 @@ describe("glovebox run", () => {
     expect(JSON.parse(stdout)).toMatchObject({ success: true, output: { slug: "a-b" }, error: null });
   });
 
+  test("runs a module of defineTool in a folder without packages", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "glovebox-defined-"));
+    const text =
+      'import { defineTool } from "glovebox/tool";\n' +
+      'export default defineTool({ name: "greet", description: "Greets somebody by name.", inputSchema: { type: "object", properties: { name: { type: "string" } }, required: ["name"] }, run: ({ name }) => `Hello, ${name}!` });';
+    writeFileSync(join(folder, "greet.ts"), text);
+    try {
+      const ran = await glovebox(["run", join(folder, "greet.ts"), "--input", '{"name":"Ada"}']);
+      expect(ran).toMatchObject({ code: 0, stdout: '"Hello, Ada!"\n' });
+      const validated = await glovebox(["validate", join(folder, "greet.ts")]);
+      expect(validated.code).toBe(0);
+      expect(validated.stdout).toMatch(/^pass +greet +bundle: of calls has \d+ of \d+ bytes$/m);
+      expect(validated.stdout).toMatch(/^info +greet +output-unchecked:/m);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+
   test("does not give a module the samples' capability", async () => {
     const input = '{"amount":2,"from":"EUR","to":"USD"}';
     const { code, stderr } = await glovebox(["run", "fixtures/tools/convert-currency.ts", "--input", input]);
