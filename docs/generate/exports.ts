@@ -8,6 +8,8 @@ const ENTRIES: Readonly<Record<string, string>> = {
   "./tool": "What a tool's module imports: `defineTool` and its types. It loads nothing else.",
   "./contracts": "Contracts of tools and models, and the functions that translate between them.",
   "./server": "The HTTP server around an engine.",
+  "./handlers": "The routes of the HTTP server as handlers for Express, `node:http`, Hono, Next and others.",
+  "./fastify": "The routes of the HTTP server as a plugin for Fastify.",
   "./mcp": "A server of the Model Context Protocol around an engine.",
   "./testing": "What authors test tools with: conformance, faults, mocks.",
   "./amplifier": "Amplifier: mount plans, hooks, tool results.",

@@ -24,6 +24,10 @@ export interface KeyGrant {
   readonly rate?: { readonly calls: number; readonly perMs: number };
 }
 
+/** What an application says of a caller that it has authenticated itself. */
+export type CallerGrant = Partial<Pick<KeyGrant, "name" | "tools" | "limits" | "quota" | "rate">> &
+  Pick<KeyGrant, "roles"> & { readonly tenant?: string };
+
 export interface KeyQuota {
   /** Maximum number of calls per window, whether they run or not. Default: unlimited. */
   readonly calls?: number;
@@ -46,6 +50,45 @@ const WINDOW = { type: "integer", minimum: 1, maximum: WINDOW_MAX_MS };
 const CALLS = { type: "integer", minimum: 1, maximum: COUNT_MAX };
 const CEILINGS = Object.keys(DEFAULT_LIMITS).filter((name) => name !== "memoryMb");
 
+/** What keys and callers may be granted alike. */
+const GRANT = {
+  tools: { type: "array", items: { type: "string", minLength: 1, maxLength: 256 }, maxItems: PATTERNS_MAX },
+  limits: {
+    type: "object",
+    properties: Object.fromEntries(CEILINGS.map((name) => [name, { type: "number", exclusiveMinimum: 0 }])),
+    additionalProperties: false,
+  },
+  quota: {
+    type: "object",
+    properties: {
+      calls: CALLS,
+      cpuSeconds: { type: "number", exclusiveMinimum: 0, maximum: COUNT_MAX },
+      windowMs: WINDOW,
+    },
+    required: ["windowMs"],
+    additionalProperties: false,
+  },
+  rate: {
+    type: "object",
+    properties: { calls: CALLS, perMs: WINDOW },
+    required: ["calls", "perMs"],
+    additionalProperties: false,
+  },
+};
+
+/** JSON Schema of a caller that an application has authenticated. */
+export const CALLER_SCHEMA = {
+  type: "object",
+  properties: {
+    name: { type: "string", minLength: 1, maxLength: 256 },
+    tenant: { type: "string", maxLength: 256 },
+    roles: { type: "array", items: { enum: ROLES }, uniqueItems: true },
+    ...GRANT,
+  },
+  required: ["roles"],
+  additionalProperties: false,
+};
+
 /** JSON Schema of a list of keys; each has exactly one source. */
 export const KEYS_SCHEMA = {
   type: "array",
@@ -60,28 +103,7 @@ export const KEYS_SCHEMA = {
       file: { type: "string", minLength: 1 },
       tenant: { type: ["string", "null"], maxLength: 256 },
       roles: { type: "array", items: { enum: ROLES }, minItems: 1, uniqueItems: true },
-      tools: { type: "array", items: { type: "string", minLength: 1, maxLength: 256 }, maxItems: PATTERNS_MAX },
-      limits: {
-        type: "object",
-        properties: Object.fromEntries(CEILINGS.map((name) => [name, { type: "number", exclusiveMinimum: 0 }])),
-        additionalProperties: false,
-      },
-      quota: {
-        type: "object",
-        properties: {
-          calls: CALLS,
-          cpuSeconds: { type: "number", exclusiveMinimum: 0, maximum: COUNT_MAX },
-          windowMs: WINDOW,
-        },
-        required: ["windowMs"],
-        additionalProperties: false,
-      },
-      rate: {
-        type: "object",
-        properties: { calls: CALLS, perMs: WINDOW },
-        required: ["calls", "perMs"],
-        additionalProperties: false,
-      },
+      ...GRANT,
     },
     required: ["name", "tenant", "roles"],
     oneOf: [{ required: ["hash"] }, { required: ["env"] }, { required: ["file"] }],

@@ -10,6 +10,7 @@ import type { ToolInfo } from "../../tool/definition.ts";
 import { Account } from "./account.ts";
 import type { Standing } from "./budget.ts";
 import type { Caller, Role } from "./caller.ts";
+import { Guest } from "./guests.ts";
 import type { KeyGrant } from "./key-options.ts";
 import { Keys } from "./keys.ts";
 
@@ -51,7 +52,7 @@ export class ScopedEngine {
     // A surface may serve a caller across a change of its key's grant: use the current one.
     const { tenant: own } = holder?.grant ?? caller;
     if (own !== null && options.tenant !== undefined && options.tenant !== own) {
-      return this.#refuse(caller, call, "forbidden", "the key belongs to another tenant than options.tenant");
+      return this.#refuse(caller, call, "forbidden", otherTenant(caller));
     }
     const tenant = own ?? options.tenant;
     const whose = tenant === undefined ? options : { ...options, tenant };
@@ -80,6 +81,7 @@ export class ScopedEngine {
 
   /** Whether a caller admitted earlier would still be admitted with this role. */
   stillAdmits(caller: Caller, role: Role): boolean {
+    if (caller instanceof Guest) return caller.roles.has(role);
     return (
       caller.key === null ||
       (this.#keys.stillKnows(caller) && this.#holderOf(caller)?.grant.roles.includes(role) === true)
@@ -108,7 +110,9 @@ export class ScopedEngine {
   }
 
   /** `undefined` if the caller has no key, or its key was removed. */
-  #holderOf({ key }: Caller): Holder | undefined {
+  #holderOf(caller: Caller): Holder | undefined {
+    if (caller instanceof Guest) return caller;
+    const { key } = caller;
     const { grants } = this.#keys;
     if (grants !== this.#grants) {
       const former = this.#holders;
@@ -155,6 +159,10 @@ export class ScopedEngine {
     if (this.get(caller, name) === undefined) return undefined;
     return this.#engine.explain(name, { tenant, ...tenantOf(this.#holderOf(caller)?.grant ?? caller) });
   }
+}
+
+function otherTenant(caller: Caller): string {
+  return `the ${caller instanceof Guest ? "caller" : "key"} belongs to another tenant than options.tenant`;
 }
 
 /** Keeps the former usage account if the key's rate and quota are unchanged. */

@@ -20,6 +20,8 @@ export interface Access {
   /** Whether callers without a key may administer tools where there are no keys. */
   readonly isAdminOpen: boolean;
   readonly originCheck: OriginCheck;
+  /** Finds out who has sent a request, in the place of keys; `null` for a stranger. */
+  readonly authenticate?: (request: IncomingMessage) => Promise<Caller | null>;
 }
 
 declare module "fastify" {
@@ -72,7 +74,8 @@ export function addAccess(app: FastifyInstance, access: Access): void {
     else next();
   });
   app.addHook("onRequest", (request, reply, next) => {
-    if (keys.size > 0) return void check.admit(request, reply).then((isIn) => isIn && next(), next);
+    if (keys.size > 0 || access.authenticate !== undefined)
+      return void check.admit(request, reply).then((isIn) => isIn && next(), next);
     request.caller = ANYBODY;
     if (request.routeOptions.config.needsKey !== true || isAdminOpen) return next();
     refuse(access, request, reply, { code: "forbidden", key: null, reason: ADMIN_CLOSED });
@@ -98,10 +101,15 @@ class AccessCheck {
   readonly headers: Readonly<Record<string, string>>;
   readonly #access: Access;
   readonly #failures = new Failures();
+  readonly #missing: string;
 
   constructor(access: Access) {
     this.#access = access;
     this.headers = { ...HEADERS, ...access.originCheck.headers };
+    this.#missing =
+      access.authenticate === undefined
+        ? "missing key; send Authorization: Bearer KEY"
+        : "the application does not know who has sent the request";
   }
 
   /**
@@ -130,8 +138,10 @@ class AccessCheck {
       request.caller = NOBODY;
       return true;
     }
-    const sent = keyIn(request);
-    const caller = sent === undefined ? null : this.#access.keys.find(sent);
+    const { authenticate } = this.#access;
+    const sent = authenticate === undefined ? keyIn(request) : undefined;
+    const known = sent === undefined ? null : this.#access.keys.find(sent);
+    const caller = authenticate === undefined ? known : await authenticate(request.raw);
     if (caller === null) {
       await this.#refuseStranger(request, reply, sent !== undefined);
       return false;
@@ -141,7 +151,7 @@ class AccessCheck {
       return true;
     }
     reply.header("www-authenticate", `${CHALLENGE}, error="insufficient_scope", scope="${role}"`);
-    const reason = `the key does not have the role "${role}", which this needs`;
+    const reason = `the ${authenticate === undefined ? "key" : "caller"} does not have the role "${role}", which this needs`;
     refuse(this.#access, request, reply, { code: "forbidden", key: caller.key, reason });
     return false;
   }
@@ -154,7 +164,7 @@ class AccessCheck {
       return;
     }
     reply.header("www-authenticate", isWrong ? `${CHALLENGE}, error="invalid_token"` : CHALLENGE);
-    const reason = isWrong ? "the key is unknown" : "missing key; send Authorization: Bearer KEY";
+    const reason = isWrong ? "the key is unknown" : this.#missing;
     refuse(this.#access, request, reply, { code: "unauthorized", key: null, reason });
   }
 }

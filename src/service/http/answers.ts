@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { ServerResponse } from "node:http";
+import { Server, type ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -247,9 +247,10 @@ export const UNREAD_MS = 60_000;
  */
 export function dropUnread(response: ServerResponse, unreadMs = UNREAD_MS): void {
   const { socket } = response.req;
+  const { server }: { readonly server?: object | null } = socket;
   response.setTimeout(unreadMs);
   response.once("finish", () => {
     // Node has set its own idle timeout by now, unless the next request has already arrived.
-    if (socket.timeout === unreadMs) socket.setTimeout(SILENCE_MS);
+    if (socket.timeout === unreadMs) socket.setTimeout(server instanceof Server ? server.timeout : SILENCE_MS);
   });
 }

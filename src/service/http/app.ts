@@ -1,4 +1,5 @@
-import type { FastifyError, FastifyInstance } from "fastify";
+import type { IncomingMessage } from "node:http";
+import type { FastifyError, FastifyInstance, FastifyRequest } from "fastify";
 import { sendError, sendExpectation, sendNotFound, sendOverBudget, SILENCE_MS } from "./answers.ts";
 import { BODIES_BYTES_DEFAULT, limitBodies, OverBudgetError } from "./body-budget.ts";
 import { type Access, addAccess } from "./access.ts";
@@ -6,7 +7,7 @@ import { answerClientError } from "./client-error.ts";
 import { CONNECTION_LIMITS, type ConnectionLimits, limitConnections } from "./connections.ts";
 import { addDrain } from "./drain.ts";
 import { addTraffic, type Traffic } from "./traffic.ts";
-import { addJsonBodies } from "./json-body.ts";
+import { addJsonBodies, type ParsedBody } from "./json-body.ts";
 import { requireOneHost } from "./origin-check.ts";
 import { limitPipelining } from "./pipelining.ts";
 import { limitUnread } from "./unread-budget.ts";
@@ -23,13 +24,25 @@ export interface AppOptions {
   readonly bodiesBytes?: number;
   /** Counter of requests. Default: none. */
   readonly traffic?: Traffic;
+  /** What differs in an app without a listener, whose requests come from somebody else's server. */
+  readonly mount?: Mount;
+}
+
+/** The server in which an app is mounted. It guards its connections itself. */
+export interface Mount {
+  /** Gives a request without a route back to the server; `false` if the server does not take it. */
+  passOn(request: IncomingMessage): boolean;
+  /** Adds what stands before the checks of bodies. */
+  addTo(app: FastifyInstance): void;
+  /** A body that the server has read and parsed before. */
+  parsedBodyOf(request: FastifyRequest): ParsedBody | null;
 }
 
 /** Creates an app without routes: access control, request parsing, limits, and responses to unknown addresses. */
 export async function createApp(
   bodyBytes: number,
   access: Access,
-  { limits = CONNECTION_LIMITS, bodiesBytes = BODIES_BYTES_DEFAULT, traffic }: AppOptions = {},
+  { limits = CONNECTION_LIMITS, bodiesBytes = BODIES_BYTES_DEFAULT, traffic, mount }: AppOptions = {},
 ): Promise<FastifyInstance> {
   const { fastify } = await import("fastify");
   const { headersMs, requestMs, keepAliveMs, unreadMs, unreadChars, maxConnections } = limits;
@@ -51,17 +64,38 @@ export async function createApp(
     return503OnClosing: false,
     routerOptions: { maxParamLength: NAME_LENGTH_MAX },
     // Fastify runs no hooks for these errors.
-    frameworkErrors: (error, { method }, reply) => {
+    frameworkErrors: (error, { method, raw }, reply) => {
+      if (mount?.passOn(raw) === true) return void reply.hijack();
       traffic?.countNowhere(method, 400);
       void sendError(reply, error, bodyBytes);
     },
   });
-  addJsonBodies(app);
+  addJsonBodies(app, mount?.parsedBodyOf);
   // Without a CORS preflight, a page of another site may send text/plain, but not JSON.
   app.removeContentTypeParser("text/plain");
   app.decorate("unreadMs", unreadMs);
+  if (mount !== undefined) {
+    app.addHook("onRequest", (request, reply, next) => {
+      if (request.is404 && mount.passOn(request.raw)) reply.hijack();
+      else next();
+    });
+  }
   if (traffic !== undefined) addTraffic(app, traffic);
-  limitConnections(app.server, maxConnections, (change) => {
+  if (mount === undefined) guardConnections(app, maxConnections, traffic);
+  addAccess(app, access);
+  mount?.addTo(app);
+  limitBodies(app, bodiesBytes, bodyBytes);
+  limitUnread(app, unreadChars);
+  app.setNotFoundHandler((_request, reply) => sendNotFound(reply));
+  app.setErrorHandler((error: FastifyError, _request, reply) =>
+    error instanceof OverBudgetError ? sendOverBudget(reply) : sendError(reply, error, bodyBytes),
+  );
+  return app;
+}
+
+/** Guards the connections of an app with a listener of its own. */
+function guardConnections(app: FastifyInstance, max: number, traffic: Traffic | undefined): void {
+  limitConnections(app.server, max, (change) => {
     if (traffic !== undefined) traffic.connections += change;
   });
   app.server.on("checkExpectation", ({ method = "" }, response) => {
@@ -71,12 +105,4 @@ export async function createApp(
   addDrain(app);
   limitPipelining(app);
   requireOneHost(app);
-  addAccess(app, access);
-  limitBodies(app, bodiesBytes, bodyBytes);
-  limitUnread(app, unreadChars);
-  app.setNotFoundHandler((_request, reply) => sendNotFound(reply));
-  app.setErrorHandler((error: FastifyError, _request, reply) =>
-    error instanceof OverBudgetError ? sendOverBudget(reply) : sendError(reply, error, bodyBytes),
-  );
-  return app;
 }

@@ -22,6 +22,11 @@ export function hasCalls(socket: Socket): boolean {
   return (connections.get(socket)?.size ?? 0) > 0;
 }
 
+/** Ends the calls of a connection as if its client were gone; the client still gets their results. */
+export function abandonCalls(socket: Socket): void {
+  for (const call of connections.get(socket) ?? []) call.abort();
+}
+
 function watch(socket: Socket): Set<AbortController> {
   const calls = new Set<AbortController>();
   connections.set(socket, calls);

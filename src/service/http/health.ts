@@ -5,15 +5,18 @@ import { sendJson } from "./answers.ts";
 import { GET_HEALTH, GET_METRICS, GET_READINESS } from "./api/watch-routes.ts";
 import { refuseOthers, type Surface } from "./surface.ts";
 
-/** Adds the probes and the metrics. */
-export function addHealth(app: FastifyInstance, { engine, isDraining, processMetrics = true }: Surface): void {
+/** Adds the metrics. */
+export function addMetrics(app: FastifyInstance, { engine, processMetrics = true }: Surface): void {
   app.get("/metrics", { config: { role: "metrics", api: GET_METRICS } }, async (_request, reply) => {
     const text = await engine.metrics();
     const all = processMetrics ? await withProcessMetrics(text) : text;
     return reply.header("content-type", Registry.PROMETHEUS_CONTENT_TYPE).send(all);
   });
   refuseOthers(app, "/metrics", ["GET", "HEAD"]);
+}
 
+/** Adds the probes. */
+export function addHealth(app: FastifyInstance, { engine, isDraining }: Surface): void {
   app.get("/healthz", { config: { role: "anybody", api: GET_HEALTH } }, (_request, reply) =>
     sendJson(reply, 200, { status: "alive" }),
   );

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 import { HostWorkQueue, type WorkPayer } from "../../base/host-work-queue.ts";
 import { describeExcess, isObject } from "../../base/json.ts";
 import { type CutValue, type Cutting, JsonScanner, type JsonVerdict } from "../../base/json-scanner.ts";
@@ -23,13 +23,23 @@ declare module "fastify" {
   }
 }
 
+/** A body that was parsed before it came here. */
+export interface ParsedBody {
+  readonly value: unknown;
+}
+
 /**
  * Reads JSON bodies. The arguments of calls in a long one are cut out of its text and never parsed here: that the body
- * is JSON is proved in pieces, and clients take turns.
+ * is JSON is proved in pieces, and clients take turns. `parsedOf`: the body of a request that is parsed already.
  */
-export function addJsonBodies(app: FastifyInstance): void {
+export function addJsonBodies(
+  app: FastifyInstance,
+  parsedOf: (request: FastifyRequest) => ParsedBody | null = () => null,
+): void {
   const work = new HostWorkQueue();
   app.addContentTypeParser<string>("application/json", { parseAs: "string" }, (request, body, done) => {
+    const parsed = parsedOf(request);
+    if (parsed !== null) return done(null, parsed.value);
     const { cutting = "none" } = body.length > WHOLE_MAX ? request.routeOptions.config : {};
     if (cutting !== "none") {
       const payer = { tenant: ownerOf(request), spendMain: () => undefined };

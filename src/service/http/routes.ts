@@ -4,20 +4,24 @@ import { addMcp } from "../mcp/http.ts";
 import { underSender } from "../trace-context.ts";
 import { addCalls } from "./calls.ts";
 import type { Surface } from "./surface.ts";
-import { addHealth } from "./health.ts";
+import { addHealth, addMetrics } from "./health.ts";
 import { addOpenApi } from "./api/document.ts";
+import { ROUTE_GROUPS, type RouteGroup } from "./route-groups.ts";
 import { addStats } from "./stats.ts";
 import { addTools } from "./tools.ts";
 
-/** Adds all routes of an engine. */
-export function addRoutes(app: FastifyInstance, surface: Surface): void {
-  addOpenApi(app);
+const ALL: ReadonlySet<RouteGroup> = new Set(ROUTE_GROUPS);
+
+/** Adds routes of an engine: all, or those of some groups. Those of assets need a store: `addAssets` adds them. */
+export function addRoutes(app: FastifyInstance, surface: Surface, groups = ALL): void {
+  if (groups.has("openapi")) addOpenApi(app, surface);
   // Set the trace context after the body is read: the active context does not survive that.
   app.addHook("preHandler", ({ headers }, _reply, next) => underSender(headers, next));
-  addCalls(app, surface);
-  addTools(app, surface);
-  addHealth(app, surface);
-  addMcp(app, surface);
-  addStats(app, surface);
-  addConsole(app, surface);
+  if (groups.has("execute")) addCalls(app, surface);
+  if (groups.has("tools") || groups.has("admin")) addTools(app, surface, groups);
+  if (groups.has("metrics")) addMetrics(app, surface);
+  if (groups.has("health")) addHealth(app, surface);
+  if (groups.has("mcp")) addMcp(app, surface);
+  if (groups.has("stats")) addStats(app, surface);
+  if (groups.has("console")) addConsole(app, surface);
 }

@@ -7,7 +7,7 @@ import type { FastifyInstance } from "fastify";
 import { ScopedEngine } from "../access/scoped-engine.ts";
 import type { KeyOptions } from "../access/key-options.ts";
 import { Keys } from "../access/keys.ts";
-import type { AssetOptions, AssetStore } from "../../ecosystems/agentspace/assets.ts";
+import type { AssetOptions } from "../../ecosystems/agentspace/assets.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { MAX_LIMITS } from "../../base/limits.ts";
 import type { Access } from "./access.ts";
@@ -111,7 +111,7 @@ export async function createServer(engine: Engine, options: ServerOptions = {}):
   const surface = { engine, gate: access.gate, isDraining: () => isDraining, onDrain, processMetrics };
   addRoutes(app, batchCalls === undefined ? surface : { ...surface, batchCalls });
   addShortWay(app, access.gate);
-  const assets = options.assets === undefined ? null : await openAssets(app, options.assets, options.publicUrl);
+  const assets = await openStore(app, options);
   try {
     await app.ready();
     await listen(app.server, options);
@@ -189,21 +189,10 @@ function requireLoopback(host: string, hasKeys: boolean, { admin, allowAnybody =
   );
 }
 
-async function openAssets(
-  app: FastifyInstance,
-  assets: ServedAssets,
-  serverUrl: string | undefined,
-): Promise<AssetStore> {
-  const { publicUrl = serverUrl, ...options } = assets;
-  const { AssetStore } = await import("../../ecosystems/agentspace/assets.ts");
-  const { addAssets } = await import("./assets.ts");
-  const url = publicUrl === undefined ? null : URL.parse(publicUrl);
-  if (publicUrl !== undefined && url?.protocol !== "http:" && url?.protocol !== "https:") {
-    throw new TypeError("assets.publicUrl is not an address that begins with https:// or http://");
-  }
-  const store = await AssetStore.open(options);
-  await addAssets(app, store, url);
-  return store;
+async function openStore(app: FastifyInstance, { assets, publicUrl }: ServerOptions): Promise<Disposable | null> {
+  if (assets === undefined) return null;
+  const { openAssets } = await import("./assets.ts");
+  return openAssets(app, publicUrl === undefined ? assets : { publicUrl, ...assets });
 }
 
 /** The system may resolve `localhost` to another address. */

@@ -1,4 +1,4 @@
-import type { FastifyInstance, HTTPMethods } from "fastify";
+import type { FastifyInstance, FastifyRequest, HTTPMethods } from "fastify";
 import type { ScopedEngine } from "../access/scoped-engine.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { sendRefusal } from "./answers.ts";
@@ -18,6 +18,8 @@ export interface Surface {
   readonly batchCalls?: number;
   /** Whether `/metrics` includes the metrics of this process. Default: true. */
   readonly processMetrics?: boolean;
+  /** Path below which the routes are mounted, as a request reached them. Default: none. */
+  readonly basePathOf?: (request: FastifyRequest) => string;
 }
 
 const METHODS: readonly HTTPMethods[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"];

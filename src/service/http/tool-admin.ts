@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Caller } from "../access/caller.ts";
+import { Guest } from "../access/guests.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { GloveboxError } from "../../base/errors.ts";
 import { isObject } from "../../base/json.ts";
@@ -132,7 +133,9 @@ function findObstacle({ headers }: FastifyRequest, info: ToolInfo | undefined): 
 }
 
 /** Who registers the tools of a caller. */
-function registrantOf({ key }: Caller): string {
+function registrantOf(caller: Caller): string {
+  if (caller instanceof Guest) return caller.registrant;
+  const { key } = caller;
   return key === null ? LOCAL : `key:${key}`;
 }
 

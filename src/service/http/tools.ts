@@ -1,19 +1,29 @@
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, HTTPMethods } from "fastify";
 import { sendJson, sendJsonText, sendRefusal, sendUnregistered } from "./answers.ts";
 import { declareInTurns } from "../../tool/declarations/declare-tools.ts";
 import { EXPLAIN_TOOL, GET_TOOL, GET_TYPES, LIST_TOOLS } from "./api/tool-routes.ts";
+import type { RouteGroup } from "./route-groups.ts";
 import { callerOf, type Surface, refuseOthers } from "./surface.ts";
 import { addToolAdmin, etagOf, namesEtag, toolText } from "./tool-admin.ts";
 
 const TENANT_MAX = 256;
 
-/** Adds the routes that list, explain and change tools. */
-export function addTools(app: FastifyInstance, door: Surface): void {
-  const { gate } = door;
+const READ: readonly HTTPMethods[] = ["GET", "HEAD"];
+const CHANGE: readonly HTTPMethods[] = ["PUT", "DELETE"];
+
+/** Adds the routes that list and explain tools (the group `tools`), and those that change them (`admin`). */
+export function addTools(app: FastifyInstance, surface: Surface, groups: ReadonlySet<RouteGroup>): void {
+  if (groups.has("tools")) addReading(app, surface);
+  if (groups.has("admin")) addToolAdmin(app, surface);
+  const allowed = [...(groups.has("tools") ? READ : []), ...(groups.has("admin") ? CHANGE : [])];
+  refuseOthers(app, "/v1/tools/:name", allowed);
+}
+
+function addReading(app: FastifyInstance, { gate }: Surface): void {
   app.get("/v1/tools", { config: { role: "execute", api: LIST_TOOLS } }, (request, reply) =>
     sendJsonText(reply, 200, `[${gate.list(callerOf(request)).map(toolText).join(",")}]`),
   );
-  refuseOthers(app, "/v1/tools", ["GET", "HEAD"]);
+  refuseOthers(app, "/v1/tools", READ);
 
   app.get<{ Params: { name: string } }>(
     "/v1/tools/:name",
@@ -28,7 +38,6 @@ export function addTools(app: FastifyInstance, door: Surface): void {
       return sendJsonText(reply, 200, toolText(info));
     },
   );
-  addToolAdmin(app, door);
 
   app.get<{ Querystring: { register?: unknown } }>(
     "/v1/types",
@@ -42,8 +51,7 @@ export function addTools(app: FastifyInstance, door: Surface): void {
       return reply.header("content-type", "text/plain; charset=utf-8").send(text);
     },
   );
-  refuseOthers(app, "/v1/types", ["GET", "HEAD"]);
-  refuseOthers(app, "/v1/tools/:name", ["GET", "HEAD", "PUT", "DELETE"]);
+  refuseOthers(app, "/v1/types", READ);
 
   const explanation = "/v1/tools/:name/explanation";
   app.get<{ Params: { name: string }; Querystring: { tenant?: unknown } }>(
@@ -58,5 +66,5 @@ export function addTools(app: FastifyInstance, door: Surface): void {
       return explained === undefined ? sendUnregistered(reply, request.params.name) : sendJson(reply, 200, explained);
     },
   );
-  refuseOthers(app, explanation, ["GET", "HEAD"]);
+  refuseOthers(app, explanation, READ);
 }

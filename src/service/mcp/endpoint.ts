@@ -8,6 +8,7 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server";
 import type { Caller } from "../access/caller.ts";
+import { Guest } from "../access/guests.ts";
 import type { ScopedEngine } from "../access/scoped-engine.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { isObject } from "../../base/json.ts";
@@ -60,7 +61,11 @@ export class Endpoint {
       return refuse(400, RPC.INVALID, `a batch has at most ${BATCH_MAX} messages, this one has ${body.length}`);
     }
     if (await isLegacyRequest(request, body)) return this.#answerInSession(request, body, caller);
-    if (isObject(body) && body["method"] === "subscriptions/listen" && !this.#mayListen(caller.key, request.signal)) {
+    if (
+      isObject(body) &&
+      body["method"] === "subscriptions/listen" &&
+      !this.#mayListen(ownerOf(caller), request.signal)
+    ) {
       return refuse(429, RPC.REFUSED, "the key has reached its maximum number of streams");
     }
     this.#callers.set(request, caller);
@@ -78,16 +83,16 @@ export class Endpoint {
     const id = request.headers.get("mcp-session-id");
     if (id === null) return this.#open(request, body, caller);
     const use = request.method === "GET" ? "stream" : "request";
-    const session = this.#sessions.use(id, caller.key, use, request.signal);
+    const session = this.#sessions.use(id, ownerOf(caller), use, request.signal);
     return session?.answer(request, body) ?? refuse(404, RPC.NO_SESSION, "Session not found");
   }
 
   /** Responds to a request without a session: one that opens it, or an invalid one. */
   async #open(request: Request, body: unknown, caller: Caller): Promise<Response> {
-    if (isInitializeRequest(body) && !this.#sessions.makeRoom(caller.key)) {
+    if (isInitializeRequest(body) && !this.#sessions.makeRoom(ownerOf(caller))) {
       return refuse(429, RPC.REFUSED, "the maximum number of sessions is reached, and all of them are in use");
     }
-    const session = new McpSession((id) => this.#sessions.add(id, caller.key, session));
+    const session = new McpSession((id) => this.#sessions.add(id, ownerOf(caller), session));
     const server = createMcpServer(this.#gate.runnerFor(caller), this.#identity);
     await server.connect(session.transport);
     const { onclose } = server;
@@ -112,6 +117,11 @@ export class Endpoint {
     until.addEventListener("abort", leave, { once: true });
     return true;
   }
+}
+
+/** To whom a session belongs: nobody else may use it. */
+function ownerOf(caller: Caller): string | null {
+  return caller instanceof Guest ? caller.identity : caller.key;
 }
 
 class McpSession implements Held {

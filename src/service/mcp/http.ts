@@ -42,10 +42,15 @@ export function addMcp(app: FastifyInstance, { engine, gate, onDrain }: Surface)
     const response = await endpoint.answer(asked, request.body, callerOf(request));
     return sendWebResponse(reply, response, (chunk) => fill(asked, chunk));
   };
+  let closing: Promise<void> | null = null;
+  const close = (): Promise<void> => (closing ??= (async () => (await loading)?.close())());
   // Close the endpoint after calls in flight have their responses. The engine is closing already; `close` only waits
   // for it.
-  engine.on("engine:close", () => {
-    queueMicrotask(() => void engine.close().then(async () => (await loading)?.close()));
+  const closeLast = (): void => queueMicrotask(() => void engine.close().then(close));
+  engine.on("engine:close", closeLast);
+  app.addHook("onClose", async () => {
+    engine.off("engine:close", closeLast);
+    await close();
   });
   void app.register(async (scope) => {
     scope.setErrorHandler((error: FastifyError, _request, reply) => sendFailure(reply, error));

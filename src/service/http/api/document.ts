@@ -1,7 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import { sendJsonText } from "../answers.ts";
 import { GET_OPENAPI } from "./watch-routes.ts";
-import { refuseOthers } from "../surface.ts";
+import { refuseOthers, type Surface } from "../surface.ts";
 import type { Role } from "../../access/caller.ts";
 import { type ApiAnswer, json, refusals, type RouteDescription } from "./route-description.ts";
 import { type ApiSchema, SCHEMAS } from "./schemas.ts";
@@ -38,8 +38,8 @@ const ANY: Readonly<Record<number, ApiAnswer>> = { 500: json("Internal error.", 
 /** Names of schemas, which are replaced with references wherever they occur. */
 const nameOf = new Map<unknown, string>(Object.entries(SCHEMAS).map(([name, schema]) => [schema, name]));
 
-/** The OpenAPI 3.1 document of the routes. */
-export function openApiDocument(routes: readonly DescribedRoute[]): Json {
+/** The OpenAPI 3.1 document of the routes. `basePath`: the path below which they are mounted. */
+export function openApiDocument(routes: readonly DescribedRoute[], basePath = ""): Json {
   const paths: Record<string, Record<string, Json>> = {};
   for (const route of routes) (paths[pathOf(route.url)] ??= {})[route.method.toLowerCase()] = operationOf(route);
   return {
@@ -50,7 +50,7 @@ export function openApiDocument(routes: readonly DescribedRoute[]): Json {
       description: "Runs tools nobody has to trust.",
       license: { name: "MIT", identifier: "MIT" },
     },
-    servers: [{ url: "/" }],
+    servers: [{ url: basePath === "" ? "/" : basePath }],
     tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
     paths,
     components: {
@@ -117,7 +117,7 @@ function pathOf(url: string): string {
 }
 
 /** Adds `/openapi.json`, which describes the routes added after it. */
-export function addOpenApi(app: FastifyInstance): void {
+export function addOpenApi(app: FastifyInstance, { basePathOf = () => "" }: Pick<Surface, "basePathOf"> = {}): void {
   const routes: DescribedRoute[] = [];
   app.addHook("onRoute", ({ method, url, config }) => {
     const { api, role = "anybody" } = config ?? {};
@@ -125,9 +125,12 @@ export function addOpenApi(app: FastifyInstance): void {
     const methods = [method].flat().filter((one) => one !== "HEAD");
     routes.push(...methods.map((one) => ({ method: one, url, role, description: api })));
   });
-  let text: string | undefined;
-  app.get("/openapi.json", { config: { role: "anybody", api: GET_OPENAPI } }, (_request, reply) =>
-    sendJsonText(reply, 200, (text ??= JSON.stringify(openApiDocument(routes)))),
-  );
+  /** The last document, and the path for which it was written: almost all requests come by the same. */
+  let last: { readonly basePath: string; readonly text: string } | undefined;
+  app.get("/openapi.json", { config: { role: "anybody", api: GET_OPENAPI } }, (request, reply) => {
+    const basePath = basePathOf(request);
+    if (last?.basePath !== basePath) last = { basePath, text: JSON.stringify(openApiDocument(routes, basePath)) };
+    return sendJsonText(reply, 200, last.text);
+  });
   refuseOthers(app, "/openapi.json", ["GET", "HEAD"]);
 }

@@ -1,0 +1,21 @@
+/** Groups of routes, in which they are added to a server. */
+export const ROUTE_GROUPS = [
+  /** `POST /v1/execute`, and batches. */
+  "execute",
+  /** Lists, describes and explains tools. */
+  "tools",
+  "mcp",
+  /** `/healthz` and `/readyz`. */
+  "health",
+  /** `/openapi.json`, which describes the routes of the other groups. */
+  "openapi",
+  "stats",
+  "metrics",
+  /** Registers and removes tools. */
+  "admin",
+  "console",
+  /** Uploads of AgentSpace packages. */
+  "assets",
+] as const;
+
+export type RouteGroup = (typeof ROUTE_GROUPS)[number];
