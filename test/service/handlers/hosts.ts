@@ -36,7 +36,7 @@ type Open = (engine: Engine, options: HostOptions) => Promise<Host>;
 /** The header in which these applications' clients say who they are. */
 export const WHO = "x-user";
 /** Above that of every body that a test sends. */
-const PARSED_MAX = "80mb";
+const PARSED_MAX = "1mb";
 
 export const HOSTS: Readonly<Record<string, Open>> = {
   "node:http": async (engine, options) => {
