@@ -34,7 +34,16 @@ export { createEngine, type EngineStats } from "./engine/engine.ts";
 export { sharedEngine } from "./engine/shared-engine.ts";
 export type { ToolRunner } from "./tool/contracts/runner.ts";
 export type { AnyEngine, Engine, Executes, ToolFunction, ToolsOf, TypedEngine } from "./engine/typed-engine.ts";
-export type { AnyTools, InputOf, OutputOf, Register, RegisteredCapabilities, RegisteredTools, ToolName, ToolTypes } from "./tool/register.ts";
+export type {
+  AnyTools,
+  InputOf,
+  OutputOf,
+  Register,
+  RegisteredCapabilities,
+  RegisteredTools,
+  ToolName,
+  ToolTypes,
+} from "./tool/register.ts";
 export type { ExecuteOptions } from "./engine/execute-options.ts";
 export {
   type Blame,

@@ -53,6 +53,10 @@ const PEERS = Object.keys(manifest.peerDependencies);
 const EXPORTS = {
   ".": "ConfigError DEFAULT_LIMITS ERRORS GloveboxError MAX_LIMITS ToolCallError createEngine defineCapability loadConfig readRecording replayCall sharedEngine unwrap",
   "./adapters": "toolsForAISDK toolsForLangChain toolsForOpenAIAgents",
+  "./client": "createClient unwrap",
+  "./fastify": "gloveboxFastify",
+  "./handlers": "toFetchHandler toMcpHandler toNodeHandler",
+  "./tool": "defineTool toolFactory",
   "./contracts":
     "AiToolFailure CONTRACTS ContractError agentspace aiSdk aiTools amplifier anthropic callTools gemini glovebox mcp openaiChat openaiResponses strands xaibo",
   "./server": "createServer",

@@ -40,8 +40,8 @@ export function remediesFor(
     remedies.push(toolRemedy("capabilities", { ...(requested as JsonObject), [name]: both(own, needed) }));
   }
   if (grants.uncovered(value, allowed).length > 0) {
-    const who = { tools: [tool], ...(registrant === OPERATOR ? {} : { registrants: [registrant] }) };
-    const where = tenant === null || tenant === "" ? {} : { tenants: [tenant] };
+    const who: JsonObject = registrant === OPERATOR ? { tools: [tool] } : { tools: [tool], registrants: [registrant] };
+    const where: JsonObject = tenant === null || tenant === "" ? {} : { tenants: [tenant] };
     remedies.push(configRemedy(["policy", "rules", "-"], { ...who, ...where, allow: { [name]: needed } }));
   }
   return remedies;
