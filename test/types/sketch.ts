@@ -243,9 +243,9 @@ const [one, two] = await client.batch([
   { name: "shop-count", arguments: { item: "apples" } },
 ]);
 if (one.success && two.success) void [one.output.text, two.output.count];
-// @ts-expect-error 14: the second call's arguments are those of shop-count
 await client.batch([
   { name: "greet", arguments: { name: "Ada" } },
+  // @ts-expect-error 14: the second call's arguments are those of shop-count
   { name: "shop-count", arguments: { name: "Ada" } },
 ]);
 
