@@ -202,3 +202,28 @@ test("nothing more is expected of a machine that is lost", async () => {
   expect(await works[0]).toBe(0);
   expect(dispatcher.isIdle).toBe(true);
 });
+
+test("answers that a call had in one turn on its machine are written into its journal", () => {
+  const told: (readonly number[])[] = [];
+  const replay = {
+    plan: () => "",
+    onTimed: nothing,
+    onLate: nothing,
+    onTogether: (at: number, count: number) => void told.push([at, count]),
+  };
+  const call = new FleetCall({ ...inspectionJob(1, SCRIPT, nothing), replay }, performance.now());
+  const carrier = new FleetJob("job", [call], performance.now());
+  const dispatcher = new FleetDispatcher({
+    ...NO_HOST,
+    dispatch: (sent) => {
+      sent.carrier = carrier;
+      dispatcher.onSent(carrier);
+    },
+  });
+  dispatcher.run(call);
+  dispatcher.onMessage(MACHINE, { kind: "taken", job: "job", start: 1 });
+  dispatcher.onMessage(MACHINE, { kind: "together", callNumber: 1, start: 1, at: 2, count: 3 });
+  // Of a start that another one has followed.
+  dispatcher.onMessage(MACHINE, { kind: "together", callNumber: 1, start: 0, at: 5, count: 2 });
+  expect(told).toEqual([[2, 3]]);
+});
