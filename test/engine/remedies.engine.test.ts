@@ -130,7 +130,7 @@ test("the remedy of queue_full makes the same calls succeed", async () => {
   const setup: Setup = { tool: toolOf("export default () => 1"), options: { queue: { maxQueued: 1, concurrency: 1 } } };
   const run = async ({ tool, options }: Setup) => {
     await using engine = await createEngine({ ...BASE, ...options, tools: [tool] });
-    return Promise.all([1, 2, 3].map(() => engine.execute({ name: "t", arguments: {} })));
+    return await Promise.all([1, 2, 3].map(() => engine.execute({ name: "t", arguments: {} })));
   };
   const refused = (await run(setup)).find(({ success }) => !success);
   expect(refused?.error?.code).toBe("queue_full");

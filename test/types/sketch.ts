@@ -146,7 +146,7 @@ const engine = await createEngine<{ greet: typeof greet; stock: typeof stock }>(
 
 const result = await engine.execute({ id: "c1", name: "greet", arguments: { name: "Ada" } });
 // @ts-expect-error 6: before success is known, the output is not either
-result.output.text;
+void result.output.text;
 if (result.success) {
   const text: string = result.output.text;
   const nothing: null = result.error;
@@ -162,6 +162,7 @@ if (result.success) {
     // @ts-expect-error 7: there is no such code
     case "queue_fulll":
       break;
+    default:
   }
 }
 const { text } = unwrap(await engine.tools.greet({ name: "Ada", language: "de" }, { tenant: "acme" }));
@@ -188,10 +189,9 @@ engine.on("tool:post", (event) => {
   else event.result.output.text.trim();
 });
 engine.on("tool:error", ({ result: { error } }) => void error.retryable);
-engine.on(
-  "tool:pre",
-  ({ call, block }) => void (call.name === "greet" && call.arguments.name === "" && block("no name")),
-);
+engine.on("tool:pre", (event) => {
+  if (event.tool === "greet" && event.call.arguments.name === "") event.block("no name");
+});
 
 // ─── definitions in the host: types from their schemas, also from plain JSON Schema, without `as const` ───
 const inline = await createEngine({

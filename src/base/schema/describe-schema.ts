@@ -172,7 +172,8 @@ function moreOfZod(def: ZodDef): string | undefined {
   const { type, checks = [] } = def;
   if (def["coerce"] === true) return "coerce";
   if (!ZOD_TYPES.has(type)) return String(type);
-  if (def["format"] !== undefined && !ZOD_FORMATS.has(def["format"])) return String(def["format"]);
+  const { format } = def;
+  if (format !== undefined && !ZOD_FORMATS.has(format)) return typeof format === "string" ? format : "format";
   const odd = [{ _zod: { def } }, ...checks].map(({ _zod }) => _zod.def).find((one) => isOddCheck(one, one === def));
   return odd === undefined ? undefined : String(odd["format"] ?? odd["check"] ?? type);
 }

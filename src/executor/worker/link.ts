@@ -119,7 +119,8 @@ function portLink(port: MessagePort, bell: PortBell, spin: SpinTime): Link {
     });
     if (bell.isClosed) {
       isOpen = false;
-      return void port.close();
+      port.close();
+      return;
     }
     listener.onPause();
     spin.extend();

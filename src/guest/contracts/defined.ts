@@ -121,6 +121,8 @@ function valueOf(result: unknown, value: unknown, refuse: Refuse): unknown {
   if (!isObject(result)) throw new TypeError("the schema's validate returns no result");
   const issues: unknown = Reflect.get(result, "issues");
   if (issues === undefined) return Reflect.get(result, "value");
+  // A refusal is no error of the tool: the realm reads it as the end of the call.
+  // oxlint-disable-next-line typescript/only-throw-error
   throw refuse(value, Array.isArray(issues) ? issues : []);
 }
 

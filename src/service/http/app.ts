@@ -70,7 +70,7 @@ export async function createApp(
       void sendError(reply, error, bodyBytes);
     },
   });
-  addJsonBodies(app, mount?.parsedBodyOf);
+  addJsonBodies(app, mount === undefined ? undefined : (request) => mount.parsedBodyOf(request));
   // Without a CORS preflight, a page of another site may send text/plain, but not JSON.
   app.removeContentTypeParser("text/plain");
   app.decorate("unreadMs", unreadMs);

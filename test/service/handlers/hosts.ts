@@ -44,7 +44,7 @@ export const HOSTS: Readonly<Record<string, Open>> = {
     const server = createNodeServer((request, response) =>
       handler(request, response, () => void response.writeHead(request.url === "/own" ? 200 : 404).end("here")),
     );
-    return hostOf(server, handler.drain);
+    return hostOf(server, (how) => handler.drain(how));
   },
   "Express 4": (engine, options) => openExpress(express4(), engine, options),
   "Express 4 with express.json()": (engine, options) =>
@@ -67,7 +67,10 @@ export const HOSTS: Readonly<Record<string, Open>> = {
     const how = authenticate === undefined ? {} : { authenticate: who };
     const handler: FetchHandler = toFetchHandler(engine, { ...options, ...how, basePath: "/tools" });
     const app = new Hono().all("/tools/*", ({ req }) => handler(req.raw)).get("/own", (c) => c.text("here"));
-    return hostOf(createWebServer(app.fetch), handler.drain);
+    return hostOf(
+      createWebServer((request) => app.fetch(request)),
+      (how) => handler.drain(how),
+    );
   },
 };
 
@@ -75,7 +78,7 @@ async function openExpress(app: express.Express, engine: Engine, options: HostOp
   const handler = toNodeHandler(engine, nodeOptions(options));
   app.use("/tools", handler);
   app.get("/own", (_request, response) => void response.send("here"));
-  return hostOf(createNodeServer(app), handler.drain);
+  return hostOf(createNodeServer(app), (how) => handler.drain(how));
 }
 
 function nodeOptions({ authenticate, ...options }: HostOptions): HandlerOptions<IncomingMessage> {
