@@ -148,7 +148,9 @@ const ZOD_FORMATS = words(
 );
 
 interface ZodDef extends Json {
-  readonly type?: unknown;
+  readonly type?: string;
+  readonly check?: string;
+  readonly format?: string;
   readonly checks?: readonly ZodNode[];
   readonly shape?: { readonly [key: string]: ZodNode };
   readonly in?: ZodNode;
@@ -171,18 +173,17 @@ function isPlain(pattern: unknown): boolean {
 function moreOfZod(def: ZodDef): string | undefined {
   const { type, checks = [] } = def;
   if (def["coerce"] === true) return "coerce";
-  if (!ZOD_TYPES.has(type)) return String(type);
-  const { format } = def;
-  if (format !== undefined && !ZOD_FORMATS.has(format)) return typeof format === "string" ? format : "format";
+  if (!ZOD_TYPES.has(type)) return type ?? "a type without a name";
+  if (def.format !== undefined && !ZOD_FORMATS.has(def.format)) return def.format;
   const odd = [{ _zod: { def } }, ...checks].map(({ _zod }) => _zod.def).find((one) => isOddCheck(one, one === def));
-  return odd === undefined ? undefined : String(odd["format"] ?? odd["check"] ?? type);
+  return odd === undefined ? undefined : (odd.format ?? odd.check ?? type);
 }
 
 function isOddCheck(def: ZodDef, isItself: boolean): boolean {
   if (!isPlain(def["pattern"])) return true;
   if (isItself) return false;
-  if (!ZOD_CHECKS.has(def["check"])) return true;
-  return def["format"] !== undefined && !ZOD_FORMATS.has(def["format"]);
+  if (!ZOD_CHECKS.has(def.check)) return true;
+  return def.format !== undefined && !ZOD_FORMATS.has(def.format);
 }
 
 const zod: Hooks = {

@@ -93,10 +93,12 @@ export function openDefined(exports: Exports, { run, inputSchema, outputSchema }
 }
 
 /** A failure of a call, as JSON, that is no error of its tool. */
-export class Refusal {
+export class Refusal extends Error {
+  override readonly name = "Refusal";
   readonly failure: string;
 
   constructor(failure: string) {
+    super("a schema refuses a value");
     this.failure = failure;
   }
 }
@@ -121,8 +123,6 @@ function valueOf(result: unknown, value: unknown, refuse: Refuse): unknown {
   if (!isObject(result)) throw new TypeError("the schema's validate returns no result");
   const issues: unknown = Reflect.get(result, "issues");
   if (issues === undefined) return Reflect.get(result, "value");
-  // A refusal is no error of the tool: the realm reads it as the end of the call.
-  // oxlint-disable-next-line typescript/only-throw-error
   throw refuse(value, Array.isArray(issues) ? issues : []);
 }
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createEngine, type Engine, type ToolInfo } from "../../../src/index.ts";
+import { createEngine, type Engine, type ToolError, type ToolInfo } from "../../../src/index.ts";
 import { type Library, type Modules, openModules, toolModule } from "./modules.ts";
 
 /** The same schema in each library. */
@@ -101,6 +101,11 @@ function meaning(schema: unknown): unknown {
   return Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, meaning(value)]));
 }
 
+function violationsOf(error: ToolError | null | undefined) {
+  const details = error?.details as { violations: readonly { pointer: string; message: string }[] } | undefined;
+  return details?.violations ?? [];
+}
+
 describe.each(LIBRARIES)("the same schema in %s", (library) => {
   test("has the same JSON Schema", () => {
     expect(meaning(infos.get(library)?.inputSchema)).toEqual(meaning(infos.get("json")?.inputSchema));
@@ -118,7 +123,7 @@ describe.each(LIBRARIES)("the same schema in %s", (library) => {
     );
     expect(mine?.code).toBe("invalid_arguments");
     const withoutOrder = (error: typeof mine) =>
-      ((error?.details ?? { violations: [] }) as { violations: { pointer: string; message: string }[] }).violations
+      violationsOf(error)
         .map(({ pointer, message }) => ({ pointer, message: message.replace('"g", "kg"', '"kg", "g"') }))
         .toSorted((one, other) => (one.message < other.message ? -1 : 1));
     expect(withoutOrder(mine)).toEqual(withoutOrder(wanted));
