@@ -79,10 +79,15 @@ function newAjv(dialect: Dialect, options: Options): Ajv {
   switch (dialect) {
     case "draft-07":
       return new Ajv(options);
-    case "2019-09":
-      return new (require("ajv/dist/2019.js") as typeof import("ajv/dist/2019.js")).Ajv2019(options);
-    case "2020-12":
-      return new (require("ajv/dist/2020.js") as typeof import("ajv/dist/2020.js")).Ajv2020(options);
+    // In two steps: TypeScript 7 leaves out the parentheses of `new (require(…) as …).Name()`, which then calls `require`.
+    case "2019-09": {
+      const { Ajv2019 } = require("ajv/dist/2019.js") as typeof import("ajv/dist/2019.js");
+      return new Ajv2019(options);
+    }
+    case "2020-12": {
+      const { Ajv2020 } = require("ajv/dist/2020.js") as typeof import("ajv/dist/2020.js");
+      return new Ajv2020(options);
+    }
   }
 }
 
