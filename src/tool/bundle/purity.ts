@@ -43,6 +43,10 @@ interface Names {
  */
 export class Purity {
   readonly #names: Names;
+  /** What is known of the values of constants: each is looked at once, however often others name it. */
+  readonly #schemas = new Map<string, boolean>();
+  readonly #primitives = new Map<string, boolean>();
+  readonly #spreads = new Map<string, boolean>();
 
   constructor(program: Program) {
     this.#names = namesOf(program);
@@ -96,6 +100,18 @@ export class Purity {
     }
   }
 
+  /** Whether the value of a constant passes a test. One that is defined by itself does not. */
+  #isConstant(known: Map<string, boolean>, name: string, test: (value: Expression) => boolean): boolean {
+    const value = this.#names.constants.get(name);
+    if (value === undefined) return false;
+    const found = known.get(name);
+    if (found !== undefined) return found;
+    known.set(name, false);
+    const result = test(value);
+    known.set(name, result);
+    return result;
+  }
+
   #isKnown(name: string): boolean {
     const { imports, constants, declared } = this.#names;
     return imports.has(name) || constants.has(name) || declared.has(name) || GLOBALS.has(name);
@@ -107,10 +123,12 @@ export class Purity {
     if (node.type !== "SpreadElement") return this.isPure(node, depth + 1);
     const { argument } = node as Node & { readonly argument: Expression };
     if (this.#isSchema(argument, depth)) return true;
-    const value = argument.type === "Identifier" ? this.#names.constants.get(argument.name) : argument;
-    if (value?.type === "ArrayExpression") return this.isPure(value, depth + 1);
-    const isPlain = value?.type === "ObjectExpression" && value.properties.every((one) => !isAccessor(one));
-    return isPlain && this.isPure(value, depth + 1);
+    const isPlain = (value: Expression): boolean => {
+      const isList = value.type === "ArrayExpression";
+      const isObject = value.type === "ObjectExpression" && value.properties.every((one) => !isAccessor(one));
+      return (isList || isObject) && this.isPure(value, depth + 1);
+    };
+    return argument.type === "Identifier" ? this.#isConstant(this.#spreads, argument.name, isPlain) : isPlain(argument);
   }
 
   #isPureCall(node: CallExpression, depth: number): boolean {
@@ -125,8 +143,9 @@ export class Purity {
     switch (node.type) {
       case "Identifier": {
         if (this.#names.libraries.has(node.name)) return true;
-        const value = this.#names.constants.get(node.name);
-        return value !== undefined && value.type !== "Identifier" && this.#isSchema(value, depth + 1);
+        const isSchema = (value: Expression): boolean =>
+          value.type !== "Identifier" && this.#isSchema(value, depth + 1);
+        return this.#isConstant(this.#schemas, node.name, isSchema);
       }
       case "MemberExpression":
         if (node.computed || node.optional || node.object.type === "Super") return false;
@@ -147,8 +166,7 @@ export class Purity {
         return !("regex" in expression) || expression.regex === undefined;
       case "Identifier": {
         if (GLOBALS.has(expression.name)) return true;
-        const value = this.#names.constants.get(expression.name);
-        return value !== undefined && this.#isPrimitive(value, depth + 1);
+        return this.#isConstant(this.#primitives, expression.name, (value) => this.#isPrimitive(value, depth + 1));
       }
       case "TemplateLiteral":
         return expression.expressions.every((one) => this.#isPrimitive(one, depth + 1));

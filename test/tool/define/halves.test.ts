@@ -476,6 +476,40 @@ const ODD: readonly (readonly [name: string, kind: Halves["kind"], text: string]
   ],
 ];
 
+/** Constants that each name the one before twice: looked at again each time, the last would take years. */
+function doubling(first: string, next: (before: string) => string): string {
+  const lines = Array.from({ length: 40 }, (_, at) => `const c${at + 1} = ${next(`c${at}`)};`);
+  return [`const c0 = ${first};`, ...lines].join("\n");
+}
+
+const HOSTILE: readonly (readonly [name: string, kind: Halves["kind"], text: string])[] = [
+  [
+    "sums of sums",
+    "call",
+    `${HEAD}${doubling("1", (c) => `${c} + ${c}`)}\nexport default defineTool({ ${FACTS}, version: \`\${c40}\`, run: () => 1 });`,
+  ],
+  [
+    "lists of lists",
+    "call",
+    `${HEAD}${doubling("[]", (c) => `[...${c}, ...${c}]`)}\nexport default defineTool({ ${FACTS}, tags: [...c40], run: () => 1 });`,
+  ],
+  [
+    "schemas of schemas",
+    "call",
+    `${HEAD}${doubling("z.string()", (c) => `${c}.and(${c}.words, ${c}.words)`)}\nexport default defineTool({ ${FACTS}, inputSchema: c40, run: () => 1 });`,
+  ],
+  [
+    "constants that name each other",
+    "whole",
+    `${HEAD}const a = () => b.x;\nconst b = { ...c };\nconst c = { ...b };\nexport default defineTool({ ${FACTS}, config: [...b], run: () => 1 });`,
+  ],
+  [
+    "deep nesting",
+    "whole",
+    `${HEAD}export default defineTool({ ${FACTS}, config: ${"[".repeat(500)}${"]".repeat(500)}, run: () => 1 });`,
+  ],
+];
+
 const MODULES: readonly OddModule[] = [
   ...RUNS.flatMap(([run, member, before = ""]) =>
     EXPORTS.map(([exported, text, kind = "call"]) => ({
@@ -491,7 +525,7 @@ const MODULES: readonly OddModule[] = [
       kind,
     })),
   ),
-  ...ODD.map(([name, kind, text]) => ({ name, kind, text })),
+  ...[...ODD, ...HOSTILE].map(([name, kind, text]) => ({ name, kind, text })),
 ];
 
 let folder: string;
