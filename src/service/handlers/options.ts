@@ -45,7 +45,7 @@ export interface Mounted {
    * Prepares for the end of the process: `/readyz` says no, streams end. Resolves when no request is in progress; calls
    * that still run after `drainMs` are cancelled. Default 5,000.
    */
-  drain(options?: { readonly drainMs?: number }): Promise<void>;
+  readonly drain: (options?: { readonly drainMs?: number }) => Promise<void>;
 }
 
 /** Options that have been checked. */

@@ -31,11 +31,11 @@ export interface AppOptions {
 /** The server in which an app is mounted. It guards its connections itself. */
 export interface Mount {
   /** Gives a request without a route back to the server; `false` if the server does not take it. */
-  passOn(request: IncomingMessage): boolean;
+  readonly passOn: (request: IncomingMessage) => boolean;
   /** Adds what stands before the checks of bodies. */
-  addTo(app: FastifyInstance): void;
+  readonly addTo: (app: FastifyInstance) => void;
   /** A body that the server has read and parsed before. */
-  parsedBodyOf(request: FastifyRequest): ParsedBody | null;
+  readonly parsedBodyOf: (request: FastifyRequest) => ParsedBody | null;
 }
 
 /** Creates an app without routes: access control, request parsing, limits, and responses to unknown addresses. */
