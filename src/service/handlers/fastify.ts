@@ -24,7 +24,7 @@ export const gloveboxFastify: FastifyPluginAsync<GloveboxFastifyOptions> = async
   scope,
   { engine, drainMs, ...options },
 ) => {
-  const basePath = scope.prefix;
+  const basePath = scope.prefix.replace(/\/$/, "");
   const settings = readOptions(options);
   const app = new MountedApp(engine, settings);
   // The body is read and parsed where the route is.

@@ -2,7 +2,9 @@ import { once } from "node:events";
 import { request } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { fastify } from "fastify";
 import { createEngine, type Engine, type ToolResult } from "../../../src/index.ts";
+import { gloveboxFastify } from "../../../src/service/handlers/fastify.ts";
 import type { Caller } from "../../../src/service/handlers/index.ts";
 import { type Host, HOSTS, type HostOptions, WHO } from "./hosts.ts";
 
@@ -199,4 +201,29 @@ describe.each(Object.entries(HOSTS))("mounted in %s", (name, openHost) => {
     const response = await fetch(`${host.url}/openapi.json`);
     expect(((await response.json()) as { servers: unknown }).servers).toEqual([{ url: "/tools" }]);
   });
+});
+
+test.each(["", "/", "/a/b", "/a/"])("the plugin for Fastify is mounted below the prefix %j", async (prefix) => {
+  await using app = fastify();
+  await app.register(gloveboxFastify, { engine, prefix, allowAnybody: true });
+  app.get("/own", () => "here");
+  const payload = { name: "add", arguments: { a: 1, b: 2 } };
+  const url = `${prefix.replace(/\/$/, "")}/v1/execute`;
+  const { statusCode, body } = await app.inject({ method: "POST", url, payload });
+  expect([statusCode, (JSON.parse(body) as ToolResult).output]).toEqual([200, 3]);
+  expect((await app.inject("/own")).body).toBe("here");
+});
+
+test("hooks of a Fastify application run before its plugin's routes, and its headers stay", async () => {
+  await using app = fastify();
+  app.addHook("onSend", async (_request, reply) => void reply.header("x-late", "1"));
+  app.addHook("onRequest", async (_request, reply) => void reply.header("x-early", "1"));
+  app.addHook("preHandler", async ({ headers }, reply) =>
+    headers["x-user"] === undefined ? reply.code(418).send() : undefined,
+  );
+  await app.register(gloveboxFastify, { engine, prefix: "/tools", allowAnybody: true });
+  expect((await app.inject("/tools/v1/tools")).statusCode).toBe(418);
+  const { statusCode, headers } = await app.inject({ url: "/tools/v1/tools", headers: { "x-user": "ada" } });
+  // A response that is written elsewhere is none that `onSend` could change.
+  expect([statusCode, headers["x-early"], headers["x-late"]]).toEqual([200, "1", undefined]);
 });
