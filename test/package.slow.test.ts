@@ -63,7 +63,6 @@ const EXPORTS = {
   "./testing": "EventRecorder MockTool MockToolProvider TestCoordinator conformance faults",
   "./amplifier":
     "AMPLIFIER_CONTRACT Hooks ModuleSourceError MountPlanError ToolResult amplifier getInputSchema isTool mountPlan parseMountPlan referenceTool serializedOutput toolResult validateMountPlan",
-  "./tool": "defineTool toolFactory",
   "./agentspace": "RegistryError agentspace createRegistry fieldsOf writeSchema",
   "./strands":
     "ArtifactError ProviderError SUPPORTED SpecError TemplateError ToolError ToolRegistry TurnLimitError UnsupportedError WorkflowError chatProvider check_capability createProvider getRegistry load_spec referenceTool remediationReport run_chain scriptedProvider strands toolFunction",
