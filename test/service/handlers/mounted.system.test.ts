@@ -106,7 +106,7 @@ describe.each(Object.entries(HOSTS))("mounted in %s", (name, openHost) => {
   });
 
   test.each([
-    ["names a role that is none", "root", "/caller/roles/0"],
+    ["names an unknown role", "root", "/caller/roles/0"],
     ["fails", "broken", "the database is down"],
   ])(
     "where authenticate %s, the caller is told nothing, and the application what is wrong",
@@ -224,6 +224,6 @@ test("hooks of a Fastify application run before its plugin's routes, and its hea
   await app.register(gloveboxFastify, { engine, prefix: "/tools", allowAnybody: true });
   expect((await app.inject("/tools/v1/tools")).statusCode).toBe(418);
   const { statusCode, headers } = await app.inject({ url: "/tools/v1/tools", headers: { "x-user": "ada" } });
-  // A response that is written elsewhere is none that `onSend` could change.
+  // A response that is written elsewhere does not pass `onSend`.
   expect([statusCode, headers["x-early"], headers["x-late"]]).toEqual([200, "1", undefined]);
 });

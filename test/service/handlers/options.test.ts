@@ -21,7 +21,7 @@ describe("a handler's options", () => {
     ["an unknown group of routes", { allowAnybody: true, routes: ["all"] }, 'no group "all"'],
     ["administration by anybody", { allowAnybody: true, routes: ["admin"] }, "anybody could register tools"],
     ["assets without a place", { allowAnybody: true, routes: ["assets"] }, "where they are stored"],
-    ["a path that is none", { allowAnybody: true, basePath: "tools" }, "basePath"],
+    ["a path without a slash", { allowAnybody: true, basePath: "tools" }, "basePath"],
     ["a path with a query", { allowAnybody: true, basePath: "/a?b" }, "basePath"],
   ])("are refused with %s", (_what, options, message) => {
     expect(read(options)).toThrow(TypeError);
@@ -44,7 +44,7 @@ describe("a walk through a body that is parsed", () => {
     ["more than a million values", Array.from({ length: 1_000_000 }, () => 0), "excessive"],
     ["long texts", { a: "x".repeat(60), b: "x".repeat(60) }, "too large"],
     ["long names", { ["x".repeat(101)]: 0 }, "too large"],
-    ["a value that is none", undefined, "within"],
+    ["nothing", undefined, "within"],
   ])("finds %s", async (_what, body, verdict) => {
     expect(await walkBody(body, 100)).toBe(verdict);
   });
