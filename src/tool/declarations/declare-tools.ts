@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { commentLines, pascalCase, propertyKey, unused } from "./names.ts";
+import { commentLines, pascalCase, propertyKey, UniqueNames } from "./names.ts";
 import { after, printType } from "./print-type.ts";
 import { readSchemaTypes, type SchemaTypes } from "./schema-reader.ts";
 import { settleTypes } from "./settle-types.ts";
@@ -46,8 +46,27 @@ const declarations = new WeakMap<DeclaredTool, Declaration>();
  * A file of TypeScript that declares tools: what they take and what they answer. The same tools give the same bytes.
  * Names, descriptions and schemas are strangers': nothing in them is read as code.
  */
-export function declareTools(tools: readonly DeclaredTool[], { register = false }: DeclareOptions = {}): string {
-  const all = declareEach(tools);
+export function declareTools(tools: readonly DeclaredTool[], options: DeclareOptions = {}): string {
+  return writeFile(
+    withPrefixes(tools).map(([tool, prefix]) => declareOnce(tool, prefix)),
+    options,
+  );
+}
+
+/** As `declareTools`, but gives way to other work: many tools that are declared for the first time take a while. */
+export async function declareInTurns(tools: readonly DeclaredTool[], options: DeclareOptions = {}): Promise<string> {
+  const all: Declaration[] = [];
+  let sinceMs = performance.now();
+  for (const [tool, prefix] of withPrefixes(tools)) {
+    all.push(declareOnce(tool, prefix));
+    if (performance.now() - sinceMs < TURN_MS) continue;
+    await nextTurn();
+    sinceMs = performance.now();
+  }
+  return writeFile(all, options);
+}
+
+function writeFile(all: readonly Declaration[], { register = false }: DeclareOptions): string {
   const members = all.map(({ member }) => member).join("");
   const types = all.map(({ types: text }) => text).join("");
   const body = members === "" ? "" : `\n${members}`;
@@ -59,29 +78,15 @@ export function declareTools(tools: readonly DeclaredTool[], { register = false 
   ].join("");
 }
 
-/** As `declareTools`, but gives way to other work: many tools that are declared for the first time take a while. */
-export async function declareInTurns(tools: readonly DeclaredTool[], options: DeclareOptions = {}): Promise<string> {
-  let sinceMs = performance.now();
-  for (const tool of tools) {
-    declareOnce(tool, prefixOf(tool, new Set()));
-    if (performance.now() - sinceMs < TURN_MS) continue;
-    await nextTurn();
-    sinceMs = performance.now();
-  }
-  return declareTools(tools, options);
-}
-
-function declareEach(tools: readonly DeclaredTool[]): readonly Declaration[] {
+/** Tools by name, each with a prefix that no other has: several names, such as `a-b` and `a_b`, are one in capitals. */
+function withPrefixes(tools: readonly DeclaredTool[]): readonly (readonly [tool: DeclaredTool, prefix: string])[] {
   const byName = new Map(tools.map((tool) => [tool.name, tool]));
   const sorted = [...byName.values()].toSorted((one, other) => (one.name < other.name ? -1 : 1));
-  const prefixes = new Set<string>();
-  return sorted.map((tool) => declareOnce(tool, prefixOf(tool, prefixes)));
-}
-
-/** A prefix that no other tool has: several names, such as `a-b` and `a_b`, are one in capitals. */
-function prefixOf({ name }: DeclaredTool, used: Set<string>): string {
-  const word = pascalCase(name, NAME_MAX);
-  return unused(/^[A-Z]/.test(word) ? word : `Tool${word}`, used);
+  const prefixes = new UniqueNames();
+  return sorted.map((tool) => {
+    const word = pascalCase(tool.name, NAME_MAX);
+    return [tool, prefixes.take(/^[A-Z]/.test(word) ? word : `Tool${word}`)];
+  });
 }
 
 function declareOnce(tool: DeclaredTool, prefix: string): Declaration {

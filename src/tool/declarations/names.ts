@@ -51,10 +51,19 @@ export function pascalCase(name: string, max: number): string {
     .join("");
 }
 
-/** A name that is not among those used: with a number behind it, where it is. Adds it to them. */
-export function unused(name: string, used: Set<string>): string {
-  let found = name;
-  for (let number = 2; used.has(found); number++) found = `${name}${number}`;
-  used.add(found);
-  return found;
+/** Names of one file, each of them given once. */
+export class UniqueNames {
+  readonly #used = new Set<string>();
+  /** The last number behind a name: strangers may bring thousands of like names, and none is searched twice. */
+  readonly #numbers = new Map<string, number>();
+
+  /** The name, with a number behind it where it is used already. */
+  take(name: string): string {
+    let number = this.#numbers.get(name) ?? 1;
+    let found = name;
+    while (this.#used.has(found)) found = `${name}${++number}`;
+    this.#numbers.set(name, number);
+    this.#used.add(found);
+    return found;
+  }
 }

@@ -1,6 +1,6 @@
 import { isObject } from "../../base/json.ts";
 import type { SchemaSide } from "../../base/schema/from-json-schema.ts";
-import { pascalCase, unused } from "./names.ts";
+import { pascalCase, UniqueNames } from "./names.ts";
 import { findSchema } from "./references.ts";
 import {
   intersectionOf,
@@ -109,7 +109,7 @@ export function readSchemaTypes(schema: unknown, options: ReaderOptions): Schema
 class SchemaReader {
   readonly #options: ReaderOptions;
   readonly #named = new Map<object, Named>();
-  readonly #names = new Set<string>();
+  readonly #names = new UniqueNames();
   readonly #open: Named[] = [];
   #nodes = 0;
   #chars = 0;
@@ -188,7 +188,7 @@ class SchemaReader {
     if (this.#named.size >= NAMED_MAX) return null;
     const { name } = this.#options;
     const word = pascalCase(ref.slice(ref.lastIndexOf("/") + 1).replace(/^#/, ""), NAME_MAX);
-    const named = new Named(unused(word === "" ? name : `${name}_${word}`, this.#names), schema, resource);
+    const named = new Named(this.#names.take(word === "" ? name : `${name}_${word}`), schema, resource);
     this.#named.set(schema, named);
     this.#open.push(named);
     return named;

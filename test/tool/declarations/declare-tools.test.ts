@@ -75,6 +75,24 @@ test("the same tools give the same bytes in any order, and in turns", async () =
   expect(await declareInTurns(structuredClone(tools))).toBe(text);
 });
 
+// The turns gave such tools other prefixes than the file, which then declared all of them at once, at each request.
+test("tools whose names are one in capitals are declared once, in turns as well", async () => {
+  let reads = 0;
+  const tools = ["a-b", "a_b", "a.b"].map((name) => ({
+    name,
+    description: "",
+    outputSchema: null,
+    get inputSchema() {
+      reads++;
+      return { type: "object" };
+    },
+  }));
+  const text = await declareInTurns(tools);
+  expect(declareTools(tools)).toBe(text);
+  expect(await declareInTurns(tools)).toBe(text);
+  expect(reads).toBe(tools.length);
+});
+
 describe("a type", () => {
   test.each<[JsonSchema, string]>([
     [true, "unknown"],
