@@ -8,6 +8,20 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** What cannot be seen, or changes the direction of what can: controls, formats, surrogates, line and paragraph ends. */
+export const INVISIBLE = /[\p{C}\p{Zl}\p{Zp}]/gu;
+
+/** JSON for a file that people read and other languages parse, such as YAML: invisible characters are escaped. */
+export function visibleJson(value: JsonValue): string {
+  return JSON.stringify(value).replaceAll(INVISIBLE, (character) =>
+    Array.from({ length: character.length }, (_, at) => escapeUnit(character.charCodeAt(at))).join(""),
+  );
+}
+
+function escapeUnit(unit: number): string {
+  return `\\u${unit.toString(16).padStart(4, "0")}`;
+}
+
 /** One segment of a JSON pointer (RFC 6901), escaped. */
 export function pointerSegment(key: string | number): string {
   return `/${String(key).replaceAll("~", "~0").replaceAll("/", "~1")}`;

@@ -41,6 +41,8 @@ interface NotedRefusal {
   readonly remedies: () => readonly Remedy[];
 }
 
+const NO_REMEDIES: NotedRefusal["remedies"] = () => [];
+
 /** The decision on a capability for the call. The capability is opened with the first capability call that uses it. */
 interface DecidedCapability {
   readonly decision: Decision;
@@ -331,30 +333,31 @@ export class CapabilityInvoker implements Disposable {
 
   #exceed(invocation: Invocation, excess: Excess): CapabilityResponse {
     const { reason, refused } = explainExcess(excess, invocation.label, this.#caller.limits);
-    const response = this.#refuse(invocation, "limit", reason, refused);
     const { kind } = excess;
-    if (kind === "capabilityCalls" || kind === "capabilityBytes") {
-      const raised = this.#caller.limits[kind] * 2;
-      this.#noteRemedies(() => [configRemedy(["limits", kind], raised)]);
-    }
-    return response;
+    const isOfCall = kind === "capabilityCalls" || kind === "capabilityBytes";
+    const remedies = isOfCall ? () => [configRemedy(["limits", kind], this.#caller.limits[kind] * 2)] : NO_REMEDIES;
+    return this.#refuse(invocation, "limit", reason, refused, remedies);
   }
 
-  #noteRemedies(remedies: () => readonly Remedy[]): void {
-    if (this.#lastRefusal !== null) this.#lastRefusal = { ...this.#lastRefusal, remedies };
-  }
-
-  #refuse(invocation: Invocation, outcome: "denied" | "limit", reason: string, refused: Refused): CapabilityResponse {
+  #refuse(
+    invocation: Invocation,
+    outcome: "denied" | "limit",
+    reason: string,
+    refused: Refused,
+    remedies: NotedRefusal["remedies"] = outcome === "denied" ? this.#remediesOf(invocation) : NO_REMEDIES,
+  ): CapabilityResponse {
     const { asked, granted, remedy } = refused;
     const text = `${reason}; asked for: ${asked}; granted: ${granted}; to grant it, ${remedy}`;
     const response = this.#fail(invocation, outcome, text);
     const { message } = response.failure;
-    const { capability, args } = invocation.call;
-    const refusal = { message, capability: capability.slice(0, 64), asked, granted, remedy };
-    const denied = { capability, args: args.length > DENIED_ARGS_MAX ? "{}" : args };
-    const remedies = outcome === "denied" ? () => this.#grants.remedies(this.#caller, denied) : () => [];
+    const refusal = { message, capability: invocation.call.capability.slice(0, 64), asked, granted, remedy };
     this.#lastRefusal = { refusal, remedies };
     return response;
+  }
+
+  #remediesOf({ call: { capability, args } }: Invocation): NotedRefusal["remedies"] {
+    const denied = { capability, args: args.length > DENIED_ARGS_MAX ? "{}" : args };
+    return () => this.#grants.remedies(this.#caller, denied);
   }
 
   #fail(

@@ -1,7 +1,6 @@
-import type { Jsonify } from "../base/jsonify.ts";
 import type { ToolCall, ToolResult } from "../base/result.ts";
 import type { Simplify } from "../base/schema/from-json-schema.ts";
-import type { SchemaInput, SchemaOutput } from "../base/schema/standard-schema.ts";
+import type { ArgumentsOf, OutputFrom, Tool } from "../tool/define-tool.ts";
 import type { ToolInfo } from "../tool/definition.ts";
 import type { AnyTools, InputOf, OutputOf, RegisteredTools, ToolName, ToolTypes } from "../tool/register.ts";
 import type { ToolRunner } from "../tool/contracts/runner.ts";
@@ -18,24 +17,13 @@ import type { EventMap, EventName } from "./telemetry/events.ts";
 type TypesOf<T> = T extends { readonly "~types"?: infer Found } ? NonNullable<Found> : T extends ToolTypes ? T : never;
 type NameOf<T, Key> = T extends { readonly name: infer Name extends string; readonly description: string } ? Name : Key;
 
-interface Described<Name extends string, Input, Output> {
-  readonly name: Name;
-  readonly description: string;
-  readonly "~types"?: { readonly input: Input; readonly output: Output };
-}
-type ArgumentsOf<T> = T extends { readonly inputSchema: infer In }
-  ? SchemaInput<In>
-  : { readonly [key: string]: unknown };
+type SchemaIn<T, Member extends string> = T extends { readonly [M in Member]: infer S } ? S : undefined;
 type Definition<T> = T extends { readonly "~types"?: unknown }
   ? T
   : T extends
         | { readonly name: infer Name extends string; readonly source: string }
         | { readonly name: infer Name extends string; readonly entry: string }
-    ? Described<
-        Name,
-        ArgumentsOf<T>,
-        T extends { readonly outputSchema: infer Out } ? Jsonify<SchemaOutput<Out>> : unknown
-      >
+    ? Tool<Name, ArgumentsOf<SchemaIn<T, "inputSchema">>, OutputFrom<SchemaIn<T, "outputSchema">, unknown>>
     : never;
 
 /** Tools by their names, from a map of types, a list of definitions, or `typeof import("./tools/index.ts")`. */

@@ -44,12 +44,6 @@ export type ReadArgumentsOf<In> = [In] extends [Absent] ? AnyArguments : SchemaO
 type MayReturn<Out> = [Out] extends [Absent] ? unknown : SchemaInput<Out>;
 export type OutputFrom<Out, Returned> = Jsonify<[Out] extends [Absent] ? Returned : SchemaOutput<Out>>;
 
-/** What is known of a tool at compile time. */
-export interface ToolTypes {
-  readonly input: unknown;
-  readonly output: unknown;
-}
-
 /** A defined tool: its types are for callers. At run time it is plain data, and the function. */
 export interface Tool<Name extends string = string, Input = never, Output = unknown> {
   readonly name: Name;

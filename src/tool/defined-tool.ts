@@ -1,7 +1,8 @@
 import { GloveboxError } from "../base/errors.ts";
 import { isObject, type JsonSchema } from "../base/json.ts";
 import { type Inspection, parsing } from "../base/protocol/script.ts";
-import { describeSchema, isStandardSchema, type SchemaSide } from "../base/schema/describe-schema.ts";
+import { describeSchema, isStandardSchema } from "../base/schema/describe-schema.ts";
+import type { SchemaSide } from "../base/schema/from-json-schema.ts";
 import type { Bundle } from "./bundle/bundle.ts";
 import type { ToolDefinition } from "./definition.ts";
 

@@ -1,7 +1,8 @@
 import type { JsonSchema } from "../json.ts";
+import type { SchemaSide } from "./from-json-schema.ts";
 
 /**
- * Descriptions of schemas of libraries. This module imports nothing: the bundler puts it into the bundle that describes
+ * Descriptions of schemas of libraries. This module imports types only: the bundler puts it into the bundle that describes
  * a tool, where it runs in the tool's isolate.
  *
  * A Standard Schema does not say what its JSON Schema leaves out: zod drops a `refine` without a word. So a schema says
@@ -15,8 +16,6 @@ export interface SchemaDescription {
   /** The first node that says more than the JSON Schema: `/properties/name: custom`. `null`: it does not. */
   readonly more: string | null;
 }
-
-export type SchemaSide = "input" | "output";
 
 /**
  * Describes a schema. `input`: what it accepts. `output`: what comes out of it, which is the same as what it accepts

@@ -9,6 +9,7 @@ import { Guests } from "../access/guests.ts";
 import type { Access } from "../http/access.ts";
 import { createApp, type Mount } from "../http/app.ts";
 import { abandonCalls } from "../http/disconnection.ts";
+import { DRAIN_DEFAULT_MS, LAST_ANSWERS_MS } from "../http/drain.ts";
 import type { ParsedBody } from "../http/json-body.ts";
 import { OriginCheck } from "../http/origin-check.ts";
 import { addRoutes } from "../http/routes.ts";
@@ -16,9 +17,6 @@ import { Traffic } from "../http/traffic.ts";
 import { walkBody } from "./parsed-body.ts";
 import type { HandlerOptions, Mounted, Settings } from "./options.ts";
 
-const DRAIN_DEFAULT_MS = 5_000;
-/** Maximum time for clients to read the results of calls that were cancelled at the end. */
-const LAST_ANSWERS_MS = 1_000;
 /** Any address of this machine may be a host's name: an IP address cannot be rebound. */
 const ANY_ADDRESS = "0.0.0.0";
 const UNANSWERED = JSON.stringify({ error: "the request could not be answered" });

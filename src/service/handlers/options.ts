@@ -1,8 +1,7 @@
 import type { AssetOptions } from "../../ecosystems/agentspace/assets.ts";
-import { MAX_LIMITS } from "../../base/limits.ts";
 import type { CallerGrant, KeyOptions } from "../access/key-options.ts";
 import { Keys } from "../access/keys.ts";
-import { BODIES_BYTES_DEFAULT } from "../http/body-budget.ts";
+import { BODIES_BYTES_DEFAULT, BODY_BYTES_DEFAULT } from "../http/body-budget.ts";
 import { ROUTE_GROUPS, type RouteGroup } from "../http/route-groups.ts";
 
 /** Who has sent a request, as the application says that knows it. It passes the same checks as a key. */
@@ -59,7 +58,6 @@ export interface Settings<Incoming> {
   readonly options: HandlerOptions<Incoming>;
 }
 
-const BODY_BYTES_DEFAULT = MAX_LIMITS.inputBytes + 64 * 1024;
 const ROUTES_DEFAULT: readonly RouteGroup[] = ["execute", "tools", "mcp", "health", "openapi"];
 const WHO = "authenticate (a function that says who has sent a request), keys, or allowAnybody: true";
 const BASE_PATH = /^(?:\/[\w.~!$&'()*+,;=:@%-]+)*\/?$/;

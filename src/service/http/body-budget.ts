@@ -1,8 +1,11 @@
 import type { ServerResponse } from "node:http";
 import { Transform } from "node:stream";
 import type { FastifyInstance, FastifyRequest } from "fastify";
+import { MAX_LIMITS } from "../../base/limits.ts";
 import { sendOverBudget } from "./answers.ts";
 
+/** Default of the maximum size of a body: the maximum input of a tool, and what stands around it. */
+export const BODY_BYTES_DEFAULT = MAX_LIMITS.inputBytes + 64 * 1024;
 export const BODIES_BYTES_DEFAULT = 512 * 1024 * 1024;
 /** Shorter bodies are not counted: connection limits bound their number. */
 const COUNTED_FROM_BYTES = 64 * 1024;

@@ -3,6 +3,10 @@ import type { Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import type { FastifyInstance } from "fastify";
 
+/** Default of the maximum time to finish running calls when a server or a mount stops, in milliseconds. */
+export const DRAIN_DEFAULT_MS = 5_000;
+/** Maximum time for clients to read the last responses after all calls have ended, in milliseconds. */
+export const LAST_ANSWERS_MS = 1_000;
 /** Time before a stopping server closes an idle connection: a request may be on its way. */
 const IDLE_MS = 250;
 /** Time before a stopping server closes a connection with an incomplete request and no new data. */

@@ -9,10 +9,10 @@ import type { KeyOptions } from "../access/key-options.ts";
 import { Keys } from "../access/keys.ts";
 import type { AssetOptions } from "../../ecosystems/agentspace/assets.ts";
 import type { Engine } from "../../engine/engine.ts";
-import { MAX_LIMITS } from "../../base/limits.ts";
 import type { Access } from "./access.ts";
 import { createApp } from "./app.ts";
-import { BODIES_BYTES_DEFAULT } from "./body-budget.ts";
+import { BODIES_BYTES_DEFAULT, BODY_BYTES_DEFAULT } from "./body-budget.ts";
+import { DRAIN_DEFAULT_MS, LAST_ANSWERS_MS } from "./drain.ts";
 import { CONNECTION_LIMITS, type ConnectionLimits } from "./connections.ts";
 import { addRoutes } from "./routes.ts";
 import { isLoopback, type SiteOptions, OriginCheck } from "./origin-check.ts";
@@ -87,10 +87,6 @@ export interface Server extends AsyncDisposable {
 
 const HOST_DEFAULT = "127.0.0.1";
 const PORT_DEFAULT = 8_080;
-const BODY_BYTES_DEFAULT = MAX_LIMITS.inputBytes + 64 * 1024;
-const DRAIN_DEFAULT_MS = 5_000;
-/** Maximum time for clients to read the last responses after all calls have ended. */
-const LAST_ANSWERS_MS = 1_000;
 
 /**
  * Serves an engine over HTTP; closing the server closes the engine. Rejects if it cannot listen, with a `StoreError` if

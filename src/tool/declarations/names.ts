@@ -1,27 +1,16 @@
+import { INVISIBLE, visibleJson } from "../../base/json.ts";
+
 /**
  * Names and texts of strangers, made fit for a file of TypeScript: none ends a comment or a string, and none is read as
  * an instruction to the compiler.
  */
 
 const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
-/** What cannot be seen, or changes the direction of what can: controls, formats, surrogates, line and paragraph ends. */
-const INVISIBLE = /[\p{C}\p{Zl}\p{Zp}]/gu;
 const CUT = "…";
-
-/** A text as a string literal. */
-export function quote(text: string): string {
-  return JSON.stringify(text).replaceAll(INVISIBLE, (character) =>
-    Array.from({ length: character.length }, (_, at) => escapeUnit(character.charCodeAt(at))).join(""),
-  );
-}
-
-function escapeUnit(unit: number): string {
-  return `\\u${unit.toString(16).padStart(4, "0")}`;
-}
 
 /** A property's name: quoted, where it is not a plain identifier. */
 export function propertyKey(name: string): string {
-  return IDENTIFIER.test(name) ? name : quote(name);
+  return IDENTIFIER.test(name) ? name : visibleJson(name);
 }
 
 /** The lines of a comment that has a text in it, at most `max` characters of it; none without text. */

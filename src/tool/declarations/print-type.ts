@@ -1,4 +1,5 @@
-import { commentLines, propertyKey, quote } from "./names.ts";
+import { visibleJson } from "../../base/json.ts";
+import { commentLines, propertyKey } from "./names.ts";
 import type { Member, ObjectNode, TupleNode, TypeNode } from "./type-node.ts";
 
 const WIDTH = 120;
@@ -88,7 +89,7 @@ function flatText(node: TypeNode, write: (node: TypeNode) => string): string | n
     case "keyword":
       return node.note === undefined ? node.keyword : `${node.keyword} /* ${node.note} */`;
     case "literal":
-      return typeof node.value === "string" ? quote(node.value) : String(node.value);
+      return typeof node.value === "string" ? visibleJson(node.value) : String(node.value);
     case "named":
       return node.name;
     case "array":
