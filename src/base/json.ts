@@ -8,7 +8,7 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** What cannot be seen, or changes the direction of what can: controls, formats, surrogates, line and paragraph ends. */
+/** Characters without a glyph of their own: controls, formats, surrogates, line and paragraph ends. */
 export const INVISIBLE = /[\p{C}\p{Zl}\p{Zp}]/gu;
 
 /** JSON for a file that people read and other languages parse, such as YAML: invisible characters are escaped. */

@@ -37,10 +37,10 @@ export interface ToolContext<Caps = unknown, Config = JsonValue, Custom = Regist
 
 type Absent = undefined;
 type AnyArguments = { readonly [key: string]: unknown };
-/** What callers write, and what `run` is given. */
+/** Arguments as callers write them, and as `run` reads them. */
 export type ArgumentsOf<In> = [In] extends [Absent] ? AnyArguments : SchemaInput<In>;
 export type ReadArgumentsOf<In> = [In] extends [Absent] ? AnyArguments : SchemaOutput<In>;
-/** What `run` may return, and what callers get of it. */
+/** Return value of `run`, and the output that callers read. */
 type MayReturn<Out> = [Out] extends [Absent] ? unknown : SchemaInput<Out>;
 export type OutputFrom<Out, Returned> = Jsonify<[Out] extends [Absent] ? Returned : SchemaOutput<Out>>;
 

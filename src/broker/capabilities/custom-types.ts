@@ -60,7 +60,7 @@ export interface CustomCapability<
   readonly "~types"?: Methods;
 }
 
-/** What a handler is given. Nobody checks it without a schema: then the handler declares what it takes. */
+/** Type of a handler's arguments. Without a schema nothing checks them, and the handler declares their type. */
 // oxlint-disable-next-line typescript/no-explicit-any
 type HandlerArgs<S> = [Schema] extends [S] ? any : SchemaOutput<S>;
 type HandlerAnswer<Outs, M> = M extends keyof Outs

@@ -41,7 +41,7 @@ interface Budget {
   readonly realm: TurnRealm;
 }
 
-/** What a turn enters. */
+/** The realm of a turn. */
 interface TurnRealm {
   /** The log lines that it has written and the worker has not read. */
   readonly lines: LineMemory | null;

@@ -19,7 +19,7 @@ export class Guest implements Caller {
   readonly roles: ReadonlySet<Role>;
   readonly grant: KeyGrant;
   readonly account: Account;
-  /** Whose tools it registers. */
+  /** Registrant of the tools that it registers. */
   readonly registrant: string;
 
   constructor(grant: KeyGrant, account: Account, registrant: string) {

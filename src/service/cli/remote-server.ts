@@ -7,7 +7,7 @@ export interface RemoteServer {
   readonly key: string | undefined;
 }
 
-/** What a command asks a server for. */
+/** A request of a command to a server. */
 export interface RemoteRequest {
   /** Relative to the server's address. */
   readonly path: string;
@@ -15,7 +15,7 @@ export interface RemoteRequest {
   readonly signal: AbortSignal;
   /** The role that the key needs. */
   readonly role: string;
-  /** What a server that does not know the path does not have. */
+  /** Noun for the answer, in the message for a server without this path. */
   readonly missing: string;
 }
 

@@ -26,7 +26,7 @@ export interface ClientOptions {
 /** A capability call of the tool, after its response. */
 export type CapabilityUpdate = Pick<CapabilityEvent, "capability" | "method" | "outcome" | "durationMs" | "step">;
 
-/** What a running call tells; the last one has its result. */
+/** An update of a running call; the last one has its result. */
 export type CallUpdate<Output = unknown> =
   | { readonly type: "log"; readonly line: LogLine }
   | { readonly type: "progress"; readonly progress: Progress }
@@ -78,13 +78,13 @@ export interface AnyClient {
 /** A client, created by `createClient`. Every `Client<Tools>` is a `Client`. */
 export type Client<Tools = AnyTools> = string extends keyof Tools ? AnyClient : TypedClient<Tools>;
 
-/** What `unwrap` throws, and `list` where the server refuses: a result's error. */
+/** The error of a result, thrown by `unwrap`, and by `list` where the server refuses. */
 export interface CallError extends Error {
   readonly code: ToolFailure["error"]["code"];
   readonly result: ToolFailure;
 }
 
-/** What of the options stays here; the rest is the server's. */
+/** Options that the client applies itself; the server gets the others. */
 type Listeners = Pick<ExecuteOptions, "signal" | "onLog" | "onProgress">;
 
 /**

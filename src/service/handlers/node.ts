@@ -9,7 +9,7 @@ export interface NodeHandler<Incoming extends IncomingMessage = IncomingMessage>
   (request: Incoming, response: ServerResponse, next?: (error?: unknown) => void): void;
 }
 
-/** What servers leave on a request. */
+/** A request with the members that Express and body parsers add. */
 export type NodeRequest = IncomingMessage & { readonly baseUrl?: unknown; readonly body?: unknown };
 
 /**

@@ -4,7 +4,7 @@ import { NESTING_MAX, VALUES_MAX } from "../../base/json.ts";
 /** Number of values that are walked in one turn of the event loop: less than a millisecond of work. */
 const STEP = 10_000;
 
-/** What a walk through a value finds: it is within the limits, or why it is not. */
+/** Result of a walk through a value: within the limits, or the limit that it exceeds. */
 export type WalkVerdict = "within" | "too large" | "excessive";
 
 /**

@@ -43,7 +43,7 @@ interface Names {
  */
 export class Purity {
   readonly #names: Names;
-  /** What is known of the values of constants: each is looked at once, however often others name it. */
+  /** Results for the values of constants: each value is examined once, however often others name it. */
   readonly #schemas = new Map<string, boolean>();
   readonly #primitives = new Map<string, boolean>();
   readonly #spreads = new Map<string, boolean>();

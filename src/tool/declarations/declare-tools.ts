@@ -6,7 +6,7 @@ import { settleTypes } from "./settle-types.ts";
 import { unknownFor } from "./type-node.ts";
 import type { ToolInfo } from "../definition.ts";
 
-/** What a declaration needs of a tool. */
+/** The members of a tool that a declaration is made of. */
 export type DeclaredTool = Pick<ToolInfo, "name" | "description" | "inputSchema" | "outputSchema">;
 
 export interface DeclareOptions {

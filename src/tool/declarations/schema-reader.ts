@@ -221,7 +221,7 @@ class SchemaReader {
     return { kind: "object", members, index: null };
   }
 
-  /** What a schema's own `type`, and what it says of properties and items, allow. */
+  /** The type by a schema's own `type`, properties and items. */
   #structure(schema: Json, place: Place): TypeNode {
     if (place.kinds.size === KINDS.length) return UNKNOWN;
     return unionOf([...place.kinds].map((kind) => this.#structureOf(kind, schema, place)));
@@ -354,7 +354,7 @@ function isText(value: unknown): value is string {
   return typeof value === "string";
 }
 
-/** What a schema says of itself, with its default. */
+/** The description of a schema, with its default. */
 function descriptionOf(schema: unknown): string {
   if (!isObject(schema)) return "";
   const { description } = schema;

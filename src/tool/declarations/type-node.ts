@@ -61,7 +61,7 @@ export function isKeyword(node: TypeNode, name: Keyword): boolean {
   return node.kind === "keyword" && node.keyword === name;
 }
 
-/** What is written in one word: it can be repeated, and compared by its text. */
+/** Whether a type is one word: such a type can be repeated, and compared by its text. */
 export function isWord(node: TypeNode): boolean {
   return node.kind === "keyword" || node.kind === "literal" || node.kind === "named";
 }

@@ -159,6 +159,10 @@ if (result.success) {
     case "queue_full":
       void result.error.details?.retryAfterMs.toFixed();
       break;
+    case "tool_not_found":
+      // @ts-expect-error this code has no details
+      void result.error.details.violations;
+      break;
     // @ts-expect-error 7: there is no such code
     case "queue_fulll":
       break;
@@ -271,5 +275,16 @@ void unwrap(await shared.tools.greet({ name: "Ada" })).text;
 const loose: Engine = engine;
 // @ts-expect-error 15: there is no such role
 toFetchHandler(engine, { authenticate: () => ({ roles: ["root"] }) });
+
+// ─── tools of an interface, as `glovebox types` writes it ───
+interface Written {
+  readonly greet: { readonly input: { readonly name: string }; readonly output: { readonly text: string } };
+}
+const written = await createEngine<Written>();
+unwrap(await written.tools.greet({ name: "Ada" })).text.trim();
+// @ts-expect-error the name is missing
+await written.tools.greet({});
+const anyWritten: Engine = written;
+await anyWritten.tools["anything"]?.({ a: 1 });
 
 void [text, when, unit, unknownOutput, commanded, sum, shown, remedy, runner, remote, hono, app, set, loose, third];
