@@ -24,6 +24,11 @@ export function configRemedy(path: readonly string[], value: JsonValue): Remedy 
   };
 }
 
+/** The setting with which a call that found so many others waiting would have waited as well. */
+export function widerQueue(maxQueued: number): Remedy {
+  return configRemedy(["queue", "maxQueued"], Math.max(1, maxQueued * 2));
+}
+
 /** A part of the tool's definition: `value` as the member `name`. */
 export function toolRemedy(name: string, value: JsonValue): Remedy {
   return { kind: "tool", pointer: `/${name}`, ts: `${name}: ${visibleJson(value)},` };

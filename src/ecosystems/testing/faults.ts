@@ -7,6 +7,7 @@ import { type ToolError, toolError } from "../../base/errors.ts";
 import { type EventName, Events, type Listener } from "../../engine/telemetry/events.ts";
 import type { ExecuteOptions } from "../../engine/execute-options.ts";
 import { DEFAULT_LIMITS } from "../../base/limits.ts";
+import { widerQueue } from "../../base/remedy.ts";
 import { emptyMetadata, failure, type ResultMetadata, type ToolCall, type ToolResult } from "../../base/result.ts";
 
 /** Target of faults, such as an engine. */
@@ -77,7 +78,10 @@ export class FaultyRunner implements ToolRunner {
   /** Ends all calls of all tools with `queue_full`, with `details.retryAfterMs`. */
   queueFull({ retryAfterMs = 100, waiting = 10_000, ...options }: QueueFullOptions = {}): this {
     return this.#add(null, options, (callId, { name }) => ({
-      error: toolError("queue_full", `the queue is full: ${waiting} calls are waiting`, { retryAfterMs }),
+      error: {
+        ...toolError("queue_full", `the queue is full: ${waiting} calls are waiting`, { retryAfterMs }),
+        remedies: [widerQueue(waiting)],
+      },
       metadata: emptyMetadata(callId, name, 0),
     }));
   }

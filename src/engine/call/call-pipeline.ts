@@ -2,7 +2,7 @@ import { within } from "../../base/deadline.ts";
 import { toolError } from "../../base/errors.ts";
 import type { JsonVerdict } from "../../base/json-scanner.ts";
 import type { LedgerClaimOf } from "../../base/ledger-claim.ts";
-import { configRemedy, type Remedy } from "../../base/remedy.ts";
+import { type Remedy, widerQueue } from "../../base/remedy.ts";
 import { emptyMetadata, failure, type ResultMetadata, type ToolCall, type ToolResult } from "../../base/result.ts";
 import type { Broker } from "../../broker/broker.ts";
 import type { CallSession } from "../../broker/call-session.ts";
@@ -135,7 +135,7 @@ export class CallPipeline implements CallStages {
   #widerQueue(): readonly Remedy[] {
     if (this.#queueRemedies !== null) return this.#queueRemedies;
     const { maxQueued } = this.#parts.scheduler.stats();
-    return (this.#queueRemedies = [configRemedy(["queue", "maxQueued"], Math.max(1, maxQueued * 2))]);
+    return (this.#queueRemedies = [widerQueue(maxQueued)]);
   }
 
   notify(option: string, listener: () => unknown): void {

@@ -117,6 +117,7 @@ describe("the description of the API", () => {
       "get /v1/tools",
       "get /v1/tools/{name}",
       "get /v1/tools/{name}/explanation",
+      "get /v1/types",
       "post /mcp",
       "post /upload_asset",
       "post /v1/execute",
