@@ -273,8 +273,9 @@ export class Realm implements Guest {
 
 /** The outcome of a call that ends with an error, or with values that the tool's own schemas refuse. */
 function failureOf(call: GuestCall, error: unknown): string {
-  if (!(error instanceof Refusal)) return call.failWith(describeError(error, issuedCode));
-  return call.settled ? "" : call.failAs(error.failure);
+  const refused = Refusal.failureIn(error);
+  if (refused === null) return call.failWith(describeError(error, issuedCode));
+  return call.settled ? "" : call.failAs(refused);
 }
 
 function isThenable(value: unknown): value is object {

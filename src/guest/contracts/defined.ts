@@ -95,11 +95,16 @@ export function openDefined(exports: Exports, { run, inputSchema, outputSchema }
 /** A failure of a call, as JSON, that is no error of its tool. */
 export class Refusal extends Error {
   override readonly name = "Refusal";
-  readonly failure: string;
+  readonly #failure: string;
 
   constructor(failure: string) {
     super("a schema refuses a value");
-    this.failure = failure;
+    this.#failure = failure;
+  }
+
+  /** The failure of a refusal; `null` for anything else that was thrown, which may be a proxy: its traps are not run. */
+  static failureIn(thrown: unknown): string | null {
+    return typeof thrown === "object" && thrown !== null && #failure in thrown ? thrown.#failure : null;
   }
 }
 
