@@ -18,6 +18,7 @@ const CHECKSUMS = {
   "dispatch, busy": "c5ce77a245ab57ea",
   "paths, quiet": "4f50734b785e0f44",
   "scheduler, quiet": "a575815b5dc26b0e",
+  "schemas, quiet": "d748e585794e478f",
   "isolation, quiet": "ab3f5dad45f9d3ad",
   "payload, quiet": "4875d45664dd93d7",
   "capability, quiet": "4f5755ed0e96a75c",
