@@ -55,3 +55,11 @@ test("a process may open and close engines on threads as often as it likes", asy
   const { stdout, stderr, code } = await runProgram("reopens");
   expect({ stdout: stdout.trim(), stderr, code }).toEqual({ stdout: "3600", stderr: "", code: 0 });
 });
+
+// A test process ended by SIGSEGV once in some runs of the whole suite: the engine switched off V8's second compilation
+// of regular expressions, for which those that had been used before were waiting.
+test("an engine on threads leaves the regular expressions of its process usable", async () => {
+  const { stdout, stderr, code } = await runProgram("regular-expressions");
+  expect(stderr).toBe("");
+  expect({ stdout, code }).toEqual({ stdout: "used again", code: 0 });
+});

@@ -4,7 +4,10 @@ import { join, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { pythonPlace } from "../../tool/runtimes/python/place.ts";
 
-/** V8 flags for every process that runs tools. */
+/**
+ * V8 flags for every process that runs tools. The threads executor sets them in a process that already runs JavaScript,
+ * so each has to be safe at any time.
+ */
 export const V8_FLAGS: readonly string[] = [
   // Without this flag V8 compiles some ordinary loops so that nothing can interrupt them.
   "--no-turboshaft-loop-unrolling",
@@ -14,8 +17,9 @@ export const V8_FLAGS: readonly string[] = [
   // Maglev inlines loops into our own frames, where they are never optimized further.
   "--no-maglev-inlining",
   // V8 compiles a regular expression for its interpreter, and on its second use once more: long ones, as in parsers of
-  // Markdown, take most of a tool's first call.
-  "--no-regexp-tier-up",
+  // Markdown, take most of a tool's first call. `--no-regexp-tier-up` would say the same, but a process that sets it
+  // after it has used a regular expression jumps to address 0 at the second use.
+  "--regexp-tier-up-ticks=0",
 ];
 
 /** Packages that an executor process loads. */
