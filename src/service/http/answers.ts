@@ -154,7 +154,8 @@ export function sendJsonText(reply: FastifyReply, status: number, json: string):
   return sendAnswer(reply, { status, headers: NO_HEADERS, parts: [json] });
 }
 
-function sendAnswer(reply: FastifyReply, { status, headers, parts }: Answer): FastifyReply {
+/** Sends an answer. */
+export function sendAnswer(reply: FastifyReply, { status, headers, parts }: Answer): FastifyReply {
   const length = lengthOf(parts);
   reply.code(status).headers(headers);
   reply.header("content-type", JSON_TYPE);

@@ -2,7 +2,7 @@ import type { FastifyReply } from "fastify";
 import { toolError } from "../../base/errors.ts";
 import { MAX_LIMITS } from "../../base/limits.ts";
 import { failure, type ToolResult } from "../../base/result.ts";
-import { refusal, sendJsonText, writeResult } from "./answers.ts";
+import { type Answer, NO_HEADERS, refusal, writeResult } from "./answers.ts";
 import type { ParsedBatch, ParsedCall } from "./call-body.ts";
 import { type CallListeners, listenersFor } from "./call-stream.ts";
 import { EventStream } from "./event-stream.ts";
@@ -11,21 +11,24 @@ import { LineStream } from "./line-stream.ts";
 /** Maximum length of a batch's results together, in UTF-16 units: that of a single result. */
 const RESULTS_MAX = MAX_LIMITS.outputBytes;
 
-type Run = (parsed: ParsedCall, listeners: CallListeners) => Promise<ToolResult>;
+type Run = (parsed: ParsedCall, listeners?: CallListeners) => Promise<ToolResult>;
 
-/** Responds to a batch with all results, in the order of the calls, when every call has ended. */
-export async function answerBatch(reply: FastifyReply, calls: ParsedBatch, run: Run): Promise<FastifyReply> {
+/** Counts a text until the returned function is called. */
+export type Hold = (length: number) => (() => void) | undefined;
+
+/** The response with all results, in the order of the calls, when every call has ended. `hold`: counts those that wait. */
+export async function answerBatch(calls: ParsedBatch, run: Run, hold: Hold): Promise<Answer> {
   const results = new ResultTexts();
   const held: (() => void)[] = [];
   const write = (result: ToolResult): string => {
     const text = results.write(result);
-    const release = reply.server.unread?.hold(reply.request, text.length);
+    const release = hold(text.length);
     if (release !== undefined) held.push(release);
     return text;
   };
   const texts = await Promise.all(calls.map((call) => runOne(call, run).then(write)));
   for (const release of held) release();
-  return sendJsonText(reply, 200, `{"results":[${texts.join(",")}]}`);
+  return { status: 200, headers: NO_HEADERS, parts: [`{"results":[${texts.join(",")}]}`] };
 }
 
 /** Responds to a batch with the events and results of its calls as they occur, each with the index of its call. */
@@ -57,7 +60,7 @@ function withIndex(index: number, result: string): string {
   return `{"index":${index},"result":${result}}`;
 }
 
-function runOne(call: ParsedCall | string, run: Run, listeners: CallListeners = {}): Promise<ToolResult> {
+function runOne(call: ParsedCall | string, run: Run, listeners?: CallListeners): Promise<ToolResult> {
   return typeof call === "string" ? Promise.resolve(refusal("invalid_arguments", call)) : run(call, listeners);
 }
 

@@ -14,7 +14,8 @@ export interface ParsedCall {
 const TENANT_MAX = 256;
 const OPTIONS: readonly string[] = ["tenant", "priority", "limits", "capabilities", "idempotencyKey", "retries"];
 
-const NO_OPTIONS: ExecuteOptions = Object.freeze({});
+/** One object for all calls without options. */
+export const NO_OPTIONS: ExecuteOptions = Object.freeze({});
 
 /** Calls of a batch's body, in order; a string in the place of an invalid call says what is wrong with it. */
 export type ParsedBatch = readonly (ParsedCall | string)[];
@@ -29,13 +30,15 @@ export function parseCall(body: unknown): ParsedCall | string {
   if (typeof name !== "string") return "a call's name is a string";
   const options = parseOptions(body["options"]);
   // The ID and the arguments are passed on unchecked: the engine refuses invalid ones with its own messages.
-  const said = { ...(id === undefined || id === null ? {} : { id }), ...(command === undefined ? {} : { command }) };
   const given = unreadJson(body);
-  const call =
-    given === undefined
-      ? ({ ...said, name, arguments: body["arguments"] } as ToolCall)
-      : parseWhenRead({ ...said, name, arguments: {} } as ToolCall, "arguments", given);
-  return typeof options === "string" ? options : { call, options };
+  const call: { -readonly [Name in keyof ToolCall]: unknown } = {
+    name,
+    arguments: given === undefined ? body["arguments"] : {},
+  };
+  if (id !== undefined && id !== null) call.id = id;
+  if (command !== undefined) call.command = command;
+  if (given !== undefined) parseWhenRead(call, "arguments", given);
+  return typeof options === "string" ? options : { call: call as ToolCall, options };
 }
 
 /**
@@ -55,7 +58,8 @@ export function parseBatch(body: unknown, callsMax: number): ParsedBatch | strin
   if (options.idempotencyKey !== undefined) return "options.idempotencyKey is a call's own: a batch has none";
   return calls.map((each: unknown) => {
     const parsed = parseCall(each);
-    return typeof parsed === "string" ? parsed : { call: parsed.call, options: { ...options, ...parsed.options } };
+    if (typeof parsed === "string" || options === NO_OPTIONS) return parsed;
+    return { call: parsed.call, options: { ...options, ...parsed.options } };
   });
 }
 

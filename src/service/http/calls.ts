@@ -1,12 +1,11 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FastifyInstance, FastifyReply } from "fastify";
-import type { ToolResult } from "../../base/result.ts";
 import type { Caller } from "../access/caller.ts";
 import type { ScopedEngine } from "../access/scoped-engine.ts";
-import { refusal, sendRefusal, sendResult } from "./answers.ts";
+import { type Answer, answerOf, refusal, sendAnswer, sendRefusal } from "./answers.ts";
 import { EXECUTE, EXECUTE_BATCH } from "./api/call-routes.ts";
-import { answerBatch, listBatch, streamBatch } from "./call-batch.ts";
-import { parseBatch, type ParsedCall, readCall } from "./call-body.ts";
+import { answerBatch, type Hold, listBatch, streamBatch } from "./call-batch.ts";
+import { NO_OPTIONS, parseBatch, type ParsedBatch, type ParsedCall, readCall } from "./call-body.ts";
 import { type CallListeners, streamCall } from "./call-stream.ts";
 import { disconnection } from "./disconnection.ts";
 import { callerOf, refuseOthers, type Surface } from "./surface.ts";
@@ -17,19 +16,20 @@ import { chooseType } from "./media-type.ts";
 const BATCH_CALLS_DEFAULT = 256;
 /** Media types of answers; the first is the default. */
 export const TYPES = ["application/json", EVENT_STREAM] as const;
-const BATCH_TYPES = [...TYPES, LINES] as const;
-const BATCH_ANSWERS = { [TYPES[0]]: answerBatch, [EVENT_STREAM]: streamBatch, [LINES]: listBatch };
+export const BATCH_TYPES = [...TYPES, LINES] as const;
 export const EXECUTE_URL = "/v1/execute";
+export const BATCH_URL = "/v1/execute/batch";
+const NO_BATCH_KEY = "a batch has no Idempotency-Key: its calls have one each, in options";
 
 /** Adds the routes that run tools. */
-export function addCalls(app: FastifyInstance, { gate, batchCalls = BATCH_CALLS_DEFAULT }: Surface): void {
+export function addCalls(app: FastifyInstance, { gate, batchCalls }: Surface): void {
   const config = { role: "execute", api: EXECUTE, cutting: "call" } as const;
   app.post(EXECUTE_URL, { config }, async (request, reply) => {
     const { body, headers, raw } = request;
     const sent = { body, caller: callerOf(request), raw };
     const type = chooseType(headers.accept, TYPES);
     if (type === null) return refuseTypes(reply, TYPES);
-    if (type !== EVENT_STREAM) return sendResult(reply, await executeBody(gate, sent, reply.raw));
+    if (type !== EVENT_STREAM) return sendAnswer(reply, await executeBody(gate, sent, reply.raw));
     const parsed = readCall(body, headers);
     if (typeof parsed === "string") return sendRefusal(reply, "invalid_arguments", parsed);
     const run = runner(gate, sent, reply.raw);
@@ -37,29 +37,22 @@ export function addCalls(app: FastifyInstance, { gate, batchCalls = BATCH_CALLS_
   });
   refuseOthers(app, EXECUTE_URL, ["POST"]);
 
-  app.post(
-    "/v1/execute/batch",
-    { config: { role: "execute", api: EXECUTE_BATCH, cutting: "batch" } },
-    async (request, reply) => {
-      const type = chooseType(request.headers.accept, BATCH_TYPES);
-      if (type === null) return refuseTypes(reply, BATCH_TYPES);
-      if (request.headers["idempotency-key"] !== undefined) {
-        return sendRefusal(
-          reply,
-          "invalid_arguments",
-          "a batch has no Idempotency-Key: its calls have one each, in options",
-        );
-      }
-      const calls = parseBatch(request.body, batchCalls);
-      if (typeof calls === "string") return sendRefusal(reply, "invalid_arguments", calls);
-      return BATCH_ANSWERS[type](
-        reply,
-        calls,
-        runner(gate, { caller: callerOf(request), raw: request.raw }, reply.raw),
-      );
-    },
-  );
-  refuseOthers(app, "/v1/execute/batch", ["POST"]);
+  const batchConfig = { role: "execute", api: EXECUTE_BATCH, cutting: "batch" } as const;
+  app.post(BATCH_URL, { config: batchConfig }, async (request, reply) => {
+    const { body, headers, raw } = request;
+    const sent = { body, caller: callerOf(request), raw };
+    const type = chooseType(headers.accept, BATCH_TYPES);
+    if (type === null) return refuseTypes(reply, BATCH_TYPES);
+    if (type === TYPES[0]) {
+      const hold: Hold = (length) => app.unread?.hold(request, length);
+      return sendAnswer(reply, await executeBatch(gate, sent, reply.raw, { batchCalls, hold }));
+    }
+    const calls = readBatch(sent, batchCalls);
+    if (typeof calls === "string") return sendRefusal(reply, "invalid_arguments", calls);
+    const run = runner(gate, sent, reply.raw);
+    return type === LINES ? listBatch(reply, calls, run) : streamBatch(reply, calls, run);
+  });
+  refuseOthers(app, BATCH_URL, ["POST"]);
 }
 
 /** A request whose body has been read, and who has sent it. */
@@ -70,19 +63,45 @@ interface Sent {
 }
 
 /** Runs the call in a request's body. */
-export async function executeBody(gate: ScopedEngine, sent: Sent, response: ServerResponse): Promise<ToolResult> {
+export async function executeBody(gate: ScopedEngine, sent: Sent, response: ServerResponse): Promise<Answer> {
   const parsed = readCall(sent.body, sent.raw.headers);
-  if (typeof parsed === "string") return refusal("invalid_arguments", parsed);
+  if (typeof parsed === "string") return answerOf(refusal("invalid_arguments", parsed));
   const run = runner(gate, sent, response);
   await untilAllIsRead();
-  return run(parsed);
+  return answerOf(await run(parsed));
+}
+
+interface BatchOptions {
+  /** Maximum number of calls. */
+  readonly batchCalls: number | undefined;
+  /** Counts a result that waits for the others. */
+  readonly hold: Hold;
+}
+
+/** Runs the calls of the batch in a request's body. */
+export async function executeBatch(
+  gate: ScopedEngine,
+  sent: Sent,
+  response: ServerResponse,
+  { batchCalls, hold }: BatchOptions,
+): Promise<Answer> {
+  const calls = readBatch(sent, batchCalls);
+  if (typeof calls === "string") return answerOf(refusal("invalid_arguments", calls));
+  return answerBatch(calls, runner(gate, sent, response), hold);
+}
+
+function readBatch({ body, raw }: Sent, batchCalls = BATCH_CALLS_DEFAULT): ParsedBatch | string {
+  return raw.headers["idempotency-key"] === undefined ? parseBatch(body, batchCalls) : NO_BATCH_KEY;
 }
 
 /** Runs the calls of a request; a disconnected client cancels them. */
 function runner(gate: ScopedEngine, { caller, raw }: Omit<Sent, "body">, response: ServerResponse) {
   const signal = disconnection(raw, response);
-  return ({ call, options }: ParsedCall, listeners?: CallListeners) =>
-    gate.execute(caller, call, { ...options, ...listeners, signal });
+  const plain = { signal };
+  return ({ call, options }: ParsedCall, listeners?: CallListeners) => {
+    const isPlain = options === NO_OPTIONS && listeners === undefined;
+    return gate.execute(caller, call, isPlain ? plain : { ...options, ...listeners, signal });
+  };
 }
 
 function refuseTypes(reply: FastifyReply, types: readonly string[]): FastifyReply {

@@ -105,8 +105,9 @@ export async function createServer(engine: Engine, options: ServerOptions = {}):
   const endings: (() => void)[] = [];
   const onDrain = (end: () => void): void => void endings.push(end);
   const surface = { engine, gate: access.gate, isDraining: () => isDraining, onDrain, processMetrics };
-  addRoutes(app, batchCalls === undefined ? surface : { ...surface, batchCalls });
-  addShortWay(app, access.gate);
+  const routed = batchCalls === undefined ? surface : { ...surface, batchCalls };
+  addRoutes(app, routed);
+  addShortWay(app, routed);
   const assets = await openStore(app, options);
   try {
     await app.ready();

@@ -1,25 +1,41 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import type { FastifyInstance } from "fastify";
 import type { Caller } from "../access/caller.ts";
-import type { ScopedEngine } from "../access/scoped-engine.ts";
 import { underSender } from "../trace-context.ts";
-import { type Answer, answerOf, answerToError, NO_HEADERS, pairsOf, writeAnswer } from "./answers.ts";
-import { EXECUTE_URL, executeBody, TYPES } from "./calls.ts";
+import { type Answer, answerToError, NO_HEADERS, pairsOf, writeAnswer } from "./answers.ts";
+import { BATCH_TYPES, BATCH_URL, EXECUTE_URL, executeBatch, executeBody, TYPES } from "./calls.ts";
 import { readShortBody } from "./json-body.ts";
 import { chooseType } from "./media-type.ts";
+import type { Surface } from "./surface.ts";
 import { measure } from "./traffic.ts";
+import type { Sender } from "./unread-budget.ts";
 
 /** Bodies from this length count against the budget of bodies. */
 const BODY_BYTES = 64 * 1024;
 const JSON_TYPES: ReadonlySet<string> = new Set(["application/json", "application/json; charset=utf-8"]);
 
+/** What the short way knows about a request. */
+interface Asked {
+  readonly caller: Caller;
+  readonly sender: Sender;
+  readonly response: ServerResponse;
+}
+
+/** A route that has a short way. */
+interface ShortRoute {
+  readonly url: string;
+  /** Media types of its answers; the short way gives the first one only. */
+  readonly types: readonly string[];
+  readonly answer: (body: unknown, asked: Asked) => Promise<Answer>;
+}
+
 /**
- * Answers most requests to `/v1/execute` without the framework, which costs more than the rest of a short call: those
+ * Answers most requests that run tools without the framework, which costs more than the rest of a short call: those
  * with a short body, from a caller who may send it, and with nothing unusual in the head. Every other request goes
  * through the framework's hooks and routes. Both ways share their checks, and their answers are the same.
  */
-export function addShortWay(app: FastifyInstance, gate: ScopedEngine): void {
-  const way = new ShortWay(app, gate);
+export function addShortWay(app: FastifyInstance, surface: Surface): void {
+  const way = new ShortWay(app, routesOf(app, surface));
   // oxlint-disable-next-line typescript/unbound-method -- the framework's own listener, which it finds by identity
   app.server.off("request", app.routing);
   app.server.on("request", (request, response) => {
@@ -27,60 +43,81 @@ export function addShortWay(app: FastifyInstance, gate: ScopedEngine): void {
   });
 }
 
+function routesOf(app: FastifyInstance, { gate, batchCalls }: Surface): readonly ShortRoute[] {
+  return [
+    {
+      url: EXECUTE_URL,
+      types: TYPES,
+      answer: (body, { caller, sender: { raw }, response }) => executeBody(gate, { body, caller, raw }, response),
+    },
+    {
+      url: BATCH_URL,
+      types: BATCH_TYPES,
+      answer: (body, { caller, sender, response }) =>
+        executeBatch(gate, { body, caller, raw: sender.raw }, response, {
+          batchCalls,
+          hold: (length) => app.unread?.hold(sender, length),
+        }),
+    },
+  ];
+}
+
 class ShortWay {
   readonly #app: FastifyInstance;
-  readonly #gate: ScopedEngine;
+  readonly #routes: ReadonlyMap<string, ShortRoute>;
   readonly #bodyBytes: number;
   /** Names and values of the headers of every response. */
   readonly #head: readonly string[];
 
-  constructor(app: FastifyInstance, gate: ScopedEngine) {
+  constructor(app: FastifyInstance, routes: readonly ShortRoute[]) {
     const { bodyLimit = 0 } = app.initialConfig;
     this.#app = app;
-    this.#gate = gate;
+    this.#routes = new Map(routes.map((route) => [route.url, route]));
     this.#bodyBytes = bodyLimit;
     this.#head = pairsOf(app.access.headers);
   }
 
   /** Answers a request; `false` if it is for the framework, and nothing has been done for it. */
   take(request: IncomingMessage, response: ServerResponse): boolean {
-    if (request.url !== EXECUTE_URL || request.method !== "POST") return false;
+    const route = this.#routes.get(request.url ?? "");
+    if (route === undefined || request.method !== "POST") return false;
     const { access, drain, pipelining, traffic } = this.#app;
-    if (!this.#isOrdinary(request) || drain.isBeyond(response)) return false;
+    if (!this.#isOrdinary(request.headers, route) || drain.isBeyond(response)) return false;
     const caller = access.callerOf(request, "execute");
     if (caller === null || !pipelining.mayBegin(response)) return false;
-    if (traffic !== undefined) measure(traffic.route(EXECUTE_URL), "POST", response);
+    if (traffic !== undefined) measure(traffic.route(route.url), "POST", response);
+    const sender = { raw: request, caller, ip: request.socket.remoteAddress ?? "" };
     const chunks: Buffer[] = [];
     request.on("data", (chunk: Buffer) => chunks.push(chunk));
     request.on("end", () => {
       const [first = Buffer.alloc(0)] = chunks;
       const body = (chunks.length === 1 ? first : Buffer.concat(chunks)).toString("utf8");
-      underSender(request.headers, () => void this.#answer(body, caller, request, response));
+      underSender(request.headers, () => void this.#answer(body, route, { caller, sender, response }));
     });
     return true;
   }
 
-  #isOrdinary({ headers }: IncomingMessage): boolean {
+  #isOrdinary(headers: IncomingHttpHeaders, { types }: ShortRoute): boolean {
     const { "content-type": type = "", "content-length": said = "", "transfer-encoding": coding, accept } = headers;
     const bytes = Number(said);
     if (!(bytes > 0 && bytes < BODY_BYTES && bytes <= this.#bodyBytes) || coding !== undefined) return false;
-    return JSON_TYPES.has(type) && (accept === undefined || chooseType(accept, TYPES) === TYPES[0]);
+    return JSON_TYPES.has(type) && (accept === undefined || chooseType(accept, types) === types[0]);
   }
 
-  async #answer(text: string, caller: Caller, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #answer(text: string, route: ShortRoute, asked: Asked): Promise<void> {
     const { access, unread, unreadMs } = this.#app;
-    let answer = await this.#run(text, caller, request, response);
+    const { caller, sender, response } = asked;
+    let answer = await this.#run(text, route, asked);
     let rateLimit: Answer["headers"] = NO_HEADERS;
     try {
       if (caller.key !== null) rateLimit = await access.rateLimitOf(caller);
     } catch (error) {
       answer = answerToError(error as Error, this.#bodyBytes);
     }
-    const sender = { raw: request, caller, ip: request.socket.remoteAddress ?? "" };
     writeAnswer(response, { head: this.#head, rateLimit, unread, unreadMs, sender }, answer);
   }
 
-  async #run(text: string, caller: Caller, request: IncomingMessage, response: ServerResponse): Promise<Answer> {
+  async #run(text: string, { answer }: ShortRoute, asked: Asked): Promise<Answer> {
     let body: unknown;
     try {
       body = readShortBody(text);
@@ -90,7 +127,7 @@ class ShortWay {
       return { ...answerToError(error as Error, this.#bodyBytes), headers };
     }
     try {
-      return answerOf(await executeBody(this.#gate, { body, caller, raw: request }, response));
+      return await answer(body, asked);
     } catch (error) {
       return answerToError(error as Error, this.#bodyBytes);
     }

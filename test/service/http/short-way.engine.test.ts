@@ -1,131 +1,16 @@
-import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import { once } from "node:events";
-import { connect } from "node:net";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createEngine, type Engine, type EngineOptions } from "../../../src/index.ts";
+import { createEngine, type Engine } from "../../../src/index.ts";
 import { createKey } from "../../../src/service/access/secret.ts";
 import type { KeyOptions } from "../../../src/service/access/key-options.ts";
 import { createServer, type Server, type ServerOptions } from "../../../src/service/http/server.ts";
+import { ask, countHandled, LIMITS, post, requestWith, type Sent, TOOLS } from "./both-ways.ts";
 
-const LIMITS = { outputBytes: 10_000_000 };
-const TOOLS: EngineOptions["tools"] = [
-  { name: "echo", description: "Gives its input back.", source: "export default (input) => input;" },
-  { name: "throw", description: "Throws.", source: 'export default () => { throw new RangeError("no"); };' },
-  {
-    name: "fill",
-    description: "Answers so many characters.",
-    source: 'export default ({ length }) => "€".repeat(length);',
-    limits: LIMITS,
-  },
-];
 const HOUR_MS = 3_600_000;
-/** Longer than the server waits for the rest of a request. */
-const SILENCE_MS = 8_000;
 /** The framework's route has this address too; the short way does not. */
 const LONG_WAY = "/v1/execute?";
 const SHORT_WAY = "/v1/execute";
-const HANDLERS = "tracing:fastify.request.handler:start";
 
-interface Sent {
-  readonly method: string;
-  readonly version: string;
-  readonly headers: readonly string[];
-  readonly body: Uint8Array | string;
-}
-
-/** The text of an answer, without what two answers to one request differ in. */
-async function ask(server: Server, url: string, { method, version, headers, body }: Sent): Promise<string> {
-  const socket = connect({ port: server.port, host: "127.0.0.1" });
-  const chunks: Buffer[] = [];
-  socket.on("data", (chunk: Buffer) => {
-    chunks.push(chunk);
-    if (isWhole(Buffer.concat(chunks))) socket.end();
-  });
-  socket.on("error", () => undefined);
-  socket.setTimeout(SILENCE_MS, () => socket.destroy());
-  socket.write(`${method} ${url} HTTP/${version}\r\n${headers.map((header) => `${header}\r\n`).join("")}\r\n`);
-  socket.write(body);
-  await once(socket, "close");
-  return withoutChance(Buffer.concat(chunks));
-}
-
-function isWhole(bytes: Buffer): boolean {
-  const end = bytes.indexOf("\r\n\r\n");
-  const length = /^content-length: (\d+)$/im.exec(bytes.subarray(0, Math.max(0, end)).toString())?.[1];
-  return length !== undefined && bytes.length >= end + 4 + Number(length);
-}
-
-function withoutChance(bytes: Buffer): string {
-  const end = bytes.indexOf("\r\n\r\n");
-  const body = bytes.subarray(end + 4);
-  const head = bytes.subarray(0, end).toString();
-  const isRight = /^content-length: (\d+)$/im.exec(head)?.[1] === `${body.length}`;
-  return [
-    head
-      .replace(/^content-length: \d+$/im, `content-length: ${isRight ? "right" : "wrong"}`)
-      .replace(/^date: .*$/im, "date")
-      .replaceAll(/\b([rt])=\d+/g, "$1=some"),
-    body
-      .toString()
-      .replaceAll(/[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/g, "some id")
-      .replaceAll(/"callId":"[\w-]{12}-\d+"/g, '"callId":"some id"')
-      .replaceAll(/"(queueMs|wallMs|cpuMs|heapBytes|retryAfterMs)":[\d.e-]+/g, '"$1":0')
-      .replaceAll(/there is more in \d+ ms/g, "there is more"),
-  ].join("\n\n");
-}
-
-const JSON_HEADERS = ["host: localhost", "content-type: application/json"];
-
-function post(call: unknown, ...more: readonly string[]): Sent {
-  const body = typeof call === "string" ? call : JSON.stringify(call);
-  const headers = [...JSON_HEADERS, ...more, `content-length: ${Buffer.byteLength(body)}`];
-  return { method: "POST", version: "1.1", headers, body };
-}
-
-/** Whether requests went through the framework. */
-async function countHandled(run: () => Promise<unknown>): Promise<number> {
-  let handled = 0;
-  const count = (): void => void handled++;
-  subscribe(HANDLERS, count);
-  await run();
-  unsubscribe(HANDLERS, count);
-  return handled;
-}
-
-const hostile = fc.constantFrom(
-  "origin: http://evil.example",
-  "origin: http://localhost",
-  "origin: https://friend.example",
-  "sec-fetch-site: cross-site",
-  "sec-fetch-site: same-origin",
-  "host: evil.example",
-  "host: localhost",
-  "host: [::1]:80",
-  "host: [",
-  "accept: text/html",
-  "accept: */*",
-  "accept: application/json;q=0.5, text/html",
-  "accept: \u00ff",
-  "idempotency-key: one two",
-  'idempotency-key: "unfinished',
-  "traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
-  "traceparent: nonsense",
-  "connection: close",
-  "connection: keep-alive",
-  "connection: upgrade",
-  "upgrade: websocket",
-  "content-encoding: gzip",
-  "authorization: Basic Zm9v",
-  "authorization: Bearer",
-  "content-type: text/plain",
-  "content-length: 3",
-  "content-length: 007",
-  "transfer-encoding: chunked",
-  "transfer-encoding: identity",
-  "x-forwarded-for: 1.2.3.4",
-  "te: trailers",
-);
 const call = fc.oneof(
   fc.record(
     {
@@ -159,28 +44,7 @@ const body = fc.oneof(
     `{"name":"echo","arguments":{"long":"${"x".repeat(70_000)}"}}`,
   ),
 );
-const type = fc.constantFrom(
-  "application/json",
-  "application/json",
-  "application/json; charset=utf-8",
-  "application/json; charset=latin1",
-  "Application/JSON",
-  "application/json, text/plain",
-  "text/plain",
-);
-const request = fc
-  .record({
-    method: fc.constantFrom("POST", "POST", "POST", "GET", "PUT", "post"),
-    version: fc.constantFrom("1.1", "1.1", "1.1", "1.0"),
-    host: fc.constantFrom("localhost", "127.0.0.1:8080", "LOCALHOST.", "evil.example", ""),
-    type,
-    body,
-    more: fc.array(hostile, { maxLength: 2 }),
-  })
-  .map(({ host, type: said, body: bytes, more, ...rest }): Sent => {
-    const length = `content-length: ${Buffer.byteLength(bytes)}`;
-    return { ...rest, headers: [`host: ${host}`, `content-type: ${said}`, length, ...more], body: bytes };
-  });
+const request = requestWith(body);
 
 describe("a request to /v1/execute", () => {
   let engine: Engine;
