@@ -36,7 +36,7 @@ export interface Plan {
 /** Calls of each subject that go into the checksum. */
 const PROBES = 4;
 /** Arguments repeat after so many calls, which keeps them small integers. */
-const INDEX_CYCLE = 1_024;
+export const INDEX_CYCLE = 1_024;
 /** Calls that a latency sample has at least: slow work must not end with a single one. */
 const LATENCY_CALLS_MIN = 3;
 
