@@ -1,5 +1,7 @@
 /** Time between two looks after which the thread was not running, in milliseconds: others need its processor. */
 const PREEMPTED_MS = 1;
+/** Time from the last look to a message, in milliseconds, in which its sender seems to have waited for this thread's processor. */
+const WAITED_MS = 0.5;
 /** Time for which it then sleeps at once, in milliseconds. */
 const REST_MS = 100;
 
@@ -13,6 +15,8 @@ export class SpinTime {
   #untilMs = 0;
   #lookedMs = 0;
   #restsUntilMs = 0;
+  /** When it gave up looking. */
+  #gaveUpMs = -Infinity;
 
   constructor(spinMs: number, nowMs: () => number = () => performance.now()) {
     this.#spinMs = spinMs;
@@ -24,6 +28,8 @@ export class SpinTime {
     if (this.#spinMs === 0) return;
     const nowMs = this.#nowMs();
     this.#lookedMs = nowMs;
+    if (nowMs - this.#gaveUpMs < WAITED_MS) this.#restsUntilMs = nowMs + REST_MS;
+    this.#gaveUpMs = -Infinity;
     this.#untilMs = nowMs < this.#restsUntilMs ? 0 : nowMs + this.#spinMs;
   }
 
@@ -36,7 +42,10 @@ export class SpinTime {
       this.#restsUntilMs = nowMs + REST_MS;
     }
     this.#lookedMs = nowMs;
-    if (nowMs >= this.#untilMs) this.#untilMs = 0;
+    if (this.#untilMs > 0 && nowMs >= this.#untilMs) {
+      this.#untilMs = 0;
+      this.#gaveUpMs = nowMs;
+    }
     return this.#untilMs > 0;
   }
 }

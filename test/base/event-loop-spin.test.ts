@@ -42,3 +42,23 @@ test("a thread that others kept from its processor sleeps at once for a while", 
   time.extend();
   expect(time.lookAgain()).toBe(true);
 });
+
+test("a thread that gets its message as soon as it stops looking sleeps at once for a while", () => {
+  let nowMs = 100;
+  const time = new SpinTime(0.5, () => nowMs);
+  const lookUntilTheEnd = () => {
+    time.extend();
+    expect(time.lookAgain()).toBe(true);
+    nowMs += 0.5;
+    expect(time.lookAgain()).toBe(false);
+  };
+  lookUntilTheEnd();
+  nowMs += 1;
+  lookUntilTheEnd();
+  nowMs += 0.1;
+  time.extend();
+  expect(time.lookAgain()).toBe(false);
+  nowMs += 100;
+  time.extend();
+  expect(time.lookAgain()).toBe(true);
+});
