@@ -41,7 +41,7 @@ test("the table of engines with many workers has the figures of its run", () => 
 });
 
 test("the table of paths has the figures of its run", () => {
-  const { scenarios } = JSON.parse(read("bench/results/2026-11-24-paths.json")) as Report;
+  const { scenarios } = JSON.parse(read("bench/results/2026-11-25-paths.json")) as Report;
   const ratiosIn = (state: string) =>
     (scenarios.find((scenario) => scenario.state === state)?.rows ?? [])
       .filter(({ unit }) => unit === "/s")

@@ -13,6 +13,7 @@ import {
   type Page,
   pattern,
   printsOf,
+  readPage,
   readPages,
   skipOf,
 } from "./markdown.ts";
@@ -35,7 +36,7 @@ interface Programs {
 }
 
 // The examples have a test of their own.
-const pages = readPages()
+const pages = [...readPages(), readPage("fixtures/programs/before-types.md")]
   .filter(({ path }) => !path.startsWith("examples/"))
   .map(programsOf)
   .filter(({ programs, commands, configurations }) => programs.length + commands.length + configurations.length > 0);
