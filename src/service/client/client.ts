@@ -98,7 +98,7 @@ export function createClient({ url, key, fetch = globalThis.fetch, headers = {} 
 
   const send = async (path: string, accept: string, body?: object, signal?: AbortSignal): Promise<Response> => {
     const secret = typeof key === "function" ? await key() : key;
-    return fetch(`${base}/v1/${path}`, {
+    const response = await fetch(`${base}/v1/${path}`, {
       method: body === undefined ? "GET" : "POST",
       headers: {
         accept,
@@ -109,6 +109,9 @@ export function createClient({ url, key, fetch = globalThis.fetch, headers = {} 
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       ...(signal === undefined ? {} : { signal }),
     });
+    // A handler that is called in place of fetch answers what fetch would reject.
+    signal?.throwIfAborted();
+    return response;
   };
 
   async function* stream(call: ToolCall, options: ExecuteOptions = {}): AsyncGenerator<CallUpdate, void, undefined> {

@@ -26,12 +26,9 @@ export interface WebPair {
 export function openPair(request: Request, url: string): WebPair {
   const connection = new WebConnection();
   const incoming = new WebIncoming(request, url, connection.asSocket());
-  const outgoing = new ServerResponse(incoming);
-  outgoing.sendDate = false;
-  outgoing.assignSocket(connection.asSocket());
-  outgoing.once("finish", () => connection.end());
+  const outgoing = openOutgoing(incoming, connection);
   const { signal } = request;
-  const leave = (): void => void connection.destroy();
+  const leave = (): void => void connection.destroy(asError(signal.reason));
   signal.addEventListener("abort", leave, { once: true });
   connection.once("close", () => {
     signal.removeEventListener("abort", leave);
@@ -39,6 +36,17 @@ export function openPair(request: Request, url: string): WebPair {
   });
   if (signal.aborted) leave();
   return { incoming, outgoing, response: connection.response };
+}
+
+function openOutgoing(incoming: IncomingMessage, connection: WebConnection): ServerResponse {
+  const outgoing = new ServerResponse(incoming);
+  outgoing.sendDate = false;
+  outgoing.assignSocket(connection.asSocket());
+  outgoing.once("finish", () => connection.end());
+  // For connections of its own Node's server passes on that there is room again. A piped response waits for it.
+  connection.on("drain", () => outgoing.emit("drain"));
+  Object.defineProperty(outgoing, "writableNeedDrain", { get: () => connection.writableNeedDrain });
+  return outgoing;
 }
 
 class WebIncoming extends IncomingMessage {
@@ -127,11 +135,12 @@ class WebConnection extends Duplex {
     this.destroy();
   }
 
-  override _destroy(_error: Error | null, done: () => void): void {
+  override _destroy(error: Error | null, done: () => void): void {
     clearTimeout(this.#timer);
     this.#ready.resolve(new Response(null, { status: GONE }));
-    this.#body?.error(new Error("the response was not completed"));
+    this.#body?.error(error ?? new Error("the response was not completed"));
     this.#body = null;
+    // The reader has been told; a connection that is closed is no error of the server's.
     done();
   }
 
@@ -161,6 +170,10 @@ class WebConnection extends Duplex {
     };
     return new ReadableStream({ start, pull, cancel }, { highWaterMark: WAITING_BYTES, size: ({ length }) => length });
   }
+}
+
+function asError(reason: unknown): Error {
+  return reason instanceof Error ? reason : new Error("the request was aborted", { cause: reason });
 }
 
 function headersIn(lines: readonly string[]): Headers {

@@ -3,8 +3,10 @@ import { createServer as createHttp, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createEngine, defineCapability, type Engine } from "../../../src/index.ts";
+import type { KeyOptions } from "../../../src/service/access/key-options.ts";
 import { createKey } from "../../../src/service/access/secret.ts";
 import { type CallUpdate, createClient, unwrap } from "../../../src/service/client/client.ts";
+import { type FetchHandler, toFetchHandler } from "../../../src/service/handlers/index.ts";
 import { createServer, type Server } from "../../../src/service/http/server.ts";
 
 interface Tools {
@@ -41,6 +43,7 @@ const WAITS = {
 const [all, slow] = [createKey(), createKey()];
 let engine: Engine;
 let server: Server;
+let mounted: FetchHandler;
 
 beforeAll(async () => {
   const gate = defineCapability({
@@ -54,20 +57,36 @@ beforeAll(async () => {
     capabilities: [gate],
     policy: { rules: [{ allow: { gate: true } }] },
   });
-  server = await createServer(engine, {
-    port: 0,
-    drainMs: 0,
-    keys: [
-      { name: "all", hash: all.hash, tenant: null, roles: ["execute"] },
-      { name: "slow", hash: slow.hash, tenant: null, roles: ["execute"], rate: { calls: 1, perMs: 3_600_000 } },
-    ],
-  });
+  const keys: readonly KeyOptions[] = [
+    { name: "all", hash: all.hash, tenant: null, roles: ["execute"] },
+    { name: "slow", hash: slow.hash, tenant: null, roles: ["execute"], rate: { calls: 1, perMs: 3_600_000 } },
+  ];
+  server = await createServer(engine, { port: 0, drainMs: 0, keys });
+  mounted = toFetchHandler(engine, { basePath: "/tools", keys });
 });
 
-afterAll(() => server.close());
+afterAll(async () => {
+  await mounted.drain({ drainMs: 0 });
+  await server.close();
+});
 
-function client(options: Partial<Parameters<typeof createClient>[0]> = {}) {
-  return createClient<Tools>({ url: server.url, key: all.secret, ...options });
+type Options = Partial<Parameters<typeof createClient>[0]>;
+
+/** What each of the servers needs to be told. */
+const SERVERS: Readonly<Record<string, () => Pick<Options, "url" | "fetch">>> = {
+  "a service": () => ({ url: server.url }),
+  "a mounted handler": () => ({
+    url: "http://app.test/tools",
+    fetch: async (url, init) => mounted(new Request(url, init)),
+  }),
+};
+
+function clientOf(name: string, options: Options = {}) {
+  return createClient<Tools>({ url: server.url, key: all.secret, ...SERVERS[name]?.(), ...options });
+}
+
+function client(options: Options = {}) {
+  return clientOf("a service", options);
 }
 
 /** The next call that ends with an error, as its tool and code. */
@@ -79,118 +98,124 @@ async function nextFailure(): Promise<readonly [tool: string, code: string]> {
   return failed.promise.finally(() => engine.off("tool:error", listener));
 }
 
-describe("a call", () => {
-  test("ends with the server's result", async () => {
-    const result = await client().execute({ id: "c1", name: "greet", arguments: { name: "Ada" } });
-    expect(result).toMatchObject({ success: true, output: { text: "Hello, Ada!" }, metadata: { callId: "c1" } });
+describe.each(Object.keys(SERVERS))("to %s,", (server) => {
+  const client = (options: Options = {}) => clientOf(server, options);
+
+  describe("a call", () => {
+    test("ends with the server's result", async () => {
+      const result = await client().execute({ id: "c1", name: "greet", arguments: { name: "Ada" } });
+      expect(result).toMatchObject({ success: true, output: { text: "Hello, Ada!" }, metadata: { callId: "c1" } });
+    });
+
+    test("can be made by a function of the tool's name, with options", async () => {
+      const { greet } = client().tools;
+      const result = await greet({ name: "Ada" }, { id: "c2", tenant: "acme", limits: { wallMs: 5_000 } });
+      expect(unwrap(result).text).toBe("Hello, Ada!");
+      expect(result.metadata.callId).toBe("c2");
+    });
+
+    test("that the server refuses has its refusal as the result", async () => {
+      const wrong = await client().execute({ name: "greet", arguments: { name: 1 } as unknown as { name: string } });
+      expect(wrong).toMatchObject({ success: false, error: { code: "invalid_arguments" } });
+      expect(() => unwrap(wrong)).toThrow(
+        expect.objectContaining({ name: "ToolCallError", code: "invalid_arguments" }),
+      );
+      const option = await client().tools.greet({ name: "Ada" }, { maxLimits: { wallMs: 1 } });
+      expect(option.error?.message).toContain("options.maxLimits is not an option");
+    });
+
+    test("with a wrong key, or without one, is unauthorized", async () => {
+      const codes = [client({ key: "wrong" }), createClient<Tools>({ url: "", ...SERVERS[server]?.() })].map(
+        async (one) => (await one.tools.greet({ name: "Ada" })).error?.code,
+      );
+      expect(await Promise.all(codes)).toEqual(["unauthorized", "unauthorized"]);
+    });
+
+    test("above a key's rate has the time to wait", async () => {
+      const { greet } = client({ key: slow.secret }).tools;
+      await greet({ name: "Ada" });
+      const { error } = await greet({ name: "Ada" });
+      expect(error).toMatchObject({ code: "rate_limited", details: { retryAfterMs: expect.any(Number) as number } });
+    });
+
+    test("is cancelled by the signal of its caller, who gets the signal's reason", async () => {
+      const failure = nextFailure();
+      const started = new Promise<void>((resolve) => engine.on("tool:pre", () => resolve()));
+      const controller = new AbortController();
+      const running = client().tools.waits({}, { signal: controller.signal });
+      await started;
+      const reason = new Error("enough");
+      controller.abort(reason);
+      await expect(running).rejects.toBe(reason);
+      expect(await failure).toEqual(["waits", "cancelled"]);
+    });
+
+    test("tells lines and progress to its options", async () => {
+      const told: unknown[] = [];
+      const result = await client().tools["talks-long"](
+        { length: 1 },
+        { onLog: ({ level, message }) => told.push([level, message]), onProgress: (progress) => told.push(progress) },
+      );
+      expect(result.output).toBe("😀\n");
+      expect(told).toEqual([["log", "one\ntwo"], { progress: 1, total: 2, message: "half" }, ["warn", "é…😀"]]);
+    });
   });
 
-  test("can be made by a function of the tool's name, with options", async () => {
-    const { greet } = client().tools;
-    const result = await greet({ name: "Ada" }, { id: "c2", tenant: "acme", limits: { wallMs: 5_000 } });
-    expect(unwrap(result).text).toBe("Hello, Ada!");
-    expect(result.metadata.callId).toBe("c2");
+  describe("a stream", () => {
+    const collect = (updates: AsyncIterable<CallUpdate>): Promise<CallUpdate[]> => Array.fromAsync(updates);
+
+    test("has what a call tells, and its result as the last", async () => {
+      const updates = await collect(client().stream({ name: "talks-long", arguments: { length: 1 } }));
+      expect(updates).toMatchObject([
+        { type: "log", line: { level: "log", message: "one\ntwo" } },
+        { type: "progress", progress: { progress: 1 } },
+        { type: "log", line: { message: "é…😀" } },
+        { type: "result", result: { success: true, output: "😀\n" } },
+      ]);
+    });
+
+    test("carries a result of megabytes", async () => {
+      const call = { name: "talks-long", arguments: { length: 600_000 } } as const;
+      const updates = await collect(client().stream(call, { limits: { outputBytes: 8_000_000 } }));
+      const last = updates.at(-1);
+      expect(last?.type === "result" && last.result.output === "😀\n".repeat(600_000)).toBe(true);
+    });
+
+    test("of a call that is refused has its result alone", async () => {
+      const updates = await collect(client({ key: "wrong" }).stream({ name: "greet", arguments: { name: "Ada" } }));
+      expect(updates).toMatchObject([{ type: "result", result: { error: { code: "unauthorized" } } }]);
+    });
+
+    test("whose reader stops cancels its call", async () => {
+      const failure = nextFailure();
+      for await (const { type } of client().stream({ name: "waits", arguments: {} })) {
+        expect(type).toBe("log");
+        break;
+      }
+      expect(await failure).toEqual(["waits", "cancelled"]);
+    });
   });
 
-  test("that the server refuses has its refusal as the result", async () => {
-    const wrong = await client().execute({ name: "greet", arguments: { name: 1 } as unknown as { name: string } });
-    expect(wrong).toMatchObject({ success: false, error: { code: "invalid_arguments" } });
-    expect(() => unwrap(wrong)).toThrow(expect.objectContaining({ name: "ToolCallError", code: "invalid_arguments" }));
-    const option = await client().tools.greet({ name: "Ada" }, { maxLimits: { wallMs: 1 } });
-    expect(option.error?.message).toContain("options.maxLimits is not an option");
-  });
+  describe("a batch", () => {
+    test("has the results in the order of its calls, with options for all and for one", async () => {
+      const [one, two] = await client().batch(
+        [
+          { name: "talks-long", arguments: { length: 1 }, options: { idempotencyKey: "once" } },
+          { name: "greet", arguments: { name: "Ada" } },
+        ],
+        { tenant: "acme" },
+      );
+      expect(unwrap(one)).toBe("😀\n");
+      expect(unwrap(two).text).toBe("Hello, Ada!");
+    });
 
-  test("with a wrong key, or without one, is unauthorized", async () => {
-    const codes = [client({ key: "wrong" }), createClient<Tools>({ url: server.url })].map(
-      async (one) => (await one.tools.greet({ name: "Ada" })).error?.code,
-    );
-    expect(await Promise.all(codes)).toEqual(["unauthorized", "unauthorized"]);
-  });
-
-  test("above a key's rate has the time to wait", async () => {
-    const { greet } = client({ key: slow.secret }).tools;
-    await greet({ name: "Ada" });
-    const { error } = await greet({ name: "Ada" });
-    expect(error).toMatchObject({ code: "rate_limited", details: { retryAfterMs: expect.any(Number) as number } });
-  });
-
-  test("is cancelled by the signal of its caller, who gets the signal's reason", async () => {
-    const failure = nextFailure();
-    const started = new Promise<void>((resolve) => engine.on("tool:pre", () => resolve()));
-    const controller = new AbortController();
-    const running = client().tools.waits({}, { signal: controller.signal });
-    await started;
-    const reason = new Error("enough");
-    controller.abort(reason);
-    await expect(running).rejects.toBe(reason);
-    expect(await failure).toEqual(["waits", "cancelled"]);
-  });
-
-  test("tells lines and progress to its options", async () => {
-    const told: unknown[] = [];
-    const result = await client().tools["talks-long"](
-      { length: 1 },
-      { onLog: ({ level, message }) => told.push([level, message]), onProgress: (progress) => told.push(progress) },
-    );
-    expect(result.output).toBe("😀\n");
-    expect(told).toEqual([["log", "one\ntwo"], { progress: 1, total: 2, message: "half" }, ["warn", "é…😀"]]);
-  });
-});
-
-describe("a stream", () => {
-  const collect = (updates: AsyncIterable<CallUpdate>): Promise<CallUpdate[]> => Array.fromAsync(updates);
-
-  test("has what a call tells, and its result as the last", async () => {
-    const updates = await collect(client().stream({ name: "talks-long", arguments: { length: 1 } }));
-    expect(updates).toMatchObject([
-      { type: "log", line: { level: "log", message: "one\ntwo" } },
-      { type: "progress", progress: { progress: 1 } },
-      { type: "log", line: { message: "é…😀" } },
-      { type: "result", result: { success: true, output: "😀\n" } },
-    ]);
-  });
-
-  test("carries a result of megabytes", async () => {
-    const call = { name: "talks-long", arguments: { length: 600_000 } } as const;
-    const updates = await collect(client().stream(call, { limits: { outputBytes: 8_000_000 } }));
-    const last = updates.at(-1);
-    expect(last?.type === "result" && last.result.output === "😀\n".repeat(600_000)).toBe(true);
-  });
-
-  test("of a call that is refused has its result alone", async () => {
-    const updates = await collect(client({ key: "wrong" }).stream({ name: "greet", arguments: { name: "Ada" } }));
-    expect(updates).toMatchObject([{ type: "result", result: { error: { code: "unauthorized" } } }]);
-  });
-
-  test("whose reader stops cancels its call", async () => {
-    const failure = nextFailure();
-    for await (const { type } of client().stream({ name: "waits", arguments: {} })) {
-      expect(type).toBe("log");
-      break;
-    }
-    expect(await failure).toEqual(["waits", "cancelled"]);
-  });
-});
-
-describe("a batch", () => {
-  test("has the results in the order of its calls, with options for all and for one", async () => {
-    const [one, two] = await client().batch(
-      [
-        { name: "talks-long", arguments: { length: 1 }, options: { idempotencyKey: "once" } },
+    test("that is refused has the refusal in the place of each result", async () => {
+      const results = await client({ key: "wrong" }).batch([
         { name: "greet", arguments: { name: "Ada" } },
-      ],
-      { tenant: "acme" },
-    );
-    expect(unwrap(one)).toBe("😀\n");
-    expect(unwrap(two).text).toBe("Hello, Ada!");
-  });
-
-  test("that is refused has the refusal in the place of each result", async () => {
-    const results = await client({ key: "wrong" }).batch([
-      { name: "greet", arguments: { name: "Ada" } },
-      { name: "greet", arguments: { name: "Bo" } },
-    ]);
-    expect(results.map(({ error }) => error?.code)).toEqual(["unauthorized", "unauthorized"]);
+        { name: "greet", arguments: { name: "Bo" } },
+      ]);
+      expect(results.map(({ error }) => error?.code)).toEqual(["unauthorized", "unauthorized"]);
+    });
   });
 });
 

@@ -16,7 +16,12 @@ let engine: Engine;
 beforeAll(async () => {
   const source = "export default (input) => JSON.stringify(input).length;";
   const tool = { name: "measure", description: "Measures its input.", source };
-  engine = await createEngine({ workers: 1, executor: "threads", tools: [tool] });
+  const repeat = {
+    name: "repeat",
+    description: "Repeats a text.",
+    source: "export default ({ n }) => '0123'.repeat(n);",
+  };
+  engine = await createEngine({ workers: 1, executor: "threads", tools: [tool, repeat] });
 });
 
 afterAll(() => engine.close({ drainMs: 0 }));
@@ -73,5 +78,17 @@ describe.each(Object.entries(HOSTS))("mounted in %s", (name, open) => {
     expect([response.status, name]).toEqual([status, name]);
     const { error } = (await response.json()) as ToolResult;
     expect(error?.code).toBe(status === 200 ? undefined : "invalid_arguments");
+  });
+
+  test.each(["application/json", "text/event-stream"])("an answer of 4 MiB as %s arrives whole", async (accept) => {
+    const body = JSON.stringify({
+      name: "repeat",
+      arguments: { n: MIB },
+      options: { limits: { outputBytes: 8 * MIB } },
+    });
+    const headers = { ...JSON_HEAD, accept };
+    const response = await fetch(`${host.url}/v1/execute`, { method: "POST", headers, body });
+    expect(response.status).toBe(200);
+    expect((await response.text()).includes("0123".repeat(MIB))).toBe(true);
   });
 });
