@@ -29,10 +29,6 @@ const CALLERS: Readonly<Record<string, unknown>> = {
   root: { tenant: "a", roles: ["root"] },
   slow: { tenant: "a", roles: ["execute"], name: "slow", rate: { calls: 1, perMs: 60_000 } },
 };
-/** In less, a client's end has to reach its call. */
-const SOON_MS = 200;
-/** What a busy machine adds to that. */
-const BUSY_MS = 3_000;
 
 let engine: Engine;
 let host: Host;
@@ -119,8 +115,8 @@ describe.each(Object.entries(HOSTS))("mounted in %s", (name, openHost) => {
     },
   );
 
-  test("a client that closes its connection cancels its call", async () => {
-    await open();
+  /** Closes the connection of a call that has begun. Returns the time until the call is cancelled. */
+  async function leave(): Promise<number> {
     const cancelled = new Promise<ToolResult>((resolve) => {
       const note = ({ result }: { readonly result: ToolResult }): void => {
         engine.off("tool:error", note);
@@ -139,7 +135,13 @@ describe.each(Object.entries(HOSTS))("mounted in %s", (name, openHost) => {
     const closedMs = performance.now();
     client.destroy();
     expect((await cancelled).error?.code).toBe("cancelled");
-    expect(performance.now() - closedMs).toBeLessThan(SOON_MS + BUSY_MS);
+    return performance.now() - closedMs;
+  }
+
+  test("a client that closes its connection cancels its call within 200 ms", async () => {
+    await open();
+    // The best of three, because the machine may be busy.
+    expect(Math.min(await leave(), await leave(), await leave())).toBeLessThan(200);
   });
 
   test("a handler that drains lets calls end, and everything else goes on", async () => {
