@@ -3,6 +3,7 @@ import type { CapabilityEvent } from "../../broker/capability-event.ts";
 import type { LogLine, Progress, ToolCall, ToolFailure, ToolResult } from "../../base/result.ts";
 import type { ExecuteOptions } from "../../engine/execute-options.ts";
 import type { Executes, ToolFunction, ToolsOf } from "../../engine/typed-engine.ts";
+import type { ToolRunner } from "../../tool/contracts/runner.ts";
 import type { ToolInfo } from "../../tool/definition.ts";
 import type { AnyTools, InputOf, OutputOf, RegisteredTools, ToolName } from "../../tool/register.ts";
 
@@ -10,6 +11,7 @@ export type { ToolError } from "../../base/errors.ts";
 export type { LogLine, Progress, ToolCall, ToolFailure, ToolResult, ToolSuccess } from "../../base/result.ts";
 export type { ExecuteOptions } from "../../engine/execute-options.ts";
 export type { ToolsOf } from "../../engine/typed-engine.ts";
+export type { ToolRunner } from "../../tool/contracts/runner.ts";
 export type { ToolInfo } from "../../tool/definition.ts";
 
 export interface ClientOptions {
@@ -62,6 +64,8 @@ export interface TypedClient<Tools> extends Executes<Tools> {
   ): Promise<{ readonly [At in keyof Names]: ToolResult<OutputOf<Tools, Names[At]>> }>;
   /** The tools that the key may use. Rejects with a `CallError` where the server refuses. */
   list(): Promise<ToolInfo<ToolName<Tools>>[]>;
+  /** For adapters: a runner of the tools that the key may use now. Rejects as `list` does. */
+  runner(): Promise<ToolRunner<Tools>>;
 }
 
 /** A client of tools of which nothing is known. */
@@ -73,6 +77,7 @@ export interface AnyClient {
   stream(call: ToolCall, options?: ExecuteOptions): AsyncIterable<CallUpdate>;
   batch(calls: readonly BatchCall[], options?: BatchOptions): Promise<readonly ToolResult[]>;
   list(): Promise<ToolInfo[]>;
+  runner(): Promise<ToolRunner>;
 }
 
 /** A client, created by `createClient`. Every `Client<Tools>` is a `Client`. */
@@ -138,9 +143,16 @@ export function createClient({ url, key, fetch = globalThis.fetch, headers = {} 
     throw new Error("a stream ends with a result");
   };
 
+  const list = async (): Promise<ToolInfo[]> => {
+    const answer = await readJson(await send("tools", JSON_TYPE));
+    if (Array.isArray(answer)) return answer as ToolInfo[];
+    return unwrap(asResult(answer)) as ToolInfo[];
+  };
+
   return {
     execute,
     stream,
+    list,
     tools: new Proxy(Object.freeze({}), {
       // JavaScript itself reads these two of any object: a function there would make it a promise, or other JSON.
       get: (_target, name) =>
@@ -155,10 +167,13 @@ export function createClient({ url, key, fetch = globalThis.fetch, headers = {} 
       const refusal = asResult(answer);
       return calls.map(() => refusal);
     },
-    async list() {
-      const answer = await readJson(await send("tools", JSON_TYPE));
-      if (Array.isArray(answer)) return answer as ToolInfo[];
-      return unwrap(asResult(answer)) as ToolInfo[];
+    async runner() {
+      const tools = await list();
+      return {
+        list: () => tools,
+        get: (name) => tools.find((tool) => tool.name === name),
+        execute,
+      };
     },
   };
 }

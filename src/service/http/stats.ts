@@ -17,7 +17,7 @@ export function addStats(app: FastifyInstance, { engine, gate, isDraining, onDra
   const connections = (): Promise<number> =>
     new Promise((resolve) => app.server.getConnections((error, count) => resolve(error === null ? count : 0)));
   const sampler = new Sampler(engine, { connections, streams: () => streams.size, isDraining });
-  const streams = new StatsStreams(sampler);
+  const streams: StatsStreams = new StatsStreams(sampler);
 
   app.get("/v1/stats", { config: { role: "metrics", api: GET_STATS } }, async (request, reply) => {
     const type = chooseType(request.headers.accept, TYPES) ?? "application/json";

@@ -3,6 +3,7 @@ import { createServer as createHttp, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createEngine, defineCapability, type Engine } from "../../../src/index.ts";
+import { toolsForAISDK } from "../../../src/ecosystems/adapters/ai-sdk.ts";
 import type { KeyOptions } from "../../../src/service/access/key-options.ts";
 import { createKey } from "../../../src/service/access/secret.ts";
 import { type CallUpdate, createClient, unwrap } from "../../../src/service/client/client.ts";
@@ -227,6 +228,14 @@ describe("a client", () => {
       code: "unauthorized",
       result: { success: false },
     });
+  });
+
+  test("has a runner of its tools for adapters", async () => {
+    const runner = await client().runner();
+    const { greet } = toolsForAISDK(runner, { names: ["greet"] });
+    expect(await greet.execute({ name: "Ada" }, { toolCallId: "c3" })).toEqual({ text: "Hello, Ada!" });
+    expect([runner.get("greet")?.description, runner.get("none")]).toEqual(["Greets.", undefined]);
+    await expect(client({ key: "wrong" }).runner()).rejects.toMatchObject({ code: "unauthorized" });
   });
 
   test("asks for its key before each request", async () => {
