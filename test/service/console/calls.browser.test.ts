@@ -2,6 +2,7 @@ import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { defineCapability, type ToolDefinition } from "../../../src/index.ts";
 import type { Server } from "../../../src/service/http/server.ts";
+import { openModules, toolModule } from "../../tool/define/modules.ts";
 import { launch, part, serve, visit } from "./harness.ts";
 
 const HOSTILE = '<img src=x onerror="window.wasRun=true"><script>window.wasRun=true</script>';
@@ -222,4 +223,14 @@ describe("a call from the page", () => {
     expect(requests.filter((url) => url.endsWith("/x"))).toEqual([]);
     expect(complaints).toEqual([]);
   });
+});
+
+test("a tool whose own schemas parse its arguments says so", async () => {
+  await using modules = await openModules();
+  const members = 'inputSchema: z.object({ a: z.string().refine((a) => a !== "b") }), run: ({ a }) => a';
+  const file = await modules.write("refined.ts", toolModule("zod", "refined", members));
+  await using refining = await serve([], { tools: [file] });
+  await using visited = await visit(browser, `${refining.url}/#/tools/refined`);
+  const schemas = part(visited.page, "Schemas");
+  await schemas.getByText(/^Each call parses with the tool's own schemas, in the isolate: /).waitFor();
 });

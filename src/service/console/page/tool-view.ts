@@ -213,13 +213,19 @@ function header({
   );
 }
 
-function schemas({ inputSchema, outputSchema }: ToolInfo): HTMLElement {
+function schemas({ inputSchema, outputSchema, parsesReason, wholeReason }: ToolInfo): HTMLElement {
   const parts = [["Input", inputSchema] as const, ["Output", outputSchema] as const].map(([name, schema]) =>
     schema === null
       ? h("p", { class: "muted" }, `${name}: whatever it gives.`)
       : h("details", {}, h("summary", {}, name), jsonView(`${name} schema`, schema)),
   );
-  return card("Schemas", ...parts);
+  const notes = [
+    parsesReason === undefined
+      ? null
+      : `Each call parses with the tool's own schemas, in the isolate: ${parsesReason}.`,
+    wholeReason === undefined ? null : `Each call evaluates the whole module: ${wholeReason}.`,
+  ].filter((note) => note !== null);
+  return card("Schemas", ...parts, ...notes.map((note) => h("p", { class: "muted" }, note)));
 }
 
 function violationsOf({ error }: ToolResult): readonly { readonly pointer: string; readonly message: string }[] {

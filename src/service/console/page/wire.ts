@@ -16,6 +16,8 @@ export interface ToolInfo {
   readonly contract: string;
   readonly isolation: string;
   readonly isolationReason?: string;
+  readonly parsesReason?: string;
+  readonly wholeReason?: string;
   readonly retries: number;
   readonly script: { readonly bytes: number; readonly evaluationMs: number };
 }
