@@ -2,6 +2,7 @@ import { MissingRefError, type Ajv, type ErrorObject, type Format, type Validate
 import { fullFormats } from "ajv-formats/dist/formats.js";
 import type { JsonSchema } from "../json.ts";
 import { patternOf, violationsIn } from "./check-runtime.ts";
+import { spellProtoProperties } from "./proto-property.ts";
 import { dialectOf, type Dialect, newCompiler, type TextTest } from "./schema-dialect.ts";
 import { findPointer, readSchema, schemaError, writeSchema, type SchemaPlace } from "./schema-text.ts";
 import type { Violation } from "./violation.ts";
@@ -79,6 +80,7 @@ export function readValid(text: string, where: SchemaPlace): { readonly plain: J
   if (typeof plain === "object" && plain["$async"] === true) {
     throw schemaError(where, "/$async", "is not JSON Schema; leave it out");
   }
+  spellProtoProperties(plain);
   return { plain, dialect };
 }
 
@@ -190,7 +192,11 @@ export function compileError(error: unknown, schema: JsonSchema, where: SchemaPl
     return schemaError(where, findPointer(schema, isIt), problem);
   }
   if (error instanceof RangeError)
-    return schemaError(where, "", "is too large to be compiled in one piece; split it with definitions and $ref");
+    return schemaError(
+      where,
+      "",
+      "is too large to be compiled in one piece, or its $id and $ref lead to each other without end; split it with definitions and $ref",
+    );
   return schemaError(where, "", `cannot be compiled: ${message.slice(0, 500)}`);
 }
 

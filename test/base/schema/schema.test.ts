@@ -17,6 +17,34 @@ function refusal(schema: unknown): GloveboxError {
   throw new Error("the schema was accepted");
 }
 
+describe("names that every object has", () => {
+  const named = (name: string, value: unknown): unknown =>
+    JSON.parse(`{${JSON.stringify(name)}:${JSON.stringify(value)}}`);
+  const names = ["__proto__", "constructor", "hasOwnProperty", "toString"];
+
+  test.each(names)("a property %s is enforced like any other", (name) => {
+    const schema = { properties: named(name, { type: "number" }), additionalProperties: false } as JsonSchema;
+    expect(check(schema, named(name, 1))).toEqual([]);
+    expect(check(schema, named(name, "1"))).toMatchObject([{ pointer: `/${name}` }]);
+    expect(check(schema, { other: 1 })).toHaveLength(1);
+    expect(check({ required: [name] }, {})).toMatchObject([{ received: "missing" }]);
+    expect(check({ required: [name] }, named(name, 1))).toEqual([]);
+  });
+
+  test.each(names)("a pattern %s and a dependency of it are enforced", (name) => {
+    const pattern = { patternProperties: named(name, { type: "number" }) } as JsonSchema;
+    expect(check(pattern, named(`x${name}`, "1"))).toHaveLength(1);
+    expect(check({ dependencies: named(name, ["other"]) } as JsonSchema, named(name, 1))).not.toEqual([]);
+    expect(check({ dependencies: named(name, { maxProperties: 0 }) } as JsonSchema, named(name, 1))).not.toEqual([]);
+  });
+
+  test("a value that has them is left as it is", () => {
+    const values = [named("properties", named("__proto__", 1))];
+    expect(check({ enum: values } as JsonSchema, values[0])).toEqual([]);
+    expect(check({ const: values[0] } as JsonSchema, named("properties", {}))).toHaveLength(1);
+  });
+});
+
 describe("dialects", () => {
   const uris = [
     "http://json-schema.org/draft-07/schema#",

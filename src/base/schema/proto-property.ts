@@ -1,0 +1,52 @@
+import { isObject, type JsonSchema } from "../json.ts";
+
+const PROTO = "__proto__";
+const NAME_PATTERN = "^__proto__$";
+const SAME_PATTERN = "(?:__proto__)";
+/** Keywords whose values are values, and no schemas. */
+const VALUES: ReadonlySet<string> = new Set(["const", "default", "enum", "examples"]);
+
+/**
+ * ajv leaves out `__proto__` where a schema names it: what it says of such a property would not be enforced. Writes it
+ * INTO the schema in words that ajv does not leave out.
+ */
+export function spellProtoProperties(schema: JsonSchema): void {
+  const open: unknown[] = [schema];
+  for (let node = open.pop(); node !== undefined; node = open.pop()) {
+    if (Array.isArray(node)) open.push(...(node as readonly unknown[]));
+    else if (isObject(node)) {
+      spell(node);
+      for (const [key, value] of Object.entries(node)) if (!VALUES.has(key)) open.push(value);
+    }
+  }
+}
+
+type Entries = Record<string, unknown>;
+
+function spell(node: Entries): void {
+  const named = take(node["properties"]);
+  const matched = take(node["patternProperties"]);
+  const needed = take(node["dependencies"]);
+  if (named !== undefined) addPattern(node, NAME_PATTERN, named);
+  if (matched !== undefined) addPattern(node, SAME_PATTERN, matched);
+  if (needed === undefined) return;
+  const then = Array.isArray(needed) ? { required: needed } : needed;
+  const all: unknown = node["allOf"];
+  node["allOf"] = [...(Array.isArray(all) ? (all as readonly unknown[]) : []), { if: { required: [PROTO] }, then }];
+}
+
+/** Removes the entry of that name from a map of schemas. */
+function take(map: unknown): unknown {
+  if (!isObject(map) || !Object.hasOwn(map, PROTO)) return undefined;
+  const entries: Entries = map;
+  const found = entries[PROTO];
+  delete entries[PROTO];
+  return found;
+}
+
+function addPattern(node: Entries, pattern: string, schema: unknown): void {
+  const patterns: Entries = isObject(node["patternProperties"]) ? node["patternProperties"] : {};
+  const known = patterns[pattern];
+  patterns[pattern] = known === undefined ? schema : { allOf: [known, schema] };
+  node["patternProperties"] = patterns;
+}
