@@ -4,7 +4,7 @@ import type { CapabilityCall, CapabilityResponse } from "../base/protocol/capabi
 import { CONTINUATIONS_MAX, isContinuation } from "../base/protocol/capability-call.ts";
 import { configRemedy, type Remedy } from "../base/remedy.ts";
 import { HostAccount, type TenantAccounts } from "../base/tenant-account.ts";
-import type { OpenCall, OpenCapability, Refused } from "./capabilities/capability.ts";
+import type { Capability, OpenCall, OpenCapability, Refused } from "./capabilities/capability.ts";
 import type { BrokeredCall } from "./brokered-call.ts";
 import { type Excess, explainExcess } from "./capability-excess.ts";
 import { type CapabilityEvent, type CapabilityOutcome, methodName } from "./capability-event.ts";
@@ -210,7 +210,8 @@ export class CapabilityInvoker implements Disposable {
   #decide(name: string): DecidedCapability {
     let capability = this.#capabilities.get(name);
     if (capability === undefined) {
-      const decision = this.#grants.decide(this.#caller, name);
+      const { own } = this.#caller;
+      const decision = own?.name === name ? ownDecision(own) : this.#grants.decide(this.#caller, name);
       const rules = decision.isGranted ? decision.granted.map(({ rule }) => rule) : [];
       capability = { decision, rules, opened: { here: null, remote: null } };
       this.#capabilities.set(name, capability);
@@ -371,6 +372,11 @@ export class CapabilityInvoker implements Disposable {
     const message = text.slice(0, MESSAGE_MAX);
     return { kind: "failure", nowMs: call.nowMs + Math.round(durationMs), failure: { code, message } };
   }
+}
+
+/** No rule grants what a call brings with it. */
+function ownDecision(capability: Capability): Decision {
+  return { isGranted: true, capability, granted: [] };
 }
 
 function valuesOf({ granted }: Granted): readonly unknown[] {

@@ -7,6 +7,7 @@ import {
   type Capability,
   CapabilityRefusal,
   LimitReached,
+  type MethodShape,
   type OpenCapability,
   type Refused,
 } from "./capabilities/capability.ts";
@@ -75,7 +76,8 @@ const MESSAGE_READ_MAX = 20_000;
 /** Calls methods of capabilities: bounds and checks their arguments, and checks and writes the values of handlers. */
 export class MethodCaller {
   readonly #work: HostWorkQueue;
-  readonly #methods = new Map<string, CheckedMethod>();
+  /** By shape, which goes with its capability: that of a program has functions which no other call knows. */
+  readonly #methods = new WeakMap<MethodShape, CheckedMethod>();
 
   constructor(work: HostWorkQueue) {
     this.#work = work;
@@ -133,11 +135,10 @@ export class MethodCaller {
   }
 
   /** `undefined` where the capability has no method of this name. Throws where a schema is invalid. */
-  #methodOf({ name: capability, methods }: Capability, name: string): CheckedMethod | undefined {
+  #methodOf({ methods }: Capability, name: string): CheckedMethod | undefined {
     const shape = Object.hasOwn(methods, name) ? methods[name] : undefined;
     if (shape === undefined) return undefined;
-    const key = `${capability}.${name}`;
-    let method = this.#methods.get(key);
+    let method = this.#methods.get(shape);
     if (method === undefined) {
       const { input, output, isRead = false, inputBytes = INPUT_BYTES } = shape;
       method = {
@@ -146,7 +147,7 @@ export class MethodCaller {
         input: input === undefined ? null : compileSchema(input, "inputSchema"),
         output: output === undefined ? null : compileSchema(output, "outputSchema"),
       };
-      this.#methods.set(key, method);
+      this.#methods.set(shape, method);
     }
     return method;
   }
@@ -187,7 +188,7 @@ function isThenable(value: unknown): boolean {
 }
 
 /** Message of a handler's error, without paths of the host. The error may be any value. */
-function messageOf(error: unknown): string {
+export function messageOf(error: unknown): string {
   try {
     const message: unknown = error instanceof Error ? error.message : error;
     if (typeof message !== "string") return "its handler threw an error without a message";

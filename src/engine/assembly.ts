@@ -4,12 +4,14 @@ import type { Throttling } from "../base/host-work-queue.ts";
 import type { Prelude } from "../base/protocol/prelude.ts";
 import type { Broker } from "../broker/broker.ts";
 import type { CapabilityEvent } from "../broker/capability-event.ts";
+import { FUNCTIONS } from "../broker/capabilities/functions.ts";
 import type { SecretViolation } from "../broker/capabilities/secrets/placeholders.ts";
 import { Binaries } from "../broker/capabilities/native/binaries.ts";
 import type { Executor } from "../executor/executor.ts";
 import { RedisLedger } from "../store/calls/redis-ledger.ts";
 import { SqliteLedger } from "../store/calls/sqlite-ledger.ts";
 import { Packages } from "../tool/packages.ts";
+import { Programs } from "../tool/program.ts";
 import { Registrar } from "../tool/registrar.ts";
 import { ToolRegistry } from "../tool/registry.ts";
 import { Admission } from "./call/admission.ts";
@@ -34,6 +36,7 @@ export interface Assembly {
   readonly events: Events;
   readonly registry: ToolRegistry;
   readonly registrar: Registrar;
+  readonly programs: Programs;
   readonly tools: InstalledTools;
   readonly scheduler: Scheduler;
   readonly executor: Executor;
@@ -68,6 +71,7 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
   const bounds = { limits, maxLimits, toolMaxLimits };
   const opened = new Packages(packages, fetch, (event) => events.emit("package:step", event));
   const registrar = new Registrar(executor, binaries, opened, bounds);
+  const programs = new Programs(bounds);
   const listeners = {
     onOutcome: (event: CapabilityEvent) => events.emit("capability:call", event),
     onSecretViolation: (violation: SecretViolation) => events.emit("secret:violation", violation),
@@ -86,10 +90,23 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
   }
   const { capabilities } = broker.grants;
   const sources = { scheduler: () => scheduler.stats(), executor: () => executor.stats(), accounts: broker.accounts };
-  const metrics = new Metrics(events, sources, [...capabilities.keys()], options.registry);
+  const metrics = new Metrics(events, sources, [...capabilities.keys(), FUNCTIONS], options.registry);
   const audit = options.audit === undefined ? undefined : new Audit(options.audit, events);
   const tracing = new Tracing(capabilities);
   const parts = { registry, tools, idempotency, admission, tracing, events, scheduler, broker, executor };
   const pipeline = new CallPipeline({ ...parts, nextCallNumber, entropyKey });
-  return { bounds, events, registry, registrar, tools, scheduler, executor, broker, pipeline, metrics, audit };
+  return {
+    bounds,
+    events,
+    registry,
+    registrar,
+    programs,
+    tools,
+    scheduler,
+    executor,
+    broker,
+    pipeline,
+    metrics,
+    audit,
+  };
 }

@@ -17,6 +17,7 @@ import { startBundler, stopBundler } from "../tool/bundle/bundle.ts";
 import { OPERATOR } from "../broker/policy.ts";
 import { type DeclareOptions, declareTools } from "../tool/declarations/declare-tools.ts";
 import type { ToolInfo, ToolLocation } from "../tool/definition.ts";
+import { argumentsOf, type Program } from "../tool/program.ts";
 import type { ModuleReport } from "../tool/registrar.ts";
 import { toolFunctions } from "./tool-functions.ts";
 
@@ -157,6 +158,15 @@ export class LocalEngine implements AsyncDisposable {
   /** Runs a call. Never rejects: an error is part of the result. */
   execute(call: ToolCall, options: ExecuteOptions = {}): Promise<ToolResult> {
     return this.#parts.pipeline.execute(call, options);
+  }
+
+  /**
+   * @internal Runs a program in an isolate of its own. Its output is `{ value }`. Rejects with a `RangeError` where one of
+   * its limits is invalid; any other error is part of the result.
+   */
+  async runProgram(program: Program, options: ExecuteOptions = {}): Promise<ToolResult> {
+    const { programs, pipeline } = this.#parts;
+    return pipeline.runProgram(programs.toolFor(program), argumentsOf(program), options);
   }
 
   /** The tools as functions, by their names at the time of the call. A call of another name ends with `tool_not_found`. */

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import type { ToolFingerprint } from "../base/ledger-claim.ts";
-import type { CapabilityRequest } from "../broker/capabilities/capability.ts";
+import type { Capability, CapabilityRequest } from "../broker/capabilities/capability.ts";
 import type { ModuleContract, Outcome } from "./contracts/contract.ts";
 import { MODULE_CONTRACTS } from "./contracts/modules.ts";
 import { GloveboxError } from "../base/errors.ts";
@@ -43,6 +43,8 @@ export interface RegisteredTool {
   /** The argument that sets the maximum seconds of a call. */
   readonly timeoutArgument: string | null;
   readonly usage: ToolUsage;
+  /** A capability of its calls alone, which their caller grants: that of a program. */
+  readonly own?: Capability;
   /** As the bundler writes it. */
   readonly sourceMap: string;
   /** Maps a stack from inside an isolate to the tool's own lines. */

@@ -141,7 +141,7 @@ function describeIssues(issues: readonly StandardSchemaV1.Issue[]): string {
 const ISSUES_MAX = 5;
 
 /** Grants all methods, or no method. */
-const wholeGrants: GrantKind<true> = {
+export const wholeGrants: GrantKind<true> = {
   read: (value) => {
     // A truthy value such as "no" or an empty list is not a grant.
     if (value === true) return true;

@@ -38,16 +38,18 @@ export class Admission {
   }
 
   /**
-   * Returns a call that may be queued, or the result of a refused one. `parent` is the call on whose behalf it is made.
+   * Returns a call that may be queued, or the result of a refused one. `parent` is the call on whose behalf it is made,
+   * and `program` its tool, where that is not registered.
    */
   admit(
     call: ToolCall,
     options: ExecuteOptions,
     isOpen: boolean,
     parent: EngineCall | null,
+    program: RegisteredTool | null = null,
   ): AdmittedCall | ToolResult {
     try {
-      return this.#admit(call, options, isOpen, parent);
+      return this.#admit(call, options, isOpen, parent, program);
     } catch {
       // A call is hostile input: it may be an object that throws when it is read.
       return failure(toolError("invalid_arguments", "the call is not a readable object"), emptyMetadata("", "", 0));
@@ -59,6 +61,7 @@ export class Admission {
     options: ExecuteOptions,
     isOpen: boolean,
     parent: EngineCall | null,
+    program: RegisteredTool | null,
   ): AdmittedCall | ToolResult {
     const name = typeof call?.name === "string" ? call.name : "";
     const callId = call?.id ?? `${this.#idPrefix}-${++this.#lastId}`;
@@ -67,7 +70,7 @@ export class Admission {
     if (!isOpen) return refuse("engine_closed", "the engine is closing and accepts no more calls");
     const wrongOption = describeOptions(options);
     if (wrongOption !== null) return refuse("invalid_arguments", wrongOption);
-    const tool = isAmong(options.tools, name) ? this.#registry.get(name) : undefined;
+    const tool = program ?? (isAmong(options.tools, name) ? this.#registry.get(name) : undefined);
     if (tool === undefined) return refuse("tool_not_found", `there is no tool "${name.slice(0, 128)}"`);
     const given = unreadJson(call);
     const wrong = describeMalformed(call, callId, given);

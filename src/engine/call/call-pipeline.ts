@@ -7,6 +7,7 @@ import { emptyMetadata, failure, type ResultMetadata, type ToolCall, type ToolRe
 import type { Broker } from "../../broker/broker.ts";
 import type { CallSession } from "../../broker/call-session.ts";
 import type { CallReply, Executor, OutputText } from "../../executor/executor.ts";
+import type { RegisteredTool } from "../../tool/registered-tool.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";
 import { type ExecuteOptions, isAmong } from "../execute-options.ts";
 import type { InstalledTools } from "../installed-tools.ts";
@@ -65,18 +66,27 @@ export class CallPipeline implements CallStages {
     return idempotency.run(call, options, (own, claimOf) => this.run(call, own, null, claimOf));
   }
 
-  /** Admits, announces and schedules a call. `parent` is the call on whose behalf it is made. */
+  /** Runs a program, by its tool. Never rejects. */
+  runProgram(program: RegisteredTool, args: Record<string, unknown>, options: ExecuteOptions): Promise<ToolResult> {
+    return this.run({ name: program.info.name, arguments: args }, options, null, null, program);
+  }
+
+  /**
+   * Admits, announces and schedules a call. `parent` is the call on whose behalf it is made, and `program` its tool, where
+   * that is not registered.
+   */
   run(
     call: ToolCall,
     options: ExecuteOptions,
     parent: EngineCall | null,
     claimOf: LedgerClaimOf | null = null,
+    program: RegisteredTool | null = null,
   ): Promise<ToolResult> {
     return new Promise((resolve) => {
       const { admission, tracing, scheduler, nextCallNumber } = this.#parts;
       // An accepted call may still make child calls while the engine drains.
       const isOpen = !this.#isDraining || parent !== null;
-      const admitted = admission.admit(call, options, isOpen, parent);
+      const admitted = admission.admit(call, options, isOpen, parent, program);
       if ("success" in admitted) {
         this.#concludeRejected(admitted, tenantOf(options), parent);
         return resolve(admitted);

@@ -169,6 +169,7 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
       account: (this.account ??= new HostAccount(this.tenant, accounts.of(this.tenant))),
       isRecorded: options.record === true,
       binary: script.runtime === "native" ? { file: script.text, limits } : undefined,
+      own: this.tool.own,
       callTool,
       onOutcome:
         options.onCapability && ((event) => this.#stages.notify("onCapability", () => options.onCapability?.(event))),
