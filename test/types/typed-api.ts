@@ -3,6 +3,7 @@
  * is run.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IsolateDriver as TanStackDriver } from "@tanstack/ai-code-mode";
 import { toStandardJsonSchema } from "@valibot/to-json-schema";
 import type { ToolSet } from "ai";
 import { type } from "arktype";
@@ -18,7 +19,7 @@ import {
   type ToolsOf,
   unwrap,
 } from "glovebox";
-import { toolsForAISDK } from "glovebox/adapters";
+import { createIsolateDriver, toolsForAISDK } from "glovebox/adapters";
 import { createClient } from "glovebox/client";
 import { gloveboxFastify } from "glovebox/fastify";
 import { toFetchHandler, toNodeHandler } from "glovebox/handlers";
@@ -270,6 +271,13 @@ express.use("/tools", node);
 // What Next's route handlers export.
 export { web as GET, web as POST };
 const set: ToolSet = toolsForAISDK(engine, { tenant: "acme", names: ["greet"] });
+const driver: TanStackDriver = createIsolateDriver(engine, { tenant: "acme", limits: { capabilityCalls: 500 } });
+const ran = await (await driver.createContext({ bindings: {}, timeout: 1_000 })).execute<number>("return 1");
+const value: number | undefined = ran.value;
+// @ts-expect-error 16: a tool runner that is no engine runs no programs
+createIsolateDriver(runner);
+// @ts-expect-error 17: there is no such limit
+createIsolateDriver(engine, { limits: { heapMb: 1 } });
 const shared = await sharedEngine("tools", () => createEngine<{ greet: typeof greet }>());
 void unwrap(await shared.tools.greet({ name: "Ada" })).text;
 const loose: Engine = engine;
@@ -287,4 +295,21 @@ await written.tools.greet({});
 const anyWritten: Engine = written;
 await anyWritten.tools["anything"]?.({ a: 1 });
 
-void [text, when, unit, unknownOutput, commanded, sum, shown, remedy, runner, remote, hono, app, set, loose, third];
+void [
+  text,
+  when,
+  unit,
+  unknownOutput,
+  commanded,
+  sum,
+  shown,
+  remedy,
+  runner,
+  remote,
+  hono,
+  app,
+  set,
+  value,
+  loose,
+  third,
+];

@@ -1,6 +1,15 @@
 import "../../base/check-node.ts";
 
 export { type AiTools, toolsForAISDK } from "./ai-sdk.ts";
+export {
+  createIsolateDriver,
+  type IsolateBinding,
+  type IsolateConfig,
+  type IsolateContext,
+  type IsolateDriver,
+  type IsolateDriverOptions,
+  type IsolateResult,
+} from "./isolate-driver.ts";
 export { toolsForLangChain } from "./langchain.ts";
 export type { OfferOptions } from "../../tool/contracts/runner.ts";
 export {
