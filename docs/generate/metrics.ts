@@ -51,7 +51,7 @@ export async function metricsPage(): Promise<string> {
   const isOfFleet = ({ name }: MetricDescription) => name.startsWith("glovebox_fleet_");
   const machine = await machineMetrics();
   return page("Metrics", [
-    "`GET /metrics` of a server, `GET /metrics` of a worker machine and `engine.metrics()` show these in Prometheus' text format. Labels are bounded: tools beyond the first 500 share the label `other`, and a name that only a caller made up never becomes a label. The processes' own `process_…` and `nodejs_…` metrics come beside them.",
+    "`GET /metrics` of a server, `GET /metrics` of a worker machine and `engine.metrics()` show these in Prometheus' text format, and in that of OpenMetrics where the client prefers it. Labels are bounded: tools beyond the first 500 share the label `other`, and a name that only a caller made up never becomes a label. The processes' own `process_…` and `nodejs_…` metrics come beside them.",
     "## Engine and server",
     metricsTable(engine.filter((metric) => !isOfFleet(metric))),
     "## Server of a fleet",

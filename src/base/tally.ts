@@ -1,4 +1,5 @@
 import type { Histogram, Registry } from "prom-client";
+import type { Exemplar } from "./open-metrics.ts";
 
 /** One series of a histogram: counts of observations per bucket, and their sum. */
 export class Tally {
@@ -6,18 +7,23 @@ export class Tally {
   /** One count per bound, and a last one for values above all bounds. */
   readonly #counts: Float64Array;
   #sum = 0;
+  /** The last observation of each bucket that belongs to a trace. */
+  readonly #exemplars: (Exemplar | undefined)[] = [];
 
   constructor(bounds: readonly number[]) {
     this.#bounds = bounds;
     this.#counts = new Float64Array(bounds.length + 1);
   }
 
-  observe(value: number): void {
+  /** Counts a value. `traceId`: the trace that it belongs to, where that is recorded. */
+  observe(value: number, traceId?: string): void {
     const bounds = this.#bounds;
     let at = 0;
     while (at < bounds.length && value > (bounds[at] ?? Infinity)) at++;
     this.#counts[at] = (this.#counts[at] ?? 0) + 1;
     this.#sum += value;
+    if (traceId === undefined) return;
+    this.#exemplars[at] = { labelSet: { trace_id: traceId }, value, timestamp: Date.now() / 1e3 };
   }
 
   /** The samples in Prometheus's form: cumulative buckets, sum and count. */
@@ -26,7 +32,9 @@ export class Tally {
     let total = 0;
     for (const [at, bound] of [...this.#bounds, "+Inf"].entries()) {
       total += this.#counts[at] ?? 0;
-      samples.push({ metricName: `${name}_bucket`, labels: { le: bound, ...labels }, value: total });
+      const exemplar = this.#exemplars[at];
+      const sample = { metricName: `${name}_bucket`, labels: { le: bound, ...labels }, value: total };
+      samples.push(exemplar === undefined ? sample : { ...sample, exemplar });
     }
     samples.push({ metricName: `${name}_sum`, labels, value: this.#sum });
     samples.push({ metricName: `${name}_count`, labels, value: total });
@@ -38,6 +46,7 @@ interface Sample {
   readonly metricName: string;
   readonly labels: Readonly<Record<string, string | number>>;
   readonly value: number;
+  readonly exemplar?: Exemplar;
 }
 
 /**

@@ -11,6 +11,7 @@ import type { Policy } from "../broker/policy.ts";
 import { Reconfiguration } from "./reconfiguration.ts";
 import type { ExecutorStats } from "../executor/executor.ts";
 import type { ToolCall, ToolResult } from "../base/result.ts";
+import type { MetricsFormat } from "./telemetry/metrics.ts";
 import { HostAccount, type HostUsage } from "../base/tenant-account.ts";
 import { onPressure } from "../base/os/pressure.ts";
 import { startBundler, stopBundler } from "../tool/bundle/bundle.ts";
@@ -190,9 +191,9 @@ export class LocalEngine implements AsyncDisposable {
     this.#parts.events.emit(...event);
   }
 
-  /** Prometheus text. */
-  metrics(): Promise<string> {
-    return this.#parts.metrics.text();
+  /** The metrics as text. Default format: `prometheus`. */
+  metrics({ format = "prometheus" }: { readonly format?: MetricsFormat } = {}): Promise<string> {
+    return this.#parts.metrics.text(format);
   }
 
   /** Registry of the engine's metrics, to which a surrounding service may add its own. */

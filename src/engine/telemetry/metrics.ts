@@ -1,5 +1,6 @@
 import { Counter, Gauge, Registry } from "../../base/prometheus.ts";
 import { ERRORS } from "../../base/errors.ts";
+import { writeOpenMetrics } from "../../base/open-metrics.ts";
 import type { CallEvent, Events } from "./events.ts";
 import type { ExecutorStats } from "../../executor/executor.ts";
 import { ExecutorMetrics } from "../../executor/executor-metrics.ts";
@@ -9,10 +10,14 @@ import type { SchedulerStats } from "../schedule/scheduler.ts";
 import { registerTallies, Tally } from "../../base/tally.ts";
 import type { TenantAccounts } from "../../base/tenant-account.ts";
 import { registerHostMetrics } from "./host-metrics.ts";
+import { recordedTrace } from "./tracing.ts";
 
 /** Maximum number of tools with a label of their own; all later ones share `other`. */
 const TOOL_LABELS_MAX = 500;
 const OTHER = "other";
+
+/** Formats of metrics: Prometheus' own text, and OpenMetrics 1.0, which has exemplars. */
+export type MetricsFormat = "prometheus" | "openmetrics";
 
 /** Values read at each scrape instead of being counted on the hot path. */
 export interface MetricSources {
@@ -123,8 +128,8 @@ export class Metrics {
     this.#subscribe(events);
   }
 
-  text(): Promise<string> {
-    return this.registry.metrics();
+  text(format: MetricsFormat): Promise<string> {
+    return format === "openmetrics" ? writeOpenMetrics([this.registry]) : this.registry.metrics();
   }
 
   #subscribe(events: Events): void {
@@ -169,7 +174,7 @@ export class Metrics {
   }
 
   #observe(tallies: ToolTallies, { wallMs, cpuMs, queueMs }: CallEvent["result"]["metadata"]): void {
-    tallies.duration.observe(wallMs / 1e3);
+    tallies.duration.observe(wallMs / 1e3, recordedTrace());
     tallies.cpuMs += cpuMs;
     this.#queueWait.observe(queueMs / 1e3);
   }

@@ -17,6 +17,14 @@ export function openTelemetry(): typeof Api | null {
   return api;
 }
 
+/** ID of the active trace, where it is recorded. */
+export function recordedTrace(): string | undefined {
+  const span = openTelemetry()?.trace.getActiveSpan()?.spanContext();
+  return span !== undefined && (span.traceFlags & SAMPLED) !== 0 ? span.traceId : undefined;
+}
+
+/** `TraceFlags.SAMPLED` */
+const SAMPLED = 1;
 const SCOPE = "glovebox";
 /** Maximum number of capability spans per call; further ones are only counted. */
 const ASKS_MAX = 256;

@@ -55,6 +55,7 @@ export interface Machine extends AsyncDisposable {
   stats(): MachineStats;
   /** Prometheus text. */
   metrics(): Promise<string>;
+  readonly registry: Registry;
   /** Takes no more jobs; resolves when its jobs have ended, or after `ms`: then the remaining jobs are given back. */
   drain(ms: number): Promise<void>;
   /** Ends at once and gives its jobs back. Leaves no process, thread or connection behind. */
@@ -199,6 +200,10 @@ class FleetMachine implements Machine {
       calls: this.#jobs.calls,
       executor,
     };
+  }
+
+  get registry(): Registry {
+    return this.#metrics.registry;
   }
 
   metrics(): Promise<string> {

@@ -1,18 +1,31 @@
 import { collectDefaultMetrics, Registry } from "prom-client";
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { OPEN_METRICS_TYPE, writeOpenMetrics } from "../../base/open-metrics.ts";
 import { delegation } from "../../base/os/cgroup.ts";
 import { sendJson } from "./answers.ts";
 import { GET_HEALTH, GET_METRICS, GET_READINESS } from "./api/watch-routes.ts";
+import { chooseType } from "./media-type.ts";
 import { refuseOthers, type Surface } from "./surface.ts";
 
 /** Adds the metrics. */
 export function addMetrics(app: FastifyInstance, { engine, processMetrics = true }: Surface): void {
-  app.get("/metrics", { config: { role: "metrics", api: GET_METRICS } }, async (_request, reply) => {
-    const text = await engine.metrics();
-    const all = processMetrics ? await withProcessMetrics(text) : text;
-    return reply.header("content-type", Registry.PROMETHEUS_CONTENT_TYPE).send(all);
-  });
+  app.get("/metrics", { config: { role: "metrics", api: GET_METRICS } }, (request, reply) =>
+    sendMetrics(request, reply, processMetrics ? withProcessMetrics(engine.registry) : [engine.registry]),
+  );
   refuseOthers(app, "/metrics", ["GET", "HEAD"]);
+}
+
+/** Responds with metrics: in Prometheus' own format, or in that of OpenMetrics where the client prefers it. */
+export async function sendMetrics(
+  { headers }: FastifyRequest,
+  reply: FastifyReply,
+  registries: readonly Registry[],
+): Promise<FastifyReply> {
+  if (chooseType(headers.accept, ["text/plain", "application/openmetrics-text"]) === "application/openmetrics-text") {
+    return reply.header("content-type", OPEN_METRICS_TYPE).send(await writeOpenMetrics(registries));
+  }
+  const texts = await Promise.all(registries.map((registry) => registry.metrics()));
+  return reply.header("content-type", Registry.PROMETHEUS_CONTENT_TYPE).send(texts.join("\n"));
 }
 
 /** Adds the probes. */
@@ -47,16 +60,17 @@ export function describeGroups(): object {
 
 /** Gauges with counter names; other metrics sum up to them. */
 const MISNAMED = ["nodejs_active_handles_total", "nodejs_active_requests_total", "nodejs_active_resources_total"];
-/** Present in a scrape if the engine's registry already has the process metrics. */
-const SIGN = "# TYPE process_cpu_seconds_total ";
+/** Present in a registry that already has the process metrics. */
+const SIGN = "process_cpu_seconds_total";
 
 /** One registry for the process: its collectors cannot be stopped. */
-let registry: Registry | null = null;
+let ofProcess: Registry | null = null;
 
-/** Adds the metrics of this process (memory, files, event loop delay) to a scrape that lacks them. */
-export async function withProcessMetrics(text: string): Promise<string> {
-  if (text.includes(SIGN)) return text;
-  return `${text}\n${await (registry ??= watchProcess()).metrics()}`;
+/** A registry, and that of this process (memory, files, event loop delay) unless the first has these metrics. */
+export function withProcessMetrics(registry: Registry | null): readonly Registry[] {
+  if (registry?.getSingleMetric(SIGN) !== undefined) return [registry];
+  ofProcess ??= watchProcess();
+  return registry === null ? [ofProcess] : [registry, ofProcess];
 }
 
 function watchProcess(): Registry {

@@ -1,7 +1,6 @@
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import type { FastifyError, FastifyInstance } from "fastify";
-import { Registry } from "prom-client";
 import type { Machine } from "../../fleet/machine/machine.ts";
 import type { MachineStats } from "../../fleet/machine/machine-stats.ts";
 import { sendError, sendJson, sendNotFound } from "./answers.ts";
@@ -9,7 +8,7 @@ import { answerClientError } from "./client-error.ts";
 import { limitConnections } from "./connections.ts";
 import { refuseOthers } from "./surface.ts";
 import { requireOneHost } from "./origin-check.ts";
-import { describeGroups, withProcessMetrics } from "./health.ts";
+import { describeGroups, sendMetrics, withProcessMetrics } from "./health.ts";
 
 /** Only probes and scrapers connect. */
 const CONNECTIONS_MAX = 256;
@@ -76,10 +75,9 @@ async function createWorkerApp(): Promise<FastifyInstance> {
 
 function addProbes(app: FastifyInstance, { machine, isDraining }: WatchedMachine): void {
   const config = { role: "anybody", api: "none" } as const;
-  app.get("/metrics", { config }, async (_request, reply) => {
-    const text = (await machine()?.metrics()) ?? "";
-    return reply.header("content-type", Registry.PROMETHEUS_CONTENT_TYPE).send(await withProcessMetrics(text));
-  });
+  app.get("/metrics", { config }, (request, reply) =>
+    sendMetrics(request, reply, withProcessMetrics(machine()?.registry ?? null)),
+  );
   app.get("/healthz", { config }, (_request, reply) => sendJson(reply, 200, { status: "alive" }));
   app.get("/readyz", { config }, (_request, reply) => {
     const stats = machine()?.stats() ?? null;

@@ -265,6 +265,8 @@ describe("a Prometheus", () => {
       .poll(() => query('up{job="glovebox"}'), { timeout: 30_000, interval: 200 })
       .toMatchObject([{ value: "1" }]);
     expect(await query('glovebox_calls_total{tool="add",code="ok"}')).toMatchObject([{ value: "1" }]);
+    // Prometheus prefers OpenMetrics, which alone has times of creation.
+    expect(await query('glovebox_calls_created{tool="add",code="ok"}')).toHaveLength(1);
     interface Target {
       readonly scrapePool: string;
       readonly lastError: string;

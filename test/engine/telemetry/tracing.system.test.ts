@@ -384,6 +384,16 @@ describe("over HTTP", () => {
     expect(parentSpanContext?.traceState?.get("vendor")).toBe("1");
   });
 
+  test("a recorded call is an exemplar of the histogram of durations", async () => {
+    await post({ traceparent: SAMPLED });
+    await ended(3);
+    const scraped = await fetch(`${server.url}/metrics`, { headers: { accept: "application/openmetrics-text" } });
+    expect(scraped.headers.get("content-type")).toBe("application/openmetrics-text; version=1.0.0; charset=utf-8");
+    expect(await scraped.text()).toMatch(
+      new RegExp(`^glovebox_call_duration_seconds_bucket\\{.*tool="add"\\} \\d+ # \\{trace_id="${TRACE_ID}"\\} `, "m"),
+    );
+  });
+
   test("what the sender does not record is not recorded", async () => {
     await post({ traceparent: `00-${TRACE_ID}-${SPAN_ID}-00` });
     await post({});

@@ -1,4 +1,5 @@
 /** Runs a machine that only says what is asked of it, as `glovebox worker` runs one. */
+import { Registry } from "prom-client";
 import type { Machine } from "../../../src/fleet/machine/machine.ts";
 import type { MachineStats } from "../../../src/fleet/machine/machine-stats.ts";
 import { runWorker } from "../../../src/service/cli/worker-service.ts";
@@ -35,6 +36,7 @@ function stats(): MachineStats {
 const machine: Machine = {
   stats,
   metrics: () => Promise.resolve(""),
+  registry: new Registry(),
   drain: async (ms) => {
     isDraining = true;
     console.error(`drain ${ms}`);

@@ -1,3 +1,4 @@
+import { Gauge, Registry } from "prom-client";
 import { Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { openWorkerSurface, type WorkerSurface } from "../../../src/service/http/worker-surface.ts";
@@ -33,9 +34,10 @@ function machine(): Machine | null {
   if (stats === null) return null;
   const now = stats;
   const nothing = (): Promise<void> => Promise.resolve();
-  const metrics = (): Promise<string> =>
-    Promise.resolve("# TYPE glovebox_machine_slots gauge\nglovebox_machine_slots 8\n");
-  return { stats: () => now, metrics, drain: nothing, close: nothing, [Symbol.asyncDispose]: nothing };
+  const registry = new Registry();
+  new Gauge({ name: "glovebox_machine_slots", help: "Slots.", registers: [registry] }).set(8);
+  const metrics = () => registry.metrics();
+  return { stats: () => now, registry, metrics, drain: nothing, close: nothing, [Symbol.asyncDispose]: nothing };
 }
 
 async function get(path: string, method = "GET"): Promise<{ readonly status: number; readonly body: string }> {

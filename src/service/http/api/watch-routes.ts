@@ -5,8 +5,15 @@ export const GET_METRICS: RouteDescription = {
   id: "getMetrics",
   tag: "watching",
   summary: "Metrics for Prometheus.",
+  description: "With `Accept: application/openmetrics-text`: in the format of OpenMetrics 1.0, with exemplars.",
   answers: {
-    200: { description: "Prometheus' text format.", content: { "text/plain": { schema: { type: "string" } } } },
+    200: {
+      description: "Prometheus' text format, or that of OpenMetrics.",
+      content: {
+        "text/plain": { schema: { type: "string" } },
+        "application/openmetrics-text": { schema: { type: "string" } },
+      },
+    },
   },
 };
 
