@@ -5,7 +5,7 @@
 
 // Captured before a tool can change them: a replaced function would receive V8's own classes and could keep them.
 // Constants also because V8 looks a global up each time in code that runs only once.
-const { construct, deleteProperty, ownKeys } = Reflect;
+const { apply, construct, deleteProperty, ownKeys } = Reflect;
 const { defineProperties, defineProperty, freeze, getOwnPropertyDescriptor, getPrototypeOf, hasOwn } = Object;
 
 /**
@@ -25,6 +25,13 @@ const REMOVED = [
 /** Statics in which `RegExp` keeps the last match of any code in the realm. */
 const REGEXP_STATICS =
   "input lastMatch lastParen leftContext rightContext $_ $& $+ $` $' $1 $2 $3 $4 $5 $6 $7 $8 $9".split(" ");
+
+const { transfer } = ArrayBuffer.prototype;
+
+/** Detaches a buffer, whose bytes are gone. A realm has no `transfer` of its own. */
+export function detachBuffer(buffer: ArrayBuffer): void {
+  apply(transfer, buffer, [0]);
+}
 
 export function removeEscapes(realm: typeof globalThis): void {
   for (const name of REMOVED) deleteProperty(realm, name);

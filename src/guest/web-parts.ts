@@ -1,7 +1,7 @@
 import type { ReadableStream } from "web-streams-polyfill";
 import { entropyOf, type GuestCall, type TurnState } from "./call.ts";
 import { evaluatePart, webPart } from "./deferred.ts";
-import { hardenLater } from "./harden.ts";
+import { detachBuffer, hardenLater } from "./harden.ts";
 import type { Pure } from "./host.ts";
 import { defineLazily, once } from "./lazy-globals.ts";
 import { addShow } from "./shown.ts";
@@ -70,6 +70,7 @@ function webHost(pure: Pure, turn: TurnState, report: (call: GuestCall, error: u
     updateUrl: (href, part, value) => pure("url.update", href, part, value),
     digest: (algorithm, latin1) => pure("digest", algorithm, latin1, ""),
     fillRandom: (bytes) => entropyOf(turn, pure).fill(bytes),
+    detach: detachBuffer,
     setTimeout: (callback, delayMs) => turn.call?.timers.set(callback, delayMs, [], false),
     reportError: (error) => {
       if (turn.call !== null) report(turn.call, error);

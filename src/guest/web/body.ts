@@ -75,9 +75,15 @@ export class Body {
   clone(): Body {
     this.#require();
     if (this.#source.kind === "whole") return new Body(this.#source);
+    // Of a tool's own stream a tee gives both readers the same chunks: what one writes to them the other would read.
+    const isShared = this.#source.kind === "stream";
+    const sourceOf = (stream: ReadableStream): Source => ({
+      kind: "stream",
+      stream: isShared ? openByteStream(chunksOfStream(stream)) : stream,
+    });
     const [mine, other] = this.stream.tee();
-    this.#source = { kind: "stream", stream: mine };
-    return new Body({ kind: "stream", stream: other });
+    this.#source = sourceOf(mine);
+    return new Body(sourceOf(other));
   }
 
   #require(): void {

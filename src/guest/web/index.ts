@@ -14,6 +14,8 @@ export interface WebHost {
   /** Hashes bytes; data and result are strings with one character for each byte. */
   readonly digest: (algorithm: DigestAlgorithm, latin1: string) => string;
   readonly fillRandom: (bytes: Uint8Array) => void;
+  /** Detaches a buffer, whose bytes are gone. */
+  readonly detach: (buffer: ArrayBuffer) => void;
   readonly setTimeout: (callback: () => void, milliseconds: number) => unknown;
   /** Called with exceptions of event listeners, each in its own microtask. */
   readonly reportError: (error: unknown) => void;
@@ -56,7 +58,7 @@ function buildPart(host: WebHost) {
     btoa,
     URL,
     URLSearchParams,
-    structuredClone: createStructuredClone(cloneRules),
+    structuredClone: createStructuredClone(cloneRules, host.detach),
     ...cryptoGlobals,
   };
   return { globals, abortStates, cloneRules };

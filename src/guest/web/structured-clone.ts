@@ -37,8 +37,8 @@ export class CloneRules {
   }
 }
 
-/** Creates `structuredClone`. */
-export function createStructuredClone(rules: CloneRules): StructuredClone {
+/** Creates `structuredClone`. `detach`: detaches a buffer, whose bytes are gone. */
+export function createStructuredClone(rules: CloneRules, detach: (buffer: ArrayBuffer) => void): StructuredClone {
   return function structuredClone<T>(value: T, ...[options]: [options?: { readonly transfer?: Iterable<object> }]): T {
     if (arguments.length === 0) throw new TypeError("structuredClone needs a value");
     const transfer = readTransfer(options?.transfer ?? []);
@@ -46,9 +46,18 @@ export function createStructuredClone(rules: CloneRules): StructuredClone {
     const copies = transfer.map((buffer) => cloner.clone(buffer));
     const clone = cloner.clone(value) as T;
     // Nothing is detached before everything has been copied: a value that cannot be cloned leaves its buffers alone.
-    if (copies.length > 0) for (const buffer of transfer) detach(buffer);
+    if (copies.length > 0) for (const buffer of transfer) transferAway(buffer, detach);
     return clone;
   };
+}
+
+/** The memory of WebAssembly cannot be detached. */
+function transferAway(buffer: ArrayBuffer, detach: (buffer: ArrayBuffer) => void): void {
+  try {
+    detach(buffer);
+  } catch {
+    throw new DOMException("An ArrayBuffer could not be transferred", "DataCloneError");
+  }
 }
 
 /** One run of the algorithm: it records clones, so that references stay shared and cycles end. */
@@ -235,20 +244,11 @@ function copyBuffer(buffer: ArrayBuffer): ArrayBuffer {
 function readTransfer(transfer: Iterable<object>): ArrayBuffer[] {
   const buffers = new Set<ArrayBuffer>();
   for (const item of transfer) {
-    const isTransferable = isArrayBuffer(item) && typeof item.transfer === "function";
-    if (!isTransferable) throw new DOMException("Found invalid value in transferList", "DataCloneError");
+    if (!isArrayBuffer(item)) throw new DOMException("Found invalid value in transferList", "DataCloneError");
     if (buffers.has(item)) throw new DOMException("An ArrayBuffer is listed twice", "DataCloneError");
     buffers.add(item);
   }
   return [...buffers];
-}
-
-function detach(buffer: ArrayBuffer): void {
-  try {
-    ArrayBuffer.prototype.transfer.call(buffer, 0);
-  } catch {
-    throw new DOMException("An ArrayBuffer could not be transferred", "DataCloneError");
-  }
 }
 
 function refuse(value: unknown): DOMException {

@@ -25,6 +25,7 @@ const PRELUDE = `
     updateUrl: host.updateUrl,
     digest: host.digest,
     fillRandom: (bytes) => bytes.set(host.random(bytes.length)),
+    detach: (buffer) => void buffer.transfer(0),
     setTimeout: (callback, ms) => timers.push({ callback, ms }),
     reportError: (error) => errors.push(String(error)),
   });

@@ -109,6 +109,22 @@ test("a clone has headers and a body of its own", async () => {
   expect(found).toEqual([201, "x", "1", "abc", "abc", "def", "def"]);
 });
 
+test("what is written to a chunk of a body is not in its clone", async () => {
+  const found = await inTool(`
+    const own = new ReadableStream({ start(c) { c.enqueue(Uint8Array.of(1, 2)); c.close(); } });
+    const response = new Response(own);
+    const [clone, second] = [response.clone(), response.clone()];
+    const { value } = await response.body.getReader().read();
+    value.fill(9);
+    return [[...await clone.bytes()], [...await second.bytes()], [...value]];
+  `);
+  expect(found).toEqual([
+    [1, 2],
+    [1, 2],
+    [9, 9],
+  ]);
+});
+
 test("a stream that gives something else than bytes is refused when it is read", async () => {
   const found = await inTool(`
     const stream = new ReadableStream({ start(c) { c.enqueue("text"); c.close(); } });
