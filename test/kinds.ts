@@ -17,6 +17,7 @@ export const KINDS = {
   python: { what: "tools in Python", needs: [] },
   fleet: { what: "several servers and machines, and stores in Redis", needs: ["redis"] },
   attack: { what: "hostile tools, requests and archives", needs: [] },
+  conformance: { what: "public suites of protocols, against our servers", needs: [] },
   browser: { what: "the console in Chromium", needs: ["chromium"] },
   slow: { what: "chaos, load, soak, benchmarks, npm packages", needs: [] },
 } as const satisfies Readonly<Record<string, { readonly what: string; readonly needs: readonly ComponentName[] }>>;

@@ -87,9 +87,9 @@ function tableOf(modules: readonly TestModule[]): string[] {
     const row = rows.get(kind);
     if (row === undefined) return [];
     const cells = [row.files, row.passed, row.failed, row.skipped, `${(row.ms / 1_000).toFixed(1)} s`];
-    return [`${kind.padEnd(8)}${cells.map((cell) => `${cell}`.padStart(10)).join("")}   ${KINDS[kind].what}`];
+    return [`${kind.padEnd(12)}${cells.map((cell) => `${cell}`.padStart(10)).join("")}   ${KINDS[kind].what}`];
   });
-  return [`kind         files    passed    failed   skipped      time`, ...body];
+  return [`kind             files    passed    failed   skipped      time`, ...body];
 }
 
 function countOf(state: string): "passed" | "failed" | "skipped" {

@@ -1,0 +1,104 @@
+/** Checks that do not pass, and why: `scenario:check`, or `scenario` for all of a scenario's checks that do not pass. */
+type Difference = readonly [name: string, why: string];
+
+/** The outcome of a suite of the protocol, for a server of tools. */
+interface Outcome {
+  /** Number of checks that pass. */
+  readonly passed: number;
+  /** Number of checks that do not, all of them below. */
+  readonly fallen: number;
+  readonly differences: readonly Difference[];
+}
+
+const CONTENT = "outputs are written as text and as structured content, not as the blocks that they are";
+const HEADERS = "arguments are not compared with the headers Mcp-Param-*";
+
+const NO_PROMPTS = "the server has tools only, no prompts";
+const NO_RESOURCES = "the server has tools only, no resources";
+const NO_COMPLETION = "the protocol completes arguments of prompts and resources only, not those of tools";
+const NO_REQUESTS = "a tool cannot ask the client: it has no capability for sampling, elicitation or roots";
+const NO_TASKS = "the extension for tasks is not spoken: a call is answered by its result";
+const NO_RESUMING = "streams are not resumable: a client that loses its connection cancels its call";
+
+/** By revision of the protocol. */
+export const OUTCOMES = {
+  "2025-11-25": {
+    passed: 16,
+    fallen: 22,
+    differences: [
+      ["completion-complete", NO_COMPLETION],
+      ["elicitation-sep1034-defaults", NO_REQUESTS],
+      ["elicitation-sep1330-enums", NO_REQUESTS],
+      ["prompts-get-embedded-resource", NO_PROMPTS],
+      ["prompts-get-simple", NO_PROMPTS],
+      ["prompts-get-with-args", NO_PROMPTS],
+      ["prompts-get-with-image", NO_PROMPTS],
+      ["prompts-list", NO_PROMPTS],
+      ["resources-list", NO_RESOURCES],
+      ["resources-read-binary", NO_RESOURCES],
+      ["resources-read-text", NO_RESOURCES],
+      ["resources-subscribe", NO_RESOURCES],
+      ["resources-templates-read", NO_RESOURCES],
+      ["resources-unsubscribe", NO_RESOURCES],
+      ["server-sse-polling:server-sse-priming-event", NO_RESUMING],
+      ["server-sse-polling:server-sse-retry-field", NO_RESUMING],
+      ["tools-call-audio", CONTENT],
+      ["tools-call-elicitation", NO_REQUESTS],
+      ["tools-call-embedded-resource", CONTENT],
+      ["tools-call-image", CONTENT],
+      ["tools-call-mixed-content", CONTENT],
+      ["tools-call-sampling", NO_REQUESTS],
+    ],
+  },
+  "2026-07-28": {
+    passed: 102,
+    fallen: 66,
+    differences: [
+      ["caching:sep-2549-prompts-list-caching-hints", NO_PROMPTS],
+      ["caching:sep-2549-resources-list-caching-hints", NO_RESOURCES],
+      ["caching:sep-2549-resources-templates-list-caching-hints", NO_RESOURCES],
+      ["completion-complete", NO_COMPLETION],
+      ["http-custom-header-server-validation:sep-2243-server-reject-invalid-param-chars", HEADERS],
+      ["http-custom-header-server-validation:sep-2243-server-reject-param-mismatch", HEADERS],
+      ["http-custom-header-server-validation:sep-2243-server-validate-param-match", HEADERS],
+      ["input-required-result-basic-elicitation", NO_REQUESTS],
+      ["input-required-result-basic-list-roots", NO_REQUESTS],
+      ["input-required-result-basic-sampling", NO_REQUESTS],
+      ["input-required-result-capability-check", NO_REQUESTS],
+      ["input-required-result-ignore-extra-params", NO_REQUESTS],
+      ["input-required-result-missing-input-response", NO_REQUESTS],
+      ["input-required-result-multi-round", NO_REQUESTS],
+      ["input-required-result-multiple-input-requests", NO_REQUESTS],
+      ["input-required-result-non-tool-request", NO_PROMPTS],
+      ["input-required-result-request-state", NO_REQUESTS],
+      ["input-required-result-result-type", NO_REQUESTS],
+      ["input-required-result-tampered-state", NO_REQUESTS],
+      ["prompts-get-embedded-resource", NO_PROMPTS],
+      ["prompts-get-simple", NO_PROMPTS],
+      ["prompts-get-with-args", NO_PROMPTS],
+      ["prompts-get-with-image", NO_PROMPTS],
+      ["prompts-list", NO_PROMPTS],
+      ["resources-list", NO_RESOURCES],
+      ["resources-read-binary", NO_RESOURCES],
+      ["resources-read-text", NO_RESOURCES],
+      ["resources-templates-read", NO_RESOURCES],
+      ["sep-2164-resource-not-found:sep-2164-data-uri", NO_RESOURCES],
+      ["sep-2164-resource-not-found:sep-2164-error-code", NO_RESOURCES],
+      ["server-stateless:sep-2575-missing-capability-http-400", NO_REQUESTS],
+      ["server-stateless:sep-2575-server-rejects-undeclared-capability", NO_REQUESTS],
+      ["tasks-capability-negotiation", NO_TASKS],
+      ["tasks-dispatch-and-envelope", NO_TASKS],
+      ["tasks-lifecycle", NO_TASKS],
+      ["tasks-mrtr-composition", NO_TASKS],
+      ["tasks-mrtr-input", NO_TASKS],
+      ["tasks-request-headers", NO_TASKS],
+      ["tasks-request-state-removal", NO_TASKS],
+      ["tasks-required-task-error", NO_TASKS],
+      ["tasks-wire-fields", NO_TASKS],
+      ["tools-call-audio", CONTENT],
+      ["tools-call-embedded-resource", CONTENT],
+      ["tools-call-image", CONTENT],
+      ["tools-call-mixed-content", CONTENT],
+    ],
+  },
+} as const satisfies Readonly<Record<string, Outcome>>;
