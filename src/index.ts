@@ -89,4 +89,5 @@ export {
   unwrap,
 } from "./base/result.ts";
 export type { HeldBytes, HostUsage } from "./base/tenant-account.ts";
+export type { SchemaRewrite } from "./tool/contracts/mcp-schema.ts";
 export type { RetryOn, ToolDefinition, ToolInfo, ToolLocation } from "./tool/definition.ts";

@@ -1,5 +1,6 @@
 import type { CapabilityRequest } from "../broker/capabilities/capability.ts";
 import type { ContractName, ToolAnnotations } from "./contracts/contract.ts";
+import type { SchemaRewrite } from "./contracts/mcp-schema.ts";
 import { GloveboxError } from "../base/errors.ts";
 import type { JsonSchema, JsonValue } from "../base/json.ts";
 import { DEFAULT_LIMITS, type Limits, MAX_LIMITS, resolveLimits } from "../base/limits.ts";
@@ -116,6 +117,11 @@ export interface ToolInfo<Name extends string = string> {
   readonly parsesReason?: string;
   /** Why each call evaluates all of a module of `defineTool`, with its schema library. */
   readonly wholeReason?: string;
+  /**
+   * Where clients of the Model Context Protocol get other schemas than these, because some of them could not read these.
+   * The checks of arguments and output are the same. Absent if nowhere; at most 20 places.
+   */
+  readonly mcpRewrites?: readonly SchemaRewrite[];
   readonly examples?: readonly ToolExample[];
   /**
    * Who registered it: `operator` for the engine's options and `engine.register`, `key:NAME` for a key of the service,

@@ -2,6 +2,7 @@ import { hash } from "node:crypto";
 import type { ToolFingerprint } from "../base/ledger-claim.ts";
 import type { Capability, CapabilityRequest } from "../broker/capabilities/capability.ts";
 import type { ModuleContract, Outcome } from "./contracts/contract.ts";
+import { mcpSchemas } from "./contracts/mcp-schema.ts";
 import { MODULE_CONTRACTS } from "./contracts/modules.ts";
 import { GloveboxError } from "../base/errors.ts";
 import type { JsonSchema } from "../base/json.ts";
@@ -78,6 +79,7 @@ export function registeredTool(
   const capabilities = frozenCopy({ ...definition.capabilities, ...own });
   const { isolation, isolationReason } = chooseIsolation(name, definition.isolation, bundle.runtime, inspection);
   const retries = definition.retries ?? 0;
+  const { rewrites } = mcpSchemas(inputSchema, outputSchema);
   const info: ToolInfo = Object.freeze({
     name,
     description: definition.description,
@@ -99,6 +101,7 @@ export function registeredTool(
       ...(inspection.describe === undefined ? {} : { describe: Object.freeze(inspection.describe) }),
     }),
     ...(inspection.use ?? IN_HOST),
+    ...(rewrites.length === 0 ? {} : { mcpRewrites: frozenCopy(rewrites) }),
     ...(definition.examples === undefined ? {} : { examples: frozenCopy(definition.examples) }),
     registrant: engine.registrant,
     digest: digestOf(definition, bundle, inspection, capabilities),

@@ -1,9 +1,9 @@
 import type { ToolInfo } from "../../tool/definition.ts";
 import { type Check, info, pass } from "./check.ts";
 
-/** Tells who applies a tool's schemas, and what that costs its calls. */
+/** Tells who applies a tool's schemas, what that costs its calls, and where clients of MCP get them in another form. */
 export function checkSchemas(tool: ToolInfo): readonly Check[] {
-  return [...checkParse(tool), ...checkHalves(tool), ...checkOutput(tool)];
+  return [...checkParse(tool), ...checkHalves(tool), ...checkOutput(tool), ...checkForMcp(tool)];
 }
 
 function checkParse({ parses, parsesReason = "", script }: ToolInfo): readonly Check[] {
@@ -23,4 +23,10 @@ function checkHalves({ script, wholeReason }: ToolInfo): readonly Check[] {
 function checkOutput({ contract, outputSchema }: ToolInfo): readonly Check[] {
   if (contract !== "glovebox" || outputSchema !== null) return [];
   return [info("output-unchecked", "nobody checks what it returns: it has no outputSchema")];
+}
+
+function checkForMcp({ mcpRewrites = [] }: ToolInfo): readonly Check[] {
+  return mcpRewrites.map(({ pointer, reason }) =>
+    info("mcp-schema", `for MCP, ${pointer} has another form: ${reason}`),
+  );
 }

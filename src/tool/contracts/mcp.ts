@@ -2,7 +2,8 @@ import { isObject } from "../../base/json.ts";
 import type { Contract, Outcome, ToolAnnotations } from "./contract.ts";
 import { readError, writeError } from "./error-record.ts";
 import { lost, NO_COMMANDS } from "./losses.ts";
-import { objectSchema, type ObjectSchema, withoutBooleanSchemas } from "./object-schema.ts";
+import { mcpSchemas } from "./mcp-schema.ts";
+import type { ObjectSchema } from "./object-schema.ts";
 import { Reader } from "./reader.ts";
 import { failureTexts, outputOf, textOf } from "./text-form.ts";
 
@@ -79,6 +80,7 @@ export const mcp: Contract<McpTool, McpCall, McpResult, never> = {
     };
   },
   writeTool({ name, description, inputSchema, outputSchema, annotations, version, tags }) {
+    const schemas = mcpSchemas(inputSchema, outputSchema);
     const meta = {
       ...(version === undefined ? {} : { version }),
       ...(tags === undefined || tags.length === 0 ? {} : { tags }),
@@ -87,8 +89,8 @@ export const mcp: Contract<McpTool, McpCall, McpResult, never> = {
       name,
       ...(annotations?.title === undefined ? {} : { title: annotations.title }),
       description,
-      inputSchema: withoutBooleanSchemas(objectSchema(inputSchema)),
-      ...(isObject(outputSchema) ? { outputSchema: withoutBooleanSchemas(outputSchema) } : {}),
+      inputSchema: schemas.inputSchema,
+      ...(schemas.outputSchema === undefined ? {} : { outputSchema: schemas.outputSchema }),
       ...writeHints(annotations),
       ...(Object.keys(meta).length === 0 ? {} : { _meta: { [TOOL_META]: meta } }),
     };

@@ -12,38 +12,12 @@ export function objectSchema(schema: JsonSchema): ObjectSchema {
   return { ...schema, type: "object" };
 }
 
-/**
- * Keywords with one schema, a list of schemas, or a map of schemas. Lists of texts in `dependencies` stay unchanged.
- */
-const SCHEMAS = new Set(["items", "contains", "propertyNames", "not", "if", "then", "else", "contentSchema"]);
-const SCHEMA_LISTS = new Set(["items", "prefixItems", "allOf", "anyOf", "oneOf"]);
-const SCHEMA_MAPS = new Set([
-  "properties",
-  "patternProperties",
-  "$defs",
-  "definitions",
-  "dependentSchemas",
-  "dependencies",
-]);
-/** Keywords that may be boolean in every dialect; clients look for `additionalProperties: false`. */
-const EITHER = new Set(["additionalProperties", "unevaluatedProperties", "additionalItems", "unevaluatedItems"]);
-
-/**
- * Copies a schema and replaces boolean subschemas by objects, for readers that support only these: `true` becomes `{}`.
- */
-export function withoutBooleanSchemas<Schema extends object>(schema: Schema): Schema {
-  const entries = Object.entries(schema).map(([keyword, value]: [string, unknown]): [string, unknown] => {
-    if (Array.isArray(value)) return [keyword, SCHEMA_LISTS.has(keyword) ? value.map(asObject) : value];
-    if (SCHEMA_MAPS.has(keyword) && isObject(value)) {
-      return [keyword, Object.fromEntries(Object.entries(value).map(([name, one]) => [name, asObject(one)]))];
-    }
-    if (EITHER.has(keyword) && typeof value === "boolean") return [keyword, value];
-    return [keyword, SCHEMAS.has(keyword) || EITHER.has(keyword) ? asObject(value) : value];
-  });
-  return Object.fromEntries(entries) as Schema;
+/** Whether a schema has no keyword, so that it refuses nothing. */
+export function isEmptySchema(schema: unknown): boolean {
+  return schema === true || (isObject(schema) && Object.keys(schema).length === 0);
 }
 
-function asObject(schema: unknown): unknown {
-  if (typeof schema === "boolean") return schema ? {} : { not: {} };
-  return isObject(schema) ? withoutBooleanSchemas(schema) : schema;
+/** Whether a schema is `false`, or the object that stands for it. */
+export function refusesAll(schema: unknown): boolean {
+  return schema === false || (isObject(schema) && Object.keys(schema).length === 1 && isEmptySchema(schema["not"]));
 }

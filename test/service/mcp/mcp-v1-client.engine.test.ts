@@ -22,10 +22,14 @@ afterAll(async () => {
 });
 
 describe("a client of the official SDK's first version", () => {
-  test("lists all tools, and the schema of one has a boolean in it", async () => {
+  test("lists all tools, of which one has a boolean schema; its information says what clients get", async () => {
     const { tools } = await client.listTools();
     expect(tools.map(({ name }) => name)).toEqual(engine.list().map(({ name }) => name));
-    expect(engine.get("run-script")?.outputSchema).toMatchObject({ properties: { value: true } });
+    expect(engine.get("run-script")).toMatchObject({
+      outputSchema: { properties: { value: true } },
+      mcpRewrites: [{ pointer: "/outputSchema/properties/value", reason: "true is {}" }],
+    });
+    expect(engine.get("add")).not.toHaveProperty("mcpRewrites");
   });
 
   test("calls a tool, and checks what is structured against its schema", async () => {

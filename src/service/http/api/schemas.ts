@@ -154,11 +154,16 @@ const TOOL_INFO = exactly(
     parses: text("Who applies its schemas: host, before its module is evaluated; or isolate, where they say more."),
     parsesReason: text("What its schemas say more than their JSON Schemas."),
     wholeReason: text("Why each call evaluates all of its module, with its schema library."),
+    mcpRewrites: {
+      ...listOf(exactly({ pointer: text("Where."), reason: text("In which form, or why.") })),
+      maxItems: 20,
+      description: "Where clients of the Model Context Protocol get schemas in another form.",
+    },
     examples: listOf({ type: "object" }),
     registrant: text("Who registered it: operator, key:NAME or local."),
     digest: text("SHA-256 of its code, schemas and requests, in hexadecimal: a rule of the policy may pin it."),
   },
-  ["isolationReason", "parsesReason", "wholeReason", "examples"],
+  ["isolationReason", "parsesReason", "wholeReason", "mcpRewrites", "examples"],
 );
 
 const { entry: _entry, ...definedByClients } = DEFINITION.properties;
