@@ -262,7 +262,7 @@ export const HOST_WORK: readonly HostWork[] = [
   {
     work: "Parse a longer output: when it is read, or its result copied",
     causes: ["library", "mcp"],
-    bound: `${limit("outputBytes")}; answers over HTTP, the command line and the ledger of calls pass it on as text, MCP passes on texts and objects`,
+    bound: `${limit("outputBytes")}; answers over HTTP, the command line and the ledger of calls pass it on as text, MCP passes on texts, and objects without content blocks`,
     place: "main thread",
     payer: "nobody",
     test: "engine/long-output.engine.test.ts",

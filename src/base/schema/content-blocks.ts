@@ -19,8 +19,11 @@ export function isImage(value: unknown): value is { readonly image: { readonly b
   if (!isObject(value) || Object.keys(value).length !== 1) return false;
   const { image } = value;
   if (!isObject(image) || Object.keys(image).length !== 1) return false;
-  const { base64 } = image;
-  return typeof base64 === "string" && base64.length % 4 === 0 && BASE64.test(base64);
+  return isBase64(image["base64"]);
+}
+
+export function isBase64(value: unknown): value is string {
+  return typeof value === "string" && value.length % 4 === 0 && BASE64.test(value);
 }
 
 /** The value of blocks: null, the value of the only block, or a list. */

@@ -8,7 +8,7 @@ import {
   type ServerContext,
 } from "@modelcontextprotocol/server";
 import { mcp, type RunOptions, type ToolDescription, type ToolRunner } from "../../tool/contracts/index.ts";
-import type { McpTool } from "../../tool/contracts/mcp.ts";
+import type { McpResult, McpTool } from "../../tool/contracts/mcp.ts";
 import type { LogLine, Progress } from "../../base/result.ts";
 import { partsOf, unreadJson } from "../../base/unread-json.ts";
 import { underSender } from "../trace-context.ts";
@@ -42,6 +42,15 @@ export function describeTool(tool: ToolDescription): McpTool {
   return written;
 }
 
+/** How a call is made and its result written. */
+interface CallSettings {
+  /** Log level of the session. */
+  readonly level: LoggingLevel | undefined;
+  readonly tenant: string | undefined;
+  /** Revision of the protocol that the client speaks, if known. */
+  readonly revision: string | undefined;
+}
+
 /** A tool's result, and the schema of its structured content. */
 export interface CalledTool {
   readonly result: CallToolResult;
@@ -57,7 +66,7 @@ export async function callTool(
   runner: ToolRunner,
   params: CallToolRequestParams,
   context: ServerContext,
-  { level, tenant }: { readonly level: LoggingLevel | undefined; readonly tenant: string | undefined },
+  { level, tenant, revision }: CallSettings,
 ): Promise<CalledTool> {
   const tool = runner.get(params.name);
   if (tool === undefined) {
@@ -78,15 +87,25 @@ export async function callTool(
   if (long !== undefined && request !== undefined && mayBeCopied(partsOf(long), outputSchema)) {
     return { result: writeLong(request, partsOf(long)), outputSchema };
   }
-  const written: CallToolResult = mcp.writeResult(result);
+  const written = withKnownBlocks(mcp.writeResult(result), revision);
   // A client may validate structured content against the schema, even if it is a string.
   const promised = outputSchema !== undefined && result.success ? { structuredContent: result.output } : {};
   return { result: { ...written, ...promised }, outputSchema };
 }
 
-/** Whether a client of any revision gets the output as it is: older ones get only objects, others within one. */
-function mayBeCopied([json = ""]: readonly string[], outputSchema: { readonly type?: unknown } | undefined): boolean {
+/** Content at the beginning or the end of a long output. */
+const CONTENT = /"content":\s*\[|"type":\s*"(?:image|audio|resource|resource_link)"|"image":\s*\{"base64"/;
+const CONTENT_WITHIN = 256;
+
+/**
+ * Whether a client of any revision gets the output as it is: older ones get only objects, others within one. What may
+ * be content is parsed.
+ */
+function mayBeCopied(parts: readonly string[], outputSchema: { readonly type?: unknown } | undefined): boolean {
+  const [json = ""] = parts;
   if (json.startsWith('"')) return outputSchema === undefined;
+  const last = parts.at(-1) ?? "";
+  if (CONTENT.test(json.slice(0, CONTENT_WITHIN)) || CONTENT.test(last.slice(-CONTENT_WITHIN))) return false;
   return json.startsWith("{") && (outputSchema === undefined || outputSchema.type === "object");
 }
 
@@ -95,6 +114,21 @@ function writeLong(request: Request, json: readonly string[]): CallToolResult {
   const content: CallToolResult["content"] = [{ type: "text", text: markOutput(request, json) }];
   if (json[0]?.startsWith('"') === true) return { content };
   return { content, structuredContent: { [markOutput(request, json)]: 0 } };
+}
+
+/** Blocks by the revisions that brought them; clients of earlier ones would refuse the whole result. */
+const SINCE: ReadonlyMap<string, string> = new Map([
+  ["audio", "2025-03-26"],
+  ["resource_link", "2025-06-18"],
+]);
+
+function withKnownBlocks({ content, ...others }: McpResult, revision: string | undefined): CallToolResult {
+  if (revision === undefined) return { content, ...others };
+  const isKnown = ({ type }: { readonly type: string }): boolean => (SINCE.get(type) ?? "") <= revision;
+  const known = content.map((block) =>
+    isKnown(block) ? block : { type: "text" as const, text: JSON.stringify(block) },
+  );
+  return { content: known, ...others };
 }
 
 function signalOf({ mcpReq, http }: ServerContext): AbortSignal {

@@ -31,7 +31,8 @@ export function createToolServer(runner: ToolRunner, { name, version, tenant }: 
   });
   server.setRequestHandler("tools/list", ({ params }) => pageOf(runner.list(), params?.cursor));
   server.setRequestHandler("tools/call", async ({ params }, context) => {
-    const { result, outputSchema } = await callTool(runner, params, context, { level, tenant });
+    const revision = server.getNegotiatedProtocolVersion();
+    const { result, outputSchema } = await callTool(runner, params, context, { level, tenant, revision });
     return server.projectCallToolResult(result, outputSchema);
   });
   return server;

@@ -2,6 +2,7 @@ import { isObject } from "../../base/json.ts";
 import type { Contract, Outcome, ToolAnnotations } from "./contract.ts";
 import { readError, writeError } from "./error-record.ts";
 import { lost, NO_COMMANDS } from "./losses.ts";
+import { contentOf, type McpBlock } from "./mcp-content.ts";
 import { mcpSchemas } from "./mcp-schema.ts";
 import type { ObjectSchema } from "./object-schema.ts";
 import { Reader } from "./reader.ts";
@@ -30,7 +31,7 @@ export type McpCall = { name: string; arguments: Record<string, unknown> };
 
 /** The result of `tools/call`. */
 export type McpResult = {
-  content: { type: "text"; text: string }[];
+  content: McpBlock[];
   structuredContent?: unknown;
   isError?: boolean;
   _meta?: { [key: string]: unknown };
@@ -57,11 +58,16 @@ export const mcp: Contract<McpTool, McpCall, McpResult, never> = {
   losses: [
     ...lost("tool", "how a tool is run is its server's own business", "limits", "retries", "outputChars"),
     ...lost("tool", "a schema of arguments says that it is an object's", "inputSchema"),
-    ...lost("tool", "there is no place for a schema that is `true` or `false`", "outputSchema"),
+    ...lost(
+      "tool",
+      "there is no place for a schema that is `true` or `false`, or that clients misread",
+      "outputSchema",
+    ),
     ...lost("call", "the id is the request's", "id"),
     NO_COMMANDS,
     ...lost("result", "what a call cost is its server's own business", "metadata"),
     ...lost("result", "what a failed tool had made is told as text, and read as what that stands for", "output"),
+    ...lost("result", "content is read as its blocks, whatever had held them", "output"),
   ],
   readTool(definition) {
     const tool = read.object(definition, "");
@@ -108,12 +114,19 @@ export const mcp: Contract<McpTool, McpCall, McpResult, never> = {
     return { ok: true, output: oneOrAll(content) };
   },
   writeResult({ error, output }) {
-    if (error === null) {
-      const said = typeof output === "string" ? {} : { structuredContent: output ?? null };
-      return { content: [{ type: "text", text: textOf(output) }], ...said };
+    const content = contentOf(output);
+    if (error !== null) {
+      const texts = failureTexts(error.message, content === null ? output : null);
+      const blocks = texts.map((text) => ({ type: "text" as const, text }));
+      return {
+        content: [...blocks, ...(content?.content ?? [])],
+        isError: true,
+        _meta: { [ERROR_META]: writeError(error) },
+      };
     }
-    const content = failureTexts(error.message, output).map((text) => ({ type: "text" as const, text }));
-    return { content, isError: true, _meta: { [ERROR_META]: writeError(error) } };
+    if (content !== null) return { ...content };
+    const said = typeof output === "string" ? {} : { structuredContent: output ?? null };
+    return { content: [{ type: "text", text: textOf(output) }], ...said };
   },
   writeEvent: () => null,
 };

@@ -37,6 +37,33 @@ const TEXT: LeftOvers = { ...MODEL, "result.output": fromTexts };
 
 const unlessBoolean: LeftOver = (schema) => (typeof schema === "boolean" ? undefined : schema);
 
+/** Clients misread an optional property that all objects have, so nothing but the type is left of its schema. */
+const unlessMisread: LeftOver = (schema) => {
+  if (typeof schema !== "object" || schema === null) return undefined;
+  const {
+    type,
+    properties = {},
+    required = [],
+  } = schema as {
+    readonly type?: unknown;
+    readonly properties?: object;
+    readonly required?: readonly string[];
+  };
+  const isMisread = Object.keys(properties).some((name) => name in Object.prototype && !required.includes(name));
+  return isMisread ? { type } : schema;
+};
+
+/** The images of Strands' golden results are PNG; what stands beside one is text. */
+const asBlocks: LeftOver = (value) => {
+  const isImage = (each: unknown): each is { image: { base64: string } } =>
+    typeof each === "object" && each !== null && "image" in each;
+  if (isImage(value)) return { type: "image", data: value.image.base64, mimeType: "image/png" };
+  if (!Array.isArray(value) || !value.some(isImage)) return value;
+  return value.map((each: unknown) =>
+    isImage(each) || typeof each === "string" ? asBlocks(each) : JSON.stringify(each),
+  );
+};
+
 export const LEFT_OVERS: { readonly [Name in ContractName]?: LeftOvers } = {
   "openai-chat": TEXT,
   "openai-responses": { ...TEXT, "tool.outputSchema": unlessBoolean },
@@ -48,7 +75,7 @@ export const LEFT_OVERS: { readonly [Name in ContractName]?: LeftOvers } = {
   },
   mcp: {
     "tool.inputSchema": asObjectSchema,
-    "tool.outputSchema": unlessBoolean,
-    "result.output": (value, outcome) => (outcome?.ok === false ? fromTexts(value, outcome) : value),
+    "tool.outputSchema": unlessMisread,
+    "result.output": (value, outcome) => (outcome?.ok === false ? fromTexts(value, outcome) : asBlocks(value)),
   },
 };

@@ -1,0 +1,177 @@
+import { isObject } from "../../base/json.ts";
+import { isBase64, isImage } from "../../base/schema/content-blocks.ts";
+import { textOf } from "./text-form.ts";
+
+/** For whom a block is, and how much it matters. */
+interface McpBlockAnnotations {
+  audience?: ("user" | "assistant")[];
+  priority?: number;
+  lastModified?: string;
+}
+
+type Described = { annotations?: McpBlockAnnotations; _meta?: { [key: string]: unknown } };
+type Resource = { uri: string; mimeType?: string; _meta?: { [key: string]: unknown } };
+
+/** A block of a tool's result. Binary data are Base64. */
+export type McpBlock = Described &
+  (
+    | { type: "text"; text: string }
+    | { type: "image" | "audio"; data: string; mimeType: string }
+    | { type: "resource"; resource: (Resource & { text: string }) | (Resource & { blob: string }) }
+    | ({ type: "resource_link"; name: string; title?: string; description?: string; size?: number } & Resource)
+  );
+
+/** An output that is content for people and models, rather than data. */
+export interface McpContent {
+  readonly content: McpBlock[];
+  /** What a tool gives beside its content, in a result of the protocol. */
+  readonly structuredContent?: { readonly [key: string]: unknown };
+  readonly isError?: true;
+}
+
+/** Maximum numbers of blocks, and of members in the `_meta` of one: the protocol's library checks each on the host. */
+const BLOCKS_MAX = 256;
+const META_MAX = 64;
+const RESULT_MEMBERS: ReadonlySet<string> = new Set(["content", "structuredContent", "isError", "_meta"]);
+const DATE = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/;
+
+/** Media types of images by the first characters of their Base64. */
+const IMAGE_TYPES: readonly (readonly [start: string, mimeType: string])[] = [
+  ["iVBORw0KGgo", "image/png"],
+  ["/9j/", "image/jpeg"],
+  ["R0lGODdh", "image/gif"],
+  ["R0lGODlh", "image/gif"],
+  ["UklGR", "image/webp"],
+];
+
+/**
+ * The content of an output; `null` if it is data. Content is a result of the protocol, `{ content: [...] }` of objects
+ * with a `type`; an image, audio, resource or resource link of the protocol; an image of Strands; or a list with one of
+ * these. Its other parts become text, and so do blocks of other types and those that clients would refuse.
+ */
+export function contentOf(output: unknown): McpContent | null {
+  if (Array.isArray(output)) return contentOfList(output);
+  if (!isObject(output)) return null;
+  if (Array.isArray(output["content"])) return contentOfResult(output, output["content"]);
+  const block = readMedia(output);
+  return block === null ? null : { content: [block] };
+}
+
+function contentOfList(values: readonly unknown[]): McpContent | null {
+  if (values.length > BLOCKS_MAX) return null;
+  const blocks = values.map(readMedia);
+  if (blocks.every((block) => block === null)) return null;
+  return { content: blocks.map((block, index) => block ?? readText(values[index]) ?? asText(values[index])) };
+}
+
+function contentOfResult(result: Readonly<Record<string, unknown>>, blocks: readonly unknown[]): McpContent | null {
+  const { structuredContent, isError = false } = result;
+  if (!Object.keys(result).every((name) => RESULT_MEMBERS.has(name))) return null;
+  if (blocks.length === 0 || blocks.length > BLOCKS_MAX) return null;
+  if (!blocks.every((block) => isObject(block) && typeof block["type"] === "string")) return null;
+  if (typeof isError !== "boolean" || (structuredContent !== undefined && !isObject(structuredContent))) return null;
+  return {
+    content: blocks.map((block) => readMedia(block) ?? readText(block) ?? asText(block)),
+    ...(structuredContent === undefined ? {} : { structuredContent }),
+    ...(isError ? { isError } : {}),
+  };
+}
+
+function asText(value: unknown): McpBlock {
+  return { type: "text", text: textOf(value) };
+}
+
+/** A text, or a block of one; `null` if it is malformed. */
+function readText(value: unknown): McpBlock | null {
+  if (typeof value === "string") return asText(value);
+  if (!isObject(value) || value["type"] !== "text" || typeof value["text"] !== "string") return null;
+  const described = readDescribed(value);
+  return described && { type: "text", text: value["text"], ...described };
+}
+
+/** A block other than text; `null` if it is another value, or malformed. */
+function readMedia(value: unknown): McpBlock | null {
+  if (!isObject(value)) return null;
+  if (isImage(value)) return readImage(value.image.base64);
+  const { type, data, mimeType } = value;
+  const described = readDescribed(value);
+  if (described === null) return null;
+  switch (type) {
+    case "image":
+    case "audio":
+      if (!isBase64(data) || typeof mimeType !== "string") return null;
+      return { type, data, mimeType, ...described };
+    case "resource": {
+      const resource = readContents(value["resource"]);
+      return resource && { type, resource, ...described };
+    }
+    case "resource_link": {
+      const place = readResource(value);
+      const texts = readTexts(value, ["title", "description"]);
+      const { name, size } = value;
+      if (place === null || texts === null || typeof name !== "string") return null;
+      if (size !== undefined && typeof size !== "number") return null;
+      return { type, name, ...place, ...texts, ...(size === undefined ? {} : { size }), ...described };
+    }
+    default:
+      return null;
+  }
+}
+
+/** An image of Strands, which does not say of which kind it is. */
+function readImage(data: string): McpBlock | null {
+  const mimeType = IMAGE_TYPES.find(([start]) => data.startsWith(start))?.[1];
+  return mimeType === undefined ? null : { type: "image", data, mimeType };
+}
+
+function readContents(value: unknown): (Resource & { text: string }) | (Resource & { blob: string }) | null {
+  const resource = isObject(value) ? readResource(value) : null;
+  if (resource === null || !isObject(value)) return null;
+  const { text, blob, _meta: meta } = value;
+  if (meta !== undefined && !isMeta(meta)) return null;
+  const described = meta === undefined ? {} : { _meta: meta };
+  if (typeof text === "string") return { ...resource, text, ...described };
+  return isBase64(blob) ? { ...resource, blob, ...described } : null;
+}
+
+function readResource(value: Readonly<Record<string, unknown>>): Resource | null {
+  const { uri } = value;
+  const texts = readTexts(value, ["mimeType"]);
+  return typeof uri === "string" && texts !== null ? { uri, ...texts } : null;
+}
+
+/** Optional texts; `null` if one is something else. */
+function readTexts<Name extends string>(
+  value: Readonly<Record<string, unknown>>,
+  names: readonly Name[],
+): { [key in Name]?: string } | null {
+  const said = names.filter((name) => value[name] !== undefined);
+  if (!said.every((name) => typeof value[name] === "string")) return null;
+  return Object.fromEntries(said.map((name) => [name, value[name]])) as { [key in Name]?: string };
+}
+
+/** What every block may have; `null` if it is malformed. */
+function readDescribed({ annotations, _meta: meta }: Readonly<Record<string, unknown>>): Described | null {
+  if (meta !== undefined && !isMeta(meta)) return null;
+  const said = meta === undefined ? {} : { _meta: meta };
+  if (annotations === undefined) return said;
+  if (!isObject(annotations)) return null;
+  const { audience, priority, lastModified } = annotations;
+  if (audience !== undefined && !isAudience(audience)) return null;
+  if (priority !== undefined && !(typeof priority === "number" && priority >= 0 && priority <= 1)) return null;
+  if (lastModified !== undefined && !(typeof lastModified === "string" && DATE.test(lastModified))) return null;
+  const read = {
+    ...(audience === undefined ? {} : { audience }),
+    ...(priority === undefined ? {} : { priority }),
+    ...(lastModified === undefined ? {} : { lastModified }),
+  };
+  return { ...said, annotations: read };
+}
+
+function isAudience(value: unknown): value is ("user" | "assistant")[] {
+  return Array.isArray(value) && value.length <= 2 && value.every((each) => each === "user" || each === "assistant");
+}
+
+function isMeta(value: unknown): value is { [key: string]: unknown } {
+  return isObject(value) && Object.keys(value).length <= META_MAX;
+}
