@@ -13,6 +13,8 @@ import type { ScopedEngine } from "../access/scoped-engine.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { isObject } from "../../base/json.ts";
 import { readVersion } from "../../base/check-node.ts";
+import type { ToolRunner } from "../../tool/contracts/index.ts";
+import { findMismatch } from "./param-headers.ts";
 import { createMcpServer } from "./server.ts";
 import { type Held, type SessionLimits, Sessions } from "./sessions.ts";
 import { createToolServer } from "./tool-server.ts";
@@ -34,7 +36,7 @@ export class Endpoint {
   readonly #limits: SessionLimits;
   readonly #sessions: Sessions<McpSession>;
   readonly #sessionless: McpHttpHandler;
-  readonly #callers = new WeakMap<Request, Caller>();
+  readonly #asked = new WeakMap<Request, Asked>();
   /** Number of open notification streams by key. */
   readonly #listening = new Map<string | null, number>();
   readonly #notify = (): void => this.#sessionless.notify.toolsChanged();
@@ -46,9 +48,13 @@ export class Endpoint {
     this.#sessions = new Sessions(limits);
     this.#sessionless = createMcpHandler(
       ({ requestInfo }) => {
-        const caller = requestInfo && this.#callers.get(requestInfo);
-        if (caller === undefined) throw new TypeError("nobody has said who sent the request");
-        return createToolServer(gate.runnerFor(caller), this.#identity);
+        const asked = requestInfo && this.#asked.get(requestInfo);
+        if (requestInfo === undefined || asked === undefined)
+          throw new TypeError("nobody has said who sent the request");
+        const runner = gate.runnerFor(asked.caller);
+        asked.refusal = refuseHeaders(runner, asked.body, requestInfo.headers);
+        if (asked.refusal !== null) throw new TypeError("the request is refused");
+        return createToolServer(runner, this.#identity);
       },
       { legacy: "reject", maxSubscriptions: limits.total },
     );
@@ -68,8 +74,10 @@ export class Endpoint {
     ) {
       return refuse(429, RPC.REFUSED, "the key has reached its maximum number of streams");
     }
-    this.#callers.set(request, caller);
-    return this.#sessionless.fetch(request, { parsedBody: body });
+    const asked: Asked = { caller, body, refusal: null };
+    this.#asked.set(request, asked);
+    const response = await this.#sessionless.fetch(request, { parsedBody: body });
+    return asked.refusal ?? response;
   }
 
   /** Ends all sessions and streams. */
@@ -117,6 +125,30 @@ export class Endpoint {
     until.addEventListener("abort", leave, { once: true });
     return true;
   }
+}
+
+/** A request without a session. */
+interface Asked {
+  readonly caller: Caller;
+  readonly body: unknown;
+  /** The response of a request that the protocol's library does not refuse by itself. */
+  refusal: Response | null;
+}
+
+/** Refuses a call whose headers contradict its arguments. The library does this only for tools that it registers. */
+function refuseHeaders(runner: ToolRunner, body: unknown, headers: Headers): Response | null {
+  if (!isObject(body) || body["method"] !== "tools/call" || !isObject(body["params"])) return null;
+  const { name, arguments: args } = body["params"];
+  const tool = typeof name === "string" ? runner.get(name) : undefined;
+  const mismatch = tool === undefined ? null : findMismatch(tool, args, headers);
+  if (mismatch === null) return null;
+  const { header, problem } = mismatch;
+  const error = {
+    code: RPC.HEADER_MISMATCH,
+    message: `the headers and the body disagree: ${header}: ${problem}`,
+    data: { mismatch: { header, body: problem } },
+  };
+  return Response.json({ jsonrpc: "2.0", error, id: body["id"] }, { status: 400 });
 }
 
 /** To whom a session belongs: nobody else may use it. */
@@ -168,6 +200,7 @@ export const RPC = {
   INTERNAL: -32_603,
   REFUSED: -32_000,
   NO_SESSION: -32_001,
+  HEADER_MISMATCH: -32_020,
 } as const;
 
 /** A JSON-RPC error without a request ID. */
