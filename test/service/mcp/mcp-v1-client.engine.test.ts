@@ -1,5 +1,6 @@
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createEngine, type Engine } from "../../../src/index.ts";
 import { createServer, type Server } from "../../../src/service/http/server.ts";
@@ -8,13 +9,29 @@ let engine: Engine;
 let server: Server;
 let client: Client;
 
-beforeAll(async () => {
-  engine = await createEngine({ workers: 1, executor: "threads", tools: ["fixtures/tools"] });
-  server = await createServer(engine, { port: 0 });
-  client = new Client({ name: "tester", version: "1.0.0" });
+const SLOW = {
+  name: "slow",
+  description: "Waits.",
+  source: "export default () => new Promise((resolve) => setTimeout(resolve, 60_000));",
+};
+const MANY = Array.from({ length: 105 }, (_, index) => ({
+  name: `tool_${index}`,
+  description: "Is one of many.",
+  source: "export default () => 1;",
+}));
+
+async function connect({ url }: Server): Promise<Client> {
+  const connected = new Client({ name: "tester", version: "1.0.0" });
   // Its declaration leaves optional members out of `exactOptionalPropertyTypes`.
-  const transport = new StreamableHTTPClientTransport(new URL(`${server.url}/mcp`)) as Parameters<Client["connect"]>[0];
-  await client.connect(transport);
+  const transport = new StreamableHTTPClientTransport(new URL(`${url}/mcp`)) as Parameters<Client["connect"]>[0];
+  await connected.connect(transport);
+  return connected;
+}
+
+beforeAll(async () => {
+  engine = await createEngine({ workers: 1, executor: "threads", tools: ["fixtures/tools", SLOW] });
+  server = await createServer(engine, { port: 0 });
+  client = await connect(server);
 });
 afterAll(async () => {
   await client.close();
@@ -36,5 +53,36 @@ describe("a client of the official SDK's first version", () => {
     await client.listTools();
     const result = await client.callTool({ name: "run-script", arguments: { code: "return [1];" } });
     expect(result.structuredContent).toEqual({ value: [1], console: [] });
+  });
+
+  test("gets all pages of a long list", async () => {
+    const own = await createEngine({ workers: 1, executor: "threads", tools: MANY });
+    const many = await createServer(own, { port: 0 });
+    const other = await connect(many);
+    const first = await other.listTools();
+    const second = await other.listTools({ cursor: first.nextCursor });
+    expect([first.tools.length, second.tools.length, second.nextCursor]).toEqual([100, 5, undefined]);
+    await other.close();
+    await many.close();
+  });
+
+  test("cancels the call of a request that it aborts", async () => {
+    const controller = new AbortController();
+    const failed = new Promise<unknown>((resolve) => {
+      engine.on("tool:error", ({ result }) => resolve(result.error?.code));
+    });
+    engine.on("tool:pre", () => controller.abort());
+    const call = client.callTool({ name: "slow", arguments: {} }, undefined, { signal: controller.signal });
+    await expect(call).rejects.toThrow();
+    expect(await failed).toBe("cancelled");
+  });
+
+  test("is told when tools come and go", async () => {
+    let changes = 0;
+    client.setNotificationHandler(ToolListChangedNotificationSchema, () => void changes++);
+    await engine.register({ name: "new_one", description: "Is new.", source: "export default () => 1;" });
+    await expect.poll(() => changes).toBe(1);
+    await engine.unregister("new_one");
+    await expect.poll(() => changes).toBe(2);
   });
 });
