@@ -31,14 +31,22 @@ const LEVELS: ReadonlyMap<string, LoggingLevel> = new Map([
   ["error", "error"],
 ]);
 
-const described = new WeakMap<ToolDescription, McpTool>();
+/** A tool as clients see it. */
+interface DescribedTool {
+  readonly tool: McpTool;
+  /** Length as JSON. */
+  readonly length: number;
+}
 
-/** A tool as clients see it, written once where its description cannot change, as an engine's cannot. */
-export function describeTool(tool: ToolDescription): McpTool {
-  const known = described.get(tool);
+const described = new WeakMap<ToolDescription, DescribedTool>();
+
+/** Describes a tool: once where its description cannot change, as an engine's cannot. */
+export function describeTool(given: ToolDescription): DescribedTool {
+  const known = described.get(given);
   if (known !== undefined) return known;
-  const written = mcp.writeTool(tool);
-  if (Object.isFrozen(tool)) described.set(tool, written);
+  const tool = mcp.writeTool(given);
+  const written = { tool, length: JSON.stringify(tool).length };
+  if (Object.isFrozen(given)) described.set(given, written);
   return written;
 }
 
@@ -81,7 +89,7 @@ export async function callTool(
   const result = await underSender(params._meta ?? {}, () => runner.execute(mcp.readCall(params), options));
   // Send all notifications before the result.
   await notifications.sent;
-  const { outputSchema } = describeTool(tool);
+  const { outputSchema } = describeTool(tool).tool;
   const long = unreadJson(result);
   const request = context.http?.req;
   if (long !== undefined && request !== undefined && mayBeCopied(partsOf(long), outputSchema)) {

@@ -9,8 +9,9 @@ export interface McpServerOptions extends Pick<RunOptions, "tenant"> {
   readonly version: string;
 }
 
-/** Number of tools in one page of `tools/list`. */
+/** Maximum number of tools in one page of `tools/list`, and of its characters as JSON: a schema may have a million. */
 const PAGE = 100;
+const PAGE_CHARACTERS = 4 * 1024 * 1024;
 
 /**
  * Creates an MCP server that lists and calls a runner's tools. The caller connects it and sends notifications of
@@ -45,9 +46,16 @@ function pageOf(
 ): { tools: McpTool[]; nextCursor?: string } {
   const last = cursor === undefined ? "" : readCursor(cursor);
   const rest = tools.filter(({ name }) => name > last).toSorted((a, b) => (a.name < b.name ? -1 : 1));
-  const page = rest.slice(0, PAGE).map(describeTool);
+  const page: McpTool[] = [];
+  let characters = 0;
+  for (const each of rest.slice(0, PAGE)) {
+    const { tool, length } = describeTool(each);
+    characters += length;
+    if (page.length > 0 && characters > PAGE_CHARACTERS) break;
+    page.push(tool);
+  }
   const end = page.at(-1);
-  if (end === undefined || rest.length <= PAGE) return { tools: page };
+  if (end === undefined || rest.length === page.length) return { tools: page };
   return { tools: page, nextCursor: Buffer.from(end.name).toString("base64url") };
 }
 
