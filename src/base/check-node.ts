@@ -15,6 +15,23 @@ if (Number.parseInt(node, 10) < NEEDED) {
   throw error;
 }
 
+/** Runtimes that pass for Node.js. They load every entry, but their engines have no isolates for tools. */
+const OTHERS: ReadonlyMap<string, string> = new Map([
+  ["bun", "Bun"],
+  ["deno", "Deno"],
+]);
+
+/** Throws in a runtime in which tools cannot run. */
+export function requireIsolates(versions: Readonly<Record<string, string | undefined>> = process.versions): void {
+  for (const [key, name] of OTHERS) {
+    const version = versions[key];
+    if (version === undefined) continue;
+    throw new Error(
+      `an engine needs Node.js, and this is ${name} ${version}; run the engine in Node.js, and call it with glovebox/client`,
+    );
+  }
+}
+
 /** The version of this package. */
 export function readVersion(): string {
   const manifest: unknown = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));

@@ -1,4 +1,5 @@
 import type { Prelude } from "../base/protocol/prelude.ts";
+import { requireIsolates } from "../base/check-node.ts";
 import { importOptional } from "../base/optional-package.ts";
 import type { ResolvedOptions } from "./options.ts";
 import type { Executor, ResolvedExecutorOptions, EmitExecutorEvent } from "../executor/executor.ts";
@@ -28,16 +29,19 @@ export interface ExecutorHost {
 export type CreateExecutor = (host: ExecutorHost) => Executor;
 
 /**
- * Loads only the chosen executor's module. Rejects with a `GloveboxError`, `missing_package`, if a package is missing.
+ * Loads only the chosen executor's module. Rejects with a `GloveboxError`, `missing_package`, if a package is missing,
+ * and with an `Error` if this runtime has no isolates.
  */
 export async function loadExecutor(options: ResolvedExecutorOptions): Promise<CreateExecutor> {
   switch (options.kind) {
     case "threads": {
+      requireIsolates();
       const { ThreadsExecutor } = await import("../executor/threads/threads-executor.ts");
       const { warmIsolates, spinMs } = options;
       return (host) => new ThreadsExecutor({ ...host, warmIsolates, spinMs });
     }
     case "process": {
+      requireIsolates();
       const { ProcessExecutor } = await import("../executor/process/process-executor.ts");
       const { warmIsolates, spinMs, rssMb, spare, recycle, sandbox, trust } = options;
       const isolates = { warmIsolates, spinMs, rssMaxMb: rssMb, spare, recycle, sandbox, trust };

@@ -4,7 +4,7 @@ import { below } from "./node.ts";
 import { type HandlerOptions, type Mounted, readOptions, type Settings } from "./options.ts";
 import { openPair } from "./web-pair.ts";
 
-/** A handler for servers that speak the web's `Request` and `Response`: Hono, Next, Bun, Deno. */
+/** A handler for servers that speak the web's `Request` and `Response`: Hono, Next and alike. */
 export interface FetchHandler extends Mounted {
   (request: Request): Promise<Response>;
 }
