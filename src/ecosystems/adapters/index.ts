@@ -10,7 +10,7 @@ export {
   type IsolateDriverOptions,
   type IsolateResult,
 } from "./isolate-driver.ts";
-export { toolsForLangChain } from "./langchain.ts";
+export { type LangChainTool, toolsForLangChain } from "./langchain.ts";
 export type { OfferOptions } from "../../tool/contracts/runner.ts";
 export {
   type OpenAiAgentCall,

@@ -1,9 +1,11 @@
-import type { StructuredToolInterface } from "@langchain/core/tools";
 import { importOptional } from "../../base/optional-package.ts";
 import { unwrap } from "../../base/result.ts";
 import { objectSchema } from "../../tool/contracts/object-schema.ts";
 import { writeName } from "../../tool/contracts/portable-name.ts";
 import { type OfferOptions, offeredTools, type ToolRunner } from "../../tool/contracts/runner.ts";
+
+/** @ts-ignore: an optional peer. Programs that do not install it compile, also where they check libraries. */
+export type LangChainTool = import("@langchain/core/tools").StructuredToolInterface;
 
 /**
  * The tools of an engine for LangChain: `createAgent({ tools: await toolsForLangChain(engine) })`. The run's abort signal
@@ -13,7 +15,7 @@ import { type OfferOptions, offeredTools, type ToolRunner } from "../../tool/con
 export async function toolsForLangChain(
   runner: ToolRunner,
   { names, ...options }: OfferOptions = {},
-): Promise<StructuredToolInterface[]> {
+): Promise<LangChainTool[]> {
   const feature = "toolsForLangChain";
   const { tool: makeTool } = await importOptional(feature, ["@langchain/core"], () => import("@langchain/core/tools"));
   // LangChain writes into schemas.

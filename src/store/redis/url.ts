@@ -1,22 +1,20 @@
 import { isIPv6 } from "node:net";
-import type { RedisOptions } from "ioredis";
 import { SECRET_LEAST, SECRET_MOST } from "./seal.ts";
 
-/** Options of a client that a URL sets. */
-type RedisUrlOptions = Pick<
-  RedisOptions,
-  | "host"
-  | "port"
-  | "db"
-  | "username"
-  | "password"
-  | "tls"
-  | "sentinels"
-  | "name"
-  | "sentinelPassword"
-  | "sentinelTLS"
-  | "enableTLSForSentinelMode"
->;
+/** Options of a client that a URL sets. Without types of `ioredis`: declarations that lead here are read without it. */
+interface RedisUrlOptions {
+  readonly host?: string;
+  readonly port?: number;
+  readonly db?: number;
+  readonly username?: string;
+  readonly password?: string;
+  readonly tls?: object;
+  readonly sentinels?: { readonly host: string; readonly port: number }[];
+  readonly name?: string;
+  readonly sentinelPassword?: string;
+  readonly sentinelTLS?: object;
+  readonly enableTLSForSentinelMode?: boolean;
+}
 
 /** Address of Redis: a single server, a master found by sentinels, or a cluster. */
 export type RedisAddress =
