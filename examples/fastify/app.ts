@@ -1,25 +1,31 @@
 import { fastify, type FastifyInstance } from "fastify";
-import { type Engine, ERRORS } from "glovebox";
+import type { Engine } from "glovebox";
+import { gloveboxFastify } from "glovebox/fastify";
 
-/** A Fastify application whose users call tools at `POST /tools/{name}`, within their own tenant. */
-export function createApp(engine: Engine): FastifyInstance {
+declare module "fastify" {
+  interface FastifyRequest {
+    user: string | null;
+  }
+}
+
+/** A Fastify application with routes of its own, and the tools of an engine below `/tools`. */
+export async function createApp(engine: Engine): Promise<FastifyInstance> {
   const app = fastify();
 
-  app.get("/tools", () => engine.list().map(({ name, description }) => ({ name, description })));
-
-  app.post<{ Params: { name: string }; Body: Record<string, unknown> }>("/tools/:name", async (request, reply) => {
-    // A client that goes away cancels its call.
-    const gone = new AbortController();
-    reply.raw.once("close", () => gone.abort());
-    const tenant = String(request.headers["x-user"] ?? "anonymous");
-    const { success, output, error } = await engine.execute(
-      { name: request.params.name, arguments: request.body },
-      { tenant, signal: gone.signal },
-    );
-    if (success) return output;
-    return reply.code(error === null ? 500 : ERRORS[error.code].http).send({ error });
+  // The application's own login. Its hooks run before the plugin's routes as well.
+  app.decorateRequest("user", null);
+  app.addHook("onRequest", async (request) => {
+    const name = request.headers["x-user"];
+    request.user = typeof name === "string" ? name : null;
   });
+  app.get("/me", ({ user }) => ({ user }));
 
+  // Each user is a tenant: tenants share neither isolates nor stored values nor places in the queue.
+  await app.register(gloveboxFastify, {
+    engine,
+    prefix: "/tools",
+    authenticate: ({ user }) => (user === null ? null : { name: user, tenant: user, roles: ["execute"] }),
+  });
   app.addHook("onClose", () => engine.close());
   return app;
 }

@@ -1,14 +1,10 @@
 /** An MCP server over stdin and stdout. Stdout belongs to the protocol: log to stderr. */
-import { StdioServerTransport } from "@modelcontextprotocol/server/stdio";
+import { once } from "node:events";
+import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import { createEngine } from "glovebox";
 import { createMcpServer } from "glovebox/mcp";
 
-const engine = await createEngine({ tools: ["./tools"], workers: 1 });
-const server = createMcpServer(engine, { name: "greeter", version: "1.0.0" });
-const close = server.onclose;
-server.onclose = () => {
-  close?.();
-  void engine.close();
-};
-await server.connect(new StdioServerTransport());
-process.stdin.once("end", () => void server.close());
+await using engine = await createEngine({ tools: ["./tools"], workers: 1 });
+serveStdio(() => createMcpServer(engine, { name: "greeter", version: "1.0.0" }));
+// The client ends the server by closing its stdin.
+await once(process.stdin, "end");

@@ -1,12 +1,18 @@
 import { readdirSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import manifest from "../../package.json" with { type: "json" };
 import { ROOT } from "./linked-folder.ts";
-import { runExample } from "./run-example.ts";
+import { readManifest, runExample } from "./run-example.ts";
 
+const semver = createRequire(import.meta.url)("semver") as { satisfies(version: string, range: string): boolean };
 const EXAMPLES = join(ROOT, "examples");
-/** Run by `examples.python.test.ts` and `examples.fleet.test.ts`. */
-const ELSEWHERE = ["python-tools", "fleet"];
+/**
+ * Run by `examples.python.test.ts` and `examples.fleet.test.ts`, and those that need packages which the repository does not
+ * have by `examples.slow.test.ts`, as all others are, too.
+ */
+const ELSEWHERE = ["python-tools", "fleet", "next", "hono-bun"];
 const LINES_MAX = 80;
 
 const names = readdirSync(EXAMPLES, { withFileTypes: true })
@@ -22,6 +28,16 @@ test.each(names.filter((name) => !ELSEWHERE.includes(name)))(
   90_000,
 );
 
+test.each(names)("the example %s can be tested, and its packages are those that it was tested with", (name) => {
+  const { scripts, dependencies, devDependencies } = readManifest(name);
+  const { glovebox, ...others } = dependencies;
+  expect(scripts).toHaveProperty("test");
+  expect(semver.satisfies(manifest.version, glovebox ?? "")).toBe(true);
+  expect(Object.values({ ...others, ...devDependencies }).filter((range) => !/^\d+\.\d+\.\d+$/.test(range))).toEqual(
+    [],
+  );
+});
+
 test("the list of examples names each of them", () => {
   const list = readFileSync(join(EXAMPLES, "README.md"), "utf8");
   expect(names.filter((name) => !list.includes(`(${name}/README.md)`))).toEqual([]);
@@ -29,7 +45,7 @@ test("the list of examples names each of them", () => {
 
 test.each(names)("the example %s is short", (name) => {
   const files = readdirSync(join(EXAMPLES, name), { recursive: true, encoding: "utf8" });
-  const code = files.filter((file) => /\.(?:ts|py)$/.test(file) && !file.includes("node_modules"));
+  const code = files.filter((file) => /\.(?:tsx?|py)$/.test(file) && !/^(?:node_modules|\.next)\//.test(file));
   const lines = code.flatMap((file) => readFileSync(join(EXAMPLES, name, file), "utf8").split("\n"));
   expect(lines.filter((line) => line.trim() !== "").length).toBeLessThanOrEqual(LINES_MAX);
 });

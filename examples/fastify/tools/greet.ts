@@ -1,11 +1,8 @@
-export const spec = {
+import { defineTool } from "glovebox/tool";
+
+export default defineTool({
   name: "greet",
   description: "Greets somebody.",
-  inputSchema: {
-    type: "object",
-    properties: { name: { type: "string", minLength: 1 } },
-    required: ["name"],
-  },
-};
-
-export default ({ name }: { name: string }) => ({ text: `Hello, ${name}!` });
+  inputSchema: { type: "object", properties: { name: { type: "string", minLength: 1 } }, required: ["name"] },
+  run: ({ name }) => ({ text: `Hello, ${name}!` }),
+});
