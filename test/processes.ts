@@ -1,5 +1,5 @@
 /** What the system knows of processes. Linux only: elsewhere there is nothing to see. */
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 
 const ENDING_MS = 5_000;
@@ -29,6 +29,26 @@ export async function childrenLeft(): Promise<string[]> {
   const untilMs = performance.now() + ENDING_MS;
   while (children().length > 0 && performance.now() < untilMs) await delay(LOOK_EVERY_MS);
   return children().map(commandOf);
+}
+
+/** The command lines of processes that work in a folder or name it, once those that are ending have had time to. */
+export async function processesLeftIn(folder: string): Promise<string[]> {
+  const found = () =>
+    list("/proc").filter((pid) => {
+      if (!/^\d+$/.test(pid) || !isAlive(Number(pid))) return false;
+      return workingFolder(pid).startsWith(folder) || commandOf(Number(pid)).includes(folder);
+    });
+  const untilMs = performance.now() + ENDING_MS;
+  while (found().length > 0 && performance.now() < untilMs) await delay(LOOK_EVERY_MS);
+  return found().map((pid) => commandOf(Number(pid)));
+}
+
+function workingFolder(pid: string): string {
+  try {
+    return readlinkSync(`/proc/${pid}/cwd`);
+  } catch {
+    return "";
+  }
 }
 
 /** Whether a process is there; one that has ended, and only waits to be asked about it, is not. */

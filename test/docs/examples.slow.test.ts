@@ -1,0 +1,91 @@
+import { readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import manifest from "../../package.json" with { type: "json" };
+import { processesLeftIn } from "../processes.ts";
+import { ROOT } from "./linked-folder.ts";
+import { type InstalledFolder, installedFolder, pack, type Packed } from "./packed-folder.ts";
+import { commandOf, exampleFolder } from "./run-example.ts";
+
+/** Needs Redis: `examples.fleet.test.ts` runs it. */
+const ELSEWHERE = ["fleet"];
+/** Next checks the types of its application itself, when it builds. */
+const CHECKS_ITSELF = ["next"];
+/** It installs nothing beside the package. */
+const PLAINEST = "hello";
+const ENTRIES = Object.keys(manifest.exports)
+  .filter((entry) => entry !== "./package.json")
+  .map((entry) => entry.replace(".", "glovebox"));
+const TSC = join(ROOT, "node_modules/typescript/bin/tsc");
+const INSTALL_MS = 300_000;
+const RUN_MS = 300_000;
+
+const CONFIG = {
+  compilerOptions: {
+    strict: true,
+    noEmit: true,
+    target: "esnext",
+    lib: ["esnext", "dom"],
+    module: "nodenext",
+    types: ["node"],
+    typeRoots: ["node_modules/@types", join(ROOT, "node_modules/@types")],
+    allowImportingTsExtensions: true,
+    skipLibCheck: true,
+  },
+};
+
+const names = readdirSync(join(ROOT, "examples"), { withFileTypes: true })
+  .filter((entry) => entry.isDirectory() && !ELSEWHERE.includes(entry.name))
+  .map(({ name }) => name);
+
+let packed: Packed;
+beforeAll(async () => {
+  packed = await pack();
+}, INSTALL_MS);
+afterAll(() => packed?.[Symbol.asyncDispose](), INSTALL_MS);
+
+describe.each(names)("the example %s, installed from the packed package", (name) => {
+  let folder: InstalledFolder;
+  beforeAll(async () => {
+    folder = await installedFolder(exampleFolder(name), packed);
+  }, INSTALL_MS);
+  afterAll(() => folder?.[Symbol.asyncDispose](), INSTALL_MS);
+
+  if (!CHECKS_ITSELF.includes(name)) {
+    test(
+      "compiles under strict",
+      async () => {
+        writeFileSync(join(folder.path, "tsconfig.json"), JSON.stringify(CONFIG));
+        expect(await folder.run(process.execPath, [TSC, "-p", "."])).toBe("");
+      },
+      RUN_MS,
+    );
+  }
+
+  if (name === PLAINEST) {
+    test(
+      "has declarations that compile without optional packages, also where the compiler checks libraries",
+      async () => {
+        const checked = { ...CONFIG.compilerOptions, skipLibCheck: false };
+        writeFileSync(
+          join(folder.path, "tsconfig.json"),
+          JSON.stringify({ compilerOptions: checked, files: ["all.ts"] }),
+        );
+        writeFileSync(join(folder.path, "all.ts"), ENTRIES.map((entry) => `import "${entry}";\n`).join(""));
+        expect(await folder.run(process.execPath, [TSC, "-p", "."])).toBe("");
+      },
+      RUN_MS,
+    );
+  }
+
+  test(
+    "prints what its README says, and leaves no process behind",
+    async () => {
+      const { script, prints } = commandOf(name);
+      const printed = await folder.run("npm", [script, "--silent"]);
+      expect(printed.trimEnd()).toBe(prints);
+      expect(await processesLeftIn(folder.path)).toEqual([]);
+    },
+    RUN_MS,
+  );
+});
