@@ -30,9 +30,9 @@ function spell(node: Entries): void {
   if (named !== undefined) addPattern(node, NAME_PATTERN, named);
   if (matched !== undefined) addPattern(node, SAME_PATTERN, matched);
   if (needed === undefined) return;
-  const then = Array.isArray(needed) ? { required: needed } : needed;
   const all: unknown = node["allOf"];
-  node["allOf"] = [...(Array.isArray(all) ? (all as readonly unknown[]) : []), { if: { required: [PROTO] }, then }];
+  const dependency = { anyOf: [{ not: { required: [PROTO] } }, Array.isArray(needed) ? { required: needed } : needed] };
+  node["allOf"] = [...(Array.isArray(all) ? (all as readonly unknown[]) : []), dependency];
 }
 
 /** Removes the entry of that name from a map of schemas. */
