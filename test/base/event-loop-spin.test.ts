@@ -43,7 +43,7 @@ test("a thread that others kept from its processor sleeps at once for a while", 
   expect(time.lookAgain()).toBe(true);
 });
 
-test("a thread that gets its message as soon as it stops looking sleeps at once for a while", () => {
+test("a thread that gets its message as soon as it stops looking sleeps at once, each time twice as long", () => {
   let nowMs = 100;
   const time = new SpinTime(0.5, () => nowMs);
   const lookUntilTheEnd = () => {
@@ -52,13 +52,38 @@ test("a thread that gets its message as soon as it stops looking sleeps at once 
     nowMs += 0.5;
     expect(time.lookAgain()).toBe(false);
   };
+  const restMs = () => {
+    nowMs += 0.1;
+    const fromMs = nowMs;
+    for (time.extend(); !time.lookAgain(); time.extend()) nowMs += 0.5;
+    nowMs += 0.6;
+    expect(time.lookAgain()).toBe(false);
+    return Math.round(nowMs - 0.6 - fromMs);
+  };
   lookUntilTheEnd();
+  // A message that comes later was not waiting.
   nowMs += 1;
   lookUntilTheEnd();
-  nowMs += 0.1;
-  time.extend();
+  expect(Array.from({ length: 9 }, restMs)).toEqual([1, 2, 4, 8, 16, 32, 64, 100, 100]);
+});
+
+test("messages that come while a thread looks shorten its next rest", () => {
+  let nowMs = 100;
+  const time = new SpinTime(0.5, () => nowMs);
+  const missMessage = () => {
+    time.extend();
+    nowMs += 0.5;
+    time.lookAgain();
+    time.extend();
+  };
+  missMessage();
+  nowMs += 1;
+  missMessage();
+  nowMs += 2;
+  for (let message = 0; message < 3; message++) time.extend();
+  missMessage();
   expect(time.lookAgain()).toBe(false);
-  nowMs += 100;
+  nowMs += 1;
   time.extend();
   expect(time.lookAgain()).toBe(true);
 });
