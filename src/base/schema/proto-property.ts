@@ -8,13 +8,15 @@ const VALUES: ReadonlySet<string> = new Set(["const", "default", "enum", "exampl
 
 /**
  * ajv leaves out `__proto__` where a schema names it: what it says of such a property would not be enforced. Writes it
- * INTO the schema in words that ajv does not leave out.
+ * INTO the schema in words that ajv does not leave out. `text`: the schema as JSON; hardly any has the name.
  */
-export function spellProtoProperties(schema: JsonSchema): void {
+export function spellProtoProperties(schema: JsonSchema, text: string): void {
+  if (!text.includes(PROTO)) return;
   const open: unknown[] = [schema];
   for (let node = open.pop(); node !== undefined; node = open.pop()) {
-    if (Array.isArray(node)) open.push(...(node as readonly unknown[]));
-    else if (isObject(node)) {
+    if (Array.isArray(node)) {
+      for (const each of node as readonly unknown[]) open.push(each);
+    } else if (isObject(node)) {
       spell(node);
       for (const [key, value] of Object.entries(node)) if (!VALUES.has(key)) open.push(value);
     }

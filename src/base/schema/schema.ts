@@ -80,7 +80,7 @@ export function readValid(text: string, where: SchemaPlace): { readonly plain: J
   if (typeof plain === "object" && plain["$async"] === true) {
     throw schemaError(where, "/$async", "is not JSON Schema; leave it out");
   }
-  spellProtoProperties(plain);
+  spellProtoProperties(plain, text);
   return { plain, dialect };
 }
 
