@@ -1,6 +1,9 @@
 import type { MetricObject } from "prom-client";
 import type { Registry } from "./prometheus.ts";
 
+/** Formats of metrics: Prometheus' own text, and OpenMetrics 1.0, which has exemplars. */
+export type MetricsFormat = "prometheus" | "openmetrics";
+
 export const OPEN_METRICS_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /** An observation of a histogram's bucket that belongs to a trace. */
@@ -12,12 +15,11 @@ export interface Exemplar {
 }
 
 /** A sample as prom-client's metrics give it. */
-interface Sample {
+export interface Sample {
   /** Default: the metric's name. */
   readonly metricName?: string;
   readonly labels?: Readonly<Record<string, string | number>>;
   readonly value: number;
-  /** prom-client gives `null` for an absent one. */
   readonly exemplar?: Exemplar | null;
 }
 
@@ -31,11 +33,17 @@ const TOTAL = "_total";
 /** Time from which everything is counted: none of it was there before the process. */
 const CREATED = `${performance.timeOrigin / 1e3}`;
 
+/** Writes the metrics of registries as one text. */
+export async function writeMetrics(registries: readonly Registry[], format: MetricsFormat): Promise<string> {
+  if (format === "openmetrics") return writeOpenMetrics(registries);
+  return (await Promise.all(registries.map((registry) => registry.metrics()))).join("\n");
+}
+
 /**
  * Writes metrics in the format of OpenMetrics 1.0: with exemplars, and the time from which each counter and histogram
  * counts. prom-client's own writer has no such times, and names every counter of a registry of another format wrongly.
  */
-export async function writeOpenMetrics(registries: readonly Registry[]): Promise<string> {
+async function writeOpenMetrics(registries: readonly Registry[]): Promise<string> {
   const metrics = registries.flatMap((registry) => registry.getMetricsAsArray() as unknown as readonly Gettable[]);
   const families = await Promise.all(metrics.map((metric) => metric.get()));
   return `${families.map(writeFamily).join("")}# EOF\n`;

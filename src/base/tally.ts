@@ -1,5 +1,5 @@
 import type { Histogram, Registry } from "prom-client";
-import type { Exemplar } from "./open-metrics.ts";
+import type { Exemplar, Sample } from "./open-metrics.ts";
 
 /** One series of a histogram: counts of observations per bucket, and their sum. */
 export class Tally {
@@ -32,21 +32,13 @@ export class Tally {
     let total = 0;
     for (const [at, bound] of [...this.#bounds, "+Inf"].entries()) {
       total += this.#counts[at] ?? 0;
-      const exemplar = this.#exemplars[at];
-      const sample = { metricName: `${name}_bucket`, labels: { le: bound, ...labels }, value: total };
-      samples.push(exemplar === undefined ? sample : { ...sample, exemplar });
+      const exemplar = this.#exemplars[at] ?? null;
+      samples.push({ metricName: `${name}_bucket`, labels: { le: bound, ...labels }, value: total, exemplar });
     }
     samples.push({ metricName: `${name}_sum`, labels, value: this.#sum });
     samples.push({ metricName: `${name}_count`, labels, value: total });
     return samples;
   }
-}
-
-interface Sample {
-  readonly metricName: string;
-  readonly labels: Readonly<Record<string, string | number>>;
-  readonly value: number;
-  readonly exemplar?: Exemplar;
 }
 
 /**

@@ -11,7 +11,7 @@ import type { Policy } from "../broker/policy.ts";
 import { Reconfiguration } from "./reconfiguration.ts";
 import type { ExecutorStats } from "../executor/executor.ts";
 import type { ToolCall, ToolResult } from "../base/result.ts";
-import type { MetricsFormat } from "./telemetry/metrics.ts";
+import type { MetricsFormat } from "../base/open-metrics.ts";
 import { HostAccount, type HostUsage } from "../base/tenant-account.ts";
 import { onPressure } from "../base/os/pressure.ts";
 import { startBundler, stopBundler } from "../tool/bundle/bundle.ts";

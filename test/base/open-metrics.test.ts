@@ -1,12 +1,12 @@
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import { expect, test } from "vitest";
-import { writeOpenMetrics } from "../../src/base/open-metrics.ts";
+import { writeMetrics } from "../../src/base/open-metrics.ts";
 import { registerTallies, Tally } from "../../src/base/tally.ts";
 
 const CREATED = /_created(?:\{[^}]*\})? \d+\.\d+$/;
 /** Lines of the registry's metrics, without the times of creation. */
 async function linesOf(registry: Registry): Promise<readonly string[]> {
-  return (await writeOpenMetrics([registry])).split("\n").map((line) => line.replace(CREATED, "_created T"));
+  return (await writeMetrics([registry], "openmetrics")).split("\n").map((line) => line.replace(CREATED, "_created T"));
 }
 
 test("a counter's family has no suffix, its samples have", async () => {

@@ -1,4 +1,4 @@
-import { openTelemetry } from "./tracing.ts";
+import { activeSpan } from "./tracing.ts";
 import type { CallEvent, Events } from "./events.ts";
 import type { Logger } from "./log.ts";
 
@@ -22,7 +22,7 @@ export function logCalls(events: Events, logger: Logger): void {
     if (!isOn(logger, "trace")) return;
     const asked = `${capability}.${method}`.slice(0, NAME_MAX);
     logger.trace?.(
-      { callId, tool, tenant, asked, step, outcome, durationMs, ...activeSpan() },
+      { callId, tool, tenant, asked, step, outcome, durationMs, ...spanFields() },
       "a call made a capability call",
     );
   });
@@ -45,13 +45,13 @@ function fieldsOf({ callId, parentId, tool, tenant, result }: CallEvent): object
     cpuMs,
     heapBytes,
     attempts,
-    ...activeSpan(),
+    ...spanFields(),
   };
 }
 
 /** Fields under which log tools correlate lines with traces. */
-function activeSpan(): object {
-  const span = openTelemetry()?.trace.getActiveSpan()?.spanContext();
+function spanFields(): object {
+  const span = activeSpan();
   return span === undefined ? NO_SPAN : { trace_id: span.traceId, span_id: span.spanId };
 }
 

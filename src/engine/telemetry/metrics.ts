@@ -1,6 +1,6 @@
 import { Counter, Gauge, Registry } from "../../base/prometheus.ts";
 import { ERRORS } from "../../base/errors.ts";
-import { writeOpenMetrics } from "../../base/open-metrics.ts";
+import { type MetricsFormat, writeMetrics } from "../../base/open-metrics.ts";
 import type { CallEvent, Events } from "./events.ts";
 import type { ExecutorStats } from "../../executor/executor.ts";
 import { ExecutorMetrics } from "../../executor/executor-metrics.ts";
@@ -15,9 +15,6 @@ import { recordedTrace } from "./tracing.ts";
 /** Maximum number of tools with a label of their own; all later ones share `other`. */
 const TOOL_LABELS_MAX = 500;
 const OTHER = "other";
-
-/** Formats of metrics: Prometheus' own text, and OpenMetrics 1.0, which has exemplars. */
-export type MetricsFormat = "prometheus" | "openmetrics";
 
 /** Values read at each scrape instead of being counted on the hot path. */
 export interface MetricSources {
@@ -129,7 +126,7 @@ export class Metrics {
   }
 
   text(format: MetricsFormat): Promise<string> {
-    return format === "openmetrics" ? writeOpenMetrics([this.registry]) : this.registry.metrics();
+    return writeMetrics([this.registry], format);
   }
 
   #subscribe(events: Events): void {

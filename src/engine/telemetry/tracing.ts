@@ -1,6 +1,6 @@
 import { createRequire } from "node:module";
 import type * as Api from "@opentelemetry/api";
-import type { Attributes, Context, Span, Tracer } from "@opentelemetry/api";
+import type { Attributes, Context, Span, SpanContext, Tracer } from "@opentelemetry/api";
 import type { Capability } from "../../broker/capabilities/capability.ts";
 import type { CapabilityCall, CapabilityResponse, Diverged, Respond } from "../../executor/executor.ts";
 import { isContinuation } from "../../base/protocol/capability-call.ts";
@@ -17,9 +17,14 @@ export function openTelemetry(): typeof Api | null {
   return api;
 }
 
+/** Names of the active span and its trace. */
+export function activeSpan(): SpanContext | undefined {
+  return openTelemetry()?.trace.getActiveSpan()?.spanContext();
+}
+
 /** ID of the active trace, where it is recorded. */
 export function recordedTrace(): string | undefined {
-  const span = openTelemetry()?.trace.getActiveSpan()?.spanContext();
+  const span = activeSpan();
   return span !== undefined && (span.traceFlags & SAMPLED) !== 0 ? span.traceId : undefined;
 }
 

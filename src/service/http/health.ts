@@ -1,11 +1,13 @@
 import { collectDefaultMetrics, Registry } from "prom-client";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { OPEN_METRICS_TYPE, writeOpenMetrics } from "../../base/open-metrics.ts";
+import { OPEN_METRICS_TYPE, writeMetrics } from "../../base/open-metrics.ts";
 import { delegation } from "../../base/os/cgroup.ts";
 import { sendJson } from "./answers.ts";
 import { GET_HEALTH, GET_METRICS, GET_READINESS } from "./api/watch-routes.ts";
 import { chooseType } from "./media-type.ts";
 import { refuseOthers, type Surface } from "./surface.ts";
+
+const OPEN_METRICS = "application/openmetrics-text";
 
 /** Adds the metrics. */
 export function addMetrics(app: FastifyInstance, { engine, processMetrics = true }: Surface): void {
@@ -21,11 +23,9 @@ export async function sendMetrics(
   reply: FastifyReply,
   registries: readonly Registry[],
 ): Promise<FastifyReply> {
-  if (chooseType(headers.accept, ["text/plain", "application/openmetrics-text"]) === "application/openmetrics-text") {
-    return reply.header("content-type", OPEN_METRICS_TYPE).send(await writeOpenMetrics(registries));
-  }
-  const texts = await Promise.all(registries.map((registry) => registry.metrics()));
-  return reply.header("content-type", Registry.PROMETHEUS_CONTENT_TYPE).send(texts.join("\n"));
+  const isOpen = chooseType(headers.accept, ["text/plain", OPEN_METRICS]) === OPEN_METRICS;
+  const text = await writeMetrics(registries, isOpen ? "openmetrics" : "prometheus");
+  return reply.header("content-type", isOpen ? OPEN_METRICS_TYPE : Registry.PROMETHEUS_CONTENT_TYPE).send(text);
 }
 
 /** Adds the probes. */
