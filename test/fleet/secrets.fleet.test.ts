@@ -214,5 +214,5 @@ test("members with different secrets do not talk, and each says so in one line",
     .toEqual(["1 servers cannot be read: they were given another secret than this machine, or none"]);
   const sums = await Promise.all(Array.from({ length: 50 }, (_, at) => siege.add(at, 1)));
   expect(sums).toEqual(Array.from({ length: 50 }, (_, at) => at + 1));
-  expect(await machine.metrics()).toMatch(/^glovebox_machine_jobs_total 0$/m);
+  expect(await machine.registry.metrics()).toMatch(/^glovebox_machine_jobs_total 0$/m);
 });

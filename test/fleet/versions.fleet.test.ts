@@ -69,7 +69,7 @@ function serverOf(fleet: string, protocol: number): Server {
 }
 
 const jobsOf = async (machine: Machine): Promise<number> =>
-  Number(/^glovebox_machine_jobs_total (\d+)$/m.exec(await machine.metrics())?.[1]);
+  Number(/^glovebox_machine_jobs_total (\d+)$/m.exec(await machine.registry.metrics())?.[1]);
 
 test("a server whose protocol no machine understands does not start, and says who is to be upgraded", async () => {
   const fleet = newFleet();

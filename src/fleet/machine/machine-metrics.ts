@@ -33,8 +33,4 @@ export class MachineMetrics {
     this.#jobs.inc();
     this.#calls.inc(calls);
   }
-
-  text(): Promise<string> {
-    return this.registry.metrics();
-  }
 }

@@ -53,8 +53,7 @@ export interface MachineOptions extends FleetOptions {
 /** A worker machine of a fleet. Made by `startMachine`. */
 export interface Machine extends AsyncDisposable {
   stats(): MachineStats;
-  /** Prometheus text. */
-  metrics(): Promise<string>;
+  /** Registry of the machine's metrics. */
   readonly registry: Registry;
   /** Takes no more jobs; resolves when its jobs have ended, or after `ms`: then the remaining jobs are given back. */
   drain(ms: number): Promise<void>;
@@ -204,10 +203,6 @@ class FleetMachine implements Machine {
 
   get registry(): Registry {
     return this.#metrics.registry;
-  }
-
-  metrics(): Promise<string> {
-    return this.#metrics.text();
   }
 
   async drain(ms: number): Promise<void> {

@@ -35,7 +35,6 @@ function stats(): MachineStats {
 
 const machine: Machine = {
   stats,
-  metrics: () => Promise.resolve(""),
   registry: new Registry(),
   drain: async (ms) => {
     isDraining = true;

@@ -36,8 +36,7 @@ function machine(): Machine | null {
   const nothing = (): Promise<void> => Promise.resolve();
   const registry = new Registry();
   new Gauge({ name: "glovebox_machine_slots", help: "Slots.", registers: [registry] }).set(8);
-  const metrics = () => registry.metrics();
-  return { stats: () => now, registry, metrics, drain: nothing, close: nothing, [Symbol.asyncDispose]: nothing };
+  return { stats: () => now, registry, drain: nothing, close: nothing, [Symbol.asyncDispose]: nothing };
 }
 
 async function get(path: string, method = "GET"): Promise<{ readonly status: number; readonly body: string }> {
