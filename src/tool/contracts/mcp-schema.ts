@@ -114,7 +114,7 @@ class SchemaWriter {
     const { $schema } = schema;
     this.#isLater = typeof $schema === "string" && /draft\/20(?:19|20)-/.test($schema);
     const written = this.#writePart(schema, null) as Schema;
-    // What a reader ignores refuses less, but for where refusing is asked for.
+    // A reader that ignores a keyword allows more. Below a negation it allows less.
     if (this.#isLater && this.#hasLater && this.#hasNegation) {
       this.#obstruct(null, "draft-07 reads its not, oneOf or if in another way");
     }
