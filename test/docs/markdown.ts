@@ -36,6 +36,11 @@ export function readPages(): readonly Page[] {
   return [...found, ...below("docs"), ...below("examples"), ...below("src/ecosystems")].map(readPage);
 }
 
+/** The pages whose programs are compiled and run: those that people read, and what earlier ones had. */
+export function readProgramPages(): readonly Page[] {
+  return [...readPages(), readPage("fixtures/programs/before-types.md")];
+}
+
 /** A page by its path from the root. */
 export function readPage(path: string): Page {
   const text = readFileSync(join(ROOT, path), "utf8");

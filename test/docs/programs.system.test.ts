@@ -13,8 +13,7 @@ import {
   type Page,
   pattern,
   printsOf,
-  readPage,
-  readPages,
+  readProgramPages,
   skipOf,
 } from "./markdown.ts";
 
@@ -36,7 +35,7 @@ interface Programs {
 }
 
 // The examples have a test of their own.
-const pages = [...readPages(), readPage("fixtures/programs/before-types.md")]
+const pages = readProgramPages()
   .filter(({ path }) => !path.startsWith("examples/"))
   .map(programsOf)
   .filter(({ programs, commands, configurations }) => programs.length + commands.length + configurations.length > 0);

@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
 import { ROOT } from "./linked-folder.ts";
-import { fileOf, readPage, readPages, skipOf } from "./markdown.ts";
+import { fileOf, readProgramPages, skipOf } from "./markdown.ts";
 
 const PATHS = Object.fromEntries(
   Object.entries(manifest.exports).flatMap(([entry, target]) =>
@@ -47,7 +47,7 @@ test("programs of pages compile under strict", async () => {
   writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
   writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(CONFIG));
   symlinkSync(join(ROOT, "node_modules"), join(folder, "node_modules"));
-  for (const { path, blocks } of [...readPages(), readPage("fixtures/programs/before-types.md")]) {
+  for (const { path, blocks } of readProgramPages()) {
     for (const block of blocks) {
       if (block.language !== "ts" || skipOf(block) !== undefined) continue;
       // Each page is a folder, so that its programs find the files that it writes.

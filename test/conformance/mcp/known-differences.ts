@@ -17,25 +17,30 @@ const NO_REQUESTS = "a tool cannot ask the client: it has no capability for samp
 const NO_TASKS = "the extension for tasks is not spoken: a call is answered by its result";
 const NO_RESUMING = "streams are not resumable: a client that loses its connection cancels its call";
 
+/** Scenarios of either revision for what the server does not have. */
+const NOT_SERVED: readonly Difference[] = [
+  ["completion-complete", NO_COMPLETION],
+  ["prompts-get-embedded-resource", NO_PROMPTS],
+  ["prompts-get-simple", NO_PROMPTS],
+  ["prompts-get-with-args", NO_PROMPTS],
+  ["prompts-get-with-image", NO_PROMPTS],
+  ["prompts-list", NO_PROMPTS],
+  ["resources-list", NO_RESOURCES],
+  ["resources-read-binary", NO_RESOURCES],
+  ["resources-read-text", NO_RESOURCES],
+  ["resources-templates-read", NO_RESOURCES],
+];
+
 /** By revision of the protocol. */
 export const OUTCOMES = {
   "2025-11-25": {
     passed: 20,
     fallen: 18,
     differences: [
-      ["completion-complete", NO_COMPLETION],
+      ...NOT_SERVED,
       ["elicitation-sep1034-defaults", NO_REQUESTS],
       ["elicitation-sep1330-enums", NO_REQUESTS],
-      ["prompts-get-embedded-resource", NO_PROMPTS],
-      ["prompts-get-simple", NO_PROMPTS],
-      ["prompts-get-with-args", NO_PROMPTS],
-      ["prompts-get-with-image", NO_PROMPTS],
-      ["prompts-list", NO_PROMPTS],
-      ["resources-list", NO_RESOURCES],
-      ["resources-read-binary", NO_RESOURCES],
-      ["resources-read-text", NO_RESOURCES],
       ["resources-subscribe", NO_RESOURCES],
-      ["resources-templates-read", NO_RESOURCES],
       ["resources-unsubscribe", NO_RESOURCES],
       ["server-sse-polling:server-sse-priming-event", NO_RESUMING],
       ["server-sse-polling:server-sse-retry-field", NO_RESUMING],
@@ -47,10 +52,10 @@ export const OUTCOMES = {
     passed: 109,
     fallen: 59,
     differences: [
+      ...NOT_SERVED,
       ["caching:sep-2549-prompts-list-caching-hints", NO_PROMPTS],
       ["caching:sep-2549-resources-list-caching-hints", NO_RESOURCES],
       ["caching:sep-2549-resources-templates-list-caching-hints", NO_RESOURCES],
-      ["completion-complete", NO_COMPLETION],
       ["input-required-result-basic-elicitation", NO_REQUESTS],
       ["input-required-result-basic-list-roots", NO_REQUESTS],
       ["input-required-result-basic-sampling", NO_REQUESTS],
@@ -63,15 +68,6 @@ export const OUTCOMES = {
       ["input-required-result-request-state", NO_REQUESTS],
       ["input-required-result-result-type", NO_REQUESTS],
       ["input-required-result-tampered-state", NO_REQUESTS],
-      ["prompts-get-embedded-resource", NO_PROMPTS],
-      ["prompts-get-simple", NO_PROMPTS],
-      ["prompts-get-with-args", NO_PROMPTS],
-      ["prompts-get-with-image", NO_PROMPTS],
-      ["prompts-list", NO_PROMPTS],
-      ["resources-list", NO_RESOURCES],
-      ["resources-read-binary", NO_RESOURCES],
-      ["resources-read-text", NO_RESOURCES],
-      ["resources-templates-read", NO_RESOURCES],
       ["sep-2164-resource-not-found:sep-2164-data-uri", NO_RESOURCES],
       ["sep-2164-resource-not-found:sep-2164-error-code", NO_RESOURCES],
       ["server-stateless:sep-2575-missing-capability-http-400", NO_REQUESTS],
