@@ -1,5 +1,6 @@
 import { cliPage } from "./cli.ts";
 import { configPage, configSchema } from "./config.ts";
+import { conformancePage } from "./conformance.ts";
 import { errorPages } from "./errors.ts";
 import { eventsPage } from "./events.ts";
 import { exportsPage } from "./exports.ts";
@@ -26,6 +27,7 @@ async function referencePages(): Promise<ReadonlyMap<string, string>> {
     ["cli.md", cliPage()],
     ["config.md", await configPage()],
     ["config.schema.json", configSchema()],
+    ["conformance.md", conformancePage()],
     ["events.md", eventsPage()],
     ["exports.md", await exportsPage()],
     ["http.md", await httpPage()],

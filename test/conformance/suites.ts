@@ -1,0 +1,68 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+/** A public suite that comes in a folder of its own, not as an npm package. */
+export interface Suite {
+  /** The environment variable that names the folder. */
+  readonly variable: string;
+  /** The state that the outcomes in this repository are of. */
+  readonly pinned: string;
+  /** How to get that state, in one line. */
+  readonly get: string;
+  /** A path inside the folder: a folder without it is not the suite. */
+  readonly marker: string;
+}
+
+export const SUITES = {
+  cpython: {
+    variable: "GLOVEBOX_SUITE_CPYTHON",
+    pinned: "libpython3.14-testsuite 3.14.10-1",
+    get: "dpkg-deb -x libpython3.14-testsuite_*.deb DIR, and name DIR/usr/lib/python3.14",
+    marker: "test/test_urllib.py",
+  },
+  h1spec: {
+    variable: "GLOVEBOX_SUITE_H1SPEC",
+    pinned: "f0a5650a20c575fbea0f7179a3a9cfa50f20ba6e",
+    get: "git clone https://github.com/uNetworking/h1spec",
+    marker: "http_test.ts",
+  },
+  test262: {
+    variable: "GLOVEBOX_SUITE_TEST262",
+    pinned: "be13516fb6441b950ba8a3df97eb34062c186972",
+    get: "git clone https://github.com/tc39/test262",
+    marker: "harness/assert.js",
+  },
+  wasi: {
+    variable: "GLOVEBOX_SUITE_WASI",
+    pinned: "9f80ca35444cfd9e63100725615140a346652e6c",
+    get: "git clone --branch prod/testsuite-base https://github.com/WebAssembly/wasi-testsuite",
+    marker: "tests/rust/testsuite/wasm32-wasip1/manifest.json",
+  },
+  wpt: {
+    variable: "GLOVEBOX_SUITE_WPT",
+    pinned: "the areas in test/fixtures/wpt of Node.js 22.22.2; fetch/api and xhr/formdata of May 2024",
+    get: "git clone https://github.com/web-platform-tests/wpt",
+    marker: "resources/testharness.js",
+  },
+} as const satisfies Readonly<Record<string, Suite>>;
+
+export type SuiteName = keyof typeof SUITES;
+
+/** Where the cases of a suite are: the whole suite if its variable names a folder, else the sample in `fixtures/suites`. */
+export interface SuiteFolder {
+  readonly folder: string;
+  readonly isWhole: boolean;
+}
+
+export function suiteFolder(name: SuiteName): SuiteFolder {
+  const { variable, marker, get } = SUITES[name];
+  const folder = process.env[variable];
+  if (folder === undefined) {
+    return { folder: fileURLToPath(new URL(`../../fixtures/suites/${name}`, import.meta.url)), isWhole: false };
+  }
+  if (!existsSync(join(folder, marker))) {
+    throw new Error(`${variable}=${folder} has no ${marker}. To get the suite: ${get}`);
+  }
+  return { folder, isWhole: true };
+}
