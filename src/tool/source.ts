@@ -101,7 +101,7 @@ async function sourceOf(entry: string): Promise<ToolSource | undefined> {
   if (found?.isDirectory() !== true) return undefined;
   const index = await indexFile(entry);
   if (index !== undefined) return { kind: "module", path: index, name };
-  return (await hasCode(entry)) ? packageSource(entry) : undefined;
+  return (await hasCode(entry)) || (await looksLikePackage(entry)) ? packageSource(entry) : undefined;
 }
 
 /** The file that makes a folder one tool; or `undefined`. */

@@ -1,6 +1,9 @@
 import { readdir, readFile, realpath, stat } from "node:fs/promises";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
+import { PYPROJECT } from "../../tool/package/layout.ts";
+import { readPyproject } from "../../tool/package/pyproject.ts";
+import { PackageError } from "../../tool/package/step.ts";
 import type { MountPlanEntry } from "./mount-plan.ts";
 
 /** A source on a git server: `git+https://github.com/org/my-tool@main#subdirectory=packages/one`. */
@@ -49,7 +52,8 @@ const PACKAGES_MAX = 5_000;
 const MOUNT = "mount";
 
 /**
- * Resolves the path of a plan's module: a file, or a folder with an `index` file. Rejects with a `ModuleSourceError`.
+ * Resolves the path of a plan's module: a file, a folder with an `index` file, or a Python project. Rejects with a
+ * `ModuleSourceError`.
  */
 export async function findModule(entry: MountPlanEntry, options: SourceOptions): Promise<string> {
   const { module, source } = entry;
@@ -115,17 +119,18 @@ async function requireAllowed(
   throw refused(module, "lies outside of the folders in which sources may be", "add its folder to roots");
 }
 
-/** Finds a module without a source in the manifest of the folder, or of a package installed there. */
+/** Finds a module without a source in the manifest of the folder, of a project in it, or of a package installed there. */
 async function findByName(module: string, options: SourceOptions): Promise<string> {
   const { folder } = options;
-  const installed = path.join(path.resolve(folder), "node_modules");
-  for (const one of [path.resolve(folder), ...(await packagesIn(installed))]) {
+  const root = path.resolve(folder);
+  const installed = await packagesIn(path.join(root, "node_modules"));
+  for (const one of [root, ...(await projectsIn(root)), ...installed]) {
     const found = await moduleIn(one, module);
     if (found === undefined) continue;
     await requireAllowed(module, found, options);
     return found;
   }
-  const remedy = `add "amplifier": { "modules": { ${JSON.stringify(module)}: "./file.js:${MOUNT}" } } to a package.json, or a source to the plan`;
+  const remedy = `add "amplifier": { "modules": { ${JSON.stringify(module)}: "./file.js:${MOUNT}" } } to a package.json, an entry point of "amplifier.modules" to a pyproject.toml, or a source to the plan`;
   throw notFound(module, "has no source, and no package names it", remedy);
 }
 
@@ -160,9 +165,36 @@ export async function modulesIn(folder: string): Promise<ReadonlyMap<string, str
   return new Map(Object.entries(modules).filter((entry): entry is [string, string] => typeof entry[1] === "string"));
 }
 
+/** Folders of Python projects in a folder. */
+async function projectsIn(folder: string): Promise<readonly string[]> {
+  const names = await readdir(folder).catch((): string[] => []);
+  const found: string[] = [];
+  for (const name of names.toSorted().slice(0, PACKAGES_MAX)) {
+    const file = path.join(folder, name, PYPROJECT);
+    if ((await stat(file).catch(() => undefined))?.isFile() === true) found.push(path.dirname(file));
+  }
+  return found;
+}
+
+/** Whether a folder is a Python project whose `pyproject.toml` names the module. */
+async function isProjectOf(folder: string, module: string): Promise<boolean> {
+  try {
+    return (await readPyproject(folder))?.modules.has(module) === true;
+  } catch (error) {
+    if (!(error instanceof PackageError)) throw error;
+    throw new ModuleSourceError(
+      "invalid",
+      module,
+      `has a project that cannot be read: ${error.message}`,
+      "mend it",
+      error,
+    );
+  }
+}
+
 async function moduleIn(folder: string, module: string): Promise<string | undefined> {
   const entry = (await modulesIn(folder)).get(module);
-  if (entry === undefined) return undefined;
+  if (entry === undefined) return (await isProjectOf(folder, module)) ? realpath(folder) : undefined;
   const [file = "", name = MOUNT] = entry.split(":");
   const remedy = `write "./file.js:${MOUNT}"`;
   if (name !== MOUNT) {

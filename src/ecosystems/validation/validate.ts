@@ -5,6 +5,7 @@ import { GloveboxError } from "../../base/errors.ts";
 import type { EventMap } from "../../engine/telemetry/events.ts";
 import type { ToolInfo } from "../../tool/definition.ts";
 import type { ModuleReport } from "../../tool/registrar.ts";
+import { readPyproject } from "../../tool/package/pyproject.ts";
 import { findSources } from "../../tool/source.ts";
 import { findModule, ModuleSourceError, modulesIn } from "../amplifier/module-source.ts";
 import { checkBehaviour } from "./behaviour.ts";
@@ -99,20 +100,24 @@ async function checkStructure(report: ModuleReport, file: string): Promise<reado
   return [await checkEntryPoint(file, report.runtime), ...checkAmplifier(report)];
 }
 
-/**
- * Checks that `package.json` names the module, so that others find it. A Python module may be named in `pyproject.toml`
- * instead.
- */
+/** Checks that `package.json`, or the `pyproject.toml` of a Python project, names the module, so that others find it. */
 async function checkEntryPoint(given: string, runtime: ToolInfo["runtime"]): Promise<Check> {
+  const project = runtime === "python" ? await readPyproject(given).catch(() => undefined) : undefined;
+  if (project !== undefined && project.modules.size > 0) {
+    return pass("entry point", `is ${[...project.modules.keys()].map((name) => JSON.stringify(name)).join(", ")}`);
+  }
   const [source] = await findSources(given);
   const file = await realpath(source?.path ?? given);
   const folder = path.dirname(file);
   const manifest = await stat(path.join(folder, "package.json")).catch(() => undefined);
-  if (manifest === undefined) return info("entry point", "there is no package.json, so it is found by its path only");
+  if (manifest === undefined) {
+    const file = runtime === "python" ? "pyproject.toml" : "package.json";
+    return info("entry point", `there is no ${file}, so it is found by its path only`);
+  }
   for (const [module, entry] of await modulesIn(folder)) {
     if (path.resolve(folder, entry.split(":")[0] ?? "") === file) return pass("entry point", `is "${module}"`);
   }
-  if (runtime === "python") return info("entry point", "is not in package.json, so it is found by its path only");
+  if (runtime === "python") return info("entry point", "is in no pyproject.toml, so it is found by its path only");
   const line = `"amplifier": { "modules": { "my-tool": "./${path.basename(file)}:mount" } }`;
   return error("entry point", `is missing in package.json; add ${line}`);
 }

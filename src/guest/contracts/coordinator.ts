@@ -1,4 +1,5 @@
 import { isObject } from "./adapter.ts";
+import { HookRegistry } from "./hooks.ts";
 
 /** An object that a module has mounted. */
 export interface Mounted {
@@ -10,18 +11,36 @@ export interface Mounted {
 /** Everything that a module registered with its coordinator. */
 export interface Coordination {
   readonly face: Coordinator;
-  readonly mounted: Mounted[];
+  readonly mounted: readonly Mounted[];
   readonly contributors: { readonly channel: string; readonly name: string; readonly values: unknown }[];
   /** Functions that modules want to be run at their end. */
   readonly cleanups: unknown[];
 }
 
+/** Null-prototype objects: names are the module's. */
+interface MountPoints {
+  [point: string]: { [name: string]: unknown };
+}
+
 const MOUNTS_MAX = 1_000;
+
+function place(): MountPoints[string] {
+  return Object.create(null) as MountPoints[string];
+}
 
 /** Creates a coordinator. Kept cheap, because every call of a tool mounts its module. */
 export function coordinate(config: object): Coordination {
-  const told = { mounted: [], contributors: [], cleanups: [] };
-  return { face: new Coordinator(config, told), ...told };
+  const told = { contributors: [], cleanups: [] };
+  const face = new Coordinator(config, told);
+  return {
+    face,
+    ...told,
+    get mounted() {
+      return Object.entries(face.mount_points).flatMap(([mount_point, place]) =>
+        Object.entries(place).map(([name, module]) => ({ mount_point, name, module })),
+      );
+    },
+  };
 }
 
 /** Runs the cleanups of modules, the last one first. A cleanup that throws does not stop the others. */
@@ -39,35 +58,42 @@ export async function endMounts({ cleanups }: Coordination): Promise<void> {
 export class Coordinator {
   readonly config: object;
   readonly session_id = "";
-  readonly #told: Omit<Coordination, "face">;
+  readonly parent_id = null;
+  /** What is mounted, by point and name. A module may mount by writing into it. */
+  readonly mount_points: MountPoints;
+  readonly #told: Omit<Coordination, "face" | "mounted">;
+  #hooks: HookRegistry | null = null;
   #capabilities: Map<string, unknown> | null = null;
 
-  constructor(config: object, told: Omit<Coordination, "face">) {
+  constructor(config: object, told: Omit<Coordination, "face" | "mounted">) {
     this.config = config;
     this.#told = told;
+    this.mount_points = Object.assign(Object.create(null) as MountPoints, { tools: place() });
+  }
+
+  get hooks(): HookRegistry {
+    return (this.#hooks ??= new HookRegistry());
   }
 
   async mount(point: unknown, module: unknown, options?: unknown): Promise<void> {
-    const { mounted } = this.#told;
-    const mount = { mount_point: `${point as string}`, name: nameFrom(options, module), module };
-    // Mounting under the same name again replaces the earlier module.
-    const known = mounted.findIndex((one) => one.mount_point === mount.mount_point && one.name === mount.name);
-    if (known >= 0) mounted.splice(known, 1);
-    if (mounted.length >= MOUNTS_MAX) throw new RangeError(`more than ${MOUNTS_MAX} things are mounted`);
-    mounted.push(mount);
+    const modules = (this.mount_points[`${point as string}`] ??= place());
+    const name = nameFrom(options, module);
+    // Mounting under the same name again replaces the earlier module; the newest is the last.
+    delete modules[name];
+    if (Object.keys(modules).length >= MOUNTS_MAX) throw new RangeError(`more than ${MOUNTS_MAX} things are mounted`);
+    modules[name] = module;
   }
 
   async unmount(point: unknown, options?: unknown): Promise<void> {
-    const { mounted } = this.#told;
+    const modules = this.mount_points[`${point as string}`];
+    if (modules === undefined) return;
     const name = nameFrom(options, undefined);
-    const at = mounted.findIndex((one) => one.mount_point === point && (name === "" || one.name === name));
-    if (at >= 0) mounted.splice(at, 1);
+    for (const each of name === "" ? Object.keys(modules) : [name]) delete modules[each];
   }
 
   get(point: unknown, name?: unknown): unknown {
-    const found = this.#told.mounted.filter((one) => one.mount_point === point);
-    if (typeof name === "string") return found.find((one) => one.name === name)?.module ?? null;
-    return Object.fromEntries(found.map((one) => [one.name, one.module]));
+    const modules = this.mount_points[`${point as string}`] ?? {};
+    return typeof name === "string" ? (modules[name] ?? null) : { ...modules };
   }
 
   register_contributor(channel: unknown, name: unknown, contribute: unknown): void {

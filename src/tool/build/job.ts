@@ -47,6 +47,7 @@ export interface RemoveJob {
 export interface PythonJob {
   readonly kind: "python";
   readonly folder: string;
+  /** The tool's file, or `pyproject.toml`, which names it. */
   readonly entry: string;
   /** The operator's folder of wheels. */
   readonly wheels?: string;

@@ -72,6 +72,7 @@ export async function bundlePackage(
       return bundleModule({ kind: "file", path: path.join(folder, layout.entry), name, scope }, lane);
     }
     case "python":
+    case "project":
       return (await import("./python.ts")).bundlePythonPackage(folder, layout.entry, options, lane);
     case "wasi":
       return bundleWasmFile(path.join(folder, layout.entry), name, false);

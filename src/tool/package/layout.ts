@@ -8,11 +8,18 @@ import { PackageError, quoted } from "./step.ts";
 export type PackageLayout =
   | { readonly kind: "module"; readonly entry: string }
   | { readonly kind: "python"; readonly entry: string }
+  /** A Python project, whose `pyproject.toml` names its module. */
+  | { readonly kind: "project"; readonly entry: string }
   | { readonly kind: "wasi"; readonly entry: string }
   | { readonly kind: "native"; readonly entry: string };
 
 /** The folder within a package that holds its code. */
 export const CODE = "code";
+/** The file that describes a Python project (PEP 621), and its maximum size. */
+export const PYPROJECT = "pyproject.toml";
+export const PYPROJECT_BYTES_MAX = 64 * 1024;
+/** The group of entry points that names Amplifier's modules. */
+export const MODULES_GROUP = "amplifier.modules";
 /** The file beside it that describes the package. */
 const RECORD = "tool.json";
 const RECORD_BYTES_MAX = 256 * 1024;
@@ -25,15 +32,15 @@ const DEPENDENCIES: readonly string[] = ["requirements.txt", "package.json"];
 const MACOS = "__MACOSX";
 const LISTED_MAX = 10_000;
 
-/** The folder that holds `code/`: an archive's root, or the only folder at its root that does. */
+/** The folder that holds `code/` or a project: an archive's root, or the only folder at its root that does. */
 export async function findRoot(extracted: string): Promise<string> {
-  if (await isFolder(path.join(extracted, CODE))) return extracted;
+  if (await isRoot(extracted)) return extracted;
   const roots: string[] = [];
   for (const name of await namesIn(extracted)) {
-    if (name !== MACOS && (await isFolder(path.join(extracted, name, CODE)))) roots.push(path.join(extracted, name));
+    if (name !== MACOS && (await isRoot(path.join(extracted, name)))) roots.push(path.join(extracted, name));
   }
   const [root, another] = roots;
-  if (another !== undefined) throw new PackageError(`more than one folder contains a folder ${CODE}/`);
+  if (another !== undefined) throw new PackageError(`more than one folder contains a folder ${CODE}/ or a project`);
   if (root === undefined) throw noCode();
   return root;
 }
@@ -43,7 +50,17 @@ export async function looksLikePackage(folder: string): Promise<boolean> {
   for (const name of [...MODULES, PYTHON]) {
     if (await isFile(path.join(folder, CODE, name))) return true;
   }
-  return false;
+  return isProject(folder);
+}
+
+/** Whether a folder has a `pyproject.toml` that names modules. What it says is read in a build process. */
+async function isProject(folder: string): Promise<boolean> {
+  const bytes = await readFileAt(path.join(folder, PYPROJECT), PYPROJECT, PYPROJECT_BYTES_MAX).catch(() => undefined);
+  return bytes?.includes(MODULES_GROUP) === true;
+}
+
+async function isRoot(folder: string): Promise<boolean> {
+  return (await isFolder(path.join(folder, CODE))) || (await isProject(folder));
 }
 
 /** Whether a folder contains `code/`. */
@@ -54,7 +71,10 @@ export function hasCode(folder: string): Promise<boolean> {
 /** Finds the entry file of a package. Rejects with a `PackageError` that names what is missing. */
 export async function readLayout(root: string): Promise<PackageLayout> {
   const code = path.join(root, CODE);
-  if (!(await isFolder(code))) throw noCode();
+  if (!(await isFolder(code))) {
+    if (await isProject(root)) return { kind: "project", entry: PYPROJECT };
+    throw noCode();
+  }
   for (const name of MODULES) {
     if (await isFile(path.join(code, name))) return { kind: "module", entry: `${CODE}/${name}` };
   }

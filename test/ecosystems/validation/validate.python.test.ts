@@ -69,7 +69,7 @@ describe("a module of Amplifier's in Python", () => {
     expect(validation?.checks).toContainEqual({
       level: "info",
       about: "entry point",
-      message: "is not in package.json, so it is found by its path only",
+      message: "is in no pyproject.toml, so it is found by its path only",
     });
   });
 

@@ -1,7 +1,10 @@
+import type { PythonScript } from "../../../base/protocol/script.ts";
 import type { PythonJob } from "../../build/job.ts";
 import { install } from "./installation.ts";
+import { PYPROJECT } from "../../package/layout.ts";
+import { readProject } from "./project.ts";
 import { readRequirements } from "./requirements.ts";
-import { scriptOfPackage, scriptText } from "./script.ts";
+import { scriptOfPackage, scriptOfProject, scriptText } from "./script.ts";
 import { Wheels } from "./wheels.ts";
 
 /** The wheels of the last package: the next one often needs the same. */
@@ -16,7 +19,16 @@ export async function readPackage({
 }: Omit<PythonJob, "kind">): Promise<{ readonly text: string; readonly sources: readonly string[] }> {
   const key = JSON.stringify([given, maxBytes]);
   const { wheels } = (kept = kept?.key === key ? kept : { key, wheels: new Wheels(given, maxBytes) });
-  const packages = await install(await readRequirements(folder), wheels);
-  const script = await scriptOfPackage(folder, entry, packages);
+  const script =
+    entry === PYPROJECT ? await readProjectScript(folder, wheels) : await readPackageScript(folder, entry, wheels);
   return { text: scriptText(script), sources: Object.keys(script.files) };
+}
+
+async function readPackageScript(folder: string, entry: string, wheels: Wheels): Promise<PythonScript> {
+  return scriptOfPackage(folder, entry, await install(await readRequirements(folder), wheels));
+}
+
+async function readProjectScript(folder: string, wheels: Wheels): Promise<PythonScript> {
+  const { root, entry, requirements } = await readProject(folder);
+  return scriptOfProject(root, entry, await install(requirements, wheels));
 }

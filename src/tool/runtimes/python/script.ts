@@ -58,6 +58,18 @@ export async function scriptOfPackage(
   return checked({ entry: base, files: await readFiles(path.join(folder, dir), ""), packages });
 }
 
+/** The script of a project's module; `entry` is its file below `root`. Rejects with a `PackageError`. */
+export async function scriptOfProject(
+  root: string,
+  entry: string,
+  packages: PythonScript["packages"],
+): Promise<PythonScript> {
+  const [first = "", ...inside] = entry.split("/");
+  if (inside.length > 0)
+    return checked({ entry, files: await readFiles(path.join(root, first), `${first}/`), packages });
+  return { ...(await scriptOfFile(path.join(root, entry))), packages };
+}
+
 async function scriptOfPythonPackage(folder: string): Promise<PythonScript> {
   const name = path.basename(folder);
   return checked({ entry: `${name}/${PACKAGE_FILE}`, files: await readFiles(folder, `${name}/`), packages: {} });

@@ -16,6 +16,8 @@ const STAND_INS: readonly StandIn[] = [
   { name: "urllib3", versions: ">=1.26,<3", version: "2.0" },
   { name: "httpx", versions: ">=0.20,<1", version: "0.28.1" },
   { name: "aiohttp", versions: ">=3,<4", version: "3.12.0" },
+  { name: "ddgs", versions: ">=9,<10", version: "9.6.0" },
+  { name: "primp", versions: ">=0.15,<1", version: "0.15.0" },
   { name: "amplifier-core", versions: ">=0", version: "1.0.0" },
   { name: "xaibo", versions: ">=0", version: "1.0.0" },
 ];

@@ -12,7 +12,7 @@ class TestCoordinator(ModuleCoordinator):
     __test__ = False
 
     def __init__(self, config: dict[str, Any] | None = None):
-        super().__init__(config or {})
+        super().__init__(config=config)
         self.mount_history: list[dict[str, Any]] = []
         self.unmount_history: list[dict[str, Any]] = []
 

@@ -89,46 +89,13 @@ def _named_context(function):
     return "named" if takes else None
 
 
-class Coordinator:
-    """What modules mount their tools on: it remembers what it is told."""
-
-    def __init__(self, config):
-        self.config = config
-        self.session_id = ""
-        self.mounted = []
-        self.contributors = []
-        self.cleanups = []
-        self._capabilities = {}
-
-    async def mount(self, mount_point, module, name=None):
-        name = name if isinstance(name, str) else getattr(module, "name", "")
-        self.mounted = [one for one in self.mounted if one[:2] != (mount_point, name)]
-        self.mounted.append((mount_point, name, module))
-
-    async def unmount(self, mount_point, name=None):
-        self.mounted = [one for one in self.mounted if one[0] != mount_point or name not in (None, one[1])]
-
-    def get(self, mount_point, name=None):
-        found = {one[1]: one[2] for one in self.mounted if one[0] == mount_point}
-        return found if name is None else found.get(name)
-
-    def register_contributor(self, channel, name, contribute):
-        self.contributors.append((channel, name, contribute))
-
-    def register_cleanup(self, cleanup):
-        self.cleanups.append(cleanup)
-
-    def register_capability(self, name, value):
-        self._capabilities[name] = value
-
-    def get_capability(self, name):
-        return self._capabilities.get(name)
-
-
 async def mount(module, config, number):
     """Mounts a module; answers with a `MountReport`. `number` gives an object the number by which it can be called."""
+    # Few tools are Amplifier's: the others do without its package.
+    from amplifier_core.coordinator import ModuleCoordinator
+
     config = config or {}
-    coordinator = Coordinator(config)
+    coordinator = ModuleCoordinator(config=config)
     own = vars(module).get("mount")
     if own is None:
         tool = mountable(module)(config)
@@ -138,13 +105,17 @@ async def mount(module, config, number):
         returned = own(coordinator, config)
         if inspect.isawaitable(returned):
             returned = await returned
+    places = {point: place for point, place in coordinator.mount_points.items() if isinstance(place, dict)}
     return {
         "mounted": [
-            {"point": str(point), "name": str(name), "tool": _tool(one, number)} for point, name, one in coordinator.mounted
+            {"point": str(point), "name": str(name), "tool": _tool(one, number)}
+            for point, place in places.items()
+            for name, one in place.items()
         ],
         "contributors": [
-            {"channel": str(channel), "name": str(name), "values": _values(contribute)}
-            for channel, name, contribute in coordinator.contributors
+            {"channel": str(channel), "name": str(one["name"]), "values": _values(one["callback"])}
+            for channel, contributors in coordinator.channels.items()
+            for one in contributors
         ],
         "cleanups": [number(one) for one in coordinator.cleanups],
         "returned": _returned(returned, number),

@@ -2,6 +2,7 @@
 
 import contextlib
 import linecache
+import sys
 import traceback
 from collections import deque
 
@@ -14,6 +15,18 @@ _LINE_MAX = 200
 _FRAMES_MAX = 10
 _GROUP_MAX = 5
 _TRACEBACK_MAX = 8_000
+
+# Packages whose modules have other names.
+_PACKAGES = {
+    "PIL": "pillow",
+    "bs4": "beautifulsoup4",
+    "cv2": "opencv-python",
+    "dateutil": "python-dateutil",
+    "dotenv": "python-dotenv",
+    "jwt": "PyJWT",
+    "sklearn": "scikit-learn",
+    "yaml": "PyYAML",
+}
 
 # What a class says of its name may be anything; this is what it is called. So is what an object says of its class.
 _NAME = type.__dict__["__name__"]
@@ -52,7 +65,19 @@ def cut(text, most):
 def _message(error):
     if issubclass(type(error), SystemExit):
         return f"the tool called exit({cut(repr(error.code), _LINE_MAX)})"
-    return cut(str(error), _MESSAGE_MAX) or type_of(error)
+    message = cut(str(error), _MESSAGE_MAX) or type_of(error)
+    return message + _remedy(error.name) if type(error) is ModuleNotFoundError else message
+
+
+def _remedy(module):
+    """What to do about a module that is not there."""
+    name = cut(module, _TYPE_MAX).partition(".")[0] if type(module) is str else ""
+    if not name or name in sys.modules:
+        return ""
+    if name in sys.stdlib_module_names:
+        return "; this part of Python's library is not available in an isolate"
+    package = _PACKAGES.get(name, name)
+    return f"; ask for the package {package} in requirements.txt or pyproject.toml, and the operator for its wheel in packages.wheels"
 
 
 def _cause(error):
