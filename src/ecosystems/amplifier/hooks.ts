@@ -1,6 +1,7 @@
 import { amplifier, type AmplifierEvent } from "../../tool/contracts/amplifier.ts";
 import type { Engine } from "../../engine/engine.ts";
 import type { CallEvent, PreEvent } from "../../engine/telemetry/events.ts";
+import { isObject } from "../../base/json.ts";
 import type { ToolResult } from "../../base/result.ts";
 
 /** Events of a call, and more detailed ones that exist only with debugging on. */
@@ -26,50 +27,86 @@ export type HookEvent =
 export type HookEventName = HookEvent["event"];
 type DataOf<Name extends HookEventName> = Extract<HookEvent, { event: Name }>["data"];
 
-/** Decision of a hook: nothing, or `continue`, lets the call proceed; `deny` at `tool:pre` refuses it. */
-export interface HookResult {
-  readonly action: "continue" | "deny";
-  readonly reason?: string;
+/**
+ * Decision of a hook. Nothing, or `continue`, lets the call proceed. At `tool:pre`, `deny` refuses the call, and `modify`
+ * gives it the arguments `data.input`; at any event, the hooks after it get the modified data.
+ */
+export type HookResult =
+  | { readonly action: "continue" }
+  | { readonly action: "deny"; readonly reason?: string }
+  | { readonly action: "modify"; readonly data: Readonly<Record<string, unknown>>; readonly reason?: string }
+  | ({ readonly action: "inject_context" } & ContextInjection)
+  /** Refuses the call at `tool:pre`: nobody can be asked. */
+  | { readonly action: "ask_user"; readonly approval_prompt?: string; readonly reason?: string };
+
+/** Text for the agent's conversation. Glovebox has none: the text goes to the option `onContext`. */
+export interface ContextInjection {
+  readonly context_injection: string;
+  /** Default: `system`. */
+  readonly context_injection_role?: "system" | "user" | "assistant";
+  /** Whether the text is for the next call of the model only. */
+  readonly ephemeral?: boolean;
 }
 
-/** Called synchronously: the call waits for it. */
+/** The call waits for it, and for its promise, up to the `wallMs` of the call. */
 export type Hook<Name extends HookEventName = HookEventName> = (
   event: Name,
   data: DataOf<Name>,
-) => HookResult | undefined | void;
+) => HookResult | undefined | void | Promise<HookResult | undefined | void>;
 
 export interface HookOptions {
   /**
-   * An observer: its return values and exceptions are ignored. Without `observe`, a hook that throws at `tool:pre`
-   * refuses the call, as it may be a guard; so does one that returns a promise, whose value would come too late.
+   * An observer: its return values and exceptions are ignored, and nothing waits for it. Without `observe`, a hook that
+   * fails at `tool:pre` refuses the call, as it may be a guard.
    */
   readonly observe?: boolean;
+  /** Hooks of a lower priority come first. Default 0. */
+  readonly priority?: number;
+}
+
+/** Options of all hooks. */
+export interface HooksOptions {
+  /** Whether there are `tool:pre:debug` and `tool:post:debug`. Default `false`. */
+  readonly debug?: boolean;
+  /** Receives what hooks inject. Without it, a hook that injects at `tool:pre` refuses the call. */
+  readonly onContext?: (injection: ContextInjection, event: HookEvent) => void;
 }
 
 interface Registered {
   readonly event: HookEventName;
   readonly hook: (event: string, data: unknown) => unknown;
   readonly observe: boolean;
+  readonly priority: number;
+}
+
+/** Outcome of an event's hooks. */
+interface Decision {
+  /** Reason of the first refusal; `null` without one. */
+  readonly refusal: string | null;
+  /** Data of the event, as the last hook left it. */
+  readonly data: unknown;
 }
 
 /** Amplifier's hooks on the events of an engine: `hooks.attach(engine)`. They run in the host, never in tools. */
 export class Hooks {
   readonly #debug: boolean;
+  readonly #onContext: HooksOptions["onContext"];
   /** Replaced, never changed, so that it can be iterated while hooks are added and removed. */
   #hooks: readonly Registered[] = [];
 
-  constructor({ debug = false }: { readonly debug?: boolean } = {}) {
+  constructor({ debug = false, onContext }: HooksOptions = {}) {
     this.#debug = debug;
+    this.#onContext = onContext;
   }
 
-  /** Registers a hook, called after those registered before. Returns a function that removes it. */
+  /** Registers a hook, called after those of its priority registered before. Returns a function that removes it. */
   register<Name extends HookEventName>(
     event: Name,
     hook: Hook<Name>,
-    { observe = false }: HookOptions = {},
+    { observe = false, priority = 0 }: HookOptions = {},
   ): () => void {
-    const registered: Registered = { event, hook: hook as Registered["hook"], observe };
-    this.#hooks = [...this.#hooks, registered];
+    const registered: Registered = { event, hook: hook as Registered["hook"], observe, priority };
+    this.#hooks = [...this.#hooks, registered].sort((one, other) => one.priority - other.priority);
     return () => {
       this.#hooks = this.#hooks.filter((one) => one !== registered);
     };
@@ -96,45 +133,103 @@ export class Hooks {
         tenant,
         parent_call_id: parentId ?? null,
       };
-      this.#tell({ event: "tool:pre:debug", data: about });
+      void this.#tell({ event: "tool:pre:debug", data: about });
     }
     const event = amplifier.writeEvent({ name: "tool:pre", tool, call: { ...call, id: callId } });
     if (event === null) return;
-    for (const reason of this.#tell(event)) pre.block(reason);
+    if (this.#hooks.some((one) => one.event === "tool:pre")) pre.waitFor(this.#decide(pre, event));
+  }
+
+  async #decide(pre: PreEvent, event: HookEvent): Promise<void> {
+    const { refusal, data } = await this.#tell(event);
+    if (refusal !== null) return pre.block(refusal);
+    if (data === event.data) return;
+    const input: unknown = fieldOf(data, "input");
+    if (isObject(input)) pre.replaceArguments(input);
+    else pre.block("a hook modified the call, and its data has no object as input");
   }
 
   #end(name: "tool:post" | "tool:error", { callId, tool, result }: CallEvent): void {
     if (this.#debug && name === "tool:post") {
-      this.#tell({ event: "tool:post:debug", data: { tool_name: tool, tool_call_id: callId, result } });
+      void this.#tell({ event: "tool:post:debug", data: { tool_name: tool, tool_call_id: callId, result } });
     }
     const event = amplifier.writeEvent({ name, tool, result });
-    if (event !== null) this.#tell(event);
+    if (event !== null) void this.#tell(event);
   }
 
-  /** Calls the hooks of an event, isolated from each other's failures; returns the reasons of refusals. */
-  #tell({ event, data }: HookEvent): readonly string[] {
-    const reasons: string[] = [];
+  /** Calls the hooks of an event one after the other, isolated from each other's failures. Never rejects. */
+  async #tell(event: HookEvent): Promise<Decision> {
+    let data: unknown = event.data;
+    let refusal: string | null = null;
     for (const { event: wanted, hook, observe } of this.#hooks) {
-      if (wanted !== event) continue;
-      const reason = ask(hook, event, data);
-      if (reason !== null && !observe) reasons.push(reason);
+      if (wanted !== event.event) continue;
+      if (observe) {
+        look(hook, event.event, data);
+        continue;
+      }
+      const answer = await ask(hook, event.event, data);
+      if (answer.action === "modify") data = answer.data;
+      else refusal ??= this.#refusalOf(answer, event);
     }
-    return reasons;
+    return { refusal, data };
+  }
+
+  #refusalOf(answer: Exclude<HookResult, { action: "modify" }>, event: HookEvent): string | null {
+    switch (answer.action) {
+      case "continue":
+        return null;
+      case "deny":
+        return textOf(answer.reason) ?? "a hook denied it";
+      case "ask_user": {
+        const prompt = textOf(answer.approval_prompt) ?? textOf(answer.reason);
+        return `a hook asks for an approval, which nobody can give here${prompt === null ? "" : `: ${prompt}`}`;
+      }
+      case "inject_context":
+        if (this.#onContext === undefined)
+          return "a hook injects context: give Hooks the option onContext to receive it";
+        try {
+          this.#onContext(answer, event);
+          return null;
+        } catch (error) {
+          return `onContext failed: ${messageOf(error)}`;
+        }
+      default:
+        return `a hook answered with the unknown action ${JSON.stringify(answer satisfies never)}`.slice(0, 200);
+    }
   }
 }
 
-/** Reason of a hook's refusal, or `null`. */
-function ask(hook: Registered["hook"], event: string, data: unknown): string | null {
+/** The answer of a hook; a refusal if it fails. */
+async function ask(hook: Registered["hook"], event: string, data: unknown): Promise<HookResult> {
+  try {
+    const answer = await hook(event, data);
+    if (!isObject(answer) || typeof answer["action"] !== "string") return { action: "continue" };
+    if (answer["action"] === "modify" && !isObject(answer["data"])) {
+      return { action: "deny", reason: "a hook modified the event, and its result has no object as data" };
+    }
+    return answer as unknown as HookResult;
+  } catch (error) {
+    return { action: "deny", reason: `a hook failed: ${messageOf(error)}` };
+  }
+}
+
+function look(hook: Registered["hook"], event: string, data: unknown): void {
   try {
     const answer = hook(event, data);
-    if (answer instanceof Promise) {
-      answer.catch(() => undefined);
-      return "a hook answered with a promise, which is too late to let a call go on";
-    }
-    if (typeof answer !== "object" || answer === null || Reflect.get(answer, "action") !== "deny") return null;
-    const reason: unknown = Reflect.get(answer, "reason");
-    return typeof reason === "string" && reason !== "" ? reason : "a hook denied it";
-  } catch (error) {
-    return `a hook failed: ${error instanceof Error ? error.message : String(error)}`;
+    if (answer instanceof Promise) answer.catch(() => undefined);
+  } catch {
+    // Observers change nothing.
   }
+}
+
+function textOf(value: unknown): string | null {
+  return typeof value === "string" && value !== "" ? value : null;
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+function fieldOf(value: unknown, name: string): unknown {
+  return isObject(value) ? value[name] : undefined;
 }

@@ -11,7 +11,16 @@ export {
   toolResult,
 } from "../../tool/contracts/amplifier.ts";
 export { type AmplifierTool, getInputSchema, isTool } from "../../tool/contracts/amplifier-tool.ts";
-export { type Hook, type HookEvent, type HookEventName, type HookOptions, type HookResult, Hooks } from "./hooks.ts";
+export {
+  type ContextInjection,
+  type Hook,
+  type HookEvent,
+  type HookEventName,
+  type HookOptions,
+  type HookResult,
+  Hooks,
+  type HooksOptions,
+} from "./hooks.ts";
 export { type GitSource, ModuleSourceError, type SourceOptions } from "./module-source.ts";
 export { type MountedModule, type MountOptions, mountPlan } from "./mount.ts";
 export {

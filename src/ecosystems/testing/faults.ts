@@ -138,7 +138,9 @@ export class FaultyRunner implements ToolRunner {
     const block = (why: string) => {
       reason ??= String(why).slice(0, 1_000);
     };
-    this.#events.emit("tool:pre", { ...who, call, block });
+    // A call that is made to fail has no use for other arguments, nor for late decisions.
+    const ignore = (): void => undefined;
+    this.#events.emit("tool:pre", { ...who, call, block, replaceArguments: ignore, waitFor: ignore });
     const { error, metadata } =
       reason === null
         ? fault.end(callId, tool, options)

@@ -18,7 +18,8 @@ import type { CallEvent, Events } from "../telemetry/events.ts";
 import type { CallTrace, Tracing } from "../telemetry/tracing.ts";
 import { AbortGroup } from "./abort-group.ts";
 import type { Admission } from "./admission.ts";
-import { tenantOf } from "./arguments.ts";
+import { Announcement } from "./announcement.ts";
+import { tenantOf, writeArguments } from "./arguments.ts";
 import { callTool, parentOf } from "./child-call.ts";
 import { closeSession, concludeCall, mayRetry, spentBy } from "./conclude.ts";
 import { type CallStages, EngineCall } from "./engine-call.ts";
@@ -51,6 +52,8 @@ export class CallPipeline implements CallStages {
   /** That of the call with a signal that was started last: the next one often has the same. */
   #lastGroup: AbortGroup<EngineCall> | null = null;
   #isDraining = false;
+  /** Number of calls that wait for decisions of listeners. */
+  #held = 0;
   #queueRemedies: readonly Remedy[] | null = null;
 
   constructor(parts: PipelineParts) {
@@ -83,7 +86,7 @@ export class CallPipeline implements CallStages {
     program: RegisteredTool | null = null,
   ): Promise<ToolResult> {
     return new Promise((resolve) => {
-      const { admission, tracing, scheduler, nextCallNumber } = this.#parts;
+      const { admission, tracing, nextCallNumber } = this.#parts;
       // An accepted call may still make child calls while the engine drains.
       const isOpen = !this.#isDraining || parent !== null;
       const admitted = admission.admit(call, options, isOpen, parent, program);
@@ -92,20 +95,54 @@ export class CallPipeline implements CallStages {
         return resolve(admitted);
       }
       const accepted = new EngineCall(admitted, nextCallNumber(), this);
-      const { callId, tool, tenant, limits } = accepted;
+      const { callId, tool, tenant } = accepted;
       accepted.trace = tracing.begin(callId, tool.info.name, tenant, parent?.trace ?? null);
       accepted.claimOf = claimOf;
       accepted.resolve = resolve;
       const { length } = accepted.args;
       if (length > COUNTED_FROM) this.#parts.broker.accounts.of(tenant).countGiven(length);
       tool.usage.calls++;
-      const blocked = this.#announce(accepted, call);
-      if (blocked !== null) return this.#end(accepted, failure(toolError("blocked", blocked), metadataOf(accepted, 0)));
-      // The parent holds a slot already. A child that waited for another one could deadlock.
-      if (parent !== null) return this.start(accepted, scheduler.lend(), 0);
-      const { signal, priority = 0 } = options;
-      scheduler.add({ tool: tool.info.name, tenant, priority, queueMs: limits.queueMs, signal }, accepted);
+      if (!this.#parts.events.has("tool:pre")) return this.#schedule(accepted);
+      const announcement = new Announcement(accepted, call);
+      this.#parts.events.emit("tool:pre", announcement.event);
+      if (announcement.isOpen) void this.#hold(accepted, announcement);
+      else this.#proceed(accepted, announcement);
     });
+  }
+
+  /** Holds a call until the listeners of `tool:pre` have decided about it. */
+  async #hold(call: EngineCall, announcement: Announcement): Promise<void> {
+    const { maxQueued } = this.#parts.scheduler.stats();
+    if (this.#held >= maxQueued) {
+      const error = toolError("queue_full", `${maxQueued} calls wait for decisions of listeners of tool:pre already`);
+      return this.#end(call, failure({ ...error, remedies: this.#widerQueue() }, metadataOf(call, 0)));
+    }
+    this.#held++;
+    const { signal } = call.options;
+    await announcement.decide(call.limits.wallMs, signal);
+    this.#held--;
+    if (signal?.aborted !== true) return this.#proceed(call, announcement);
+    const message = "the call was cancelled while listeners of tool:pre decided about it";
+    this.#end(call, failure(toolError("cancelled", message), metadataOf(call, 0)));
+  }
+
+  #proceed(call: EngineCall, { blocked, replaced }: Announcement): void {
+    if (blocked !== null) return this.#end(call, failure(toolError("blocked", blocked), metadataOf(call, 0)));
+    if (replaced !== null) {
+      const args = writeArguments(replaced, call.limits);
+      if (typeof args !== "string") return this.#end(call, failure(args, metadataOf(call, 0)));
+      call.args = args;
+    }
+    this.#schedule(call);
+  }
+
+  #schedule(call: EngineCall): void {
+    const { scheduler } = this.#parts;
+    const { tool, tenant, limits, options } = call;
+    // The parent holds a slot already. A child that waited for another one could deadlock.
+    if (call.parent !== null) return this.start(call, scheduler.lend(), 0);
+    const { signal, priority = 0 } = options;
+    scheduler.add({ tool: tool.info.name, tenant, priority, queueMs: limits.queueMs, signal }, call);
   }
 
   /** Passes a call that holds a slot to the executor. */
@@ -219,18 +256,6 @@ export class CallPipeline implements CallStages {
     scheduler.close({ refuseWaiting: true });
     await executor.close();
     await idempotency.close();
-  }
-
-  /** Emits `tool:pre`; returns the reason of the first listener that blocks the call. */
-  #announce({ callId, tool, tenant, parent }: EngineCall, call: ToolCall): string | null {
-    const { events } = this.#parts;
-    if (!events.has("tool:pre")) return null;
-    let reason: string | null = null;
-    const block = (why: string) => {
-      reason ??= String(why).slice(0, 1_000);
-    };
-    events.emit("tool:pre", { callId, tool: tool.info.name, tenant, ...parentOf(parent), call, block });
-    return reason;
   }
 
   /** Emits the end of a call that admission rejected. */

@@ -45,7 +45,8 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
   readonly callId: string;
   readonly tool: RegisteredTool;
   readonly tenant: string;
-  readonly args: string;
+  /** The arguments as JSON. Listeners of `tool:pre` may replace them. */
+  args: string;
   readonly command: string | undefined;
   readonly limits: Limits;
   readonly options: ExecuteOptions;

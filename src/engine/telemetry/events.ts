@@ -101,6 +101,13 @@ export interface PreEvent<Name extends string = string, Input = Record<string, u
   readonly call: ToolCall<Name, Input>;
   /** Blocks the call: it ends with the error `blocked` and this reason. */
   block(reason: string): void;
+  /** Runs the call with these arguments, which the tool's schema checks like the caller's. The last replacement counts. */
+  replaceArguments(args: Record<string, unknown>): void;
+  /**
+   * Holds the call, before it is queued, until the promise settles: at most its `wallMs`, and as many calls at once as may
+   * be queued. A promise that rejects or is late blocks the call.
+   */
+  waitFor(decision: PromiseLike<unknown>): void;
 }
 
 /** A refused request. It never contains what the request sent as its key. */

@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { type HookEventName, Hooks } from "../../../src/ecosystems/amplifier/index.ts";
 import type { Engine } from "../../../src/index.ts";
@@ -179,9 +180,87 @@ describe("a hook", () => {
     expect((await fail()).error?.code).toBe("tool_error");
   });
 
-  test("that answers with a promise before a call denies it, as its answer would come too late", async () => {
-    const late = async () => ({ action: "continue" }) as const;
-    attached().register("tool:pre", late as never);
-    expect((await greet()).error?.message).toContain("too late");
+  test("may answer with a promise, for which the call waits", async () => {
+    const order: string[] = [];
+    const hooks = attached();
+    hooks.register("tool:pre", async () => {
+      await setTimeout(20);
+      order.push("hook");
+      return { action: "continue" };
+    });
+    expect((await greet()).success).toBe(true);
+    expect(order).toEqual(["hook"]);
+    hooks.register("tool:pre", async () => ({ action: "deny", reason: "thought about it" }));
+    expect((await greet()).error).toMatchObject({
+      code: "blocked",
+      message: expect.stringContaining("thought about it"),
+    });
+  });
+
+  test("whose promise rejects, or is later than the call's wallMs, denies the call", async () => {
+    const hooks = attached();
+    const leave = hooks.register("tool:pre", () => Promise.reject(new Error("no database")));
+    expect((await greet()).error?.message).toContain("a hook failed: no database");
+    leave();
+    hooks.register("tool:pre", () => new Promise(() => undefined));
+    const call = { name: "greet", arguments: { path: "Ada" } };
+    const { error } = await engine.execute(call, { limits: { wallMs: 50 } });
+    expect(error).toMatchObject({ code: "blocked", message: expect.stringContaining("did not decide within 50 ms") });
+  });
+
+  test("that has not decided yet does not keep a cancelled call", async () => {
+    attached().register("tool:pre", () => new Promise(() => undefined));
+    const aborting = new AbortController();
+    const running = engine.execute({ name: "greet", arguments: { path: "Ada" } }, { signal: aborting.signal });
+    aborting.abort();
+    expect((await running).error?.code).toBe("cancelled");
+  });
+
+  test("may modify the arguments for the hooks after it and for the call, which the schema checks again", async () => {
+    const hooks = attached();
+    const seen: unknown[] = [];
+    const leave = hooks.register("tool:pre", (_event, data) => ({
+      action: "modify",
+      data: { ...data, input: { path: `${String(data.input["path"])} L.` } },
+    }));
+    hooks.register("tool:pre", (_event, { input }) => void seen.push(input));
+    hooks.register("tool:pre", () => void seen.push("first"), { priority: -1 });
+    expect((await greet()).output).toContain("Ada L.");
+    expect(seen).toEqual(["first", { path: "Ada L." }]);
+    leave();
+    hooks.register("tool:pre", (_event, data) => ({ action: "modify", data: { ...data, input: { path: 1 } } }));
+    expect((await greet()).error?.code).toBe("invalid_arguments");
+    hooks.register("tool:pre", () => ({ action: "modify", data: {} }));
+    expect((await greet()).error).toMatchObject({
+      code: "blocked",
+      message: expect.stringContaining("no object as input"),
+    });
+  });
+
+  test("may inject context where the embedder receives it, and is refused elsewhere", async () => {
+    const inject = { action: "inject_context", context_injection: "Mind the gap.", ephemeral: true } as const;
+    const received: unknown[] = [];
+    const hooks = new Hooks({ onContext: (injection, { event }) => received.push([event, injection]) });
+    hooks.register("tool:pre", () => inject);
+    hooks.register("tool:post", async () => inject);
+    {
+      using _attachment = hooks.attach(engine);
+      expect((await greet()).success).toBe(true);
+      await setTimeout(1);
+    }
+    expect(received).toEqual([
+      ["tool:pre", inject],
+      ["tool:post", inject],
+    ]);
+    attached().register("tool:pre", () => inject);
+    expect((await greet()).error?.message).toContain("give Hooks the option onContext");
+  });
+
+  test("that asks the user refuses the call, and says so", async () => {
+    attached().register("tool:pre", () => ({ action: "ask_user", approval_prompt: "Write to production?" }));
+    expect((await greet()).error).toMatchObject({
+      code: "blocked",
+      message: expect.stringContaining("an approval, which nobody can give here: Write to production?"),
+    });
   });
 });

@@ -1,0 +1,59 @@
+import { within } from "../../base/deadline.ts";
+import type { ToolCall } from "../../base/result.ts";
+import type { PreEvent } from "../telemetry/events.ts";
+import { parentOf } from "./child-call.ts";
+import type { EngineCall } from "./engine-call.ts";
+
+const REASON_MAX = 1_000;
+const DECISIONS_MAX = 100;
+
+/** What the listeners of `tool:pre` decide about a call. */
+export class Announcement {
+  readonly event: PreEvent;
+  /** Why the call does not run; `null` if it does. */
+  blocked: string | null = null;
+  /** Arguments to run with in place of the caller's. */
+  replaced: object | null = null;
+  readonly #decisions: Promise<unknown>[] = [];
+
+  constructor({ callId, tool, tenant, parent }: EngineCall, call: ToolCall) {
+    const block = (reason: string): void => void (this.blocked ??= String(reason).slice(0, REASON_MAX));
+    const replaceArguments = (args: Record<string, unknown>): void => {
+      if (typeof args !== "object" || args === null || Array.isArray(args)) {
+        throw new TypeError("the arguments of a call are an object");
+      }
+      this.replaced = args;
+    };
+    const waitFor = (decision: PromiseLike<unknown>): void => {
+      if (this.#decisions.length >= DECISIONS_MAX)
+        throw new RangeError(`a call waits for ${DECISIONS_MAX} decisions at most`);
+      this.#decisions.push(Promise.resolve(decision));
+    };
+    const about = { callId, tool: tool.info.name, tenant, ...parentOf(parent) };
+    this.event = { ...about, call, block, replaceArguments, waitFor };
+  }
+
+  get isOpen(): boolean {
+    return this.#decisions.length > 0;
+  }
+
+  /** Waits for the listeners' decisions. One that fails, or takes longer than `ms`, blocks the call. Never rejects. */
+  async decide(ms: number, signal: AbortSignal | undefined): Promise<void> {
+    let isDecided = false;
+    const decided = Promise.all(this.#decisions).then(
+      () => void (isDecided = true),
+      (error: unknown) => {
+        isDecided = true;
+        this.event.block(`a listener of tool:pre failed: ${error instanceof Error ? error.message : String(error)}`);
+      },
+    );
+    const { promise: aborted, resolve } = Promise.withResolvers<void>();
+    const onAbort = (): void => resolve();
+    signal?.addEventListener("abort", onAbort);
+    if (signal?.aborted === true) onAbort();
+    await within(ms, Promise.race([decided, aborted]));
+    signal?.removeEventListener("abort", onAbort);
+    if (!isDecided && signal?.aborted !== true)
+      this.event.block(`the listeners of tool:pre did not decide within ${ms} ms`);
+  }
+}
