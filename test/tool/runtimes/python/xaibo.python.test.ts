@@ -164,3 +164,24 @@ ${mock}${usage}
     ],
   ]);
 });
+
+describe("a class that only looks like a provider", () => {
+  const provider = (name: string): string =>
+    documentText("xaibo/python/weather.py")
+      .replaceAll("get_current_weather", `${name}_weather`)
+      .replaceAll("get_weather_forecast", `${name}_forecast`);
+
+  test.each([
+    [
+      "abstract",
+      "import abc\nclass Base(abc.ABC):\n    @abc.abstractmethod\n    async def list_tools(self): ...\n    @abc.abstractmethod\n    async def execute_tool(self, tool_name, parameters): ...\n",
+    ],
+    [
+      "odd",
+      "class Odd(type):\n    def __getattr__(cls, name):\n        raise RuntimeError(name)\nclass Thing(metaclass=Odd):\n    pass\n",
+    ],
+  ])("because it is %s stands in no provider's way", async (name, source) => {
+    const registered = await bench.register(`${provider(name)}\n${source}`);
+    expect(registered.toSorted()).toEqual([`${name}_forecast`, `${name}_weather`]);
+  });
+});

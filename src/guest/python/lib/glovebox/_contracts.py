@@ -20,7 +20,8 @@ def describe(module):
     if inspect.isclass(names.get(_AGENTSPACE)):
         return found + [_class(names[_AGENTSPACE], _AGENTSPACE, {"execute": 1, "execute_command": 2})]
     own = [value for value in names.values() if inspect.isclass(value) and value.__module__ == module.__name__]
-    own = [one for one in own if not getattr(one, "_is_protocol", False)]
+    # Protocols and abstract classes say how a provider looks, and are none.
+    own = [one for one in own if not vars(one).get("_is_protocol", False) and not inspect.isabstract(one)]
     providers = [one for one in own if _has(one, "list_tools") and _has(one, "execute_tool")]
     # Of classes that extend one another the last is meant.
     providers = [one for one in providers if not any(other is not one and issubclass(other, one) for other in providers)]
@@ -156,4 +157,8 @@ def _value(name, value):
 
 
 def _has(value, name):
-    return callable(getattr(value, name, None))
+    """What a class or object answers to questions is anybody's guess: it may raise."""
+    try:
+        return callable(getattr(value, name, None))
+    except Exception:
+        return False
