@@ -6,7 +6,7 @@ const config: NextConfig = {
   // `.next/standalone` is what a container needs. Next does not see which files the engine's processes read.
   output: "standalone",
   outputFileTracingIncludes: {
-    "/tools/**": ["tools/**", "node_modules/{glovebox,web-streams-polyfill,@bjorn3/browser_wasi_shim}/**"],
+    "/tools/**": ["tools/**", "node_modules/{glovebox,web-streams-polyfill}/**"],
   },
 };
 

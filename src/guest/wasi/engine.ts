@@ -1,6 +1,5 @@
 import { type BinaryRun, binaryExports } from "../contracts/binary.ts";
 import type { EngineWorld, Factory, RuntimeEngine } from "../host.ts";
-import { CallFiles } from "./files.ts";
 import { Printed } from "./printed.ts";
 import { System } from "./system.ts";
 
@@ -54,14 +53,13 @@ class WasiEngine {
   #run(module: WebAssembly.Module, argument: string): BinaryRun {
     const call = this.#world?.turn.call;
     if (!this.#world || !call) throw new TypeError("a command runs for a call");
-    const files = new CallFiles(call.outputMax);
     const stdout = new Printed((line) => call.log("log", line));
     const stderr = new Printed((line) => call.log("error", line));
-    const system = new System(this.#world, { argument, files, stdout, stderr });
+    const system = new System(this.#world, { argument, outputMax: call.outputMax, stdout, stderr });
     const end = this.#start(module, system);
     // At once, not before the next call: an isolate may wait for long, and its memory be of use elsewhere.
     if (this.#leftBytes >= LEFT_MAX_BYTES) this.#collect();
-    return { ...end, stdout: stdout.end(), stderr: stderr.end(), output: files.output() };
+    return { ...end, stdout: stdout.end(), stderr: stderr.end(), output: system.output() };
   }
 
   #start(module: WebAssembly.Module, system: System): Pick<BinaryRun, "exitCode" | "ended"> {

@@ -1,4 +1,3 @@
-import { ConsoleStdout } from "@bjorn3/browser_wasi_shim";
 import { Utf8Decoder } from "../web/utf8.ts";
 
 /** Maximum size of a command's output kept per stream, in bytes: the rest is dropped. */
@@ -6,7 +5,6 @@ const KEPT_MAX = 64 * 1024;
 
 /** An output stream of a command: it keeps the text, and emits each line once it is complete. */
 export class Printed {
-  readonly stream = new ConsoleStdout((bytes) => this.#take(bytes));
   readonly #tell: (line: string) => void;
   readonly #decoder = new Utf8Decoder(false);
   #left = KEPT_MAX;
@@ -18,15 +16,7 @@ export class Printed {
     this.#tell = tell;
   }
 
-  /** All text that was kept. Emits the last line even if no line feed ends it. */
-  end(): string {
-    this.#text += this.#decoder.decode(new Uint8Array(0), true);
-    if (this.#told < this.#text.length) this.#tell(this.#text.slice(this.#told));
-    this.#told = this.#text.length;
-    return this.#text;
-  }
-
-  #take(bytes: Uint8Array): void {
+  write(bytes: Uint8Array): void {
     if (this.#left === 0) return;
     const kept = bytes.subarray(0, this.#left);
     this.#left -= kept.length;
@@ -35,5 +25,13 @@ export class Printed {
       this.#tell(this.#text.slice(this.#told, end));
       this.#told = end + 1;
     }
+  }
+
+  /** All text that was kept. Emits the last line even if no line feed ends it. */
+  end(): string {
+    this.#text += this.#decoder.decode(new Uint8Array(0), true);
+    if (this.#told < this.#text.length) this.#tell(this.#text.slice(this.#told));
+    this.#told = this.#text.length;
+    return this.#text;
   }
 }

@@ -1,18 +1,17 @@
-import { WASI, WASIProcExit, wasi } from "@bjorn3/browser_wasi_shim";
 import type { EngineWorld } from "../host.ts";
 import { encodeUtf8 } from "../web/utf8.ts";
-import { OUTPUT_PATH, type CallFiles, emptyInput } from "./files.ts";
+import { CLOCK, ERRNO, type Errno, EVENTTYPE_CLOCK, WasiError } from "./abi.ts";
+import { DescriptorFunctions } from "./descriptor-functions.ts";
+import { Descriptors, OpenStream } from "./descriptors.ts";
+import { CallFiles, OUTPUT_PATH } from "./files.ts";
+import { Memory } from "./memory.ts";
+import { PathFunctions } from "./path-functions.ts";
 import type { Printed } from "./printed.ts";
 
 const NS_PER_MS = 1_000_000n;
 const US_PER_MS = 1_000;
 const NS_PER_US = 1_000n;
-const CLOCKS: readonly number[] = [
-  wasi.CLOCKID_REALTIME,
-  wasi.CLOCKID_MONOTONIC,
-  wasi.CLOCKID_PROCESS_CPUTIME_ID,
-  wasi.CLOCKID_THREAD_CPUTIME_ID,
-];
+const CLOCKS: readonly number[] = Object.values(CLOCK);
 /** Byte offsets of the fields of a subscription and of an event that `poll_oneoff` reads and writes. */
 const SUBSCRIPTION = { bytes: 48, kind: 8, clock: 16, timeout: 24, flags: 40 };
 const EVENT = { bytes: 32, kind: 10 };
@@ -20,7 +19,8 @@ const EVENT = { bytes: 32, kind: 10 };
 /** Input and outputs of a command. */
 export interface SystemParts {
   readonly argument: string;
-  readonly files: CallFiles;
+  /** Maximum size of the output, in bytes. */
+  readonly outputMax: number;
   readonly stdout: Printed;
   readonly stderr: Printed;
 }
@@ -34,118 +34,157 @@ interface Subscription {
   readonly clock: number;
 }
 
+/** The end of a command that asks for it. */
+class ProcessExit extends Error {
+  readonly exitCode: number;
+
+  constructor(exitCode: number) {
+    super(`exit code ${exitCode}`);
+    this.exitCode = exitCode;
+  }
+}
+
+/** A function of WASI. One that fails throws a `WasiError`. */
+type WasiFunction = (...values: never[]) => void;
+
 /**
- * The functions of WASI preview 1 for one call. Files and folders are the shim's; time and randomness are the call's
- * own, so that a replayed call sees the same values.
+ * The functions of WASI preview 1 for one call. Time and randomness are the call's own, so that a replayed call sees
+ * the same values.
  */
 export class System {
-  readonly #shim: WASI;
   readonly #arguments: readonly Uint8Array[];
   readonly #world: EngineWorld;
+  readonly #files: CallFiles;
+  readonly #descriptors: Descriptors;
+  readonly #memory: Memory;
+  #started: { readonly memory: WebAssembly.Memory } | null = null;
   /** Total time slept: no time passes within a turn, so a sleep returns at once and sets its clocks forward instead. */
   #sleptNs = 0n;
 
-  constructor(world: EngineWorld, { argument, files, stdout, stderr }: SystemParts) {
+  constructor(world: EngineWorld, { argument, outputMax, stdout, stderr }: SystemParts) {
     this.#world = world;
     this.#arguments = ["tool", argument, OUTPUT_PATH].map((text) => encodeUtf8(text.replaceAll("\0", "")));
-    const descriptors = [emptyInput(), stdout.stream, stderr.stream, files.root];
-    this.#shim = new WASI([], [], descriptors, { debug: false });
+    this.#files = new CallFiles(outputMax, () => this.#nowNs(CLOCK.realtime));
+    this.#descriptors = new Descriptors([
+      this.#files.openInput(),
+      new OpenStream((bytes) => stdout.write(bytes)),
+      new OpenStream((bytes) => stderr.write(bytes)),
+      this.#files.openRoot(),
+    ]);
+    this.#memory = new Memory(() => {
+      // The start function of a module runs before there are exports.
+      if (this.#started === null) throw new TypeError("the module has not started");
+      return this.#started.memory.buffer;
+    });
   }
 
   /** Functions that a module may import. */
   get imports(): WebAssembly.Imports {
-    const unsupported = (): number => wasi.ERRNO_NOSYS;
-    const own = {
-      args_sizes_get: (count: number, size: number) => this.#argumentSizes(count, size),
+    const parts = { memory: this.#memory, descriptors: this.#descriptors, files: this.#files };
+    const all: readonly (readonly [name: string, call: WasiFunction])[] = [
+      ...Object.entries(this.#own),
+      ...Object.entries(new DescriptorFunctions(parts).functions),
+      ...Object.entries(new PathFunctions(parts).functions),
+    ];
+    return { wasi_snapshot_preview1: Object.fromEntries(all.map(([name, call]) => [name, answering(call)])) };
+  }
+
+  get #own() {
+    return {
+      args_sizes_get: (countTo: number, sizeTo: number) => this.#argumentSizes(countTo, sizeTo),
       args_get: (pointers: number, buffer: number) => this.#giveArguments(pointers, buffer),
+      environ_sizes_get: (countTo: number, sizeTo: number) => this.#environmentSizes(countTo, sizeTo),
+      environ_get: () => undefined,
       clock_res_get: (clock: number, to: number) => this.#resolution(clock, to),
       clock_time_get: (clock: number, _precision: bigint, to: number) => this.#time(clock, to),
       poll_oneoff: (from: number, to: number, count: number, countTo: number) => this.#poll(from, to, count, countTo),
+      proc_exit: exit,
+      proc_raise: () => refuse(ERRNO.nosys),
       random_get: (buffer: number, length: number) => this.#random(buffer, length),
-      sched_yield: () => wasi.ERRNO_SUCCESS,
-      // The shim throws if these are called.
-      proc_raise: unsupported,
-      sock_accept: unsupported,
-      sock_recv: unsupported,
-      sock_send: unsupported,
-      sock_shutdown: unsupported,
+      sched_yield: () => undefined,
+      sock_accept: (fd: number) => this.#refuseSocket(fd),
+      sock_recv: (fd: number) => this.#refuseSocket(fd),
+      sock_send: (fd: number) => this.#refuseSocket(fd),
+      sock_shutdown: (fd: number) => this.#refuseSocket(fd),
     };
-    return { wasi_snapshot_preview1: { ...this.#shim.wasiImport, ...own } };
   }
 
   /** Runs the command to its end. Returns its exit code; throws the error that ended it. */
   start(exports: { readonly memory: WebAssembly.Memory; readonly _start: () => unknown }): number {
-    this.#shim.inst = { exports };
+    this.#started = exports;
     try {
       exports._start();
       return 0;
     } catch (error) {
-      if (error instanceof WASIProcExit) return error.code;
+      if (error instanceof ProcessExit) return error.exitCode;
       throw error;
     }
   }
 
-  get #view(): DataView {
-    return new DataView(this.#shim.inst.exports.memory.buffer);
+  /** The command's output; `null` if it wrote none. */
+  output(): string | null {
+    return this.#files.output();
   }
 
-  // The shim's own version counts characters instead of bytes.
-  #argumentSizes(countTo: number, sizeTo: number): number {
-    const view = this.#view;
-    view.setUint32(countTo, this.#arguments.length, true);
-    view.setUint32(
+  #argumentSizes(countTo: number, sizeTo: number): void {
+    this.#memory.setU32(countTo, this.#arguments.length);
+    this.#memory.setU32(
       sizeTo,
       this.#arguments.reduce((bytes, { length }) => bytes + length + 1, 0),
-      true,
     );
-    return wasi.ERRNO_SUCCESS;
   }
 
-  #giveArguments(pointers: number, buffer: number): number {
-    const view = this.#view;
-    const bytes = new Uint8Array(view.buffer);
+  #giveArguments(pointers: number, buffer: number): void {
     let at = buffer;
     for (const [index, argument] of this.#arguments.entries()) {
-      view.setUint32(pointers + 4 * index, at, true);
-      bytes.set(argument, at);
-      view.setUint8(at + argument.length, 0);
-      at += argument.length + 1;
+      this.#memory.setU32(pointers + 4 * index, at);
+      const bytes = this.#memory.bytes(at, argument.length + 1);
+      bytes.set(argument);
+      bytes[argument.length] = 0;
+      at += bytes.length;
     }
-    return wasi.ERRNO_SUCCESS;
   }
 
-  #resolution(clock: number, to: number): number {
-    if (!CLOCKS.includes(clock)) return wasi.ERRNO_INVAL;
-    this.#view.setBigUint64(to, NS_PER_MS, true);
-    return wasi.ERRNO_SUCCESS;
+  /** A command has no environment. */
+  #environmentSizes(countTo: number, sizeTo: number): void {
+    this.#memory.setU32(countTo, 0);
+    this.#memory.setU32(sizeTo, 0);
   }
 
-  #time(clock: number, to: number): number {
-    if (!CLOCKS.includes(clock)) return wasi.ERRNO_INVAL;
-    this.#view.setBigUint64(to, this.#nowNs(clock), true);
-    return wasi.ERRNO_SUCCESS;
+  /** There are no sockets. */
+  #refuseSocket(fd: number): void {
+    this.#descriptors.get(fd);
+    refuse(ERRNO.notsock);
+  }
+
+  #resolution(clock: number, to: number): void {
+    if (!CLOCKS.includes(clock)) refuse(ERRNO.inval);
+    this.#memory.setU64(to, NS_PER_MS);
+  }
+
+  #time(clock: number, to: number): void {
+    if (!CLOCKS.includes(clock)) refuse(ERRNO.inval);
+    this.#memory.setU64(to, this.#nowNs(clock));
   }
 
   /** Nanoseconds since the epoch, or since the call began. */
   #nowNs(clock: number): bigint {
     const { nowMs, call } = this.#world.turn;
-    const sinceMs = clock === wasi.CLOCKID_REALTIME ? 0 : (call?.originMs ?? nowMs);
+    const sinceMs = clock === CLOCK.realtime ? 0 : (call?.originMs ?? nowMs);
     // A number holds the microseconds since the epoch exactly, but not their thousandths.
     return BigInt(Math.round((nowMs - sinceMs) * US_PER_MS)) * NS_PER_US + this.#sleptNs;
   }
 
-  #random(buffer: number, length: number): number {
-    const bytes = new Uint8Array(this.#view.buffer, buffer >>> 0, length >>> 0);
-    this.#world.turn.call?.entropy.fill(bytes);
-    return wasi.ERRNO_SUCCESS;
+  #random(buffer: number, length: number): void {
+    this.#world.turn.call?.entropy.fill(this.#memory.bytes(buffer, length));
   }
 
   /**
    * Files are always ready. If all subscriptions are clocks, the earliest is due at once, and the clocks move to it.
    */
-  #poll(from: number, to: number, count: number, countTo: number): number {
-    if (count === 0) return wasi.ERRNO_INVAL;
-    const view = this.#view;
+  #poll(from: number, to: number, count: number, countTo: number): void {
+    if (count === 0) refuse(ERRNO.inval);
+    const { view } = this.#memory;
     const subscriptions: Subscription[] = [];
     for (let index = 0; index < count >>> 0; index++) {
       subscriptions.push(this.#subscription(view, from + SUBSCRIPTION.bytes * index));
@@ -162,16 +201,36 @@ export class System {
       view.setUint8(at + EVENT.kind, kind);
     }
     view.setUint32(countTo, events, true);
-    return wasi.ERRNO_SUCCESS;
   }
 
   #subscription(view: DataView, at: number): Subscription {
     const userdata = view.getBigUint64(at, true);
     const kind = view.getUint8(at + SUBSCRIPTION.kind);
     const clock = view.getUint32(at + SUBSCRIPTION.clock, true);
-    if (kind !== wasi.EVENTTYPE_CLOCK) return { userdata, kind, dueNs: null, clock };
+    if (kind !== EVENTTYPE_CLOCK) return { userdata, kind, dueNs: null, clock };
     const timeoutNs = view.getBigUint64(at + SUBSCRIPTION.timeout, true);
     const isAbsolute = (view.getUint16(at + SUBSCRIPTION.flags, true) & 1) !== 0;
     return { userdata, kind, dueNs: isAbsolute ? timeoutNs : this.#nowNs(clock) + timeoutNs, clock };
   }
+}
+
+/** A function as a module imports it: it returns an error number. */
+function answering(call: WasiFunction): (...values: unknown[]) => number {
+  return (...values) => {
+    try {
+      call(...(values as never[]));
+      return ERRNO.success;
+    } catch (error) {
+      if (error instanceof WasiError) return error.errno;
+      throw error;
+    }
+  };
+}
+
+function refuse(errno: Errno): never {
+  throw new WasiError(errno);
+}
+
+function exit(exitCode: number): never {
+  throw new ProcessExit(exitCode);
 }
