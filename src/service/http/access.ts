@@ -9,7 +9,8 @@ import type { Engine } from "../../engine/engine.ts";
 import type { RequestRefusal } from "../../engine/telemetry/events.ts";
 import { sendNotFound, sendRefusal } from "./answers.ts";
 import type { RouteDescription } from "./api/route-description.ts";
-import { countHosts, type OriginCheck } from "./origin-check.ts";
+import { isPlainHead } from "./head-check.ts";
+import type { OriginCheck } from "./origin-check.ts";
 
 /** Dependencies of access control. */
 export interface Access {
@@ -118,7 +119,7 @@ class AccessCheck {
    */
   callerOf(request: IncomingMessage, role: Role): Caller | null {
     const { keys, originCheck } = this.#access;
-    if (request.headers.origin !== undefined || countHosts(request) !== 1) return null;
+    if (request.headers.origin !== undefined || !isPlainHead(request)) return null;
     if (originCheck.refusalOf(request) !== null) return null;
     if (keys.size === 0) return ANYBODY;
     const sent = keyIn(request);

@@ -8,7 +8,7 @@ import { CONNECTION_LIMITS, type ConnectionLimits, limitConnections } from "./co
 import { addDrain } from "./drain.ts";
 import { addTraffic, type Traffic } from "./traffic.ts";
 import { addJsonBodies, type ParsedBody } from "./json-body.ts";
-import { requireOneHost } from "./origin-check.ts";
+import { requireSoundHead } from "./head-check.ts";
 import { limitPipelining } from "./pipelining.ts";
 import { limitUnread } from "./unread-budget.ts";
 
@@ -52,7 +52,7 @@ export async function createApp(
     requestTimeout: requestMs,
     keepAliveTimeout: keepAliveMs,
     http: {
-      // Refused by `requireOneHost` in the form of a result, which Node would not do.
+      // Refused by `requireSoundHead` in the form of a result, which Node would not do.
       requireHostHeader: false,
       headersTimeout: headersMs,
       maxHeaderSize: HEAD_MAX_BYTES,
@@ -104,5 +104,5 @@ function guardConnections(app: FastifyInstance, max: number, traffic: Traffic | 
   });
   addDrain(app);
   limitPipelining(app);
-  requireOneHost(app);
+  requireSoundHead(app);
 }

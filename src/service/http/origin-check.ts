@@ -1,8 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { isIP } from "node:net";
-import type { FastifyInstance, FastifyReply } from "fastify";
+import type { FastifyReply } from "fastify";
 import ipaddr from "ipaddr.js";
-import { sendRefusal } from "./answers.ts";
 
 /** Host names of a server, and origins of web pages that may call it. */
 export interface SiteOptions {
@@ -104,30 +103,6 @@ export class OriginCheck {
     if (origin === undefined || origin === this.#ownOrigin) return true;
     return origin === `http://${host.toLowerCase()}` || origin === `https://${host.toLowerCase()}`;
   }
-}
-
-/**
- * Refuses requests without a `Host` header, except HTTP/1.0, and those with several (RFC 9112, section 3.2), which a
- * proxy and this server could route to different hosts. Node would refuse the former without a body and accept the
- * latter with the first header.
- */
-export function requireOneHost(app: FastifyInstance): void {
-  app.addHook("onRequest", ({ raw }, reply, next) => {
-    const hosts = countHosts(raw);
-    if (hosts === 1 || (hosts === 0 && raw.httpVersion === "1.0")) return next();
-    const problem = hosts === 0 ? "the request has no Host header" : "the request has more than one Host header";
-    sendRefusal(reply.header("connection", "close"), "invalid_arguments", problem);
-  });
-}
-
-/** Number of a request's `Host` headers. */
-export function countHosts({ rawHeaders }: Pick<IncomingMessage, "rawHeaders">): number {
-  let hosts = 0;
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at];
-    if (name?.length === 4 && name.toLowerCase() === "host") hosts++;
-  }
-  return hosts;
 }
 
 /** The name or address in a `Host` header, without the port. */

@@ -7,7 +7,7 @@ import { sendError, sendJson, sendNotFound } from "./answers.ts";
 import { answerClientError } from "./client-error.ts";
 import { limitConnections } from "./connections.ts";
 import { refuseOthers } from "./surface.ts";
-import { requireOneHost } from "./origin-check.ts";
+import { requireSoundHead } from "./head-check.ts";
 import { describeGroups, sendMetrics, withProcessMetrics } from "./health.ts";
 
 /** Only probes and scrapers connect. */
@@ -67,7 +67,7 @@ async function createWorkerApp(): Promise<FastifyInstance> {
     frameworkErrors: (error, _request, reply) => void sendError(reply, error, BODY_BYTES),
   });
   limitConnections(app.server, CONNECTIONS_MAX, () => undefined);
-  requireOneHost(app);
+  requireSoundHead(app);
   app.setNotFoundHandler((_request, reply) => sendNotFound(reply));
   app.setErrorHandler((error: FastifyError, _request, reply) => sendError(reply, error, BODY_BYTES));
   return app;

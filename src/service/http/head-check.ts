@@ -1,0 +1,69 @@
+import type { IncomingMessage } from "node:http";
+import type { FastifyInstance } from "fastify";
+import { sendRefusal } from "./answers.ts";
+
+/** A host with an optional port, as RFC 9110 allows it in `Host`: no user, no path, no space. */
+const HOST = /^(?:\[[\da-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/i;
+/** The authority of a request target in absolute form. */
+const AUTHORITY = /^https?:\/\/([^/?#]*)/i;
+
+type Head = Pick<IncomingMessage, "headers" | "rawHeaders" | "httpVersion" | "url">;
+
+/** Why a head is refused. */
+interface Problem {
+  readonly status: 400 | 501;
+  readonly message: string;
+}
+
+/**
+ * Refuses heads that Node's parser accepts and that a proxy could read in another way than this server: several hosts or
+ * none (except in HTTP/1.0), a host that is no host, a fragment in the target, and a transfer coding besides `chunked`.
+ * Where the target has a host of its own, that is the request's (RFC 9112, section 3.2.2).
+ */
+export function requireSoundHead(app: FastifyInstance): void {
+  app.addHook("onRequest", ({ raw }, reply, next) => {
+    const problem = problemOfHead(raw);
+    if (problem !== null) {
+      const { status, message } = problem;
+      return void sendRefusal(reply.header("connection", "close"), "invalid_arguments", message, { status });
+    }
+    const authority = AUTHORITY.exec(raw.url ?? "")?.[1];
+    if (authority !== undefined) raw.headers.host = authority;
+    next();
+  });
+}
+
+/** Whether a head is that of most requests: it has one host, and nothing else that `requireSoundHead` looks at. */
+export function isPlainHead(head: Head): boolean {
+  return head.url?.startsWith("/") === true && countHosts(head) === 1 && problemOfHead(head) === null;
+}
+
+function problemOfHead(head: Head): Problem | null {
+  const { headers, httpVersion, url = "" } = head;
+  const hosts = countHosts(head);
+  if (hosts > 1) return invalid("the request has more than one Host header");
+  if (hosts === 0 && httpVersion !== "1.0") return invalid("the request has no Host header");
+  if (!HOST.test(headers.host ?? "")) return invalid("the Host header is no host");
+  const authority = AUTHORITY.exec(url)?.[1];
+  if (authority !== undefined && (authority === "" || !HOST.test(authority))) {
+    return invalid("the request target has no valid host");
+  }
+  if (url.includes("#")) return invalid("the request target has a fragment");
+  const coding = headers["transfer-encoding"];
+  if (coding === undefined || coding.trim().toLowerCase() === "chunked") return null;
+  return { status: 501, message: "the only supported transfer coding is chunked" };
+}
+
+function invalid(message: string): Problem {
+  return { status: 400, message };
+}
+
+/** Number of a request's `Host` headers, of which Node keeps the first alone. */
+function countHosts({ rawHeaders }: Pick<IncomingMessage, "rawHeaders">): number {
+  let hosts = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at];
+    if (name?.length === 4 && name.toLowerCase() === "host") hosts++;
+  }
+  return hosts;
+}
