@@ -53,14 +53,14 @@ export class CallGlobal {
   get setTimeout(): AnyFunction {
     const holder = this.#holder;
     return function setTimeout(callback, delayMs, ...args) {
-      return holder.call?.timers.set(callback, delayMs, args, false) ?? 0;
+      return holder.call?.timers.set(callback, asLong(delayMs), args, false) ?? 0;
     };
   }
 
   get setInterval(): AnyFunction {
     const holder = this.#holder;
     return function setInterval(callback, delayMs, ...args) {
-      return holder.call?.timers.set(callback, delayMs, args, true) ?? 0;
+      return holder.call?.timers.set(callback, asLong(delayMs), args, true) ?? 0;
     };
   }
 
@@ -92,6 +92,11 @@ export class CallGlobal {
       });
     };
   }
+}
+
+/** A `long` of Web IDL: a delay that it cannot hold is none, as in browsers and Node. */
+function asLong(value: unknown): number {
+  return Number(value) | 0;
 }
 
 /** Puts the class's prototype in front of the realm: assigning to an inherited property defines it on the instance. */

@@ -33,6 +33,11 @@ export function detachBuffer(buffer: ArrayBuffer): void {
   apply(transfer, buffer, [0]);
 }
 
+/** Moves the bytes of a buffer into a new one, and detaches it. */
+export function transferBuffer(buffer: ArrayBuffer): ArrayBuffer {
+  return apply(transfer, buffer, []) as ArrayBuffer;
+}
+
 export function removeEscapes(realm: typeof globalThis): void {
   for (const name of REMOVED) deleteProperty(realm, name);
   const { RegExp } = realm;

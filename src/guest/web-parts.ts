@@ -1,7 +1,7 @@
 import type { ReadableStream } from "web-streams-polyfill";
 import { entropyOf, type GuestCall, type TurnState } from "./call.ts";
 import { evaluatePart, webPart } from "./deferred.ts";
-import { detachBuffer, hardenLater } from "./harden.ts";
+import { detachBuffer, hardenLater, transferBuffer } from "./harden.ts";
 import type { Pure } from "./host.ts";
 import { defineLazily, once } from "./lazy-globals.ts";
 import { addShow } from "./shown.ts";
@@ -32,7 +32,7 @@ export function createWebParts(
   const web = prepared(hardened, () => webPart().createWebPart(host));
   let streamPart: StreamPart | null = null;
   const streams = prepared(hardened, () => {
-    const part = evaluatePart(pure, "streams").createStreamPart(web().globals, hardened);
+    const part = evaluatePart(pure, "streams").createStreamPart(web().globals, transferBuffer, hardened);
     web().cloneRules.refuse(...Object.values(part.globals));
     addShow(part.show);
     streamPart = part;
@@ -69,6 +69,7 @@ function webHost(pure: Pure, turn: TurnState, report: (call: GuestCall, error: u
     parseUrl: (href, base) => pure("url.parse", href, base, ""),
     updateUrl: (href, part, value) => pure("url.update", href, part, value),
     digest: (algorithm, latin1) => pure("digest", algorithm, latin1, ""),
+    findSingleByte: (label) => pure("encoding", label, "", ""),
     fillRandom: (bytes) => entropyOf(turn, pure).fill(bytes),
     detach: detachBuffer,
     setTimeout: (callback, delayMs) => turn.call?.timers.set(callback, delayMs, [], false),

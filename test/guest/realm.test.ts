@@ -374,3 +374,13 @@ test("what a shared module does after its call draws numbers that nobody knows",
   expect(new Set(drawn).size).toBe(6);
   expect(drawn).not.toContain(0);
 });
+
+test("a delay of more than 31 bits is none, as in browsers and Node", async () => {
+  using realm = await openRealm(`async () => {
+    const fired = [];
+    const after = (delay) => new Promise((resolve) => setTimeout(() => resolve(fired.push(delay)), delay));
+    await Promise.all([after(5), after(2 ** 31), after(2 ** 32 + 9)]);
+    return fired;
+  }`);
+  expect(realm.call()).toEqual([2 ** 31, 5, 2 ** 32 + 9]);
+});

@@ -30,6 +30,8 @@ export function createPure(
           return updateUrl(a, b, c);
         case "digest":
           return digest(a, b);
+        case "encoding":
+          return singleByteEncoding(a);
         case "entropy":
           return seedOf(entropyKey, a);
         case "part":
@@ -41,6 +43,20 @@ export function createPure(
       return "";
     }
   };
+}
+
+/** Encodings of one byte for each character, other than those that realms have themselves. */
+const SINGLE_BYTE =
+  /^(?:ibm866|iso-8859-(?:[2-8]|8-i|1[03-6])|koi8-[ru]|macintosh|windows-(?:874|125[013-8])|x-mac-cyrillic|x-user-defined)$/;
+const HIGH_BYTES = Uint8Array.from({ length: 0x80 }, (_, index) => 0x80 + index);
+
+const LABEL_MAX = 32;
+
+/** The name of the encoding with this label, a line feed, and the characters of its bytes from 0x80 on. */
+function singleByteEncoding(label: string): string {
+  if (label.length > LABEL_MAX) return "";
+  const decoder = new TextDecoder(label);
+  return SINGLE_BYTE.test(decoder.encoding) ? `${decoder.encoding}\n${decoder.decode(HIGH_BYTES)}` : "";
 }
 
 const SETTABLE = [

@@ -1,5 +1,5 @@
 import { AbortState } from "./abort-state.ts";
-import type { WebEvent, WebEventTarget } from "./event.ts";
+import { trusted, type WebEvent, type WebEventTarget } from "./event.ts";
 import type { EventClasses } from "./events.ts";
 import { describeInterface } from "./web-interface.ts";
 
@@ -58,7 +58,7 @@ export function createAbortClasses(parts: AbortParts): AbortClasses {
     constructor(...[shown]: [shown?: unknown]) {
       super();
       if (shown !== key) throw new TypeError("Illegal constructor");
-      abortStates.set(this, new AbortState(() => super.dispatchEvent(new Event("abort"))));
+      abortStates.set(this, new AbortState(() => super.dispatchEvent(trusted(new Event("abort")))));
     }
 
     static abort(...[reason]: [reason?: unknown]): AbortSignal {

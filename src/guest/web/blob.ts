@@ -130,27 +130,34 @@ export function fileOf(blob: Blob, name: string, lastModified?: number): File {
   return new File(content, name, lastModified === undefined ? {} : { lastModified });
 }
 
+/** Parts are read before options, each once, as the order of arguments wants it. */
 function readParts(parts: unknown, options: unknown): BlobContent {
+  const given = parts === undefined ? [] : readSequence(parts);
   const wanted: Readonly<Record<string, unknown>> = readDictionary(options);
-  const endings = wanted["endings"] === undefined ? "transparent" : `${wanted["endings"] as string}`;
+  const { endings: givenEndings } = wanted;
+  const endings = givenEndings === undefined ? "transparent" : `${givenEndings as string}`;
   if (endings !== "transparent" && endings !== "native") {
     throw new TypeError("The endings of a blob are transparent or native");
   }
-  const type = wanted["type"] === undefined ? "" : readType(wanted["type"]);
-  if (parts === undefined) return new BlobContent(new Uint8Array(), type);
-  const isObject = (typeof parts === "object" && parts !== null) || typeof parts === "function";
-  if (!isObject || typeof Reflect.get(parts, Symbol.iterator) !== "function") {
-    throw new TypeError("The parts of a blob have to be a sequence");
-  }
-  const chunks = Array.from(parts as Iterable<unknown>, (part) => {
-    const text = (value: unknown): string => {
-      const plain = `${value as string}`.toWellFormed();
-      return endings === "native" ? plain.replace(/\r\n?/g, "\n") : plain;
-    };
-    // Later parts may run code that changes the buffers of earlier ones.
-    return blobBytes(part) ?? bytesOf(part)?.slice() ?? encodeUtf8(text(part));
+  const { type: givenType } = wanted;
+  const type = givenType === undefined ? "" : readType(givenType);
+  const chunks = given.map((part) => {
+    if (typeof part !== "string") return blobBytes(part) ?? bytesOf(part) ?? new Uint8Array();
+    return encodeUtf8(endings === "native" ? part.replace(/\r\n?/g, "\n") : part);
   });
   return new BlobContent(joinBytes(chunks), type);
+}
+
+/** The parts: blobs, buffers and views as they are, everything else as text. */
+function readSequence(parts: unknown): (string | object)[] {
+  const isObject = (typeof parts === "object" && parts !== null) || typeof parts === "function";
+  const method: unknown = isObject ? Reflect.get(parts, Symbol.iterator) : undefined;
+  if (typeof method !== "function") throw new TypeError("The parts of a blob have to be a sequence");
+  const sequence = { [Symbol.iterator]: () => Reflect.apply(method, parts, []) as Iterator<unknown> };
+  return Array.from(sequence, (part) => {
+    const isBytes = blobBytes(part) !== undefined || bytesOf(part) !== undefined;
+    return isBytes ? (part as object) : `${part as string}`.toWellFormed();
+  });
 }
 
 function readDictionary(options: unknown): Record<string, unknown> {

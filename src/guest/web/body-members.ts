@@ -1,7 +1,7 @@
 import type { ReadableStream } from "web-streams-polyfill";
 import { type Blob, blobOf } from "./blob.ts";
 import type { Body } from "./body.ts";
-import { type ChunkSource, readBytes, readText } from "./byte-stream.ts";
+import { type ChunkSource, readBytes, readRawText, readText } from "./byte-stream.ts";
 import { FormData } from "./form-data.ts";
 import type { HeaderList } from "./header-list.ts";
 import { extractMimeType, serializeMimeType } from "./mime-type.ts";
@@ -64,9 +64,11 @@ export function defineBodyMembers(target: { readonly prototype: object }, read: 
         case "multipart/form-data":
           return decodeMultipart(await readBytes(source), type.parameters.get("boundary"));
         case "application/x-www-form-urlencoded":
-          return formOf(await readText(source));
+          return formOf(await readRawText(source));
         case undefined:
         default:
+          // An error of the body itself comes first.
+          await readBytes(source);
           throw new TypeError("The content-type of the body is no form's");
       }
     },

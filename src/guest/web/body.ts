@@ -6,6 +6,7 @@ import { type Chunk, type ChunkSource, chunksOfStream, openByteStream } from "./
 import { FormData, formEntries } from "./form-data.ts";
 import { encodeMultipart } from "./multipart.ts";
 import { realmParts } from "./realm-parts.ts";
+import { teeWithClones } from "./tee.ts";
 import type { URLSearchParams } from "./url-search-params.ts";
 
 /** Values that a body can be made from. */
@@ -29,8 +30,8 @@ export class Body {
     const source = this.#source;
     if (source.kind === "stream") return source.stream;
     const stream = openByteStream(this.#isTaken ? chunksOf("") : this.#chunks());
-    // The stream of a body that was read counts as read.
-    if (this.#isTaken) void stream.cancel();
+    // The stream of a body that was read counts as read, by a reader that keeps it.
+    if (this.#isTaken) void stream.getReader().cancel();
     this.#source = { kind: "stream", stream };
     return stream;
   }
@@ -75,15 +76,9 @@ export class Body {
   clone(): Body {
     this.#require();
     if (this.#source.kind === "whole") return new Body(this.#source);
-    // Of a tool's own stream a tee gives both readers the same chunks: what one writes to them the other would read.
-    const isShared = this.#source.kind === "stream";
-    const sourceOf = (stream: ReadableStream): Source => ({
-      kind: "stream",
-      stream: isShared ? openByteStream(chunksOfStream(stream)) : stream,
-    });
-    const [mine, other] = this.stream.tee();
-    this.#source = sourceOf(mine);
-    return new Body(sourceOf(other));
+    const [mine, other] = teeWithClones(this.stream);
+    this.#source = { kind: "stream", stream: mine };
+    return new Body({ kind: "stream", stream: other });
   }
 
   #require(): void {

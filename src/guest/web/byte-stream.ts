@@ -58,11 +58,13 @@ export function chunksOfStream(stream: ReadableStream): ChunkSource {
 
 /** The whole text, without a byte order mark at its start. */
 export async function readText(source: ChunkSource): Promise<string> {
-  const text = typeof source.whole === "string" ? source.whole : await decodeChunks(source);
+  const text = await readRawText(source);
   return text.startsWith("\ufeff") ? text.slice(1) : text;
 }
 
-async function decodeChunks(source: ChunkSource): Promise<string> {
+/** The whole text. */
+export async function readRawText(source: ChunkSource): Promise<string> {
+  if (typeof source.whole === "string") return source.whole;
   const decoder = new Utf8Decoder(false);
   let text = "";
   for (let chunk = await source.next(); chunk !== undefined; chunk = await source.next()) {

@@ -17,6 +17,7 @@ export interface WebConsole {
   readonly dirxml: (...args: readonly unknown[]) => void;
   readonly table: (data?: unknown, columns?: readonly string[]) => void;
   readonly assert: (condition?: unknown, ...args: readonly unknown[]) => void;
+  readonly clear: () => void;
   readonly count: (label?: string) => void;
   readonly countReset: (label?: string) => void;
   readonly group: (...args: readonly unknown[]) => void;
@@ -43,44 +44,51 @@ export function createConsole(
   const state = new ConsoleState(write, show);
   const timers = new Timers(state, now);
   const counters = new Map<string, number>();
-  return {
+  const console: WebConsole = {
     log: (...args) => state.print("log", args),
     info: (...args) => state.print("info", args),
     warn: (...args) => state.print("warn", args),
     error: (...args) => state.print("error", args),
     debug: (...args) => state.print("debug", args),
     trace: (...args) => state.write("error", traceText(formatWith({ show }, ...args))),
-    dir: (value, options) => state.write("log", inspect(value, { ...readOptions(options), show })),
+    dir: (...[value, options]) => state.write("log", inspect(value, { ...readOptions(options), show })),
     dirxml: (...args) => state.print("log", args),
-    table: (data, columns) => {
+    table: (...[data, columns]) => {
       const table = tableText(data, columns);
       if (table === undefined) state.print("log", [data]);
       else state.write("log", table);
     },
-    assert: (condition, ...args) => {
+    assert: (...[condition, ...args]) => {
       if (condition) return;
       const [first, ...rest] = args;
       if (typeof first === "string") state.print("error", [`Assertion failed: ${first}`, ...rest]);
       else state.print("error", ["Assertion failed", ...args]);
     },
-    count: (label) => {
+    // There is no screen: what was logged stays.
+    clear: () => undefined,
+    count: (...[label]) => {
       const key = labelText(label);
       const count = (counters.get(key) ?? 0) + 1;
       if (count > 1 || counters.size < LABELS_MAX) counters.set(key, count);
       state.write("log", `${key}: ${count}`);
     },
-    countReset: (label) => {
+    countReset: (...[label]) => {
       const key = labelText(label);
       if (!counters.delete(key)) state.write("warn", `Count for '${key}' does not exist`);
     },
     group: (...args) => state.enter(args),
     groupCollapsed: (...args) => state.enter(args),
     groupEnd: () => state.leave(),
-    time: (label) => timers.start(labelText(label)),
-    timeLog: (label, ...args) => timers.tell(labelText(label), "timeLog", args),
-    timeEnd: (label) => timers.end(labelText(label)),
+    time: (...[label]) => timers.start(labelText(label)),
+    timeLog: (...[label, ...args]) => timers.tell(labelText(label), "timeLog", args),
+    timeEnd: (...[label]) => timers.end(labelText(label)),
   };
+  Object.setPrototypeOf(console, NAMESPACE);
+  return Object.defineProperty(console, Symbol.toStringTag, { value: "console", configurable: true });
 }
+
+/** The prototype of consoles, as namespaces of the web have it. All calls share it. */
+const NAMESPACE = Object.freeze({});
 
 /** The console's output and its indentation. */
 class ConsoleState {

@@ -12,6 +12,7 @@ export interface CryptoParts {
   /** Hashes bytes; data and result are strings with one character for each byte. */
   readonly digest: (algorithm: DigestAlgorithm, latin1: string) => string;
   readonly DOMException: new (message: string, name: string) => Error;
+  readonly QuotaExceededError: new (message: string) => Error;
 }
 
 /** `SubtleCrypto` of this engine: it hashes, and refuses everything else. */
@@ -64,7 +65,7 @@ const UNSUPPORTED: readonly (readonly [name: string, length: number])[] = [
 ];
 
 /** Creates `crypto` and its classes, which tools cannot construct. */
-export function createCrypto({ fill, digest, DOMException }: CryptoParts): CryptoGlobals {
+export function createCrypto({ fill, digest, DOMException, QuotaExceededError }: CryptoParts): CryptoGlobals {
   const key = Symbol("Crypto");
 
   class SubtleCrypto implements WebSubtleCrypto {
@@ -83,8 +84,7 @@ export function createCrypto({ fill, digest, DOMException }: CryptoParts): Crypt
       algorithm: string | { readonly name: string },
       data: ArrayBuffer | ArrayBufferView,
     ): Promise<ArrayBuffer> {
-      const wanted =
-        `${typeof algorithm === "object" && algorithm !== null ? algorithm.name : algorithm}`.toUpperCase();
+      const wanted = algorithmName(algorithm).toUpperCase();
       const known = ALGORITHMS.find((name) => name === wanted);
       const bytes = bytesOf(data);
       if (bytes === undefined) throw new TypeError("The data of digest has to be an ArrayBuffer or a view of one");
@@ -119,7 +119,7 @@ export function createCrypto({ fill, digest, DOMException }: CryptoParts): Crypt
         throw new DOMException("getRandomValues needs an array of integers", "TypeMismatchError");
       }
       if (bytes.length > RANDOM_MAX) {
-        throw new DOMException(`getRandomValues gives ${RANDOM_MAX} bytes at most`, "QuotaExceededError");
+        throw new QuotaExceededError(`getRandomValues gives ${RANDOM_MAX} bytes at most`);
       }
       fill(bytes);
       return array;
@@ -144,6 +144,13 @@ function defineRefusal(prototype: object, name: string, length: number, refuse: 
   };
   Object.defineProperty(methods[name], "length", { value: length, configurable: true });
   Object.defineProperty(prototype, name, { value: methods[name], writable: true, configurable: true });
+}
+
+function algorithmName(algorithm: unknown): string {
+  if (typeof algorithm !== "object" || algorithm === null) return `${algorithm as string}`;
+  const name: unknown = Reflect.get(algorithm, "name");
+  if (name === undefined) throw new TypeError("The algorithm has no name");
+  return `${name as string}`;
 }
 
 function integerBytes(array: unknown): Uint8Array | undefined {

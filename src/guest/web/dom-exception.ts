@@ -29,9 +29,17 @@ const LEGACY_CODES: readonly (readonly [constant: string, code: number, name: st
   ["DATA_CLONE_ERR", 25, "DataCloneError"],
 ];
 
+interface Title {
+  readonly name: string;
+  readonly message: string;
+}
+
+/** Of the exception that is being made: V8 may read its name and message while it captures the stack. */
+let beingMade: Title | null = null;
+
 /** The error of the web platform's APIs: an `Error` distinguished by its `name`. */
 export class DOMException extends Error {
-  readonly #name: string;
+  readonly #title: Title;
 
   static {
     describeInterface(this, "DOMException");
@@ -42,26 +50,75 @@ export class DOMException extends Error {
   }
 
   constructor(message: string = "", options: string | { readonly name?: string; readonly cause?: unknown } = "Error") {
-    super(`${message}`);
-    if (typeof options === "object" && options !== null) {
-      this.#name = `${options.name ?? "Error"}`;
-      if ("cause" in options) {
-        const cause = { value: options.cause, writable: true, configurable: true };
-        Object.defineProperty(this, "cause", cause);
-      }
-    } else {
-      this.#name = `${options}`;
+    const text = `${message}`;
+    const isDictionary = typeof options === "object" && options !== null;
+    const title = { message: text, name: isDictionary ? `${options.name ?? "Error"}` : `${options}` };
+    beingMade = title;
+    try {
+      super(text);
+    } finally {
+      beingMade = null;
+    }
+    this.#title = title;
+    // The stack has it now, and the prototype's is the standard's.
+    Reflect.deleteProperty(this, "message");
+    if (isDictionary && "cause" in options) {
+      Object.defineProperty(this, "cause", { value: options.cause, writable: true, configurable: true });
     }
   }
 
-  /** The error's name; `Error` until the constructor has set it, because V8 may read it while it captures the stack. */
   override get name(): string {
-    return #name in this ? this.#name : "Error";
+    return (#title in this ? this.#title : titleOf(this)).name;
+  }
+
+  override get message(): string {
+    return (#title in this ? this.#title : titleOf(this)).message;
   }
 
   /** The legacy code, compared with the constants; 0 for a name without one. */
   get code(): number {
-    const { name } = this;
+    const { name } = this.#title;
     return LEGACY_CODES.find((legacy) => legacy[2] === name && name !== "")?.[1] ?? 0;
   }
+}
+
+/** Where a member is read of an object that is no exception, or none yet. */
+function titleOf(object: object): Title {
+  if (beingMade !== null && object instanceof DOMException) return beingMade;
+  throw new TypeError("Illegal invocation: not a DOMException");
+}
+
+/** The exception of what would take more than there is: it says how much that is, where it is known. */
+export class QuotaExceededError extends DOMException {
+  readonly #quota: number | null;
+  readonly #requested: number | null;
+
+  static {
+    describeInterface(this, "QuotaExceededError");
+  }
+
+  constructor(message: string = "", options: { readonly quota?: number; readonly requested?: number } | null = null) {
+    super(message, "QuotaExceededError");
+    this.#quota = readAmount(options?.quota);
+    this.#requested = readAmount(options?.requested);
+    if (this.#quota !== null && this.#requested !== null && this.#requested < this.#quota) {
+      throw new RangeError("requested is less than the quota");
+    }
+  }
+
+  get quota(): number | null {
+    return this.#quota;
+  }
+
+  get requested(): number | null {
+    return this.#requested;
+  }
+}
+
+function readAmount(given: unknown): number | null {
+  if (given === undefined) return null;
+  const amount = Number(given);
+  if (!Number.isFinite(amount)) throw new TypeError("A quota has to be a finite number");
+  if (amount < 0) throw new RangeError("A quota is 0 at least");
+  return amount;
 }

@@ -4,10 +4,27 @@ import { encodeUtf8, Utf8Decoder, writeUtf8 } from "./utf8.ts";
 import { Utf16Decoder } from "./utf16.ts";
 import { describeInterface } from "./web-interface.ts";
 
-type Encoding = "utf-8" | "utf-16le" | "utf-16be" | "windows-1252";
+/**
+ * Finds an encoding of one byte for each character by its label: the encoding's name, a line feed, and the characters of
+ * the bytes 0x80 to 0xFF. Empty for any other label.
+ */
+export type FindSingleByte = (label: string) => string;
 
-/** Each encoding with its labels of the Encoding Standard. */
-const LABELS: readonly (readonly [encoding: Encoding, labels: string])[] = [
+let findSingleByte: FindSingleByte = () => "";
+
+/** Sets where encodings are found whose tables are not in the realm. This code is evaluated once in each realm. */
+export function provideSingleByte(find: FindSingleByte): void {
+  findSingleByte = find;
+}
+
+interface Encoding {
+  readonly name: string;
+  /** The characters of the bytes from 0x80 on; `null` for encodings of Unicode. */
+  readonly high: string | null;
+}
+
+/** Encodings with their labels of the Encoding Standard: the others are found by `findSingleByte`. */
+const LABELS: readonly (readonly [encoding: string, labels: string])[] = [
   ["utf-8", "unicode-1-1-utf-8 unicode11utf8 unicode20utf8 utf-8 utf8 x-unicode20utf8"],
   ["utf-16le", "csunicode iso-10646-ucs-2 ucs-2 unicode unicodefeff utf-16 utf-16le"],
   ["utf-16be", "unicodefffe utf-16be"],
@@ -20,6 +37,7 @@ const LABELS: readonly (readonly [encoding: Encoding, labels: string])[] = [
 
 /** The characters of the bytes 0x80 to 0x9F in windows-1252; the other bytes are their own code points. */
 const WINDOWS_1252 = "€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“”•–—˜™š›œ\x9džŸ";
+const REPLACEMENT = "\ufffd";
 
 interface Decoder {
   decode(bytes: Uint8Array, last: boolean): string;
@@ -63,16 +81,15 @@ export class TextDecoder {
   }
 
   constructor(label: string = "utf-8", options: { readonly fatal?: boolean; readonly ignoreBOM?: boolean } = {}) {
-    const wanted = `${label}`.replace(/^[\t\n\f\r ]+|[\t\n\f\r ]+$/g, "").toLowerCase();
-    const found = LABELS.find(([, labels]) => labels.split(" ").includes(wanted));
+    const found = findEncoding(`${label}`);
     if (found === undefined) throw new RangeError(`The encoding label '${label}' is not supported`);
-    this.#encoding = found[0];
+    this.#encoding = found;
     this.#fatal = Boolean(options?.fatal);
     this.#ignoreBom = Boolean(options?.ignoreBOM);
   }
 
   get encoding(): string {
-    return this.#encoding;
+    return this.#encoding.name;
   }
 
   get fatal(): boolean {
@@ -101,26 +118,40 @@ export class TextDecoder {
       this.#decoder = decoder;
       this.#atStart = wasAtStart && !isStart;
     }
-    if (isStart && !this.#ignoreBom && this.#encoding !== "windows-1252" && text.startsWith("\ufeff")) {
+    if (isStart && !this.#ignoreBom && this.#encoding.high === null && text.startsWith("\ufeff")) {
       text = text.slice(1);
     }
     return text;
   }
 }
 
-function createDecoder(encoding: Encoding, fatal: boolean): Decoder {
-  switch (encoding) {
-    case "utf-8":
-      return new Utf8Decoder(fatal);
-    case "utf-16le":
-      return new Utf16Decoder(fatal, true);
-    case "utf-16be":
-      return new Utf16Decoder(fatal, false);
-    case "windows-1252":
-      return { decode: decodeWindows1252 };
-  }
+function findEncoding(label: string): Encoding | undefined {
+  const wanted = label.replace(/^[\t\n\f\r ]+|[\t\n\f\r ]+$/g, "").toLowerCase();
+  const name = LABELS.find(([, labels]) => labels.split(" ").includes(wanted))?.[0];
+  if (name !== undefined) return { name, high: name === "windows-1252" ? WINDOWS_1252 : null };
+  const [found = "", high] = findSingleByte(wanted).split("\n");
+  return high === undefined ? undefined : { name: found, high };
 }
 
+function createDecoder({ name, high }: Encoding, fatal: boolean): Decoder {
+  if (name === "windows-1252") return { decode: decodeWindows1252 };
+  if (high !== null) return { decode: (bytes) => decodeSingleBytes(bytes, high, fatal ? name : null) };
+  return name === "utf-8" ? new Utf8Decoder(fatal) : new Utf16Decoder(fatal, name === "utf-16le");
+}
+
+/** Nearly all bytes are their own code points, and every byte has a character. */
 function decodeWindows1252(bytes: Uint8Array): string {
   return stringFromUnits(bytes).replace(/[\x80-\x9f]/g, (char) => WINDOWS_1252.charAt(char.charCodeAt(0) - 0x80));
+}
+
+/** `fatal`: the encoding in which every byte has to have a character. */
+function decodeSingleBytes(bytes: Uint8Array, high: string, fatal: string | null): string {
+  const units = new Uint16Array(bytes.length);
+  for (let index = 0; index < bytes.length; index += 1) {
+    const byte = bytes[index] ?? 0;
+    units[index] = byte < 0x80 ? byte : high.charCodeAt(byte - 0x80);
+  }
+  const text = stringFromUnits(units);
+  if (fatal === null || !text.includes(REPLACEMENT)) return text;
+  throw new TypeError(`The encoded data was not valid for encoding ${fatal}`);
 }

@@ -51,6 +51,8 @@ export interface EventState {
   propagationStopped: boolean;
   immediateStopped: boolean;
   inPassiveListener: boolean;
+  /** Whether the realm made the event, not a tool. */
+  isTrusted: boolean;
 }
 
 const PHASES = [
@@ -113,7 +115,7 @@ export class Event implements WebEvent {
   }
 
   get isTrusted(): boolean {
-    return false;
+    return this.#state.isTrusted;
   }
 
   get timeStamp(): number {
@@ -134,6 +136,17 @@ export class Event implements WebEvent {
 
   set returnValue(value: boolean) {
     if (!value) this.preventDefault();
+  }
+
+  /** The way of old code to make an event again; it does nothing during a dispatch. */
+  initEvent(type: string, ...[bubbles, cancelable]: [bubbles?: boolean, cancelable?: boolean]): void {
+    if (arguments.length === 0) throw new TypeError("An Event needs a type");
+    const state = this.#state;
+    const text = `${type}`;
+    if (state.dispatching) return;
+    const flags = { bubbles: Boolean(bubbles), cancelable: Boolean(cancelable) };
+    const fresh = { target: null, canceled: false, propagationStopped: false, immediateStopped: false };
+    Object.assign(state, { type: text, isTrusted: false, ...flags, ...fresh });
   }
 
   composedPath(): WebEventTarget[] {
@@ -179,6 +192,13 @@ export function eventState(event: object): EventState | undefined {
   return readState(event);
 }
 
+/** An event of the realm's own. */
+export function trusted<T extends WebEvent>(event: T): T {
+  const state = readState(event);
+  if (state !== undefined) state.isTrusted = true;
+  return event;
+}
+
 function initialState(type: string, init: WebEventInit | null): EventState {
   return {
     type,
@@ -193,5 +213,6 @@ function initialState(type: string, init: WebEventInit | null): EventState {
     propagationStopped: false,
     immediateStopped: false,
     inPassiveListener: false,
+    isTrusted: false,
   };
 }

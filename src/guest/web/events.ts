@@ -41,11 +41,12 @@ export function createEventClasses(report: (error: unknown) => void): EventClass
     }
 
     addEventListener(type: string, callback: WebEventListener | null, options: Options = null): void {
+      const flags = readFlags(asOptions(options));
       const { signal } = asOptions(options);
       const abort = signal === undefined ? undefined : abortStates.get(signal);
       if (signal !== undefined && abort === undefined) throw new TypeError("The signal has to be an AbortSignal");
       if (!isCallback(callback) || abort?.aborted) return;
-      const remove = this.#listeners.add(`${type}`, callback, asOptions(options));
+      const remove = this.#listeners.add(`${type}`, callback, flags);
       abort?.steps.add(remove);
     }
 
@@ -58,6 +59,8 @@ export function createEventClasses(report: (error: unknown) => void): EventClass
       if (state === undefined) throw new TypeError("dispatchEvent needs an Event");
       if (state.dispatching) throw new DOMException("The event is already being dispatched", "InvalidStateError");
       state.dispatching = true;
+      // Whoever dispatches an event of the realm again is a tool.
+      if (state.target !== null) state.isTrusted = false;
       state.target = this;
       state.currentTarget = this;
       try {
@@ -77,11 +80,14 @@ export function createEventClasses(report: (error: unknown) => void): EventClass
   return { Event, CustomEvent, EventTarget, abortStates };
 }
 
-interface Listener {
-  readonly callback: WebEventListener;
+interface ListenerFlags {
   readonly capture: boolean;
   readonly once: boolean;
   readonly passive: boolean;
+}
+
+interface Listener extends ListenerFlags {
+  readonly callback: WebEventListener;
   removed: boolean;
 }
 
@@ -90,11 +96,10 @@ class Listeners {
   readonly #byType = new Map<string, readonly Listener[]>();
 
   /** Adds a listener unless it exists. Returns a function that removes it. */
-  add(type: string, callback: WebEventListener, options: ListenerOptions): () => void {
-    const capture = Boolean(options.capture);
+  add(type: string, callback: WebEventListener, flags: ListenerFlags): () => void {
+    const { capture } = flags;
     if (this.#find(type, callback, capture) === undefined) {
-      const flags = { once: Boolean(options.once), passive: Boolean(options.passive), removed: false };
-      this.#byType.set(type, [...(this.#byType.get(type) ?? []), { callback, capture, ...flags }]);
+      this.#byType.set(type, [...(this.#byType.get(type) ?? []), { callback, ...flags, removed: false }]);
     }
     return () => this.remove(type, callback, capture);
   }
@@ -141,6 +146,10 @@ function isCallback(callback: unknown): callback is WebEventListener {
   if (callback === null || callback === undefined) return false;
   if (typeof callback === "function" || typeof callback === "object") return true;
   throw new TypeError("A listener has to be a function or an object");
+}
+
+function readFlags({ capture, once, passive }: ListenerOptions): ListenerFlags {
+  return { capture: Boolean(capture), once: Boolean(once), passive: Boolean(passive) };
 }
 
 function asOptions(options: Options): ListenerOptions {

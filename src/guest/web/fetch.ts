@@ -32,7 +32,8 @@ export async function fetch(input: string | Request, ...[init]: [init?: RequestI
   const { abortStates, currentCall } = realmParts();
   const given = request.signal === null ? undefined : abortStates.get(request.signal);
   if (given?.aborted) throw given.reason;
-  if (isDataUrl(request.url)) return responseOfData(request.url);
+  if (isDataUrl(request.url)) return responseOfData(request);
+  if (!/^https?:/.test(request.url)) throw new TypeError("fetch failed", { cause: new TypeError("unknown scheme") });
   const call = currentCall();
   // A request by code that an ended call left behind never settles.
   if (call === null || call.settled) return new Promise(() => undefined);
@@ -44,11 +45,11 @@ export async function fetch(input: string | Request, ...[init]: [init?: RequestI
 }
 
 /** The response to a `data:` URL, which needs no host. */
-function responseOfData(url: string): Response {
+function responseOfData({ url, method }: RequestState): Response {
   const data = readDataUrl(url);
   if (data === undefined) throw new TypeError("fetch failed", { cause: new TypeError("the data: URL is malformed") });
   const headers = new HeaderList([["content-type", data.type]], true);
-  const body = new Body({ kind: "whole", chunk: data.bytes });
+  const body = method === "HEAD" ? null : new Body({ kind: "whole", chunk: data.bytes });
   return responseOf({ type: "basic", url, status: 200, statusText: "OK", redirected: false, headers, body });
 }
 

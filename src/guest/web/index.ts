@@ -1,8 +1,8 @@
 import { createAbortClasses } from "./abort.ts";
 import { atob, btoa } from "./base64.ts";
 import { createCrypto, type DigestAlgorithm } from "./crypto.ts";
-import { DOMException } from "./dom-exception.ts";
-import { TextDecoder, TextEncoder } from "./encoding.ts";
+import { DOMException, QuotaExceededError } from "./dom-exception.ts";
+import { type FindSingleByte, provideSingleByte, TextDecoder, TextEncoder } from "./encoding.ts";
 import { createEventClasses } from "./events.ts";
 import { CloneRules, createStructuredClone } from "./structured-clone.ts";
 import { createUrlClasses, type ParseUrl, type UpdateUrl } from "./url.ts";
@@ -13,6 +13,7 @@ export interface WebHost {
   readonly updateUrl: UpdateUrl;
   /** Hashes bytes; data and result are strings with one character for each byte. */
   readonly digest: (algorithm: DigestAlgorithm, latin1: string) => string;
+  readonly findSingleByte: FindSingleByte;
   readonly fillRandom: (bytes: Uint8Array) => void;
   /** Detaches a buffer, whose bytes are gone. */
   readonly detach: (buffer: ArrayBuffer) => void;
@@ -36,11 +37,12 @@ export function createWebPart(host: WebHost) {
 }
 
 function buildPart(host: WebHost) {
+  provideSingleByte(host.findSingleByte);
   const { Event, CustomEvent, EventTarget, abortStates } = createEventClasses(host.reportError);
   const { setTimeout } = host;
   const abortClasses = createAbortClasses({ Event, EventTarget, DOMException, setTimeout, abortStates });
   const { URL, URLSearchParams } = createUrlClasses(host.parseUrl, host.updateUrl);
-  const cryptoGlobals = createCrypto({ fill: host.fillRandom, digest: host.digest, DOMException });
+  const cryptoGlobals = createCrypto({ fill: host.fillRandom, digest: host.digest, DOMException, QuotaExceededError });
   const { AbortController } = abortClasses;
   const { Crypto, SubtleCrypto } = cryptoGlobals;
   const cloneRules = new CloneRules();
@@ -48,6 +50,7 @@ function buildPart(host: WebHost) {
   cloneRules.refuse(Crypto, SubtleCrypto);
   const globals = {
     DOMException,
+    QuotaExceededError,
     Event,
     CustomEvent,
     EventTarget,

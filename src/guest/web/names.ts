@@ -5,6 +5,7 @@ import type { StreamGlobals } from "./stream-globals.ts";
 /** Names of the web's globals, for code that defines them lazily. */
 export const WEB_NAMES = [
   "DOMException",
+  "QuotaExceededError",
   "Event",
   "CustomEvent",
   "EventTarget",

@@ -2,7 +2,7 @@ import type { ReadableStream } from "web-streams-polyfill";
 import type { AbortState } from "./abort-state.ts";
 import type { AbortClasses } from "./abort.ts";
 import type { StreamGlobals } from "./stream-globals.ts";
-import type { CloneRules } from "./structured-clone.ts";
+import type { CloneRules, StructuredClone } from "./structured-clone.ts";
 import type { UrlClasses } from "./url.ts";
 
 /** The part of a call that its requests use. */
@@ -18,6 +18,7 @@ export interface FetchCall {
 export interface RealmParts extends UrlClasses, AbortClasses {
   readonly abortStates: Pick<WeakMap<object, AbortState>, "get">;
   readonly cloneRules: CloneRules;
+  readonly structuredClone: StructuredClone;
   /** The realm's stream classes, created on first use. */
   readonly streams: () => StreamGlobals;
   /** Whether a value is one of the realm's readable streams. False as long as the stream classes do not exist. */

@@ -14,6 +14,7 @@ import {
   WritableStreamDefaultWriter,
 } from "web-streams-polyfill";
 import { createTextStreams, type TextClasses } from "./text-streams.ts";
+import { provideTransfer, type TransferBuffer } from "./transfer.ts";
 
 /** The globals of the Streams Standard, by name. */
 export type StreamGlobals = ReturnType<typeof createGlobals>;
@@ -28,8 +29,10 @@ export interface StreamPart {
 }
 
 /** Creates the stream classes for a realm. Collects hidden objects only if the realm will be frozen. */
-export function createStreamPart(text: TextClasses, hardened: boolean): StreamPart {
+export function createStreamPart(text: TextClasses, transfer: TransferBuffer, hardened: boolean): StreamPart {
+  provideTransfer(transfer);
   const globals = createGlobals(text);
+  extendAsyncIterator();
   for (const [name, value] of Object.entries(globals)) {
     Object.defineProperty(value, "name", { value: name, configurable: true });
   }
@@ -42,6 +45,13 @@ export function createStreamPart(text: TextClasses, hardened: boolean): StreamPa
     return classes.some((Class) => value instanceof Class) ? {} : undefined;
   };
   return { globals, hidden: hardened ? hiddenObjects() : [], show };
+}
+
+/** The iterators of streams inherit from the prototype of all async iterators, which makes them iterable. */
+function extendAsyncIterator(): void {
+  const prototype: object = Object.getPrototypeOf(new ReadableStream().values());
+  Reflect.deleteProperty(prototype, Symbol.asyncIterator);
+  Object.setPrototypeOf(prototype, Object.getPrototypeOf(Object.getPrototypeOf(async function* () {}).prototype));
 }
 
 function createGlobals(text: TextClasses) {

@@ -45,7 +45,10 @@ export function createTextStreams(classes: TextClasses): TextStreamClasses {
       };
       this.#decoder = decoder;
       this.#transform = new TransformStream({
-        transform: (chunk, controller) => put(controller, decoder.decode(chunk, { stream: true })),
+        transform(chunk: ArrayBuffer | ArrayBufferView | undefined, controller) {
+          if (chunk === undefined) throw new TypeError("A chunk has to be an ArrayBuffer or a view of one");
+          put(controller, decoder.decode(chunk, { stream: true }));
+        },
         flush: (controller) => put(controller, decoder.decode()),
       });
     }

@@ -66,9 +66,10 @@ async function bundleFiles(
     globalName,
     platform: "neutral",
     target: "esnext",
-    // The stream polyfills must not capture these: they would belong to the call that first uses them, or could not
-    // transfer a buffer.
-    define: { queueMicrotask: "undefined", structuredClone: "undefined" },
+    // The stream classes must not capture this: it would belong to the call that first uses it.
+    define: { queueMicrotask: "undefined" },
+    // They transfer buffers with what this exports as `structuredClone`.
+    inject: [fileURLToPath(new URL(`../../guest/web/transfer.${extension}`, import.meta.url))],
     // Each isolate holds the text.
     minifyWhitespace: true,
     minifySyntax: true,

@@ -85,3 +85,14 @@ test("structuredClone copies blobs and files, and refuses what has state of its 
   const refused = Array.from({ length: 8 }, () => "DataCloneError");
   expect(found).toEqual([true, "f", "x/y", 3, "ab", false, "c", refused]);
 });
+
+test("parts are read before options, each once and in order", async () => {
+  const found = await inTool(`
+    const read = [];
+    const part = (name) => ({ toString() { read.push(name); return name; } });
+    const parts = { get [Symbol.iterator]() { read.push("iterator"); return () => [part("a"), part("b")].values(); } };
+    const options = { get endings() { read.push("endings"); return "native"; }, get type() { read.push("type"); return "t"; } };
+    return [await new Blob(parts, options).text(), read];
+  `);
+  expect(found).toEqual(["ab", ["iterator", "a", "b", "endings", "type"]]);
+});

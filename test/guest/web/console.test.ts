@@ -173,3 +173,12 @@ test("the console works in a frozen isolate", async () => {
   const written = await inIsolate(`console.info("n: %d", 5, [1, { a: "b" }]); return messages;`, { frozen: true });
   expect(written).toEqual([["info", "n: 5 [ 1, { a: 'b' } ]"]]);
 });
+
+test("the console looks like the namespace that the Console Standard describes", async () => {
+  const found = await inIsolate(
+    `const prototype = Object.getPrototypeOf(console);
+    return [String(console), Reflect.ownKeys(prototype), Object.getPrototypeOf(prototype) === Object.prototype, Object.isFrozen(prototype),
+      [...new Set(Object.values(console).map((method) => method.length))], console.clear()];`,
+  );
+  expect(found).toEqual(["[object console]", [], true, true, [0], null]);
+});

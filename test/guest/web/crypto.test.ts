@@ -1,9 +1,14 @@
 import { expect, test } from "vitest";
 import { createCrypto } from "../../../src/guest/web/crypto.ts";
-import { DOMException } from "../../../src/guest/web/dom-exception.ts";
+import { DOMException, QuotaExceededError } from "../../../src/guest/web/dom-exception.ts";
 import { digest, inIsolate, randomBytes } from "./in-isolate.ts";
 
-const ours = createCrypto({ fill: (bytes) => bytes.set(randomBytes(bytes.length)), digest, DOMException });
+const ours = createCrypto({
+  fill: (bytes) => bytes.set(randomBytes(bytes.length)),
+  digest,
+  DOMException,
+  QuotaExceededError,
+});
 const { subtle } = ours.crypto;
 
 test("digest hashes like Node, whatever form data and algorithm have", async () => {
@@ -110,4 +115,10 @@ test("crypto works in a frozen isolate and keeps nothing that is put on it", asy
     { frozen: true },
   );
   expect(result).toEqual([20, 255, false, false]);
+});
+
+test("a digest needs an algorithm with a name", async () => {
+  const digest = (algorithm: unknown) => ours.crypto.subtle.digest(algorithm as never, new Uint8Array());
+  await expect(digest({})).rejects.toThrow(TypeError);
+  await expect(digest({ name: "MD5" })).rejects.toThrow(expect.objectContaining({ name: "NotSupportedError" }));
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { DOMException as Ours } from "../../../src/guest/web/dom-exception.ts";
+import { DOMException as Ours, QuotaExceededError } from "../../../src/guest/web/dom-exception.ts";
 import { inIsolate } from "./in-isolate.ts";
 
 test("it is an error with a name, a message, and the legacy code of the name", () => {
@@ -41,4 +41,31 @@ test("it takes a cause", () => {
 test("its stack begins with its name, also in a frozen isolate", async () => {
   const stack = await inIsolate(`return new DOMException("gone", "AbortError").stack;`, { frozen: true });
   expect(stack).toMatch(/^AbortError: gone\n {4}at /);
+});
+
+test("its name, message and code are members of the prototype, and of exceptions only", () => {
+  const error = new Ours("gone", "AbortError");
+  expect(Object.hasOwn(error, "message")).toBe(false);
+  Object.defineProperty(error, "name", { value: "NotFoundError" });
+  expect(error.code).toBe(20);
+  for (const key of ["name", "message", "code"]) expect(() => Reflect.get(Ours.prototype, key)).toThrow(TypeError);
+  for (const key of ["name", "message", "code"]) {
+    expect(() => Reflect.get(Ours.prototype, key, Object.create(Ours.prototype))).toThrow(TypeError);
+  }
+});
+
+test("a QuotaExceededError says what there is and what was wanted", () => {
+  const error = new QuotaExceededError("full", { quota: 10, requested: 20 });
+  expect(error).toBeInstanceOf(Ours);
+  expect([error.name, error.code, error.message, error.quota, error.requested]).toEqual([
+    "QuotaExceededError",
+    22,
+    "full",
+    10,
+    20,
+  ]);
+  expect([new QuotaExceededError().quota, new QuotaExceededError("", { requested: 1 }).requested]).toEqual([null, 1]);
+  expect(() => new QuotaExceededError("", { quota: -1 })).toThrow(RangeError);
+  expect(() => new QuotaExceededError("", { quota: 2, requested: 1 })).toThrow(RangeError);
+  expect(() => new QuotaExceededError("", { quota: Number.NaN })).toThrow(TypeError);
 });

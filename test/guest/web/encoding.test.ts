@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { TextDecoder as OurDecoder, TextEncoder as OurEncoder } from "../../../src/guest/web/encoding.ts";
 import { inIsolate } from "./in-isolate.ts";
+import { inTool } from "./in-tool.ts";
 
 /** Bytes in which broken UTF-8 is likely: first bytes, continuations, and the edges of their ranges. */
 const edgyByte = fc.oneof(
@@ -148,4 +149,33 @@ test("in a frozen isolate what is encoded decodes to itself", async () => {
     { frozen: true },
   );
   expect(result).toEqual([42_000, true]);
+});
+
+test("a tool decodes encodings of one byte for each character like Node", async () => {
+  const labels = ["ibm866", "latin2", "iso-8859-16", "koi8-r", "macintosh", "windows-1251", "windows-874"];
+  const bytes = Uint8Array.from({ length: 256 }, (_, index) => index);
+  const found = await inTool(
+    `const bytes = Uint8Array.from({ length: 256 }, (_, index) => index);
+    return input.map((label) => {
+      const decoder = new TextDecoder(label);
+      return [decoder.encoding, decoder.decode(bytes), decoder.decode(bytes.subarray(200), { stream: true })];
+    });`,
+    labels,
+  );
+  const nodes = labels.map((label) => new TextDecoder(label));
+  expect(found).toEqual(nodes.map((one) => [one.encoding, one.decode(bytes), one.decode(bytes.subarray(200))]));
+});
+
+test("where malformed bytes are refused, a byte without a character is", async () => {
+  const found = await inTool(`
+    const decoder = new TextDecoder("windows-1253", { fatal: true });
+    return [decoder.decode(Uint8Array.of(0xc1)), await thrown(() => decoder.decode(Uint8Array.of(0xd2))), decoder.fatal];
+  `);
+  expect(found).toEqual(["Α", "TypeError", true]);
+});
+
+test("a label of an encoding that tools do not have is refused", async () => {
+  const labels = ["gbk", "shift_jis", "replacement", "x".repeat(1_000), ""];
+  const found = await inTool("return Promise.all(input.map((label) => thrown(() => new TextDecoder(label))));", labels);
+  expect(found).toEqual(labels.map(() => "RangeError"));
 });

@@ -163,3 +163,49 @@ test("in an isolate a listener goes when its signal aborts", async () => {
   );
   expect(heard).toEqual([["a"], ["Error: told"]]);
 });
+
+test("an event can be made again, but not while it is dispatched", () => {
+  const target = new ours.EventTarget();
+  const event = new ours.Event("a", { cancelable: true });
+  target.addEventListener("a", () => event.initEvent("during"));
+  event.preventDefault();
+  target.dispatchEvent(event);
+  expect([event.type, event.defaultPrevented]).toEqual(["a", true]);
+  event.initEvent("b", true);
+  expect([event.type, event.bubbles, event.cancelable, event.defaultPrevented, event.target]).toEqual([
+    "b",
+    true,
+    false,
+    false,
+    null,
+  ]);
+  expect(() => event.initEvent(...([] as unknown as [type: string]))).toThrow(TypeError);
+});
+
+test("options are read in the order of the standard, also without a listener", () => {
+  const read: string[] = [];
+  const options = new Proxy({}, { get: (_target, key) => void read.push(String(key)) });
+  new ours.EventTarget().addEventListener("e", null, options);
+  new ours.EventTarget().removeEventListener("e", null, options);
+  expect(read).toEqual(["capture", "once", "passive", "signal"]);
+});
+
+test("only what the realm itself dispatches is trusted", async () => {
+  const found = await inIsolate(
+    `const controller = new AbortController();
+    const { signal } = controller;
+    const heard = [];
+    let event;
+    signal.onabort = (given) => heard.push([given.type, (event = given).isTrusted]);
+    signal.dispatchEvent(new Event("abort"));
+    controller.abort();
+    signal.dispatchEvent(event);
+    return heard;`,
+    { frozen: true },
+  );
+  expect(found).toEqual([
+    ["abort", false],
+    ["abort", true],
+    ["abort", false],
+  ]);
+});

@@ -24,6 +24,7 @@ const PRELUDE = `
     parseUrl: host.parseUrl,
     updateUrl: host.updateUrl,
     digest: host.digest,
+    findSingleByte: () => "",
     fillRandom: (bytes) => bytes.set(host.random(bytes.length)),
     detach: (buffer) => void buffer.transfer(0),
     setTimeout: (callback, ms) => timers.push({ callback, ms }),

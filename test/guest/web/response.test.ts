@@ -61,9 +61,9 @@ test("a body is read once", async () => {
     const before = r.bodyUsed;
     const text = r.text();
     return [before, r.bodyUsed, await text, await thrown(() => r.text()), await thrown(() => r.json()), await thrown(() => r.clone()),
-      r.body.locked, (await r.body.getReader().read()).done];
+      r.body.locked, await thrown(() => r.body.getReader())];
   `);
-  expect(found).toEqual([false, true, "abc", "TypeError", "TypeError", "TypeError", false, true]);
+  expect(found).toEqual([false, true, "abc", "TypeError", "TypeError", "TypeError", true, "TypeError"]);
 });
 
 test("a body whose stream somebody reads cannot be read otherwise", async () => {
@@ -123,6 +123,62 @@ test("what is written to a chunk of a body is not in its clone", async () => {
     [1, 2],
     [9, 9],
   ]);
+});
+
+test("the clone of a body of other chunks has structured clones of them", async () => {
+  const found = await inTool(`
+    const chunks = [Float32Array.of(1), { a: [1] }];
+    const response = new Response(new ReadableStream({ start(c) { chunks.forEach((chunk) => c.enqueue(chunk)); c.close(); } }));
+    const readers = [response.clone(), response].map(({ body }) => body.getReader());
+    const [[clone, other], [own, same]] = await Promise.all(readers.map(async (r) => [(await r.read()).value, (await r.read()).value]));
+    const ends = await Promise.all(readers.map((r) => r.read()));
+    return [own === chunks[0], same === chunks[1], clone === own, other === same, [...clone], other, ends.map(({ done }) => done)];
+  `);
+  expect(found).toEqual([true, true, false, false, [1], { a: [1] }, [true, true]]);
+});
+
+test("a chunk that cannot be cloned ends both bodies and cancels the stream", async () => {
+  const found = await inTool(`
+    let reason;
+    const stream = new ReadableStream({ start(c) { c.enqueue(() => 1); }, cancel(given) { reason = given.name; } });
+    const response = new Response(stream);
+    const clone = response.clone();
+    return [await thrown(() => response.body.getReader().read()), await thrown(() => clone.body.getReader().read()), reason];
+  `);
+  expect(found).toEqual(["DataCloneError", "DataCloneError", "DataCloneError"]);
+});
+
+test("a stream is cancelled once all clones of its body are", async () => {
+  const found = await inTool(`
+    const reasons = [];
+    const failing = new Response(new ReadableStream({ pull() { throw new RangeError("mine"); } }));
+    const response = new Response(new ReadableStream({ cancel(given) { reasons.push(given); } }));
+    const clone = response.clone();
+    const failingClone = failing.clone();
+    const first = clone.body.cancel("a");
+    const before = [...reasons];
+    await Promise.all([first, response.body.cancel("b")]);
+    return [before, reasons, await thrown(() => failing.text()), await thrown(() => failingClone.text())];
+  `);
+  expect(found).toEqual([[], [["b", "a"]], "RangeError", "RangeError"]);
+});
+
+test("a form in a body keeps a byte order mark, and an error of the body comes before one of its type", async () => {
+  const found = await inTool(`
+    const type = { headers: { "content-type": "application/x-www-form-urlencoded" } };
+    const form = await new Response("\ufeffa=\ufeff", type).formData();
+    const failing = new Response(new ReadableStream({ pull() { throw new RangeError("mine"); } }));
+    return [[...form], await thrown(() => failing.formData()), await thrown(() => new Response("a").formData())];
+  `);
+  expect(found).toEqual([[["\ufeffa", "\ufeff"]], "RangeError", "TypeError"]);
+});
+
+test("a data: URL has no body for HEAD, and a scheme that nobody speaks fails without the host", async () => {
+  const found = await inTool(`
+    const head = await fetch("data:,abc", { method: "HEAD" });
+    return [await head.text(), head.headers.get("content-type"), await thrown(() => fetch("about:blank"))];
+  `);
+  expect(found).toEqual(["", "text/plain;charset=US-ASCII", "TypeError"]);
 });
 
 test("a stream that gives something else than bytes is refused when it is read", async () => {

@@ -139,3 +139,72 @@ test("the console shows a stream without what it keeps inside", async () => {
   const lines = realm.emitted.filter(([kind]) => kind === 1).map(([, , , line]) => line);
   expect(lines).toEqual(["ReadableStream { locked: false, state: 'readable' } WritableStreamDefaultWriter {}"]);
 });
+
+test("bytes that enter a byte stream are moved: who gave them cannot change them any more", async () => {
+  const found = await inTool(`
+    const [given, answered] = [Uint8Array.of(1, 2), Uint8Array.of(3)];
+    const stream = new ReadableStream({ type: "bytes", start(c) { c.enqueue(given); c.enqueue(answered); c.close(); } });
+    const { value } = await stream.getReader().read();
+    return [given.length, given.buffer.detached, answered.length, [...value]];
+  `);
+  expect(found).toEqual([0, true, 0, [1, 2]]);
+});
+
+test("a reader's own buffer is moved into the stream and comes back as another", async () => {
+  const found = await inTool(`
+    const stream = new ReadableStream({
+      type: "bytes",
+      pull(c) { const { view } = c.byobRequest; view[0] = 7; c.byobRequest.respond(1); },
+    });
+    const reader = stream.getReader({ mode: "byob" });
+    const own = new Uint8Array(4);
+    const { buffer } = own;
+    const { value } = await reader.read(own);
+    return [buffer.byteLength, value.buffer === buffer, value.buffer.byteLength, [...value], await thrown(() => reader.read(own))];
+  `);
+  expect(found).toEqual([0, false, 4, [7], "TypeError"]);
+});
+
+test("a buffer that is detached is refused", async () => {
+  const found = await inTool(`
+    let controller;
+    const stream = new ReadableStream({ type: "bytes", start(c) { controller = c; } });
+    const gone = Uint8Array.of(1);
+    structuredClone(gone.buffer, { transfer: [gone.buffer] });
+    const reader = stream.getReader({ mode: "byob" });
+    return [await thrown(() => controller.enqueue(gone)), await thrown(() => reader.read(gone))];
+  `);
+  expect(found).toEqual(["TypeError", "TypeError"]);
+});
+
+test("the branches of a teed byte stream have buffers of their own", async () => {
+  const found = await inTool(`
+    const stream = new ReadableStream({ type: "bytes", start(c) { c.enqueue(Uint8Array.of(1, 2)); c.close(); } });
+    const [left, right] = stream.tee().map((branch) => branch.getReader());
+    const first = (await left.read()).value;
+    first.fill(9);
+    const second = (await right.read()).value;
+    return [[...first], [...second], first.buffer === second.buffer];
+  `);
+  expect(found).toEqual([[9, 9], [1, 2], false]);
+});
+
+test("the iterator of a stream is one of the language's", async () => {
+  const found = await inTool(`
+    const iterator = new ReadableStream({ start(c) { c.close(); } }).values();
+    const prototype = Object.getPrototypeOf(iterator);
+    const all = Object.getPrototypeOf(Object.getPrototypeOf(async function* () {}).prototype);
+    return [Object.getPrototypeOf(prototype) === all, Reflect.ownKeys(prototype), iterator[Symbol.asyncIterator]() === iterator];
+  `);
+  expect(found).toEqual([true, ["next", "return"], true]);
+});
+
+test("a decoder's stream takes nothing but bytes", async () => {
+  const found = await inTool(`
+    const reads = [undefined, null, "a", {}].map((chunk) => () => {
+      return ReadableStream.from([chunk]).pipeThrough(new TextDecoderStream()).getReader().read();
+    });
+    return Promise.all(reads.map(thrown));
+  `);
+  expect(found).toEqual(["TypeError", "TypeError", "TypeError", "TypeError"]);
+});

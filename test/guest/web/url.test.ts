@@ -165,3 +165,7 @@ test("a URL that may be invalid is parsed once", () => {
   expect(Ours.parse("a")).toBeNull();
   expect(calls).toEqual(["parse", "parse"]);
 });
+
+test("the static methods of interfaces are enumerable", () => {
+  expect(Object.keys(Ours).sort()).toEqual(["canParse", "parse"]);
+});
