@@ -1,0 +1,34 @@
+import type { Engine, Isolation, ToolDefinition } from "../../../src/index.ts";
+import { lostRun, type Report, type RunProgram, runnerText, runOf, type Scope } from "./program-runner.ts";
+
+/** Levels that a tool may have, with the scope in which a program's script finds its globals there. */
+const SCOPES = { instance: "with", context: "eval" } as const satisfies Partial<Record<Isolation, Scope>>;
+
+export type Level = keyof typeof SCOPES;
+
+/** Programs have megabytes of test data and report thousands of subtests. */
+const LIMITS = { cpuMs: 20_000, wallMs: 30_000, memoryMb: 256, inputBytes: 2 ** 24, outputBytes: 2 ** 24 };
+
+/** What the engine of these tools has to allow. */
+export const ENGINE_LIMITS = { inputBytes: LIMITS.inputBytes, outputBytes: LIMITS.outputBytes };
+
+/** Tools that run programs of the suite, one for each level. */
+export function programTools(harness: string): readonly ToolDefinition[] {
+  return Object.entries(SCOPES).map(([level, scope]) => ({
+    name: level,
+    description: "Runs a program of the Web Platform Tests.",
+    isolation: level as Level,
+    limits: LIMITS,
+    source: `const run = new Function(...${JSON.stringify(runnerText(scope))});
+const harness = ${JSON.stringify(harness)};
+export default (program) => run(harness, program, globalThis);`,
+  }));
+}
+
+/** Runs a program as a call of the level's tool. */
+export function runInTool(engine: Engine, level: Level): RunProgram {
+  return async (program) => {
+    const result = await engine.execute({ name: level, arguments: { ...program } });
+    return result.success ? runOf(result.output as Report) : lostRun(`${result.error.code}: ${result.error.message}`);
+  };
+}
