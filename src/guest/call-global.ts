@@ -10,7 +10,13 @@ export interface Holder {
   readonly realm: { report(call: GuestCall, error: unknown): void; nowMs(): number };
 }
 
+// Captured before a tool can change them.
+const { apply } = Reflect;
 const { defineProperty, getOwnPropertyDescriptor, getPrototypeOf, hasOwn } = Object;
+const { then } = Promise.prototype;
+
+/** What runs after it runs as a microtask. A `Promise` that a tool puts in place may be made of `queueMicrotask`. */
+const SETTLED = Promise.resolve();
 
 type AnyFunction = (...args: unknown[]) => unknown;
 
@@ -83,13 +89,14 @@ export class CallGlobal {
     return function queueMicrotask(callback) {
       if (typeof callback !== "function") throw new TypeError("queueMicrotask needs a function");
       const { call } = holder;
-      void Promise.resolve().then(() => {
+      const run = (): void => {
         try {
-          Reflect.apply(callback, undefined, []);
+          apply(callback, undefined, []);
         } catch (error) {
           if (call !== null) holder.realm.report(call, error);
         }
-      });
+      };
+      void apply(then, SETTLED, [run]);
     };
   }
 }
@@ -110,7 +117,7 @@ export function prepareCallGlobal(realm: typeof globalThis): void {
       ...overridable(prototype, key, { value: undefined }),
       get(this: object): unknown {
         const global = CallGlobal.of(this);
-        return global === undefined ? undefined : Reflect.apply(get, global, []);
+        return global === undefined ? undefined : apply(get, global, []);
       },
     });
   }

@@ -15,6 +15,25 @@ import {
 import type { LineWriter } from "./line-writer.ts";
 import { Timers } from "./timers.ts";
 
+// Captured before a tool can change them: in an open realm, a tool may replace or delete what its own call ends with.
+const { parse, stringify } = JSON;
+const { max } = Math;
+const RealError = Error;
+
+/**
+ * A value as JSON, by the realm's `JSON.stringify`: in an open realm, that may be the tool's word. V8's own stands in for
+ * one that the tool deleted or broke, so that its call ends all the same.
+ */
+export function write(value: unknown): string | undefined {
+  try {
+    const writer = JSON.stringify;
+    if (writer !== stringify) return writer(value);
+  } catch {
+    // It is gone, or throws.
+  }
+  return stringify(value);
+}
+
 /** State and functions that all calls of a realm share. */
 export interface CallWorld {
   readonly emit: Emit;
@@ -112,7 +131,7 @@ export function describeFound(found: {
   readonly spec: string;
   readonly defaultExport: string;
 }): string {
-  return within(FOUND_MAX, `+${JSON.stringify(found)}`);
+  return within(FOUND_MAX, `+${write(found)}`);
 }
 
 /** One call inside a realm: its pending capability calls, timers and randomness. Dead once it is settled. */
@@ -174,7 +193,7 @@ export class GuestCall {
 
   /** The time of a later turn. Host and worker both time turns, so the maximum keeps a call's clock from going back. */
   advance(nowMs: number): number {
-    this.#seenMs = Math.max(this.#seenMs, nowMs);
+    this.#seenMs = max(this.#seenMs, nowMs);
     return this.#seenMs;
   }
 
@@ -216,7 +235,7 @@ export class GuestCall {
       if (capability.length > NAME_MAX || method.length > NAME_MAX) {
         throw new TypeError(`names of capabilities and methods have at most ${NAME_MAX} characters`);
       }
-      const payload = args === undefined ? "null" : JSON.stringify(args);
+      const payload = args === undefined ? "null" : write(args);
       if (typeof payload !== "string") throw new TypeError(`host.${capability}.${method} takes a JSON value`);
       const { emit, turn } = this.#world;
       const ask = payload.length > ASK_MAX ? 0 : emit(EMIT_ASK, this.run, capability, method, payload, turn.nowMs);
@@ -238,7 +257,7 @@ export class GuestCall {
     const asked = this.#asks?.get(ask);
     if (asked === undefined) return;
     this.#asks?.delete(ask);
-    const value: unknown = JSON.parse(payload);
+    const value: unknown = parse(payload);
     if (signed > 0) asked.resolve(value);
     else asked.reject(CapabilityError.issue(value as Failure, asked.capability, asked.method));
   }
@@ -253,7 +272,7 @@ export class GuestCall {
     if (typeof value === "string" && value.length > this.outputMax) return this.#tooLarge(value.length);
     let text: string | undefined;
     try {
-      text = value === undefined ? "null" : JSON.stringify(value);
+      text = value === undefined ? "null" : write(value);
     } catch (error) {
       return fail("invalid_output", `the tool returned a value that JSON cannot hold: ${messageOf(error)}`);
     }
@@ -273,7 +292,7 @@ export class GuestCall {
   failWith(failure: Failure): string {
     if (this.settled) return "";
     this.end();
-    return within(FAILURE_MAX, `-${JSON.stringify(failure)}`);
+    return within(FAILURE_MAX, `-${write(failure)}`);
   }
 
   /** Emits an outcome that is reached after the synchronous part of the call's first turn. */
@@ -297,10 +316,10 @@ export class GuestCall {
 }
 
 function fail(code: Failure["code"], message: string): string {
-  return `-${JSON.stringify({ code, message })}`;
+  return `-${write({ code, message })}`;
 }
 
 function messageOf(error: unknown): string {
-  const message: unknown = error instanceof Error ? error.message : undefined;
+  const message: unknown = error instanceof RealError ? error.message : undefined;
   return typeof message === "string" && message.length < 1_000 ? message : "it cannot be written";
 }

@@ -1,5 +1,8 @@
 import type { Failure } from "./host.ts";
 
+// Captured before a tool can change it.
+const { get } = Reflect;
+
 /** A thrown value as data. Each property of the object is read once, within the tool's own turn, and truncated. */
 
 const MESSAGE_MAX = 2_000;
@@ -15,12 +18,12 @@ export function describeError(thrown: unknown, codeOf: (thrown: object) => strin
     if (thrown === null || (typeof thrown !== "object" && typeof thrown !== "function")) {
       return { code: "tool_error", type: typeof thrown, message: cut(describePrimitive(thrown), MESSAGE_MAX) };
     }
-    const message = text(Reflect.get(thrown, "message")) ?? "the tool threw an object without a message";
+    const message = text(get(thrown, "message")) ?? "the tool threw an object without a message";
     const type = errorType(thrown);
     const own = codeOf(thrown);
     const code = type === "RangeError" && message === BUFFER_REFUSED ? "memory_limit" : (own ?? "tool_error");
-    const stack = text(Reflect.get(thrown, "stack"));
-    const said = cut(message, MESSAGE_MAX) + describeCause(Reflect.get(thrown, "cause"));
+    const stack = text(get(thrown, "stack"));
+    const said = cut(message, MESSAGE_MAX) + describeCause(get(thrown, "cause"));
     const failure = { code, type: cut(type, TYPE_MAX), message: said };
     return stack === undefined ? failure : { ...failure, stack: cut(stack, STACK_MAX) };
   } catch {
@@ -30,15 +33,15 @@ export function describeError(thrown: unknown, codeOf: (thrown: object) => strin
 
 /** The message of an error's cause, such as the reason of a failed fetch: often the only actionable part. */
 function describeCause(cause: unknown): string {
-  const message = typeof cause === "object" && cause !== null ? text(Reflect.get(cause, "message")) : text(cause);
+  const message = typeof cause === "object" && cause !== null ? text(get(cause, "message")) : text(cause);
   return message === undefined || message === "" ? "" : ` (cause: ${cut(message, CAUSE_MAX)})`;
 }
 
 /** The error's own name if it has one, else its class's: `class MyError extends Error {}` is a `MyError`. */
 function errorType(thrown: object): string {
-  const name = text(Reflect.get(thrown, "name"));
-  const constructor: unknown = Reflect.get(thrown, "constructor");
-  const className = typeof constructor === "function" ? text(Reflect.get(constructor, "name")) : undefined;
+  const name = text(get(thrown, "name"));
+  const constructor: unknown = get(thrown, "constructor");
+  const className = typeof constructor === "function" ? text(get(constructor, "name")) : undefined;
   if (name !== undefined && name !== "" && name !== "Error") return name;
   return className === undefined || className === "" ? "Error" : className;
 }

@@ -1,4 +1,4 @@
-import { GuestCall, type CallWorld, describeFound, issuedCode } from "./call.ts";
+import { GuestCall, type CallWorld, describeFound, issuedCode, write } from "./call.ts";
 import { CallGlobal, type Holder } from "./call-global.ts";
 import { type Adapter, isObject, type ToolFunction } from "./contracts/adapter.ts";
 import { definedIn, Refusal } from "./contracts/defined.ts";
@@ -6,6 +6,10 @@ import { adapterNamed, exportsOf, findAdapter } from "./contracts/index.ts";
 import { describeError } from "./describe-error.ts";
 import { type Checks, type Factory, type Failure, type Guest, STARTS_MS } from "./host.ts";
 import { ToolContext, type ToolFacts } from "./tool-context.ts";
+
+// Captured before a tool can change them: in an open realm, a tool may replace or delete what its own call ends with.
+const { parse } = JSON;
+const { get } = Reflect;
 
 const NONE: readonly unknown[] = [];
 /** Length of outcomes after which a batch returns, in characters. */
@@ -57,7 +61,7 @@ export class Realm implements Guest {
     this.#checks = checks ?? NO_CHECKS;
     this.#factory = factory;
     this.#ownNames = ownNames === "" ? [] : ownNames.split(",");
-    this.#facts = JSON.parse(facts) as ToolFacts;
+    this.#facts = parse(facts) as ToolFacts;
     this.#adapter = this.#facts.contract === null ? null : adapterNamed(this.#facts.contract);
     this.#isShared = shared;
     // A call that is taken back has started its tool already: a shared module would see it start twice.
@@ -65,7 +69,7 @@ export class Realm implements Guest {
   }
 
   start(calls: string): string {
-    this.#queue = JSON.parse(calls) as QueuedCall[];
+    this.#queue = parse(calls) as QueuedCall[];
     this.#next = 0;
     return this.startNext();
   }
@@ -108,7 +112,9 @@ export class Realm implements Guest {
     const call = this.#enter(run, nowMs);
     if (call === null) return;
     const lines = payloads.split("\n");
-    for (const [at, ask] of asks.split(",").entries()) call.answer(Number(ask), lines[at] ?? "");
+    const numbers = asks.split(",");
+    // Without an iterator, which a tool may have replaced.
+    for (let at = 0; at < numbers.length; at++) call.answer(+(numbers[at] ?? ""), lines[at] ?? "");
   }
 
   fire(run: number, nowMs: number): void {
@@ -138,11 +144,11 @@ export class Realm implements Guest {
       const adapter = this.#adapter ?? findAdapter(exports);
       const facts = {
         contract: adapter.name,
-        spec: JSON.stringify(exports["spec"] ?? null) ?? "null",
+        spec: write(exports["spec"] ?? null) ?? "null",
         defaultExport: definedIn(exports) === undefined ? typeof exports["default"] : "function",
       };
       const described = adapter.describe(exports, this.#facts);
-      const found = (value: unknown) => describeFound({ ...facts, described: JSON.stringify(value ?? null) ?? "null" });
+      const found = (value: unknown) => describeFound({ ...facts, described: write(value ?? null) ?? "null" });
       if (!isThenable(described)) {
         call.end();
         return found(described);
@@ -155,7 +161,7 @@ export class Realm implements Guest {
   }
 
   /** Stores the description of a module whose promises settle later; the worker reads it with `recover`. */
-  #describeLater(call: GuestCall, described: object, found: (value: unknown) => string): void {
+  #describeLater(call: GuestCall, described: PromiseLike<unknown>, found: (value: unknown) => string): void {
     this.#lastAnswer = "";
     const conclude = (answer: () => string): void => {
       if (call.settled) return;
@@ -199,19 +205,26 @@ export class Realm implements Guest {
       // Called without a receiver: `this` would be an object of the prelude.
       const { tool } = instance;
       const value = tool(input, new ToolContext(call, this.#facts), command);
-      return isThenable(value) ? this.#follow(call, value, checkOutput) : call.finish(value, checkOutput);
+      if (!isThenable(value)) return call.finish(value, checkOutput);
+      void this.#follow(call, value, checkOutput);
+      return "";
     } catch (error) {
       return failureOf(call, error);
     }
   }
 
-  /** Waits for an asynchronous tool without holding the turn. */
-  #follow(call: GuestCall, value: object, check: Checks["output"]): string {
-    Promise.resolve(value).then(
-      (output) => this.#conclude(call, () => call.finish(output, check)),
-      (error: unknown) => this.report(call, error),
-    );
-    return "";
+  /**
+   * Waits for an asynchronous tool without holding the turn. By `await`, because a tool may have replaced what an open
+   * realm's `Promise` consists of.
+   */
+  async #follow(call: GuestCall, value: PromiseLike<unknown>, check: Checks["output"]): Promise<void> {
+    let output: unknown;
+    try {
+      output = await value;
+    } catch (error) {
+      return this.report(call, error);
+    }
+    this.#conclude(call, () => call.finish(output, check));
   }
 
   /** Ends a call with an uncaught error. */
@@ -255,8 +268,7 @@ export class Realm implements Guest {
     call.global = global;
     // A realm that is not hardened serves one call, so its own global is the call's: polyfills work there as usual.
     const own = this.#hardened ? global : globalThis;
-    const named =
-      this.#ownNames.length === 0 ? NONE : this.#ownNames.map((name) => Reflect.get(global, name) as unknown);
+    const named = this.#ownNames.length === 0 ? NONE : this.#ownNames.map((name) => get(global, name) as unknown);
     // In the order of `GLOBAL_NAMES`. Without a receiver: a direct `eval("this")` in the module would find the realm.
     const factory = this.#factory;
     const exported = factory(own, own, own, own, ...named);
@@ -278,6 +290,6 @@ function failureOf(call: GuestCall, error: unknown): string {
   return call.settled ? "" : call.failAs(refused);
 }
 
-function isThenable(value: unknown): value is object {
-  return (isObject(value) || typeof value === "function") && typeof Reflect.get(value, "then") === "function";
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return (isObject(value) || typeof value === "function") && typeof get(value, "then") === "function";
 }

@@ -1,6 +1,6 @@
 import type { Clock } from "./clock.ts";
 
-const { defineProperty, getOwnPropertyDescriptor } = Object;
+const { defineProperty, getOwnPropertyDescriptor, hasOwn } = Object;
 
 /**
  * `Temporal`, assembled from its classes, with a `Now` that reads only the call's clock. V8's own namespace is removed
@@ -42,8 +42,10 @@ function createNow(instant: () => Temporal.Instant): object {
 /** An object like the language's namespaces: its properties are writable but not enumerable. */
 function namespace(tag: string, members: Readonly<Record<string, unknown>>): object {
   const made = {};
-  for (const [name, value] of Object.entries(members)) {
-    defineProperty(made, name, { value, writable: true, enumerable: false, configurable: true });
+  // Without an iterator, which a tool of an open realm may have replaced before it first reads `Temporal`.
+  for (const name in members) {
+    if (!hasOwn(members, name)) continue;
+    defineProperty(made, name, { value: members[name], writable: true, enumerable: false, configurable: true });
   }
   defineProperty(made, Symbol.toStringTag, { value: tag, configurable: true });
   return made;

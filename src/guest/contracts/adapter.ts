@@ -1,5 +1,8 @@
 import type { ToolContext, ToolFacts } from "../tool-context.ts";
 
+// Captured before a tool can change it.
+const { get } = Reflect;
+
 /** A tool as the realm calls it. `command` names an operation beside the main one, if the contract has any. */
 export type ToolFunction = (input: unknown, context: ToolContext, command: string | undefined) => unknown;
 
@@ -31,7 +34,7 @@ export function isObject(value: unknown): value is object {
 }
 
 export function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return isObject(value) && typeof Reflect.get(value, "then") === "function";
+  return isObject(value) && typeof get(value, "then") === "function";
 }
 
 /** A method of one of the tool's objects, bound to it. */
