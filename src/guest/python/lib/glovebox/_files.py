@@ -16,7 +16,7 @@ import stat as _stat
 import sys
 import types
 
-from . import _host, _mount_file, _mount_tree, _mounts
+from . import _built_in, _host, _mount_file, _mount_tree, _mounts
 from ._mounts import place
 
 _HOME = "/tmp"
@@ -315,9 +315,12 @@ def install():
     instead = {}
 
     def put(module, name, function):
+        own = getattr(module, name)
         function.__name__ = function.__qualname__ = name
         function.__module__ = module.__name__
-        instead[getattr(module, name)] = function
+        if isinstance(own, types.BuiltinFunctionType):
+            function = _built_in.like(function)
+        instead[own] = function
         setattr(module, name, function)
 
     put(os, "open", os_open)
@@ -330,7 +333,7 @@ def install():
     put(posixpath, "realpath", realpath)
     put(posixpath, "samefile", samefile)
     put(io, "open", open)
-    builtins.open = open
+    builtins.open = io.open
     _put_in_modules(instead)
     # What holds on to folders by their descriptors cannot do so in a mount; Python has another way for all of it.
     os.supports_dir_fd.clear()

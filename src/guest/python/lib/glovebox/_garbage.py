@@ -6,6 +6,8 @@ without frames.
 
 import gc
 
+from . import _built_in
+
 # Objects that are new since the last time: to look through all that there are takes some milliseconds.
 _NEW_MAX = 50_000
 _collect, _enable, _disable = gc.collect, gc.enable, gc.disable
@@ -55,4 +57,5 @@ def isenabled():
 
 
 def install():
-    gc.collect, gc.enable, gc.disable, gc.isenabled = collect, enable, disable, isenabled
+    for function in (collect, enable, disable, isenabled):
+        setattr(gc, function.__name__, _built_in.like(function))

@@ -2,7 +2,7 @@
 
 import random
 
-from . import _host
+from . import _built_in, _host
 
 _ASKED = ("random", "getrandbits", "getstate")
 _GIVEN = ("seed", "setstate")
@@ -42,7 +42,7 @@ def _passed_on(name):
 
     function.__name__ = function.__qualname__ = name
     function.__module__ = "random"
-    return function
+    return _built_in.like(function)
 
 
 def install():

@@ -5,7 +5,7 @@ import inspect
 import json
 import time
 
-from . import _contracts, _errors, _files, _host, _random, _streams, _system, _values
+from . import _built_in, _contracts, _errors, _files, _host, _random, _streams, _system, _values
 from ._tool import Tool
 from .context import Context
 
@@ -142,9 +142,10 @@ def _answer(body):
         return json.dumps({"ok": False, **told, "message": message, "code": told["code"] or "invalid_output"})
 
 
+_built_in.install()
 _host.install()
 _random.install()
 _streams.install()
 _system.install()
 _files.install()
-time.sleep = _host.sleep
+time.sleep = _built_in.like(_host.sleep)

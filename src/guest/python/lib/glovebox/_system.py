@@ -2,6 +2,7 @@
 
 import asyncio
 import asyncio.subprocess
+import functools
 import logging
 import os
 import signal
@@ -15,8 +16,9 @@ import datetime  # noqa: F401
 import http  # noqa: F401
 import urllib.error  # noqa: F401
 import urllib.parse  # noqa: F401
+import urllib.request  # noqa: F401
 
-from . import _async_processes, _processes, _streams
+from . import _async_processes, _built_in, _processes, _streams
 
 _PROCESSES = ("fork", "forkpty", "kill", "killpg", "posix_spawn", "posix_spawnp", "startfile")
 _SOCKETS = (
@@ -25,11 +27,10 @@ _SOCKETS = (
     "fromfd",
     "getaddrinfo",
     "gethostbyaddr",
-    "gethostbyname",
-    "gethostbyname_ex",
     "getnameinfo",
     "socketpair",
 )
+_NAMES = ("gethostbyname", "gethostbyname_ex")
 _CONNECTIONS = (
     "create_connection",
     "create_datagram_endpoint",
@@ -58,10 +59,10 @@ def _processes_of():
     for module in (asyncio, asyncio.subprocess):
         module.create_subprocess_shell = _async_processes.create_subprocess_shell
         module.create_subprocess_exec = _async_processes.create_subprocess_exec
-    os.system = _processes.system
+    os.system = _built_in.like(_processes.system)
     names = [name for name in dir(os) if name.startswith(("exec", "spawn")) or name in _PROCESSES]
     for name in {"fork", *names}:
-        setattr(os, name, _processes.refuse)
+        setattr(os, name, _built_in.like(_processes.refuse))
 
 
 class _NoSocket(socket.socket):
@@ -79,10 +80,30 @@ async def _no_connections(*args, **kwargs):
     _no_sockets()
 
 
+def _of_this_place(name):
+    """A function that looks up names of hosts: the sandbox's own, and addresses, need no network."""
+    own = getattr(socket, name)
+
+    @functools.wraps(own)
+    def function(hostname):
+        return own(hostname) if hostname in ("localhost", socket.gethostname()) or _is_address(hostname) else _no_sockets()
+
+    return _built_in.like(function)
+
+
+def _is_address(hostname):
+    try:
+        return bool(socket.inet_aton(hostname))
+    except (OSError, TypeError):
+        return False
+
+
 def _sockets():
     socket.socket = socket.SocketType = _NoSocket
     for name in _SOCKETS:
         setattr(socket, name, _no_sockets)
+    for name in _NAMES:
+        setattr(socket, name, _of_this_place(name))
     for name in _CONNECTIONS:
         setattr(type(asyncio.get_event_loop()), name, _no_connections)
 
@@ -99,13 +120,14 @@ def _no_alarm(*args):
 
 def _threads():
     threading.Thread.start = _start
-    signal.alarm = signal.setitimer = _no_alarm
+    signal.alarm = signal.setitimer = _built_in.like(_no_alarm)
 
 
 def _logs():
     """Lines of `logging` have their level in the call's log."""
     emit = logging.StreamHandler.emit
 
+    @functools.wraps(emit)
     def emit_line(handler, record):
         if handler.stream is not _streams.STDERR:
             emit(handler, record)
