@@ -1,15 +1,20 @@
-"""The standard library's module, except for the loaders of system libraries, which do not exist here."""
+"""The standard library's module, except that there are no libraries of the system's to be loaded."""
 
-import importlib.machinery as _machinery
-import sys as _sys
+import functools
 
-_spec = _machinery.PathFinder.find_spec(__name__, _sys.path)
-__path__ = _spec.submodule_search_locations
-exec(_spec.loader.get_code(__name__), globals())
+from glovebox import _standard
 
-
-def _refuse(self, *args, **kwargs):
-    raise OSError("the sandbox has no libraries of the system's that could be loaded")
+_standard.evaluate(__name__, globals())
+_init = CDLL.__init__  # noqa: F821
 
 
-CDLL.__init__ = _refuse  # noqa: F821
+@functools.wraps(_init)
+def __init__(self, name, *args, **named):
+    # Without a name it is the interpreter itself, as `pythonapi` is.
+    if name is not None:
+        raise OSError("the sandbox has no libraries of the system's that could be loaded")
+    _init(self, name, *args, **named)
+
+
+CDLL.__init__ = __init__  # noqa: F821
+del __init__

@@ -40,16 +40,12 @@ class Hop:
         self.body = body
 
     def secrets(self):
-        texts = [self.url, *(_written(value) for _, value in self.headers.multi_items())]
-        if self.body is not None:
-            texts.append(self.body.decode("latin-1"))
-        return {name for text in texts for name in _SECRET.findall(text)}
+        body = [] if self.body is None else [self.body.decode("latin-1")]
+        return secrets_in([self.url, *(value for _, value in self.headers.multi_items()), *body])
 
     def next(self, status, location, secrets):
         """What a redirect asks for. Another origin gets nothing that says who asks."""
-        # A server's text remains text: only what the tool wrote stands for a secret.
-        location = _SECRET.sub(lambda found: found[0] if found[1] in secrets else "glovebox%2Esecret%2E", location)
-        url = urljoin(self.url, location)
+        url = urljoin(self.url, without_secrets(location, secrets))
         fragment = urlsplit(self.url).fragment
         if fragment and not urlsplit(url).fragment:
             url = f"{url}#{fragment}"
@@ -61,11 +57,30 @@ class Hop:
             for name in ("content-length", "content-type", "transfer-encoding"):
                 headers.pop(name, None)
         headers.pop("cookie", None)
-        if _origin(url) != _origin(self.url):
+        if is_elsewhere(self.url, url):
             for name, value in headers.multi_items():
-                if name.lower() in _PRIVATE or _SECRET.search(_written(value)):
+                if is_private(name, value):
                     headers.pop(name, None)
         return Hop(method, url, headers, body)
+
+
+def secrets_in(texts):
+    """The names of secrets that a tool's texts, among them values of headers, stand for."""
+    return {name for text in texts for name in _SECRET.findall(_written(text))}
+
+
+def without_secrets(location, secrets):
+    """A server's text remains text: only what the tool wrote stands for a secret."""
+    return _SECRET.sub(lambda found: found[0] if found[1] in secrets else "glovebox%2Esecret%2E", location)
+
+
+def is_elsewhere(url, other):
+    return _origin(url) != _origin(other)
+
+
+def is_private(name, value):
+    """Whether a header says who asks."""
+    return name.lower() in _PRIVATE or _SECRET.search(_written(value)) is not None
 
 
 def _written(value):
