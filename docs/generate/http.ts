@@ -34,7 +34,7 @@ export async function httpPage(): Promise<string> {
   const routes = await readRoutes();
   const rows = routes.map(({ name, operation }) => [code(name), operation["x-role"], sentence(operation.summary)]);
   return page("HTTP", [
-    "`GET /openapi.json` of a running server has all of this as OpenAPI 3.1, with every schema. A role is what a key needs; a server without keys asks for none. Refused requests are answered in the form of a failed result: see [errors](errors/index.md).",
+    "`GET /openapi.json` of a running server has all of this as OpenAPI 3.1, with every schema. A role is what a key needs; a server without keys asks for none. Refused requests are answered in the form of a failed result: see [errors](errors/index.md). Errors that are not results are problem details of RFC 9457 (`application/problem+json`).",
     table(["route", "role", "what it does"], [...rows, ...CONSOLE]),
     ...routes.flatMap(describe),
   ]);

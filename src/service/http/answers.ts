@@ -8,6 +8,7 @@ import { type ErrorCode, ERRORS, type ToolError, toolError } from "../../base/er
 import { isHighSurrogate } from "../../base/json.ts";
 import { emptyMetadata, failure, resultParts, type ToolResult } from "../../base/result.ts";
 import { MAX_LIMITS } from "../../base/limits.ts";
+import { problem, type Problem, PROBLEM_TYPE } from "./problem.ts";
 import type { Sender, UnreadBudget } from "./unread-budget.ts";
 
 const NAME_SHOWN_MAX = 128;
@@ -17,6 +18,8 @@ const WRITTEN_AT_ONCE = 64 * 1024;
 /** Length from which a text is written in pieces, and that of a piece, in UTF-16 units: this takes no loop 5 ms. */
 export const LONG = 1024 * 1024;
 const PIECE = 256 * 1024;
+/** Time after which a refused call may be sent again, where nothing tells how long it will take. */
+const RETRY_AFTER_MS = 1_000;
 const NESTED_TOO_DEEPLY = "the output is nested too deeply to be written as JSON";
 
 /** Optional parts of a refusal. */
@@ -32,6 +35,8 @@ export interface Answer {
   readonly headers: Readonly<Record<string, string>>;
   /** JSON: together one text. */
   readonly parts: readonly string[];
+  /** Media type of the parts. Default: JSON. */
+  readonly type?: string;
 }
 
 export const NO_HEADERS = Object.freeze({});
@@ -51,9 +56,10 @@ export function answerOf(result: ToolResult): Answer {
   const { error, parts } = writeResult(result);
   const isRepeated = result.metadata["isRepeated"] === true;
   if (error === null && !isRepeated) return { status: 200, headers: NO_HEADERS, parts };
-  const retryAfterMs = retryAfter(error?.details);
+  const status = error === null ? 200 : ERRORS[error.code].http;
+  const retryAfterMs = retryAfter(error?.details) ?? (isTransient(status, error) ? RETRY_AFTER_MS : undefined);
   return {
-    status: error === null ? 200 : ERRORS[error.code].http,
+    status,
     headers: {
       ...(retryAfterMs === undefined ? {} : { "retry-after": `${Math.ceil(retryAfterMs / 1_000)}` }),
       ...(isRepeated ? { "idempotency-replayed": "true" } : {}),
@@ -110,7 +116,7 @@ export function sendOverBudget(reply: FastifyReply): FastifyReply {
 
 /** Responds 404 to an address without a route. */
 export function sendNotFound(reply: FastifyReply): FastifyReply {
-  return sendJson(reply, 404, { error: "no route at this address" });
+  return sendAnswer(reply, plainProblem(404, "no route at this address"));
 }
 
 /** Responds 417 to an unsupported `Expect` header. */
@@ -141,12 +147,18 @@ export function answerToError({ code, statusCode }: Partial<FastifyError>, bodyB
       if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
         return answerOf(refusal("invalid_arguments", "the request could not be read"));
       }
-      return {
-        status: 500,
-        headers: NO_HEADERS,
-        parts: [JSON.stringify({ error: "the request could not be answered" })],
-      };
+      return plainProblem(500, "the request could not be answered");
   }
+}
+
+/** An error that is not a result, and that one sentence tells. */
+function plainProblem(status: number, message: string): Answer {
+  return problemAnswer(problem(status, message, message));
+}
+
+/** The response that tells a problem. */
+export function problemAnswer(told: Problem<unknown>): Answer {
+  return { status: told.status, headers: NO_HEADERS, parts: [JSON.stringify(told)], type: PROBLEM_TYPE };
 }
 
 /** Sends text that is already JSON. */
@@ -155,10 +167,10 @@ export function sendJsonText(reply: FastifyReply, status: number, json: string):
 }
 
 /** Sends an answer. */
-export function sendAnswer(reply: FastifyReply, { status, headers, parts }: Answer): FastifyReply {
+export function sendAnswer(reply: FastifyReply, { status, headers, parts, type = JSON_TYPE }: Answer): FastifyReply {
   const length = lengthOf(parts);
   reply.code(status).headers(headers);
-  reply.header("content-type", JSON_TYPE);
+  reply.header("content-type", type);
   // The body contains tools' output: browsers must not sniff it as HTML.
   reply.header("x-content-type-options", "nosniff");
   reply.header("content-length", bytesOf(parts));
@@ -183,10 +195,10 @@ interface AnswerOptions {
 export function writeAnswer(
   response: ServerResponse,
   { head, rateLimit, unreadMs, unread, sender }: AnswerOptions,
-  { status, headers, parts }: Answer,
+  { status, headers, parts, type = JSON_TYPE }: Answer,
 ): void {
   const length = lengthOf(parts);
-  const own = [...pairsOf(headers), "content-type", JSON_TYPE, "content-length", `${bytesOf(parts)}`];
+  const own = [...pairsOf(headers), "content-type", type, "content-length", `${bytesOf(parts)}`];
   response.writeHead(status, [...head, ...own, ...pairsOf(rateLimit)]);
   if (length > WRITTEN_AT_ONCE) dropUnread(response, unreadMs);
   unread?.holdUntilSent(response, sender, length);
@@ -223,6 +235,11 @@ export async function* piecesOf(
       await nextTurn();
     }
   }
+}
+
+/** Whether a call may be sent again because the server had no room for it. */
+function isTransient(status: number, error: ToolError | null): boolean {
+  return (status === 429 || status === 503) && error?.retryable === true;
 }
 
 function retryAfter(details: unknown): number | undefined {

@@ -3,7 +3,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { ASSET_REFUSALS, AssetError } from "../../ecosystems/agentspace/asset-error.ts";
 import { readAssetMetadata } from "../../ecosystems/agentspace/asset-metadata.ts";
 import { type Asset, type AssetOptions, AssetStore } from "../../ecosystems/agentspace/assets.ts";
-import { sendJson, sendNotFound } from "./answers.ts";
+import { problemAnswer, sendAnswer, sendJson, sendNotFound } from "./answers.ts";
+import { problem } from "./problem.ts";
 import { GET_ASSET, UPLOAD_ASSET } from "./api/asset-routes.ts";
 
 const METADATA_MAX_BYTES = 64 * 1024;
@@ -129,11 +130,14 @@ function sendFailure(reply: FastifyReply, error: unknown): FastifyReply {
   reply.header("connection", "close");
   const refusal = error instanceof AssetError ? error : describe(error);
   if (refusal === null)
-    return sendJson(reply, 500, { error: { code: "failed", message: "the request could not be answered" } });
+    return sendProblem(reply, 500, { code: "failed", message: "the request could not be answered" });
   const { code, message, pointer } = refusal;
-  return sendJson(reply, ASSET_REFUSALS[code], {
-    error: { code, message, ...(pointer === undefined ? {} : { pointer }) },
-  });
+  if (code === "too_many") reply.header("retry-after", 1);
+  return sendProblem(reply, ASSET_REFUSALS[code], { code, message, ...(pointer === undefined ? {} : { pointer }) });
+}
+
+function sendProblem(reply: FastifyReply, status: number, error: { code: string; message: string }): FastifyReply {
+  return sendAnswer(reply, problemAnswer(problem(status, error.message, error)));
 }
 
 /**

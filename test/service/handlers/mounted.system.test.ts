@@ -110,7 +110,9 @@ describe.each(Object.entries(HOSTS))("mounted in %s", (name, openHost) => {
       await open();
       const warned = once(process, "warning") as Promise<[Error]>;
       const response = await execute(add(), who);
-      expect([response.status, await response.json()]).toEqual([500, { error: "the request could not be answered" }]);
+      const detail = "the request could not be answered";
+      const details = { type: "about:blank", title: "Internal Server Error", status: 500, detail };
+      expect([response.status, await response.json()]).toEqual([500, { ...details, error: detail }]);
       expect(String((await warned)[0])).toContain(text);
     },
   );

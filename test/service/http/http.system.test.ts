@@ -215,7 +215,14 @@ describe("a server", () => {
     ]) {
       const response = await get(path, { method: "POST", body: "{", headers: { "content-type": "application/json" } });
       expect(response.status).toBe(404);
-      expect(await response.json()).toEqual({ error: "no route at this address" });
+      expect(response.headers.get("content-type")).toBe("application/problem+json; charset=utf-8");
+      expect(await response.json()).toEqual({
+        type: "about:blank",
+        title: "Not Found",
+        status: 404,
+        detail: "no route at this address",
+        error: "no route at this address",
+      });
     }
   });
 
@@ -448,7 +455,9 @@ test("what is thrown inside is answered with 500 and without a word about it", a
   registry.registerMetric(new Gauge({ name: "bad", help: "Fails.", registers: [], collect }));
   const response = await conformingFetch(`${bench.server.url}/metrics`);
   expect(response.status).toBe(500);
-  expect(await response.json()).toEqual({ error: "the request could not be answered" });
+  const detail = "the request could not be answered";
+  const details = { type: "about:blank", title: "Internal Server Error", status: 500, detail };
+  expect(await response.json()).toEqual({ ...details, error: detail });
 });
 
 describe("a server that closes", () => {

@@ -1,4 +1,4 @@
-import { json, type RouteDescription } from "./route-description.ts";
+import { type ApiAnswer, json, problemJson, type RouteDescription } from "./route-description.ts";
 import { SCHEMAS } from "./schemas.ts";
 
 const FORM = {
@@ -10,8 +10,11 @@ const FORM = {
   required: ["asset", "asset_metadata"],
 };
 
-/** Errors of the route, or of the access check before it. */
-const REFUSED = { anyOf: [SCHEMAS.AssetError, SCHEMAS.ToolResult] };
+/** An error of the route, or of the access check before it. */
+function refused(description: string): ApiAnswer {
+  const { content } = json(description, SCHEMAS.ToolResult);
+  return { description, content: { ...content, ...problemJson(description, SCHEMAS.AssetError).content } };
+}
 
 export const UPLOAD_ASSET: RouteDescription = {
   id: "uploadAsset",
@@ -21,13 +24,13 @@ export const UPLOAD_ASSET: RouteDescription = {
   answers: {
     200: json("The same package was uploaded before.", SCHEMAS.Asset),
     201: json("The package is stored.", SCHEMAS.Asset),
-    400: json("The upload or its metadata are wrong.", SCHEMAS.AssetError),
-    403: json("The key lacks the role, or the request comes from another site's page.", REFUSED),
-    409: json("The version exists with other content.", SCHEMAS.AssetError),
-    413: json("The package is too large, or the store is full.", SCHEMAS.AssetError),
-    415: json("The body is not a form, or the file is not a package.", SCHEMAS.AssetError),
-    500: json("Internal error.", SCHEMAS.AssetError),
-    429: json("Too many requests, or too many uploads at once.", REFUSED),
+    400: problemJson("The upload or its metadata are wrong.", SCHEMAS.AssetError),
+    403: refused("The key lacks the role, or the request comes from another site's page."),
+    409: problemJson("The version exists with other content.", SCHEMAS.AssetError),
+    413: problemJson("The package is too large, or the store is full.", SCHEMAS.AssetError),
+    415: problemJson("The body is not a form, or the file is not a package.", SCHEMAS.AssetError),
+    500: problemJson("Internal error.", SCHEMAS.AssetError),
+    429: refused("Too many requests, or too many uploads at once."),
   },
 };
 
@@ -44,6 +47,6 @@ export const GET_ASSET: RouteDescription = {
       headers: { ETag: "Identifies the content.", "Repr-Digest": "Its SHA-256." },
     },
     304: { description: "The client's cached copy is current." },
-    404: json("There is no such package.", SCHEMAS.PlainError),
+    404: problemJson("There is no such package.", SCHEMAS.PlainError),
   },
 };

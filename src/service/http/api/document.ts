@@ -3,7 +3,7 @@ import { sendJsonText } from "../answers.ts";
 import { GET_OPENAPI } from "./watch-routes.ts";
 import { refuseOthers, type Surface } from "../surface.ts";
 import type { Role } from "../../access/caller.ts";
-import { type ApiAnswer, json, refusals, type RouteDescription } from "./route-description.ts";
+import { type ApiAnswer, json, problemJson, refusals, type RouteDescription } from "./route-description.ts";
 import { type ApiSchema, SCHEMAS } from "./schemas.ts";
 
 /** A route and its description. */
@@ -33,7 +33,7 @@ const KEYED: Readonly<Record<number, ApiAnswer>> = {
   ...refusals({ 401: "The key is missing or unknown.", 403: "The key lacks the required role." }),
   429: { ...json("Too many requests.", SCHEMAS.ToolResult), headers: { "Retry-After": "Seconds." } },
 };
-const ANY: Readonly<Record<number, ApiAnswer>> = { 500: json("Internal error.", SCHEMAS.PlainError) };
+const ANY: Readonly<Record<number, ApiAnswer>> = { 500: problemJson("Internal error.", SCHEMAS.PlainError) };
 
 /** Names of schemas, which are replaced with references wherever they occur. */
 const nameOf = new Map<unknown, string>(Object.entries(SCHEMAS).map(([name, schema]) => [schema, name]));

@@ -35,6 +35,11 @@ export function json(description: string, schema: ApiSchema, example?: unknown):
   return { description, content: { "application/json": { schema, ...(example === undefined ? {} : { example }) } } };
 }
 
+/** An error that is not a result: problem details of RFC 9457. */
+export function problemJson(description: string, schema: ApiSchema): ApiAnswer {
+  return { description, content: { "application/problem+json": { schema } } };
+}
+
 /** Responses in the form of a failed result, by status. */
 export function refusals(descriptions: Readonly<Record<number, string>>): Readonly<Record<number, ApiAnswer>> {
   return Object.fromEntries(

@@ -24,6 +24,14 @@ const QUANTILES = {
   p99Ms: orNull({ type: "number" }),
 };
 
+/** Members of problem details (RFC 9457). */
+const PROBLEM = {
+  type: { const: "about:blank", description: "The status says what it is." },
+  title: text("The status in words."),
+  status: { type: "integer", description: "The status." },
+  detail: text("What happened."),
+};
+
 const CALL_LIMITS = {
   type: "object",
   description: "Limits of this call, within the server's ceiling. `memoryMb` is the tool's: a call cannot change it.",
@@ -248,9 +256,10 @@ export const SCHEMAS = {
     sha256: text("In hexadecimal."),
   }),
   AssetError: exactly({
+    ...PROBLEM,
     error: exactly({ code: text("Why."), message: text("What is wrong."), pointer: text("Where.") }, ["pointer"]),
   }),
-  PlainError: exactly({ error: text("What happened.") }),
+  PlainError: exactly({ ...PROBLEM, error: text("What happened, as `detail`.") }),
   Explanation: exactly({
     tool: text("The tool's name."),
     tenant: text("Tenant of the calls; empty for calls without a tenant."),
