@@ -12,6 +12,7 @@ export interface Clock {
 
 // Captured before a tool can change them: a replaced function would receive V8's own functions and could keep them.
 const { apply, construct } = Reflect;
+const { floor } = Math;
 const { defineProperties, defineProperty, getOwnPropertyDescriptor, getPrototypeOf, setPrototypeOf } = Object;
 
 /** `dates` is the prototype of the realm's dates. */
@@ -45,12 +46,13 @@ function tamedDate(RealDate: DateConstructor, clock: Clock, dates: Date): DateCo
     if (hidden !== dates && getPrototypeOf(made) === hidden) setPrototypeOf(made, dates);
     return made;
   };
+  const { now } = { now: () => floor(clock.nowMs()) };
   defineProperties(tamed, {
     // Set explicitly, because a bundler renames a function that is named like a global.
     name: { value: "Date" },
     length: { value: 7 },
     prototype: { value: dates, writable: false },
-    now: { value: () => Math.floor(clock.nowMs()), writable: true, configurable: true },
+    now: { value: now, writable: true, configurable: true },
     parse: { value: RealDate.parse, writable: true, configurable: true },
     UTC: { value: RealDate.UTC, writable: true, configurable: true },
   });
@@ -64,18 +66,17 @@ function tameDateTimeFormat(DateTimeFormat: typeof Intl.DateTimeFormat, clock: C
   const format: unknown = getOwnPropertyDescriptor(prototype, "format")?.get;
   const formatToParts: unknown = prototype.formatToParts;
   if (typeof format !== "function" || typeof formatToParts !== "function") return;
-  defineProperty(prototype, "format", {
-    get(this: Intl.DateTimeFormat) {
+  // Members of an object, whose names no bundler changes.
+  const tamed = {
+    get format() {
       const bound = apply(format, this, []) as (date?: unknown) => string;
       return (date?: unknown) => bound(date === undefined ? clock.nowMs() : date);
     },
-    configurable: true,
-  });
-  Object.defineProperty(prototype, "formatToParts", {
-    value(this: Intl.DateTimeFormat, date?: unknown) {
+    formatToParts(date?: unknown): unknown {
       return apply(formatToParts, this, [date === undefined ? clock.nowMs() : date]);
     },
-    writable: true,
-    configurable: true,
-  });
+  };
+  for (const name of ["format", "formatToParts"]) {
+    defineProperty(prototype, name, { ...getOwnPropertyDescriptor(tamed, name), enumerable: false });
+  }
 }

@@ -1,5 +1,6 @@
 import type { Clock } from "./clock.ts";
 
+const { floor } = Math;
 const { defineProperty, getOwnPropertyDescriptor, hasOwn } = Object;
 
 /**
@@ -14,7 +15,7 @@ export function createTemporal(RealDate: DateConstructor, clock: Clock): object 
   const zoned = instant.toZonedDateTimeISO("UTC");
   const date = zoned.toPlainDate();
   return namespace("Temporal", {
-    Now: createNow(() => instantAt(Math.floor(clock.nowMs()))),
+    Now: createNow(() => instantAt(floor(clock.nowMs()))),
     PlainDate: date.constructor,
     PlainTime: zoned.toPlainTime().constructor,
     PlainDateTime: zoned.toPlainDateTime().constructor,
@@ -26,12 +27,13 @@ export function createTemporal(RealDate: DateConstructor, clock: Clock): object 
   });
 }
 
-function createNow(instant: () => Temporal.Instant): object {
+function createNow(instantNow: () => Temporal.Instant): object {
   const timeZoneId = () => new Intl.DateTimeFormat().resolvedOptions().timeZone;
-  const zoned = (zone: Temporal.TimeZoneLike = timeZoneId()) => instant().toZonedDateTimeISO(zone);
+  const zoned = (zone: Temporal.TimeZoneLike = timeZoneId()) => instantNow().toZonedDateTimeISO(zone);
   return namespace("Temporal.Now", {
-    instant,
-    timeZoneId,
+    // Named by their keys: a bundler may rename anything else.
+    instant: () => instantNow(),
+    timeZoneId: () => timeZoneId(),
     plainDateTimeISO: (...[zone]: [zone?: Temporal.TimeZoneLike]) => zoned(zone).toPlainDateTime(),
     zonedDateTimeISO: (...[zone]: [zone?: Temporal.TimeZoneLike]) => zoned(zone),
     plainDateISO: (...[zone]: [zone?: Temporal.TimeZoneLike]) => zoned(zone).toPlainDate(),

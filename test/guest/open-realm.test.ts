@@ -64,3 +64,15 @@ test("Temporal is there for a tool that has replaced the iterator of arrays", as
   });
   expect(realm.call()).toBe(2);
 });
+
+test("a built-in function that the engine replaces has its name, and cannot be constructed", async () => {
+  const tool = `() => {
+    const { prototype } = Intl.DateTimeFormat;
+    const { get } = Object.getOwnPropertyDescriptor(prototype, "format");
+    const isConstructor = (one) => { try { new one(); return true; } catch { return false; } };
+    return [Date.now, Math.random, Temporal.Now.instant, prototype.formatToParts, get].map((one) => [one.name, isConstructor(one)]);
+  }`;
+  using realm = await openRealm(tool, { hardened: false });
+  const names = ["now", "random", "instant", "formatToParts", "get format"];
+  expect(realm.call()).toEqual(names.map((each) => [each, false]));
+});
