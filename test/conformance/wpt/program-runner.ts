@@ -19,7 +19,7 @@ export interface Report {
 }
 
 /** A program reports at the latest then, what has ended so far. */
-export const REPORT_MS = 8_000;
+export const REPORT_MS = 20_000;
 
 /**
  * How a script finds its globals: `eval` runs it in the global scope, as a page does; `with` in a scope around it, where

@@ -1,5 +1,5 @@
 import type { Engine, Isolation, ToolDefinition } from "../../../src/index.ts";
-import { lostRun, type Report, type RunProgram, runnerText, runOf, type Scope } from "./program-runner.ts";
+import { lostRun, REPORT_MS, type Report, type RunProgram, runnerText, runOf, type Scope } from "./program-runner.ts";
 
 /** Levels that a tool may have, with the scope in which a program's script finds its globals there. */
 const SCOPES = { instance: "with", context: "eval" } as const satisfies Partial<Record<Isolation, Scope>>;
@@ -7,7 +7,7 @@ const SCOPES = { instance: "with", context: "eval" } as const satisfies Partial<
 export type Level = keyof typeof SCOPES;
 
 /** Programs have megabytes of test data and report thousands of subtests. */
-const LIMITS = { cpuMs: 20_000, wallMs: 30_000, memoryMb: 256, inputBytes: 2 ** 24, outputBytes: 2 ** 24 };
+const LIMITS = { cpuMs: 20_000, wallMs: 2 * REPORT_MS, memoryMb: 256, inputBytes: 2 ** 24, outputBytes: 2 ** 24 };
 
 /** What the engine of these tools has to allow. */
 export const ENGINE_LIMITS = { inputBytes: LIMITS.inputBytes, outputBytes: LIMITS.outputBytes };
