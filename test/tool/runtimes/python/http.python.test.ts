@@ -374,6 +374,65 @@ return [first, sent["method"], sent["body"], sent["headers"]["x-own"], [len(line
     expect(error?.code).toBe("capability_denied");
   });
 
+  test("takes what says who asks to no other origin, and names no secrets that only a server names", async () => {
+    const body = `
+import json, urllib.request
+headers = {"Authorization": "Bearer glovebox.secret.KEY.", "X-Key": "glovebox.secret.KEY.", "X-Plain": "p"}
+away = json.load(urllib.request.urlopen(urllib.request.Request(origin + "/away", headers=headers)))
+named = json.load(urllib.request.urlopen(origin + "/named"))
+return [away, named["url"]]`;
+    const [seen, url] = (await outputOf(body)) as [object, string];
+    expect(seen).toMatchObject({ "x-plain": "p" });
+    for (const name of ["authorization", "x-key"]) expect(seen).not.toHaveProperty(name);
+    expect(url).not.toContain("glovebox.secret");
+  });
+
+  test("has the handlers of the standard library, also a tool's own", async () => {
+    const body = `
+import json, pathlib, urllib.error, urllib.request
+class Stays(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *args):
+        return None
+found = []
+try:
+    urllib.request.build_opener(Stays).open(origin + "/login")
+except urllib.error.HTTPError as error:
+    found.append([error.code, error.headers["Location"], error.headers.get_all("Set-Cookie")[0]])
+try:
+    urllib.request.urlopen(origin + "/missing")
+except urllib.error.HTTPError as error:
+    found.append([error.code, error.reason, error.read().decode(), error.url == origin + "/missing"])
+proxied = urllib.request.build_opener(urllib.request.ProxyHandler({"http": "http://proxy.example:3128"}))
+found.append(json.load(proxied.open(origin + "/echo"))["url"])
+pathlib.Path("/tmp/a").write_text("text")
+found += [urllib.request.urlopen(url).read().decode() for url in ("file:///tmp/a", "data:,a%20b")]
+return found`;
+    expect(await outputOf(body)).toEqual([
+      [302, "/echo?from=login", "sid=1; Path=/; HttpOnly"],
+      [404, "Not Found", "nothing here", true],
+      "/echo",
+      "text",
+      "a b",
+    ]);
+  });
+
+  test("sends requests one after the other by one connection, with bodies in pieces", async () => {
+    const body = `
+import http.client, json
+connection = http.client.HTTPConnection(origin.removeprefix("http://"), timeout=10)
+found = []
+for sent in (b"bytes", iter([b"in ", b"pieces"]), None):
+    connection.request("POST", "/echo", sent)
+    found.append(json.load(connection.getresponse())["body"])
+connection.close()
+tunnel = http.client.HTTPConnection("proxy.example", 3128)
+host, _, port = origin.removeprefix("http://").partition(":")
+tunnel.set_tunnel(host, int(port))
+tunnel.request("GET", "/echo?t")
+return [*found, json.load(tunnel.getresponse())["url"]]`;
+    expect(await outputOf(body)).toEqual(["bytes", "in pieces", "", "/echo?t"]);
+  });
+
   test("has a client of HTTP below it", async () => {
     const body = `
 import http.client, json

@@ -156,6 +156,46 @@ def execute(input):
     ]);
   });
 
+  test("are lines of the log in their order, whether they come as text, as bytes or by their number", async () => {
+    const source = `
+import os, sys
+def execute(input):
+    print("one", end=" ")
+    sys.stdout.buffer.write("zw\u00f6lf\\n".encode())
+    sys.stdout.close()
+    sys.stdout.reconfigure(encoding="ascii")
+    print("\\ud800 \u00fc")
+    os.write(sys.stderr.fileno(), b"\\xff\\n")
+    print("x" * 16383 + "\u00fc" * 2, end="")
+`;
+    const { error, metadata } = await bench.once(source);
+    expect(error).toBeNull();
+    expect(metadata.logs.map(({ level, message }) => [level, message])).toEqual([
+      ["log", "one zw\u00f6lf"],
+      ["log", "\\ud800 \u00fc"],
+      ["error", "\ufffd"],
+      ["log", "x".repeat(16_383)],
+      ["log", "\u00fc\u00fc"],
+    ]);
+  });
+
+  test("come from functions that are built in, which are no methods of a class that has them", async () => {
+    const source = `
+import copy, gc, inspect, io, os, pickle, random, time
+class Has:
+    open, stat, sleep, collect, random = io.open, os.stat, time.sleep, gc.collect, random.random
+def execute(input):
+    has = Has()
+    has.sleep(0)
+    with has.open("/tmp/a", "w") as file:
+        file.write("text")
+    return [has.stat("/tmp/a").st_size, has.collect() >= 0, 0 <= has.random() < 1, str(inspect.signature(os.rmdir)),
+            pickle.loads(pickle.dumps(os.stat)) is os.stat, copy.deepcopy(open) is open]
+`;
+    const { output, error } = await bench.once(source);
+    expect([output, error]).toEqual([[4, true, true, "(path, *, dir_fd=None)", true, true], null]);
+  });
+
   test.each([
     ["sys.exit(3)", "SystemExit", "the tool called exit(3)"],
     ["raise KeyboardInterrupt()", "KeyboardInterrupt", "KeyboardInterrupt"],

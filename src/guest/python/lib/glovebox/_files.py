@@ -16,7 +16,7 @@ import stat as _stat
 import sys
 import types
 
-from . import _built_in, _host, _mount_file, _mount_tree, _mounts
+from . import _built_in, _host, _mount_file, _mount_tree, _mounts, _streams
 from ._mounts import place
 
 _HOME = "/tmp"
@@ -111,6 +111,11 @@ def _of_descriptor(name, on_file):
         return own(fd, *args) if raw is None else on_file(raw, *args)
 
     return function
+
+
+def write(fd, data, /):
+    raw = _mount_tree.opened(fd) or _streams.numbered(fd)
+    return posix.write(fd, data) if raw is None else raw.write(data)
 
 
 def close(fd):
@@ -298,7 +303,6 @@ def samefile(f1, f2):
 
 _DESCRIPTORS = {
     "read": _mount_tree.read,
-    "write": lambda raw, data: raw.write(data),
     "lseek": lambda raw, position, whence: raw.seek(position, whence),
     "fstat": lambda raw: _mount_tree.status(raw.path),
     "ftruncate": lambda raw, length: raw.truncate(length) and None,
@@ -306,7 +310,7 @@ _DESCRIPTORS = {
 }
 _PATHS = (
     (stat, lstat, listdir, scandir, access, mkdir, rmdir, unlink, remove, rename, replace)
-    + (truncate, chmod, utime, chown, symlink, link, readlink, getcwd, getcwdb, chdir, close)
+    + (truncate, chmod, utime, chown, symlink, link, readlink, getcwd, getcwdb, chdir, write, close)
 )
 
 
@@ -319,7 +323,7 @@ def install():
         function.__name__ = function.__qualname__ = name
         function.__module__ = module.__name__
         if isinstance(own, types.BuiltinFunctionType):
-            function = _built_in.like(function)
+            function = _built_in.like(own, function)
         instead[own] = function
         setattr(module, name, function)
 

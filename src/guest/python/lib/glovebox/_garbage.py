@@ -58,4 +58,4 @@ def isenabled():
 
 def install():
     for function in (collect, enable, disable, isenabled):
-        setattr(gc, function.__name__, _built_in.like(function))
+        _built_in.put(gc, function.__name__, function)

@@ -42,7 +42,7 @@ def _passed_on(name):
 
     function.__name__ = function.__qualname__ = name
     function.__module__ = "random"
-    return _built_in.like(function)
+    return _built_in.like(getattr(random, name), function)
 
 
 def install():

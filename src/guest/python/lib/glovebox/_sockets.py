@@ -68,7 +68,9 @@ class FetchSocket:
         pass
 
     def close(self):
-        """Answers outlive the connection that they came by."""
+        """An answer that somebody reads outlives the connection that it came by."""
+        while self._answers:
+            self._answers.pop().close()
 
     def _begin(self):
         head, _, self._written = self._written.partition(b"\r\n\r\n")
@@ -107,7 +109,7 @@ class FetchSocket:
         host, port = self._address
         name = f"[{host}]" if ":" in host else host
         origin = name if port == _PORTS[self._scheme] else f"{name}:{port}"
-        return f"{self._scheme}://{origin}{target}"
+        return f"{self._scheme}://{origin}{target if target.startswith('/') else f'/{target}'}"
 
 
 class _Plain:

@@ -30,9 +30,6 @@ class _Sources(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
     def get_code(self, fullname):
         return self._codes[self._key(fullname)]
 
-    def exec_module(self, module):
-        exec(self.get_code(module.__name__), module.__dict__)
-
 
 def install(sources):
     """Goes before the standard library: some of its modules cannot work here, and have a stand-in."""

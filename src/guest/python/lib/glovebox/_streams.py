@@ -13,10 +13,14 @@ class _Bytes(io.BufferedIOBase):
 
     mode = "wb"
 
-    def __init__(self, name, level):
+    def __init__(self, name, level, number):
         self.name = name
         self._level = level
+        self._number = number
         self._open = {}
+
+    def fileno(self):
+        return self._number
 
     def writable(self):
         return True
@@ -60,8 +64,8 @@ def _end_of_character(data, most):
 class Lines(io.TextIOWrapper):
     """A stream of text that holds nothing back, so that bytes that are written below it keep their place."""
 
-    def __init__(self, name, level):
-        super().__init__(_Bytes(name, level), "utf-8", "backslashreplace", "\n", write_through=True)
+    def __init__(self, name, level, number):
+        super().__init__(_Bytes(name, level, number), "utf-8", "backslashreplace", "\n", write_through=True)
         self.mode = "w"
 
     def line(self, level, text):
@@ -85,14 +89,20 @@ class Lines(io.TextIOWrapper):
         self.flush()
 
 
-STDOUT = Lines("<stdout>", "log")
-STDERR = Lines("<stderr>", "error")
+STDOUT = Lines("<stdout>", "log", 1)
+STDERR = Lines("<stderr>", "error", 2)
+_BY_NUMBER = {stream.fileno(): stream.buffer for stream in (STDOUT, STDERR)}
 
 
 def install():
     sys.stdout = sys.__stdout__ = STDOUT
     sys.stderr = sys.__stderr__ = STDERR
     sys.stdin = sys.__stdin__ = io.TextIOWrapper(io.BytesIO(), "utf-8")
+
+
+def numbered(number):
+    """What `os.write` writes to, if that is one of these streams."""
+    return _BY_NUMBER.get(number) if isinstance(number, int) else None
 
 
 def end(run):

@@ -59,10 +59,10 @@ def _processes_of():
     for module in (asyncio, asyncio.subprocess):
         module.create_subprocess_shell = _async_processes.create_subprocess_shell
         module.create_subprocess_exec = _async_processes.create_subprocess_exec
-    os.system = _built_in.like(_processes.system)
+    _built_in.put(os, "system", _processes.system)
     names = [name for name in dir(os) if name.startswith(("exec", "spawn")) or name in _PROCESSES]
     for name in {"fork", *names}:
-        setattr(os, name, _built_in.like(_processes.refuse))
+        _built_in.put(os, name, _processes.refuse)
 
 
 class _NoSocket(socket.socket):
@@ -88,7 +88,7 @@ def _of_this_place(name):
     def function(hostname):
         return own(hostname) if hostname in ("localhost", socket.gethostname()) or _is_address(hostname) else _no_sockets()
 
-    return _built_in.like(function)
+    return function
 
 
 def _is_address(hostname):
@@ -103,7 +103,7 @@ def _sockets():
     for name in _SOCKETS:
         setattr(socket, name, _no_sockets)
     for name in _NAMES:
-        setattr(socket, name, _of_this_place(name))
+        _built_in.put(socket, name, _of_this_place(name))
     for name in _CONNECTIONS:
         setattr(type(asyncio.get_event_loop()), name, _no_connections)
 
@@ -120,7 +120,8 @@ def _no_alarm(*args):
 
 def _threads():
     threading.Thread.start = _start
-    signal.alarm = signal.setitimer = _built_in.like(_no_alarm)
+    for name in ("alarm", "setitimer"):
+        _built_in.put(signal, name, _no_alarm)
 
 
 def _logs():

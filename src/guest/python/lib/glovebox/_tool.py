@@ -119,11 +119,9 @@ class _Loader(importlib.machinery.SourceFileLoader):
         self._tool = tool
 
     def get_code(self, fullname):
+        # To execute the code is left to Python, which knows its own frames: warnings for whoever imports a module look past them.
+        self._tool.loaded.add(fullname)
         return self._tool.code_of(self.path.removeprefix(f"{ROOT}/"))
-
-    def exec_module(self, module):
-        self._tool.loaded.add(module.__name__)
-        exec(self.get_code(module.__name__), module.__dict__)
 
 
 class _Folders(importlib.abc.MetaPathFinder):
