@@ -8,6 +8,7 @@ import { QUICK_BYTES } from "../../src/broker/capabilities/fs/reading.ts";
 import { LIST_MAX } from "../../src/broker/capabilities/kv/namespace.ts";
 import { NATIVE_LIMITS } from "../../src/broker/capabilities/native/binaries.ts";
 import { BODIES_BYTES_DEFAULT } from "../../src/service/http/body-budget.ts";
+import { KEPT_LIMITS } from "../../src/service/mcp/kept-streams.ts";
 import { ADDRESS_MB } from "../../src/tool/build/limits.ts";
 import { MAX_SOURCE_BYTES } from "../../src/tool/bundle/files.ts";
 import { ENTRIES_MAX } from "../../src/tool/package/entry.ts";
@@ -282,6 +283,14 @@ export const HOST_WORK: readonly HostWork[] = [
     place: "main thread",
     payer: "the tenant",
     test: "attack/readers.attack.test.ts",
+  },
+  {
+    work: "Keep the streams of calls for clients that lost their connection",
+    causes: ["mcp"],
+    bound: `${KEPT_LIMITS.perKey.streams} calls and ${KEPT_LIMITS.perKey.characters / MIB} Mi characters of a key, ${KEPT_LIMITS.total.streams.toLocaleString("en-US")} and ${KEPT_LIMITS.total.characters / MIB} Mi of all; ${KEPT_LIMITS.events} events a call; ${KEPT_LIMITS.awayMs / 1_000} s without a client`,
+    place: "main thread",
+    payer: "the key",
+    test: "service/mcp/kept-streams.test.ts",
   },
   {
     work: "Remember calls with an idempotency key",

@@ -12,6 +12,7 @@ import type { McpResult, McpTool } from "../../tool/contracts/mcp.ts";
 import type { LogLine, Progress } from "../../base/result.ts";
 import { partsOf, unreadJson } from "../../base/unread-json.ts";
 import { underSender } from "../trace-context.ts";
+import { lifetimeOf } from "./kept-streams.ts";
 import { markOutput } from "./long-outputs.ts";
 
 const NAME_MAX = 128;
@@ -67,8 +68,8 @@ export interface CalledTool {
 
 /**
  * Runs the call of a `tools/call` request. The client receives progress if it sent a progress token, and log lines from
- * its requested level on. Cancelling the request or losing its connection cancels the call: no other client could
- * receive the result.
+ * its requested level on. Cancelling the request cancels the call, and so does losing its connection, unless the client
+ * comes back in time to where its stream is kept: no other client could receive the result.
  */
 export async function callTool(
   runner: ToolRunner,
@@ -140,8 +141,8 @@ function withKnownBlocks({ content, ...others }: McpResult, revision: string | u
 }
 
 function signalOf({ mcpReq, http }: ServerContext): AbortSignal {
-  const connection = http?.req?.signal;
-  return connection === undefined ? mcpReq.signal : AbortSignal.any([mcpReq.signal, connection]);
+  const request = http?.req;
+  return request === undefined ? mcpReq.signal : AbortSignal.any([mcpReq.signal, lifetimeOf(request)]);
 }
 
 /** Notifications to a request's client before its result. */

@@ -5,6 +5,8 @@ import {
   isLegacyRequest,
   type McpHttpHandler,
   type RequestId,
+  type Server,
+  SUPPORTED_PROTOCOL_VERSIONS,
   WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server";
 import type { Caller } from "../access/caller.ts";
@@ -14,14 +16,20 @@ import type { Engine } from "../../engine/engine.ts";
 import { isObject } from "../../base/json.ts";
 import { readVersion } from "../../base/check-node.ts";
 import type { ToolRunner } from "../../tool/contracts/index.ts";
+import { type KeptLimits, KeptStreams } from "./kept-streams.ts";
 import { findMismatch } from "./param-headers.ts";
 import { createMcpServer } from "./server.ts";
+import { SessionStreams } from "./session-streams.ts";
 import { type Held, type SessionLimits, Sessions } from "./sessions.ts";
 import { createToolServer } from "./tool-server.ts";
 
 /** Limits of sessions, and of sessionless notification streams. Each takes about 10 kB. */
 const LIMITS: SessionLimits = { perKey: 1_024, total: 4_096, idleMs: 30 * 60_000 };
 const SESSION_ID_BYTES = 32;
+/** Time after which a client that lost its connection comes back, in milliseconds. */
+const RETRY_MS = 1_000;
+const LAST_EVENT = "last-event-id";
+const REVISION = "mcp-protocol-version";
 /** Maximum of the messages in a batch of JSON-RPC: each may be answered with a page of tools, on the host's thread. */
 const BATCH_MAX = 16;
 
@@ -35,17 +43,19 @@ export class Endpoint {
   readonly #identity = { name: "glovebox", version: readVersion() };
   readonly #limits: SessionLimits;
   readonly #sessions: Sessions<McpSession>;
+  readonly #kept: KeptStreams;
   readonly #sessionless: McpHttpHandler;
   readonly #asked = new WeakMap<Request, Asked>();
   /** Number of open notification streams by key. */
   readonly #listening = new Map<string | null, number>();
   readonly #notify = (): void => this.#sessionless.notify.toolsChanged();
 
-  constructor(engine: Engine, gate: ScopedEngine, limits: SessionLimits = LIMITS) {
+  constructor(engine: Engine, gate: ScopedEngine, limits: SessionLimits = LIMITS, kept?: KeptLimits) {
     this.#engine = engine;
     this.#gate = gate;
     this.#limits = limits;
     this.#sessions = new Sessions(limits);
+    this.#kept = new KeptStreams(kept);
     this.#sessionless = createMcpHandler(
       ({ requestInfo }) => {
         const asked = requestInfo && this.#asked.get(requestInfo);
@@ -90,7 +100,7 @@ export class Endpoint {
   #answerInSession(request: Request, body: unknown, caller: Caller): Promise<Response> | Response {
     const id = request.headers.get("mcp-session-id");
     if (id === null) return this.#open(request, body, caller);
-    const use = request.method === "GET" ? "stream" : "request";
+    const use = isNotificationStream(request) ? "stream" : "request";
     const session = this.#sessions.use(id, ownerOf(caller), use, request.signal);
     return session?.answer(request, body) ?? refuse(404, RPC.NO_SESSION, "Session not found");
   }
@@ -100,12 +110,14 @@ export class Endpoint {
     if (isInitializeRequest(body) && !this.#sessions.makeRoom(ownerOf(caller))) {
       return refuse(429, RPC.REFUSED, "the maximum number of sessions is reached, and all of them are in use");
     }
-    const session = new McpSession((id) => this.#sessions.add(id, ownerOf(caller), session));
     const server = createMcpServer(this.#gate.runnerFor(caller), this.#identity);
+    const streams = new SessionStreams(this.#kept, ownerOf(caller));
+    const session = new McpSession(server, streams, (id) => this.#sessions.add(id, ownerOf(caller), session));
     await server.connect(session.transport);
     const { onclose } = server;
     server.onclose = () => {
       onclose?.();
+      streams.end();
       this.#sessions.delete(session.transport.sessionId ?? "");
     };
     const response = await session.answer(request, body);
@@ -156,20 +168,45 @@ function ownerOf(caller: Caller): string | null {
   return caller instanceof Guest ? caller.identity : caller.key;
 }
 
+/** Whether a request opens a stream of notifications, and does not resume that of a call. */
+function isNotificationStream({ method, headers }: Pick<Request, "method" | "headers">): boolean {
+  return method === "GET" && headers.get(LAST_EVENT) === null;
+}
+
 class McpSession implements Held {
   readonly transport: WebStandardStreamableHTTPServerTransport;
+  readonly #server: Server;
+  readonly #streams: SessionStreams;
 
-  constructor(onOpen: (id: string) => void) {
+  constructor(server: Server, streams: SessionStreams, onOpen: (id: string) => void) {
+    this.#server = server;
+    this.#streams = streams;
     this.transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => randomBytes(SESSION_ID_BYTES).toString("base64url"),
       onsessioninitialized: onOpen,
+      eventStore: streams,
+      retryInterval: RETRY_MS,
     });
   }
 
   async answer(request: Request, body: unknown): Promise<Response> {
-    const response = await this.transport.handleRequest(request, body === undefined ? {} : { parsedBody: body });
+    this.#setRevision(request.headers);
+    const eventId = request.method === "GET" ? request.headers.get(LAST_EVENT) : null;
+    if (eventId !== null && !this.#streams.resume(eventId, request)) return refuseResumption();
+    const options = body === undefined ? {} : { parsedBody: body };
+    const response = await this.#streams.handle(request, callIn(body), () =>
+      this.transport.handleRequest(request, options),
+    );
     for (const message of Array.isArray(body) ? (body as unknown[]) : [body]) this.#forgetCancelled(message);
     return response;
+  }
+
+  /** A session's revision is that of its initialization, whatever revision a header repeats. */
+  #setRevision(headers: Headers): void {
+    const revision = this.#server.getNegotiatedProtocolVersion();
+    const said = headers.get(REVISION);
+    if (revision !== undefined && (said === null || SUPPORTED_PROTOCOL_VERSIONS.includes(said)))
+      headers.set(REVISION, revision);
   }
 
   end(): void {
@@ -182,11 +219,26 @@ class McpSession implements Held {
     const { requestId } = message["params"];
     if (typeof requestId !== "string" && typeof requestId !== "number") return;
     const id: RequestId = requestId;
+    this.#streams.forget(id);
     this.transport.closeSSEStream(id);
     const error = { code: RPC.REFUSED, message: "the request was cancelled" };
     // The stream is closed, so the error is not sent.
     this.transport.send({ jsonrpc: "2.0", id, error }).catch(() => undefined);
   }
+}
+
+/** The number of the call in a body; `null` if it is something else. */
+function callIn(body: unknown): RequestId | null {
+  if (!isObject(body) || body["method"] !== "tools/call") return null;
+  const { id } = body;
+  return typeof id === "string" || typeof id === "number" ? id : null;
+}
+
+/** The protocol's answer to a GET that gets no stream. Clients do not ask again. */
+function refuseResumption(): Response {
+  const response = refuse(405, RPC.REFUSED, "the stream is not kept: its call was cancelled, or its time is over");
+  response.headers.set("allow", "POST, DELETE");
+  return response;
 }
 
 function refuse(status: number, code: number, message: string): Response {

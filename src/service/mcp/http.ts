@@ -67,9 +67,10 @@ export function addMcp(app: FastifyInstance, { engine, gate, onDrain }: Surface)
   refuseOthers(app, PATH, METHODS);
 }
 
-/** Whether the response is a notification stream, which stays open as long as the client wants. */
-function isListening({ method, body }: FastifyRequest): boolean {
-  return method === "GET" || (isObject(body) && body["method"] === "subscriptions/listen");
+/** Whether the response is a notification stream, which stays open as long as the client wants, and not a call's. */
+function isListening({ method, headers, body }: FastifyRequest): boolean {
+  if (method === "GET") return headers["last-event-id"] === undefined;
+  return isObject(body) && body["method"] === "subscriptions/listen";
 }
 
 /** Responds to errors outside the protocol handler with a JSON-RPC error. */

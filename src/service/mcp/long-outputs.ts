@@ -14,11 +14,26 @@ const outputsOf = new WeakMap<Request, Map<string, readonly string[]>>();
  * The library itself would parse and write the output as a whole.
  */
 export function markOutput(request: Request, json: readonly string[]): string {
+  const mark = `glovebox-output-${randomBytes(MARK_BYTES).toString("hex")}`;
+  outputsFor(request).set(mark, json);
+  return mark;
+}
+
+function outputsFor(request: Request): Map<string, readonly string[]> {
   let marked = outputsOf.get(request);
   if (marked === undefined) outputsOf.set(request, (marked = new Map<string, readonly string[]>()));
-  const mark = `glovebox-output-${randomBytes(MARK_BYTES).toString("hex")}`;
-  marked.set(mark, json);
-  return mark;
+  return marked;
+}
+
+/** Has the responses to another request contain the outputs of one, present and future. */
+export function shareOutputs(request: Request, other: Request): void {
+  outputsOf.set(other, outputsFor(request));
+}
+
+/** Length of the outputs of a request. */
+export function outputCharacters(request: Request): number {
+  const marked = outputsOf.get(request);
+  return marked === undefined ? 0 : [...marked.values()].flat().reduce((sum, { length }) => sum + length, 0);
 }
 
 /**

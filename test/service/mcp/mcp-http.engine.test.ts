@@ -218,7 +218,7 @@ describe("the endpoint by hand", () => {
   const call = (name: string, id = 2): object => ({ id, method: "tools/call", params: { name, arguments: {} } });
   const list = { id: 3, method: "tools/list" };
 
-  /** The messages of a stream, as they come. */
+  /** The messages of a stream, as they come. Not each event has one. */
   async function* messagesOf(response: Response): AsyncGenerator<Record<string, unknown>> {
     let text = "";
     for await (const chunk of response.body ?? []) {
@@ -226,7 +226,7 @@ describe("the endpoint by hand", () => {
       for (let end = text.indexOf("\n\n"); end >= 0; end = text.indexOf("\n\n")) {
         const data = /^data: (.*)$/m.exec(text.slice(0, end))?.[1];
         text = text.slice(end + 2);
-        if (data !== undefined) yield JSON.parse(data) as Record<string, unknown>;
+        if (data !== undefined && data !== "") yield JSON.parse(data) as Record<string, unknown>;
       }
     }
   }

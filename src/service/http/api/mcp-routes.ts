@@ -5,7 +5,7 @@ const EVENTS = { "text/event-stream": { schema: { type: "string" } } };
 const ERRORS = {
   400: json("It is no message of the protocol.", MESSAGE),
   404: json("There is no such session.", MESSAGE),
-  405: json("Not in this revision of the protocol.", MESSAGE),
+  405: json("Not in this revision of the protocol, or the stream is not kept.", MESSAGE),
   406: json("The answer would be of another type.", MESSAGE),
   413: json("The body is too large.", MESSAGE),
   415: json("The body is not JSON.", MESSAGE),
@@ -33,8 +33,8 @@ export const MCP = {
   GET: {
     id: "getMcp",
     tag: "protocols",
-    summary: "Streams notifications of the server.",
-    headers: { "Mcp-Session-Id": "The session." },
+    summary: "Streams notifications of the server, or resumes the stream of a call.",
+    headers: { "Mcp-Session-Id": "The session.", "Last-Event-ID": "The last event that the client has of the call." },
     answers: { ...ERRORS, 200: { description: "A stream.", content: EVENTS } },
   },
   DELETE: {
