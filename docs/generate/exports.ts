@@ -27,6 +27,7 @@ const OPTIONAL: Readonly<Record<string, string>> = {
   aws4fetch: "Code of a fleet's tools in an S3 bucket.",
   bullmq: "Fleets.",
   ioredis: "Fleets, and `kv` and idempotency in Redis.",
+  jose: "`oauth.jwksUri`: tokens of an authorization server.",
   liquidjs: "Templates in Strands workflows.",
   minisearch: "Search in the AgentSpace registry.",
   pyodide: "Tools in Python.",

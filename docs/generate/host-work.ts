@@ -58,6 +58,15 @@ export const HOST_WORK: readonly HostWork[] = [
     test: "service/http/http-robustness.engine.test.ts",
   },
   {
+    work: "Check a token of an authorization server",
+    causes: ["http", "mcp"],
+    bound:
+      "8,192 characters; 256 tokens at once; valid ones are remembered for 5 min, 10,000 of them; keys are fetched once in 30 s, after a failure once in 5 s, 256 KiB in 5 s",
+    place: "thread pool",
+    payer: "nobody",
+    test: "service/access/oauth.engine.test.ts",
+  },
+  {
     work: "Prove that a body above 64 KiB is JSON, and cut the arguments out of it: they are not parsed",
     causes: ["http"],
     bound: "pieces of 64 KiB, 4 ms in one turn of the event loop, clients in turn; 1 MiB besides arguments",

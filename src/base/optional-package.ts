@@ -6,6 +6,7 @@ const VERSIONS = {
   aws4fetch: "^1.0.20",
   bullmq: "^6.7.0",
   ioredis: "^6.0.0",
+  jose: "^6.2.17",
   liquidjs: "^10.30.1",
   minisearch: "^7.2.0",
   pyodide: "^314.0.7",

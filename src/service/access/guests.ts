@@ -12,7 +12,7 @@ const NAME_SHOWN_MAX = 64;
 const UNNAMED = "unnamed";
 const OTHERS = "other";
 
-/** A caller that an application has authenticated itself, with its grant and its usage account. */
+/** A caller that an application has authenticated itself, or the holder of a token, with its grant and its usage account. */
 export class Guest implements Caller {
   readonly key: string;
   readonly tenant: string | null;
@@ -21,14 +21,17 @@ export class Guest implements Caller {
   readonly account: Account;
   /** Registrant of the tools that it registers. */
   readonly registrant: string;
+  /** When what it was admitted by expires. */
+  readonly expiresMs: number;
 
-  constructor(grant: KeyGrant, account: Account, registrant: string) {
+  constructor(grant: KeyGrant, account: Account, registrant: string, expiresMs: number) {
     this.key = grant.name;
     this.tenant = grant.tenant;
     this.roles = new Set(grant.roles);
     this.grant = grant;
     this.account = account;
     this.registrant = registrant;
+    this.expiresMs = expiresMs;
   }
 
   /** Tells apart who may use what was opened before: the same caller with the same grant. */
@@ -39,20 +42,20 @@ export class Guest implements Caller {
 
 let compiled: Validator | undefined;
 
-/** The callers of an application, by what it says of them. */
+/** The callers of an application, by what it says of them, and holders of tokens. */
 export class Guests {
   /** Least recently used first. */
   readonly #accounts = new Map<string, Account>();
   readonly #names = new Set<string>();
 
   /** Throws a `TypeError` that says what is wrong with a grant. */
-  admit(said: unknown): Guest {
+  admit(said: unknown, expiresMs = Number.POSITIVE_INFINITY): Guest {
     compiled ??= compileSchema({ properties: { caller: CALLER_SCHEMA }, required: ["caller"] }, "inputSchema");
     const violations = compiled.check({ caller: said });
     if (violations.length > 0) throw new TypeError(`authenticate: ${describeViolations(violations)}`);
     const { name = UNNAMED, tenant = null, ...rest } = structuredClone(said as CallerGrant);
     const grant = { ...rest, name: this.#shown(name), tenant };
-    return new Guest(grant, this.#accountOf(name, grant), `caller:${JSON.stringify([tenant, name])}`);
+    return new Guest(grant, this.#accountOf(name, grant), `caller:${JSON.stringify([tenant, name])}`, expiresMs);
   }
 
   #accountOf(name: string, grant: KeyGrant): Account {

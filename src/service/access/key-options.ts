@@ -50,8 +50,8 @@ const WINDOW = { type: "integer", minimum: 1, maximum: WINDOW_MAX_MS };
 const CALLS = { type: "integer", minimum: 1, maximum: COUNT_MAX };
 const CEILINGS = Object.keys(DEFAULT_LIMITS).filter((name) => name !== "memoryMb");
 
-/** What keys and callers may be granted alike. */
-const GRANT = {
+/** What keys, callers and holders of tokens may be granted alike. */
+export const GRANT = {
   tools: { type: "array", items: { type: "string", minLength: 1, maxLength: 256 }, maxItems: PATTERNS_MAX },
   limits: {
     type: "object",

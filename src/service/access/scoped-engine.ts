@@ -81,7 +81,7 @@ export class ScopedEngine {
 
   /** Whether a caller admitted earlier would still be admitted with this role. */
   stillAdmits(caller: Caller, role: Role): boolean {
-    if (caller instanceof Guest) return caller.roles.has(role);
+    if (caller instanceof Guest) return caller.roles.has(role) && Date.now() < caller.expiresMs;
     return (
       caller.key === null ||
       (this.#keys.stillKnows(caller) && this.#holderOf(caller)?.grant.roles.includes(role) === true)

@@ -34,6 +34,11 @@ export function readDigest(text: string): Buffer | null {
   return KEY.test(text) ? digestOf(text) : null;
 }
 
+/** Whether a text has the form of a key, and is no token of anybody else. */
+export function isKey(text: string): boolean {
+  return KEY.test(text);
+}
+
 /** Masks keys in a text, such as keys entered in the wrong setting. */
 export function hideKeys(text: string): string {
   return text.replaceAll(/gb_[A-Za-z0-9_-]{20,}/g, `${PREFIX}…`);

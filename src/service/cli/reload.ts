@@ -31,6 +31,7 @@ const OF_SERVER = [
   "publicUrl",
   "origins",
   "admin",
+  "oauth",
   "idempotency",
 ] as const;
 

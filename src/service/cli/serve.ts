@@ -14,8 +14,9 @@ import { CliError, EXIT } from "./exit.ts";
 import { openEngine, readSettings, withSamples } from "./open-engine.ts";
 import { print, say } from "./output.ts";
 import { Reload } from "./reload.ts";
-import { forgetKeys, requireLoopback, ServiceKeys } from "./service-keys.ts";
+import { forgetKeys, openTokens, requireLoopback, ServiceKeys } from "./service-keys.ts";
 import type { Keys } from "../access/keys.ts";
+import type { Tokens } from "../access/tokens.ts";
 import { logNotices, openLog } from "./service-log.ts";
 import { ServiceManager, takeSocket } from "./service-manager.ts";
 import { addSettingFlags, readFlags } from "./setting-flags.ts";
@@ -57,7 +58,9 @@ async function serve(options: Options, command: Command): Promise<void> {
   const environment = { ...process.env };
   const { values, file } = await readSettings(options.config, flags, environment);
   const keys = new ServiceKeys(values, environment);
-  if (keys.keys.size === 0 && fd === undefined) requireLoopback(values.host ?? SERVICE_DEFAULTS.host);
+  const tokens = await openTokens(values, environment);
+  const isClosed = keys.keys.size > 0 || tokens !== undefined;
+  if (!isClosed && fd === undefined) requireLoopback(values.host ?? SERVICE_DEFAULTS.host);
   // Remove keys before loading any tool that may be allowed to see the environment.
   forgetKeys(process.env, values);
   // Always reload the same file: if it was removed, the reload fails instead of applying defaults.
@@ -66,7 +69,12 @@ async function serve(options: Options, command: Command): Promise<void> {
   claimGroups();
   watchPressure();
   const engine = await openEngine({}, values, { idempotency: storeOf(values), logger });
-  const server = await listen(engine, values, keys.keys, fd);
+  const server = await listen(
+    engine,
+    values,
+    { keys: keys.keys, ...(tokens === undefined ? {} : { oauth: tokens }) },
+    fd,
+  );
   logNotices(logger);
   const manager = new ServiceManager(process.env);
   const reload = new Reload({ engine, logger, keys, read, complete: withSamples }, values);
@@ -77,7 +85,7 @@ async function serve(options: Options, command: Command): Promise<void> {
   };
   const watching = options.watch === true ? await watch(values, file, reloadNow) : null;
   onSignals(server, manager, reloadNow, () => watching?.[Symbol.dispose]());
-  warn(engine, keys.keys);
+  warn(engine, isClosed);
   print(`glovebox listening on ${server.url}`);
   void manager.ready(`listening on ${server.url}`);
 }
@@ -88,7 +96,12 @@ function storeOf({ idempotency, stateDir = STATE_DIR }: Config): IdempotencyOpti
   return { path: path.join(stateDir, "idempotency.sqlite"), ...idempotency };
 }
 
-async function listen(engine: Engine, values: Config, keys: Keys, fd: number | undefined): Promise<Server> {
+async function listen(
+  engine: Engine,
+  values: Config,
+  holders: { readonly keys: Keys; readonly oauth?: Tokens },
+  fd: number | undefined,
+): Promise<Server> {
   const { createServer } = await import("../http/server.ts");
   const { host, port } = { ...SERVICE_DEFAULTS, ...values };
   const { drainMs = SERVICE_DEFAULTS.drainMs, drainDelayMs = SERVICE_DEFAULTS.drainDelayMs } = values;
@@ -97,7 +110,7 @@ async function listen(engine: Engine, values: Config, keys: Keys, fd: number | u
     return await createServer(engine, {
       ...(fd === undefined ? { host, port } : { fd }),
       drainMs,
-      keys,
+      ...holders,
       ...(values.admin === undefined ? {} : { admin: values.admin }),
       ...(values.hosts === undefined ? {} : { hosts: values.hosts }),
       ...(values.publicUrl === undefined ? {} : { publicUrl: values.publicUrl }),
@@ -122,8 +135,8 @@ async function watch(values: Config, file: string | undefined, reload: () => Pro
   return watchPlaces([...(file === undefined ? [] : [file]), ...tools], () => void reload());
 }
 
-function warn(engine: Engine, keys: Keys): void {
-  if (keys.size === 0) {
+function warn(engine: Engine, isClosed: boolean): void {
+  if (!isClosed) {
     say("glovebox: no keys are configured: only this machine reaches the server, and every process on it may use it");
   }
   const { kind, sandbox } = engine.stats().executor;

@@ -1,6 +1,8 @@
 import { forgetVariables, keyOfEnvironment } from "../access/secret.ts";
 import type { KeyOptions } from "../access/key-options.ts";
 import { Keys } from "../access/keys.ts";
+import { Tokens } from "../access/tokens.ts";
+import { GloveboxError } from "../../base/errors.ts";
 import { HIDDEN_VARIABLES } from "../config/environment.ts";
 import type { Config } from "../config/schema.ts";
 import { isLoopback } from "../http/origin-check.ts";
@@ -39,9 +41,22 @@ export class ServiceKeys {
   }
 }
 
+/** The tokens that a service accepts besides its keys. Rejects with a `CliError`. */
+export async function openTokens(values: Config, environment: NodeJS.ProcessEnv): Promise<Tokens | undefined> {
+  if (values.oauth === undefined) return undefined;
+  try {
+    return await Tokens.open(values.oauth, values.publicUrl, environment);
+  } catch (error) {
+    if (error instanceof TypeError || error instanceof GloveboxError) throw new CliError(EXIT.USAGE, error.message);
+    throw error;
+  }
+}
+
 /** Removes keys and passwords from an environment, so that nothing in the process can read them there. */
-export function forgetKeys(environment: NodeJS.ProcessEnv, { keys = [] }: Config): void {
+export function forgetKeys(environment: NodeJS.ProcessEnv, { keys = [], oauth }: Config): void {
   forgetVariables(environment, keys);
+  const secret = oauth?.introspection?.clientSecret;
+  if (secret !== undefined && "env" in secret) delete environment[secret.env];
   for (const name of HIDDEN_VARIABLES) delete environment[name];
 }
 

@@ -166,6 +166,7 @@ function unescape(key: string): string {
 function discreet(violation: Violation): Violation {
   const { pointer, keyword } = violation;
   if (pointer.startsWith("/keys")) return describeKeyViolation(violation);
+  if (pointer.startsWith("/oauth/introspection")) return unseen(violation);
   if (pointer.startsWith("/executor/")) return keyword === "additionalProperties" ? violation : unseen(violation);
   if (pointer === "/kv" || pointer === "/kv/url") return unseen(violation);
   if (pointer.startsWith("/idempotency")) return discreetOfRedis(violation);

@@ -1,4 +1,5 @@
 import { type KeyOptions, KEYS_SCHEMA } from "../access/key-options.ts";
+import { OAUTH_SCHEMA, type OAuthOptions } from "../access/oauth-options.ts";
 import type { FetchOptions } from "../../broker/capabilities/fetch/connections.ts";
 import { BROKER_PLACES, type EngineOptions, EXECUTOR_KINDS, LATENCIES, SANDBOX_MODES } from "../../engine/options.ts";
 import { NAMES } from "../../base/limits.ts";
@@ -14,6 +15,8 @@ export interface Config extends Omit<EngineOptions, "capabilities" | "registry" 
   readonly port?: number;
   /** Keys of the server's clients. */
   readonly keys?: readonly KeyOptions[];
+  /** An authorization server whose tokens the server accepts. */
+  readonly oauth?: OAuthOptions;
   /** `open`: without keys, anybody on this machine may register and remove tools. */
   readonly admin?: "open";
   /** Host names by which clients reach the server. */
@@ -129,6 +132,7 @@ export const CONFIG_SCHEMA: Part = section({
   },
   host: { description: "address to listen on", ...PATH },
   keys: { description: "keys of the service's clients, with their roles, tenants and quotas", ...KEYS_SCHEMA },
+  oauth: { description: "authorization server whose tokens are accepted besides the keys", ...OAUTH_SCHEMA } as Part,
   admin: {
     description: "open: without keys, let anybody on this machine register and remove tools over HTTP",
     enum: ["open"],
@@ -242,6 +246,7 @@ export const PATHS = [
   "packages/wheels",
   "secrets/*/file",
   "keys/*/file",
+  "oauth/introspection/clientSecret/file",
   "policy/rules/*/allow/fs/*/path",
   "policy/rules/*/allow/exec/mounts/*/path",
 ];

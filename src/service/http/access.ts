@@ -3,21 +3,27 @@ import type { Standing } from "../access/budget.ts";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { ANYBODY, type Caller, NOBODY, type Role } from "../access/caller.ts";
 import { Failures } from "../access/failures.ts";
+import { Guest } from "../access/guests.ts";
+import { isKey } from "../access/secret.ts";
 import type { ScopedEngine } from "../access/scoped-engine.ts";
 import type { Keys } from "../access/keys.ts";
+import type { Tokens } from "../access/tokens.ts";
 import type { Engine } from "../../engine/engine.ts";
 import type { RequestRefusal } from "../../engine/telemetry/events.ts";
 import { sendNotFound, sendRefusal } from "./answers.ts";
 import type { RouteDescription } from "./api/route-description.ts";
 import { isPlainHead } from "./head-check.ts";
 import type { OriginCheck } from "./origin-check.ts";
+import { ResourceMetadata } from "./resource-metadata.ts";
 
 /** Dependencies of access control. */
 export interface Access {
   readonly engine: Engine;
   readonly gate: ScopedEngine;
-  /** If empty, requests need no key. */
+  /** If empty, requests need no key, unless tokens are accepted. */
   readonly keys: Keys;
+  /** Tokens of an authorization server that are accepted besides the keys. */
+  readonly tokens?: Tokens;
   /** Whether callers without a key may administer tools where there are no keys. */
   readonly isAdminOpen: boolean;
   readonly originCheck: OriginCheck;
@@ -55,10 +61,12 @@ const ADMIN_CLOSED =
   'without keys tools cannot be registered or removed: configure a key with the role "admin", or set admin to "open"';
 const BEARER = /^Bearer +([\x21-\x7e]+) *$/i;
 const CHALLENGE = 'Bearer realm="glovebox"';
+/** Time until a client may send its token again that could not be checked. */
+const UNCHECKED_MS = 5_000;
 
 /** Authenticates and authorizes each request before anything else of it is read. */
 export function addAccess(app: FastifyInstance, access: Access): void {
-  const { keys, isAdminOpen, originCheck } = access;
+  const { keys, tokens, isAdminOpen, originCheck } = access;
   const check = new AccessCheck(access);
   app.decorate("access", check);
   app.decorateRequest("caller", null);
@@ -75,7 +83,7 @@ export function addAccess(app: FastifyInstance, access: Access): void {
     else next();
   });
   app.addHook("onRequest", (request, reply, next) => {
-    if (keys.size > 0 || access.authenticate !== undefined)
+    if (keys.size > 0 || tokens !== undefined || access.authenticate !== undefined)
       return void check.admit(request, reply).then((isIn) => isIn && next(), next);
     request.caller = ANYBODY;
     if (request.routeOptions.config.needsKey !== true || isAdminOpen) return next();
@@ -103,13 +111,15 @@ class AccessCheck {
   readonly #access: Access;
   readonly #failures = new Failures();
   readonly #missing: string;
+  readonly #metadata: ResourceMetadata | null;
 
   constructor(access: Access) {
     this.#access = access;
+    this.#metadata = access.tokens === undefined ? null : new ResourceMetadata(access.tokens.settings);
     this.headers = { ...HEADERS, ...access.originCheck.headers };
     this.#missing =
       access.authenticate === undefined
-        ? "missing key; send Authorization: Bearer KEY"
+        ? `missing key${access.tokens === undefined ? "" : " or token"}; send Authorization: Bearer KEY`
         : "the application does not know who has sent the request";
   }
 
@@ -118,12 +128,12 @@ class AccessCheck {
    * `rateLimitOf`. `null` for any other, which has to go through the hooks.
    */
   callerOf(request: IncomingMessage, role: Role): Caller | null {
-    const { keys, originCheck } = this.#access;
+    const { keys, tokens, originCheck } = this.#access;
     if (request.headers.origin !== undefined || !isPlainHead(request)) return null;
     if (originCheck.refusalOf(request) !== null) return null;
-    if (keys.size === 0) return ANYBODY;
+    if (keys.size === 0 && tokens === undefined) return ANYBODY;
     const sent = keyIn(request);
-    const caller = sent === undefined ? null : keys.find(sent);
+    const caller = sent === undefined ? null : (keys.find(sent) ?? tokens?.known(sent));
     return caller?.roles.has(role) === true ? caller : null;
   }
 
@@ -140,33 +150,55 @@ class AccessCheck {
       return true;
     }
     const { authenticate } = this.#access;
-    const sent = authenticate === undefined ? keyIn(request) : undefined;
-    const known = sent === undefined ? null : this.#access.keys.find(sent);
-    const caller = authenticate === undefined ? known : await authenticate(request.raw);
-    if (caller === null) {
-      await this.#refuseStranger(request, reply, sent !== undefined);
-      return false;
-    }
+    const caller = authenticate === undefined ? await this.#holderOf(request, reply) : await authenticate(request.raw);
+    if (caller === null && authenticate !== undefined) await this.#refuseStranger(request, reply, null);
+    if (caller === null) return false;
     if (caller.roles.has(role)) {
       request.caller = caller;
       return true;
     }
-    reply.header("www-authenticate", `${CHALLENGE}, error="insufficient_scope", scope="${role}"`);
-    const reason = `the ${authenticate === undefined ? "key" : "caller"} does not have the role "${role}", which this needs`;
+    const scope = caller instanceof Guest ? (this.#metadata?.scopesFor(role) ?? role) : role;
+    this.#challenge(request, reply, `, error="insufficient_scope", scope="${scope}"`);
+    const reason = `the ${caller instanceof Guest ? "caller" : "key"} does not have the role "${role}", which this needs`;
     refuse(this.#access, request, reply, { code: "forbidden", key: caller.key, reason });
     return false;
   }
 
-  async #refuseStranger(request: FastifyRequest, reply: FastifyReply, isWrong: boolean): Promise<void> {
-    const retryAfterMs = isWrong ? await this.#failures.note(request.ip) : 0;
+  /** The holder of the key or the token of a request; `null` if nobody is known by it, and the refusal has been sent. */
+  async #holderOf(request: FastifyRequest, reply: FastifyReply): Promise<Caller | null> {
+    const { keys, tokens } = this.#access;
+    const sent = keyIn(request);
+    const holder = sent === undefined ? null : keys.find(sent);
+    if (holder !== null) return holder;
+    if (sent === undefined || tokens === undefined || isKey(sent)) {
+      await this.#refuseStranger(request, reply, sent === undefined ? null : "the key is unknown");
+      return null;
+    }
+    const verdict = await tokens.check(sent);
+    if (verdict.kind === "caller") return verdict.caller;
+    const { kind, reason } = verdict;
+    if (kind === "invalid") await this.#refuseStranger(request, reply, reason);
+    else {
+      const more = { status: 503, details: { retryAfterMs: UNCHECKED_MS } };
+      refuse(this.#access, request, reply, { code: "rate_limited", key: null, reason }, more);
+    }
+    return null;
+  }
+
+  #challenge({ url }: FastifyRequest, reply: FastifyReply, more: string): void {
+    reply.header("www-authenticate", `${CHALLENGE}${more}${this.#metadata?.challenge(url) ?? ""}`);
+  }
+
+  /** `wrong`: what is wrong with the key or the token; `null` if nothing was sent. */
+  async #refuseStranger(request: FastifyRequest, reply: FastifyReply, wrong: string | null): Promise<void> {
+    const retryAfterMs = wrong !== null ? await this.#failures.note(request.ip) : 0;
     if (retryAfterMs > 0) {
       const reason = "too many wrong keys from this address";
-      refuse(this.#access, request, reply, { code: "rate_limited", key: null, reason }, { retryAfterMs });
+      refuse(this.#access, request, reply, { code: "rate_limited", key: null, reason }, { details: { retryAfterMs } });
       return;
     }
-    reply.header("www-authenticate", isWrong ? `${CHALLENGE}, error="invalid_token"` : CHALLENGE);
-    const reason = isWrong ? "the key is unknown" : this.#missing;
-    refuse(this.#access, request, reply, { code: "unauthorized", key: null, reason });
+    this.#challenge(request, reply, wrong === null ? "" : ', error="invalid_token"');
+    refuse(this.#access, request, reply, { code: "unauthorized", key: null, reason: wrong ?? this.#missing });
   }
 }
 
@@ -179,12 +211,12 @@ function refuse(
   request: FastifyRequest,
   reply: FastifyReply,
   refusal: Omit<RequestRefusal, "address">,
-  details?: { readonly retryAfterMs: number },
+  more: { readonly status?: number; readonly details?: { readonly retryAfterMs: number } } = {},
 ): void {
   engine.emit("request:refused", { ...refusal, address: request.ip });
   const { "content-length": length = "0", "transfer-encoding": coding } = request.headers;
   if (coding !== undefined || Number(length) > REST_MAX_BYTES) reply.header("connection", "close");
-  sendRefusal(reply, refusal.code, refusal.reason, details === undefined ? {} : { details });
+  sendRefusal(reply, refusal.code, refusal.reason, more);
 }
 
 const MICROSECONDS = 1_000_000;

@@ -3,8 +3,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { OPEN_METRICS_TYPE, writeMetrics } from "../../base/open-metrics.ts";
 import { delegation } from "../../base/os/cgroup.ts";
 import { sendJson } from "./answers.ts";
-import { GET_HEALTH, GET_METRICS, GET_READINESS } from "./api/watch-routes.ts";
+import { GET_HEALTH, GET_METRICS, GET_READINESS, GET_RESOURCE_METADATA } from "./api/watch-routes.ts";
 import { chooseType } from "./media-type.ts";
+import type { ResourceMetadata } from "./resource-metadata.ts";
 import { refuseOthers, type Surface } from "./surface.ts";
 
 const OPEN_METRICS = "application/openmetrics-text";
@@ -26,6 +27,15 @@ export async function sendMetrics(
   const isOpen = chooseType(headers.accept, ["text/plain", OPEN_METRICS]) === OPEN_METRICS;
   const text = await writeMetrics(registries, isOpen ? "openmetrics" : "prometheus");
   return reply.header("content-type", isOpen ? OPEN_METRICS_TYPE : Registry.PROMETHEUS_CONTENT_TYPE).send(text);
+}
+
+/** Adds what names the authorization server whose tokens are accepted. */
+export function addResourceMetadata(app: FastifyInstance, metadata: ResourceMetadata): void {
+  for (const [url, document] of metadata.documents()) {
+    const api = url.endsWith("/mcp") ? ("none" as const) : GET_RESOURCE_METADATA;
+    app.get(url, { config: { role: "anybody", api } }, (_request, reply) => sendJson(reply, 200, document));
+    refuseOthers(app, url, ["GET", "HEAD"]);
+  }
 }
 
 /** Adds the probes. */

@@ -32,7 +32,7 @@ const PREFLIGHT = {
     "authorization, content-type, last-event-id, mcp-protocol-version, mcp-session-id, traceparent, tracestate",
   "access-control-max-age": "600",
 };
-const EXPOSED = "retry-after, ratelimit, ratelimit-policy, mcp-session-id";
+const EXPOSED = "retry-after, ratelimit, ratelimit-policy, mcp-session-id, www-authenticate";
 const ANY_ADDRESS: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
 
 /**

@@ -7,6 +7,8 @@ import type { FastifyInstance } from "fastify";
 import { ScopedEngine } from "../access/scoped-engine.ts";
 import type { KeyOptions } from "../access/key-options.ts";
 import { Keys } from "../access/keys.ts";
+import type { OAuthOptions } from "../access/oauth-options.ts";
+import { Tokens } from "../access/tokens.ts";
 import type { AssetOptions } from "../../ecosystems/agentspace/assets.ts";
 import type { Engine } from "../../engine/engine.ts";
 import type { Access } from "./access.ts";
@@ -14,12 +16,15 @@ import { createApp } from "./app.ts";
 import { BODIES_BYTES_DEFAULT, BODY_BYTES_DEFAULT } from "./body-budget.ts";
 import { DRAIN_DEFAULT_MS, LAST_ANSWERS_MS } from "./drain.ts";
 import { CONNECTION_LIMITS, type ConnectionLimits } from "./connections.ts";
+import { addResourceMetadata } from "./health.ts";
 import { addRoutes } from "./routes.ts";
 import { isLoopback, type SiteOptions, OriginCheck } from "./origin-check.ts";
+import { ResourceMetadata } from "./resource-metadata.ts";
 import { addShortWay } from "./short-way.ts";
 import { Traffic } from "./traffic.ts";
 
 export type { KeyGrant, KeyOptions, KeyQuota, KeySource } from "../access/key-options.ts";
+export type { IntrospectionOptions, OAuthOptions } from "../access/oauth-options.ts";
 export type { SiteOptions } from "./origin-check.ts";
 
 export interface ServerOptions extends SiteOptions {
@@ -27,6 +32,8 @@ export interface ServerOptions extends SiteOptions {
   readonly host?: string;
   /** Keys of clients. Default: none; anybody on this machine may use the server, except as `admin` says. */
   readonly keys?: readonly KeyOptions[] | Keys;
+  /** An authorization server whose tokens are accepted besides the keys. It needs `publicUrl`. Default: none. */
+  readonly oauth?: OAuthOptions | Tokens;
   /**
    * Listens on other than loopback addresses without keys: for servers behind a proxy that authenticates. Default
    * false.
@@ -97,7 +104,7 @@ export async function createServer(engine: Engine, options: ServerOptions = {}):
   const { bodyBytes = BODY_BYTES_DEFAULT } = options;
   let isDraining = false;
   const host = oneAddress(options.host ?? HOST_DEFAULT);
-  const access = openAccess(engine, options, host);
+  const access = await openAccess(engine, options, host);
   const { batchCalls, processMetrics = true } = options;
   const limits = { ...CONNECTION_LIMITS, ...options.connections };
   const bodiesBytes = Math.max(options.bodiesBytes ?? BODIES_BYTES_DEFAULT, bodyBytes);
@@ -107,6 +114,7 @@ export async function createServer(engine: Engine, options: ServerOptions = {}):
   const surface = { engine, gate: access.gate, isDraining: () => isDraining, onDrain, processMetrics };
   const routed = batchCalls === undefined ? surface : { ...surface, batchCalls };
   addRoutes(app, routed);
+  if (access.tokens !== undefined) addResourceMetadata(app, new ResourceMetadata(access.tokens.settings));
   addShortWay(app, routed);
   const assets = await openStore(app, options);
   try {
@@ -114,7 +122,7 @@ export async function createServer(engine: Engine, options: ServerOptions = {}):
     await listen(app.server, options);
     // The address of an inherited socket is known only now.
     const bound = app.server.address();
-    if (typeof bound === "object" && bound !== null) requireLoopback(bound.address, access.keys.size > 0, options);
+    if (typeof bound === "object" && bound !== null) requireLoopback(bound.address, hasKeys(access), options);
   } catch (error) {
     assets?.[Symbol.dispose]();
     await app.close();
@@ -160,27 +168,34 @@ async function listen(server: HttpServer, { host, port = PORT_DEFAULT, fd, reuse
   await listening;
 }
 
-function openAccess(engine: Engine, options: ServerOptions, host: string): Access {
+/** Whether callers need a key or a token. */
+function hasKeys({ keys, tokens }: Pick<Access, "keys" | "tokens">): boolean {
+  return keys.size > 0 || tokens !== undefined;
+}
+
+async function openAccess(engine: Engine, options: ServerOptions, host: string): Promise<Access> {
   const keys = options.keys instanceof Keys ? options.keys : new Keys(options.keys ?? []);
-  const hasKeys = keys.size > 0;
-  if (options.fd === undefined) requireLoopback(host, hasKeys, options);
+  const { oauth } = options;
+  const tokens = oauth instanceof Tokens || oauth === undefined ? oauth : await Tokens.open(oauth, options.publicUrl);
+  const holders = tokens === undefined ? { keys } : { keys, tokens };
+  if (options.fd === undefined) requireLoopback(host, hasKeys(holders), options);
   const publicUrl = options.publicUrl ?? options.assets?.publicUrl;
   const originCheck = new OriginCheck(publicUrl === undefined ? options : { ...options, publicUrl }, {
     host,
-    hasKeys,
+    hasKeys: hasKeys(holders),
   });
   const isAdminOpen = options.admin === "open";
-  return { engine, gate: new ScopedEngine(engine, keys), keys, isAdminOpen, originCheck };
+  return { engine, gate: new ScopedEngine(engine, keys), ...holders, isAdminOpen, originCheck };
 }
 
-function requireLoopback(host: string, hasKeys: boolean, { admin, allowAnybody = false }: ServerOptions): void {
+function requireLoopback(host: string, isClosed: boolean, { admin, allowAnybody = false }: ServerOptions): void {
   if (isLoopback(host)) return;
   if (admin === "open") {
     throw new TypeError(
       `admin is "open", which needs a loopback address, and ${host} is not one: listen on 127.0.0.1, or remove admin`,
     );
   }
-  if (hasKeys || allowAnybody) return;
+  if (isClosed || allowAnybody) return;
   throw new TypeError(
     `without keys the server listens on loopback addresses only, and ${host} is not one: configure keys (glovebox keys new)`,
   );

@@ -34,6 +34,13 @@ export const GET_STATS: RouteDescription = {
   events: { stats: SCHEMAS.Stats },
 };
 
+export const GET_RESOURCE_METADATA: RouteDescription = {
+  id: "getResourceMetadata",
+  tag: "watching",
+  summary: "Names the authorization server whose tokens the server accepts (RFC 9728).",
+  answers: { 200: json("The metadata.", { type: "object", required: ["resource", "authorization_servers"] }) },
+};
+
 export const GET_HEALTH: RouteDescription = {
   id: "getHealth",
   tag: "watching",
