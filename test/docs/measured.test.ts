@@ -2,7 +2,6 @@ import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import type { Report } from "../../bench/report.ts";
 import type { WorkersReport } from "../../bench/workers/simulation.ts";
-import { OUTCOMES } from "../conformance/mcp/known-differences.ts";
 
 const read = (file: string) => readFileSync(new URL(`../../${file}`, import.meta.url), "utf8");
 
@@ -61,14 +60,4 @@ test("the table of paths has the figures of its run", () => {
     busy[at]?.figure,
   ]);
   expect(rowsOf("docs/explanation/performance.md", /× \(.*–.*\) +\|$/)).toEqual(expected);
-});
-
-test("the table of MCP's suites has the outcome that its test demands, and the versions that are installed", () => {
-  const { devDependencies } = JSON.parse(read("package.json")) as { devDependencies: Readonly<Record<string, string>> };
-  const version = (name: string) => devDependencies[name]?.replace(/^npm:.*@/, "");
-  const expected = [
-    ["2025-11-25", version("@modelcontextprotocol/conformance"), OUTCOMES["2025-11-25"]] as const,
-    ["2026-07-28", version("mcp-conformance-alpha"), OUTCOMES["2026-07-28"]] as const,
-  ].map(([revision, suite, { passed, fallen }]) => [revision, suite, `${passed}`, `${fallen}`]);
-  expect(rowsOf("docs/how-to/mcp.md", /^\| \d{4}-\d\d-\d\d /)).toEqual(expected);
 });

@@ -1,20 +1,20 @@
 /** Checks that do not pass, and why: `scenario:check`, or `scenario` for all of a scenario's checks that do not pass. */
-type Difference = readonly [name: string, why: string];
+export type Difference = readonly [name: string, reason: string];
 
-/** The outcome of a suite of the protocol, for a server of tools. */
-interface Outcome {
-  /** Number of checks that pass. */
-  readonly passed: number;
-  /** Number of checks that do not, all of them below. */
-  readonly fallen: number;
-  readonly differences: readonly Difference[];
+/** What is known of a suite, for a server of tools. */
+export interface KnownDifferences {
+  /** For servers of another kind. */
+  readonly notApplicable: readonly Difference[];
+  /** Should pass. */
+  readonly open: readonly Difference[];
 }
 
 const NO_PROMPTS = "the server has tools only, no prompts";
 const NO_RESOURCES = "the server has tools only, no resources";
 const NO_COMPLETION = "the protocol completes arguments of prompts and resources only, not those of tools";
-const NO_REQUESTS = "a tool cannot ask the client: it has no capability for sampling, elicitation or roots";
-const NO_TASKS = "the extension for tasks is not spoken: a call is answered by its result";
+const NO_SAMPLING = "tools have no access to the client's model or files";
+const NO_ELICITATION = "a tool cannot ask the client's user";
+const NO_TASKS = "calls are no tasks: the protocol's library accepts no task as the result of a call";
 
 /** Scenarios of either revision for what the server does not have. */
 const NOT_SERVED: readonly Difference[] = [
@@ -31,44 +31,44 @@ const NOT_SERVED: readonly Difference[] = [
 ];
 
 /** By revision of the protocol. */
-export const OUTCOMES = {
+export const KNOWN_DIFFERENCES = {
   "2025-11-25": {
-    passed: 22,
-    fallen: 16,
-    differences: [
+    notApplicable: [
       ...NOT_SERVED,
-      ["elicitation-sep1034-defaults", NO_REQUESTS],
-      ["elicitation-sep1330-enums", NO_REQUESTS],
       ["resources-subscribe", NO_RESOURCES],
       ["resources-unsubscribe", NO_RESOURCES],
-      ["tools-call-elicitation", NO_REQUESTS],
-      ["tools-call-sampling", NO_REQUESTS],
+      ["tools-call-sampling", NO_SAMPLING],
+    ],
+    open: [
+      ["elicitation-sep1034-defaults", NO_ELICITATION],
+      ["elicitation-sep1330-enums", NO_ELICITATION],
+      ["tools-call-elicitation", NO_ELICITATION],
     ],
   },
   "2026-07-28": {
-    passed: 109,
-    fallen: 59,
-    differences: [
+    notApplicable: [
       ...NOT_SERVED,
       ["caching:sep-2549-prompts-list-caching-hints", NO_PROMPTS],
       ["caching:sep-2549-resources-list-caching-hints", NO_RESOURCES],
       ["caching:sep-2549-resources-templates-list-caching-hints", NO_RESOURCES],
-      ["input-required-result-basic-elicitation", NO_REQUESTS],
-      ["input-required-result-basic-list-roots", NO_REQUESTS],
-      ["input-required-result-basic-sampling", NO_REQUESTS],
-      ["input-required-result-capability-check", NO_REQUESTS],
-      ["input-required-result-ignore-extra-params", NO_REQUESTS],
-      ["input-required-result-missing-input-response", NO_REQUESTS],
-      ["input-required-result-multi-round", NO_REQUESTS],
-      ["input-required-result-multiple-input-requests", NO_REQUESTS],
+      ["input-required-result-basic-list-roots", NO_SAMPLING],
+      ["input-required-result-basic-sampling", NO_SAMPLING],
       ["input-required-result-non-tool-request", NO_PROMPTS],
-      ["input-required-result-request-state", NO_REQUESTS],
-      ["input-required-result-result-type", NO_REQUESTS],
-      ["input-required-result-tampered-state", NO_REQUESTS],
       ["sep-2164-resource-not-found:sep-2164-data-uri", NO_RESOURCES],
       ["sep-2164-resource-not-found:sep-2164-error-code", NO_RESOURCES],
-      ["server-stateless:sep-2575-missing-capability-http-400", NO_REQUESTS],
-      ["server-stateless:sep-2575-server-rejects-undeclared-capability", NO_REQUESTS],
+    ],
+    open: [
+      ["input-required-result-basic-elicitation", NO_ELICITATION],
+      ["input-required-result-capability-check", NO_ELICITATION],
+      ["input-required-result-ignore-extra-params", NO_ELICITATION],
+      ["input-required-result-missing-input-response", NO_ELICITATION],
+      ["input-required-result-multi-round", NO_ELICITATION],
+      ["input-required-result-multiple-input-requests", NO_ELICITATION],
+      ["input-required-result-request-state", NO_ELICITATION],
+      ["input-required-result-result-type", NO_ELICITATION],
+      ["input-required-result-tampered-state", NO_ELICITATION],
+      ["server-stateless:sep-2575-missing-capability-http-400", NO_ELICITATION],
+      ["server-stateless:sep-2575-server-rejects-undeclared-capability", NO_ELICITATION],
       ["tasks-capability-negotiation", NO_TASKS],
       ["tasks-dispatch-and-envelope", NO_TASKS],
       ["tasks-lifecycle", NO_TASKS],
@@ -80,4 +80,4 @@ export const OUTCOMES = {
       ["tasks-wire-fields", NO_TASKS],
     ],
   },
-} as const satisfies Readonly<Record<string, Outcome>>;
+} as const satisfies Readonly<Record<string, KnownDifferences>>;

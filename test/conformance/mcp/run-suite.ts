@@ -20,6 +20,12 @@ type Verdict = "SUCCESS" | "SKIPPED" | "WARNING" | "FAILURE";
 /** From good to bad: several results of one check have the worst of their verdicts. `INFO` is no verdict. */
 const VERDICTS: readonly string[] = ["SUCCESS", "SKIPPED", "WARNING", "FAILURE"] satisfies readonly Verdict[];
 
+/** The version of a suite that is installed. */
+export function versionOf(suite: Suite): string {
+  const file = new URL(`../../../node_modules/${suite.package}/package.json`, import.meta.url);
+  return (JSON.parse(readFileSync(file, "utf8")) as { readonly version: string }).version;
+}
+
 /** Runs the server scenarios of a suite against a server, in a process of their own. */
 export async function runSuite(suite: Suite, url: string): Promise<Verdicts> {
   const program = fileURLToPath(new URL(`../../../node_modules/${suite.package}/dist/index.js`, import.meta.url));
