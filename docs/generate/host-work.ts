@@ -61,7 +61,7 @@ export const HOST_WORK: readonly HostWork[] = [
     work: "Check a token of an authorization server",
     causes: ["http", "mcp"],
     bound:
-      "8,192 characters; 256 tokens at once; valid ones are remembered for 5 min, 10,000 of them; keys are fetched once in 30 s, after a failure once in 5 s, 256 KiB in 5 s",
+      "8,192 characters; 256 tokens at once, 16 of them from addresses with many wrong ones; valid ones are remembered for 5 min, 10,000 of them; keys are fetched once in 30 s, after a failure once in 5 s, 256 KiB in 5 s",
     place: "thread pool",
     payer: "nobody",
     test: "service/access/oauth.engine.test.ts",

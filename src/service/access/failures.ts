@@ -31,6 +31,12 @@ export class Failures {
     }
   }
 
+  /** Whether an address has sent so many wrong keys that the next one is refused. */
+  async isExhausted(address: string): Promise<boolean> {
+    const used = await this.#limiter.get(this.#placeOf(address));
+    return used !== null && used.remainingPoints <= 0 && used.msBeforeNext > 0;
+  }
+
   #placeOf(address: string): number {
     const digest = createHmac("sha256", this.#salt).update(networkOf(address)).digest();
     return digest.readUInt32BE(0) % PLACES;

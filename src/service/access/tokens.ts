@@ -15,8 +15,9 @@ export type TokenVerdict =
 const TOKEN_MAX = 8_192;
 /** Maximum number of tokens whose verdict is remembered, of each kind. */
 const KNOWN_MAX = 10_000;
-/** Maximum number of tokens that are being checked. */
+/** Maximum number of tokens that are being checked, and of those from addresses that have sent many wrong ones. */
 const PENDING_MAX = 256;
+const SUSPECT_MAX = 16;
 /** Time for which a valid token is not checked again: the authorization server may have revoked it, or its key. */
 const VERIFIED_MS = 300_000;
 const INTROSPECTED_MS = 60_000;
@@ -37,6 +38,7 @@ export class Tokens {
   readonly #valid = new Map<string, Known>();
   readonly #invalid = new Map<string, Known>();
   readonly #pending = new Map<string, Promise<TokenVerdict>>();
+  #suspects = 0;
 
   /** Rejects with a `TypeError` if an option is wrong, and with a `GloveboxError` if a package is missing. */
   static async open(options: OAuthOptions, publicUrl: string | undefined, environment = process.env): Promise<Tokens> {
@@ -55,14 +57,22 @@ export class Tokens {
     return verdict?.kind === "caller" ? verdict.caller : null;
   }
 
-  /** Checks a token. Never rejects because of one. */
-  async check(token: string): Promise<TokenVerdict> {
+  /**
+   * Checks a token. Never rejects because of one. `isSuspect`: its sender has sent many wrong ones, and has to leave room
+   * for others.
+   */
+  async check(token: string, isSuspect = false): Promise<TokenVerdict> {
     if (token.length > TOKEN_MAX) return { kind: "invalid", reason: `the token has more than ${TOKEN_MAX} characters` };
     const digest = digestOf(token);
     const known = recall(this.#valid, digest) ?? recall(this.#invalid, digest) ?? this.#pending.get(digest);
     if (known !== undefined) return known;
-    if (this.#pending.size >= PENDING_MAX) return { kind: "unavailable", reason: "too many tokens are being checked" };
-    const checking = this.#judge(token, digest).finally(() => this.#pending.delete(digest));
+    if (this.#pending.size >= PENDING_MAX || (isSuspect && this.#suspects >= SUSPECT_MAX))
+      return { kind: "unavailable", reason: "too many tokens are being checked" };
+    if (isSuspect) this.#suspects += 1;
+    const checking = this.#judge(token, digest).finally(() => {
+      this.#pending.delete(digest);
+      if (isSuspect) this.#suspects -= 1;
+    });
     this.#pending.set(digest, checking);
     return checking;
   }

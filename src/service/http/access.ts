@@ -174,7 +174,9 @@ class AccessCheck {
       await this.#refuseStranger(request, reply, sent === undefined ? null : "the key is unknown");
       return null;
     }
-    const verdict = await tokens.check(sent);
+    const known = tokens.known(sent);
+    if (known !== null) return known;
+    const verdict = await tokens.check(sent, await this.#failures.isExhausted(request.ip));
     if (verdict.kind === "caller") return verdict.caller;
     const { kind, reason } = verdict;
     if (kind === "invalid") await this.#refuseStranger(request, reply, reason);

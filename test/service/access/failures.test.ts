@@ -19,6 +19,15 @@ test("an address has twenty wrong keys a minute, and then waits", async () => {
   expect(await failures.note("192.0.2.1")).toBeLessThanOrEqual(60_000);
 });
 
+test("an address whose next wrong key waits is exhausted, and no other is", async () => {
+  const failures = new Failures();
+  await noteMany(failures, "192.0.2.1", 19);
+  expect(await failures.isExhausted("192.0.2.1")).toBe(false);
+  await failures.note("192.0.2.1");
+  expect(await failures.isExhausted("192.0.2.1")).toBe(true);
+  expect(await failures.isExhausted("198.51.100.7")).toBe(false);
+});
+
 test("addresses of one network of version 6 are one", async () => {
   const failures = new Failures();
   for (let at = 0; at < 20; at++) await failures.note(`2001:db8:1:2::${at.toString(16)}`);

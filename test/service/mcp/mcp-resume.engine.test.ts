@@ -172,6 +172,25 @@ describe("a client that loses its connection", () => {
   });
 });
 
+test("a server that stops sends the result to a client that has come back", async () => {
+  const own = await openEngine();
+  await own.register({ name: "slow", description: "Takes a while", source: SLOW });
+  await using stopping = await createServer(own, { port: 0 });
+  const url = `${stopping.url}/mcp`;
+  const session = await openSession(url);
+  const gone = new AbortController();
+  const headers = { "content-type": "application/json", accept: ACCEPT, ...session };
+  const body = JSON.stringify(callOf("slow", { ms: 700 }));
+  const events = eventsOf(await fetch(url, { method: "POST", headers, body, signal: gone.signal }));
+  const { id = "" } = (await events.next()).value as StreamEvent;
+  gone.abort();
+  const again = await send(url, null, { ...session, "last-event-id": id });
+  const closed = stopping.close();
+  const results = await Array.fromAsync(eventsOf(again));
+  expect(JSON.parse(results.at(-1)?.data ?? "")).toMatchObject({ id: 2, result: { content: [{ text: "done" }] } });
+  await closed;
+});
+
 describe("the endpoint", () => {
   async function openCall(awayMs: number) {
     const endpoint = new Endpoint(engine, new ScopedEngine(engine), undefined, { ...KEPT_LIMITS, awayMs });
