@@ -101,7 +101,7 @@ export class CallGlobal {
   }
 }
 
-/** A `long` of Web IDL: a delay that it cannot hold is none, as in browsers and Node. */
+/** A `long` of Web IDL: a delay of more than 31 bits wraps around, as in browsers. Node takes 1 ms for it. */
 function asLong(value: unknown): number {
   return Number(value) | 0;
 }

@@ -375,7 +375,7 @@ test("what a shared module does after its call draws numbers that nobody knows",
   expect(drawn).not.toContain(0);
 });
 
-test("a delay of more than 31 bits is none, as in browsers and Node", async () => {
+test("the delay of a timer has 32 bits, the first of which is its sign, as in browsers", async () => {
   using realm = await openRealm(`async () => {
     const fired = [];
     const after = (delay) => new Promise((resolve) => setTimeout(() => resolve(fired.push(delay)), delay));
