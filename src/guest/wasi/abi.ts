@@ -25,8 +25,6 @@ export type Errno = (typeof ERRNO)[keyof typeof ERRNO];
 
 export const FILETYPE = { characterDevice: 2, directory: 3, regularFile: 4, symbolicLink: 7 } as const;
 
-export type Filetype = (typeof FILETYPE)[keyof typeof FILETYPE];
-
 export const RIGHT = {
   fdDatasync: 1n << 0n,
   fdRead: 1n << 1n,

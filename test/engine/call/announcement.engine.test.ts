@@ -20,8 +20,9 @@ async function open(options: EngineOptions = {}): Promise<Engine> {
 
 test("a listener of tool:pre replaces the arguments of a call and of a child call, as late as its decision", async () => {
   const engine = await open();
-  engine.on("tool:pre", ({ tool, replaceArguments, waitFor }) => {
-    if (tool === "echo") waitFor(Promise.resolve().then(() => replaceArguments({ from: "listener" })));
+  engine.on("tool:pre", (event) => {
+    if (event.tool !== "echo") return;
+    event.waitFor(Promise.resolve().then(() => event.replaceArguments({ from: "listener" })));
   });
   expect((await engine.execute({ name: "echo", arguments: { from: "caller" } })).output).toEqual({ from: "listener" });
   expect((await engine.execute({ name: "parent", arguments: {} })).output).toEqual({ from: "listener" });
@@ -31,10 +32,10 @@ test("arguments of a listener are bounded by inputBytes, and are an object", asy
   const engine = await open();
   const errors: unknown[] = [];
   engine.on("listener:error", ({ error }) => errors.push(error));
-  engine.on("tool:pre", ({ replaceArguments }) => replaceArguments({ text: "x".repeat(2_000) }));
+  engine.on("tool:pre", (event) => event.replaceArguments({ text: "x".repeat(2_000) }));
   const { error } = await engine.execute({ name: "echo", arguments: {} }, { limits: { inputBytes: 1_000 } });
   expect(error?.code).toBe("input_too_large");
-  engine.on("tool:pre", ({ replaceArguments }) => replaceArguments([] as never));
+  engine.on("tool:pre", (event) => event.replaceArguments([] as never));
   await engine.execute({ name: "echo", arguments: {} });
   expect(errors).toEqual([new TypeError("the arguments of a call are an object")]);
 });
@@ -42,7 +43,7 @@ test("arguments of a listener are bounded by inputBytes, and are an object", asy
 test("as many calls wait for decisions as may be queued; the next is refused", async () => {
   const engine = await open({ queue: { maxQueued: 2 } });
   const { promise, resolve } = Promise.withResolvers<void>();
-  engine.on("tool:pre", ({ waitFor }) => waitFor(promise));
+  engine.on("tool:pre", (event) => event.waitFor(promise));
   const held = [1, 2].map((at) => engine.execute({ name: "echo", arguments: { at } }));
   const { error } = await engine.execute({ name: "echo", arguments: {} });
   expect(error).toMatchObject({
@@ -56,7 +57,7 @@ test("as many calls wait for decisions as may be queued; the next is refused", a
 test("an engine that closes ends the calls that wait for decisions", async () => {
   const engine = await open();
   const { promise, resolve } = Promise.withResolvers<void>();
-  engine.on("tool:pre", ({ waitFor }) => waitFor(promise));
+  engine.on("tool:pre", (event) => event.waitFor(promise));
   const held = engine.execute({ name: "echo", arguments: {} });
   await engine.close({ drainMs: 0 });
   resolve();

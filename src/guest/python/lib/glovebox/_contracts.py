@@ -20,7 +20,7 @@ def describe(module):
     if inspect.isclass(names.get(_AGENTSPACE)):
         return found + [_class(names[_AGENTSPACE], _AGENTSPACE, {"execute": 1, "execute_command": 2})]
     own = [value for value in names.values() if inspect.isclass(value) and value.__module__ == module.__name__]
-    # Protocols and abstract classes say how a provider looks, and are none.
+    # Protocols and abstract classes only say how a provider looks.
     own = [one for one in own if not vars(one).get("_is_protocol", False) and not inspect.isabstract(one)]
     providers = [one for one in own if _has(one, "list_tools") and _has(one, "execute_tool")]
     # Of classes that extend one another the last is meant.
