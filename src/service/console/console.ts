@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { sendNotFound } from "../http/answers.ts";
+import { namesEtag } from "../http/etag.ts";
 import { type Surface, refuseOthers } from "../http/surface.ts";
 import { type Asset, type Encoding, loadPage } from "./page-assets.ts";
 
@@ -48,7 +49,7 @@ function sendAsset(request: FastifyRequest, reply: FastifyReply, asset: Asset, c
   const encoding = encodingFor(request.headers["accept-encoding"]);
   const etag = `"${asset.hash}-${encoding}"`;
   reply.headers({ ...HEADERS, etag, "cache-control": caching, "content-type": asset.type });
-  if (request.headers["if-none-match"]?.includes(etag) === true) return reply.code(304).send();
+  if (namesEtag(request.headers["if-none-match"] ?? "", etag)) return reply.code(304).send();
   if (encoding !== "identity") reply.header("content-encoding", encoding);
   return reply.send(asset.bodies[encoding]);
 }

@@ -4,6 +4,7 @@ import { ASSET_REFUSALS, AssetError } from "../../ecosystems/agentspace/asset-er
 import { readAssetMetadata } from "../../ecosystems/agentspace/asset-metadata.ts";
 import { type Asset, type AssetOptions, AssetStore } from "../../ecosystems/agentspace/assets.ts";
 import { problemAnswer, sendAnswer, sendJson, sendNotFound } from "./answers.ts";
+import { namesEtag } from "./etag.ts";
 import { problem } from "./problem.ts";
 import { GET_ASSET, UPLOAD_ASSET } from "./api/asset-routes.ts";
 
@@ -106,7 +107,7 @@ function addDownload(app: FastifyInstance, store: AssetStore): void {
         "x-content-type-options": "nosniff",
         "content-disposition": `attachment; filename="${asset.file}"`,
       });
-      if (headers["if-none-match"] === etag) return reply.code(304).send();
+      if (namesEtag(headers["if-none-match"] ?? "", etag)) return reply.code(304).send();
       reply.headers({ "content-type": asset.type, "content-length": asset.bytes });
       return reply.send(await store.open(asset));
     },

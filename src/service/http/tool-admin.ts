@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Caller } from "../access/caller.ts";
 import { Guest } from "../access/guests.ts";
@@ -11,6 +10,7 @@ import { describeViolations } from "../../base/schema/violation.ts";
 import { DELETE_TOOL, PUT_TOOL } from "./api/tool-routes.ts";
 import { SCHEMAS } from "./api/schemas.ts";
 import { sendJson, sendRefusal, sendUnregistered } from "./answers.ts";
+import { etagOf, namesEtag } from "./etag.ts";
 import { callerOf, type Surface } from "./surface.ts";
 
 /** Fields that name files, which clients must not name on a server. */
@@ -78,25 +78,6 @@ function refuse(reply: FastifyReply, { status, message, details }: Refused, tool
     tool,
     details,
   });
-}
-
-const toolTexts = new WeakMap<ToolInfo, string>();
-
-/** JSON of a tool's description, made once: a registration never changes it. */
-export function toolText(info: ToolInfo): string {
-  let text = toolTexts.get(info);
-  if (text === undefined) toolTexts.set(info, (text = JSON.stringify(info)));
-  return text;
-}
-
-/** ETag of a tool: a hash of its public description. */
-export function etagOf(info: ToolInfo): string {
-  return `"${createHash("sha256").update(toolText(info)).digest("base64url")}"`;
-}
-
-/** Whether a header such as `If-None-Match` contains an ETag, or `*`. */
-export function namesEtag(header: string, etag: string): boolean {
-  return header.split(",").some((one) => [etag, `W/${etag}`, "*"].includes(one.trim()));
 }
 
 /** Parses a tool definition; returns the refusal of an invalid one. */

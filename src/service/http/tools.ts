@@ -4,7 +4,8 @@ import { declareInTurns } from "../../tool/declarations/declare-tools.ts";
 import { EXPLAIN_TOOL, GET_TOOL, GET_TYPES, LIST_TOOLS } from "./api/tool-routes.ts";
 import type { RouteGroup } from "./route-groups.ts";
 import { callerOf, type Surface, refuseOthers } from "./surface.ts";
-import { addToolAdmin, etagOf, namesEtag, toolText } from "./tool-admin.ts";
+import { etagOf, namesEtag, toolText } from "./etag.ts";
+import { addToolAdmin } from "./tool-admin.ts";
 
 const TENANT_MAX = 256;
 

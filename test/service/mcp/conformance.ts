@@ -16,6 +16,9 @@ export interface OpenApi {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
 }
 
+/** Media types of bodies that are checked. */
+const CHECKED: ReadonlySet<string> = new Set(["application/json", "application/problem+json"]);
+
 /** Routes are added with it, and nobody asks it for anything. */
 const DEAF = { on: () => DEAF, off: () => DEAF } as unknown as Engine;
 
@@ -46,7 +49,8 @@ export class Conformance {
     if (answer === undefined) return status === 400 ? [] : [`${place} is not described`];
     if (body === undefined) return [];
     if (answer.content?.[type] === undefined) return [`${place} has no ${type}`];
-    return type === "application/json" ? this.#violations(`${place}/content/application~1json/schema`, body) : [];
+    if (!CHECKED.has(type)) return [];
+    return this.#violations(`${place}/content/${type.replace("/", "~1")}/schema`, body);
   }
 
   /** The same for an event of a stream. */
@@ -86,7 +90,7 @@ export async function conformingFetch(url: string, init: RequestInit = {}): Prom
   if (method === "HEAD") return response;
   const [type = ""] = (response.headers.get("content-type") ?? "").split(";");
   // Others may stop reading what they get before its end.
-  const isJson = type === "application/json";
+  const isJson = CHECKED.has(type);
   const body = isJson ? ((await response.clone().json()) as unknown) : type === "" ? undefined : "";
   const wrong = (await conformance).check(method, pathname, response.status, type, body);
   if (wrong.length > 0) throw new Error(`the answer is not as it is described: ${wrong.join("; ")}`);

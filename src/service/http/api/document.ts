@@ -33,10 +33,16 @@ const KEYED: Readonly<Record<number, ApiAnswer>> = {
   ...refusals({ 401: "The key is missing or unknown.", 403: "The key lacks the required role." }),
   429: { ...json("Too many requests.", SCHEMAS.ToolResult), headers: { "Retry-After": "Seconds." } },
 };
-const ANY: Readonly<Record<number, ApiAnswer>> = { 500: problemJson("Internal error.", SCHEMAS.PlainError) };
+/** Responses common to all routes. */
+const ANY: Readonly<Record<number, ApiAnswer>> = {
+  ...refusals({ 403: "The request is for another host, or comes from another site's page." }),
+  500: problemJson("Internal error.", SCHEMAS.PlainError),
+};
 
+const REFERENCE = /"#\/components\/schemas\/(\w+)"/g;
+const schemas = new Map<string, unknown>(Object.entries(SCHEMAS));
 /** Names of schemas, which are replaced with references wherever they occur. */
-const nameOf = new Map<unknown, string>(Object.entries(SCHEMAS).map(([name, schema]) => [schema, name]));
+const nameOf = new Map<unknown, string>([...schemas].map(([name, schema]) => [schema, name]));
 
 /** The OpenAPI 3.1 document of the routes. `basePath`: the path below which they are mounted. */
 export function openApiDocument(routes: readonly DescribedRoute[], basePath = ""): Json {
@@ -54,14 +60,29 @@ export function openApiDocument(routes: readonly DescribedRoute[], basePath = ""
     tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
     paths,
     components: {
-      schemas: Object.fromEntries(
-        Object.entries(SCHEMAS).map(([name, schema]) => [name, withReferences(schema, name)]),
-      ),
+      schemas: schemasOf(paths),
       securitySchemes: {
         key: { type: "http", scheme: "bearer", description: "Required only where the server has keys." },
       },
     },
   };
+}
+
+/** The named schemas that the paths refer to, themselves or through others. */
+function schemasOf(paths: unknown): Json {
+  const found = new Map<string, unknown>();
+  const left = [paths];
+  for (let part = left.pop(); part !== undefined; part = left.pop()) {
+    for (const [, name = ""] of JSON.stringify(part).matchAll(REFERENCE)) {
+      if (found.has(name)) continue;
+      const schema = withReferences(schemas.get(name), name);
+      found.set(name, schema);
+      left.push(schema);
+    }
+  }
+  return Object.fromEntries(
+    [...schemas.keys()].filter((name) => found.has(name)).map((name) => [name, found.get(name)]),
+  );
 }
 
 function operationOf({ role, description: said }: DescribedRoute): Json {
