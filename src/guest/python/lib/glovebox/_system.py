@@ -12,6 +12,7 @@ import threading
 
 # Of what many tools import, this is there from the beginning, and costs no call its time.
 import base64  # noqa: F401
+import concurrent.futures.thread  # noqa: F401
 import datetime  # noqa: F401
 import http  # noqa: F401
 import urllib.error  # noqa: F401

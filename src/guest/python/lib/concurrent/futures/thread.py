@@ -1,34 +1,28 @@
-"""`ThreadPoolExecutor` without threads: each function runs when it is submitted, one after the other."""
+"""The standard library's module, except that each function runs when it is submitted, one after the other: there are no threads."""
 
-from concurrent.futures import _base
+import functools
+
+from glovebox import _standard
+
+_standard.evaluate(__name__, globals())
 
 
-class BrokenThreadPool(_base.BrokenExecutor):
-    pass
+@functools.wraps(ThreadPoolExecutor.submit)  # noqa: F821
+def submit(self, fn, /, *args, **kwargs):
+    if self._shutdown:
+        raise RuntimeError("cannot schedule new futures after shutdown")
+    context = getattr(self, "_context", None)
+    if context is None:
+        context = self._context = self._create_worker_context()
+        context.initialize()
+    future = _base.Future()  # noqa: F821
+    future.set_running_or_notify_cancel()
+    try:
+        future.set_result(context.run(self._resolve_work_item_task(fn, args, kwargs)))
+    except Exception as error:
+        future.set_exception(error)
+    return future
 
 
-class ThreadPoolExecutor(_base.Executor):
-    def __init__(self, max_workers=None, thread_name_prefix="", initializer=None, initargs=(), **ctxkwargs):
-        if max_workers is not None and max_workers <= 0:
-            raise ValueError("max_workers must be greater than 0")
-        self._max_workers = max_workers or 1
-        self._initializer = initializer
-        self._initargs = initargs
-        self._is_shut_down = False
-
-    def submit(self, fn, /, *args, **kwargs):
-        if self._is_shut_down:
-            raise RuntimeError("cannot schedule new futures after shutdown")
-        if self._initializer is not None:
-            initializer, self._initializer = self._initializer, None
-            initializer(*self._initargs)
-        future = _base.Future()
-        future.set_running_or_notify_cancel()
-        try:
-            future.set_result(fn(*args, **kwargs))
-        except Exception as error:
-            future.set_exception(error)
-        return future
-
-    def shutdown(self, wait=True, *, cancel_futures=False):
-        self._is_shut_down = True
+ThreadPoolExecutor.submit = submit  # noqa: F821
+del submit
