@@ -130,6 +130,7 @@ describe("the package", () => {
       const { createEngine } = await import(${JSON.stringify(entry("."))});
       const { createRegistry } = await import(${JSON.stringify(entry("./agentspace"))});
       const { load_spec } = await import(${JSON.stringify(entry("./strands"))});
+      const { createServer } = await import(${JSON.stringify(entry("./server"))});
       const url = "redis://127.0.0.1:1";
       const secret = "s".repeat(64);
       await using engine = await createEngine({ workers: 1, executor: "threads" });
@@ -141,6 +142,16 @@ describe("the package", () => {
         engine.register({ name: "py", description: "py", runtime: "python", source: "def execute(input): pass" }),
         registry.search("word"),
         load_spec(${JSON.stringify(join(ROOT, "fixtures/contracts/strands/echo-demo.yaml"))}),
+        createServer(engine, {
+          port: 0,
+          publicUrl: "https://tools.example.com",
+          oauth: {
+            issuer: "https://login.example.com",
+            jwksUri: "https://login.example.com/keys",
+            tenant: "acme",
+            scopes: { use: ["execute"] },
+          },
+        }),
       ];
       for (const one of await Promise.allSettled(tries)) console.log(one.reason?.code, one.reason?.message);`;
     const command = (...names: (keyof typeof manifest.peerDependencies)[]) =>
@@ -154,6 +165,7 @@ describe("the package", () => {
       missing("Python", "pyodide"),
       missing("the search of AgentSpace's registry", "minisearch"),
       missing("a Strands workflow", "liquidjs"),
+      missing("oauth.jwksUri", "jose"),
     ]);
   });
 
