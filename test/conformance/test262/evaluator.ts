@@ -5,7 +5,7 @@
  */
 export type Entry = "eval" | "module" | "function";
 
-/** What is wrong with an asynchronous test that has said nothing, though no work of it is left. */
+/** What is wrong with a test that a limit ends, or that is asynchronous and has said nothing though none of its work is left. */
 export const ENDLESS = "it never ends";
 
 /**
