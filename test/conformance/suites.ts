@@ -17,9 +17,9 @@ export interface Suite {
 export const SUITES = {
   cpython: {
     variable: "GLOVEBOX_SUITE_CPYTHON",
-    pinned: "libpython3.14-testsuite 3.14.10-1",
-    get: "dpkg-deb -x libpython3.14-testsuite_*.deb DIR, and name DIR/usr/lib/python3.14",
-    marker: "test/test_urllib.py",
+    pinned: "libpython3.14-testsuite and libpython3.14-stdlib 3.14.10-1 of Debian",
+    get: "apt-get download libpython3.14-testsuite libpython3.14-stdlib, dpkg-deb -x each to DIR, and name DIR/usr/lib/python3.14",
+    marker: "test/support/__init__.py",
   },
   h1spec: {
     variable: "GLOVEBOX_SUITE_H1SPEC",
