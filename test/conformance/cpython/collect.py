@@ -61,14 +61,6 @@ class Collected(unittest.TestResult):
             self.tests[test.id()] = {"status": status, "detail": detail[:_DETAIL_MAX], "ms": 0}
 
 
-def _flat(suite):
-    for one in suite:
-        if isinstance(one, unittest.TestSuite):
-            yield from _flat(one)
-        else:
-            yield one
-
-
 def _without(suite, skipped):
     """The suite in its order, without the tests that have ended a run before."""
     kept = suite.__class__()
