@@ -2,6 +2,7 @@ import { toolError } from "../../base/errors.ts";
 import { emptyMetadata, failure, type ToolResult } from "../../base/result.ts";
 import type { ToolDescription } from "../../tool/contracts/contract.ts";
 import { TurnLimitError } from "./errors.ts";
+import type { Inference } from "./workflow.ts";
 import type { ModelAnswer, ModelCall, ModelMessage, ModelProvider } from "./model.ts";
 
 /** Tools of an agent. */
@@ -14,6 +15,7 @@ export interface AgentTools {
 export interface AgentOptions {
   readonly provider: ModelProvider;
   readonly model: string;
+  readonly inference?: Inference;
   readonly tools: AgentTools;
   /** Maximum number of requests to the model. */
   readonly maxTurns: number;
@@ -37,7 +39,8 @@ const ANSWERS_MAX = 16 * 1024 * 1024;
  * `TurnLimitError` if that takes too many turns or too much text, and with the provider's errors.
  */
 export async function askAgent(prompt: string, input: string, options: AgentOptions): Promise<AgentAnswer> {
-  const { provider, model, tools, maxTurns, signal } = options;
+  const { provider, model, inference, tools, maxTurns, signal } = options;
+  const generation = { tools: tools.descriptions, model, signal, ...(inference === undefined ? {} : { inference }) };
   const messages: ModelMessage[] = [
     { role: "system", text: prompt },
     { role: "user", text: input },
@@ -45,11 +48,11 @@ export async function askAgent(prompt: string, input: string, options: AgentOpti
   let answered = 0;
   const made: { name: string; success: boolean }[] = [];
   for (let turns = 1; turns <= maxTurns; turns++) {
-    const answer: ModelAnswer = await provider.generate(messages, { tools: tools.descriptions, model, signal });
+    const answer: ModelAnswer = await provider.generate(messages, generation);
     // A provider may ignore the signal.
     signal?.throwIfAborted();
     if (answer.calls.length === 0) return { text: answer.text, turns, calls: made };
-    messages.push({ role: "assistant", ...answer });
+    messages.push({ role: "assistant", text: answer.text, calls: answer.calls });
     const results = await Promise.all(answer.calls.map((call, index) => answerCall(call, index, tools, signal)));
     signal?.throwIfAborted();
     for (const [index, call] of answer.calls.entries()) {

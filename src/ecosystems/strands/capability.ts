@@ -1,7 +1,11 @@
 import { createHash } from "node:crypto";
 import { pointerSegment } from "../../base/json.ts";
+import { field } from "./chat-messages.ts";
+import { partsOf } from "./pattern-parts.ts";
+import { CONFIGS } from "./pattern-schema.ts";
 import { PROVIDERS } from "./providers.ts";
 import { getRegistry, type ToolRegistry } from "./registry.ts";
+import { callablesOf } from "./tool-adapter.ts";
 import { TOOL_KINDS, type Workflow } from "./workflow.ts";
 
 /** A feature of a workflow that is not supported. */
@@ -27,11 +31,11 @@ export interface CapabilityReport {
 }
 
 /** Supported patterns. */
-export const PATTERNS: readonly string[] = ["chain"];
+export const PATTERNS: readonly string[] = Object.keys(CONFIGS);
 
 /** Supported features of workflows. */
 export const SUPPORTED: { readonly [feature: string]: readonly string[] } = {
-  version: ["0"],
+  version: ["any"],
   "runtime.provider": PROVIDERS,
   "pattern.type": PATTERNS,
   tools: TOOL_KINDS,
@@ -46,7 +50,13 @@ const LANGUAGES: { readonly [kind: string]: string } = { python: "Python", javas
  */
 export async function check_capability(spec: Workflow, registry?: ToolRegistry): Promise<CapabilityReport> {
   const known = registry ?? (await getRegistry());
-  const issues = [...runtimeIssues(spec), ...patternIssues(spec), ...toolIssues(spec, known)];
+  const issues = [
+    ...runtimeIssues(spec),
+    ...agentIssues(spec, known),
+    ...patternIssues(spec, known),
+    ...toolIssues(spec, known),
+    ...otherIssues(spec, known),
+  ];
   const supported = issues.length === 0;
   return {
     supported,
@@ -56,16 +66,143 @@ export async function check_capability(spec: Workflow, registry?: ToolRegistry):
   };
 }
 
-function runtimeIssues({ runtime: { provider } }: Workflow): CapabilityIssue[] {
-  if (PROVIDERS.includes(provider)) return [];
-  const remediation = `Use one of ${PROVIDERS.join(", ")}; other servers that speak OpenAI's protocol are reached with openai and a host`;
-  return [{ pointer: "/runtime/provider", reason: `Provider '${provider}' is not supported`, remediation }];
+function runtimeIssues({ runtime: { provider, model_id }, agents }: Workflow): CapabilityIssue[] {
+  const issues = providerIssues("/runtime/provider", provider);
+  if (model_id !== "" || Object.values(agents).every((agent) => agent.model_id !== undefined)) return issues;
+  const remediation = "Name a model in runtime.model_id, or one for each agent";
+  return [...issues, { pointer: "/runtime/model_id", reason: "No model is named", remediation }];
 }
 
-function patternIssues({ pattern: { type } }: Workflow): CapabilityIssue[] {
-  if (PATTERNS.includes(type)) return [];
-  const remediation = `Write it as ${PATTERNS.join(", ")}: steps that run one after the other`;
-  return [{ pointer: "/pattern/type", reason: `Pattern '${type}' is not supported`, remediation }];
+function providerIssues(pointer: string, provider: string): CapabilityIssue[] {
+  if (PROVIDERS.includes(provider)) return [];
+  const remediation = `Use one of ${PROVIDERS.join(", ")}; other servers that speak OpenAI's protocol are reached with openai and a host`;
+  return [{ pointer, reason: `Provider '${provider}' is not supported`, remediation }];
+}
+
+function agentIssues(spec: Workflow, registry: ToolRegistry): CapabilityIssue[] {
+  return Object.entries(spec.agents).flatMap(([id, { $ref, provider, tools = [] }]): CapabilityIssue[] => {
+    const pointer = `/agents${pointerSegment(id)}`;
+    const named = tools.map((tool, index) => [`${pointer}/tools/${index}`, tool] as const);
+    const issues = [
+      ...(provider === undefined ? [] : providerIssues(`${pointer}/provider`, provider)),
+      ...seenIssues(spec, registry, named),
+    ];
+    if ($ref === undefined) return issues;
+    const remediation = "Write the agent's prompt into the workflow: no other file is read";
+    return [...issues, { pointer: `${pointer}/$ref`, reason: "Agents of other files are not supported", remediation }];
+  });
+}
+
+function patternIssues(spec: Workflow, registry: ToolRegistry): CapabilityIssue[] {
+  const { humans, tools } = partsOf(spec.pattern);
+  const remediation = "Remove the step, and let an agent or the caller of the workflow decide";
+  const waiting = humans.map((pointer) => ({
+    pointer,
+    reason: "Steps that wait for a person are not supported",
+    remediation,
+  }));
+  return [...waiting, ...seenIssues(spec, registry, tools)];
+}
+
+/** What agents and steps see has to be among the workflow's tools. Those of other kinds have an issue of their own. */
+function seenIssues(
+  spec: Workflow,
+  registry: ToolRegistry,
+  named: readonly (readonly [pointer: string, tool: string])[],
+): CapabilityIssue[] {
+  const listed = new Set(callablesOf(spec).map((callable) => registry.find(callable)?.id ?? callable));
+  const hasOthers = Object.keys(spec.tools).some((kind) => !TOOL_KINDS.includes(kind));
+  return named.flatMap(([pointer, tool]) => {
+    const id = registry.find(tool)?.id ?? tool;
+    if (listed.has(id) || (hasOthers && registry.find(tool) === null)) return [];
+    const remediation = "List it under tools.python, if it is a native tool";
+    return [{ pointer, reason: `Tool '${tool}' is not one of the workflow's tools`, remediation }];
+  });
+}
+
+/**
+ * Sections beside those that run. Hints, on which nothing depends, are accepted: `metadata`, `tags`, `telemetry`,
+ * `runtime.region`, `runtime.budgets.warn_threshold`, an agent's `input_schema` and `output_schema`, `env.secrets` of the
+ * environment (they are for tools of other kinds), and `context_policy.compaction`. `security.guardrails.allow_tools` and
+ * `context_policy.retrieval.jit_tools` are enforced. What would change what a run does or may do, and does not, is refused.
+ */
+function otherIssues(spec: Workflow, registry: ToolRegistry): CapabilityIssue[] {
+  const { env, context_policy, skills, security } = spec.others;
+  const retrieval = field(context_policy, "retrieval");
+  const guardrails = field(security, "guardrails");
+  const secrets = listIn(env, "secrets").filter((secret) => field(secret, "source") !== "env");
+  const refused: readonly (readonly [isUsed: boolean, pointer: string, what: string, remediation: string])[] = [
+    [isFilled(skills), "/skills", "Skills", "Write what the agents have to know into their prompts"],
+    [
+      secrets.length > 0,
+      "/env/secrets",
+      "Secrets from elsewhere than the environment",
+      "Put them into the environment",
+    ],
+    [isFilled(field(env, "mounts")), "/env/mounts", "Mounts", "Grant folders to the tools in the configuration"],
+    [
+      isFilled(field(context_policy, "notes")),
+      "/context_policy/notes",
+      "Notes",
+      "Use {{ steps }} or {{ last_response }}",
+    ],
+    [
+      listIn(retrieval, "mcp_servers").length > 0,
+      "/context_policy/retrieval/mcp_servers",
+      "MCP servers",
+      "Use native tools",
+    ],
+    [
+      field(guardrails, "deny_network") === true,
+      "/security/guardrails/deny_network",
+      "Denying the network to a workflow",
+      "Grant the tools no fetch in the configuration",
+    ],
+    [
+      field(guardrails, "pii_redaction") === true,
+      "/security/guardrails/pii_redaction",
+      "Redaction of personal data",
+      "Let a tool do it",
+    ],
+  ];
+  const issues = refused
+    .filter(([isUsed]) => isUsed)
+    .map(([, pointer, what, remediation]) => ({ pointer, reason: `${what}: not supported`, remediation }));
+  return [
+    ...issues,
+    ...jitIssues(listIn(retrieval, "jit_tools"), registry),
+    ...allowedIssues(spec, registry, guardrails),
+  ];
+}
+
+function jitIssues(tools: readonly unknown[], registry: ToolRegistry): CapabilityIssue[] {
+  return tools.map(String).flatMap((tool, index) => {
+    if (registry.find(tool) !== null) return [];
+    const remediation = `Add a native tool of that name under ${registry.place}`;
+    return [
+      { pointer: `/context_policy/retrieval/jit_tools/${index}`, reason: `There is no tool '${tool}'`, remediation },
+    ];
+  });
+}
+
+function allowedIssues(spec: Workflow, registry: ToolRegistry, guardrails: unknown): CapabilityIssue[] {
+  if (field(guardrails, "allow_tools") === undefined) return [];
+  const idOf = (callable: string) => registry.find(callable)?.id ?? callable;
+  const allowed = new Set(listIn(guardrails, "allow_tools").map((tool) => idOf(String(tool))));
+  return callablesOf(spec).flatMap((callable) => {
+    if (allowed.has(idOf(callable))) return [];
+    const remediation = "Remove the tool, or allow it";
+    return [{ pointer: "/security/guardrails/allow_tools", reason: `Tool '${callable}' is not allowed`, remediation }];
+  });
+}
+
+function listIn(value: unknown, key: string): readonly unknown[] {
+  const list = field(value, key);
+  return Array.isArray(list) ? list : [];
+}
+
+function isFilled(value: unknown): boolean {
+  return typeof value === "object" && value !== null && Object.keys(value).length > 0;
 }
 
 function toolIssues({ tools }: Workflow, registry: ToolRegistry): CapabilityIssue[] {
@@ -91,8 +228,9 @@ function toolIssues({ tools }: Workflow, registry: ToolRegistry): CapabilityIssu
 }
 
 function normalize(spec: Workflow, registry: ToolRegistry): NormalizedWorkflow {
-  const named = TOOL_KINDS.flatMap((kind) => spec.tools[kind] ?? []);
-  const ids = named.map(({ callable }) => registry.find(callable)?.id).filter((id) => id !== undefined);
+  const ids = callablesOf(spec)
+    .map((callable) => registry.find(callable)?.id)
+    .filter((id) => id !== undefined);
   return { ...spec, tools: [...new Set(ids)] };
 }
 

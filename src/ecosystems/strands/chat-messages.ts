@@ -8,9 +8,17 @@ const CALLS_MAX = 128;
 const ID_MAX = 256;
 
 /** Body of a request to `chat/completions`. */
-export function writeRequest(messages: readonly ModelMessage[], { tools, model }: GenerateOptions): string {
+export function writeRequest(
+  messages: readonly ModelMessage[],
+  { tools, model, inference = {} }: GenerateOptions,
+): string {
+  const { temperature, top_p, max_tokens } = inference;
   return JSON.stringify({
     model,
+    // Those that are not set are left out.
+    temperature,
+    top_p,
+    max_tokens,
     messages: messages.map(writeMessage),
     stream: false,
     ...(tools.length === 0 ? {} : { tools: tools.map((tool) => openaiChat.writeTool(tool)) }),
@@ -43,7 +51,9 @@ export function readResponse(body: unknown, options: GenerateOptions): ModelAnsw
   const calls = field(message, "tool_calls") ?? [];
   if (!Array.isArray(calls)) throw new ProviderError("the model's answer has tool_calls that are no list");
   if (calls.length > CALLS_MAX) throw new ProviderError(`the model asks for more than ${CALLS_MAX} calls at once`);
+  const tokens = field(field(body, "usage"), "total_tokens");
   return {
+    ...(typeof tokens === "number" && tokens >= 0 ? { tokens } : {}),
     text: typeof content === "string" ? content : "",
     calls: calls.map((call: unknown, index) => readCall(call, index, options)),
   };

@@ -15,6 +15,11 @@ export interface ChatOptions {
   readonly maxBytes?: number;
   /** Maximum number of retries of a temporarily failed request. Default: 2. */
   readonly retries?: number;
+  /** How the pauses between retries grow. Default: `exponential`, from 250 ms to 10 s. */
+  readonly backoff?: "constant" | "exponential" | "jittered";
+  /** Shortest and longest pause, in milliseconds. */
+  readonly pauseMinMs?: number;
+  readonly pauseMaxMs?: number;
 }
 
 const TIMEOUT_MS = 120_000;
@@ -22,6 +27,8 @@ const MAX_BYTES = 8 * 1024 * 1024;
 const RETRIES = 2;
 const FIRST_PAUSE_MS = 250;
 const PAUSE_MAX_MS = 10_000;
+/** Limit of `pauseMaxMs`. */
+const PAUSE_LIMIT_MS = 300_000;
 const MESSAGE_MAX = 500;
 
 /** A raw response. */
@@ -57,7 +64,16 @@ function endpoint(host: string): URL {
   return new URL(`${base}/chat/completions`, url);
 }
 
-/** Retries temporary failures with exponentially growing pauses. */
+/** Pause before a retry, in milliseconds: at least what the server asks for, within the limit. */
+export function pauseBefore(attempt: number, askedMs: number, options: Omit<ChatOptions, "host">): number {
+  const { backoff = "exponential", pauseMinMs = FIRST_PAUSE_MS, pauseMaxMs = PAUSE_MAX_MS } = options;
+  const longest = Math.min(PAUSE_LIMIT_MS, Math.max(pauseMinMs, pauseMaxMs));
+  const grown = Math.min(longest, backoff === "constant" ? pauseMinMs : pauseMinMs * 2 ** attempt);
+  const own = backoff === "jittered" ? pauseMinMs + Math.random() * (grown - pauseMinMs) : grown;
+  return Math.min(longest, Math.max(askedMs, own));
+}
+
+/** Retries temporary failures with pauses between them. */
 async function persist(url: URL, body: string, options: ChatOptions, signal: AbortSignal | undefined): Promise<Answer> {
   const { retries = RETRIES } = options;
   for (let attempt = 0; ; attempt++) {
@@ -67,7 +83,7 @@ async function persist(url: URL, body: string, options: ChatOptions, signal: Abo
       if (isLast) throw answer;
     } else if (isLast || (answer.status !== 429 && answer.status < 500)) return answer;
     const asked = answer instanceof ProviderError ? 0 : answer.retryAfterMs;
-    const pauseMs = Math.min(PAUSE_MAX_MS, Math.max(asked, FIRST_PAUSE_MS * 2 ** attempt));
+    const pauseMs = pauseBefore(attempt, asked, options);
     await sleep(pauseMs, undefined, signal === undefined ? {} : { signal }).catch(() => signal?.throwIfAborted());
   }
 }

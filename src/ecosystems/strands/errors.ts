@@ -64,3 +64,21 @@ export class UnsupportedError extends WorkflowError {
   override readonly name = "UnsupportedError";
   readonly trouble = "unsupported";
 }
+
+/** A variable of a run that is missing, or of another type. */
+export class InputError extends WorkflowError {
+  override readonly name = "InputError";
+  readonly trouble = "schema";
+}
+
+/** A run that reached one of its workflow's `runtime.budgets`. */
+export class BudgetError extends WorkflowError {
+  override readonly name = "BudgetError";
+  readonly trouble = "runtime";
+}
+
+/** An answer that a pattern cannot go on with, or a loop that ended without a result. */
+export class PatternError extends WorkflowError {
+  override readonly name = "PatternError";
+  readonly trouble = "runtime";
+}

@@ -1,5 +1,13 @@
 import "../../base/check-node.ts";
-export { run_chain, type ChainOptions, type ChainResult, type ChainStep } from "./chain.ts";
+export {
+  run_chain,
+  run_workflow,
+  type ChainOptions,
+  type ChainResult,
+  type ChainStep,
+  type WorkflowOptions,
+  type WorkflowResult,
+} from "./run-workflow.ts";
 export {
   check_capability,
   type CapabilityIssue,
@@ -10,6 +18,9 @@ export {
 export { chatProvider, type ChatOptions } from "./chat-model.ts";
 export {
   ArtifactError,
+  BudgetError,
+  InputError,
+  PatternError,
   ProviderError,
   SpecError,
   type SpecProblem,
@@ -31,12 +42,39 @@ export {
   type ScriptedTurn,
   scriptedProvider,
 } from "./model.ts";
+export { type PatternParts, partsOf } from "./pattern-parts.ts";
 export { createProvider } from "./providers.ts";
 export { getRegistry, type RegistryOptions, type RegistryWarning, type ToolInfo, ToolRegistry } from "./registry.ts";
 export { remediationReport } from "./report.ts";
 export type { ToolPlace } from "./tool-modules.ts";
 export { type NativeBlock, type NativeResult, toolFunction } from "./tool-function.ts";
-export type { Agent, Artifact, Runtime, Step, ToolEntry, Workflow } from "./workflow.ts";
+export type {
+  Agent,
+  AgentStep,
+  Artifact,
+  Budgets,
+  ChainConfig,
+  EvaluatorConfig,
+  FailurePolicy,
+  GraphConfig,
+  GraphEdge,
+  HumanStep,
+  Inference,
+  Inputs,
+  InputSpec,
+  InputType,
+  OrchestratorConfig,
+  OtherSection,
+  ParallelConfig,
+  Pattern,
+  RoutingConfig,
+  Runtime,
+  Step,
+  Task,
+  TasksConfig,
+  ToolEntry,
+  Workflow,
+} from "./workflow.ts";
 export { type ContentBlock } from "../../base/schema/content-blocks.ts";
 export { type StrandsResult, strands, type ToolSpec, type ToolUse } from "../../tool/contracts/strands.ts";
 export { type ReferenceTool, referenceTool } from "../reference-tools.ts";

@@ -4,27 +4,43 @@ import { compileSchema } from "../../base/schema/schema.ts";
 import { readYaml, YamlError } from "../../base/yaml-text.ts";
 import { SpecError, type SpecProblem } from "./errors.ts";
 import { Templates } from "./template.ts";
-import {
-  type Agent,
-  type Artifact,
-  type Runtime,
-  type Step,
-  type ToolEntry,
-  type Workflow,
-  WORKFLOW,
+import { type PatternParts, partsOf } from "./pattern-parts.ts";
+import { structureProblems } from "./structure.ts";
+import type {
+  Agent,
+  Artifact,
+  Inputs,
+  InputSpec,
+  InputType,
+  Pattern,
+  Runtime,
+  ToolEntry,
+  Workflow,
 } from "./workflow.ts";
+import { WORKFLOW } from "./workflow-schema.ts";
 
 const FILE_MAX_BYTES = 256 * 1024;
 
 /** A workflow file that matches the schema. */
-interface Written {
-  readonly name: string;
+interface Written extends Pick<Workflow, "version" | "name" | "pattern"> {
   readonly description?: string;
-  readonly runtime: Runtime;
-  readonly agents: { readonly [id: string]: Agent };
-  readonly pattern: { readonly type: string; readonly config: { readonly steps?: unknown } };
+  readonly runtime: Omit<Runtime, "model_id"> & { readonly model_id?: string };
+  readonly agents: { readonly [id: string]: Partial<Agent> };
   readonly tools?: { readonly [kind: string]: unknown };
   readonly outputs?: { readonly artifacts?: readonly Artifact[] };
+  readonly inputs?: {
+    readonly required?: WrittenInputs;
+    readonly optional?: WrittenInputs;
+    readonly values?: Inputs["values"];
+  };
+  readonly env?: unknown;
+  readonly context_policy?: unknown;
+  readonly skills?: unknown;
+  readonly security?: unknown;
+}
+
+interface WrittenInputs {
+  readonly [name: string]: InputType | InputSpec;
 }
 
 /**
@@ -34,13 +50,19 @@ interface Written {
 export async function load_spec(file: string): Promise<Workflow> {
   const shown = path.basename(file);
   const value = await parse(file, shown);
-  // The violation of `if` only repeats those of the chain's schema.
+  // The violation of `if` only repeats those of the schema that it selects.
   const violations = compileSchema(WORKFLOW, "inputSchema")
     .check(value)
     .filter(({ keyword }) => keyword !== "if");
   if (violations.length > 0) throw new SpecError(shown, violations);
   const spec = normalize(value as Written);
-  const problems = [...unknownAgents(spec), ...unreadableTemplates(spec, await Templates.load())];
+  const parts = partsOf(spec.pattern);
+  const templates = await Templates.load();
+  const problems = [
+    ...unknownAgents(spec, parts),
+    ...structureProblems(spec.pattern),
+    ...unreadableTemplates(spec, parts, templates),
+  ];
   if (problems.length > 0) throw new SpecError(shown, problems);
   return spec;
 }
@@ -59,18 +81,40 @@ async function parse(file: string, shown: string): Promise<unknown> {
   }
 }
 
-function normalize({ name, description = "", runtime, agents, pattern, tools = {}, outputs = {} }: Written): Workflow {
-  const steps = Array.isArray(pattern.config.steps) ? (pattern.config.steps as readonly Step[]) : [];
+function normalize(written: Written): Workflow {
+  const { version, name, description = "", runtime, agents, pattern, tools = {}, outputs = {}, inputs = {} } = written;
+  const { env, context_policy, skills, security } = written;
+  const others = { env, context_policy, skills, security };
   return {
-    version: 0,
+    version,
     name,
     description,
-    runtime,
-    agents: withoutPrototype(agents),
-    pattern: { type: pattern.type, config: { steps } },
-    tools: withoutPrototype(Object.fromEntries(Object.entries(tools).map(([kind, list]) => [kind, entries(list)]))),
+    runtime: { ...runtime, model_id: runtime.model_id ?? "" },
+    agents: mapValues(agents, (agent): Agent => ({ ...agent, prompt: agent.prompt ?? "" })),
+    pattern: normalizePattern(pattern),
+    tools: mapValues(tools, entries),
     outputs: { artifacts: outputs.artifacts ?? [] },
+    inputs: {
+      required: mapValues(inputs.required ?? {}, readInput),
+      optional: mapValues(inputs.optional ?? {}, readInput),
+      values: mapValues(inputs.values ?? {}, (value) => value),
+    },
+    others: Object.fromEntries(Object.entries(others).filter(([, value]) => value !== undefined)),
   };
+}
+
+function normalizePattern(pattern: Pattern): Pattern {
+  if (pattern.type === "routing") {
+    const { config } = pattern;
+    return { type: "routing", config: { ...config, routes: mapValues(config.routes, (route) => route) } };
+  }
+  if (pattern.type !== "graph") return pattern;
+  const { config } = pattern;
+  return { type: "graph", config: { ...config, nodes: mapValues(config.nodes, (node) => node) } };
+}
+
+function readInput(written: InputType | InputSpec): InputSpec {
+  return typeof written === "string" ? { type: written } : written;
 }
 
 /** Converts names to entries. Entries of other kinds of tools are never run. */
@@ -83,24 +127,31 @@ function entries(list: unknown): readonly ToolEntry[] {
   });
 }
 
-/** Ids come from the author and may be names of `Object.prototype`. */
-function withoutPrototype<Value>(record: { readonly [key: string]: Value }): { readonly [key: string]: Value } {
-  return Object.assign(Object.create(null) as Record<string, Value>, record);
+/** Without a prototype: ids come from the author, and may be names of `Object.prototype`. */
+function mapValues<From, To>(
+  record: { readonly [key: string]: From },
+  change: (value: From) => To,
+): { readonly [key: string]: To } {
+  const changed = Object.create(null) as Record<string, To>;
+  for (const [key, value] of Object.entries(record)) changed[key] = change(value);
+  return changed;
 }
 
-function unknownAgents({ agents, pattern }: Workflow): SpecProblem[] {
+function unknownAgents({ agents }: Workflow, parts: PatternParts): SpecProblem[] {
   const known = Object.keys(agents).join(", ");
-  return pattern.config.steps.flatMap(({ agent }, index) => {
+  return parts.agents.flatMap(([pointer, agent]) => {
     if (Object.hasOwn(agents, agent)) return [];
-    const pointer = `/pattern/config/steps/${index}/agent`;
     return [{ pointer, message: `${pointer} names the agent ${JSON.stringify(agent)}; there are ${known}` }];
   });
 }
 
-function unreadableTemplates({ pattern, outputs }: Workflow, reader: Templates): SpecProblem[] {
+function unreadableTemplates({ outputs }: Workflow, parts: PatternParts, reader: Templates): SpecProblem[] {
   const templates = [
-    ...pattern.config.steps.map(({ input }, index) => [`/pattern/config/steps/${index}/input`, input] as const),
-    ...outputs.artifacts.map(({ from }, index) => [`/outputs/artifacts/${index}/from`, from] as const),
+    ...parts.templates,
+    ...outputs.artifacts.flatMap(({ path: target, from }, index) => [
+      [`/outputs/artifacts/${index}/path`, target] as const,
+      [`/outputs/artifacts/${index}/from`, from] as const,
+    ]),
   ];
   return templates.flatMap(([pointer, text]) => {
     const problem = reader.describe(text);

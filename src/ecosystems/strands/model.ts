@@ -1,6 +1,7 @@
 import type { ToolDescription } from "../../tool/contracts/contract.ts";
 import type { ToolCall, ToolResult } from "../../base/result.ts";
 import { ProviderError } from "./errors.ts";
+import type { Inference } from "./workflow.ts";
 
 /** One message of a conversation, in a provider-neutral form. */
 export type ModelMessage =
@@ -19,11 +20,15 @@ export interface ModelCall extends ToolCall {
 export interface ModelAnswer {
   readonly text: string;
   readonly calls: readonly ModelCall[];
+  /** Tokens of the request and the response, as far as the model's server reports them. */
+  readonly tokens?: number;
 }
 
 export interface GenerateOptions {
   readonly tools: readonly ToolDescription[];
   readonly model: string;
+  /** Parameters of the request. Default: those of the model's server. */
+  readonly inference?: Inference;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -35,7 +40,7 @@ export interface ModelProvider {
 /** Response of a scripted model: a text, calls, or a function of the conversation so far. */
 export type ScriptedTurn =
   | string
-  | { readonly text?: string; readonly calls: readonly ToolCall[] }
+  | { readonly text?: string; readonly calls: readonly ToolCall[]; readonly tokens?: number }
   | ((messages: readonly ModelMessage[]) => ScriptedTurn);
 
 /** Model for tests: deterministic and without a network. */
@@ -51,7 +56,8 @@ export function scriptedProvider(turns: readonly ScriptedTurn[]): ScriptedProvid
   const play = (turn: ScriptedTurn, messages: readonly ModelMessage[]): ModelAnswer => {
     if (typeof turn === "function") return play(turn(messages), messages);
     if (typeof turn === "string") return { text: turn, calls: [] };
-    return { text: turn.text ?? "", calls: turn.calls.map((call) => ({ id: `call_${++calls}`, ...call })) };
+    const spent = turn.tokens === undefined ? {} : { tokens: turn.tokens };
+    return { ...spent, text: turn.text ?? "", calls: turn.calls.map((call) => ({ id: `call_${++calls}`, ...call })) };
   };
   return {
     requests,

@@ -1,6 +1,7 @@
 import type { Liquid } from "liquidjs";
 import { importOptional } from "../../base/optional-package.ts";
 import { TemplateError } from "./errors.ts";
+import { isJinja, readJinja } from "./jinja.ts";
 
 const TEXT_MAX = 1_000_000;
 const RENDER_MS = 1_000;
@@ -8,10 +9,11 @@ const RENDER_MS = 1_000;
 const WORK_MAX = 20_000_000;
 const MESSAGE_MAX = 300;
 
-/** Templates see only the given values: no files, inherited properties or undefined names. */
+/** Templates see only the given values: no files, inherited properties or undefined names. An `if` may ask for a name. */
 const OPTIONS = {
   templates: {},
   strictVariables: true,
+  lenientIf: true,
   strictFilters: true,
   ownPropertyOnly: true,
   parseLimit: TEXT_MAX,
@@ -19,7 +21,7 @@ const OPTIONS = {
   memoryLimit: WORK_MAX,
 } as const;
 
-/** Templates of workflows, in Liquid. */
+/** Templates of workflows: in Liquid, or in the part of Jinja that Strands' workflows use, where they have what only Jinja has. */
 export class Templates {
   readonly #liquid: Liquid;
 
@@ -37,7 +39,8 @@ export class Templates {
   /** Describes the problem of a template; `null` if it is valid. */
   describe(text: string): string | null {
     try {
-      this.#liquid.parse(text);
+      if (isJinja(text)) readJinja(text);
+      else this.#liquid.parse(text);
       return null;
     } catch (error) {
       return problemOf(error);
@@ -47,7 +50,7 @@ export class Templates {
   /** Renders a template. Throws a `TemplateError` that names `place`. */
   render(text: string, values: { readonly [name: string]: unknown }, place: string): string {
     try {
-      return String(this.#liquid.parseAndRenderSync(text, values));
+      return isJinja(text) ? readJinja(text)(values) : String(this.#liquid.parseAndRenderSync(text, values));
     } catch (error) {
       throw new TemplateError(`${place} cannot be filled in: ${problemOf(error)}`);
     }

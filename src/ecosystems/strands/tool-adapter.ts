@@ -1,22 +1,37 @@
 import { toolError } from "../../base/errors.ts";
 import { emptyMetadata, failure } from "../../base/result.ts";
 import type { AgentTools } from "./agent.ts";
+import { field } from "./chat-messages.ts";
 import { ToolError } from "./errors.ts";
 import type { ToolRegistry } from "./registry.ts";
 import { TOOL_KINDS, type Workflow } from "./workflow.ts";
 
-/**
- * Tools of a workflow for its agents, each once even if listed repeatedly. Throws a `ToolError` if one is not in the
- * registry's allowlist, whether or not the workflow was checked before.
- */
-export function loadTools(spec: Workflow, registry: ToolRegistry): AgentTools {
-  const names = new Set<string>();
-  for (const kind of TOOL_KINDS) {
-    for (const { callable } of spec.tools[kind] ?? []) {
+/** Names of the tools that a workflow lists: native tools, and those to retrieve context with. */
+export function callablesOf({ tools, others }: Workflow): readonly string[] {
+  const listed = TOOL_KINDS.flatMap((kind) => tools[kind] ?? []).map(({ callable }) => callable);
+  const jit = field(field(others.context_policy, "retrieval"), "jit_tools");
+  return [...listed, ...(Array.isArray(jit) ? jit.map(String) : [])];
+}
+
+function toolNames(callables: readonly string[], registry: ToolRegistry): ReadonlySet<string> {
+  return new Set(
+    callables.map((callable) => {
       const info = registry.find(callable);
       if (info === null) throw new ToolError(`tool '${callable}' is not in the allowlist of ${registry.place}`);
-      names.add(info.id);
-    }
+      return info.id;
+    }),
+  );
+}
+
+/**
+ * Tools of a workflow for its agents: all, or those that an agent or a step names, each once even if listed repeatedly. Throws a `ToolError` if one is not in the
+ * registry's allowlist, whether or not the workflow was checked before.
+ */
+export function loadTools(spec: Workflow, registry: ToolRegistry, seen?: readonly string[]): AgentTools {
+  const all = toolNames(callablesOf(spec), registry);
+  const names = seen === undefined ? all : toolNames(seen, registry);
+  for (const name of names) {
+    if (!all.has(name)) throw new ToolError(`tool '${name}' is not one of the workflow's tools`);
   }
   const { engine } = registry;
   const descriptions = [...names].map((name) => {

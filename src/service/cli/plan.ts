@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import type { NormalizedWorkflow } from "../../ecosystems/strands/index.ts";
+import type { NormalizedWorkflow, PatternParts } from "../../ecosystems/strands/index.ts";
 import { CliError, EXIT } from "./exit.ts";
 import type { Sources } from "./open-engine.ts";
 import { openWorkflow, orExit } from "./open-workflow.ts";
@@ -25,7 +25,7 @@ export function planCommand(): Command {
 
 async function plan(file: string, { json, ...sources }: Options): Promise<void> {
   await orExit(async () => {
-    const { remediationReport } = await import("../../ecosystems/strands/index.ts");
+    const { partsOf, remediationReport } = await import("../../ecosystems/strands/index.ts");
     await using opened = await openWorkflow(file, sources);
     const { normalized } = opened.report;
     if (normalized === null) {
@@ -33,22 +33,32 @@ async function plan(file: string, { json, ...sources }: Options): Promise<void> 
       throw new CliError(EXIT.UNSUPPORTED, `${opened.spec.name} cannot be run as it is`);
     }
     if (json === true) return printJson(normalized);
-    for (const line of lines(normalized)) print(line);
+    for (const line of lines(normalized, partsOf(normalized.pattern))) print(line);
   });
 }
 
-function lines({ name, runtime, pattern, tools, outputs }: NormalizedWorkflow): string[] {
+function lines({ name, runtime, pattern, tools, outputs }: NormalizedWorkflow, parts: PatternParts): string[] {
   const { provider, model_id, host } = runtime;
-  const steps = pattern.config.steps.map(({ agent, input }, index) => `  ${index + 1}. ${agent}: ${firstLine(input)}`);
   const artifacts = outputs.artifacts.map(({ path, from }) => `  ${path}: ${firstLine(from)}`);
   return [
     `${name}: ${model_id} of ${provider}${host === undefined ? "" : ` at ${host}`}`,
     `${pattern.type}:`,
-    ...steps,
+    ...steps(pattern, parts),
     `tools: ${tools.length === 0 ? "none" : tools.join(", ")}`,
     artifacts.length === 0 ? "artifacts: none" : "artifacts:",
     ...artifacts,
   ];
+}
+
+/** The agents in the order in which the file has them; those of a chain are numbered. */
+function steps(pattern: NormalizedWorkflow["pattern"], { agents }: PatternParts): readonly string[] {
+  if (pattern.type === "chain") {
+    return pattern.config.steps.map((step, index) => {
+      const text = "agent" in step ? `${step.agent}: ${firstLine(step.input ?? "")}` : "a person";
+      return `  ${index + 1}. ${text}`;
+    });
+  }
+  return agents.map(([pointer, agent]) => `  ${pointer}: ${agent}`);
 }
 
 function firstLine(text: string): string {

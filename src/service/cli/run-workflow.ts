@@ -15,14 +15,14 @@ export async function runWorkflow(file: string, options: WorkflowOptions): Promi
   const { force, result, var: given = [], ...sources } = options;
   const variables = readVariables(given);
   await orExit(async () => {
-    const { remediationReport, run_chain } = await import("../../ecosystems/strands/index.ts");
+    const { remediationReport, run_workflow } = await import("../../ecosystems/strands/index.ts");
     await using opened = await openWorkflow(file, sources);
     const { spec, report, registry } = opened;
     if (!report.supported) {
       say(remediationReport(spec.name, report));
       throw new CliError(EXIT.UNSUPPORTED, `${spec.name} cannot be run as it is`);
     }
-    const ended = await run_chain(spec, variables, { registry, force: force === true });
+    const ended = await run_workflow(spec, variables, { registry, force: force === true });
     if (result === true) printJson(ended);
     else print(ended.last_response);
     for (const path of ended.artifacts) say(`glovebox: wrote ${path}`);

@@ -196,7 +196,9 @@ describe("a chain", () => {
   });
 
   test("of another pattern is refused", async () => {
-    await expect(run([], { changes: [["type: chain", "type: graph"]] })).rejects.toThrow(UnsupportedError);
+    const spec = await load_spec(folder.write("flow.yaml", workflow()));
+    const pattern = { type: "graph", config: { nodes: {}, edges: [] } } as const;
+    await expect(run_chain({ ...spec, pattern }, {}, { registry })).rejects.toThrow(UnsupportedError);
   });
 
   test("that was not read by load_spec is refused where it names no agent", async () => {

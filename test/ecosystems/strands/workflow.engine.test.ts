@@ -75,17 +75,18 @@ describe("a workflow's file", () => {
 
   test.each([
     ["no version", ["version: 0", ""], "/version is required"],
-    ["another version", ["version: 0", "version: 1"], "/version must be the constant 0"],
+    ["a version that is a list", ["version: 0", "version: [0]"], "/version must be integer or string"],
     ["no name", ["name: echo-validation-test", ""], "/name is required"],
     ["a provider that is no text", ["provider: ollama", "provider: 5"], "/runtime/provider must be string"],
-    ["no model", ["model_id: llama3.2:3b", ""], "/runtime/model_id is required"],
     [
       "a host that is no address",
       ["http://localhost:11434", "over there"],
       "/runtime/host must be string of format uri",
     ],
     ["an agent without a prompt", ['prompt: "Test assistant"', "role: x"], "/agents/assistant/prompt is required"],
-    ["a step without input", ['input: "Test"', ""], "/pattern/config/steps/0/input is required"],
+    ["a step without an agent", ["agent: assistant", "vars: {}"], "/pattern/config/steps/0/agent is required"],
+    ["another pattern", ["type: chain", "type: swarm"], "/pattern/type"],
+    ["another pattern's config", ["type: chain", "type: parallel"], "/pattern/config/branches is required"],
     ["an artifact without a template", ['from: "{{ last_response }}"', ""], "/outputs/artifacts/0/from is required"],
     ["a field that there is not", ["name: echo", "colour: red\nname: echo"], "/colour is not allowed"],
     ["a tool that is a number", ["- echo", "- 5"], "/tools/python/0 must be string or object"],
@@ -202,7 +203,13 @@ describe("the capability checker", () => {
   });
 
   test.each([
-    ["another pattern", ["type: chain", "type: parallel"], "/pattern/type", "Pattern 'parallel' is not supported"],
+    ["no model", ["model_id: llama3.2:3b", ""], "/runtime/model_id", "No model is named"],
+    [
+      "a person's step",
+      ['agent: assistant\n        input: "Test"', "type: hitl\n        prompt: Go on?"],
+      "/pattern/config/steps/0",
+      "Steps that",
+    ],
     ["another provider", ["provider: ollama", "provider: bedrock"], "/runtime/provider", "Provider 'bedrock' is not"],
     ["tools of another kind", ["python:", "mcp:"], "/tools/mcp", "Tools of the kind 'mcp' are not supported"],
   ] as const)("does not support %s", async (_what, change, pointer, reason) => {
@@ -238,10 +245,10 @@ describe("the capability checker", () => {
 
 describe("the remediation report", () => {
   test("is Markdown with each place, its problem and what to do [D74]", async () => {
-    const report = await check(["- echo", "- nobody"], ["type: chain", "type: graph"]);
+    const report = await check(["- echo", "- nobody"], ["provider: ollama", "provider: bedrock"]);
     const text = remediationReport("flow", report);
     expect(text).toMatch(/^# Workflow flow\n\n2 features are not supported\.\n/);
-    expect(text).toContain("## 1. `/pattern/type`\n\n- **Problem:** Pattern 'graph' is not supported\n");
+    expect(text).toContain("## 1. `/runtime/provider`\n\n- **Problem:** Provider 'bedrock' is not supported\n");
     expect(text).toContain("- **What to do:** Use an existing native tool or add one under strands\n");
     expect(text).toContain(report.spec_fingerprint);
   });

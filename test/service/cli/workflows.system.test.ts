@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
@@ -183,7 +184,7 @@ describe("the commands about workflows", () => {
 
   test("list-supported prints what workflows may ask for [D75]", async () => {
     const { stdout } = await glovebox("list-supported");
-    expect(stdout).toContain("pattern.type: chain\n");
+    expect(stdout).toContain("pattern.type: chain, routing, parallel, workflow,");
     expect(JSON.parse((await glovebox("list-supported", "--json")).stdout)).toMatchObject({
       "runtime.provider": ["ollama", "openai"],
     });
@@ -209,10 +210,15 @@ describe("the commands about workflows", () => {
   });
 
   test("plan ends with 18 where there is nothing to plan [D75]", async () => {
-    write(["type: chain", "type: graph"]);
+    write(["provider: ollama", "provider: bedrock"]);
     const { code, stderr } = await glovebox("plan", "flow.yaml", ...TOOLS);
     expect(code).toBe(18);
-    expect(stderr).toContain("Pattern 'graph' is not supported");
+    expect(stderr).toContain("Provider 'bedrock' is not supported");
+  });
+
+  test("plan shows the agents of every pattern, and where each is", async () => {
+    const { stdout } = await glovebox("plan", join(SAMPLES, "patterns", "graph.yaml"), ...TOOLS);
+    expect(stdout).toContain("graph:\n  /pattern/config/nodes/write/agent: writer\n");
   });
 
   test("explain FILE.yaml prints the report, and ends with 18 where something is not supported [D74 D75]", async () => {
@@ -229,12 +235,12 @@ describe("the commands about workflows", () => {
   test("validate FILE.yaml tells each place where a workflow does not fit its schema [D75]", async () => {
     write();
     expect(await glovebox("validate", "flow.yaml")).toEqual({ code: 0, stdout: "flow.yaml is valid\n", stderr: "" });
-    write(["version: 0", "version: 1"], ['input: "Test"', "question: Test"]);
+    write(["version: 0", "version: [0]"], ['agent: assistant\n        input: "Test"', "question: Test"]);
     const { code, stdout } = await glovebox("validate", "flow.yaml");
     expect(code).toBe(3);
     expect(stdout.split("\n")).toEqual([
-      expect.stringContaining("error: /version must be the constant 0"),
-      expect.stringContaining("error: /pattern/config/steps/0/input is required"),
+      expect.stringContaining("error: /version must be integer or string"),
+      expect.stringContaining("error: /pattern/config/steps/0/agent is required"),
       expect.stringContaining("error: /pattern/config/steps/0/question is not allowed"),
       "",
     ]);
