@@ -111,7 +111,7 @@ describe("glovebox run FILE.yaml", () => {
     write(["model_id: llama3.2:3b", "model: llama3.2:3b"]);
     const { code, stderr } = await glovebox("run", "flow.yaml", ...TOOLS);
     expect(code).toBe(3);
-    expect(stderr).toContain("glovebox: flow.yaml: /runtime/model_id is required");
+    expect(stderr).toContain("glovebox: flow.yaml: /runtime/model is not allowed");
   });
 
   test("ends with 10 where the model cannot be reached [D72 D73]", async () => {
