@@ -93,7 +93,6 @@ export type Pattern =
   | { readonly type: "graph"; readonly config: GraphConfig };
 
 export type PatternType = Pattern["type"];
-export type PatternOf<Type extends PatternType> = Extract<Pattern, { readonly type: Type }>;
 
 export interface ChainConfig {
   readonly steps: readonly Step[];

@@ -219,6 +219,29 @@ describe("the capability checker", () => {
     expect(normalized).toBeNull();
   });
 
+  test.each([
+    ["skills: [{ id: a, path: b }]", "/skills"],
+    ["env: { secrets: [{ key: A, source: ssm }] }", "/env/secrets"],
+    ["env: { mounts: { data: ./data } }", "/env/mounts"],
+    ["context_policy: { notes: { file: notes.md } }", "/context_policy/notes"],
+    ["context_policy: { retrieval: { jit_tools: [grep] } }", "/context_policy/retrieval/jit_tools/0"],
+    ["security: { guardrails: { deny_network: true } }", "/security/guardrails/deny_network"],
+    ["security: { guardrails: { allow_tools: [calculator] } }", "/security/guardrails/allow_tools"],
+  ])("refuses %s", async (section, pointer) => {
+    const { issues } = await check(["version: 0", `version: 0\n${section}`]);
+    expect(issues.map((issue) => issue.pointer)).toEqual([pointer]);
+  });
+
+  test.each([
+    "tags: [a, b]",
+    "telemetry: { otel: { service_name: x } }",
+    "env: { secrets: [{ key: A, source: env }] }",
+    "context_policy: { compaction: { enabled: true }, retrieval: { jit_tools: [calculator] } }",
+    "security: { guardrails: { deny_network: false, allow_tools: [echo] } }",
+  ])("accepts %s", async (section) => {
+    expect((await check(["version: 0", `version: 0\n${section}`])).issues).toEqual([]);
+  });
+
   test("gives what will be run, and a fingerprint of what is written [D57]", async () => {
     const report = await check();
     expect(report.normalized).toMatchObject({ name: "echo-validation-test", tools: ["echo"] });
