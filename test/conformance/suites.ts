@@ -42,7 +42,7 @@ export const SUITES = {
   wpt: {
     variable: "GLOVEBOX_SUITE_WPT",
     pinned: "the areas in test/fixtures/wpt of Node.js 22.22.2; fetch/api and xhr/formdata of May 2024",
-    get: "git clone https://github.com/web-platform-tests/wpt",
+    get: "copy test/fixtures/wpt of Node.js 22.22.2's source, and into it fetch/api and xhr/formdata of https://github.com/web-platform-tests/wpt",
     marker: "resources/testharness.js",
   },
 } as const satisfies Readonly<Record<string, Suite>>;
@@ -56,13 +56,13 @@ export interface SuiteFolder {
 }
 
 export function suiteFolder(name: SuiteName): SuiteFolder {
-  const { variable, marker, get } = SUITES[name];
+  const { variable, marker, pinned, get } = SUITES[name];
   const folder = process.env[variable];
   if (folder === undefined) {
     return { folder: fileURLToPath(new URL(`../../fixtures/suites/${name}`, import.meta.url)), isWhole: false };
   }
   if (!existsSync(join(folder, marker))) {
-    throw new Error(`${variable}=${folder} has no ${marker}. To get the suite: ${get}`);
+    throw new Error(`${variable}=${folder} has no ${marker}. To get the suite, at ${pinned}: ${get}`);
   }
   return { folder, isWhole: true };
 }
