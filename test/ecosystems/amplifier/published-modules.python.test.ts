@@ -23,7 +23,7 @@ interface Opened {
   readonly engine: Engine;
   readonly project: string;
   readonly origin: string;
-  run(name: string, args: Record<string, unknown>): Promise<unknown>;
+  readonly run: (name: string, args: Record<string, unknown>) => Promise<unknown>;
 }
 
 /** An engine that grants what the modules need: a folder, commands, and a server with one page. */
