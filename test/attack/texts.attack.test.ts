@@ -18,7 +18,7 @@ const CLIENT = `const { parentPort, workerData } = require("node:worker_threads"
     const headers = { "content-type": "application/json", accept, ...more };
     const response = await fetch(workerData + path, { method: "POST", headers, body });
     const text = await response.text();
-    const ends = text.slice(0, 80) + " … " + text.slice(-400);
+    const ends = text.slice(0, 400) + " … " + text.slice(-400);
     parentPort.postMessage({ status: response.status, length: text.length, ends });
   });`;
 
