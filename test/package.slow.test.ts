@@ -65,7 +65,7 @@ const EXPORTS = {
     "AMPLIFIER_CONTRACT Hooks ModuleSourceError MountPlanError ToolResult amplifier getInputSchema isTool mountPlan parseMountPlan referenceTool serializedOutput toolResult validateMountPlan",
   "./agentspace": "RegistryError agentspace createRegistry fieldsOf writeSchema",
   "./strands":
-    "ArtifactError ProviderError SUPPORTED SpecError TemplateError ToolError ToolRegistry TurnLimitError UnsupportedError WorkflowError chatProvider check_capability createProvider getRegistry load_spec referenceTool remediationReport run_chain scriptedProvider strands toolFunction",
+    "ArtifactError BudgetError InputError PatternError ProviderError SUPPORTED SpecError TemplateError ToolError ToolRegistry TurnLimitError UnsupportedError WorkflowError chatProvider check_capability createProvider getRegistry load_spec partsOf referenceTool remediationReport run_chain run_workflow scriptedProvider strands toolFunction",
   "./xaibo":
     "ConversationError LLMMessage ToolError ToolExecutionError ToolNameClashError ToolNotFoundError ToolParameterError combineProviders guardedProvider isToolProvider lintTools modelLLM providerTools runConversation toolProvider",
   "./mcp": "createMcpServer",
