@@ -67,7 +67,8 @@ const CUT: readonly Hazard[] = [
   {
     name: "listeners of a call that ran out of time, which ask the host and start again",
     body: `${LOOK} context.signal.addEventListener('abort', () => { host.vault.echo(1).then(() => { for (;;); }); setTimeout(() => { for (;;); }, 1); queueMicrotask(() => { for (;;); }); }); return new Promise(() => {});`,
-    limits: { wallMs: 500 },
+    // The next call has the same limit, and waits for another worker: the listeners loop until theirs is ended.
+    limits: { wallMs: 1_500 },
     ends: ["wall_limit"],
     next,
   },
