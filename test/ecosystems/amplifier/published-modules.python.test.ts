@@ -93,11 +93,11 @@ test.skipIf(CHECKOUTS === undefined)(
     await run("todo", { action: "create", todos });
     expect(await run("todo", { action: "list" })).toEqual({ status: "listed", count: 1, todos });
 
-    expect(await mount("web", {}, { capabilities: { fetch: { origins: [origin] } } })).toEqual([
+    expect(await mount("web", { blocked_domains: [] }, { capabilities: { fetch: { origins: [origin] } } })).toEqual([
       "web_search",
       "web_fetch",
     ]);
-    expect(await run("web_fetch", { url: `${origin}/` })).toMatchObject({ content: "Hello\nwide world" });
+    expect(await run("web_fetch", { url: `${origin}/` })).toMatchObject({ content: "Hellowide world" });
 
     expect(await mount("bash", { working_dir: "/project" }, { capabilities: { exec: true } })).toEqual(["bash"]);
     if (works)
