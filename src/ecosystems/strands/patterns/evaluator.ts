@@ -1,8 +1,8 @@
-import { jsonIn } from "../answer-json.ts";
 import { field } from "../chat-messages.ts";
 import { PatternError } from "../errors.ts";
 import type { PatternResult, RanStep, Run } from "../run.ts";
 import type { EvaluatorConfig } from "../workflow.ts";
+import { askUntil } from "./ask-until.ts";
 
 interface Evaluation {
   readonly score: number;
@@ -11,7 +11,6 @@ interface Evaluation {
 }
 
 const ITERATIONS = 3;
-const RETRIES = 2;
 const NOTES_MAX = 100;
 const FORM = 'Answer with JSON of this form: {"score": 0 to 100, "issues": ["…"], "fixes": ["…"]}';
 const EVALUATE = `Evaluate this draft. ${FORM}\n\n{{ draft }}`;
@@ -59,22 +58,21 @@ export async function runEvaluator(config: EvaluatorConfig, run: Run): Promise<P
   throw new PatternError(`${root}/accept: no draft had ${min_score} points after ${max_iters} iterations`);
 }
 
-async function evaluate(
+function evaluate(
   { evaluator }: EvaluatorConfig,
   run: Run,
   values: { readonly draft: string; readonly iteration: number },
 ): Promise<readonly [Evaluation, readonly RanStep[]]> {
   const pointer = "/pattern/config/evaluator";
   const input = run.render(evaluator.input ?? EVALUATE, values, `${pointer}/input`);
-  const asked: RanStep[] = [];
-  while (asked.length <= RETRIES) {
-    const hint = asked.length === 0 ? "" : `\n\nThe last answer was no evaluation. ${FORM} and nothing else.`;
-    const answer = await run.ask(evaluator.agent, `${input}${hint}`, pointer);
-    asked.push(answer);
-    const evaluation = readEvaluation(jsonIn(answer.response));
-    if (evaluation !== null) return [evaluation, asked];
-  }
-  throw new PatternError(`${pointer}: the evaluator gave no score in ${asked.length} answers`);
+  return askUntil(run, {
+    agent: evaluator.agent,
+    pointer,
+    input: (isRepeated) =>
+      isRepeated ? `${input}\n\nThe last answer was no evaluation. ${FORM} and nothing else.` : input,
+    read: readEvaluation,
+    problem: "the evaluator gave no score",
+  });
 }
 
 function readEvaluation(value: unknown): Evaluation | null {

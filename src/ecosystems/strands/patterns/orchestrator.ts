@@ -1,11 +1,10 @@
-import { jsonIn } from "../answer-json.ts";
 import { field } from "../chat-messages.ts";
 import { PatternError } from "../errors.ts";
 import type { PatternResult, RanStep, Run } from "../run.ts";
 import type { OrchestratorConfig } from "../workflow.ts";
+import { askUntil } from "./ask-until.ts";
 import { requireAgent } from "./chain.ts";
 
-const RETRIES = 2;
 /** Maximum number of tasks that an orchestrator may ask for. */
 const TASKS_MAX = 100;
 const FORM =
@@ -57,18 +56,16 @@ async function divide(
 ): Promise<readonly [tasks: readonly string[], asked: readonly RanStep[]]> {
   const pointer = "/pattern/config/orchestrator";
   const input = `Divide the work into tasks. ${FORM}\n\nThe variables: ${JSON.stringify(run.variables)}`;
-  const asked: RanStep[] = [];
-  while (asked.length <= RETRIES) {
-    const hint = asked.length === 0 ? "" : "\n\nThe last answer was no such list. Answer with nothing else.";
-    const answer = await run.ask(orchestrator.agent, `${input}${hint}`, pointer);
-    asked.push(answer);
-    const tasks = readTasks(jsonIn(answer.response));
-    if (tasks === null) continue;
-    if (tasks.length > TASKS_MAX)
-      throw new PatternError(`${pointer}: the orchestrator has more than ${TASKS_MAX} tasks`);
-    return [tasks, asked];
-  }
-  throw new PatternError(`${pointer}: the orchestrator gave no list of tasks in ${asked.length} answers`);
+  const [tasks, asked] = await askUntil(run, {
+    agent: orchestrator.agent,
+    pointer,
+    input: (isRepeated) =>
+      isRepeated ? `${input}\n\nThe last answer was no such list. Answer with nothing else.` : input,
+    read: readTasks,
+    problem: "the orchestrator gave no list of tasks",
+  });
+  if (tasks.length > TASKS_MAX) throw new PatternError(`${pointer}: the orchestrator has more than ${TASKS_MAX} tasks`);
+  return [tasks, asked];
 }
 
 /** One object is a list of one. A task without a text is described by its JSON. */

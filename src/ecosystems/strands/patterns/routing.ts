@@ -1,12 +1,11 @@
-import { jsonIn } from "../answer-json.ts";
 import { field } from "../chat-messages.ts";
 import { PatternError } from "../errors.ts";
 import { pointerSegment } from "../../../base/json.ts";
-import type { PatternResult, RanStep, Run } from "../run.ts";
+import type { PatternResult, Run } from "../run.ts";
 import type { RoutingConfig } from "../workflow.ts";
+import { askUntil } from "./ask-until.ts";
 import { runSteps } from "./chain.ts";
 
-const RETRIES = 2;
 const RETRIES_MAX = 20;
 const FORM = 'Answer with JSON of this form: {"route": "NAME"}';
 
@@ -14,19 +13,15 @@ const FORM = 'Answer with JSON of this form: {"route": "NAME"}';
 export async function runRouting({ router, routes }: RoutingConfig, run: Run): Promise<PatternResult> {
   const pointer = "/pattern/config/router";
   const input = run.render(router.input ?? "", {}, `${pointer}/input`);
-  const asked: RanStep[] = [];
-  const retries = Math.min(RETRIES_MAX, router.max_retries ?? RETRIES);
-  let chosen: string | undefined;
-  while (chosen === undefined) {
-    if (asked.length > retries) {
-      throw new PatternError(`${pointer}: the router gave no route in ${asked.length} answers`);
-    }
-    const hint = asked.length === 0 ? FORM : `The last answer named no route. ${FORM} and nothing else.`;
-    const answer = await run.ask(router.agent, `${input}\n\n${hint}`, pointer);
-    asked.push(answer);
-    const route = field(jsonIn(answer.response), "route");
-    if (typeof route === "string") chosen = route;
-  }
+  const [chosen, asked] = await askUntil(run, {
+    agent: router.agent,
+    pointer,
+    input: (isRepeated) =>
+      `${input}\n\n${isRepeated ? `The last answer named no route. ${FORM} and nothing else.` : FORM}`,
+    read: readRoute,
+    ...(router.max_retries === undefined ? {} : { retries: Math.min(RETRIES_MAX, router.max_retries) }),
+    problem: "the router gave no route",
+  });
   const route = Object.hasOwn(routes, chosen) ? routes[chosen] : undefined;
   if (route === undefined) {
     const known = Object.keys(routes).join(", ");
@@ -37,4 +32,9 @@ export async function runRouting({ router, routes }: RoutingConfig, run: Run): P
   const ran = await runSteps(route.then ?? [], run, values, then);
   const last_response = ran.at(-1)?.response ?? asked.at(-1)?.response ?? "";
   return { last_response, steps: [...asked, ...ran], values: { ...values, steps: ran } };
+}
+
+function readRoute(answer: unknown): string | null {
+  const route = field(answer, "route");
+  return typeof route === "string" ? route : null;
 }
