@@ -8,6 +8,11 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** An object's own member; `undefined` of anything else. */
+export function memberOf(value: unknown, name: string): unknown {
+  return isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+}
+
 /** Characters without a glyph of their own: controls, formats, surrogates, line and paragraph ends. */
 export const INVISIBLE = /[\p{C}\p{Zl}\p{Zp}]/gu;
 

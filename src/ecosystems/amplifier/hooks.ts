@@ -144,7 +144,7 @@ export class Hooks {
     const { refusal, data } = await this.#tell(event);
     if (refusal !== null) return pre.block(refusal);
     if (data === event.data) return;
-    const input: unknown = fieldOf(data, "input");
+    const input = isObject(data) ? data["input"] : undefined;
     if (isObject(input)) pre.replaceArguments(input);
     else pre.block("a hook modified the call, and its data has no object as input");
   }
@@ -228,8 +228,4 @@ function textOf(value: unknown): string | null {
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
-}
-
-function fieldOf(value: unknown, name: string): unknown {
-  return isObject(value) ? value[name] : undefined;
 }

@@ -1,6 +1,7 @@
 import { readdir, readFile, realpath, stat } from "node:fs/promises";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
+import { memberOf } from "../../base/json.ts";
 import { PYPROJECT } from "../../tool/package/layout.ts";
 import { readPyproject } from "../../tool/package/pyproject.ts";
 import { PackageError } from "../../tool/package/step.ts";
@@ -160,7 +161,7 @@ export async function modulesIn(folder: string): Promise<ReadonlyMap<string, str
   } catch {
     return new Map();
   }
-  const modules = fieldOf(fieldOf(manifest, "amplifier"), "modules");
+  const modules = memberOf(memberOf(manifest, "amplifier"), "modules");
   if (typeof modules !== "object" || modules === null) return new Map();
   return new Map(Object.entries(modules).filter((entry): entry is [string, string] => typeof entry[1] === "string"));
 }
@@ -213,12 +214,6 @@ function localPath(module: string, source: string): string {
   } catch {
     throw new ModuleSourceError("invalid", module, "has a source that is no file's URL", 'write "file:///folder/file"');
   }
-}
-
-function fieldOf(value: unknown, name: string): unknown {
-  return typeof value === "object" && value !== null && Object.hasOwn(value, name)
-    ? Reflect.get(value, name)
-    : undefined;
 }
 
 function isIn(file: string, folder: string): boolean {

@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
-import { pointerSegment } from "../../base/json.ts";
-import { field } from "./chat-messages.ts";
+import { memberOf, pointerSegment } from "../../base/json.ts";
 import { partsOf } from "./pattern-parts.ts";
 import { CONFIGS } from "./pattern-schema.ts";
 import { PROVIDERS } from "./providers.ts";
@@ -128,9 +127,9 @@ function seenIssues(
  */
 function otherIssues(spec: Workflow, registry: ToolRegistry): CapabilityIssue[] {
   const { env, context_policy, skills, security } = spec.others;
-  const retrieval = field(context_policy, "retrieval");
-  const guardrails = field(security, "guardrails");
-  const secrets = listIn(env, "secrets").filter((secret) => field(secret, "source") !== "env");
+  const retrieval = memberOf(context_policy, "retrieval");
+  const guardrails = memberOf(security, "guardrails");
+  const secrets = listIn(env, "secrets").filter((secret) => memberOf(secret, "source") !== "env");
   const refused: readonly (readonly [isUsed: boolean, pointer: string, what: string, remediation: string])[] = [
     [isFilled(skills), "/skills", "Skills", "Write what the agents have to know into their prompts"],
     [
@@ -139,9 +138,9 @@ function otherIssues(spec: Workflow, registry: ToolRegistry): CapabilityIssue[] 
       "Secrets from elsewhere than the environment",
       "Put them into the environment",
     ],
-    [isFilled(field(env, "mounts")), "/env/mounts", "Mounts", "Grant folders to the tools in the configuration"],
+    [isFilled(memberOf(env, "mounts")), "/env/mounts", "Mounts", "Grant folders to the tools in the configuration"],
     [
-      isFilled(field(context_policy, "notes")),
+      isFilled(memberOf(context_policy, "notes")),
       "/context_policy/notes",
       "Notes",
       "Use {{ steps }} or {{ last_response }}",
@@ -153,13 +152,13 @@ function otherIssues(spec: Workflow, registry: ToolRegistry): CapabilityIssue[] 
       "Use native tools",
     ],
     [
-      field(guardrails, "deny_network") === true,
+      memberOf(guardrails, "deny_network") === true,
       "/security/guardrails/deny_network",
       "Denying the network to a workflow",
       "Grant the tools no fetch in the configuration",
     ],
     [
-      field(guardrails, "pii_redaction") === true,
+      memberOf(guardrails, "pii_redaction") === true,
       "/security/guardrails/pii_redaction",
       "Redaction of personal data",
       "Let a tool do it",
@@ -186,7 +185,7 @@ function jitIssues(tools: readonly unknown[], registry: ToolRegistry): Capabilit
 }
 
 function allowedIssues(spec: Workflow, registry: ToolRegistry, guardrails: unknown): CapabilityIssue[] {
-  if (field(guardrails, "allow_tools") === undefined) return [];
+  if (memberOf(guardrails, "allow_tools") === undefined) return [];
   const idOf = (callable: string) => registry.find(callable)?.id ?? callable;
   const allowed = new Set(listIn(guardrails, "allow_tools").map((tool) => idOf(String(tool))));
   return callablesOf(spec).flatMap((callable) => {
@@ -197,7 +196,7 @@ function allowedIssues(spec: Workflow, registry: ToolRegistry, guardrails: unkno
 }
 
 function listIn(value: unknown, key: string): readonly unknown[] {
-  const list = field(value, key);
+  const list = memberOf(value, key);
   return Array.isArray(list) ? list : [];
 }
 

@@ -1,3 +1,4 @@
+import { memberOf } from "../../base/json.ts";
 import { ContractError } from "../../tool/contracts/contract.ts";
 import { openaiChat } from "../../tool/contracts/openai-chat.ts";
 import { readName, writeName } from "../../tool/contracts/portable-name.ts";
@@ -44,14 +45,14 @@ function writeMessage(message: ModelMessage): unknown {
 
 /** Parses a response of `chat/completions`, which is untrusted input. Throws a `ProviderError` if it is invalid. */
 export function readResponse(body: unknown, options: GenerateOptions): ModelAnswer {
-  const choices = field(body, "choices");
-  const message = field(Array.isArray(choices) ? choices[0] : undefined, "message");
+  const choices = memberOf(body, "choices");
+  const message = memberOf(Array.isArray(choices) ? choices[0] : undefined, "message");
   if (typeof message !== "object" || message === null) throw new ProviderError("the model's answer holds no message");
-  const content = field(message, "content");
-  const calls = field(message, "tool_calls") ?? [];
+  const content = memberOf(message, "content");
+  const calls = memberOf(message, "tool_calls") ?? [];
   if (!Array.isArray(calls)) throw new ProviderError("the model's answer has tool_calls that are no list");
   if (calls.length > CALLS_MAX) throw new ProviderError(`the model asks for more than ${CALLS_MAX} calls at once`);
-  const tokens = field(field(body, "usage"), "total_tokens");
+  const tokens = memberOf(memberOf(body, "usage"), "total_tokens");
   return {
     ...(typeof tokens === "number" && tokens >= 0 ? { tokens } : {}),
     text: typeof content === "string" ? content : "",
@@ -60,16 +61,16 @@ export function readResponse(body: unknown, options: GenerateOptions): ModelAnsw
 }
 
 function readCall(call: unknown, index: number, { tools }: GenerateOptions): ModelCall {
-  const called = field(call, "function");
-  const written = field(called, "name");
+  const called = memberOf(call, "function");
+  const written = memberOf(called, "name");
   if (typeof written !== "string" || written === "")
     throw new ProviderError("the model asks for a call without a name");
   // A name too long for the protocol was truncated; only the list of tools has the full one.
   const name = tools.find((tool) => writeName(tool.name) === written)?.name ?? readName(written);
-  const given = field(call, "id");
+  const given = memberOf(call, "id");
   const id = typeof given === "string" && given !== "" && given.length <= ID_MAX ? given : `call_${index + 1}`;
   try {
-    const args = writtenArguments(field(called, "arguments"));
+    const args = writtenArguments(memberOf(called, "arguments"));
     const read = openaiChat.readCall({ id, type: "function", function: { name: written, arguments: args } });
     return { id, name, arguments: read.arguments };
   } catch (error) {
@@ -82,10 +83,4 @@ function readCall(call: unknown, index: number, { tools }: GenerateOptions): Mod
 function writtenArguments(given: unknown): unknown {
   if (given === undefined || given === null) return "";
   return typeof given === "object" ? JSON.stringify(given) : given;
-}
-
-/** An object's own property. */
-export function field(value: unknown, key: string): unknown {
-  if (typeof value !== "object" || value === null || !Object.hasOwn(value, key)) return undefined;
-  return Reflect.get(value, key);
 }

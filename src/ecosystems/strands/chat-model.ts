@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { describeExcess } from "../../base/json.ts";
-import { field, readResponse, writeRequest } from "./chat-messages.ts";
+import { describeExcess, memberOf } from "../../base/json.ts";
+import { readResponse, writeRequest } from "./chat-messages.ts";
 import { ProviderError } from "./errors.ts";
 import type { ModelProvider } from "./model.ts";
 
@@ -143,8 +143,8 @@ function parse(text: string): unknown {
 
 /** The server's error message in one line, with the key redacted: some servers echo it. */
 function reasonIn(body: unknown, apiKey: string | undefined): string {
-  const error = field(body, "error");
-  const message = typeof error === "string" ? error : field(error, "message");
+  const error = memberOf(body, "error");
+  const message = typeof error === "string" ? error : memberOf(error, "message");
   if (typeof message !== "string" || message === "") return "";
   const discreet = apiKey === undefined ? message : message.replaceAll(apiKey, "[key]");
   return `: ${discreet.replaceAll(/\s+/g, " ").slice(0, MESSAGE_MAX)}`;

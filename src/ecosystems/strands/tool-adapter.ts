@@ -1,7 +1,7 @@
+import { memberOf } from "../../base/json.ts";
 import { toolError } from "../../base/errors.ts";
 import { emptyMetadata, failure } from "../../base/result.ts";
 import type { AgentTools } from "./agent.ts";
-import { field } from "./chat-messages.ts";
 import { ToolError } from "./errors.ts";
 import type { ToolRegistry } from "./registry.ts";
 import { TOOL_KINDS, type Workflow } from "./workflow.ts";
@@ -9,7 +9,7 @@ import { TOOL_KINDS, type Workflow } from "./workflow.ts";
 /** Names of the tools that a workflow lists: native tools, and those to retrieve context with. */
 export function callablesOf({ tools, others }: Workflow): readonly string[] {
   const listed = TOOL_KINDS.flatMap((kind) => tools[kind] ?? []).map(({ callable }) => callable);
-  const jit = field(field(others.context_policy, "retrieval"), "jit_tools");
+  const jit = memberOf(memberOf(others.context_policy, "retrieval"), "jit_tools");
   return [...listed, ...(Array.isArray(jit) ? jit.map(String) : [])];
 }
 

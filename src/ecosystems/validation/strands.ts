@@ -1,4 +1,4 @@
-import { isObject } from "../../base/json.ts";
+import { isObject, memberOf } from "../../base/json.ts";
 import type { ToolResult } from "../../base/result.ts";
 import { type Check, error, info, pass, warning } from "./check.ts";
 
@@ -6,25 +6,25 @@ const TYPES: readonly unknown[] = ["string", "number", "integer", "boolean", "ar
 
 /** Checks a tool's specification. Strands loads a tool with less, but models then call it badly. */
 export function checkStrands(described: unknown): readonly Check[] {
-  const spec = field(described, "TOOL_SPEC");
+  const spec = memberOf(described, "TOOL_SPEC");
   if (!isObject(spec)) return [error("TOOL_SPEC", "is not an object with name, description and inputSchema")];
-  const name = field(spec, "name");
+  const name = memberOf(spec, "name");
   return [
     pass("contract", "is written in strands"),
     isText(name) ? pass("TOOL_SPEC", `is named "${name}"`) : error("TOOL_SPEC", "has no name"),
-    field(described, "function") === true
+    memberOf(described, "function") === true
       ? pass("function", "has the name in TOOL_SPEC")
       : error("function", `is not exported under the name in TOOL_SPEC, ${JSON.stringify(name)}`),
-    isText(field(spec, "description"))
+    isText(memberOf(spec, "description"))
       ? pass("TOOL_SPEC", "has a description")
       : error("TOOL_SPEC", "has no description; models choose tools by it"),
-    ...checkSchema(field(spec, "inputSchema")),
+    ...checkSchema(memberOf(spec, "inputSchema")),
   ];
 }
 
 function checkSchema(inputSchema: unknown): readonly Check[] {
   if (inputSchema === undefined) return [error("inputSchema", "is missing; write { json: { type: 'object', … } }")];
-  const json = field(inputSchema, "json");
+  const json = memberOf(inputSchema, "json");
   if (!isObject(json)) return [error("inputSchema", "has no json; write { json: { type: 'object', … } }")];
   const found: Check[] = [];
   if (json["type"] !== "object") found.push(error("inputSchema", "is not of the type object"));
@@ -32,7 +32,7 @@ function checkSchema(inputSchema: unknown): readonly Check[] {
   if (!Array.isArray(json["required"]))
     found.push(warning("inputSchema", "does not say which properties are required"));
   const odd = Object.entries(isObject(json["properties"]) ? json["properties"] : {}).filter(
-    ([, property]) => field(property, "type") !== undefined && !TYPES.includes(field(property, "type")),
+    ([, property]) => memberOf(property, "type") !== undefined && !TYPES.includes(memberOf(property, "type")),
   );
   for (const [name] of odd) found.push(warning("inputSchema", `has a property of a type of its own: ${name}`));
   return found.length > 0 ? found : [pass("inputSchema", "has a type, properties and what is required")];
@@ -48,8 +48,4 @@ export function checkStrandsAnswer({ success, output }: ToolResult): readonly Ch
 
 function isText(value: unknown): value is string {
   return typeof value === "string" && value.trim() !== "";
-}
-
-function field(value: unknown, key: string): unknown {
-  return isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined;
 }

@@ -1,4 +1,4 @@
-import { isObject } from "../../base/json.ts";
+import { memberOf } from "../../base/json.ts";
 import { toolError } from "../../base/errors.ts";
 import { emptyMetadata, failure, type ToolResult } from "../../base/result.ts";
 import { anthropic, type AnthropicToolResult } from "./anthropic.ts";
@@ -31,27 +31,27 @@ const TURNS: { readonly [Name in keyof Answers]: Turn<Answers[Name]> } = {
   "openai-chat": {
     contract: openaiChat,
     find: (message) => listOf(message, "tool_calls"),
-    identify: (call) => ({ id: fieldOf(call, "id"), name: fieldOf(fieldOf(call, "function"), "name") }),
+    identify: (call) => ({ id: memberOf(call, "id"), name: memberOf(memberOf(call, "function"), "name") }),
     answer: (results) => results.map((result) => openaiChat.writeResult(result)),
   },
   "openai-responses": {
     contract: openaiResponses,
     find: (message) => (Array.isArray(message) ? message : listOf(message, "output")).filter(isOf("function_call")),
-    identify: (call) => ({ id: fieldOf(call, "call_id"), name: fieldOf(call, "name") }),
+    identify: (call) => ({ id: memberOf(call, "call_id"), name: memberOf(call, "name") }),
     answer: (results) => results.map((result) => openaiResponses.writeResult(result)),
   },
   anthropic: {
     contract: anthropic,
     find: (message) => listOf(message, "content").filter(isOf("tool_use")),
-    identify: (call) => ({ id: fieldOf(call, "id"), name: fieldOf(call, "name") }),
+    identify: (call) => ({ id: memberOf(call, "id"), name: memberOf(call, "name") }),
     answer: (results) => [{ role: "user", content: results.map((result) => anthropic.writeResult(result)) }],
   },
   gemini: {
     contract: gemini,
-    find: (message) => listOf(message, "parts").filter((part) => fieldOf(part, "functionCall") !== undefined),
+    find: (message) => listOf(message, "parts").filter((part) => memberOf(part, "functionCall") !== undefined),
     identify: (part) => {
-      const call = fieldOf(part, "functionCall");
-      return { id: fieldOf(call, "id"), name: fieldOf(call, "name") };
+      const call = memberOf(part, "functionCall");
+      return { id: memberOf(call, "id"), name: memberOf(call, "name") };
     },
     answer: (results) => [{ role: "user", parts: results.map((result) => gemini.writeResult(result)) }],
   },
@@ -94,15 +94,11 @@ async function run(
   }
 }
 
-function fieldOf(value: unknown, name: string): unknown {
-  return isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
-}
-
 function listOf(value: unknown, name: string): readonly unknown[] {
-  const list = fieldOf(value, name);
+  const list = memberOf(value, name);
   return Array.isArray(list) ? list : [];
 }
 
 function isOf(type: string): (value: unknown) => boolean {
-  return (value) => fieldOf(value, "type") === type;
+  return (value) => memberOf(value, "type") === type;
 }

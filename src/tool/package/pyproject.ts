@@ -1,6 +1,6 @@
 import path from "node:path";
 import { parse, TomlError } from "smol-toml";
-import { isObject } from "../../base/json.ts";
+import { isObject, memberOf } from "../../base/json.ts";
 import { readFileAt } from "./file.ts";
 import { MODULES_GROUP, PYPROJECT, PYPROJECT_BYTES_MAX } from "./layout.ts";
 import { PackageError, quoted } from "./step.ts";
@@ -41,8 +41,4 @@ function parseToml(text: string): unknown {
       `${PYPROJECT}, line ${error.line}, is not TOML: ${quoted(what.replace(/^Invalid TOML document: /, ""))}`,
     );
   }
-}
-
-function memberOf(value: unknown, name: string): unknown {
-  return isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
 }

@@ -1,4 +1,4 @@
-import { field } from "../chat-messages.ts";
+import { memberOf } from "../../../base/json.ts";
 import { PatternError } from "../errors.ts";
 import type { PatternResult, RanStep, Run } from "../run.ts";
 import type { EvaluatorConfig } from "../workflow.ts";
@@ -76,9 +76,9 @@ function evaluate(
 }
 
 function readEvaluation(value: unknown): Evaluation | null {
-  const score = field(value, "score");
+  const score = memberOf(value, "score");
   if (typeof score !== "number" || !(score >= 0 && score <= 100)) return null;
-  return { score, issues: texts(field(value, "issues")), fixes: texts(field(value, "fixes")) };
+  return { score, issues: texts(memberOf(value, "issues")), fixes: texts(memberOf(value, "fixes")) };
 }
 
 function texts(list: unknown): readonly string[] {

@@ -1,4 +1,4 @@
-import { field } from "../chat-messages.ts";
+import { memberOf } from "../../../base/json.ts";
 import { PatternError } from "../errors.ts";
 import type { PatternResult, RanStep, Run } from "../run.ts";
 import type { OrchestratorConfig } from "../workflow.ts";
@@ -73,7 +73,7 @@ function readTasks(value: unknown): readonly string[] | null {
   if (typeof value !== "object" || value === null) return null;
   const list: readonly unknown[] = Array.isArray(value) ? value : [value];
   return list.map((item) => {
-    const task = typeof item === "string" ? item : field(item, "task");
+    const task = typeof item === "string" ? item : memberOf(item, "task");
     return typeof task === "string" ? task : JSON.stringify(item);
   });
 }

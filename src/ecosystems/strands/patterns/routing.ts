@@ -1,6 +1,5 @@
-import { field } from "../chat-messages.ts";
 import { PatternError } from "../errors.ts";
-import { pointerSegment } from "../../../base/json.ts";
+import { memberOf, pointerSegment } from "../../../base/json.ts";
 import type { PatternResult, Run } from "../run.ts";
 import type { RoutingConfig } from "../workflow.ts";
 import { askUntil } from "./ask-until.ts";
@@ -35,6 +34,6 @@ export async function runRouting({ router, routes }: RoutingConfig, run: Run): P
 }
 
 function readRoute(answer: unknown): string | null {
-  const route = field(answer, "route");
+  const route = memberOf(answer, "route");
   return typeof route === "string" ? route : null;
 }
