@@ -1,4 +1,5 @@
 import { hash } from "node:crypto";
+import { BoundedCache } from "../../base/bounded-cache.ts";
 import type { Role } from "./caller.ts";
 import { type Guest, Guests } from "./guests.ts";
 import type { CallerGrant } from "./key-options.ts";
@@ -35,8 +36,8 @@ export class Tokens {
   readonly settings: OAuthSettings;
   readonly #check: CheckToken;
   readonly #guests = new Guests();
-  readonly #valid = new Map<string, Known>();
-  readonly #invalid = new Map<string, Known>();
+  readonly #valid = new BoundedCache<Known>(KNOWN_MAX);
+  readonly #invalid = new BoundedCache<Known>(KNOWN_MAX);
   readonly #pending = new Map<string, Promise<TokenVerdict>>();
   #suspects = 0;
 
@@ -90,14 +91,14 @@ export class Tokens {
     if (typeof grant === "string") {
       const verdict = { kind: "invalid", reason: grant } as const;
       // Only asking costs more than remembering.
-      if (isIntrospected) remember(this.#invalid, digest, { verdict, untilMs: Date.now() + INACTIVE_MS });
+      if (isIntrospected) this.#invalid.set(digest, { verdict, untilMs: Date.now() + INACTIVE_MS });
       return verdict;
     }
     const exp = typeof claims === "string" ? undefined : claims["exp"];
     const expiresMs = typeof exp === "number" ? exp * 1_000 : Number.POSITIVE_INFINITY;
     const verdict = { kind: "caller", caller: this.#guests.admit(grant, expiresMs) } as const;
     const untilMs = Math.min(expiresMs, Date.now() + (isIntrospected ? INTROSPECTED_MS : VERIFIED_MS));
-    remember(this.#valid, digest, { verdict, untilMs });
+    this.#valid.set(digest, { verdict, untilMs });
     return verdict;
   }
 }
@@ -106,19 +107,11 @@ function digestOf(token: string): string {
   return hash("sha256", token, "base64url");
 }
 
-function recall(known: Map<string, Known>, digest: string): TokenVerdict | undefined {
+function recall(known: BoundedCache<Known>, digest: string): TokenVerdict | undefined {
   const found = known.get(digest);
   if (found === undefined || found.untilMs > Date.now()) return found?.verdict;
   known.delete(digest);
   return undefined;
-}
-
-function remember(known: Map<string, Known>, digest: string, what: Known): void {
-  known.set(digest, what);
-  for (const oldest of known.keys()) {
-    if (known.size <= KNOWN_MAX) break;
-    known.delete(oldest);
-  }
 }
 
 /** What the holder of a token may do, as the operator says by claims; or the reason why it is nobody here. */
