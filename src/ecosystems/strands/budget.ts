@@ -4,7 +4,7 @@ import type { Budgets } from "./workflow.ts";
 
 const TIMER_MAX_MS = 2_147_483_647;
 
-/** What a run may spend, and what it has spent. */
+/** The limits of a run, and its use of them. */
 export class Budget {
   readonly #budgets: Budgets;
   readonly #deadline: AbortSignal | undefined;

@@ -27,7 +27,7 @@ const FILTERS = new Map<string, Operation>([
   ["tojson", (value, indent) => limited(JSON.stringify(value ?? null, null, Math.min(8, Number(indent ?? 0))))],
 ]);
 
-/** What is called behind `.`. */
+/** Methods: `x.lower()`. */
 const METHODS = new Map<string, Operation>([
   ["lower", (value) => text(value).toLowerCase()],
   ["upper", (value) => text(value).toUpperCase()],
@@ -47,7 +47,7 @@ const METHODS = new Map<string, Operation>([
   ["get", (value, key, other = null) => member(mapOf(value), key) ?? other],
 ]);
 
-/** What is called by its name. */
+/** Functions: `len(x)`. */
 const FUNCTIONS = new Map<string, Operation>([
   ["len", (value) => sizeOf(value)],
   ["str", (value) => show(value)],

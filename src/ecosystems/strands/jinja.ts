@@ -134,7 +134,7 @@ function readSet(text: string): Part {
   return { kind: "set", name, value: readExpression(value) };
 }
 
-/** What a template makes, as far as it has been made. */
+/** The text of a template so far, within its limits. */
 class Output {
   text = "";
   #steps = 0;

@@ -3,7 +3,7 @@ import { type HumanStep, isHuman, type Pattern, type Step } from "./workflow.ts"
 
 type Text = readonly [pointer: string, text: string];
 
-/** What a pattern says, each with its place as a JSON pointer. */
+/** Agents, templates and other parts of a pattern, each with its place as a JSON pointer. */
 export interface PatternParts {
   readonly agents: readonly Text[];
   readonly templates: readonly Text[];

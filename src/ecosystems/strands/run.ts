@@ -15,7 +15,7 @@ export interface RanStep extends Omit<AgentAnswer, "text"> {
   readonly response: string;
 }
 
-/** What a pattern ends with. */
+/** The result of a pattern. */
 export interface PatternResult {
   readonly last_response: string;
   /** All runs of agents. */

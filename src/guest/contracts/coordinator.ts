@@ -59,7 +59,7 @@ export class Coordinator {
   readonly config: object;
   readonly session_id = "";
   readonly parent_id = null;
-  /** What is mounted, by point and name. A module may mount by writing into it. */
+  /** Mounted objects, by point and name. A module may mount by writing into it. */
   readonly mount_points: MountPoints;
   readonly #told: Omit<Coordination, "face" | "mounted">;
   #hooks: HookRegistry | null = null;

@@ -79,7 +79,7 @@ export class FileNode extends BaseNode {
     if (next > this.#room.length) {
       this.#move(Math.max(next, Math.min(2 * old, old + SPARE_BYTES)), old);
     } else if (next < old) {
-      // What is given back to the quota is given back to the isolate as well.
+      // Bytes given back to the quota are given back to the isolate as well.
       if (next <= this.#room.length / 2) this.#move(next, next);
       else this.#room.fill(0, next, old);
     }

@@ -6,7 +6,7 @@ const PATH_MAX = 4096;
 const NAME_MAX = 255;
 const LINKS_MAX = 40;
 
-/** What a path names. */
+/** The place that a path names. */
 export interface Place {
   readonly folder: FolderNode;
   /** Its name in the folder; `null` for the folder itself, as of `.`. */

@@ -131,7 +131,7 @@ export function readOAuth(
   };
 }
 
-/** What is sent in plain text could be read and changed on its way. */
+/** Others could read and change plain text on its way. */
 function requireHttps(name: string, text: string): void {
   const url = URL.parse(text);
   const isLocal = url !== null && /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname);

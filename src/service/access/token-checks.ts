@@ -2,7 +2,7 @@ import { importOptional } from "../../base/optional-package.ts";
 import { isObject } from "../../base/json.ts";
 import type { OAuthSettings } from "./oauth-options.ts";
 
-/** What a valid token says. */
+/** Claims of a valid token. */
 export interface Claims {
   readonly [name: string]: unknown;
 }

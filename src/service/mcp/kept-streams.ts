@@ -30,7 +30,7 @@ export interface KeptCall {
   readonly id: RequestId;
 }
 
-/** What is kept of a key's streams. */
+/** The kept streams of a key. */
 interface Holding {
   /** Oldest first. */
   readonly streams: Map<string, KeptStream>;
