@@ -12,6 +12,7 @@ const ENTRIES: Readonly<Record<string, string>> = {
   "./fastify": "The routes of the HTTP server as a plugin for Fastify.",
   "./mcp": "A server of the Model Context Protocol around an engine.",
   "./testing": "What authors test tools with: conformance, faults, mocks.",
+  "./code-mode": "Code mode: `run_code` and `search_tools` in place of all tools.",
   "./amplifier": "Amplifier: mount plans, hooks, tool results.",
   "./agentspace": "AgentSpace: a registry of packages, search, man pages, forms.",
   "./strands": "Strands: discovery, the capability checker, workflows.",

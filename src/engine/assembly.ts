@@ -5,13 +5,14 @@ import type { Prelude } from "../base/protocol/prelude.ts";
 import type { Broker } from "../broker/broker.ts";
 import type { CapabilityEvent } from "../broker/capability-event.ts";
 import { FUNCTIONS } from "../broker/capabilities/functions.ts";
+import { PROGRAM_TOOLS } from "../broker/capabilities/program-tools.ts";
 import type { SecretViolation } from "../broker/capabilities/secrets/placeholders.ts";
 import { Binaries } from "../broker/capabilities/native/binaries.ts";
 import type { Executor } from "../executor/executor.ts";
 import { RedisLedger } from "../store/calls/redis-ledger.ts";
 import { SqliteLedger } from "../store/calls/sqlite-ledger.ts";
 import { Packages } from "../tool/packages.ts";
-import { Programs } from "../tool/program.ts";
+import { Programs } from "../tool/program/program.ts";
 import { Registrar } from "../tool/registrar.ts";
 import { ToolRegistry } from "../tool/registry.ts";
 import { Admission } from "./call/admission.ts";
@@ -90,7 +91,7 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
   }
   const { capabilities } = broker.grants;
   const sources = { scheduler: () => scheduler.stats(), executor: () => executor.stats(), accounts: broker.accounts };
-  const metrics = new Metrics(events, sources, [...capabilities.keys(), FUNCTIONS], options.registry);
+  const metrics = new Metrics(events, sources, [...capabilities.keys(), FUNCTIONS, PROGRAM_TOOLS], options.registry);
   const audit = options.audit === undefined ? undefined : new Audit(options.audit, events);
   const tracing = new Tracing(capabilities);
   const parts = { registry, tools, idempotency, admission, tracing, events, scheduler, broker, executor };

@@ -18,7 +18,7 @@ import { startBundler, stopBundler } from "../tool/bundle/bundle.ts";
 import { OPERATOR } from "../broker/policy.ts";
 import { type DeclareOptions, declareTools } from "../tool/declarations/declare-tools.ts";
 import type { ToolInfo, ToolLocation } from "../tool/definition.ts";
-import { argumentsOf, type Program } from "../tool/program.ts";
+import { callOf, type Program } from "../tool/program/program.ts";
 import type { ModuleReport } from "../tool/registrar.ts";
 import { toolFunctions } from "./tool-functions.ts";
 
@@ -162,12 +162,12 @@ export class LocalEngine implements AsyncDisposable {
   }
 
   /**
-   * @internal Runs a program in an isolate of its own. Its output is `{ value }`. Rejects with a `RangeError` where one of
-   * its limits is invalid; any other error is part of the result.
+   * @internal Runs a program in an isolate of its own. Its output has the `value`. Rejects with a `RangeError` where one
+   * of its limits is invalid; any other error is part of the result.
    */
   async runProgram(program: Program, options: ExecuteOptions = {}): Promise<ToolResult> {
     const { programs, pipeline } = this.#parts;
-    return pipeline.runProgram(programs.toolFor(program), argumentsOf(program), options);
+    return pipeline.runProgram(programs.toolFor(program), callOf(program), options);
   }
 
   /** The tools as functions, by their names at the time of the call. A call of another name ends with `tool_not_found`. */

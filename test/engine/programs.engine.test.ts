@@ -40,7 +40,7 @@ beforeEach(() => {
 });
 
 const run = (code: string, options?: ExecuteOptions, limits = {}) =>
-  engine.runProgram({ code, functions, limits }, options);
+  engine.runProgram({ kind: "functions", code, functions, limits }, options);
 
 test("a program whose executor is killed goes on, and no function that has answered is called again", async () => {
   const result = await run(`
@@ -97,7 +97,7 @@ test("a program that is cancelled ends, and what a function answers then reaches
 test("a listener of tool:pre can block a program", async () => {
   await using other = await createEngine({ workers: 1, executor: "threads" });
   other.on("tool:pre", (event) => event.tool === "(program)" && event.block("no programs here"));
-  const result = await other.runProgram({ code: "return 1", functions, limits: {} });
+  const result = await other.runProgram({ kind: "functions", code: "return 1", functions, limits: {} });
   expect(result.error).toMatchObject({ code: "blocked", message: "no programs here" });
 });
 
@@ -142,5 +142,5 @@ test("what a program leaves on its globals is gone with it", async () => {
 test("a closed engine refuses programs", async () => {
   const other = await createEngine({ workers: 1, executor: "threads" });
   await other.close();
-  expect((await other.runProgram({ code: "return 1", functions, limits: {} })).error?.code).toBe("engine_closed");
+  expect((await other.runProgram({ kind: "functions", code: "return 1", functions, limits: {} })).error?.code).toBe("engine_closed");
 });

@@ -1,4 +1,5 @@
-import type { Capability, OpenCall } from "./capability.ts";
+import type { JsonSchema } from "../../base/json.ts";
+import type { CalledToolResult, Capability, OpenCall } from "./capability.ts";
 import { nameGrants, requireGranted } from "./names.ts";
 
 /** Maximum number of a call's child calls that run at once; more wait. */
@@ -9,19 +10,20 @@ interface ToolRequest {
   readonly arguments: Record<string, unknown>;
 }
 
+/** Schema of a call of another tool. */
+export const TOOL_CALL = {
+  type: "object",
+  properties: { name: { type: "string", maxLength: 128 }, arguments: { type: "object" } },
+  required: ["name", "arguments"],
+} satisfies JsonSchema;
+
 /** `tools`: other tools of the engine, by name. */
 export function createTools(): Capability<readonly string[]> {
   return {
     name: "tools",
     grants: nameGrants,
     methods: {
-      call: {
-        input: {
-          type: "object",
-          properties: { name: { type: "string", maxLength: 128 }, arguments: { type: "object" } },
-          required: ["name", "arguments"],
-        },
-      },
+      call: { input: TOOL_CALL },
     },
     open: (call, grants) => {
       const children = new ChildCalls(call);
@@ -38,7 +40,7 @@ export function createTools(): Capability<readonly string[]> {
 }
 
 /** Child calls of a call, limited in concurrency. */
-class ChildCalls {
+export class ChildCalls {
   readonly #call: OpenCall;
   readonly #waiting: (() => void)[] = [];
   #running = 0;
@@ -47,7 +49,7 @@ class ChildCalls {
     this.#call = call;
   }
 
-  async run(name: string, args: Record<string, unknown>): Promise<unknown> {
+  async run(name: string, args: Record<string, unknown>): Promise<CalledToolResult> {
     // A child that ends hands its slot to the next in the queue, so `#running` stays the same.
     if (this.#running >= AT_ONCE_MAX) await new Promise<void>((resolve) => this.#waiting.push(resolve));
     else this.#running++;

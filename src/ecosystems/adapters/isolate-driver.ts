@@ -85,7 +85,7 @@ export function createIsolateDriver(engine: Engine, options: IsolateDriverOption
         execute: async <T>(code: string): Promise<IsolateResult<T>> => {
           if (disposal.signal.aborted) return failed("DisposedError", DISPOSED);
           if (typeof code !== "string") return failed("TypeError", "the code of a program must be a string");
-          const result = await engine.runProgram({ code, functions, limits }, { ...call, signal });
+          const result = await engine.runProgram({ kind: "functions", code, functions, limits }, { ...call, signal });
           return resultOf<T>(result, disposal.signal.aborted);
         },
         dispose: async () => disposal.abort(),

@@ -62,16 +62,20 @@ export class CallPipeline implements CallStages {
 
   /** Runs a call; calls with the same idempotency key share one run. Never rejects. */
   execute(call: ToolCall, options: ExecuteOptions): Promise<ToolResult> {
+    return this.#share(call, options, null);
+  }
+
+  #share(call: ToolCall, options: ExecuteOptions, program: RegisteredTool | null): Promise<ToolResult> {
     const isKeyed = typeof options?.idempotencyKey === "string" && options.idempotencyKey !== "";
     // A caller that may not call the tool must not get another caller's result either.
-    if (!isKeyed || !isAmong(options.tools, call?.name)) return this.run(call, options, null);
+    if (!isKeyed || !isAmong(options.tools, call?.name)) return this.run(call, options, null, null, program);
     const { idempotency } = this.#parts;
-    return idempotency.run(call, options, (own, claimOf) => this.run(call, own, null, claimOf));
+    return idempotency.run(call, options, (own, claimOf) => this.run(call, own, null, claimOf, program));
   }
 
   /** Runs a program, by its tool. Never rejects. */
-  runProgram(program: RegisteredTool, args: Record<string, unknown>, options: ExecuteOptions): Promise<ToolResult> {
-    return this.run({ name: program.info.name, arguments: args }, options, null, null, program);
+  runProgram(program: RegisteredTool, call: ToolCall, options: ExecuteOptions): Promise<ToolResult> {
+    return this.#share(call, options, program);
   }
 
   /**

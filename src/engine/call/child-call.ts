@@ -37,9 +37,11 @@ export async function callTool(
       name,
       "wait for some of them before calling more",
     );
-  const { tenant, capabilities, limits, maxLimits, onCpu } = parent.options;
+  const { tenant, tools, capabilities, limits, maxLimits, onCpu } = parent.options;
   const options: ExecuteOptions = {
     ...(tenant === undefined ? {} : { tenant }),
+    // The code of a program is the caller's, so that it calls the caller's tools only.
+    ...(tools === undefined || parent.tool.own === undefined ? {} : { tools }),
     // A call must not get through a child what it was not granted itself.
     ...(capabilities === undefined ? {} : { capabilities }),
     ...(limits === undefined ? {} : { limits }),

@@ -58,6 +58,10 @@ async function answerOf(
       const checks = compileChecks(input, output);
       return { value: null, texts: [checks.input, checks.output] };
     }
+    case "program": {
+      const { readProgram } = await import("../program/source.ts");
+      return { value: null, texts: [readProgram(texts[0] ?? "")] };
+    }
     case "unpack": {
       const { unpack } = await import("../package/unpack.ts");
       await unpack(job);

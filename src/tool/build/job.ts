@@ -5,7 +5,7 @@ import type { Frame } from "./frame.ts";
 /** Work for a build process: data, whose long texts are apart. */
 export type Job = Frame & { readonly head: JobHead };
 
-export type JobHead = BundleJob | ChecksJob | PackageJob;
+export type JobHead = BundleJob | ChecksJob | ProgramJob | PackageJob;
 
 /** A job of a package; it has no texts. */
 export type PackageJob = UnpackJob | RemoveJob | PythonJob;
@@ -26,6 +26,11 @@ export interface BundleJob {
 /** Schemas to make code of. The job's texts are those of the arguments and, if there is one, of the output. */
 export interface ChecksJob {
   readonly kind: "checks";
+}
+
+/** A program to make JavaScript of: the job's only text. */
+export interface ProgramJob {
+  readonly kind: "program";
 }
 
 /** An archive to unpack into a folder that is not there yet, in a temporary folder of the engine. */
@@ -66,7 +71,7 @@ export function isReady(head: unknown): boolean {
 
 /** Whether a job reads or writes files. Without files it is texts to texts. */
 export function needsFiles(head: JobHead): boolean {
-  if (head.kind === "checks") return false;
+  if (head.kind === "checks" || head.kind === "program") return false;
   return head.kind !== "bundle" || head.input.kind === "file" || head.input.resolveDir !== undefined;
 }
 

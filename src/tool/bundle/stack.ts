@@ -27,9 +27,14 @@ interface Frame extends TextPosition {
 /**
  * Turns a stack from inside an isolate into one for the tool's author: the message, then the tool's own frames at the
  * lines of its sources. Frames of the engine and everything about the host are removed. The tool controls the text of
- * the stack, so it is cut before it is parsed.
+ * the stack, so it is cut before it is parsed. `source`: name of a script without a map.
  */
-export function mapStack(stack: string, map: SourceMap | string | undefined, scriptName: string): string {
+export function mapStack(
+  stack: string,
+  map: SourceMap | string | undefined,
+  scriptName: string,
+  source: string = BUNDLE,
+): string {
   const sourceMap = typeof map === "string" ? readSourceMap(map) : map;
   const lines = stack.slice(0, MAX_STACK).split("\n");
   const first = lines.findIndex((line) => FRAME.test(line));
@@ -39,7 +44,7 @@ export function mapStack(stack: string, map: SourceMap | string | undefined, scr
     const frame = FRAME.test(line) ? readFrame(line.trim(), scriptName) : undefined;
     if (frame !== undefined) frames.push(frame);
   }
-  const shown = showFrames(frames, sourceMap).slice(0, MAX_FRAMES);
+  const shown = showFrames(frames, sourceMap, source).slice(0, MAX_FRAMES);
   return [message, ...shown].join("\n").slice(0, MAX_RESULT);
 }
 
@@ -54,8 +59,8 @@ function readFrame(line: string, scriptName: string): Frame | undefined {
 }
 
 /** Frames at their places in the sources; those that have none are left out. Without a map all keep their own. */
-function showFrames(frames: readonly Frame[], map: SourceMap | undefined): string[] {
-  const places = map === undefined ? frames.map((frame) => ({ ...frame, source: BUNDLE })) : findSources(map, frames);
+function showFrames(frames: readonly Frame[], map: SourceMap | undefined, source: string): string[] {
+  const places = map === undefined ? frames.map((frame) => ({ ...frame, source })) : findSources(map, frames);
   return frames.flatMap(({ name }, index) => {
     const place = places[index];
     if (place === undefined) return [];

@@ -12,17 +12,31 @@ export function after(head: string, type: string): string {
   return type.startsWith("\n") ? `${head}${type}` : `${head} ${type}`;
 }
 
+export interface PrintStyle {
+  /** Written before members and arrays: `readonly `, or nothing. */
+  readonly modifier: "readonly " | "";
+  /** Length of a property's description, in UTF-16 units; 0 for none. */
+  readonly descriptionMax: number;
+}
+
+const FILE_STYLE: PrintStyle = { modifier: "readonly ", descriptionMax: DESCRIPTION_MAX };
+
 /**
  * A type as text. Types that fit into the rest of a line are written into it; objects with descriptions, and those that
  * do not fit, have a line for each member. `indent`: of the line in which the type begins; `column`: where it begins.
  */
-export function printType(node: TypeNode, indent = "", column = indent.length): string {
-  return new TypePrinter().print(node, indent, column);
+export function printType(node: TypeNode, indent = "", column = indent.length, style = FILE_STYLE): string {
+  return new TypePrinter(style).print(node, indent, column);
 }
 
 class TypePrinter {
+  readonly #style: PrintStyle;
   /** Types in one line; `null` where they have comments. */
   readonly #flat = new Map<TypeNode, string | null>();
+
+  constructor(style: PrintStyle) {
+    this.#style = style;
+  }
 
   print(node: TypeNode, indent: string, column: number): string {
     const flat = this.#flatOf(node);
@@ -34,9 +48,9 @@ class TypePrinter {
       case "named":
         return flat ?? "unknown";
       case "array":
-        return writeArray(node.items, print);
+        return writeArray(node.items, print, this.#style.modifier);
       case "tuple":
-        return writeTuple(node, print);
+        return writeTuple(node, print, this.#style.modifier);
       case "object":
         return this.#printObject(node, indent);
       case "union": {
@@ -52,13 +66,17 @@ class TypePrinter {
 
   #printObject({ members, index }: ObjectNode, indent: string): string {
     const below = indent + INDENT;
+    const { modifier, descriptionMax } = this.#style;
     const lines = members.flatMap((member) => {
-      const head = headOf(member);
-      const comment = commentLines(member.description, DESCRIPTION_MAX).map((line) => below + line);
-      return [...comment, `${below}${after(head, this.print(member.type, below, below.length + head.length + 2))};`];
+      const head = headOf(member, modifier);
+      const comment = descriptionMax === 0 ? [] : commentLines(member.description, descriptionMax);
+      return [
+        ...comment.map((line) => below + line),
+        `${below}${after(head, this.print(member.type, below, below.length + head.length + 2))};`,
+      ];
     });
-    if (index !== null)
-      lines.push(`${below}${after(INDEX, this.print(index, below, below.length + INDEX.length + 2))};`);
+    const key = modifier + INDEX;
+    if (index !== null) lines.push(`${below}${after(key, this.print(index, below, below.length + key.length + 2))};`);
     return lines.length === 0 ? "{}" : `{\n${lines.join("\n")}\n${indent}}`;
   }
 
@@ -79,12 +97,16 @@ class TypePrinter {
       isWhole &&= text !== null;
       return text ?? "";
     };
-    const text = flatText(node, write);
+    const text = flatText(node, write, this.#style);
     return isWhole ? text : null;
   }
 }
 
-function flatText(node: TypeNode, write: (node: TypeNode) => string): string | null {
+function flatText(
+  node: TypeNode,
+  write: (node: TypeNode) => string,
+  { modifier, descriptionMax }: PrintStyle,
+): string | null {
   switch (node.kind) {
     case "keyword":
       return node.note === undefined ? node.keyword : `${node.keyword} /* ${node.note} */`;
@@ -93,39 +115,39 @@ function flatText(node: TypeNode, write: (node: TypeNode) => string): string | n
     case "named":
       return node.name;
     case "array":
-      return writeArray(node.items, write);
+      return writeArray(node.items, write, modifier);
     case "tuple":
-      return writeTuple(node, write);
+      return writeTuple(node, write, modifier);
     case "union":
     case "intersection":
       return node.of
         .map((one) => inParentheses(one, write(one), node.kind))
         .join(node.kind === "union" ? " | " : " & ");
     case "object": {
-      if (node.members.some(({ description }) => description !== "")) return null;
-      const members = node.members.map((member) => `${headOf(member)} ${write(member.type)}`);
-      if (node.index !== null) members.push(`${INDEX} ${write(node.index)}`);
+      if (descriptionMax > 0 && node.members.some(({ description }) => description !== "")) return null;
+      const members = node.members.map((member) => `${headOf(member, modifier)} ${write(member.type)}`);
+      if (node.index !== null) members.push(`${modifier}${INDEX} ${write(node.index)}`);
       return members.length === 0 ? "{}" : `{ ${members.join("; ")} }`;
     }
   }
 }
 
-const INDEX = "readonly [key: string]:";
+const INDEX = "[key: string]:";
 
-function headOf({ name, isOptional }: Member): string {
-  return `readonly ${propertyKey(name)}${isOptional ? "?" : ""}:`;
+function headOf({ name, isOptional }: Member, modifier: string): string {
+  return `${modifier}${propertyKey(name)}${isOptional ? "?" : ""}:`;
 }
 
-function writeArray(items: TypeNode, write: (node: TypeNode) => string): string {
-  return `readonly ${inParentheses(items, write(items), "array")}[]`;
+function writeArray(items: TypeNode, write: (node: TypeNode) => string, modifier: string): string {
+  return `${modifier}${inParentheses(items, write(items), "array")}[]`;
 }
 
-function writeTuple({ items, required, rest }: TupleNode, write: (node: TypeNode) => string): string {
+function writeTuple({ items, required, rest }: TupleNode, write: (node: TypeNode) => string, modifier: string): string {
   const parts = items.map((item, at) =>
     at < required ? write(item) : `${inParentheses(item, write(item), "array")}?`,
   );
-  if (rest !== null) parts.push(`...${writeArray(rest, write).replace(/^readonly /, "")}`);
-  return `readonly [${parts.join(", ")}]`;
+  if (rest !== null) parts.push(`...${writeArray(rest, write, "")}`);
+  return `${modifier}[${parts.join(", ")}]`;
 }
 
 function isAtom({ kind }: TypeNode): boolean {

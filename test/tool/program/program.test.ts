@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
-import { DEFAULT_LIMITS, type Limits, MAX_LIMITS } from "../../src/base/limits.ts";
-import { functionsCapability } from "../../src/broker/capabilities/functions.ts";
-import { Programs } from "../../src/tool/program.ts";
+import { DEFAULT_LIMITS, type Limits, MAX_LIMITS } from "../../../src/base/limits.ts";
+import { functionsCapability } from "../../../src/broker/capabilities/functions.ts";
+import { Programs } from "../../../src/tool/program/program.ts";
 
 const BOUNDS = { limits: DEFAULT_LIMITS, maxLimits: MAX_LIMITS, toolMaxLimits: MAX_LIMITS };
 const functions = new Map([["add", () => 1]]);
 
 function toolWith(limits: Partial<Limits>, programs = new Programs(BOUNDS)) {
-  return programs.toolFor({ code: "", functions, limits });
+  return programs.toolFor({ kind: "functions", code: "", functions, limits });
 }
 
 test("the limits of a run are the engine's where it sets none, and at most the engine's ceilings", () => {

@@ -1,0 +1,220 @@
+import { GloveboxError, toolError } from "../base/errors.ts";
+import { BoundedCache } from "../base/bounded-cache.ts";
+import { emptyMetadata, failure, success, type ToolCall, type ToolResult } from "../base/result.ts";
+import type { ProgramCall, ProgramTools } from "../broker/capabilities/program-tools.ts";
+import type { Engine } from "../engine/engine.ts";
+import type { ExecuteOptions } from "../engine/execute-options.ts";
+import type { ToolDescription } from "../tool/contracts/contract.ts";
+import type { ToolRunner } from "../tool/contracts/runner.ts";
+import { buildProgram } from "../tool/program/build.ts";
+import type { ProgramProblem } from "../tool/program/problem.ts";
+import type { ToolProgram } from "../tool/program/program.ts";
+import { Catalogs } from "./catalog.ts";
+import type { Declarations } from "./declarations.ts";
+import {
+  QUERY_MAX,
+  RUN_CODE,
+  runCodeTool,
+  SEARCH_LIMIT,
+  SEARCH_LIMIT_MAX,
+  SEARCH_TOOL,
+  SEARCH_TOOLS,
+} from "./model-tools.ts";
+import { expressionOf } from "./names.ts";
+import { type CodeModeOptions, type ResolvedCodeMode, resolveCodeMode } from "./options.ts";
+import { programResult, type RunCodeOutput } from "./result.ts";
+import type { FoundTools, ToolQuery } from "./search.ts";
+
+/** What runs the tools of code mode: an engine, or a part of one. */
+export interface ProgramRunner extends ToolRunner {
+  /** Never rejects because of the program. */
+  runProgram(program: ToolProgram, options?: ExecuteOptions): Promise<ToolResult>;
+}
+
+/** Options of a program that the embedder runs. */
+export interface RunOptions extends ExecuteOptions {
+  /** The caller's id of the call. */
+  readonly id?: string;
+  /** A value that the program sees as `input`. */
+  readonly input?: unknown;
+}
+
+/** Two tools in place of all: `run_code` and `search_tools`. */
+export interface CodeMode extends ToolRunner {
+  execute(call: ToolCall, options?: ExecuteOptions): Promise<ToolResult>;
+  /** Runs a program, as a call of `run_code` does. */
+  run(code: string, options?: RunOptions): Promise<ToolResult<RunCodeOutput>>;
+  /** The declarations that a model reads in the description of `run_code`. Default of `tokens`: that of the options. */
+  declarations(options?: { readonly tokens?: number }): Declarations;
+  /** The mistakes of a program, found without running it. Rejects with a `GloveboxError` where it could not be read. */
+  check(code: string): Promise<readonly ProgramProblem[]>;
+}
+
+/**
+ * Code mode of an engine: a runner with `run_code`, which runs a program of a model over the engine's tools, and
+ * `search_tools`, which finds those that its description has no room for. Every contract writes and reads it as it does
+ * any runner. Throws a `RangeError` or a `TypeError` where an option is invalid.
+ */
+export function codeMode(runner: Engine | ProgramRunner, options: CodeModeOptions = {}): CodeMode {
+  return new ProgramTool(runner, resolveCodeMode(options));
+}
+
+const PROGRAMS_MAX = 200;
+const PROGRAM_CHARS_MAX = 4 * 1024 * 1024;
+const ID_MAX = 256;
+const DETAILS: readonly unknown[] = ["name", "signature", "full"];
+
+class ProgramTool implements CodeMode {
+  readonly #runner: ProgramRunner;
+  readonly #options: ResolvedCodeMode;
+  readonly #catalogs: Catalogs;
+  /** Programs as the runner takes them, by their text. */
+  readonly #built = new BoundedCache<string>(PROGRAMS_MAX, PROGRAM_CHARS_MAX, ({ length }) => length);
+  #tool: { readonly text: string; readonly tool: ToolDescription } | null = null;
+
+  constructor(runner: ProgramRunner, options: ResolvedCodeMode) {
+    this.#runner = runner;
+    this.#options = options;
+    this.#catalogs = new Catalogs(runner, options);
+  }
+
+  list(): readonly ToolDescription[] {
+    return [this.#describe(), SEARCH_TOOL];
+  }
+
+  get(name: string): ToolDescription | undefined {
+    return this.list().find((tool) => tool.name === name);
+  }
+
+  declarations({ tokens = this.#options.tokens }: { readonly tokens?: number } = {}): Declarations {
+    return this.#catalogs.current.declarations(tokens);
+  }
+
+  async execute(call: ToolCall, options: ExecuteOptions = {}): Promise<ToolResult> {
+    const name: unknown = call?.name;
+    try {
+      if (name === RUN_CODE) return await this.#runCode(call, options);
+      if (name === SEARCH_TOOLS) return success(await this.#search(call.arguments), metadataOf(call));
+      throw new GloveboxError("tool_not_found", this.#describeDirect(typeof name === "string" ? name : ""));
+    } catch (error) {
+      if (!(error instanceof GloveboxError)) throw error;
+      return failure(toolError(error.code, error.message, error.details), metadataOf(call));
+    }
+  }
+
+  async run(code: string, { id, input, ...options }: RunOptions = {}): Promise<ToolResult<RunCodeOutput>> {
+    const call = { name: RUN_CODE, arguments: { code, input }, ...(id === undefined ? {} : { id }) };
+    return (await this.execute(call, options)) as ToolResult<RunCodeOutput>;
+  }
+
+  async check(code: string): Promise<readonly ProgramProblem[]> {
+    try {
+      await this.#build(code, this.#options.tenant ?? "");
+      return [];
+    } catch (error) {
+      const details: unknown = error instanceof GloveboxError ? error.details : undefined;
+      const problems: unknown =
+        typeof details === "object" && details !== null ? Reflect.get(details, "problems") : null;
+      if (Array.isArray(problems)) return problems as readonly ProgramProblem[];
+      throw error;
+    }
+  }
+
+  /** The same object as long as its text is the same. */
+  #describe(): ToolDescription {
+    const { text } = this.declarations();
+    if (this.#tool?.text !== text) this.#tool = { text, tool: runCodeTool(text, this.#options.codeChars) };
+    return this.#tool.tool;
+  }
+
+  async #runCode(call: ToolCall, given: ExecuteOptions): Promise<ToolResult> {
+    const { code, input = null } = this.#argumentsOf(call);
+    const tenant = given.tenant ?? this.#options.tenant;
+    const options = tenant === undefined ? given : { ...given, tenant };
+    const calls: ProgramCall[] = [];
+    const program: ToolProgram = {
+      kind: "tools",
+      code: await this.#build(code, tenant ?? ""),
+      input,
+      resultChars: this.#options.resultChars,
+      limits: this.#options.limits,
+      tools: this.#toolsFor(calls),
+      ...(typeof call.id === "string" ? { id: call.id } : {}),
+    };
+    return programResult(await this.#runner.runProgram(program, options), calls, []);
+  }
+
+  #argumentsOf({ arguments: given }: ToolCall): { readonly code: string; readonly input?: unknown } {
+    const { code, input }: { readonly code?: unknown; readonly input?: unknown } = given ?? {};
+    if (typeof code !== "string" || code.trim() === "") {
+      throw new GloveboxError("invalid_arguments", "code must be the text of a program: the body of an async function");
+    }
+    const { codeChars } = this.#options;
+    if (code.length > codeChars) {
+      throw new GloveboxError("input_too_large", `code has ${code.length} characters, and may have ${codeChars}`);
+    }
+    return { code, input };
+  }
+
+  async #build(code: string, tenant: string): Promise<string> {
+    const known = this.#built.get(code);
+    if (known !== undefined) return known;
+    const text = await buildProgram(code, tenant);
+    this.#built.set(code, text);
+    return text;
+  }
+
+  /** The catalog of the moment: a tool that is registered meanwhile can be called. */
+  #toolsFor(calls: ProgramCall[]): ProgramTools {
+    return {
+      refuse: (name) => {
+        if (this.#catalogs.has(name)) return undefined;
+        return { ok: false, code: "tool_not_found", message: this.#catalogs.current.describeMissing(name) };
+      },
+      search: (query) => this.#search(query),
+      onCall: (call) => calls.push(call),
+    };
+  }
+
+  async #search(given: unknown): Promise<FoundTools> {
+    const query = queryOf(given);
+    const index = await this.#catalogs.current.index();
+    return index.find(query);
+  }
+
+  #describeDirect(name: string): string {
+    if (!this.#catalogs.has(name)) return this.#catalogs.current.describeMissing(name);
+    return `${name} is called in a program. Send ${RUN_CODE} with the code: return await ${expressionOf(name)}({ … });`;
+  }
+}
+
+/** Checks the arguments of `search_tools`. */
+function queryOf(given: unknown): ToolQuery {
+  const {
+    query,
+    namespace,
+    limit = SEARCH_LIMIT,
+    detail = "signature",
+  } = (given ?? {}) as { readonly [key: string]: unknown };
+  const refuse = (message: string): never => {
+    throw new GloveboxError("invalid_arguments", message);
+  };
+  if (typeof query !== "string" || query.length > QUERY_MAX)
+    return refuse(`query must be a text of at most ${QUERY_MAX} characters`);
+  if (namespace !== undefined && typeof namespace !== "string")
+    return refuse("namespace must be a text, such as github");
+  if (typeof limit !== "number" || !Number.isInteger(limit) || limit < 1 || limit > SEARCH_LIMIT_MAX)
+    return refuse(`limit must be a whole number from 1 to ${SEARCH_LIMIT_MAX}`);
+  if (!DETAILS.includes(detail)) return refuse("detail must be name, signature or full");
+  const wanted = { query, limit, detail: detail as ToolQuery["detail"] };
+  return namespace === undefined ? wanted : { ...wanted, namespace };
+}
+
+function metadataOf(call: ToolCall): ToolResult["metadata"] {
+  const { id, name }: { readonly id?: unknown; readonly name?: unknown } = call ?? {};
+  return emptyMetadata(
+    typeof id === "string" ? id.slice(0, ID_MAX) : "",
+    typeof name === "string" ? name.slice(0, ID_MAX) : "",
+    0,
+  );
+}

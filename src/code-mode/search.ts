@@ -1,0 +1,116 @@
+import type MiniSearch from "minisearch";
+import { importOptional } from "../base/optional-package.ts";
+import type { ToolDescription } from "../tool/contracts/contract.ts";
+import { declareTools } from "./declarations.ts";
+import { scopedName } from "./names.ts";
+import { signatureOf } from "./signature.ts";
+
+/** A question of a model for tools. */
+export interface ToolQuery {
+  readonly query: string;
+  readonly namespace?: string;
+  readonly limit: number;
+  readonly detail: "name" | "signature" | "full";
+}
+
+/** The answer to a question. */
+export interface FoundTools {
+  /** Number of tools that match, of `of` tools. */
+  readonly total: number;
+  readonly of: number;
+  readonly matches: readonly { readonly name: string; readonly description: string }[];
+  /** Their declarations in TypeScript; empty for the detail `name`. */
+  readonly declarations: string;
+}
+
+interface Words {
+  readonly id: string;
+  readonly name: string;
+  readonly tags: string;
+  readonly description: string;
+  readonly properties: string;
+}
+
+const TERMS_MAX = 8;
+const QUERY_MAX = 1_000;
+const DESCRIPTION_MAX = 2_000;
+const PROPERTIES_MAX = 200;
+/** Tools that are added to the index in one turn of the event loop. */
+const SLICE = 50;
+/** Number of tools up to which beginnings of words are searched: more would take long on the host's thread. */
+const PREFIX_TOOLS_MAX = 1_000;
+const WORD = /[\p{Lu}]?[\p{Ll}]+|[\p{Lu}]+(?![\p{Ll}])|\p{N}+|\p{Lo}+/gu;
+/** Words of questions that say nothing about a tool. */
+const STOP: ReadonlySet<string> = new Set(
+  "a an and are as at be by can do for from get have how i in is it me my of on or that the this to want what with you".split(
+    " ",
+  ),
+);
+const FIELDS = ["name", "tags", "description", "properties"];
+
+/** Full-text index of the tools of one model. */
+export class ToolIndex {
+  readonly #index: MiniSearch<Words>;
+  readonly #tools: ReadonlyMap<string, ToolDescription>;
+
+  private constructor(index: MiniSearch<Words>, tools: readonly ToolDescription[]) {
+    this.#index = index;
+    this.#tools = new Map(tools.map((tool) => [tool.name, tool]));
+  }
+
+  /** Rejects with a `GloveboxError`, `missing_package`, without the optional package `minisearch`. */
+  static async of(tools: readonly ToolDescription[]): Promise<ToolIndex> {
+    const { default: Index } = await importOptional("search_tools", ["minisearch"], () => import("minisearch"));
+    const index = new Index<Words>({ fields: FIELDS, tokenize: termsOf, processTerm: (term) => term });
+    await index.addAllAsync(tools.map(wordsOf), { chunkSize: SLICE });
+    return new ToolIndex(index, tools);
+  }
+
+  find({ query, namespace, limit, detail }: ToolQuery): FoundTools {
+    const terms = termsOf(query.slice(0, QUERY_MAX))
+      .filter((term) => !STOP.has(term))
+      .slice(0, TERMS_MAX);
+    const names = this.#search(terms).filter(
+      (name) => namespace === undefined || scopedName(name).namespace === namespace,
+    );
+    const tools = names.slice(0, limit).flatMap((name) => this.#tools.get(name) ?? []);
+    const matches = tools.map((tool) => ({ name: tool.name, description: aboutOf(tool) }));
+    const declarations = detail === "name" ? "" : declareTools(tools, detail === "full" ? "full" : "short");
+    return { total: names.length, of: this.#tools.size, matches, declarations };
+  }
+
+  #search(terms: readonly string[]): readonly string[] {
+    if (terms.length === 0) return [...this.#tools.keys()].toSorted();
+    const boost = { name: 4, tags: 3, description: 1.5 };
+    const exact = this.#index.search(terms.join(" "), { boost });
+    if (exact.length > 0 || this.#tools.size > PREFIX_TOOLS_MAX) return exact.map(({ id }) => String(id));
+    const begun = this.#index.search(terms.join(" "), { boost, prefix: (term) => term.length > 2 });
+    return begun.map(({ id }) => String(id));
+  }
+}
+
+function aboutOf(tool: ToolDescription): string {
+  return signatureOf(tool).line.slice(tool.name.length + 2);
+}
+
+/** Words in small letters: names are split at capitals, `_`, `.` and `-`; a plural has the term of its singular. */
+function termsOf(text: string): string[] {
+  return (text.match(WORD) ?? []).map((word) => stem(word.toLowerCase()));
+}
+
+function stem(word: string): string {
+  if (word.length > 4 && word.endsWith("ies")) return `${word.slice(0, -3)}y`;
+  return word.length > 3 && word.endsWith("s") && !word.endsWith("ss") ? word.slice(0, -1) : word;
+}
+
+function wordsOf({ name, description, tags = [], inputSchema }: ToolDescription): Words {
+  const properties = typeof inputSchema === "object" ? inputSchema["properties"] : undefined;
+  const names = typeof properties === "object" && properties !== null ? Object.keys(properties) : [];
+  return {
+    id: name,
+    name,
+    tags: tags.join(" "),
+    description: description.slice(0, DESCRIPTION_MAX),
+    properties: names.slice(0, PROPERTIES_MAX).join(" "),
+  };
+}

@@ -1,0 +1,79 @@
+import type { ToolDescription } from "../tool/contracts/contract.ts";
+import { commentLines, pascalCase, propertyKey } from "../tool/declarations/names.ts";
+import { after, type PrintStyle, printType } from "../tool/declarations/print-type.ts";
+import { readSchemaTypes, type SchemaTypes } from "../tool/declarations/schema-reader.ts";
+import { settleTypes } from "../tool/declarations/settle-types.ts";
+import { scopedName } from "./names.ts";
+
+/** A tool's declaration for a model, in two lengths, and its name with the beginning of its description. */
+export interface Signature {
+  /** With the descriptions of properties. */
+  readonly full: Declared;
+  readonly short: Declared;
+  readonly line: string;
+}
+
+export interface Declared {
+  /** A method of the object that is the tool's namespace. */
+  readonly member: string;
+  /** Types that it names; perhaps none. */
+  readonly types: string;
+}
+
+const DESCRIPTION_MAX = 400;
+const PROPERTY_MAX = 200;
+const LINE_MAX = 160;
+const NAME_MAX = 48;
+/** Length of one declaration, in UTF-16 units: beyond it, its types are any object and unknown. */
+const LENGTH_MAX = 8_000;
+const FULL: PrintStyle = { modifier: "", descriptionMax: PROPERTY_MAX };
+const SHORT: PrintStyle = { modifier: "", descriptionMax: 0 };
+const ANY_TYPES = { inputSchema: { type: "object" }, outputSchema: null } as const;
+
+/** Made once for each tool: what a tool's schemas cost is spent once. */
+const signatures = new WeakMap<ToolDescription, Signature>();
+
+/**
+ * The declaration of a tool. Names, descriptions and schemas are strangers': nothing in them ends a comment or is read as
+ * code.
+ */
+export function signatureOf(tool: ToolDescription): Signature {
+  const known = signatures.get(tool);
+  if (known !== undefined) return known;
+  const about = firstLine(tool.description);
+  const line = about === "" ? tool.name : `${tool.name}: ${about}`;
+  const made = { full: declare(tool, FULL), short: declare(tool, SHORT), line };
+  signatures.set(tool, made);
+  return made;
+}
+
+function firstLine(description: string): string {
+  const lines = commentLines(description, LINE_MAX);
+  const [line = ""] = lines.length > 1 ? lines.slice(1) : lines;
+  return line.replace(/^\/?\*+ ?| \*\/$/g, "").replace(/^ \* ?/, "");
+}
+
+function declare(tool: ToolDescription, style: PrintStyle): Declared {
+  const declared = write(tool, style);
+  return declared.member.length + declared.types.length <= LENGTH_MAX
+    ? declared
+    : write({ ...tool, ...ANY_TYPES }, style);
+}
+
+function write({ name, description, inputSchema, outputSchema }: ToolDescription, style: PrintStyle): Declared {
+  const word = pascalCase(name, NAME_MAX);
+  const prefix = /^[A-Z]/.test(word) ? word : `Tool${word}`;
+  const input = settleTypes(readSchemaTypes(inputSchema, { side: "input", name: `${prefix}Input` }));
+  const output = settleTypes(readSchemaTypes(outputSchema ?? true, { side: "output", name: `${prefix}Output` }));
+  const head = `${propertyKey(scopedName(name).member)}(input:`;
+  const argument = after(head, printType(input.type, "", head.length + 1, style));
+  const answer = printType(output.type, "", argument.length - argument.lastIndexOf("\n"), style).trimStart();
+  const lines = [...commentLines(description, DESCRIPTION_MAX), `${argument}): Promise<${answer}>;`];
+  const types = [...input.named, ...output.named].map((named) => writeType(named, style));
+  return { member: lines.join("\n"), types: types.join("\n") };
+}
+
+function writeType({ name, type }: SchemaTypes["named"][number], style: PrintStyle): string {
+  const head = `type ${name} =`;
+  return `${after(head, printType(type, "", head.length + 1, style))};`;
+}

@@ -1,0 +1,21 @@
+import { GloveboxError } from "../../base/errors.ts";
+import { builds } from "../build/builds.ts";
+import { type JobWords, problemOf } from "../build/problem.ts";
+
+const DEADLINE_MS = 5_000;
+const WORDS: JobWords = { verb: "read", participle: "read", remedy: "make it shorter" };
+
+/**
+ * A program's text as the runner takes it. Parsed in a build process, in the turn of its tenant. Rejects with a
+ * `GloveboxError`: `invalid_arguments` with `details.problems`.
+ */
+export async function buildProgram(code: string, tenant: string): Promise<string> {
+  const job = { head: { kind: "program" }, texts: [code] } as const;
+  // An own name for each tenant: programs are never the operator's.
+  const outcome = await builds.run(job, { registrant: `program:${tenant}`, deadlineMs: DEADLINE_MS });
+  if (outcome.kind === "refused") throw new GloveboxError("invalid_arguments", outcome.message, outcome.details);
+  const [text] = outcome.kind === "done" ? outcome.texts : [];
+  if (text !== undefined) return text;
+  const failed = outcome.kind === "done" ? ({ kind: "unreadable", reason: "no text" } as const) : outcome;
+  throw new GloveboxError("invalid_arguments", `The program ${problemOf(failed, WORDS, DEADLINE_MS)}.`);
+}

@@ -1,0 +1,153 @@
+import { SCRIPT_EXPORTS } from "../../base/protocol/script.ts";
+import { FUNCTIONS } from "../../broker/capabilities/functions.ts";
+import { PROGRAM_TOOLS } from "../../broker/capabilities/program-tools.ts";
+
+/*
+ * Scripts of the tools that run programs. A program is an argument, so that it is parsed in the realm that it has for
+ * itself, at the expense of its call, and all programs have one script.
+ */
+
+/** Runs the body of an async function. The output is `{ value }`, without `value` for `undefined`. */
+export const FUNCTION_RUNNER = `const ${SCRIPT_EXPORTS} = {
+  default: async ({ code, names }, { host: { ${FUNCTIONS} } }) => {
+    const AsyncFunction = (async () => {}).constructor;
+    delete globalThis.fetch;
+    for (const name of names) {
+      if (name in globalThis) throw new TypeError('"' + name + '" is a global of every program: give the function another name');
+      const ask = ${FUNCTIONS}[name];
+      globalThis[name] = async (input) => {
+        const { value, error } = await ask(input ?? {});
+        if (error === undefined) return value;
+        throw Object.assign(new Error(error.message), { name: error.name });
+      };
+    }
+    return { value: await new AsyncFunction(code)() };
+  },
+};`;
+
+/** Name of a program's text in stacks. */
+export const PROGRAM_FILE = "program.ts";
+
+/** Globals of a program, beside those of every realm. */
+export const PROGRAM_GLOBALS = ["tools", "input", "progress", "search_tools", "ToolError"] as const;
+
+/**
+ * A shorter value of the same form, at most `max` characters of JSON long: strings are cut, and arrays and objects
+ * lose what is between their ends.
+ */
+const PREVIEW = `const STEPS = [[4_000, 100], [1_000, 40], [400, 20], [150, 10], [60, 6], [20, 4], [8, 2]];
+const shorten = (value, chars, items, depth) => {
+  if (typeof value === "string") return value.length <= chars ? value : value.slice(0, chars) + "… (" + value.length + " characters)";
+  if (typeof value !== "object" || value === null) return value;
+  if (depth === 0) return Array.isArray(value) ? "[" + value.length + " items]" : "{…}";
+  const inner = (one) => shorten(one, chars, items, depth - 1);
+  const half = Math.ceil(items / 2);
+  if (Array.isArray(value)) {
+    if (value.length <= items) return value.map(inner);
+    return [...value.slice(0, half).map(inner), "… " + (value.length - 2 * half) + " more …", ...value.slice(-half).map(inner)];
+  }
+  const entries = Object.entries(value);
+  const kept = entries.length <= items ? entries : entries.slice(0, items);
+  const made = Object.fromEntries(kept.map(([name, one]) => [name.slice(0, 200), inner(one)]));
+  return kept.length === entries.length ? made : { ...made, "…": entries.length - kept.length + " more members" };
+};
+const jsonOf = (value) => {
+  try {
+    return JSON.stringify(value);
+  } catch {
+    return undefined;
+  }
+};
+const preview = (json, max) => {
+  const value = JSON.parse(json);
+  for (const [chars, items] of STEPS) {
+    const shown = shorten(value, chars, items, 8);
+    if (JSON.stringify(shown).length <= max) return shown;
+  }
+  return json.slice(0, Math.floor(max / 2)) + "…";
+};`;
+
+/**
+ * Runs a program that `readProgram` has made an expression of. The output is `{ value, warnings }`, with `truncated` where
+ * `value` is a preview of one that is longer than `resultChars` as JSON: it is made at the expense of the call. Calls that the
+ * program does not wait for are waited for, whether it returns or throws: a half-done write is worse than a late end.
+ */
+export const TOOL_RUNNER = `${PREVIEW}
+const evaluate = function () {
+  "use strict";
+  return eval(arguments[0]);
+};
+const ${SCRIPT_EXPORTS} = {
+  default: async ({ code, input, resultChars }, { host: { ${PROGRAM_TOOLS}: host }, progress }) => {
+    delete globalThis.fetch;
+    const then = Promise.prototype.then;
+    const running = new Set();
+    const failed = [];
+    class ToolError extends Error {
+      constructor(tool, code, message) {
+        super(message);
+        this.tool = tool;
+        this.code = code;
+      }
+      get name() {
+        return "ToolError";
+      }
+    }
+    // Tells whether the program looks at the end of a call.
+    class ToolPromise extends Promise {
+      isObserved = false;
+      static get [Symbol.species]() {
+        return Promise;
+      }
+      then(onValue, onError) {
+        this.isObserved = true;
+        return super.then(onValue, onError);
+      }
+    }
+    const call = (name, args) => {
+      // Its stack has the program's line: the answer comes in another turn.
+      const error = new ToolError(name, "", "");
+      const answer = host.call({ name, arguments: args ?? {} });
+      const made = new ToolPromise((resolve, reject) => {
+        then.call(answer, (given) => (given.ok ? resolve(given.output) : reject(describe(error, given))), reject);
+      });
+      const ended = then.call(made, () => {}, (reason) => {
+        if (!made.isObserved) failed.push(name + ": " + (reason?.message ?? ""));
+      });
+      running.add(ended);
+      then.call(ended, () => running.delete(ended));
+      return made;
+    };
+    const describe = (error, { code, message }) => {
+      const frames = String(error.stack).split("\\n").filter((line) => /^\\s+at /.test(line));
+      error.code = code;
+      error.message = message;
+      error.stack = ["ToolError: " + message, ...frames].join("\\n");
+      return error;
+    };
+    const member = (path) => {
+      const members = new Map();
+      return new Proxy(path === "" ? Object.freeze({}) : () => {}, {
+        apply: (_target, _this, args) => call(path, args[0]),
+        get: (_target, name) => {
+          if (typeof name !== "string" || name === "then" || name === "toJSON") return undefined;
+          if (!members.has(name)) members.set(name, member(path === "" ? name : path + "." + name));
+          return members.get(name);
+        },
+      });
+    };
+    const search = (query) => host.search(typeof query === "string" ? { query } : query);
+    Object.assign(globalThis, { tools: member(""), input, progress, search_tools: search, ToolError });
+    try {
+      let value = evaluate(code);
+      for (let depth = 0; depth < 2; depth++) value = await (typeof value === "function" ? value(input) : value);
+      const json = jsonOf(value);
+      // The engine refuses a value that is no JSON, as it does every output.
+      if (json === undefined || json.length <= resultChars) return { value, warnings: failed };
+      const shown = preview(json, resultChars);
+      return { value: shown, warnings: failed, truncated: { chars: json.length, kept: JSON.stringify(shown).length } };
+    } finally {
+      while (running.size > 0) await Promise.all(running);
+    }
+  },
+};`;
