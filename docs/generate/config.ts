@@ -9,6 +9,8 @@ import { code, page, sentence, table } from "./markdown.ts";
 const TYPES: Readonly<Record<string, readonly string[]>> = {
   "": ["Config", "EngineOptions"],
   assets: ["ServedAssets", "AssetOptions"],
+  codeMode: ["CodeModeOptions"],
+  "codeMode.limits": ["Limits"],
   executor: ["ExecutorOptions"],
   "executor.recycle": ["Recycling"],
   fetch: ["FetchOptions"],

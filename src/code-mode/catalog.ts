@@ -1,12 +1,14 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ToolDescription } from "../tool/contracts/contract.ts";
-import type { ToolRunner } from "../tool/contracts/runner.ts";
 import { type Declarations, declareWithin } from "./declarations.ts";
 import { RUN_CODE, SEARCH_TOOLS } from "./model-tools.ts";
 import { expressionOf, matchesAny, nearestNames } from "./names.ts";
-import type { ResolvedCodeMode } from "./options.ts";
+import type { ResolvedCodeMode } from "../engine/code-mode-options.ts";
 import { ToolIndex } from "./search.ts";
+import { signatureOf } from "./signature.ts";
 
 const NEAREST = 3;
+const TURN_MS = 4;
 
 /** The tools that programs may call, as they are registered now. */
 export class Catalog {
@@ -14,10 +16,16 @@ export class Catalog {
   readonly #options: ResolvedCodeMode;
   readonly #declarations = new Map<string, Declarations>();
   #index: Promise<ToolIndex> | null = null;
+  #ready: Promise<void> | null = null;
 
   constructor(tools: readonly ToolDescription[], options: ResolvedCodeMode) {
     this.tools = tools;
     this.#options = options;
+  }
+
+  /** Resolves when what `declarations` needs is made, in short turns of the event loop: many tools take a while. */
+  ready(): Promise<void> {
+    return (this.#ready ??= prepare(this.tools));
   }
 
   /** Made once for each budget. */
@@ -52,37 +60,47 @@ export class Catalog {
   }
 }
 
-/** The catalog of a runner, made again when its tools have changed. */
-export class Catalogs {
-  readonly #runner: Pick<ToolRunner, "list" | "get">;
-  readonly #options: ResolvedCodeMode;
-  #listed: readonly ToolDescription[] = [];
-  #catalog: Catalog;
-
-  constructor(runner: Pick<ToolRunner, "list" | "get">, options: ResolvedCodeMode) {
-    this.#runner = runner;
-    this.#options = options;
-    this.#catalog = new Catalog([], options);
+async function prepare(tools: readonly ToolDescription[]): Promise<void> {
+  let sinceMs = performance.now();
+  for (const tool of tools) {
+    signatureOf(tool);
+    if (performance.now() - sinceMs < TURN_MS) continue;
+    await nextTurn();
+    sinceMs = performance.now();
   }
+}
 
-  get current(): Catalog {
-    const listed = this.#runner.list();
-    const isSame = listed.length === this.#listed.length && listed.every((tool, at) => tool === this.#listed[at]);
-    if (isSame) return this.#catalog;
-    this.#listed = listed;
-    this.#catalog = new Catalog(
-      listed.filter(({ name }) => this.#mayCall(name)),
-      this.#options,
-    );
-    return this.#catalog;
-  }
+const CATALOGS_MAX = 16;
 
-  /** Whether a program may call a tool of that name. */
-  has(name: string): boolean {
-    return this.#mayCall(name) && this.#runner.get(name) !== undefined;
-  }
+/** Catalogs of lists of tools that were asked for lately: callers with the same tools share one. */
+export class CatalogCache {
+  /** The latest last. */
+  readonly #kept: {
+    readonly listed: readonly ToolDescription[];
+    readonly catalog: Catalog;
+    readonly of: ResolvedCodeMode;
+  }[] = [];
 
-  #mayCall(name: string): boolean {
-    return name !== RUN_CODE && name !== SEARCH_TOOLS && matchesAny(this.#options.tools, name);
+  get(listed: readonly ToolDescription[], options: ResolvedCodeMode): Catalog {
+    const at = this.#kept.findLastIndex((kept) => kept.of === options && isSame(kept.listed, listed));
+    const [known] = at === -1 ? [] : this.#kept.splice(at, 1);
+    const callable = (): Catalog =>
+      new Catalog(
+        listed.filter(({ name }) => mayCall(name, options)),
+        options,
+      );
+    const kept = known ?? { listed, catalog: callable(), of: options };
+    this.#kept.push(kept);
+    if (this.#kept.length > CATALOGS_MAX) this.#kept.shift();
+    return kept.catalog;
   }
+}
+
+function isSame(one: readonly ToolDescription[], other: readonly ToolDescription[]): boolean {
+  return one.length === other.length && one.every((tool, at) => tool === other[at]);
+}
+
+/** Whether programs may call a tool of that name. */
+export function mayCall(name: string, { tools }: ResolvedCodeMode): boolean {
+  return name !== RUN_CODE && name !== SEARCH_TOOLS && matchesAny(tools, name);
 }

@@ -3,13 +3,13 @@ import { BoundedCache } from "../base/bounded-cache.ts";
 import { emptyMetadata, failure, success, type ToolCall, type ToolResult } from "../base/result.ts";
 import type { ProgramCall, ProgramTools } from "../broker/capabilities/program-tools.ts";
 import type { Engine } from "../engine/engine.ts";
-import type { ExecuteOptions } from "../engine/execute-options.ts";
+import { type ExecuteOptions, isAmong } from "../engine/execute-options.ts";
 import type { ToolDescription } from "../tool/contracts/contract.ts";
 import type { ToolRunner } from "../tool/contracts/runner.ts";
 import { buildProgram } from "../tool/program/build.ts";
 import type { ProgramProblem } from "../tool/program/problem.ts";
 import type { ToolProgram } from "../tool/program/program.ts";
-import { Catalogs } from "./catalog.ts";
+import { type Catalog, CatalogCache, mayCall } from "./catalog.ts";
 import type { Declarations } from "./declarations.ts";
 import {
   QUERY_MAX,
@@ -21,14 +21,18 @@ import {
   SEARCH_TOOLS,
 } from "./model-tools.ts";
 import { expressionOf } from "./names.ts";
-import { type CodeModeOptions, type ResolvedCodeMode, resolveCodeMode } from "./options.ts";
+import { type CodeModeOptions, type ResolvedCodeMode, resolveCodeMode } from "../engine/code-mode-options.ts";
 import { programResult, type RunCodeOutput } from "./result.ts";
 import type { FoundTools, ToolQuery } from "./search.ts";
 
 /** What runs the tools of code mode: an engine, or a part of one. */
 export interface ProgramRunner extends ToolRunner {
+  /** Options of code mode that `codeMode` does not name itself. */
+  readonly codeMode?: CodeModeOptions | undefined;
   /** Never rejects because of the program. */
   runProgram(program: ToolProgram, options?: ExecuteOptions): Promise<ToolResult>;
+  /** Counts a call that runs no tool, and answers one that the caller may not make now. */
+  admit?(call: ToolCall, options: ExecuteOptions): Promise<ToolResult | null>;
 }
 
 /** Options of a program that the embedder runs. */
@@ -41,11 +45,15 @@ export interface RunOptions extends ExecuteOptions {
 
 /** Two tools in place of all: `run_code` and `search_tools`. */
 export interface CodeMode extends ToolRunner {
+  /** Says of a tool how a program calls it, and of a name that no tool has which ones are like it. */
+  describeMissing(name: string): string;
   execute(call: ToolCall, options?: ExecuteOptions): Promise<ToolResult>;
   /** Runs a program, as a call of `run_code` does. */
   run(code: string, options?: RunOptions): Promise<ToolResult<RunCodeOutput>>;
   /** The declarations that a model reads in the description of `run_code`. Default of `tokens`: that of the options. */
   declarations(options?: { readonly tokens?: number }): Declarations;
+  /** Resolves when the description of `run_code` can be had at once: after many tools were registered, it takes a while. */
+  ready(): Promise<void>;
   /** The mistakes of a program, found without running it. Rejects with a `GloveboxError` where it could not be read. */
   check(code: string): Promise<readonly ProgramProblem[]>;
 }
@@ -56,7 +64,24 @@ export interface CodeMode extends ToolRunner {
  * any runner. Throws a `RangeError` or a `TypeError` where an option is invalid.
  */
 export function codeMode(runner: Engine | ProgramRunner, options: CodeModeOptions = {}): CodeMode {
-  return new ProgramTool(runner, resolveCodeMode(options));
+  return new CodeModeCache({ ...runner.codeMode, ...options }).over(runner);
+}
+
+/** Code mode of several runners of one engine, which share what is made of tools and programs. */
+export class CodeModeCache {
+  readonly options: ResolvedCodeMode;
+  readonly catalogs = new CatalogCache();
+  /** Programs as the runner takes them, by tenant and text. */
+  readonly programs = new BoundedCache<string>(PROGRAMS_MAX, PROGRAM_CHARS_MAX, ({ length }) => length);
+
+  /** Throws a `RangeError` or a `TypeError` where an option is invalid. */
+  constructor(options: CodeModeOptions) {
+    this.options = resolveCodeMode(options);
+  }
+
+  over(runner: ProgramRunner): CodeMode {
+    return new ProgramTool(runner, this);
+  }
 }
 
 const PROGRAMS_MAX = 200;
@@ -67,15 +92,17 @@ const DETAILS: readonly unknown[] = ["name", "signature", "full"];
 class ProgramTool implements CodeMode {
   readonly #runner: ProgramRunner;
   readonly #options: ResolvedCodeMode;
-  readonly #catalogs: Catalogs;
-  /** Programs as the runner takes them, by their text. */
-  readonly #built = new BoundedCache<string>(PROGRAMS_MAX, PROGRAM_CHARS_MAX, ({ length }) => length);
+  readonly #cache: CodeModeCache;
   #tool: { readonly text: string; readonly tool: ToolDescription } | null = null;
 
-  constructor(runner: ProgramRunner, options: ResolvedCodeMode) {
+  constructor(runner: ProgramRunner, cache: CodeModeCache) {
     this.#runner = runner;
-    this.#options = options;
-    this.#catalogs = new Catalogs(runner, options);
+    this.#options = cache.options;
+    this.#cache = cache;
+  }
+
+  get #catalog(): Catalog {
+    return this.#cache.catalogs.get(this.#runner.list(), this.#options);
   }
 
   list(): readonly ToolDescription[] {
@@ -87,15 +114,19 @@ class ProgramTool implements CodeMode {
   }
 
   declarations({ tokens = this.#options.tokens }: { readonly tokens?: number } = {}): Declarations {
-    return this.#catalogs.current.declarations(tokens);
+    return this.#catalog.declarations(tokens);
+  }
+
+  ready(): Promise<void> {
+    return this.#catalog.ready();
   }
 
   async execute(call: ToolCall, options: ExecuteOptions = {}): Promise<ToolResult> {
     const name: unknown = call?.name;
     try {
       if (name === RUN_CODE) return await this.#runCode(call, options);
-      if (name === SEARCH_TOOLS) return success(await this.#search(call.arguments), metadataOf(call));
-      throw new GloveboxError("tool_not_found", this.#describeDirect(typeof name === "string" ? name : ""));
+      if (name === SEARCH_TOOLS) return await this.#answerSearch(call, options);
+      throw new GloveboxError("tool_not_found", this.describeMissing(typeof name === "string" ? name : ""));
     } catch (error) {
       if (!(error instanceof GloveboxError)) throw error;
       return failure(toolError(error.code, error.message, error.details), metadataOf(call));
@@ -157,10 +188,12 @@ class ProgramTool implements CodeMode {
   }
 
   async #build(code: string, tenant: string): Promise<string> {
-    const known = this.#built.get(code);
+    const { programs } = this.#cache;
+    const key = `${tenant}\n${code}`;
+    const known = programs.get(key);
     if (known !== undefined) return known;
     const text = await buildProgram(code, tenant);
-    this.#built.set(code, text);
+    programs.set(key, text);
     return text;
   }
 
@@ -168,22 +201,34 @@ class ProgramTool implements CodeMode {
   #toolsFor(calls: ProgramCall[]): ProgramTools {
     return {
       refuse: (name) => {
-        if (this.#catalogs.has(name)) return undefined;
-        return { ok: false, code: "tool_not_found", message: this.#catalogs.current.describeMissing(name) };
+        if (this.#has(name)) return undefined;
+        return { ok: false, code: "tool_not_found", message: this.#catalog.describeMissing(name) };
       },
       search: (query) => this.#search(query),
       onCall: (call) => calls.push(call),
     };
   }
 
-  async #search(given: unknown): Promise<FoundTools> {
-    const query = queryOf(given);
-    const index = await this.#catalogs.current.index();
-    return index.find(query);
+  #has(name: string): boolean {
+    return mayCall(name, this.#options) && this.#runner.get(name) !== undefined;
   }
 
-  #describeDirect(name: string): string {
-    if (!this.#catalogs.has(name)) return this.#catalogs.current.describeMissing(name);
+  async #answerSearch(call: ToolCall, options: ExecuteOptions): Promise<ToolResult> {
+    if (!isAmong(options.tools, SEARCH_TOOLS))
+      throw new GloveboxError("tool_not_found", `there is no tool "${SEARCH_TOOLS}"`);
+    const refusal = await this.#runner.admit?.(call, options);
+    return refusal ?? success(await this.#search(call.arguments), metadataOf(call));
+  }
+
+  async #search(given: unknown): Promise<FoundTools> {
+    const query = queryOf(given);
+    const catalog = this.#catalog;
+    await catalog.ready();
+    return (await catalog.index()).find(query);
+  }
+
+  describeMissing(name: string): string {
+    if (!this.#has(name)) return this.#catalog.describeMissing(name);
     return `${name} is called in a program. Send ${RUN_CODE} with the code: return await ${expressionOf(name)}({ … });`;
   }
 }

@@ -1,5 +1,5 @@
 export { codeMode, type CodeMode, type ProgramRunner, type RunOptions } from "./code-mode.ts";
 export type { Declarations } from "./declarations.ts";
-export { CODE_LIMITS, type CodeModeOptions } from "./options.ts";
+export { CODE_LIMITS, type CodeModeOptions } from "../engine/code-mode-options.ts";
 export type { CallLine, RunCodeOutput } from "./result.ts";
 export type { ProgramProblem } from "../tool/program/problem.ts";

@@ -5,6 +5,11 @@ import { PROGRAM_NAMES } from "../tool/program/program.ts";
 export const RUN_CODE = PROGRAM_NAMES.tools;
 export const SEARCH_TOOLS = "search_tools";
 
+/** Whether a name is that of a tool of code mode. */
+export function isCodeTool(name: unknown): boolean {
+  return name === RUN_CODE || name === SEARCH_TOOLS;
+}
+
 export const SEARCH_LIMIT = 8;
 export const SEARCH_LIMIT_MAX = 25;
 export const QUERY_MAX = 1_000;

@@ -1,6 +1,7 @@
 import type { Registry } from "prom-client";
 import { type Assembly, assemble, type Loaded } from "./assembly.ts";
 import { loadExecutor, requirePackages } from "./create-executor.ts";
+import type { CodeModeOptions } from "./code-mode-options.ts";
 import type { ExecuteOptions } from "./execute-options.ts";
 import { type Explanation, explainTool, lintAll, type ToolFinding } from "./explanation.ts";
 import { GloveboxError } from "../base/errors.ts";
@@ -159,6 +160,11 @@ export class LocalEngine implements AsyncDisposable {
   /** Runs a call. Never rejects: an error is part of the result. */
   execute(call: ToolCall, options: ExecuteOptions = {}): Promise<ToolResult> {
     return this.#parts.pipeline.execute(call, options);
+  }
+
+  /** Options of code mode, if the engine's surfaces have it. The same object until it is reconfigured. */
+  get codeMode(): CodeModeOptions | undefined {
+    return this.#reconfiguration.codeMode;
   }
 
   /**

@@ -18,6 +18,7 @@ import { DEFAULT_LIMITS, type Limits, MAX_LIMITS, resolveLimits, toolCeiling } f
 import type { Logger } from "./telemetry/log.ts";
 import { type PackageOptions, type ResolvedPackageOptions, resolvePackageOptions } from "../tool/package/options.ts";
 import { resolveFleetName, resolveRedisUrl, resolveSecret } from "../store/redis/url.ts";
+import { type CodeModeOptions, resolveCodeMode } from "./code-mode-options.ts";
 import type { ToolDefinition, ToolLocation } from "../tool/definition.ts";
 
 export { BROKER_PLACES } from "../broker/thread/start.ts";
@@ -121,6 +122,8 @@ export interface EngineOptions<Sources extends readonly ToolSource[] = readonly 
   readonly secrets?: { readonly [name: string]: SecretOptions };
   /** Allowed sources and dependencies of tool packages. Default: from disk only, without dependencies. */
   readonly packages?: PackageOptions;
+  /** Code mode of the engine's surfaces, and defaults of `codeMode`. Default: surfaces have none. */
+  readonly codeMode?: CodeModeOptions;
   /** Registry for the engine's metrics. Default: a new registry. */
   readonly registry?: Registry;
   /** Receives log lines about executors and tools; a pino logger fits. Default: no log. */
@@ -145,6 +148,8 @@ export interface ResolvedOptions {
   readonly fetch: FetchOptions;
   readonly secrets: { readonly [name: string]: SecretOptions };
   readonly packages: ResolvedPackageOptions;
+  /** As given, and valid. */
+  readonly codeMode: CodeModeOptions | undefined;
   readonly registry: Registry | undefined;
   readonly logger: Logger | undefined;
 }
@@ -157,6 +162,7 @@ const WORKERS_MAX = 64;
 export function resolveOptions(options: EngineOptions): ResolvedOptions {
   checkShapes(options);
   const { maxQueued, concurrency, perTool, perTenant } = options.queue ?? {};
+  if (options.codeMode !== undefined) resolveCodeMode(options.codeMode);
   // An operator may raise a ceiling above the built-in one.
   const maxLimits = resolveLimits(MAX_LIMITS, options.maxLimits, UNLIMITED);
   const limits = resolveLimits(DEFAULT_LIMITS, options.limits, maxLimits);
@@ -182,6 +188,7 @@ export function resolveOptions(options: EngineOptions): ResolvedOptions {
     fetch: options.fetch ?? {},
     secrets: options.secrets ?? {},
     packages: resolvePackageOptions(options.packages),
+    codeMode: options.codeMode,
     registry: options.registry,
     logger: options.logger,
   };
@@ -193,6 +200,7 @@ const MEMBERS = {
   kv: ["url", "path", "maxBytes"],
   idempotency: ["path", "url", "fleet", "secret", "ttlMs", "maxEntries", "maxBytes"],
   fetch: ["lookup", "connectMs", "headersMs", "idleMs"],
+  codeMode: ["tools", "pinned", "tokens", "tenant", "resultChars", "codeChars", "limits"],
 } as const;
 const DURATIONS = ["connectMs", "headersMs", "idleMs"] as const;
 
@@ -200,7 +208,8 @@ const DURATIONS = ["connectMs", "headersMs", "idleMs"] as const;
  * Checks the shapes of options that nothing else checks: JavaScript callers and configuration files may pass any value.
  */
 function checkShapes(options: EngineOptions): void {
-  for (const name of ["queue", "kv", "idempotency", "fetch"] as const) checkMembers(name, options[name], MEMBERS[name]);
+  for (const name of ["queue", "kv", "idempotency", "fetch", "codeMode"] as const)
+    checkMembers(name, options[name], MEMBERS[name]);
   for (const name of DURATIONS) checkDuration(`fetch.${name}`, options.fetch?.[name]);
   const { policy, secrets, capabilities, audit, logger } = options;
   if (policy !== undefined && !isObject(policy)) throw new TypeError("policy must be an object with a list of rules");

@@ -13,6 +13,7 @@ export class Reconfiguration {
   readonly #given: EngineOptions;
   readonly #resolved: ResolvedOptions;
   #policy: Policy;
+  #codeMode: ResolvedOptions["codeMode"];
   /** Names of the tools that came from options: only these are removed when new options lack them. */
   #own: ReadonlySet<string> = new Set();
   /** The last reconfiguration. They run one at a time, because each compares with the result of the one before. */
@@ -22,7 +23,13 @@ export class Reconfiguration {
     this.#given = given;
     this.#resolved = resolved;
     this.#policy = resolved.policy;
+    this.#codeMode = resolved.codeMode;
     this.#parts = parts;
+  }
+
+  /** Options of code mode that are in force. */
+  get codeMode(): ResolvedOptions["codeMode"] {
+    return this.#codeMode;
   }
 
   /** Applies tools, policy and limits of new options, or nothing if anything is invalid. */
@@ -91,6 +98,7 @@ export class Reconfiguration {
     const areLimitsChanged = (["limits", "maxLimits"] as const).some((name) => differ(bounds[name], resolved[name]));
     if (isPolicyChanged) broker.use(grants);
     this.#policy = resolved.policy;
+    this.#codeMode = resolved.codeMode;
     bounds.limits = resolved.limits;
     bounds.maxLimits = resolved.maxLimits;
     bounds.toolMaxLimits = resolved.toolMaxLimits;
@@ -104,7 +112,9 @@ export class Reconfiguration {
     const given = (["audit", "fetch", "secrets", "packages"] as const).filter((name) =>
       differ(this.#given[name], options[name]),
     );
-    return [...decided, ...given];
+    // Servers add the routes of code mode when they start.
+    const isCodeModeNew = (this.#given.codeMode === undefined) !== (options.codeMode === undefined);
+    return [...decided, ...given, ...(isCodeModeNew ? ["codeMode"] : [])];
   }
 
   #forget({ script }: RegisteredTool): void {

@@ -19,7 +19,8 @@ beforeAll(async () => {
         name: "github.create_issue",
         description: "Creates an issue.",
         inputSchema: { type: "object", properties: { title: { type: "string" } }, required: ["title"] },
-        source: "export default ({ title }) => { if (title === '') throw new Error('no title'); return { number: 7, title }; };",
+        source:
+          "export default ({ title }) => { if (title === '') throw new Error('no title'); return { number: 7, title }; };",
       },
       { name: "mail.send", description: "Sends a mail.", source: "export default () => ({ sent: true });" },
       { name: "secret.read", description: "Reads what only operators read.", source: "export default () => 'top';" },
@@ -142,7 +143,10 @@ test("a direct call of a tool is answered with the line to write", async () => {
 test("a program calls neither tools that code mode leaves out nor those that its caller may not call", async () => {
   expect((await run("return await tools.secret.read({})")).error?.message).toContain('there is no tool "secret.read"');
   const narrowed = await mode.execute(
-    { name: "run_code", arguments: { code: "await tools.mail.send({}); return await tools.github.create_issue({ title: 'a' })" } },
+    {
+      name: "run_code",
+      arguments: { code: "await tools.mail.send({}); return await tools.github.create_issue({ title: 'a' })" },
+    },
     { tools: ["run_code", "mail.*"] },
   );
   expect(narrowed.error?.details).toMatchObject({
@@ -165,7 +169,11 @@ test("a program runs once for calls with the same idempotency key", async () => 
 });
 
 test("a tool that is registered later is declared, found and called", async () => {
-  await engine.register({ name: "github.close_issue", description: "Closes.", source: "export default () => 'closed'" });
+  await engine.register({
+    name: "github.close_issue",
+    description: "Closes.",
+    source: "export default () => 'closed'",
+  });
   expect(mode.get("run_code")?.description).toContain("close_issue(");
   expect((await run("return await tools.github.close_issue({})")).output).toMatchObject({ result: "closed" });
   expect((await search({ query: "close" })).output).toMatchObject({ matches: [{ name: "github.close_issue" }] });

@@ -1,11 +1,14 @@
 import { isDeepStrictEqual } from "node:util";
-import type { ToolRunner } from "../../tool/contracts/runner.ts";
+import { type CodeMode, CodeModeCache, type ProgramRunner } from "../../code-mode/code-mode.ts";
+import { isCodeTool } from "../../code-mode/model-tools.ts";
+import type { CodeModeOptions } from "../../engine/code-mode-options.ts";
+import { callOf } from "../../tool/program/program.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { toolError } from "../../base/errors.ts";
 import type { RequestRefusal } from "../../engine/telemetry/events.ts";
 import { type ExecuteOptions, isAmong } from "../../engine/execute-options.ts";
 import type { Explanation } from "../../engine/explanation.ts";
-import { emptyMetadata, failure, type ToolCall, type ToolResult } from "../../base/result.ts";
+import { emptyMetadata, failure, success, type ToolCall, type ToolResult } from "../../base/result.ts";
 import type { ToolInfo } from "../../tool/definition.ts";
 import { Account } from "./account.ts";
 import type { Standing } from "./budget.ts";
@@ -24,11 +27,16 @@ interface Holder {
   readonly account: Account;
 }
 
-/** Runs tools with one caller's permissions, and emits changes of the registered tools. */
-export interface CallerRunner extends ToolRunner {
+/** Emits changes of the registered tools. */
+interface CallerEvents {
   on(event: "tool:register" | "tool:unregister", listener: () => void): void;
   off(event: "tool:register" | "tool:unregister", listener: () => void): void;
 }
+
+/** Runs tools and programs with one caller's permissions. */
+export interface CallerRunner extends ProgramRunner, CallerEvents {}
+
+type Run = (options: ExecuteOptions) => Promise<ToolResult>;
 
 /** The engine as surfaces use it for a caller, restricted to that caller's grant. */
 export class ScopedEngine {
@@ -37,6 +45,8 @@ export class ScopedEngine {
   /** Grants from which `#holders` was built; compared by identity to detect a reload of the keys. */
   #grants: ReadonlyMap<string, KeyGrant> | null = null;
   #holders: ReadonlyMap<string, Holder> = new Map();
+  /** Code mode of the engine's present options. */
+  #code: { readonly of: CodeModeOptions; readonly cache: CodeModeCache } | null = null;
 
   constructor(engine: Engine, keys = new Keys([])) {
     this.#engine = engine;
@@ -48,6 +58,35 @@ export class ScopedEngine {
    * `idempotencyKey` counts as a call but uses no CPU time. Never rejects.
    */
   async execute(caller: Caller, call: ToolCall, options: ExecuteOptions): Promise<ToolResult> {
+    if (isCodeTool(call?.name) && this.#engine.codeMode !== undefined && this.mayName(caller, call.name)) {
+      return this.codeModeFor(caller).execute(call, options);
+    }
+    return this.#within(caller, call, options, (narrowed) => this.#engine.execute(call, narrowed));
+  }
+
+  /** `run_code` and `search_tools` with one caller's permissions. Throws a `TypeError` where there is no code mode. */
+  codeModeFor(caller: Caller): CodeMode & CallerEvents {
+    const { codeMode } = this.#engine;
+    if (codeMode === undefined) throw new TypeError("the engine has no code mode: set its option codeMode");
+    if (this.#code?.of !== codeMode) this.#code = { of: codeMode, cache: new CodeModeCache(codeMode) };
+    const runner = this.runnerFor(caller);
+    const mode = this.#code.cache.over(runner);
+    return {
+      list: () => mode.list(),
+      get: (name) => mode.get(name),
+      execute: (call, options) => mode.execute(call, options),
+      run: (code, options) => mode.run(code, options),
+      declarations: (options) => mode.declarations(options),
+      check: (code) => mode.check(code),
+      ready: () => mode.ready(),
+      describeMissing: (name) => mode.describeMissing(name),
+      on: runner.on,
+      off: runner.off,
+    };
+  }
+
+  /** Runs a call's work with the caller's permissions. */
+  async #within(caller: Caller, call: ToolCall, options: ExecuteOptions, run: Run): Promise<ToolResult> {
     const holder = this.#holderOf(caller);
     // A surface may serve a caller across a change of its key's grant: use the current one.
     const { tenant: own } = holder?.grant ?? caller;
@@ -56,14 +95,14 @@ export class ScopedEngine {
     }
     const tenant = own ?? options.tenant;
     const whose = tenant === undefined ? options : { ...options, tenant };
-    if (caller.key === null) return this.#engine.execute(call, whose);
+    if (caller.key === null) return run(whose);
     if (holder === undefined) return this.#refuse(caller, call, "unauthorized", "the key has been removed");
     const refusal = await holder.account.take();
     if (refusal !== null) {
       const { message, ...details } = refusal;
       return this.#refuse(caller, call, "rate_limited", message, details);
     }
-    const result = await this.#engine.execute(call, this.#narrow(holder, whose));
+    const result = await run(this.#narrow(holder, whose));
     this.#engine.emit("key:call", { key: holder.grant.name, code: result.error?.code ?? "ok" });
     return result;
   }
@@ -74,6 +113,16 @@ export class ScopedEngine {
       list: () => this.list(caller),
       get: (name) => this.get(caller, name),
       execute: (call, options = {}) => this.execute(caller, call, options),
+      runProgram: (program, options = {}) =>
+        this.#within(caller, callOf(program), options, (narrowed) => this.#engine.runProgram(program, narrowed)),
+      admit: async (call, options) => {
+        let isAdmitted = false;
+        const answer = await this.#within(caller, call, options, async () => {
+          isAdmitted = true;
+          return success(null, emptyMetadata("", call.name, 0));
+        });
+        return isAdmitted ? null : answer;
+      },
       on: (event, listener) => void this.#engine.on(event, listener),
       off: (event, listener) => void this.#engine.off(event, listener),
     };

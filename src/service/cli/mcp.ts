@@ -1,4 +1,6 @@
 import { Command, Option } from "commander";
+import type { Engine } from "../../engine/engine.ts";
+import type { ChangingToolRunner } from "../mcp/server.ts";
 import { openEngine, readConfig } from "./open-engine.ts";
 import { say } from "./output.ts";
 import { LOG_LEVELS, type LogLevel } from "../config/schema.ts";
@@ -7,6 +9,7 @@ import { logNotices, openLog } from "./service-log.ts";
 interface Options {
   readonly tools?: string;
   readonly config?: string;
+  readonly code?: true;
   readonly logLevel: LogLevel;
 }
 
@@ -19,6 +22,7 @@ export function mcpCommand(): Command {
     .description("serve a folder of tools to an MCP client over stdin and stdout")
     .option("--tools <dir>", "folder of tools (default: the configuration's tools, else the samples)")
     .option("--config <file>", "configuration file (default: glovebox.config.yaml or .json in this folder, if present)")
+    .option("--code", "serve run_code and search_tools in place of the tools, for programs of a model")
     .addOption(
       new Option("--log-level <level>", "lowest level that is logged, on stderr (JSON lines; text on a terminal)")
         .choices(LOG_LEVELS)
@@ -27,17 +31,34 @@ export function mcpCommand(): Command {
     .action(serve);
 }
 
-async function serve({ logLevel, ...sources }: Options, command: Command): Promise<void> {
+async function serve({ logLevel, code, ...sources }: Options, command: Command): Promise<void> {
   const config = await readConfig(sources.config);
   const logger = await openLog(logLevel);
   const engine = await openEngine(sources, config, { logger });
   logNotices(logger);
   const { serveMcp } = await import("../mcp/stdio.ts");
   const identity = { name: "glovebox", version: command.parent?.version() ?? "0.0.0" };
-  const connection = serveMcp(engine, identity, ({ message }) => say(`glovebox: ${message}`));
+  const connection = serveMcp(code === true ? await codeModeOf(engine) : engine, identity, ({ message }) =>
+    say(`glovebox: ${message}`),
+  );
   await Promise.race([connection.closed, aSignal()]);
   await connection.close();
   await engine.close({ drainMs: DRAIN_MS });
+}
+
+/** Code mode of an engine, whose declarations change with its tools. */
+async function codeModeOf(engine: Engine): Promise<ChangingToolRunner> {
+  const { codeMode } = await import("../../code-mode/code-mode.ts");
+  const mode = codeMode(engine);
+  await mode.ready();
+  return {
+    list: () => mode.list(),
+    get: (name) => mode.get(name),
+    describeMissing: (name) => mode.describeMissing(name),
+    execute: (call, options) => mode.execute(call, options),
+    on: (event, listener) => engine.on(event, listener),
+    off: (event, listener) => engine.off(event, listener),
+  };
 }
 
 /** Resolves at the first stop signal. */

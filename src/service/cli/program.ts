@@ -1,6 +1,7 @@
 import { Command } from "commander";
 import { readVersion } from "../../base/check-node.ts";
 import { benchCommand } from "./bench.ts";
+import { codeCommand } from "./code.ts";
 import { configCommand } from "./config.ts";
 import { doctorCommand, versionCommand } from "./doctor.ts";
 import { explainCommand } from "./explain.ts";
@@ -29,6 +30,7 @@ export function createProgram(): Command {
     keysCommand(),
     mcpCommand(),
     runCommand(),
+    codeCommand(),
     planCommand(),
     listCommand(),
     listToolsCommand(),

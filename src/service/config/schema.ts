@@ -229,6 +229,18 @@ export const CONFIG_SCHEMA: Part = section({
     wheels: PATH,
     maxBytes: COUNT,
   }),
+  codeMode: {
+    description: "code mode: run_code and search_tools, and the routes /mcp/code and /v1/code",
+    ...section({
+      tools: { description: "names of the tools that programs may call, which may end in *", ...TEXTS },
+      pinned: { description: "names of tools that are declared before others, which may end in *", ...TEXTS },
+      tokens: { description: "size of the declarations that models read", type: "integer", minimum: 100 },
+      tenant: { type: "string" },
+      resultChars: { type: "integer", minimum: 100 },
+      codeChars: COUNT,
+      limits: LIMITS,
+    }),
+  },
   audit: PATH,
 });
 

@@ -266,7 +266,7 @@ export const UNREAD_MS = 60_000;
 export function dropUnread(response: ServerResponse, unreadMs = UNREAD_MS): void {
   const { socket } = response.req;
   const { server }: { readonly server?: object | null } = socket;
-  response.setTimeout(unreadMs);
+  response.setTimeout(unreadMs, () => socket.destroy());
   response.once("finish", () => {
     // Node has set its own idle timeout by now, unless the next request has already arrived.
     if (socket.timeout === unreadMs) socket.setTimeout(server instanceof Server ? server.timeout : SILENCE_MS);

@@ -3,6 +3,7 @@ import { addConsole } from "../console/console.ts";
 import { addMcp } from "../mcp/http.ts";
 import { underSender } from "../trace-context.ts";
 import { addCalls } from "./calls.ts";
+import { addCode } from "./code.ts";
 import type { Surface } from "./surface.ts";
 import { addHealth, addMetrics } from "./health.ts";
 import { addOpenApi } from "./api/document.ts";
@@ -18,6 +19,7 @@ export function addRoutes(app: FastifyInstance, surface: Surface, groups = ALL):
   // Set the trace context after the body is read: the active context does not survive that.
   app.addHook("preHandler", ({ headers }, _reply, next) => underSender(headers, next));
   if (groups.has("execute")) addCalls(app, surface);
+  if (groups.has("execute") && surface.engine.codeMode !== undefined) addCode(app, surface);
   if (groups.has("tools") || groups.has("admin")) addTools(app, surface, groups);
   if (groups.has("metrics")) addMetrics(app, surface);
   if (groups.has("health")) addHealth(app, surface);

@@ -79,7 +79,10 @@ export async function callTool(
 ): Promise<CalledTool> {
   const tool = runner.get(params.name);
   if (tool === undefined) {
-    throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${params.name.slice(0, NAME_MAX)}`);
+    const advice = runner.describeMissing?.(params.name);
+    const missing = `Unknown tool: ${params.name.slice(0, NAME_MAX)}`;
+    const message = advice === undefined ? missing : `${missing}. ${advice}`;
+    throw new ProtocolError(ProtocolErrorCode.InvalidParams, message);
   }
   const notifications = new Telling(context, params.name);
   const options = {

@@ -11,17 +11,19 @@ import {
 } from "@modelcontextprotocol/server";
 import type { Caller } from "../access/caller.ts";
 import { Guest } from "../access/guests.ts";
-import type { ScopedEngine } from "../access/scoped-engine.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { isObject } from "../../base/json.ts";
 import { readVersion } from "../../base/check-node.ts";
 import type { ToolRunner } from "../../tool/contracts/index.ts";
 import { type KeptLimits, KeptStreams } from "./kept-streams.ts";
 import { findMismatch } from "./param-headers.ts";
-import { createMcpServer } from "./server.ts";
+import { type ChangingToolRunner, createMcpServer } from "./server.ts";
 import { SessionStreams } from "./session-streams.ts";
 import { type Held, type SessionLimits, Sessions } from "./sessions.ts";
 import { createToolServer } from "./tool-server.ts";
+
+/** The tools that a caller sees. */
+type RunnerFor = (caller: Caller) => ChangingToolRunner;
 
 /** Limits of sessions, and of sessionless notification streams. Each takes about 10 kB. */
 const LIMITS: SessionLimits = { perKey: 1_024, total: 4_096, idleMs: 30 * 60_000 };
@@ -39,7 +41,7 @@ const BATCH_MAX = 16;
  */
 export class Endpoint {
   readonly #engine: Engine;
-  readonly #gate: ScopedEngine;
+  readonly #runnerFor: RunnerFor;
   readonly #identity = { name: "glovebox", version: readVersion() };
   readonly #limits: SessionLimits;
   readonly #sessions: Sessions<McpSession>;
@@ -50,9 +52,9 @@ export class Endpoint {
   readonly #listening = new Map<string | null, number>();
   readonly #notify = (): void => this.#sessionless.notify.toolsChanged();
 
-  constructor(engine: Engine, gate: ScopedEngine, limits: SessionLimits = LIMITS, kept?: KeptLimits) {
+  constructor(engine: Engine, runnerFor: RunnerFor, limits: SessionLimits = LIMITS, kept?: KeptLimits) {
     this.#engine = engine;
-    this.#gate = gate;
+    this.#runnerFor = runnerFor;
     this.#limits = limits;
     this.#sessions = new Sessions(limits);
     this.#kept = new KeptStreams(kept);
@@ -61,7 +63,7 @@ export class Endpoint {
         const asked = requestInfo && this.#asked.get(requestInfo);
         if (requestInfo === undefined || asked === undefined)
           throw new TypeError("nobody has said who sent the request");
-        const runner = gate.runnerFor(asked.caller);
+        const runner = runnerFor(asked.caller);
         asked.refusal = refuseHeaders(runner, asked.body, requestInfo.headers);
         if (asked.refusal !== null) throw new TypeError("the request is refused");
         return createToolServer(runner, this.#identity);
@@ -110,7 +112,7 @@ export class Endpoint {
     if (isInitializeRequest(body) && !this.#sessions.makeRoom(ownerOf(caller))) {
       return refuse(429, RPC.REFUSED, "the maximum number of sessions is reached, and all of them are in use");
     }
-    const server = createMcpServer(this.#gate.runnerFor(caller), this.#identity);
+    const server = createMcpServer(this.#runnerFor(caller), this.#identity);
     const streams = new SessionStreams(this.#kept, ownerOf(caller));
     const session = new McpSession(server, streams, (id) => this.#sessions.add(id, ownerOf(caller), session));
     await server.connect(session.transport);

@@ -3,12 +3,12 @@ import { callerOf, type Surface, refuseOthers } from "../http/surface.ts";
 import { sendWebResponse, toWebRequest } from "../http/web-exchange.ts";
 import type { ServerResponse } from "node:http";
 import { isObject } from "../../base/json.ts";
-import { MCP } from "../http/api/mcp-routes.ts";
+import type { Caller } from "../access/caller.ts";
+import { MCP, MCP_CODE } from "../http/api/mcp-routes.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { RPC, rpcError } from "./endpoint.ts";
 import { fill } from "./long-outputs.ts";
 
-const PATH = "/mcp";
 const METHODS = ["GET", "POST", "DELETE"] as const;
 const HEADERS: readonly string[] = ["accept", "content-type", "last-event-id"];
 
@@ -19,8 +19,32 @@ const FAILURES = new Map([
   [415, [RPC.REFUSED, "the body's content-type is not application/json"] as const],
 ]);
 
-/** Adds the Model Context Protocol, over Streamable HTTP. */
-export function addMcp(app: FastifyInstance, { engine, gate, onDrain }: Surface): void {
+/** Adds the Model Context Protocol, over Streamable HTTP: with all tools, and where there is code mode with its two. */
+export function addMcp(app: FastifyInstance, surface: Surface): void {
+  const { engine, gate } = surface;
+  addEndpoint(app, surface, { path: "/mcp", api: MCP, runnerFor: (caller) => gate.runnerFor(caller) });
+  if (engine.codeMode === undefined) return;
+  addEndpoint(app, surface, {
+    path: "/mcp/code",
+    api: MCP_CODE,
+    runnerFor: (caller) => gate.codeModeFor(caller),
+    ready: (caller) => gate.codeModeFor(caller).ready(),
+  });
+}
+
+interface EndpointRoute {
+  readonly path: string;
+  readonly api: typeof MCP | typeof MCP_CODE;
+  readonly runnerFor: ConstructorParameters<typeof Endpoint>[1];
+  /** Resolves when the runner lists its tools at once. */
+  readonly ready?: (caller: Caller) => Promise<void>;
+}
+
+function addEndpoint(
+  app: FastifyInstance,
+  { engine, onDrain }: Surface,
+  { path, api, runnerFor, ready }: EndpointRoute,
+): void {
   const listening = new Set<ServerResponse>();
   let isEnding = false;
   onDrain(() => {
@@ -30,10 +54,11 @@ export function addMcp(app: FastifyInstance, { engine, gate, onDrain }: Surface)
   let loading: Promise<Endpoint> | null = null;
   // Load on first use: not every server needs it, and loading takes a tenth of a second.
   const load = (): Promise<Endpoint> =>
-    (loading ??= import("./endpoint.ts").then(({ Endpoint }) => new Endpoint(engine, gate)));
+    (loading ??= import("./endpoint.ts").then(({ Endpoint }) => new Endpoint(engine, runnerFor)));
   const answer = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const asked = toWebRequest(request, reply.raw, (name) => HEADERS.includes(name) || name.startsWith("mcp-"));
     const endpoint = await load();
+    await ready?.(callerOf(request));
     if (isListening(request)) {
       if (isEnding) return reply.code(503).send(rpcError(RPC.REFUSED, "the server is stopping"));
       listening.add(reply.raw);
@@ -57,14 +82,14 @@ export function addMcp(app: FastifyInstance, { engine, gate, onDrain }: Surface)
     for (const method of METHODS) {
       scope.route({
         method,
-        url: PATH,
+        url: path,
         exposeHeadRoute: false,
-        config: { role: "execute", api: MCP[method] },
+        config: { role: "execute", api: api[method] },
         handler: answer,
       });
     }
   });
-  refuseOthers(app, PATH, METHODS);
+  refuseOthers(app, path, METHODS);
 }
 
 /** Whether the response is a notification stream, which stays open as long as the client wants, and not a call's. */

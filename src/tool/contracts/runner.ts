@@ -18,6 +18,8 @@ export interface ToolRunner<Tools = unknown> {
   readonly "~tools"?: Tools;
   list(): readonly ToolDescription[];
   get(name: string): ToolDescription | undefined;
+  /** Says of a name that `get` does not know what to do instead. */
+  describeMissing?(name: string): string;
   /** Never rejects: every failure is in the result. */
   execute(call: ToolCall, options?: RunOptions): Promise<ToolResult>;
 }

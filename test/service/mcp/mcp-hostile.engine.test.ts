@@ -176,7 +176,11 @@ describe("callers with keys", () => {
   const callerWith = (key: string): Caller => ({ ...ANYBODY, key, tenant: key });
 
   async function openEndpoint(): Promise<AsyncDisposable & { readonly endpoint: Endpoint }> {
-    const endpoint = new Endpoint(engine, new ScopedEngine(engine), { perKey: 4, total: 8, idleMs: 60_000 });
+    const endpoint = new Endpoint(engine, (caller) => new ScopedEngine(engine).runnerFor(caller), {
+      perKey: 4,
+      total: 8,
+      idleMs: 60_000,
+    });
     return { endpoint, [Symbol.asyncDispose]: () => endpoint.close() };
   }
 

@@ -193,7 +193,10 @@ test("a server that stops sends the result to a client that has come back", asyn
 
 describe("the endpoint", () => {
   async function openCall(awayMs: number) {
-    const endpoint = new Endpoint(engine, new ScopedEngine(engine), undefined, { ...KEPT_LIMITS, awayMs });
+    const endpoint = new Endpoint(engine, (caller) => new ScopedEngine(engine).runnerFor(caller), undefined, {
+      ...KEPT_LIMITS,
+      awayMs,
+    });
     const ask = (
       body: object | undefined,
       until: AbortSignal,

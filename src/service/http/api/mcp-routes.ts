@@ -45,3 +45,14 @@ export const MCP = {
     answers: { ...ERRORS, 200: { description: "The session has ended." } },
   },
 } as const satisfies Readonly<Record<"POST" | "GET" | "DELETE", RouteDescription>>;
+
+/** The same for code mode. */
+export const MCP_CODE = {
+  POST: {
+    ...MCP.POST,
+    id: "postMcpCode",
+    summary: "Accepts a message of the Model Context Protocol, with run_code and search_tools in place of all tools.",
+  },
+  GET: { ...MCP.GET, id: "getMcpCode" },
+  DELETE: { ...MCP.DELETE, id: "deleteMcpCode" },
+} as const satisfies Readonly<Record<keyof typeof MCP, RouteDescription>>;

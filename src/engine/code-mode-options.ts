@@ -1,5 +1,4 @@
-import type { Limits } from "../base/limits.ts";
-import { count } from "../base/limits.ts";
+import { count, type Limits } from "../base/limits.ts";
 
 /** Options of code mode. */
 export interface CodeModeOptions {

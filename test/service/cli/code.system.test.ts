@@ -1,0 +1,71 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Client } from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { MAIN } from "../served.ts";
+
+let folder = "";
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "glovebox-code-"));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+interface Ended {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function run(program: string, ...args: readonly string[]): Promise<Ended> {
+  const file = join(folder, "program.ts");
+  writeFileSync(file, program);
+  return new Promise((resolve) => {
+    execFile(process.execPath, [...MAIN, "code", file, "--tools", "fixtures/tools", ...args], (error, stdout, stderr) =>
+      resolve({ code: typeof error?.code === "number" ? error.code : 0, stdout, stderr }),
+    );
+  });
+}
+
+describe("glovebox code", () => {
+  test("prints what a program returned, and its console beside it", async () => {
+    const { code, stdout, stderr } = await run(
+      "const { sum } = await tools.add({ a: input.a, b: 2 });\nconsole.log('added');\nreturn { sum };",
+      "--input",
+      '{"a":1}',
+    );
+    expect([code, stdout, stderr]).toEqual([0, '{"sum":3}\n', "[log] added\n"]);
+  });
+
+  test("prints the whole result with --result", async () => {
+    const { stdout } = await run("return await tools.add({ a: 1, b: 2 })", "--result");
+    expect(JSON.parse(stdout)).toMatchObject({
+      success: true,
+      output: { result: { sum: 3 }, calls: [{ tool: "add" }] },
+    });
+  });
+
+  test("exits with 3 for a program that cannot be read, and with 1 for one that fails", async () => {
+    const unreadable = await run("const a = ;");
+    expect([unreadable.code, unreadable.stdout]).toEqual([3, ""]);
+    expect(unreadable.stderr).toContain("1:11  Expression expected");
+    const failed = await run("return await tools.ad({ a: 1, b: 2 })");
+    expect(failed.code).toBe(1);
+    expect(failed.stderr).toContain("Did you mean tools.add");
+  });
+});
+
+test("glovebox mcp --code serves the pair over stdin and stdout", async () => {
+  const client = new Client({ name: "test", version: "1" });
+  const args = [...MAIN, "mcp", "--code", "--tools", "fixtures/tools"];
+  await client.connect(new StdioClientTransport({ command: process.execPath, args, stderr: "ignore" }));
+  expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(["run_code", "search_tools"]);
+  const called = await client.callTool({
+    name: "run_code",
+    arguments: { code: "return (await tools.add({ a: 1, b: 2 })).sum" },
+  });
+  expect(called.structuredContent).toMatchObject({ result: 3 });
+  await client.close();
+}, 30_000);
