@@ -33,7 +33,12 @@ export interface ProgramRunner extends ToolRunner {
   runProgram(program: ToolProgram, options?: ExecuteOptions): Promise<ToolResult>;
   /** Counts a call that runs no tool, and answers one that the caller may not make now. */
   admit?(call: ToolCall, options: ExecuteOptions): Promise<ToolResult | null>;
+  on?(event: ToolsEvent, listener: () => void): unknown;
+  off?(event: ToolsEvent, listener: () => void): unknown;
 }
+
+/** Events of a runner whose tools change. */
+export type ToolsEvent = "tool:register" | "tool:unregister";
 
 /** Options of a program that the embedder runs. */
 export interface RunOptions extends ExecuteOptions {
@@ -56,6 +61,9 @@ export interface CodeMode extends ToolRunner {
   ready(): Promise<void>;
   /** The mistakes of a program, found without running it. Rejects with a `GloveboxError` where it could not be read. */
   check(code: string): Promise<readonly ProgramProblem[]>;
+  /** Listens to changes of the tools that programs may call. */
+  on(event: ToolsEvent, listener: () => void): void;
+  off(event: ToolsEvent, listener: () => void): void;
 }
 
 /**
@@ -115,6 +123,14 @@ class ProgramTool implements CodeMode {
 
   declarations({ tokens = this.#options.tokens }: { readonly tokens?: number } = {}): Declarations {
     return this.#catalog.declarations(tokens);
+  }
+
+  on(event: ToolsEvent, listener: () => void): void {
+    this.#runner.on?.(event, listener);
+  }
+
+  off(event: ToolsEvent, listener: () => void): void {
+    this.#runner.off?.(event, listener);
   }
 
   ready(): Promise<void> {

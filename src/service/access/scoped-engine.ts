@@ -27,14 +27,11 @@ interface Holder {
   readonly account: Account;
 }
 
-/** Emits changes of the registered tools. */
-interface CallerEvents {
+/** Runs tools and programs with one caller's permissions, and emits changes of the registered tools. */
+export interface CallerRunner extends ProgramRunner {
   on(event: "tool:register" | "tool:unregister", listener: () => void): void;
   off(event: "tool:register" | "tool:unregister", listener: () => void): void;
 }
-
-/** Runs tools and programs with one caller's permissions. */
-export interface CallerRunner extends ProgramRunner, CallerEvents {}
 
 type Run = (options: ExecuteOptions) => Promise<ToolResult>;
 
@@ -65,24 +62,11 @@ export class ScopedEngine {
   }
 
   /** `run_code` and `search_tools` with one caller's permissions. Throws a `TypeError` where there is no code mode. */
-  codeModeFor(caller: Caller): CodeMode & CallerEvents {
+  codeModeFor(caller: Caller): CodeMode {
     const { codeMode } = this.#engine;
     if (codeMode === undefined) throw new TypeError("the engine has no code mode: set its option codeMode");
     if (this.#code?.of !== codeMode) this.#code = { of: codeMode, cache: new CodeModeCache(codeMode) };
-    const runner = this.runnerFor(caller);
-    const mode = this.#code.cache.over(runner);
-    return {
-      list: () => mode.list(),
-      get: (name) => mode.get(name),
-      execute: (call, options) => mode.execute(call, options),
-      run: (code, options) => mode.run(code, options),
-      declarations: (options) => mode.declarations(options),
-      check: (code) => mode.check(code),
-      ready: () => mode.ready(),
-      describeMissing: (name) => mode.describeMissing(name),
-      on: runner.on,
-      off: runner.off,
-    };
+    return this.#code.cache.over(this.runnerFor(caller));
   }
 
   /** Runs a call's work with the caller's permissions. */

@@ -46,19 +46,12 @@ async function serve({ logLevel, code, ...sources }: Options, command: Command):
   await engine.close({ drainMs: DRAIN_MS });
 }
 
-/** Code mode of an engine, whose declarations change with its tools. */
+/** Code mode of an engine, ready to be listed. */
 async function codeModeOf(engine: Engine): Promise<ChangingToolRunner> {
   const { codeMode } = await import("../../code-mode/code-mode.ts");
   const mode = codeMode(engine);
   await mode.ready();
-  return {
-    list: () => mode.list(),
-    get: (name) => mode.get(name),
-    describeMissing: (name) => mode.describeMissing(name),
-    execute: (call, options) => mode.execute(call, options),
-    on: (event, listener) => engine.on(event, listener),
-    off: (event, listener) => engine.off(event, listener),
-  };
+  return mode;
 }
 
 /** Resolves at the first stop signal. */
