@@ -10,6 +10,7 @@ const VERSIONS = {
   liquidjs: "^10.30.1",
   minisearch: "^7.2.0",
   pyodide: "^314.0.7",
+  typescript: "^7.0.2",
 } as const;
 
 export type OptionalPackage = keyof typeof VERSIONS;

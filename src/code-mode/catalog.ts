@@ -1,5 +1,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { BoundedCache } from "../base/bounded-cache.ts";
+import type { BuiltProgram } from "../tool/program/build.ts";
 import type { ToolDescription } from "../tool/contracts/contract.ts";
+import { type CheckedProgram, checkTypes } from "./check/type-check.ts";
 import { type Declarations, declareWithin } from "./declarations.ts";
 import { RUN_CODE, SEARCH_TOOLS } from "./model-tools.ts";
 import { expressionOf, matchesAny, nearestNames } from "./names.ts";
@@ -8,6 +11,7 @@ import { ToolIndex } from "./search.ts";
 import { signatureOf } from "./signature.ts";
 
 const NEAREST = 3;
+const CHECKED_MAX = 100;
 const TURN_MS = 4;
 
 /** The tools that programs may call, as they are registered now. */
@@ -15,6 +19,7 @@ export class Catalog {
   readonly tools: readonly ToolDescription[];
   readonly #options: ResolvedCodeMode;
   readonly #declarations = new Map<string, Declarations>();
+  readonly #checked = new BoundedCache<Promise<CheckedProgram>>(CHECKED_MAX);
   #index: Promise<ToolIndex> | null = null;
   #ready: Promise<void> | null = null;
 
@@ -44,6 +49,18 @@ export class Catalog {
     this.#index ??= ToolIndex.of(this.tools);
     this.#index.catch(() => (this.#index = null));
     return this.#index;
+  }
+
+  /** The same program is checked once. */
+  check(code: string, built: BuiltProgram): Promise<CheckedProgram> {
+    const known = this.#checked.get(code);
+    if (known !== undefined) return known;
+    const describeMissing = (name: string): string => this.describeMissing(name);
+    const checking = checkTypes(code, built, { tools: this.tools, describeMissing });
+    this.#checked.set(code, checking);
+    // What could not be checked now may be later.
+    void checking.then(({ kind }) => kind === "unchecked" && this.#checked.delete(code));
+    return checking;
   }
 
   /** A message about a name that no tool has: it names those that are most like it. */

@@ -6,8 +6,8 @@ import type { Engine } from "../engine/engine.ts";
 import { type ExecuteOptions, isAmong } from "../engine/execute-options.ts";
 import type { ToolDescription } from "../tool/contracts/contract.ts";
 import type { ToolRunner } from "../tool/contracts/runner.ts";
-import { buildProgram } from "../tool/program/build.ts";
-import type { ProgramProblem } from "../tool/program/problem.ts";
+import { buildProgram, type BuiltProgram } from "../tool/program/build.ts";
+import { problemError, type ProgramProblem } from "../tool/program/problem.ts";
 import type { ToolProgram } from "../tool/program/program.ts";
 import { type Catalog, CatalogCache, mayCall } from "./catalog.ts";
 import type { Declarations } from "./declarations.ts";
@@ -80,7 +80,7 @@ export class CodeModeCache {
   readonly options: ResolvedCodeMode;
   readonly catalogs = new CatalogCache();
   /** Programs as the runner takes them, by tenant and text. */
-  readonly programs = new BoundedCache<string>(PROGRAMS_MAX, PROGRAM_CHARS_MAX, ({ length }) => length);
+  readonly programs = new BoundedCache<BuiltProgram>(PROGRAMS_MAX, PROGRAM_CHARS_MAX, ({ text }) => text.length);
 
   /** Throws a `RangeError` or a `TypeError` where an option is invalid. */
   constructor(options: CodeModeOptions) {
@@ -156,7 +156,8 @@ class ProgramTool implements CodeMode {
 
   async check(code: string): Promise<readonly ProgramProblem[]> {
     try {
-      await this.#build(code, this.#options.tenant ?? "");
+      const built = await this.#build(code, this.#options.tenant ?? "");
+      await this.#checkTypes(code, built);
       return [];
     } catch (error) {
       const details: unknown = error instanceof GloveboxError ? error.details : undefined;
@@ -179,16 +180,18 @@ class ProgramTool implements CodeMode {
     const tenant = given.tenant ?? this.#options.tenant;
     const options = tenant === undefined ? given : { ...given, tenant };
     const calls: ProgramCall[] = [];
+    const built = await this.#build(code, tenant ?? "");
+    const warnings = await this.#checkTypes(code, built);
     const program: ToolProgram = {
       kind: "tools",
-      code: await this.#build(code, tenant ?? ""),
+      code: built.text,
       input,
       resultChars: this.#options.resultChars,
       limits: this.#options.limits,
       tools: this.#toolsFor(calls),
       ...(typeof call.id === "string" ? { id: call.id } : {}),
     };
-    return programResult(await this.#runner.runProgram(program, options), calls, []);
+    return programResult(await this.#runner.runProgram(program, options), calls, warnings);
   }
 
   #argumentsOf({ arguments: given }: ToolCall): { readonly code: string; readonly input?: unknown } {
@@ -203,14 +206,30 @@ class ProgramTool implements CodeMode {
     return { code, input };
   }
 
-  async #build(code: string, tenant: string): Promise<string> {
+  async #build(code: string, tenant: string): Promise<BuiltProgram> {
     const { programs } = this.#cache;
     const key = `${tenant}\n${code}`;
     const known = programs.get(key);
     if (known !== undefined) return known;
-    const text = await buildProgram(code, tenant);
-    programs.set(key, text);
-    return text;
+    const built = await buildProgram(code, tenant);
+    programs.set(key, built);
+    return built;
+  }
+
+  /** Warnings of the check. Rejects with a `GloveboxError` that has the problems of a program that is certainly wrong. */
+  async #checkTypes(code: string, built: BuiltProgram): Promise<readonly string[]> {
+    const { typeCheck } = this.#options;
+    if (typeCheck === "off") return [];
+    const checked = await this.#catalog.check(code, built);
+    if (checked.kind === "checked") {
+      if (checked.problems.length > 0) throw problemError(checked.problems);
+      return checked.warnings;
+    }
+    if (typeCheck === "auto") return [`not type-checked: ${checked.reason}`];
+    throw new GloveboxError(
+      "capability_failed",
+      `The program was not run: it could not be checked, because ${checked.reason}.`,
+    );
   }
 
   /** The catalog of the moment: a tool that is registered meanwhile can be called. */

@@ -8,6 +8,12 @@ export interface CodeModeOptions {
   readonly pinned?: readonly string[];
   /** Tokens of the declarations that models read, each counted as 4 characters. Default 4,000. */
   readonly tokens?: number;
+  /**
+   * Whether programs are checked with TypeScript's native compiler before they run, so that a wrong argument is answered
+   * before any tool is called. `auto`: where the optional package `typescript` is installed; a program that could not be
+   * checked runs, and says so. `require`: such a program does not run. Default `auto`.
+   */
+  readonly typeCheck?: TypeCheckMode;
   /** Tenant of programs whose call names none. */
   readonly tenant?: string;
   /** Length of a result as JSON, in UTF-16 units, beyond which a model gets a preview. Default 24,000. */
@@ -18,11 +24,15 @@ export interface CodeModeOptions {
   readonly limits?: Partial<Limits>;
 }
 
+export type TypeCheckMode = (typeof TYPE_CHECKS)[number];
+export const TYPE_CHECKS = ["auto", "require", "off"] as const;
+
 /** Options with their defaults. */
 export interface ResolvedCodeMode {
   readonly tools: readonly string[];
   readonly pinned: readonly string[];
   readonly tokens: number;
+  readonly typeCheck: TypeCheckMode;
   readonly tenant: string | undefined;
   readonly resultChars: number;
   readonly codeChars: number;
@@ -47,12 +57,15 @@ const PATTERN_MAX = 256;
 /** Throws a `RangeError` or a `TypeError` that names the option and what it must be. */
 export function resolveCodeMode(options: CodeModeOptions = {}): ResolvedCodeMode {
   const { tools = ["*"], pinned = [], tokens, tenant, resultChars, codeChars, limits } = options;
+  const { typeCheck = "auto" } = options;
+  if (!TYPE_CHECKS.includes(typeCheck)) throw new TypeError(`codeMode.typeCheck must be ${TYPE_CHECKS.join(", ")}`);
   checkPatterns("codeMode.tools", tools);
   checkPatterns("codeMode.pinned", pinned);
   return {
     tools,
     pinned,
     tokens: count("codeMode.tokens", tokens, TOKENS, 100),
+    typeCheck,
     tenant,
     resultChars: count("codeMode.resultChars", resultChars, RESULT_CHARS, 100),
     codeChars: count("codeMode.codeChars", codeChars, CODE_CHARS, 1),

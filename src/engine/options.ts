@@ -200,7 +200,7 @@ const MEMBERS = {
   kv: ["url", "path", "maxBytes"],
   idempotency: ["path", "url", "fleet", "secret", "ttlMs", "maxEntries", "maxBytes"],
   fetch: ["lookup", "connectMs", "headersMs", "idleMs"],
-  codeMode: ["tools", "pinned", "tokens", "tenant", "resultChars", "codeChars", "limits"],
+  codeMode: ["tools", "pinned", "tokens", "typeCheck", "tenant", "resultChars", "codeChars", "limits"],
 } as const;
 const DURATIONS = ["connectMs", "headersMs", "idleMs"] as const;
 

@@ -26,7 +26,7 @@ beforeAll(async () => {
       { name: "secret.read", description: "Reads what only operators read.", source: "export default () => 'top';" },
     ],
   });
-  mode = codeMode(engine, { tools: ["github.*", "mail.*"] });
+  mode = codeMode(engine, { tools: ["github.*", "mail.*"], typeCheck: "off" });
 });
 afterAll(() => engine.close());
 

@@ -4,6 +4,7 @@ import type { FetchOptions } from "../../broker/capabilities/fetch/connections.t
 import { BROKER_PLACES, type EngineOptions, EXECUTOR_KINDS, LATENCIES, SANDBOX_MODES } from "../../engine/options.ts";
 import { NAMES } from "../../base/limits.ts";
 import { MODULE_CONTRACT_NAMES } from "../../base/protocol/script.ts";
+import { TYPE_CHECKS } from "../../engine/code-mode-options.ts";
 import { SECRET_LEAST, SECRET_MOST } from "../../store/redis/seal.ts";
 import type { ToolLocation } from "../../tool/definition.ts";
 
@@ -235,6 +236,7 @@ export const CONFIG_SCHEMA: Part = section({
       tools: { description: "names of the tools that programs may call, which may end in *", ...TEXTS },
       pinned: { description: "names of tools that are declared before others, which may end in *", ...TEXTS },
       tokens: { description: "size of the declarations that models read", type: "integer", minimum: 100 },
+      typeCheck: { description: "whether programs are checked before they run", enum: TYPE_CHECKS },
       tenant: { type: "string" },
       resultChars: { type: "integer", minimum: 100 },
       codeChars: COUNT,

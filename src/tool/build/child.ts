@@ -60,7 +60,8 @@ async function answerOf(
     }
     case "program": {
       const { readProgram } = await import("../program/source.ts");
-      return { value: null, texts: [readProgram(texts[0] ?? "")] };
+      const { text, calls } = readProgram(texts[0] ?? "");
+      return { value: null, texts: [text, JSON.stringify(calls)] };
     }
     case "unpack": {
       const { unpack } = await import("../package/unpack.ts");

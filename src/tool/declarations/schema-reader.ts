@@ -90,6 +90,8 @@ interface ReaderOptions {
   readonly side: SchemaSide;
   /** Name of the schema's own type, and the beginning of the names of those that it refers to. */
   readonly name: string;
+  /** Whether an object type says that there may be other members. Default: it leaves that out, as people write types. */
+  readonly isExact?: boolean;
 }
 
 /** The type of a schema, and those with names that it needs. */
@@ -273,7 +275,10 @@ class SchemaReader {
     const patterns = isObject(patternProperties) ? Object.values(patternProperties) : [];
     const isOpen = additionalProperties === undefined && patterns.length === 0;
     const isNamed = members.length + required.size > 0;
-    const index = isOpen && isNamed ? null : this.#index(additionalProperties, patterns, members, place);
+    const index =
+      isOpen && isNamed && this.#options.isExact !== true
+        ? null
+        : this.#index(additionalProperties, patterns, members, place);
     for (const name of required) {
       if (Object.hasOwn(properties, name)) continue;
       if (!this.#take(name.length)) return { kind: "object", members, index: TOO_LARGE };

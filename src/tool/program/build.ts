@@ -5,17 +5,24 @@ import { type JobWords, problemOf } from "../build/problem.ts";
 const DEADLINE_MS = 5_000;
 const WORDS: JobWords = { verb: "read", participle: "read", remedy: "make it shorter" };
 
+/** A program as a build process has read it. */
+export interface BuiltProgram {
+  readonly text: string;
+  /** Its calls of tools: a list of `ToolCallPlace` as JSON, which is read when a checker needs it. */
+  readonly calls: string;
+}
+
 /**
  * A program's text as the runner takes it. Parsed in a build process, in the turn of its tenant. Rejects with a
  * `GloveboxError`: `invalid_arguments` with `details.problems`.
  */
-export async function buildProgram(code: string, tenant: string): Promise<string> {
+export async function buildProgram(code: string, tenant: string): Promise<BuiltProgram> {
   const job = { head: { kind: "program" }, texts: [code] } as const;
   // An own name for each tenant: programs are never the operator's.
   const outcome = await builds.run(job, { registrant: `program:${tenant}`, deadlineMs: DEADLINE_MS });
   if (outcome.kind === "refused") throw new GloveboxError("invalid_arguments", outcome.message, outcome.details);
-  const [text] = outcome.kind === "done" ? outcome.texts : [];
-  if (text !== undefined) return text;
+  const [text, calls] = outcome.kind === "done" ? outcome.texts : [];
+  if (text !== undefined && calls !== undefined) return { text, calls };
   const failed = outcome.kind === "done" ? ({ kind: "unreadable", reason: "no text" } as const) : outcome;
   throw new GloveboxError("invalid_arguments", `The program ${problemOf(failed, WORDS, DEADLINE_MS)}.`);
 }

@@ -1,14 +1,19 @@
 import { stripTypeScriptTypes } from "node:module";
 import { type Node, parse, type Program as Script } from "acorn";
 import { memberOf } from "../../base/json.ts";
+import { BODY, EXPRESSION, withoutFence } from "./frame.ts";
 import { problemError, type ProgramProblem } from "./problem.ts";
 import { PROGRAM_FILE, PROGRAM_GLOBALS } from "./runner.ts";
+import { isNode, type ToolCallPlace, toolCallsIn } from "./tool-calls.ts";
 
-/** Each has one line, so that the program's own lines are one later, and its columns are its own. */
-const BODY = { head: "(async () => {\n", tail: "\n})" } as const;
-const EXPRESSION = { head: "(\n", tail: "\n)" } as const;
+/** A program that could be read. */
+export interface ReadProgram {
+  /** An expression, in JavaScript. */
+  readonly text: string;
+  readonly calls: readonly ToolCallPlace[];
+}
+
 const URL_LINE = `\n//# sourceURL=${PROGRAM_FILE}`;
-const FENCE = "```";
 const MODULE_WORDS = /'import', and 'export'/;
 const RETURN_WORDS = /^Return statement is not allowed/;
 /** Words of the parser for syntax that is more than types: enums, namespaces. */
@@ -22,7 +27,7 @@ const IMPORT_MESSAGE = `a program cannot import or export modules. It has ${PROG
  * `GloveboxError`, `invalid_arguments`, with the problems of a program that cannot be read. Its work is unbounded: for
  * build processes.
  */
-export function readProgram(code: string): string {
+export function readProgram(code: string): ReadProgram {
   const text = withoutTypes(withoutFence(code));
   const script = parseScript(text);
   const imports = script.body.flatMap((node) => (isImport(node) ? [importProblem(text, node)] : []));
@@ -31,16 +36,7 @@ export function readProgram(code: string): string {
   const isExpression = others.length === 0 && only?.type === "ExpressionStatement" && isFunction(only.expression);
   const { head, tail } = isExpression ? EXPRESSION : BODY;
   const own = isExpression ? text.slice(0, only.expression.end) : withoutExports(text, script);
-  return head + own + tail + URL_LINE;
-}
-
-/** The line of the fence stays, empty. */
-function withoutFence(code: string): string {
-  const trimmed = code.trim();
-  const end = trimmed.indexOf("\n");
-  if (end === -1 || !trimmed.startsWith(FENCE) || !trimmed.endsWith(FENCE)) return code;
-  const before = code.slice(0, code.indexOf(FENCE));
-  return `${before}${trimmed.slice(end, -FENCE.length)}`;
+  return { text: head + own + tail + URL_LINE, calls: toolCallsIn(script, text) };
 }
 
 /** A text in which spaces stand for types. */
@@ -118,10 +114,6 @@ function calleeOf(node: Node): unknown {
   const callee: unknown = Reflect.get(node, "callee");
   // `main()` is a statement like any other.
   return isNode(callee) && callee.type === "ParenthesizedExpression" ? callee : null;
-}
-
-function isNode(value: unknown): value is Node {
-  return typeof value === "object" && value !== null && "type" in value;
 }
 
 /** A default export is what the program returns. Other exports are declarations. */

@@ -51,9 +51,14 @@ describe("glovebox code", () => {
     const unreadable = await run("const a = ;");
     expect([unreadable.code, unreadable.stdout]).toEqual([3, ""]);
     expect(unreadable.stderr).toContain("1:11  Expression expected");
-    const failed = await run("return await tools.ad({ a: 1, b: 2 })");
-    expect(failed.code).toBe(1);
-    expect(failed.stderr).toContain("Did you mean tools.add");
+    const misspelt = await run("return await tools.ad({ a: 1, b: 2 })");
+    expect(misspelt.code).toBe(3);
+    expect(misspelt.stderr).toContain("Did you mean tools.add");
+    const failed = await run("const { sum } = await tools.add({ a: 1, b: 2 });\nthrow new Error(`no ${sum}`);");
+    expect([failed.code, failed.stderr]).toEqual([
+      1,
+      "glovebox: tool_error: line 2, column 7: Error: no 3\nCalls of tools: add ok.\n",
+    ]);
   });
 });
 

@@ -20,7 +20,7 @@ beforeAll(async () => {
     workers: 1,
     executor: "threads",
     tools: TOOLS,
-    codeMode: { tools: ["math.*", "vault.*"] },
+    codeMode: { tools: ["math.*", "vault.*"], typeCheck: "off" },
   });
   server = await createServer(engine, {
     port: 0,

@@ -7,7 +7,7 @@ import { readProgram } from "../../../src/tool/program/source.ts";
 
 /** The value of a program that uses no tools. */
 async function valueOf(code: string, input?: unknown): Promise<unknown> {
-  let value: unknown = runInThisContext(readProgram(code));
+  let value: unknown = runInThisContext(readProgram(code).text);
   for (let depth = 0; depth < 2; depth++) value = await (typeof value === "function" ? value(input) : value);
   return value;
 }
@@ -45,7 +45,7 @@ test("a function gets the input", async () => {
 
 test("a line of its own is before the program, so that lines and columns are the program's", () => {
   const code = "const a: number = 1;\n  throw new Error(String(a));";
-  const [head, ...lines] = readProgram(code).split("\n");
+  const [head, ...lines] = readProgram(code).text.split("\n");
   expect(head).toBe("(async () => {");
   expect(lines[1]).toBe("  throw new Error(String(a));");
   expect(lines[0]).toHaveLength("const a: number = 1;".length);
@@ -74,6 +74,14 @@ test("the error says how many mistakes there are, where, and what to do", () => 
       "Correct these lines and send the whole program again.",
     ].join("\n"),
   );
+});
+
+test("the calls of tools in a program have their names and places", () => {
+  const code = "const a: X = await tools.github.list({});\nreturn [\n  tools['geo-find'](a), tools[a](), other.tools.b(),\n];";
+  expect(readProgram(code).calls.toSorted((one, other) => one.line - other.line)).toEqual([
+    { tool: "github.list", line: 1, column: 20, endLine: 1, endColumn: 41 },
+    { tool: "geo-find", line: 3, column: 3, endLine: 3, endColumn: 23 },
+  ]);
 });
 
 test("any text becomes an expression or a refusal with a place", () => {

@@ -33,7 +33,7 @@ async function run(code: string, { input = null as unknown, options = {} as Exec
     search: (query: unknown) => query,
     onCall: (call: ProgramCall) => calls.push(call),
   };
-  const text = await buildProgram(code, "");
+  const { text } = await buildProgram(code, "");
   const result = await engine.runProgram({ kind: "tools", code: text, input, resultChars, limits: {}, tools }, options);
   return { ...result, calls: calls.map(({ tool, code: ended }) => `${tool}: ${ended}`) };
 }

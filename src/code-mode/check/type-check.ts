@@ -1,0 +1,85 @@
+import type { ToolDescription } from "../../tool/contracts/contract.ts";
+import type { BuiltProgram } from "../../tool/program/build.ts";
+import { BODY, EXPRESSION, withoutFence } from "../../tool/program/frame.ts";
+import type { ToolCallPlace } from "../../tool/program/tool-calls.ts";
+import { signatureOf } from "../signature.ts";
+import { findCompiler } from "./compiler.ts";
+import { type Diagnosis, readDiagnostics } from "./diagnostics.ts";
+import { declareExactly } from "./exact.ts";
+import { runCompiler } from "./run-compiler.ts";
+
+/** What came of a check: a diagnosis, or the reason why it could not be made. */
+export type CheckedProgram =
+  (Diagnosis & { readonly kind: "checked" }) | { readonly kind: "unchecked"; readonly reason: string };
+
+/** The tools that a program is checked against. */
+export interface CheckedTools {
+  readonly tools: readonly ToolDescription[];
+  readonly describeMissing: (name: string) => string;
+}
+
+const WAITING_MAX = 16;
+const NESTING_MAX = 400;
+/** Texts with which a program speaks to the compiler, which could read other files for it. */
+const DIRECTIVES = /\bimport\b|\/\/\/|@ts-/;
+const EXPORTS = /\bexport\b/;
+const TAKES_MAX = 300;
+
+/** Checks of this process: one at a time, in the order in which they were asked for. */
+let last: Promise<unknown> = Promise.resolve();
+let waiting = 0;
+
+/**
+ * Checks the types of a program with TypeScript's native compiler. Only what is certainly wrong is a problem: names that
+ * are nowhere declared, and tools and arguments of tools.
+ */
+export async function checkTypes(code: string, built: BuiltProgram, catalog: CheckedTools): Promise<CheckedProgram> {
+  const compiler = findCompiler();
+  if (compiler.kind === "missing") return { kind: "unchecked", reason: compiler.reason };
+  if (DIRECTIVES.test(code))
+    return { kind: "unchecked", reason: "it has comments or types that speak to the compiler" };
+  if (EXPORTS.test(code)) return { kind: "unchecked", reason: "it is a module, not the body of a function" };
+  if (nestingOf(code) > NESTING_MAX) return { kind: "unchecked", reason: "it is nested too deeply" };
+  if (waiting >= WAITING_MAX) return { kind: "unchecked", reason: "too many programs wait for their check" };
+  waiting++;
+  const source = withoutFence(code);
+  const run = last.then(() => runCompiler(compiler.file, framed(source, built), declareExactly(catalog.tools, code)));
+  last = run.catch(() => undefined);
+  try {
+    const ended = await run;
+    if (ended.kind === "failed") return { kind: "unchecked", reason: ended.reason };
+    const byName = new Map(catalog.tools.map((tool) => [tool.name, tool]));
+    const takes = (name: string): string | undefined => inputOf(byName.get(name));
+    const calls = JSON.parse(built.calls) as readonly ToolCallPlace[];
+    const program = { code: source, calls, linesBefore: 1, takes, describeMissing: catalog.describeMissing };
+    return { kind: "checked", ...readDiagnostics(ended.output, program) };
+  } catch {
+    return { kind: "unchecked", reason: "the compiler could not be run" };
+  } finally {
+    waiting--;
+  }
+}
+
+/** The program as a script, with one line before it. */
+function framed(code: string, { text }: BuiltProgram): string {
+  if (text.startsWith(BODY.head)) return `${BODY.head}${code}${BODY.tail};\n`;
+  return `${EXPRESSION.head}${code.trimEnd().replace(/;+$/, "")}${EXPRESSION.tail};\n`;
+}
+
+function nestingOf(code: string): number {
+  let [depth, most] = [0, 0];
+  for (const one of code) {
+    if ("([{<".includes(one)) most = Math.max(most, ++depth);
+    else if (")]}>".includes(one)) depth--;
+  }
+  return most;
+}
+
+/** The type of a tool's arguments, in one line. */
+function inputOf(tool: ToolDescription | undefined): string | undefined {
+  if (tool === undefined) return undefined;
+  const { member } = signatureOf(tool).short;
+  const [, type = ""] = /\(input: ([\s\S]*)\): Promise</.exec(member) ?? [];
+  const line = type.replaceAll(/\s+/g, " ");
+  return line.length > TAKES_MAX ? `${line.slice(0, TAKES_MAX)}…` : line;
+}
