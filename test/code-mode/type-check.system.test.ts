@@ -74,7 +74,11 @@ describe("a program that is certainly wrong is refused, and no tool is called, f
         "tools.github.create_issue: Type 'number' is not assignable to type 'string'. It takes { repo: string; title: string }",
       ],
     ],
-    ["a name that is nowhere declared", "const issues = [];\nreturn isues;", [2, 8, "Cannot find name 'isues'. Did you mean 'issues'?"]],
+    [
+      "a name that is nowhere declared",
+      "const issues = [];\nreturn isues;",
+      [2, 8, "Cannot find name 'isues'. Did you mean 'issues'?"],
+    ],
   ])("%s", async (_what, code, [line, column, message]) => {
     const before = calls;
     const result = await mode.run(code);

@@ -68,7 +68,8 @@ function judge(code: string, message: string, place: Place, { calls, takes, desc
     return message.replace(/ Do you need to (?!.*Did you mean).*$/, "").slice(0, MESSAGE_MAX);
   if (MISSING_MEMBERS.has(code)) {
     const [, inner] = TOOLS.exec(place.before) ?? [];
-    const [, name] = /^Property '([^']+)' does not exist/.exec(message) ?? [];
+    const [, name, type] = /^Property '([^']+)' does not exist on type '([^']*)'/.exec(message) ?? [];
+    if (name !== undefined && type === "string") return textMessage(name);
     if (inner === undefined || name === undefined) return null;
     return describeMissing([...namesIn(inner), name].join("."));
   }
@@ -79,6 +80,10 @@ function judge(code: string, message: string, place: Place, { calls, takes, desc
   const [, missing] = /^Property '([^']+)' is missing in type/.exec(message) ?? [];
   const what = missing === undefined ? message.slice(0, MESSAGE_MAX) : `"${missing}" is missing.`;
   return `${expressionOf(call.tool)}: ${what} It takes ${type}`;
+}
+
+function textMessage(member: string): string {
+  return `This is a text, and a text has no member ${JSON.stringify(member)}. Use the text itself, or JSON.parse(text) if it is JSON.`;
 }
 
 function namesIn(text: string): readonly string[] {
