@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Task, TASKS } from "../../fixtures/code-mode/tasks.ts";
 import { TOOLS } from "../../fixtures/code-mode/tools.ts";
-import { type CodeMode, codeMode } from "../../src/code-mode/index.ts";
+import { type CodeMode, codeMode, type ProgramProblem } from "../../src/code-mode/index.ts";
 import { createEngine, type Engine, type ToolDefinition } from "../../src/index.ts";
 
 let engine: Engine;
@@ -45,8 +45,8 @@ describe.each(TASKS.map((task): [string, Task] => [task.task, task]))("%s", (_ta
       calls = [];
       const { error } = await mode.run(wrong[kind]);
       expect(error?.code).toBe("invalid_arguments");
-      const [problem] = (error?.details as { readonly problems: { line: number; column: number; message: string }[] })
-        .problems;
+      const details = error?.details as { readonly problems: readonly ProgramProblem[] } | undefined;
+      const [problem] = details?.problems ?? [];
       expect(problem?.message).toMatch(message);
       expect(problem?.line).toBe(wrong[kind].split("\n").length);
       expect(problem?.column).toBeGreaterThan(1);
