@@ -31,20 +31,22 @@ export class InstalledTools {
   }
 
   put(tool: RegisteredTool): void {
-    const old = this.#registry.get(tool.info.name);
+    const { name, tenant } = tool.info;
+    const found = this.#registry.get(name, tenant);
+    const old = found?.info.tenant === tenant ? found : undefined;
     this.#registry.set(tool);
     if (old !== undefined) this.#retire(old);
     const findings = lintTool(tool, this.#broker);
     this.#events.emit("tool:register", { info: tool.info, replaced: old !== undefined, findings });
   }
 
-  /** Returns whether the tool existed. */
-  remove(name: string): boolean {
-    const tool = this.#registry.get(name);
-    if (tool === undefined) return false;
-    this.#registry.delete(name);
+  /** Returns whether the tool existed. `tenant`: whose own it is. */
+  remove(name: string, tenant?: string): boolean {
+    const tool = this.#registry.get(name, tenant);
+    if (tool === undefined || tool.info.tenant !== tenant) return false;
+    this.#registry.delete(name, tenant);
     this.#retire(tool);
-    this.#events.emit("tool:unregister", { name });
+    this.#events.emit("tool:unregister", { name, ...(tenant === undefined ? {} : { tenant }) });
     return true;
   }
 

@@ -39,6 +39,11 @@ export interface EngineStats {
   readonly quarantined: readonly string[];
 }
 
+/** Whose tools are meant beside those of all tenants. */
+export interface OfTenant {
+  readonly tenant?: string;
+}
+
 const DRAIN_DEFAULT_MS = 5_000;
 
 /** Number of open engines in this process: the last one to close stops the bundler they share. */
@@ -81,13 +86,15 @@ export class LocalEngine implements AsyncDisposable {
    * Registers a tool, or replaces the tool of that name: calls in flight end on the old version, later calls use the
    * new one. A string is the path of a module file or of a folder of them. Several tools are registered all or not at
    * all, and the info of the first is returned. `registrant`: on whose behalf; one other than `operator`, the default,
-   * replaces its own tools only. Rejects with a `GloveboxError`: `load_error`, `engine_closed`, `forbidden`.
+   * replaces its own tools only. `tenant`: the calls of that tenant alone find the tool, before one of the same name that
+   * all have. Rejects with a `GloveboxError`: `load_error`, `engine_closed`, `forbidden`.
    */
   async register(
     tool: ToolSource,
-    { registrant = OPERATOR }: { readonly registrant?: string } = {},
+    { registrant = OPERATOR, tenant }: { readonly registrant?: string; readonly tenant?: string } = {},
   ): Promise<ToolInfo> {
-    const prepared = await this.#parts.registrar.prepare(tool, { registrant });
+    const whose = tenant === undefined || tenant === "" ? { registrant } : { registrant, tenant };
+    const prepared = await this.#parts.registrar.prepare(tool, whose);
     this.#parts.tools.putAll(prepared);
     const [first] = prepared;
     if (first === undefined) throw new GloveboxError("load_error", "the location contains no tool");
@@ -122,17 +129,19 @@ export class LocalEngine implements AsyncDisposable {
     return this.#parts.registrar.describe(location);
   }
 
-  /** Removes a tool; calls in flight end normally. Resolves with whether the tool existed. */
-  async unregister(name: string): Promise<boolean> {
-    return this.#parts.tools.remove(name);
+  /** Removes a tool; calls in flight end normally. Resolves with whether the tool existed. `tenant`: whose own it is. */
+  async unregister(name: string, { tenant }: OfTenant = {}): Promise<boolean> {
+    return this.#parts.tools.remove(name, tenant === "" ? undefined : tenant);
   }
 
-  list(): ToolInfo[] {
-    return [...this.#parts.registry.list()];
+  /** The tools that a tenant's calls find; without one, those that all find. */
+  list({ tenant }: OfTenant = {}): ToolInfo[] {
+    return this.#parts.registry.list(tenant);
   }
 
-  get(name: string): ToolInfo | undefined {
-    return this.#parts.registry.get(name)?.info;
+  /** The tool that a tenant's calls find by this name; without one, that which all find. */
+  get(name: string, { tenant }: OfTenant = {}): ToolInfo | undefined {
+    return this.#parts.registry.get(name, tenant)?.info;
   }
 
   /**
@@ -148,7 +157,7 @@ export class LocalEngine implements AsyncDisposable {
    * no such tool.
    */
   explain(name: string, { tenant = "" }: { readonly tenant?: string } = {}): Explanation | undefined {
-    const tool = this.#parts.registry.get(name);
+    const tool = this.#parts.registry.get(name, tenant);
     return tool && explainTool(tool, tenant, this.#parts);
   }
 

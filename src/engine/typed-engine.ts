@@ -5,7 +5,7 @@ import type { ToolInfo } from "../tool/definition.ts";
 import type { AnyTools, InputOf, OutputOf, RegisteredTools, ToolName, ToolTypes } from "../tool/register.ts";
 import type { ToolRunner } from "../tool/contracts/runner.ts";
 import type { ExecuteOptions } from "./execute-options.ts";
-import type { LocalEngine } from "./local-engine.ts";
+import type { LocalEngine, OfTenant } from "./local-engine.ts";
 import type { EventMap, EventName } from "./telemetry/events.ts";
 
 /*
@@ -76,8 +76,8 @@ type EngineBase = Omit<LocalEngine, "execute" | "tools" | "on" | "off" | "list" 
 
 /** An engine of known tools. */
 export interface TypedEngine<Tools> extends EngineBase, Executes<Tools>, Listens<Tools> {
-  list(): ToolInfo<ToolName<Tools>>[];
-  get(name: Suggest<ToolName<Tools>>): ToolInfo | undefined;
+  list(whose?: OfTenant): ToolInfo<ToolName<Tools>>[];
+  get(name: Suggest<ToolName<Tools>>, whose?: OfTenant): ToolInfo | undefined;
 }
 
 /** An engine of which nothing is known. */
@@ -85,8 +85,8 @@ export interface AnyEngine extends EngineBase, ToolRunner<AnyTools>, Listens<Any
   /** Runs a call. Never rejects: an error is part of the result. */
   execute(call: ToolCall, options?: ExecuteOptions): Promise<ToolResult>;
   readonly tools: { readonly [name: string]: ToolFunction<Record<string, unknown>, unknown> };
-  list(): ToolInfo[];
-  get(name: string): ToolInfo | undefined;
+  list(whose?: OfTenant): ToolInfo[];
+  get(name: string, whose?: OfTenant): ToolInfo | undefined;
 }
 
 /** An engine, created by `createEngine`. Every `Engine<Tools>` is an `Engine`. */

@@ -128,6 +128,8 @@ export interface ToolInfo<Name extends string = string> {
    * `local` for a service without keys. Its name and tags are the registrant's own words; this is not.
    */
   readonly registrant: string;
+  /** The tenant whose calls alone find it: another tenant may have a tool of the same name. Absent: all tenants. */
+  readonly tenant?: string;
   /**
    * SHA-256, in hexadecimal, of its code, runtime, contract and schemas, and of the capabilities, limits and isolation
    * that it asks for. Its config, name, tags and description are not part of it.

@@ -15,6 +15,8 @@ import { ANY_ARGUMENTS, type Loaded } from "./registered-tool.ts";
 export interface PrepareContext {
   /** Who registers the tool. */
   readonly registrant: string;
+  /** The tenant whose calls alone find the tool. */
+  readonly tenant?: string;
   /** Evaluates a script in an isolate of its own and describes it. */
   readonly inspect: (script: ToolScript) => Promise<Inspection>;
   /** Drops a script that will not be called. */

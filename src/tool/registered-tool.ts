@@ -70,7 +70,12 @@ export function registeredTool(
   checks: ToolChecks,
   bundle: Bundle,
   inspection: Loaded,
-  engine: { readonly limits: Limits; readonly maxLimits: Limits; readonly registrant: string },
+  engine: {
+    readonly limits: Limits;
+    readonly maxLimits: Limits;
+    readonly registrant: string;
+    readonly tenant?: string;
+  },
 ): RegisteredTool {
   const { name, version = "0.0.0", inputSchema = ANY_ARGUMENTS, outputSchema } = definition;
   const limits = Object.freeze(resolveLimits(engine.limits, definition.limits, engine.maxLimits));
@@ -104,6 +109,7 @@ export function registeredTool(
     ...(rewrites.length === 0 ? {} : { mcpRewrites: frozenCopy(rewrites) }),
     ...(definition.examples === undefined ? {} : { examples: frozenCopy(definition.examples) }),
     registrant: engine.registrant,
+    ...(engine.tenant === undefined ? {} : { tenant: engine.tenant }),
     digest: digestOf(definition, bundle, inspection, capabilities),
   });
   const script: ToolScript = Object.freeze({

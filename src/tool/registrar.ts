@@ -28,6 +28,13 @@ interface ScriptInspector {
   forget(key: string): void;
 }
 
+interface PrepareOptions {
+  readonly bounds?: Bounds;
+  readonly registrant?: string;
+  /** The tenant whose calls alone find the tools. */
+  readonly tenant?: string;
+}
+
 type Work = () => Promise<readonly RegisteredTool[]>;
 
 /** Prepares tools with limited concurrency: each needs the bundler and then a worker. */
@@ -60,10 +67,11 @@ export class Registrar {
    */
   async prepare(
     tool: ToolDefinition | ToolLocation | string,
-    { bounds = this.#bounds, registrant = OPERATOR }: { readonly bounds?: Bounds; readonly registrant?: string } = {},
+    { bounds = this.#bounds, registrant = OPERATOR, tenant }: PrepareOptions = {},
   ): Promise<readonly RegisteredTool[]> {
     this.requireOpen();
-    const context = this.#contextFor(bounds, registrant);
+    const general = this.#contextFor(bounds, registrant);
+    const context = tenant === undefined ? general : { ...general, tenant };
     const works = await this.#worksFor(typeof tool === "string" ? { path: tool } : tool, context);
     const preparing = this.#queueOf(registrant);
     if (preparing.size + works.length > MAX_TOOLS) {

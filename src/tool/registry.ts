@@ -20,17 +20,22 @@ interface Holding {
 
 const NOTHING: Holding = { tools: 0, chars: 0 };
 
-/** The tools of an engine, by name. */
+type ToolsByName = Map<string, RegisteredTool>;
+
+/** The tools of an engine, by name: those of all tenants, and those of one tenant each. */
 export class ToolRegistry {
-  readonly #tools = new Map<string, RegisteredTool>();
+  readonly #tools: ToolsByName = new Map();
+  readonly #ofTenants = new Map<string, ToolsByName>();
   readonly #held = new Map<string, Holding>();
+  #size = 0;
 
   get size(): number {
-    return this.#tools.size;
+    return this.#size;
   }
 
-  get(name: string): RegisteredTool | undefined {
-    return this.#tools.get(name);
+  /** The tool that a tenant's call finds: its own, else that of all. Default: only that of all. */
+  get(name: string, tenant = ""): RegisteredTool | undefined {
+    return this.#ofTenants.get(tenant)?.get(name) ?? this.#tools.get(name);
   }
 
   /**
@@ -38,10 +43,10 @@ export class ToolRegistry {
    * those that they replace.
    */
   requireRoom(tools: readonly RegisteredTool[]): void {
-    const added = new Set(tools.map(({ info }) => info.name).filter((name) => !this.#tools.has(name)));
+    const added = new Set(tools.filter(({ info }) => this.#same(info) === undefined).map(({ info }) => info.name));
     const [name] = added;
-    if (name !== undefined && this.#tools.size + added.size > MAX_TOOLS) {
-      throw noRoom(name, `the engine has ${this.#tools.size} tools, the limit is ${MAX_TOOLS}`);
+    if (name !== undefined && this.#size + added.size > MAX_TOOLS) {
+      throw noRoom(name, `the engine has ${this.#size} tools, the limit is ${MAX_TOOLS}`);
     }
     for (const [registrant, own] of Map.groupBy(tools, ({ info }) => info.registrant)) {
       if (registrant !== OPERATOR) this.#requireShare(registrant, own);
@@ -52,7 +57,7 @@ export class ToolRegistry {
     let held = this.#held.get(registrant) ?? NOTHING;
     for (const tool of new Map(tools.map((one) => [one.info.name, one])).values()) {
       const { name } = tool.info;
-      const old = this.#tools.get(name);
+      const old = this.#same(tool.info);
       held = plus(old?.info.registrant === registrant ? minus(held, old) : held, tool);
       if (held.tools > REGISTRANT_TOOLS) throw noRoom(name, `a registrant may have ${REGISTRANT_TOOLS} tools`);
       if (held.chars > REGISTRANT_CHARS) {
@@ -65,7 +70,7 @@ export class ToolRegistry {
   requireOwn(tools: readonly RegisteredTool[]): void {
     for (const { info } of tools) {
       const { name, registrant } = info;
-      const owner = this.#tools.get(name)?.info.registrant ?? registrant;
+      const owner = this.#same(info)?.info.registrant ?? registrant;
       if (owner === registrant || registrant === OPERATOR) continue;
       const message = `tool "${name}" belongs to another registrant; choose another name`;
       throw new GloveboxError("forbidden", message);
@@ -75,28 +80,50 @@ export class ToolRegistry {
   /** Adds a tool or atomically replaces the one of the same name. */
   set(tool: RegisteredTool): void {
     this.requireRoom([tool]);
-    this.delete(tool.info.name);
-    this.#tools.set(tool.info.name, tool);
-    const { registrant } = tool.info;
+    const { name, registrant, tenant } = tool.info;
+    this.delete(name, tenant);
+    this.#placeOf(tenant).set(name, tool);
+    this.#size++;
     this.#held.set(registrant, plus(this.#held.get(registrant) ?? NOTHING, tool));
   }
 
-  /** Returns whether the tool existed. */
-  delete(name: string): boolean {
-    const tool = this.#tools.get(name);
+  /** Returns whether the tool existed. `tenant`: whose own it is. */
+  delete(name: string, tenant?: string): boolean {
+    const tool = this.#same({ name, tenant });
     if (tool === undefined) return false;
     const { registrant } = tool.info;
     const left = minus(this.#held.get(registrant) ?? NOTHING, tool);
     if (left.tools === 0) this.#held.delete(registrant);
     else this.#held.set(registrant, left);
-    return this.#tools.delete(name);
+    this.#size--;
+    const place = this.#placeOf(tenant);
+    place.delete(name);
+    if (tenant !== undefined && place.size === 0) this.#ofTenants.delete(tenant);
+    return true;
   }
 
-  /** All tools, sorted by name. */
-  list(): ToolInfo[] {
-    return [...this.#tools.values()]
+  /** The tools that a tenant's calls find, sorted by name. Default: those of all tenants. */
+  list(tenant = ""): ToolInfo[] {
+    const own = this.#ofTenants.get(tenant);
+    const found = own === undefined ? this.#tools : new Map([...this.#tools, ...own]);
+    return [...found.values()]
       .map((tool) => tool.info)
       .sort((a, b) => (a.name < b.name ? -1 : Number(a.name > b.name)));
+  }
+
+  /** The tool of the same name and tenant. */
+  #same({
+    name,
+    tenant,
+  }: Pick<ToolInfo, "name"> & { readonly tenant?: string | undefined }): RegisteredTool | undefined {
+    return (tenant === undefined ? this.#tools : this.#ofTenants.get(tenant))?.get(name);
+  }
+
+  #placeOf(tenant: string | undefined): ToolsByName {
+    if (tenant === undefined) return this.#tools;
+    const place: ToolsByName = this.#ofTenants.get(tenant) ?? new Map();
+    this.#ofTenants.set(tenant, place);
+    return place;
   }
 }
 

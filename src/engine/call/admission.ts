@@ -70,7 +70,7 @@ export class Admission {
     if (!isOpen) return refuse("engine_closed", "the engine is closing and accepts no more calls");
     const wrongOption = describeOptions(options);
     if (wrongOption !== null) return refuse("invalid_arguments", wrongOption);
-    const tool = isAmong(options.tools, name) ? (program ?? this.#registry.get(name)) : undefined;
+    const tool = isAmong(options.tools, name) ? (program ?? this.#registry.get(name, options.tenant)) : undefined;
     if (tool === undefined) return refuse("tool_not_found", `there is no tool "${name.slice(0, 128)}"`);
     const given = unreadJson(call);
     const wrong = describeMalformed(call, callId, given);

@@ -267,7 +267,7 @@ export class CallPipeline implements CallStages {
     const { registry, tracing } = this.#parts;
     const { callId, tool } = result.metadata;
     // A tool name made up by the caller must not become a span name.
-    const name = registry.get(tool) === undefined ? "" : tool;
+    const name = registry.get(tool, tenant) === undefined ? "" : tool;
     this.#emitEnd(tracing.begin(callId, name, tenant, parent?.trace ?? null), result, tenant, parent);
   }
 

@@ -85,7 +85,7 @@ export class Idempotency {
   #start({ call, place, asked, tenant }: Keyed, options: ExecuteOptions, run: Run): Running {
     const cancel = new AbortController();
     if (options.signal?.aborted === true) cancel.abort();
-    const mayRepeat = isRepeatable(this.#registry.get(call.name));
+    const mayRepeat = isRepeatable(this.#registry.get(call.name, tenant));
     const keyed = { digest: digestOf(place), tenant: digestOf(tenant), asked: digestOf(asked), mayRepeat };
     const answering = this.#answer(call, keyed, { ...options, signal: cancel.signal }, run);
     const answer = answering.finally(() => this.#running.delete(place));
@@ -104,13 +104,14 @@ export class Idempotency {
   }
 
   /** Stored result of a call, or the reason not to run it; `null` if the call is to run. */
-  async #recall(call: ReadCall, keyed: KeyedCall, { limits, signal }: Cancellable): Promise<KeyedResult | null> {
+  async #recall(call: ReadCall, keyed: KeyedCall, options: Cancellable): Promise<KeyedResult | null> {
+    const { limits, signal } = options;
     try {
       const claim = await this.#ledger.claim(keyed, signal, limits?.queueMs);
       if (claim.kind === "mine") return null;
       if (claim.kind === "kept") return { result: JSON.parse(claim.result) as ToolResult, isRepeated: true };
       if (claim.kind === "left") {
-        const result = adoptResult(claim.end, this.#registry.get(call.name));
+        const result = adoptResult(claim.end, this.#registry.get(call.name, options.tenant));
         if (result !== null) return { result, isRepeated: true };
       }
       return { result: signal.aborted ? cancelled(call) : refusal(call, claim), isRepeated: false };
@@ -160,7 +161,7 @@ function readKeyed(given: ToolCall, options: ExecuteOptions, registry: ToolRegis
     const { name, arguments: args, command, ...rest }: { readonly [Name in keyof ToolCall]?: unknown } = given;
     const id = rest.id ?? undefined;
     if (!isName(name) || !isAbsentOrName(command) || !isAbsentOrName(id)) return null;
-    const tool = registry.get(name);
+    const tool = registry.get(name, tenant);
     const least = tool?.limits.inputBytes ?? DEFAULT_LIMITS.inputBytes;
     const registrant = tool?.info.registrant ?? OPERATOR;
     // A name that changes its registrant is another tool.

@@ -54,8 +54,8 @@ export interface EventMap<Tools = AnyTools> extends ExecutorEvents {
   "tool:register": [
     event: { readonly info: ToolInfo; readonly replaced: boolean; readonly findings: readonly Finding[] },
   ];
-  /** A tool was removed. */
-  "tool:unregister": [event: { readonly name: string }];
+  /** A tool was removed. `tenant`: whose own it was. */
+  "tool:unregister": [event: { readonly name: string; readonly tenant?: string }];
   /** A step of loading a package ended: fetch, unpack, install dependencies, or evaluate. */
   "package:step": [event: PackageEvent];
   /** A request was refused before it became a call, because of its key, address, role or rate. */
