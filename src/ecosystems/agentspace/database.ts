@@ -52,12 +52,6 @@ export class Database implements Disposable {
     }
   }
 
-  /** A value that changes with every write, by this connection or another. */
-  state(): string {
-    const [row] = this.rows("SELECT data_version, total_changes() AS changes FROM pragma_data_version");
-    return JSON.stringify(row);
-  }
-
   [Symbol.dispose](): void {
     if (this.#database.isOpen) this.#database.close();
   }

@@ -9,7 +9,17 @@ export {
   writeSchema,
 } from "../../tool/contracts/agentspace-spec.ts";
 export type { Form, FormField } from "./form.ts";
-export { createRegistry, type RegisterOptions, type Registry, type RegistryOptions } from "./registry.ts";
-export { RegistryError, type RegistryErrorCode } from "./records.ts";
-export type { Ranking, SearchAnswer, SearchHit, SearchOptions } from "./search.ts";
+export {
+  createRegistry,
+  type FoundSummaries,
+  type RecordPage,
+  type RegisteredRecord,
+  type RegisterOptions,
+  type Registry,
+  type RegistryOptions,
+  type WhoseRecords,
+} from "./registry.ts";
+export { type RecordVersion, type Registration, RegistryError, type RegistryErrorCode } from "./records.ts";
+export type { Ranking, SearchAnswer, SearchHit, SearchOptions } from "./search/ranking.ts";
 export type { RecordFilter, ShownRecord } from "./shown-record.ts";
+export type { RecordSummary } from "./summary.ts";

@@ -1,19 +1,30 @@
 import { resolve } from "node:path";
+import { GloveboxError, StoreError, toolError } from "../../base/errors.ts";
+import { emptyMetadata, failure, type ToolCall, type ToolResult } from "../../base/result.ts";
+import type { ExecuteOptions } from "../../engine/execute-options.ts";
 import { agentspace } from "../../tool/contracts/agentspace.ts";
 import { type RegistrationRecord, readRecord } from "../../tool/contracts/agentspace-record.ts";
-import type { Engine } from "../../engine/engine.ts";
-import { GloveboxError, toolError } from "../../base/errors.ts";
-import { importOptional } from "../../base/optional-package.ts";
-import type { ExecuteOptions } from "../../engine/execute-options.ts";
-import { emptyMetadata, failure, type ToolCall, type ToolResult } from "../../base/result.ts";
+import type { ToolDescription } from "../../tool/contracts/contract.ts";
 import type { ToolInfo } from "../../tool/definition.ts";
 import { Database } from "./database.ts";
 import { type Form, writeForm } from "./form.ts";
 import { writeManPage } from "./man-page.ts";
-import { type KeptRecord, type RecordGrants, Records, RECORDS_LAYOUT, type Replace } from "./records.ts";
-import { RegistryError } from "./records.ts";
-import type { RecordIndex, SearchAnswer, SearchOptions } from "./search.ts";
+import {
+  type KeptRecord,
+  type RecordGrants,
+  Records,
+  RECORDS_LAYOUT,
+  type RecordVersion,
+  type Registration,
+  RegistryError,
+  type Replace,
+} from "./records.ts";
+import { choose, type SearchAnswer, type SearchHit, type SearchOptions } from "./search/ranking.ts";
+import type { Query } from "./search/record-index.ts";
+import { SearchThread } from "./search/search-thread.ts";
 import { matches, type RecordFilter, shownRecord, type ShownRecord } from "./shown-record.ts";
+import type { RecordSummary } from "./summary.ts";
+import { BY_OPERATOR, type FindUpload, type RegistryEngine, ToolLoader, UPLOAD } from "./tool-loader.ts";
 
 export interface RegistryOptions {
   /**
@@ -29,34 +40,71 @@ export interface RegistryOptions {
   readonly maxBytes?: number;
 }
 
+/** Whose records are meant, beside those of all tenants. Default: only those of all tenants. */
+export interface WhoseRecords {
+  readonly tenant?: string;
+}
+
 /** Options of a registration, and settings of the record's tool. */
-export interface RegisterOptions extends RecordGrants {
+export interface RegisterOptions extends RecordGrants, WhoseRecords {
   /**
    * Whether to replace a record of the same id: default `false`, which refuses it. A string names the version to be
    * replaced, so that of two concurrent replacements only the first succeeds.
    */
   readonly replace?: Replace;
+  /** Registrant of the tool: see `ToolInfo.registrant`. Default `operator`. */
+  readonly registeredBy?: string;
+  /** Place of the upload that the record's link stands for. Default: the link is fetched, or is a path. */
+  readonly upload?: string;
 }
 
-/** Part of an engine that a registry uses. */
-type RegistryEngine = Pick<Engine, "register" | "unregister" | "get" | "execute">;
+/** A record with its registration. */
+export interface RegisteredRecord {
+  readonly record: ShownRecord;
+  readonly registration: Registration;
+}
 
-/** State of a record's tool in the engine. */
-interface Loaded {
-  readonly revision: number;
-  readonly info: Promise<ToolInfo>;
+/** Some of the records, and where the next ones begin. */
+export interface RecordPage {
+  readonly tools: readonly RecordSummary[];
+  /** Absent if these are the last ones. A page may be short, or empty, though more follow. */
+  readonly next?: string;
+}
+
+/** Records that were found, as a list has them. */
+export interface FoundSummaries {
+  readonly hits: readonly (RecordSummary & { readonly score: number })[];
 }
 
 const PATH_DEFAULT = ".glovebox/agentspace.sqlite";
 const IN_MEMORY = ":memory:";
 const RECORDS_DEFAULT = 10_000;
 const BYTES_DEFAULT = 256 * 1024 * 1024;
+const HITS_DEFAULT = 10;
+const HITS_MAX = 100;
+/** Maximum number of candidates for a ranking. */
+const CANDIDATES_MAX = 100;
+/** Hits are looked up one by one: some may no longer be in force. */
+const SPARE_HITS = 50;
+const PAGE_DEFAULT = 100;
+/** Maximum number of records that one page looks at: a filter may leave out most of them. */
+const PAGE_MAX = 500;
 
 /** Opens a registry whose tools an engine runs. Rejects if its file cannot be used; the message contains no path. */
 export async function createRegistry(engine: RegistryEngine, options: RegistryOptions = {}): Promise<Registry> {
+  return openRegistry(engine, options, () => Promise.resolve(undefined));
+}
+
+/** Opens a registry beside a store of uploads. */
+export async function openRegistry(
+  engine: RegistryEngine,
+  options: RegistryOptions,
+  findUpload: FindUpload,
+): Promise<Registry> {
   const { path = PATH_DEFAULT, folder = ".", maxRecords = RECORDS_DEFAULT, maxBytes = BYTES_DEFAULT } = options;
   const database = await Database.open(path === IN_MEMORY ? path : resolve(path), maxBytes, RECORDS_LAYOUT);
-  return new Registry(engine, database, new Records(database, maxRecords), resolve(folder));
+  const records = new Records(database, maxRecords);
+  return new Registry(engine, database, records, new ToolLoader(engine, records, findUpload), resolve(folder));
 }
 
 /**
@@ -67,23 +115,18 @@ export class Registry implements AsyncDisposable {
   readonly #engine: RegistryEngine;
   readonly #database: Database;
   readonly #records: Records;
+  readonly #loader: ToolLoader;
+  readonly #search: SearchThread;
   readonly #folder: string;
-  readonly #loaded = new Map<string, Loaded>();
-  /**
-   * Tools that this registry registered in the engine, as the engine had them then: a difference shows outside
-   * interference.
-   */
-  readonly #given = new Map<string, ToolInfo | undefined>();
-  /** Last queued operation on each tool. */
-  readonly #working = new Map<string, Promise<unknown>>();
-  #index: { readonly state: string; readonly index: RecordIndex } | null = null;
   #isClosed = false;
 
   /** @internal Use `createRegistry`. */
-  constructor(engine: RegistryEngine, database: Database, records: Records, folder: string) {
+  constructor(engine: RegistryEngine, database: Database, records: Records, loader: ToolLoader, folder: string) {
     this.#engine = engine;
     this.#database = database;
     this.#records = records;
+    this.#loader = loader;
+    this.#search = new SearchThread(records);
     this.#folder = folder;
   }
 
@@ -95,31 +138,59 @@ export class Registry implements AsyncDisposable {
     this.#requireOpen();
     const read = readRecord(record);
     agentspace.readTool(read);
-    const { replace = false, ...grants } = options;
-    if (this.#isForeign(read.tool_id)) {
-      throw new RegistryError("conflict", `the engine has a tool "${read.tool_id}" that is not of this registry`);
-    }
-    this.#records.put({ record: read, path: this.#pathOf(read), grants }, replace);
-    return shownRecord({ record: read });
+    const { replace = false, tenant = "", registeredBy = BY_OPERATOR, upload, ...grants } = options;
+    this.#loader.requireFree({ toolId: read.tool_id, tenant });
+    const path = upload === undefined ? this.#pathOf(read) : `${UPLOAD}${upload}`;
+    return shownRecord(this.#records.put({ record: read, path, grants, tenant, registeredBy }, replace));
   }
 
-  get(toolId: string): ShownRecord | undefined {
-    const kept = this.#find(toolId);
-    return kept && shownRecord(kept);
+  get(toolId: string, whose: WhoseRecords = {}): ShownRecord | undefined {
+    return this.find(toolId, whose)?.record;
+  }
+
+  /** A record, with who registered it and when. */
+  find(toolId: string, whose: WhoseRecords = {}): RegisteredRecord | undefined {
+    const kept = this.#find(toolId, whose);
+    return kept && { record: shownRecord(kept), registration: kept.registration };
+  }
+
+  /** The tool of a record, as it will be when it is loaded. */
+  describe(toolId: string, whose: WhoseRecords = {}): ToolDescription | undefined {
+    const kept = this.#find(toolId, whose);
+    return kept && agentspace.readTool(kept.record);
   }
 
   /** Records that match a filter, ordered by id. */
-  list(filter: RecordFilter = {}): readonly ShownRecord[] {
+  list({ tenant = "", ...filter }: RecordFilter & WhoseRecords = {}): readonly ShownRecord[] {
     this.#requireOpen();
-    const records = this.#records.all().filter(({ record }) => matches(record, filter));
+    const records = this.#records.all(tenant).filter(({ record }) => matches(record, filter));
     return records.map(shownRecord);
   }
 
-  /** Removes a record, and unregisters its tool. Resolves with whether the record existed. */
-  async remove(toolId: string): Promise<boolean> {
+  /** Some of the records that match a filter, ordered by id. `after`: the `next` of the page before. */
+  page(options: RecordFilter & WhoseRecords & { readonly after?: string; readonly limit?: number } = {}): RecordPage {
     this.#requireOpen();
-    const existed = this.#records.delete(toolId);
-    await this.#unload(toolId);
+    const { tenant = "", after = "", limit = PAGE_DEFAULT, ...filter } = options;
+    const most = Math.min(Math.max(1, Math.floor(limit)), PAGE_DEFAULT);
+    const seen = this.#records.summariesAfter(after, tenant, PAGE_MAX);
+    const meant = seen.filter((summary) => matches(summary, filter));
+    const tools = meant.slice(0, most);
+    const last = meant.length > most ? tools.at(-1) : seen.at(-1);
+    const isEnd = meant.length <= most && this.#records.summariesAfter(last?.tool_id ?? after, tenant, 1).length === 0;
+    return isEnd || last === undefined ? { tools } : { tools, next: last.tool_id };
+  }
+
+  /** Versions of a record, the latest first; none if there is no such record. At most 50 are kept. */
+  versions(toolId: string, { tenant = "" }: WhoseRecords = {}): readonly RecordVersion[] {
+    this.#requireOpen();
+    return this.#records.versions(toolId, tenant);
+  }
+
+  /** Removes a record, and unregisters its tool. Resolves with whether the record existed. */
+  async remove(toolId: string, { tenant = "" }: WhoseRecords = {}): Promise<boolean> {
+    this.#requireOpen();
+    const existed = this.#records.delete(toolId, tenant);
+    await this.#loader.unload({ toolId, tenant });
     return existed;
   }
 
@@ -127,54 +198,106 @@ export class Registry implements AsyncDisposable {
    * Loads a tool, as its first call would. Rejects with a `RegistryError` if it is unknown, and with the engine's error
    * if it cannot be loaded.
    */
-  async load(toolId: string): Promise<ToolInfo> {
+  async load(toolId: string, { tenant = "" }: WhoseRecords = {}): Promise<ToolInfo> {
     this.#requireOpen();
-    const loaded = this.#loaded.get(toolId);
-    const isInForce = loaded !== undefined && loaded.revision === this.#records.revision(toolId);
-    if (isInForce && !this.#isTakenAway(toolId)) return loaded.info;
-    const kept = this.#find(toolId);
-    if (kept !== undefined) return this.#load(kept);
-    await this.#unload(toolId);
-    throw new RegistryError("not_found", `there is no tool "${toolId.slice(0, 128)}"`);
+    return this.#loader.load(toolId, tenant);
+  }
+
+  /**
+   * Loads the tool of a call, if it is one of this registry and not loaded. Resolves with the call's result if it cannot
+   * be loaded, and with `null` if the engine may run the call.
+   */
+  async prepare(call: ToolCall, { tenant }: Pick<ExecuteOptions, "tenant">): Promise<ToolResult | null> {
+    const name: unknown = call?.name;
+    if (typeof name !== "string" || this.#loader.isElsewhere(name, tenantOf(tenant))) return null;
+    try {
+      await this.load(name, { tenant: tenantOf(tenant) });
+      return null;
+    } catch (error) {
+      // The engine reports an unknown tool itself, to its listeners too.
+      return error instanceof RegistryError && error.code === "not_found" ? null : loadFailure(call, error);
+    }
   }
 
   /** Runs a call as an engine does, after loading its tool if this is the first one. Never rejects. */
   async execute(call: ToolCall, options: ExecuteOptions = {}): Promise<ToolResult> {
     const name: unknown = call?.name;
     try {
-      if (typeof name === "string") await this.load(name);
+      if (typeof name === "string") await this.load(name, { tenant: tenantOf(options.tenant) });
     } catch (error) {
       // The engine reports an unknown tool itself, to its listeners too. A tool of that name that the engine has anyway
       // is not this registry's and must not be called through it.
-      const isNowhere = error instanceof RegistryError && error.code === "not_found" && !this.#engine.get(String(name));
+      const isNowhere =
+        error instanceof RegistryError &&
+        error.code === "not_found" &&
+        !this.#engine.get(String(name), { tenant: tenantOf(options.tenant) });
       if (!isNowhere) return loadFailure(call, error);
     }
     return this.#engine.execute(call, options);
   }
 
-  /** Finds tools by their ids, descriptions, tags, types and fields. An empty query finds all. */
-  search(query: string, options: SearchOptions = {}): Promise<SearchAnswer> {
+  /**
+   * Finds tools by their ids, descriptions, tags, types and fields. An empty query finds all. Rejects with a
+   * `RegistryError`, `busy`, if too many searches wait, or the index is still built.
+   */
+  async search(query: string, options: SearchOptions = {}): Promise<SearchAnswer> {
     this.#requireOpen();
-    return this.#search(query, options);
+    const { rank, rankMs, limit = HITS_DEFAULT, tenant = "", ...filter } = options;
+    const most = Math.min(Math.max(1, Math.floor(limit)), HITS_MAX);
+    const asked = { text: query, filter, tenant };
+    const hitOf = (revision: number, score: number): SearchHit | undefined => {
+      const kept = this.#records.recordAt(revision);
+      return kept && { tool_id: kept.record.tool_id, score, record: shownRecord(kept) };
+    };
+    if (rank !== undefined) {
+      // Hits first, then all other records: a ranking may know synonyms.
+      const candidates = await this.#hits({ ...asked, most: CANDIDATES_MAX, withOthers: true }, hitOf);
+      const chosen = await choose(rank, query, candidates, rankMs);
+      if (chosen !== undefined) return { hits: chosen.slice(0, most), rankedBy: "ranking" };
+    }
+    return { hits: await this.#hits({ ...asked, most, withOthers: false }, hitOf), rankedBy: "words" };
   }
 
-  async #search(query: string, options: SearchOptions): Promise<SearchAnswer> {
-    const load = () => import("./search.ts");
-    const { RecordIndex } = await importOptional("the search of AgentSpace's registry", ["minisearch"], load);
-    const state = this.#records.state();
-    if (this.#index?.state !== state) this.#index = { state, index: new RecordIndex(this.list()) };
-    return this.#index.index.search(query, options);
+  /** As `search`, with what a list says of the records. */
+  async searchSummaries(query: string, options: Omit<SearchOptions, "rank" | "rankMs">): Promise<FoundSummaries> {
+    this.#requireOpen();
+    const { limit = HITS_DEFAULT, tenant = "", ...filter } = options;
+    const most = Math.min(Math.max(1, Math.floor(limit)), HITS_MAX);
+    const hits = await this.#hits({ text: query, filter, tenant, most, withOthers: false }, (revision, score) => {
+      const summary = this.#records.summaryAt(revision);
+      return summary && { ...summary, score };
+    });
+    return { hits };
+  }
+
+  /** Hits that are in force, each once, of which `read` makes what is answered. */
+  async #hits<Hit extends { readonly tool_id: string }>(
+    query: Query,
+    read: (revision: number, score: number) => Hit | undefined,
+  ): Promise<readonly Hit[]> {
+    const found = await this.#search.find({ ...query, most: query.most + SPARE_HITS });
+    // It may have been closed meanwhile.
+    this.#requireOpen();
+    const hits: Hit[] = [];
+    for (const { revision, score } of found) {
+      if (hits.length === query.most) break;
+      const hit = read(revision, score);
+      if (hit === undefined) this.#search.forget(revision);
+      // A tenant's own tool stands before one of all tenants with the same id.
+      else if (this.#records.place(hit.tool_id, query.tenant)?.revision === revision) hits.push(hit);
+    }
+    return hits;
   }
 
   /** Manual page of a tool in Markdown; `undefined` if there is no such record. */
-  manPage(toolId: string): string | undefined {
-    const record = this.get(toolId);
+  manPage(toolId: string, whose: WhoseRecords = {}): string | undefined {
+    const record = this.get(toolId, whose);
     return record && writeManPage(record);
   }
 
   /** Form for a tool's input; `undefined` if there is no such record. */
-  form(toolId: string): Form | undefined {
-    const record = this.get(toolId);
+  form(toolId: string, whose: WhoseRecords = {}): Form | undefined {
+    const record = this.get(toolId, whose);
     return record && writeForm(record);
   }
 
@@ -182,7 +305,8 @@ export class Registry implements AsyncDisposable {
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    await Promise.all([...this.#loaded.keys(), ...this.#given.keys()].map((toolId) => this.#unload(toolId)));
+    this.#search.close();
+    await this.#loader.close();
     this.#database[Symbol.dispose]();
   }
 
@@ -190,68 +314,9 @@ export class Registry implements AsyncDisposable {
     return this.close();
   }
 
-  #find(toolId: string): KeptRecord | undefined {
+  #find(toolId: string, { tenant = "" }: WhoseRecords): KeptRecord | undefined {
     this.#requireOpen();
-    return typeof toolId === "string" ? this.#records.get(toolId) : undefined;
-  }
-
-  /** Loads a tool once for all waiting callers. A failed load is retried by the next call. */
-  #load({ record, path, grants, revision }: KeptRecord): Promise<ToolInfo> {
-    const { tool_id: toolId } = record;
-    if (this.#isForeign(toolId)) {
-      return Promise.reject(
-        new RegistryError("conflict", `the engine has a tool "${toolId}" that is not of this registry`),
-      );
-    }
-    const info = this.#inOrder(toolId, async () => {
-      try {
-        // With any other contract a module names its tools itself, and could replace another tool.
-        const registered = await this.#engine.register({ ...grants, path, record, contract: "agentspace" });
-        this.#given.set(toolId, this.#engine.get(toolId));
-        return registered;
-      } catch (error) {
-        throw inTermsOf(record, path, error);
-      }
-    });
-    const loading: Loaded = { revision, info };
-    this.#loaded.set(toolId, loading);
-    info.catch(() => {
-      if (this.#loaded.get(toolId) === loading) this.#loaded.delete(toolId);
-    });
-    return info;
-  }
-
-  async #unload(toolId: string): Promise<void> {
-    this.#loaded.delete(toolId);
-    await this.#inOrder(toolId, async () => {
-      // The tool may have been loaded again in the meantime.
-      if (this.#loaded.has(toolId) || !this.#given.has(toolId)) return;
-      const isOurs = this.#engine.get(toolId) === this.#given.get(toolId);
-      this.#given.delete(toolId);
-      if (isOurs) await this.#engine.unregister(toolId);
-    });
-  }
-
-  /** Runs operations on one tool one at a time, so that the last one wins. */
-  #inOrder<T>(toolId: string, work: () => Promise<T>): Promise<T> {
-    const done = (this.#working.get(toolId) ?? Promise.resolve()).then(work, work);
-    this.#working.set(toolId, done);
-    const leave = () => {
-      if (this.#working.get(toolId) === done) this.#working.delete(toolId);
-    };
-    done.then(leave, leave);
-    return done;
-  }
-
-  #isForeign(toolId: string): boolean {
-    if (this.#engine.get(toolId) === undefined) return false;
-    return this.#given.has(toolId) ? this.#isTakenAway(toolId) : !this.#loaded.has(toolId);
-  }
-
-  /** Whether something else has unregistered or replaced the tool that this registry registered. */
-  #isTakenAway(toolId: string): boolean {
-    if (!this.#given.has(toolId) || this.#working.has(toolId)) return false;
-    return this.#engine.get(toolId) !== this.#given.get(toolId);
+    return typeof toolId === "string" ? this.#records.get(toolId, tenant) : undefined;
   }
 
   #pathOf({ tool_source_code_link: link }: RegistrationRecord): string {
@@ -263,16 +328,16 @@ export class Registry implements AsyncDisposable {
   }
 }
 
-/** Replaces the resolved path in an engine's error with the record's own link. */
-function inTermsOf({ tool_source_code_link: link }: RegistrationRecord, path: string, error: unknown): unknown {
-  if (!(error instanceof GloveboxError) || path === link) return error;
-  return new GloveboxError(error.code, error.message.replaceAll(path, link), error.details);
+/** Options of calls are unchecked here. */
+function tenantOf(tenant: unknown): string {
+  return typeof tenant === "string" ? tenant : "";
 }
 
 /** Result of a call whose tool could not be loaded. */
 function loadFailure({ id, name }: ToolCall, error: unknown): ToolResult {
   const metadata = emptyMetadata(typeof id === "string" ? id.slice(0, 256) : "", name, 0);
   if (error instanceof GloveboxError) return failure(toolError(error.code, error.message, error.details), metadata);
+  if (error instanceof StoreError) return failure(toolError("store_failed", error.message), metadata);
   // Other errors may contain a path of the host.
   const message = error instanceof RegistryError ? error.message : "the tool's record could not be read";
   const isMissing = error instanceof RegistryError && error.code === "not_found";

@@ -21,7 +21,10 @@ export function shownRecord({ record }: Pick<KeptRecord, "record">): ShownRecord
   return { ...rest, tool_source_code_link: shownLink(record), tool_data_names: Object.keys(data) };
 }
 
-export function matches(record: Omit<RegistrationRecord, "tool_data">, filter: RecordFilter): boolean {
+export function matches(
+  record: Pick<RegistrationRecord, "tool_tags" | "tool_type" | "tool_sub_type">,
+  filter: RecordFilter,
+): boolean {
   const { tags = [], type, subType } = filter;
   if (type !== undefined && record.tool_type !== type) return false;
   if (subType !== undefined && record.tool_sub_type !== subType) return false;

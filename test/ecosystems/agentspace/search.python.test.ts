@@ -1,8 +1,11 @@
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
-import type { RegistrationRecord, SearchOptions } from "../../../src/ecosystems/agentspace/index.ts";
-import { RecordIndex } from "../../../src/ecosystems/agentspace/search.ts";
-import { shownRecord } from "../../../src/ecosystems/agentspace/shown-record.ts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  createRegistry,
+  type RegistrationRecord,
+  type Registry,
+  type SearchOptions,
+} from "../../../src/ecosystems/agentspace/index.ts";
 import { sample } from "./bench.ts";
 
 const record = (tool_id: string, changes: Partial<RegistrationRecord> = {}): RegistrationRecord => ({
@@ -35,7 +38,24 @@ const RECORDS = [
   }),
 ];
 
-const index = new RecordIndex(RECORDS.map((one) => shownRecord({ record: one })));
+const NO_ENGINE = {
+  register: () => Promise.reject(new Error("nothing is called")),
+  unregister: () => Promise.resolve(false),
+  get: () => undefined,
+  execute: () => Promise.reject(new Error("nothing is called")),
+};
+
+async function registryOf(records: readonly RegistrationRecord[]): Promise<Registry> {
+  const registry = await createRegistry(NO_ENGINE, { path: ":memory:" });
+  for (const one of records) registry.register(one);
+  return registry;
+}
+
+let index: Registry;
+beforeAll(async () => {
+  index = await registryOf(RECORDS);
+});
+afterAll(() => index.close());
 
 const find = async (query: string, options: SearchOptions = {}) =>
   (await index.search(query, options)).hits.map((hit) => hit.tool_id);
@@ -77,6 +97,42 @@ describe("a search", () => {
       }),
     );
     expect(await find(`${"word ".repeat(1_000_000)} weather`)).toEqual([]);
+  });
+});
+
+describe("an index", () => {
+  test("follows the records: what is replaced or removed is not found, and what is new is", async () => {
+    await using registry = await registryOf(RECORDS);
+    const ids = async (query: string) => (await registry.search(query)).hits.map((hit) => hit.tool_id);
+    expect(await ids("celsius")).toEqual(["celsius", "weather-forecast-v1"]);
+    registry.register(record("celsius", { tool_search_description: "Kelvin" }), { replace: true });
+    await registry.remove("weather-forecast-v1");
+    expect(await ids("celsius")).toEqual(["celsius"]);
+    expect(await ids("fahrenheit")).toEqual([]);
+    expect(await ids("kelvin")).toEqual(["celsius"]);
+  });
+
+  test("finds a tenant's own tools and those of all, and no rank depends on the words of others", async () => {
+    await using registry = await registryOf([record("shared", { tool_search_description: "greets politely" })]);
+    registry.register(record("own", { tool_search_description: "greets loudly" }), { tenant: "a" });
+    const hits = async (tenant: string) => {
+      const found = (await registry.search("greets", { tenant })).hits;
+      return found.map(({ tool_id: id, score }) => [id, score] as const);
+    };
+    const before = await hits("a");
+    expect(before.map(([id]) => id).toSorted()).toEqual(["own", "shared"]);
+    for (let at = 0; at < 20; at++) {
+      registry.register(record(`b${at}`, { tool_search_description: "greets" }), { tenant: "b" });
+    }
+    expect(await hits("a")).toEqual(before);
+    expect((await hits("c")).map(([id]) => id)).toEqual(["shared"]);
+  });
+
+  test("is not waited for by more searches of a tenant than eight", async () => {
+    await using registry = await registryOf(RECORDS);
+    const asked = await Promise.allSettled(Array.from({ length: 9 }, () => registry.search("weather")));
+    expect(asked.filter(({ status }) => status === "fulfilled")).toHaveLength(8);
+    expect(asked.at(-1)).toMatchObject({ reason: { name: "RegistryError", code: "busy" } });
   });
 });
 
@@ -122,13 +178,13 @@ describe("a ranking of the embedder's own", () => {
   });
 
   test("sees a hundred tools at most", async () => {
-    const many = Array.from({ length: 300 }, (_, at) => shownRecord({ record: record(`tool-${at}`) }));
+    await using many = await registryOf(Array.from({ length: 300 }, (_, at) => record(`tool-${at}`)));
     let seen = 0;
     const rank: SearchOptions["rank"] = (_query, candidates) => {
       seen = candidates.length;
       return [];
     };
-    await new RecordIndex(many).search("tool", { rank });
+    await many.search("tool", { rank });
     expect(seen).toBe(100);
   });
 });
