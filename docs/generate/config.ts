@@ -8,6 +8,7 @@ import { code, page, sentence, table } from "./markdown.ts";
 /** The types whose doc comments describe the settings below a path. */
 const TYPES: Readonly<Record<string, readonly string[]>> = {
   "": ["Config", "EngineOptions"],
+  agentspace: ["RegistryOptions"],
   assets: ["ServedAssets", "AssetOptions"],
   codeMode: ["CodeModeOptions"],
   "codeMode.limits": ["Limits"],
@@ -53,6 +54,8 @@ interface Entries {
 
 /** Members that no type documents. */
 const MEANINGS: Readonly<Record<string, string>> = {
+  agentspace:
+    "AgentSpace's registry of tools: HTTP routes, MCP resources, the console's page and `glovebox agentspace`.",
   assets: "Packages of AgentSpace that clients upload and download.",
   executor: "Where isolates run, and how. A text stands for `executor.kind`.",
   fetch: "How requests of tools find and await their servers.",

@@ -45,7 +45,7 @@ async function readRoutes(): Promise<readonly Route[]> {
   await using app = fastify();
   // Routes are only described, so of the engine no more is there than what adding them touches.
   const engine = { on: () => undefined, off: () => undefined, registry: new Registry(), codeMode: {} };
-  const surface = { engine, gate: {}, isDraining: () => false, onDrain: () => undefined };
+  const surface = { engine, gate: {}, registry: {}, isDraining: () => false, onDrain: () => undefined };
   addRoutes(app, surface as unknown as Parameters<typeof addRoutes>[1]);
   await addAssets(app, { maxBytes: 0 } as Parameters<typeof addAssets>[1], null);
   await app.ready();

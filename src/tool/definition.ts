@@ -128,6 +128,11 @@ export interface ToolInfo<Name extends string = string> {
    * `local` for a service without keys. Its name and tags are the registrant's own words; this is not.
    */
   readonly registrant: string;
+  /**
+   * Commands of an AgentSpace tool, as far as its code shows them: texts with which `execute_command` compares the name
+   * that it is given. Absent: it has no commands.
+   */
+  readonly commands?: readonly string[];
   /** The tenant whose calls alone find it: another tenant may have a tool of the same name. Absent: all tenants. */
   readonly tenant?: string;
   /**

@@ -1,5 +1,5 @@
 import { createReadStream, type ReadStream, renameSync } from "node:fs";
-import { access, mkdir, readdir, rm, stat } from "node:fs/promises";
+import { access, copyFile, link, mkdir, readdir, rm, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { Readable } from "node:stream";
 import type { DatabaseLayout } from "../../store/sqlite/layout.ts";
@@ -71,6 +71,8 @@ export class AssetStore implements Disposable {
   readonly #maxTotalBytes: number;
   readonly #blobs: string;
   readonly #incoming: string;
+  /** Blobs by the names of their files. */
+  readonly #packages: string;
   readonly #database: Database;
   #receiving = 0;
 
@@ -80,6 +82,7 @@ export class AssetStore implements Disposable {
     this.#maxTotalBytes = maxTotalBytes;
     this.#blobs = join(path, "blobs");
     this.#incoming = join(path, "incoming");
+    this.#packages = join(path, "packages");
   }
 
   /** Opens a folder. Rejects with a `StoreError` that names no path. */
@@ -150,6 +153,19 @@ export class AssetStore implements Disposable {
     if (exact !== undefined) return exact;
     const [tag] = this.#database.rows("SELECT version FROM tag WHERE name = ? AND tag = ?", name, version);
     return tag && this.#get(name, String(tag["version"]));
+  }
+
+  /** A file of an asset that has its name, for those who look at names of archives. Rejects if the bytes are gone. */
+  async fileOf({ sha256, file }: Asset): Promise<string> {
+    const folder = join(this.#packages, sha256);
+    const path = join(folder, file);
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    const blob = join(this.#blobs, sha256);
+    await link(blob, path).catch(async (error: NodeJS.ErrnoException) => {
+      // Not every file system has links.
+      if (error.code !== "EEXIST") await copyFile(blob, path);
+    });
+    return path;
   }
 
   /** Opens the bytes of an asset. Rejects if the file was removed from the folder from outside. */

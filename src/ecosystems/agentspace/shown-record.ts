@@ -1,4 +1,5 @@
 import type { RegistrationRecord } from "../../tool/contracts/agentspace-record.ts";
+import { matchesName } from "../../broker/capabilities/capability.ts";
 import type { KeptRecord } from "./records.ts";
 
 /**
@@ -14,6 +15,8 @@ export interface RecordFilter {
   readonly tags?: readonly string[];
   readonly type?: string;
   readonly subType?: string;
+  /** Ids, each of which may end in `*`. */
+  readonly ids?: readonly string[];
 }
 
 export function shownRecord({ record }: Pick<KeptRecord, "record">): ShownRecord {
@@ -22,10 +25,11 @@ export function shownRecord({ record }: Pick<KeptRecord, "record">): ShownRecord
 }
 
 export function matches(
-  record: Pick<RegistrationRecord, "tool_tags" | "tool_type" | "tool_sub_type">,
+  record: Pick<RegistrationRecord, "tool_id" | "tool_tags" | "tool_type" | "tool_sub_type">,
   filter: RecordFilter,
 ): boolean {
-  const { tags = [], type, subType } = filter;
+  const { tags = [], type, subType, ids } = filter;
+  if (ids?.some((pattern) => matchesName(pattern, record.tool_id)) === false) return false;
   if (type !== undefined && record.tool_type !== type) return false;
   if (subType !== undefined && record.tool_sub_type !== subType) return false;
   return tags.every((tag) => record.tool_tags?.includes(tag) ?? false);

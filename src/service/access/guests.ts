@@ -40,6 +40,16 @@ export class Guest implements Caller {
   }
 }
 
+/** The registrant of tools that come without a key, where administration is open. */
+const LOCAL = "local";
+
+/** Who registers the tools of a caller. */
+export function registrantOf(caller: Caller): string {
+  if (caller instanceof Guest) return caller.registrant;
+  const { key } = caller;
+  return key === null ? LOCAL : `key:${key}`;
+}
+
 let compiled: Validator | undefined;
 
 /** The callers of an application, by what it says of them, and holders of tokens. */

@@ -3,6 +3,8 @@ import { type CodeMode, CodeModeCache, type ProgramRunner } from "../../code-mod
 import { isCodeTool } from "../../code-mode/model-tools.ts";
 import type { CodeModeOptions } from "../../engine/code-mode-options.ts";
 import { callOf } from "../../tool/program/program.ts";
+import type { Registry } from "../../ecosystems/agentspace/registry.ts";
+import type { ToolDescription } from "../../tool/contracts/contract.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { toolError } from "../../base/errors.ts";
 import type { RequestRefusal } from "../../engine/telemetry/events.ts";
@@ -35,19 +37,28 @@ export interface CallerRunner extends ProgramRunner {
 
 type Run = (options: ExecuteOptions) => Promise<ToolResult>;
 
+/** Records that a caller may see. */
+export interface RecordScope {
+  readonly tenant?: string;
+  readonly ids?: readonly string[];
+}
+
 /** The engine as surfaces use it for a caller, restricted to that caller's grant. */
 export class ScopedEngine {
   readonly #engine: Engine;
   readonly #keys: Keys;
+  /** Loads the tools of its records when they are first called. */
+  readonly #registry: Registry | null;
   /** Grants from which `#holders` was built; compared by identity to detect a reload of the keys. */
   #grants: ReadonlyMap<string, KeyGrant> | null = null;
   #holders: ReadonlyMap<string, Holder> = new Map();
   /** Code mode of the engine's present options. */
   #code: { readonly of: CodeModeOptions; readonly cache: CodeModeCache } | null = null;
 
-  constructor(engine: Engine, keys = new Keys([])) {
+  constructor(engine: Engine, keys = new Keys([]), registry: Registry | null = null) {
     this.#engine = engine;
     this.#keys = keys;
+    this.#registry = registry;
   }
 
   /**
@@ -58,7 +69,7 @@ export class ScopedEngine {
     if (isCodeTool(call?.name) && this.#engine.codeMode !== undefined && this.mayName(caller, call.name)) {
       return this.codeModeFor(caller).execute(call, options);
     }
-    return this.#within(caller, call, options, (narrowed) => this.#engine.execute(call, narrowed));
+    return this.#within(caller, call, options, (narrowed) => this.#run(call, narrowed));
   }
 
   /** `run_code` and `search_tools` with one caller's permissions. Throws a `TypeError` where there is no code mode. */
@@ -95,7 +106,7 @@ export class ScopedEngine {
   runnerFor(caller: Caller): CallerRunner {
     return {
       list: () => this.list(caller),
-      get: (name) => this.get(caller, name),
+      get: (name) => this.get(caller, name) ?? this.#describe(caller, name),
       execute: (call, options = {}) => this.execute(caller, call, options),
       runProgram: (program, options = {}) =>
         this.#within(caller, callOf(program), options, (narrowed) => this.#engine.runProgram(program, narrowed)),
@@ -112,6 +123,11 @@ export class ScopedEngine {
     };
   }
 
+  /** The tool of a record that was not called yet. */
+  #describe(caller: Caller, name: string): ToolDescription | undefined {
+    return this.mayName(caller, name) ? this.#registry?.describe(name, this.#whose(caller)) : undefined;
+  }
+
   /** Whether a caller admitted earlier would still be admitted with this role. */
   stillAdmits(caller: Caller, role: Role): boolean {
     if (caller instanceof Guest) return caller.roles.has(role) && Date.now() < caller.expiresMs;
@@ -123,11 +139,17 @@ export class ScopedEngine {
 
   /** The tools that a caller may call. */
   list(caller: Caller): readonly ToolInfo[] {
-    return this.#engine.list().filter(({ name }) => this.mayName(caller, name));
+    return this.#engine.list(this.#whose(caller)).filter(({ name }) => this.mayName(caller, name));
   }
 
   get(caller: Caller, name: string): ToolInfo | undefined {
-    return this.mayName(caller, name) ? this.#engine.get(name) : undefined;
+    return this.mayName(caller, name) ? this.#engine.get(name, this.#whose(caller)) : undefined;
+  }
+
+  /** The records of the registry that a caller may see: those of its tenant and of all, whose tools it may call. */
+  recordsOf(caller: Caller): RecordScope {
+    const tools = this.#holderOf(caller)?.grant.tools;
+    return { ...this.#whose(caller), ...(tools === undefined ? {} : { ids: tools }) };
   }
 
   /** The caller's remaining rate and quota, for each that its key sets. */
@@ -140,6 +162,17 @@ export class ScopedEngine {
     if (caller.key === null) return true;
     const holder = this.#holderOf(caller);
     return holder !== undefined && isAmong(holder.grant.tools, tool);
+  }
+
+  #whose(caller: Caller): { readonly tenant?: string } {
+    return tenantOf(this.#holderOf(caller)?.grant ?? caller);
+  }
+
+  /** Loads a tool of the registry before its first call, if the call may name it. */
+  async #run(call: ToolCall, options: ExecuteOptions): Promise<ToolResult> {
+    const isOfRegistry = this.#registry !== null && isAmong(options.tools, call?.name);
+    const failed = isOfRegistry ? await this.#registry?.prepare(call, options) : null;
+    return failed ?? this.#engine.execute(call, options);
   }
 
   /** `undefined` if the caller has no key, or its key was removed. */
@@ -190,7 +223,7 @@ export class ScopedEngine {
   /** Explains a tool's grant for the caller's tenant, or for `tenant` if the key has no tenant of its own. */
   explain(caller: Caller, name: string, tenant: string): Explanation | undefined {
     if (this.get(caller, name) === undefined) return undefined;
-    return this.#engine.explain(name, { tenant, ...tenantOf(this.#holderOf(caller)?.grant ?? caller) });
+    return this.#engine.explain(name, { tenant, ...this.#whose(caller) });
   }
 }
 

@@ -73,7 +73,15 @@ export async function checkOptions(config: Config): Promise<void> {
 /** The engine's options in a configuration. */
 export function engineOptions(config: Config): EngineOptions {
   const { host: _host, port: _port, reusePort: _reusePort, bodyBytes: _bodyBytes, assets: _assets, ...rest } = config;
-  const { keys: _keys, hosts: _hosts, publicUrl: _publicUrl, origins: _origins, admin: _admin, ...others } = rest;
+  const {
+    keys: _keys,
+    hosts: _hosts,
+    publicUrl: _publicUrl,
+    origins: _origins,
+    admin: _admin,
+    agentspace: _agentspace,
+    ...others
+  } = rest;
   const { drainMs: _drainMs, drainDelayMs: _drainDelayMs, logLevel: _logLevel, machine: _machine, ...options } = others;
   return options;
 }

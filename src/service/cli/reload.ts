@@ -27,6 +27,7 @@ const OF_SERVER = [
   "drainMs",
   "drainDelayMs",
   "assets",
+  "agentspace",
   "hosts",
   "publicUrl",
   "origins",

@@ -38,6 +38,7 @@ const FLAGS = [
   { flags: "--drain-ms <number>", setting: "drainMs", otherwise: SERVICE_DEFAULTS.drainMs },
   { flags: "--drain-delay-ms <number>", setting: "drainDelayMs", otherwise: SERVICE_DEFAULTS.drainDelayMs },
   { flags: "--assets <dir>", setting: "assets/path" },
+  { flags: "--agentspace <file>", setting: "agentspace/path" },
   { flags: "--state-dir <dir>", setting: "stateDir", otherwise: STATE_DIR },
   { flags: "--log-level <level>", setting: "logLevel", otherwise: SERVICE_DEFAULTS.logLevel },
 ];
@@ -105,7 +106,7 @@ async function listen(
   const { createServer } = await import("../http/server.ts");
   const { host, port } = { ...SERVICE_DEFAULTS, ...values };
   const { drainMs = SERVICE_DEFAULTS.drainMs, drainDelayMs = SERVICE_DEFAULTS.drainDelayMs } = values;
-  const { bodyBytes, reusePort, assets } = values;
+  const { bodyBytes, reusePort, assets, agentspace } = values;
   try {
     return await createServer(engine, {
       ...(fd === undefined ? { host, port } : { fd }),
@@ -119,6 +120,7 @@ async function listen(
       ...(bodyBytes === undefined ? {} : { bodyBytes }),
       ...(reusePort === undefined ? {} : { reusePort }),
       ...(assets === undefined ? {} : { assets }),
+      ...(agentspace === undefined ? {} : { agentspace }),
     });
   } catch (error) {
     await engine.close({ drainMs: 0 });

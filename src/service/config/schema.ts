@@ -40,6 +40,13 @@ export interface Config extends Omit<EngineOptions, "capabilities" | "registry" 
     readonly maxBytes?: number;
     readonly maxTotalBytes?: number;
   };
+  /** AgentSpace's registry of tools. */
+  readonly agentspace?: {
+    readonly path: string;
+    readonly folder?: string;
+    readonly maxRecords?: number;
+    readonly maxBytes?: number;
+  };
   readonly logLevel?: LogLevel;
   /** Options of `glovebox worker`; servers may use the same file. */
   readonly machine?: {
@@ -155,6 +162,15 @@ export const CONFIG_SCHEMA: Part = section({
     }),
     required: ["path"],
   },
+  agentspace: {
+    ...section({
+      path: { description: "file of AgentSpace's registry of tools; enables the registry", ...PATH },
+      folder: PATH,
+      maxRecords: { ...COUNT, maximum: 100_000 },
+      maxBytes: COUNT,
+    }),
+    required: ["path"],
+  },
   logLevel: {
     description: "lowest level that is logged, on stderr (JSON lines; text on a terminal)",
     enum: LOG_LEVELS,
@@ -254,6 +270,8 @@ export const PATHS = [
   "kv/path",
   "stateDir",
   "assets/path",
+  "agentspace/path",
+  "agentspace/folder",
   "idempotency/path",
   "executor/store",
   "packages/modules",

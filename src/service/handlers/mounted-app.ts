@@ -6,6 +6,8 @@ import type { Engine } from "../../engine/engine.ts";
 import { ScopedEngine } from "../access/scoped-engine.ts";
 import type { Caller as InnerCaller } from "../access/caller.ts";
 import { Guests } from "../access/guests.ts";
+import type { Registry } from "../../ecosystems/agentspace/registry.ts";
+import { AgentSpaceStores } from "../http/agentspace-stores.ts";
 import type { Access } from "../http/access.ts";
 import { createApp, type Mount } from "../http/app.ts";
 import { abandonCalls } from "../http/disconnection.ts";
@@ -58,7 +60,7 @@ export class MountedApp<Incoming> implements Mounted {
 
   constructor(engine: Engine, settings: Settings<Incoming>) {
     this.#settings = settings;
-    this.#opening = this.#open(engine, this.#accessOf(engine));
+    this.#opening = this.#open(engine);
     // Each request tells it, and the first one warns.
     this.#opening.catch((error: unknown) => this.#warn(error));
   }
@@ -121,12 +123,12 @@ export class MountedApp<Incoming> implements Mounted {
     over.abort();
   }
 
-  #accessOf(engine: Engine): Access {
+  #accessOf(engine: Engine, registry: Registry | null): Access {
     const { keys, options } = this.#settings;
     const { authenticate, origins = [], hosts } = options;
     const sites = hosts === undefined ? { origins } : { origins, hosts };
     const originCheck = new OriginCheck(sites, { host: ANY_ADDRESS, hasKeys: hosts === undefined });
-    const access = { engine, gate: new ScopedEngine(engine, keys), keys, isAdminOpen: false, originCheck };
+    const access = { engine, gate: new ScopedEngine(engine, keys, registry), keys, isAdminOpen: false, originCheck };
     if (authenticate === undefined) return access;
     return { ...access, authenticate: (request) => this.#callerOf(request, authenticate) };
   }
@@ -153,8 +155,18 @@ export class MountedApp<Incoming> implements Mounted {
     process.emitWarning(error instanceof Error ? error : String(error));
   }
 
-  async #open(engine: Engine, access: Access): Promise<FastifyInstance> {
+  async #open(engine: Engine): Promise<FastifyInstance> {
     const { routes, bodyBytes, bodiesBytes, options } = this.#settings;
+    const { assets, agentspace } = options;
+    const stores = await AgentSpaceStores.open(engine, {
+      ...(routes.has("assets") && assets !== undefined ? { assets } : {}),
+      ...(agentspace === undefined ? {} : { agentspace }),
+    });
+    // The engine is closing already; `close` only waits for it.
+    engine.on("engine:close", () =>
+      queueMicrotask(() => void engine.close().then(() => stores[Symbol.asyncDispose]())),
+    );
+    const access = this.#accessOf(engine, stores.registry);
     const traffic = Traffic.of(engine.registry);
     const app = await createApp(bodyBytes, access, { bodiesBytes, traffic, mount: this.#mount() });
     app.addHook("onRoute", ({ url }) => void this.#urls.add(url));
@@ -166,12 +178,8 @@ export class MountedApp<Incoming> implements Mounted {
       basePathOf: ({ raw }: { readonly raw: IncomingMessage }) => this.#exchanges.get(raw)?.basePath ?? "",
     };
     const { batchCalls } = options;
-    addRoutes(app, batchCalls === undefined ? surface : { ...surface, batchCalls }, routes);
-    if (routes.has("assets") && options.assets !== undefined) {
-      const { openAssets } = await import("../http/assets.ts");
-      const store = await openAssets(app, options.assets);
-      engine.on("engine:close", () => store[Symbol.dispose]());
-    }
+    addRoutes(app, { ...surface, ...stores.surface(), ...(batchCalls === undefined ? {} : { batchCalls }) }, routes);
+    await stores.addAssets(app);
     await app.ready();
     this.#app = app;
     return app;

@@ -1,4 +1,5 @@
-import type { AssetOptions } from "../../ecosystems/agentspace/assets.ts";
+import type { Registry, RegistryOptions } from "../../ecosystems/agentspace/registry.ts";
+import type { ServedAssets } from "../http/agentspace-stores.ts";
 import type { CallerGrant, KeyOptions } from "../access/key-options.ts";
 import { Keys } from "../access/keys.ts";
 import { BODIES_BYTES_DEFAULT, BODY_BYTES_DEFAULT } from "../http/body-budget.ts";
@@ -33,7 +34,9 @@ export interface HandlerOptions<Incoming> {
   /** Maximum number of calls in a batch. Default 256. */
   readonly batchCalls?: number;
   /** Storage of uploaded AgentSpace packages, and their public address; needed by the routes `assets`. */
-  readonly assets?: AssetOptions & { readonly publicUrl?: string };
+  readonly assets?: ServedAssets;
+  /** AgentSpace's registry: one that is open, or how it is opened; needed by the routes `agentspace`. */
+  readonly agentspace?: RegistryOptions | Registry;
 }
 
 type Answered = Caller | null | undefined;
@@ -88,6 +91,9 @@ export function readOptions<Incoming>(options: HandlerOptions<Incoming>): Settin
   }
   if (routes.has("assets") && options.assets === undefined) {
     throw new TypeError("routes: assets need the option assets, which says where they are stored");
+  }
+  if (routes.has("agentspace") && options.agentspace === undefined) {
+    throw new TypeError("routes: agentspace needs the option agentspace, which says where the records are");
   }
   return {
     basePath: basePath === undefined ? null : basePath.replace(/\/$/, ""),

@@ -2,7 +2,7 @@ import type { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { ASSET_REFUSALS, AssetError } from "../../ecosystems/agentspace/asset-error.ts";
 import { readAssetMetadata } from "../../ecosystems/agentspace/asset-metadata.ts";
-import { type Asset, type AssetOptions, AssetStore } from "../../ecosystems/agentspace/assets.ts";
+import type { Asset, AssetStore } from "../../ecosystems/agentspace/assets.ts";
 import { problemAnswer, sendAnswer, sendJson, sendNotFound } from "./answers.ts";
 import { namesEtag } from "./etag.ts";
 import { problem } from "./problem.ts";
@@ -14,20 +14,6 @@ const PARTS_MAX = 8;
 /** Maximum size of a form without its file: boundaries, headers and fields. */
 const AROUND_MAX_BYTES = PARTS_MAX * (METADATA_MAX_BYTES + 16 * 1024);
 const YEAR_SECONDS = 31_536_000;
-
-/** Opens a store of assets and adds its routes. `publicUrl`: base of their URLs. */
-export async function openAssets(
-  app: FastifyInstance,
-  { publicUrl, ...options }: AssetOptions & { readonly publicUrl?: string },
-): Promise<AssetStore> {
-  const url = publicUrl === undefined ? null : URL.parse(publicUrl);
-  if (publicUrl !== undefined && url?.protocol !== "http:" && url?.protocol !== "https:") {
-    throw new TypeError("assets.publicUrl is not an address that begins with https:// or http://");
-  }
-  const store = await AssetStore.open(options);
-  await addAssets(app, store, url);
-  return store;
-}
 
 /** Adds the routes of AgentSpace's assets. `publicUrl`: base of asset URLs; default: the host of the request. */
 export async function addAssets(app: FastifyInstance, store: AssetStore, publicUrl: URL | null): Promise<void> {

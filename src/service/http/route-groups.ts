@@ -16,6 +16,8 @@ export const ROUTE_GROUPS = [
   "console",
   /** Uploads of AgentSpace packages. */
   "assets",
+  /** Registers, lists and searches AgentSpace's records. */
+  "agentspace",
 ] as const;
 
 export type RouteGroup = (typeof ROUTE_GROUPS)[number];

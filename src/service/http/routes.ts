@@ -2,6 +2,7 @@ import type { FastifyInstance } from "fastify";
 import { addConsole } from "../console/console.ts";
 import { addMcp } from "../mcp/http.ts";
 import { underSender } from "../trace-context.ts";
+import { addAgentSpace } from "./agentspace.ts";
 import { addCalls } from "./calls.ts";
 import { addCode } from "./code.ts";
 import type { Surface } from "./surface.ts";
@@ -13,7 +14,8 @@ import { addTools } from "./tools.ts";
 
 const ALL: ReadonlySet<RouteGroup> = new Set(ROUTE_GROUPS);
 
-/** Adds routes of an engine: all, or those of some groups. Those of assets need a store: `addAssets` adds them. */
+/** Adds routes of an engine: all, or those of some groups. Those of assets need a
+ * store: `addAssets` adds them. */
 export function addRoutes(app: FastifyInstance, surface: Surface, groups = ALL): void {
   if (groups.has("openapi")) addOpenApi(app, surface);
   // Set the trace context after the body is read: the active context does not survive that.
@@ -25,5 +27,6 @@ export function addRoutes(app: FastifyInstance, surface: Surface, groups = ALL):
   if (groups.has("health")) addHealth(app, surface);
   if (groups.has("mcp")) addMcp(app, surface);
   if (groups.has("stats")) addStats(app, surface);
+  if (groups.has("agentspace")) addAgentSpace(app, surface);
   if (groups.has("console")) addConsole(app, surface);
 }

@@ -9,9 +9,10 @@ import type { KeyOptions } from "../access/key-options.ts";
 import { Keys } from "../access/keys.ts";
 import type { OAuthOptions } from "../access/oauth-options.ts";
 import { Tokens } from "../access/tokens.ts";
-import type { AssetOptions } from "../../ecosystems/agentspace/assets.ts";
 import type { Engine } from "../../engine/engine.ts";
+import type { Registry, RegistryOptions } from "../../ecosystems/agentspace/registry.ts";
 import type { Access } from "./access.ts";
+import { AgentSpaceStores, type ServedAssets } from "./agentspace-stores.ts";
 import { createApp } from "./app.ts";
 import { BODIES_BYTES_DEFAULT, BODY_BYTES_DEFAULT } from "./body-budget.ts";
 import { DRAIN_DEFAULT_MS, LAST_ANSWERS_MS } from "./drain.ts";
@@ -25,6 +26,7 @@ import { Traffic } from "./traffic.ts";
 
 export type { KeyGrant, KeyOptions, KeyQuota, KeySource } from "../access/key-options.ts";
 export type { IntrospectionOptions, OAuthOptions } from "../access/oauth-options.ts";
+export type { ServedAssets } from "./agentspace-stores.ts";
 export type { SiteOptions } from "./origin-check.ts";
 
 export interface ServerOptions extends SiteOptions {
@@ -67,17 +69,13 @@ export interface ServerOptions extends SiteOptions {
   readonly drainDelayMs?: number;
   /** Storage of uploaded AgentSpace packages. Default: none, and no routes for them. */
   readonly assets?: ServedAssets;
+  /** AgentSpace's registry: one that is open, or how it is opened. Default: none, and no routes for it. */
+  readonly agentspace?: RegistryOptions | Registry;
   /**
    * Whether `/metrics` includes this process: memory, files, CPU time, event loop delay. Default: true, unless the
    * engine's registry already has these metrics.
    */
   readonly processMetrics?: boolean;
-}
-
-/** Storage of assets, and their public address. */
-export interface ServedAssets extends AssetOptions {
-  /** Base of asset URLs. Default: the server's `publicUrl`, else the host of the request. */
-  readonly publicUrl?: string;
 }
 
 /** A listening server. */
@@ -101,10 +99,20 @@ const PORT_DEFAULT = 8_080;
  * without a key.
  */
 export async function createServer(engine: Engine, options: ServerOptions = {}): Promise<Server> {
+  const stores = await AgentSpaceStores.open(engine, options);
+  try {
+    return await serve(engine, options, stores);
+  } catch (error) {
+    await stores[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+async function serve(engine: Engine, options: ServerOptions, stores: AgentSpaceStores): Promise<Server> {
   const { bodyBytes = BODY_BYTES_DEFAULT } = options;
   let isDraining = false;
   const host = oneAddress(options.host ?? HOST_DEFAULT);
-  const access = await openAccess(engine, options, host);
+  const access = await openAccess(engine, options, host, stores.registry);
   const { batchCalls, processMetrics = true } = options;
   const limits = { ...CONNECTION_LIMITS, ...options.connections };
   const bodiesBytes = Math.max(options.bodiesBytes ?? BODIES_BYTES_DEFAULT, bodyBytes);
@@ -112,11 +120,11 @@ export async function createServer(engine: Engine, options: ServerOptions = {}):
   const endings: (() => void)[] = [];
   const onDrain = (end: () => void): void => void endings.push(end);
   const surface = { engine, gate: access.gate, isDraining: () => isDraining, onDrain, processMetrics };
-  const routed = batchCalls === undefined ? surface : { ...surface, batchCalls };
+  const routed = { ...surface, ...stores.surface(), ...(batchCalls === undefined ? {} : { batchCalls }) };
   addRoutes(app, routed);
   if (access.tokens !== undefined) addResourceMetadata(app, new ResourceMetadata(access.tokens.settings));
   addShortWay(app, routed);
-  const assets = await openStore(app, options);
+  await stores.addAssets(app);
   try {
     await app.ready();
     await listen(app.server, options);
@@ -124,14 +132,13 @@ export async function createServer(engine: Engine, options: ServerOptions = {}):
     const bound = app.server.address();
     if (typeof bound === "object" && bound !== null) requireLoopback(bound.address, hasKeys(access), options);
   } catch (error) {
-    assets?.[Symbol.dispose]();
     await app.close();
     throw error;
   }
   const shutDown = async (): Promise<void> => {
     isDraining = true;
     await stop(app, engine, options, endings);
-    assets?.[Symbol.dispose]();
+    await stores[Symbol.asyncDispose]();
   };
   let closing: Promise<void> | null = null;
   const close = (): Promise<void> => (closing ??= shutDown());
@@ -173,7 +180,12 @@ function hasKeys({ keys, tokens }: Pick<Access, "keys" | "tokens">): boolean {
   return keys.size > 0 || tokens !== undefined;
 }
 
-async function openAccess(engine: Engine, options: ServerOptions, host: string): Promise<Access> {
+async function openAccess(
+  engine: Engine,
+  options: ServerOptions,
+  host: string,
+  registry: Registry | null,
+): Promise<Access> {
   const keys = options.keys instanceof Keys ? options.keys : new Keys(options.keys ?? []);
   const { oauth } = options;
   const tokens = oauth instanceof Tokens || oauth === undefined ? oauth : await Tokens.open(oauth, options.publicUrl);
@@ -185,7 +197,7 @@ async function openAccess(engine: Engine, options: ServerOptions, host: string):
     hasKeys: hasKeys(holders),
   });
   const isAdminOpen = options.admin === "open";
-  return { engine, gate: new ScopedEngine(engine, keys), ...holders, isAdminOpen, originCheck };
+  return { engine, gate: new ScopedEngine(engine, keys, registry), ...holders, isAdminOpen, originCheck };
 }
 
 function requireLoopback(host: string, isClosed: boolean, { admin, allowAnybody = false }: ServerOptions): void {
@@ -199,12 +211,6 @@ function requireLoopback(host: string, isClosed: boolean, { admin, allowAnybody 
   throw new TypeError(
     `without keys the server listens on loopback addresses only, and ${host} is not one: configure keys (glovebox keys new)`,
   );
-}
-
-async function openStore(app: FastifyInstance, { assets, publicUrl }: ServerOptions): Promise<Disposable | null> {
-  if (assets === undefined) return null;
-  const { openAssets } = await import("./assets.ts");
-  return openAssets(app, publicUrl === undefined ? assets : { publicUrl, ...assets });
 }
 
 /** The system may resolve `localhost` to another address. */

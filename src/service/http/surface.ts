@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest, HTTPMethods } from "fastify";
 import type { ScopedEngine } from "../access/scoped-engine.ts";
+import type { Registry } from "../../ecosystems/agentspace/registry.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { sendRefusal } from "./answers.ts";
 
@@ -14,6 +15,10 @@ export interface Surface {
   readonly isDraining: () => boolean;
   /** Registers a function that runs when the server stops, to end streams that have no end of their own. */
   readonly onDrain: (end: () => void) => void;
+  /** Registry of AgentSpace's records. Default: none, and no routes for it. */
+  readonly registry?: Registry;
+  /** The place of an upload, if a link to the server of a request is one. */
+  readonly uploadAt?: (link: string, host: string) => string | undefined;
   /** Maximum number of calls in a batch. Default 256. */
   readonly batchCalls?: number;
   /** Whether `/metrics` includes the metrics of this process. Default: true. */

@@ -1,6 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import type { Caller } from "../access/caller.ts";
-import { Guest } from "../access/guests.ts";
+import { registrantOf } from "../access/guests.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { GloveboxError } from "../../base/errors.ts";
 import { isObject } from "../../base/json.ts";
@@ -28,8 +27,6 @@ interface Refused {
 }
 
 const ADMIN = { role: "admin", needsKey: true } as const;
-/** The registrant of tools that come without a key, where administration is open. */
-const LOCAL = "local";
 const NOT_OWN = "the tool belongs to another registrant; choose another name";
 const NOT_AMONG = "the key has no access to the tool";
 const UNDER_WAY: Refused = {
@@ -111,13 +108,6 @@ function findObstacle({ headers }: FastifyRequest, info: ToolInfo | undefined): 
     return { status: 412, message: "the tool exists already, and If-None-Match requires that it does not" };
   }
   return null;
-}
-
-/** Who registers the tools of a caller. */
-function registrantOf(caller: Caller): string {
-  if (caller instanceof Guest) return caller.registrant;
-  const { key } = caller;
-  return key === null ? LOCAL : `key:${key}`;
 }
 
 function mayReplace(registrant: string, before: ToolInfo | undefined): boolean {

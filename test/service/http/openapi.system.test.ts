@@ -60,7 +60,12 @@ describe("the description of the API", () => {
   beforeAll(async () => {
     engine = await createEngine({ workers: 1, executor: "threads", tools: [ADD] });
     folder = mkdtempSync(join(tmpdir(), "glovebox-openapi-"));
-    server = await createServer(engine, { port: 0, admin: "open", assets: { path: join(folder, "assets") } });
+    server = await createServer(engine, {
+      port: 0,
+      admin: "open",
+      assets: { path: join(folder, "assets") },
+      agentspace: { path: ":memory:" },
+    });
     document = (await (await fetch(`${server.url}/openapi.json`)).json()) as OpenApi;
   });
 
@@ -97,7 +102,8 @@ describe("the description of the API", () => {
         else routes.push(`${one} ${url.replaceAll(/:(\w+)/g, "{$1}")}`);
       }
     });
-    const door: Surface = { engine, gate: {} as Surface["gate"], isDraining: () => false, onDrain: () => undefined };
+    const parts = { gate: {}, registry: {} } as unknown as Pick<Surface, "gate" | "registry">;
+    const door: Surface = { engine, ...parts, isDraining: () => false, onDrain: () => undefined };
     addRoutes(app, door);
     await app.ready();
     expect(undescribed).toEqual([]);
@@ -122,9 +128,18 @@ describe("the description of the API", () => {
     );
     expect(asked.toSorted()).toEqual([
       "delete /mcp",
+      "delete /v1/agentspace/tools/{id}",
       "delete /v1/tools/{name}",
       "get /mcp",
       "get /metrics",
+      "get /v1/agentspace/search",
+      "get /v1/agentspace/tools",
+      "get /v1/agentspace/tools/{id}",
+      "get /v1/agentspace/tools/{id}/commands",
+      "get /v1/agentspace/tools/{id}/form",
+      "get /v1/agentspace/tools/{id}/man",
+      "get /v1/agentspace/tools/{id}/spec",
+      "get /v1/agentspace/tools/{id}/versions",
       "get /v1/stats",
       "get /v1/tools",
       "get /v1/tools/{name}",
@@ -132,6 +147,7 @@ describe("the description of the API", () => {
       "get /v1/types",
       "post /mcp",
       "post /upload_asset",
+      "post /v1/agentspace/tools",
       "post /v1/execute",
       "post /v1/execute/batch",
       "put /v1/tools/{name}",

@@ -1,5 +1,6 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { fastify } from "fastify";
+import type { Registry } from "../../../src/ecosystems/agentspace/index.ts";
 import type { ScopedEngine } from "../../../src/service/access/scoped-engine.ts";
 import type { Engine } from "../../../src/index.ts";
 import { addRoutes } from "../../../src/service/http/routes.ts";
@@ -25,7 +26,9 @@ const DEAF = { on: () => DEAF, off: () => DEAF, codeMode: {} } as unknown as Eng
 /** What the API's description says; no engine is asked for it. */
 export async function readDocument(): Promise<OpenApi> {
   await using app = fastify();
-  addRoutes(app, { engine: DEAF, gate: {} as ScopedEngine, isDraining: () => false, onDrain: () => undefined });
+  const registry = {} as Registry;
+  const gate = {} as ScopedEngine;
+  addRoutes(app, { engine: DEAF, gate, registry, isDraining: () => false, onDrain: () => undefined });
   return (await app.inject("/openapi.json")).json<OpenApi>();
 }
 

@@ -32,7 +32,7 @@ export interface Query {
 }
 
 type Document = SearchedWords & { readonly revision: number };
-type Facts = Pick<SummarizedRecord, "tool_tags" | "tool_type" | "tool_sub_type">;
+type Facts = Pick<SummarizedRecord, "tool_id" | "tool_tags" | "tool_type" | "tool_sub_type">;
 
 const QUERY_MAX_CHARACTERS = 1_000;
 /** Maximum number of a query's terms: each is also searched with misspellings. */
@@ -92,8 +92,9 @@ class TenantIndex {
   }
 
   add({ revision, summary, words }: IndexedRecord): void {
-    const { tool_tags, tool_type, tool_sub_type } = JSON.parse(summary) as Facts;
+    const { tool_id, tool_tags, tool_type, tool_sub_type } = JSON.parse(summary) as Facts;
     this.#facts.set(revision, {
+      tool_id,
       tool_tags,
       ...(tool_type === undefined ? {} : { tool_type }),
       ...(tool_sub_type === undefined ? {} : { tool_sub_type }),

@@ -24,6 +24,7 @@ const TAGS = {
   calls: "Calls of tools.",
   tools: "Registered tools.",
   packages: "Packages of tools.",
+  registry: "AgentSpace's registry of tools.",
   watching: "Metrics, probes and statistics.",
   protocols: "Other protocols.",
 } as const satisfies Readonly<Record<RouteDescription["tag"], string>>;

@@ -14,7 +14,7 @@ export interface ApiAnswer {
 export interface RouteDescription {
   /** `operationId`, the method name in generated clients. */
   readonly id: string;
-  readonly tag: "calls" | "tools" | "packages" | "watching" | "protocols";
+  readonly tag: "calls" | "tools" | "packages" | "registry" | "watching" | "protocols";
   readonly summary: string;
   readonly description?: string;
   /** Path parameters, by name. */

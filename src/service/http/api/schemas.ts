@@ -2,20 +2,13 @@ import { ERRORS } from "../../../base/errors.ts";
 import { NAMES } from "../../../base/limits.ts";
 import { DEFINITION } from "../../../tool/definition.ts";
 
-/** A schema of the API. An object, so that the OpenAPI document can recognize it by identity. */
-export type ApiSchema = Readonly<Record<string, unknown>>;
+import { RECORD_SCHEMAS } from "./record-schemas.ts";
+import { type ApiSchema, exactly, listOf, text } from "./schema-parts.ts";
 
-/** An object without additional properties, so that nothing else is exposed by mistake. */
-const exactly = (properties: ApiSchema, optional: readonly string[] = []): ApiSchema => ({
-  type: "object",
-  properties,
-  required: Object.keys(properties).filter((name) => !optional.includes(name)),
-  additionalProperties: false,
-});
-const text = (description: string): ApiSchema => ({ type: "string", description });
+export type { ApiSchema } from "./schema-parts.ts";
+
 const number = (description: string): ApiSchema => ({ type: "number", description });
 const orNull = (schema: ApiSchema): ApiSchema => ({ anyOf: [schema, { type: "null" }] });
-const listOf = (items: ApiSchema): ApiSchema => ({ type: "array", items });
 const limitsOf = (limit: ApiSchema): ApiSchema => Object.fromEntries(NAMES.map((name) => [name, limit]));
 
 const QUANTILES = {
@@ -169,9 +162,11 @@ const TOOL_INFO = exactly(
     },
     examples: listOf({ type: "object" }),
     registrant: text("Who registered it: operator, key:NAME or local."),
+    tenant: text("The tenant whose calls alone find it."),
+    commands: listOf(text("A command, as far as the tool's code shows them.")),
     digest: text("SHA-256 of its code, schemas and requests, in hexadecimal: a rule of the policy may pin it."),
   },
-  ["isolationReason", "parsesReason", "wholeReason", "mcpRewrites", "examples"],
+  ["isolationReason", "parsesReason", "wholeReason", "mcpRewrites", "examples", "tenant", "commands"],
 );
 
 const { entry: _entry, ...definedByClients } = DEFINITION.properties;
@@ -227,6 +222,7 @@ const FLEET = exactly({
 
 /** Schemas of the API, by their names in the OpenAPI document. */
 export const SCHEMAS = {
+  ...RECORD_SCHEMAS,
   ToolCall: TOOL_CALL,
   CallOptions: CALL_OPTIONS,
   BatchOptions: BATCH_OPTIONS,
