@@ -3,6 +3,7 @@ import { type CodeMode, CodeModeCache, type ProgramRunner } from "../../code-mod
 import { isCodeTool } from "../../code-mode/model-tools.ts";
 import type { CodeModeOptions } from "../../engine/code-mode-options.ts";
 import { callOf } from "../../tool/program/program.ts";
+import type { ManPages } from "../mcp/resources.ts";
 import type { Registry } from "../../ecosystems/agentspace/registry.ts";
 import type { ToolDescription } from "../../tool/contracts/contract.ts";
 import type { Engine } from "../../engine/engine.ts";
@@ -31,11 +32,19 @@ interface Holder {
 
 /** Runs tools and programs with one caller's permissions, and emits changes of the registered tools. */
 export interface CallerRunner extends ProgramRunner {
+  /** Those of AgentSpace's registry, if there is one. */
+  readonly manPages?: ManPages;
   on(event: "tool:register" | "tool:unregister", listener: () => void): void;
   off(event: "tool:register" | "tool:unregister", listener: () => void): void;
 }
 
 type Run = (options: ExecuteOptions) => Promise<ToolResult>;
+
+/** A change of the registered tools. */
+export interface ToolChange {
+  readonly info?: ToolInfo;
+  readonly tenant?: string;
+}
 
 /** Records that a caller may see. */
 export interface RecordScope {
@@ -118,14 +127,40 @@ export class ScopedEngine {
         });
         return isAdmitted ? null : answer;
       },
-      on: (event, listener) => void this.#engine.on(event, listener),
-      off: (event, listener) => void this.#engine.off(event, listener),
+      ...this.#changesFor(caller),
+      ...this.#manPagesFor(caller),
+    };
+  }
+
+  /** Tells of changes, but not of those of other tenants' tools. */
+  #changesFor(caller: Caller): Pick<CallerRunner, "on" | "off"> {
+    const heard = new Map<() => void, (change: ToolChange) => void>();
+    return {
+      on: (event, listener) => {
+        const hear = ({ info, tenant = info?.tenant }: ToolChange): void => {
+          if (tenant === undefined || tenant === this.#whose(caller).tenant) listener();
+        };
+        heard.set(listener, heard.get(listener) ?? hear);
+        this.#engine.on(event, heard.get(listener) ?? hear);
+      },
+      off: (event, listener) => void this.#engine.off(event, heard.get(listener) ?? listener),
     };
   }
 
   /** The tool of a record that was not called yet. */
   #describe(caller: Caller, name: string): ToolDescription | undefined {
     return this.mayName(caller, name) ? this.#registry?.describe(name, this.#whose(caller)) : undefined;
+  }
+
+  /** Manual pages of the registry's tools for one caller, if there is a registry. */
+  #manPagesFor(caller: Caller): { readonly manPages?: ManPages } {
+    const registry = this.#registry;
+    if (registry === null) return {};
+    const manPages: ManPages = {
+      page: (after) => registry.page({ ...this.recordsOf(caller), after }),
+      read: (id) => (this.mayName(caller, id) ? registry.manPage(id, this.#whose(caller)) : undefined),
+    };
+    return { manPages };
   }
 
   /** Whether a caller admitted earlier would still be admitted with this role. */

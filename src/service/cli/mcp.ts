@@ -1,6 +1,7 @@
 import { Command, Option } from "commander";
 import type { Engine } from "../../engine/engine.ts";
 import type { ChangingToolRunner } from "../mcp/server.ts";
+import { ANYBODY } from "../access/caller.ts";
 import { openEngine, readConfig } from "./open-engine.ts";
 import { say } from "./output.ts";
 import { LOG_LEVELS, type LogLevel } from "../config/schema.ts";
@@ -38,12 +39,17 @@ async function serve({ logLevel, code, ...sources }: Options, command: Command):
   logNotices(logger);
   const { serveMcp } = await import("../mcp/stdio.ts");
   const identity = { name: "glovebox", version: command.parent?.version() ?? "0.0.0" };
-  const connection = serveMcp(code === true ? await codeModeOf(engine) : engine, identity, ({ message }) =>
+  const { AgentSpaceStores } = await import("../http/agentspace-stores.ts");
+  const { ScopedEngine } = await import("../access/scoped-engine.ts");
+  const stores = await AgentSpaceStores.open(engine, config);
+  const runner = new ScopedEngine(engine, undefined, stores.registry).runnerFor(ANYBODY);
+  const connection = serveMcp(code === true ? await codeModeOf(engine) : runner, identity, ({ message }) =>
     say(`glovebox: ${message}`),
   );
   await Promise.race([connection.closed, aSignal()]);
   await connection.close();
   await engine.close({ drainMs: DRAIN_MS });
+  await stores[Symbol.asyncDispose]();
 }
 
 /** Code mode of an engine, ready to be listed. */

@@ -11,6 +11,7 @@ import {
 } from "@modelcontextprotocol/server";
 import type { Caller } from "../access/caller.ts";
 import { Guest } from "../access/guests.ts";
+import type { ToolChange } from "../access/scoped-engine.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { isObject } from "../../base/json.ts";
 import { readVersion } from "../../base/check-node.ts";
@@ -50,7 +51,10 @@ export class Endpoint {
   readonly #asked = new WeakMap<Request, Asked>();
   /** Number of open notification streams by key. */
   readonly #listening = new Map<string | null, number>();
-  readonly #notify = (): void => this.#sessionless.notify.toolsChanged();
+  readonly #notify = ({ info, tenant = info?.tenant }: ToolChange): void => {
+    // All clients without a session hear it, of whichever tenant they are.
+    if (tenant === undefined) this.#sessionless.notify.toolsChanged();
+  };
 
   constructor(engine: Engine, runnerFor: RunnerFor, limits: SessionLimits = LIMITS, kept?: KeptLimits) {
     this.#engine = engine;

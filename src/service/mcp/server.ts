@@ -1,12 +1,11 @@
 import "../../base/check-node.ts";
 import type { Server } from "@modelcontextprotocol/server";
-import type { ToolRunner } from "../../tool/contracts/index.ts";
-import { createToolServer, type McpServerOptions } from "./tool-server.ts";
+import { createToolServer, type McpServerOptions, type ServedRunner } from "./tool-server.ts";
 
 export type { McpServerOptions } from "./tool-server.ts";
 
 /** A tool runner that emits changes of its tools. */
-export interface ChangingToolRunner extends ToolRunner {
+export interface ChangingToolRunner extends ServedRunner {
   on(event: "tool:register" | "tool:unregister", listener: () => void): unknown;
   off(event: "tool:register" | "tool:unregister", listener: () => void): unknown;
 }

@@ -2,11 +2,17 @@ import { type LoggingLevel, ProtocolError, ProtocolErrorCode, Server } from "@mo
 import type { RunOptions, ToolDescription, ToolRunner } from "../../tool/contracts/index.ts";
 import type { McpTool } from "../../tool/contracts/mcp.ts";
 import { callTool, describeTool } from "./call.ts";
+import { addResources, type ManPages, RESOURCES } from "./resources.ts";
 
 export interface McpServerOptions extends Pick<RunOptions, "tenant"> {
   /** Name and version, shown by clients. */
   readonly name: string;
   readonly version: string;
+}
+
+/** A runner whose client also gets manual pages, as resources, if there are any. */
+export interface ServedRunner extends ToolRunner {
+  readonly manPages?: ManPages;
 }
 
 /** Maximum number of tools in one page of `tools/list`, and of its characters as JSON: a schema may have a million. */
@@ -17,14 +23,16 @@ const PAGE_CHARACTERS = 4 * 1024 * 1024;
  * Creates an MCP server that lists and calls a runner's tools. The caller connects it and sends notifications of
  * changed tools.
  */
-export function createToolServer(runner: ToolRunner, { name, version, tenant }: McpServerOptions): Server {
+export function createToolServer(runner: ServedRunner, { name, version, tenant }: McpServerOptions): Server {
+  const { manPages } = runner;
   const server = new Server(
     { name, version },
     {
-      capabilities: { tools: { listChanged: true }, logging: {} },
+      capabilities: { tools: { listChanged: true }, logging: {}, ...(manPages === undefined ? {} : RESOURCES) },
       debouncedNotificationMethods: ["notifications/tools/list_changed"],
     },
   );
+  if (manPages !== undefined) addResources(server, manPages);
   let level: LoggingLevel | undefined;
   server.setRequestHandler("logging/setLevel", ({ params }) => {
     ({ level } = params);
