@@ -1,5 +1,6 @@
 import { Command } from "commander";
 import { readVersion } from "../../base/check-node.ts";
+import { agentspaceCommand } from "./agentspace.ts";
 import { benchCommand } from "./bench.ts";
 import { codeCommand } from "./code.ts";
 import { configCommand } from "./config.ts";
@@ -38,6 +39,7 @@ export function createProgram(): Command {
     typesCommand(),
     explainCommand(),
     replayCommand(),
+    agentspaceCommand(),
     validateCommand(),
     moduleCommand(),
     configCommand(),

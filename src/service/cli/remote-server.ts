@@ -12,6 +12,10 @@ export interface RemoteRequest {
   /** Relative to the server's address. */
   readonly path: string;
   readonly accept: string;
+  /** Default GET. */
+  readonly method?: "POST" | "DELETE";
+  /** JSON. */
+  readonly body?: string;
   readonly signal: AbortSignal;
   /** The role that the key needs. */
   readonly role: string;
@@ -43,14 +47,37 @@ function keyFrom(name: string): string {
 
 /** Sends a request. Rejects with a `CliError` if the server cannot be reached or refuses. */
 export async function ask({ url, key }: RemoteServer, request: RemoteRequest): Promise<Response> {
-  const { path, accept, signal } = request;
-  const headers = { accept, ...(key === undefined ? {} : { authorization: `Bearer ${key}` }) };
-  const response = await fetch(new URL(path, url), { headers, signal, redirect: "error" }).catch((error: unknown) => {
+  const { path, accept, signal, method = "GET", body } = request;
+  const headers = {
+    accept,
+    ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+    ...(body === undefined ? {} : { "content-type": "application/json" }),
+  };
+  const sent = { method, headers, signal, redirect: "error" as const, ...(body === undefined ? {} : { body }) };
+  const response = await fetch(new URL(path, url), sent).catch((error: unknown) => {
     throw new CliError(EXIT.FAILED, `${url.origin} cannot be reached: ${reasonOf(error)}`);
   });
   if (response.ok) return response;
+  if (EXPLAINED.has(response.status)) throw await explain(response, url.origin);
   await response.body?.cancel();
   throw new CliError(EXIT.FAILED, `${url.origin} answers with ${response.status}${advice(response.status, request)}`);
+}
+
+/** Statuses of requests whose sender has to change something: the server's own words say what. */
+const EXPLAINED: ReadonlySet<number> = new Set([400, 409, 413, 422]);
+const EXPLANATION_MAX = 64 * 1024;
+
+async function explain(response: Response, origin: string): Promise<CliError> {
+  let text = "";
+  for await (const part of textOf(response)) {
+    text += part;
+    if (text.length > EXPLANATION_MAX) break;
+  }
+  const body = parseJson(text) as { readonly error?: { readonly message?: unknown } } | undefined;
+  const message = body?.error?.message;
+  const said = typeof message === "string" ? `: ${message}` : "";
+  const code = response.status === 400 ? EXIT.INVALID : EXIT.FAILED;
+  return new CliError(code, `${origin} answers with ${response.status}${said}`);
 }
 
 function advice(status: number, { role, missing }: RemoteRequest): string {
