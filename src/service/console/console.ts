@@ -27,9 +27,10 @@ const HEADERS = {
 };
 
 /** Adds the console page. It contains no secrets: it requests its data through the API, like every client. */
-export function addConsole(app: FastifyInstance, _door: Surface): void {
+export function addConsole(app: FastifyInstance, { registry }: Surface): void {
   app.get("/", { config: { role: "anybody", api: "none" } }, async (request, reply) => {
-    return sendAsset(request, reply, (await loadPage()).document, "no-cache");
+    const { document, documentWithRegistry } = await loadPage();
+    return sendAsset(request, reply, registry === undefined ? document : documentWithRegistry, "no-cache");
   });
   refuseOthers(app, "/", ["GET", "HEAD"]);
 

@@ -16,12 +16,15 @@ export interface Asset {
 
 export interface Page {
   readonly document: Asset;
+  /** The document of a server with a registry: it says that there is one. */
+  readonly documentWithRegistry: Asset;
   /** Files by name; names contain a hash of the content. */
   readonly files: ReadonlyMap<string, Asset>;
 }
 
 const FOLDER = new URL("page/", import.meta.url);
 const HASH_LENGTH = 16;
+const HTML = "text/html; charset=utf-8";
 
 let loaded: Promise<Page> | null = null;
 
@@ -49,7 +52,8 @@ async function makePage(): Promise<Page> {
   ]);
   const document = made.reduce((text, { source, name }) => text.replace(`"${source}"`, `"/console/${name}"`), html);
   return {
-    document: await makeAsset("text/html; charset=utf-8", Buffer.from(document)),
+    document: await makeAsset(HTML, Buffer.from(document)),
+    documentWithRegistry: await makeAsset(HTML, Buffer.from(document.replace("<body>", "<body data-registry>"))),
     files: new Map(made.map(({ name, asset }) => [name, asset])),
   };
 }

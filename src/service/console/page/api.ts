@@ -7,6 +7,11 @@ import {
   type Json,
   type LogLine,
   type Progress,
+  type RecordPage,
+  type RecordSummary,
+  type RecordVersion,
+  type RegisteredRecord,
+  type Schema,
   type Stats,
   type ToolInfo,
   type ToolResult,
@@ -52,6 +57,38 @@ export function listTools(): Promise<readonly ToolInfo[]> {
 
 export function explainTool(name: string): Promise<Explanation> {
   return getJson(`/v1/tools/${encodeURIComponent(name)}/explanation`) as Promise<Explanation>;
+}
+
+const RECORDS = "/v1/agentspace/tools";
+
+/** Some of the registry's records, after that of an id. */
+export function listRecords(after: string): Promise<RecordPage> {
+  return getJson(`${RECORDS}?after=${encodeURIComponent(after)}`) as Promise<RecordPage>;
+}
+
+export async function searchRecords(words: string): Promise<RecordPage> {
+  const found = await getJson(`/v1/agentspace/search?limit=50&q=${encodeURIComponent(words)}`);
+  return { tools: (found as { readonly hits: readonly RecordSummary[] }).hits };
+}
+
+export function getRecord(id: string): Promise<RegisteredRecord> {
+  return getJson(recordPath(id)) as Promise<RegisteredRecord>;
+}
+
+export async function getManPage(id: string): Promise<string> {
+  return (await request(`${recordPath(id)}/man`, { signal: AbortSignal.timeout(DEADLINE_MS) })).text();
+}
+
+export async function getVersions(id: string): Promise<readonly RecordVersion[]> {
+  return ((await getJson(`${recordPath(id)}/versions`)) as { readonly versions: readonly RecordVersion[] }).versions;
+}
+
+export function getSpec(id: string): Promise<{ readonly input: Schema }> {
+  return getJson(`${recordPath(id)}/spec`) as Promise<{ readonly input: Schema }>;
+}
+
+function recordPath(id: string): string {
+  return `${RECORDS}/${encodeURIComponent(id)}`;
 }
 
 /** Passes on each snapshot until the signal aborts or the stream ends. Rejects with an `ApiError`. */

@@ -2,6 +2,8 @@ import { ApiError, listTools, setOnUnauthorized } from "./api.ts";
 import { fill, h, liveRegion } from "./elements.ts";
 import { KeyDialog, loadKey } from "./key-dialog.ts";
 import { Overview } from "./overview.ts";
+import { RecordView } from "./record-view.ts";
+import { RegistryView } from "./registry-view.ts";
 import { Sidebar } from "./sidebar.ts";
 import { StatsFeed } from "./stats-feed.ts";
 import { themeButton } from "./theme.ts";
@@ -11,6 +13,8 @@ import type { ToolInfo } from "./wire.ts";
 /** Interval of requests for the tool list, in milliseconds. */
 const LIST_MS = 15_000;
 
+type View = Overview | ToolView | RegistryView | RecordView;
+
 /** The page and its router. */
 class App {
   readonly #sidebar = new Sidebar();
@@ -18,7 +22,7 @@ class App {
   readonly #state = h("span", { class: "state" });
   readonly #feed = new StatsFeed(() => this.#onStats());
   readonly #dialog = new KeyDialog(() => this.#restart());
-  #view: Overview | ToolView | null = null;
+  #view: View | null = null;
   #shown: string | null = null;
   #tools: readonly ToolInfo[] = [];
   #listed = "";
@@ -105,17 +109,16 @@ class App {
 
   /** Shows the view that the URL names. A view that is already shown keeps its state, including typed input. */
   #route(isMoved: boolean): void {
-    const name = /^#\/tools\/(.+)$/.exec(location.hash)?.[1];
-    const chosen = name === undefined ? null : decode(name);
-    const tool = this.#tools.find((one) => one.name === chosen);
-    const shown = tool === undefined ? `#${chosen ?? ""}` : JSON.stringify(tool);
+    const { place, name } = readHash(location.hash);
+    const tool = this.#tools.find((one) => place === "tool" && one.name === name);
+    const shown = tool === undefined ? JSON.stringify([place, name]) : JSON.stringify(tool);
     if (shown === this.#shown) return;
     this.#close();
     this.#shown = shown;
-    this.#sidebar.choose(chosen);
-    this.#view = chosen === null ? new Overview() : tool === undefined ? null : new ToolView(tool);
-    fill(this.#main, this.#view?.element ?? missing(chosen ?? ""));
-    document.title = `${chosen ?? "Overview"} · Glovebox`;
+    this.#sidebar.choose(place === "tool" ? name : null, place);
+    this.#view = viewOf(place, name, tool);
+    fill(this.#main, this.#view?.element ?? missing(name ?? ""));
+    document.title = `${name ?? (place === "registry" ? "Registry" : "Overview")} · Glovebox`;
     scrollTo(0, 0);
     if (isMoved) this.#main.querySelector("h1")?.focus();
     this.#onStats();
@@ -144,6 +147,25 @@ class App {
     event.preventDefault();
     this.#main.focus();
   }
+}
+
+/** What a URL names: a tool, the registry, a record of it, or the overview. */
+interface Place {
+  readonly place: "overview" | "registry" | "tool";
+  readonly name: string | null;
+}
+
+function readHash(hash: string): Place {
+  const [, place = "", name] = /^#\/(tools|registry)(?:\/(.+))?$/.exec(hash) ?? [];
+  if (place === "registry") return { place, name: name === undefined ? null : decode(name) };
+  return name === undefined ? { place: "overview", name: null } : { place: "tool", name: decode(name) };
+}
+
+/** `null` where there is no such tool. */
+function viewOf(place: Place["place"], name: string | null, tool: ToolInfo | undefined): View | null {
+  if (place === "overview") return new Overview();
+  if (place === "registry") return name === null ? new RegistryView() : new RecordView(name);
+  return tool === undefined ? null : new ToolView(tool);
 }
 
 function missing(name: string): HTMLElement {

@@ -9,6 +9,8 @@ export class Sidebar {
   readonly #list = h("ul", { class: "tool-list" });
   readonly #count = h("p", { class: "muted count", role: "status" });
   readonly #overview = h("a", { href: "#/", class: "nav-link" }, "Overview");
+  /** `null` if the server has no registry. */
+  readonly #registry = hasRegistry() ? h("a", { href: "#/registry", class: "nav-link" }, "Registry") : null;
   readonly #panel: HTMLElement;
   readonly #opener: HTMLButtonElement;
   #tools: readonly ToolInfo[] | null = null;
@@ -51,7 +53,7 @@ export class Sidebar {
     this.element = h(
       "nav",
       { class: "sidebar", "aria-label": "Views" },
-      h("div", { class: "row nav-row" }, this.#overview, this.#opener),
+      h("div", { class: "row nav-row" }, this.#overview, this.#registry, this.#opener),
       this.#panel,
     );
     document.addEventListener("keydown", (event) => {
@@ -75,11 +77,13 @@ export class Sidebar {
     this.#show();
   }
 
-  /** Marks a tool as chosen; `null` for the overview. */
-  choose(name: string | null): void {
+  /** Marks a tool as chosen, or one of the other views. */
+  choose(name: string | null, view: "overview" | "registry" | "tool"): void {
     this.#chosen = name;
-    this.#overview.toggleAttribute("aria-current", false);
-    if (name === null) this.#overview.setAttribute("aria-current", "page");
+    for (const [link, own] of [[this.#overview, "overview"] as const, [this.#registry, "registry"] as const]) {
+      link?.toggleAttribute("aria-current", false);
+      if (view === own) link?.setAttribute("aria-current", "page");
+    }
     this.#open(false);
     this.#show();
   }
@@ -159,4 +163,9 @@ export class Sidebar {
   #links(): HTMLAnchorElement[] {
     return [...this.#list.querySelectorAll("a")];
   }
+}
+
+/** Whether the server has a registry of AgentSpace's: it says so in the document. */
+function hasRegistry(): boolean {
+  return document.body.dataset["registry"] !== undefined;
 }

@@ -22,6 +22,44 @@ export interface ToolInfo {
   readonly script: { readonly bytes: number; readonly evaluationMs: number };
 }
 
+/** By whom and when a record of the registry was registered. */
+export interface Registration {
+  readonly registered_by: string;
+  readonly created_at: string;
+  readonly updated_at: string;
+  readonly revision: number;
+}
+
+export interface RecordSummary {
+  readonly tool_id: string;
+  readonly description: string;
+  readonly version?: string;
+  readonly tool_tags: readonly string[];
+  readonly registration: Registration;
+}
+
+export interface RecordPage {
+  readonly tools: readonly RecordSummary[];
+  readonly next?: string;
+}
+
+export interface RegisteredRecord {
+  readonly tool_id: string;
+  readonly tool_metadata?: { readonly version?: string; readonly description?: string };
+  readonly tool_search_description?: string;
+  readonly tool_tags?: readonly string[];
+  readonly tool_runtime_type: string;
+  readonly registration: Registration;
+}
+
+export interface RecordVersion {
+  readonly revision: number;
+  readonly version?: string;
+  readonly registered_by: string;
+  readonly registered_at: string;
+  readonly in_force: boolean;
+}
+
 export interface Explanation {
   readonly tool: string;
   readonly tenant: string;
