@@ -2,6 +2,7 @@ import { hash } from "node:crypto";
 import type { ToolFingerprint } from "../base/ledger-claim.ts";
 import type { Capability, CapabilityRequest } from "../broker/capabilities/capability.ts";
 import type { ModuleContract, Outcome } from "./contracts/contract.ts";
+import { readCommands } from "./contracts/agentspace.ts";
 import { mcpSchemas } from "./contracts/mcp-schema.ts";
 import { MODULE_CONTRACTS } from "./contracts/modules.ts";
 import { GloveboxError } from "../base/errors.ts";
@@ -84,6 +85,8 @@ export function registeredTool(
   const capabilities = frozenCopy({ ...definition.capabilities, ...own });
   const { isolation, isolationReason } = chooseIsolation(name, definition.isolation, bundle.runtime, inspection);
   const retries = definition.retries ?? 0;
+  const isAgentSpace = inspection.contract === "agentspace";
+  const commands = isAgentSpace ? readCommands(JSON.parse(inspection.described)) : undefined;
   const { rewrites } = mcpSchemas(inputSchema, outputSchema);
   const info: ToolInfo = Object.freeze({
     name,
@@ -108,6 +111,7 @@ export function registeredTool(
     ...(inspection.use ?? IN_HOST),
     ...(rewrites.length === 0 ? {} : { mcpRewrites: frozenCopy(rewrites) }),
     ...(definition.examples === undefined ? {} : { examples: frozenCopy(definition.examples) }),
+    ...(commands === undefined ? {} : { commands }),
     registrant: engine.registrant,
     ...(engine.tenant === undefined ? {} : { tenant: engine.tenant }),
     digest: digestOf(definition, bundle, inspection, capabilities),

@@ -11,6 +11,7 @@ export const agentspaceAdapter: Adapter = {
     return {
       has_execute: methodOf(tool, "execute") !== undefined,
       has_command: methodOf(tool, "execute_command") !== undefined,
+      commands: commandsOf(classIn(exports), tool),
     };
   },
   open: (exports, facts) => {
@@ -24,6 +25,22 @@ export const agentspaceAdapter: Adapter = {
     };
   },
 };
+
+const SOURCE_MAX = 64 * 1024;
+/** A comparison of a name with a text, or a text that a `switch` knows. */
+const COMPARED = /(?:\bcase\s*|([\w$]+)\s*={2,3}\s*)(?:"([^"\\\n]{1,256})"|'([^'\\\n]{1,256})')/g;
+
+/** The texts with which `execute_command` compares the name that it is given, as its source shows them. */
+function commandsOf(Tool: unknown, tool: unknown): unknown {
+  // Python has read its own code.
+  const known: unknown = isObject(Tool) || typeof Tool === "function" ? Reflect.get(Tool, "commands") : undefined;
+  const method: unknown = isObject(tool) ? Reflect.get(tool, "execute_command") : undefined;
+  if (known !== undefined || typeof method !== "function") return known;
+  const source = Function.prototype.toString.call(method).slice(0, SOURCE_MAX);
+  const [, name] = /^[^(]*\(\s*([\w$]+)/.exec(source) ?? [];
+  const found = [...source.matchAll(COMPARED)].filter(([, compared]) => compared === undefined || compared === name);
+  return found.map(([, , double, single]) => double ?? single);
+}
 
 /** Named after Python's built-in exception: there is no such operation. */
 class NotImplementedError extends Error {

@@ -8,7 +8,13 @@ export type Described = readonly Export[];
 export type Export =
   | { readonly kind: "value"; readonly name: string; readonly value: unknown }
   | { readonly kind: "function"; readonly name: string; readonly context: ContextPlace }
-  | { readonly kind: "class"; readonly name: string; readonly methods: readonly Method[] }
+  | {
+      readonly kind: "class";
+      readonly name: string;
+      readonly methods: readonly Method[];
+      /** AgentSpace's: the commands that its code shows. */
+      readonly commands?: readonly string[];
+    }
   /** Amplifier's: objects that it mounts are registered with the coordinator. */
   | { readonly kind: "mount"; readonly name: string; readonly signature: MountSignature };
 
@@ -52,7 +58,7 @@ function exportOf(one: Export, invoke: Invoke): unknown {
     case "function":
       return (input: unknown) => invoke({ kind: "function", name }, [input], one.context);
     case "class":
-      return classOf(name, one.methods, invoke);
+      return Object.assign(classOf(name, one.methods, invoke), { commands: one.commands });
     case "mount":
       return Object.assign((coordinator: Coordinator, config: unknown) => mount(coordinator, config, invoke), {
         signature: one.signature,

@@ -28,6 +28,7 @@ export interface AgentSpaceFailure {
 }
 
 const NAME_MAX_CHARACTERS = 256;
+const COMMANDS_MAX = 100;
 const ANYTHING: JsonSchema = { type: "object" };
 
 const SAYS_LESS = "a specification has types, bounds of numbers, defaults, choices and nested fields, and no more";
@@ -171,6 +172,15 @@ function writeResult({ success, output, error }: ToolResult): unknown {
     error: { type, message, code, retryable, ...(isObject(details) ? { details } : {}) },
   };
   return failure;
+}
+
+/** The commands of a module, from its description of itself; `undefined` if it has none. */
+export function readCommands(described: unknown): readonly string[] | undefined {
+  if (!isObject(described) || described["has_command"] !== true) return undefined;
+  const { commands } = described;
+  const texts = (Array.isArray(commands) ? (commands as unknown[]) : []).filter((one) => typeof one === "string");
+  const named = texts.filter((one) => one !== "" && one.length <= NAME_MAX_CHARACTERS);
+  return Object.freeze([...new Set(named)].slice(0, COMMANDS_MAX));
 }
 
 function readModule(described: unknown, name: string): readonly ToolDescription[] {

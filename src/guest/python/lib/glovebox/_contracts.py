@@ -1,6 +1,7 @@
 """What a tool's module is, in the terms of the contracts that know it."""
 
 import annotationlib
+import dis
 import inspect
 
 _AGENTSPACE = "AgentSpaceV1Tool"
@@ -18,7 +19,11 @@ def describe(module):
             found.append({"kind": "function", "name": name, "context": _named_context(names[name])})
         return found
     if inspect.isclass(names.get(_AGENTSPACE)):
-        return found + [_class(names[_AGENTSPACE], _AGENTSPACE, {"execute": 1, "execute_command": 2})]
+        tool = names[_AGENTSPACE]
+        described = _class(tool, _AGENTSPACE, {"execute": 1, "execute_command": 2})
+        if _has(tool, "execute_command"):
+            described["commands"] = _commands(tool.execute_command)
+        return found + [described]
     own = [value for value in names.values() if inspect.isclass(value) and value.__module__ == module.__name__]
     # Protocols and abstract classes only say how a provider looks.
     own = [one for one in own if not vars(one).get("_is_protocol", False) and not inspect.isabstract(one)]
@@ -61,6 +66,35 @@ def _class(tool, name, methods):
         if _has(tool, one)
     ]
     return {"kind": "class", "name": name, "methods": described}
+
+
+def _commands(function):
+    """The texts with which a function compares its first argument after the object, as its code shows them."""
+    code = getattr(function, "__code__", None)
+    if code is None or code.co_argcount < 2:
+        return []
+    name = code.co_varnames[1]
+    found = []
+    before = []
+    for one in dis.get_instructions(code):
+        if one.opname in ("COMPARE_OP", "CONTAINS_OP") and any(_reads(each, name) for each in before):
+            constants = [each.argval for each in before if each.opname == "LOAD_CONST"]
+            for constant in constants:
+                found += [constant] if isinstance(constant, str) else _texts(constant)
+        before = [*before[-1:], one]
+    return list(dict.fromkeys(found))
+
+
+def _reads(instruction, name):
+    """A `match` reads once: it compares copies, and in its last case, to which others jump, what it has read."""
+    if instruction.opname == "COPY" or (instruction.opname == "LOAD_CONST" and instruction.is_jump_target):
+        return True
+    read = instruction.argval if instruction.opname.startswith("LOAD_FAST") else None
+    return read == name or (isinstance(read, tuple) and read[-1] == name)
+
+
+def _texts(constant):
+    return [one for one in constant if isinstance(one, str)] if isinstance(constant, (tuple, frozenset)) else []
 
 
 def signature(function):
