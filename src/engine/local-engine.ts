@@ -39,7 +39,7 @@ export interface EngineStats {
   readonly quarantined: readonly string[];
 }
 
-/** Whose tools are meant beside those of all tenants. */
+/** The tenant of the tools that are meant, beside those of all tenants. */
 export interface OfTenant {
   readonly tenant?: string;
 }

@@ -65,6 +65,11 @@ export interface Loaded extends Readonly<Extract<Inspection, { ok: true }>> {
 export const ANY_ARGUMENTS: JsonSchema = { type: "object" };
 const IN_HOST: SchemaUse = { parses: "host" };
 
+function commandsOf({ contract, described }: Loaded): Pick<ToolInfo, "commands"> {
+  const commands = contract === "agentspace" ? readCommands(JSON.parse(described)) : undefined;
+  return commands === undefined ? {} : { commands };
+}
+
 /** Assembles a tool. Throws a `GloveboxError` if it requests an isolation level at which it does not load. */
 export function registeredTool(
   definition: CheckedDefinition,
@@ -85,8 +90,6 @@ export function registeredTool(
   const capabilities = frozenCopy({ ...definition.capabilities, ...own });
   const { isolation, isolationReason } = chooseIsolation(name, definition.isolation, bundle.runtime, inspection);
   const retries = definition.retries ?? 0;
-  const isAgentSpace = inspection.contract === "agentspace";
-  const commands = isAgentSpace ? readCommands(JSON.parse(inspection.described)) : undefined;
   const { rewrites } = mcpSchemas(inputSchema, outputSchema);
   const info: ToolInfo = Object.freeze({
     name,
@@ -111,7 +114,7 @@ export function registeredTool(
     ...(inspection.use ?? IN_HOST),
     ...(rewrites.length === 0 ? {} : { mcpRewrites: frozenCopy(rewrites) }),
     ...(definition.examples === undefined ? {} : { examples: frozenCopy(definition.examples) }),
-    ...(commands === undefined ? {} : { commands }),
+    ...commandsOf(inspection),
     registrant: engine.registrant,
     ...(engine.tenant === undefined ? {} : { tenant: engine.tenant }),
     digest: digestOf(definition, bundle, inspection, capabilities),

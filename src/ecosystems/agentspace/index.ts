@@ -19,7 +19,7 @@ export {
   type RegistryOptions,
   type WhoseRecords,
 } from "./registry.ts";
-export { type RecordVersion, type Registration, RegistryError, type RegistryErrorCode } from "./records.ts";
+export { type RecordVersion, RegistryError, type RegistryErrorCode } from "./records.ts";
 export type { Ranking, SearchAnswer, SearchHit, SearchOptions } from "./search/ranking.ts";
 export type { RecordFilter, ShownRecord } from "./shown-record.ts";
-export type { RecordSummary } from "./summary.ts";
+export type { RecordSummary, Registration } from "./summary.ts";

@@ -3,7 +3,7 @@ import type { RegistrationRecord } from "../../tool/contracts/agentspace-record.
 import type { ToolLocation } from "../../tool/definition.ts";
 import type { Database } from "./database.ts";
 import type { IndexedRecord } from "./search/record-index.ts";
-import { type RecordSummary, type SummarizedRecord, summaryOf, wordsOf } from "./summary.ts";
+import { type RecordSummary, type Registration, type SummarizedRecord, summaryOf, wordsOf } from "./summary.ts";
 
 /** Reason of a registry's failure. `conflict`: a tool of that id exists and must not be replaced. */
 export type RegistryErrorCode = "conflict" | "not_found" | "full" | "too_large" | "busy" | "closed";
@@ -22,18 +22,6 @@ export class RegistryError extends Error {
 /** Operator's settings for a tool, beside its record. */
 export type RecordGrants = Pick<ToolLocation, "capabilities" | "limits" | "isolation">;
 
-/** Who registered a record, and when. Times are in ISO 8601. */
-export interface Registration {
-  /** `operator`, `key:NAME`, or `local` for a service without keys. */
-  readonly registered_by: string;
-  /** When the first record of this id was registered. */
-  readonly created_at: string;
-  /** When this record was registered. */
-  readonly updated_at: string;
-  /** Changes each time the record is written, and is never used again. */
-  readonly revision: number;
-}
-
 /** A version of a record, as it was registered; `in_force` for the one that calls run. */
 export interface RecordVersion {
   readonly revision: number;
@@ -50,7 +38,7 @@ export interface KeptRecord {
   /** Target of the record's link: a URL, the place of an upload, or an absolute path. */
   readonly path: string;
   readonly grants: RecordGrants;
-  /** Whose record it is; "" for all tenants. */
+  /** The tenant that has the record; "" for all tenants. */
   readonly tenant: string;
   readonly registration: Registration;
 }
@@ -210,7 +198,7 @@ export class Records {
     const sql = "SELECT * FROM version WHERE tenant = ? AND tool_id = ? ORDER BY revision DESC";
     return this.#database.rows(sql, place.tenant, toolId).map((row) => ({
       revision: revisionOf(row),
-      ...(row["version"] === null ? {} : { version: String(row["version"]) }),
+      ...(typeof row["version"] === "string" ? { version: row["version"] } : {}),
       registered_by: String(row["registered_by"]),
       registered_at: timeOf(row["registered_ms"]),
       in_force: revisionOf(row) === place.revision,
@@ -226,7 +214,7 @@ export class Records {
     });
   }
 
-  /** The highest revision in force; 0 if there is none. */
+  /** The highest revision in force; 0 without any. */
   latest(): number {
     return Number(this.#database.rows("SELECT max(revision) AS latest FROM record")[0]?.["latest"]);
   }

@@ -15,7 +15,6 @@ import {
   Records,
   RECORDS_LAYOUT,
   type RecordVersion,
-  type Registration,
   RegistryError,
   type Replace,
 } from "./records.ts";
@@ -23,7 +22,7 @@ import { choose, type SearchAnswer, type SearchHit, type SearchOptions } from ".
 import type { Query } from "./search/record-index.ts";
 import { SearchThread } from "./search/search-thread.ts";
 import { matches, type RecordFilter, shownRecord, type ShownRecord } from "./shown-record.ts";
-import type { RecordSummary } from "./summary.ts";
+import type { RecordSummary, Registration } from "./summary.ts";
 import { BY_OPERATOR, type FindUpload, type RegistryEngine, ToolLoader, UPLOAD } from "./tool-loader.ts";
 
 export interface RegistryOptions {
@@ -40,7 +39,7 @@ export interface RegistryOptions {
   readonly maxBytes?: number;
 }
 
-/** Whose records are meant, beside those of all tenants. Default: only those of all tenants. */
+/** The tenant of the records that are meant, beside those of all tenants. Default: only those of all tenants. */
 export interface WhoseRecords {
   readonly tenant?: string;
 }

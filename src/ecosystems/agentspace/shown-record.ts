@@ -1,6 +1,5 @@
 import type { RegistrationRecord } from "../../tool/contracts/agentspace-record.ts";
 import { matchesName } from "../../broker/capabilities/capability.ts";
-import type { KeptRecord } from "./records.ts";
 
 /**
  * Public view of a record: only the names in `tool_data`, which may contain keys, and the code's URL without its query,
@@ -19,7 +18,7 @@ export interface RecordFilter {
   readonly ids?: readonly string[];
 }
 
-export function shownRecord({ record }: Pick<KeptRecord, "record">): ShownRecord {
+export function shownRecord({ record }: { readonly record: RegistrationRecord }): ShownRecord {
   const { tool_data: data, ...rest } = record;
   return { ...rest, tool_source_code_link: shownLink(record), tool_data_names: Object.keys(data) };
 }

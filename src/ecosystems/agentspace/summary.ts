@@ -1,5 +1,16 @@
 import type { RegistrationRecord } from "../../tool/contracts/agentspace-record.ts";
-import type { Registration } from "./records.ts";
+
+/** Who registered a record, and when. Times are in ISO 8601. */
+export interface Registration {
+  /** `operator`, `key:NAME`, or `local` for a service without keys. */
+  readonly registered_by: string;
+  /** When the first record of this id was registered. */
+  readonly created_at: string;
+  /** When this record was registered. */
+  readonly updated_at: string;
+  /** Changes each time the record is written, and is never used again. */
+  readonly revision: number;
+}
 
 /** What a list says of a record: of bounded length, however long the record is. */
 export interface SummarizedRecord {

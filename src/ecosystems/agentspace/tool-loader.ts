@@ -39,7 +39,7 @@ export class ToolLoader {
     this.#findUpload = findUpload;
   }
 
-  /** Loads the tool that a tenant's call finds, unless the one in force is loaded. Rejects if there is none. */
+  /** Loads the tool that a tenant's call finds, unless the one in force is loaded. Rejects if it has no record. */
   async load(toolId: string, tenant: string): Promise<ToolInfo> {
     const place = this.#records.place(toolId, tenant);
     if (place === undefined) {

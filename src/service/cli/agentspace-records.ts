@@ -1,7 +1,7 @@
 import type { RecordFilter } from "../../ecosystems/agentspace/shown-record.ts";
-import type { RecordVersion, Registration } from "../../ecosystems/agentspace/records.ts";
+import type { RecordVersion } from "../../ecosystems/agentspace/records.ts";
 import type { Registry } from "../../ecosystems/agentspace/registry.ts";
-import type { RecordSummary } from "../../ecosystems/agentspace/summary.ts";
+import type { RecordSummary, Registration } from "../../ecosystems/agentspace/summary.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { readConfig } from "./open-engine.ts";
 import { ask, parseJson, type RemoteRequest, type RemoteServer, remoteServer, textOf } from "./remote-server.ts";
@@ -11,7 +11,7 @@ export interface RecordSource {
   readonly url?: string;
   readonly keyEnv?: string;
   readonly config?: string;
-  /** Whose records are meant, in a file. */
+  /** The tenant of the records that are meant, in a file. */
   readonly tenant?: string;
 }
 

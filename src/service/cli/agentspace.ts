@@ -35,7 +35,10 @@ export function agentspaceCommand(): Command {
         "--config <file>",
         "configuration file (default: glovebox.config.yaml or .json in this folder, if present)",
       )
-      .option("--tenant <name>", "whose tools are meant, in the configuration's registry (default: those of all)")
+      .option(
+        "--tenant <name>",
+        "tenant of the tools, in the configuration's registry (default: the tools of all tenants)",
+      )
       .option("--json", "print every detail as JSON");
   verb("register", "register a tool by its record")
     .argument("<file>", "file of the record, as JSON; - for stdin")

@@ -175,8 +175,8 @@ function etagOf(revision: number): string {
 }
 
 function readReplace(given: unknown): boolean | string {
-  if (given === undefined || given === "false") return false;
-  return given === "true" || given === "" ? true : String(given);
+  if (typeof given !== "string" || given === "false") return false;
+  return given === "true" || given === "" ? true : given;
 }
 
 interface ReadQuery {

@@ -1,6 +1,5 @@
 import { parentPort } from "node:worker_threads";
-import type { FromThread, ToThread } from "./messages.ts";
-import { RecordIndex } from "./record-index.ts";
+import { type FromThread, RecordIndex, type ToThread } from "./record-index.ts";
 
 const index = new RecordIndex();
 

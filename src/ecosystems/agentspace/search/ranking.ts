@@ -20,7 +20,7 @@ export type Ranking = (
 ) => readonly string[] | Promise<readonly string[]>;
 
 export interface SearchOptions extends RecordFilter {
-  /** Whose tools are searched, beside those of all tenants. Default: only those. */
+  /** The tenant of the tools that are searched, beside those of all tenants. Default: only those. */
   readonly tenant?: string;
   /** Maximum number of hits. Default 10, at most 100. */
   readonly limit?: number;

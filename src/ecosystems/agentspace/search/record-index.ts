@@ -5,7 +5,7 @@ import type { SearchedWords, SummarizedRecord } from "../summary.ts";
 /** A record to be found. Its members are JSON: only the thread of the index reads them. */
 export interface IndexedRecord {
   readonly revision: number;
-  /** Whose record it is; "" for all tenants. */
+  /** The tenant that has the record; "" for all tenants. */
   readonly tenant: string;
   /** A `SummarizedRecord`. */
   readonly summary: string;
@@ -23,12 +23,23 @@ export interface Found {
 export interface Query {
   readonly text: string;
   readonly filter: RecordFilter;
-  /** Whose records are searched, beside those of all tenants. */
+  /** The tenant of the records that are searched, beside those of all tenants. */
   readonly tenant: string;
   /** Maximum number of records. */
   readonly most: number;
   /** Whether the records in which no word matches follow. */
   readonly withOthers: boolean;
+}
+
+/** A message to the thread of the index. All but `forget` are answered, by `id`. */
+export type ToThread =
+  | { readonly kind: "add"; readonly id: number; readonly records: readonly IndexedRecord[] }
+  | { readonly kind: "forget"; readonly id: number; readonly revision: number }
+  | { readonly kind: "find"; readonly id: number; readonly query: Query };
+
+export interface FromThread {
+  readonly id: number;
+  readonly found: readonly Found[];
 }
 
 type Document = SearchedWords & { readonly revision: number };

@@ -2,14 +2,13 @@ import { Worker } from "node:worker_threads";
 import { inTime } from "../../../base/deadline.ts";
 import { importOptional } from "../../../base/optional-package.ts";
 import { RegistryError } from "../records.ts";
-import type { FromThread, ToThread } from "./messages.ts";
-import type { Found, IndexedRecord, Query } from "./record-index.ts";
+import type { Found, FromThread, IndexedRecord, Query, ToThread } from "./record-index.ts";
 
 /** Source of the records to be found. */
 interface IndexSource {
   /** Records of all tenants, ordered by revision, after a revision. */
   indexedAfter(revision: number, most: number): readonly IndexedRecord[];
-  /** The highest revision in force; 0 if there is none. */
+  /** The highest revision in force; 0 without any. */
   latest(): number;
   count(): number;
 }

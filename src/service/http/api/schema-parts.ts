@@ -11,4 +11,8 @@ export const exactly = (properties: ApiSchema, optional: readonly string[] = [])
 
 export const text = (description: string): ApiSchema => ({ type: "string", description });
 
+export const number = (description: string): ApiSchema => ({ type: "number", description });
+
+export const orNull = (schema: ApiSchema): ApiSchema => ({ anyOf: [schema, { type: "null" }] });
+
 export const listOf = (items: ApiSchema): ApiSchema => ({ type: "array", items });

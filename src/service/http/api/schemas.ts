@@ -3,12 +3,10 @@ import { NAMES } from "../../../base/limits.ts";
 import { DEFINITION } from "../../../tool/definition.ts";
 
 import { RECORD_SCHEMAS } from "./record-schemas.ts";
-import { type ApiSchema, exactly, listOf, text } from "./schema-parts.ts";
+import { type ApiSchema, exactly, listOf, number, orNull, text } from "./schema-parts.ts";
 
 export type { ApiSchema } from "./schema-parts.ts";
 
-const number = (description: string): ApiSchema => ({ type: "number", description });
-const orNull = (schema: ApiSchema): ApiSchema => ({ anyOf: [schema, { type: "null" }] });
 const limitsOf = (limit: ApiSchema): ApiSchema => Object.fromEntries(NAMES.map((name) => [name, limit]));
 
 const QUANTILES = {
