@@ -131,6 +131,13 @@ describe("a registration over HTTP", () => {
 });
 
 describe("reading over HTTP", () => {
+  test("of commands needs the tool's code, and says why that cannot be had", async () => {
+    const { ask, register } = await open({ admin: "open" });
+    await register(GREETING);
+    const { status, body } = await ask(`${ONE}/commands`);
+    expect([status, body.error?.details]).toEqual([422, expect.objectContaining({ step: "fetch" })]);
+  });
+
   test("says what a client has already, by the record's ETag", async () => {
     const { ask, register } = await open({ admin: "open" });
     const etag = (await register(GREETING)).headers.get("etag") ?? "";
@@ -202,6 +209,8 @@ test("a registry that the embedder has opened is served, and stays open", async 
     body: JSON.stringify({ name: "greeting-tool-v1", arguments: {} }),
   });
   expect(await response.json()).toMatchObject({ output: { message: "here" } });
+  const commands = await fetch(`${server.url}${ONE}/commands`);
+  expect(await commands.json()).toEqual({ supported: false, commands: [] });
   await server.close();
   expect(registry.list()).toHaveLength(1);
 });
