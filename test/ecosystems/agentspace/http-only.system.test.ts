@@ -71,7 +71,7 @@ function packInto(folder: string): void {
 
 test(
   "from upload to search to man page to call, again after a restart, and two tenants see their own only [C01 C03 C36 C42 C56 C58]",
-  { timeout: 90_000 },
+  { timeout: 180_000 },
   async () => {
     const folder = await temporaryFolder();
     packInto(folder);

@@ -12,7 +12,7 @@ import { fastify } from "fastify";
 import type { Surface } from "../../../src/service/http/surface.ts";
 import { addRoutes } from "../../../src/service/http/routes.ts";
 import { createServer, type Server } from "../../../src/service/http/server.ts";
-import { Conformance, type OpenApi, readDocument } from "../mcp/conformance.ts";
+import { Conformance, DEAF, type OpenApi, readDocument } from "../mcp/conformance.ts";
 import { readEvents } from "../../tool/contracts/events.ts";
 
 const run = promisify(execFile);
@@ -103,7 +103,7 @@ describe("the description of the API", () => {
       }
     });
     const parts = { gate: {}, registry: {} } as unknown as Pick<Surface, "gate" | "registry">;
-    const door: Surface = { engine, ...parts, isDraining: () => false, onDrain: () => undefined };
+    const door: Surface = { engine: DEAF, ...parts, isDraining: () => false, onDrain: () => undefined };
     addRoutes(app, door);
     await app.ready();
     expect(undescribed).toEqual([]);
