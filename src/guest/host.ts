@@ -92,8 +92,11 @@ export interface EngineCall {
 export interface RuntimeEngine {
   /** Connects the engine to the realm, once the prelude has run. */
   connect(world: EngineWorld): void;
-  /** Makes a factory of a tool's code. Its exports have the names that a JavaScript module's would have. */
-  load(code: string | ArrayBuffer): Factory;
+  /**
+   * Makes a factory of a tool's code. Its exports have the names that a JavaScript module's would have. `libraries`:
+   * machine code that it loads, in the order in which the code names them.
+   */
+  load(code: string | ArrayBuffer, ...libraries: readonly ArrayBuffer[]): Factory;
 }
 
 /** The engine of Python: CPython, as Pyodide compiles it. */

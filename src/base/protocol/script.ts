@@ -60,7 +60,7 @@ export interface ToolScript {
    *
    * - JavaScript: a bundle, statements that declare the variable `SCRIPT_EXPORTS` with the module's exports. Workers
    *   wrap it in a function, so that evaluating it again makes a fresh instance.
-   * - Python: a `PythonScript` as JSON.
+   * - Python: a `PythonScript` as JSON; then, on a line of its own, each of its libraries as Base64.
    * - WASI: the module's bytes as Base64.
    * - native: the hash of the binary. It runs outside of any isolate, at the request of its realm to the host.
    */
@@ -125,6 +125,8 @@ export interface PythonScript {
   readonly files: { readonly [path: string]: PythonFile };
   /** The installed packages, with the paths of their site-packages folder. */
   readonly packages: { readonly [path: string]: PythonFile };
+  /** Paths of machine code among the packages; the code itself follows the script. */
+  readonly libraries?: readonly string[];
 }
 
 /** A file's text, or its bytes as Base64 if it is not text. */

@@ -1,14 +1,15 @@
 import {
+  BOUNDED,
   MEMORY_SECTION,
   readerOf,
   readImports,
+  readLimits,
   readSections,
+  requireFunctionTypes,
   skipType,
   TABLE_SECTION,
-  TYPE_SECTION,
   WasmError,
   type WasmReader,
-  type WasmSection,
 } from "./wasm-sections.ts";
 
 /** Size of a memory page, in bytes. */
@@ -20,13 +21,8 @@ export const PAGES_MAX = 32_767;
  * Large programs have some ten thousand functions in one table.
  */
 const TABLES_MAX = 4;
-const TABLE_ENTRIES_MAX = 128 * 1024;
+export const TABLE_ENTRIES_MAX = 128 * 1024;
 
-/** Flags of limits with and without a maximum; all other bits mean shared memories or 64-bit addresses. */
-const BOUNDED = 1;
-const UNBOUNDED = 0;
-/** First byte of a function type: other types are of values in V8's heap, where one array may take a gigabyte. */
-const FUNCTION_TYPE = 0x60;
 /** First byte of a table with an initializer. */
 const INITIALIZED_TABLE = 0x40;
 
@@ -58,19 +54,6 @@ export function limitMemory(bytes: Uint8Array, maxPages: number): Uint8Array<Arr
   return replace(bytes, replacements);
 }
 
-function requireFunctionTypes(bytes: Uint8Array, sections: readonly WasmSection[]): void {
-  const reader = readerOf(bytes, sections, TYPE_SECTION)?.reader;
-  if (reader === undefined) return;
-  for (let left = reader.u32(); left > 0; left--) {
-    if (reader.byte() !== FUNCTION_TYPE) {
-      throw new WasmError(
-        "has types of garbage-collected values, whose memory cannot be limited: build it without WasmGC",
-      );
-    }
-    for (const _ of ["parameters", "results"]) for (let types = reader.u32(); types > 0; types--) skipType(reader);
-  }
-}
-
 function limitMemories(_bytes: Uint8Array, reader: WasmReader, maxPages: number): number[] {
   const count = reader.u32();
   if (count > 1) throw new WasmError(`has ${count} memories, and may have one`);
@@ -99,17 +82,6 @@ function limitTables(bytes: Uint8Array, reader: WasmReader): number[] {
     body.push(...type, ...encodeLimits(min, Math.min(max, TABLE_ENTRIES_MAX)));
   }
   return body;
-}
-
-function readLimits(reader: WasmReader, what: string): { readonly min: number; readonly max: number } {
-  const flags = reader.byte();
-  if (flags !== BOUNDED && flags !== UNBOUNDED) {
-    throw new WasmError(`has a ${what} that is shared, or has addresses of 64 bits, or pages of its own size`);
-  }
-  const min = reader.u32();
-  const max = flags === BOUNDED ? reader.u32() : Infinity;
-  if (max < min) throw new WasmError(`has a ${what} whose maximum is below its minimum`);
-  return { min, max };
 }
 
 function encodeLimits(min: number, max: number): number[] {

@@ -36,6 +36,11 @@ export const MODULE_BYTES_MAX = 16 * 1024 * 1024;
 const NAMES_MAX = 100_000;
 /** Maximum length of an encoded 32-bit number (LEB128), in bytes. */
 const U32_BYTES_MAX = 5;
+/** Flags of limits with and without a maximum; all other bits mean shared memories or 64-bit addresses. */
+export const BOUNDED = 1;
+const UNBOUNDED = 0;
+/** First byte of a function type: other types are of values in V8's heap, where one array may take a gigabyte. */
+const FUNCTION_TYPE = 0x60;
 
 /** Reads a range of a module. Throws a `WasmError` if it ends too early. */
 export class WasmReader {
@@ -136,9 +141,13 @@ export function readCount(reader: WasmReader, what: "imports" | "exports"): numb
 
 /**
  * The imports of a module. Throws a `WasmError` for malformed imports, and for imported memories and tables, which are
- * not allowed.
+ * not allowed unless it `isLinked` into another module's.
  */
-export function readImports(bytes: Uint8Array, sections: readonly WasmSection[]): readonly WasmImport[] {
+export function readImports(
+  bytes: Uint8Array,
+  sections: readonly WasmSection[],
+  isLinked = false,
+): readonly WasmImport[] {
   const found = readerOf(bytes, sections, IMPORT_SECTION);
   if (found === null) return [];
   const { reader } = found;
@@ -147,21 +156,26 @@ export function readImports(bytes: Uint8Array, sections: readonly WasmSection[])
   while (imports.length < count) {
     const one = { module: reader.name(), name: reader.name(), kind: reader.byte() };
     imports.push(one);
-    skipImportType(reader, one.kind);
+    skipImportType(reader, one.kind, isLinked);
   }
   if (!reader.isAtEnd) throw new WasmError("has more imports than it says");
   return imports;
 }
 
-function skipImportType(reader: WasmReader, kind: number): void {
+function skipImportType(reader: WasmReader, kind: number, isLinked: boolean): void {
   switch (kind) {
     case FUNCTION_KIND:
       reader.u32();
       return;
     case TABLE_KIND:
-      throw new WasmError("imports a table, and has to bring its own");
+      if (!isLinked) throw new WasmError("imports a table, and has to bring its own");
+      skipType(reader);
+      readLimits(reader, "table");
+      return;
     case MEMORY_KIND:
-      throw new WasmError("imports a memory, and has to bring its own");
+      if (!isLinked) throw new WasmError("imports a memory, and has to bring its own");
+      readLimits(reader, "memory");
+      return;
     case GLOBAL_KIND:
       skipType(reader);
       reader.byte();
@@ -183,4 +197,30 @@ export function skipType(reader: WasmReader): void {
   // The heap type is a signed LEB128 number; its value does not matter, so it is skipped up to its last byte.
   for (let index = 0; index < U32_BYTES_MAX; index++) if (reader.byte() < 0x80) return;
   throw new WasmError("holds a number that is too long");
+}
+
+/** Requires that a module has no types but those of functions. Throws a `WasmError`. */
+export function requireFunctionTypes(bytes: Uint8Array, sections: readonly WasmSection[]): void {
+  const reader = readerOf(bytes, sections, TYPE_SECTION)?.reader;
+  if (reader === undefined) return;
+  for (let left = reader.u32(); left > 0; left--) {
+    if (reader.byte() !== FUNCTION_TYPE) {
+      throw new WasmError(
+        "has types of garbage-collected values, whose memory cannot be limited: build it without WasmGC",
+      );
+    }
+    for (const _ of ["parameters", "results"]) for (let types = reader.u32(); types > 0; types--) skipType(reader);
+  }
+}
+
+/** Reads the limits of a memory or a table. Throws a `WasmError`. */
+export function readLimits(reader: WasmReader, what: string): { readonly min: number; readonly max: number } {
+  const flags = reader.byte();
+  if (flags !== BOUNDED && flags !== UNBOUNDED) {
+    throw new WasmError(`has a ${what} that is shared, or has addresses of 64 bits, or pages of its own size`);
+  }
+  const min = reader.u32();
+  const max = flags === BOUNDED ? reader.u32() : Infinity;
+  if (max < min) throw new WasmError(`has a ${what} whose maximum is below its minimum`);
+  return { min, max };
 }

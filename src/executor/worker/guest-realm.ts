@@ -258,12 +258,24 @@ export function compileTool(
         new ivm.ExternalCopy(buffer.slice(0)).copyInto({ release: true, transferIn: true });
       return loadedBy(copy, script, shared, checks);
     }
-    case "python":
+    case "python": {
+      const [text = "", ...libraries] = script.text.split("\n");
+      // Decoded for each isolate: to keep the bytes would take as much memory as the text.
+      const copies = (): readonly ivm.Copy<ArrayBuffer>[] => libraries.map((library) => transferred(library));
+      return loadedBy(() => text, script, shared, checks, copies);
+    }
     case "native":
       return loadedBy(() => script.text, script, shared, checks);
     default:
       return script.runtime satisfies never;
   }
+}
+
+/** A buffer in the isolate that gets it, of bytes as Base64. */
+function transferred(base64: string): ivm.Copy<ArrayBuffer> {
+  // A copy: small buffers of Node are parts of a larger one.
+  const { buffer } = new Uint8Array(Buffer.from(base64, "base64"));
+  return new ivm.ExternalCopy(buffer, { transferOut: true }).copyInto({ release: true, transferIn: true });
 }
 
 /** Code that the realm's engine loads. */
@@ -272,13 +284,18 @@ function loadedBy(
   script: ToolScript,
   shared: boolean,
   checks: CompiledChecks | null,
+  libraries: () => readonly ivm.Copy<ArrayBuffer>[] = () => [],
 ): LoadedTool {
   return {
     evaluate: (_context, engine) => {
       if (engine === null) throw new Error(`the realm has no engine for ${script.runtime}`);
       using load = new Held(engine.getSync("load", { reference: true }) as ivm.Reference);
       const options = { result: { reference: true }, timeout: LOAD_MS } as const;
-      return load.reference.applySync(undefined, [code()], options) as unknown as ivm.Reference<Factory>;
+      return load.reference.applySync(
+        undefined,
+        [code(), ...libraries()],
+        options,
+      ) as unknown as ivm.Reference<Factory>;
     },
     checks,
     arguments: (factory, own) => [factory.derefInto(), "", factsOf(script), shared, own?.derefInto() ?? null],

@@ -1,5 +1,6 @@
 import type { EngineWorld, Factory, PythonEngine } from "../host.ts";
-import { createFacade, type Facade, PLACEHOLDER_BYTES, type Surroundings } from "./facade.ts";
+import { PLACEHOLDER_BYTES } from "./assembly.ts";
+import { createFacade, type Facade, type Surroundings } from "./facade.ts";
 import { Interpreter } from "./interpreter.ts";
 import type { Pyodide, PyodideModules } from "./pyodide.ts";
 
@@ -55,7 +56,8 @@ export function createEngine(modules: Modules): PythonEngine {
     },
     status: () => status,
     snapshot: () => required(interpreter).snapshot(),
-    load: (code): Factory => required(interpreter).load(typeof code === "string" ? code : ""),
+    load: (code, ...libraries): Factory =>
+      required(interpreter).load(typeof code === "string" ? code : "", libraries, facade.admit),
   };
 }
 

@@ -1,3 +1,5 @@
+import { createAssembly } from "./assembly.ts";
+
 /**
  * Replaces a shell's globals for Pyodide. Pyodide supports browsers, Node and V8's own shell. This imitates the
  * shell, which answers every feature test that Pyodide makes. Nothing of this is on the realm's own global.
@@ -11,13 +13,16 @@ export interface Facade {
   readonly files: Map<string, ArrayBuffer | Uint8Array>;
   /** Sets the compiled interpreter, which is returned for the placeholder instead of compiling it. */
   use(module: WebAssembly.Module): void;
-  /** From now on, nothing of WebAssembly can be compiled or created, and tables grow only up to a limit. */
+  /**
+   * From now on, nothing of WebAssembly can be compiled or created but a tool's libraries, and tables grow only up to a
+   * limit.
+   */
   seal(): void;
+  /** Compiles a library of the tool, which the interpreter loads from a path when it is imported. */
+  admit(path: string, bytes: ArrayBuffer): void;
 }
 
 const BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-/** Maximum growth of tables, in entries: JavaScript functions that Python may hold. Outside of V8's accounting. */
-const TABLE_GROWTH_MAX = 10_000;
 
 /** Functions of the environment that Pyodide uses; they act for the call of the current turn. */
 export interface Surroundings {
@@ -50,6 +55,7 @@ export function createFacade(realm: typeof globalThis, surroundings: Surrounding
       if (file === undefined) throw new TypeError(`there is no file ${name}`);
       return file;
     },
+    __library: assembly.library,
     os: { system: (_command: string, [, script = ""]: string[]) => base64(randomBytes(surroundings, script)) },
     // Pyodide's event loop. It continues in the same turn, because a turn of its own would cost a millisecond.
     setTimeout: (callback: () => void, delayMs = 0) =>
@@ -66,7 +72,7 @@ export function createFacade(realm: typeof globalThis, surroundings: Surrounding
     files.clear();
     assembly.seal();
   };
-  return { global, names, files, use: assembly.use, seal };
+  return { global, names, files, use: assembly.use, seal, admit: assembly.admit };
 }
 
 /** Free names in Pyodide's code that resolve to the facade. */
@@ -80,6 +86,7 @@ export const FACADE_NAMES = [
   "load",
   "read",
   "readbuffer",
+  "__library",
   "os",
   "setTimeout",
   "clearTimeout",
@@ -88,82 +95,6 @@ export const FACADE_NAMES = [
   "console",
 ] as const;
 type FacadeName = (typeof FACADE_NAMES)[number];
-
-/** WebAssembly as far as it works in an isolate: its own promises would wait for a thread that never runs. */
-function createAssembly(): Pick<Facade, "use" | "seal"> & { readonly face: object } {
-  const { Memory, Module, Instance, Table } = WebAssembly;
-  const own = ownOf(WebAssembly);
-  let isSealed = false;
-  let known: WebAssembly.Module | null = null;
-  const requireOpen = (): void => {
-    if (isSealed) throw new TypeError("WebAssembly is not available");
-  };
-  // Without a receiver, so that it never uses a `this` that a tool sets.
-  const made = <Made extends object>(Class: new (...args: never[]) => Made): new (...args: never[]) => Made =>
-    new Proxy(Class, {
-      construct: (target, args, newTarget) => {
-        requireOpen();
-        return Reflect.construct(target, args, newTarget) as Made;
-      },
-    });
-  const compile = (bytes: ArrayBufferView | ArrayBufferLike): WebAssembly.Module => {
-    requireOpen();
-    return bytes.byteLength === PLACEHOLDER_BYTES && known !== null ? known : new Module(bytes);
-  };
-  const face = Object.assign(Object.create(null) as object, own, {
-    Memory: made(Memory),
-    Module: made(Module),
-    Instance: made(Instance),
-    Table: made(Table),
-    compile: async (bytes: ArrayBufferView) => compile(bytes),
-    instantiate: async (code: ArrayBufferView | WebAssembly.Module, imports: WebAssembly.Imports) => {
-      if (code instanceof Module) return new Instance(code, imports);
-      const compiled = compile(code);
-      return { module: compiled, instance: new Instance(compiled, imports) };
-    },
-    instantiateStreaming: undefined,
-    compileStreaming: undefined,
-  });
-  return {
-    face,
-    use: (module) => {
-      known = module;
-    },
-    seal: () => {
-      isSealed = true;
-      for (const value of Object.values(own)) {
-        const prototype: unknown = typeof value === "function" ? value.prototype : undefined;
-        if (typeof prototype === "object" && prototype !== null) Reflect.deleteProperty(prototype, "constructor");
-      }
-      limitTables(Table);
-      for (const Class of [Memory, Table, Module, Instance]) Object.freeze(Class.prototype);
-    },
-  };
-}
-
-// Captured before a tool can change it: it receives functions that a tool must not get.
-const { apply } = Reflect;
-
-/** Length of the placeholder for the interpreter's own module, which is already compiled. */
-export const PLACEHOLDER_BYTES = 4;
-
-function ownOf(holder: object): Record<string, unknown> {
-  return Object.fromEntries(
-    Object.entries(Object.getOwnPropertyDescriptors(holder)).map(([name, { value }]) => [name, value as unknown]),
-  );
-}
-
-function limitTables(Table: typeof WebAssembly.Table): void {
-  const grow: unknown = Reflect.get(Table.prototype, "grow");
-  let left = TABLE_GROWTH_MAX;
-  const limited = function (this: unknown, entries: unknown, ...rest: unknown[]): unknown {
-    const count = Number(entries);
-    if (!(count >= 0 && count <= left)) throw new RangeError("the table cannot grow any more");
-    left -= count;
-    return apply(grow as () => unknown, this, [count, ...rest]);
-  };
-  Object.defineProperty(Table.prototype, "grow", { value: limited });
-}
 
 /** The one command that Pyodide has its shell run: `head -c16 /dev/urandom | base64`. */
 function randomBytes(surroundings: Surroundings, script: string): Uint8Array {

@@ -85,10 +85,13 @@ export class Interpreter {
     return this.#pyodide.makeMemorySnapshot();
   }
 
-  /** Loads a tool's code. Throws if it is not valid Python. */
-  load(code: string): Factory {
+  /** Loads a tool's code; `admit` makes a library known by its path. Throws if it is not valid Python. */
+  load(code: string, libraries: readonly ArrayBuffer[], admit: (path: string, bytes: ArrayBuffer) => void): Factory {
     // The isolate of an inspection gets its tool's code again.
-    if (this.#loaded !== code) this.#read(this.#runner.load(code));
+    if (this.#loaded !== code) {
+      const paths = this.#read(this.#runner.load(code)) as readonly string[];
+      for (const [at, bytes] of libraries.entries()) admit(paths[at] ?? "", bytes);
+    }
     this.#loaded = code;
     const { instantiate } = this.#runner;
     // All calls use the same module, so its exports are described once; later instances are created on first use.

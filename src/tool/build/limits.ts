@@ -11,8 +11,11 @@ const MIB = 1024 * KIB;
 
 /** Of a job. A module's text may have 4 MiB. */
 export const JOB_LIMITS: FrameLimits = { headBytes: MIB, textBytes: 4 * MIB };
-/** Of an answer: a bundle and its source map may have 16 MiB each, and half as much of them may be made for calls. */
-export const ANSWER_LIMITS: FrameLimits = { headBytes: 4 * MIB, textBytes: 48 * MIB };
+/**
+ * Of an answer: a bundle and its source map may have 16 MiB each, and half as much of them may be made for calls. A
+ * Python package may have 10 MiB, and 32 MiB of compiled code, which are 43 as text.
+ */
+export const ANSWER_LIMITS: FrameLimits = { headBytes: 4 * MIB, textBytes: 56 * MIB };
 
 /**
  * Addresses that esbuild may use. It reserves 1,250 MB of them without using the memory; the rest is enough for a

@@ -4,6 +4,10 @@
 export const PYTHON_VERSION = "3.14.2";
 /** Its minor version, which selects wheels. */
 export const PYTHON_MINOR = 14;
+/** The interpreter's binary interface, which compiled wheels and locks name. */
+export const PYODIDE_ABI = "2026_0";
+/** Tags of platforms whose wheels are compiled for it: that of PEP 783, and Pyodide's own from before. */
+export const PLATFORMS: readonly string[] = [`pyemscripten_${PYODIDE_ABI}_wasm32`, `pyodide_${PYODIDE_ABI}_wasm32`];
 
 /** The environment variables of markers (PEP 508), except `extra`. */
 export const ENVIRONMENT: ReadonlyMap<string, string> = new Map([

@@ -1,12 +1,15 @@
 import { setImmediate } from "node:timers/promises";
 import { PackageError, quoted } from "../../package/step.ts";
-import type { PythonScript } from "../../../base/protocol/script.ts";
+import type { PythonFile, PythonScript } from "../../../base/protocol/script.ts";
 import { SCRIPT_BYTES_MAX } from "./python-file.ts";
-import { comparisonsIn, counts, type Requirement, shownRequirement } from "./requirement.ts";
-import { isCompiled, standInFor, standsIn } from "./stand-ins.ts";
+import { checkLibraries, LIBRARIES_FOLDER, type Libraries, type Library } from "./libraries.ts";
+import { LOCK, type LockedPackage, type PyodideLock } from "./pyodide-lock.ts";
+import { comparisonsIn, counts, type Requirement } from "./requirement.ts";
+import { missing, refused } from "./refusals.ts";
+import { standInFor, standsIn } from "./stand-ins.ts";
 import { admits, compareVersions, countSpecifiers, isPrerelease } from "./versions.ts";
 import type { WheelName } from "./wheel-name.ts";
-import type { ReadWheel, Wheels } from "./wheels.ts";
+import { hashDiffers, type ReadWheel, type Wheels } from "./wheels.ts";
 
 const PACKAGES_MAX = 200;
 /** Maximum number of resolution rounds: a chosen wheel may require something that changes the choice. */
@@ -17,19 +20,86 @@ const COMPARISONS_MAX = 100_000;
 /** Number of comparisons after which to yield to the event loop. */
 const COMPARISONS_IN_TURN = 1_000;
 
+/** What requirements come to. */
+export interface Installation {
+  readonly packages: PythonScript["packages"];
+  /** Machine code, by its path among the packages. */
+  readonly libraries: Libraries;
+}
+
+export const NOTHING: Installation = { packages: {}, libraries: new Map() };
+
 /** The wheel chosen for all requirements of one name. */
 interface Choice {
   readonly name: WheelName;
   readonly wheel: ReadWheel;
+  /** What the folder's lock says of it. */
+  readonly locked: LockedPackage | undefined;
+}
+
+/** What the operator's folder has. */
+interface Stock {
+  readonly listed: ReadonlyMap<string, readonly WheelName[]>;
+  readonly lock: PyodideLock;
+  readonly read: (name: WheelName) => Promise<ReadWheel>;
 }
 
 /**
  * Resolves requirements to wheels in the operator's folder, including their dependencies. Rejects with a `PackageError`
  * that names what is missing and what requires it.
  */
-export async function install(asked: readonly Requirement[], wheels: Wheels): Promise<PythonScript["packages"]> {
-  if (asked.length === 0) return {};
-  return merged(await choose(asked, wheels));
+export async function install(asked: readonly Requirement[], wheels: Wheels): Promise<Installation> {
+  if (asked.length === 0) return NOTHING;
+  const stock = await open(wheels);
+  const choices = await choose(asked, stock);
+  const libraries = new Map(choices.flatMap(({ wheel }) => [...wheel.libraries]));
+  for (const [file, library] of await sharedOf(choices, stock.lock, wheels)) {
+    libraries.set(`${LIBRARIES_FOLDER}/${file}`, library);
+  }
+  checkLibraries(libraries);
+  return { packages: merged(choices), libraries };
+}
+
+async function open(wheels: Wheels): Promise<Stock> {
+  const [listed, lock] = await Promise.all([wheels.list(), wheels.lock()]);
+  // Reuses the same objects in each round: a change is detected by identity.
+  const read = new Map<string, Promise<ReadWheel>>();
+  return {
+    listed,
+    lock,
+    read: (name) => {
+      const known = read.get(name.file) ?? wheels.read(name);
+      read.set(name.file, known);
+      return known;
+    },
+  };
+}
+
+/** The libraries that a lock names for the chosen wheels, and for one another. */
+async function sharedOf(
+  choices: readonly Choice[],
+  { packages }: PyodideLock,
+  wheels: Wheels,
+): Promise<ReadonlyMap<string, Library>> {
+  const names = new Set<string>();
+  const visit = ({ depends }: LockedPackage): void => {
+    for (const name of depends) {
+      const one = packages.get(name);
+      if (one?.isShared !== true || names.has(name)) continue;
+      names.add(name);
+      visit(one);
+    }
+  };
+  for (const { locked } of choices) if (locked !== undefined) visit(locked);
+  const libraries = new Map<string, Library>();
+  for (const name of names) {
+    const one = packages.get(name);
+    for (const [file, library] of one === undefined ? [] : await wheels.readShared(one, name)) {
+      if (libraries.has(file)) throw new PackageError(`the library ${quoted(file)} is in two archives of ${LOCK}`);
+      libraries.set(file, library);
+    }
+  }
+  return libraries;
 }
 
 /** Budget of one resolution: requirements are hostile input, and there may be many wheels. */
@@ -53,23 +123,16 @@ class Effort {
 }
 
 /** Chooses wheels for the requirements, and again with the requirements of the chosen wheels, until nothing changes. */
-async function choose(asked: readonly Requirement[], wheels: Wheels): Promise<readonly Choice[]> {
-  const listed = await wheels.list();
-  // Reuses the same objects in each round: a change is detected by identity.
-  const read = new Map<string, Promise<ReadWheel>>();
-  const readOnce = (name: WheelName): Promise<ReadWheel> => {
-    const known = read.get(name.file) ?? wheels.read(name);
-    read.set(name.file, known);
-    return known;
-  };
+async function choose(asked: readonly Requirement[], stock: Stock): Promise<readonly Choice[]> {
   const effort = new Effort();
+  const ofLock = new Map<string, Requirement>();
   let all = asked;
   for (let round = 0; round < ROUNDS_MAX; round++) {
     const choices: Choice[] = [];
     const needed = [...asked];
     let characters = 0;
     for (const [name, requirements] of byName(all)) {
-      const choice = await chooseOne(name, requirements, listed.get(name) ?? [], readOnce, effort);
+      const choice = await chooseOne(name, requirements, stock, effort);
       if (choice === null) continue;
       choices.push(choice);
       characters += choice.wheel.weight;
@@ -78,6 +141,7 @@ async function choose(asked: readonly Requirement[], wheels: Wheels): Promise<re
         await effort.spend(comparisonsIn(one) * (1 + extras.length));
         if (counts(one, extras)) needed.push(one);
       }
+      needed.push(...requiredByLock(choice, stock.lock, ofLock));
       if (choices.length > PACKAGES_MAX) throw new PackageError(`it needs more than ${PACKAGES_MAX} packages`);
       if (characters > SCRIPT_BYTES_MAX) throw tooLarge();
     }
@@ -87,12 +151,27 @@ async function choose(asked: readonly Requirement[], wheels: Wheels): Promise<re
   throw new PackageError("no compatible set of wheels was found; require exact versions");
 }
 
+/** What a lock says that a package needs besides what its wheel says. `known`: one object for each. */
+function requiredByLock(
+  { name, locked }: Choice,
+  { packages }: PyodideLock,
+  known: Map<string, Requirement>,
+): readonly Requirement[] {
+  const depends = locked?.depends.filter((one) => packages.get(one)?.isShared !== true) ?? [];
+  return depends.map((one) => {
+    const place = `${LOCK}, package ${quoted(name.name)},`;
+    const key = `${name.name} ${one}`;
+    const requirement = known.get(key) ?? { name: one, extras: [], versions: "", marker: null, hashes: [], place };
+    known.set(key, requirement);
+    return requirement;
+  });
+}
+
 /** The latest version that fits all requirements; `null` if the interpreter has a stand-in. */
 async function chooseOne(
   name: string,
   requirements: readonly Requirement[],
-  listed: readonly WheelName[],
-  read: (name: WheelName) => Promise<ReadWheel>,
+  { listed, lock, read }: Stock,
   effort: Effort,
 ): Promise<Choice | null> {
   const standIn = standInFor(name);
@@ -101,14 +180,17 @@ async function chooseOne(
     if (wrong === undefined) return null;
     throw refused(wrong, `and what the interpreter has of it stands for the versions ${standIn.versions}`);
   }
-  const pure = listed.filter(({ code }) => code === "pure");
-  const best = await latest(pure, new Set(requirements.map(({ versions }) => versions)), effort);
-  if (best === undefined) throw missing(name, requirements, listed, pure);
+  const all = listed.get(name) ?? [];
+  const usable = all.filter(({ code }) => code === "pure" || code === "compiled");
+  const best = await latest(usable, new Set(requirements.map(({ versions }) => versions)), effort);
+  if (best === undefined) throw missing(name, requirements, all, lock.packages.get(name));
   const wheel = await read(best);
+  const locked = lock.files.get(best.file);
+  if (locked !== undefined && locked.sha256 !== wheel.sha256) throw hashDiffers(best.file);
   const wrong = requirements.find(({ hashes }) => hashes.length > 0 && !hashes.includes(wheel.sha256));
   if (wrong !== undefined)
     throw refused(wrong, `and the wheel ${quoted(best.file)} has none of the hashes that it names`);
-  return { name: best, wheel };
+  return { name: best, wheel, locked };
 }
 
 /** The latest version that fits all specifiers; a pre-release only if no release fits. */
@@ -119,7 +201,8 @@ async function latest(
 ): Promise<WheelName | undefined> {
   await effort.spend(wheels.length);
   const sorted = wheels.toSorted(
-    (one, other) => compareVersions(other.version, one.version) || other.build - one.build,
+    (one, other) =>
+      compareVersions(other.version, one.version) || rankOf(other) - rankOf(one) || other.build - one.build,
   );
   const { released = [], early = [] } = Object.groupBy(sorted, ({ version }) =>
     isPrerelease(version) ? "early" : "released",
@@ -136,30 +219,9 @@ async function latest(
   return undefined;
 }
 
-/** Reports the reason why no wheel fits. */
-function missing(
-  name: string,
-  requirements: readonly Requirement[],
-  listed: readonly WheelName[],
-  pure: readonly WheelName[],
-): PackageError {
-  const [first, ...others] = requirements;
-  if (first === undefined) return new PackageError(`${quoted(name)} is not there`);
-  const advice = "the operator can put a wheel of pure Python (…-py3-none-any.whl) into the folder packages.wheels";
-  if (pure.length > 0) {
-    const there = pure.map(({ version }) => version).join(", ");
-    const also = others.map((one) => `; ${one.place} asks for ${shownRequirement(one)}`).join("");
-    return refused(first, `and what is there is ${quoted(there)}${also.slice(0, 1_000)}`);
-  }
-  if (isCompiled(name) || listed.some(({ code }) => code === "compiled")) {
-    return refused(first, "which is compiled: only packages that are pure Python can run here");
-  }
-  if (listed.length > 0) return refused(first, `and the wheels of it that are there are for another Python; ${advice}`);
-  return refused(first, `which is not there; ${advice}`);
-}
-
-function refused(requirement: Requirement, problem: string): PackageError {
-  return new PackageError(`${requirement.place} asks for ${shownRequirement(requirement)}, ${problem}`);
+/** Of two wheels of a version, the compiled one is more for this interpreter than the other. */
+function rankOf({ code }: WheelName): number {
+  return code === "compiled" ? 1 : 0;
 }
 
 function byName(requirements: readonly Requirement[]): ReadonlyMap<string, readonly Requirement[]> {
@@ -173,12 +235,12 @@ function isSame(some: readonly Requirement[], others: readonly Requirement[]): b
 
 /** All wheels are installed into one folder, so two may have a file of the same path only if it is identical. */
 function merged(choices: readonly Choice[]): PythonScript["packages"] {
-  const files = new Map<string, PythonScript["packages"][string]>();
+  const files = new Map<string, File>();
   const folders = new Set<string>();
   for (const { name, wheel } of choices.toSorted((one, other) => (one.name.name < other.name.name ? -1 : 1))) {
-    for (const [path, file] of wheel.files) {
+    for (const [path, file] of [...wheel.files, ...wheel.libraries]) {
       const known = files.get(path);
-      if (known !== undefined && JSON.stringify(known) !== JSON.stringify(file)) {
+      if (known !== undefined && !isSameFile(known, file)) {
         throw new PackageError(`the wheel ${quoted(name.file)} has ${quoted(path)}, which another wheel contains too`);
       }
       files.set(path, file);
@@ -188,7 +250,18 @@ function merged(choices: readonly Choice[]): PythonScript["packages"] {
   const both = [...files.keys()].find((path) => folders.has(path));
   if (both !== undefined) throw new PackageError(`${quoted(both)} is a file in one wheel and a folder in another`);
   if (files.size > FILES_MAX) throw new PackageError(`its packages have more than ${FILES_MAX} files`);
-  return Object.fromEntries(files);
+  return Object.fromEntries([...files].filter((one): one is [string, PythonFile] => !isLibrary(one[1])));
+}
+
+type File = PythonFile | Library;
+
+function isLibrary(file: File): file is Library {
+  return typeof file !== "string" && "needs" in file;
+}
+
+function isSameFile(one: File, other: File): boolean {
+  if (isLibrary(one)) return isLibrary(other) && Buffer.from(one.bytes).equals(other.bytes);
+  return JSON.stringify(one) === JSON.stringify(other);
 }
 
 function tooLarge(): PackageError {

@@ -1,6 +1,7 @@
 /**
- * Leaves out of Pyodide's code what an interpreter does at each start for libraries of machine code, which no tool can
- * load. That is most of a start: a place in a table, an object and a property for each of 8,500 symbols.
+ * Leaves out of Pyodide's code what an interpreter does at each start for libraries of machine code, which few tools
+ * load: it is done when the first one is. That is most of a start: a place in a table, an object and a property for each
+ * of 8,500 symbols.
  *
  * A start from a snapshot has to fill the table of functions as the start before the snapshot did, so both use this code.
  */
@@ -51,7 +52,38 @@ const LATE_SYMBOLS: Change = [
   },
 ];
 
-const CHANGES: readonly Change[] = [NO_ADDRESSES, NO_SEARCH, NO_GRAPHICS, LATE_SYMBOLS];
+/**
+ * A library is a module that the engine has compiled. The first one finds all symbols, and functions by the addresses
+ * that they have: Python compares some of them.
+ */
+const LIBRARIES: Change = [
+  {
+    text: "libName=PATH.normalize(libName);var dso=LDSO.loadedLibsByName[libName];",
+    by: "LDSO.gather?.();LDSO.gather=null;getFunctionAddress(loadDynamicLibrary);libName=PATH.normalize(libName);var dso=LDSO.loadedLibsByName[libName];",
+  },
+  {
+    text: 'if(f){var libData=FS.readFile(f,{encoding:"binary"});',
+    by: "if(f){var libData=__library(f);",
+  },
+  {
+    text: "if(runtimeInitialized){return _calloc(size,1)}",
+    by: 'if(runtimeInitialized){var at=_calloc(size,1);if(!at)throw new Error("there is no memory left for it");return at}',
+  },
+];
+
+/** A library that could not be loaded is not in the way of the next one. */
+const FORGOTTEN: Change = [
+  {
+    text: "else if(!value){throw new Error(`Dynamic linking error: undefined symbol '${symName}'`)}",
+    by: "else if(!value){delete GOT[symName];throw new Error(`undefined symbol '${symName}'`)}",
+  },
+  {
+    text: "moduleLoaded(getExports());return true}",
+    by: "try{moduleLoaded(getExports())}catch(e){delete LDSO.loadedLibsByName[libName];throw e}return true}",
+  },
+];
+
+const CHANGES: readonly Change[] = [NO_ADDRESSES, NO_SEARCH, NO_GRAPHICS, LATE_SYMBOLS, LIBRARIES, FORGOTTEN];
 
 /** The variables of all exports, and the function that sets them. */
 const EXPORTS = /var ([\w$,]+);function assignWasmExports\(wasmExports\)\{([^{}]*)\}/;

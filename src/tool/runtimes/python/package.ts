@@ -1,6 +1,7 @@
 import type { PythonScript } from "../../../base/protocol/script.ts";
 import type { PythonJob } from "../../build/job.ts";
 import { install } from "./installation.ts";
+import type { Libraries } from "./libraries.ts";
 import { PYPROJECT } from "../../package/layout.ts";
 import { readProject } from "./project.ts";
 import { readRequirements } from "./requirements.ts";
@@ -19,16 +20,24 @@ export async function readPackage({
 }: Omit<PythonJob, "kind">): Promise<{ readonly text: string; readonly sources: readonly string[] }> {
   const key = JSON.stringify([given, maxBytes]);
   const { wheels } = (kept = kept?.key === key ? kept : { key, wheels: new Wheels(given, maxBytes) });
-  const script =
+  const { script, libraries } =
     entry === PYPROJECT ? await readProjectScript(folder, wheels) : await readPackageScript(folder, entry, wheels);
-  return { text: scriptText(script), sources: Object.keys(script.files) };
+  return { text: scriptText(script, libraries), sources: Object.keys(script.files) };
 }
 
-async function readPackageScript(folder: string, entry: string, wheels: Wheels): Promise<PythonScript> {
-  return scriptOfPackage(folder, entry, await install(await readRequirements(folder), wheels));
+/** A script with the machine code of its packages. */
+interface ReadScript {
+  readonly script: PythonScript;
+  readonly libraries: Libraries;
 }
 
-async function readProjectScript(folder: string, wheels: Wheels): Promise<PythonScript> {
+async function readPackageScript(folder: string, entry: string, wheels: Wheels): Promise<ReadScript> {
+  const { packages, libraries } = await install(await readRequirements(folder), wheels);
+  return { script: await scriptOfPackage(folder, entry, packages), libraries };
+}
+
+async function readProjectScript(folder: string, wheels: Wheels): Promise<ReadScript> {
   const { root, entry, requirements } = await readProject(folder);
-  return scriptOfProject(root, entry, await install(requirements, wheels));
+  const { packages, libraries } = await install(requirements, wheels);
+  return { script: await scriptOfProject(root, entry, packages), libraries };
 }

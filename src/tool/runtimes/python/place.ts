@@ -17,7 +17,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 
 /** Version of the image format, part of an image's name: increase it when the format changes. */
-const FORMAT = 3;
+const FORMAT = 4;
 
 /** Paths of the prepared interpreter; known before it is built. */
 export interface PythonPlace {

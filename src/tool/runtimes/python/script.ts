@@ -4,6 +4,7 @@ import { requirePath } from "../../package/entry.ts";
 import { readFileAt } from "../../package/file.ts";
 import { PackageError, quoted } from "../../package/step.ts";
 import type { PythonFile, PythonScript } from "../../../base/protocol/script.ts";
+import type { Libraries } from "./libraries.ts";
 import { pythonFile, SCRIPT_BYTES_MAX } from "./python-file.ts";
 
 /** File name of a tool given as text. */
@@ -15,13 +16,14 @@ const FILES_MAX = 1_000;
 const LISTED_MAX = 10_000;
 
 /** A script in the form of `ToolScript.text`. Throws a `PackageError` for one that is too large. */
-export function scriptText(script: PythonScript): string {
-  const text = JSON.stringify(script);
+export function scriptText(script: PythonScript, libraries: Libraries = new Map()): string {
+  const text = JSON.stringify(libraries.size === 0 ? script : { ...script, libraries: [...libraries.keys()] });
   const bytes = Buffer.byteLength(text);
   if (bytes > SCRIPT_BYTES_MAX) {
     throw new PackageError(`it is ${bytes} bytes with all that it needs, more than ${SCRIPT_BYTES_MAX}`);
   }
-  return text;
+  const codes = [...libraries.values()].map(({ bytes: code }) => `\n${Buffer.from(code).toString("base64")}`);
+  return text + codes.join("");
 }
 
 /** The script of a tool given as text. Throws a `PackageError`. */

@@ -1,4 +1,4 @@
-import { PYTHON_MINOR } from "./environment.ts";
+import { PLATFORMS, PYTHON_MINOR } from "./environment.ts";
 import { isVersion } from "./versions.ts";
 
 /** The parts of a wheel's file name (PEP 427): `name-1.2-py3-none-any.whl`. */
@@ -9,8 +9,8 @@ export interface WheelName {
   readonly version: string;
   /** Among wheels of the same version, the highest build wins. */
   readonly build: number;
-  /** `other`: pure, but for another Python version. */
-  readonly code: "pure" | "compiled" | "other";
+  /** `compiled` for this interpreter; `other`: pure, but for another Python version; `foreign`: compiled for another. */
+  readonly code: "pure" | "compiled" | "other" | "foreign";
 }
 
 const EXTENSION = ".whl";
@@ -29,9 +29,21 @@ export function readWheelName(file: string): WheelName | null {
   // File names have an underscore in place of a dash.
   const unescaped = version.replaceAll("_", "-");
   if (!isProjectName(name) || number === undefined || !isVersion(unescaped)) return null;
-  const isPure = abi.split(".").includes("none") && platform.split(".").includes("any");
-  const code = !isPure ? "compiled" : python.split(".").some(isForPython) ? "pure" : "other";
+  const code = codeOf(python.split("."), abi.split("."), platform.split("."));
   return { file, name: normalizedName(name), version: unescaped, build: Number(number), code };
+}
+
+function codeOf(pythons: readonly string[], abis: readonly string[], platforms: readonly string[]): WheelName["code"] {
+  if (abis.includes("none") && platforms.includes("any")) return pythons.some(isForPython) ? "pure" : "other";
+  const isForUs = platforms.some((platform) => PLATFORMS.includes(platform));
+  return isForUs && abis.some((abi) => pythons.some((python) => isForAbi(python, abi))) ? "compiled" : "foreign";
+}
+
+/** Whether code compiled for a binary interface of an interpreter loads here. */
+function isForAbi(python: string, abi: string): boolean {
+  if (abi === "none") return isForPython(python);
+  if (abi === "abi3") return Number(/^cp3(\d{1,3})$/.exec(python)?.[1] ?? Infinity) <= PYTHON_MINOR;
+  return abi === `cp3${PYTHON_MINOR}` && python === abi;
 }
 
 /** Whether a tag is for the language or for the interpreter, and for no later version. */

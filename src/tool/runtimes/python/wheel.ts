@@ -2,6 +2,7 @@ import { planExtraction, unpackedMax } from "../../package/entry.ts";
 import { PackageError, quoted } from "../../package/step.ts";
 import type { PythonFile } from "../../../base/protocol/script.ts";
 import { PYTHON_VERSION } from "./environment.ts";
+import { type Libraries, type Library, readLibrary } from "./libraries.ts";
 import { type Metadata, onlyField, readMetadata } from "./metadata.ts";
 import { normalizedName } from "./wheel-name.ts";
 import { pythonFile } from "./python-file.ts";
@@ -14,6 +15,8 @@ import type { WheelName } from "./wheel-name.ts";
 export interface Wheel {
   /** Keyed by path in site-packages. */
   readonly files: ReadonlyMap<string, PythonFile>;
+  /** Its machine code, keyed likewise. */
+  readonly libraries: Libraries;
   /** Its dependencies, for all extras. */
   readonly requires: readonly Requirement[];
 }
@@ -28,8 +31,8 @@ const CACHE = "__pycache__";
 export async function readWheel(bytes: Buffer, name: WheelName, maxBytes: number): Promise<Wheel> {
   const wheel = `the wheel ${quoted(name.file)}`;
   try {
-    const { files, requires } = await readContents(bytes, name, maxBytes);
-    return { files, requires: requires.map((text) => readRequirement(text, wheel)) };
+    const { files, libraries, requires } = await readContents(bytes, name, maxBytes);
+    return { files, libraries, requires: requires.map((text) => readRequirement(text, wheel)) };
   } catch (error) {
     if (!(error instanceof PackageError) || error.message.startsWith(wheel)) throw error;
     throw new PackageError(`${wheel} cannot be used: ${error.message}`);
@@ -40,7 +43,7 @@ async function readContents(
   bytes: Buffer,
   name: WheelName,
   maxBytes: number,
-): Promise<Pick<Wheel, "files"> & { readonly requires: readonly string[] }> {
+): Promise<Omit<Wheel, "requires"> & { readonly requires: readonly string[] }> {
   const contents = await unpack(bytes, maxBytes);
   const folder = infoFolder(contents, name);
   checkRecord(contents, folder);
@@ -49,11 +52,11 @@ async function readContents(
   checkMetadata(metadata, name);
   const requires = metadata.get("requires-dist") ?? [];
   if (requires.length > REQUIRES_MAX) throw new PackageError(`it requires more than ${REQUIRES_MAX} packages`);
-  return { files: installed(contents, folder), requires };
+  return { ...installed(contents, folder, name), requires };
 }
 
 /** The archive reader is loaded on demand: most engines have no wheels. */
-async function unpack(bytes: Buffer, maxBytes: number): Promise<ReadonlyMap<string, Uint8Array>> {
+export async function unpack(bytes: Buffer, maxBytes: number): Promise<ReadonlyMap<string, Uint8Array>> {
   const { readZip } = await import("../../package/zip.ts");
   const { files } = planExtraction(await readZip(bytes), unpackedMax(bytes.length, maxBytes));
   const contents = new Map<string, Uint8Array>();
@@ -97,20 +100,26 @@ function checkMetadata(metadata: Metadata, { name, version }: WheelName): void {
 /**
  * The wheel's files at their installed paths. Scripts, headers and data, which are installed elsewhere, are left out.
  */
-function installed(contents: ReadonlyMap<string, Uint8Array>, folder: string): ReadonlyMap<string, PythonFile> {
+function installed(
+  contents: ReadonlyMap<string, Uint8Array>,
+  folder: string,
+  { code }: WheelName,
+): Pick<Wheel, "files" | "libraries"> {
   const data = `${folder.slice(0, -".dist-info".length)}.data/`;
   const files = new Map<string, PythonFile>();
+  const libraries = new Map<string, Library>();
   for (const [path, bytes] of contents) {
     const [, place] = path.startsWith(data)
       ? (/^(?:purelib|platlib)\/(.+)$/.exec(path.slice(data.length)) ?? [])
       : ["", path];
     if (place === undefined || place.split("/").includes(CACHE)) continue;
-    if (COMPILED.test(place))
-      throw new PackageError(`it contains compiled code (${quoted(place)}), which cannot run in WebAssembly`);
-    if (files.has(place)) throw new PackageError(`it has ${quoted(place)} twice`);
-    files.set(place, pythonFile(place, bytes));
+    if (files.has(place) || libraries.has(place)) throw new PackageError(`it has ${quoted(place)} twice`);
+    if (!COMPILED.test(place)) files.set(place, pythonFile(place, bytes));
+    else if (code === "compiled") libraries.set(place, readLibrary(bytes, place));
+    else
+      throw new PackageError(`it contains compiled code (${quoted(place)}), and its name says that it is pure Python`);
   }
-  return files;
+  return { files, libraries };
 }
 
 function required(contents: ReadonlyMap<string, Uint8Array>, path: string): Uint8Array {

@@ -2,9 +2,18 @@ import { opendir } from "node:fs/promises";
 import path from "node:path";
 import { BoundedCache } from "../../../base/bounded-cache.ts";
 import { hashOf, readFileAt } from "../../package/file.ts";
-import { PackageError } from "../../package/step.ts";
+import { PackageError, quoted } from "../../package/step.ts";
 import { weightOf } from "./python-file.ts";
-import { readWheel, type Wheel } from "./wheel.ts";
+import { type Library, readLibrary } from "./libraries.ts";
+import {
+  LOCK,
+  LOCK_BYTES_MAX,
+  type LockedPackage,
+  NO_LOCK,
+  type PyodideLock,
+  readPyodideLock,
+} from "./pyodide-lock.ts";
+import { readWheel, unpack, type Wheel } from "./wheel.ts";
 import { readWheelName, type WheelName } from "./wheel-name.ts";
 
 const LISTED_MAX = 10_000;
@@ -15,7 +24,7 @@ const KEPT_CHARACTERS_MAX = 64 * 1024 * 1024;
 export interface ReadWheel extends Wheel {
   /** Hash of the file, in hexadecimal. */
   readonly sha256: string;
-  /** Total length of its files, in characters. */
+  /** Total length of its files but its libraries, in characters. */
   readonly weight: number;
 }
 
@@ -24,7 +33,11 @@ export class Wheels {
   /** `undefined` if the operator has none. */
   readonly #folder: string | undefined;
   readonly #maxBytes: number;
-  readonly #kept = new BoundedCache<ReadWheel>(KEPT_MAX, KEPT_CHARACTERS_MAX, ({ weight }) => weight);
+  readonly #kept = new BoundedCache<ReadWheel>(
+    KEPT_MAX,
+    KEPT_CHARACTERS_MAX,
+    ({ weight, libraries }) => weight + bytesOf(libraries.values()),
+  );
 
   /** `maxBytes`: maximum size of a wheel, packed and unpacked. */
   constructor(folder: string | undefined, maxBytes: number) {
@@ -47,27 +60,53 @@ export class Wheels {
 
   /** Reads a wheel, cached by content and file name. Rejects with a `PackageError`. */
   async read(name: WheelName): Promise<ReadWheel> {
-    const bytes =
-      this.#folder === undefined
-        ? undefined
-        : await readFileAt(path.join(this.#folder, name.file), name.file, this.#maxBytes, true);
+    const bytes = await this.#read(name.file, this.#maxBytes);
     if (bytes === undefined) throw new PackageError("a wheel was removed while it was read; try again");
     const sha256 = await hashOf(bytes);
     // The same bytes under another name are another wheel.
     const key = `${sha256} ${name.file}`;
     const known = this.#kept.get(key);
     if (known !== undefined) return known;
-    const { files, requires } = await readWheel(bytes, name, this.#maxBytes);
+    const { files, libraries, requires } = await readWheel(bytes, name, this.#maxBytes);
     let weight = 0;
     for (const [file, content] of files) weight += file.length + weightOf(content);
-    const wheel = { files, requires, sha256, weight };
+    const wheel = { files, libraries, requires, sha256, weight };
     this.#kept.set(key, wheel);
     return wheel;
+  }
+
+  /** The lock in the folder, as Pyodide writes it; empty if it is missing. Rejects with a `PackageError`. */
+  async lock(): Promise<PyodideLock> {
+    const bytes = await this.#read(LOCK, LOCK_BYTES_MAX);
+    return bytes === undefined ? NO_LOCK : readPyodideLock(bytes);
+  }
+
+  /** The libraries in an archive of a lock, by file name. Rejects with a `PackageError`. */
+  async readShared({ file, sha256 }: LockedPackage, name: string): Promise<ReadonlyMap<string, Library>> {
+    const bytes = await this.#read(file, this.#maxBytes);
+    if (bytes === undefined) {
+      throw new PackageError(
+        `${LOCK} names ${quoted(file)} for ${quoted(name)}, which is not in the folder packages.wheels`,
+      );
+    }
+    if ((await hashOf(bytes)) !== sha256) throw hashDiffers(file);
+    const libraries = new Map<string, Library>();
+    for (const [inside, content] of await unpack(bytes, this.#maxBytes)) {
+      if (!inside.endsWith(".so")) continue;
+      const base = inside.slice(inside.lastIndexOf("/") + 1);
+      if (libraries.has(base)) throw new PackageError(`${quoted(file)} has ${quoted(base)} twice`);
+      libraries.set(base, readLibrary(content, `${file}/${inside}`));
+    }
+    return libraries;
   }
 
   /** Clears the cache. */
   clear(): void {
     this.#kept.clear();
+  }
+
+  async #read(file: string, maxBytes: number): Promise<Buffer | undefined> {
+    return this.#folder === undefined ? undefined : readFileAt(path.join(this.#folder, file), file, maxBytes, true);
   }
 
   async #files(): Promise<readonly string[]> {
@@ -84,4 +123,15 @@ export class Wheels {
     }
     return files.sort();
   }
+}
+
+/** The file of a lock is another one than the lock was written for. */
+export function hashDiffers(file: string): PackageError {
+  return new PackageError(`${quoted(file)} has another SHA-256 than ${LOCK} names for it: one of them was replaced`);
+}
+
+function bytesOf(libraries: Iterable<Library>): number {
+  let bytes = 0;
+  for (const library of libraries) bytes += library.bytes.length;
+  return bytes;
 }

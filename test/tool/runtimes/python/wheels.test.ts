@@ -28,7 +28,7 @@ async function filesOf(parts: Omit<WheelParts, "name">): Promise<Readonly<Record
 }
 
 async function installed(folder: string | undefined, text: string): Promise<readonly string[]> {
-  const packages = await install(parseRequirements(text), new Wheels(folder, MAX_BYTES));
+  const { packages } = await install(parseRequirements(text), new Wheels(folder, MAX_BYTES));
   return Object.keys(packages).filter((file) => !file.includes(".dist-info/"));
 }
 
@@ -43,10 +43,17 @@ describe("the name of a wheel", () => {
     ["a-1.0+local_1-cp314-none-any.whl", { code: "pure" }],
     ["a-1.0-py2-none-any.whl", { code: "other" }],
     ["a-1.0-py399-none-any.whl", { code: "other" }],
-    ["a-1.0-cp311-cp311-manylinux2014_x86_64.manylinux_2_17_x86_64.whl", { code: "compiled" }],
-    ["a-1.0-cp39-abi3-win_amd64.whl", { code: "compiled" }],
-    ["a-1.0-cp313-cp313-pyodide_2025_0_wasm32.whl", { code: "compiled" }],
-    ["a-1.0-py3-none-linux_x86_64.whl", { code: "compiled" }],
+    ["a-1.0-cp311-cp311-manylinux2014_x86_64.manylinux_2_17_x86_64.whl", { code: "foreign" }],
+    ["a-1.0-cp39-abi3-win_amd64.whl", { code: "foreign" }],
+    ["a-1.0-cp313-cp313-pyodide_2025_0_wasm32.whl", { code: "foreign" }],
+    ["a-1.0-py3-none-linux_x86_64.whl", { code: "foreign" }],
+    ["a-1.0-cp314-cp314-pyemscripten_2026_0_wasm32.whl", { code: "compiled" }],
+    ["a-1.0-cp314-cp314-pyodide_2026_0_wasm32.whl", { code: "compiled" }],
+    ["a-1.0-cp39-abi3-pyemscripten_2026_0_wasm32.whl", { code: "compiled" }],
+    ["a-1.0-py3-none-pyemscripten_2026_0_wasm32.whl", { code: "compiled" }],
+    ["a-1.0-cp315-abi3-pyemscripten_2026_0_wasm32.whl", { code: "foreign" }],
+    ["a-1.0-cp314-cp314t-pyemscripten_2026_0_wasm32.whl", { code: "foreign" }],
+    ["a-1.0-cp314-cp314-pyemscripten_2027_0_wasm32.whl", { code: "foreign" }],
   ])("says what is in it: %s", (file, expected) => {
     expect(readWheelName(file)).toMatchObject({ file, ...expected });
   });
@@ -264,7 +271,7 @@ describe("requirements are met from the operator's folder", () => {
     const folder = await folderOf({ name: "one", files: { "old.py": "" } });
     const wheels = new Wheels(folder, MAX_BYTES);
     const read = async (): Promise<readonly string[]> => {
-      const packages = await install(parseRequirements("one"), wheels);
+      const { packages } = await install(parseRequirements("one"), wheels);
       return Object.keys(packages).filter((file) => !file.includes(".dist-info/"));
     };
     expect([await read(), await read()]).toEqual([["old.py"], ["old.py"]]);
@@ -297,11 +304,13 @@ describe("a requirement that cannot be met says why", () => {
   });
 
   test("where it is compiled: as one that is known [C14], and as its wheels say", async () => {
-    const compiled = "which is compiled: only packages that are pure Python can run here";
-    expect(await problemOf(() => installed(undefined, "numpy"))).toContain(compiled);
-    expect(await problemOf(() => installed(undefined, "pillow"))).toContain(compiled);
-    const folder = await newTree({ "fast-1.0-cp314-cp314-manylinux_2_17_x86_64.whl": "" });
-    expect(await problemOf(() => installed(folder, "fast"))).toContain(compiled);
+    const missing = "which is compiled code, and no wheel of it is there";
+    expect(await problemOf(() => installed(undefined, "numpy"))).toContain(missing);
+    expect(await problemOf(() => installed(undefined, "pillow"))).toContain(missing);
+    const file = "fast-1.0-cp314-cp314-manylinux_2_17_x86_64.whl";
+    const said = await problemOf(async () => installed(await newTree({ [file]: "" }), "fast"));
+    expect(said).toContain(`and its wheel "${file}" is compiled for another platform or Python`);
+    expect(said).toContain("(…-cp314-cp314-pyemscripten_2026_0_wasm32.whl)");
   });
 
   test("where its wheels are for another Python", async () => {

@@ -38,6 +38,7 @@ def load(text):
 def _load(text):
     global _tool
     _tool = Tool(text)
+    return _tool.libraries
 
 
 def instantiate(number):

@@ -10,6 +10,8 @@ import sys
 
 ROOT = "/tool"
 PACKAGES = "/tool-packages"
+# Where the linker finds libraries by their names alone.
+_LIBRARIES = f"{PACKAGES}/.libraries"
 _PACKAGE = "/__init__.py"
 
 
@@ -23,6 +25,12 @@ class Tool:
         self.loaded = set()
         self._write(ROOT, script["files"])
         self._write(PACKAGES, script["packages"])
+        # Python looks for a file there; what is in it is not in this memory, but compiled already.
+        libraries = dict.fromkeys(script.get("libraries", ()), "")
+        self._write(PACKAGES, libraries)
+        self.libraries = [f"{PACKAGES}/{path}" for path in libraries]
+        if libraries:
+            os.environ["LD_LIBRARY_PATH"] = _LIBRARIES
         if script["packages"]:
             # Behind the standard library, where installers put them.
             sys.path.append(PACKAGES)

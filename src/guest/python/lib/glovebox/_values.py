@@ -35,4 +35,7 @@ def _plain(value):
         return {"base64": base64.b64encode(bytes(value)).decode()}
     if isinstance(value, (set, frozenset)):
         return list(value)
+    # Arrays and numbers of numpy, and arrays of the standard library.
+    if callable(getattr(value, "tolist", None)):
+        return value.tolist()
     raise TypeError(f"it is or holds an object of the type {type(value).__name__}")
