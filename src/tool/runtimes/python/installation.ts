@@ -4,7 +4,7 @@ import type { PythonFile, PythonScript } from "../../../base/protocol/script.ts"
 import { SCRIPT_BYTES_MAX } from "./python-file.ts";
 import { checkLibraries, LIBRARIES_FOLDER, type Libraries, type Library } from "./libraries.ts";
 import { LOCK, type LockedPackage, type PyodideLock } from "./pyodide-lock.ts";
-import { comparisonsIn, counts, type Requirement } from "./requirement.ts";
+import { comparisonsIn, counts, isHashed, type Requirement } from "./requirement.ts";
 import { missing, refused } from "./refusals.ts";
 import { standInFor, standsIn } from "./stand-ins.ts";
 import { admits, compareVersions, countSpecifiers, isPrerelease } from "./versions.ts";
@@ -41,6 +41,8 @@ interface Choice {
 interface Stock {
   readonly listed: ReadonlyMap<string, readonly WheelName[]>;
   readonly lock: PyodideLock;
+  /** Whether only packages may be taken whose hashes are named. */
+  readonly isClosed: boolean;
   readonly read: (name: WheelName) => Promise<ReadWheel>;
 }
 
@@ -50,7 +52,7 @@ interface Stock {
  */
 export async function install(asked: readonly Requirement[], wheels: Wheels): Promise<Installation> {
   if (asked.length === 0) return NOTHING;
-  const stock = await open(wheels);
+  const stock = await open(wheels, asked.some(isHashed));
   const choices = await choose(asked, stock);
   const libraries = new Map(choices.flatMap(({ wheel }) => [...wheel.libraries]));
   for (const [file, library] of await sharedOf(choices, stock.lock, wheels)) {
@@ -60,13 +62,14 @@ export async function install(asked: readonly Requirement[], wheels: Wheels): Pr
   return { packages: merged(choices), libraries };
 }
 
-async function open(wheels: Wheels): Promise<Stock> {
+async function open(wheels: Wheels, isClosed: boolean): Promise<Stock> {
   const [listed, lock] = await Promise.all([wheels.list(), wheels.lock()]);
   // Reuses the same objects in each round: a change is detected by identity.
   const read = new Map<string, Promise<ReadWheel>>();
   return {
     listed,
     lock,
+    isClosed,
     read: (name) => {
       const known = read.get(name.file) ?? wheels.read(name);
       read.set(name.file, known);
@@ -171,7 +174,7 @@ function requiredByLock(
 async function chooseOne(
   name: string,
   requirements: readonly Requirement[],
-  { listed, lock, read }: Stock,
+  { listed, lock, isClosed, read }: Stock,
   effort: Effort,
 ): Promise<Choice | null> {
   const standIn = standInFor(name);
@@ -179,6 +182,10 @@ async function chooseOne(
     const wrong = requirements.find(({ versions }) => !standsIn(standIn, versions));
     if (wrong === undefined) return null;
     throw refused(wrong, `and what the interpreter has of it stands for the versions ${standIn.versions}`);
+  }
+  const [first] = requirements;
+  if (isClosed && first !== undefined && !requirements.some(isHashed)) {
+    throw refused(first, "which nothing pins with a hash, as all others are");
   }
   const all = listed.get(name) ?? [];
   const usable = all.filter(({ code }) => code === "pure" || code === "compiled");

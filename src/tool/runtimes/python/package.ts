@@ -2,8 +2,10 @@ import type { PythonScript } from "../../../base/protocol/script.ts";
 import type { PythonJob } from "../../build/job.ts";
 import { install } from "./installation.ts";
 import type { Libraries } from "./libraries.ts";
-import { PYPROJECT } from "../../package/layout.ts";
+import { CODE, PYPROJECT } from "../../package/layout.ts";
 import { readProject } from "./project.ts";
+import { readPylock } from "./pylock.ts";
+import type { Requirement } from "./requirement.ts";
 import { readRequirements } from "./requirements.ts";
 import { scriptOfPackage, scriptOfProject, scriptText } from "./script.ts";
 import { Wheels } from "./wheels.ts";
@@ -32,12 +34,17 @@ interface ReadScript {
 }
 
 async function readPackageScript(folder: string, entry: string, wheels: Wheels): Promise<ReadScript> {
-  const { packages, libraries } = await install(await readRequirements(folder), wheels);
+  const { packages, libraries } = await install(await withLock(await readRequirements(folder), folder, CODE), wheels);
   return { script: await scriptOfPackage(folder, entry, packages), libraries };
 }
 
 async function readProjectScript(folder: string, wheels: Wheels): Promise<ReadScript> {
   const { root, entry, requirements } = await readProject(folder);
-  const { packages, libraries } = await install(requirements, wheels);
+  const { packages, libraries } = await install(await withLock(requirements, folder, ""), wheels);
   return { script: await scriptOfProject(root, entry, packages), libraries };
+}
+
+/** What is asked for, with what a lock beside it pins. */
+async function withLock(asked: readonly Requirement[], root: string, folder: string): Promise<readonly Requirement[]> {
+  return [...((await readPylock(root, folder)) ?? []), ...asked];
 }

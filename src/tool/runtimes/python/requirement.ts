@@ -64,6 +64,11 @@ export function counts({ marker }: Requirement, extras: readonly string[]): bool
   return marker === null || ["", ...extras].some((extra) => isMet(marker, extra));
 }
 
+/** Whether it names hashes of the wheels that meet it. */
+export function isHashed({ hashes }: Requirement): boolean {
+  return hashes.length > 0;
+}
+
 /** Number of comparisons to decide whether it applies for one extra. */
 export function comparisonsIn({ marker }: Requirement): number {
   return marker === null ? 0 : countComparisons(marker);

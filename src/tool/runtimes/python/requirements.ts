@@ -2,11 +2,12 @@ import path from "node:path";
 import { readFileAt } from "../../package/file.ts";
 import { CODE } from "../../package/layout.ts";
 import { PackageError, quoted } from "../../package/step.ts";
-import { counts, readRequirement, type Requirement } from "./requirement.ts";
+import { counts, isHashed, readRequirement, type Requirement, shownRequirement } from "./requirement.ts";
 
 const FILE = `${CODE}/requirements.txt`;
 const FILE_BYTES_MAX = 256 * 1024;
 const REQUIREMENTS_MAX = 200;
+const PINNED = /^===?[^*,]+$/;
 const HASH = /^--hash[=\s]\s*sha256:([\da-f]{64})$/i;
 /** Lines that pip supports, with the reason why they are refused here. */
 const OPTIONS: readonly (readonly [RegExp, string])[] = [
@@ -31,7 +32,17 @@ export function parseRequirements(text: string): readonly Requirement[] {
       throw new PackageError(`${FILE} asks for more than ${REQUIREMENTS_MAX} packages`);
     }
   }
+  if (requirements.some(isHashed)) for (const one of requirements) requirePinned(one);
   return requirements;
+}
+
+/** As pip: where one requirement names hashes, all name hashes and one version. */
+function requirePinned(requirement: Requirement): void {
+  if (isHashed(requirement) && PINNED.test(requirement.versions)) return;
+  const missing = isHashed(requirement) ? "one version (name==1.2)" : "--hash=sha256:…";
+  throw new PackageError(
+    `${requirement.place} asks for ${shownRequirement(requirement)} without ${missing}: where a line has a hash, all must have both`,
+  );
 }
 
 /** Joins lines that end in a backslash with the next one, and removes comments and empty lines. */

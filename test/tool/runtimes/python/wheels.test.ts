@@ -247,8 +247,8 @@ describe("requirements are met from the operator's folder", () => {
     const hash = createHash("sha256")
       .update(await readFile(path.join(folder, "one-1.0-py3-none-any.whl")))
       .digest("hex");
-    expect(await installed(folder, `one --hash=sha256:${"0".repeat(64)} --hash=sha256:${hash}`)).toHaveLength(1);
-    const message = await problemOf(() => installed(folder, `one --hash=sha256:${"0".repeat(64)}`));
+    expect(await installed(folder, `one==1.0 --hash=sha256:${"0".repeat(64)} --hash=sha256:${hash}`)).toHaveLength(1);
+    const message = await problemOf(() => installed(folder, `one==1.0 --hash=sha256:${"0".repeat(64)}`));
     expect(message).toContain("none of the hashes");
   });
 
