@@ -5,8 +5,8 @@ import { SCRIPT_BYTES_MAX } from "./python-file.ts";
 import { checkLibraries, LIBRARIES_FOLDER, type Libraries, type Library } from "./libraries.ts";
 import { LOCK, type LockedPackage, type PyodideLock } from "./pyodide-lock.ts";
 import { comparisonsIn, counts, isHashed, type Requirement } from "./requirement.ts";
-import { missing, refused } from "./refusals.ts";
-import { standInFor, standsIn } from "./stand-ins.ts";
+import { isUsable, missing, refused } from "./refusals.ts";
+import { type StandIn, standInFor, standsIn } from "./stand-ins.ts";
 import { admits, compareVersions, countSpecifiers, isPrerelease } from "./versions.ts";
 import type { WheelName } from "./wheel-name.ts";
 import { hashDiffers, type ReadWheel, type Wheels } from "./wheels.ts";
@@ -19,6 +19,9 @@ const FILES_MAX = 10_000;
 const COMPARISONS_MAX = 100_000;
 /** Number of comparisons after which to yield to the event loop. */
 const COMPARISONS_IN_TURN = 1_000;
+
+/** Packages with a part without which they are not themselves, and which has a stand-in. */
+const MADE_OF: readonly (readonly [name: string, part: string])[] = [["requests", "urllib3"]];
 
 /** What requirements come to. */
 export interface Installation {
@@ -148,10 +151,22 @@ async function choose(asked: readonly Requirement[], stock: Stock): Promise<read
       if (choices.length > PACKAGES_MAX) throw new PackageError(`it needs more than ${PACKAGES_MAX} packages`);
       if (characters > SCRIPT_BYTES_MAX) throw tooLarge();
     }
-    if (isSame(needed, all)) return choices;
+    if (isSame(needed, all)) {
+      requireReal(choices, all);
+      return choices;
+    }
     all = needed;
   }
   throw new PackageError("no compatible set of wheels was found; require exact versions");
+}
+
+/** A package that is made of another one takes no stand-in for it. */
+function requireReal(choices: readonly Choice[], requirements: readonly Requirement[]): void {
+  const names = new Set(choices.map(({ name }) => name.name));
+  for (const [name, part] of MADE_OF) {
+    const wanted = requirements.find((one) => one.name === part);
+    if (names.has(name) && !names.has(part) && wanted !== undefined) throw missing(part, [wanted], [], undefined);
+  }
 }
 
 /** What a lock says that a package needs besides what its wheel says. `known`: one object for each. */
@@ -170,7 +185,7 @@ function requiredByLock(
   });
 }
 
-/** The latest version that fits all requirements; `null` if the interpreter has a stand-in. */
+/** The latest version that fits all requirements; `null` if no wheel fits, and a stand-in does. */
 async function chooseOne(
   name: string,
   requirements: readonly Requirement[],
@@ -178,19 +193,16 @@ async function chooseOne(
   effort: Effort,
 ): Promise<Choice | null> {
   const standIn = standInFor(name);
-  if (standIn !== undefined) {
-    const wrong = requirements.find(({ versions }) => !standsIn(standIn, versions));
-    if (wrong === undefined) return null;
-    throw refused(wrong, `and what the interpreter has of it stands for the versions ${standIn.versions}`);
-  }
-  const [first] = requirements;
-  if (isClosed && first !== undefined && !requirements.some(isHashed)) {
-    throw refused(first, "which nothing pins with a hash, as all others are");
-  }
+  const isPinned = !isClosed || requirements.some(isHashed);
   const all = listed.get(name) ?? [];
-  const usable = all.filter(({ code }) => code === "pure" || code === "compiled");
+  const usable = isPinned && standIn?.isFirst !== true ? all.filter(isUsable) : [];
   const best = await latest(usable, new Set(requirements.map(({ versions }) => versions)), effort);
-  if (best === undefined) throw missing(name, requirements, all, lock.packages.get(name));
+  if (best === undefined) {
+    if (standIn !== undefined) return requireStandIn(standIn, requirements);
+    const [first] = requirements;
+    if (!isPinned && first !== undefined) throw refused(first, "which nothing pins with a hash, as all others are");
+    throw missing(name, requirements, all, lock.packages.get(name));
+  }
   const wheel = await read(best);
   const locked = lock.files.get(best.file);
   if (locked !== undefined && locked.sha256 !== wheel.sha256) throw hashDiffers(best.file);
@@ -198,6 +210,12 @@ async function chooseOne(
   if (wrong !== undefined)
     throw refused(wrong, `and the wheel ${quoted(best.file)} has none of the hashes that it names`);
   return { name: best, wheel, locked };
+}
+
+function requireStandIn(standIn: StandIn, requirements: readonly Requirement[]): null {
+  const wrong = requirements.find(({ versions }) => !standsIn(standIn, versions));
+  if (wrong === undefined) return null;
+  throw refused(wrong, `and what the interpreter has of it stands for the versions ${standIn.versions}`);
 }
 
 /** The latest version that fits all specifiers; a pre-release only if no release fits. */

@@ -8,6 +8,11 @@ import type { WheelName } from "./wheel-name.ts";
 const FOLDER = "into the folder packages.wheels";
 const COMPILED = `cp3${PYTHON_MINOR}-cp3${PYTHON_MINOR}-${PLATFORMS[0]}`;
 
+/** Whether a wheel can be loaded here. */
+export function isUsable({ code }: WheelName): boolean {
+  return code === "pure" || code === "compiled";
+}
+
 /** Reports the reason why no wheel fits. `locked`: what the folder's lock says of the package. */
 export function missing(
   name: string,
@@ -17,7 +22,7 @@ export function missing(
 ): PackageError {
   const [first, ...others] = requirements;
   if (first === undefined) return new PackageError(`${quoted(name)} is not there`);
-  const usable = listed.filter(({ code }) => code === "pure" || code === "compiled");
+  const usable = listed.filter(isUsable);
   if (usable.length > 0) {
     const there = usable.map(({ version }) => version).join(", ");
     const also = others.map((one) => `; ${one.place} asks for ${shownRequirement(one)}`).join("");

@@ -8,18 +8,20 @@ export interface StandIn {
   readonly versions: string;
   /** The version that it reports. */
   readonly version: string;
+  /** Whether it takes precedence over a wheel, because the package itself cannot work here. */
+  readonly isFirst: boolean;
 }
 
-/** Built into the interpreter: needs no wheel and takes precedence over one. */
+/** Built into the interpreter: needs no wheel. */
 const STAND_INS: readonly StandIn[] = [
-  { name: "requests", versions: ">=2,<3", version: "2.32.5" },
-  { name: "urllib3", versions: ">=1.26,<3", version: "2.0" },
-  { name: "httpx", versions: ">=0.20,<1", version: "0.28.1" },
-  { name: "aiohttp", versions: ">=3,<4", version: "3.12.0" },
-  { name: "ddgs", versions: ">=9,<10", version: "9.6.0" },
-  { name: "primp", versions: ">=0.15,<1", version: "0.15.0" },
-  { name: "amplifier-core", versions: ">=0", version: "1.0.0" },
-  { name: "xaibo", versions: ">=0", version: "1.0.0" },
+  { name: "requests", versions: ">=2,<3", version: "2.32.5", isFirst: false },
+  { name: "urllib3", versions: ">=1.26,<3", version: "2.0", isFirst: false },
+  { name: "httpx", versions: ">=0.20,<1", version: "0.28.1", isFirst: false },
+  { name: "aiohttp", versions: ">=3,<4", version: "3.12.0", isFirst: true },
+  { name: "ddgs", versions: ">=9,<10", version: "9.6.0", isFirst: true },
+  { name: "primp", versions: ">=0.15,<1", version: "0.15.0", isFirst: true },
+  { name: "amplifier-core", versions: ">=0", version: "1.0.0", isFirst: true },
+  { name: "xaibo", versions: ">=0", version: "1.0.0", isFirst: true },
 ];
 
 /** Packages known to be compiled, for a clearer error message. */

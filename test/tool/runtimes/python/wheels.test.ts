@@ -252,18 +252,13 @@ describe("requirements are met from the operator's folder", () => {
     expect(message).toContain("none of the hashes");
   });
 
-  test("by the interpreter, where it stands in for a package: no wheel is looked for", async () => {
-    const folder = await folderOf({ name: "requests", version: "2.0" });
-    for (const line of [
-      "requests",
-      "requests>=2.20",
-      "requests==2.31.0",
-      "Requests[socks]<2.30,>2.20",
-      "httpx~=0.27",
-    ]) {
+  test("by the interpreter, where it stands in for a package of which there is no wheel that suits", async () => {
+    const folder = await folderOf({ name: "requests", version: "2.0" }, { name: "ddgs", version: "9.7" });
+    for (const line of ["requests>=2.20", "requests==2.31.0", "Requests[socks]<2.30,>2.20", "httpx~=0.27", "ddgs"]) {
       expect(await installed(folder, line)).toEqual([]);
       expect(await installed(undefined, line)).toEqual([]);
     }
+    expect(await installed(folder, "requests")).toEqual(["requests/__init__.py"]);
     expect(await problemOf(() => installed(folder, "requests==99"))).toContain("the versions >=2,<3");
   });
 

@@ -148,6 +148,11 @@ async def ask_async(capability, method, args=None, timeout=None):
     return answered(await host.ask(capability, method, json.dumps(args), _milliseconds(timeout)))
 
 
+# Clients that, where they are there themselves, raise an error of theirs for one of a connection.
+_WRAPPERS = ("requests", "urllib3")
+_WRAPPED_MAX = 10
+
+
 def carry(error, cause):
     """Has an error of a stand-in's end its call as its cause would. Where the request itself failed, it is its own."""
     if isinstance(cause, CapabilityError) and cause.code != "capability_failed":
@@ -156,8 +161,21 @@ def carry(error, cause):
 
 
 def number_of(error):
-    number = getattr(error, "_number", None)
-    return number if isinstance(number, int) else None
+    """The number of what the host said, of an error or of one that a client wrapped it in."""
+    for _ in range(_WRAPPED_MAX):
+        number = getattr(error, "_number", None)
+        if isinstance(number, int):
+            return number
+        if not _is_wrapper(error):
+            return None
+        inner = [one for one in error.args if isinstance(one, BaseException)]
+        error = error.__cause__ or next(iter(inner), None) or error.__context__
+    return None
+
+
+def _is_wrapper(error):
+    module = getattr(type(error), "__module__", None)
+    return isinstance(error, BaseException) and isinstance(module, str) and module.partition(".")[0] in _WRAPPERS
 
 
 def _milliseconds(seconds):

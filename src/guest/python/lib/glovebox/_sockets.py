@@ -12,7 +12,7 @@ _SCHEMES = ("http://", "https://")
 _PORTS = {"http": 80, "https": 443}
 _TUNNEL = b"HTTP/1.1 200 OK\r\n\r\n"
 # Of a connection, which is the host's own.
-_OF_HOPS = frozenset(("connection", "content-length", "host", "transfer-encoding"))
+OF_HOPS = frozenset(("connection", "content-length", "host", "transfer-encoding"))
 # Of a body as it was sent: the host has decoded it.
 _OF_BODIES = frozenset(("content-encoding", "content-length"))
 
@@ -78,7 +78,7 @@ class FetchSocket:
         method, target, _ = [*first.split(" ", 2), "", ""][:3]
         pairs = [(name, value.strip()) for name, _, value in (line.partition(":") for line in lines)]
         headers = Headers(pairs)
-        self._head = method, target, Headers([pair for pair in pairs if pair[0].lower() not in _OF_HOPS])
+        self._head = method, target, Headers([pair for pair in pairs if pair[0].lower() not in OF_HOPS])
         is_chunked = headers.get("transfer-encoding", "").lower().endswith("chunked")
         self._body = _Chunked() if is_chunked else _Plain(headers.get("content-length", "0"))
 
@@ -192,13 +192,22 @@ class _Late(io.RawIOBase):
         raise self._error
 
 
-def _head_of(exchange):
+def answered(exchange):
+    """The headers of an answer, without those that say how its body was sent: the host has decoded it."""
     dropped = {"transfer-encoding"}
     if exchange.request.method != "HEAD" and "content-encoding" in exchange.headers:
         dropped |= _OF_BODIES
+    secrets = exchange.request.secrets()
+    return [
+        (name, _web.without_secrets(value, secrets) if name.lower() == "location" else value)
+        for name, value in exchange.headers.multi_items()
+        if name.lower() not in dropped
+    ]
+
+
+def _head_of(exchange):
     reason = exchange.reason or _PHRASES.get(exchange.status, "")
-    lines = [f"HTTP/1.1 {exchange.status} {reason}"]
-    lines += [f"{name}: {value}" for name, value in exchange.headers.multi_items() if name.lower() not in dropped]
+    lines = [f"HTTP/1.1 {exchange.status} {reason}", *(f"{name}: {value}" for name, value in answered(exchange))]
     return memoryview("\r\n".join([*lines, "", ""]).encode("latin-1", "replace"))
 
 

@@ -5,11 +5,24 @@ import importlib.machinery
 import sys
 
 
+# What a package itself asks for where it is there in place of its stand-in.
+_SEAMS = frozenset(("httpx._transports.default", "urllib3.contrib.emscripten"))
+# Packages that have a seam, or are made of one that has.
+_REAL = ("httpx", "requests", "urllib3")
+
+
 class _Sources(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
     def __init__(self, sources):
         self._sources = sources
         # Once, before the snapshot is taken: to compile takes far longer than to evaluate.
         self._codes = {name: compile(text, f"<{name.removesuffix('.__init__')}>", "exec") for name, text in sources.items()}
+
+    def give_way(self, package):
+        """Finds nothing of a package any more but its seam."""
+        for name in [name for name in self._sources if _is_of(name, package) and name not in _SEAMS]:
+            del self._sources[name], self._codes[name]
+        for name in [name for name in sys.modules if _is_of(name, package)]:
+            del sys.modules[name]
 
     def _key(self, name):
         if name in self._sources:
@@ -31,6 +44,18 @@ class _Sources(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
         return self._codes[self._key(fullname)]
 
 
+def _is_of(name, package):
+    return name == package or name.startswith(f"{package}.")
+
+
 def install(sources):
     """Goes before the standard library: some of its modules cannot work here, and have a stand-in."""
     sys.meta_path.insert(0, _Sources(sources))
+
+
+def give_way(files):
+    """A package among files of wheels is used in place of its stand-in, where it can be."""
+    finder = next(one for one in sys.meta_path if isinstance(one, _Sources))
+    for package in _REAL:
+        if f"{package}/__init__.py" in files:
+            finder.give_way(package)

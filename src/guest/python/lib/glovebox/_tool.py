@@ -8,6 +8,8 @@ import json
 import os
 import sys
 
+from . import _sources
+
 ROOT = "/tool"
 PACKAGES = "/tool-packages"
 # Where the linker finds libraries by their names alone.
@@ -32,6 +34,7 @@ class Tool:
         if libraries:
             os.environ["LD_LIBRARY_PATH"] = _LIBRARIES
         if script["packages"]:
+            _sources.give_way(script["packages"])
             # Behind the standard library, where installers put them.
             sys.path.append(PACKAGES)
         for path, content in script["files"].items():
