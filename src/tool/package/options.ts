@@ -15,8 +15,8 @@ export interface PackageOptions {
   /** Names of npm packages in that folder that packages may depend on. Default: none. */
   readonly allow?: readonly string[];
   /**
-   * A folder of pure Python wheels (`*.whl`): Python packages may depend on these and on the interpreter's own modules
-   * only. Default: none.
+   * A folder of wheels (`*.whl`) of pure Python or compiled for Pyodide, perhaps with a `pyodide-lock.json`: Python
+   * packages may depend on these and on the interpreter's own modules only. Default: none.
    */
   readonly wheels?: string;
   /** Maximum size of an archive, packed and unpacked, in bytes. Default 64 MiB. */

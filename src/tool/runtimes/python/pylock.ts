@@ -31,7 +31,8 @@ export async function readPylock(root: string, folder: string): Promise<readonly
 export function pinnedBy(lock: unknown, name = FILE): readonly Requirement[] {
   const format = memberOf(lock, "lock-version");
   if (typeof format !== "string" || !FORMAT.test(format)) {
-    throw new PackageError(`${name} must have lock-version = "1.0"; ${quoted(String(format))} is not supported`);
+    const said = typeof format === "string" ? quoted(format) : "another form";
+    throw new PackageError(`${name} must have lock-version = "1.0"; ${said} is not supported`);
   }
   requirePython(memberOf(lock, "requires-python"), name);
   const environments = textsOf(memberOf(lock, "environments") ?? [], MARKERS_MAX, `${name}: environments`);
@@ -93,7 +94,8 @@ function hashesOf(wheels: unknown, place: string): readonly string[] {
 function requirePython(specifiers: unknown, place: string): void {
   if (specifiers === undefined) return;
   if (typeof specifiers === "string" && isSpecifiers(specifiers) && admits(specifiers, PYTHON_VERSION)) return;
-  throw new PackageError(`${place} requires Python ${quoted(String(specifiers))}; this is Python ${PYTHON_VERSION}`);
+  const said = typeof specifiers === "string" ? quoted(specifiers) : "of another form";
+  throw new PackageError(`${place} requires Python ${said}; this is Python ${PYTHON_VERSION}`);
 }
 
 function holds(marker: string, place: string): boolean {
