@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createEngine, type Engine } from "../../../../src/engine/engine.ts";
-import { sideModule } from "../../../base/wasm/side-modules.ts";
+import { sideModule, type SideModuleParts } from "../../../base/wasm/side-modules.ts";
 import { newTree } from "../../package/opening.ts";
 import { refusalOf } from "../../temporary.ts";
 import { buildWheel } from "./build-wheel.ts";
@@ -115,11 +115,35 @@ except ImportError as error:
   expect(await outputOf(name, { code: [] })).toContain("only libraries of the tool's wheels can be loaded");
 });
 
+/** Puts a package into the folder whose one module is this library. */
+async function put(name: string, parts: SideModuleParts): Promise<void> {
+  const library = sideModule({ ...parts, exports: [`PyInit__${name}`] });
+  const files = { [`${name}/__init__.py`]: `from . import _${name}\n`, [`${name}/_${name}.so`]: library };
+  const file = `${name}-1.0-cp312-abi3-pyemscripten_2026_0_wasm32.whl`;
+  await writeFile(path.join(wheels, file), buildWheel({ name, files, wheel: WHEEL }));
+}
+
+test("a function that is nowhere ends the call that calls it, by its name, and the next call works", async () => {
+  await put("calling", { calls: "nowhere" });
+  const name = await register("if data['calls']:\n    import calling\nreturn 1", "calling", "");
+  expect((await engine.execute({ name, arguments: { calls: true } })).error).toMatchObject({
+    code: "tool_error",
+    message: expect.stringContaining("cannot resolve symbol nowhere"),
+  });
+  expect(await outputOf(name, { calls: false })).toBe(1);
+});
+
+test("a library may take the address of a function that is JavaScript's", async () => {
+  await put("pointing", { functions: ["exit"] });
+  const body = "try:\n    import pointing\nexcept SystemError as error:\n    return str(error)";
+  // It is linked; what Python misses is the module that it should have made.
+  expect(await outputOf(await register(body, "pointing", ""))).toContain(
+    "_pointing failed without raising an exception",
+  );
+});
+
 test("a library that imports a value that is nowhere is an ImportError, and others load after it", async () => {
-  const parts = { addresses: ["nowhere"], exports: ["PyInit__broken"] };
-  const files = { "broken/__init__.py": "from . import _broken\n", "broken/_broken.so": sideModule(parts) };
-  const file = "broken-1.0-cp312-abi3-pyemscripten_2026_0_wasm32.whl";
-  await writeFile(path.join(wheels, file), buildWheel({ name: "broken", files, wheel: WHEEL }));
+  await put("broken", { addresses: ["nowhere"] });
   const body = `for _ in range(2):
     try:
         import broken
