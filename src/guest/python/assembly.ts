@@ -60,9 +60,10 @@ export function createAssembly(): Assembly {
     return bytes.byteLength === PLACEHOLDER_BYTES && known !== null ? known : new Module(bytes);
   };
   const compileTrampoline = (bytes: unknown): object => {
+    if (libraries.length === 0 || ++trampolines > TRAMPOLINES_MAX) throw new TypeError("WebAssembly is not available");
     // A copy, because what a tool gave may change between a look at it and its use.
     const copy = new Bytes(bytes as ArrayBuffer);
-    if (!isTrampoline(copy) || ++trampolines > TRAMPOLINES_MAX) throw new TypeError("WebAssembly is not available");
+    if (!isTrampoline(copy)) throw new TypeError("WebAssembly is not available");
     return (trampoline = new Module(copy));
   };
   const load = (module: unknown, imports: unknown): WebAssembly.Instance => {

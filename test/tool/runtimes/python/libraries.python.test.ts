@@ -142,6 +142,18 @@ test("a library may take the address of a function that is JavaScript's", async 
   );
 });
 
+test("a tool with libraries has no more of WebAssembly than to load them", async () => {
+  const tried = [
+    "m.wasmTable.grow(10_000_000)",
+    "Object.hasOwn(Object.getPrototypeOf(m.wasmTable), 'constructor')",
+    `typeof m.wasmTable.get(1).constructor('return typeof WebAssembly === "undefined" ? undefined : WebAssembly')()`,
+    "Array.from({ length: 2_000 }, (_, n) => m.addFunction((x) => x + n, 'ii')).length",
+  ];
+  const script = `const m = this; return [${tried.map((one) => `() => ${one}`).join(", ")}].map((one) => { try { return String(one()); } catch (error) { return error.name; } }).join()`;
+  const body = `import pyodide_js\nreturn pyodide_js.runPython.constructor(${JSON.stringify(script)}).call(pyodide_js._module)`;
+  expect(await outputOf(await register(body))).toBe("RangeError,false,undefined,TypeError");
+});
+
 test("a library that imports a value that is nowhere is an ImportError, and others load after it", async () => {
   await put("broken", { addresses: ["nowhere"] });
   const body = `for _ in range(2):
