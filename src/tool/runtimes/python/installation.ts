@@ -203,13 +203,21 @@ async function chooseOne(
     if (!isPinned && first !== undefined) throw refused(first, "which nothing pins with a hash, as all others are");
     throw missing(name, requirements, all, lock.packages.get(name));
   }
-  const wheel = await read(best);
-  const locked = lock.files.get(best.file);
-  if (locked !== undefined && locked.sha256 !== wheel.sha256) throw hashDiffers(best.file);
-  const wrong = requirements.find(({ hashes }) => hashes.length > 0 && !hashes.includes(wheel.sha256));
-  if (wrong !== undefined)
-    throw refused(wrong, `and the wheel ${quoted(best.file)} has none of the hashes that it names`);
-  return { name: best, wheel, locked };
+  const same = usable.filter(({ version }) => compareVersions(version, best.version) === 0).toSorted(byFitness);
+  for (const one of same) {
+    const wheel = await read(one);
+    const locked = lock.files.get(one.file);
+    if (locked !== undefined && locked.sha256 !== wheel.sha256) throw hashDiffers(one.file);
+    if (requirements.every((each) => isMetBy(each, wheel))) return { name: one, wheel, locked };
+  }
+  const wrong = requirements.find(isHashed);
+  throw wrong === undefined
+    ? missing(name, requirements, all, undefined)
+    : refused(wrong, `and the wheel ${quoted(best.file)} has none of the hashes that it names`);
+}
+
+function isMetBy({ hashes }: Requirement, { sha256 }: ReadWheel): boolean {
+  return hashes.length === 0 || hashes.includes(sha256);
 }
 
 function requireStandIn(standIn: StandIn, requirements: readonly Requirement[]): null {
@@ -225,10 +233,7 @@ async function latest(
   effort: Effort,
 ): Promise<WheelName | undefined> {
   await effort.spend(wheels.length);
-  const sorted = wheels.toSorted(
-    (one, other) =>
-      compareVersions(other.version, one.version) || rankOf(other) - rankOf(one) || other.build - one.build,
-  );
+  const sorted = wheels.toSorted((one, other) => compareVersions(other.version, one.version) || byFitness(one, other));
   const { released = [], early = [] } = Object.groupBy(sorted, ({ version }) =>
     isPrerelease(version) ? "early" : "released",
   );
@@ -244,9 +249,10 @@ async function latest(
   return undefined;
 }
 
-/** Of two wheels of a version, the compiled one is more for this interpreter than the other. */
-function rankOf({ code }: WheelName): number {
-  return code === "compiled" ? 1 : 0;
+/** The order of wheels of one version: a compiled one is more for this interpreter than the other. */
+function byFitness(one: WheelName, other: WheelName): number {
+  const rank = Number(other.code === "compiled") - Number(one.code === "compiled");
+  return rank || other.build - one.build;
 }
 
 function byName(requirements: readonly Requirement[]): ReadonlyMap<string, readonly Requirement[]> {
