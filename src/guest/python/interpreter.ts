@@ -89,7 +89,7 @@ export class Interpreter {
   load(code: string, libraries: readonly ArrayBuffer[], admit: (path: string, bytes: ArrayBuffer) => void): Factory {
     // The isolate of an inspection gets its tool's code again.
     if (this.#loaded !== code) {
-      const paths = this.#read(this.#runner.load(code)) as readonly string[];
+      const paths = this.#loadText(code);
       for (const [at, bytes] of libraries.entries()) admit(paths[at] ?? "", bytes);
     }
     this.#loaded = code;
@@ -103,6 +103,18 @@ export class Interpreter {
       described ??= this.#read(instantiate(id)) as Described;
       return moduleOf(described, (target, args, context = null) => this.#call(id, target, args, context));
     };
+  }
+
+  /** The paths of a tool's libraries, once Python has its code. */
+  #loadText(code: string): readonly string[] {
+    try {
+      return this.#read(this.#runner.load(code)) as readonly string[];
+    } catch (error) {
+      if (!isOfMemory(error)) throw error;
+      throw new RangeError("there is no memory left for its code and its packages: raise limits.memoryMb", {
+        cause: error,
+      });
+    }
   }
 
   /** Seed of the call's randomness in Python: Python's own source would take longer than the call. */
@@ -148,7 +160,7 @@ export class Interpreter {
       if (this.#culprit !== null || !isFirst) return await this.#elsewhere(run);
       this.#tell(run, FAILED);
       // Pyodide's errors carry Python's exception type: here Python had no memory left to report it itself.
-      if (error instanceof Error && Reflect.get(error, "type") === "MemoryError") {
+      if (isOfMemory(error)) {
         throw this.#failure("MemoryError", "there is no memory left", "", "memory_limit");
       }
       throw this.#failure("SystemError", "what runs tools in the interpreter was changed", "", null);
@@ -276,4 +288,9 @@ export class Interpreter {
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message.slice(0, 1_000) : "it cannot be told";
+}
+
+/** Whether Python, or Pyodide for it, ran out of memory. */
+function isOfMemory(error: unknown): boolean {
+  return error instanceof Error && (error.name === "MemoryError" || Reflect.get(error, "type") === "MemoryError");
 }

@@ -13,17 +13,36 @@ const TEXT_FILE = "tool.py";
 const PACKAGE_FILE = "__init__.py";
 const CACHE = "__pycache__";
 const FILES_MAX = 1_000;
+const ASCII_MAX = 0x7f;
+const WIDE = /[\u0080-\uffff]/g;
+/** Share of such characters up to which to escape them makes the text shorter in memory. */
+const WIDE_COST = 10;
 const LISTED_MAX = 10_000;
 
 /** A script in the form of `ToolScript.text`. Throws a `PackageError` for one that is too large. */
 export function scriptText(script: PythonScript, libraries: Libraries = new Map()): string {
-  const text = JSON.stringify(libraries.size === 0 ? script : { ...script, libraries: [...libraries.keys()] });
+  const json = JSON.stringify(libraries.size === 0 ? script : { ...script, libraries: [...libraries.keys()] });
+  const text = Object.keys(script.packages).length === 0 ? json : narrow(json);
   const bytes = Buffer.byteLength(text);
   if (bytes > SCRIPT_BYTES_MAX) {
     throw new PackageError(`it is ${bytes} bytes with all that it needs, more than ${SCRIPT_BYTES_MAX}`);
   }
   const codes = [...libraries.values()].map(({ bytes: code }) => `\n${Buffer.from(code).toString("base64")}`);
   return text + codes.join("");
+}
+
+/**
+ * JSON in which all characters are ASCII, if few are not: a single other one would make each character of the text two
+ * or four bytes long, in V8 and in Python.
+ */
+function narrow(text: string): string {
+  let wide = 0;
+  for (let at = 0; at < text.length; at++) if (text.charCodeAt(at) > ASCII_MAX) wide++;
+  return wide > 0 && wide * WIDE_COST < text.length ? text.replaceAll(WIDE, escaped) : text;
+}
+
+function escaped(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
 /** The script of a tool given as text. Throws a `PackageError`. */

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -85,6 +86,21 @@ test("memory that C takes counts: the call ends at the limit, and the next one w
   const name = await register("return tally.hold(data['mebibytes'])");
   expect(await codeOf(name, { mebibytes: 1_000 })).toBe("memory_limit");
   expect(await outputOf(name, { mebibytes: 10 })).toBeNull();
+});
+
+test("a tool with more packages than its memory holds is refused, with what to raise", async () => {
+  const files = { "large.py": `text = "${randomBytes(3_000_000).toString("hex")}"\n` };
+  await writeFile(path.join(wheels, "large-1.0-py3-none-any.whl"), buildWheel({ name: "large", files }));
+  await using small = await createEngine({
+    workers: 1,
+    executor: "threads",
+    limits: { memoryMb: 32 },
+    packages: { wheels },
+  });
+  const source = 'spec = {"name": "large", "description": "x"}\ndef execute(data):\n    return 1\n';
+  const folder = await newTree({ "code/function.py": source, "code/requirements.txt": "large" });
+  const { message } = await refusalOf(small.register(folder));
+  expect(message).toContain("there is no memory left for its code and its packages: raise limits.memoryMb");
 });
 
 test("an endless loop in C ends at the limit of its time, and the next call works", async () => {

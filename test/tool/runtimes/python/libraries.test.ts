@@ -64,6 +64,17 @@ describe("a wheel for WebAssembly", () => {
     expect(codes[1]).toBe(counting.toString("base64"));
   });
 
+  test.each([
+    ["is ASCII where few of its characters are not", `# ${"x".repeat(1_000)} é 🧪\n`, true],
+    ["stays as it is where many are not", "# ééééé\n", false],
+  ])("has a tool's text that %s", async (_how, source, isNarrow) => {
+    const { packages, libraries } = await installed({ [TALLY]: whole });
+    const script = { entry: "function.py", files: { "function.py": source.repeat(100) }, packages };
+    const [text = ""] = scriptText(script, libraries).split("\n");
+    expect(Buffer.byteLength(text) === text.length).toBe(isNarrow);
+    expect(JSON.parse(text)).toMatchObject(script);
+  });
+
   test("is preferred to a pure one of the same version, and a later pure one to it", async () => {
     const pure = (version: string): Buffer =>
       buildWheel({ name: "tally", version, files: { "tally/__init__.py": "" } });
