@@ -20,7 +20,10 @@ const locked = (parts: WheelParts, hash = sha256(parts), more = ""): string =>
 const LOCK = 'lock-version = "1.0"\ncreated-by = "a test"\n';
 
 /** The packages' files that a tool beside these files has. */
-async function modulesOf(files: Readonly<Record<string, string>>): Promise<readonly string[]> {
+async function modulesOf(
+  files: Readonly<Record<string, string>>,
+  entry = "code/function.py",
+): Promise<readonly string[]> {
   const wheels = await newTree(
     Object.fromEntries(
       [shout, { ...shout, version: "1.3" }, softly].map((one) => [
@@ -30,7 +33,7 @@ async function modulesOf(files: Readonly<Record<string, string>>): Promise<reado
     ),
   );
   const folder = await newTree({ "code/function.py": "x = 1\n", ...files });
-  const { text } = await readPackage({ folder, entry: "code/function.py", wheels, maxBytes: MAX_BYTES });
+  const { text } = await readPackage({ folder, entry, wheels, maxBytes: MAX_BYTES });
   const { packages } = JSON.parse(text) as { readonly packages: object };
   return Object.keys(packages).filter((file) => file.endsWith("METADATA"));
 }
@@ -66,6 +69,18 @@ describe("a lock beside a tool", () => {
       "shout-1.2.dist-info/METADATA",
       "softly-1.0.dist-info/METADATA",
     ]);
+  });
+
+  test("stands beside a project's pyproject.toml", async () => {
+    const files = {
+      "pyproject.toml":
+        '[project]\ndependencies = ["softly"]\n[project.entry-points."amplifier.modules"]\none = "one:mount"\n',
+      "one.py": "def mount(coordinator, config): ...\n",
+    };
+    const pinned = { ...files, "pylock.toml": LOCK + locked(softly) };
+    expect(await modulesOf(pinned, "pyproject.toml")).toEqual(["softly-1.0.dist-info/METADATA"]);
+    const other = { ...files, "pylock.toml": LOCK + locked(softly, ZERO) };
+    expect(await problemOf(() => modulesOf(other, "pyproject.toml"))).toContain("none of the hashes");
   });
 
   test("leaves out what is for other environments", async () => {
