@@ -1,6 +1,7 @@
 import { cliPage } from "./cli.ts";
 import { configPage, configSchema } from "./config.ts";
 import { conformancePage } from "./conformance.ts";
+import { ecosystemsPage } from "./ecosystems.ts";
 import { errorPages } from "./errors.ts";
 import { eventsPage } from "./events.ts";
 import { exportsPage } from "./exports.ts";
@@ -28,6 +29,7 @@ async function referencePages(): Promise<ReadonlyMap<string, string>> {
     ["config.md", await configPage()],
     ["config.schema.json", configSchema()],
     ["conformance.md", conformancePage()],
+    ["ecosystems.md", ecosystemsPage()],
     ["events.md", eventsPage()],
     ["exports.md", await exportsPage()],
     ["http.md", await httpPage()],

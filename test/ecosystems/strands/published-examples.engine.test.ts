@@ -3,14 +3,14 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { check_capability, load_spec, SpecError, ToolRegistry } from "../../../src/ecosystems/strands/index.ts";
 import { createEngine } from "../../../src/index.ts";
-import { byReason, expectOutcome } from "../../conformance/outcome.ts";
+import { expectPublished, type Published } from "../../conformance/published.ts";
 
 const CHECKOUT = process.env["GLOVEBOX_UPSTREAM_STRANDS_CLI"];
 const HOW = "of GLOVEBOX_UPSTREAM_STRANDS_CLI, a clone of https://github.com/ThomasRohde/strands-cli,";
 const VERSION = "929836b9e18999e3445938b56d88060c0a2c90dd";
 
 /** What stands in the way, by the reason that the checker or the reader gives. The first that matches counts. */
-const REASONS: readonly (readonly [match: RegExp, kind: "refused" | "open", reason: string])[] = [
+const REASONS: readonly (readonly [match: RegExp, verdict: "refused" | "open", why: string])[] = [
   [/wait for a person/, "refused", "a step waits for a person, and nobody can be asked"],
   [/^Provider /, "refused", "the provider is another than ollama and openai"],
   [/Agents of other files/, "refused", "an agent is in another file, and no other file is read"],
@@ -28,28 +28,22 @@ test.skipIf(CHECKOUT === undefined)(`the published examples ${HOW} are read, and
   const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => /\.ya?ml$/.test(name));
   await using engine = await createEngine({ workers: 1, executor: "threads" });
   const registry = await ToolRegistry.discover({ engine });
-  const loaded: string[] = [];
-  const supported: string[] = [];
-  const others: { readonly kind: string; readonly file: string; readonly reason: string }[] = [];
-  for (const file of files.toSorted()) {
-    const found = await reasonsOf(join(folder, file), registry);
-    if (found.isRead) loaded.push(file);
-    if (found.reasons.length === 0) supported.push(file);
-    else others.push({ file, ...classify(file, found.reasons) });
+  const published: Published[] = [];
+  for (const name of files.toSorted()) {
+    const { isRead, reasons } = await reasonsOf(join(folder, name), registry);
+    const loads = isRead ? "yes" : "no";
+    const runs = "-";
+    if (reasons.length === 0) published.push({ name, loads, validates: "yes", runs, verdict: "works" });
+    else published.push({ name, loads, validates: "no", runs, ...classify(name, reasons) });
   }
-  process.stdout.write(`${files.length} files: ${loaded.length} load, ${supported.length} are supported\n`);
-  for (const { file, kind, reason } of others) process.stdout.write(`${kind}  ${file}  ${reason}\n`);
-  const cases = (wanted: string) =>
-    byReason(others.flatMap(({ kind, file, reason }) => (kind === wanted ? [[file, reason] as const] : [])));
-  await expectOutcome("strands-cli-examples", {
-    suite: "Strands CLI, published workflow examples",
+  await expectPublished("strands-cli-examples", {
+    title: "Strands CLI, workflows in examples",
+    source: "https://github.com/ThomasRohde/strands-cli",
     version: VERSION,
-    passed: supported.length,
-    notApplicable: [],
-    refused: cases("refused"),
-    open: cases("open"),
+    given: "The tools are those that a registry has by default",
+    published,
   });
-  expect(loaded.length).toBeGreaterThanOrEqual(86);
+  expect(published.filter(({ loads }) => loads === "yes").length).toBeGreaterThanOrEqual(86);
 });
 
 async function reasonsOf(file: string, registry: ToolRegistry) {
@@ -65,5 +59,5 @@ async function reasonsOf(file: string, registry: ToolRegistry) {
 function classify(file: string, reasons: readonly string[]) {
   const found = REASONS.find(([match]) => reasons.some((reason) => match.test(reason)));
   if (found === undefined) throw new Error(`${file} is refused for an unknown reason: ${reasons.join("; ")}`);
-  return { kind: found[1], reason: found[2] };
+  return { verdict: found[1], why: found[2] };
 }
