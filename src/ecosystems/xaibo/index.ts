@@ -7,6 +7,8 @@ export type {
   XaiboResult,
   XaiboTool,
 } from "../../tool/contracts/xaibo.ts";
+export { type Agent, type AgentModule, type AgentOptions, loadAgent } from "./agent.ts";
+export { AgentError } from "./agent-config.ts";
 export { combineProviders, ToolNameClashError } from "./combine.ts";
 export { type Conversation, ConversationError, type ConversationOptions, runConversation } from "./conversation.ts";
 export { type EngineProviderOptions, toolProvider } from "./engine-provider.ts";
@@ -20,6 +22,7 @@ export {
 export { guardedProvider, type ProviderParts } from "./guarded-provider.ts";
 export { type LintFinding, lintTools } from "./lint.ts";
 export { type LLM, type LLMFunctionCall, LLMMessage, type LLMOptions, type LLMResponse } from "./llm.ts";
+export { type OneShotOptions, oneShotTools } from "./one-shot.ts";
 export { modelLLM } from "./model-llm.ts";
 export { type CallContext, isToolProvider, type ToolProviderProtocol } from "./protocol.ts";
 export { type ProvidedTools, providerTools, type ProviderToolsOptions } from "./provider-tools.ts";

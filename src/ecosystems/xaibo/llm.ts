@@ -4,7 +4,12 @@ import type { XaiboCall, XaiboTool } from "../../tool/contracts/xaibo.ts";
 export type LLMFunctionCall = XaiboCall & { readonly id: string };
 
 export type LLMMessage =
-  | { readonly role: "system" | "user"; readonly content: string }
+  | {
+      readonly role: "system" | "user";
+      readonly content: string;
+      /** URLs of images, `data:` among them. */
+      readonly images?: readonly string[];
+    }
   | {
       readonly role: "assistant";
       readonly content: string | null;

@@ -21,6 +21,7 @@ function toModel(message: LLMMessage): ModelMessage {
   switch (message.role) {
     case "system":
     case "user":
+      if ((message.images ?? []).length > 0) throw new TypeError("this model takes no images; give another LLM");
       return { role: message.role, text: message.content };
     case "assistant":
       return { role: "assistant", text: message.content ?? "", calls: (message.tool_calls ?? []).map(toCall) };

@@ -4,10 +4,13 @@ import { ContractError } from "./contract.ts";
 /** All parameter types. */
 export const PARAMETER_TYPES = ["string", "number", "integer", "boolean", "object", "array"] as const;
 export type ParameterType = (typeof PARAMETER_TYPES)[number];
+/** What `PythonToolProvider` lists for a parameter without an annotation. */
+const ANY = "any";
 
 /** One parameter of a tool. */
 export interface ToolParameter {
-  readonly type: ParameterType;
+  /** `any` for a value of whatever type, as `PythonToolProvider` writes it. */
+  readonly type: ParameterType | typeof ANY;
   readonly description?: string;
   /** Default: false. */
   readonly required?: boolean;
@@ -41,7 +44,9 @@ export function readParameters(value: unknown, pointer: string): ToolParameters 
 function readParameter(value: unknown, pointer: string): ToolParameter {
   if (!isObject(value)) throw wrong(pointer, "must be an object with a type");
   const { type, description = null, required = null, default: fallback = null, enum: allowed = null } = value;
-  if (!isParameterType(type)) throw wrong(`${pointer}/type`, `must be one of ${PARAMETER_TYPES.join(", ")}`);
+  if (!isParameterType(type) && type !== ANY) {
+    throw wrong(`${pointer}/type`, `must be one of ${PARAMETER_TYPES.join(", ")}`);
+  }
   if (description !== null && typeof description !== "string")
     throw wrong(`${pointer}/description`, "must be a string");
   if (required !== null && typeof required !== "boolean") throw wrong(`${pointer}/required`, "must be true or false");
@@ -59,7 +64,7 @@ function readParameter(value: unknown, pointer: string): ToolParameter {
   };
 }
 
-function readEnum(value: unknown, type: ParameterType, pointer: string): readonly string[] {
+function readEnum(value: unknown, type: ToolParameter["type"], pointer: string): readonly string[] {
   if (type !== "string") throw wrong(pointer, `is for parameters of the type string, and this one's is ${type}`);
   if (!isStrings(value) || value.length === 0 || value.length > ENUM_MAX) {
     throw wrong(pointer, `must be a list of 1 to ${ENUM_MAX} strings`);
@@ -80,8 +85,8 @@ export function toSchema(parameters: ToolParameters): JsonSchema {
 }
 
 function schemaOf(parameter: ToolParameter): JsonSchema {
-  const { required: _required, ...schema } = parameter;
-  return schema;
+  const { required: _required, type, ...schema } = parameter;
+  return type === ANY ? schema : { type, ...schema };
 }
 
 /**
@@ -132,7 +137,7 @@ function typeOf(schema: Fields, isBranch = false): ParameterType | undefined {
 }
 
 /** Whether a value has the type and is one of the allowed ones. */
-function fits(value: unknown, type: ParameterType, allowed: readonly string[] | null): value is JsonValue {
+function fits(value: unknown, type: ToolParameter["type"], allowed: readonly string[] | null): value is JsonValue {
   switch (type) {
     case "string":
       return typeof value === "string" && (allowed === null || allowed.includes(value));
@@ -146,6 +151,8 @@ function fits(value: unknown, type: ParameterType, allowed: readonly string[] | 
       return Array.isArray(value);
     case "object":
       return isObject(value);
+    case ANY:
+      return true;
   }
 }
 

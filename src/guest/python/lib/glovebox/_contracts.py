@@ -3,8 +3,12 @@
 import annotationlib
 import dis
 import inspect
+import sys
 
 _AGENTSPACE = "AgentSpaceV1Tool"
+# A module of Xaibo's with functions that are marked as tools: the name of its provider.
+_MARKED = "PythonToolProvider (of marked functions)"
+_XAIBO_FUNCTIONS = "xaibo.primitives.modules.tools.python_tool_provider"
 
 
 def describe(module):
@@ -32,11 +36,30 @@ def describe(module):
     providers = [one for one in providers if not any(other is not one and issubclass(other, one) for other in providers)]
     if providers:
         return found + [_class(one, one.__name__, {"list_tools": 0, "execute_tool": 2}) for one in providers]
+    marked = sys.modules.get(_XAIBO_FUNCTIONS)
+    if marked is not None and marked.marked(module):
+        methods = ({"name": "list_tools", "arguments": 0}, {"name": "execute_tool", "arguments": 2})
+        return found + [{"kind": "class", "name": _MARKED, "methods": [{**one, "context": None} for one in methods]}]
     if callable(names.get("execute")):
         return found + [{"kind": "function", "name": "default", "context": _positional_context(names["execute"], 1)}]
     if callable(names.get("mount")) or mountable(module) is not None:
         return found + [{"kind": "mount", "name": "mount", "signature": _mount_signature(names.get("mount"))}]
     return found
+
+
+def class_of(module, name):
+    """The class of an `Export`."""
+    if name != _MARKED:
+        return getattr(module, name)
+    functions = sys.modules[_XAIBO_FUNCTIONS]
+
+    class Marked(functions.PythonToolProvider):
+        def __init__(self):
+            super().__init__({"tool_functions": functions.marked(module)})
+
+        execute_tool = functions.PythonToolProvider.run
+
+    return Marked
 
 
 def _mount_signature(own):

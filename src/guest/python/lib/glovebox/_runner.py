@@ -82,7 +82,7 @@ def _invoke(call, number, target, args, context):
         case "class":
             key = (target["name"], target["key"])
             if key not in instance.objects:
-                instance.objects[key] = _make(getattr(instance.module, target["name"]), target["init"])
+                instance.objects[key] = _make(_contracts.class_of(instance.module, target["name"]), target["init"])
             result = _called(getattr(instance.objects[key], target["method"]), args, context)
         case _:
             value = instance.numbered[target["object"]]

@@ -1,0 +1,1 @@
+"""Stands for the package of the same name, as far as tools use it."""

@@ -1,0 +1,132 @@
+import { readFileSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { loadAgent } from "../../../src/ecosystems/xaibo/index.ts";
+import { validateModules } from "../../../src/ecosystems/validation/index.ts";
+import { createEngine, type Engine } from "../../../src/index.ts";
+import { xaibo } from "../../../src/tool/contracts/xaibo.ts";
+import { type WheelParts, wheelFiles } from "../../tool/runtimes/python/build-wheel.ts";
+
+const CHECKOUT = process.env["GLOVEBOX_UPSTREAM_XAIBO"];
+const HOW = "of GLOVEBOX_UPSTREAM_XAIBO, a clone of https://github.com/XpressAI/xaibo,";
+const EXAMPLES_MS = 300_000;
+
+/** An agent that its authors publish, its folder, and calls with what comes of them. */
+interface Example {
+  readonly agent: string;
+  readonly folder: string;
+  readonly requirements?: readonly string[];
+  readonly calls: readonly (readonly [tool: string, args: Record<string, unknown>, result: unknown])[];
+}
+
+const NOW = expect.stringMatching(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$/);
+const CALENDAR = "tools-calendar_tools";
+
+const EXAMPLES: readonly Example[] = [
+  {
+    agent: "src/xaibo_examples/agents/minimal-tool-user.yaml",
+    folder: "src",
+    calls: [
+      ["xaibo_examples-demo_tools-demo_tools-current_time", {}, NOW],
+      ["xaibo_examples-demo_tools-demo_tools-weather", { city: "Tokyo", country: "Japan" }, "Cold. Always."],
+      ["xaibo_examples-demo_tools-demo_tools-weather", { city: "Bonn" }, "Something went wrong"],
+      ["xaibo_examples-demo_tools-demo_tools-calendar", { date: "1999-01-01" }, "'1999-01-01'"],
+    ],
+  },
+  {
+    agent: "examples/livekit_example/agents/example.yml",
+    folder: "examples/livekit_example",
+    calls: [["tools-example-current_time", {}, NOW]],
+  },
+  {
+    agent: "examples/google_calendar_example/agents/example.yml",
+    folder: "examples/google_calendar_example",
+    requirements: ["google-sdk"],
+    calls: [
+      [`${CALENDAR}-list_events`, { days_ahead: 0 }, "days_ahead must be a positive integer"],
+      [
+        `${CALENDAR}-get_calendar_info`,
+        {},
+        expect.stringContaining("Credentials file 'credentials.json' not found. Please download"),
+      ],
+    ],
+  },
+];
+
+/** Stands for Google's SDK, which signs a user in through a browser: its names are there, and do nothing. */
+const GOOGLE: WheelParts = {
+  name: "google_sdk",
+  files: {
+    "google/auth/transport/requests.py": "class Request: pass\n",
+    "google/oauth2/credentials.py": "class Credentials: pass\n",
+    "google_auth_oauthlib/flow.py": "class InstalledAppFlow: pass\n",
+    "googleapiclient/discovery.py": "def build(*_args, **_options): raise NotImplementedError\n",
+  },
+};
+
+/** Pages whose programs with `@tool` are modules of their own, and how many tools each program has. */
+const PAGES = [
+  ["docs/how-to/tools/python-tools.md", [3, 2, 2, 3]],
+  ["docs/tutorial/building-tools.md", [1, 2, 4]],
+  ["docs/reference/modules/tools.md", [2, 2]],
+] as const;
+
+async function open(): Promise<{ readonly engine: Engine; readonly folder: string }> {
+  const folder = await mkdtemp(join(tmpdir(), "glovebox-xaibo-"));
+  for (const [name, bytes] of Object.entries(wheelFiles(GOOGLE))) await writeFile(join(folder, name), bytes);
+  const engine = await createEngine({ workers: 1, executor: "threads", packages: { wheels: folder } });
+  onTestFinished(async () => {
+    await engine.close();
+    await rm(folder, { recursive: true });
+  });
+  return { engine, folder };
+}
+
+test.skipIf(CHECKOUT === undefined)(
+  `the published agents ${HOW} have their tools loaded and run`,
+  { timeout: EXAMPLES_MS },
+  async () => {
+    const { engine } = await open();
+    for (const { agent, folder, requirements = [], calls } of EXAMPLES) {
+      const text = readFileSync(join(CHECKOUT ?? "", agent), "utf8");
+      const loaded = await loadAgent(engine, text, { folder: join(CHECKOUT ?? "", folder), requirements });
+      expect(loaded.modules.some(({ state }) => state === "refused")).toBe(false);
+      for (const [tool, args, outcome] of calls) {
+        const { success, result, error } = await loaded.provider.execute_tool(tool, args);
+        expect([tool, success ? result : error]).toEqual([tool, outcome]);
+      }
+      const tools = await loaded.provider.list_tools();
+      expect(tools.length).toBeGreaterThan(0);
+      for (const { name } of tools) await engine.unregister(name);
+    }
+  },
+);
+
+test.skipIf(CHECKOUT === undefined)(
+  `the programs in the documentation ${HOW} are valid, with all of their tools`,
+  { timeout: EXAMPLES_MS },
+  async () => {
+    const { engine, folder } = await open();
+    for (const [page, counts] of PAGES) {
+      const found = programsIn(readFileSync(join(CHECKOUT ?? "", page), "utf8"));
+      const tools: number[] = [];
+      for (const [at, program] of found.entries()) {
+        const file = join(folder, `page${at}.py`);
+        await writeFile(file, program);
+        const [validation] = await validateModules(engine, file);
+        expect(validation?.checks.filter(({ level }) => level === "error")).toEqual([]);
+        const [report] = await engine.describe(file);
+        tools.push(xaibo.readModule(report?.described, "page").length);
+      }
+      expect([page, tools]).toEqual([page, counts]);
+    }
+  },
+);
+
+/** Programs that import the decorator, and so are whole modules. */
+function programsIn(page: string): readonly string[] {
+  const blocks = [...page.matchAll(/^```python\n(.*?)^```$/gms)].map(([, text = ""]) => text);
+  return blocks.filter((text) => /import tool$/m.test(text) && /^@tool$/m.test(text));
+}
