@@ -94,7 +94,7 @@ export class WasmReader {
 export function readSections(bytes: Uint8Array): readonly WasmSection[] {
   if (bytes.length > MODULE_BYTES_MAX) throw new WasmError(`is larger than ${MODULE_BYTES_MAX} bytes`);
   if (HEADER.some((byte, index) => bytes[index] !== byte)) {
-    throw new WasmError("is no WebAssembly module of version 1: a component, or something else");
+    throw new WasmError("is no WebAssembly module of version 1");
   }
   const reader = new WasmReader(bytes, HEADER.length, bytes.length);
   const sections: WasmSection[] = [];

@@ -169,7 +169,7 @@ describe("a module is refused", () => {
   test.each([
     ["that is something else", Buffer.from("\x7fELF and more"), /no WebAssembly module of version 1/],
     ["that is empty", new Uint8Array(), /no WebAssembly module of version 1/],
-    ["that is a component", Uint8Array.from([...MAGIC, 0x0d, 0, 1, 0]), /no WebAssembly module of version 1: a comp/],
+    ["that is a component", Uint8Array.from([...MAGIC, 0x0d, 0, 1, 0]), /no WebAssembly module of version 1/],
     ["that ends in the midst of its header", Uint8Array.from([...MAGIC, 1]), /no WebAssembly module of version 1/],
     ["that is larger than 16 MiB", new Uint8Array(16 * 1024 * 1024 + 1), /larger than 16777216 bytes/],
     ["that imports a memory", imported(2, ...MEMORY), /imports a memory/],

@@ -28,6 +28,17 @@ export function wasm(...sections: readonly number[][]): Uint8Array<ArrayBuffer> 
   return Uint8Array.from([...MAGIC, ...VERSION, ...sections.flat()]);
 }
 
+/** A component that exports instances of interfaces. */
+export function component(...interfaces: readonly string[]): Uint8Array<ArrayBuffer> {
+  const exported = interfaces.flatMap((one) => [1, ...name(one), 5, 0, 0]);
+  return componentOf(section(11, ...u32(interfaces.length), ...exported));
+}
+
+/** A component of these sections. */
+export function componentOf(...sections: readonly number[][]): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from([...MAGIC, 0x0d, 0x00, 0x01, 0x00, ...sections.flat()]);
+}
+
 /** `min` and, where it is given, `max`. */
 export function limits(min: number, max?: number, pad = 0): number[] {
   return max === undefined ? [0, ...u32(min, pad)] : [1, ...u32(min, pad), ...u32(max, pad)];

@@ -9,6 +9,7 @@ import {
   WasmError,
   type WasmSection,
 } from "../../../base/wasm/wasm-sections.ts";
+import { componentProblem } from "../../../base/wasm/wasm-component.ts";
 import { limitMemory, PAGES_MAX } from "../../../base/wasm/wasm-memory.ts";
 
 const WASI = "wasi_snapshot_preview1";
@@ -36,6 +37,8 @@ const FUNCTIONS: ReadonlySet<string> = new Set(
  * `WasmError` that names the problem.
  */
 export function checkWasiModule(bytes: Uint8Array): void {
+  const problem = componentProblem(bytes);
+  if (problem !== null) throw new WasmError(problem);
   const sections = readSections(bytes);
   for (const { module, name, kind } of readImports(bytes, sections)) {
     const shown = JSON.stringify(`${module}.${name}`.slice(0, 200));
