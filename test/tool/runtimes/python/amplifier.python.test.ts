@@ -82,6 +82,10 @@ describe("the guide's mount, unchanged", () => {
       "a tool that it has mounted, under another name",
       "async def mount(coordinator, config):\n    tool = MyTool(config=config)\n    await coordinator.mount('tools', tool, name='my-tool')\n    return tool",
     ],
+    [
+      "nothing, and put it among the coordinator's tools",
+      "async def mount(coordinator, config):\n    coordinator.get('tools')['my-tool'] = MyTool(config)",
+    ],
     ["at once", "def mount(coordinator, config=None):\n    return MyTool(config or {})"],
   ])("may also return %s [A14 A15 A17 A18 A19]", async (what, mount) => {
     const name = `mounts_${what.replaceAll(/\W/g, "_")}`;

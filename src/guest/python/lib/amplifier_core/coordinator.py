@@ -47,10 +47,9 @@ class ModuleCoordinator:
             place.clear() if name is None else place.pop(name, None)
 
     def get(self, mount_point: str, name: str | None = None) -> Any:
+        """All that is mounted at a point is the point itself: what a module puts into it is mounted."""
         found = self.mount_points.get(mount_point)
-        if not isinstance(found, dict):
-            return found
-        return dict(found) if name is None else found.get(name)
+        return found if name is None or not isinstance(found, dict) else found.get(name)
 
     def register_contributor(self, channel: str, name: str, callback: Callable[[], Any]) -> None:
         self.channels.setdefault(channel, []).append({"name": name, "callback": callback})
