@@ -3,7 +3,7 @@ import { type Adapter, configOf, type Exports, isObject, methodOf } from "./adap
 /** Xaibo: a class of tool providers, with `list_tools` and `execute_tool`. */
 export const xaiboAdapter: Adapter = {
   name: "xaibo",
-  matches: (exports) => providerIn(exports) !== undefined,
+  matches: (exports) => !isOfAnother(exports) && providerIn(exports) !== undefined,
   describe: async (exports, facts) => {
     const provider = create(exports, facts);
     const name = providerIn(exports)?.name ?? "";
@@ -14,6 +14,12 @@ export const xaiboAdapter: Adapter = {
     return (input) => methodOf(provider, "execute_tool")?.(facts.name, input);
   },
 };
+
+/** Whether a function says what the module is, whatever its classes look like. */
+function isOfAnother(exports: Exports): boolean {
+  const [own, mount] = [exports["default"], exports["mount"]];
+  return typeof mount === "function" || (typeof own === "function" && !isProvider(own));
+}
 
 type Provider = new (config: object) => unknown;
 

@@ -131,3 +131,17 @@ describe("a provider as a module", () => {
     expect(error?.message).toMatch(message);
   });
 });
+
+test.each([
+  ["a default function", 'export const spec = { name: "helped", description: "d" };\nexport default () => "own";'],
+  [
+    "mount",
+    'export async function mount(at) { await at.mount("tools", { name: "helped", description: "d", execute: async () => ({ output: "own" }) }); }',
+  ],
+])("classes that look like providers do not stand in the way of %s", async (_what, own) => {
+  const like = "{ list_tools() { return []; } execute_tool() {} }";
+  const path = join(folder, `helped${++files}.js`);
+  writeFileSync(path, `export class One ${like}\nexport class Two ${like}\n${own}`);
+  await engine.register(path);
+  expect((await engine.execute({ name: "helped", arguments: {} })).output).toBe("own");
+});

@@ -177,11 +177,52 @@ describe("a class that only looks like a provider", () => {
       "import abc\nclass Base(abc.ABC):\n    @abc.abstractmethod\n    async def list_tools(self): ...\n    @abc.abstractmethod\n    async def execute_tool(self, tool_name, parameters): ...\n",
     ],
     [
+      "wrapping",
+      "class Caching:\n    def __init__(self, inner, seconds): ...\n    async def list_tools(self): ...\n    async def execute_tool(self, tool_name, parameters): ...\n",
+    ],
+    [
+      "private",
+      "class _Fake:\n    async def list_tools(self): ...\n    async def execute_tool(self, tool_name, parameters): ...\n",
+    ],
+    ["partial", "class Half:\n    list_tools = execute_tool = None\n"],
+    [
       "odd",
       "class Odd(type):\n    def __getattr__(cls, name):\n        raise RuntimeError(name)\nclass Thing(metaclass=Odd):\n    pass\n",
     ],
   ])("because it is %s stands in no provider's way", async (name, source) => {
     const registered = await bench.register(`${provider(name)}\n${source}`);
     expect(registered.toSorted()).toEqual([`${name}_forecast`, `${name}_weather`]);
+  });
+
+  test("is not meant where another says that it is a provider", async () => {
+    const mock =
+      "class Mock:\n    async def list_tools(self): ...\n    async def execute_tool(self, tool_name, parameters): ...\n";
+    const said = provider("said").replace(
+      "class WeatherToolProvider:",
+      "class WeatherToolProvider(ToolProviderProtocol):",
+    );
+    expect((await bench.register(`${mock}${said}`)).toSorted()).toEqual(["said_forecast", "said_weather"]);
+    await expect(bench.register(`${mock}${provider("unsaid")}`)).rejects.toMatchObject({
+      code: "load_error",
+      message: expect.stringContaining("two classes of providers; export one of them"),
+    });
+  });
+
+  test("stands in the way of no tool of another contract, nor of functions that are tools", async () => {
+    const like =
+      "class Like:\n    def __init__(self, inner): ...\n    async def list_tools(self): ...\n    async def execute_tool(self, tool_name, parameters): ...\n";
+    expect((await bench.once(`${provider("helper")}\ndef execute(input): return "executed"`)).output).toBe("executed");
+    const mounted = `${like}
+class Tool:
+    name = "like_mounted"
+    description = "d"
+    async def execute(self, input): return {"success": True, "output": 1}
+async def mount(coordinator, config): await coordinator.mount("tools", Tool())`;
+    expect(await bench.register(mounted)).toEqual(["like_mounted"]);
+    const marked =
+      "from xaibo.primitives.modules.tools.python_tool_provider import tool\n@tool\ndef execute(): return 1\n";
+    const [name = ""] = await bench.register(marked + like);
+    expect(name).toMatch(/^module\d+-execute$/);
+    expect((await bench.run(name)).output).toBe(1);
   });
 });

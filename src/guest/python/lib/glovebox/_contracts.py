@@ -28,23 +28,67 @@ def describe(module):
         if _has(tool, "execute_command"):
             described["commands"] = _commands(tool.execute_command)
         return found + [described]
-    own = [value for value in names.values() if inspect.isclass(value) and value.__module__ == module.__name__]
-    # Protocols and abstract classes only say how a provider looks.
-    own = [one for one in own if not vars(one).get("_is_protocol", False) and not inspect.isabstract(one)]
-    providers = [one for one in own if _has(one, "list_tools") and _has(one, "execute_tool")]
-    # Of classes that extend one another the last is meant.
-    providers = [one for one in providers if not any(other is not one and issubclass(other, one) for other in providers)]
-    if providers:
-        return found + [_class(one, one.__name__, {"list_tools": 0, "execute_tool": 2}) for one in providers]
-    marked = sys.modules.get(_XAIBO_FUNCTIONS)
-    if marked is not None and marked.marked(module):
+    if _defines(module, "execute") or _defines(module, "mount"):
+        return found + _function_or_mount(module)
+    providers = _providers(module)
+    makeable = [one for one in providers if _takes_config(one)]
+    marked = _is_marked(module)
+    if makeable or providers and not marked:
+        # One that cannot be made says itself what it lacks.
+        return found + [_class(one, one.__name__, {"list_tools": 0, "execute_tool": 2}) for one in makeable or providers]
+    if marked:
         methods = ({"name": "list_tools", "arguments": 0}, {"name": "execute_tool", "arguments": 2})
         return found + [{"kind": "class", "name": _MARKED, "methods": [{**one, "context": None} for one in methods]}]
+    return found + _function_or_mount(module)
+
+
+def _defines(module, name):
+    """Whether a module has a function of its own, which says what the module is, whatever its classes look like."""
+    value = vars(module).get(name)
+    return inspect.isfunction(value) and value.__module__ == module.__name__ and not _is_marked_function(value)
+
+
+def _function_or_mount(module):
+    names = vars(module)
     if callable(names.get("execute")):
-        return found + [{"kind": "function", "name": "default", "context": _positional_context(names["execute"], 1)}]
+        return [{"kind": "function", "name": "default", "context": _positional_context(names["execute"], 1)}]
     if callable(names.get("mount")) or mountable(module) is not None:
-        return found + [{"kind": "mount", "name": "mount", "signature": _mount_signature(names.get("mount"))}]
-    return found
+        return [{"kind": "mount", "name": "mount", "signature": _mount_signature(names.get("mount"))}]
+    return []
+
+
+def _providers(module):
+    """The classes that look like providers of tools. Protocols and abstract classes only say how one looks."""
+    own = [value for value in vars(module).values() if inspect.isclass(value) and value.__module__ == module.__name__]
+    own = [one for one in own if not vars(one).get("_is_protocol", False) and not inspect.isabstract(one)]
+    found = [one for one in own if _has(one, "list_tools") and _has(one, "execute_tool") and not one.__name__.startswith("_")]
+    # Of classes that extend one another the last is meant.
+    found = [one for one in found if not any(other is not one and issubclass(other, one) for other in found)]
+    # Of several the ones that say that they are providers are meant.
+    said = [one for one in found if any(vars(base).get("_is_protocol") for base in one.__mro__[1:])]
+    return said or found
+
+
+def _takes_config(provider):
+    """Whether a provider is made of its config alone: one that wraps others is made by the module itself."""
+    for given in ({"config": {}}, {}):
+        try:
+            signature(provider).bind(**given)
+            return True
+        except TypeError:
+            continue
+        except ValueError:
+            return True
+    return False
+
+
+def _is_marked(module):
+    functions = sys.modules.get(_XAIBO_FUNCTIONS)
+    return functions is not None and bool(functions.marked(module))
+
+
+def _is_marked_function(value):
+    return getattr(value, "__xaibo_tool__", False) is True
 
 
 def class_of(module, name):
