@@ -64,6 +64,6 @@ describe("a file of WebAssembly", () => {
       }),
     );
     const many = Array.from({ length: 20_000 }, () => section(0, ...name("x")));
-    expect(componentProblem(componentOf(...many, [...component(TOOL).slice(8)]))).toMatch(/^is a component, /);
+    expect(componentProblem(componentOf(...many, Array.from(component(TOOL).slice(8))))).toMatch(/^is a component, /);
   });
 });

@@ -5,6 +5,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { expect, onTestFinished, test } from "vitest";
 import { mountPlan } from "../../../src/ecosystems/amplifier/index.ts";
 import { validateModules } from "../../../src/ecosystems/validation/index.ts";
@@ -178,7 +179,7 @@ async function tried(module: Module, folder: string, opened: Opened): Promise<Pu
   const options = typeof module.options === "function" ? module.options(opened) : module.options;
   const plan = { tools: [{ module: `tool-${module.name}`, source: `./${name}`, config: module.config ?? {} }] };
   const [mounted] = await mountPlan(opened.engine, plan, { folder, ...options });
-  const isMounted = mounted?.state === "mounted" && `${mounted.tools}` === `${module.tools}`;
+  const isMounted = mounted?.state === "mounted" && isDeepStrictEqual(mounted.tools, module.tools);
   if (isMounted) await module.example(opened);
   return published(name, isMounted, await isValid(opened, join(folder, name)), isMounted);
 }
