@@ -18,6 +18,8 @@ type Entry = { readonly role: "system" | "user" | "assistant"; readonly message:
 type Parameters = { readonly [name: string]: unknown };
 
 const ENTRIES_MAX = 1_000;
+/** Maximum length of one part of a conversation, with its parameters. */
+const CHARS_MAX = 1_000_000;
 const PLACEHOLDER = /\$\$params\.(\w+)\$\$/g;
 const IMAGE_URL = /^(?:https?|data):/i;
 
@@ -91,10 +93,14 @@ async function filled({ role, message }: Entry, parameters: Parameters, options:
 
 /** Fills parameters in, each once: a value that looks like a placeholder stays as it is. */
 function fill(text: string, parameters: Parameters): string {
+  let chars = text.length;
   return text.replaceAll(PLACEHOLDER, (whole, name: string) => {
     if (!Object.hasOwn(parameters, name)) return whole;
     const value = parameters[name];
-    return typeof value === "string" ? value : JSON.stringify(value);
+    const shown = typeof value === "string" ? value : JSON.stringify(value);
+    chars += shown.length;
+    if (chars > CHARS_MAX) throw new Error(`the prompt has more than ${CHARS_MAX} characters with its parameters`);
+    return shown;
   });
 }
 

@@ -50,6 +50,12 @@ describe("a tool that is a prompt", () => {
     expect((await toolOf([text("x")], {}, "").run("1")).error).toBe("Unexpected error: No response generated");
   });
 
+  test("fails where its parameters make it too long", async () => {
+    const { run, asked } = toolOf([text("$$params.a$$".repeat(1_000))]);
+    expect((await run("x".repeat(2_000))).error).toContain("the prompt has more than 1000000 characters");
+    expect(asked).toEqual([]);
+  });
+
   test("has images by their URLs, and from paths only with a reader of its own", async () => {
     const data = "data:image/png;base64,AAAA";
     const { run, asked } = toolOf([text("See"), image("$$params.a$$")]);

@@ -7,6 +7,7 @@ import { loadAgent } from "../../../src/ecosystems/xaibo/index.ts";
 import { validateModules } from "../../../src/ecosystems/validation/index.ts";
 import { createEngine, type Engine } from "../../../src/index.ts";
 import { xaibo } from "../../../src/tool/contracts/xaibo.ts";
+import { temporaryFolder } from "../../tool/temporary.ts";
 import { expectPublished, type Published } from "../../conformance/published.ts";
 import { type WheelParts, wheelFiles } from "../../tool/runtimes/python/build-wheel.ts";
 
@@ -120,8 +121,11 @@ test.skipIf(CHECKOUT === undefined)(
       }
       expect([page, tools]).toEqual([page, counts]);
     }
+    const own = "tests/tools/test_python_tools.py";
+    expect(await testsOf(engine, own)).toHaveLength(7);
+    published.push({ name: own, loads: "yes", validates: "-", runs: "yes", verdict: "works" });
     await expectPublished("xaibo-examples", {
-      title: "Xaibo, agents and programs with tools",
+      title: "Xaibo, agents, programs and tests of tools",
       source: "https://github.com/XpressAI/xaibo",
       version: "b98f747",
       given: "Nothing; for the calendar a wheel that has the names of Google's SDK and does nothing.",
@@ -141,6 +145,31 @@ async function expectAgent(engine: Engine, { agent, folder, requirements = [], c
   const tools = await provider.list_tools();
   expect(tools.length).toBeGreaterThan(0);
   for (const { name } of tools) await engine.unregister(name);
+}
+
+/** Runs the authors' own tests, which ask pytest only for its marks and fixtures; answers the names of all, as they pass. */
+async function testsOf(engine: Engine, file: string): Promise<unknown> {
+  const read = (path: string): string => readFileSync(join(CHECKOUT ?? "", path), "utf8");
+  const demo = "xaibo_examples/demo_tools/test_tools.py";
+  const folder = await temporaryFolder({
+    "code/function.py": `import inspect
+import tests
+spec = {"name": "own_tests", "description": "Runs tests."}
+async def execute(input):
+    found = [one for name, one in vars(tests).items() if name.startswith("test_")]
+    for test in found:
+        given = [tests.provider()] if "provider" in inspect.signature(test).parameters else []
+        await test(*given)
+    return [test.__name__ for test in found]
+`,
+    "code/pytest.py": "fixture = lambda made: made\nclass mark:\n    asyncio = staticmethod(lambda test: test)\n",
+    "code/tests.py": read(file),
+    [`code/${demo}`]: read(`src/${demo}`),
+  });
+  await engine.register(folder);
+  const { output, error } = await engine.execute({ name: "own_tests", arguments: {} });
+  expect(error).toBeNull();
+  return output;
 }
 
 /** The number of a valid program's tools. */
