@@ -67,7 +67,7 @@ const EXPORTS = {
   "./strands":
     "ArtifactError BudgetError InputError PatternError ProviderError SUPPORTED SpecError TemplateError ToolError ToolRegistry TurnLimitError UnsupportedError WorkflowError chatProvider check_capability createProvider getRegistry load_spec partsOf referenceTool remediationReport run_chain run_workflow scriptedProvider strands toolFunction",
   "./xaibo":
-    "ConversationError LLMMessage ToolError ToolExecutionError ToolNameClashError ToolNotFoundError ToolParameterError combineProviders guardedProvider isToolProvider lintTools modelLLM providerTools runConversation toolProvider",
+    "AgentError ConversationError LLMMessage ToolError ToolExecutionError ToolNameClashError ToolNotFoundError ToolParameterError combineProviders guardedProvider isToolProvider lintTools loadAgent modelLLM oneShotTools providerTools runConversation toolProvider",
   "./mcp": "createMcpServer",
 };
 

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { mountPlan, parseMountPlan } from "../../../src/ecosystems/amplifier/index.ts";
 import { validateModules } from "../../../src/ecosystems/validation/index.ts";
 import { createEngine, type Engine } from "../../../src/index.ts";
-import { temporaryFolder } from "../../tool/temporary.ts";
+import { refusalOf, temporaryFolder } from "../../tool/temporary.ts";
 
 /** A project as the kernel's own modules are written, by its published interface. */
 const PROJECTS = fileURLToPath(new URL("../../../fixtures/contracts/amplifier/python", import.meta.url));
@@ -113,6 +113,13 @@ describe("a project that cannot be mounted says why, and registers nothing", () 
     );
     expect(mounted).toMatchObject({ state: "failed", tools: [] });
     expect(mounted?.error?.message).toContain(message);
+
+    const before = engine.list();
+    expect((await refusalOf(engine.register(folder))).message).toContain(message);
+    const validations = await validateModules(engine, folder);
+    const errors = validations.flatMap(({ checks }) => checks.filter(({ level }) => level === "error"));
+    expect(errors).toMatchObject([{ message: expect.stringContaining(message) }]);
+    expect(engine.list()).toEqual(before);
   });
 
   test("one whose module is a link to another place", async () => {
