@@ -100,11 +100,11 @@ describe("a function that is marked as a tool", { timeout: START_MS }, () => {
   });
 
   test("is a tool of its file as well, without an agent", async () => {
-    await engine.register(join(DESK, "tools/numbers.py"));
-    expect((await engine.execute({ name: "numbers-add_all", arguments: { numbers: [1.5], exact: true } })).output).toBe(
-      1.5,
-    );
-    await engine.unregister("numbers-add_all");
+    const folder = await temporaryFolder({ "plain.py": readFileSync(join(DESK, "tools/numbers.py"), "utf8") });
+    await engine.register(join(folder, "plain.py"));
+    const call = { name: "plain-add_all", arguments: { numbers: [1.5], exact: true } };
+    expect((await engine.execute(call)).output).toBe(1.5);
+    await engine.unregister("plain-add_all");
   });
 });
 
