@@ -12,7 +12,19 @@ const TINY_LINES = 15;
 const SAY_THEM = ["test/docs/phrases.ts"];
 
 /** The rooms of `src` in their one order: a room imports from itself and from the rooms before it. */
-const ROOMS = ["base", "guest", "store", "broker", "tool", "executor", "fleet", "engine", "code-mode", "ecosystems", "service"];
+const ROOMS = [
+  "base",
+  "guest",
+  "store",
+  "broker",
+  "tool",
+  "executor",
+  "fleet",
+  "engine",
+  "code-mode",
+  "ecosystems",
+  "service",
+];
 /** The only files at the root of `src`. The index names what the package exports, so it imports from every room. */
 const AT_THE_ROOT = ["README.md", "index.ts"];
 /** The only file of the guest that other rooms import: the types of what crosses the isolate's boundary. */

@@ -142,5 +142,7 @@ test("what a program leaves on its globals is gone with it", async () => {
 test("a closed engine refuses programs", async () => {
   const other = await createEngine({ workers: 1, executor: "threads" });
   await other.close();
-  expect((await other.runProgram({ kind: "functions", code: "return 1", functions, limits: {} })).error?.code).toBe("engine_closed");
+  expect((await other.runProgram({ kind: "functions", code: "return 1", functions, limits: {} })).error?.code).toBe(
+    "engine_closed",
+  );
 });

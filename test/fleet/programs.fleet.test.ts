@@ -19,7 +19,9 @@ test("a program whose machine is killed goes on on another one, and its function
   ]);
   try {
     const code = 'return [await count("first"), await kill(), await count("second")]';
-    const results = await Promise.all([1, 2].map(() => engine.runProgram({ kind: "functions", code: "return 1", functions, limits: {} })));
+    const results = await Promise.all(
+      [1, 2].map(() => engine.runProgram({ kind: "functions", code: "return 1", functions, limits: {} })),
+    );
     expect(results.map(({ output }) => output)).toEqual([{ value: 1 }, { value: 1 }]);
     const result = await engine.runProgram({ kind: "functions", code, functions, limits: {} });
     expect(result).toMatchObject({ output: { value: [1, "SIGKILL", 2] }, metadata: { attempts: 2 } });

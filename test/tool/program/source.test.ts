@@ -77,7 +77,8 @@ test("the error says how many mistakes there are, where, and what to do", () => 
 });
 
 test("the calls of tools in a program have their names and places", () => {
-  const code = "const a: X = await tools.github.list({});\nreturn [\n  tools['geo-find'](a), tools[a](), other.tools.b(),\n];";
+  const code =
+    "const a: X = await tools.github.list({});\nreturn [\n  tools['geo-find'](a), tools[a](), other.tools.b(),\n];";
   expect(readProgram(code).calls.toSorted((one, other) => one.line - other.line)).toEqual([
     { tool: "github.list", line: 1, column: 20, endLine: 1, endColumn: 41 },
     { tool: "geo-find", line: 3, column: 3, endLine: 3, endColumn: 23 },
