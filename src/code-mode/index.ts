@@ -1,3 +1,5 @@
+import "../base/check-node.ts";
+
 export { codeMode, type CodeMode, type ProgramRunner, type RunOptions } from "./code-mode.ts";
 export type { Declarations } from "./declarations.ts";
 export { CODE_LIMITS, type CodeModeOptions } from "../engine/code-mode-options.ts";
