@@ -1,6 +1,9 @@
 import { createEngine, type Engine } from "../../engine/engine.ts";
 import { type ErrorCode, GloveboxError } from "../../base/errors.ts";
+import { memberOf } from "../../base/json.ts";
+import type { EventMap } from "../../engine/telemetry/events.ts";
 import type { Logger } from "../../engine/telemetry/log.ts";
+import type { ToolInfo as RegisteredInfo, ToolLocation } from "../../tool/definition.ts";
 import { referenceTool } from "../reference-tools.ts";
 import { findModules, showPlace, type ToolModule, type ToolPlace } from "./tool-modules.ts";
 
@@ -12,7 +15,7 @@ export interface ToolInfo {
   readonly module_path: string;
   /** `""` if its `TOOL_SPEC` has none. */
   readonly description: string;
-  /** Import path, equal to `module_path`. */
+  /** Import path: `module_path`; with the tool's name, `…:echo`, if its module has several. */
   readonly import_path: string;
 }
 
@@ -118,9 +121,11 @@ export class ToolRegistry implements AsyncDisposable {
         warn(read.message, { module_name: name, ...(read.error === undefined ? {} : { error: read.error }) });
         continue;
       }
-      const before = found.get(read.id);
-      if (before !== undefined) warn(DUPLICATE, { module_name: name, error: `${read.id} of ${before.module_path}` });
-      found.set(read.id, read);
+      for (const tool of read) {
+        const before = found.get(tool.id);
+        if (before !== undefined) warn(DUPLICATE, { module_name: name, error: `${tool.id} of ${before.module_path}` });
+        found.set(tool.id, tool);
+      }
     }
     for (const id of this.#tools.keys()) if (!found.has(id)) await this.engine.unregister(id);
     this.#tools = found;
@@ -170,17 +175,22 @@ export class ToolRegistry implements AsyncDisposable {
     return [this.#options.tools ?? OWN_TOOLS.map(referenceTool)].flat();
   }
 
-  async #read({ location, name }: ToolModule): Promise<ToolInfo | { message: string; error?: string }> {
+  async #read({ location, name }: ToolModule): Promise<readonly ToolInfo[] | { message: string; error?: string }> {
     try {
-      const found = await this.#nameBeside(location);
-      if (found !== undefined && this.#isOthers(found)) return { message: TAKEN, error: found };
-      // The module is evaluated again and may then declare another name: `names` rejects that.
-      const names = found === undefined ? {} : { names: [found] };
-      const info = await this.engine.register({ ...location, contract: "strands", ...names });
-      // The engine uses the name of a tool without a description as its description.
-      const description = info.description === info.name ? "" : info.description;
+      const found = await this.#namesBeside(location);
+      const taken = found?.find((one) => this.#isOthers(one));
+      if (taken !== undefined) return { message: TAKEN, error: taken };
+      // The module is evaluated again and may then declare other names: `names` rejects those.
+      const names = found === undefined ? {} : { names: found };
+      const tools = await this.#register({ ...location, contract: "strands", ...names });
       const module_path = `${this.#options.package ?? PACKAGE}.${name}`;
-      return { id: info.name, module_path, description, import_path: module_path };
+      return tools.map((info) => ({
+        id: info.name,
+        module_path,
+        // The engine uses the name of a tool without a description as its description.
+        description: info.description === info.name ? "" : info.description,
+        import_path: tools.length === 1 ? module_path : `${module_path}:${info.name}`,
+      }));
     } catch (error) {
       if (!(error instanceof GloveboxError) || !SKIPPED.includes(error.code)) throw error;
       const { contract, pointer } = (error.details ?? {}) as { contract?: unknown; pointer?: unknown };
@@ -190,15 +200,32 @@ export class ToolRegistry implements AsyncDisposable {
     }
   }
 
+  /** All tools of a module. The engine answers with the first only, and tells its listeners of each. */
+  async #register(location: ToolLocation): Promise<readonly RegisteredInfo[]> {
+    const tools: RegisteredInfo[] = [];
+    const listen = (...[{ info }]: EventMap["tool:register"]): void => {
+      if (info.contract === "strands") tools.push(info);
+    };
+    this.engine.on("tool:register", listen);
+    try {
+      await this.engine.register(location);
+    } finally {
+      this.engine.off("tool:register", listen);
+    }
+    return tools;
+  }
+
   /**
-   * Name of a module's tool, read before its registration if the engine has tools of other contracts: a dropped-in
+   * Names of a module's tools, read before their registration if the engine has tools of other contracts: a dropped-in
    * module must not replace one of those.
    */
-  async #nameBeside(location: ToolModule["location"]): Promise<string | undefined> {
+  async #namesBeside(location: ToolModule["location"]): Promise<readonly string[] | undefined> {
     if (this.engine.list().every(({ contract }) => contract === "strands")) return undefined;
     const [report] = await this.engine.describe({ ...location, contract: "strands" });
-    const { TOOL_SPEC } = (report?.described ?? {}) as { readonly TOOL_SPEC?: { readonly name?: unknown } | null };
-    return typeof TOOL_SPEC?.name === "string" ? TOOL_SPEC.name : undefined;
+    const sdk = memberOf(report?.described, "tools");
+    const specs: readonly unknown[] = [memberOf(report?.described, "TOOL_SPEC"), ...(Array.isArray(sdk) ? sdk : [])];
+    const names = specs.map((spec) => memberOf(spec, "name")).filter((name) => typeof name === "string");
+    return names.length === 0 ? undefined : names;
   }
 
   #isOthers(name: string): boolean {

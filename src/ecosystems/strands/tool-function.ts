@@ -1,9 +1,19 @@
 import type { ToolRunner } from "../../tool/contracts/runner.ts";
 import { type StrandsResult, strands } from "../../tool/contracts/strands.ts";
-import type { ContentBlock } from "../../base/schema/content-blocks.ts";
+import type { ContentBlock, Media } from "../../base/schema/content-blocks.ts";
 
-/** A content block as Strands tools see it: with an image's bytes. */
-export type NativeBlock = Exclude<ContentBlock, { readonly image: unknown }> | { readonly image: Uint8Array };
+/** Media with their bytes, or with the place where those are. */
+export interface NativeMedia extends Omit<Media, "source"> {
+  readonly source: { readonly bytes: Uint8Array } | Exclude<Media["source"], { readonly bytes: unknown }>;
+}
+
+/** A content block as Strands tools see it: with bytes in place of Base64. */
+export type NativeBlock =
+  | { readonly text: string }
+  | { readonly json: unknown }
+  | { readonly image: Uint8Array | NativeMedia }
+  | { readonly document: NativeMedia }
+  | { readonly video: NativeMedia };
 
 export interface NativeResult extends Omit<StrandsResult, "content"> {
   readonly content: readonly NativeBlock[];
@@ -22,5 +32,17 @@ export function toolFunction(runner: ToolRunner, name: string) {
 }
 
 function withBytes(block: ContentBlock): NativeBlock {
-  return "image" in block ? { image: new Uint8Array(Buffer.from(block.image.base64, "base64")) } : block;
+  if ("document" in block) return { document: nativeMedia(block.document) };
+  if ("video" in block) return { video: nativeMedia(block.video) };
+  if (!("image" in block)) return block;
+  return { image: "base64" in block.image ? bytesOf(block.image.base64) : nativeMedia(block.image) };
+}
+
+function nativeMedia(media: Media): NativeMedia {
+  const { source } = media;
+  return { ...media, source: "bytes" in source ? { bytes: bytesOf(source.bytes.base64) } : source };
+}
+
+function bytesOf(base64: string): Uint8Array {
+  return new Uint8Array(Buffer.from(base64, "base64"));
 }

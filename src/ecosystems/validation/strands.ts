@@ -4,20 +4,30 @@ import { type Check, error, info, pass, warning } from "./check.ts";
 
 const TYPES: readonly unknown[] = ["string", "number", "integer", "boolean", "array", "object"];
 
-/** Checks a tool's specification. Strands loads a tool with less, but models then call it badly. */
+/** Checks the specifications of a module's tools. Strands loads a tool with less, but models then call it badly. */
 export function checkStrands(described: unknown): readonly Check[] {
+  const sdk = memberOf(described, "tools");
+  const ofSdk = (Array.isArray(sdk) ? sdk : []).flatMap((spec: unknown) =>
+    isObject(spec) ? checkParts(spec, "@tool") : [],
+  );
   const spec = memberOf(described, "TOOL_SPEC");
+  const contract = pass("contract", "is written in strands");
+  if (spec === undefined && ofSdk.length > 0) return [contract, ...ofSdk];
   if (!isObject(spec)) return [error("TOOL_SPEC", "is not an object with name, description and inputSchema")];
-  const name = memberOf(spec, "name");
-  return [
-    pass("contract", "is written in strands"),
-    isText(name) ? pass("TOOL_SPEC", `is named "${name}"`) : error("TOOL_SPEC", "has no name"),
+  const own =
     memberOf(described, "function") === true
       ? pass("function", "has the name in TOOL_SPEC")
-      : error("function", `is not exported under the name in TOOL_SPEC, ${JSON.stringify(name)}`),
+      : error("function", `is not exported under the name in TOOL_SPEC, ${JSON.stringify(memberOf(spec, "name"))}`);
+  return [contract, own, ...checkParts(spec, "TOOL_SPEC"), ...ofSdk];
+}
+
+function checkParts(spec: object, about: string): readonly Check[] {
+  const name = memberOf(spec, "name");
+  return [
+    isText(name) ? pass(about, `is named "${name}"`) : error(about, "has no name"),
     isText(memberOf(spec, "description"))
-      ? pass("TOOL_SPEC", "has a description")
-      : error("TOOL_SPEC", "has no description; models choose tools by it"),
+      ? pass(about, "has a description")
+      : error(about, "has no description; models choose tools by it"),
     ...checkSchema(memberOf(spec, "inputSchema")),
   ];
 }

@@ -1,16 +1,36 @@
 import { bytesOf } from "../web/buffer-source.ts";
 import { encodeBase64 } from "../web/base64-bytes.ts";
-import { type Adapter, isObject, isThenable } from "./adapter.ts";
+import { type Adapter, configOf, type Exports, isObject, isThenable } from "./adapter.ts";
 
-/** Strands: `TOOL_SPEC`, and a function of that name, which takes `{ toolUseId, input }` and returns content blocks. */
+/** Tools of the SDK in Python: decorated functions and methods, which say their specifications themselves. */
+export interface StrandsTools {
+  readonly specs: readonly unknown[];
+  readonly call: (name: string, use: object, config: object) => Promise<unknown>;
+}
+
+/** The name under which a module in Python exports them, as no module can itself. */
+const SDK_TOOLS = "~strands";
+
+/**
+ * Strands: `TOOL_SPEC` and a function of that name, which takes `{ toolUseId, input }` and returns content blocks; tools
+ * of the SDK; or both side by side.
+ */
 export const strandsAdapter: Adapter = {
   name: "strands",
-  matches: (exports) => exports["TOOL_SPEC"] !== undefined,
-  describe: (exports) => ({
-    TOOL_SPEC: exports["TOOL_SPEC"] ?? null,
-    function: typeof exports[nameIn(exports["TOOL_SPEC"])] === "function",
-  }),
-  open: (exports) => {
+  matches: (exports) => exports["TOOL_SPEC"] !== undefined || exports[SDK_TOOLS] !== undefined,
+  describe: (exports) => {
+    const spec = exports["TOOL_SPEC"];
+    const sdk = sdkTools(exports);
+    const own = { TOOL_SPEC: spec ?? null, function: typeof exports[nameIn(spec)] === "function" };
+    return { ...(spec === undefined && sdk !== undefined ? {} : own), ...(sdk && { tools: sdk.specs }) };
+  },
+  open: (exports, facts) => {
+    const sdk = sdkTools(exports);
+    if (sdk?.specs.some((spec) => nameIn(spec) === facts.name) === true) {
+      const config = configOf(facts);
+      return (input, context) =>
+        sdk.call(facts.name, { toolUseId: context.callId, name: facts.name, input }, config).then(packed);
+    }
     const name = nameIn(exports["TOOL_SPEC"]);
     const tool = exports[name];
     if (typeof tool !== "function") throw new TypeError(`the module exports no function "${name}"`);
@@ -21,19 +41,36 @@ export const strandsAdapter: Adapter = {
   },
 };
 
+function sdkTools(exports: Exports): StrandsTools | undefined {
+  return exports[SDK_TOOLS] as StrandsTools | undefined;
+}
+
 function nameIn(spec: unknown): string {
   const name: unknown = isObject(spec) ? Reflect.get(spec, "name") : undefined;
   return typeof name === "string" ? name : "";
 }
 
-/** Encodes the bytes of images as Base64, because only text leaves the isolate. */
+/** Kinds of blocks that hold bytes, which become Base64, because only text leaves the isolate. */
+const MEDIA = ["image", "document", "video"] as const;
+
 function packed(result: unknown): unknown {
   if (!isObject(result)) return result ?? null;
   const content: unknown = Reflect.get(result, "content");
   return Array.isArray(content) ? { ...result, content: content.map(packedBlock) } : result;
 }
 
+/** `{ image: bytes }`, and `{ image: { format, source: { bytes } } }` as the SDK has it. */
 function packedBlock(block: unknown): unknown {
-  const bytes = isObject(block) ? bytesOf(Reflect.get(block, "image")) : undefined;
-  return bytes === undefined ? block : { ...(block as object), image: { base64: encodeBase64(bytes) } };
+  if (!isObject(block)) return block;
+  for (const kind of MEDIA) {
+    const media: unknown = Reflect.get(block, kind);
+    const bytes = kind === "image" ? bytesOf(media) : undefined;
+    if (bytes !== undefined) return { ...block, image: { base64: encodeBase64(bytes) } };
+    const source: unknown = isObject(media) ? Reflect.get(media, "source") : undefined;
+    if (!isObject(media) || !isObject(source)) continue;
+    const inner = bytesOf(Reflect.get(source, "bytes"));
+    if (inner === undefined) continue;
+    return { ...block, [kind]: { ...media, source: { ...source, bytes: { base64: encodeBase64(inner) } } } };
+  }
+  return block;
 }

@@ -1,6 +1,7 @@
 /** A Python module's exports as JavaScript: the contracts' adapters use it like a module of their own. */
 
 import type { MountSignature } from "../contracts/amplifier.ts";
+import type { StrandsTools } from "../contracts/strands.ts";
 
 /** Exports that mean something to a contract, as Python describes them. */
 export type Described = readonly Export[];
@@ -15,6 +16,8 @@ export type Export =
       /** AgentSpace's: the commands that its code shows. */
       readonly commands?: readonly string[];
     }
+  /** Strands': tools of its SDK, by their specifications. */
+  | { readonly kind: "tools"; readonly name: string; readonly specs: readonly unknown[] }
   /** Amplifier's: objects that it mounts are registered with the coordinator. */
   | { readonly kind: "mount"; readonly name: string; readonly signature: MountSignature };
 
@@ -31,7 +34,7 @@ export type ContextPlace = "positional" | "named" | null;
 /** The function to call: `mount`, a function, a method of a class's object, or a reported object or its method. */
 export type Target =
   | { readonly kind: "mount" }
-  | { readonly kind: "function"; readonly name: string }
+  | { readonly kind: "function" | "tool"; readonly name: string }
   | {
       readonly kind: "class";
       readonly name: string;
@@ -59,6 +62,13 @@ function exportOf(one: Export, invoke: Invoke): unknown {
       return (input: unknown) => invoke({ kind: "function", name }, [input], one.context);
     case "class":
       return Object.assign(classOf(name, one.methods, invoke), { commands: one.commands });
+    case "tools": {
+      const tools: StrandsTools = {
+        specs: one.specs,
+        call: (tool, use, config) => invoke({ kind: "tool", name: tool }, [use, config]),
+      };
+      return tools;
+    }
     case "mount":
       return Object.assign((coordinator: Coordinator, config: unknown) => mount(coordinator, config, invoke), {
         signature: one.signature,

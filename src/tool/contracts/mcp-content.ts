@@ -1,5 +1,5 @@
 import { isObject } from "../../base/json.ts";
-import { isBase64, isImage } from "../../base/schema/content-blocks.ts";
+import { bytesIn, isBase64, isMediaBlock, type MediaBlock } from "../../base/schema/content-blocks.ts";
 import { textOf } from "./text-form.ts";
 
 /** For whom a block is, and how much it matters. */
@@ -44,9 +44,31 @@ const IMAGE_TYPES: readonly (readonly [start: string, mimeType: string])[] = [
   ["UklGR", "image/webp"],
 ];
 
+/** Media types of documents and videos by their formats. */
+const MEDIA_TYPES: ReadonlyMap<string, string> = new Map([
+  ["pdf", "application/pdf"],
+  ["csv", "text/csv"],
+  ["doc", "application/msword"],
+  ["docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"],
+  ["xls", "application/vnd.ms-excel"],
+  ["xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"],
+  ["html", "text/html"],
+  ["txt", "text/plain"],
+  ["md", "text/markdown"],
+  ["mp4", "video/mp4"],
+  ["mpeg", "video/mpeg"],
+  ["mpg", "video/mpeg"],
+  ["mov", "video/quicktime"],
+  ["mkv", "video/x-matroska"],
+  ["webm", "video/webm"],
+  ["wmv", "video/x-ms-wmv"],
+  ["flv", "video/x-flv"],
+  ["three_gp", "video/3gpp"],
+]);
+
 /**
  * The content of an output; `null` if it is data. Content is a result of the protocol, `{ content: [...] }` of objects
- * with a `type`; an image, audio, resource or resource link of the protocol; an image of Strands; or a list with one of
+ * with a `type`; an image, audio, resource or resource link of the protocol; an image, document or video of Strands; or a list with one of
  * these. Its other parts become text, and so do blocks of other types and those that clients would refuse.
  */
 export function contentOf(output: unknown): McpContent | null {
@@ -92,7 +114,7 @@ function readText(value: unknown): McpBlock | null {
 /** A block other than text; `null` if it is another value, or malformed. */
 function readMedia(value: unknown): McpBlock | null {
   if (!isObject(value)) return null;
-  if (isImage(value)) return readImage(value.image.base64);
+  if (isMediaBlock(value)) return readBlock(value);
   const { type, data, mimeType } = value;
   const described = readDescribed(value);
   if (described === null) return null;
@@ -118,10 +140,20 @@ function readMedia(value: unknown): McpBlock | null {
   }
 }
 
-/** An image of Strands, which does not say of which kind it is. */
-function readImage(data: string): McpBlock | null {
-  const mimeType = IMAGE_TYPES.find(([start]) => data.startsWith(start))?.[1];
-  return mimeType === undefined ? null : { type: "image", data, mimeType };
+/** An image, a document or a video of Strands; `null` if nobody says of which kind it is, or its bytes are elsewhere. */
+function readBlock(block: MediaBlock): McpBlock | null {
+  const bytes = bytesIn(block);
+  if (bytes === null) return null;
+  const { base64: data, format } = bytes;
+  if ("image" in block) {
+    const mimeType =
+      format === undefined ? IMAGE_TYPES.find(([start]) => data.startsWith(start))?.[1] : `image/${format}`;
+    return mimeType === undefined ? null : { type: "image", data, mimeType };
+  }
+  const [kind, name] = "document" in block ? ["document", block.document.name] : ["video", block.video.name];
+  const uri = `attachment:///${encodeURIComponent((name ?? kind).toWellFormed())}.${format ?? ""}`;
+  const mimeType = MEDIA_TYPES.get(format ?? "");
+  return { type: "resource", resource: { uri, ...(mimeType === undefined ? {} : { mimeType }), blob: data } };
 }
 
 function readContents(value: unknown): (Resource & { text: string }) | (Resource & { blob: string }) | null {

@@ -1,6 +1,6 @@
-import { type ContentBlock, isImage, outputOfBlocks } from "../../base/schema/content-blocks.ts";
+import { type ContentBlock, isMediaBlock, outputOfBlocks } from "../../base/schema/content-blocks.ts";
 
-type BlockKind = "text" | "json" | "image";
+type BlockKind = "text" | "json" | "image" | "document" | "video";
 
 /** The value of blocks, and their kinds where the value does not imply them. */
 interface BlockValue {
@@ -35,17 +35,19 @@ export function writeBlocks(output: unknown, metadata: { readonly [key: string]:
 
 function writeBlock(value: unknown, kind: unknown): ContentBlock | null {
   if (kind === "text") return typeof value === "string" ? { text: value } : null;
-  if (kind === "image") return isImage(value) ? { image: { base64: value.image.base64 } } : null;
-  return kind === "json" ? { json: value } : null;
+  if (kind === "json") return { json: value };
+  return isMediaBlock(value) && kindOf(value) === kind ? value : null;
 }
 
 function kindOf(block: ContentBlock): BlockKind {
   if ("text" in block) return "text";
-  return "json" in block ? "json" : "image";
+  if ("json" in block) return "json";
+  if ("image" in block) return "image";
+  return "document" in block ? "document" : "video";
 }
 
 /** The default kind of block for a value. */
 function kindFor(value: unknown): BlockKind {
   if (typeof value === "string") return "text";
-  return isImage(value) ? "image" : "json";
+  return isMediaBlock(value) ? kindOf(value) : "json";
 }

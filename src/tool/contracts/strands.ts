@@ -46,7 +46,7 @@ const LOSSES: readonly Loss[] = [
   { of: "result", field: "metadata", why: "a result is its content" },
 ];
 
-/** The contract of Strands' tools: modules that export `TOOL_SPEC` and a function of its name. */
+/** The contract of Strands' tools: modules that export `TOOL_SPEC` and a function of its name, or tools of the SDK. */
 export const strands: ModuleContract<ToolSpec, ToolUse, StrandsResult> = {
   name: "strands",
   losses: LOSSES,
@@ -82,14 +82,19 @@ function readInputSchema(given: unknown, place: string): JsonSchema {
   return json;
 }
 
+/** The tool of `TOOL_SPEC`, and those of the SDK, of which each describes itself. One of the SDK goes before another of its name. */
 function readModule(described: unknown): readonly ToolDescription[] {
-  if (!isObject(described) || !Object.hasOwn(described, "TOOL_SPEC"))
-    throw wrong("", "the module exports no TOOL_SPEC");
-  const tool = readSpec(described["TOOL_SPEC"], "/TOOL_SPEC");
+  const hasSpec = isObject(described) && Object.hasOwn(described, "TOOL_SPEC");
+  const sdk: unknown = isObject(described) ? described["tools"] : undefined;
+  if (!hasSpec && sdk === undefined) throw wrong("", "the module exports no TOOL_SPEC");
+  const tools = (Array.isArray(sdk) ? sdk : []).map((spec, index) => readSpec(spec, `/tools/${index}`));
+  if (!hasSpec) return tools;
+  const own = readSpec(described["TOOL_SPEC"], "/TOOL_SPEC");
+  if (tools.some(({ name }) => name === own.name)) return tools;
   if (described["function"] !== true) {
-    throw wrong("/function", `the module exports no function ${JSON.stringify(tool.name.slice(0, 128))}`);
+    throw wrong("/function", `the module exports no function ${JSON.stringify(own.name.slice(0, 128))}`);
   }
-  return [tool];
+  return [own, ...tools];
 }
 
 function readCall(message: unknown): ToolCall {

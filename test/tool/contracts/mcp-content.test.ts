@@ -59,6 +59,22 @@ describe("content reaches clients of MCP as such:", () => {
     });
   });
 
+  test("an image, a document and a video of the Strands SDK, which say their formats", () => {
+    const source = { bytes: { base64: "AAE=" } };
+    expect(write({ image: { format: "jpeg", source } })).toEqual({
+      content: [{ type: "image", data: "AAE=", mimeType: "image/jpeg" }],
+    });
+    const resource = { uri: "attachment:///a%20b.pdf", mimeType: "application/pdf", blob: "AAE=" };
+    expect(write({ document: { format: "pdf", name: "a b", source } })).toEqual({
+      content: [{ type: "resource", resource }],
+    });
+    const video = { uri: "attachment:///video.odd", blob: "AAE=" };
+    expect(write({ video: { format: "odd", source } })).toEqual({ content: [{ type: "resource", resource: video }] });
+    expect(write({ document: { format: "pdf", name: "\ud800", source } })).toMatchObject({
+      content: [{ type: "resource" }],
+    });
+  });
+
   test("what a failed tool had made", () => {
     const failed = { ...failure(toolError("tool_error", "no"), META), output: ["a", IMAGE] };
     expect(mcp.writeResult(failed)).toMatchObject({ content: [text("no"), text("a"), IMAGE], isError: true });

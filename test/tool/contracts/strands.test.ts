@@ -62,6 +62,15 @@ describe("a TOOL_SPEC", () => {
     expect(() => strands.readModule({ TOOL_SPEC: ECHO, function: false }, "echo")).toThrow('no function "echo"');
   });
 
+  test("may have tools of the SDK beside it, which go before it where they have its name", () => {
+    const other = { ...ECHO, name: "other" };
+    const names = (described: object) => strands.readModule(described, "file").map(({ name }) => name);
+    expect(names({ TOOL_SPEC: ECHO, function: true, tools: [other] })).toEqual(["echo", "other"]);
+    expect(names({ TOOL_SPEC: ECHO, function: false, tools: [ECHO] })).toEqual(["echo"]);
+    expect(names({ tools: [ECHO, other] })).toEqual(["echo", "other"]);
+    expect(() => names({ tools: [{ name: 3 }] })).toThrow(expect.objectContaining({ pointer: "/tools/0/name" }));
+  });
+
   test("has to be there [D02]", () => {
     expect(() => strands.readModule({ function: true }, "echo")).toThrow("the module exports no TOOL_SPEC");
   });
@@ -107,6 +116,27 @@ describe("a result", () => {
     const base64 = Buffer.from([0, 255, 128, 10]).toString("base64");
     expect(strands.readResult(message([{ image: { base64 } }]))).toEqual({ ok: true, output: { image: { base64 } } });
     expect(again(message([{ image: { base64 } }]))).toEqual(message([{ image: { base64 } }]));
+  });
+
+  test.each([
+    { image: { format: "png", source: { bytes: { base64: "AAE=" } } } },
+    { document: { format: "pdf", name: "report", source: { bytes: { base64: "AAE=" } } } },
+    { video: { format: "mp4", source: { location: { type: "s3", uri: "s3://b/k" } } } },
+  ])("with media is that block: %j", (block) => {
+    expect(strands.readResult(message([block]))).toEqual({ ok: true, output: block });
+    expect(again(message([block, { text: "a" }]))).toEqual(message([block, { text: "a" }]));
+  });
+
+  test.each([
+    [{ document: { name: "a" } }, "must have { format, source: { bytes } } as its document"],
+    [{ video: { format: "mp4", source: { bytes: "AAE=" } } }, "as its video"],
+    [{ image: { format: "png", source: {} } }, "must have { base64 } or { format, source: { bytes } } as its image"],
+    [{ audio: {} }, "must have one of text, json, image, document and video"],
+  ])("with the block %j is malformed", (block, words) => {
+    expect(strands.readResult(message([block]))).toMatchObject({
+      ok: false,
+      error: { message: expect.stringContaining(words) as string },
+    });
   });
 
   test("with several blocks is a list", () => {

@@ -21,6 +21,7 @@ const STAND_INS: readonly StandIn[] = [
   { name: "ddgs", versions: ">=9,<10", version: "9.6.0", isFirst: true },
   { name: "primp", versions: ">=0.15,<1", version: "0.15.0", isFirst: true },
   { name: "amplifier-core", versions: ">=0", version: "1.0.0", isFirst: true },
+  { name: "strands-agents", versions: ">=1,<2", version: "1.9.1", isFirst: true },
   { name: "xaibo", versions: ">=0", version: "1.0.0", isFirst: true },
 ];
 

@@ -5,6 +5,9 @@ import dis
 import inspect
 import sys
 
+from . import _classes, _strands
+from ._classes import has as _has
+
 _AGENTSPACE = "AgentSpaceV1Tool"
 # A module of Xaibo's with functions that are marked as tools: the name of its provider.
 _MARKED = "PythonToolProvider (of marked functions)"
@@ -14,13 +17,17 @@ _XAIBO_FUNCTIONS = "xaibo.primitives.modules.tools.python_tool_provider"
 def describe(module):
     """The names that mean something, as the guest's `Export`s."""
     names = vars(module)
-    found = [_value("spec", names["spec"])] if isinstance(names.get("spec"), dict) else []
+    found = [_value("spec", names["spec"])] if issubclass(type(names.get("spec")), dict) else []
     if "TOOL_SPEC" in names:
         spec = names["TOOL_SPEC"]
-        name = spec.get("name") if isinstance(spec, dict) else None
+        name = spec.get("name") if issubclass(type(spec), dict) else None
         found.append(_value("TOOL_SPEC", spec))
-        if isinstance(name, str) and callable(names.get(name)):
+        if issubclass(type(name), str) and callable(names.get(name)):
             found.append({"kind": "function", "name": name, "context": _named_context(names[name])})
+    tools = _strands.tools_in(module)
+    if tools:
+        found.append({"kind": "tools", "name": _strands.EXPORT, "specs": _strands.specs(tools)})
+    if "TOOL_SPEC" in names or tools:
         return found
     if inspect.isclass(names.get(_AGENTSPACE)):
         tool = names[_AGENTSPACE]
@@ -59,9 +66,8 @@ def _function_or_mount(module):
 
 def _providers(module):
     """The classes that look like providers of tools. Protocols and abstract classes only say how one looks."""
-    own = [value for value in vars(module).values() if inspect.isclass(value) and value.__module__ == module.__name__]
-    own = [one for one in own if not vars(one).get("_is_protocol", False) and not inspect.isabstract(one)]
-    found = [one for one in own if _has(one, "list_tools") and _has(one, "execute_tool") and not one.__name__.startswith("_")]
+    own = [one for one in _classes.made_in(module) if _has(one, "list_tools") and _has(one, "execute_tool")]
+    found = [one for one in own if not _classes.is_abstract(one) and not one.__name__.startswith("_")]
     # Of classes that extend one another the last is meant.
     found = [one for one in found if not any(other is not one and issubclass(other, one) for other in found)]
     # Of several the ones that say that they are providers are meant.
@@ -118,9 +124,8 @@ def _mount_signature(own):
 
 def mountable(module):
     """The one class of a module that is a tool of Amplifier's, where the module has no `mount` of its own."""
-    own = [value for value in vars(module).values() if inspect.isclass(value) and value.__module__ == module.__name__]
-    tools = [one for one in own if _has(one, "execute") and hasattr(one, "name") and hasattr(one, "description")]
-    tools = [one for one in tools if not getattr(one, "_is_protocol", False)]
+    own = [one for one in _classes.made_in(module) if _has(one, "execute")]
+    tools = [one for one in own if _classes.knows(one, "name") and _classes.knows(one, "description")]
     return tools[0] if len(tools) == 1 else None
 
 
@@ -255,11 +260,3 @@ def _values(contribute):
 
 def _value(name, value):
     return {"kind": "value", "name": name, "value": value}
-
-
-def _has(value, name):
-    """What a class or object answers to questions is anybody's guess: it may raise."""
-    try:
-        return callable(getattr(value, name, None))
-    except Exception:
-        return False

@@ -5,7 +5,7 @@ import inspect
 import json
 import time
 
-from . import _built_in, _contracts, _errors, _files, _host, _random, _streams, _system, _values
+from . import _built_in, _contracts, _errors, _files, _host, _random, _strands, _streams, _system, _values
 from ._tool import Tool
 from .context import Context
 
@@ -20,6 +20,7 @@ class _Instance:
         self.module = module
         self.objects = {}
         self.numbered = []
+        self.state = None
 
     def number(self, value):
         self.numbered.append(value)
@@ -84,6 +85,8 @@ def _invoke(call, number, target, args, context):
             if key not in instance.objects:
                 instance.objects[key] = _make(_contracts.class_of(instance.module, target["name"]), target["init"])
             result = _called(getattr(instance.objects[key], target["method"]), args, context)
+        case "tool":
+            result = _strands_tool(instance, target["name"], *args)
         case _:
             value = instance.numbered[target["object"]]
             result = (value if target["method"] is None else getattr(value, target["method"]))(*args)
@@ -99,6 +102,21 @@ def _called(function, args, context):
             return function(*args, context=Context())
         case _:
             return function(*args)
+
+
+def _strands_tool(instance, name, use, config):
+    # Only modules that have imported the SDK come here.
+    from strands.agent.calling import CallingAgent
+
+    if instance.state is None:
+        instance.state = {"agent": CallingAgent(), "request_state": {}}
+    place, owner = _strands.place_of(instance.module, name)
+    if place.owner is not None and owner is None:
+        key = (_strands.EXPORT, place.owner)
+        if key not in instance.objects:
+            instance.objects[key] = _make(place.owner, [config])
+        owner = instance.objects[key]
+    return _strands.called(place, owner, use, instance.state)
 
 
 def _make(tool, init):

@@ -1,0 +1,6 @@
+"""Models have names here only."""
+
+from .._elsewhere import elsewhere
+
+Model = elsewhere("Model")
+BedrockModel = elsewhere("BedrockModel")

@@ -1,0 +1,1 @@
+"""Metrics of agents, which a tool has none of."""

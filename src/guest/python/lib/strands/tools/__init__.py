@@ -1,0 +1,5 @@
+"""The decorator of tools."""
+
+from .decorator import tool
+
+__all__ = ["tool"]

@@ -1,0 +1,1 @@
+"""Types that tools are annotated with."""
