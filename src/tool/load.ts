@@ -27,7 +27,7 @@ export interface PrepareContext {
   readonly maxLimits: Limits;
   /** A unique script key. */
   readonly nextKey: () => string;
-  readonly packages: Pick<Packages, "load">;
+  readonly packages: Pick<Packages, "load" | "options">;
   /** Stores the files of native tools, by the keys of their scripts. */
   readonly binaries: Pick<Binaries, "keep">;
 }

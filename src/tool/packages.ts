@@ -39,6 +39,10 @@ export class Packages {
     this.#context = { options, tell, connections: () => (this.#connections ??= new Connections(fetch)) };
   }
 
+  get options(): ResolvedPackageOptions {
+    return this.#context.options;
+  }
+
   /**
    * Opens and bundles a package. An archive in the cache is not unpacked again. Rejects with a `GloveboxError` that
    * names the step. `registrant`: see `BuildOptions`.

@@ -178,7 +178,7 @@ export async function prepareTool(given: ToolDefinition, context: PrepareContext
   const definition = checkDefinition(withJsonSchemas(given));
   const { name } = definition;
   // Both at once where both are the operator's. The bundler's errors are reported first.
-  const bundling = bundleDefinition(definition, laneOf(context));
+  const bundling = bundleDefinition(definition, laneOf(context), context.packages.options);
   const compiling = checksOf(definition, context);
   compiling.catch(() => undefined);
   const bundle = await bundling;
@@ -217,7 +217,8 @@ async function withBundle<Value>(
     const { name, bundle, record, steps } = await context.packages.load(source.path, laneOf(context));
     return steps.take("initialize", () => use(name, bundle, { record, ...extras }));
   }
-  return use(source.name, await bundleFile(source.path, source.name, laneOf(context)), extras);
+  const { name, path } = source;
+  return use(name, await bundleFile(path, name, laneOf(context), context.packages.options), extras);
 }
 
 /** Prepares a tool in its turn; with `maxMs` it is refused once it has waited that long. */

@@ -29,7 +29,7 @@ const PYTHON_INDEX = "__init__.py";
 /** Files beside tools that are not tools: types, tests, and files of Python's test runners and installers. */
 const NO_TOOL = /\.d\.ts$|\.test\.[^.]+$|^test_.*\.py$|_test\.py$|^(?:conftest|setup)\.py$/;
 /** Names that mark an `__init__.py` as a tool rather than only as an importable folder. */
-const TOOL_NAMES = /\b(?:TOOL_SPEC|AgentSpaceV1Tool|mount|execute|list_tools)\b|^spec\b/m;
+const TOOL_NAMES = /\b(?:TOOL_SPEC|AgentSpaceV1Tool|mount|execute|list_tools)\b|^spec\b|^@tool\b/m;
 const INDEX_BYTES_MAX = 256 * 1024;
 
 /**

@@ -54,6 +54,8 @@ export interface PythonJob {
   readonly folder: string;
   /** The tool's file, or `pyproject.toml`, which names it. */
   readonly entry: string;
+  /** Whether the file is a tool by itself: it asks for no packages, and gets those that it imports. */
+  readonly isFile?: true;
   /** The operator's folder of wheels. */
   readonly wheels?: string;
   readonly maxBytes: number;

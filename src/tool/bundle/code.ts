@@ -17,9 +17,10 @@ import type { CheckedDefinition } from "../definition.ts";
 /** Bundles a definition's text or file. `lane`: see `BuildOptions.registrant`. Rejects with a `GloveboxError`: `load_error`. */
 export async function bundleDefinition(
   { name, source, entry = "", runtime }: CheckedDefinition,
-  lane: string | null = null,
+  lane: string | null,
+  options: ResolvedPackageOptions,
 ): Promise<Bundle> {
-  if (source === undefined) return bundleFile(entry, name, lane, runtime);
+  if (source === undefined) return bundleFile(entry, name, lane, options, runtime);
   switch (runtime) {
     case undefined:
     case "javascript":
@@ -42,13 +43,14 @@ export async function bundleFile(
   file: string,
   name: string,
   lane: string | null,
+  options: ResolvedPackageOptions,
   runtime: Runtime = runtimeOf(file),
 ): Promise<Bundle> {
   switch (runtime) {
     case "javascript":
       return bundleModule({ kind: "file", path: file, name }, lane);
     case "python":
-      return (await import("./python.ts")).bundlePythonFile(file, name);
+      return (await import("./python.ts")).bundlePythonFile(file, name, options, lane);
     case "wasi":
       return bundleWasmFile(file, name, true);
     case "native":

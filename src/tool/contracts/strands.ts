@@ -77,7 +77,8 @@ function readSpec(definition: unknown, place: string): ToolDescription {
 function readInputSchema(given: unknown, place: string): JsonSchema {
   if (given === undefined) return ANYTHING;
   if (!isObject(given)) throw wrong(place, "must be an object such as { json: { type: 'object' } }");
-  const { json } = given;
+  // The SDK takes a schema without its wrapping as well.
+  const { json = isObject(given["properties"]) ? given : undefined } = given;
   if (!isObject(json) && typeof json !== "boolean") throw wrong(`${place}/json`, "must be a JSON Schema");
   return json;
 }

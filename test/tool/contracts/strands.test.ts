@@ -57,6 +57,11 @@ describe("a TOOL_SPEC", () => {
     refused.toThrow(expect.objectContaining({ contract: "strands", pointer }));
   });
 
+  test("may have its schema without json around it, as the SDK reads it", () => {
+    const schema = { type: "object", properties: { a: { type: "string" } } };
+    expect(strands.readTool({ name: "a", inputSchema: schema }).inputSchema).toEqual(schema);
+  });
+
   test("belongs to a function of its name [D08]", () => {
     expect(strands.readModule({ TOOL_SPEC: ECHO, function: true }, "file").map(({ name }) => name)).toEqual(["echo"]);
     expect(() => strands.readModule({ TOOL_SPEC: ECHO, function: false }, "echo")).toThrow('no function "echo"');

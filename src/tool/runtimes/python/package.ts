@@ -1,3 +1,4 @@
+import path from "node:path";
 import type { PythonScript } from "../../../base/protocol/script.ts";
 import type { PythonJob } from "../../build/job.ts";
 import { install } from "./installation.ts";
@@ -5,9 +6,11 @@ import type { Libraries } from "./libraries.ts";
 import { CODE, PYPROJECT } from "../../package/layout.ts";
 import { readProject } from "./project.ts";
 import { readPylock } from "./pylock.ts";
-import type { Requirement } from "./requirement.ts";
+import { packageOfModule } from "./imports.ts";
+import { readRequirement, type Requirement } from "./requirement.ts";
 import { readRequirements } from "./requirements.ts";
-import { scriptOfPackage, scriptOfProject, scriptText } from "./script.ts";
+import { scriptOfFile, scriptOfPackage, scriptOfProject, scriptText } from "./script.ts";
+import { quoted } from "../../package/step.ts";
 import { Wheels } from "./wheels.ts";
 
 /** The wheels of the last package: the next one often needs the same. */
@@ -17,13 +20,18 @@ let kept: { readonly key: string; readonly wheels: Wheels } | undefined;
 export async function readPackage({
   folder,
   entry,
+  isFile,
   wheels: given,
   maxBytes,
 }: Omit<PythonJob, "kind">): Promise<{ readonly text: string; readonly sources: readonly string[] }> {
   const key = JSON.stringify([given, maxBytes]);
   const { wheels } = (kept = kept?.key === key ? kept : { key, wheels: new Wheels(given, maxBytes) });
   const { script, libraries } =
-    entry === PYPROJECT ? await readProjectScript(folder, wheels) : await readPackageScript(folder, entry, wheels);
+    isFile === true
+      ? await readFileScript(path.join(folder, entry), wheels)
+      : entry === PYPROJECT
+        ? await readProjectScript(folder, wheels)
+        : await readPackageScript(folder, entry, wheels);
   return { text: scriptText(script, libraries), sources: Object.keys(script.files) };
 }
 
@@ -47,4 +55,14 @@ async function readProjectScript(folder: string, wheels: Wheels): Promise<ReadSc
 /** What is asked for, with what a lock beside it pins. */
 async function withLock(asked: readonly Requirement[], root: string, folder: string): Promise<readonly Requirement[]> {
   return [...((await readPylock(root, folder)) ?? []), ...asked];
+}
+
+/** A file asks for no packages: it gets the wheels of those that it imports, as far as there are any. */
+async function readFileScript(file: string, wheels: Wheels): Promise<ReadScript> {
+  const { script, others } = await scriptOfFile(file);
+  const listed = await wheels.list();
+  const asked = [...others].map(packageOfModule).filter((name) => listed.has(name));
+  const requirements = asked.map((name) => readRequirement(name, `the import of ${quoted(name)}`, []));
+  const { packages, libraries } = await install(requirements, wheels);
+  return { script: { ...script, packages }, libraries };
 }

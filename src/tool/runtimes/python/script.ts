@@ -5,6 +5,8 @@ import { readFileAt } from "../../package/file.ts";
 import { PackageError, quoted } from "../../package/step.ts";
 import type { PythonFile, PythonScript } from "../../../base/protocol/script.ts";
 import type { Libraries } from "./libraries.ts";
+import { importsIn } from "./imports.ts";
+import { readModuleFiles } from "./module-files.ts";
 import { pythonFile, SCRIPT_BYTES_MAX } from "./python-file.ts";
 
 /** File name of a tool given as text. */
@@ -55,18 +57,24 @@ export function scriptOfText(text: string): PythonScript {
 }
 
 /**
- * The script of a tool in a single file, or in a Python package if the file is its `__init__.py`. Rejects with a
- * `PackageError`.
+ * The script of a tool in a file, with the modules of its package that it imports; or in a Python package if the file is
+ * its `__init__.py`. Rejects with a `PackageError`.
  */
-export async function scriptOfFile(file: string): Promise<PythonScript> {
+export async function scriptOfFile(file: string): Promise<ReadFile> {
   const real = await realpath(file).catch(() => undefined);
-  const base = path.basename(file);
-  if (real === undefined) throw new PackageError(`it has no file ${quoted(base)}; check its path`);
-  if (path.basename(real) === PACKAGE_FILE) return scriptOfPythonPackage(path.dirname(real));
-  const bytes = await readFileAt(real, base, SCRIPT_BYTES_MAX);
-  if (bytes === undefined) throw new PackageError(`it has no file ${quoted(base)}; check its path`);
-  const entry = base.endsWith(".py") ? requirePath(base) : TEXT_FILE;
-  return checked({ entry, files: { [entry]: pythonFile(entry, bytes) }, packages: {} });
+  if (real === undefined) throw new PackageError(`it has no file ${quoted(path.basename(file))}; check its path`);
+  if (path.basename(real) === PACKAGE_FILE) {
+    const script = await scriptOfPythonPackage(path.dirname(real));
+    return { script, others: othersIn(script) };
+  }
+  const { entry, files, others } = await readModuleFiles(real, path.basename(file));
+  return { script: checked({ entry, files, packages: {} }), others };
+}
+
+/** A script, and the modules of other packages that it imports, by their first names. */
+export interface ReadFile {
+  readonly script: PythonScript;
+  readonly others: ReadonlySet<string>;
 }
 
 /** The script of a package in a folder; `entry` is the path of the tool's file in it. Rejects with a `PackageError`. */
@@ -88,12 +96,22 @@ export async function scriptOfProject(
   const [first = "", ...inside] = entry.split("/");
   if (inside.length > 0)
     return checked({ entry, files: await readFiles(path.join(root, first), `${first}/`), packages });
-  return { ...(await scriptOfFile(path.join(root, entry))), packages };
+  return { ...(await scriptOfFile(path.join(root, entry))).script, packages };
 }
 
 async function scriptOfPythonPackage(folder: string): Promise<PythonScript> {
   const name = path.basename(folder);
   return checked({ entry: `${name}/${PACKAGE_FILE}`, files: await readFiles(folder, `${name}/`), packages: {} });
+}
+
+/** What the modules of a package import, by its first names; also the package itself, as nobody else has its name. */
+function othersIn({ files }: PythonScript): ReadonlySet<string> {
+  const modules = Object.entries(files).flatMap(([name, content]) =>
+    name.endsWith(".py") && typeof content === "string"
+      ? [...importsIn(content, path.posix.dirname(name).replaceAll("/", "."))]
+      : [],
+  );
+  return new Set(modules.map((module) => module.split(".", 1)[0] ?? ""));
 }
 
 function checked(script: PythonScript): PythonScript {

@@ -22,12 +22,12 @@ describe("a tool in Python is", () => {
   test("its file, and nothing that lies beside it", async () => {
     const folder = await newTree({ "weather.py": "x = 1", "secret.py": "y = 2" });
     const script = { entry: "weather.py", files: { "weather.py": "x = 1" }, packages: {} };
-    expect(await scriptOfFile(path.join(folder, "weather.py"))).toEqual(script);
+    expect((await scriptOfFile(path.join(folder, "weather.py"))).script).toEqual(script);
   });
 
   test("a file of any name, as a module", async () => {
     const folder = await newTree({ tool: "x = 1" });
-    expect(await scriptOfFile(path.join(folder, "tool"))).toMatchObject({ files: { "tool.py": "x = 1" } });
+    expect((await scriptOfFile(path.join(folder, "tool"))).script).toMatchObject({ files: { "tool.py": "x = 1" } });
   });
 
   test("a package of Python's, with all below it, by its __init__.py", async () => {
@@ -39,7 +39,7 @@ describe("a tool in Python is", () => {
       "mine/.env": "SECRET=1",
       "other.py": "",
     });
-    expect(await scriptOfFile(path.join(folder, "mine/__init__.py"))).toEqual({
+    expect((await scriptOfFile(path.join(folder, "mine/__init__.py"))).script).toEqual({
       entry: "mine/__init__.py",
       files: { "mine/__init__.py": "from .deep import x", "mine/data.json": "{}", "mine/deep/__init__.py": "x = 1" },
       packages: {},

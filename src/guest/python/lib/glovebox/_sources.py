@@ -48,9 +48,15 @@ def _is_of(name, package):
     return name == package or name.startswith(f"{package}.")
 
 
+# What newer Pythons have themselves: a wheel of the package has more.
+_YIELD = ("typing_extensions",)
+
+
 def install(sources):
     """Goes before the standard library: some of its modules cannot work here, and have a stand-in."""
-    sys.meta_path.insert(0, _Sources(sources))
+    yielding = {name: sources[name] for name in _YIELD if name in sources}
+    sys.meta_path.insert(0, _Sources({name: text for name, text in sources.items() if name not in yielding}))
+    sys.meta_path.append(_Sources(yielding))
 
 
 def give_way(files):

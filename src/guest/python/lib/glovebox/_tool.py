@@ -86,7 +86,7 @@ def _module_name(path):
 
 def _entry_name(path):
     """A tool that is called as a module is that it may import, such as `random`, must not stand in the way of that one."""
-    if _is_package(path):
+    if "/" in path:
         return _module_name(path)
     # A dot would make it a part of a package.
     name = path.removesuffix(".py").replace(".", "_")
