@@ -140,12 +140,6 @@ function otherIssues(spec: Workflow, registry: ToolRegistry): CapabilityIssue[] 
     ],
     [isFilled(memberOf(env, "mounts")), "/env/mounts", "Mounts", "Grant folders to the tools in the configuration"],
     [
-      isFilled(memberOf(context_policy, "notes")),
-      "/context_policy/notes",
-      "Notes",
-      "Use {{ steps }} or {{ last_response }}",
-    ],
-    [
       listIn(retrieval, "mcp_servers").length > 0,
       "/context_policy/retrieval/mcp_servers",
       "MCP servers",

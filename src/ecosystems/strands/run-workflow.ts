@@ -3,6 +3,7 @@ import { Budget } from "./budget.ts";
 import { UnsupportedError } from "./errors.ts";
 import { readVariables } from "./inputs.ts";
 import type { ModelProvider } from "./model.ts";
+import { Notes, notesPolicy } from "./notes.ts";
 import { runPattern } from "./patterns/run-pattern.ts";
 import { getRegistry, type ToolRegistry } from "./registry.ts";
 import { type RanStep, Run } from "./run.ts";
@@ -60,13 +61,18 @@ export async function run_workflow(
   const budget = new Budget(spec.runtime.budgets);
   const given = readVariables(spec.inputs, variables);
   const { provider } = options;
-  const run = new Run({ spec, variables: given, templates, registry, provider, budget, maxTurns, signal });
   const place = { folder: options.folder ?? process.cwd(), force: options.force === true };
+  const policy = notesPolicy(spec.others.context_policy);
+  const notes = policy === null ? null : await Notes.open(policy, place.folder);
+  const run = new Run({ spec, variables: given, templates, registry, provider, budget, maxTurns, signal, notes });
   // Fail before paying for model requests if an artifact cannot be written.
   for (const { path } of spec.outputs.artifacts) if (!isTemplate(path)) await requireWritable(path, place);
-  const { last_response, steps, values } = await runPattern(spec.pattern, run).catch((error: unknown) => {
-    throw signal?.aborted === true ? error : (budget.overtime ?? error);
-  });
+  const { last_response, steps, values } = await runPattern(spec.pattern, run)
+    .catch((error: unknown) => {
+      throw signal?.aborted === true ? error : (budget.overtime ?? error);
+    })
+    // A later run goes on with the notes of one that failed.
+    .finally(() => notes?.write());
   const seen = { name: spec.name, timestamp: new Date().toISOString(), TRACE: "", ...given, ...values, last_response };
   const rendered = spec.outputs.artifacts.map(({ path, from }, index) => ({
     path: isTemplate(path) ? templates.render(path, seen, `/outputs/artifacts/${index}/path`) : path,

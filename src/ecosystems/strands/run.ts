@@ -3,6 +3,7 @@ import type { Budget } from "./budget.ts";
 import { SpecError } from "./errors.ts";
 import type { Scope } from "./expression.ts";
 import type { ModelProvider } from "./model.ts";
+import type { Notes } from "./notes.ts";
 import { createProvider } from "./providers.ts";
 import type { ToolRegistry } from "./registry.ts";
 import type { Templates } from "./template.ts";
@@ -33,6 +34,7 @@ export interface RunOptions {
   readonly budget: Budget;
   readonly maxTurns: number;
   readonly signal: AbortSignal | undefined;
+  readonly notes: Notes | null;
 }
 
 const PARALLEL = 5;
@@ -69,7 +71,7 @@ export class Run {
 
   /** Runs an agent. Rejects with a subclass of `WorkflowError`. */
   async ask(agent: string, input: string, pointer: string, tools?: readonly string[]): Promise<RanStep> {
-    const { spec, registry, maxTurns, budget } = this.#options;
+    const { spec, registry, maxTurns, budget, notes } = this.#options;
     this.#signal.throwIfAborted();
     const found = Object.hasOwn(spec.agents, agent) ? spec.agents[agent] : undefined;
     if (found === undefined) {
@@ -78,7 +80,7 @@ export class Run {
     budget.takeStep();
     const { temperature, top_p, max_tokens } = { ...spec.runtime, ...found.inference };
     const inference = Object.entries({ temperature, top_p, max_tokens }).filter(([, value]) => value !== undefined);
-    const { text, turns, calls } = await askAgent(found.prompt, input, {
+    const { text, turns, calls } = await askAgent(notes?.added(found.prompt) ?? found.prompt, input, {
       provider: this.#providerOf(found.provider ?? spec.runtime.provider),
       model: found.model_id ?? spec.runtime.model_id,
       tools: loadTools(spec, registry, tools ?? found.tools),
@@ -86,7 +88,9 @@ export class Run {
       signal: this.#signal,
       ...(inference.length === 0 ? {} : { inference: Object.fromEntries(inference) }),
     });
-    return { agent, response: text, turns, calls };
+    const step = { agent, response: text, turns, calls };
+    notes?.note(step, input);
+    return step;
   }
 
   /** Runs tasks at the same time, in their order, not more than `most` at once. The first that fails stops the others. */

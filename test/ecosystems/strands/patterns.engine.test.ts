@@ -367,3 +367,62 @@ test("a workflow of tasks runs its tools for a model behind HTTP", async () => {
     server.close();
   }
 });
+
+describe("notes", () => {
+  const spec = (more = "") =>
+    load(
+      flow(
+        '{ type: chain, config: { steps: [{ agent: a, input: "one\\n## two" }, { agent: b }, { agent: a }] } }',
+        `context_policy: { notes: { file: notes/run.md, include_last: 2${more} } }`,
+      ),
+    );
+  const promptsOf = (provider: ReturnType<typeof scriptedProvider>) =>
+    provider.requests.map(({ messages: [first] }) => (first?.role === "system" ? first.text : ""));
+
+  test("are what agents are told of the last steps, in a file that later runs go on with", async () => {
+    using folder = new Folder();
+    const workflow = await spec();
+    expect((await check_capability(workflow, registry)).issues).toEqual([]);
+    const provider = scriptedProvider(["first", "second", "third"]);
+    await run_workflow(workflow, {}, { registry, provider, folder: folder.path });
+    const [none = "", one = "", two = ""] = promptsOf(provider);
+    expect(none).toBe("A");
+    expect(one).toMatch(
+      /^B\n\n# Previous Workflow Steps\n## \[[\dTZ:-]+\] — Agent: a \(Step 1\)\n- \*\*Input\*\*: one ## two\n- \*\*Tools used\*\*: None\n- \*\*Outcome\*\*: first$/,
+    );
+    expect(two).toContain("**Outcome**: second");
+    const later = scriptedProvider(["fourth"]);
+    await expect(run_workflow(workflow, {}, { registry, provider: later, folder: folder.path })).rejects.toThrow();
+    expect(promptsOf(later)[0]).toContain("third");
+    expect(promptsOf(later)[0]).not.toContain("first");
+    const written = readFileSync(folder.at("notes/run.md"), "utf8");
+    expect(written.match(/Outcome.*/g)).toEqual(
+      ["first", "second", "third", "fourth"].map((one) => `Outcome**: ${one}`),
+    );
+  });
+
+  test("may be lines of JSON", async () => {
+    using folder = new Folder();
+    const provider = scriptedProvider(["first", "second", "third"]);
+    await run_workflow(await spec(", format: json"), {}, { registry, provider, folder: folder.path });
+    const lines = readFileSync(folder.at("notes/run.md"), "utf8")
+      .split("\n")
+      .filter((line) => line !== "");
+    expect(lines.map((line) => JSON.parse(line) as unknown)).toMatchObject([
+      { agent: "a", step: 1, input: "one\n## two", tools_used: [], outcome: "first" },
+      { agent: "b", step: 2 },
+      { agent: "a", step: 3 },
+    ]);
+  });
+
+  test("outside of the folder are refused before a model is asked", async () => {
+    using folder = new Folder();
+    const provider = scriptedProvider(["first"]);
+    const workflow = await load(
+      flow("{ type: chain, config: { steps: [{ agent: a }] } }", "context_policy: { notes: { file: ../notes.md } }"),
+    );
+    const running = run_workflow(workflow, {}, { registry, provider, folder: folder.path });
+    await expect(running).rejects.toThrow("its path leads out of the folder");
+    expect(provider.requests).toEqual([]);
+  });
+});

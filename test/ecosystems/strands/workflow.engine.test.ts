@@ -223,7 +223,6 @@ describe("the capability checker", () => {
     ["skills: [{ id: a, path: b }]", "/skills"],
     ["env: { secrets: [{ key: A, source: ssm }] }", "/env/secrets"],
     ["env: { mounts: { data: ./data } }", "/env/mounts"],
-    ["context_policy: { notes: { file: notes.md } }", "/context_policy/notes"],
     ["context_policy: { retrieval: { jit_tools: [grep] } }", "/context_policy/retrieval/jit_tools/0"],
     ["security: { guardrails: { deny_network: true } }", "/security/guardrails/deny_network"],
     ["security: { guardrails: { allow_tools: [calculator] } }", "/security/guardrails/allow_tools"],
