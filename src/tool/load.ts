@@ -9,6 +9,7 @@ import type { Bundle } from "./bundle/bundle.ts";
 import { stackMapper } from "./bundle/stack.ts";
 import type { CheckedDefinition } from "./definition.ts";
 import type { Packages } from "./packages.ts";
+import { placeInStack } from "./spec-line.ts";
 import { ANY_ARGUMENTS, type Loaded } from "./registered-tool.ts";
 
 /** The engine's parts that preparing a tool needs. */
@@ -86,9 +87,11 @@ function loadFailure(
   const details: Record<string, unknown> =
     typeof error.details === "object" && error.details !== null ? { ...error.details } : {};
   const stack = details["stack"];
-  if (typeof stack === "string") details["stack"] = stackMapper(script.name, bundle.sourceMap, bundle.runtime)(stack);
+  const mapped =
+    typeof stack === "string" ? stackMapper(script.name, bundle.sourceMap, bundle.runtime)(stack) : undefined;
+  if (mapped !== undefined) details["stack"] = mapped;
   const problem = error.message.slice(0, 2_000);
-  const message = `tool "${script.name}" could not be loaded: ${problem}${adviceOnGlobal(problem)}`;
+  const message = `tool "${script.name}" could not be loaded: ${problem}${placeInStack(mapped ?? "")}${adviceOnGlobal(problem)}`;
   return new GloveboxError(error.code, message, { ...details, type: error.type });
 }
 

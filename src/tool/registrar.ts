@@ -14,6 +14,7 @@ import type { Packages } from "./packages.ts";
 import { prepareDefined } from "./prepare-defined.ts";
 import { type RegisteredTool, registeredTool } from "./registered-tool.ts";
 import { MAX_TOOLS } from "./registry.ts";
+import { withSpecLine } from "./spec-line.ts";
 import { findSources, type ToolSource } from "./source.ts";
 
 /** Maximum number of tools of a registrant that are bundled and inspected concurrently. */
@@ -218,7 +219,10 @@ async function withBundle<Value>(
     return steps.take("initialize", () => use(name, bundle, { record, ...extras }));
   }
   const { name, path } = source;
-  return use(name, await bundleFile(path, name, laneOf(context), context.packages.options), extras);
+  const bundle = await bundleFile(path, name, laneOf(context), context.packages.options);
+  return use(name, bundle, extras).catch(async (error: unknown) => {
+    throw await withSpecLine(error, path);
+  });
 }
 
 /** Prepares a tool in its turn; with `maxMs` it is refused once it has waited that long. */

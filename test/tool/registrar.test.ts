@@ -300,7 +300,7 @@ describe("a tool is refused", () => {
     const error = await refusalOf(
       prepareTool({ ...definition, source: "\nthrow new TypeError('boom'); export default 1;" }, context),
     );
-    expect(error).toMatchObject({ code: "load_error", message: 'tool "add" could not be loaded: boom' });
+    expect(error).toMatchObject({ code: "load_error", message: 'tool "add" could not be loaded: boom (at add.js:2)' });
     expect(error.details).toMatchObject({ type: "TypeError", stack: "Error: boom\n    at add.js:2:7" });
   });
 

@@ -54,6 +54,7 @@ export async function check_capability(spec: Workflow, registry?: ToolRegistry):
     ...agentIssues(spec, known),
     ...patternIssues(spec, known),
     ...toolIssues(spec, known),
+    ...skillIssues(spec),
     ...otherIssues(spec, known),
   ];
   const supported = issues.length === 0;
@@ -126,12 +127,11 @@ function seenIssues(
  * `context_policy.retrieval.jit_tools` are enforced. What would change what a run does or may do, and does not, is refused.
  */
 function otherIssues(spec: Workflow, registry: ToolRegistry): CapabilityIssue[] {
-  const { env, context_policy, skills, security } = spec.others;
+  const { env, context_policy, security } = spec.others;
   const retrieval = memberOf(context_policy, "retrieval");
   const guardrails = memberOf(security, "guardrails");
   const secrets = listIn(env, "secrets").filter((secret) => memberOf(secret, "source") !== "env");
   const refused: readonly (readonly [isUsed: boolean, pointer: string, what: string, remediation: string])[] = [
-    [isFilled(skills), "/skills", "Skills", "Write what the agents have to know into their prompts"],
     [
       secrets.length > 0,
       "/env/secrets",
@@ -166,6 +166,16 @@ function otherIssues(spec: Workflow, registry: ToolRegistry): CapabilityIssue[] 
     ...jitIssues(listIn(retrieval, "jit_tools"), registry),
     ...allowedIssues(spec, registry, guardrails),
   ];
+}
+
+function skillIssues({ skills }: Workflow): CapabilityIssue[] {
+  return skills.flatMap(({ id, modules }, index) => {
+    if (Object.hasOwn(modules, "")) return [];
+    const reason = `Skill '${id}' has no SKILL.md in a folder beside the workflow`;
+    return [
+      { pointer: `/skills/${index}/path`, reason, remediation: "Put it there, at most 256 KiB long, or remove it" },
+    ];
+  });
 }
 
 function jitIssues(tools: readonly unknown[], registry: ToolRegistry): CapabilityIssue[] {

@@ -5,6 +5,7 @@ import { readYaml, YamlError } from "../../base/yaml-text.ts";
 import { SpecError, type SpecProblem } from "./errors.ts";
 import { Templates } from "./template.ts";
 import { type PatternParts, partsOf } from "./pattern-parts.ts";
+import { readSkills, type WrittenSkill } from "./skills.ts";
 import { structureProblems } from "./structure.ts";
 import type {
   Agent,
@@ -14,6 +15,7 @@ import type {
   InputType,
   Pattern,
   Runtime,
+  Skill,
   ToolEntry,
   Workflow,
 } from "./workflow.ts";
@@ -35,7 +37,7 @@ interface Written extends Pick<Workflow, "version" | "name" | "pattern"> {
   };
   readonly env?: unknown;
   readonly context_policy?: unknown;
-  readonly skills?: unknown;
+  readonly skills?: readonly WrittenSkill[];
   readonly security?: unknown;
 }
 
@@ -55,7 +57,9 @@ export async function load_spec(file: string): Promise<Workflow> {
     .check(value)
     .filter(({ keyword }) => keyword !== "if");
   if (violations.length > 0) throw new SpecError(shown, violations);
-  const spec = normalize(value as Written);
+  const written = value as Written;
+  const skills = await readSkills(written.skills ?? [], path.dirname(path.resolve(file)));
+  const spec = normalize(written, skills);
   const parts = partsOf(spec.pattern);
   const templates = await Templates.load();
   const problems = [
@@ -81,10 +85,10 @@ async function parse(file: string, shown: string): Promise<unknown> {
   }
 }
 
-function normalize(written: Written): Workflow {
+function normalize(written: Written, skills: readonly Skill[]): Workflow {
   const { version, name, description = "", runtime, agents, pattern, tools = {}, outputs = {}, inputs = {} } = written;
-  const { env, context_policy, skills, security } = written;
-  const others = { env, context_policy, skills, security };
+  const { env, context_policy, security } = written;
+  const others = { env, context_policy, security };
   return {
     version,
     name,
@@ -99,6 +103,7 @@ function normalize(written: Written): Workflow {
       optional: mapValues(inputs.optional ?? {}, readInput),
       values: mapValues(inputs.values ?? {}, (value) => value),
     },
+    skills,
     others: Object.fromEntries(Object.entries(others).filter(([, value]) => value !== undefined)),
   };
 }

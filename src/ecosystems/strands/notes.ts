@@ -2,7 +2,6 @@ import { lstat, open } from "node:fs/promises";
 import path from "node:path";
 import { isObject, memberOf } from "../../base/json.ts";
 import { requireWritable, writeArtifact } from "./artifacts.ts";
-import type { RanStep } from "./run.ts";
 
 const INCLUDED = 12;
 const SHOWN_MAX = 200;
@@ -15,6 +14,13 @@ export interface NotesPolicy {
   /** Number of the last notes that agents see. */
   readonly includeLast: number;
   readonly format: "markdown" | "json";
+}
+
+/** What a note tells of a completed run of an agent. */
+interface NotedStep {
+  readonly agent: string;
+  readonly response: string;
+  readonly calls: readonly { readonly name: string }[];
 }
 
 /** The notes in a workflow's `context_policy`, if it has any. */
@@ -61,7 +67,7 @@ export class Notes {
     return last.length === 0 ? prompt : `${prompt}\n\n# Previous Workflow Steps\n${last.join("\n\n")}`;
   }
 
-  note({ agent, response, calls }: RanStep, input: string): void {
+  note({ agent, response, calls }: NotedStep, input: string): void {
     const timestamp = new Date().toISOString().replace(/\.\d+Z$/, "Z");
     const step = ++this.#steps;
     const tools = [...new Set(calls.map(({ name }) => name))];

@@ -6,6 +6,7 @@ import type { ModelProvider } from "./model.ts";
 import type { Notes } from "./notes.ts";
 import { createProvider } from "./providers.ts";
 import type { ToolRegistry } from "./registry.ts";
+import { withSkillList, withSkillTool } from "./skills.ts";
 import type { Templates } from "./template.ts";
 import { loadTools } from "./tool-adapter.ts";
 import type { AgentStep, Workflow } from "./workflow.ts";
@@ -80,10 +81,11 @@ export class Run {
     budget.takeStep();
     const { temperature, top_p, max_tokens } = { ...spec.runtime, ...found.inference };
     const inference = Object.entries({ temperature, top_p, max_tokens }).filter(([, value]) => value !== undefined);
-    const { text, turns, calls } = await askAgent(notes?.added(found.prompt) ?? found.prompt, input, {
+    const prompt = withSkillList(found.prompt, spec.skills);
+    const { text, turns, calls } = await askAgent(notes?.added(prompt) ?? prompt, input, {
       provider: this.#providerOf(found.provider ?? spec.runtime.provider),
       model: found.model_id ?? spec.runtime.model_id,
-      tools: loadTools(spec, registry, tools ?? found.tools),
+      tools: withSkillTool(loadTools(spec, registry, tools ?? found.tools), spec.skills),
       maxTurns,
       signal: this.#signal,
       ...(inference.length === 0 ? {} : { inference: Object.fromEntries(inference) }),

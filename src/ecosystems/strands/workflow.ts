@@ -10,11 +10,20 @@ export interface Workflow {
   readonly tools: { readonly [kind: string]: readonly ToolEntry[] };
   readonly outputs: { readonly artifacts: readonly Artifact[] };
   readonly inputs: Inputs;
+  readonly skills: readonly Skill[];
   /** Sections that are neither run nor hints: `check_capability` decides about each. As they were written. */
   readonly others: { readonly [section in OtherSection]?: unknown };
 }
 
-export type OtherSection = "env" | "context_policy" | "skills" | "security";
+/** Instructions that an agent loads when it needs them. */
+export interface Skill {
+  readonly id: string;
+  readonly description: string;
+  /** Texts by their names: `""` is the skill itself, `patterns` is its `patterns.md`. Without a prototype. */
+  readonly modules: { readonly [name: string]: string };
+}
+
+export type OtherSection = "env" | "context_policy" | "security";
 
 /** Model and its server. */
 export interface Runtime extends Inference {

@@ -426,3 +426,43 @@ describe("notes", () => {
     expect(provider.requests).toEqual([]);
   });
 });
+
+describe("skills", () => {
+  const listed = "skills: [{ id: cooking, path: ./skills/cooking, description: Cooks }, { id: out, path: ../out }]";
+
+  test("are told to agents by their names, and loaded by a tool when they are asked for", async () => {
+    using folder = new Folder({
+      "flow.yaml": flow(
+        "{ type: chain, config: { steps: [{ agent: a }] } }",
+        listed.replace(", { id: out, path: ../out }", ""),
+      ),
+      "skills/cooking/SKILL.md": "Heat it.",
+      "skills/cooking/soups.md": "Add water.",
+    });
+    const spec = await load_spec(folder.at("flow.yaml"));
+    expect((await check_capability(spec, registry)).issues).toEqual([]);
+    const load = (skill_id: string) => ({ name: "Skill", arguments: { skill_id } });
+    const calls = ["cooking", "cooking/soups", "cooking/../secret", "other"].map(load);
+    const provider = scriptedProvider([{ calls }, "done"]);
+    const { last_response } = await run_workflow(spec, {}, { registry, provider, folder: folder.path });
+    expect(last_response).toBe("done");
+    const [first, second] = provider.requests;
+    expect(first?.messages[0]).toMatchObject({ text: expect.stringContaining("- **cooking**: Cooks") as string });
+    const results = second?.messages.flatMap((message) => (message.role === "tool" ? [message.result] : []));
+    expect(results?.map(({ output, error }) => output ?? error?.message)).toEqual([
+      "Heat it.",
+      "Add water.",
+      "the skill cooking has no such part; it has soups",
+      "there is no such skill; there are cooking",
+    ]);
+  });
+
+  test("outside of the workflow's folder, or without instructions, are refused", async () => {
+    using outer = new Folder({
+      "inner/flow.yaml": flow("{ type: chain, config: { steps: [{ agent: a }] } }", listed),
+      "out/SKILL.md": "Secret.",
+    });
+    const { issues } = await check_capability(await load_spec(outer.at("inner/flow.yaml")), registry);
+    expect(issues.map(({ pointer }) => pointer)).toEqual(["/skills/0/path", "/skills/1/path"]);
+  });
+});

@@ -18,7 +18,6 @@ const REASONS: readonly (readonly [match: RegExp, verdict: "refused" | "open", w
   [/Agents of other files/, "refused", "an agent is in another file, and no other file is read"],
   [/a tag is not closed/, "refused", "a template is not closed, which Jinja refuses too"],
   [/regex_search/, "open", "a template uses regex_search, which has no bounded form yet"],
-  [/^Skills/, "open", "skills are not read"],
   [/kind 'mcp'/, "refused", "a workflow starts no MCP servers: a native tool takes their place"],
   [/http_executors/, "open", "HTTP executors are not made into tools"],
   [

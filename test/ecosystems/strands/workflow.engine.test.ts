@@ -220,7 +220,7 @@ describe("the capability checker", () => {
   });
 
   test.each([
-    ["skills: [{ id: a, path: b }]", "/skills"],
+    ["skills: [{ id: a, path: b }]", "/skills/0/path"],
     ["env: { secrets: [{ key: A, source: ssm }] }", "/env/secrets"],
     ["env: { mounts: { data: ./data } }", "/env/mounts"],
     ["context_policy: { retrieval: { jit_tools: [grep] } }", "/context_policy/retrieval/jit_tools/0"],

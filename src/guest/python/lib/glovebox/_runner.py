@@ -4,6 +4,7 @@ import asyncio
 import inspect
 import json
 import time
+from types import MappingProxyType
 
 from . import _built_in, _contracts, _errors, _files, _host, _random, _strands, _streams, _system, _values
 from ._tool import Tool
@@ -79,7 +80,9 @@ def _invoke(call, number, target, args, context):
             result = _contracts.mount(instance.module, *args, instance.number)
         case "function":
             name = "execute" if target["name"] == "default" else target["name"]
-            result = _called(getattr(instance.module, name), args, context)
+            function = getattr(instance.module, name)
+            state = _sdk_state(instance) if context == "named" and _strands.takes_state(function) else {}
+            result = _called(function, args, context, state)
         case "class":
             key = (target["name"], target["key"])
             if key not in instance.objects:
@@ -93,30 +96,35 @@ def _invoke(call, number, target, args, context):
     return _waited(call, result) if inspect.isawaitable(result) else result
 
 
-def _called(function, args, context):
+def _called(function, args, context, state=MappingProxyType({})):
     """`context`: how it is given the call's, where it takes it."""
     match context:
         case "positional":
             return function(*args, Context())
         case "named":
-            return function(*args, context=Context())
+            return function(*args, **state, context=Context())
         case _:
             return function(*args)
 
 
-def _strands_tool(instance, name, use, config):
+def _sdk_state(instance):
     # Only modules that have imported the SDK come here.
     from strands.agent.calling import CallingAgent
 
     if instance.state is None:
         instance.state = {"agent": CallingAgent(), "request_state": {}}
+    return instance.state
+
+
+def _strands_tool(instance, name, use, config):
+    state = _sdk_state(instance)
     place, owner = _strands.place_of(instance.module, name)
     if place.owner is not None and owner is None:
         key = (_strands.EXPORT, place.owner)
         if key not in instance.objects:
             instance.objects[key] = _make(place.owner, [config])
         owner = instance.objects[key]
-    return _strands.called(place, owner, use, instance.state)
+    return _strands.called(place, owner, use, state)
 
 
 def _make(tool, init):

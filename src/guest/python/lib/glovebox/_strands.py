@@ -1,5 +1,6 @@
 """Tools of the Strands SDK in a module: decorated functions, methods of its classes, and other objects that are tools."""
 
+import inspect
 import json
 import sys
 
@@ -64,6 +65,13 @@ def _nullable(schema):
     kept = {key: schema[key] for key in ("description", "default") if key in schema}
     kind = {key: value for key, value in schema.items() if key not in kept}
     return {**kept, "anyOf": [kind, {"type": "null"}]} if kind else schema
+
+
+def takes_state(function):
+    """Whether the function of a `TOOL_SPEC` takes by name what the SDK gives it, in a module that has imported the SDK."""
+    if "strands.types.tools" not in sys.modules:
+        return False
+    return any(one.kind == one.VAR_KEYWORD for one in inspect.signature(function).parameters.values())
 
 
 def place_of(module, name):
