@@ -9,6 +9,7 @@ import { stopBundler } from "../../src/tool/bundle/bundle.ts";
 import type { PrepareContext } from "../../src/tool/load.ts";
 import { prepareModule, prepareTool } from "../../src/tool/registrar.ts";
 import type { RegisteredTool } from "../../src/tool/registered-tool.ts";
+import { resolvePackageOptions } from "../../src/tool/package/options.ts";
 import { findSources } from "../../src/tool/source.ts";
 import { refusalOf, temporaryFolder } from "./temporary.ts";
 
@@ -53,7 +54,10 @@ function newContext(
     maxLimits: MAX_LIMITS,
     forget: () => undefined,
     nextKey: () => `key${++keys}`,
-    packages: { load: () => Promise.reject(new Error("there are no packages here")) },
+    packages: {
+      load: () => Promise.reject(new Error("there are no packages here")),
+      options: resolvePackageOptions(undefined),
+    },
     binaries: { keep: () => Promise.reject(new Error("there are no binaries here")) },
   };
 }

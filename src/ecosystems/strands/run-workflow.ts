@@ -6,7 +6,7 @@ import type { ModelProvider } from "./model.ts";
 import { Notes, notesPolicy } from "./notes.ts";
 import { runPattern } from "./patterns/run-pattern.ts";
 import { getRegistry, type ToolRegistry } from "./registry.ts";
-import { type RanStep, Run } from "./run.ts";
+import { type PatternResult, type RanStep, Run } from "./run.ts";
 import { Templates } from "./template.ts";
 import { callablesOf, loadTools } from "./tool-adapter.ts";
 import type { Workflow } from "./workflow.ts";
@@ -67,12 +67,9 @@ export async function run_workflow(
   const run = new Run({ spec, variables: given, templates, registry, provider, budget, maxTurns, signal, notes });
   // Fail before paying for model requests if an artifact cannot be written.
   for (const { path } of spec.outputs.artifacts) if (!isTemplate(path)) await requireWritable(path, place);
-  const { last_response, steps, values } = await runPattern(spec.pattern, run)
-    .catch((error: unknown) => {
-      throw signal?.aborted === true ? error : (budget.overtime ?? error);
-    })
-    // A later run goes on with the notes of one that failed.
-    .finally(() => notes?.write());
+  const { last_response, steps, values } = await ran(run, spec, notes).catch((error: unknown) => {
+    throw signal?.aborted === true ? error : (budget.overtime ?? error);
+  });
   const seen = { name: spec.name, timestamp: new Date().toISOString(), TRACE: "", ...given, ...values, last_response };
   const rendered = spec.outputs.artifacts.map(({ path, from }, index) => ({
     path: isTemplate(path) ? templates.render(path, seen, `/outputs/artifacts/${index}/path`) : path,
@@ -81,6 +78,15 @@ export async function run_workflow(
   signal?.throwIfAborted();
   for (const { path, content } of rendered) await writeArtifact(path, content, place);
   return { last_response, steps, values, artifacts: rendered.map(({ path }) => path) };
+}
+
+/** Runs a workflow's pattern. Its notes are written also where it fails: a later run goes on with them. */
+async function ran(run: Run, { pattern }: Workflow, notes: Notes | null): Promise<PatternResult> {
+  try {
+    return await runPattern(pattern, run);
+  } finally {
+    await notes?.write();
+  }
 }
 
 /**

@@ -13,7 +13,12 @@ test("import statements name their modules, and what of them may be a module", (
     "os",
   ]);
   expect(found("from a import (\n    b,  # first\n    c,\n)\nfrom d import e, \\\n    f\n")).toEqual([
-    ...["a", "a.b", "a.c", "d", "d.e", "d.f"],
+    "a",
+    "a.b",
+    "a.c",
+    "d",
+    "d.e",
+    "d.f",
   ]);
 });
 

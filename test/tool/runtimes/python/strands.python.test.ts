@@ -1,6 +1,13 @@
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ToolRegistry, load_spec, run_chain, scriptedProvider } from "../../../../src/ecosystems/strands/index.ts";
+import {
+  check_capability,
+  load_spec,
+  run_chain,
+  run_workflow,
+  scriptedProvider,
+  ToolRegistry,
+} from "../../../../src/ecosystems/strands/index.ts";
 import { documentFile, documentText, PYTHON_MS, PythonBench } from "./bench.ts";
 
 let bench: PythonBench;
@@ -138,4 +145,20 @@ test("a folder's tools in Python are found by themselves, and a workflow uses th
   const result = await run_chain(spec, {}, { registry, provider, folder: own.folder });
   expect(result.last_response).toBe("Hello, World!");
   expect(JSON.stringify(provider.requests.at(-1))).toContain("Hello, World!");
+});
+
+test("the guide's complete workflow runs as it is written, with the tools of a registry that names no folder", async () => {
+  await using own = await PythonBench.open();
+  const registry = await ToolRegistry.discover({ engine: own.engine });
+  const spec = await load_spec(documentFile("strands/python/multi-tool-demo.yaml"));
+  expect(spec.tools["python"]?.map(({ callable }) => callable)).toEqual(["echo", "python_exec"]);
+  expect((await check_capability(spec, registry)).issues).toEqual([]);
+  const code = "n = 1\nfor i in range(2, 6): n *= i\nprint(n)";
+  const provider = scriptedProvider([
+    { calls: [{ name: "echo", arguments: { message: "Starting workflow" } }] },
+    { calls: [{ name: "python_exec", arguments: { code } }] },
+    (messages) => messages.flatMap((one) => (one.role === "tool" ? [String(one.result.output).trim()] : [])).join(", "),
+  ]);
+  const { last_response, artifacts } = await run_workflow(spec, {}, { registry, provider, folder: own.folder });
+  expect([last_response, artifacts]).toEqual(["Starting workflow, 120", ["./workflow-result.txt"]]);
 });
