@@ -17,7 +17,11 @@ const REASONS: readonly (readonly [match: RegExp, verdict: "refused" | "open", w
   [/^Provider /, "refused", "the provider is another than ollama and openai"],
   [/Agents of other files/, "refused", "an agent is in another file, and no other file is read"],
   [/a tag is not closed/, "refused", "a template is not closed, which Jinja refuses too"],
-  [/is not one of the workflow's tools/, "refused", "an agent names a tool that the workflow does not list"],
+  [
+    /is not one of the workflow's tools/,
+    "open",
+    "an agent names a tool that the workflow does not list, which upstream seems to accept",
+  ],
   [/regex_search/, "open", "a template uses regex_search, which has no bounded form yet"],
   [/kind 'mcp'/, "refused", "a workflow starts no MCP servers: a native tool takes their place"],
   [/http_executors/, "open", "HTTP executors are not made into tools"],

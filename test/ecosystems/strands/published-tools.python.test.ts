@@ -75,7 +75,8 @@ test.skipIf(CHECKOUTS === undefined)(
       title: "Strands tools, modules of strands_tools",
       source: "https://github.com/strands-agents/tools",
       version: VERSION,
-      given: "256 MB for each, a folder, and wheels of what they import as far as Debian 12 has them in pure Python",
+      given:
+        "256 MB for each, a folder, and wheels of what they import, as far as Debian 12 has them in pure Python and they fit: botocore without its models of services",
       published,
     });
     expect(published.filter(({ loads }) => loads === "yes").length).toBeGreaterThanOrEqual(30);
