@@ -18,13 +18,14 @@ export function checkStrands(described: unknown): readonly Check[] {
     memberOf(described, "function") === true
       ? pass("function", "has the name in TOOL_SPEC")
       : error("function", `is not exported under the name in TOOL_SPEC, ${JSON.stringify(memberOf(spec, "name"))}`);
-  return [contract, own, ...checkParts(spec, "TOOL_SPEC"), ...ofSdk];
+  return [contract, ...checkParts(spec, "TOOL_SPEC", [own]), ...ofSdk];
 }
 
-function checkParts(spec: object, about: string): readonly Check[] {
+function checkParts(spec: object, about: string, ofFunction: readonly Check[] = []): readonly Check[] {
   const name = memberOf(spec, "name");
   return [
     isText(name) ? pass(about, `is named "${name}"`) : error(about, "has no name"),
+    ...ofFunction,
     isText(memberOf(spec, "description"))
       ? pass(about, "has a description")
       : error(about, "has no description; models choose tools by it"),

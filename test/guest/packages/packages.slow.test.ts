@@ -84,7 +84,8 @@ describe("a package that knows Node", () => {
     async (name) => {
       const error = await refusalOf(register(`module.exports = ${name}.name;`));
       expect(error.code).toBe("load_error");
-      expect(error.message).toContain(`${name} is not defined; Node's globals do not exist inside an isolate`);
+      const what = `${name} is not defined (at node_modules/p/index.js:1); Node's globals do not exist inside an isolate`;
+      expect(error.message).toContain(what);
       expect(error.message).toContain(`sets globalThis.${name}`);
       expect(JSON.stringify(error.details)).toContain("node_modules/p/index.js:1");
     },
