@@ -5,7 +5,7 @@ import type { ToolDescription } from "../tool/contracts/contract.ts";
 import { type CheckedProgram, checkTypes } from "./check/type-check.ts";
 import { type Declarations, declareWithin } from "./declarations.ts";
 import { RUN_CODE, SEARCH_TOOLS } from "./model-tools.ts";
-import { expressionOf, matchesAny, nearestNames } from "./names.ts";
+import { expressionOf, matchesAny, NearestNames } from "./names.ts";
 import type { ResolvedCodeMode } from "../engine/code-mode-options.ts";
 import { ToolIndex } from "./search.ts";
 import { signatureOf } from "./signature.ts";
@@ -22,6 +22,7 @@ export class Catalog {
   readonly #checked = new BoundedCache<Promise<CheckedProgram>>(CHECKED_MAX);
   #index: Promise<ToolIndex> | null = null;
   #ready: Promise<void> | null = null;
+  #nearest: NearestNames | null = null;
 
   constructor(tools: readonly ToolDescription[], options: ResolvedCodeMode) {
     this.tools = tools;
@@ -65,15 +66,12 @@ export class Catalog {
 
   /** A message about a name that no tool has: it names those that are most like it. */
   describeMissing(name: string): string {
-    const near = nearestNames(name, this.#names(), NEAREST).map(expressionOf);
+    this.#nearest ??= new NearestNames(this.tools.map((tool) => tool.name));
+    const near = this.#nearest.find(name, NEAREST).map(expressionOf);
     const missing = `there is no tool ${JSON.stringify(name.slice(0, 128))}`;
     return near.length === 0
       ? `${missing}; search_tools finds tools`
       : `${missing}. Did you mean ${near.join(" or ")}?`;
-  }
-
-  #names(): readonly string[] {
-    return this.tools.map(({ name }) => name);
   }
 }
 

@@ -155,8 +155,10 @@ class ProgramTool implements CodeMode {
   }
 
   async check(code: string): Promise<readonly ProgramProblem[]> {
+    const refusal = await this.#runner.admit?.({ name: RUN_CODE, arguments: {} }, {});
+    if (refusal?.error) throw new GloveboxError(refusal.error.code, refusal.error.message, refusal.error.details);
     try {
-      const built = await this.#build(code, this.#options.tenant ?? "");
+      const built = await this.#build(this.#requireShort(code), this.#options.tenant ?? "");
       await this.#checkTypes(code, built);
       return [];
     } catch (error) {
@@ -199,11 +201,13 @@ class ProgramTool implements CodeMode {
     if (typeof code !== "string" || code.trim() === "") {
       throw new GloveboxError("invalid_arguments", "code must be the text of a program: the body of an async function");
     }
+    return { code: this.#requireShort(code), input };
+  }
+
+  #requireShort(code: string): string {
     const { codeChars } = this.#options;
-    if (code.length > codeChars) {
-      throw new GloveboxError("input_too_large", `code has ${code.length} characters, and may have ${codeChars}`);
-    }
-    return { code, input };
+    if (code.length <= codeChars) return code;
+    throw new GloveboxError("input_too_large", `code has ${code.length} characters, and may have ${codeChars}`);
   }
 
   async #build(code: string, tenant: string): Promise<BuiltProgram> {

@@ -32,31 +32,50 @@ export function matchesAny(patterns: readonly string[], name: string): boolean {
   return patterns.some((pattern) => matchesName(pattern, name));
 }
 
-/** The names that are most like one that does not exist, the nearest first. */
-export function nearestNames(name: string, names: readonly string[], count: number): readonly string[] {
-  const wanted = wordsOf(name.slice(0, LENGTH_MAX));
-  const member = scopedName(name).member.toLowerCase();
-  const scored = names.map((one) => {
-    const other = scopedName(one).member.toLowerCase();
-    return { one, score: similarity(wanted, wordsOf(one)) + (other === member ? 1 : 0) };
-  });
-  const near = scored
-    .filter(({ score }) => score > LEAST)
-    .toSorted((a, b) => b.score - a.score || (a.one < b.one ? -1 : 1));
-  return near.slice(0, count).map(({ one }) => one);
+/** Finds the names that are most like one that does not exist. Made once for a list of names, which may be long. */
+export class NearestNames {
+  readonly #names: readonly string[];
+  readonly #sizes: readonly number[];
+  /** Places of names in the list, by a pair of letters that they have. */
+  readonly #byPair = new Map<string, number[]>();
+
+  constructor(names: readonly string[]) {
+    this.#names = names;
+    this.#sizes = names.map((name, at) => {
+      const pairs = pairsOf(name);
+      for (const pair of pairs) {
+        const places = this.#byPair.get(pair);
+        if (places === undefined) this.#byPair.set(pair, [at]);
+        else places.push(at);
+      }
+      return pairs.size;
+    });
+  }
+
+  /** The nearest first. */
+  find(name: string, count: number): readonly string[] {
+    const wanted = pairsOf(name.slice(0, LENGTH_MAX));
+    const shared = new Map<number, number>();
+    for (const pair of wanted) {
+      for (const at of this.#byPair.get(pair) ?? []) shared.set(at, (shared.get(at) ?? 0) + 1);
+    }
+    const member = scopedName(name).member.toLowerCase();
+    const scored = [...shared].flatMap(([at, both]) => {
+      const one = this.#names[at] ?? "";
+      // Dice's coefficient; the same member of another namespace is nearer than any other.
+      const likeness = (2 * both) / (wanted.size + (this.#sizes[at] ?? 0));
+      const score = scopedName(one).member.toLowerCase() === member ? likeness + 1 : likeness;
+      return score > LEAST ? [{ one, score }] : [];
+    });
+    const near = scored.toSorted((a, b) => b.score - a.score || (a.one < b.one ? -1 : 1));
+    return near.slice(0, count).map(({ one }) => one);
+  }
 }
 
 const LEAST = 0.34;
 
-/** Pairs of letters, so that names of thousands of tools are compared in linear time. */
-function wordsOf(name: string): ReadonlySet<string> {
+/** Pairs of neighbouring letters. */
+function pairsOf(name: string): ReadonlySet<string> {
   const text = ` ${name.toLowerCase().replaceAll(/[^a-z0-9]+/g, " ")} `;
   return new Set(Array.from({ length: text.length - 1 }, (_, at) => text.slice(at, at + 2)));
-}
-
-/** Dice's coefficient. */
-function similarity(one: ReadonlySet<string>, other: ReadonlySet<string>): number {
-  let both = 0;
-  for (const pair of one) if (other.has(pair)) both++;
-  return (2 * both) / (one.size + other.size);
 }

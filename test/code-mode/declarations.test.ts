@@ -2,7 +2,7 @@ import fc from "fast-check";
 import ts from "typescript-6";
 import { describe, expect, test } from "vitest";
 import { declareWithin } from "../../src/code-mode/declarations.ts";
-import { expressionOf, nearestNames } from "../../src/code-mode/names.ts";
+import { expressionOf, NearestNames } from "../../src/code-mode/names.ts";
 import { signatureOf } from "../../src/code-mode/signature.ts";
 import type { ToolDescription } from "../../src/tool/contracts/contract.ts";
 
@@ -147,5 +147,5 @@ test.each([
   ["mail.send_email", "mail.send_mail"],
 ])("the nearest tool to %s is %s", (name, nearest) => {
   const names = ["github.list_issues", "github.create_issue", "mail.send_mail", "mail.list", "echo"];
-  expect(nearestNames(name, names, 3)[0]).toBe(nearest);
+  expect(new NearestNames(names).find(name, 3)[0]).toBe(nearest);
 });

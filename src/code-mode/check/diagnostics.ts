@@ -24,6 +24,8 @@ const LINE = /^program\.ts\((\d+),(\d+)\): error TS(\d+): (.*)$/;
 const DIAGNOSTICS_MAX = 200;
 const WARNINGS_MAX = 5;
 const MESSAGE_MAX = 300;
+/** Characters of a line, before a mistake, that are read: a line may be the whole program. */
+const BEFORE_MAX = 300;
 /** A name that is nowhere declared is a mistake wherever it stands. */
 const UNKNOWN_NAMES: ReadonlySet<string> = new Set(["2304", "2552", "2580", "2584", "2591"]);
 /** A member that is missing: certain for tools, whose names are all known. */
@@ -45,7 +47,11 @@ export function readDiagnostics(output: string, program: Program): Diagnosis {
     if (row === "") continue;
     const line = Number(row) - program.linesBefore;
     const column = Number(columnText);
-    const place = { line, column, before: (lines[line - 1] ?? "").slice(0, column - 1) };
+    const place = {
+      line,
+      column,
+      before: (lines[line - 1] ?? "").slice(Math.max(0, column - 1 - BEFORE_MAX), column - 1),
+    };
     const found = judge(code, message, place, program);
     const shown = found ?? message.slice(0, MESSAGE_MAX);
     if (found !== null) problems.push({ line, column, code: `TS${code}`, message: shown });
@@ -58,7 +64,7 @@ export function readDiagnostics(output: string, program: Program): Diagnosis {
 interface Place {
   readonly line: number;
   readonly column: number;
-  /** The text of the line before the column. */
+  /** The end of the line's text before the column. */
   readonly before: string;
 }
 

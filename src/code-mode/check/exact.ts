@@ -1,5 +1,6 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ToolDescription } from "../../tool/contracts/contract.ts";
-import { pascalCase, propertyKey, UniqueNames } from "../../tool/declarations/names.ts";
+import { pascalCase, propertyKey } from "../../tool/declarations/names.ts";
 import { after, type PrintStyle, printType } from "../../tool/declarations/print-type.ts";
 import { readSchemaTypes } from "../../tool/declarations/schema-reader.ts";
 import { settleTypes } from "../../tool/declarations/settle-types.ts";
@@ -13,6 +14,8 @@ const NAME_MAX = 48;
 /** Tools that are declared with their types. */
 const TYPED_MAX = 200;
 const TYPES_CHARS_MAX = 1024 * 1024;
+const TURN_MS = 4;
+const WORD = /[\w$-]+/g;
 
 /** Names of every program, and of its realm beside the language's own. */
 const GLOBALS: readonly string[] = (
@@ -30,37 +33,60 @@ declare function search_tools(query: string | { query: string; namespace?: strin
 declare class ToolError extends Error { tool: string; code: string; }
 `;
 
+const PRELUDE = GLOBALS.map((name) => `declare var ${name}: ${ANY};\n`).join("") + PROGRAM;
+
 /**
  * Declarations for the checker of one program: every tool by name, and those that the program names with their types. No
- * type is narrower than its schema, so that no right call is refused.
+ * type is narrower than its schema, so that no right call is refused. Gives way to other work meanwhile.
  */
-export function declareExactly(tools: readonly ToolDescription[], code: string): string {
-  const names = new UniqueNames();
+export async function declareExactly(tools: readonly ToolDescription[], code: string): Promise<string> {
+  const words = new Set(code.match(WORD));
   const types: string[] = [];
+  const members = new Map<string, string[]>();
   let typed = 0;
   let length = 0;
-  const memberOfTool = (tool: ToolDescription): string => {
-    const { member } = scopedName(tool.name);
-    const isNamed = code.includes(member.split(".").at(-1) ?? member);
-    if (!isNamed || typed >= TYPED_MAX || length > TYPES_CHARS_MAX) return propertyKey(member) + UNTYPED;
-    typed++;
-    const { signature, named } = exactSignature(tool, names);
-    length += signature.length + named.length;
-    if (named !== "") types.push(named);
-    return propertyKey(member) + signature;
-  };
-  const namespaces = Map.groupBy(tools, ({ name }) => scopedName(name).namespace);
-  const members = [...namespaces].map(([namespace, own]) => {
-    const text = own.map((tool) => memberOfTool(tool)).join("\n");
-    return namespace === "" ? text : `${propertyKey(namespace)}: {\n${text}\n};`;
-  });
-  const globals = GLOBALS.map((name) => `declare var ${name}: ${ANY};\n`).join("");
-  return `${globals}${PROGRAM}${types.join("\n")}\ndeclare const tools: {\n${members.join("\n")}\n};\n`;
+  let sinceMs = performance.now();
+  for (const tool of tools) {
+    const { namespace, member } = scopedName(tool.name);
+    const isNamed = words.has(member.split(".").at(-1) ?? member);
+    const own = members.get(namespace) ?? [];
+    members.set(namespace, own);
+    if (isNamed && typed < TYPED_MAX && length < TYPES_CHARS_MAX) {
+      typed++;
+      const { signature, named } = exactSignature(tool);
+      length += signature.length + named.length;
+      own.push(propertyKey(member) + signature);
+      if (named !== "") types.push(named);
+    } else own.push(propertyKey(member) + UNTYPED);
+    if (performance.now() - sinceMs < TURN_MS) continue;
+    await nextTurn();
+    sinceMs = performance.now();
+  }
+  const blocks = [...members].map(([namespace, own]) =>
+    namespace === "" ? own.join("\n") : `${propertyKey(namespace)}: {\n${own.join("\n")}\n};`,
+  );
+  return `${PRELUDE}${types.join("\n")}\ndeclare const tools: {\n${blocks.join("\n")}\n};\n`;
 }
 
-function exactSignature({ name, inputSchema, outputSchema }: ToolDescription, names: UniqueNames) {
-  const word = pascalCase(name, NAME_MAX);
-  const prefix = names.take(/^[A-Z]/.test(word) ? word : `Tool${word}`);
+interface ExactSignature {
+  readonly signature: string;
+  /** Types that it names. */
+  readonly named: string;
+}
+
+/** Made once for each tool, with names that no other tool's types have. */
+const signatures = new WeakMap<ToolDescription, ExactSignature>();
+let lastNumber = 0;
+
+function exactSignature(tool: ToolDescription): ExactSignature {
+  const known = signatures.get(tool);
+  if (known !== undefined) return known;
+  const made = write(tool, `${pascalCase(`t ${tool.name}`, NAME_MAX)}${++lastNumber}`);
+  signatures.set(tool, made);
+  return made;
+}
+
+function write({ inputSchema, outputSchema }: ToolDescription, prefix: string): ExactSignature {
   const read = (schema: unknown, side: "input" | "output") =>
     settleTypes(readSchemaTypes(schema, { side, name: `${prefix}_${side}`, isExact: true }));
   const input = read(inputSchema, "input");

@@ -43,7 +43,9 @@ export async function checkTypes(code: string, built: BuiltProgram, catalog: Che
   if (waiting >= WAITING_MAX) return { kind: "unchecked", reason: "too many programs wait for their check" };
   waiting++;
   const source = withoutFence(code);
-  const run = last.then(() => runCompiler(compiler.file, framed(source, built), declareExactly(catalog.tools, code)));
+  const run = last.then(async () =>
+    runCompiler(compiler.file, framed(source, built), await declareExactly(catalog.tools, source)),
+  );
   last = run.catch(() => undefined);
   try {
     const ended = await run;

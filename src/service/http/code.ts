@@ -1,7 +1,7 @@
-import type { FastifyInstance, HTTPMethods } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from "fastify";
 import { GloveboxError } from "../../base/errors.ts";
 import { isObject } from "../../base/json.ts";
-import { sendJson, sendRefusal } from "./answers.ts";
+import { sendJson, sendNotFound, sendRefusal } from "./answers.ts";
 import { CHECK_PROGRAM, GET_DECLARATIONS } from "./api/code-routes.ts";
 import { callerOf, refuseOthers, type Surface } from "./surface.ts";
 
@@ -10,15 +10,18 @@ const DECLARATIONS = "/v1/code/declarations";
 const CHECK = "/v1/code/check";
 
 /** Adds the routes of code mode: what models read, and the mistakes of a program. Programs run with `/v1/execute`. */
-export function addCode(app: FastifyInstance, { gate }: Surface): void {
-  app.get(DECLARATIONS, { config: { role: "execute", api: GET_DECLARATIONS } }, async (request, reply) => {
+export function addCode(app: FastifyInstance, { engine, gate }: Surface): void {
+  // The engine may have been configured anew without code mode: routes stay until the server starts again.
+  const onRequest = async (_request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> =>
+    engine.codeMode === undefined ? sendNotFound(reply) : undefined;
+  app.get(DECLARATIONS, { config: { role: "execute", api: GET_DECLARATIONS }, onRequest }, async (request, reply) => {
     const mode = gate.codeModeFor(callerOf(request));
     await mode.ready();
     return sendJson(reply, 200, mode.declarations());
   });
   refuseOthers(app, DECLARATIONS, READ);
 
-  app.post(CHECK, { config: { role: "execute", api: CHECK_PROGRAM } }, async (request, reply) => {
+  app.post(CHECK, { config: { role: "execute", api: CHECK_PROGRAM }, onRequest }, async (request, reply) => {
     const code = isObject(request.body) ? request.body["code"] : undefined;
     if (typeof code !== "string")
       return sendRefusal(reply, "invalid_arguments", "the body is an object with code, a text");

@@ -1,4 +1,5 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { sendNotFound } from "../http/answers.ts";
 import { callerOf, type Surface, refuseOthers } from "../http/surface.ts";
 import { sendWebResponse, toWebRequest } from "../http/web-exchange.ts";
 import type { ServerResponse } from "node:http";
@@ -28,7 +29,8 @@ export function addMcp(app: FastifyInstance, surface: Surface): void {
     path: "/mcp/code",
     api: MCP_CODE,
     runnerFor: (caller) => gate.codeModeFor(caller),
-    ready: (caller) => gate.codeModeFor(caller).ready(),
+    // The engine may have been configured anew without code mode.
+    ready: (caller) => (engine.codeMode === undefined ? null : gate.codeModeFor(caller).ready()),
   });
 }
 
@@ -36,8 +38,8 @@ interface EndpointRoute {
   readonly path: string;
   readonly api: typeof MCP | typeof MCP_CODE;
   readonly runnerFor: ConstructorParameters<typeof Endpoint>[1];
-  /** Resolves when the runner lists its tools at once. */
-  readonly ready?: (caller: Caller) => Promise<void>;
+  /** Resolves when the runner lists its tools at once; `null` where there is nothing to serve any more. */
+  readonly ready?: (caller: Caller) => Promise<void> | null;
 }
 
 function addEndpoint(
@@ -58,7 +60,9 @@ function addEndpoint(
   const answer = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const asked = toWebRequest(request, reply.raw, (name) => HEADERS.includes(name) || name.startsWith("mcp-"));
     const endpoint = await load();
-    await ready?.(callerOf(request));
+    const readiness = ready?.(callerOf(request));
+    if (readiness === null) return sendNotFound(reply);
+    await readiness;
     if (isListening(request)) {
       if (isEnding) return reply.code(503).send(rpcError(RPC.REFUSED, "the server is stopping"));
       listening.add(reply.raw);
