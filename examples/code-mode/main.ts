@@ -4,39 +4,30 @@ import { callTools, openaiChat, type ToolRunner } from "glovebox/contracts";
 import OpenAI from "openai";
 import { startModel } from "./model.ts";
 
-type Answer = OpenAI.ChatCompletionToolMessageParam & { content: string };
-
-const QUESTION = "Which store sold most in November?";
-const TURNS_MAX = 30;
-
 await using engine = await createEngine({ tools: ["./tools"], workers: 1 });
 const scripted = await startModel();
 // A real model is asked where OPENAI_API_KEY and MODEL are set.
 const { OPENAI_API_KEY, MODEL = "scripted" } = process.env;
-const client = OPENAI_API_KEY === undefined ? new OpenAI({ baseURL: scripted.url, apiKey: "scripted" }) : new OpenAI();
+const client = OPENAI_API_KEY ? new OpenAI() : new OpenAI({ baseURL: scripted.url, apiKey: "scripted" });
 
-/** The loop of an agent: a model calls the runner's tools until it has an answer. */
+/** The loop of an agent, and what it takes. A model reads all of the conversation again at every turn. */
 async function ask(label: string, runner: ToolRunner): Promise<void> {
   const tools = runner.list().map((tool) => openaiChat.writeTool(tool)) as OpenAI.ChatCompletionFunctionTool[];
-  const messages: OpenAI.ChatCompletionMessageParam[] = [{ role: "user", content: QUESTION }];
+  const messages: OpenAI.ChatCompletionMessageParam[] = [{ role: "user", content: "Which store sold most?" }];
   const startMs = performance.now();
-  let characters = 0;
-  for (let turn = 1; turn <= TURNS_MAX; turn++) {
-    // A model reads all of it again at every turn.
+  for (let turn = 1, characters = 0; turn <= 30; turn++) {
     characters += JSON.stringify({ messages, tools }).length;
     const { choices } = await client.chat.completions.create({ model: MODEL, messages, tools });
     const message = choices[0]?.message;
-    if (message === undefined) break;
+    if (message === undefined) return;
     messages.push(message);
-    if (message.tool_calls === undefined) {
-      const ms = Math.round(performance.now() - startMs);
-      console.log(`${label}: ${turn} turns, ${Math.round(characters / 4)} tokens read, ${ms} ms`);
-      console.log(`  ${message.content}`);
-      return;
+    if (message.tool_calls !== undefined) {
+      messages.push(...((await callTools(runner, "openai-chat", message)) as OpenAI.ChatCompletionToolMessageParam[]));
+      continue;
     }
-    messages.push(...((await callTools(runner, "openai-chat", message)) as Answer[]));
+    console.log(`${label}: ${turn} turns, ${Math.round(characters / 4_000)} thousand tokens read. ${message.content}`);
+    return console.error(`${label}: ${Math.round(performance.now() - startMs)} ms`);
   }
-  console.log(`${label}: no answer after ${TURNS_MAX} turns`);
 }
 
 await ask("single calls", engine);

@@ -1,53 +1,38 @@
-/** A scripted model: an HTTP server with the chat completions API. With `run_code` it writes a program, else it calls tools. */
+/** A scripted model with the chat completions API. With `run_code` it writes a program, else it calls tools. */
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { json } from "node:stream/consumers";
 
-interface Message {
-  readonly role: string;
-  readonly content: string;
-}
-interface Sent {
-  readonly messages: readonly Message[];
-  readonly tools: readonly { readonly function: { readonly name: string } }[];
-}
-
 const PROGRAM = `const stores = await tools.list_stores({});
-const totals = await Promise.all(
-  stores.map(async ({ id, city }) => {
-    const sales = await tools.sales({ store: id });
-    return { city, total: sales.reduce((sum, { amount }) => sum + amount, 0) };
-  }),
-);
-return totals.toSorted((one, other) => other.total - one.total)[0];`;
+const sales = await Promise.all(stores.map(({ id }) => tools.sales({ store: id })));
+const totals = sales.map((rows) => rows.reduce((sum, { amount }) => sum + amount, 0));
+const best = totals.indexOf(Math.max(...totals));
+return { city: stores[best].city, total: totals[best] };`;
 
-const call = (name: string, args: object, id: number) => ({
+const call = (name: string, args: object) => ({
   role: "assistant",
-  content: null,
-  tool_calls: [{ id: `call_${id}`, type: "function", function: { name, arguments: JSON.stringify(args) } }],
+  tool_calls: [{ id: `call_${name}`, type: "function", function: { name, arguments: JSON.stringify(args) } }],
 });
-const say = (city: string, total: number) => ({ role: "assistant", content: `${city} sold most: ${total}.` });
+const say = (city: string, total?: number) => ({ role: "assistant", content: `${city} sold most: ${total}.` });
+
+type Sent = { messages: { role: string; content: string }[]; tools: { function: { name: string } }[] };
 
 function answer({ messages, tools }: Sent): object {
-  const results = messages.filter(({ role }) => role === "tool").map(({ content }) => JSON.parse(content));
-  if (tools.some((tool) => tool.function.name === "run_code")) {
-    if (results.length === 0) return call("run_code", { code: PROGRAM }, 0);
-    const { city, total } = results[0].result;
-    return say(city, total);
-  }
-  const [stores, ...sales] = results;
-  if (stores === undefined) return call("list_stores", {}, 0);
-  if (sales.length < stores.length) return call("sales", { store: stores[sales.length].id }, results.length);
-  const totals = sales.map((rows) => rows.reduce((sum: number, row: { amount: number }) => sum + row.amount, 0));
+  const [first, ...sales] = messages.filter(({ role }) => role === "tool").map(({ content }) => JSON.parse(content));
+  const isCode = tools[0]?.function.name === "run_code";
+  if (first === undefined) return isCode ? call("run_code", { code: PROGRAM }) : call("list_stores", {});
+  if (isCode) return say(first.result.city, first.result.total);
+  if (sales.length < first.length) return call("sales", { store: sales.length });
+  const totals = sales.map((rows: { amount: number }[]) => rows.reduce((sum, row) => sum + row.amount, 0));
   const best = totals.indexOf(Math.max(...totals));
-  return say(stores[best].city, totals[best] ?? 0);
+  return say(first[best].city, totals[best]);
 }
 
 export async function startModel(): Promise<{ url: string; stop: () => void }> {
   const server = createServer((request, response) => {
+    response.setHeader("content-type", "application/json");
     void json(request).then((sent) => {
-      response.setHeader("content-type", "application/json");
       const choices = [{ index: 0, message: answer(sent as Sent) }];
       response.end(JSON.stringify({ id: "1", object: "chat.completion", choices }));
     });

@@ -1,16 +1,3 @@
-export const spec = {
-  name: "list_stores",
-  description: "Lists the stores.",
-  outputSchema: {
-    type: "array",
-    items: {
-      type: "object",
-      properties: { id: { type: "integer" }, city: { type: "string" } },
-      required: ["id", "city"],
-    },
-  },
-};
+export const spec = { name: "list_stores", description: "Lists the stores, each with id and city." };
 
-const CITIES = "Oslo Rome Bern Lima Kyiv Doha Baku Riga Suva Apia".split(" ");
-
-export default () => CITIES.map((city, id) => ({ id, city }));
+export default () => "Oslo Rome Bern Lima Kyiv Doha Baku Riga Suva Apia".split(" ").map((city, id) => ({ id, city }));
