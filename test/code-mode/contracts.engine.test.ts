@@ -1,4 +1,5 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
+import type { ToolSet } from "ai";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type CodeMode, codeMode } from "../../src/code-mode/index.ts";
 import { toolsForAISDK, toolsForOpenAIAgents } from "../../src/ecosystems/adapters/index.ts";
@@ -57,8 +58,11 @@ describe("a program that calls two tools is run by a message of", () => {
   });
 
   test("the AI SDK", async () => {
-    const { run_code: tool } = toolsForAISDK(mode);
-    const answer: unknown = await tool?.execute?.({ code: CODE } as never, { toolCallId: "c1", messages: [] } as never);
+    const tools: ToolSet = toolsForAISDK(mode);
+    const answer: unknown = await tools["run_code"]?.execute?.(
+      { code: CODE } as never,
+      { toolCallId: "c1", messages: [] } as never,
+    );
     expect(answer).toMatchObject({ result: [3, 8] });
   });
 
