@@ -1,24 +1,24 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { BoundedCache } from "../base/bounded-cache.ts";
+import { eachInTurns } from "../base/turns.ts";
 import type { BuiltProgram } from "../tool/program/build.ts";
 import type { ToolDescription } from "../tool/contracts/contract.ts";
 import { type CheckedProgram, checkTypes } from "./check/type-check.ts";
 import { type Declarations, declareWithin } from "./declarations.ts";
 import { RUN_CODE, SEARCH_TOOLS } from "./model-tools.ts";
-import { expressionOf, matchesAny, NearestNames } from "./names.ts";
+import { expressionOf, NearestNames } from "./names.ts";
 import type { ResolvedCodeMode } from "../engine/code-mode-options.ts";
+import { isAmong } from "../engine/execute-options.ts";
 import { ToolIndex } from "./search.ts";
 import { signatureOf } from "./signature.ts";
 
 const NEAREST = 3;
 const CHECKED_MAX = 100;
-const TURN_MS = 4;
 
 /** The tools that programs may call, as they are registered now. */
 export class Catalog {
   readonly tools: readonly ToolDescription[];
   readonly #options: ResolvedCodeMode;
-  readonly #declarations = new Map<string, Declarations>();
+  #declared: { readonly tokens: number; readonly made: Declarations } | null = null;
   readonly #checked = new BoundedCache<Promise<CheckedProgram>>(CHECKED_MAX);
   #index: Promise<ToolIndex> | null = null;
   #ready: Promise<void> | null = null;
@@ -31,17 +31,15 @@ export class Catalog {
 
   /** Resolves when what `declarations` needs is made, in short turns of the event loop: many tools take a while. */
   ready(): Promise<void> {
-    return (this.#ready ??= prepare(this.tools));
+    return (this.#ready ??= eachInTurns(this.tools, signatureOf));
   }
 
-  /** Made once for each budget. */
+  /** The last ones are kept: almost all requests have the same budget. */
   declarations(tokens: number): Declarations {
-    const known = this.#declarations.get(String(tokens));
-    if (known !== undefined) return known;
-    const isPinned = (name: string): boolean => matchesAny(this.#options.pinned, name);
+    if (this.#declared?.tokens === tokens) return this.#declared.made;
+    const isPinned = (name: string): boolean => isAmong(this.#options.pinned, name);
     const made = declareWithin(this.tools, { tokens, isPinned });
-    this.#declarations.clear();
-    this.#declarations.set(String(tokens), made);
+    this.#declared = { tokens, made };
     return made;
   }
 
@@ -72,16 +70,6 @@ export class Catalog {
     return near.length === 0
       ? `${missing}; search_tools finds tools`
       : `${missing}. Did you mean ${near.join(" or ")}?`;
-  }
-}
-
-async function prepare(tools: readonly ToolDescription[]): Promise<void> {
-  let sinceMs = performance.now();
-  for (const tool of tools) {
-    signatureOf(tool);
-    if (performance.now() - sinceMs < TURN_MS) continue;
-    await nextTurn();
-    sinceMs = performance.now();
   }
 }
 
@@ -117,5 +105,5 @@ function isSame(one: readonly ToolDescription[], other: readonly ToolDescription
 
 /** Whether programs may call a tool of that name. */
 export function mayCall(name: string, { tools }: ResolvedCodeMode): boolean {
-  return name !== RUN_CODE && name !== SEARCH_TOOLS && matchesAny(tools, name);
+  return name !== RUN_CODE && name !== SEARCH_TOOLS && isAmong(tools, name);
 }

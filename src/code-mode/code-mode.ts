@@ -1,5 +1,6 @@
 import { GloveboxError, toolError } from "../base/errors.ts";
 import { BoundedCache } from "../base/bounded-cache.ts";
+import { memberOf } from "../base/json.ts";
 import { emptyMetadata, failure, success, type ToolCall, type ToolResult } from "../base/result.ts";
 import type { ProgramCall, ProgramTools } from "../broker/capabilities/program-tools.ts";
 import type { Engine } from "../engine/engine.ts";
@@ -25,7 +26,7 @@ import { type CodeModeOptions, type ResolvedCodeMode, resolveCodeMode } from "..
 import { programResult, type RunCodeOutput } from "./result.ts";
 import type { FoundTools, ToolQuery } from "./search.ts";
 
-/** What runs the tools of code mode: an engine, or a part of one. */
+/** Runs the tools of code mode: an engine, or a part of one. */
 export interface ProgramRunner extends ToolRunner {
   /** Options of code mode that `codeMode` does not name itself. */
   readonly codeMode?: CodeModeOptions | undefined;
@@ -162,9 +163,7 @@ class ProgramTool implements CodeMode {
       await this.#checkTypes(code, built);
       return [];
     } catch (error) {
-      const details: unknown = error instanceof GloveboxError ? error.details : undefined;
-      const problems: unknown =
-        typeof details === "object" && details !== null ? Reflect.get(details, "problems") : null;
+      const problems = error instanceof GloveboxError ? memberOf(error.details, "problems") : undefined;
       if (Array.isArray(problems)) return problems as readonly ProgramProblem[];
       throw error;
     }

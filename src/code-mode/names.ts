@@ -1,7 +1,5 @@
-import { matchesName } from "../broker/capabilities/capability.ts";
 import { propertyKey } from "../tool/declarations/names.ts";
 
-const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
 const LENGTH_MAX = 128;
 
 /** The namespace of a tool and its name there: `github.list_issues` is `list_issues` of `github`. */
@@ -24,12 +22,8 @@ export function expressionOf(name: string): string {
 }
 
 function access(name: string): string {
-  return IDENTIFIER.test(name) ? `.${name}` : `[${propertyKey(name)}]`;
-}
-
-/** Whether one of the patterns, each of which may end in `*`, matches a name. */
-export function matchesAny(patterns: readonly string[], name: string): boolean {
-  return patterns.some((pattern) => matchesName(pattern, name));
+  const key = propertyKey(name);
+  return key === name ? `.${name}` : `[${key}]`;
 }
 
 /** Finds the names that are most like one that does not exist. Made once for a list of names, which may be long. */

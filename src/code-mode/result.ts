@@ -6,7 +6,7 @@ import { PROGRAM_FILE } from "../tool/program/runner.ts";
 
 /** Output of `run_code`. */
 export interface RunCodeOutput {
-  /** What the program returned, or a preview of it. */
+  /** The value that the program returned, or a preview of it. */
   readonly result: unknown;
   /** Console lines; those of `warn` and `error` begin with their level. */
   readonly logs: readonly string[];

@@ -18,6 +18,8 @@ export interface Declared {
   readonly member: string;
   /** Types that it names; perhaps none. */
   readonly types: string;
+  /** The type of its arguments. */
+  readonly input: string;
 }
 
 const DESCRIPTION_MAX = 400;
@@ -66,11 +68,12 @@ function write({ name, description, inputSchema, outputSchema }: ToolDescription
   const input = settleTypes(readSchemaTypes(inputSchema, { side: "input", name: `${prefix}Input` }));
   const output = settleTypes(readSchemaTypes(outputSchema ?? true, { side: "output", name: `${prefix}Output` }));
   const head = `${propertyKey(scopedName(name).member)}(input:`;
-  const argument = after(head, printType(input.type, "", head.length + 1, style));
+  const taken = printType(input.type, "", head.length + 1, style);
+  const argument = after(head, taken);
   const answer = printType(output.type, "", argument.length - argument.lastIndexOf("\n"), style).trimStart();
   const lines = [...commentLines(description, DESCRIPTION_MAX), `${argument}): Promise<${answer}>;`];
   const types = [...input.named, ...output.named].map((named) => writeType(named, style));
-  return { member: lines.join("\n"), types: types.join("\n") };
+  return { member: lines.join("\n"), types: types.join("\n"), input: taken };
 }
 
 function writeType({ name, type }: SchemaTypes["named"][number], style: PrintStyle): string {

@@ -1,6 +1,6 @@
 import type { CalledToolResult, Capability } from "./capability.ts";
 import { wholeGrants } from "./custom.ts";
-import { ChildCalls, TOOL_CALL } from "./tools.ts";
+import { ChildCalls, TOOL_CALL, type ToolRequest } from "./tools.ts";
 
 /** Name of the capability through which a program calls the tools of its caller. */
 export const PROGRAM_TOOLS = "program";
@@ -21,11 +21,6 @@ export interface ProgramCall {
   /** `ok`, or the code of its error. */
   readonly code: string;
   readonly wallMs: number;
-}
-
-interface ToolRequest {
-  readonly name: string;
-  readonly arguments: Record<string, unknown>;
 }
 
 /**

@@ -5,7 +5,8 @@ import { nameGrants, requireGranted } from "./names.ts";
 /** Maximum number of a call's child calls that run at once; more wait. */
 const AT_ONCE_MAX = 8;
 
-interface ToolRequest {
+/** A call of another tool, as `TOOL_CALL` describes it. */
+export interface ToolRequest {
   readonly name: string;
   readonly arguments: Record<string, unknown>;
 }

@@ -2,19 +2,19 @@ import type { ProgramProblem } from "../../tool/program/problem.ts";
 import type { ToolCallPlace } from "../../tool/program/tool-calls.ts";
 import { expressionOf } from "../names.ts";
 
-/** What a check found: mistakes that are certain, and the others as warnings. */
+/** Findings of a check: mistakes that are certain, and the others as warnings. */
 export interface Diagnosis {
   readonly problems: readonly ProgramProblem[];
   readonly warnings: readonly string[];
 }
 
-/** What the words of a diagnostic are made of. */
+/** The program that was checked, and its tools. */
 export interface Program {
   readonly code: string;
   readonly calls: readonly ToolCallPlace[];
   /** Lines before the program's own in the file that was checked. */
   readonly linesBefore: number;
-  /** What a tool takes, as a type; `undefined` if there is no such tool. */
+  /** Type of a tool's arguments; `undefined` if there is no such tool. */
   readonly takes: (tool: string) => string | undefined;
   /** The message about a name that no tool has. */
   readonly describeMissing: (tool: string) => string;

@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
+import { eachInTurns } from "../../base/turns.ts";
 import type { ToolDescription } from "../../tool/contracts/contract.ts";
 import { pascalCase, propertyKey } from "../../tool/declarations/names.ts";
 import { after, type PrintStyle, printType } from "../../tool/declarations/print-type.ts";
@@ -14,7 +14,6 @@ const NAME_MAX = 48;
 /** Tools that are declared with their types. */
 const TYPED_MAX = 200;
 const TYPES_CHARS_MAX = 1024 * 1024;
-const TURN_MS = 4;
 const WORD = /[\w$-]+/g;
 
 /** Names of every program, and of its realm beside the language's own. */
@@ -45,8 +44,7 @@ export async function declareExactly(tools: readonly ToolDescription[], code: st
   const members = new Map<string, string[]>();
   let typed = 0;
   let length = 0;
-  let sinceMs = performance.now();
-  for (const tool of tools) {
+  await eachInTurns(tools, (tool) => {
     const { namespace, member } = scopedName(tool.name);
     const isNamed = words.has(member.split(".").at(-1) ?? member);
     const own = members.get(namespace) ?? [];
@@ -58,10 +56,7 @@ export async function declareExactly(tools: readonly ToolDescription[], code: st
       own.push(propertyKey(member) + signature);
       if (named !== "") types.push(named);
     } else own.push(propertyKey(member) + UNTYPED);
-    if (performance.now() - sinceMs < TURN_MS) continue;
-    await nextTurn();
-    sinceMs = performance.now();
-  }
+  });
   const blocks = [...members].map(([namespace, own]) =>
     namespace === "" ? own.join("\n") : `${propertyKey(namespace)}: {\n${own.join("\n")}\n};`,
   );

@@ -4,6 +4,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { bubblewrapArguments, closedIn, LIBRARIES, readOnly, writeFilter } from "../../base/os/bubblewrap.ts";
+import { killGroup } from "../../base/os/process-group.ts";
 import { limitCommands, SHELL } from "../../base/os/rlimits.ts";
 import { type BuildSandboxState, buildSandbox } from "../../tool/build/sandbox.ts";
 
@@ -78,7 +79,7 @@ function run([file = "", ...args]: readonly string[], cwd: string, sandbox: Buil
     let output = "";
     const end = (run: CompilerRun): void => {
       clearTimeout(timer);
-      kill(child.pid);
+      killGroup(child);
       resolve(run);
     };
     const timer = setTimeout(() => end({ kind: "failed", reason: `it took more than ${WALL_MS} ms` }), WALL_MS);
@@ -93,13 +94,4 @@ function run([file = "", ...args]: readonly string[], cwd: string, sandbox: Buil
       end({ kind: "failed", reason: `the compiler ended with ${signal ?? `exit code ${code}`}, beyond its limits` });
     });
   });
-}
-
-function kill(pid: number | undefined): void {
-  if (pid === undefined) return;
-  try {
-    process.kill(process.platform === "win32" ? pid : -pid, "SIGKILL");
-  } catch {
-    // The whole group has ended.
-  }
 }

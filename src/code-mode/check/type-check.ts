@@ -8,7 +8,7 @@ import { type Diagnosis, readDiagnostics } from "./diagnostics.ts";
 import { declareExactly } from "./exact.ts";
 import { runCompiler } from "./run-compiler.ts";
 
-/** What came of a check: a diagnosis, or the reason why it could not be made. */
+/** Result of a check: a diagnosis, or the reason why it could not be made. */
 export type CheckedProgram =
   (Diagnosis & { readonly kind: "checked" }) | { readonly kind: "unchecked"; readonly reason: string };
 
@@ -80,8 +80,6 @@ function nestingOf(code: string): number {
 /** The type of a tool's arguments, in one line. */
 function inputOf(tool: ToolDescription | undefined): string | undefined {
   if (tool === undefined) return undefined;
-  const { member } = signatureOf(tool).short;
-  const [, type = ""] = /\(input: ([\s\S]*)\): Promise</.exec(member) ?? [];
-  const line = type.replaceAll(/\s+/g, " ");
+  const line = signatureOf(tool).short.input.replaceAll(/\s+/g, " ");
   return line.length > TAKES_MAX ? `${line.slice(0, TAKES_MAX)}…` : line;
 }

@@ -12,7 +12,7 @@ export interface Registration {
   readonly revision: number;
 }
 
-/** What a list says of a record: of bounded length, however long the record is. */
+/** A record in a list: of bounded length, however long the record is. */
 export interface SummarizedRecord {
   readonly tool_id: string;
   /** The beginning of the description. */

@@ -8,7 +8,7 @@ const SHOWN_MAX = 200;
 /** Only the end of longer notes is read, and kept. */
 const FILE_MAX = 1024 * 1024;
 
-/** What a workflow says of its notes. */
+/** Settings of a workflow's notes. */
 export interface NotesPolicy {
   readonly file: string;
   /** Number of the last notes that agents see. */
@@ -16,7 +16,7 @@ export interface NotesPolicy {
   readonly format: "markdown" | "json";
 }
 
-/** What a note tells of a completed run of an agent. */
+/** A completed run of an agent, as a note has it. */
 interface NotedStep {
   readonly agent: string;
   readonly response: string;

@@ -89,7 +89,7 @@ function readEntry(value: unknown, place: string, ids: ReadonlySet<string>): Exc
   return { module, protocol: textOf(value["protocol"], `${place}/protocol`), providers };
 }
 
-function listOf(value: unknown, place: string): readonly unknown[] {
+export function listOf(value: unknown, place: string): readonly unknown[] {
   if (!Array.isArray(value)) throw new AgentError(`${place} must be a list`);
   if (value.length > LIST_MAX) throw new AgentError(`${place} has more than ${LIST_MAX} entries`);
   return value;

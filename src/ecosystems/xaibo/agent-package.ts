@@ -15,7 +15,7 @@ export interface AgentPackage extends AsyncDisposable {
   readonly path: string;
 }
 
-/** What a tool package is made of. */
+/** Parts of a tool package. */
 export interface AgentPackageParts {
   readonly id: string;
   /** The project's folder. */

@@ -28,7 +28,7 @@ export interface AgentOptions
   readonly llm?: LLM;
 }
 
-/** What came of one module of an agent. */
+/** Outcome of one module of an agent. */
 export interface AgentModule {
   readonly id: string;
   /** `ignored`: it provides no tools. `refused`: it does, and cannot be used here. */

@@ -1,6 +1,6 @@
 import { isObject } from "../../base/json.ts";
 import { type XaiboTool, xaibo } from "../../tool/contracts/xaibo.ts";
-import { AgentError } from "./agent-config.ts";
+import { AgentError, listOf } from "./agent-config.ts";
 import { guardedProvider } from "./guarded-provider.ts";
 import type { LLM, LLMMessage } from "./llm.ts";
 import type { ToolProviderProtocol } from "./protocol.ts";
@@ -17,7 +17,6 @@ type Part = { readonly type: "text"; readonly text: string } | { readonly type: 
 type Entry = { readonly role: "system" | "user" | "assistant"; readonly message: readonly Part[] };
 type Parameters = { readonly [name: string]: unknown };
 
-const ENTRIES_MAX = 1_000;
 /** Maximum length of one part of a conversation, with its parameters. */
 const CHARS_MAX = 1_000_000;
 const PLACEHOLDER = /\$\$params\.(\w+)\$\$/g;
@@ -108,10 +107,4 @@ async function imageAt(url: string, { readImage }: OneShotOptions): Promise<stri
   if (IMAGE_URL.test(url)) return url;
   if (readImage !== undefined) return readImage(url);
   throw new Error("an image is read from a path only with the option readImage; give its URL");
-}
-
-function listOf(value: unknown, place: string): readonly unknown[] {
-  if (!Array.isArray(value)) throw new AgentError(`${place} must be a list`);
-  if (value.length > ENTRIES_MAX) throw new AgentError(`${place} has more than ${ENTRIES_MAX} entries`);
-  return value;
 }

@@ -13,7 +13,7 @@ const PREFIX = "agentspace://tools/";
 const MARKDOWN = "text/markdown";
 const ID = /^[A-Za-z0-9_.-]{1,128}$/;
 
-/** What a server with such pages says that it can do. */
+/** MCP capabilities of a server with such pages. */
 export const RESOURCES = { resources: {} } as const;
 
 /** Lists the pages as resources, `agentspace://tools/{id}`, and reads them. */

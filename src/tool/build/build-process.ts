@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { writeFilter } from "../../base/os/bubblewrap.ts";
 import { type ControlGroup, openGroup } from "../../base/os/cgroup.ts";
 import { Descriptors } from "../../base/os/descriptors.ts";
+import { killGroup } from "../../base/os/process-group.ts";
 import { SHELL } from "../../base/os/rlimits.ts";
 import { encodeFrame, type Frame, FrameReader } from "./frame.ts";
 import { type Answer, answerOf, isReady, type Job, PROVES } from "./job.ts";
@@ -192,17 +193,6 @@ function start(writes: string, sandbox: BuildSandboxState | null, group: Control
     const failed = new ChildProcess();
     process.nextTick(() => failed.emit("error", error));
     return failed;
-  }
-}
-
-function killGroup(child: ChildProcess): void {
-  const { pid } = child;
-  if (pid === undefined) return;
-  try {
-    if (process.platform === "win32") child.kill("SIGKILL");
-    else process.kill(-pid, "SIGKILL");
-  } catch {
-    // The whole group has ended.
   }
 }
 

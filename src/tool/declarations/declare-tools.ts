@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
+import { eachInTurns } from "../../base/turns.ts";
 import { commentLines, pascalCase, propertyKey, UniqueNames } from "./names.ts";
 import { after, printType } from "./print-type.ts";
 import { readSchemaTypes, type SchemaTypes } from "./schema-reader.ts";
@@ -23,8 +23,6 @@ const REGISTER = `declare module "glovebox" {
 `;
 const DESCRIPTION_MAX = 2_000;
 const NAME_MAX = 64;
-/** Time of the event loop that a turn of `declareInTurns` takes. */
-const TURN_MS = 4;
 /** Length of the text of one tool's types, in UTF-16 units. */
 const TEXT_MAX = 256 * 1024;
 const TOO_LONG = unknownFor("the type is too long");
@@ -56,13 +54,7 @@ export function declareTools(tools: readonly DeclaredTool[], options: DeclareOpt
 /** As `declareTools`, but gives way to other work: many tools that are declared for the first time take a while. */
 export async function declareInTurns(tools: readonly DeclaredTool[], options: DeclareOptions = {}): Promise<string> {
   const all: Declaration[] = [];
-  let sinceMs = performance.now();
-  for (const [tool, prefix] of withPrefixes(tools)) {
-    all.push(declareOnce(tool, prefix));
-    if (performance.now() - sinceMs < TURN_MS) continue;
-    await nextTurn();
-    sinceMs = performance.now();
-  }
+  await eachInTurns(withPrefixes(tools), ([tool, prefix]) => all.push(declareOnce(tool, prefix)));
   return writeFile(all, options);
 }
 

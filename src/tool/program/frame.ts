@@ -12,6 +12,6 @@ export function withoutFence(code: string): string {
   return `${before}${trimmed.slice(end, -FENCE.length)}`;
 }
 
-/** What stands around the body of a program, or around a program that is an expression: one line before it. */
+/** Text around the body of a program, or around a program that is an expression: one line before it. */
 export const BODY = { head: "(async () => {\n", tail: "\n})" } as const;
 export const EXPRESSION = { head: "(\n", tail: "\n)" } as const;

@@ -5,7 +5,7 @@ import { type Document, indent } from "./block.ts";
 
 const TYPES =
   "from typing import Any, Callable, Protocol, runtime_checkable\nfrom amplifier_core import ModuleCoordinator, ToolResult\n";
-/** What the document's own pieces need around them. */
+/** Code around the pieces of the document. */
 const classOf = (name: string, body: string, more = ""): string => `${TYPES}
 class MyTool:
     name = "${name}"

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { PythonBench } from "../../tool/runtimes/python/bench.ts";
 
-/** What a block gets to run with. */
+/** Surroundings in which a block runs. */
 export interface World {
   readonly bench: PythonBench;
   /** All blocks of the document, in their order. */

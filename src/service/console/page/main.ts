@@ -149,7 +149,7 @@ class App {
   }
 }
 
-/** What a URL names: a tool, the registry, a record of it, or the overview. */
+/** Target of a URL: a tool, the registry, a record of it, or the overview. */
 interface Place {
   readonly place: "overview" | "registry" | "tool";
   readonly name: string | null;

@@ -23,7 +23,7 @@ const COMPARISONS_IN_TURN = 1_000;
 /** Packages with a part without which they are not themselves, and which has a stand-in. */
 const MADE_OF: readonly (readonly [name: string, part: string])[] = [["requests", "urllib3"]];
 
-/** What requirements come to. */
+/** The packages that meet the requirements. */
 export interface Installation {
   readonly packages: PythonScript["packages"];
   /** Machine code, by its path among the packages. */
@@ -36,11 +36,11 @@ export const NOTHING: Installation = { packages: {}, libraries: new Map() };
 interface Choice {
   readonly name: WheelName;
   readonly wheel: ReadWheel;
-  /** What the folder's lock says of it. */
+  /** Its entry in the folder's lock. */
   readonly locked: LockedPackage | undefined;
 }
 
-/** What the operator's folder has. */
+/** Contents of the operator's folder. */
 interface Stock {
   readonly listed: ReadonlyMap<string, readonly WheelName[]>;
   readonly lock: PyodideLock;
@@ -169,7 +169,7 @@ function requireReal(choices: readonly Choice[], requirements: readonly Requirem
   }
 }
 
-/** What a lock says that a package needs besides what its wheel says. `known`: one object for each. */
+/** Requirements of a package by the lock, besides those of its wheel. `known`: one object for each. */
 function requiredByLock(
   { name, locked }: Choice,
   { packages }: PyodideLock,

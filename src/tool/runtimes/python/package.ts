@@ -52,7 +52,7 @@ async function readProjectScript(folder: string, wheels: Wheels): Promise<ReadSc
   return { script: await scriptOfProject(root, entry, packages), libraries };
 }
 
-/** What is asked for, with what a lock beside it pins. */
+/** The requirements, with the pins of a lock beside them. */
 async function withLock(asked: readonly Requirement[], root: string, folder: string): Promise<readonly Requirement[]> {
   return [...((await readPylock(root, folder)) ?? []), ...asked];
 }

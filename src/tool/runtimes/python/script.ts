@@ -104,7 +104,7 @@ async function scriptOfPythonPackage(folder: string): Promise<PythonScript> {
   return checked({ entry: `${name}/${PACKAGE_FILE}`, files: await readFiles(folder, `${name}/`), packages: {} });
 }
 
-/** What the modules of a package import, by its first names; also the package itself, as nobody else has its name. */
+/** Imports of the modules of a package, by their first names; also the package itself, as nobody else has its name. */
 function othersIn({ files }: PythonScript): ReadonlySet<string> {
   const modules = Object.entries(files).flatMap(([name, content]) =>
     name.endsWith(".py") && typeof content === "string"

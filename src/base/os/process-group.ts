@@ -1,0 +1,16 @@
+import type { ChildProcess } from "node:child_process";
+
+/**
+ * Ends a process and all others of its group by SIGKILL. It has to be the first of a group of its own, as one is that was
+ * started with `detached`; on Windows, which has no groups, it ends alone.
+ */
+export function killGroup(child: ChildProcess): void {
+  const { pid } = child;
+  if (pid === undefined) return;
+  try {
+    if (process.platform === "win32") child.kill("SIGKILL");
+    else process.kill(-pid, "SIGKILL");
+  } catch {
+    // The whole group has ended.
+  }
+}
