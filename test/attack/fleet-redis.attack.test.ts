@@ -1,11 +1,12 @@
 // needs: redis
 import { Queue } from "bullmq";
-import type { Redis } from "ioredis";
 import { expect, test, vi } from "vitest";
 import { shortName } from "../../src/fleet/gate/caps.ts";
 import { orderKeys } from "../../src/fleet/gate/turn.ts";
 import { Seal } from "../../src/store/redis/seal.ts";
 import { PROTOCOL } from "../../src/fleet/wire/messages.ts";
+import { monitorRedis } from "../redis-monitor.ts";
+import type { RedisServer } from "../redis-server.ts";
 import { machineIn, type Siege, siegeOf, startSiege } from "../fleet/siege.ts";
 
 /** Whoever can read and write a fleet's Redis: with the secret of another fleet where this one has one. */
@@ -24,15 +25,14 @@ const sealed = siegeOf(SECRET, { queue: { perTool: 8 } });
 
 /** Listens to letters that are sent to these boxes, as Redis tells everybody, until it is disposed of. */
 async function overhear(
-  client: Redis,
+  redis: RedisServer,
   boxes: readonly string[],
 ): Promise<{ readonly letters: readonly string[] } & Disposable> {
   const letters: string[] = [];
-  const ear = await client.monitor();
-  ear.on("monitor", (_time: string, [command, key, ...rest]: readonly string[]) => {
+  const ear = await monitorRedis(redis, ([command, key, ...rest]) => {
     if (command?.toLowerCase() === "xadd" && key !== undefined && boxes.includes(key)) letters.push(rest.at(-1) ?? "");
   });
-  return { letters, [Symbol.dispose]: () => ear.disconnect() };
+  return { letters, [Symbol.dispose]: () => ear[Symbol.dispose]() };
 }
 
 function boxesOf({ keys, serverId, machineId }: Siege): readonly [string, string] {
@@ -75,9 +75,9 @@ function forgedMessages(server: string): readonly object[] {
 }
 
 test("letters that nobody of the fleet has sealed end no call, and have nothing done", async () => {
-  const { client, serverId, machineId, keys, wait, open, deeds, add } = sealed();
+  const { redis, client, serverId, machineId, keys, wait, open, deeds, add } = sealed();
   const [ofServer, ofMachine] = boxesOf(sealed());
-  using heard = await overhear(client, [ofServer, ofMachine]);
+  using heard = await overhear(redis, [ofServer, ofMachine]);
   expect(await add(1, 1)).toBe(2);
   const waiting = wait("by letter");
   await expect.poll(() => deeds).toEqual([{ what: "by letter" }]);
@@ -110,13 +110,13 @@ test("letters that nobody of the fleet has sealed end no call, and have nothing 
   expect(await add(1, 2)).toBe(3);
 });
 
-test("letters by the thousand and by the gigabyte fill neither memory nor log", async () => {
+test("letters by the thousand and by the hundred megabytes fill neither memory nor log", async () => {
   const { client, add, lines } = sealed();
   const isDamage = ({ message }: { readonly message: string }): boolean => message === DAMAGE;
   const before = lines.filter(isDamage).length;
   for (const box of boxesOf(sealed())) {
     const giant = Buffer.alloc(64 * MIB, "=gcm1:AAAA");
-    for (let count = 0; count < 4; count++) await client.xadd(box, "*", "m", giant);
+    for (let count = 0; count < 2; count++) await client.xadd(box, "*", "m", giant);
     const flood = client.pipeline();
     for (let count = 0; count < 3_000; count++) flood.xadd(box, "*", "m", `=gcm1:${count}`);
     await flood.exec();
@@ -129,7 +129,8 @@ test("letters by the thousand and by the gigabyte fill neither memory nor log", 
 
 test("an inbox that is blocked, or has another type, is made anew", async () => {
   const { client, add } = sealed();
-  for (const box of boxesOf(sealed())) await client.xadd(box, `${Date.now()}-18446744073709551615`, "m", "=");
+  // A second ahead, because the fleet writes to its inboxes meanwhile.
+  for (const box of boxesOf(sealed())) await client.xadd(box, `${Date.now() + 1_000}-18446744073709551615`, "m", "=");
   await expect.poll(() => add(1, 4), { timeout: 60_000 }).toBe(5);
   for (const box of boxesOf(sealed())) await client.xadd(box, "18446744073709551615-18446744073709551615", "m", "=");
   await expect.poll(async () => (await client.exists(...boxesOf(sealed()))) < 2, { timeout: 20_000 }).toBe(true);

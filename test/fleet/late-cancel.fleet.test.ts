@@ -1,28 +1,24 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { PROTOCOL } from "../../src/fleet/wire/messages.ts";
+import { monitorRedis } from "../redis-monitor.ts";
 import { type Siege, startSiege } from "./siege.ts";
 
 /** For what comes by itself, on a machine that is busy. */
 const WAIT = { timeout: 20_000 };
 
-/** Redis's client fails where a monitor is told of something as it begins, so heartbeats are as rare as they can be. */
-const MONITORED = 1;
-
 let siege: Siege & AsyncDisposable;
 let letters: string[];
-let deafen: () => void;
+let ear: Disposable;
 
 beforeEach(async () => {
-  siege = await startSiege(undefined, {}, undefined, MONITORED);
+  siege = await startSiege(undefined);
   letters = [];
-  const ear = await siege.client.monitor();
-  ear.on("monitor", (_time: string, [command, , ...rest]: readonly string[]) => {
+  ear = await monitorRedis(siege.redis, ([command, , ...rest]) => {
     if (command?.toLowerCase() === "xadd") letters.push(rest.at(-1) ?? "");
   });
-  deafen = () => ear.disconnect();
 });
 afterEach(async () => {
-  deafen();
+  ear[Symbol.dispose]();
   await siege[Symbol.asyncDispose]();
 });
 

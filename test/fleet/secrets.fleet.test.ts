@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { EngineOptions, ToolResult } from "../../src/index.ts";
 import { RedisConnection } from "../../src/store/redis/connection.ts";
+import { monitorRedis } from "../redis-monitor.ts";
 import { type RedisServer, startRedis } from "../redis-server.ts";
 import { type Line, machineIn, type Siege, startSiege } from "./siege.ts";
 
@@ -33,12 +34,11 @@ async function witness(redis: RedisServer): Promise<{ readonly all: () => Promis
   await connection.ready(5_000);
   const client = connection.client as Redis;
   const heard: string[] = [];
-  const ear = await client.monitor();
-  ear.on("monitor", (_time: string, args: readonly string[]) => void heard.push(args.join(" ")));
+  const ear = await monitorRedis(redis, (words) => void heard.push(words.join(" ")));
   return {
     all: async () => [...heard, ...(await dump(client))].join("\n"),
     [Symbol.asyncDispose]: async () => {
-      ear.disconnect();
+      ear[Symbol.dispose]();
       await connection.close();
     },
   };
