@@ -25,12 +25,14 @@ export interface CallLine {
 }
 
 const ADVICE = "filter, count or sample in the program, and return less";
-const NOTHING = "nothing was returned: end the program with return";
+const NOTHING = "nothing was returned: end the program with return, and see whether what it returns is undefined";
 const SHOWN_CALLS = 20;
 const SHOWN_LOGS = 20;
 const SHOWN_LOG_CHARS = 2_000;
 const PLACE = new RegExp(`${PROGRAM_FILE}:(\\d+):(\\d+)`);
 const MS_DIGITS = 10;
+/** Words of the realm for a program's result. */
+const RETURNED = /^the tool returned/;
 
 /** The result of a program's run as models get it. The output comes from the program's realm: it is hostile. */
 export function programResult(
@@ -44,7 +46,7 @@ export function programResult(
   const { output, metadata } = result;
   const value = memberOf(output, "value");
   const given: unknown = memberOf(output, "warnings");
-  const failed = Array.isArray(given) ? given.map((one) => `a call that was not awaited failed: ${String(one)}`) : [];
+  const failed = Array.isArray(given) ? given.map((one) => String(one)) : [];
   const all = [...warnings, ...failed, ...(value === undefined ? [NOTHING] : [])];
   const made: RunCodeOutput = {
     result: value ?? null,
@@ -76,7 +78,7 @@ function failedProgram(
   const shown = calls.slice(-SHOWN_CALLS).map(({ tool, code }) => `${tool} ${code}`);
   const before = calls.length > shown.length ? `${calls.length} calls, the last of them: ` : "";
   const message = [
-    `${place}${type}${error.message}`,
+    `${place}${type}${error.message.replace(RETURNED, "the program returned")}`,
     shown.length === 0 ? "No tool was called." : `Calls of tools: ${before}${shown.join(", ")}.`,
     ...(logs.length === 0 ? [] : [`Console:\n${logs.slice(-SHOWN_LOGS).join("\n").slice(-SHOWN_LOG_CHARS)}`]),
   ].join("\n");

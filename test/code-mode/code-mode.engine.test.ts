@@ -112,7 +112,7 @@ test.each([
 test("a program that returns nothing says so", async () => {
   expect((await run("await tools.mail.send({})")).output).toMatchObject({
     result: null,
-    warnings: ["nothing was returned: end the program with return"],
+    warnings: ["nothing was returned: end the program with return, and see whether what it returns is undefined"],
   });
 });
 
@@ -121,6 +121,24 @@ test("a call that was not awaited and failed is a warning", async () => {
     result: 1,
     warnings: ["a call that was not awaited failed: github.create_issue: no title"],
   });
+});
+
+test.each([
+  ["Map", "return { counts: [new Map([[1, 2]])] }", "result.counts[0] is a Map, which is {} in JSON"],
+  ["Set", "return new Set([1])", "result is a Set, which is {} in JSON"],
+])("a result with a %s runs, and a warning says what JSON makes of it", async (_what, code, warning) => {
+  expect((await run(code)).output).toMatchObject({ warnings: [expect.stringContaining(warning)] });
+});
+
+test("a result that JSON cannot hold is refused with its place", async () => {
+  expect((await run("return { total: [1, 2n] }")).error).toMatchObject({
+    code: "invalid_output",
+    message: expect.stringContaining("the program returned a value that JSON cannot hold: result.total[1] is a BigInt"),
+  });
+});
+
+test("a program that asks for a list of all tools is told how to find some", async () => {
+  expect((await run("return Object.keys(tools)")).error?.message).toContain("search_tools({ query }) finds tools");
 });
 
 test("a long result is a preview, with advice", async () => {

@@ -79,6 +79,16 @@ describe("a program that is certainly wrong is refused, and no tool is called, f
       "const issues = [];\nreturn isues;",
       [2, 8, "Cannot find name 'isues'. Did you mean 'issues'?"],
     ],
+    [
+      "tools without their first word",
+      'return github.list_issues({ repo: "a" });',
+      [1, 8, "Cannot find name 'github'. Did you mean tools.github?"],
+    ],
+    [
+      "a network of its own",
+      'return fetch("https://a.example");',
+      [1, 8, "Cannot find name 'fetch'. A program has no network of its own: call a tool."],
+    ],
   ])("%s", async (_what, code, [line, column, message]) => {
     const before = calls;
     const result = await mode.run(code);
@@ -96,6 +106,7 @@ const RIGHT = [
   'return (await tools.github.list_issues({ repo: "a" }))[0].labels[0]',
   'return (await tools.github.list_issues({ repo: "a", extra: 1 })).length',
   'const issues = await tools.github.list_issues({ repo: "a" }); const first = issues.find((one) => one.title); return first.title',
+  'const [{ body }] = await tools.github.list_issues({ repo: "a" }); return await tools.github.create_issue({ repo: "a", title: body ?? "none" })',
   "let rows; rows = []; rows.push(1); return rows.length",
   'const counts = {}; for (const x of ["a", "a"]) counts[x] = (counts[x] ?? 0) + 1; return counts.a',
   'const state = Math.random() > 2 ? "closed" : "open"; return await tools.github.list_issues({ repo: "a", state })',

@@ -55,5 +55,6 @@ test("a program whose machine is killed between its calls goes on on another one
     calls: [{ tool: "deeds.add" }, { tool: "deeds.kill" }, { tool: "deeds.add" }, { tool: "deeds.add" }],
   });
   expect(metadata.attempts).toBe(2);
-  expect(deeds.toSorted()).toEqual(["before", "first", "second", "third"]);
+  expect(new Set(deeds)).toEqual(new Set(["before", "first", "second", "third"]));
+  expect(deeds).toHaveLength(4);
 });

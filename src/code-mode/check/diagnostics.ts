@@ -16,6 +16,8 @@ export interface Program {
   readonly linesBefore: number;
   /** Type of a tool's arguments; `undefined` if there is no such tool. */
   readonly takes: (tool: string) => string | undefined;
+  /** Whether `tools` has a member of that name. */
+  readonly isNamespace: (name: string) => boolean;
   /** The message about a name that no tool has. */
   readonly describeMissing: (tool: string) => string;
 }
@@ -69,9 +71,13 @@ interface Place {
 }
 
 /** The words for a mistake that is certain; `null` for what may be right. */
-function judge(code: string, message: string, place: Place, { calls, takes, describeMissing }: Program): string | null {
-  if (UNKNOWN_NAMES.has(code))
-    return message.replace(/ Do you need to (?!.*Did you mean).*$/, "").slice(0, MESSAGE_MAX);
+function judge(
+  code: string,
+  message: string,
+  place: Place,
+  { calls, takes, isNamespace, describeMissing }: Program,
+): string | null {
+  if (UNKNOWN_NAMES.has(code)) return unknownName(message, isNamespace);
   if (MISSING_MEMBERS.has(code)) {
     const [, inner] = TOOLS.exec(place.before) ?? [];
     const [, name, type] = /^Property '([^']+)' does not exist on type '([^']*)'/.exec(message) ?? [];
@@ -86,6 +92,14 @@ function judge(code: string, message: string, place: Place, { calls, takes, desc
   const [, missing] = /^Property '([^']+)' is missing in type/.exec(message) ?? [];
   const what = missing === undefined ? message.slice(0, MESSAGE_MAX) : `"${missing}" is missing.`;
   return `${expressionOf(call.tool)}: ${what} It takes ${type}`;
+}
+
+/** The name as the compiler shows it, and what stands for it in programs. */
+function unknownName(message: string, isNamespace: Program["isNamespace"]): string {
+  const said = message.replace(/ Do you need to (?!.*Did you mean).*$/, "").slice(0, MESSAGE_MAX);
+  const [, name = ""] = /^Cannot find name '([^']+)'/.exec(said) ?? [];
+  if (isNamespace(name)) return `Cannot find name '${name}'. Did you mean ${expressionOf(name)}?`;
+  return name === "fetch" ? `${said} A program has no network of its own: call a tool.` : said;
 }
 
 function textMessage(member: string): string {

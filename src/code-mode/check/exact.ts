@@ -2,11 +2,13 @@ import { eachInTurns } from "../../base/turns.ts";
 import type { ToolDescription } from "../../tool/contracts/contract.ts";
 import { pascalCase, propertyKey } from "../../tool/declarations/names.ts";
 import { after, type PrintStyle, printType } from "../../tool/declarations/print-type.ts";
-import { readSchemaTypes } from "../../tool/declarations/schema-reader.ts";
+import { readSchemaTypes, type SchemaTypes } from "../../tool/declarations/schema-reader.ts";
 import { settleTypes } from "../../tool/declarations/settle-types.ts";
 import { scopedName } from "../names.ts";
 
 const STYLE: PrintStyle = { modifier: "", descriptionMax: 0 };
+/** A program may use what a schema does not tell of an output as it likes. */
+const OUTPUT_STYLE: PrintStyle = { ...STYLE, unknown: "any" };
 /** The type of what has no schema. */
 const ANY = "any";
 const UNTYPED = `(input?: ${ANY}): Promise<${ANY}>;`;
@@ -24,7 +26,7 @@ const GLOBALS: readonly string[] = (
   "ReadableStreamDefaultReader Request Response SubtleCrypto TextDecoder TextDecoderStream TextEncoder TextEncoderStream " +
   "TransformStream TransformStreamDefaultController URL URLPattern URLSearchParams WebAssembly WritableStream " +
   "WritableStreamDefaultController WritableStreamDefaultWriter atob btoa clearInterval clearTimeout console crypto " +
-  "fetch performance queueMicrotask reportError setInterval setTimeout structuredClone self global"
+  "performance queueMicrotask reportError setInterval setTimeout structuredClone self global"
 ).split(" ");
 const PROGRAM = `declare const input: ${ANY};
 declare function progress(progress: number, total?: number, message?: string): void;
@@ -87,9 +89,9 @@ function write({ inputSchema, outputSchema }: ToolDescription, prefix: string): 
   const input = read(inputSchema, "input");
   // Without a schema, an output may be anything.
   const output = outputSchema === null || outputSchema === undefined ? null : read(outputSchema, "output");
-  const answer = output === null ? ANY : printType(output.type, "", 0, STYLE);
-  const named = [...input.named, ...(output?.named ?? [])].map(
-    (one) => `${after(`type ${one.name} =`, printType(one.type, "", 0, STYLE))};`,
-  );
+  const answer = output === null ? ANY : printType(output.type, "", 0, OUTPUT_STYLE);
+  const writeAll = ({ named }: SchemaTypes, style: PrintStyle): readonly string[] =>
+    named.map(({ name, type }) => `${after(`type ${name} =`, printType(type, "", 0, style))};`);
+  const named = [...writeAll(input, STYLE), ...(output === null ? [] : writeAll(output, OUTPUT_STYLE))];
   return { signature: `(input: ${printType(input.type, "", 0, STYLE)}): Promise<${answer}>;`, named: named.join("\n") };
 }

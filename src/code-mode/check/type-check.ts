@@ -53,7 +53,9 @@ export async function checkTypes(code: string, built: BuiltProgram, catalog: Che
     const byName = new Map(catalog.tools.map((tool) => [tool.name, tool]));
     const takes = (name: string): string | undefined => inputOf(byName.get(name));
     const calls = JSON.parse(built.calls) as readonly ToolCallPlace[];
-    const program = { code: source, calls, linesBefore: 1, takes, describeMissing: catalog.describeMissing };
+    const { tools, describeMissing } = catalog;
+    const isNamespace = (name: string): boolean => tools.some((tool) => tool.name.split(".", 1)[0] === name);
+    const program = { code: source, calls, linesBefore: 1, takes, isNamespace, describeMissing };
     return { kind: "checked", ...readDiagnostics(ended.output, program) };
   } catch {
     return { kind: "unchecked", reason: "the compiler could not be run" };

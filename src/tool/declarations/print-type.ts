@@ -17,6 +17,8 @@ export interface PrintStyle {
   readonly modifier: "readonly " | "";
   /** Length of a property's description, in UTF-16 units; 0 for none. */
   readonly descriptionMax: number;
+  /** The word for a type that is not known. Default: `unknown`. */
+  readonly unknown?: "any";
 }
 
 const FILE_STYLE: PrintStyle = { modifier: "readonly ", descriptionMax: DESCRIPTION_MAX };
@@ -105,10 +107,11 @@ class TypePrinter {
 function flatText(
   node: TypeNode,
   write: (node: TypeNode) => string,
-  { modifier, descriptionMax }: PrintStyle,
+  { modifier, descriptionMax, unknown }: PrintStyle,
 ): string | null {
   switch (node.kind) {
     case "keyword":
+      if (unknown !== undefined && node.keyword === "unknown") return unknown;
       return node.note === undefined ? node.keyword : `${node.keyword} /* ${node.note} */`;
     case "literal":
       return typeof node.value === "string" ? visibleJson(node.value) : String(node.value);

@@ -300,6 +300,8 @@ class SchemaReader {
     if (additional === false && patterns.length === 0) return members.length === 0 ? NEVER : null;
     const others = [...patterns, additional ?? true].map((one) => this.#inside(one, place));
     if (members.length === 0) return unionOf(others);
+    // A union with the types of members would be wider than what is there.
+    if (this.#options.isExact === true && this.#options.side === "output") return UNKNOWN;
     // TypeScript asks that the members be of this type as well. Repeating long types would make them longer still.
     const types = members.map(({ type }) => type);
     if (!types.every(isWord)) return UNKNOWN;

@@ -1,15 +1,17 @@
-const FENCE = "```";
+/** A line that begins or ends a block of Markdown. */
+const FENCE = /^[ \t]*```[\w-]*[ \t]*$/;
 
 /**
- * A program without the fence of Markdown that models put around code. The fence's line stays, empty, so that lines keep
- * their numbers.
+ * A program without the fence of Markdown that models put around code, and without the prose around that. Empty lines
+ * stand for what is left out, so that lines keep their numbers. Fences in a comment of the program are its own.
  */
 export function withoutFence(code: string): string {
-  const trimmed = code.trim();
-  const end = trimmed.indexOf("\n");
-  if (end === -1 || !trimmed.startsWith(FENCE) || !trimmed.endsWith(FENCE)) return code;
-  const before = code.slice(0, code.indexOf(FENCE));
-  return `${before}${trimmed.slice(end, -FENCE.length)}`;
+  const lines = code.split("\n");
+  const first = lines.findIndex((line) => line.includes("`") || line.includes("/*"));
+  if (first === -1 || !FENCE.test(lines[first] ?? "")) return code;
+  const last = lines.findLastIndex((line) => line.includes("`"));
+  if (last === first || !FENCE.test(lines[last] ?? "")) return code;
+  return lines.map((line, at) => (at > first && at < last ? line : "")).join("\n");
 }
 
 /** Text around the body of a program, or around a program that is an expression: one line before it. */

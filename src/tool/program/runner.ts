@@ -51,6 +51,22 @@ const shorten = (value, chars, items, depth) => {
   const made = Object.fromEntries(kept.map(([name, one]) => [name.slice(0, 200), inner(one)]));
   return kept.length === entries.length ? made : { ...made, "…": entries.length - kept.length + " more members" };
 };
+const WALKED_MAX = 10_000;
+// The first part that JSON cannot hold, or holds as an empty object.
+const findOdd = (value) => {
+  const open = [["result", value]];
+  for (let at = 0; at < open.length && at < WALKED_MAX; at++) {
+    const [path, one] = open[at];
+    if (typeof one === "bigint") return path + " is a BigInt: return String(value) instead";
+    if (typeof one !== "object" || one === null || typeof one.toJSON === "function") continue;
+    if (one instanceof Map) return path + " is a Map, which is {} in JSON: return Object.fromEntries(map) instead";
+    if (one instanceof Set) return path + " is a Set, which is {} in JSON: return [...set] instead";
+    if (open.length >= WALKED_MAX) continue;
+    const isList = Array.isArray(one);
+    for (const name of Object.keys(one)) open.push([isList ? path + "[" + name + "]" : path + "." + name, one[name]]);
+  }
+  return null;
+};
 const jsonOf = (value) => {
   try {
     return JSON.stringify(value);
@@ -82,7 +98,7 @@ const ${SCRIPT_EXPORTS} = {
     delete globalThis.fetch;
     const then = Promise.prototype.then;
     const running = new Set();
-    const failed = [];
+    const warnings = [];
     class ToolError extends Error {
       constructor(tool, code, message) {
         super(message);
@@ -112,7 +128,7 @@ const ${SCRIPT_EXPORTS} = {
         then.call(answer, (given) => (given.ok ? resolve(given.output) : reject(describe(error, given))), reject);
       });
       const ended = then.call(made, () => {}, (reason) => {
-        if (!made.isObserved) failed.push(name + ": " + (reason?.message ?? ""));
+        if (!made.isObserved) warnings.push("a call that was not awaited failed: " + name + ": " + (reason?.message ?? ""));
       });
       running.add(ended);
       then.call(ended, () => running.delete(ended));
@@ -129,6 +145,10 @@ const ${SCRIPT_EXPORTS} = {
       const members = new Map();
       return new Proxy(path === "" ? Object.freeze({}) : () => {}, {
         apply: (_target, _this, args) => call(path, args[0]),
+        ownKeys: (target) => {
+          if (path === "") throw new TypeError("tools has no list of its members: search_tools({ query }) finds tools");
+          return Reflect.ownKeys(target);
+        },
         get: (_target, name) => {
           if (typeof name !== "string" || name === "then" || name === "toJSON") return undefined;
           if (!members.has(name)) members.set(name, member(path === "" ? name : path + "." + name));
@@ -142,10 +162,14 @@ const ${SCRIPT_EXPORTS} = {
       let value = evaluate(code);
       for (let depth = 0; depth < 2; depth++) value = await (typeof value === "function" ? value(input) : value);
       const json = jsonOf(value);
-      // The engine refuses a value that is no JSON, as it does every output.
-      if (json === undefined || json.length <= resultChars) return { value, warnings: failed };
+      const odd = findOdd(value);
+      // The engine refuses a value that is no JSON, as it does every output: with these words.
+      const refused = { toJSON: () => { throw new TypeError(odd); } };
+      if (json === undefined) return { value: odd === null ? value : refused, warnings };
+      if (odd !== null) warnings.push(odd);
+      if (json.length <= resultChars) return { value, warnings };
       const shown = preview(json, resultChars);
-      return { value: shown, warnings: failed, truncated: { chars: json.length, kept: JSON.stringify(shown).length } };
+      return { value: shown, warnings, truncated: { chars: json.length, kept: JSON.stringify(shown).length } };
     } finally {
       while (running.size > 0) await Promise.all(running);
     }

@@ -97,6 +97,8 @@ describe("the type of a schema", () => {
           // Defaults are written into it.
           const filled: unknown = structuredClone(value);
           if (validator.check(filled).length > 0) return [];
+          // A default that its schema refuses is written as well, and has no type.
+          if (validator.check(structuredClone(filled)).length > 0) return [];
           accepted++;
           return [assign("output", at, filled), ...(isObject(value) ? [assign("input", at, value)] : [])];
         });

@@ -27,6 +27,8 @@ describe("a program is", () => {
     ["the body of an async function", "const x = await Promise.resolve(20);\nreturn x + 1;"],
     ["with types", "interface Row { n: number }\nconst row = { n: 21 } satisfies Row;\nreturn row.n as number;"],
     ["in a fence of Markdown", "```ts\nreturn 21;\n```\n"],
+    ["in a fence, with words around it", "Here it is:\n\n```typescript\nreturn 21;\n```\nIt returns a number."],
+    ["with fences in a comment of its own", "/*\n```ts\nreturn 1\n```\n*/\nreturn 21;"],
     ["an async arrow function", "async (input: unknown) => {\n  return 21;\n}"],
     ["an async function in parentheses", "(async function () { return 21; });"],
     ["a function that is called at once", "(async () => {\n  return 21;\n})();"],

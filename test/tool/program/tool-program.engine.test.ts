@@ -83,7 +83,7 @@ describe("a program", () => {
 
   test("that does not wait for a call ends after it, with a warning where it failed", async () => {
     const { output, calls } = await run("tools.math.add({ a: 1, b: 2 }); tools.fail(); return 1");
-    expect(output).toEqual({ value: 1, warnings: ["fail: no luck"] });
+    expect(output).toEqual({ value: 1, warnings: ["a call that was not awaited failed: fail: no luck"] });
     expect(calls.toSorted()).toEqual(["fail: tool_error", "math.add: ok"]);
   });
 
