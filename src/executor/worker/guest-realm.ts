@@ -1,5 +1,5 @@
 import ivm from "isolated-vm";
-import type { Checks, Emit, Factory, Guest, Pure, RuntimeEngine } from "../../guest/host.ts";
+import { type Checks, EMIT_ASK, type Emit, type Factory, type Guest, type Pure, type RuntimeEngine } from "../../guest/host.ts";
 import { NO_CHECKS, SCRIPT_EXPORTS, type ToolScript } from "../../base/protocol/script.ts";
 import { limitMemory, PAGE_BYTES } from "../../base/wasm/wasm-memory.ts";
 import type { ScriptFile } from "./bundle-code.ts";
@@ -172,17 +172,19 @@ export function compileScript(isolate: ivm.Isolate, name: string, text: string, 
 }
 
 /**
- * Runs a call in a new realm to fill V8's code cache: V8 compiles a function on its first call, and in a new isolate
- * that would take longer than all else.
+ * Runs a call in a new realm, with a capability call, to fill V8's code cache: V8 compiles a function on its first call,
+ * and in a new isolate that would take longer than all else.
  */
 export function rehearsePrelude(text: string, hardened: boolean): PreludeCode | undefined {
   const isolate = new ivm.Isolate();
   try {
     const prelude = compileScript(isolate, "prelude", text);
-    const host = { emit: new ivm.Callback(() => 0), pure: new ivm.Callback(() => "") };
+    const emit = (kind: number): number => (kind === EMIT_ASK ? 1 : 0);
+    const host = { emit: new ivm.Callback(emit), pure: new ivm.Callback(() => "") };
     const realm = GuestRealm.open(isolate, { prelude, engine: null }, host, hardened);
     realm.load(compileTool(isolate, REHEARSED));
     realm.start('[[1,"",0,9,null]]', REHEARSAL_MS);
+    realm.settle(1, "1", "0", 0, REHEARSAL_MS);
     // V8 has the text compiled already, so this only returns its code cache.
     const again = isolate.compileScriptSync(text, { filename: "glovebox:prelude", produceCachedData: true });
     return (again as { cachedData?: PreludeCode }).cachedData;
@@ -202,7 +204,7 @@ const REHEARSED: ToolScript = {
   config: "null",
   contract: "glovebox",
   checks: NO_CHECKS,
-  text: `const ${SCRIPT_EXPORTS} = { default: () => 0 };`,
+  text: `const ${SCRIPT_EXPORTS} = { default: (_input, { host }) => host.rehearsal.ask(0) };`,
 };
 
 /** A tool's compiled code in an isolate, ready for its realms. */

@@ -100,7 +100,11 @@ export class ToolIsolate {
     this.#isolate = prepared.isolate;
     this.#open = prepared.open;
     this.#script = script;
-    this.#loaded = compileTool(prepared.isolate, script, (...bundle) => code.compile(...bundle), checks);
+    // At the `isolate` level, each call compiles the tool.
+    const isWhole = script.isolation === "isolate";
+    const compile = (...bundle: Parameters<BundleCode["compile"]>) =>
+      isWhole ? code.compileWhole(...bundle) : code.compile(...bundle);
+    this.#loaded = compileTool(prepared.isolate, script, compile, checks);
     this.outputCheck = this.#loaded.checks?.openOutputCheck() ?? null;
     prepared.realm.load(this.#loaded);
     this.#realm = script.isolation === "context" ? null : prepared.realm;
