@@ -158,30 +158,54 @@ function isRungAgain(bell: PortBell, rung: number, spin: SpinTime): boolean {
   return bell.isRungSince(rung, SLEEP_MS);
 }
 
-/** Maximum delay of a message that waits for others, in milliseconds. */
+/** Least delay of a message that waits for others, in milliseconds: the share of its turn's time, and the most. */
 const DELAY_MS = 0.05;
+const DELAY_SHARE = 0.5;
+const DELAY_MAX_MS = 1;
+
+/** Times of the turn that a message comes from. */
+interface TurnTimes {
+  readonly startedMs: number;
+  /** Time from which a message counts that is posted now. */
+  readonly resultMs: number;
+}
 
 /** A worker's messages to its host, batched. */
 export class WorkerOutbox {
   readonly #send: (text: string) => void;
-  readonly #madeMs: () => number;
+  readonly #turns: TurnTimes;
   #text = "";
   #sinceMs = 0;
+  #delayMs = DELAY_MS;
 
-  /**
-   * `madeMs`: time from which a message counts that is posted now. The result of a turn counts from the turn's start: a host
-   * that has it early prepares the next turns during the following one.
-   */
-  constructor(send: (text: string) => void, madeMs: () => number) {
+  constructor(send: (text: string) => void, turns: TurnTimes) {
     this.#send = send;
-    this.#madeMs = madeMs;
+    this.#turns = turns;
   }
 
+  /**
+   * Sends a message with others. The result of a turn counts from the turn's start: a host that has it early prepares the
+   * next turns during the following one. Within a turn, later messages wait longer: a program that asks for many things
+   * would have each of them sent alone.
+   */
   post(message: ToHost): void {
     const nowMs = performance.now();
-    if (this.#text === "") this.#sinceMs = this.#madeMs();
+    if (this.#text === "") {
+      const { resultMs, startedMs } = this.#turns;
+      this.#sinceMs = resultMs;
+      this.#delayMs = Math.min(DELAY_MAX_MS, Math.max(DELAY_MS, (resultMs - startedMs) * DELAY_SHARE));
+    }
     this.#text += encodeToHost(message);
-    if (nowMs - this.#sinceMs > DELAY_MS) this.flush();
+    if (nowMs - this.#sinceMs > this.#delayMs) this.flush();
+  }
+
+  /** Sends a message with what the turn that begins now posts. */
+  add(message: ToHost): void {
+    if (this.#text === "") {
+      this.#sinceMs = performance.now();
+      this.#delayMs = DELAY_MS;
+    }
+    this.#text += encodeToHost(message);
   }
 
   flush(): void {

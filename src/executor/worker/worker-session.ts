@@ -71,10 +71,10 @@ export class WorkerSession implements LinkListener {
       if (this.#turns.realm === null) slot.rest();
       send(text);
     };
-    this.#outbox = new WorkerOutbox(sendAtRest, () => this.#turns.resultMs);
-    this.#lines = new LogLines(this.#outbox, (callNumber) => this.#speaking(callNumber));
     this.#terminator = new Terminator(slot.cells);
     this.#turns = new Turns(slot, this.#terminator, ({ lines }) => this.#lines.take(lines));
+    this.#outbox = new WorkerOutbox(sendAtRest, this.#turns);
+    this.#lines = new LogLines(this.#outbox, (callNumber) => this.#speaking(callNumber));
     this.#isolates = new Isolates(
       settings.prelude,
       settings.warmIsolates,
@@ -95,7 +95,7 @@ export class WorkerSession implements LinkListener {
     });
     this.#deliveries = new Deliveries({
       calls: this.#calls,
-      post: (message) => this.#outbox.post(message),
+      post: (message) => this.#outbox.add(message),
       turn: (call, body) => {
         this.#afterTurn(call, this.#enter(call, body));
         this.#completeEnded();
