@@ -215,10 +215,10 @@ export const HOST_WORK: readonly HostWork[] = [
   {
     work: "Call another tool",
     causes: ["tools"],
-    bound: "a call of its own, within the limits of its parent",
+    bound: "a call of its own, within the limits of its parent; 8 at once in a call, and 56 more that need only a turn",
     place: "isolate",
     payer: "the call",
-    test: "engine/child-calls.engine.test.ts",
+    test: "engine/call/child-budget.test.ts",
   },
   {
     work: "Run the handler of a capability of your own",

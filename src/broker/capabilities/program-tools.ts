@@ -1,6 +1,6 @@
 import type { CalledToolResult, Capability } from "./capability.ts";
 import { wholeGrants } from "./custom.ts";
-import { ChildCalls, TOOL_CALL, type ToolRequest } from "./tools.ts";
+import { TOOL_CALL, type ToolRequest } from "./tools.ts";
 
 /** Name of the capability through which a program calls the tools of its caller. */
 export const PROGRAM_TOOLS = "program";
@@ -23,6 +23,12 @@ export interface ProgramCall {
   readonly wallMs: number;
 }
 
+/** The same for all programs: their schemas are compiled once. */
+const METHODS: Capability["methods"] = {
+  call: { input: TOOL_CALL },
+  search: { input: { type: "object" }, isRead: true },
+};
+
 /**
  * `program`: tools of the engine as a capability of one call. The caller of a program grants them with the call, so no
  * policy does.
@@ -31,12 +37,11 @@ export function programTools(tools: ProgramTools): Capability<true> {
   return {
     name: PROGRAM_TOOLS,
     grants: wholeGrants,
-    methods: { call: { input: TOOL_CALL }, search: { input: { type: "object" }, isRead: true } },
+    methods: METHODS,
     open: (call) => {
-      const children = new ChildCalls(call);
       const run = async ({ name, arguments: args }: ToolRequest): Promise<CalledToolResult> => {
         const startMs = performance.now();
-        const result = tools.refuse(name) ?? (await children.run(name, args));
+        const result = tools.refuse(name) ?? (await call.callTool(name, args));
         tools.onCall({ tool: name, code: result.ok ? "ok" : result.code, wallMs: performance.now() - startMs });
         return result;
       };

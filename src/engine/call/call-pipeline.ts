@@ -168,6 +168,10 @@ export class CallPipeline implements CallStages {
     ));
   }
 
+  toolOf(name: string, tenant: string): RegisteredTool | undefined {
+    return this.#parts.registry.get(name, tenant);
+  }
+
   /** Opens the broker's session of a call, at its first capability call. */
   openSession(call: EngineCall): CallSession {
     const { broker } = this.#parts;

@@ -1,8 +1,9 @@
-import { ALIVE_MAX } from "./child-budget.ts";
+import { ALIVE_MAX, type ChildBudget, type ChildPlace } from "./child-budget.ts";
 import { CapabilityRefusal, type CalledToolResult } from "../../broker/capabilities/capability.ts";
 import type { EngineCall } from "./engine-call.ts";
 import type { ExecuteOptions } from "../execute-options.ts";
 import type { ToolCall, ToolResult } from "../../base/result.ts";
+import type { RegisteredTool } from "../../tool/registered-tool.ts";
 
 /** Maximum nesting depth of child calls. */
 export const DEPTH_MAX = 8;
@@ -11,6 +12,8 @@ const LEAST_MS = 1;
 
 /** Runs a child call. */
 export interface ChildRunner {
+  /** The tool of that name, as the tenant sees it. */
+  toolOf(name: string, tenant: string): RegisteredTool | undefined;
   run(call: ToolCall, options: ExecuteOptions, parent: EngineCall): Promise<ToolResult>;
 }
 
@@ -26,12 +29,41 @@ export async function callTool(
   signal: AbortSignal,
   pipeline: ChildRunner,
 ): Promise<CalledToolResult> {
+  const { childBudget } = parent;
+  const place = await childBudget.place(isLight(pipeline.toolOf(name, parent.tenant)));
+  try {
+    return await runChild({ parent, name, args, signal, place, childBudget }, pipeline);
+  } finally {
+    childBudget.leave(place);
+  }
+}
+
+/** Whether calls of a tool need nothing but a turn: it can ask for nothing, and its calls share an isolate. */
+function isLight(tool: RegisteredTool | undefined): boolean {
+  if (tool === undefined) return false;
+  const { runtime, isolation } = tool.script;
+  const isShared = runtime === "javascript" && (isolation === "instance" || isolation === "shared");
+  return isShared && Object.keys(tool.capabilities).length === 0;
+}
+
+interface ChildCall {
+  readonly parent: EngineCall;
+  readonly name: string;
+  readonly args: Record<string, unknown>;
+  readonly signal: AbortSignal;
+  readonly place: ChildPlace;
+  readonly childBudget: ChildBudget;
+}
+
+async function runChild(
+  { parent, name, args, signal, place, childBudget }: ChildCall,
+  pipeline: ChildRunner,
+): Promise<CalledToolResult> {
   if (signal.aborted) return { ok: false, code: "cancelled", message: "the call has ended" };
   refuseLine(lineOf(parent), name);
-  const { childBudget } = parent;
   const { wallMs, cpuMs } = parent.left();
   if (Math.min(wallMs, cpuMs) < LEAST_MS) refuse("the call has no time left to call another tool", name, TIME_REMEDY);
-  if (!childBudget.enter())
+  if (!childBudget.enter(place))
     refuse(
       `${ALIVE_MAX} child calls of one call are running, which is the limit`,
       name,
@@ -60,7 +92,7 @@ export async function callTool(
     if (success || error === null) return { ok: true, output };
     return { ok: false, code: error.code, message: error.message };
   } finally {
-    childBudget.leave(cpuMs);
+    childBudget.exit(place, cpuMs);
   }
 }
 
