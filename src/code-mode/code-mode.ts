@@ -262,7 +262,8 @@ class ProgramTool implements CodeMode {
     const query = queryOf(given);
     const catalog = this.#catalog;
     await catalog.ready();
-    return (await catalog.index()).find(query);
+    const index = await catalog.index();
+    return index.find(query);
   }
 
   describeMissing(name: string): string {

@@ -1,5 +1,6 @@
 import type MiniSearch from "minisearch";
 import { importOptional } from "../base/optional-package.ts";
+import { eachInTurns } from "../base/turns.ts";
 import type { ToolDescription } from "../tool/contracts/contract.ts";
 import { declareTools } from "./declarations.ts";
 import { scopedName } from "./names.ts";
@@ -46,6 +47,9 @@ const STOP: ReadonlySet<string> = new Set(
     " ",
   ),
 );
+/** Steps of a score that make a difference. */
+const SCORE_STEPS = 1e6;
+const BOOST = { name: 4, tags: 3, description: 1.5 };
 const FIELDS = ["name", "tags", "description", "properties"];
 
 /** Full-text index of the tools of one model. */
@@ -66,26 +70,43 @@ export class ToolIndex {
     return new ToolIndex(index, tools);
   }
 
-  find({ query, namespace, limit, detail }: ToolQuery): FoundTools {
+  async find({ query, namespace, limit, detail }: ToolQuery): Promise<FoundTools> {
     const terms = termsOf(query.slice(0, QUERY_MAX))
       .filter((term) => !STOP.has(term))
       .slice(0, TERMS_MAX);
-    const names = this.#search(terms).filter(
-      (name) => namespace === undefined || scopedName(name).namespace === namespace,
-    );
+    const all = await this.#search(terms);
+    const names = all.filter((name) => namespace === undefined || scopedName(name).namespace === namespace);
     const tools = names.slice(0, limit).flatMap((name) => this.#tools.get(name) ?? []);
     const matches = tools.map((tool) => ({ name: tool.name, description: aboutOf(tool) }));
     const declarations = detail === "name" ? "" : declareTools(tools, detail === "full" ? "full" : "short");
     return { total: names.length, of: this.#tools.size, matches, declarations };
   }
 
-  #search(terms: readonly string[]): readonly string[] {
+  async #search(terms: readonly string[]): Promise<readonly string[]> {
     if (terms.length === 0) return [...this.#tools.keys()].toSorted();
-    const boost = { name: 4, tags: 3, description: 1.5 };
-    const exact = this.#index.search(terms.join(" "), { boost });
-    if (exact.length > 0 || this.#tools.size > PREFIX_TOOLS_MAX) return exact.map(({ id }) => String(id));
-    const begun = this.#index.search(terms.join(" "), { boost, prefix: (term) => term.length > 2 });
-    return begun.map(({ id }) => String(id));
+    const exact = await this.#rank(terms, false);
+    if (exact.length > 0 || this.#tools.size > PREFIX_TOOLS_MAX) return exact;
+    return this.#rank(terms, true);
+  }
+
+  /** Names of tools that have any of the terms, the best first. One term after the other: many tools may have each. */
+  async #rank(terms: readonly string[], isPrefix: boolean): Promise<readonly string[]> {
+    const prefix = isPrefix ? (term: string) => term.length > 2 : false;
+    const scores = new Map<string, { score: number; terms: number }>();
+    await eachInTurns(new Set(terms), (term) => {
+      for (const { id, score } of this.#index.search(term, { boost: BOOST, prefix })) {
+        const known = scores.get(String(id));
+        if (known === undefined) scores.set(String(id), { score, terms: 1 });
+        else {
+          known.score += score;
+          known.terms++;
+        }
+      }
+    });
+    // The order in which tools came shows in the last digits of scores, and must not in the order of the answer.
+    const ranked = [...scores].map(([name, one]) => ({ name, score: Math.round(one.score * one.terms * SCORE_STEPS) }));
+    const inOrder = ranked.toSorted((one, other) => other.score - one.score || (one.name < other.name ? -1 : 1));
+    return inOrder.map(({ name }) => name);
   }
 }
 

@@ -1,37 +1,19 @@
 import fc from "fast-check";
 import ts from "typescript-6";
 import { describe, expect, test } from "vitest";
+import { catalogOf } from "../../fixtures/code-mode/catalog.ts";
 import { declareWithin } from "../../src/code-mode/declarations.ts";
 import { expressionOf, NearestNames } from "../../src/code-mode/names.ts";
 import { signatureOf } from "../../src/code-mode/signature.ts";
 import type { ToolDescription } from "../../src/tool/contracts/contract.ts";
 
-const NAMESPACES = ["billing", "calendar", "crm", "files", "github", "mail", "maps", "search", "shop", "wiki"];
-
-/** A catalog of 300 tools in 10 namespaces. */
-function catalog(perNamespace = 30): readonly ToolDescription[] {
-  return NAMESPACES.flatMap((namespace) =>
-    Array.from({ length: perNamespace }, (_, at) => ({
-      name: `${namespace}.operation_${at}`,
-      description: `Does operation ${at} of ${namespace}. ${"It has a long description. ".repeat(8)}`,
-      inputSchema: {
-        type: "object",
-        properties: Object.fromEntries(
-          Array.from({ length: 6 }, (_one, n) => [
-            `argument_${n}`,
-            { type: n % 2 === 0 ? "string" : "number", description: `Argument ${n} of the operation` },
-          ]),
-        ),
-        required: ["argument_0"],
-      },
-    })),
-  );
-}
+const TOOLS = catalogOf() as readonly ToolDescription[];
+const NAMESPACES = [...new Set(TOOLS.map(({ name }) => name.split(".")[0] ?? ""))];
 
 const nothing = (): boolean => false;
 
 describe("declarations within a budget", () => {
-  const tools = catalog();
+  const tools = TOOLS;
   const { text, declared, total } = declareWithin(tools, { tokens: 4_000, isPinned: nothing });
 
   test("have at most the budget's length and a heading, of tools that are ten times as long", () => {
@@ -52,13 +34,13 @@ describe("declarations within a budget", () => {
   });
 
   test("are the same text whatever the order of the tools", () => {
-    const others = [...catalog()].reverse();
+    const others = TOOLS.toReversed();
     expect(declareWithin(others, { tokens: 4_000, isPinned: nothing }).text).toBe(text);
   });
 
   test("have pinned tools first", () => {
-    const isPinned = (name: string): boolean => name === "wiki.operation_29";
-    expect(declareWithin(tools, { tokens: 200, isPinned }).declared).toEqual(["wiki.operation_29"]);
+    const isPinned = (name: string): boolean => name === "wiki.delete_space";
+    expect(declareWithin(tools, { tokens: 200, isPinned }).declared).toEqual(["wiki.delete_space"]);
   });
 
   test("of no tools say so", () => {
