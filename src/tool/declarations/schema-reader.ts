@@ -1,4 +1,5 @@
 import { isObject } from "../../base/json.ts";
+import { dialectOf } from "../../base/schema/schema-dialect.ts";
 import type { SchemaSide } from "../../base/schema/from-json-schema.ts";
 import { pascalCase, UniqueNames } from "./names.ts";
 import { findSchema } from "./references.ts";
@@ -115,6 +116,7 @@ class SchemaReader {
   readonly #open: Named[] = [];
   #nodes = 0;
   #chars = 0;
+  #hasPrefixItems = true;
 
   constructor(options: ReaderOptions) {
     this.#options = options;
@@ -122,6 +124,8 @@ class SchemaReader {
 
   readAll(schema: unknown): SchemaTypes {
     const resource = isObject(schema) ? schema : {};
+    // Other dialects ignore the word, though authors mean it.
+    this.#hasPrefixItems = this.#options.isExact !== true || dialectOf(resource) === "2020-12";
     // Arguments are an object, whatever the schema says.
     const kinds = this.#options.side === "input" ? OBJECT : ANY;
     const type = this.#read(schema, { kinds, depth: 0, fills: true, owner: null, resource });
@@ -248,7 +252,8 @@ class SchemaReader {
   }
 
   #array(schema: Json, place: Place): TypeNode {
-    const { prefixItems, items, additionalItems, minItems, maxItems } = schema;
+    const { items, additionalItems, minItems, maxItems } = schema;
+    const prefixItems = this.#hasPrefixItems ? schema["prefixItems"] : undefined;
     const listed = Array.isArray(prefixItems) ? prefixItems : Array.isArray(items) ? items : [];
     const others = Array.isArray(prefixItems) ? items : Array.isArray(items) ? additionalItems : items;
     if (listed.length > TUPLE_MAX) return { kind: "array", items: UNKNOWN };
