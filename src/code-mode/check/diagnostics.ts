@@ -12,7 +12,9 @@ export interface Diagnosis {
 export interface Program {
   readonly code: string;
   readonly calls: readonly ToolCallPlace[];
-  /** Lines before the program's own in the file that was checked. */
+  /** Its JavaScript, with spaces in place of types. */
+  readonly script: string;
+  /** Lines before the program's own in the file that was checked, and in its JavaScript. */
   readonly linesBefore: number;
   /** Type of a tool's arguments; `undefined` if there is no such tool. */
   readonly takes: (tool: string) => string | undefined;
@@ -34,8 +36,11 @@ const UNKNOWN_NAMES: ReadonlySet<string> = new Set(["2304", "2552", "2580", "258
 const MISSING_MEMBERS: ReadonlySet<string> = new Set(["2339", "2551"]);
 /** Types that programs do not write. */
 const IMPLICIT = /^7\d{3}$/;
-/** Arguments of another type, or without a member. */
-const WRONG_ARGUMENTS: ReadonlySet<string> = new Set(["2322", "2345", "2554", "2739", "2740", "2741"]);
+/** Arguments of another type. */
+const WRONG_TYPES: ReadonlySet<string> = new Set(["2322", "2345"]);
+/** Arguments without a member. */
+const MISSING_ARGUMENTS: ReadonlySet<string> = new Set(["2739", "2740", "2741"]);
+const WRONG_COUNT = "2554";
 /** The end of an expression whose last part is a name of a tool. */
 const TOOLS = /\btools((?:\s*\.\s*[\w$]+|\s*\[\s*(?:"[^"\n]*"|'[^'\n]*')\s*\])*)\s*(?:\.\s*|\[\s*["']?)$/;
 
@@ -44,6 +49,7 @@ export function readDiagnostics(output: string, program: Program): Diagnosis {
   const problems: ProgramProblem[] = [];
   const warnings: string[] = [];
   const lines = program.code.split("\n");
+  const scriptLines = program.script.split("\n");
   for (const text of output.split("\n").slice(0, DIAGNOSTICS_MAX)) {
     const [, row = "", columnText = "", code = "", message = ""] = LINE.exec(text) ?? [];
     if (row === "") continue;
@@ -53,8 +59,11 @@ export function readDiagnostics(output: string, program: Program): Diagnosis {
       line,
       column,
       before: (lines[line - 1] ?? "").slice(Math.max(0, column - 1 - BEFORE_MAX), column - 1),
+      after: (lines[line - 1] ?? "").slice(column - 1, column - 1 + BEFORE_MAX),
     };
-    const found = judge(code, message, place, program);
+    // What is wrong with a type that is not there any more does not matter to the program.
+    const isErased = scriptLines[Number(row) - 1]?.[column - 1] === " ";
+    const found = isErased ? null : judge(code, message, place, program);
     const shown = found ?? message.slice(0, MESSAGE_MAX);
     if (found !== null) problems.push({ line, column, code: `TS${code}`, message: shown });
     else if (warnings.length < WARNINGS_MAX && !IMPLICIT.test(code))
@@ -68,16 +77,18 @@ interface Place {
   readonly column: number;
   /** The end of the line's text before the column. */
   readonly before: string;
+  /** The beginning of its text from the column on. */
+  readonly after: string;
 }
 
 /** The words for a mistake that is certain; `null` for what may be right. */
-function judge(
-  code: string,
-  message: string,
-  place: Place,
-  { calls, takes, isNamespace, describeMissing }: Program,
-): string | null {
-  if (UNKNOWN_NAMES.has(code)) return unknownName(message, isNamespace);
+function judge(code: string, message: string, place: Place, program: Program): string | null {
+  const { script, calls, takes, isNamespace, describeMissing } = program;
+  if (UNKNOWN_NAMES.has(code)) {
+    const [name = ""] = /^[\w$]+/.exec(place.after) ?? [];
+    // A program may ask whether there is such a name.
+    return script.includes(`typeof ${name}`) ? null : unknownName(message, isNamespace);
+  }
   if (MISSING_MEMBERS.has(code)) {
     const [, inner] = TOOLS.exec(place.before) ?? [];
     const [, name, type] = /^Property '([^']+)' does not exist on type '([^']*)'/.exec(message) ?? [];
@@ -85,7 +96,7 @@ function judge(
     if (inner === undefined || name === undefined) return null;
     return describeMissing([...namesIn(inner), name].join("."));
   }
-  if (!WRONG_ARGUMENTS.has(code)) return null;
+  if (!isCertain(code, message, place)) return null;
   const call = calls.findLast((one) => isWithin(place, one));
   const type = call === undefined ? undefined : takes(call.tool);
   if (call === undefined || type === undefined) return null;
@@ -100,6 +111,40 @@ function unknownName(message: string, isNamespace: Program["isNamespace"]): stri
   const [, name = ""] = /^Cannot find name '([^']+)'/.exec(said) ?? [];
   if (isNamespace(name)) return `Cannot find name '${name}'. Did you mean ${expressionOf(name)}?`;
   return name === "fetch" ? `${said} A program has no network of its own: call a tool.` : said;
+}
+
+/** Whether an argument is wrong whatever happens: its type may be wider than its value is. */
+function isCertain(code: string, message: string, { after }: Place): boolean {
+  // Members may be added to an object after it was made.
+  if (MISSING_ARGUMENTS.has(code)) return LITERAL_OBJECT.test(after) && !after.includes("...");
+  // A call with more arguments than one is a call with one.
+  if (code === WRONG_COUNT) return message.endsWith("but got 0.");
+  if (!WRONG_TYPES.has(code)) return false;
+  const [, source = "", target = ""] = NOT_ASSIGNABLE.exec(message) ?? [];
+  return areDisjoint(source, target);
+}
+
+/** An object as it is written, perhaps behind the name of its member. */
+const LITERAL_OBJECT = /^(?:(?:[\w$]+|"[^"]*"|'[^']*')\s*:\s*)?\{/;
+const NOT_ASSIGNABLE = /^(?:Type|Argument of type) '(.*)' is not assignable to (?:type|parameter of type) '(.*)'\.$/;
+const LITERAL = /^(?:"(?:[^"\\]|\\.)*"|-?\d[\d.e+-]*n?|true|false)$/;
+/** Whether a type may have a value of a primitive type in it, by that type. */
+const PRIMITIVES: ReadonlyMap<string, RegExp> = new Map([
+  ["string", /["`]/],
+  ["number", /\d/],
+  ["boolean", /true|false/],
+  ["bigint", /\dn/],
+]);
+
+/** Whether no value of a type is one of another, which it is not assignable to. Types are as the compiler writes them. */
+function areDisjoint(source: string, target: string): boolean {
+  if (LITERAL.test(source)) return true;
+  const part = PRIMITIVES.get(source);
+  if (part !== undefined) return !part.test(target);
+  const isPlain = !/[{[A-Z]/.test(target);
+  if (source.startsWith("{")) return isPlain && !source.includes("} | ");
+  if (!/^\w+\[\]$/.test(source)) return false;
+  return isPlain || (/^\w+\[\]$/.test(target) && areDisjoint(source.slice(0, -2), target.slice(0, -2)));
 }
 
 function textMessage(member: string): string {

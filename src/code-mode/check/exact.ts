@@ -1,3 +1,4 @@
+import { memberOf } from "../../base/json.ts";
 import { eachInTurns } from "../../base/turns.ts";
 import type { ToolDescription } from "../../tool/contracts/contract.ts";
 import { pascalCase, propertyKey } from "../../tool/declarations/names.ts";
@@ -93,5 +94,12 @@ function write({ inputSchema, outputSchema }: ToolDescription, prefix: string): 
   const writeAll = ({ named }: SchemaTypes, style: PrintStyle): readonly string[] =>
     named.map(({ name, type }) => `${after(`type ${name} =`, printType(type, "", 0, style))};`);
   const named = [...writeAll(input, STYLE), ...(output === null ? [] : writeAll(output, OUTPUT_STYLE))];
-  return { signature: `(input: ${printType(input.type, "", 0, STYLE)}): Promise<${answer}>;`, named: named.join("\n") };
+  const taken = `input${mayBeEmpty(inputSchema) ? "?" : ""}: ${printType(input.type, "", 0, STYLE)}`;
+  return { signature: `(${taken}): Promise<${answer}>;`, named: named.join("\n") };
+}
+
+/** Whether a tool may be called without arguments, which is a call with none of them. */
+function mayBeEmpty(inputSchema: unknown): boolean {
+  const required: unknown = memberOf(inputSchema, "required");
+  return !Array.isArray(required) || required.length === 0;
 }

@@ -55,7 +55,7 @@ export async function checkTypes(code: string, built: BuiltProgram, catalog: Che
     const calls = JSON.parse(built.calls) as readonly ToolCallPlace[];
     const { tools, describeMissing } = catalog;
     const isNamespace = (name: string): boolean => tools.some((tool) => tool.name.split(".", 1)[0] === name);
-    const program = { code: source, calls, linesBefore: 1, takes, isNamespace, describeMissing };
+    const program = { code: source, script: built.text, calls, linesBefore: 1, takes, isNamespace, describeMissing };
     return { kind: "checked", ...readDiagnostics(ended.output, program) };
   } catch {
     return { kind: "unchecked", reason: "the compiler could not be run" };
