@@ -213,6 +213,15 @@ export const HOST_WORK: readonly HostWork[] = [
     test: "attack/slots.attack.test.ts",
   },
   {
+    work: "Check the types of a program",
+    causes: [...SURFACES],
+    bound:
+      "one compiler at a time with 2 s of processor time and 5 s, 16 programs that wait, 8 of them of one tenant; the rest run unchecked",
+    place: "the operating system's sandbox",
+    payer: "the tenant",
+    test: "code-mode/type-check.system.test.ts",
+  },
+  {
     work: "Call another tool",
     causes: ["tools"],
     bound: "a call of its own, within the limits of its parent; 8 at once in a call, and 56 more that need only a turn",

@@ -2,7 +2,7 @@ import { BoundedCache } from "../base/bounded-cache.ts";
 import { eachInTurns } from "../base/turns.ts";
 import type { BuiltProgram } from "../tool/program/build.ts";
 import type { ToolDescription } from "../tool/contracts/contract.ts";
-import { type CheckedProgram, checkTypes } from "./check/type-check.ts";
+import { type CheckedProgram, type CheckPayer, checkTypes } from "./check/type-check.ts";
 import { type Declarations, declareWithin } from "./declarations.ts";
 import { RUN_CODE, SEARCH_TOOLS } from "./model-tools.ts";
 import { expressionOf, NearestNames } from "./names.ts";
@@ -50,12 +50,12 @@ export class Catalog {
     return this.#index;
   }
 
-  /** The same program is checked once. */
-  check(code: string, built: BuiltProgram): Promise<CheckedProgram> {
+  /** The same program is checked once, and whoever sends it first pays. */
+  check(code: string, built: BuiltProgram, payer: CheckPayer): Promise<CheckedProgram> {
     const known = this.#checked.get(code);
     if (known !== undefined) return known;
     const describeMissing = (name: string): string => this.describeMissing(name);
-    const checking = checkTypes(code, built, { tools: this.tools, describeMissing });
+    const checking = checkTypes(code, built, { tools: this.tools, describeMissing }, payer);
     this.#checked.set(code, checking);
     // What could not be checked now may be later.
     void checking.then(({ kind }) => kind === "unchecked" && this.#checked.delete(code));

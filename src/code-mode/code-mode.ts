@@ -11,29 +11,42 @@ import { buildProgram, type BuiltProgram } from "../tool/program/build.ts";
 import { problemError, type ProgramProblem } from "../tool/program/problem.ts";
 import type { ToolProgram } from "../tool/program/program.ts";
 import { type Catalog, CatalogCache, mayCall } from "./catalog.ts";
+import type { CheckPayer } from "./check/type-check.ts";
 import type { Declarations } from "./declarations.ts";
 import {
+  isCodeTool,
   QUERY_MAX,
   RUN_CODE,
   runCodeTool,
   SEARCH_LIMIT,
   SEARCH_LIMIT_MAX,
   SEARCH_TOOL,
-  SEARCH_TOOLS,
 } from "./model-tools.ts";
 import { expressionOf } from "./names.ts";
 import { type CodeModeOptions, type ResolvedCodeMode, resolveCodeMode } from "../engine/code-mode-options.ts";
 import { programResult, type RunCodeOutput } from "./result.ts";
 import type { FoundTools, ToolQuery } from "./search.ts";
 
-/** Runs the tools of code mode: an engine, or a part of one. */
-export interface ProgramRunner extends ToolRunner {
-  /** Options of code mode that `codeMode` does not name itself. */
-  readonly codeMode?: CodeModeOptions | undefined;
+/** Runs programs with the permissions that its options say. */
+interface ProgramHost {
   /** Never rejects because of the program. */
   runProgram(program: ToolProgram, options?: ExecuteOptions): Promise<ToolResult>;
-  /** Counts a call that runs no tool, and answers one that the caller may not make now. */
-  admit?(call: ToolCall, options: ExecuteOptions): Promise<ToolResult | null>;
+  /** Charges the caller processor time that was used for it outside of its calls, in milliseconds. */
+  charge?(cpuMs: number, options: ExecuteOptions): void;
+}
+
+/** The work of a call, with what its caller may do. */
+export type CallWork = (host: ProgramHost, options: ExecuteOptions) => Promise<ToolResult>;
+
+/** Runs the tools of code mode: an engine, or a part of one. */
+export interface ProgramRunner extends ToolRunner, ProgramHost {
+  /** Options of code mode that `codeMode` does not name itself. */
+  readonly codeMode?: CodeModeOptions | undefined;
+  /**
+   * Counts a call, and does its work with its caller's permissions, or answers one that the caller may not make now.
+   * Default: its work is done.
+   */
+  within?(call: ToolCall, options: ExecuteOptions, work: CallWork): Promise<ToolResult>;
   on?(event: ToolsEvent, listener: () => void): unknown;
   off?(event: ToolsEvent, listener: () => void): unknown;
 }
@@ -96,6 +109,7 @@ export class CodeModeCache {
 const PROGRAMS_MAX = 200;
 const PROGRAM_CHARS_MAX = 4 * 1024 * 1024;
 const ID_MAX = 256;
+const NAME_MAX = 128;
 const DETAILS: readonly unknown[] = ["name", "signature", "full"];
 
 class ProgramTool implements CodeMode {
@@ -139,15 +153,25 @@ class ProgramTool implements CodeMode {
   }
 
   async execute(call: ToolCall, options: ExecuteOptions = {}): Promise<ToolResult> {
-    const name: unknown = call?.name;
-    try {
-      if (name === RUN_CODE) return await this.#runCode(call, options);
-      if (name === SEARCH_TOOLS) return await this.#answerSearch(call, options);
-      throw new GloveboxError("tool_not_found", this.describeMissing(typeof name === "string" ? name : ""));
-    } catch (error) {
-      if (!(error instanceof GloveboxError)) throw error;
-      return failure(toolError(error.code, error.message, error.details), metadataOf(call));
-    }
+    return this.#within(call, options, async (host, narrowed) => {
+      if (call.name === RUN_CODE) return this.#runCode(call, narrowed, host);
+      if (isCodeTool(call.name)) return success(await this.#search(call.arguments), metadataOf(call));
+      throw new GloveboxError("tool_not_found", this.describeMissing(String(call?.name ?? "")));
+    });
+  }
+
+  /** Does the work of a call with its caller's permissions. An error of it is part of the result. */
+  #within(call: ToolCall, options: ExecuteOptions, work: CallWork): Promise<ToolResult> {
+    const answer: CallWork = async (host, narrowed) => {
+      try {
+        if (isAmong(narrowed.tools, call?.name)) return await work(host, narrowed);
+        throw new GloveboxError("tool_not_found", `there is no tool "${String(call?.name).slice(0, NAME_MAX)}"`);
+      } catch (error) {
+        if (!(error instanceof GloveboxError)) throw error;
+        return failure(toolError(error.code, error.message, error.details), metadataOf(call));
+      }
+    };
+    return this.#runner.within?.(call, options, answer) ?? answer(this.#runner, options);
   }
 
   async run(code: string, { id, input, ...options }: RunOptions = {}): Promise<ToolResult<RunCodeOutput>> {
@@ -156,17 +180,22 @@ class ProgramTool implements CodeMode {
   }
 
   async check(code: string): Promise<readonly ProgramProblem[]> {
-    const refusal = await this.#runner.admit?.({ name: RUN_CODE, arguments: {} }, {});
-    if (refusal?.error) throw new GloveboxError(refusal.error.code, refusal.error.message, refusal.error.details);
-    try {
-      const built = await this.#build(this.#requireShort(code), this.#options.tenant ?? "");
-      await this.#checkTypes(code, built);
-      return [];
-    } catch (error) {
-      const problems = error instanceof GloveboxError ? memberOf(error.details, "problems") : undefined;
-      if (Array.isArray(problems)) return problems as readonly ProgramProblem[];
-      throw error;
-    }
+    const call = { name: RUN_CODE, arguments: {} };
+    const { error } = await this.#within(call, {}, async (host, options) => {
+      const whose = this.#withTenant(options);
+      const built = await this.#build(this.#requireShort(code), whose.tenant ?? "");
+      await this.#checkTypes(code, built, payerOf(host, whose));
+      return success(null, metadataOf(call));
+    });
+    if (error === null) return [];
+    const problems: unknown = memberOf(error.details, "problems");
+    if (Array.isArray(problems)) return problems as readonly ProgramProblem[];
+    throw new GloveboxError(error.code, error.message, error.details);
+  }
+
+  #withTenant(options: ExecuteOptions): ExecuteOptions {
+    const { tenant } = this.#options;
+    return options.tenant !== undefined || tenant === undefined ? options : { ...options, tenant };
   }
 
   /** The same object as long as its text is the same. */
@@ -176,13 +205,12 @@ class ProgramTool implements CodeMode {
     return this.#tool.tool;
   }
 
-  async #runCode(call: ToolCall, given: ExecuteOptions): Promise<ToolResult> {
+  async #runCode(call: ToolCall, given: ExecuteOptions, host: ProgramHost): Promise<ToolResult> {
     const { code, input = null } = this.#argumentsOf(call);
-    const tenant = given.tenant ?? this.#options.tenant;
-    const options = tenant === undefined ? given : { ...given, tenant };
+    const options = this.#withTenant(given);
     const calls: ProgramCall[] = [];
-    const built = await this.#build(code, tenant ?? "");
-    const warnings = await this.#checkTypes(code, built);
+    const built = await this.#build(code, options.tenant ?? "");
+    const warnings = await this.#checkTypes(code, built, payerOf(host, options));
     const program: ToolProgram = {
       kind: "tools",
       code: built.text,
@@ -192,7 +220,7 @@ class ProgramTool implements CodeMode {
       tools: this.#toolsFor(calls),
       ...(typeof call.id === "string" ? { id: call.id } : {}),
     };
-    return programResult(await this.#runner.runProgram(program, options), calls, warnings);
+    return programResult(await host.runProgram(program, options), calls, warnings);
   }
 
   #argumentsOf({ arguments: given }: ToolCall): { readonly code: string; readonly input?: unknown } {
@@ -220,10 +248,10 @@ class ProgramTool implements CodeMode {
   }
 
   /** Warnings of the check. Rejects with a `GloveboxError` that has the problems of a program that is certainly wrong. */
-  async #checkTypes(code: string, built: BuiltProgram): Promise<readonly string[]> {
+  async #checkTypes(code: string, built: BuiltProgram, payer: CheckPayer): Promise<readonly string[]> {
     const { typeCheck } = this.#options;
     if (typeCheck === "off") return [];
-    const checked = await this.#catalog.check(code, built);
+    const checked = await this.#catalog.check(code, built, payer);
     if (checked.kind === "checked") {
       if (checked.problems.length > 0) throw problemError(checked.problems);
       return checked.warnings;
@@ -251,13 +279,6 @@ class ProgramTool implements CodeMode {
     return mayCall(name, this.#options) && this.#runner.get(name) !== undefined;
   }
 
-  async #answerSearch(call: ToolCall, options: ExecuteOptions): Promise<ToolResult> {
-    if (!isAmong(options.tools, SEARCH_TOOLS))
-      throw new GloveboxError("tool_not_found", `there is no tool "${SEARCH_TOOLS}"`);
-    const refusal = await this.#runner.admit?.(call, options);
-    return refusal ?? success(await this.#search(call.arguments), metadataOf(call));
-  }
-
   async #search(given: unknown): Promise<FoundTools> {
     const query = queryOf(given);
     const catalog = this.#catalog;
@@ -270,6 +291,10 @@ class ProgramTool implements CodeMode {
     if (!this.#has(name)) return this.#catalog.describeMissing(name);
     return `${name} is called in a program. Send ${RUN_CODE} with the code: return await ${expressionOf(name)}({ … });`;
   }
+}
+
+function payerOf(host: ProgramHost, options: ExecuteOptions): CheckPayer {
+  return { tenant: options.tenant ?? "", spend: (cpuMs) => host.charge?.(cpuMs, options) };
 }
 
 /** Checks the arguments of `search_tools`. */

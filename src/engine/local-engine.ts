@@ -185,6 +185,12 @@ export class LocalEngine implements AsyncDisposable {
     return pipeline.runProgram(programs.toolFor(program), callOf(program), options);
   }
 
+  /** @internal Charges a caller processor time that was used for its program outside of executors, in milliseconds. */
+  charge(cpuMs: number, { tenant, onCpu }: ExecuteOptions): void {
+    this.#parts.broker.accounts.of(tenant ?? "").spendExecutor(cpuMs);
+    if (onCpu !== undefined) this.#parts.events.call("onCpu", () => onCpu(cpuMs));
+  }
+
   /** The tools as functions, by their names at the time of the call. A call of another name ends with `tool_not_found`. */
   readonly tools = toolFunctions(
     (call, options) => this.execute(call, options),

@@ -198,7 +198,8 @@ async function findingsOn(schemas: readonly Schema[], seed: number) {
   const answers = schemas.map((_, at) => `await tools.t.n${at}(await tools.t.n${at}(input));`);
   const code = [...lines, ...answers].join("\n");
   const built = await buildProgram(code, "");
-  const checked = await checkTypes(code, built, { tools, describeMissing: (tool) => tool });
+  const payer = { tenant: "", spend: () => undefined };
+  const checked = await checkTypes(code, built, { tools, describeMissing: (tool) => tool }, payer);
   if (checked.kind === "unchecked") return { count: calls.length, findings: [checked.reason] };
   const problems = checked.problems.map(({ line, message }) => ({ message, call: calls[line - 1] }));
   return { count: calls.length, findings: [...problems, ...checked.warnings] };

@@ -28,7 +28,7 @@ test.each(Object.entries(RIGHT))(
     for (let at = 0; at < programs.length; at += AT_ONCE) {
       const some = programs.slice(at, at + AT_ONCE);
       const results = await Promise.all(some.map(([code]) => mode.run(code)));
-      const found = results.map(({ error, output }, n) => [some[n]?.[0], error?.message ?? null, output?.result]);
+      const found = results.map((one, n) => [some[n]?.[0], one.error?.message ?? null, one.success && one.output.result]);
       expect(found).toEqual(some.map(([code, result]) => [code, null, result]));
     }
   },

@@ -190,3 +190,32 @@ test("of many programs at once some run unchecked, and all are answered", async 
   const reasons = results.flatMap(({ output }) => (output as { warnings?: string[] }).warnings ?? []);
   expect(new Set(reasons)).toEqual(new Set(["not type-checked: too many programs wait for their check"]));
 }, 60_000);
+
+describe("the processor time of a check", () => {
+  test("is its tenant's, and told to whoever listens, also where the program is refused", async () => {
+    let toldMs = 0;
+    const result = await mode.run("const n = nowhere;\nreturn n;", { tenant: "payer", onCpu: (ms) => (toldMs += ms) });
+    expect(result.error?.code).toBe("invalid_arguments");
+    expect(toldMs).toBeGreaterThan(5);
+    expect(engine.usage("payer").executorMs).toBe(toldMs);
+  });
+
+  test("is charged once to the first of those who send the same program", async () => {
+    const code = "const n = nobody;\nreturn n;";
+    await mode.run(code, { tenant: "first" });
+    await mode.run(code, { tenant: "second" });
+    expect(engine.usage("first").executorMs).toBeGreaterThan(5);
+    expect(engine.usage("second").executorMs).toBe(0);
+  });
+});
+
+test("a tenant with many programs leaves room for the check of another's, and its turn", async () => {
+  const many = Array.from({ length: 20 }, (_, at) => mode.run(`return "many ${at}"`, { tenant: "many" }));
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  const one = mode.run("return 'one'", { tenant: "one" }).then(() => "one");
+  const order: string[] = [];
+  await Promise.all([...many, one].map(async (running) => order.push(typeof (await running) === "string" ? "one" : "many")));
+  const again = await mode.run("return 'one'", { tenant: "one" });
+  expect(again.success && again.output.warnings).toBeUndefined();
+  expect(order.at(-1)).toBe("many");
+}, 60_000);

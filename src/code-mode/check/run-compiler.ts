@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
+import { Readable } from "node:stream";
 import path from "node:path";
 import { bubblewrapArguments, closedIn, LIBRARIES, readOnly, writeFilter } from "../../base/os/bubblewrap.ts";
 import { killGroup } from "../../base/os/process-group.ts";
@@ -9,8 +10,11 @@ import { limitCommands, SHELL } from "../../base/os/rlimits.ts";
 import { type BuildSandboxState, buildSandbox } from "../../tool/build/sandbox.ts";
 
 /** How a compiler's run ended. */
-export type CompilerRun =
+type CompilerEnd =
   { readonly kind: "done"; readonly output: string } | { readonly kind: "failed"; readonly reason: string };
+
+/** A run of a compiler: its end, and the processor time of its processes, in milliseconds. */
+export type CompilerRun = CompilerEnd & { readonly cpuMs: number };
 
 const WALL_MS = 5_000;
 const CPU_SECONDS = 2;
@@ -20,8 +24,13 @@ const ADDRESS_BYTES = 2_048 * 1024 * 1024;
 /** Memory above which the compiler's collector works more. */
 const HEAP = "128MiB";
 const FILE_BYTES = 64 * 1024;
-/** Where bubblewrap reads its filter. */
+/** Where bubblewrap reads its filter, and where the shell writes the times of what it has run. */
 const FILTER_FD = 3;
+const TIMES_FD = 4;
+/** Times of the shell and of what it has run, each of the user and the system: `0m0.030000s 0m0.010000s`. */
+const TIMES = /(\d+)m([\d.]+)s/g;
+/** Runs a command and writes its times. */
+const TIMED = `"$@" ${TIMES_FD}>&-\ncode=$?\ntimes >&${TIMES_FD}\nexit $code`;
 /** Exit codes of the compiler without mistakes and with some. */
 const ENDS: ReadonlySet<number | null> = new Set([0, 1, 2]);
 const CONFIG = JSON.stringify({
@@ -63,24 +72,29 @@ function commandFor(compiler: string, folder: string, sandbox: BuildSandboxState
   if (process.platform !== "linux" || !existsSync(SHELL)) return own;
   const limits = limitCommands({ cpuSeconds: CPU_SECONDS, fileBytes: FILE_BYTES, addressBytes: ADDRESS_BYTES });
   const limited = [SHELL, "-c", `${limits}\nexec "$@"`, SHELL];
-  if (sandbox.kind === "off") return [...limited, ...own];
-  const shown = [path.dirname(compiler), folder].flatMap((one) => ["--ro-bind", one, one]);
+  // Times of another namespace's processes do not leave it.
+  const timed = [SHELL, "-c", TIMED, SHELL, ...own];
+  if (sandbox.kind === "off") return [...limited, ...timed];
+  const shown = [path.dirname(compiler), folder, SHELL].flatMap((one) => ["--ro-bind", one, one]);
   const view = [...readOnly(LIBRARIES), ...shown, "--proc", "/proc", ...closedIn(folder, ["/proc"])];
   const setup = { filterFd: FILTER_FD, forbidsNamespaces: true };
-  return [...limited, sandbox.command, ...bubblewrapArguments(view, setup), "--", ...own];
+  return [...limited, sandbox.command, ...bubblewrapArguments(view, setup), "--", ...timed];
 }
 
 function run([file = "", ...args]: readonly string[], cwd: string, sandbox: BuildSandboxState): Promise<CompilerRun> {
   return new Promise((resolve) => {
     const env = { GOMEMLIMIT: HEAP, GOMAXPROCS: "1" };
-    const stdio = ["ignore", "pipe", "ignore", "pipe"] as const;
+    const stdio = ["ignore", "pipe", "ignore", "pipe", "pipe"] as const;
+    const startMs = performance.now();
     const child = spawn(file, args, { cwd, env, stdio: [...stdio], detached: true, windowsHide: true });
     writeFilter(child.stdio[FILTER_FD], sandbox.kind === "bubblewrap" ? sandbox.filter : null);
-    let output = "";
-    const end = (run: CompilerRun): void => {
+    let [output, times] = ["", ""];
+    const end = (run: CompilerEnd): void => {
       clearTimeout(timer);
       killGroup(child);
-      resolve(run);
+      // One that was ended has not told what it used.
+      const mostMs = Math.min(performance.now() - startMs, CPU_SECONDS * 1_000);
+      resolve({ ...run, cpuMs: timesOf(times) ?? mostMs });
     };
     const timer = setTimeout(() => end({ kind: "failed", reason: `it took more than ${WALL_MS} ms` }), WALL_MS);
     child.once("error", () => end({ kind: "failed", reason: "the compiler could not be started" }));
@@ -88,10 +102,19 @@ function run([file = "", ...args]: readonly string[], cwd: string, sandbox: Buil
       output += text;
       if (output.length > OUTPUT_MAX) end({ kind: "failed", reason: "the compiler wrote too much" });
     });
+    const told = child.stdio[TIMES_FD];
+    if (told instanceof Readable) told.setEncoding("utf8").on("data", (text: string) => (times += text));
     child.once("close", (code, signal) => {
       // The compiler says what is wrong; a sandbox that does not work says nothing here.
       if (ENDS.has(code) && (code === 0) === (output === "")) return end({ kind: "done", output });
       end({ kind: "failed", reason: `the compiler ended with ${signal ?? `exit code ${code}`}, beyond its limits` });
     });
   });
+}
+
+/** The times that a shell wrote, in milliseconds; `null` where it wrote none. */
+function timesOf(text: string): number | null {
+  const found = [...text.matchAll(TIMES)];
+  if (found.length === 0) return null;
+  return found.reduce((sum, [, minutes, seconds]) => sum + Number(minutes) * 60_000 + Number(seconds) * 1_000, 0);
 }

@@ -1,3 +1,4 @@
+import { WaitingSlots } from "../../broker/capabilities/waiting-slots.ts";
 import type { ToolDescription } from "../../tool/contracts/contract.ts";
 import type { BuiltProgram } from "../../tool/program/build.ts";
 import { BODY, EXPRESSION, withoutFence } from "../../tool/program/frame.ts";
@@ -18,37 +19,64 @@ export interface CheckedTools {
   readonly describeMissing: (name: string) => string;
 }
 
+/** The one on whose behalf a program is checked. */
+export interface CheckPayer {
+  readonly tenant: string;
+  /** Charges processor time of the check, in milliseconds. */
+  spend(cpuMs: number): void;
+}
+
+/** Programs that wait for their check, with the one that is being checked; half of them may be of one tenant. */
 const WAITING_MAX = 16;
+const WAITING_OF_TENANT_MAX = 8;
 const NESTING_MAX = 400;
 /** Texts with which a program speaks to the compiler, which could read other files for it. */
 const DIRECTIVES = /\bimport\b|\/\/\/|@ts-/;
 const EXPORTS = /\bexport\b/;
 const TAKES_MAX = 300;
 
-/** Checks of this process: one at a time, in the order in which they were asked for. */
-let last: Promise<unknown> = Promise.resolve();
-let waiting = 0;
+/** Checks of this process: one at a time, and tenants in turn. Their number is bounded, so that none waits for long. */
+const turns = new WaitingSlots({ max: 1, waitMs: null, late: () => new Error("unreachable") });
+const waiting = new Map<string, number>();
+
+/** Takes a place among the programs that wait; returns whether there was one. */
+function enter(tenant: string): boolean {
+  const own = waiting.get(tenant) ?? 0;
+  const all = [...waiting.values()].reduce((sum, count) => sum + count, 0);
+  if (all >= WAITING_MAX || own >= WAITING_OF_TENANT_MAX) return false;
+  waiting.set(tenant, own + 1);
+  return true;
+}
+
+function leave(tenant: string): void {
+  const left = (waiting.get(tenant) ?? 0) - 1;
+  if (left > 0) waiting.set(tenant, left);
+  else waiting.delete(tenant);
+}
 
 /**
  * Checks the types of a program with TypeScript's native compiler. Only what is certainly wrong is a problem: names that
  * are nowhere declared, and tools and arguments of tools.
  */
-export async function checkTypes(code: string, built: BuiltProgram, catalog: CheckedTools): Promise<CheckedProgram> {
+export async function checkTypes(
+  code: string,
+  built: BuiltProgram,
+  catalog: CheckedTools,
+  payer: CheckPayer,
+): Promise<CheckedProgram> {
   const compiler = findCompiler();
   if (compiler.kind === "missing") return { kind: "unchecked", reason: compiler.reason };
   if (DIRECTIVES.test(code))
     return { kind: "unchecked", reason: "it has comments or types that speak to the compiler" };
   if (EXPORTS.test(code)) return { kind: "unchecked", reason: "it is a module, not the body of a function" };
   if (nestingOf(code) > NESTING_MAX) return { kind: "unchecked", reason: "it is nested too deeply" };
-  if (waiting >= WAITING_MAX) return { kind: "unchecked", reason: "too many programs wait for their check" };
-  waiting++;
+  if (!enter(payer.tenant)) return { kind: "unchecked", reason: "too many programs wait for their check" };
   const source = withoutFence(code);
-  const run = last.then(async () =>
-    runCompiler(compiler.file, framed(source, built), await declareExactly(catalog.tools, source)),
-  );
-  last = run.catch(() => undefined);
   try {
-    const ended = await run;
+    const ended = await turns.run(new AbortController().signal, payer.tenant, async () =>
+      runCompiler(compiler.file, framed(source, built), await declareExactly(catalog.tools, source)),
+    );
+    payer.spend(ended.cpuMs);
     if (ended.kind === "failed") return { kind: "unchecked", reason: ended.reason };
     const byName = new Map(catalog.tools.map((tool) => [tool.name, tool]));
     const takes = (name: string): string | undefined => inputOf(byName.get(name));
@@ -60,7 +88,7 @@ export async function checkTypes(code: string, built: BuiltProgram, catalog: Che
   } catch {
     return { kind: "unchecked", reason: "the compiler could not be run" };
   } finally {
-    waiting--;
+    leave(payer.tenant);
   }
 }
 

@@ -11,7 +11,7 @@ import { toolError } from "../../base/errors.ts";
 import type { RequestRefusal } from "../../engine/telemetry/events.ts";
 import { type ExecuteOptions, isAmong } from "../../engine/execute-options.ts";
 import type { Explanation } from "../../engine/explanation.ts";
-import { emptyMetadata, failure, success, type ToolCall, type ToolResult } from "../../base/result.ts";
+import { emptyMetadata, failure, type ToolCall, type ToolResult } from "../../base/result.ts";
 import type { ToolInfo } from "../../tool/definition.ts";
 import { Account } from "./account.ts";
 import type { Standing } from "./budget.ts";
@@ -119,14 +119,8 @@ export class ScopedEngine {
       execute: (call, options = {}) => this.execute(caller, call, options),
       runProgram: (program, options = {}) =>
         this.#within(caller, callOf(program), options, (narrowed) => this.#engine.runProgram(program, narrowed)),
-      admit: async (call, options) => {
-        let isAdmitted = false;
-        const answer = await this.#within(caller, call, options, async () => {
-          isAdmitted = true;
-          return success(null, emptyMetadata("", call.name, 0));
-        });
-        return isAdmitted ? null : answer;
-      },
+      within: (call, options, work) =>
+        this.#within(caller, call, options, (narrowed) => work(this.#engine, narrowed)),
       ...this.#changesFor(caller),
       ...this.#manPagesFor(caller),
     };

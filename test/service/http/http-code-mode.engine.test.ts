@@ -11,7 +11,7 @@ const TOOLS = [
   { name: "math.double", description: "Doubles.", source: "export default ({ a }) => 2 * a;" },
   { name: "vault.read", description: "Reads a secret.", source: ECHO },
 ];
-const [all, narrow, adder] = [createKey(), createKey(), createKey()];
+const [all, narrow, adder, slow] = [createKey(), createKey(), createKey(), createKey()];
 
 let engine: Engine;
 let server: Server;
@@ -35,6 +35,7 @@ beforeAll(async () => {
         tools: ["run_code", "search_tools", "math.*"],
       },
       { name: "adder", hash: adder.hash, tenant: "acme", roles: ["execute"], tools: ["math.add"] },
+      { name: "slow", hash: slow.hash, tenant: "acme", roles: ["execute"], rate: { calls: 2, perMs: 600_000 } },
     ],
   });
 });
@@ -109,6 +110,17 @@ test("POST /v1/code/check finds mistakes without running the program", async () 
   const bad = await send("POST", "/v1/code/check", all.secret, { code: "return 1;\nimport a from 'a';" });
   expect(bad.body["problems"]).toMatchObject([{ code: "import" }]);
   expect((await send("POST", "/v1/code/check", all.secret, { text: 1 })).status).toBe(400);
+});
+
+test("POST /v1/code/check reads no program of a key that does not name run_code", async () => {
+  expect((await send("POST", "/v1/code/check", adder.secret, { code: "return 1" })).status).toBe(404);
+});
+
+test("a program that is refused counts against the rate of its key", async () => {
+  expect((await runCode("const a = ;", slow.secret)).status).toBe(400);
+  expect((await send("POST", "/v1/code/check", slow.secret, { code: "const b = ;" })).status).toBe(200);
+  const { status, body } = await runCode("const c = ;", slow.secret);
+  expect([status, body["error"]]).toMatchObject([429, { code: "rate_limited" }]);
 });
 
 async function connect(path: string, key: string): Promise<Client> {

@@ -49,6 +49,6 @@ export const CHECK_PROGRAM: RouteDescription = {
   },
   answers: {
     200: json("The mistakes; none where the program can be run.", PROBLEMS, { problems: [] }),
-    ...refusals({ 400: "The body has no text of a program." }),
+    ...refusals({ 400: "The body has no text of a program.", 404: "The key does not name run_code." }),
   },
 };
