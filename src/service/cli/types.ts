@@ -1,10 +1,12 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { Command, Option } from "commander";
 import { isObject } from "../../base/json.ts";
+import type { CodeModeOptions } from "../../engine/code-mode-options.ts";
 import type { DeclaredTool } from "../../tool/declarations/declare-tools.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { openEngine, readConfig, type Sources } from "./open-engine.ts";
 import { print } from "./output.ts";
+import { wholeNumber } from "./setting-flags.ts";
 import { ask, parseJson, remoteServer, textOf } from "./remote-server.ts";
 
 interface Options extends Sources {
@@ -13,8 +15,18 @@ interface Options extends Sources {
   readonly out?: string;
   readonly register?: true;
   readonly check?: true;
+  readonly tokens?: string;
 }
 
+/** Tools, and what the engine's options of code mode say of them. */
+interface FoundTools {
+  readonly tools: readonly DeclaredTool[];
+  readonly codeMode?: CodeModeOptions | undefined;
+}
+
+/** A budget that has room for the names of namespaces, and one that no model's window has. */
+const TOKENS_LEAST = 100;
+const TOKENS_MOST = 1_000_000;
 const ANSWERS_WITHIN_MS = 30_000;
 const ANSWER_MAX_CHARS = 64 * 1024 * 1024;
 
@@ -31,30 +43,54 @@ export function typesCommand(): Command {
     .option("--url <url>", "the address of a server whose tools are declared, instead of a folder")
     .option("--key-env <name>", "environment variable with a key for that server")
     .option("--out <file>", "file to write (default: print it)")
-    .option("--register", "have engines and clients that are made without type arguments use these types")
+    .addOption(
+      new Option(
+        "--register",
+        "have engines and clients that are made without type arguments use these types",
+      ).conflicts("tokens"),
+    )
+    .option(
+      "--tokens <number>",
+      "what models read of the tools in code mode, in at most so many tokens of 4 characters each",
+      wholeNumber(TOKENS_LEAST, TOKENS_MOST),
+    )
     .option("--check", "write nothing; exit with 5 if the file of --out is not what would be written")
     .action(types);
 }
 
-async function types({ url, keyEnv, out, register, check, ...sources }: Options): Promise<void> {
+async function types({ url, keyEnv, out, register, check, tokens, ...sources }: Options): Promise<void> {
   if (check === true && out === undefined) throw new CliError(EXIT.USAGE, "--check compares the file of --out FILE");
   if (url === undefined && keyEnv !== undefined) throw new CliError(EXIT.USAGE, "--key-env goes with --url");
-  const tools = url === undefined ? await toolsHere(sources) : await toolsAt(url, keyEnv);
-  // Also where a server has written them: what it says is data, and not to be compiled.
-  const { declareTools } = await import("../../tool/declarations/declare-tools.ts");
-  const text = declareTools(tools, { register: register === true });
+  const found = url === undefined ? await toolsHere(sources) : { tools: await toolsAt(url, keyEnv) };
+  const { tools } = found;
+  const text = tokens === undefined ? await typesOf(tools, register === true) : await forModels(found, Number(tokens));
   if (out === undefined) return print(text.trimEnd());
   if (check === true) return checkFile(out, text);
   await writeFile(out, text);
   print(`${out}: ${tools.length} ${tools.length === 1 ? "tool" : "tools"}`);
 }
 
-async function toolsHere(sources: Sources): Promise<readonly DeclaredTool[]> {
+/** Also where a server has written them: what it says is data, and not to be compiled. */
+async function typesOf(tools: readonly DeclaredTool[], register: boolean): Promise<string> {
+  const { declareTools } = await import("../../tool/declarations/declare-tools.ts");
+  return declareTools(tools, { register });
+}
+
+/** The declarations in the description of `run_code`. */
+async function forModels({ tools, codeMode }: FoundTools, tokens: number): Promise<string> {
+  const { Catalog, mayCall } = await import("../../code-mode/catalog.ts");
+  const { resolveCodeMode } = await import("../../engine/code-mode-options.ts");
+  const options = resolveCodeMode(codeMode);
+  const callable = tools.filter(({ name }) => mayCall(name, options));
+  return `${new Catalog(callable, options).declarations(tokens).text}\n`;
+}
+
+async function toolsHere(sources: Sources): Promise<FoundTools> {
   await using engine = await openEngine(sources, await readConfig(sources.config), {
     workers: 1,
     executor: { kind: "process", spare: false },
   });
-  return engine.list();
+  return { tools: engine.list(), codeMode: engine.codeMode };
 }
 
 async function toolsAt(url: string, keyEnv: string | undefined): Promise<readonly DeclaredTool[]> {

@@ -130,3 +130,33 @@ test.each([
   expect(code).toBe(2);
   expect(stderr).toContain(message);
 });
+
+test("--tokens prints what models read of the tools in code mode, within so many tokens", async () => {
+  const few = await types(["--tools", "fixtures/tools", "--tokens", "200"]);
+  const all = await types(["--tools", "fixtures/tools", "--tokens", "100000"]);
+  expect([few.code, all.code]).toEqual([0, 0]);
+  expect(few.stdout.length).toBeLessThanOrEqual(200 * 4 + 1_200);
+  expect(few.stdout).toMatch(/^\d+ of \d+ tools are declared below\. search_tools finds the others\.\n/);
+  expect(all.stdout).toMatch(/^All \d+ tools are declared below\.\n/);
+  expect(all.stdout).toContain("declare const tools: {\n");
+  expect(all.stdout).toMatch(/^ {2}slugify\(input: \{/m);
+});
+
+test("--tokens takes the tools of code mode alone, and those first that are pinned", async () => {
+  const config = join(folder, "code.json");
+  writeFileSync(config, JSON.stringify({ codeMode: { tools: ["a*", "slugify"], pinned: ["slugify"] } }));
+  const { code, stdout } = await types(["--config", config, "--tools", "fixtures/tools", "--tokens", "150"]);
+  expect(code).toBe(0);
+  expect(stdout).toContain("slugify(input: {");
+  expect(stdout).not.toMatch(/^ {2}(?!a|slugify)\w+\(input/m);
+});
+
+test.each([
+  [["--tokens", "10"], "--tokens"],
+  [["--tokens", "many"], "--tokens"],
+  [["--tokens", "1000", "--register"], "cannot be used with option"],
+])("%j is refused", async (args, said) => {
+  const { code, stderr } = await types(["--tools", "fixtures/tools", ...args]);
+  expect(code).toBe(2);
+  expect(stderr).toContain(said);
+});
