@@ -13,7 +13,7 @@ import type { ServerKind } from "../server-process.ts";
 import { addTool } from "../tools.ts";
 
 async function openGlovebox(): Promise<string> {
-  const engine = await openEngineAsItComes("process");
+  const engine = await openEngineAsItComes("process", { codeMode: { typeCheck: "off" } });
   await engine.register(addTool("add"));
   const server = await createServer(engine, { port: 0 });
   return server.url;

@@ -1,6 +1,7 @@
 import type { Scenario } from "../scenario.ts";
 import { capability } from "./capability.ts";
 import { childCall } from "./child-call.ts";
+import { codeModeScenario } from "./code-mode.ts";
 import { coldStart } from "./cold-start.ts";
 import { contracts } from "./contracts.ts";
 import { cpuTool } from "./cpu-tool.ts";
@@ -38,6 +39,7 @@ export const SCENARIOS: readonly Scenario[] = [
   payload,
   capability,
   childCall,
+  codeModeScenario,
   kv,
   fetch,
   redaction,

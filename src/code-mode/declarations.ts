@@ -1,7 +1,7 @@
 import type { ToolDescription } from "../tool/contracts/contract.ts";
 import { propertyKey } from "../tool/declarations/names.ts";
 import { scopedName } from "./names.ts";
-import { type Declared, signatureOf } from "./signature.ts";
+import { type Declared, INDENT, signatureOf } from "./signature.ts";
 
 /** The tools of a model as TypeScript, within a budget. */
 export interface Declarations {
@@ -22,7 +22,6 @@ export interface DeclarationBudget {
 const TOKEN_CHARS = 4;
 /** Namespaces with a line of their own. */
 const NAMESPACES_MAX = 200;
-const INDENT = "  ";
 /** Characters that a namespace takes besides its name and its members. */
 const BLOCK_CHARS = 12;
 
@@ -48,7 +47,7 @@ export function declareWithin(
   let left = tokens * TOKEN_CHARS - lines.join("\n").length;
   const take = (namespace: Namespace, tool: ToolDescription, as: Declared): boolean => {
     const opening = namespace.declared.length === 0 ? namespace.name.length + BLOCK_CHARS : 0;
-    const cost = lengthOf(as) + opening;
+    const cost = as.length + opening;
     if (cost > left) return false;
     left -= cost;
     namespace.declared.push({ tool, as });
@@ -70,7 +69,7 @@ function namespacesOf(tools: readonly ToolDescription[]): readonly Namespace[] {
 }
 
 function byCost(one: ToolDescription, other: ToolDescription): number {
-  const difference = lengthOf(signatureOf(one).full) - lengthOf(signatureOf(other).full);
+  const difference = signatureOf(one).full.length - signatureOf(other).full.length;
   return difference === 0 ? (one.name < other.name ? -1 : 1) : difference;
 }
 
@@ -150,12 +149,6 @@ export function declareTools(tools: readonly ToolDescription[], form: "full" | "
 
 function indented(text: string, indent: string): string {
   return text.replaceAll(/^(?=.)/gm, indent);
-}
-
-/** With the indentation that `writeTools` adds. */
-function lengthOf({ member, types }: Declared): number {
-  const lines = member.split("\n").length;
-  return member.length + types.length + lines * INDENT.length * 2 + 2;
 }
 
 function remove<Item>(items: Item[], item: Item): void {

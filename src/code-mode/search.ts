@@ -37,7 +37,7 @@ const QUERY_MAX = 1_000;
 const DESCRIPTION_MAX = 2_000;
 const PROPERTIES_MAX = 200;
 /** Tools that are added to the index in one turn of the event loop. */
-const SLICE = 50;
+const SLICE = 20;
 /** Number of tools up to which beginnings of words are searched: more would take long on the host's thread. */
 const PREFIX_TOOLS_MAX = 1_000;
 const WORD = /[\p{Lu}]?[\p{Ll}]+|[\p{Lu}]+(?![\p{Ll}])|\p{N}+|\p{Lo}+/gu;

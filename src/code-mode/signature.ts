@@ -20,7 +20,12 @@ export interface Declared {
   readonly types: string;
   /** The type of its arguments. */
   readonly input: string;
+  /** Length within its namespace, in UTF-16 units. */
+  readonly length: number;
 }
+
+/** Of a member, and once more of a member of a namespace. */
+export const INDENT = "  ";
 
 const DESCRIPTION_MAX = 400;
 const PROPERTY_MAX = 200;
@@ -73,7 +78,9 @@ function write({ name, description, inputSchema, outputSchema }: ToolDescription
   const answer = printType(output.type, "", argument.length - argument.lastIndexOf("\n"), style).trimStart();
   const lines = [...commentLines(description, DESCRIPTION_MAX), `${argument}): Promise<${answer}>;`];
   const types = [...input.named, ...output.named].map((named) => writeType(named, style));
-  return { member: lines.join("\n"), types: types.join("\n"), input: taken };
+  const [member, named] = [lines.join("\n"), types.join("\n")];
+  const length = member.length + named.length + member.split("\n").length * 2 * INDENT.length + 2;
+  return { member, types: named, input: taken, length };
 }
 
 function writeType({ name, type }: SchemaTypes["named"][number], style: PrintStyle): string {

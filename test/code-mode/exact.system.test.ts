@@ -24,12 +24,27 @@ const { schema } = fc.letrec<{ schema: Schema; some: readonly Schema[] }>((tie) 
   some: fc.array(tie("schema"), { minLength: 1, maxLength: 3 }),
   schema: fc.oneof(
     { maxDepth: 4, depthSize: "medium", withCrossShrink: true },
-    fc.constantFrom<Schema>(true, {}, { type: "null" }, { type: "boolean" }, { $ref: "#/$defs/node" }, { $ref: "#/$defs/name" }),
-    fc.record({ type: fc.constant("string"), minLength: fc.constantFrom(0, 1), format: fc.constantFrom("date", "email") }, { requiredKeys: ["type"] }),
-    fc.record({ type: fc.constantFrom("integer", "number"), minimum: fc.constantFrom(0, -5), multipleOf: fc.constant(1) }, { requiredKeys: ["type"] }),
+    fc.constantFrom<Schema>(
+      true,
+      {},
+      { type: "null" },
+      { type: "boolean" },
+      { $ref: "#/$defs/node" },
+      { $ref: "#/$defs/name" },
+    ),
+    fc.record(
+      { type: fc.constant("string"), minLength: fc.constantFrom(0, 1), format: fc.constantFrom("date", "email") },
+      { requiredKeys: ["type"] },
+    ),
+    fc.record(
+      { type: fc.constantFrom("integer", "number"), minimum: fc.constantFrom(0, -5), multipleOf: fc.constant(1) },
+      { requiredKeys: ["type"] },
+    ),
     fc.record({ enum: fc.uniqueArray(scalar, { minLength: 1, maxLength: 5 }) }),
     fc.record({ const: fc.oneof(scalar, fc.constantFrom({ a: 1 }, [1, "a"], {})) }),
-    fc.record({ type: fc.uniqueArray(fc.constantFrom("string", "number", "null", "object", "array"), { minLength: 1 }) }),
+    fc.record({
+      type: fc.uniqueArray(fc.constantFrom("string", "number", "null", "object", "array"), { minLength: 1 }),
+    }),
     fc.record(
       {
         type: fc.constant("object"),
@@ -42,9 +57,17 @@ const { schema } = fc.letrec<{ schema: Schema; some: readonly Schema[] }>((tie) 
       },
       { requiredKeys: ["type"] },
     ),
-    fc.record({ type: fc.constant("object"), properties: fc.dictionary(name, tie("schema"), { minKeys: 1, maxKeys: 3 }) }),
+    fc.record({
+      type: fc.constant("object"),
+      properties: fc.dictionary(name, tie("schema"), { minKeys: 1, maxKeys: 3 }),
+    }),
     fc.record(
-      { type: fc.constant("array"), items: tie("schema"), minItems: fc.constantFrom(0, 1), maxItems: fc.constantFrom(2, 5) },
+      {
+        type: fc.constant("array"),
+        items: tie("schema"),
+        minItems: fc.constantFrom(0, 1),
+        maxItems: fc.constantFrom(2, 5),
+      },
       { requiredKeys: ["type", "items"] },
     ),
     fc.record(
@@ -62,8 +85,11 @@ const { schema } = fc.letrec<{ schema: Schema; some: readonly Schema[] }>((tie) 
 
 /** Arguments of a tool: an object with members of all kinds, and definitions that refer to themselves. */
 const inputSchema = fc.record({
-  $schema: fc.constantFrom("https://json-schema.org/draft/2020-12/schema", "https://json-schema.org/draft/2019-09/schema",
-    "http://json-schema.org/draft-07/schema#"),
+  $schema: fc.constantFrom(
+    "https://json-schema.org/draft/2020-12/schema",
+    "https://json-schema.org/draft/2019-09/schema",
+    "http://json-schema.org/draft-07/schema#",
+  ),
   type: fc.constant("object"),
   properties: fc.dictionary(name, schema, { minKeys: 1, maxKeys: 4 }),
   required: fc.uniqueArray(name, { maxLength: 2 }),
@@ -96,7 +122,8 @@ class Guesser {
   #arbitrary(depth: number): unknown {
     const flat = ["", "a", "on", 0, 7, 1.5, true, null];
     if (depth > 2 || this.#random() < 0.7) return this.#pick(flat);
-    if (this.#random() < 0.5) return [this.#arbitrary(depth + 1), this.#arbitrary(depth + 1)].slice(0, this.#random() * 3);
+    if (this.#random() < 0.5)
+      return [this.#arbitrary(depth + 1), this.#arbitrary(depth + 1)].slice(0, this.#random() * 3);
     return Object.fromEntries(NAMES.filter(() => this.#random() < 0.4).map((one) => [one, this.#arbitrary(depth + 1)]));
   }
 
@@ -138,7 +165,9 @@ class Guesser {
       case "array": {
         const listed = (from["prefixItems"] ?? []) as readonly unknown[];
         const length = Math.floor(this.#random() * 4);
-        return Array.from({ length }, (_, at) => this.guess(at < listed.length ? listed[at] : from["items"], depth + 1));
+        return Array.from({ length }, (_, at) =>
+          this.guess(at < listed.length ? listed[at] : from["items"], depth + 1),
+        );
       }
       case "object":
         return this.#object(from, depth);
@@ -170,7 +199,7 @@ function validatorOf(given: Schema): Validator | null {
 }
 
 /** Values that the schema accepts, as the checks of arguments do. */
-function acceptedBy(given: Schema, seed: number): readonly unknown[] {
+function acceptedBy(given: Schema, seed: number): readonly string[] {
   const validator = validatorOf(given);
   if (validator === null) return [];
   const guesser = new Guesser(given, seed);
@@ -192,7 +221,9 @@ async function findingsOn(schemas: readonly Schema[], seed: number) {
     inputSchema: one as JsonSchema,
     outputSchema: one as JsonSchema,
   }));
-  const calls = schemas.flatMap((one, at) => acceptedBy(one, seed + at).map((text) => ({ schema: one, tool: at, text })));
+  const calls = schemas.flatMap((one, at) =>
+    acceptedBy(one, seed + at).map((text) => ({ schema: one, tool: at, text })),
+  );
   const lines = calls.map(({ tool, text }) => `await tools.t.n${tool}(${text});`);
   // What a tool answers is one of the same values: it can be sent to another of the same schema.
   const answers = schemas.map((_, at) => `await tools.t.n${at}(await tools.t.n${at}(input));`);

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { RIGHT_LANGUAGE } from "../../fixtures/code-mode/right-language.ts";
 import { RIGHT_TOOLS } from "../../fixtures/code-mode/right-tools.ts";
 import { RIGHT } from "../../fixtures/code-mode/right.ts";
 import { TOOLS } from "../../fixtures/code-mode/tools.ts";
@@ -14,21 +15,26 @@ beforeAll(async () => {
 });
 afterAll(() => engine.close());
 
+const PROGRAMS = { ...RIGHT, ...RIGHT_LANGUAGE };
 /** Programs of a list that wait for the checker at once. */
 const AT_ONCE = 8;
 
 test("there are two hundred right programs, each another one", () => {
-  const programs = Object.values(RIGHT).flatMap((list) => list.map(([code]) => code));
+  const programs = Object.values(PROGRAMS).flatMap((list) => list.map(([code]) => code));
   expect(new Set(programs).size).toBeGreaterThanOrEqual(200);
 });
 
-test.each(Object.entries(RIGHT))(
+test.each(Object.entries(PROGRAMS))(
   "no right program is refused for %s",
   async (_what, programs) => {
     for (let at = 0; at < programs.length; at += AT_ONCE) {
       const some = programs.slice(at, at + AT_ONCE);
       const results = await Promise.all(some.map(([code]) => mode.run(code)));
-      const found = results.map((one, n) => [some[n]?.[0], one.error?.message ?? null, one.success && one.output.result]);
+      const found = results.map((one, n) => [
+        some[n]?.[0],
+        one.error?.message ?? null,
+        one.success && one.output.result,
+      ]);
       expect(found).toEqual(some.map(([code, result]) => [code, null, result]));
     }
   },

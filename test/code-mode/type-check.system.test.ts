@@ -214,7 +214,9 @@ test("a tenant with many programs leaves room for the check of another's, and it
   await new Promise((resolve) => setTimeout(resolve, 50));
   const one = mode.run("return 'one'", { tenant: "one" }).then(() => "one");
   const order: string[] = [];
-  await Promise.all([...many, one].map(async (running) => order.push(typeof (await running) === "string" ? "one" : "many")));
+  await Promise.all(
+    [...many, one].map(async (running) => order.push(typeof (await running) === "string" ? "one" : "many")),
+  );
   const again = await mode.run("return 'one'", { tenant: "one" });
   expect(again.success && again.output.warnings).toBeUndefined();
   expect(order.at(-1)).toBe("many");
