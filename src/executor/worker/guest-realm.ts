@@ -1,5 +1,13 @@
 import ivm from "isolated-vm";
-import { type Checks, EMIT_ASK, type Emit, type Factory, type Guest, type Pure, type RuntimeEngine } from "../../guest/host.ts";
+import {
+  type Checks,
+  EMIT_ASK,
+  type Emit,
+  type Factory,
+  type Guest,
+  type Pure,
+  type RuntimeEngine,
+} from "../../guest/host.ts";
 import { NO_CHECKS, SCRIPT_EXPORTS, type ToolScript } from "../../base/protocol/script.ts";
 import { limitMemory, PAGE_BYTES } from "../../base/wasm/wasm-memory.ts";
 import type { ScriptFile } from "./bundle-code.ts";

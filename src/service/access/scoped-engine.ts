@@ -119,8 +119,7 @@ export class ScopedEngine {
       execute: (call, options = {}) => this.execute(caller, call, options),
       runProgram: (program, options = {}) =>
         this.#within(caller, callOf(program), options, (narrowed) => this.#engine.runProgram(program, narrowed)),
-      within: (call, options, work) =>
-        this.#within(caller, call, options, (narrowed) => work(this.#engine, narrowed)),
+      within: (call, options, work) => this.#within(caller, call, options, (narrowed) => work(this.#engine, narrowed)),
       ...this.#changesFor(caller),
       ...this.#manPagesFor(caller),
     };
