@@ -72,8 +72,6 @@ export async function measurePrograms(context: Context): Promise<Findings> {
     subjects: [library, http].flatMap(subjectsOf),
     expected: (index) => CALLS * (index + 1),
     latency: { name: "fifty_calls_ms", unit: "ms" },
-    concurrencies: [1],
-    cpuConcurrency: 1,
   });
 }
 

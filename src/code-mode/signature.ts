@@ -1,8 +1,8 @@
 import type { ToolDescription } from "../tool/contracts/contract.ts";
 import { commentLines, pascalCase, propertyKey } from "../tool/declarations/names.ts";
 import { after, type PrintStyle, printType } from "../tool/declarations/print-type.ts";
-import { readSchemaTypes, type SchemaTypes } from "../tool/declarations/schema-reader.ts";
-import { settleTypes } from "../tool/declarations/settle-types.ts";
+import type { SchemaTypes } from "../tool/declarations/schema-reader.ts";
+import { typesOfSchema } from "../tool/declarations/settle-types.ts";
 import { scopedName } from "./names.ts";
 
 /** A tool's declaration for a model, in two lengths, and its name with the beginning of its description. */
@@ -70,8 +70,8 @@ function declare(tool: ToolDescription, style: PrintStyle): Declared {
 function write({ name, description, inputSchema, outputSchema }: ToolDescription, style: PrintStyle): Declared {
   const word = pascalCase(name, NAME_MAX);
   const prefix = /^[A-Z]/.test(word) ? word : `Tool${word}`;
-  const input = settleTypes(readSchemaTypes(inputSchema, { side: "input", name: `${prefix}Input` }));
-  const output = settleTypes(readSchemaTypes(outputSchema ?? true, { side: "output", name: `${prefix}Output` }));
+  const input = typesOfSchema(inputSchema, { side: "input", name: `${prefix}Input` });
+  const output = typesOfSchema(outputSchema ?? true, { side: "output", name: `${prefix}Output` });
   const head = `${propertyKey(scopedName(name).member)}(input:`;
   const taken = printType(input.type, "", head.length + 1, style);
   const argument = after(head, taken);
@@ -83,7 +83,8 @@ function write({ name, description, inputSchema, outputSchema }: ToolDescription
   return { member, types: named, input: taken, length };
 }
 
-function writeType({ name, type }: SchemaTypes["named"][number], style: PrintStyle): string {
+/** A type with a name, as a statement. */
+export function writeType({ name, type }: SchemaTypes["named"][number], style: PrintStyle): string {
   const head = `type ${name} =`;
   return `${after(head, printType(type, "", head.length + 1, style))};`;
 }

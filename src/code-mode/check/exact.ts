@@ -2,10 +2,10 @@ import { memberOf } from "../../base/json.ts";
 import { eachInTurns } from "../../base/turns.ts";
 import type { ToolDescription } from "../../tool/contracts/contract.ts";
 import { pascalCase, propertyKey } from "../../tool/declarations/names.ts";
-import { after, type PrintStyle, printType } from "../../tool/declarations/print-type.ts";
-import { readSchemaTypes, type SchemaTypes } from "../../tool/declarations/schema-reader.ts";
-import { settleTypes } from "../../tool/declarations/settle-types.ts";
+import { type PrintStyle, printType } from "../../tool/declarations/print-type.ts";
+import { typesOfSchema } from "../../tool/declarations/settle-types.ts";
 import { scopedName } from "../names.ts";
+import { writeType } from "../signature.ts";
 
 const STYLE: PrintStyle = { modifier: "", descriptionMax: 0 };
 /** A program may use what a schema does not tell of an output as it likes. */
@@ -86,14 +86,15 @@ function exactSignature(tool: ToolDescription): ExactSignature {
 
 function write({ inputSchema, outputSchema }: ToolDescription, prefix: string): ExactSignature {
   const read = (schema: unknown, side: "input" | "output") =>
-    settleTypes(readSchemaTypes(schema, { side, name: `${prefix}_${side}`, isExact: true }));
+    typesOfSchema(schema, { side, name: `${prefix}_${side}`, isExact: true });
   const input = read(inputSchema, "input");
   // Without a schema, an output may be anything.
   const output = outputSchema === null || outputSchema === undefined ? null : read(outputSchema, "output");
   const answer = output === null ? ANY : printType(output.type, "", 0, OUTPUT_STYLE);
-  const writeAll = ({ named }: SchemaTypes, style: PrintStyle): readonly string[] =>
-    named.map(({ name, type }) => `${after(`type ${name} =`, printType(type, "", 0, style))};`);
-  const named = [...writeAll(input, STYLE), ...(output === null ? [] : writeAll(output, OUTPUT_STYLE))];
+  const named = [
+    ...input.named.map((one) => writeType(one, STYLE)),
+    ...(output?.named ?? []).map((one) => writeType(one, OUTPUT_STYLE)),
+  ];
   const taken = `input${mayBeEmpty(inputSchema) ? "?" : ""}: ${printType(input.type, "", 0, STYLE)}`;
   return { signature: `(${taken}): Promise<${answer}>;`, named: named.join("\n") };
 }

@@ -1,8 +1,8 @@
 import { eachInTurns } from "../../base/turns.ts";
 import { commentLines, pascalCase, propertyKey, UniqueNames } from "./names.ts";
 import { after, printType } from "./print-type.ts";
-import { readSchemaTypes, type SchemaTypes } from "./schema-reader.ts";
-import { settleTypes } from "./settle-types.ts";
+import type { SchemaTypes } from "./schema-reader.ts";
+import { typesOfSchema } from "./settle-types.ts";
 import { unknownFor } from "./type-node.ts";
 import type { ToolInfo } from "../definition.ts";
 
@@ -109,7 +109,7 @@ interface Text {
 
 /** The types of a schema, as texts. */
 function readTypes(schema: unknown, side: "input" | "output", name: string): Text {
-  const { type, named } = settleTypes(readSchemaTypes(schema, { side, name }));
+  const { type, named } = typesOfSchema(schema, { side, name });
   const text = { member: printMember(type, side), named: named.map(printNamed).join("") };
   if (text.member.length + text.named.length <= TEXT_MAX) return text;
   return { member: printMember(TOO_LONG, side), named: "" };

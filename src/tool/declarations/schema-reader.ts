@@ -86,7 +86,7 @@ class Named {
   }
 }
 
-interface ReaderOptions {
+export interface ReaderOptions {
   /** Whether the type is of what callers send or of what they are answered: they differ in defaults. */
   readonly side: SchemaSide;
   /** Name of the schema's own type, and the beginning of the names of those that it refers to. */

@@ -1,4 +1,4 @@
-import type { SchemaTypes } from "./schema-reader.ts";
+import { type ReaderOptions, readSchemaTypes, type SchemaTypes } from "./schema-reader.ts";
 import { intersectionOf, isKeyword, isWord, type NamedType, type TypeNode, unionOf } from "./type-node.ts";
 
 /** Named types within one another that are written in place. */
@@ -7,10 +7,11 @@ const INLINE_MAX = 3;
 const WIDTH_MAX = 256;
 
 /**
- * Types as they are best read: a named type stays one where it refers to itself or is used more than once, any other is
- * written in its place. Parts of an intersection that would make TypeScript multiply large unions are left out.
+ * The types of a schema as they are best read: a named type stays one where it refers to itself or is used more than once,
+ * any other is written in its place. Parts of an intersection that would make TypeScript multiply large unions are left out.
  */
-export function settleTypes({ type, named }: SchemaTypes): SchemaTypes {
+export function typesOfSchema(schema: unknown, options: ReaderOptions): SchemaTypes {
+  const { type, named } = readSchemaTypes(schema, options);
   return new Settlement(named).settle(type);
 }
 
