@@ -192,3 +192,87 @@ export type Boot = (
   engine: RuntimeEngine | null,
   ...tool: Partial<Parameters<Guest["load"]>>
 ) => Guest;
+
+/** A tool of another server, as its isolate carries it out: the text of a script with the runtime `remote`, as JSON. */
+export type Operation = McpOperation | OpenApiOperation;
+
+interface OperationBase {
+  /** Name of the connector, which the host compares with the tool's. */
+  readonly connector: string;
+  /** Whether a call has no effects. */
+  readonly isRead: boolean;
+  /** Whether a repeated call has no further effect; true of reads. */
+  readonly isRepeatable: boolean;
+}
+
+/** A tool of an MCP server. Its engine asks `connector.call` with a `McpCall`, and is answered with a `CallToolResult` as JSON text. */
+export interface McpOperation extends OperationBase {
+  readonly kind: "mcp";
+  /** Its name at that server. */
+  readonly tool: string;
+  /** Whether it declares an output schema: a text is then never parsed. */
+  readonly isTyped: boolean;
+}
+
+/** An operation of an OpenAPI document. Its engine asks `connector.request` with a `RemoteRequest`, and is answered with a `RemoteAnswer`. */
+export interface OpenApiOperation extends OperationBase {
+  readonly kind: "openapi";
+  /** In upper case. */
+  readonly method: string;
+  /** Path below the server's URL, with parameters in braces: `/repos/{owner}`. */
+  readonly path: string;
+  readonly parameters: readonly OpenApiParameter[];
+  readonly body: OpenApiBody | null;
+  /** The media type to accept; `null` for none. */
+  readonly accept: string | null;
+  /** The header that names a call, so that a repeated one has no further effect; `null` if it has none. The host fills it in. */
+  readonly idempotencyHeader: string | null;
+}
+
+export interface OpenApiParameter {
+  /** Its name in the request. */
+  readonly name: string;
+  /** Member of the arguments; differs from `name` where two parameters share one. */
+  readonly property: string;
+  readonly in: "path" | "query" | "header";
+  readonly style: "simple" | "form" | "deepObject";
+  readonly isExploded: boolean;
+  /** Whether its value is written as JSON: it has a `content` instead of a schema. */
+  readonly isJson: boolean;
+}
+
+export interface OpenApiBody {
+  /** Member of the arguments. */
+  readonly property: string;
+  readonly mediaType: string;
+  readonly encoding: "json" | "form";
+}
+
+/** Arguments of `connector.call`. */
+export interface McpCall {
+  readonly connector: string;
+  readonly tool: string;
+  /** A JSON object. */
+  readonly arguments: string;
+}
+
+/** Arguments of `connector.request`. */
+export interface RemoteRequest {
+  readonly connector: string;
+  readonly method: string;
+  /** Path and query below the server's URL; begins with `/`. */
+  readonly target: string;
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  readonly body: string | null;
+}
+
+/** The answer of `connector.request`. */
+export interface RemoteAnswer {
+  readonly status: number;
+  /** Names in lower case. */
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  readonly body: string;
+}
+
+/** Asks the capability `connector` of the call under way. Rejects with a `CapabilityError`. */
+export type AskConnector = (method: "call" | "request", args: McpCall | RemoteRequest) => Promise<unknown>;

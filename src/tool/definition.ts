@@ -4,7 +4,13 @@ import type { SchemaRewrite } from "./contracts/mcp-schema.ts";
 import { GloveboxError } from "../base/errors.ts";
 import type { JsonSchema, JsonValue } from "../base/json.ts";
 import { DEFAULT_LIMITS, type Limits, MAX_LIMITS, resolveLimits } from "../base/limits.ts";
-import { type Isolation, type ModuleContractName, type Runtime, RUNTIMES } from "../base/protocol/script.ts";
+import {
+  type DefinedRuntime,
+  type Isolation,
+  type ModuleContractName,
+  type Runtime,
+  RUNTIMES,
+} from "../base/protocol/script.ts";
 import type { Schema } from "../base/schema/standard-schema.ts";
 import { compileSchema, type Validator } from "../base/schema/schema.ts";
 import { describeViolations } from "../base/schema/violation.ts";
@@ -26,7 +32,7 @@ export interface ToolDefinition {
   readonly source?: string;
   /** The module's file, instead of `source`. */
   readonly entry?: string;
-  readonly runtime?: Runtime;
+  readonly runtime?: DefinedRuntime;
   readonly isolation?: Isolation;
   readonly limits?: Partial<Limits>;
   readonly capabilities?: CapabilityRequest;

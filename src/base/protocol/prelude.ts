@@ -17,7 +17,7 @@ export interface Prelude {
    * Scripts that run before the core in the realms of a runtime, because they use globals that the core removes. Each
    * evaluates to a `RuntimeEngine`.
    */
-  readonly engines: { readonly wasi: string; readonly native: string };
+  readonly engines: { readonly wasi: string; readonly native: string; readonly remote: string };
   /** The folder of the prepared Python interpreter; `null` if Python is not available. */
   readonly pythonImage: string | null;
 }

@@ -22,8 +22,10 @@ export function isModuleContract(name: unknown): name is ModuleContractName {
 export const NO_CONFIG = "null";
 
 /** The runtime of a tool. */
-export type Runtime = "javascript" | "python" | "wasi" | "native";
-export const RUNTIMES = ["javascript", "python", "wasi", "native"] as const satisfies readonly Runtime[];
+export type Runtime = DefinedRuntime | "remote";
+/** Runtimes that a definition may name: only connectors have the others. */
+export type DefinedRuntime = (typeof RUNTIMES)[number];
+export const RUNTIMES = ["javascript", "python", "wasi", "native"] as const;
 
 /**
  * Code that checks a tool's arguments and output in its isolate: expressions whose values are `CheckCode`s of
@@ -63,6 +65,7 @@ export interface ToolScript {
    * - Python: a `PythonScript` as JSON; then, on a line of its own, each of its libraries as Base64.
    * - WASI: the module's bytes as Base64.
    * - native: the hash of the binary. It runs outside of any isolate, at the request of its realm to the host.
+   * - remote: an `Operation` of another server, as JSON.
    */
   readonly text: string;
   readonly checks: ToolChecks;

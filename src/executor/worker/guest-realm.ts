@@ -275,6 +275,7 @@ export function compileTool(
       return loadedBy(() => text, script, shared, checks, copies);
     }
     case "native":
+    case "remote":
       return loadedBy(() => script.text, script, shared, checks);
     default:
       return script.runtime satisfies never;

@@ -286,6 +286,7 @@ function weightMb({ runtime, memoryMb }: ToolScript): number {
       return 2 * memoryMb + WASI_LEFT_MB;
     case "javascript":
     case "native":
+    case "remote":
       return memoryMb;
     default:
       return runtime satisfies never;

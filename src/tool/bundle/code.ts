@@ -5,7 +5,7 @@ import { type Dependencies, readDependencies } from "../package/dependencies.ts"
 import { PackageError } from "../package/step.ts";
 import type { PackageLayout } from "../package/layout.ts";
 import type { ResolvedPackageOptions } from "../package/options.ts";
-import type { Runtime } from "../../base/protocol/script.ts";
+import type { DefinedRuntime } from "../../base/protocol/script.ts";
 import { readBinary } from "../runtimes/native/binary.ts";
 import { type Bundle, bundleModule } from "./bundle.ts";
 import type { PackageScope } from "./files.ts";
@@ -44,7 +44,7 @@ export async function bundleFile(
   name: string,
   lane: string | null,
   options: ResolvedPackageOptions,
-  runtime: Runtime = runtimeOf(file),
+  runtime: DefinedRuntime = runtimeOf(file),
 ): Promise<Bundle> {
   switch (runtime) {
     case "javascript":
@@ -107,7 +107,7 @@ async function bundleBinary(
 }
 
 /** Decides by the file name's extension. */
-function runtimeOf(file: string): Runtime {
+function runtimeOf(file: string): DefinedRuntime {
   switch (path.extname(file)) {
     case ".py":
       return "python";

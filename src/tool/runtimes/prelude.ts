@@ -12,7 +12,7 @@ const ABSENT = { fetch: "web/fetch-globals", streams: "web/stream-globals" };
 let bundled: Promise<Prelude> | null = null;
 
 /** Scripts that run before the core in the realms of a runtime. */
-const ENGINES = { wasi: "wasi/engine", native: "native/engine" };
+const ENGINES = { wasi: "wasi/engine", native: "native/engine", remote: "remote/engine" };
 
 /** The guest's prelude: the core is one script that evaluates to its `boot` function. Bundled once per process. */
 export function bundlePrelude(): Promise<Prelude> {
@@ -30,7 +30,7 @@ async function bundle(): Promise<Prelude> {
   const core = `const DEFERRED = {\n${deferred.join(",\n")}\n};\n${textOf("core")}return ${GLOBAL_NAME}.boot;`;
   const parts = Object.keys(ABSENT).map((name) => [name, script(`${textOf(name)}return ${GLOBAL_NAME};`)] as const);
   const engineOf = (name: keyof typeof ENGINES) => script(`${textOf(name)}return ${GLOBAL_NAME}.createEngine();`);
-  const engines = { wasi: engineOf("wasi"), native: engineOf("native") };
+  const engines = { wasi: engineOf("wasi"), native: engineOf("native"), remote: engineOf("remote") };
   return {
     core: script(core),
     parts: Object.fromEntries(parts),
