@@ -9,6 +9,8 @@ import { BrokerSession } from "./call-session.ts";
 import type { BrokeredCall } from "./brokered-call.ts";
 import type { InvokerHost } from "./capability-invoker.ts";
 import { MethodCaller } from "./method-call.ts";
+import type { BrokerThread } from "./thread/broker-thread.ts";
+import type { ConnectorRoute } from "./capabilities/connector/route.ts";
 import type { PlacedCapability } from "./thread/remote-capability.ts";
 
 /** Maximum time for capabilities to release their resources when the broker closes. */
@@ -21,7 +23,7 @@ export interface BrokerOptions {
   /** Order of the work for capability calls. Default: a queue of its own. */
   readonly work?: HostWorkQueue;
   /** The thread of remote capabilities, if there is one. */
-  readonly thread?: { backlogMs(tenant: string): number };
+  readonly thread?: Pick<BrokerThread, "backlogMs" | "route">;
   /** Accounts to which it is charged. Default: accounts of its own. */
   readonly accounts?: TenantAccounts;
 }
@@ -77,6 +79,11 @@ export class Broker implements InvokerHost {
   /** Estimated time until a further capability call of the tenant would be carried out, in milliseconds. */
   backlogMs(tenant: string): number {
     return Math.max(this.work.backlogMs(tenant), this.#thread?.backlogMs(tenant) ?? 0);
+  }
+
+  /** Connectors from now on, for calls that begin from now on. */
+  route(routes: readonly ConnectorRoute[]): void {
+    this.#thread?.route(routes);
   }
 
   /** Opens the session of a call. `grants`: those in force when the call began. */

@@ -1,6 +1,6 @@
 import type { Limits } from "../base/limits.ts";
 import type { HostAccount } from "../base/tenant-account.ts";
-import type { CallBinary, CallTool, Capability } from "./capabilities/capability.ts";
+import type { CallBinary, CallOperation, CallTool, Capability } from "./capabilities/capability.ts";
 import type { CallIdentity, CapabilityEvent } from "./capability-event.ts";
 import type { GrantSubject } from "./grants.ts";
 
@@ -15,6 +15,8 @@ export interface BrokeredCall extends GrantSubject, CallIdentity {
   readonly callTool: (name: string, args: Record<string, unknown>, signal: AbortSignal) => ReturnType<CallTool>;
   /** The binary, where the tool is one. */
   readonly binary?: CallBinary | undefined;
+  /** The operation, where the tool is another server's. */
+  readonly remote?: CallOperation | undefined;
   /** A capability of this call alone, which its caller has granted with it. */
   readonly own?: Capability | undefined;
   /** Receives the events of this call, which the host also receives. */

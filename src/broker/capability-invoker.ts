@@ -305,7 +305,7 @@ export class CapabilityInvoker implements Disposable {
 
   #callToOpenFor(): OpenCall {
     if (this.#openCall !== null) return this.#openCall;
-    const { callId, tool, registrant, tenant, callTool, binary } = this.#caller;
+    const { callId, tool, registrant, tenant, callTool, binary, remote } = this.#caller;
     const signal = () => this.#signal();
     this.#openCall = {
       callId,
@@ -322,6 +322,7 @@ export class CapabilityInvoker implements Disposable {
       },
       ...(tenant === "" ? {} : { tenant }),
       ...(binary === undefined ? {} : { binary }),
+      ...(remote === undefined ? {} : { remote }),
     };
     return this.#openCall;
   }

@@ -2,6 +2,8 @@ import { HostWorkQueue, type Throttling } from "../base/host-work-queue.ts";
 import { Broker } from "../broker/broker.ts";
 import type { CapabilityEvent } from "../broker/capability-event.ts";
 import { createCapabilities } from "../broker/capabilities/built-in.ts";
+import { RemoteServers } from "../broker/capabilities/connector/connector.ts";
+import type { CallSessionTool } from "../broker/capabilities/connector/route.ts";
 import { Secrets } from "../broker/capabilities/secrets/secrets.ts";
 import { BrokerThread } from "../broker/thread/broker-thread.ts";
 import { remoteCapability } from "../broker/thread/remote-capability.ts";
@@ -12,6 +14,7 @@ import type { ResolvedOptions } from "./options.ts";
 /** Receives what a broker reports. */
 interface BrokerListeners {
   readonly onOutcome: (event: CapabilityEvent) => void;
+  readonly callTool: CallSessionTool;
   readonly onSecretViolation: (violation: SecretViolation) => void;
   readonly onThreadDeath: (error: Error) => void;
   readonly onThrottled: (throttling: Throttling) => void;
@@ -20,7 +23,7 @@ interface BrokerListeners {
 /** Creates the broker of an engine from its capabilities and its policy. `binaries`: files of native tools. */
 export function createBroker(
   options: ResolvedOptions,
-  { onOutcome, onSecretViolation, onThreadDeath, onThrottled }: BrokerListeners,
+  { onOutcome, callTool, onSecretViolation, onThreadDeath, onThrottled }: BrokerListeners,
   binaries: Binaries = new Binaries(),
 ): Broker {
   const { capabilities: custom, fetch, kv } = options;
@@ -31,6 +34,7 @@ export function createBroker(
     place: options.broker,
     settings: { fetch: { connectMs, headersMs, idleMs }, secrets: Secrets.resolved(options.secrets, secrets) },
     lookup,
+    callTool,
     onViolation: onSecretViolation,
     onThrottled,
     onDeath: onThreadDeath,
@@ -40,6 +44,7 @@ export function createBroker(
     environment,
     fetch,
     secrets,
+    servers: new RemoteServers({ fetch, secrets, callTool, onViolation: onSecretViolation }),
     secretOptions: options.secrets,
     kv,
     binaries,

@@ -252,6 +252,8 @@ export interface OpenApiBody {
 export interface McpCall {
   readonly connector: string;
   readonly tool: string;
+  /** As in its operation. */
+  readonly isRead: boolean;
   /** A JSON object. */
   readonly arguments: string;
 }

@@ -141,7 +141,7 @@ interface UntypedClient {
 
 /** `context.host`: a member for each capability that the tool asks for, and nothing else. */
 export type Host<Caps, Custom> = Simplify<{
-  readonly [K in Exclude<keyof Caps, "native">]: K extends keyof HostFaces<Caps>
+  readonly [K in Exclude<keyof Caps, "native" | "connector">]: K extends keyof HostFaces<Caps>
     ? HostFaces<Caps>[K]
     : K extends keyof Custom
       ? CapabilityClient<Custom[K]>

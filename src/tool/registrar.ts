@@ -4,6 +4,10 @@ import type { Bounds } from "../base/limits.ts";
 import type { Inspection, ModuleContractName, Runtime, ToolScript } from "../base/protocol/script.ts";
 import type { Binaries } from "../broker/capabilities/native/binaries.ts";
 import { OPERATOR } from "../broker/policy.ts";
+import { eachInTurns } from "../base/turns.ts";
+import type { ResolvedConnector } from "./connectors/options.ts";
+import type { PreparedLine } from "./connectors/prepare-remote.ts";
+import { remoteTool } from "./connectors/remote-registered.ts";
 import type { Bundle } from "./bundle/bundle.ts";
 import { bundleDefinition, bundleFile } from "./bundle/code.ts";
 import { definedIn, withJsonSchemas } from "./defined-tool.ts";
@@ -92,6 +96,18 @@ export class Registrar {
       for (const { script } of prepared) this.forget(script.key);
       throw error;
     }
+  }
+
+  /** Prepares the tools of a connector, in short turns of the event loop. */
+  async prepareRemote(
+    connector: ResolvedConnector,
+    lines: readonly PreparedLine[],
+  ): Promise<readonly RegisteredTool[]> {
+    this.requireOpen();
+    const { limits, maxLimits, nextKey } = this.#contextFor(this.#bounds);
+    const tools: RegisteredTool[] = [];
+    await eachInTurns(lines, (line) => tools.push(remoteTool(connector, line, { limits, maxLimits, key: nextKey() })));
+    return tools;
   }
 
   /** Describes the modules at a location without registering them. Rejects as `prepare` does. */

@@ -1,6 +1,7 @@
 import type { Capability } from "./capability.ts";
 import { asCapability } from "./custom.ts";
 import type { CustomCapability } from "./custom-types.ts";
+import { createConnector, type RemoteServers } from "./connector/connector.ts";
 import { createEnv } from "./env.ts";
 import { createExec } from "./exec/exec.ts";
 import { createFs } from "./fs/fs.ts";
@@ -19,6 +20,7 @@ export interface ThreadCapabilityOptions {
   readonly binaries: BinaryFiles;
   readonly fetch: FetchOptions;
   readonly secrets: Secrets;
+  readonly servers: RemoteServers;
   readonly onSecretViolation: (violation: SecretViolation) => void;
 }
 
@@ -35,9 +37,15 @@ export interface CapabilityOptions extends ThreadCapabilityOptions {
 
 /** Capabilities whose work grows with the bytes of tools, of servers and of files. */
 export function threadCapabilities(options: ThreadCapabilityOptions): readonly Capability[] {
-  const { binaries, fetch, secrets, onSecretViolation } = options;
+  const { binaries, fetch, secrets, servers, onSecretViolation } = options;
   const fetching = createFetch(secrets, fetch, onSecretViolation);
-  return [createExec(), fetching, createFs(), createNative(binaries)] as readonly Capability[];
+  return [
+    createConnector(servers),
+    createExec(),
+    fetching,
+    createFs(),
+    createNative(binaries),
+  ] as readonly Capability[];
 }
 
 /** Creates the built-in and the embedder's capabilities. Throws if one of them is invalid. */

@@ -29,6 +29,8 @@ export interface CapabilityRequest {
       };
   /** Permission of a tool with the runtime `native` to run its binary, within the tool's limits. */
   readonly native?: true;
+  /** Permission of a connector's tool to use it: the connector's name. */
+  readonly connector?: readonly string[];
   readonly kv?: true | { readonly maxBytes?: number };
   readonly secrets?: readonly string[];
   readonly tools?: readonly string[];
@@ -102,6 +104,16 @@ export interface OpenCall extends CapabilityCaller {
   readonly onHost?: OnHost;
   /** The binary of a tool that runs outside of isolates. */
   readonly binary?: CallBinary;
+  /** The operation of a connector's tool. */
+  readonly remote?: CallOperation;
+}
+
+/** The operation of a call's tool at another server. */
+export interface CallOperation {
+  /** An `Operation` as JSON. */
+  readonly operation: string;
+  /** Time of the call, which waiting for the server must not exceed. */
+  readonly wallMs: number;
 }
 
 /** The binary of a call's tool, and the limits of the call. */

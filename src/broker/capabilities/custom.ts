@@ -25,6 +25,7 @@ const NAME = /^[A-Za-z][A-Za-z0-9_]{0,63}$/;
 
 /** Names of built-in capabilities, and names with a special meaning on JavaScript objects. */
 const RESERVED: ReadonlySet<string> = new Set([
+  "connector",
   "exec",
   "fetch",
   "fs",

@@ -3,9 +3,10 @@ import { within } from "../../base/deadline.ts";
 import type { Throttling } from "../../base/host-work-queue.ts";
 import type { HostAccount } from "../../base/tenant-account.ts";
 import type { CallBinary, OpenCall } from "../capabilities/capability.ts";
+import type { CallSessionTool, ConnectorRoute, SessionToolCall } from "../capabilities/connector/route.ts";
 import type { Lookup } from "../capabilities/fetch/connections.ts";
 import type { SecretViolation } from "../capabilities/secrets/placeholders.ts";
-import type { EndedMethod } from "../method-call.ts";
+import { type EndedMethod, messageOf } from "../method-call.ts";
 import type { FromThread, ThreadSettings, ToThread } from "./messages.ts";
 import { Outbox } from "./outbox.ts";
 import { type BrokerPlace, type StartedServer, startServer } from "./start.ts";
@@ -16,8 +17,10 @@ const RESTART_MS = 1_000;
 export interface BrokerThreadOptions {
   /** Default: a thread. */
   readonly place?: BrokerPlace;
-  readonly settings: Omit<ThreadSettings, "hasLookup" | "groups">;
+  readonly settings: Omit<ThreadSettings, "hasLookup" | "groups" | "routes">;
   readonly lookup: Lookup | undefined;
+  /** Calls a tool of a connector that has a session. */
+  readonly callTool: CallSessionTool;
   readonly onViolation: (violation: SecretViolation) => void;
   readonly onThrottled: (throttling: Throttling) => void;
   /** A thread that ends sooner than this after its start is not started again before. Default: a second. */
@@ -51,13 +54,15 @@ interface ThreadRun {
   readonly requests: Map<number, PendingRequest>;
   /** Estimated time until a further request of a tenant would run, in milliseconds, as the thread told it. */
   readonly backlogs: Map<string, number>;
+  /** Calls of tools of sessions, by their requests. */
+  readonly toolCalls: Map<number, AbortController>;
   readonly ended: PromiseWithResolvers<void>;
   readonly startedMs: number;
   isDead: boolean;
 }
 
 /**
- * The thread on which fetch, fs, exec and native are carried out: it parses, checks and writes the bytes of tools, and
+ * The thread on which fetch, fs, exec, native and connector are carried out: it parses, checks and writes the bytes of tools, and
  * this one only passes them on. It starts with the first call that needs it. It is no crash boundary, so what it parses is
  * bounded before; as a process it is one.
  */
@@ -65,6 +70,7 @@ export class BrokerThread {
   readonly #options: BrokerThreadOptions;
   #current: ThreadRun | null = null;
   #lastNumber = 0;
+  #routes: readonly ConnectorRoute[] = [];
   #isClosed = false;
   #closing: Promise<void> | null = null;
 
@@ -75,6 +81,12 @@ export class BrokerThread {
   /** Starts the thread, if it has not started. Otherwise the first call that needs it waits for it. */
   start(): void {
     this.#running();
+  }
+
+  /** Connectors from now on. */
+  route(routes: readonly ConnectorRoute[]): void {
+    this.#routes = routes;
+    this.#current?.outbox.push({ kind: "routes", routes });
   }
 
   /** Estimated time until a further request of a tenant would run, in milliseconds. */
@@ -99,10 +111,10 @@ export class BrokerThread {
       released: Promise.withResolvers<void>(),
     };
     run.sessions.set(session.number, session);
-    const { callId, tool, tenant = "" } = call;
+    const { callId, tool, tenant = "", remote = null } = call;
     const secrets = call.grantsOf("secrets");
-    const { number } = session;
-    run.outbox.push({ kind: "open", session: number, capability, callId, tool, tenant, grants, secrets, binary });
+    const opened = { session: session.number, capability, callId, tool, tenant, grants, secrets, binary, remote };
+    run.outbox.push({ kind: "open", ...opened });
     return session;
   }
 
@@ -150,7 +162,7 @@ export class BrokerThread {
     const groups = delegated?.kind === "delegated" ? delegated.directory : null;
     const server = startServer(
       place,
-      { ...settings, hasLookup: lookup !== undefined, groups },
+      { ...settings, hasLookup: lookup !== undefined, groups, routes: this.#routes },
       {
         onMessages: (messages) => messages.forEach((message) => this.#receive(run, message)),
         onEnd: (error) => this.#onDeath(run, error),
@@ -162,6 +174,7 @@ export class BrokerThread {
       sessions: new Map(),
       requests: new Map(),
       backlogs: new Map(),
+      toolCalls: new Map(),
       ended: Promise.withResolvers<void>(),
       startedMs: performance.now(),
       isDead: false,
@@ -198,6 +211,10 @@ export class BrokerThread {
         return;
       case "lookup":
         return void this.#resolve(run, message.lookup, message.hostname);
+      case "tool":
+        return void this.#callTool(run, message.request, message);
+      case "untell":
+        return run.toolCalls.get(message.request)?.abort();
       case "violation":
         return this.#options.onViolation(message.violation);
       case "throttled":
@@ -210,12 +227,25 @@ export class BrokerThread {
     outbox.push({ kind: "resolved", lookup, addresses });
   }
 
+  async #callTool({ outbox, toolCalls }: ThreadRun, request: number, call: SessionToolCall): Promise<void> {
+    const abort = new AbortController();
+    toolCalls.set(request, abort);
+    const { connector, tool, args } = call;
+    const end = await Promise.try(() => this.#options.callTool({ connector, tool, args }, abort.signal)).then(
+      (text) => ({ kind: "answer", text }) as const,
+      (error: unknown) => ({ kind: "failed", message: messageOf(error) }) as const,
+    );
+    toolCalls.delete(request);
+    outbox.push({ kind: "told", request, end });
+  }
+
   #onDeath(run: ThreadRun, error: Error): void {
     if (run.isDead) return;
     run.isDead = true;
     run.ended.resolve();
     for (const { label, effects, respond } of run.requests.values()) respond(this.#lost(label, effects));
     for (const { released } of run.sessions.values()) released.resolve();
+    for (const abort of run.toolCalls.values()) abort.abort();
     run.requests.clear();
     run.sessions.clear();
     run.backlogs.clear();

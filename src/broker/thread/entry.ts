@@ -1,5 +1,8 @@
 import { threadCapabilities } from "../capabilities/built-in.ts";
+import { RemoteServers } from "../capabilities/connector/connector.ts";
+import type { CallSessionTool } from "../capabilities/connector/route.ts";
 import { HELD_ELSEWHERE } from "../capabilities/native/binaries.ts";
+import type { SecretViolation } from "../capabilities/secrets/placeholders.ts";
 import { Secrets } from "../capabilities/secrets/secrets.ts";
 import { shareGroups } from "../../base/os/cgroup.ts";
 import { openEnginePort } from "./engine-port.ts";
@@ -19,16 +22,18 @@ port.onMessage((message) => {
   else server.receive(message as readonly ToThread[]);
 });
 
-function serve({ fetch, secrets, hasLookup, groups }: ThreadSettings): ThreadServer {
+function serve({ fetch, secrets: given, hasLookup, groups, routes }: ThreadSettings): ThreadServer {
   if (groups !== null) shareGroups(groups);
-  return new ThreadServer(port, (own) =>
-    threadCapabilities({
-      binaries: HELD_ELSEWHERE,
-      fetch: hasLookup ? { ...fetch, lookup: (hostname) => own.lookup(hostname) } : fetch,
-      secrets: new Secrets(secrets, {}, alreadyWarned),
-      onSecretViolation: (violation) => own.tell({ kind: "violation", violation }),
-    }),
-  );
+  const secrets = new Secrets(given, {}, alreadyWarned);
+  return new ThreadServer(port, (own) => {
+    const onSecretViolation = (violation: SecretViolation): void => own.tell({ kind: "violation", violation });
+    const options = hasLookup ? { ...fetch, lookup: (hostname: string) => own.lookup(hostname) } : fetch;
+    const callTool: CallSessionTool = (call, signal) => own.callTool(call, signal);
+    const servers = new RemoteServers({ fetch: options, secrets, callTool, onViolation: onSecretViolation });
+    servers.use(routes);
+    const parts = { binaries: HELD_ELSEWHERE, fetch: options, secrets, servers, onSecretViolation };
+    return { capabilities: threadCapabilities(parts), servers };
+  });
 }
 
 /** The embedder's thread has read the same options. */

@@ -1,5 +1,6 @@
 import type { Throttling } from "../../base/host-work-queue.ts";
-import type { CallBinary } from "../capabilities/capability.ts";
+import type { CallBinary, CallOperation } from "../capabilities/capability.ts";
+import type { ConnectorRoute, SessionToolCall } from "../capabilities/connector/route.ts";
 import type { FetchOptions } from "../capabilities/fetch/connections.ts";
 import type { SecretViolation } from "../capabilities/secrets/placeholders.ts";
 import type { SecretOptions } from "../capabilities/secrets/secrets.ts";
@@ -12,6 +13,7 @@ export interface ThreadSettings {
   readonly hasLookup: boolean;
   /** With their values. */
   readonly secrets: { readonly [name: string]: SecretOptions };
+  readonly routes: readonly ConnectorRoute[];
   /** The folder of this process's control groups; `null` for none. */
   readonly groups: string | null;
 }
@@ -28,6 +30,7 @@ export interface SessionOpening {
   readonly grants: readonly unknown[];
   /** Binary of the call's tool, by its path. */
   readonly binary: CallBinary | null;
+  readonly remote: CallOperation | null;
   /** Patterns of the secrets that the call is granted. */
   readonly secrets: readonly unknown[];
 }
@@ -49,7 +52,15 @@ export type ToThread =
   /** The call has ended: its methods are aborted, and its resources released. */
   | { readonly kind: "end"; readonly session: number }
   | { readonly kind: "resolved"; readonly lookup: number; readonly addresses: readonly string[] | null }
+  /** Connectors as they are from now on. */
+  | { readonly kind: "routes"; readonly routes: readonly ConnectorRoute[] }
+  /** The end of a `tool` that the thread has asked for. */
+  | { readonly kind: "told"; readonly request: number; readonly end: SessionToolEnd }
   | { readonly kind: "close" };
+
+/** What a session's server answered, as JSON; or why it did not. */
+export type SessionToolEnd =
+  { readonly kind: "answer"; readonly text: string } | { readonly kind: "failed"; readonly message: string };
 
 /** Messages of the thread. */
 export type FromThread =
@@ -61,5 +72,9 @@ export type FromThread =
   /** A session has released its resources. Its last message. */
   | { readonly kind: "released"; readonly session: number }
   | { readonly kind: "lookup"; readonly lookup: number; readonly hostname: string }
+  /** A tool of a session's server is called: the embedder's thread holds the sessions. */
+  | ({ readonly kind: "tool"; readonly request: number } & SessionToolCall)
+  /** Nobody waits for the answer of a `tool` any more. */
+  | { readonly kind: "untell"; readonly request: number }
   | { readonly kind: "violation"; readonly violation: SecretViolation }
   | { readonly kind: "throttled"; readonly throttling: Throttling };

@@ -2,7 +2,9 @@ import { HostWorkQueue, type WorkPayer } from "../../base/host-work-queue.ts";
 import type { Capability, OpenCall, OpenCapability } from "../capabilities/capability.ts";
 import { type BegunMethod, type EndedMethod, MethodCaller } from "../method-call.ts";
 import type { EnginePort } from "./engine-port.ts";
-import type { FromThread, MethodRequest, SessionOpening, ToThread } from "./messages.ts";
+import type { RemoteServers } from "../capabilities/connector/connector.ts";
+import type { SessionToolCall } from "../capabilities/connector/route.ts";
+import type { FromThread, MethodRequest, SessionOpening, SessionToolEnd, ToThread } from "./messages.ts";
 import { Outbox } from "./outbox.ts";
 
 /** Time between two messages about a tenant's backlog, in milliseconds. */
@@ -78,7 +80,7 @@ class ServedSession implements WorkPayer {
   }
 
   #call(): OpenCall {
-    const { callId, tool, tenant, secrets, binary } = this.#opening;
+    const { callId, tool, tenant, secrets, binary, remote } = this.#opening;
     const { signal } = this.abort;
     return {
       callId,
@@ -89,8 +91,16 @@ class ServedSession implements WorkPayer {
       callTool: () => Promise.reject(new Error("only the embedder's thread calls tools")),
       ...(tenant === "" ? {} : { tenant }),
       ...(binary === null ? {} : { binary }),
+      ...(remote === null ? {} : { remote }),
     };
   }
+}
+
+/** What the thread serves with. */
+export interface ThreadParts {
+  readonly capabilities: readonly Capability[];
+  /** The servers of connectors. */
+  readonly servers: Pick<RemoteServers, "use">;
 }
 
 /** The broker thread's side: carries out methods of capabilities, fair by tenant in measured time. */
@@ -99,6 +109,7 @@ export class ThreadServer {
   readonly #sessions = new Map<number, ServedSession>();
   readonly #charged = new Set<ServedSession>();
   readonly #lookups = new Map<number, (addresses: readonly string[] | null) => void>();
+  readonly #toolCalls = new Map<number, (end: SessionToolEnd) => void>();
   readonly #outbox: Outbox<FromThread>;
   readonly #work = new HostWorkQueue({
     onThrottled: (throttling) => this.#outbox.push({ kind: "throttled", throttling }),
@@ -111,11 +122,15 @@ export class ThreadServer {
   readonly #waiting = new Set<string>();
   #backlogTimer: NodeJS.Timeout | null = null;
   #lastLookup = 0;
+  #lastToolCall = 0;
+  readonly #servers: Pick<RemoteServers, "use">;
 
-  constructor(port: EnginePort, createCapabilities: (server: ThreadServer) => readonly Capability[]) {
+  constructor(port: EnginePort, createParts: (server: ThreadServer) => ThreadParts) {
     this.#port = port;
     this.#outbox = new Outbox((messages) => port.post(this.#withTimes(messages)));
-    this.#capabilities = new Map(createCapabilities(this).map((each) => [each.name, each]));
+    const { capabilities, servers } = createParts(this);
+    this.#capabilities = new Map(capabilities.map((each) => [each.name, each]));
+    this.#servers = servers;
   }
 
   receive(messages: readonly ToThread[]): void {
@@ -138,6 +153,25 @@ export class ThreadServer {
     });
   }
 
+  /** Calls a tool of a connector's session, which the engine's thread holds. */
+  callTool(call: SessionToolCall, signal: AbortSignal): Promise<string> {
+    const request = ++this.#lastToolCall;
+    const { promise, resolve, reject } = Promise.withResolvers<string>();
+    const onAbort = (): void => {
+      this.#toolCalls.delete(request);
+      this.#outbox.push({ kind: "untell", request });
+      reject(signal.reason as Error);
+    };
+    signal.addEventListener("abort", onAbort, { once: true });
+    this.#toolCalls.set(request, (end) => {
+      signal.removeEventListener("abort", onAbort);
+      if (end.kind === "answer") resolve(end.text);
+      else reject(new Error(end.message));
+    });
+    this.#outbox.push({ kind: "tool", request, ...call });
+    return promise;
+  }
+
   #receive(message: ToThread): void {
     switch (message.kind) {
       case "open": {
@@ -153,6 +187,13 @@ export class ThreadServer {
       case "resolved": {
         this.#lookups.get(message.lookup)?.(message.addresses);
         this.#lookups.delete(message.lookup);
+        return;
+      }
+      case "routes":
+        return this.#servers.use(message.routes);
+      case "told": {
+        this.#toolCalls.get(message.request)?.(message.end);
+        this.#toolCalls.delete(message.request);
         return;
       }
       case "close":

@@ -170,6 +170,7 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
       account: (this.account ??= new HostAccount(this.tenant, accounts.of(this.tenant))),
       isRecorded: options.record === true,
       binary: script.runtime === "native" ? { file: script.text, limits } : undefined,
+      remote: script.runtime === "remote" ? { operation: script.text, wallMs: limits.wallMs } : undefined,
       own: this.tool.own,
       callTool,
       onOutcome:

@@ -63,6 +63,10 @@ async function answerOf(
       const { text, calls } = readProgram(texts[0] ?? "");
       return { value: null, texts: [text, JSON.stringify(calls)] };
     }
+    case "connector": {
+      const { prepareRemote } = await import("../connectors/prepare-remote.ts");
+      return prepareRemote(job, texts[0] ?? "");
+    }
     case "unpack": {
       const { unpack } = await import("../package/unpack.ts");
       await unpack(job);

@@ -1,11 +1,12 @@
 import { isObject } from "../../base/json.ts";
+import type { ConnectorJob } from "../connectors/prepare-remote.ts";
 import type { ArchiveFormat } from "../package/location.ts";
 import type { Frame } from "./frame.ts";
 
 /** Work for a build process: data, whose long texts are apart. */
 export type Job = Frame & { readonly head: JobHead };
 
-export type JobHead = BundleJob | ChecksJob | ProgramJob | PackageJob;
+export type JobHead = BundleJob | ChecksJob | ProgramJob | ConnectorJob | PackageJob;
 
 /** A job of a package; it has no texts. */
 export type PackageJob = UnpackJob | RemoveJob | PythonJob;
@@ -73,7 +74,7 @@ export function isReady(head: unknown): boolean {
 
 /** Whether a job reads or writes files. Without files it is texts to texts. */
 export function needsFiles(head: JobHead): boolean {
-  if (head.kind === "checks" || head.kind === "program") return false;
+  if (head.kind === "checks" || head.kind === "program" || head.kind === "connector") return false;
   return head.kind !== "bundle" || head.input.kind === "file" || head.input.resolveDir !== undefined;
 }
 

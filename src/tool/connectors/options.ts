@@ -1,4 +1,12 @@
-import type { RateLimit } from "../../broker/capabilities/rate-limit.ts";
+import { resolve } from "node:path";
+import { isObject } from "../../base/json.ts";
+import { count } from "../../base/limits.ts";
+import { isPublicAddress } from "../../broker/capabilities/fetch/connections.ts";
+import { patternBelow } from "../../broker/capabilities/connector/permission.ts";
+import type { NamedValue } from "../../broker/capabilities/connector/route.ts";
+import { type RateLimit, RateLimiter } from "../../broker/capabilities/rate-limit.ts";
+import { isIP } from "node:net";
+import { withPlaceholders } from "./secret-text.ts";
 
 interface ConnectorBase {
   /** Names of its operations that become tools, each of which may have `*` in it. Default: all. */
@@ -8,7 +16,7 @@ interface ConnectorBase {
    * not taken in.
    */
   readonly pin?: string;
-  /** Calls of each tenant in a period. Default: no limit. */
+  /** Calls of each tenant in a period: more wait, within their time. Default: no limit. */
   readonly rateLimit?: RateLimit;
   /** Requests under way at once; more wait. Default 16. */
   readonly concurrency?: number;
@@ -16,7 +24,10 @@ interface ConnectorBase {
   readonly timeoutMs?: number;
   /** `none`: tools have no descriptions of the server. */
   readonly descriptions?: "none";
-  /** Whether its server may have a private address, also where its URL names none. Default: false. */
+  /**
+   * Whether its server may have an address that is not public. Default: only if its URL in these options has such an
+   * address, or `localhost`, for a host.
+   */
   readonly private?: boolean;
 }
 
@@ -55,3 +66,186 @@ export interface OpenApiConnector extends ConnectorBase {
 
 /** A server whose operations become tools `name.operation`. */
 export type ConnectorOptions = McpConnector | OpenApiConnector;
+
+/** Where a connector's tools come from. Values may hold placeholders of secrets. */
+export type ConnectorSource =
+  | {
+      readonly kind: "openapi";
+      readonly document: string;
+      readonly server: string | null;
+      readonly headers: readonly NamedValue[];
+      readonly query: readonly NamedValue[];
+    }
+  | McpSource;
+
+export type McpSource =
+  | { readonly kind: "http"; readonly url: string; readonly headers: readonly NamedValue[] }
+  | {
+      readonly kind: "process";
+      readonly command: string;
+      readonly args: readonly string[];
+      readonly env: readonly NamedValue[];
+      readonly cwd: string | null;
+    };
+
+/** A connector's options with all defaults. */
+export interface ResolvedConnector {
+  readonly name: string;
+  readonly source: ConnectorSource;
+  readonly tools: readonly string[] | null;
+  readonly pin: string | null;
+  readonly rateLimit: RateLimit | null;
+  readonly concurrency: number;
+  readonly timeoutMs: number;
+  readonly hasDescriptions: boolean;
+  readonly trustsAnnotations: boolean;
+  readonly isPrivate: boolean;
+}
+
+const NAME = /^[A-Za-z][A-Za-z0-9_-]{0,31}$/;
+const PIN = /^sha256:[0-9a-f]{64}$/;
+const CONNECTORS_MAX = 100;
+const LIST_MAX = 1_000;
+const TEXT_MAX = 8_192;
+const COMMON = ["tools", "pin", "rateLimit", "concurrency", "timeoutMs", "descriptions", "private"];
+const TIMEOUT_MAX_MS = 600_000;
+
+/** Throws a `TypeError` or a `RangeError` that names the option and what it must be. */
+export function resolveConnectors(
+  given: { readonly [name: string]: ConnectorOptions } | undefined,
+): readonly ResolvedConnector[] {
+  if (given === undefined) return [];
+  if (!isObject(given)) throw new TypeError("connectors must be an object that maps names to connectors");
+  const entries = Object.entries(given);
+  if (entries.length > CONNECTORS_MAX) throw new RangeError(`at most ${CONNECTORS_MAX} connectors are allowed`);
+  return entries.map(([name, options]) => resolveConnector(name, options));
+}
+
+function resolveConnector(name: string, options: unknown): ResolvedConnector {
+  if (!NAME.test(name)) {
+    throw new TypeError(
+      `connectors: ${JSON.stringify(name.slice(0, 64))} is no name; a name has 1 to 32 letters, digits, - and _, and begins with a letter`,
+    );
+  }
+  const where = `connectors.${name}`;
+  if (!isObject(options) || "mcp" in options === "openapi" in options) {
+    throw new TypeError(`${where} must be an object with either mcp or openapi`);
+  }
+  const source = "mcp" in options ? resolveMcp(where, options) : resolveOpenApi(where, options);
+  const { pin, rateLimit, concurrency, timeoutMs, descriptions, trustAnnotations } = options;
+  if (pin !== undefined && !(typeof pin === "string" && PIN.test(pin))) {
+    throw new TypeError(
+      `${where}.pin must be sha256: and 64 hexadecimal digits, as glovebox connectors check prints it`,
+    );
+  }
+  if (descriptions !== undefined && descriptions !== "none")
+    throw new TypeError(`${where}.descriptions must be "none"`);
+  const time = count(`${where}.timeoutMs`, timeoutMs as number | undefined, 30_000, 1);
+  if (time > TIMEOUT_MAX_MS) throw new RangeError(`${where}.timeoutMs must be at most ${TIMEOUT_MAX_MS}`);
+  return {
+    name,
+    source,
+    tools: options["tools"] === undefined ? null : texts(`${where}.tools`, options["tools"]),
+    pin: pin ?? null,
+    rateLimit: resolveRate(where, rateLimit),
+    concurrency: count(`${where}.concurrency`, concurrency as number | undefined, 16, 1),
+    timeoutMs: time,
+    hasDescriptions: descriptions === undefined,
+    trustsAnnotations: flag(`${where}.trustAnnotations`, trustAnnotations) ?? false,
+    isPrivate: flag(`${where}.private`, options["private"]) ?? namesPrivate(source),
+  };
+}
+
+function resolveOpenApi(where: string, options: Readonly<Record<string, unknown>>): ConnectorSource {
+  checkMembers(where, options, [...COMMON, "openapi", "headers", "query"]);
+  const { openapi, headers, query } = options;
+  if (!isObject(openapi)) throw new TypeError(`${where}.openapi must be an object with a document`);
+  checkMembers(`${where}.openapi`, openapi, ["document", "server"]);
+  const { document, server } = openapi;
+  return {
+    kind: "openapi",
+    document: resolve(textOf(`${where}.openapi.document`, document)),
+    server: server === undefined ? null : urlOf(`${where}.openapi.server`, server),
+    headers: pairs(`${where}.headers`, headers).map(([name, value]) => [name.toLowerCase(), value]),
+    query: pairs(`${where}.query`, query),
+  };
+}
+
+function resolveMcp(where: string, options: Readonly<Record<string, unknown>>): McpSource {
+  checkMembers(where, options, [...COMMON, "mcp", "trustAnnotations"]);
+  const { mcp } = options;
+  if (!isObject(mcp) || "url" in mcp === "command" in mcp) {
+    throw new TypeError(`${where}.mcp must be an object with either a url or a command`);
+  }
+  if ("url" in mcp) {
+    checkMembers(`${where}.mcp`, mcp, ["url", "headers"]);
+    const headers = pairs(`${where}.mcp.headers`, mcp["headers"]);
+    const lower = headers.map(([name, value]): NamedValue => [name.toLowerCase(), value]);
+    return { kind: "http", url: urlOf(`${where}.mcp.url`, mcp["url"]), headers: lower };
+  }
+  checkMembers(`${where}.mcp`, mcp, ["command", "args", "env", "cwd"]);
+  const { command, args = [], env, cwd } = mcp;
+  return {
+    kind: "process",
+    command: textOf(`${where}.mcp.command`, command),
+    args: texts(`${where}.mcp.args`, args),
+    env: pairs(`${where}.mcp.env`, env),
+    cwd: cwd === undefined ? null : resolve(textOf(`${where}.mcp.cwd`, cwd)),
+  };
+}
+
+/** Whether the operator's own URL names an address that is not public. */
+function namesPrivate(source: ConnectorSource): boolean {
+  const url = source.kind === "openapi" ? source.server : source.kind === "http" ? source.url : null;
+  if (url === null) return false;
+  const host = new URL(url).hostname.replace(/^\[|\]$/g, "");
+  return host === "localhost" || (isIP(host) !== 0 && !isPublicAddress(host));
+}
+
+function urlOf(where: string, value: unknown): string {
+  const text = textOf(where, value);
+  if (patternBelow(text) !== null && URL.parse(text)?.search === "") return text;
+  throw new TypeError(`${where} must be an http or https URL without a query, such as "https://api.example.com/v1"`);
+}
+
+function resolveRate(where: string, rateLimit: unknown): RateLimit | null {
+  if (rateLimit === undefined) return null;
+  const isRate = isObject(rateLimit) && Object.keys(rateLimit).every((key) => key === "calls" || key === "perMs");
+  if (!isRate) throw new TypeError(`${where}.rateLimit must be { calls, perMs }`);
+  const limit = rateLimit as unknown as RateLimit;
+  try {
+    new RateLimiter(limit);
+  } catch (error) {
+    throw new RangeError(`${where}.rateLimit: ${(error as Error).message}`, { cause: error });
+  }
+  return { calls: limit.calls, perMs: limit.perMs };
+}
+
+function pairs(where: string, value: unknown): readonly NamedValue[] {
+  if (value === undefined) return [];
+  if (!isObject(value) || Object.keys(value).length > LIST_MAX) {
+    throw new TypeError(`${where} must be an object that maps names to texts`);
+  }
+  return Object.entries(value).map(([name, text]) => [name, withPlaceholders(textOf(`${where}.${name}`, text))]);
+}
+
+function texts(where: string, value: unknown): readonly string[] {
+  if (!Array.isArray(value) || value.length > LIST_MAX) throw new TypeError(`${where} must be a list of texts`);
+  return value.map((each: unknown, at) => textOf(`${where}[${at}]`, each));
+}
+
+function textOf(where: string, value: unknown): string {
+  if (typeof value === "string" && value !== "" && value.length <= TEXT_MAX && !value.includes("\0")) return value;
+  throw new TypeError(`${where} must be a text of 1 to ${TEXT_MAX} characters`);
+}
+
+function flag(where: string, value: unknown): boolean | undefined {
+  if (value === undefined || typeof value === "boolean") return value;
+  throw new TypeError(`${where} must be true or false`);
+}
+
+function checkMembers(where: string, value: Readonly<Record<string, unknown>>, known: readonly string[]): void {
+  const odd = Object.keys(value).find((key) => !known.includes(key));
+  if (odd === undefined) return;
+  throw new TypeError(`${where}.${odd.slice(0, 64)} is not an option; the options of ${where} are ${known.join(", ")}`);
+}

@@ -1,5 +1,6 @@
+import { hash } from "node:crypto";
 import type { Operation } from "../../guest/host.ts";
-import type { JsonSchema } from "../../base/json.ts";
+import { INVISIBLE, isObject, type JsonSchema } from "../../base/json.ts";
 import type { ToolAnnotations } from "../contracts/contract.ts";
 
 /** A tool of another server, as that server describes it. */
@@ -23,4 +24,143 @@ export interface ConnectorFinding {
 export interface RemoteTools {
   readonly tools: readonly RemoteTool[];
   readonly findings: readonly ConnectorFinding[];
+}
+
+/** A tool with the digest of what its server says of it, before any of it was cut. */
+export interface DigestedTool {
+  readonly tool: RemoteTool;
+  readonly digest: string;
+}
+
+/** Differences of two lists of a connector's tools: names, sorted. */
+export interface ToolsDifference {
+  readonly added: readonly string[];
+  readonly removed: readonly string[];
+  readonly changed: readonly string[];
+}
+
+const TOOL_DESCRIPTION_MAX = 400;
+const PROPERTY_DESCRIPTION_MAX = 200;
+const NAME_SHOWN_MAX = 128;
+const CUT = "…";
+/** Members of a schema that hold data, in which nothing is a description. */
+const DATA: ReadonlySet<string> = new Set(["const", "default", "enum", "example", "examples"]);
+
+export interface CleanOptions {
+  readonly connector: string;
+  /** Patterns of the names to keep; `null` for all. */
+  readonly tools: readonly string[] | null;
+  readonly hasDescriptions: boolean;
+}
+
+/**
+ * Makes a server's tools fit for the registry: names of our alphabet, short descriptions without invisible characters.
+ * Tools that would share a name are left out, both.
+ */
+export function cleanTools(
+  { tools, findings }: RemoteTools,
+  { connector, tools: patterns, hasDescriptions }: CleanOptions,
+): { readonly tools: readonly DigestedTool[]; readonly findings: readonly ConnectorFinding[] } {
+  const found = [
+    ...findings.map(({ tool, reason }) => ({ tool: tool === null ? null : shown(tool), reason: shown(reason, 500) })),
+  ];
+  const matches = patterns?.map(patternOf) ?? null;
+  const byName = Map.groupBy(tools, ({ name }) => cleanName(name));
+  const cleaned = [...byName].flatMap(([name, same]) => {
+    const [tool] = same;
+    if (tool === undefined || (matches !== null && !matches.some((pattern) => pattern.test(name)))) return [];
+    const full = `${connector}.${name}`;
+    if (name === "" || full.length > NAME_SHOWN_MAX) {
+      found.push({ tool: shown(tool.name), reason: `its name is longer than ${NAME_SHOWN_MAX} characters, or empty` });
+      return [];
+    }
+    if (same.length > 1) {
+      const names = same.slice(0, 5).map((one) => JSON.stringify(shown(one.name)));
+      found.push({ tool: full, reason: `${same.length} tools would have this name: ${names.join(", ")}` });
+      return [];
+    }
+    return [{ tool: cleanTool(tool, full, hasDescriptions), digest: digestOf(tool, name) }];
+  });
+  return { tools: cleaned, findings: found };
+}
+
+/** Digest of all tools, which a pin names. */
+export function digestOfAll(tools: readonly Pick<DigestedTool, "digest">[]): string {
+  const digests = tools.map(({ digest }) => digest).toSorted();
+  return `sha256:${hash("sha256", digests.join("\n"))}`;
+}
+
+/** Compares the digests of two lists, by name. */
+export function differenceOf(old: ReadonlyMap<string, string>, current: ReadonlyMap<string, string>): ToolsDifference {
+  return {
+    added: [...current.keys()].filter((name) => !old.has(name)).toSorted(),
+    removed: [...old.keys()].filter((name) => !current.has(name)).toSorted(),
+    changed: [...current]
+      .flatMap(([name, digest]) => (old.has(name) && old.get(name) !== digest ? [name] : []))
+      .toSorted(),
+  };
+}
+
+function cleanName(name: string): string {
+  return name.replaceAll(/[^A-Za-z0-9_.-]/g, "_").slice(0, NAME_SHOWN_MAX + 1);
+}
+
+function cleanTool(tool: RemoteTool, name: string, hasDescriptions: boolean): RemoteTool {
+  const { description, inputSchema, outputSchema, annotations } = tool;
+  const { title, ...promises } = annotations;
+  const about = hasDescriptions ? cleanText(description, TOOL_DESCRIPTION_MAX) : "";
+  const shownTitle = hasDescriptions && title !== undefined ? cleanText(title, PROPERTY_DESCRIPTION_MAX) : "";
+  return {
+    ...tool,
+    name,
+    description: about === "" ? `The operation ${name}.` : about,
+    inputSchema: cleanSchema(inputSchema, hasDescriptions),
+    ...(outputSchema === undefined ? {} : { outputSchema: cleanSchema(outputSchema, hasDescriptions) }),
+    annotations: shownTitle === "" ? promises : { title: shownTitle, ...promises },
+  };
+}
+
+/** A copy whose descriptions are cut, or left out. The schema has passed JSON, so it is a tree. */
+function cleanSchema(schema: JsonSchema, hasDescriptions: boolean): JsonSchema {
+  if (!isObject(schema)) return schema;
+  const parts = Object.entries(schema).flatMap(([key, value]): readonly (readonly [string, unknown])[] => {
+    if (DATA.has(key)) return [[key, value]];
+    if (typeof value !== "string") return [[key, cleanPart(value, hasDescriptions)]];
+    if (key === "description" || key === "title" || key === "$comment") {
+      return hasDescriptions ? [[key, cleanText(value, PROPERTY_DESCRIPTION_MAX)]] : [];
+    }
+    return [[key, value]];
+  });
+  return Object.fromEntries(parts);
+}
+
+function cleanPart(value: unknown, hasDescriptions: boolean): unknown {
+  if (Array.isArray(value)) return value.map((each: unknown) => cleanPart(each, hasDescriptions));
+  return isObject(value) ? cleanSchema(value, hasDescriptions) : value;
+}
+
+/** A text on lines without invisible characters, cut at a maximum. */
+function cleanText(text: string, max: number): string {
+  const lines = text.slice(0, 4 * max).split(/\r\n|[\n\r\u2028\u2029]/);
+  const clean = lines.map((line) => line.replaceAll(INVISIBLE, " ").replaceAll(/\s+/g, " ").trim());
+  const joined = clean.join("\n").trim();
+  return joined.length > max ? `${joined.slice(0, max - 1).toWellFormed()}${CUT}` : joined;
+}
+
+function shown(text: string, max = NAME_SHOWN_MAX): string {
+  return text.slice(0, max).replaceAll(INVISIBLE, " ");
+}
+
+function digestOf(
+  { description, inputSchema, outputSchema, annotations, operation }: RemoteTool,
+  name: string,
+): string {
+  const parts = [name, description, inputSchema, outputSchema ?? null, annotations, operation];
+  return hash("sha256", JSON.stringify(parts));
+}
+
+/** `*_issue*` as an expression without backtracking over more than one star at a time. */
+function patternOf(pattern: string): RegExp {
+  const parts = pattern.split("*").map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+  return new RegExp(`^${parts.join(".*?")}$`, "s");
 }

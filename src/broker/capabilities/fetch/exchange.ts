@@ -7,7 +7,7 @@ import { type Connections, PrivateAddressError } from "./connections.ts";
 import { decodersOf } from "./decoding.ts";
 import { failureOf, FetchFailure } from "./failure.ts";
 import { checkHeader, hasOverride, type Header, headerOf, lengthOf, pieceHeader, withDefaults } from "./headers.ts";
-import type { FetchPermission, RequestPermit } from "./permission.ts";
+import type { RequestPermission, RequestPermit } from "./permission.ts";
 import { type RequestHop, isRedirect, nextHop, REDIRECTS_MAX } from "./redirect.ts";
 import { ResponseBody } from "./response-body.ts";
 
@@ -16,7 +16,7 @@ export type RedirectMode = "follow" | "error" | "manual";
 /** State shared by the requests of a call. */
 export interface ExchangeHost {
   readonly connections: Connections;
-  readonly permission: FetchPermission;
+  readonly permission: RequestPermission;
   readonly secrets: Secrets;
   /** Patterns of the names of secrets that the call is granted. */
   readonly grantedSecrets: () => readonly string[];

@@ -9,10 +9,24 @@ export interface RequestPermit {
   readonly maxRequests: number;
 }
 
+/** Decides on requests and counts their bytes. */
+export interface RequestPermission {
+  /** Counts a request and returns its permissions. Throws where it is not permitted. */
+  admit(method: string, url: URL): RequestPermit;
+  /** Counts bytes, and returns the number of them within the limit. */
+  take(bytes: number, permit: RequestPermit): number;
+  /** The error for bytes beyond the limit. */
+  excess(method: string, url: URL, permit: RequestPermit): Error;
+  /** The error for an address that is not public. */
+  denyAddress(method: string, url: URL): Error;
+  /** The error for a request with a secret that asks for a partial response. */
+  denyPieces(method: string, url: URL, header: string): Error;
+}
+
 const SHOWN_MAX = 300;
 
 /** The requests that a call may make, and its use of the limits. */
-export class FetchPermission {
+export class FetchPermission implements RequestPermission {
   readonly #grants: readonly FetchGrant[];
   #bytes = 0;
   #requests = 0;
@@ -21,7 +35,6 @@ export class FetchPermission {
     this.#grants = grants;
   }
 
-  /** Counts a request and returns its permissions. Throws a `CapabilityRefusal` where it is not granted. */
   admit(method: string, url: URL): RequestPermit {
     const asked = describeRequest(method, url);
     const granting = this.#grants.filter(
@@ -44,14 +57,12 @@ export class FetchPermission {
     };
   }
 
-  /** Counts bytes, and returns the number of them within the limit. */
   take(bytes: number, { maxBytes }: RequestPermit): number {
     const taken = Math.min(bytes, Math.max(0, maxBytes - this.#bytes));
     this.#bytes += taken;
     return taken;
   }
 
-  /** Refusal of bytes beyond the limit. */
   excess(method: string, url: URL, { maxBytes }: RequestPermit): CapabilityRefusal {
     return new CapabilityRefusal("limit", `the requests and responses of a call exceed maxBytes ${maxBytes}`, {
       asked: describeRequest(method, url),
@@ -60,14 +71,12 @@ export class FetchPermission {
     });
   }
 
-  /** Refusal of a connection to an address that is not public. */
   denyAddress(method: string, url: URL): CapabilityRefusal {
     const message = `${url.origin} resolves to an address that is not public`;
     const remedy = `add "${url.origin}" to allow.fetch.privateOrigins of a policy rule`;
     return this.#refusal(message, method, url, remedy);
   }
 
-  /** Refusal of a request with a secret that asks for a partial response. */
   denyPieces(method: string, url: URL, header: string): CapabilityRefusal {
     const message = `the header "${header}" cannot be sent with a secret, because the secret could not be removed from such a response`;
     return this.#refusal(message, method, url, `leave the header "${header}" out of requests with secrets`);

@@ -1,0 +1,91 @@
+import { GloveboxError } from "../../base/errors.ts";
+import type { ToolChecks } from "../../base/protocol/script.ts";
+import { compileChecks } from "../../base/schema/checks.ts";
+import { writeSchema } from "../../base/schema/schema-text.ts";
+import { readMcpTools } from "./mcp/read-tools.ts";
+import { readOpenApi } from "./openapi/read-openapi.ts";
+import { cleanTools, type ConnectorFinding, type DigestedTool, digestOfAll, type RemoteTools } from "./remote-tool.ts";
+
+/** What another server says of its tools, to be read in a build process. The job's only text is the document or the list. */
+export interface ConnectorJob {
+  readonly kind: "connector";
+  readonly of: "openapi" | "mcp";
+  readonly connector: string;
+  /** URL of the server; `null` for the document's own. */
+  readonly server: string | null;
+  readonly tools: readonly string[] | null;
+  readonly hasDescriptions: boolean;
+  readonly trustsAnnotations: boolean;
+}
+
+/** A tool with the code that checks its arguments and output: one line of the job's answer, as JSON. */
+export interface PreparedLine extends DigestedTool {
+  readonly checks: ToolChecks;
+}
+
+/** The head of the job's answer. */
+export interface ConnectorReading {
+  readonly server: string | null;
+  readonly digest: string;
+  readonly findings: readonly ConnectorFinding[];
+}
+
+const TOOLS_MAX = 2_500;
+/** Of one tool's line, in UTF-16 units: what is parsed in one piece. */
+const LINE_MAX = 256 * 1024;
+/** Of all lines. */
+const LINES_MAX = 24 * 1024 * 1024;
+const FINDINGS_MAX = 500;
+
+/** Reads what a server says. Throws a `GloveboxError` where nothing of it can be read. */
+export function prepareRemote(
+  job: ConnectorJob,
+  text: string,
+): { readonly value: ConnectorReading; readonly texts: readonly string[] } {
+  const { server, ...read } = readSource(job, text);
+  const { tools, findings } = cleanTools(read, job);
+  const found: ConnectorFinding[] = [...findings];
+  const lines: string[] = [];
+  const kept: DigestedTool[] = [];
+  let length = 0;
+  for (const digested of tools) {
+    const { name } = digested.tool;
+    try {
+      if (lines.length >= TOOLS_MAX) throw new GloveboxError("load_error", `a connector may have ${TOOLS_MAX} tools`);
+      const line = JSON.stringify({ ...digested, checks: checksOf(digested) } satisfies PreparedLine);
+      length += line.length;
+      if (line.length > LINE_MAX)
+        throw new GloveboxError("load_error", `its schemas are longer than ${LINE_MAX} characters`);
+      if (length > LINES_MAX)
+        throw new GloveboxError("load_error", `the connector's tools are longer than ${LINES_MAX} characters`);
+      lines.push(line);
+      kept.push(digested);
+    } catch (error) {
+      found.push({ tool: name, reason: reasonOf(error) });
+    }
+  }
+  return { value: { server, digest: digestOfAll(kept), findings: shortened(found) }, texts: [lines.join("\n")] };
+}
+
+function readSource(job: ConnectorJob, text: string): RemoteTools & { readonly server: string | null } {
+  const { connector, server, trustsAnnotations } = job;
+  if (job.of === "openapi") return readOpenApi(text, server === null ? { connector } : { connector, server });
+  return { server, ...readMcpTools(text, { connector, trustsAnnotations }) };
+}
+
+function checksOf({ tool: { inputSchema, outputSchema } }: DigestedTool): ToolChecks {
+  // The limits that hold for schemas of any tool.
+  writeSchema(inputSchema, "inputSchema");
+  if (outputSchema !== undefined) writeSchema(outputSchema, "outputSchema");
+  return compileChecks(inputSchema, outputSchema ?? null);
+}
+
+function reasonOf(error: unknown): string {
+  return (error instanceof Error ? error.message : "it cannot be read").slice(0, 500);
+}
+
+function shortened(findings: readonly ConnectorFinding[]): readonly ConnectorFinding[] {
+  if (findings.length <= FINDINGS_MAX) return findings;
+  const more = findings.length - FINDINGS_MAX;
+  return [...findings.slice(0, FINDINGS_MAX), { tool: null, reason: `${more} more findings` }];
+}

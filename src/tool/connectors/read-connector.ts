@@ -1,0 +1,44 @@
+import { GloveboxError } from "../../base/errors.ts";
+import { eachInTurns } from "../../base/turns.ts";
+import { builds } from "../build/builds.ts";
+import { type JobWords, problemOf } from "../build/problem.ts";
+import type { ResolvedConnector } from "./options.ts";
+import type { ConnectorReading, PreparedLine } from "./prepare-remote.ts";
+
+const DEADLINE_MS = 20_000;
+/** Of a document, in characters: the limit of a job's texts, in bytes, is the same. */
+export const DOCUMENT_MAX = 8 * 1024 * 1024;
+const WORDS: JobWords = {
+  verb: "read",
+  participle: "read",
+  remedy: "name fewer operations in its option tools, or shorten the document",
+};
+
+/** A connector's tools, as its document or its server describes them. */
+export interface ReadConnector extends ConnectorReading {
+  readonly tools: readonly PreparedLine[];
+}
+
+/**
+ * Reads what a server says of its tools, in a build process without files and network. Rejects with a `GloveboxError`,
+ * `load_error`, that names the connector.
+ */
+export async function readConnector(connector: ResolvedConnector, text: string): Promise<ReadConnector> {
+  const { name, source, tools, hasDescriptions, trustsAnnotations } = connector;
+  if (text.length > DOCUMENT_MAX) throw refused(name, `is longer than ${DOCUMENT_MAX} characters`);
+  const [of, server] = source.kind === "openapi" ? (["openapi", source.server] as const) : (["mcp", null] as const);
+  const options = { tools, hasDescriptions, trustsAnnotations };
+  const job = { head: { kind: "connector", of, connector: name, server, ...options }, texts: [text] } as const;
+  const outcome = await builds.run(job, { registrant: `connector:${name}`, deadlineMs: DEADLINE_MS });
+  if (outcome.kind === "refused") throw refused(name, outcome.message);
+  if (outcome.kind !== "done") throw refused(name, problemOf(outcome, WORDS, DEADLINE_MS));
+  const [lines = ""] = outcome.texts;
+  const read: PreparedLine[] = [];
+  // A line for each tool: no turn of the event loop parses more than a few.
+  await eachInTurns(lines === "" ? [] : lines.split("\n"), (line) => read.push(JSON.parse(line) as PreparedLine));
+  return { ...(outcome.value as ConnectorReading), tools: read };
+}
+
+function refused(name: string, problem: string): GloveboxError {
+  return new GloveboxError("load_error", `connectors.${name}: ${problem}`);
+}

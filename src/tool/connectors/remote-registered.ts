@@ -1,0 +1,43 @@
+import type { Limits } from "../../base/limits.ts";
+import { OPERATOR } from "../../broker/policy.ts";
+import type { CheckedDefinition } from "../definition.ts";
+import { type Loaded, type RegisteredTool, registeredTool } from "../registered-tool.ts";
+import type { ResolvedConnector } from "./options.ts";
+import type { PreparedLine } from "./prepare-remote.ts";
+
+/** Time of a call beyond that of its request. */
+const SPARE_MS = 1_000;
+
+/** A connector's tool as the registry has it. It has no module, so nothing is bundled or inspected. */
+export function remoteTool(
+  { name: connector, timeoutMs }: ResolvedConnector,
+  { tool, checks, digest }: PreparedLine,
+  engine: { readonly limits: Limits; readonly maxLimits: Limits; readonly key: string },
+): RegisteredTool {
+  const { name, description, inputSchema, outputSchema, annotations, operation } = tool;
+  const text = JSON.stringify(operation);
+  const bundle = { runtime: "remote", text, bytes: text.length, sourceMap: "", sources: [] } as const;
+  const inspection: Loaded = {
+    ok: true,
+    contract: "glovebox",
+    described: "null",
+    spec: "null",
+    defaultExport: "function",
+    isolation: "instance",
+    evaluationMs: 0,
+    key: engine.key,
+  };
+  const wallMs = timeoutMs + SPARE_MS;
+  const definition: CheckedDefinition = {
+    name,
+    description,
+    version: `0.0.0+${digest.slice(0, 12)}`,
+    tags: ["connector", connector],
+    inputSchema,
+    ...(outputSchema === undefined ? {} : { outputSchema }),
+    annotations,
+    capabilities: { connector: [connector] },
+    ...(wallMs > engine.limits.wallMs ? { limits: { wallMs } } : {}),
+  };
+  return registeredTool(definition, checks, bundle, inspection, { ...engine, registrant: OPERATOR });
+}

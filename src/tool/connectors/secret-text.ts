@@ -1,0 +1,67 @@
+import { namesIn } from "../../broker/capabilities/secrets/placeholders.ts";
+import { placeholderOf, type Secrets } from "../../broker/capabilities/secrets/secrets.ts";
+import type { NamedValue } from "../../broker/capabilities/connector/route.ts";
+import type { ResolvedConnector } from "./options.ts";
+
+const SECRET = /\{secret:([A-Za-z0-9_]{1,64})\}/g;
+
+/** A text of the options, with a placeholder for each `{secret:NAME}`. */
+export function withPlaceholders(text: string): string {
+  return text.replaceAll(SECRET, (_all, name: string) => placeholderOf(name));
+}
+
+/** Names of the secrets that a connector's requests carry, or its process gets. */
+export function secretsOf({ source }: ResolvedConnector): readonly string[] {
+  return [...namesIn(valuesOf(source).map(([, value]) => value))];
+}
+
+function valuesOf(source: ResolvedConnector["source"]): readonly NamedValue[] {
+  switch (source.kind) {
+    case "openapi":
+      return [...source.headers, ...source.query];
+    case "http":
+      return source.headers;
+    case "process":
+      return source.env;
+    default:
+      return source satisfies never;
+  }
+}
+
+/**
+ * Throws a `TypeError` that names the connector and the secret, where a secret is missing, or is not bound to the
+ * connector's server and the place in which the connector puts it. `server`: `null` for a process.
+ */
+export function checkSecrets({ name, source }: ResolvedConnector, server: string | null, secrets: Secrets): void {
+  const places =
+    source.kind === "process"
+      ? source.env.map(([key, value]) => [`env.${key}`, value] as const)
+      : [
+          ...source.headers.map(([key, value]) => [`header:${key}`, value] as const),
+          ...(source.kind === "openapi" ? source.query : []).map(([key, value]) => [`query:${key}`, value] as const),
+        ];
+  for (const [place, value] of places) {
+    for (const named of namesIn([value])) {
+      const secret = secrets.find(named);
+      if (secret === undefined) {
+        throw new TypeError(`connectors.${name} names the secret "${named}", which is not in the option secrets`);
+      }
+      // The operator gives a process its secrets: it has no origin.
+      if (server === null) continue;
+      const request = { method: "GET", url: new URL(server) };
+      const places = place === "header:authorization" ? [place, "basic:user", "basic:password"] : [place];
+      const isBound = secret.bindings.some((binding) =>
+        places.some((each) => {
+          const missing = binding.missing(request, each);
+          return missing !== "origin" && missing !== "place";
+        }),
+      );
+      if (isBound) continue;
+      const origin = request.url.origin;
+      throw new TypeError(
+        `connectors.${name} puts the secret "${named}" into ${place} of requests to ${origin}, to which it is not bound; ` +
+          `add { origin: "${origin}", in: "${place}" } to secrets.${named}.bind, or use another secret`,
+      );
+    }
+  }
+}
