@@ -6,6 +6,7 @@ import type { Broker } from "../broker/broker.ts";
 import type { CapabilityEvent } from "../broker/capability-event.ts";
 import { FUNCTIONS } from "../broker/capabilities/functions.ts";
 import { PROGRAM_TOOLS } from "../broker/capabilities/program-tools.ts";
+import type { CallSessionTool } from "../broker/capabilities/connector/route.ts";
 import type { SecretViolation } from "../broker/capabilities/secrets/placeholders.ts";
 import { Binaries } from "../broker/capabilities/native/binaries.ts";
 import type { Executor } from "../executor/executor.ts";
@@ -18,6 +19,7 @@ import { ToolRegistry } from "../tool/registry.ts";
 import { Admission } from "./call/admission.ts";
 import { CallPipeline } from "./call/call-pipeline.ts";
 import { Idempotency } from "./call/idempotency.ts";
+import { Connectors } from "./connectors/connectors.ts";
 import { createBroker } from "./create-broker.ts";
 import type { CreateExecutor } from "./create-executor.ts";
 import { InstalledTools } from "./installed-tools.ts";
@@ -39,6 +41,7 @@ export interface Assembly {
   readonly registrar: Registrar;
   readonly programs: Programs;
   readonly tools: InstalledTools;
+  readonly connectors: Connectors;
   readonly scheduler: Scheduler;
   readonly executor: Executor;
   readonly broker: Broker;
@@ -73,7 +76,9 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
   const opened = new Packages(packages, fetch, (event) => events.emit("package:step", event));
   const registrar = new Registrar(executor, binaries, opened, bounds);
   const programs = new Programs(bounds);
+  const callTool: CallSessionTool = (call, signal) => connectors.callTool(call, signal);
   const listeners = {
+    callTool,
     onOutcome: (event: CapabilityEvent) => events.emit("capability:call", event),
     onSecretViolation: (violation: SecretViolation) => events.emit("secret:violation", violation),
     onThreadDeath: (error: Error) => events.emit("broker:lost", { reason: error.message.slice(0, REASON_MAX) }),
@@ -81,6 +86,10 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
   };
   const broker = createBroker(options, listeners, binaries);
   const tools = new InstalledTools(registry, registrar, broker, events);
+  const connectors = new Connectors(
+    { registry, registrar, tools, events, broker },
+    { secrets: options.secrets, fetch },
+  );
   const admission = new Admission(registry, bounds, executor, broker);
   const { idempotency: stored } = options;
   const ledger = stored.kind === "redis" ? new RedisLedger(stored) : new SqliteLedger(stored);
@@ -103,6 +112,7 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
     registrar,
     programs,
     tools,
+    connectors,
     scheduler,
     executor,
     broker,

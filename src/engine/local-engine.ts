@@ -2,6 +2,7 @@ import type { Registry } from "prom-client";
 import { type Assembly, assemble, type Loaded } from "./assembly.ts";
 import { loadExecutor, requirePackages } from "./create-executor.ts";
 import type { CodeModeOptions } from "./code-mode-options.ts";
+import type { ConnectorStatus } from "./connectors/running-connector.ts";
 import type { ExecuteOptions } from "./execute-options.ts";
 import { type Explanation, explainTool, lintAll, type ToolFinding } from "./explanation.ts";
 import { GloveboxError } from "../base/errors.ts";
@@ -197,6 +198,19 @@ export class LocalEngine implements AsyncDisposable {
     (name) => this.get(name) !== undefined,
   );
 
+  /** The connectors, as they are now. */
+  connectors(): readonly ConnectorStatus[] {
+    return this.#parts.connectors.list();
+  }
+
+  /**
+   * Reads a connector's tools again, and registers them. Rejects with a `GloveboxError`: `tool_not_found` where there is
+   * no such connector, `load_error` where its document or its server cannot be read.
+   */
+  refreshConnector(name: string): Promise<ConnectorStatus> {
+    return this.#parts.connectors.refresh(name);
+  }
+
   on<Name extends EventName>(event: Name, listener: Listener<Name>): this {
     this.#parts.events.on(event, listener);
     return this;
@@ -258,10 +272,11 @@ export class LocalEngine implements AsyncDisposable {
   }
 
   async #close(drainMs: number): Promise<void> {
-    const { registrar, pipeline, broker, audit } = this.#parts;
+    const { registrar, pipeline, broker, connectors, audit } = this.#parts;
     this.#state = "draining";
     registrar.stop();
     await pipeline.close(drainMs);
+    await connectors[Symbol.asyncDispose]();
     await registrar.close();
     await broker.close();
     await audit?.close();

@@ -19,6 +19,7 @@ import type { Logger } from "./telemetry/log.ts";
 import { type PackageOptions, type ResolvedPackageOptions, resolvePackageOptions } from "../tool/package/options.ts";
 import { resolveFleetName, resolveRedisUrl, resolveSecret } from "../store/redis/url.ts";
 import { type CodeModeOptions, resolveCodeMode } from "./code-mode-options.ts";
+import { type ConnectorOptions, type ResolvedConnector, resolveConnectors } from "../tool/connectors/options.ts";
 import type { ToolDefinition, ToolLocation } from "../tool/definition.ts";
 
 export { BROKER_PLACES } from "../broker/thread/start.ts";
@@ -124,6 +125,11 @@ export interface EngineOptions<Sources extends readonly ToolSource[] = readonly 
   readonly packages?: PackageOptions;
   /** Code mode of the engine's surfaces, and defaults of `codeMode`. Default: surfaces have none. */
   readonly codeMode?: CodeModeOptions;
+  /**
+   * Servers whose operations become tools, by name: MCP servers, and servers with an OpenAPI document. Their tools are
+   * `name.operation`, and a policy rule allows them by `connector: [name]`.
+   */
+  readonly connectors?: { readonly [name: string]: ConnectorOptions };
   /** Registry for the engine's metrics. Default: a new registry. */
   readonly registry?: Registry;
   /** Receives log lines about executors and tools; a pino logger fits. Default: no log. */
@@ -150,6 +156,7 @@ export interface ResolvedOptions {
   readonly packages: ResolvedPackageOptions;
   /** As given, and valid. */
   readonly codeMode: CodeModeOptions | undefined;
+  readonly connectors: readonly ResolvedConnector[];
   readonly registry: Registry | undefined;
   readonly logger: Logger | undefined;
 }
@@ -189,6 +196,7 @@ export function resolveOptions(options: EngineOptions): ResolvedOptions {
     secrets: options.secrets ?? {},
     packages: resolvePackageOptions(options.packages),
     codeMode: options.codeMode,
+    connectors: resolveConnectors(options.connectors),
     registry: options.registry,
     logger: options.logger,
   };

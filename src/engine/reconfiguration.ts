@@ -42,9 +42,19 @@ export class Reconfiguration {
   async #apply(options: EngineOptions): Promise<Reconfigured> {
     const resolved = resolveOptions(options);
     const grants = this.#parts.broker.grantsOf(resolved.policy);
-    const tools = await this.#prepareAll(options, resolved);
+    const connectors = await this.#parts.connectors.prepare(resolved.connectors);
+    const tools = await this.#prepareAll(options, resolved).catch(async (error: unknown) => {
+      await connectors[Symbol.asyncDispose]();
+      throw error;
+    });
     // From here on everything is synchronous and cannot fail: a call sees all changes or none.
-    const changed = this.#putAll(tools);
+    const own = this.#putAll(tools);
+    const { registered, removed } = this.#parts.connectors.put(connectors);
+    const changed = {
+      ...own,
+      registered: [...own.registered, ...registered],
+      removed: [...own.removed, ...removed],
+    };
     const needRestart = this.#needRestart(options, resolved);
     return { ...changed, ...this.#putRest(resolved, grants), needRestart };
   }

@@ -66,6 +66,12 @@ export interface EventMap<Tools = AnyTools> extends ExecutorEvents {
   "key:call": [event: { readonly key: string; readonly code: ErrorCode | "ok" }];
   /** A call made with a key, or one of its child calls, used processor time. */
   "key:cpu": [event: { readonly key: string; readonly cpuMs: number }];
+  /** A connector's server can be called, and its tools were read. */
+  "connector:up": [event: { readonly connector: string; readonly tools: number }];
+  /** A connector's server cannot be reached. It is tried again after 1 s, and then up to every 60 s. */
+  "connector:down": [event: { readonly connector: string; readonly reason: string }];
+  /** A connector's server has other tools than before. */
+  "connector:change": [event: ConnectorChange];
   /** The engine was reconfigured. */
   "engine:reconfigure": [event: Reconfigured];
   /** The engine began to close and accepts no more calls. */
@@ -130,6 +136,18 @@ export interface Reconfigured {
   readonly areLimitsChanged: boolean;
   /** Changed options that take effect only in a newly started engine. */
   readonly needRestart: readonly string[];
+}
+
+/** Differences of a connector's tools to those that were registered, by name. */
+export interface ConnectorChange {
+  readonly connector: string;
+  /** Digest of the new list, for the connector's `pin`. */
+  readonly digest: string;
+  /** Whether the new list is registered; otherwise its `pin` names another one, and the old tools go on. */
+  readonly isTaken: boolean;
+  readonly added: readonly string[];
+  readonly removed: readonly string[];
+  readonly changed: readonly string[];
 }
 
 /** Audit entries that were dropped. */

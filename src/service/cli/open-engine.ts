@@ -64,6 +64,7 @@ export async function checkOptions(config: Config): Promise<void> {
   const { createBroker } = await import("../../engine/create-broker.ts");
   await createBroker(resolveOptions(engineOptions(config)), {
     onOutcome: () => {},
+    callTool: () => Promise.reject(new Error("no tool is called")),
     onSecretViolation: () => {},
     onThreadDeath: () => {},
     onThrottled: () => {},

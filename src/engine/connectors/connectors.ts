@@ -1,0 +1,110 @@
+import { GloveboxError } from "../../base/errors.ts";
+import type { Broker } from "../../broker/broker.ts";
+import type { SessionToolCall } from "../../broker/capabilities/connector/route.ts";
+import type { ResolvedConnector } from "../../tool/connectors/options.ts";
+import { type SourceOptions, Sources } from "./connector-source.ts";
+import { type ConnectorParts, type ConnectorStatus, RunningConnector } from "./running-connector.ts";
+
+/** Connectors that are ready to be put in force: those that stay, and new ones with their tools. */
+export interface PreparedConnectors extends AsyncDisposable {
+  readonly kept: readonly RunningConnector[];
+  readonly added: readonly RunningConnector[];
+}
+
+interface ChangedTools {
+  readonly registered: readonly string[];
+  readonly removed: readonly string[];
+}
+
+/** The connectors of an engine. */
+export class Connectors implements AsyncDisposable {
+  readonly #parts: ConnectorParts & { readonly broker: Pick<Broker, "route"> };
+  readonly #sources: Sources;
+  #running: ReadonlyMap<string, RunningConnector> = new Map();
+  /** Removed ones that have not let go of their servers. */
+  readonly #closing = new Set<Promise<unknown>>();
+
+  constructor(parts: ConnectorParts & { readonly broker: Pick<Broker, "route"> }, options: SourceOptions) {
+    this.#parts = parts;
+    this.#sources = new Sources(options);
+  }
+
+  list(): readonly ConnectorStatus[] {
+    return [...this.#running.values()].map(({ status }) => status);
+  }
+
+  /** Reads a connector's tools again. Rejects with a `GloveboxError` where there is none of this name, or it cannot be read. */
+  async refresh(name: string): Promise<ConnectorStatus> {
+    const running = this.#running.get(name);
+    if (running === undefined) {
+      throw new GloveboxError("tool_not_found", `the engine has no connector "${name.slice(0, 64)}"`);
+    }
+    await running.refresh();
+    return running.status;
+  }
+
+  /** Calls a tool of a connector's MCP session. */
+  callTool({ connector, tool, args }: SessionToolCall, signal: AbortSignal): Promise<string> {
+    const session = this.#running.get(connector)?.source.session ?? null;
+    if (session === null) return Promise.reject(new Error(`the connector "${connector}" has no session`));
+    return session.call(tool, args, signal);
+  }
+
+  /** Reads the tools of new and changed connectors. Changes nothing, and rejects where one is not possible. */
+  async prepare(wanted: readonly ResolvedConnector[]): Promise<PreparedConnectors> {
+    const kept: RunningConnector[] = [];
+    const added: RunningConnector[] = [];
+    const dispose = async (): Promise<void> => {
+      await Promise.allSettled(added.map((one) => one[Symbol.asyncDispose]()));
+    };
+    try {
+      for (const connector of wanted) {
+        const old = this.#running.get(connector.name);
+        if (old !== undefined && JSON.stringify(old.connector) === JSON.stringify(connector)) kept.push(old);
+        else added.push(this.#open(connector));
+      }
+      const settled = await Promise.allSettled(added.map((one) => one.prepare()));
+      for (const one of settled) if (one.status === "rejected") throw one.reason;
+      return { kept, added, [Symbol.asyncDispose]: dispose };
+    } catch (error) {
+      await dispose();
+      throw error;
+    }
+  }
+
+  /** Puts connectors in force. Cannot fail. */
+  put({ kept, added }: PreparedConnectors): ChangedTools {
+    const old = this.#running;
+    this.#running = new Map([...kept, ...added].map((one) => [one.connector.name, one]));
+    const gone = [...old.values()].filter((one) => !kept.includes(one));
+    const removed = gone.flatMap((one) => one.remove());
+    for (const one of gone) this.#close(one);
+    const registered = added.flatMap((one) => one.start().added);
+    this.#route();
+    // A document may be another one than before.
+    for (const one of kept) if (one.source.session === null) one.refresh().catch(() => undefined);
+    return { registered, removed: removed.filter((name) => !registered.includes(name)) };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const one of this.#running.values()) this.#close(one);
+    this.#running = new Map();
+    await Promise.allSettled(this.#closing);
+  }
+
+  #open(connector: ResolvedConnector): RunningConnector {
+    const source = this.#sources.open(connector, (change) => running.notice(change));
+    const running = new RunningConnector(connector, source, this.#parts, () => this.#route());
+    return running;
+  }
+
+  #close(running: RunningConnector): void {
+    const closing = running[Symbol.asyncDispose]().catch(() => undefined);
+    this.#closing.add(closing);
+    void closing.then(() => this.#closing.delete(closing));
+  }
+
+  #route(): void {
+    this.#parts.broker.route([...this.#running.values()].map(({ route }) => route));
+  }
+}

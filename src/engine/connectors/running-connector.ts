@@ -1,0 +1,252 @@
+import { GloveboxError } from "../../base/errors.ts";
+import type { ConnectorRoute } from "../../broker/capabilities/connector/route.ts";
+import { messageOf } from "../../broker/method-call.ts";
+import type { ResolvedConnector } from "../../tool/connectors/options.ts";
+import type { ReadConnector } from "../../tool/connectors/read-connector.ts";
+import { type ConnectorFinding, differenceOf, type ToolsDifference } from "../../tool/connectors/remote-tool.ts";
+import { isSameTool, type RegisteredTool } from "../../tool/registered-tool.ts";
+import type { Registrar } from "../../tool/registrar.ts";
+import type { ToolRegistry } from "../../tool/registry.ts";
+import type { InstalledTools } from "../installed-tools.ts";
+import type { Events } from "../telemetry/events.ts";
+import { type ConnectorSource, routeOf } from "./connector-source.ts";
+
+/** A connector as it is now. */
+export interface ConnectorStatus {
+  readonly name: string;
+  readonly kind: "openapi" | "mcp";
+  /** URL of its server; `null` for a process. */
+  readonly server: string | null;
+  readonly state: "up" | "down";
+  /** Why it is down. */
+  readonly problem: string | null;
+  readonly tools: readonly string[];
+  /** Digest of the list that its server has now, for the option `pin`. */
+  readonly digest: string | null;
+  readonly pin: string | null;
+  /** Operations that are not tools, with the reasons. */
+  readonly findings: readonly ConnectorFinding[];
+}
+
+/** The parts of an engine that connectors change. */
+export interface ConnectorParts {
+  readonly registry: ToolRegistry;
+  readonly registrar: Registrar;
+  readonly tools: InstalledTools;
+  readonly events: Events;
+}
+
+/** Tools that were read, and are not registered. */
+interface Prepared {
+  readonly read: ReadConnector;
+  readonly tools: readonly RegisteredTool[];
+}
+
+/** Pause before a server is asked again that is down; it doubles. */
+const RETRY_MS = 1_000;
+const RETRY_MAX_MS = 60_000;
+/** Least time between two lists that a server's notifications cause. */
+const NOTIFIED_MS = 2_000;
+
+/** A connector of an engine: its tools, whether its server is up, and the attempts to reach it. */
+export class RunningConnector implements AsyncDisposable {
+  readonly connector: ResolvedConnector;
+  readonly source: ConnectorSource;
+  readonly #parts: ConnectorParts;
+  readonly #onRoute: () => void;
+  /** Its tools in the registry, and the digests of what they were made of, by name. */
+  #own: ReadonlyMap<string, RegisteredTool> = new Map();
+  #digests: ReadonlyMap<string, string> = new Map();
+  #read: ReadConnector | null = null;
+  #prepared: Prepared | null = null;
+  #clashes: readonly ConnectorFinding[] = [];
+  /** The server that its document names. */
+  #server: string | null = null;
+  #state: "up" | "down" | "new" = "new";
+  #problem: string | null = null;
+  #retryMs = RETRY_MS;
+  #timer: NodeJS.Timeout | null = null;
+  #last: Promise<unknown> = Promise.resolve();
+  #isClosed = false;
+
+  /** `onRoute`: its route may be another one. */
+  constructor(connector: ResolvedConnector, source: ConnectorSource, parts: ConnectorParts, onRoute: () => void) {
+    this.connector = connector;
+    this.source = source;
+    this.#parts = parts;
+    this.#onRoute = onRoute;
+  }
+
+  get route(): ConnectorRoute {
+    return routeOf(this.connector, this.#server);
+  }
+
+  get status(): ConnectorStatus {
+    const { name, source, pin } = this.connector;
+    const problem = this.#problem;
+    return {
+      name,
+      kind: source.kind === "openapi" ? "openapi" : "mcp",
+      server: source.kind === "http" ? source.url : this.#server,
+      state: this.#state === "up" ? "up" : "down",
+      problem,
+      tools: [...this.#own.keys()].toSorted(),
+      digest: this.#read?.digest ?? null,
+      pin,
+      findings: [...(this.#read?.findings ?? []), ...this.#clashes],
+    };
+  }
+
+  /** Reads the tools, and registers none yet. Rejects where a document or an option is wrong; a server may be down. */
+  async prepare(): Promise<void> {
+    try {
+      this.#prepared = await this.#readTools();
+    } catch (error) {
+      if (this.source.session === null) throw error;
+      this.#problem = messageOf(error);
+    }
+  }
+
+  /** Registers what was prepared. Cannot fail. */
+  start(): ToolsDifference {
+    const prepared = this.#prepared;
+    this.#prepared = null;
+    if (prepared !== null) return this.#take(prepared);
+    this.#fall(this.#problem ?? "its server did not answer");
+    return { added: [], removed: [], changed: [] };
+  }
+
+  /** Reads the tools again and registers them. Rejects where its document or its server cannot be read. */
+  refresh(): Promise<void> {
+    const refreshed = this.#last.then(async () => {
+      if (this.#isClosed) throw new GloveboxError("engine_closed", "the connector was removed");
+      try {
+        const prepared = await this.#readTools();
+        if (this.#isClosed) this.#forget(prepared.tools);
+        else this.#take(prepared);
+      } catch (error) {
+        this.#fall(messageOf(error));
+        throw error;
+      }
+    });
+    this.#last = refreshed.catch(() => undefined);
+    return refreshed;
+  }
+
+  /** The server says that its list has changed, or the connection was lost. */
+  notice(change: "list" | "lost"): void {
+    if (this.#state === "new" || this.#isClosed) return;
+    if (change === "lost") this.#fall("the connection to its server was lost");
+    else this.#later(NOTIFIED_MS);
+  }
+
+  /** Removes its tools. Returns their names. */
+  remove(): readonly string[] {
+    const names = [...this.#own.keys()];
+    for (const name of names) this.#removeTool(name);
+    this.#own = new Map();
+    return names;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    if (this.#prepared !== null) this.#forget(this.#prepared.tools);
+    await this.source[Symbol.asyncDispose]();
+  }
+
+  async #readTools(): Promise<Prepared> {
+    const read = await this.source.read();
+    return { read, tools: await this.#parts.registrar.prepareRemote(this.connector, read.tools) };
+  }
+
+  /** Registers a list, unless the pin names another one. */
+  #take({ read, tools }: Prepared): ToolsDifference {
+    const { name, pin } = this.connector;
+    const { events } = this.#parts;
+    const digests = new Map(read.tools.map(({ tool, digest }) => [tool.name, digest]));
+    const difference = differenceOf(this.#digests, digests);
+    const isChanged = difference.added.length + difference.removed.length + difference.changed.length > 0;
+    const isTaken = pin === null || pin === read.digest;
+    const isKnown = this.#read?.digest === read.digest;
+    this.#read = read;
+    this.#server = read.server;
+    this.#onRoute();
+    if (isTaken) {
+      this.#put(tools);
+      this.#digests = digests;
+    } else this.#forget(tools);
+    const isFirst = this.#state === "new";
+    this.#rise();
+    // A pin that fits no list is told at once, a list that was not taken in once.
+    if (isTaken ? isChanged && !isFirst : !isKnown) {
+      events.emit("connector:change", { connector: name, digest: read.digest, isTaken, ...difference });
+    }
+    return isTaken ? difference : { added: [], removed: [], changed: [] };
+  }
+
+  #put(tools: readonly RegisteredTool[]): void {
+    const { registry, tools: installed } = this.#parts;
+    const own = new Map<string, RegisteredTool>();
+    const clashes: ConnectorFinding[] = [];
+    for (const tool of tools) {
+      const { name } = tool.info;
+      const found = registry.get(name);
+      const old = this.#own.get(name);
+      if (found !== undefined && found !== old) {
+        clashes.push({ tool: name, reason: "another tool of the engine has this name" });
+        this.#forget([tool]);
+      } else if (old !== undefined && isSameTool(old, tool)) {
+        own.set(name, old);
+        this.#forget([tool]);
+      } else {
+        try {
+          installed.put(tool);
+          own.set(name, tool);
+        } catch (error) {
+          clashes.push({ tool: name, reason: messageOf(error) });
+          this.#forget([tool]);
+        }
+      }
+    }
+    for (const name of this.#own.keys()) if (!own.has(name)) this.#removeTool(name);
+    this.#own = own;
+    this.#clashes = clashes;
+  }
+
+  /** Another tool may have taken its place meanwhile. */
+  #removeTool(name: string): void {
+    const { registry, tools } = this.#parts;
+    if (registry.get(name) === this.#own.get(name)) tools.remove(name);
+  }
+
+  #forget(tools: readonly RegisteredTool[]): void {
+    for (const { script } of tools) this.#parts.registrar.forget(script.key);
+  }
+
+  #rise(): void {
+    this.#problem = null;
+    this.#retryMs = RETRY_MS;
+    if (this.#state === "up") return;
+    this.#state = "up";
+    this.#parts.events.emit("connector:up", { connector: this.connector.name, tools: this.#own.size });
+  }
+
+  #fall(reason: string): void {
+    this.#problem = reason;
+    if (this.#state !== "down") {
+      this.#state = "down";
+      this.#parts.events.emit("connector:down", { connector: this.connector.name, reason });
+    }
+    this.#later(this.#retryMs);
+    this.#retryMs = Math.min(RETRY_MAX_MS, 2 * this.#retryMs);
+  }
+
+  #later(ms: number): void {
+    if (this.#timer !== null || this.#isClosed) return;
+    this.#timer = setTimeout(() => {
+      this.#timer = null;
+      this.refresh().catch(() => undefined);
+    }, ms).unref();
+  }
+}
