@@ -75,6 +75,8 @@ export interface Inside {
   readonly limits: string;
   /** Whether the program may start processes, or only threads. */
   readonly mayFork: boolean;
+  /** Shares the machine's network, unfiltered. Default false. */
+  readonly sharesNetwork?: boolean;
   readonly ceilings: Ceilings;
   readonly wallMs: number;
   /** Path inside of a folder that can still be read after the program has ended; `null` without one. */
@@ -162,6 +164,7 @@ async function start(bubblewrap: string, inside: Inside): Promise<Jailed> {
     statusFd: STATUS_FD,
     filterFd: FILTER_FD,
     forbidsNamespaces: true,
+    sharesNetwork: inside.sharesNetwork ?? false,
     ...(isGated ? { gateFd: GATE_FD } : {}),
   });
   const filter = commandFilter(process.arch, inside.mayFork);

@@ -4,11 +4,8 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Inside, Jailed, Start } from "./jail.ts";
 import { Output } from "./output.ts";
-import { type Excess, isMade, Watch } from "./watch.ts";
-
-/** Maximum time for killed processes to end. */
-const GONE_MS = 5_000;
-const STATUS_MAX = 16_384;
+import { type Killing, Supervision } from "./supervision.ts";
+import { isMade } from "./watch.ts";
 
 const MADE_EVERY_MS = 2;
 
@@ -33,14 +30,11 @@ export interface Ended {
   /** Whether stdout or stderr was longer than `outputBytes`. */
   readonly truncated: boolean;
   /** The limit it exceeded, for which it was killed. */
-  readonly excess: Excess | "output" | null;
+  readonly excess: Exclude<Killing, "time" | "call" | "start"> | null;
 }
 
 /** Reads the kept folder by its path on the host. */
 type Harvest<Value> = (folder: string) => Promise<Value>;
-
-/** Reason for killing a program from outside. */
-type Ending = "time" | "call" | "start" | NonNullable<Ended["excess"]>;
 
 /** Runs a program until it ends, its time is over, or its call ends. Rejects where it could not be started. */
 export async function runInside(start: Start, inside: Inside, streams: Streams, signal: AbortSignal): Promise<Ended> {
@@ -76,9 +70,7 @@ class Run {
   readonly #drainedBytes: number;
   readonly #stdout: Output;
   readonly #stderr: Output;
-  #status = "";
-  #watch: Watch | null = null;
-  #ended: Ending | null = null;
+  readonly #supervision: Supervision;
   #isOver = false;
   #folder: Promise<FileHandle | null> | null = null;
   #held: FileHandle | null = null;
@@ -93,7 +85,10 @@ class Run {
       const output = name === "stdout" ? this.#stdout : this.#stderr;
       this.#jailed[name].on("data", (chunk: Uint8Array) => this.#take(output, chunk));
     }
-    this.#jailed.status.on("data", (chunk: Buffer) => this.#readStatus(chunk.toString("utf8")));
+    const { kept } = inside;
+    this.#supervision = new Supervision(jailed, inside.ceilings, (root) => {
+      if (kept !== null) this.#folder = this.#open(root, kept);
+    });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -107,20 +102,17 @@ class Run {
   }
 
   async end(signal: AbortSignal): Promise<Ended> {
-    const timer = setTimeout(() => this.#kill("time"), this.#inside.wallMs);
-    const onAbort = () => this.#kill("call");
+    const timer = setTimeout(() => this.#supervision.kill("time"), this.#inside.wallMs);
+    const onAbort = () => this.#supervision.kill("call");
     signal.addEventListener("abort", onAbort, { once: true });
     if (signal.aborted) onAbort();
     try {
-      const { isMemory } = await this.#jailed.closed.catch((error: unknown) => {
+      await this.#supervision.closed.catch((error: unknown) => {
         throw notStarted(error);
       });
-      // The kernel was faster than the watch.
-      if (isMemory) this.#ended ??= "memory";
     } finally {
       clearTimeout(timer);
       signal.removeEventListener("abort", onAbort);
-      this.#watch?.[Symbol.dispose]();
       this.#isOver = true;
       this.#held = (await this.#folder) ?? null;
     }
@@ -129,8 +121,7 @@ class Run {
   }
 
   #result(): Ended {
-    const exitCode = this.#statusOf("exit-code");
-    const ended = this.#ended;
+    const { exitCode, killing: ended } = this.#supervision;
     if (ended === "start" || (ended === null && exitCode === null)) throw notStarted(undefined);
     return {
       stdout: this.#stdout.text(),
@@ -144,24 +135,14 @@ class Run {
 
   #take(output: Output, chunk: Uint8Array): void {
     output.take(chunk);
-    if (this.#stdout.seenBytes + this.#stderr.seenBytes > this.#drainedBytes) this.#kill("output");
-  }
-
-  #readStatus(text: string): void {
-    this.#status = (this.#status + text).slice(0, STATUS_MAX);
-    const pid = this.#statusOf("child-pid");
-    if (pid === null || this.#ended !== null || this.#watch !== null) return;
-    const root = `/proc/${pid}/root`;
-    this.#watch = new Watch(root, this.#inside.ceilings, (excess) => this.#kill(excess));
-    const { kept } = this.#inside;
-    if (kept !== null) this.#folder = this.#open(root, kept);
+    if (this.#stdout.seenBytes + this.#stderr.seenBytes > this.#drainedBytes) this.#supervision.kill("output");
   }
 
   /** Opens the kept folder, which otherwise disappears with the sandbox, and then lets the program begin. */
   async #open(root: string, kept: string): Promise<FileHandle | null> {
     // The sandbox may still be in the making.
     while (!(await isMade(root).catch(() => false))) {
-      if (this.#isOver || this.#ended !== null) return null;
+      if (this.#isOver || this.#supervision.killing !== null) return null;
       await delay(MADE_EVERY_MS);
     }
     try {
@@ -169,41 +150,9 @@ class Run {
       this.#jailed.gate?.end("x");
       return handle;
     } catch {
-      this.#kill("start");
+      this.#supervision.kill("start");
       return null;
     }
-  }
-
-  /** Reads a number from bubblewrap's status, which is lines of JSON. */
-  #statusOf(name: "child-pid" | "exit-code"): number | null {
-    const [, digits] = new RegExp(`"${name}": (\\d+)`).exec(this.#status) ?? [];
-    return digits === undefined ? null : Number(digits);
-  }
-
-  /** Kills everything inside. */
-  #kill(why: Ending): void {
-    if (this.#ended !== null) return;
-    this.#ended = why;
-    this.#watch?.[Symbol.dispose]();
-    const { process: outer, lifeline } = this.#jailed;
-    // Killing the first process inside kills all others; the outer process ends after them.
-    const pid = this.#statusOf("child-pid");
-    if (pid !== null && outer.exitCode === null && outer.signalCode === null) killInside(pid);
-    lifeline.end();
-    const { stdout, stderr, status } = this.#jailed;
-    const timer = setTimeout(() => {
-      outer.kill("SIGKILL");
-      for (const pipe of [stdout, stderr, status, lifeline]) pipe.destroy();
-    }, GONE_MS);
-    outer.once("close", () => clearTimeout(timer));
-  }
-}
-
-function killInside(pid: number): void {
-  try {
-    process.kill(pid, "SIGKILL");
-  } catch {
-    // It has already ended.
   }
 }
 
