@@ -3,6 +3,7 @@ import { GloveboxError } from "./errors.ts";
 /** Optional peer dependencies and their supported versions, as in `package.json`. */
 const VERSIONS = {
   "@langchain/core": "^1.4.0",
+  "@modelcontextprotocol/client": "^2.4.0",
   aws4fetch: "^1.0.20",
   bullmq: "^6.7.0",
   ioredis: "^6.0.0",

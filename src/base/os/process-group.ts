@@ -9,7 +9,16 @@ export function killGroup(child: ChildProcess): void {
   if (pid === undefined) return;
   try {
     if (process.platform === "win32") child.kill("SIGKILL");
-    else process.kill(-pid, "SIGKILL");
+    else killGroupOf(pid);
+  } catch {
+    // It has ended.
+  }
+}
+
+/** Ends all processes of a group by SIGKILL. `pid`: of its first process. */
+export function killGroupOf(pid: number): void {
+  try {
+    process.kill(-pid, "SIGKILL");
   } catch {
     // The whole group has ended.
   }

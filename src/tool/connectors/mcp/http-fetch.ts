@@ -1,0 +1,132 @@
+import type { Readable } from "node:stream";
+import type { Dispatcher } from "undici";
+import type { Connections } from "../../../broker/capabilities/fetch/connections.ts";
+import { FetchFailure } from "../../../broker/capabilities/fetch/failure.ts";
+import { checkHeader, type Header, isOfHost } from "../../../broker/capabilities/fetch/headers.ts";
+import { readTarget } from "../../../broker/capabilities/fetch/redirect.ts";
+import { namesIn, Placeholders } from "../../../broker/capabilities/secrets/placeholders.ts";
+import type { Secrets } from "../../../broker/capabilities/secrets/secrets.ts";
+import { McpError } from "./failure.ts";
+import { Inflow } from "./inflow.ts";
+import type { McpLimits } from "./limits.ts";
+import type { HttpServer } from "./server.ts";
+
+/** Statuses of responses without a body. */
+const BODILESS: ReadonlySet<number> = new Set([101, 103, 204, 205, 304]);
+/** Statuses with which a server asks to come back later. */
+const LATER: ReadonlySet<number> = new Set([429, 503]);
+const LATER_MAX_MS = 3_600_000;
+
+/**
+ * The `fetch` that the client of the protocol is given: requests to the server's own origin only, through guarded
+ * connections, with the connector's headers and their secrets, and with bounded answers. Follows no redirect: the client
+ * does, within the origin.
+ */
+export class GuardedFetch {
+  readonly #server: HttpServer;
+  readonly #origin: string;
+  readonly #written: ReadonlySet<string>;
+  readonly #connections: Connections;
+  readonly #secrets: Secrets;
+  readonly #limits: McpLimits;
+  readonly #inflow: Inflow;
+
+  constructor(server: HttpServer, connections: Connections, secrets: Secrets, limits: McpLimits) {
+    this.#server = server;
+    this.#origin = new URL(server.url).origin;
+    this.#written = namesIn([server.url, ...server.headers.map(([, value]) => value)]);
+    this.#connections = connections;
+    this.#secrets = secrets;
+    this.#limits = limits;
+    this.#inflow = new Inflow(limits);
+  }
+
+  async send(input: string | URL, init: RequestInit = {}): Promise<Response> {
+    const url = readTarget(String(input));
+    if (url.origin !== this.#origin) throw new FetchFailure("the server refers to another origin");
+    const method = init.method ?? "GET";
+    const { path, headers } = this.#fill(url, method, new Headers(init.headers));
+    const agent = await this.#connections.agent(this.#server.isPrivate);
+    const data = await agent.request({
+      origin: url.origin,
+      path,
+      method: method as Dispatcher.HttpMethod,
+      headers: headers.flat(),
+      body: typeof init.body === "string" ? Buffer.from(init.body) : null,
+      signal: init.signal ?? null,
+      responseHeaders: "raw",
+    });
+    return this.#accept(data);
+  }
+
+  /** Own headers of the connector come last, so that none of them replaces one of the protocol. */
+  #fill(url: URL, method: string, given: Headers): { readonly path: string; readonly headers: readonly Header[] } {
+    const placeholders = new Placeholders({
+      url,
+      method,
+      secrets: this.#secrets,
+      granted: () => [...this.#written],
+      written: this.#written,
+      hasLeftOrigin: false,
+      onUnbound: () => {},
+    });
+    const own = this.#server.headers.filter(([name]) => !given.has(name) && !isOfHost(name));
+    const path = placeholders.inUrl(url);
+    const filled = placeholders.inHeaders(own).map(([name, value]) => checkHeader(name, value));
+    const base: readonly Header[] = [...given, ["accept-encoding", "identity"], ["user-agent", "glovebox"]];
+    return { path, headers: [...base, ...filled] };
+  }
+
+  #accept({ statusCode, statusText, headers: raw, body }: Dispatcher.ResponseData): Response {
+    // A body that is not read to its end fails, and nobody else would hear that.
+    body.on("error", () => undefined);
+    const headers = new Headers();
+    const pairs = raw as unknown as readonly string[];
+    for (let at = 0; at + 1 < pairs.length; at += 2) headers.append(pairs[at] ?? "", pairs[at + 1] ?? "");
+    if (LATER.has(statusCode)) {
+      body.destroy();
+      throw new McpError(`it answered with HTTP ${statusCode}`, {
+        isSent: false,
+        retryAfterMs: retryAfterOf(headers.get("retry-after")),
+      });
+    }
+    if ((headers.get("content-encoding") ?? "identity") !== "identity") {
+      body.destroy();
+      throw new FetchFailure("the body has a content-encoding, though none was asked for");
+    }
+    const init = { status: statusCode, statusText: statusText.replaceAll(/[^\t\x20-\x7e]/g, "?"), headers };
+    if (BODILESS.has(statusCode)) {
+      body.destroy();
+      return new Response(null, init);
+    }
+    const isStream = /^text\/event-stream\b/i.test(headers.get("content-type") ?? "");
+    return new Response(ReadableStream.from(this.#bounded(body, isStream)), init);
+  }
+
+  /** The bytes of a body, up to the length of one message: in a stream of events, between two empty lines. */
+  async *#bounded(body: Readable, isStream: boolean): AsyncGenerator<Uint8Array> {
+    const { messageBytes } = this.#limits;
+    let length = 0;
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      const excess = this.#inflow.take(isStream ? 1 : 0, chunk.length);
+      if (excess !== null) throw excess;
+      const end = isStream ? endOfEvent(chunk) : -1;
+      length = end < 0 ? length + chunk.length : chunk.length - end;
+      if (length > messageBytes) throw new McpError(`it sent a message of more than ${messageBytes} bytes`);
+      yield chunk;
+    }
+  }
+}
+
+/** Place behind the last empty line in a chunk; -1 without one. */
+function endOfEvent(chunk: Buffer): number {
+  const at = Math.max(chunk.lastIndexOf("\n\n"), chunk.lastIndexOf("\r\n\r\n"), chunk.lastIndexOf("\r\r"));
+  return at < 0 ? -1 : at + 2;
+}
+
+/** `Retry-After` in milliseconds: seconds, or a date. */
+export function retryAfterOf(value: string | null, nowMs = Date.now()): number | null {
+  if (value === null) return null;
+  const ms = /^\d{1,9}$/.test(value.trim()) ? Number(value) * 1_000 : Date.parse(value) - nowMs;
+  return Number.isFinite(ms) ? Math.min(LATER_MAX_MS, Math.max(0, ms)) : null;
+}

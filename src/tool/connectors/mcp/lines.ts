@@ -1,0 +1,74 @@
+import { McpError } from "./failure.ts";
+import type { McpLimits } from "./limits.ts";
+
+const LINE_END = 10;
+/** Length of the beginning and the end of a message that are kept, in which its number stands. */
+const EDGE = 256;
+
+/** What came in: a line, or the beginning and the end of one that is too long to be read. */
+export type Line =
+  | { readonly kind: "line"; readonly bytes: Buffer }
+  | { readonly kind: "long"; readonly length: number; readonly edges: string };
+
+/** Splits a stream into lines, and keeps none that is longer than a message may be. */
+export class Lines {
+  readonly #limits: Pick<McpLimits, "messageBytes" | "discardedBytes">;
+  #parts: Buffer[] = [];
+  #length = 0;
+  #begin = "";
+  #end = "";
+
+  constructor(limits: Pick<McpLimits, "messageBytes" | "discardedBytes">) {
+    this.#limits = limits;
+  }
+
+  /** The lines that the chunk ends. Throws an `McpError` for one without an end. */
+  *push(chunk: Buffer): Generator<Line> {
+    let from = 0;
+    for (let to = chunk.indexOf(LINE_END); to >= 0; to = chunk.indexOf(LINE_END, from)) {
+      this.#add(chunk.subarray(from, to));
+      from = to + 1;
+      const line = this.#take();
+      if (line !== null) yield line;
+    }
+    this.#add(chunk.subarray(from));
+  }
+
+  #add(part: Buffer): void {
+    const { messageBytes, discardedBytes } = this.#limits;
+    this.#length += part.length;
+    if (this.#length > messageBytes + discardedBytes) {
+      throw new McpError(`it sent a message of more than ${messageBytes + discardedBytes} bytes`);
+    }
+    if (this.#length > messageBytes) {
+      if (this.#begin === "") this.#begin = (this.#parts[0] ?? part).toString("latin1", 0, EDGE);
+      this.#end = ((this.#end === "" ? endOf(this.#parts) : this.#end) + endOf([part])).slice(-EDGE);
+      this.#parts = [];
+    } else if (part.length > 0) this.#parts.push(part);
+  }
+
+  #take(): Line | null {
+    const length = this.#length;
+    const edges = `${this.#begin}\n${this.#end}`;
+    const bytes = Buffer.concat(this.#parts);
+    this.#parts = [];
+    this.#length = 0;
+    this.#begin = "";
+    this.#end = "";
+    if (length > this.#limits.messageBytes) return { kind: "long", length, edges };
+    return length === 0 ? null : { kind: "line", bytes };
+  }
+}
+
+function endOf(parts: readonly Buffer[]): string {
+  return Buffer.concat(parts).subarray(-EDGE).toString("latin1");
+}
+
+/** The number of the request that a long message answers, by its beginning or its end; `null` where it is not there. */
+export function numberIn(edges: string): number | null {
+  const [begin = "", end = ""] = edges.split("\n");
+  const [, first] = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,15})\s*,/.exec(begin) ?? [];
+  const [, last] = /,\s*"id"\s*:\s*(\d{1,15})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$/.exec(end) ?? [];
+  const digits = first ?? last;
+  return digits === undefined ? null : Number(digits);
+}

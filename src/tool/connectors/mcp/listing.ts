@@ -1,0 +1,147 @@
+import type { McpLimits } from "./limits.ts";
+import { McpError, shownWords } from "./failure.ts";
+import type { ListedTools } from "./messages.ts";
+
+/** One page of a list, as the server sent it. */
+export type AskPage = (cursor: string | null) => Promise<unknown>;
+
+type Finding = ListedTools["findings"][number];
+
+const REASON_NAME_MAX = 64;
+/** Kept of a description, which is cut again where it is shown. */
+const DESCRIPTION_MAX = 4_000;
+const HINTS = {
+  readOnlyHint: "readOnly",
+  destructiveHint: "destructive",
+  idempotentHint: "idempotent",
+  openWorldHint: "openWorld",
+};
+
+/** Reads a list of tools, page by page, within the limits. A tool that cannot be read is left out, with the reason. */
+export class Listing {
+  readonly #connector: string;
+  readonly #limits: McpLimits;
+  /** JSON by name; `null` for a name that two different tools have. */
+  readonly #tools = new Map<string, string | null>();
+  readonly #findings: Finding[] = [];
+  #bytes = 0;
+  #ttlMs = 0;
+
+  constructor(connector: string, limits: McpLimits) {
+    this.#connector = connector;
+    this.#limits = limits;
+  }
+
+  async read(ask: AskPage): Promise<ListedTools> {
+    const cursors = new Set<string>();
+    let cursor: string | null = null;
+    for (let pages = 1; ; pages++) {
+      const page = readPage(await ask(cursor));
+      if (pages === 1) this.#ttlMs = page.ttlMs;
+      if (!page.tools.every((tool) => this.#add(tool))) break;
+      cursor = page.next;
+      if (cursor === null) break;
+      if (cursors.has(cursor) || pages === this.#limits.listPages) {
+        this.#find(
+          null,
+          cursors.has(cursor) ? "its list comes back to a page" : `its list has more than ${pages} pages`,
+        );
+        break;
+      }
+      cursors.add(cursor);
+    }
+    const tools = [...this.#tools.values()].filter((json) => json !== null);
+    return { tools, findings: this.#findings, ttlMs: this.#ttlMs };
+  }
+
+  /** Returns whether more may follow. */
+  #add(tool: unknown): boolean {
+    const { listTools, listBytes } = this.#limits;
+    const read = readTool(tool, this.#connector, this.#limits);
+    if ("reason" in read) {
+      this.#find(read.tool, read.reason);
+      return this.#findings.length < listTools;
+    }
+    const { name, json } = read;
+    const known = this.#tools.get(name);
+    if (known === json || known === null) return true;
+    if (known !== undefined) {
+      this.#tools.set(name, null);
+      this.#find(name, "two tools have this name");
+      return true;
+    }
+    this.#bytes += json.length;
+    const beyond =
+      this.#tools.size === listTools ? `${listTools} tools` : this.#bytes > listBytes ? `${listBytes} bytes` : null;
+    if (beyond !== null) {
+      this.#find(null, `its list has more than ${beyond}; the rest is left out`);
+      return false;
+    }
+    this.#tools.set(name, json);
+    return true;
+  }
+
+  #find(tool: string | null, reason: string): void {
+    this.#findings.push({ tool: tool === null ? null : shownWords(tool, REASON_NAME_MAX), reason });
+  }
+}
+
+interface Page {
+  readonly tools: readonly unknown[];
+  readonly next: string | null;
+  readonly ttlMs: number;
+}
+
+function readPage(result: unknown): Page {
+  const { tools, nextCursor, ttlMs } = isRecord(result) ? result : {};
+  if (!Array.isArray(tools)) throw new McpError("its list of tools is not one", { isTransient: false });
+  return {
+    tools,
+    next: typeof nextCursor === "string" ? nextCursor : null,
+    ttlMs: typeof ttlMs === "number" && ttlMs > 0 ? ttlMs : 0,
+  };
+}
+
+type ReadTool =
+  { readonly name: string; readonly json: string } | { readonly tool: string | null; readonly reason: string };
+
+function readTool(tool: unknown, connector: string, { nameChars, toolBytes }: McpLimits): ReadTool {
+  if (!isRecord(tool)) return { tool: null, reason: "a tool is not an object" };
+  const { name, description, inputSchema, outputSchema, annotations, title } = tool;
+  if (typeof name !== "string" || name === "") return { tool: null, reason: "a tool has no name" };
+  if (name.length > nameChars) return { tool: name, reason: `its name is longer than ${nameChars} characters` };
+  if (!isRecord(inputSchema)) return { tool: name, reason: "its input schema is not an object" };
+  const isTyped = isRecord(outputSchema);
+  if (outputSchema !== undefined && !isTyped) return { tool: name, reason: "its output schema is not an object" };
+  const said = typeof description === "string" ? description : typeof title === "string" ? title : "";
+  const json = jsonOf({
+    name,
+    description: said.slice(0, DESCRIPTION_MAX),
+    inputSchema,
+    ...(isTyped ? { outputSchema } : {}),
+    annotations: readHints(annotations),
+    operation: { kind: "mcp", connector, tool: name, isTyped },
+  });
+  if (json === null) return { tool: name, reason: "its schema is nested too deeply" };
+  if (json.length > toolBytes) return { tool: name, reason: `it is longer than ${toolBytes} bytes` };
+  return { name, json };
+}
+
+function readHints(annotations: unknown): { readonly [name: string]: boolean } {
+  if (!isRecord(annotations)) return {};
+  const hints = Object.entries(HINTS).map(([hint, name]) => [name, annotations[hint]] as const);
+  return Object.fromEntries(hints.filter((hint): hint is [string, boolean] => typeof hint[1] === "boolean"));
+}
+
+/** `null` where the value is nested too deeply to be written. */
+function jsonOf(value: object): string | null {
+  try {
+    return JSON.stringify(value);
+  } catch {
+    return null;
+  }
+}
+
+function isRecord(value: unknown): value is { readonly [name: string]: unknown } {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,110 @@
+import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
+import { McpError, shownWords } from "./failure.ts";
+import { Inflow } from "./inflow.ts";
+import { type Line, Lines, numberIn } from "./lines.ts";
+import type { McpLimits } from "./limits.ts";
+import type { ServerProcess } from "./server-process.ts";
+
+const SAID_MAX = 4_096;
+/** JSON-RPC's code of errors that a server defines. */
+const TOO_LONG = -32_000;
+
+/** Messages as lines over the pipes of a process. Other lines that it prints are ignored, as many servers print some. */
+export class StdioTransport implements Transport {
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: (message: JSONRPCMessage) => void;
+  /** Both tell the client that silence means an old server. */
+  readonly pid = null;
+  readonly stderr = null;
+  readonly #process: ServerProcess;
+  readonly #limits: McpLimits;
+  readonly #lines: Lines;
+  readonly #inflow: Inflow;
+  readonly #parse: (text: string) => JSONRPCMessage;
+  #said = "";
+  #excess: McpError | null = null;
+  #isClosed = false;
+
+  constructor(process: ServerProcess, limits: McpLimits, parse: (text: string) => JSONRPCMessage) {
+    this.#process = process;
+    this.#limits = limits;
+    this.#lines = new Lines(limits);
+    this.#inflow = new Inflow(limits);
+    this.#parse = parse;
+  }
+
+  /** Why the connection ended. */
+  async failure(): Promise<McpError> {
+    const detail = this.#said.trim() === "" ? null : `its stderr ends with: ${shownWords(this.#said.slice(-1_000))}`;
+    if (this.#excess !== null) return new McpError(this.#excess.message, { detail });
+    return new McpError(await this.#process.ended, { detail });
+  }
+
+  start(): Promise<void> {
+    const { stdout, stderr, ended } = this.#process;
+    stdout.on("data", (chunk: Buffer) => this.#receive(chunk));
+    stderr.on("data", (chunk: Buffer) => {
+      this.#said = (this.#said + chunk.toString("utf8")).slice(-SAID_MAX);
+      this.#check(this.#inflow.take(0, chunk.length));
+    });
+    void ended.then(() => this.#finish());
+    return Promise.resolve();
+  }
+
+  send(message: JSONRPCMessage): Promise<void> {
+    const { stdin } = this.#process;
+    if (this.#isClosed || !stdin.writable)
+      return Promise.reject(new McpError("its process has ended", { isSent: false }));
+    if (stdin.writableLength > this.#limits.messageBytes) {
+      return Promise.reject(new McpError("it does not read what it is sent", { isSent: false }));
+    }
+    stdin.write(`${JSON.stringify(message)}\n`);
+    return Promise.resolve();
+  }
+
+  async close(): Promise<void> {
+    await this.#process.close();
+    this.#finish();
+  }
+
+  #finish(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.onclose?.();
+  }
+
+  #receive(chunk: Buffer): void {
+    if (this.#excess !== null) return;
+    try {
+      this.#check(this.#inflow.take(0, chunk.length));
+      for (const line of this.#lines.push(chunk)) {
+        this.#check(this.#inflow.take(1, 0));
+        if (this.#excess !== null) return;
+        this.#read(line);
+      }
+    } catch (error) {
+      this.#check(error instanceof McpError ? error : new McpError("its output could not be read"));
+    }
+  }
+
+  #read(line: Line): void {
+    if (line.kind === "long") {
+      const id = numberIn(line.edges);
+      const message = `an answer of ${line.length} bytes, the limit is ${this.#limits.messageBytes} bytes`;
+      if (id !== null) this.onmessage?.({ jsonrpc: "2.0", id, error: { code: TOO_LONG, message } });
+      return;
+    }
+    try {
+      this.onmessage?.(this.#parse(line.bytes.toString("utf8")));
+    } catch (error) {
+      this.onerror?.(error instanceof Error ? error : new Error("a line is no message"));
+    }
+  }
+
+  #check(excess: McpError | null): void {
+    if (excess === null || this.#excess !== null) return;
+    this.#excess = excess;
+    void this.close();
+  }
+}
