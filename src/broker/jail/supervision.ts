@@ -19,6 +19,7 @@ export class Supervision {
   #status = "";
   #watch: Watch | null = null;
   #killing: Killing | null = null;
+  #isClosed = false;
 
   constructor(jailed: Jailed, ceilings: Ceilings, onRoot: (root: string) => void = () => {}) {
     this.#jailed = jailed;
@@ -38,9 +39,9 @@ export class Supervision {
     return this.#statusOf("exit-code");
   }
 
-  /** Kills everything inside. */
+  /** Kills everything inside. Does nothing where all has ended. */
   kill(why: Killing): void {
-    if (this.#killing !== null) return;
+    if (this.#killing !== null || this.#isClosed) return;
     this.#killing = why;
     this.#watch?.[Symbol.dispose]();
     const { process: outer, lifeline } = this.#jailed;
@@ -62,6 +63,7 @@ export class Supervision {
       // The kernel was faster than the watch.
       if (isMemory) this.#killing ??= "memory";
     } finally {
+      this.#isClosed = true;
       this.#watch?.[Symbol.dispose]();
     }
   }

@@ -18,6 +18,7 @@ export interface ConnectionHost {
   readonly sdk: typeof Sdk;
   readonly connector: string;
   readonly server: McpServer;
+  readonly trustAnnotations: boolean;
   readonly secrets: Secrets;
   readonly connections: Connections;
   readonly limits: McpLimits;
@@ -78,14 +79,14 @@ export class McpConnection {
   }
 
   async list(signal: AbortSignal): Promise<ListedTools> {
-    const { connector, limits } = this.#host;
+    const { connector, trustAnnotations, limits } = this.#host;
     const client = this.#connected();
     const timeout = limits.listMs;
     const late = AbortSignal.any([signal, AbortSignal.timeout(timeout)]);
     try {
       if (client.getServerCapabilities()?.tools === undefined) return { tools: [], findings: [], ttlMs: 0 };
       const mirrored = new Map<string, Sdk.Tool>();
-      const list = await new Listing(connector, limits).read(async (cursor) => {
+      const list = await new Listing(connector, trustAnnotations, limits).read(async (cursor) => {
         const params = cursor === null ? {} : { cursor };
         return await client.request({ method: "tools/list", params }, ANY_RESULT, { signal: late, timeout });
       });

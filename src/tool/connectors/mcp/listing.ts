@@ -1,3 +1,5 @@
+import type { McpOperation } from "../../../guest/host.ts";
+import type { ToolAnnotations } from "../../contracts/contract.ts";
 import type { McpLimits } from "./limits.ts";
 import { McpError, shownWords } from "./failure.ts";
 import type { ListedTools } from "./messages.ts";
@@ -20,6 +22,8 @@ const HINTS = {
 /** Reads a list of tools, page by page, within the limits. A tool that cannot be read is left out, with the reason. */
 export class Listing {
   readonly #connector: string;
+  /** Whether what the server says of effects is believed. */
+  readonly #isTrusted: boolean;
   readonly #limits: McpLimits;
   /** JSON by name; `null` for a name that two different tools have. */
   readonly #tools = new Map<string, string | null>();
@@ -27,8 +31,9 @@ export class Listing {
   #bytes = 0;
   #ttlMs = 0;
 
-  constructor(connector: string, limits: McpLimits) {
+  constructor(connector: string, isTrusted: boolean, limits: McpLimits) {
     this.#connector = connector;
+    this.#isTrusted = isTrusted;
     this.#limits = limits;
   }
 
@@ -57,7 +62,7 @@ export class Listing {
   /** Returns whether more may follow. */
   #add(tool: unknown): boolean {
     const { listTools, listBytes } = this.#limits;
-    const read = readTool(tool, this.#connector, this.#limits);
+    const read = readTool(tool, this.#connector, this.#isTrusted, this.#limits);
     if ("reason" in read) {
       this.#find(read.tool, read.reason);
       return this.#findings.length < listTools;
@@ -105,7 +110,7 @@ function readPage(result: unknown): Page {
 type ReadTool =
   { readonly name: string; readonly json: string } | { readonly tool: string | null; readonly reason: string };
 
-function readTool(tool: unknown, connector: string, { nameChars, toolBytes }: McpLimits): ReadTool {
+function readTool(tool: unknown, connector: string, isTrusted: boolean, { nameChars, toolBytes }: McpLimits): ReadTool {
   if (!isRecord(tool)) return { tool: null, reason: "a tool is not an object" };
   const { name, description, inputSchema, outputSchema, annotations, title } = tool;
   if (typeof name !== "string" || name === "") return { tool: null, reason: "a tool has no name" };
@@ -114,23 +119,36 @@ function readTool(tool: unknown, connector: string, { nameChars, toolBytes }: Mc
   const isTyped = isRecord(outputSchema);
   if (outputSchema !== undefined && !isTyped) return { tool: name, reason: "its output schema is not an object" };
   const said = typeof description === "string" ? description : typeof title === "string" ? title : "";
+  const hints = isTrusted ? readHints(annotations) : {};
+  const isRead = hints.readOnly === true;
+  const operation: McpOperation = {
+    kind: "mcp",
+    connector,
+    tool: name,
+    isTyped,
+    isRead,
+    isRepeatable: isRead || hints.idempotent === true,
+  };
   const json = jsonOf({
     name,
     description: said.slice(0, DESCRIPTION_MAX),
     inputSchema,
     ...(isTyped ? { outputSchema } : {}),
-    annotations: readHints(annotations),
-    operation: { kind: "mcp", connector, tool: name, isTyped },
+    annotations: hints,
+    operation,
   });
   if (json === null) return { tool: name, reason: "its schema is nested too deeply" };
   if (json.length > toolBytes) return { tool: name, reason: `it is longer than ${toolBytes} bytes` };
   return { name, json };
 }
 
-function readHints(annotations: unknown): { readonly [name: string]: boolean } {
+function readHints(annotations: unknown): ToolAnnotations {
   if (!isRecord(annotations)) return {};
-  const hints = Object.entries(HINTS).map(([hint, name]) => [name, annotations[hint]] as const);
-  return Object.fromEntries(hints.filter((hint): hint is [string, boolean] => typeof hint[1] === "boolean"));
+  const said = Object.entries(HINTS).flatMap(([hint, name]) => {
+    const promise = annotations[hint];
+    return typeof promise === "boolean" ? [[name, promise] as const] : [];
+  });
+  return Object.fromEntries(said);
 }
 
 /** `null` where the value is nested too deeply to be written. */

@@ -8,6 +8,7 @@ import type { McpServer } from "./server.ts";
 export interface ThreadSettings {
   readonly connector: string;
   readonly server: McpServer;
+  readonly trustAnnotations: boolean;
   /** The connector's own, with their values. */
   readonly secrets: { readonly [name: string]: SecretOptions };
   readonly fetch: Omit<FetchOptions, "lookup">;

@@ -25,7 +25,7 @@ export class SessionThread {
   constructor(settings: ThreadSettings, sdk: typeof Sdk, post: (message: FromThread) => void, end: () => void) {
     this.#post = post;
     this.#end = end;
-    const { connector, server, limits, fetch, hasLookup } = settings;
+    const { connector, server, trustAnnotations, limits, fetch, hasLookup } = settings;
     const secrets = new Secrets(settings.secrets, {}, () => {});
     this.#redactor = secrets.redactorOf(namesIn(textsOf(server)));
     const silent = { ...fetch, headersMs: SILENCE_MS, idleMs: SILENCE_MS };
@@ -36,6 +36,7 @@ export class SessionThread {
       sdk,
       connector,
       server,
+      trustAnnotations,
       secrets,
       connections: this.#connections,
       limits,

@@ -23,6 +23,8 @@ export type McpState =
 export interface McpSessionOptions {
   readonly connector: string;
   readonly server: McpServer;
+  /** Whether tools that the server calls read-only or idempotent are. Default: false. */
+  readonly trustAnnotations?: boolean;
   /** Those of the connector, with their values. */
   readonly secrets?: { readonly [name: string]: SecretOptions };
   readonly fetch?: FetchOptions;
@@ -198,11 +200,18 @@ export class McpSession implements AsyncDisposable {
   }
 
   #start(): void {
-    const { connector, server, secrets = {}, fetch: { lookup, ...fetch } = {} } = this.#options;
+    const {
+      connector,
+      server,
+      trustAnnotations = false,
+      secrets = {},
+      fetch: { lookup, ...fetch } = {},
+    } = this.#options;
     const delegated = delegation();
     const settings: ThreadSettings = {
       connector,
       server,
+      trustAnnotations,
       secrets,
       fetch,
       hasLookup: lookup !== undefined,
