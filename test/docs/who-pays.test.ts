@@ -4,13 +4,17 @@ import { expect, test } from "vitest";
 import { HOST_WORK, SURFACES } from "../../docs/generate/host-work.ts";
 import { RUNTIMES } from "../../src/base/protocol/script.ts";
 import { createCapabilities } from "../../src/broker/capabilities/built-in.ts";
+import { RemoteServers } from "../../src/broker/capabilities/connector/connector.ts";
 import { Secrets } from "../../src/broker/capabilities/secrets/secrets.ts";
 import { Binaries } from "../../src/broker/capabilities/native/binaries.ts";
 import { ROOT } from "./linked-folder.ts";
 
+const secrets = new Secrets({}, {});
+const host = { fetch: {}, secrets, callTool: () => Promise.resolve("{}"), onViolation: () => undefined };
 const builtIn = createCapabilities({
   custom: [],
-  secrets: new Secrets({}, {}),
+  secrets,
+  servers: new RemoteServers(host),
   secretOptions: {},
   environment: {},
   binaries: new Binaries(),
@@ -18,7 +22,7 @@ const builtIn = createCapabilities({
   fetch: {},
   onSecretViolation: () => {},
 }).map(({ name }) => name);
-const KNOWN = [...builtIn, "custom capabilities", ...SURFACES, ...RUNTIMES];
+const KNOWN = [...builtIn, "custom capabilities", ...SURFACES, ...RUNTIMES, "remote"];
 
 test.each(KNOWN)("the work that %s causes has a bound, a place and a payer", (cause) => {
   expect(HOST_WORK.filter(({ causes }) => causes.includes(cause))).not.toEqual([]);

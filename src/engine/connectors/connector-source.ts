@@ -3,9 +3,10 @@ import { GloveboxError } from "../../base/errors.ts";
 import type { FetchOptions } from "../../broker/capabilities/fetch/connections.ts";
 import { type SecretOptions, Secrets } from "../../broker/capabilities/secrets/secrets.ts";
 import type { ConnectorRoute } from "../../broker/capabilities/connector/route.ts";
-import type { McpSession } from "../../tool/connectors/mcp/mcp-session.ts";
-import { openMcpSession } from "../../tool/connectors/mcp/open-session.ts";
-import type { ResolvedConnector } from "../../tool/connectors/options.ts";
+import { writeListed } from "../../tool/connectors/mcp/read-tools.ts";
+import type { McpServer } from "../../tool/connectors/mcp/server.ts";
+import { McpSession } from "../../tool/connectors/mcp/session.ts";
+import type { McpSource, ResolvedConnector } from "../../tool/connectors/options.ts";
 import { DOCUMENT_MAX, type ReadConnector, readConnector } from "../../tool/connectors/read-connector.ts";
 import { checkSecrets, secretsOf } from "../../tool/connectors/secret-text.ts";
 
@@ -18,6 +19,10 @@ export interface SourceOptions {
   readonly fetch: FetchOptions;
 }
 
+/** Changes of a server that nobody asked for. */
+export type SourceChange =
+  { readonly kind: "up" } | { readonly kind: "list" } | { readonly kind: "lost"; readonly reason: string };
+
 /** Opens sources. Its secrets are read once. */
 export class Sources {
   readonly #options: SourceOptions;
@@ -27,36 +32,47 @@ export class Sources {
     this.#options = options;
   }
 
-  /** `onChange`: the server says that its list has changed, or the connection was lost. Throws where a secret is not bound to the server. */
-  open(connector: ResolvedConnector, onChange: (change: "list" | "lost") => void): ConnectorSource {
+  /** Throws where a secret is not bound to the server. */
+  open(connector: ResolvedConnector, onChange: (change: SourceChange) => void): ConnectorSource {
     const secrets = (this.#secrets ??= new Secrets(this.#options.secrets, process.env, () => undefined));
-    const { name, source, isPrivate, timeoutMs } = connector;
+    const { name, source, trustsAnnotations, timeoutMs } = connector;
     if (source.kind === "openapi") return new DocumentSource(connector, source.document, secrets);
     checkSecrets(connector, source.kind === "http" ? source.url : null, secrets);
-    const own = Object.entries(this.#options.secrets).filter(([each]) => secretsOf(connector).includes(each));
-    const session = openMcpSession({
-      name,
-      source,
-      isPrivate,
-      timeoutMs,
+    const names = secretsOf(connector);
+    const own = Object.entries(this.#options.secrets).filter(([each]) => names.includes(each));
+    const session = new McpSession({
+      connector: name,
+      server: serverOf(connector, source),
+      trustAnnotations: trustsAnnotations,
       secrets: Secrets.resolved(Object.fromEntries(own), secrets),
       fetch: this.#options.fetch,
-      onChange,
+      onState: (state) => {
+        if (state.kind === "up") onChange({ kind: "up" });
+        if (state.kind === "down") onChange({ kind: "lost", reason: state.failure.message });
+        if (state.kind === "missing") onChange({ kind: "lost", reason: state.error.message });
+      },
+      onListChanged: () => onChange({ kind: "list" }),
     });
-    return new SessionSource(connector, session);
+    return new SessionSource(connector, session, timeoutMs);
   }
+}
+
+function serverOf({ isPrivate }: ResolvedConnector, source: McpSource): McpServer {
+  if (source.kind === "http") return { ...source, isPrivate };
+  const { env, folders, ...rest } = source;
+  return { ...rest, kind: "stdio", env: new Map(env), folders: new Map(Object.entries(folders)) };
 }
 
 /** Where a connector's tools come from. */
 export interface ConnectorSource extends AsyncDisposable {
-  /** `null` for a document. */
-  readonly session: Pick<McpSession, "call"> | null;
+  /** Calls a tool of its session; `null` for a document. Rejects with an error that a tool may see. */
+  readonly call: ((tool: string, args: string, signal: AbortSignal) => Promise<string>) | null;
   /** Rejects with an error that names the connector. */
   read(): Promise<ReadConnector>;
 }
 
 class DocumentSource implements ConnectorSource {
-  readonly session = null;
+  readonly call = null;
   readonly #connector: ResolvedConnector;
   readonly #path: string;
   readonly #secrets: Secrets;
@@ -81,20 +97,31 @@ class DocumentSource implements ConnectorSource {
 }
 
 class SessionSource implements ConnectorSource {
-  readonly session: McpSession;
+  readonly #session: McpSession;
   readonly #connector: ResolvedConnector;
+  readonly #timeoutMs: number;
 
-  constructor(connector: ResolvedConnector, session: McpSession) {
+  constructor(connector: ResolvedConnector, session: McpSession, timeoutMs: number) {
     this.#connector = connector;
-    this.session = session;
+    this.#session = session;
+    this.#timeoutMs = timeoutMs;
   }
+
+  readonly call = async (tool: string, args: string, signal: AbortSignal): Promise<string> => {
+    const answer = await this.#session.call(tool, args, { signal, timeoutMs: this.#timeoutMs });
+    if (answer.kind === "answered") return answer.text;
+    const { message, retryAfterMs } = answer.failure;
+    throw new Error(retryAfterMs === null ? message : `${message}; retryAfterMs: ${Math.ceil(retryAfterMs)}`);
+  };
 
   async read(): Promise<ReadConnector> {
-    return readConnector(this.#connector, await this.session.list(AbortSignal.timeout(LIST_MS)));
+    const listed = await this.#session.list(AbortSignal.timeout(LIST_MS));
+    if (listed.kind === "failed") throw new GloveboxError("capability_failed", listed.failure.message);
+    return readConnector(this.#connector, writeListed(listed.list));
   }
 
-  [Symbol.asyncDispose](): PromiseLike<void> {
-    return this.session[Symbol.asyncDispose]();
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#session.close();
   }
 }
 

@@ -45,9 +45,9 @@ export class Connectors implements AsyncDisposable {
 
   /** Calls a tool of a connector's MCP session. */
   callTool({ connector, tool, args }: SessionToolCall, signal: AbortSignal): Promise<string> {
-    const session = this.#running.get(connector)?.source.session ?? null;
-    if (session === null) return Promise.reject(new Error(`the connector "${connector}" has no session`));
-    return session.call(tool, args, signal);
+    const call = this.#running.get(connector)?.source.call ?? null;
+    if (call === null) return Promise.reject(new Error(`the connector "${connector}" has no session`));
+    return call(tool, args, signal);
   }
 
   /** Reads the tools of new and changed connectors. Changes nothing, and rejects where one is not possible. */
@@ -82,7 +82,7 @@ export class Connectors implements AsyncDisposable {
     const registered = added.flatMap((one) => one.start().added);
     this.#route();
     // A document may be another one than before.
-    for (const one of kept) if (one.source.session === null) one.refresh().catch(() => undefined);
+    for (const one of kept) if (one.source.call === null) one.refresh().catch(() => undefined);
     return { registered, removed: removed.filter((name) => !registered.includes(name)) };
   }
 

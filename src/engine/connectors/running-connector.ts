@@ -9,7 +9,7 @@ import type { Registrar } from "../../tool/registrar.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";
 import type { InstalledTools } from "../installed-tools.ts";
 import type { Events } from "../telemetry/events.ts";
-import { type ConnectorSource, routeOf } from "./connector-source.ts";
+import { type ConnectorSource, routeOf, type SourceChange } from "./connector-source.ts";
 
 /** A connector as it is now. */
 export interface ConnectorStatus {
@@ -102,7 +102,7 @@ export class RunningConnector implements AsyncDisposable {
     try {
       this.#prepared = await this.#readTools();
     } catch (error) {
-      if (this.source.session === null) throw error;
+      if (this.source.call === null) throw error;
       this.#problem = messageOf(error);
     }
   }
@@ -133,11 +133,12 @@ export class RunningConnector implements AsyncDisposable {
     return refreshed;
   }
 
-  /** The server says that its list has changed, or the connection was lost. */
-  notice(change: "list" | "lost"): void {
+  /** Its server has changed: an end of the connection, a new one, or another list. */
+  notice(change: SourceChange): void {
     if (this.#state === "new" || this.#isClosed) return;
-    if (change === "lost") this.#fall("the connection to its server was lost");
-    else this.#later(NOTIFIED_MS);
+    if (change.kind === "lost") this.#fall(change.reason);
+    else if (change.kind === "list") this.#later(NOTIFIED_MS);
+    else if (this.#state === "down") this.refresh().catch(() => undefined);
   }
 
   /** Removes its tools. Returns their names. */

@@ -44,12 +44,20 @@ export interface McpHttpServer {
   readonly headers?: { readonly [name: string]: string };
 }
 
-/** A server that is a process of this machine, in a sandbox. */
+/** A server that is a process of this machine. */
 export interface McpProcess {
   readonly command: string;
   readonly args?: readonly string[];
+  /** All of its environment besides `PATH`, `HOME` and `LANG`. */
   readonly env?: { readonly [name: string]: string };
+  /** Working directory, by its path inside the sandbox. Default: an empty folder of its own. */
   readonly cwd?: string;
+  /** Folders of this machine that it sees, by their paths inside its sandbox. Default: none. */
+  readonly folders?: { readonly [path: string]: { readonly path: string; readonly mode: "ro" | "rw" } };
+  /** Whether it has the machine's network, unfiltered. Default: false. */
+  readonly network?: boolean;
+  /** `off`: it runs with the rights of the engine's process. Default `require`. */
+  readonly sandbox?: "require" | "off";
 }
 
 /** A server with an OpenAPI document, version 3.0 or 3.1. Values of headers and of the query may contain `{secret:NAME}`. */
@@ -86,6 +94,9 @@ export type McpSource =
       readonly args: readonly string[];
       readonly env: readonly NamedValue[];
       readonly cwd: string | null;
+      readonly folders: NonNullable<McpProcess["folders"]>;
+      readonly network: boolean;
+      readonly sandbox: "require" | "off";
     };
 
 /** A connector's options with all defaults. */
@@ -183,15 +194,33 @@ function resolveMcp(where: string, options: Readonly<Record<string, unknown>>): 
     const lower = headers.map(([name, value]): NamedValue => [name.toLowerCase(), value]);
     return { kind: "http", url: urlOf(`${where}.mcp.url`, mcp["url"]), headers: lower };
   }
-  checkMembers(`${where}.mcp`, mcp, ["command", "args", "env", "cwd"]);
-  const { command, args = [], env, cwd } = mcp;
+  checkMembers(`${where}.mcp`, mcp, ["command", "args", "env", "cwd", "folders", "network", "sandbox"]);
+  const { command, args = [], env, cwd, folders, network, sandbox = "require" } = mcp;
+  if (sandbox !== "require" && sandbox !== "off") throw new TypeError(`${where}.mcp.sandbox must be require or off`);
   return {
     kind: "process",
     command: textOf(`${where}.mcp.command`, command),
     args: texts(`${where}.mcp.args`, args),
     env: pairs(`${where}.mcp.env`, env),
-    cwd: cwd === undefined ? null : resolve(textOf(`${where}.mcp.cwd`, cwd)),
+    cwd: cwd === undefined ? null : textOf(`${where}.mcp.cwd`, cwd),
+    folders: resolveFolders(`${where}.mcp.folders`, folders),
+    network: flag(`${where}.mcp.network`, network) ?? false,
+    sandbox,
   };
+}
+
+function resolveFolders(where: string, given: unknown): NonNullable<McpProcess["folders"]> {
+  if (given === undefined) return {};
+  if (!isObject(given) || Object.keys(given).length > LIST_MAX) throw new TypeError(`${where} must be an object`);
+  const folders = Object.entries(given).map(([inside, folder]) => {
+    const { path, mode } = isObject(folder) ? folder : {};
+    const isMode = mode === "ro" || mode === "rw";
+    if (!inside.startsWith("/") || !isMode) {
+      throw new TypeError(`${where} must map absolute paths inside the sandbox to { path, mode: "ro" or "rw" }`);
+    }
+    return [inside, { path: resolve(textOf(`${where}.path`, path)), mode }] as const;
+  });
+  return Object.fromEntries(folders);
 }
 
 /** Whether the operator's own URL names an address that is not public. */

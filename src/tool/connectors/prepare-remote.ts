@@ -2,7 +2,7 @@ import { GloveboxError } from "../../base/errors.ts";
 import type { ToolChecks } from "../../base/protocol/script.ts";
 import { compileChecks } from "../../base/schema/checks.ts";
 import { writeSchema } from "../../base/schema/schema-text.ts";
-import { readMcpTools } from "./mcp/read-tools.ts";
+import { readListed } from "./mcp/read-tools.ts";
 import { readOpenApi } from "./openapi/read-openapi.ts";
 import { cleanTools, type ConnectorFinding, type DigestedTool, digestOfAll, type RemoteTools } from "./remote-tool.ts";
 
@@ -15,7 +15,6 @@ export interface ConnectorJob {
   readonly server: string | null;
   readonly tools: readonly string[] | null;
   readonly hasDescriptions: boolean;
-  readonly trustsAnnotations: boolean;
 }
 
 /** A tool with the code that checks its arguments and output: one line of the job's answer, as JSON. */
@@ -68,9 +67,9 @@ export function prepareRemote(
 }
 
 function readSource(job: ConnectorJob, text: string): RemoteTools & { readonly server: string | null } {
-  const { connector, server, trustsAnnotations } = job;
+  const { connector, server } = job;
   if (job.of === "openapi") return readOpenApi(text, server === null ? { connector } : { connector, server });
-  return { server, ...readMcpTools(text, { connector, trustsAnnotations }) };
+  return { server, ...readListed(text) };
 }
 
 function checksOf({ tool: { inputSchema, outputSchema } }: DigestedTool): ToolChecks {

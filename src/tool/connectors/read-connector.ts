@@ -24,10 +24,10 @@ export interface ReadConnector extends ConnectorReading {
  * `load_error`, that names the connector.
  */
 export async function readConnector(connector: ResolvedConnector, text: string): Promise<ReadConnector> {
-  const { name, source, tools, hasDescriptions, trustsAnnotations } = connector;
+  const { name, source, tools, hasDescriptions } = connector;
   if (text.length > DOCUMENT_MAX) throw refused(name, `is longer than ${DOCUMENT_MAX} characters`);
   const [of, server] = source.kind === "openapi" ? (["openapi", source.server] as const) : (["mcp", null] as const);
-  const options = { tools, hasDescriptions, trustsAnnotations };
+  const options = { tools, hasDescriptions };
   const job = { head: { kind: "connector", of, connector: name, server, ...options }, texts: [text] } as const;
   const outcome = await builds.run(job, { registrant: `connector:${name}`, deadlineMs: DEADLINE_MS });
   if (outcome.kind === "refused") throw refused(name, outcome.message);

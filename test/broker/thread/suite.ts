@@ -27,7 +27,13 @@ export function opener(place: BrokerPlace): (world?: World) => BrokerThread {
     await Promise.all(threads.splice(0).map((thread) => thread.close()));
   });
   return ({ secrets = {}, ...options } = {}) => {
-    const silent = { lookup: undefined, onViolation: () => {}, onThrottled: () => {}, onDeath: () => {} };
+    const silent = {
+      lookup: undefined,
+      onViolation: () => {},
+      onThrottled: () => {},
+      onDeath: () => {},
+      callTool: () => Promise.resolve("{}"),
+    };
     const thread = new BrokerThread({ ...silent, ...options, place, settings: { fetch: {}, secrets } });
     threads.push(thread);
     return thread;

@@ -24,10 +24,10 @@ function serve(invoke: (tenant: string | undefined) => unknown) {
     grants: mountGrants,
     open: ({ tenant }) => ({ invoke: () => invoke(tenant) }),
   };
-  const server = new ThreadServer(port, () => [slow]);
+  const server = new ThreadServer(port, () => ({ capabilities: [slow], servers: { use: () => undefined } }));
   const opening = { kind: "open", capability: "slow", callId: "c", tool: "t", grants: [true] } as const;
   for (const [at, tenant] of ["a", "b"].entries())
-    server.receive([{ ...opening, secrets: [], binary: null, session: at + 1, tenant }]);
+    server.receive([{ ...opening, secrets: [], binary: null, remote: null, session: at + 1, tenant }]);
   const request = (count: number, session = 1) =>
     server.receive(
       Array.from({ length: count }, (_, n) => {

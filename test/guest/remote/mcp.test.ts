@@ -24,7 +24,10 @@ test("the server is asked for its tool, with the arguments as JSON", async () =>
     asked.push(method, args);
     return Promise.resolve("{}");
   });
-  expect(asked).toEqual(["call", { connector: "c", tool: "t", arguments: '{"a":[1,"é"]}' } satisfies McpCall]);
+  expect(asked).toEqual([
+    "call",
+    { connector: "c", tool: "t", isRead: operation.isRead, arguments: '{"a":[1,"é"]}' } satisfies McpCall,
+  ]);
 });
 
 test("the structured content is the output, whatever the texts are", async () => {

@@ -4,7 +4,6 @@ import { missingPackage } from "../../../base/optional-package.ts";
 import type { GloveboxError } from "../../../base/errors.ts";
 import { delegation } from "../../../base/os/cgroup.ts";
 import { killGroupOf } from "../../../base/os/process-group.ts";
-import { eachInTurns } from "../../../base/turns.ts";
 import type { FetchOptions } from "../../../broker/capabilities/fetch/connections.ts";
 import type { SecretOptions } from "../../../broker/capabilities/secrets/secrets.ts";
 import { failed, type McpFailure } from "./failure.ts";
@@ -325,11 +324,4 @@ export class McpSession implements AsyncDisposable {
     this.#state = state;
     this.#options.onState?.(state);
   }
-}
-
-/** Reads a list on the host's thread, tool by tool, and gives way to other work between them. */
-export async function readListed<Tool>({ tools }: ListedTools): Promise<readonly Tool[]> {
-  const read: Tool[] = [];
-  await eachInTurns(tools, (json) => read.push(JSON.parse(json) as Tool));
-  return read;
 }

@@ -9,7 +9,6 @@ import {
   McpSession,
   type McpSessionOptions,
   type McpState,
-  readListed,
 } from "../../../../src/tool/connectors/mcp/session.ts";
 import type { RemoteTool } from "../../../../src/tool/connectors/remote-tool.ts";
 
@@ -90,7 +89,7 @@ export function opened(server: McpServer, options: Partial<McpSessionOptions> = 
     tools: async () => {
       const listed = await session.list();
       if (listed.kind === "failed") throw new Error(listed.failure.message);
-      return await readListed<RemoteTool>(listed.list);
+      return listed.list.tools.map((tool) => JSON.parse(tool) as RemoteTool);
     },
     call: (tool, args = {}, { timeoutMs = 20_000, signal = new AbortController().signal, ...more } = {}) =>
       session.call(tool, JSON.stringify(args), { timeoutMs, signal, ...more }),
