@@ -229,23 +229,27 @@ export interface OpenApiOperation extends OperationBase {
   readonly idempotencyHeader: string | null;
 }
 
-export interface OpenApiParameter {
+/** How a value is written into a request. `json`: as JSON, whatever it is. */
+export interface OpenApiForm {
   /** Its name in the request. */
   readonly name: string;
+  readonly style: "simple" | "form" | "spaceDelimited" | "pipeDelimited" | "deepObject" | "json";
+  readonly isExploded: boolean;
+}
+
+export interface OpenApiParameter extends OpenApiForm {
   /** Member of the arguments; differs from `name` where two parameters share one. */
   readonly property: string;
   readonly in: "path" | "query" | "header";
-  readonly style: "simple" | "form" | "deepObject";
-  readonly isExploded: boolean;
-  /** Whether its value is written as JSON: it has a `content` instead of a schema. */
-  readonly isJson: boolean;
 }
 
 export interface OpenApiBody {
   /** Member of the arguments. */
   readonly property: string;
   readonly mediaType: string;
-  readonly encoding: "json" | "form";
+  readonly encoding: "json" | "form" | "text";
+  /** Members of a form that are not written as by default: objects as JSON, lists as an entry for each item. */
+  readonly fields: readonly OpenApiForm[];
 }
 
 /** Arguments of `connector.call`. */

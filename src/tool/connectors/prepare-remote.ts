@@ -4,7 +4,14 @@ import { compileChecks } from "../../base/schema/checks.ts";
 import { writeSchema } from "../../base/schema/schema-text.ts";
 import { readListed } from "./mcp/read-tools.ts";
 import { readOpenApi } from "./openapi/read-openapi.ts";
-import { cleanTools, type ConnectorFinding, type DigestedTool, digestOfAll, type RemoteTools } from "./remote-tool.ts";
+import {
+  cleanTools,
+  type ConnectorFinding,
+  type DigestedTool,
+  digestOfAll,
+  matcherOf,
+  type RemoteTools,
+} from "./remote-tool.ts";
 
 /** What another server says of its tools, to be read in a build process. The job's only text is the document or the list. */
 export interface ConnectorJob {
@@ -13,6 +20,9 @@ export interface ConnectorJob {
   readonly connector: string;
   /** URL of the server; `null` for the document's own. */
   readonly server: string | null;
+  /** Names of headers and of parts of the query that the connector sends with each request. */
+  readonly headers: readonly string[];
+  readonly query: readonly string[];
   readonly tools: readonly string[] | null;
   readonly hasDescriptions: boolean;
 }
@@ -68,15 +78,26 @@ export function prepareRemote(
 
 function readSource(job: ConnectorJob, text: string): RemoteTools & { readonly server: string | null } {
   const { connector, server } = job;
-  if (job.of === "openapi") return readOpenApi(text, server === null ? { connector } : { connector, server });
+  if (job.of === "openapi") {
+    const isWanted = matcherOf(job.tools);
+    return readOpenApi(text, {
+      connector,
+      isWanted,
+      headers: job.headers,
+      query: job.query,
+      ...(server === null ? {} : { server }),
+    });
+  }
   return { server, ...readListed(text) };
 }
 
-function checksOf({ tool: { inputSchema, outputSchema } }: DigestedTool): ToolChecks {
+function checksOf({ tool: { inputSchema, outputSchema, operation } }: DigestedTool): ToolChecks {
   // The limits that hold for schemas of any tool.
   writeSchema(inputSchema, "inputSchema");
   if (outputSchema !== undefined) writeSchema(outputSchema, "outputSchema");
-  return compileChecks(inputSchema, outputSchema ?? null);
+  // Documents describe answers carelessly, and at length: one that differs is no reason to lose what a call has done.
+  const checked = operation.kind === "openapi" ? null : (outputSchema ?? null);
+  return compileChecks(inputSchema, checked);
 }
 
 function reasonOf(error: unknown): string {

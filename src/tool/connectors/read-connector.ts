@@ -27,7 +27,9 @@ export async function readConnector(connector: ResolvedConnector, text: string):
   const { name, source, tools, hasDescriptions } = connector;
   if (text.length > DOCUMENT_MAX) throw refused(name, `is longer than ${DOCUMENT_MAX} characters`);
   const [of, server] = source.kind === "openapi" ? (["openapi", source.server] as const) : (["mcp", null] as const);
-  const options = { tools, hasDescriptions };
+  const sent = source.kind === "openapi" ? [source.headers, source.query] : [[], []];
+  const [headers = [], query = []] = sent.map((pairs) => pairs.map(([key]) => key));
+  const options = { headers, query, tools, hasDescriptions };
   const job = { head: { kind: "connector", of, connector: name, server, ...options }, texts: [text] } as const;
   const outcome = await builds.run(job, { registrant: `connector:${name}`, deadlineMs: DEADLINE_MS });
   if (outcome.kind === "refused") throw refused(name, outcome.message);

@@ -64,11 +64,11 @@ export function cleanTools(
   const found = [
     ...findings.map(({ tool, reason }) => ({ tool: tool === null ? null : shown(tool), reason: shown(reason, 500) })),
   ];
-  const matches = patterns?.map(patternOf) ?? null;
+  const isWanted = matcherOf(patterns);
   const byName = Map.groupBy(tools, ({ name }) => cleanName(name));
   const cleaned = [...byName].flatMap(([name, same]) => {
     const [tool] = same;
-    if (tool === undefined || (matches !== null && !matches.some((pattern) => pattern.test(name)))) return [];
+    if (tool === undefined || !isWanted(name)) return [];
     const full = `${connector}.${name}`;
     if (name === "" || full.length > NAME_SHOWN_MAX) {
       found.push({ tool: shown(tool.name), reason: `its name is longer than ${NAME_SHOWN_MAX} characters, or empty` });
@@ -157,6 +157,17 @@ function digestOf(
 ): string {
   const parts = [name, description, inputSchema, outputSchema ?? null, annotations, operation];
   return hash("sha256", JSON.stringify(parts));
+}
+
+/** Whether a connector takes the tool that its server calls so. */
+export function matcherOf(patterns: readonly string[] | null): (name: string) => boolean {
+  const matches = patterns?.map(patternOf) ?? null;
+  return (name) => matches === null || matches.some((pattern) => pattern.test(cleanName(name)));
+}
+
+/** A stranger's text on one line, without invisible characters, and cut. */
+export function shortText(text: string, max: number): string {
+  return cleanText(text.slice(0, 2 * max).replaceAll(/\s+/g, " "), max);
 }
 
 /** `*_issue*` as an expression without backtracking over more than one star at a time. */

@@ -12,7 +12,15 @@ export interface OpenApiTools extends RemoteTools {
  */
 export function readOpenApi(
   text: string,
-  { server = "" }: { readonly connector: string; readonly server?: string },
+  {
+    server = "",
+  }: {
+    readonly connector: string;
+    readonly isWanted: (name: string) => boolean;
+    readonly headers: readonly string[];
+    readonly query: readonly string[];
+    readonly server?: string;
+  },
 ): OpenApiTools {
   if (text === "") throw new GloveboxError("load_error", "the document is empty");
   return { tools: [], findings: [], server };
