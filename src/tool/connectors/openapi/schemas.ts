@@ -1,0 +1,238 @@
+import { isObject, type JsonSchema } from "../../../base/json.ts";
+import { UniqueNames } from "../../declarations/names.ts";
+import { shortText } from "../remote-tool.ts";
+import { type Json, LeftOut, type OpenApiDocument } from "./document.ts";
+import {
+  isKeywordOf,
+  isNullBeside,
+  isPattern,
+  modernized,
+  plainValue,
+  SAME_VALUE,
+  SCHEMA_KEYWORDS,
+  type Side,
+} from "./keywords.ts";
+
+const DEPTH_MAX = 64;
+const DESCRIPTION_MAX = 200;
+const DEFAULT_MAX = 100;
+const NAME_MAX = 60;
+/** Length of a property's name. */
+const PROPERTY_MAX = 256;
+/** Schemas that one schema reaches by references. */
+const DEFINITIONS_MAX = 1_000;
+/** Schemas of one tool's arguments or output. */
+const SCHEMAS_MAX = 4_000;
+/** Schemas of all tools. */
+const LEFT: { readonly [One in Side]: number } = { input: 40_000, output: 400_000 };
+const TOO_MANY = "the document has more schemas than are read; name fewer operations in the option `tools`";
+const DIALECT = "https://json-schema.org/draft/2020-12/schema";
+
+/** A schema of the document as one of JSON Schema 2020-12, whose references lead to `$defs`. */
+interface Reading {
+  readonly schema: JsonSchema;
+  readonly refs: ReadonlySet<Definition>;
+  /** Of these, the ones that describe the same value as the schema. */
+  readonly heads: ReadonlySet<Definition>;
+  /** Number of schemas in it. */
+  readonly schemas: number;
+}
+
+/** With its length as JSON. */
+type DefinitionReading = Reading & { readonly length: number };
+
+/** A schema that is referred to: read once for all operations. */
+interface Definition {
+  readonly name: string;
+  readonly ref: string;
+  /** Missing until something reaches it. */
+  reading?: DefinitionReading | LeftOut;
+}
+
+/** Where a schema is read. */
+interface Place {
+  readonly refs: Set<Definition>;
+  readonly heads: Set<Definition>;
+  readonly isHead: boolean;
+  readonly depth: number;
+}
+
+/**
+ * Collects what one side's schemas refer to. References stay references: a schema is read once, so neither a circle nor
+ * a tree of references makes it larger.
+ */
+export class Schemas {
+  readonly #document: OpenApiDocument;
+  readonly #side: Side;
+  readonly #names = new UniqueNames();
+  readonly #definitions = new Map<string, Definition>();
+  #schemas = 0;
+  /** Schemas that may still be written: those of arguments are compiled, which takes about 50 µs for each. */
+  #left: number;
+
+  constructor(document: OpenApiDocument, side: Side) {
+    this.#document = document;
+    this.#side = side;
+    this.#left = LEFT[side];
+  }
+
+  /** Throws a `LeftOut`. */
+  read(schema: unknown): Reading {
+    const place = { refs: new Set<Definition>(), heads: new Set<Definition>(), isHead: true, depth: 0 };
+    const before = this.#schemas;
+    return { schema: this.#read(schema, place), ...place, schemas: this.#schemas - before };
+  }
+
+  /**
+   * A schema of its own, of at most `max` characters, with all that the readings in it refer to. Throws a `LeftOut`.
+   */
+  write(schema: Json, readings: readonly Reading[], max: number): JsonSchema {
+    const definitions = this.#reached(readings);
+    const all = [...readings, ...definitions.map(([, reading]) => reading)];
+    const count = all.reduce((sum, { schemas }) => sum + schemas, 0);
+    const length = definitions.reduce((sum, [, reading]) => sum + reading.length, JSON.stringify(schema).length);
+    if (length > max) throw new LeftOut(`its schemas have more than ${max} characters`);
+    if (count > SCHEMAS_MAX) throw new LeftOut(`it has more than ${SCHEMAS_MAX} schemas`);
+    this.#document.spend(length >> 2);
+    this.#left -= count;
+    if (this.#left < 0) throw new LeftOut(TOO_MANY);
+    const $defs = Object.fromEntries(definitions.map(([{ name }, reading]) => [name, reading.schema]));
+    return { $schema: DIALECT, ...schema, ...(definitions.length === 0 ? {} : { $defs }) };
+  }
+
+  #reached(readings: readonly Reading[]): readonly (readonly [Definition, DefinitionReading])[] {
+    const reached = new Set<Definition>(readings.flatMap(({ refs }) => [...refs]));
+    const found: [Definition, DefinitionReading][] = [];
+    for (const definition of reached) {
+      if (reached.size > DEFINITIONS_MAX) throw new LeftOut(`it refers to more than ${DEFINITIONS_MAX} schemas`);
+      const reading = (definition.reading ??= this.#readDefinition(definition));
+      if (reading instanceof LeftOut) throw reading;
+      found.push([definition, reading]);
+      this.#document.spend(reading.refs.size + 1);
+      for (const ref of reading.refs) reached.add(ref);
+    }
+    if (isEndless(reached)) throw new LeftOut("its schemas refer to each other without end");
+    return found;
+  }
+
+  #readDefinition({ ref }: Definition): DefinitionReading | LeftOut {
+    try {
+      const reading = this.read(this.#document.at(ref));
+      return { ...reading, length: JSON.stringify(reading.schema).length };
+    } catch (error) {
+      if (error instanceof LeftOut) return error;
+      throw error;
+    }
+  }
+
+  #read(schema: unknown, place: Place): JsonSchema {
+    this.#document.spend(1);
+    this.#schemas++;
+    if (typeof schema === "boolean") return schema;
+    if (!isObject(schema)) return true;
+    if (place.depth > DEPTH_MAX) throw new LeftOut(`its schemas are nested deeper than ${DEPTH_MAX} levels`);
+    if (schema["$dynamicRef"] !== undefined) throw new LeftOut("its schemas have $dynamicRef");
+    const hidden = this.#hiddenIn(schema["properties"]);
+    const members: [string, unknown][] = [];
+    for (const [keyword, value] of Object.entries(modernized(schema))) {
+      const found = this.#member(keyword, value, place, hidden);
+      if (found !== undefined) members.push([keyword, found]);
+    }
+    const description = this.#description(schema);
+    if (description !== "") members.push(["description", description]);
+    const { $ref } = schema;
+    if (typeof $ref === "string") members.push(["$ref", this.#refer($ref, place)]);
+    const read = Object.fromEntries(members);
+    return isNullBeside(schema) ? { anyOf: [read, { type: "null" }] } : read;
+  }
+
+  #member(keyword: string, value: unknown, place: Place, hidden: ReadonlySet<string>): unknown {
+    if (!isKeywordOf(this.#side, keyword)) return undefined;
+    const below = { ...place, depth: place.depth + 1, isHead: place.isHead && SAME_VALUE.has(keyword) };
+    switch (SCHEMA_KEYWORDS.get(keyword)) {
+      case "one":
+        // Servers add members to what they answer.
+        return value === false && this.#side === "output" ? undefined : this.#read(value, below);
+      case "list":
+        return Array.isArray(value) && value.length > 0 ? value.map((one) => this.#read(one, below)) : undefined;
+      case "map":
+        return isObject(value) ? this.#map(keyword, value, below, hidden) : undefined;
+      case undefined: {
+        const found = plainValue(keyword, value);
+        if (Array.isArray(found)) this.#document.spend(found.length);
+        return keyword === "required" && Array.isArray(found) ? found.filter((name) => !hidden.has(name)) : found;
+      }
+    }
+  }
+
+  #map(keyword: string, map: Json, place: Place, hidden: ReadonlySet<string>): Json {
+    const entries = Object.entries(map).filter(([name]) => {
+      const isUsable = name.length <= PROPERTY_MAX && (keyword !== "patternProperties" || isPattern(name));
+      return isUsable && !(keyword === "properties" && hidden.has(name));
+    });
+    return Object.fromEntries(
+      entries.map(([name, one]) => {
+        this.#document.spend(name.length >> 2);
+        return [name, this.#read(one, place)];
+      }),
+    );
+  }
+
+  /** Properties that only the other side sends. */
+  #hiddenIn(properties: unknown): ReadonlySet<string> {
+    const hidden = new Set<string>();
+    if (!isObject(properties)) return hidden;
+    const flag = this.#side === "input" ? "readOnly" : "writeOnly";
+    for (const [name, schema] of Object.entries(properties)) {
+      if (isObject(schema) && (schema[flag] === true || this.#isFlagged(schema["$ref"], flag))) hidden.add(name);
+    }
+    return hidden;
+  }
+
+  #isFlagged(ref: unknown, flag: string): boolean {
+    if (typeof ref !== "string" || !ref.startsWith("#")) return false;
+    const target = this.#document.at(ref);
+    return isObject(target) && target[flag] === true;
+  }
+
+  #refer(ref: string, { refs, heads, isHead }: Place): string {
+    let definition = this.#definitions.get(ref);
+    if (definition === undefined) {
+      const word = ref.slice(ref.lastIndexOf("/") + 1).replaceAll(/[^\w.-]/g, "_");
+      const name = word.slice(0, NAME_MAX);
+      definition = { ref, name: this.#names.take(name === "" || name in {} ? "schema" : name) };
+      this.#definitions.set(ref, definition);
+    }
+    refs.add(definition);
+    if (isHead) heads.add(definition);
+    return `#/$defs/${definition.name}`;
+  }
+
+  /** With its default as text: as a keyword, it would be filled in and sent, also where a change leaves all else as it is. */
+  #description(schema: Json): string {
+    const { description, title } = schema;
+    const text = [description, title].find((one) => typeof one === "string");
+    const shown = typeof text === "string" ? shortText(text, DESCRIPTION_MAX) : "";
+    this.#document.spend(shown.length >> 2);
+    const byDefault = this.#side === "input" ? schema["default"] : undefined;
+    if (!["string", "number", "boolean"].includes(typeof byDefault)) return shown;
+    const said = `Default: ${shortText(JSON.stringify(byDefault).slice(0, DEFAULT_MAX), DEFAULT_MAX)}`;
+    return shown === "" ? said : `${shown}${/[.!?…]$/.test(shown) ? "" : "."} ${said}`;
+  }
+}
+
+/** Whether a value of one of these would have to be checked by a schema in order to be checked by that schema. */
+function isEndless(definitions: ReadonlySet<Definition>): boolean {
+  const states = new Map<Definition, "open" | "ended">();
+  const visit = (definition: Definition): boolean => {
+    const state = states.get(definition);
+    if (state !== undefined) return state === "open";
+    states.set(definition, "open");
+    const { reading } = definition;
+    const heads = reading === undefined || reading instanceof LeftOut ? [] : [...reading.heads];
+    const found = heads.some(visit);
+    states.set(definition, "ended");
+    return found;
+  };
+  return [...definitions].some(visit);
+}

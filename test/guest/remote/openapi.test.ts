@@ -1,0 +1,304 @@
+import fc from "fast-check";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import querystring from "node:querystring";
+import qs from "qs";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { OpenApiBody, OpenApiForm, OpenApiOperation, OpenApiParameter } from "../../../src/guest/host.ts";
+import { callOpenApi, outputOf, requestOf } from "../../../src/guest/remote/openapi.ts";
+
+/** An operation with one parameter, `color`, unless it says otherwise. */
+function operation(change: Partial<OpenApiOperation> = {}): OpenApiOperation {
+  return {
+    kind: "openapi",
+    connector: "crm",
+    isRead: true,
+    isRepeatable: true,
+    method: "GET",
+    path: "/things",
+    parameters: [],
+    body: null,
+    accept: "application/json",
+    idempotencyHeader: null,
+    ...change,
+  };
+}
+
+function parameter(place: OpenApiParameter["in"], form: Partial<OpenApiForm> = {}): OpenApiParameter {
+  const style = place === "query" ? "form" : "simple";
+  return { name: "color", property: "color", in: place, style, isExploded: style === "form", ...form };
+}
+
+/** The query of a request with one parameter. */
+function queryOf(form: Partial<OpenApiForm>, color: unknown): string {
+  const { target } = requestOf(operation({ parameters: [parameter("query", form)] }), { color });
+  return target.replace(/^\/things\??/, "");
+}
+
+function pathOf(form: Partial<OpenApiForm>, color: unknown): string {
+  const path = "/things/{color}/parts";
+  const { target } = requestOf(operation({ path, parameters: [parameter("path", form)] }), { color });
+  return target.slice("/things/".length, -"/parts".length);
+}
+
+const LIST = ["blue", "black", "brown"];
+const OBJECT = { R: 100, G: 200, B: 150 };
+
+describe("the table of styles in the specification of OpenAPI 3.1", () => {
+  it.each([
+    ["form", true, "", "color="],
+    ["form", true, "blue", "color=blue"],
+    ["form", true, LIST, "color=blue&color=black&color=brown"],
+    ["form", true, OBJECT, "R=100&G=200&B=150"],
+    ["form", false, "", "color="],
+    ["form", false, "blue", "color=blue"],
+    ["form", false, LIST, "color=blue,black,brown"],
+    ["form", false, OBJECT, "color=R,100,G,200,B,150"],
+    ["spaceDelimited", false, LIST, "color=blue%20black%20brown"],
+    ["spaceDelimited", false, OBJECT, "color=R%20100%20G%20200%20B%20150"],
+    ["pipeDelimited", false, LIST, "color=blue%7Cblack%7Cbrown"],
+    ["pipeDelimited", false, OBJECT, "color=R%7C100%7CG%7C200%7CB%7C150"],
+    ["deepObject", true, OBJECT, "color%5BR%5D=100&color%5BG%5D=200&color%5BB%5D=150"],
+  ] as const)("a query in style %s, exploded %s, of %j is %s", (style, isExploded, color, text) => {
+    expect(queryOf({ style, isExploded }, color)).toBe(text);
+  });
+
+  it.each([
+    [false, "blue", "blue"],
+    [false, LIST, "blue,black,brown"],
+    [false, OBJECT, "R,100,G,200,B,150"],
+    [true, LIST, "blue,black,brown"],
+    [true, OBJECT, "R=100,G=200,B=150"],
+  ] as const)("a path and a header in style simple, exploded %s, of %j are %s", (isExploded, color, text) => {
+    expect(pathOf({ isExploded }, color)).toBe(text);
+    const { headers } = requestOf(operation({ parameters: [parameter("header", { isExploded })] }), { color });
+    expect(headers).toContainEqual(["color", text]);
+  });
+});
+
+const text = fc.string({ unit: "binary", maxLength: 20 }).filter((one) => one.isWellFormed());
+const scalar = fc.oneof(text, fc.integer(), fc.boolean(), fc.double({ noNaN: true, noDefaultInfinity: true }));
+const shown = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value));
+
+describe("what a server reads of a query", () => {
+  it("is each value of a list, and of an object, as text", () => {
+    fc.assert(
+      fc.property(text, fc.array(scalar, { minLength: 1 }), (name, list) => {
+        const read = new URL(`http://crm/${queryIn({ name }, list)}`).searchParams;
+        expect(read.getAll(name)).toEqual(list.map(shown));
+        expect([querystring.parse(queryIn({ name }, list).slice(1))[name]].flat()).toEqual(list.map(shown));
+      }),
+    );
+    fc.assert(
+      fc.property(fc.dictionary(text, scalar, { minKeys: 1 }), (object) => {
+        const read = new URL(`http://crm/${queryIn({}, object)}`).searchParams;
+        expect([...read]).toEqual(Object.entries(object).map(([key, value]) => [key, shown(value)]));
+      }),
+    );
+  });
+
+  it("is the value itself of a parameter that is JSON", () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        fc.pre(value !== null);
+        const read = new URL(`http://crm/${queryIn({ style: "json" }, value)}`).searchParams.get("color");
+        expect(JSON.parse(read ?? "")).toEqual(JSON.parse(JSON.stringify(value)));
+      }),
+    );
+  });
+
+  it("is the nested object of a deepObject, as qs reads it, which Express and many others use", () => {
+    const word = fc.stringMatching(/^[a-z]{1,8}$/);
+    const { tree } = fc.letrec((tie) => ({
+      tree: fc.dictionary(
+        word,
+        fc.oneof({ maxDepth: 3 }, text, tie("tree"), fc.array(text, { minLength: 1, maxLength: 5 })),
+        {
+          minKeys: 1,
+          maxKeys: 4,
+          noNullPrototype: true,
+        },
+      ),
+    }));
+    fc.assert(
+      fc.property(tree, (value) => {
+        const read = qs.parse(queryIn({ style: "deepObject" }, value).slice(1), { parameterLimit: 10_000, depth: 10 });
+        expect(read).toEqual({ color: value });
+      }),
+    );
+  });
+
+  it("has nothing of an argument that is missing or null, nor of an empty list", () => {
+    expect(queryOf({}, undefined)).toBe("");
+    expect(queryOf({}, null)).toBe("");
+    expect(queryOf({}, [])).toBe("");
+    expect(queryOf({ isExploded: false }, [])).toBe("");
+    expect(queryOf({}, ["blue", null, "brown"])).toBe("color=blue&color=brown");
+  });
+});
+
+function queryIn(form: Partial<OpenApiForm>, color: unknown): string {
+  return requestOf(operation({ path: "/", parameters: [parameter("query", form)] }), { color }).target.slice(1);
+}
+
+describe("a part of a path", () => {
+  it("is one segment, which a server decodes to the argument", () => {
+    fc.assert(
+      fc.property(text, (value) => {
+        fc.pre(value !== "" && value !== "." && value !== "..");
+        const { pathname } = new URL(`http://crm/things/${pathOf({}, value)}/parts`);
+        expect(pathname.split("/").map(decodeURIComponent)).toEqual(["", "things", value, "parts"]);
+      }),
+    );
+  });
+
+  it("is not empty, and leads nowhere else", () => {
+    expect(() => pathOf({}, "")).toThrow("color is empty: a part of the path cannot be left out");
+    expect(() => pathOf({}, [])).toThrow("color is empty");
+    expect(() => pathOf({}, undefined)).toThrow("color is missing: it is a part of the path /things/{color}/parts");
+    for (const value of [".", ".."]) expect(() => pathOf({}, value)).toThrow('would be "." or ".."');
+    expect(pathOf({}, "../../admin")).toBe("..%2F..%2Fadmin");
+    expect(pathOf({}, "a?b#c")).toBe("a%3Fb%23c");
+  });
+});
+
+it("a header is one line of characters that a header can carry", () => {
+  const headed = operation({ parameters: [parameter("header")] });
+  for (const color of ["blue\r\nx-admin: 1", "blue\n", "\0", "blå✓"]) {
+    expect(() => requestOf(headed, { color })).toThrow("color cannot be sent: a header carries one line");
+  }
+  expect(requestOf(headed, { color: "blå" }).headers).toContainEqual(["color", "blå"]);
+});
+
+describe("a body", () => {
+  const posted = (body: Partial<OpenApiBody>): OpenApiOperation =>
+    operation({
+      method: "POST",
+      body: { property: "body", mediaType: "application/json", encoding: "json", fields: [], ...body },
+    });
+
+  it("is JSON, with its media type", () => {
+    const { body, headers } = requestOf(posted({}), { body: { a: [1, null] } });
+    expect(body).toBe('{"a":[1,null]}');
+    expect(headers).toContainEqual(["content-type", "application/json"]);
+  });
+
+  it("may be null, and is not there without the argument", () => {
+    expect(requestOf(posted({}), { body: null }).body).toBe("null");
+    const { body, headers } = requestOf(posted({}), {});
+    expect(body).toBeNull();
+    expect(headers.map(([name]) => name)).not.toContain("content-type");
+  });
+
+  it("is a form: lists as entries, objects as JSON", () => {
+    const form = posted({ mediaType: "application/x-www-form-urlencoded", encoding: "form" });
+    const { body } = requestOf(form, {
+      body: { id: "a b&c", tags: ["x", "y"], address: { street: "1 Main" }, no: null },
+    });
+    expect([...new URLSearchParams(body ?? "")]).toEqual([
+      ["id", "a b&c"],
+      ["tags", "x"],
+      ["tags", "y"],
+      ["address", '{"street":"1 Main"}'],
+    ]);
+  });
+
+  it("is a form whose members have styles of their own", () => {
+    const fields: OpenApiForm[] = [
+      { name: "tags", style: "form", isExploded: false },
+      { name: "owner", style: "deepObject", isExploded: true },
+    ];
+    const form = posted({ mediaType: "application/x-www-form-urlencoded", encoding: "form", fields });
+    const { body } = requestOf(form, { body: { tags: ["x", "y"], owner: { name: "Ada", at: [1, 2] } } });
+    expect(body).toBe("tags=x,y&owner%5Bname%5D=Ada&owner%5Bat%5D%5B0%5D=1&owner%5Bat%5D%5B1%5D=2");
+    expect(() => requestOf(form, { body: ["x"] })).toThrow("body must be an object: it is sent as a form");
+  });
+});
+
+describe("an answer", () => {
+  const answer = (status: number, type: string, body: string) => ({
+    status,
+    headers: type === "" ? [] : [["content-type", type] as const],
+    body,
+  });
+
+  it("is the value of its JSON, or its text", () => {
+    expect(outputOf(operation(), answer(200, "application/json; charset=utf-8", '{"a":1}'))).toEqual({ a: 1 });
+    expect(outputOf(operation(), answer(200, "application/vnd.crm.v1+json", "[1]"))).toEqual([1]);
+    expect(outputOf(operation(), answer(200, "", '{"a":1}'))).toEqual({ a: 1 });
+    expect(outputOf(operation(), answer(200, "text/plain", '{"a":1}'))).toBe('{"a":1}');
+    expect(outputOf(operation(), answer(200, "", "hello"))).toBe("hello");
+  });
+
+  it("is null without a body, and of HEAD", () => {
+    expect(outputOf(operation(), answer(204, "", ""))).toBeNull();
+    expect(outputOf(operation(), answer(200, "application/json", ""))).toBeNull();
+    expect(outputOf(operation({ method: "HEAD" }), answer(200, "application/json", ""))).toBeNull();
+  });
+
+  it("of a failure is an error with the status and the beginning of what the server said", () => {
+    const fail = (): unknown => outputOf(operation(), answer(404, "application/json", '{"message":"no such thing"}'));
+    expect(fail).toThrow('the server answered GET /things with status 404: {"message":"no such thing"}');
+    const long = (): unknown => outputOf(operation(), answer(500, "text/plain", "x".repeat(5_000)));
+    expect(long).toThrow(new RegExp(`status 500: x{1000}…$`));
+  });
+
+  it("that is not what it says, and one of bytes, are errors", () => {
+    expect(() => outputOf(operation(), answer(200, "application/json", "<html>"))).toThrow(
+      "the server answered GET /things with a text that is not JSON: <html>",
+    );
+    expect(() => outputOf(operation(), answer(200, "image/png", "�PNG"))).toThrow("image/png, which is not text");
+  });
+});
+
+describe("a real server", () => {
+  const server = createServer((request, response) => {
+    let body = "";
+    request.setEncoding("utf8").on("data", (chunk: string) => (body += chunk));
+    request.on("end", () => {
+      response.setHeader("content-type", "application/json");
+      response.end(
+        JSON.stringify({ method: request.method, url: request.url, headers: request.headersDistinct, body }),
+      );
+    });
+  });
+  beforeAll(() => new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve)));
+  afterAll(() => new Promise((resolve) => server.close(resolve)));
+
+  it("gets what the arguments say, whatever they are", async () => {
+    const { port } = server.address() as AddressInfo;
+    const described = operation({
+      method: "PUT",
+      path: "/things/{color}",
+      parameters: [
+        parameter("path"),
+        { ...parameter("query"), name: "größe", property: "size" },
+        { ...parameter("header"), name: "x-note", property: "note" },
+      ],
+      body: { property: "body", mediaType: "application/json", encoding: "json", fields: [] },
+    });
+    const note = fc.stringMatching(/^[!-~][ -~]{0,20}[!-~]$/);
+    await fc.assert(
+      fc.asyncProperty(text, fc.array(scalar), note, fc.jsonValue(), async (color, size, said, body) => {
+        fc.pre(color !== "" && color !== "." && color !== "..");
+        const got = await callOpenApi(described, { color, size, note: said, body }, async (_method, request) => {
+          const { method, target, headers, body: sent } = request as ReturnType<typeof requestOf>;
+          const response = await fetch(`http://127.0.0.1:${port}${target}`, {
+            method,
+            headers: headers.map(([name, value]): [string, string] => [name, value]),
+            body: sent,
+          });
+          return { status: response.status, headers: [...response.headers], body: await response.text() };
+        });
+        const seen = got as { method: string; url: string; headers: Record<string, string[]>; body: string };
+        const url = new URL(seen.url, "http://crm");
+        expect(seen.method).toBe("PUT");
+        expect(decodeURIComponent(url.pathname)).toBe(`/things/${color}`);
+        expect(url.searchParams.getAll("größe")).toEqual(size.map(shown));
+        expect(seen.headers["x-note"]).toEqual([said]);
+        expect(JSON.parse(seen.body)).toEqual(JSON.parse(JSON.stringify(body)));
+      }),
+      { numRuns: 50 },
+    );
+  });
+});
