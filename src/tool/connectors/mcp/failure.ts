@@ -52,8 +52,10 @@ export class Failures {
   /** `timeoutMs`: the time that the request had. */
   of(error: unknown, timeoutMs: number): McpFailure {
     if (error instanceof McpError) return error.failure;
-    const { SdkHttpError, SdkError, ProtocolError, UnauthorizedError } = this.#sdk;
-    const fromNetwork = this.#ofNetwork(error);
+    const { SdkHttpError, SdkError, SdkErrorCode, ProtocolError, UnauthorizedError } = this.#sdk;
+    const isOfStart = error instanceof SdkError && error.code === SdkErrorCode.EraNegotiationFailed;
+    if (isOfStart && error.cause !== undefined) return this.of(error.cause, timeoutMs);
+    const fromNetwork = error instanceof SdkError ? null : this.#ofNetwork(error);
     if (fromNetwork !== null) return fromNetwork;
     if (error instanceof UnauthorizedError) return ofStatus(401);
     if (error instanceof SdkHttpError) return ofStatus(error.status ?? 0);

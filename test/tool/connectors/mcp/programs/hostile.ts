@@ -82,6 +82,10 @@ function called(id: Message["id"]): void {
       return void process.stdout.write(
         `{"jsonrpc":"2.0","id":${id},"result":{"content":[],"structuredContent":${"[".repeat(1_000_000)}${"]".repeat(1_000_000)}}}\n`,
       );
+    case "expands":
+      return void process.stdout.write(
+        `{"jsonrpc":"2.0","id":${id},"result":{"content":[],"structuredContent":[${"{},".repeat(1_200_000)}0]}}\n`,
+      );
     case "error":
       return send({ id, error: { code: -32_000, message: `bad\u0007 \n ${rest[0] ?? ""} ${CHUNK}` } });
     case "bomb": {
