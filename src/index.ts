@@ -61,6 +61,7 @@ export type { Schema, SchemaInput, SchemaOutput, StandardSchema } from "./base/s
 export type {
   AuditDrop,
   CallEvent,
+  ConnectorChange,
   RequestRefusal,
   EventMap,
   EventName,
@@ -68,6 +69,9 @@ export type {
   PreEvent,
   Reconfigured,
 } from "./engine/telemetry/events.ts";
+export type { ConnectorStatus } from "./engine/connectors/running-connector.ts";
+export type { ConnectorOptions } from "./tool/connectors/options.ts";
+export type { ConnectorFinding } from "./tool/connectors/remote-tool.ts";
 export type { ToolAnnotations } from "./tool/contracts/contract.ts";
 export type { JsonSchema, JsonValue } from "./base/json.ts";
 export { DEFAULT_LIMITS, type Limits, MAX_LIMITS } from "./base/limits.ts";

@@ -107,7 +107,7 @@ export interface EngineOptions<Sources extends readonly ToolSource[] = readonly 
   readonly policy?: Policy;
   readonly capabilities?: readonly CustomCapability[];
   /**
-   * Where `fetch`, `fs`, `exec` and `native` are carried out. `process`: in a process of their own, so that nothing they do can
+   * Where `fetch`, `fs`, `exec`, `native` and connectors are carried out. `process`: in a process of their own, so that nothing they do can
    * end this one; a request takes longer and the process some 30 MiB. Default `thread`.
    */
   readonly broker?: BrokerPlace;

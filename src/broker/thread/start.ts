@@ -4,7 +4,7 @@ import { Worker } from "node:worker_threads";
 import { Descriptors } from "../../base/os/descriptors.ts";
 import type { FromThread, ThreadSettings, ToThread } from "./messages.ts";
 
-/** Where `fetch`, `fs`, `exec` and `native` are carried out: on a thread of this process, or in a process of their own. */
+/** Where `fetch`, `fs`, `exec`, `native` and connectors are carried out: on a thread of this process, or in a process of their own. */
 export type BrokerPlace = "thread" | "process";
 export const BROKER_PLACES: readonly BrokerPlace[] = ["thread", "process"];
 

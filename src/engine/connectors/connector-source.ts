@@ -10,7 +10,7 @@ import type { McpSource, ResolvedConnector } from "../../tool/connectors/options
 import { DOCUMENT_MAX, type ReadConnector, readConnector } from "../../tool/connectors/read-connector.ts";
 import { checkSecrets, secretsOf } from "../../tool/connectors/secret-text.ts";
 
-/** Time for the list of a server's tools. */
+/** Time for the list of a server's tools: an engine starts without those of a server that takes longer. */
 const LIST_MS = 10_000;
 
 /** The engine's options on which connectors depend. */
@@ -67,8 +67,8 @@ function serverOf({ isPrivate }: ResolvedConnector, source: McpSource): McpServe
 export interface ConnectorSource extends AsyncDisposable {
   /** Calls a tool of its session; `null` for a document. Rejects with an error that a tool may see. */
   readonly call: ((tool: string, args: string, signal: AbortSignal) => Promise<string>) | null;
-  /** Rejects with an error that names the connector. */
-  read(): Promise<ReadConnector>;
+  /** Rejects with an error that names the connector. `listMs`: time for the list of a session. */
+  read(listMs?: number): Promise<ReadConnector>;
 }
 
 class DocumentSource implements ConnectorSource {
@@ -114,8 +114,8 @@ class SessionSource implements ConnectorSource {
     throw new Error(retryAfterMs === null ? message : `${message}; retryAfterMs: ${Math.ceil(retryAfterMs)}`);
   };
 
-  async read(): Promise<ReadConnector> {
-    const listed = await this.#session.list(AbortSignal.timeout(LIST_MS));
+  async read(listMs = LIST_MS): Promise<ReadConnector> {
+    const listed = await this.#session.list(AbortSignal.timeout(listMs));
     if (listed.kind === "failed") throw new GloveboxError("capability_failed", listed.failure.message);
     return readConnector(this.#connector, writeListed(listed.list));
   }

@@ -37,7 +37,7 @@ export interface EventMap<Tools = AnyTools> extends ExecutorEvents {
   /** A request was refused that would have carried a secret to an origin, or in a place, that is not bound to it. */
   "secret:violation": [event: SecretViolation];
   /**
-   * The broker thread or process ended, which carries out fetch, fs, exec and native: capability calls under way failed. Another
+   * The broker thread or process ended, which carries out fetch, fs, exec, native and connectors: capability calls under way failed. Another
    * one starts with the next call that needs it.
    */
   "broker:lost": [event: { readonly reason: string }];

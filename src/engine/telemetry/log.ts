@@ -46,6 +46,7 @@ export function logEvents(events: Events, logger: Logger): void {
     else logger.info(event, "a package step completed");
   });
   events.on("tool:unregister", ({ name }) => logger.info({ tool: name }, "a tool was removed"));
+  logConnectors(events, logger);
   logRefusals(events, logger);
   logListenerErrors(events, logger);
   events.on("engine:reconfigure", (event) => {
@@ -54,6 +55,20 @@ export function logEvents(events: Events, logger: Logger): void {
     if (needRestart.length > 0) logger.warn({ options: needRestart }, "changed options need a restart to take effect");
   });
   events.on("engine:close", () => logger.info({}, "the engine is closing and accepts no more calls"));
+}
+
+/** Names in a line: a server may have thousands of tools. */
+const NAMES_MAX = 50;
+
+function logConnectors(events: Events, logger: Logger): void {
+  events.on("connector:up", (event) => logger.info(event, "a connector's server can be called"));
+  events.on("connector:down", (event) => logger.warn(event, "a connector's server cannot be reached"));
+  events.on("connector:change", ({ added, removed, changed, ...event }) => {
+    const [some, gone, other] = [added, removed, changed].map((names) => names.slice(0, NAMES_MAX));
+    const fields = { ...event, added: some, removed: gone, changed: other };
+    if (event.isTaken) logger.info(fields, "a connector's server has other tools");
+    else logger.warn(fields, "a connector's server has other tools than its pin names; they were not taken in");
+  });
 }
 
 /** Rate limit of lines about refusals and about listeners: they may repeat without end, and further ones say nothing new. */

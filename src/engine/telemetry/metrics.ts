@@ -9,6 +9,7 @@ import { gaugesOf } from "../../base/prometheus.ts";
 import type { SchedulerStats } from "../schedule/scheduler.ts";
 import { registerTallies, Tally } from "../../base/tally.ts";
 import type { TenantAccounts } from "../../base/tenant-account.ts";
+import { registerConnectorMetrics } from "./connector-metrics.ts";
 import { registerHostMetrics } from "./host-metrics.ts";
 import { recordedTrace } from "./tracing.ts";
 
@@ -118,6 +119,7 @@ export class Metrics {
     const batch = { name: "glovebox_dispatch_batch_size", help: "Number of calls sent to a worker in one batch." };
     registerTallies(registry, batch, () => [[{}, this.#batch]]);
     registerHostMetrics(registry, sources.accounts);
+    registerConnectorMetrics(registry, events);
     registerGauges(registry, sources, (tool) => this.#label(tool));
     if (sources.executor().fleet !== undefined) {
       registerFleetMetrics(registry, events, () => sources.executor().fleet);

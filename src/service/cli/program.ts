@@ -4,6 +4,7 @@ import { agentspaceCommand } from "./agentspace.ts";
 import { benchCommand } from "./bench.ts";
 import { codeCommand } from "./code.ts";
 import { configCommand } from "./config.ts";
+import { connectorsCommand } from "./connectors.ts";
 import { doctorCommand, versionCommand } from "./doctor.ts";
 import { explainCommand } from "./explain.ts";
 import { keysCommand } from "./keys.ts";
@@ -29,6 +30,7 @@ export function createProgram(): Command {
     workerCommand(),
     topCommand(),
     keysCommand(),
+    connectorsCommand(),
     mcpCommand(),
     runCommand(),
     codeCommand(),

@@ -108,6 +108,45 @@ const SECRET = {
   allOf: [exactlyOne("value", "env", "file"), exactlyOne("bind", "origins")],
 };
 
+const TEXTS_BY_NAME = { type: "object", additionalProperties: { type: "string" } };
+/** A connector; the engine checks the meaning of the values. */
+const CONNECTOR = {
+  ...section({
+    mcp: {
+      ...section({
+        url: PATH,
+        headers: TEXTS_BY_NAME,
+        command: PATH,
+        args: TEXTS,
+        env: TEXTS_BY_NAME,
+        cwd: PATH,
+        folders: {
+          type: "object",
+          additionalProperties: {
+            ...section({ path: PATH, mode: { enum: ["ro", "rw"] } }),
+            required: ["path", "mode"],
+          },
+        },
+        network: { type: "boolean" },
+        sandbox: { enum: ["require", "off"] },
+      }),
+      ...exactlyOne("url", "command"),
+    },
+    openapi: { ...section({ document: PATH, server: PATH }), required: ["document"] },
+    headers: TEXTS_BY_NAME,
+    query: TEXTS_BY_NAME,
+    tools: TEXTS,
+    pin: { type: "string" },
+    rateLimit: { ...section({ calls: COUNT, perMs: DURATION }), required: ["calls", "perMs"] },
+    concurrency: COUNT,
+    timeoutMs: COUNT,
+    trustAnnotations: { type: "boolean" },
+    descriptions: { enum: ["none"] },
+    private: { type: "boolean" },
+  }),
+  ...exactlyOne("mcp", "openapi"),
+};
+
 /** A location of tools, with settings that their modules do not declare. */
 const LOCATION = {
   ...section({
@@ -225,7 +264,7 @@ export const CONFIG_SCHEMA: Part = section({
     ...section({ rules: { type: "array", items: RULE } }),
     required: ["rules"],
   },
-  broker: { description: "where fetch, fs, exec and native are carried out", enum: BROKER_PLACES },
+  broker: { description: "where fetch, fs, exec, native and connectors are carried out", enum: BROKER_PLACES },
   secrets: { type: "object", additionalProperties: SECRET },
   kv: section({ url: { type: "string" }, path: PATH, maxBytes: COUNT }),
   idempotency: section({
@@ -246,6 +285,11 @@ export const CONFIG_SCHEMA: Part = section({
     wheels: PATH,
     maxBytes: COUNT,
   }),
+  connectors: {
+    description: "MCP servers, and servers with an OpenAPI document, whose operations are tools: by name",
+    type: "object",
+    additionalProperties: CONNECTOR,
+  },
   codeMode: {
     description: "code mode: run_code and search_tools, and the routes /mcp/code and /v1/code",
     ...section({
@@ -277,6 +321,8 @@ export const PATHS = [
   "packages/modules",
   "packages/wheels",
   "secrets/*/file",
+  "connectors/*/openapi/document",
+  "connectors/*/mcp/folders/*/path",
   "keys/*/file",
   "oauth/introspection/clientSecret/file",
   "policy/rules/*/allow/fs/*/path",
@@ -286,6 +332,10 @@ export const PATHS = [
 /** Settings never shown, as they are or may contain secrets. */
 export const HIDDEN: readonly string[] = [
   "secrets/*/value",
+  "connectors/*/headers/*",
+  "connectors/*/query/*",
+  "connectors/*/mcp/headers/*",
+  "connectors/*/mcp/env/*",
   "keys/*/hash",
   "tools/*/config",
   "executor/secret",

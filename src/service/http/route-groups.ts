@@ -11,7 +11,7 @@ export const ROUTE_GROUPS = [
   "openapi",
   "stats",
   "metrics",
-  /** Registers and removes tools. */
+  /** Registers and removes tools, and reads those of connectors again. */
   "admin",
   "console",
   /** Uploads of AgentSpace packages. */

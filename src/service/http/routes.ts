@@ -4,6 +4,7 @@ import { addMcp } from "../mcp/http.ts";
 import { underSender } from "../trace-context.ts";
 import { addAgentSpace } from "./agentspace.ts";
 import { addCalls } from "./calls.ts";
+import { addConnectors } from "./connectors.ts";
 import { addCode } from "./code.ts";
 import type { Surface } from "./surface.ts";
 import { addHealth, addMetrics } from "./health.ts";
@@ -23,6 +24,7 @@ export function addRoutes(app: FastifyInstance, surface: Surface, groups = ALL):
   if (groups.has("execute")) addCalls(app, surface);
   if (groups.has("execute") && surface.engine.codeMode !== undefined) addCode(app, surface);
   if (groups.has("tools") || groups.has("admin")) addTools(app, surface, groups);
+  if (groups.has("admin")) addConnectors(app, surface);
   if (groups.has("metrics")) addMetrics(app, surface);
   if (groups.has("health")) addHealth(app, surface);
   if (groups.has("mcp")) addMcp(app, surface);

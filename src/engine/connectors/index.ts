@@ -1,0 +1,12 @@
+import "../../base/check-node.ts";
+
+export { checkConnectors, type ConnectorReport } from "./check-connectors.ts";
+export type { ConnectorStatus } from "./running-connector.ts";
+export type {
+  ConnectorOptions,
+  McpConnector,
+  McpHttpServer,
+  McpProcess,
+  OpenApiConnector,
+} from "../../tool/connectors/options.ts";
+export type { ConnectorFinding } from "../../tool/connectors/remote-tool.ts";

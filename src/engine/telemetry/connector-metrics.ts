@@ -1,0 +1,32 @@
+import { Counter, Gauge, type Registry } from "../../base/prometheus.ts";
+import type { Events } from "./events.ts";
+
+/** Registers metrics of connectors. The names of connectors are the operator's. */
+export function registerConnectorMetrics(registry: Registry, events: Events): void {
+  const registers = [registry];
+  const calls = new Counter({
+    name: "glovebox_connector_calls_total",
+    help: "Requests of connectors' tools by connector and outcome.",
+    labelNames: ["connector", "outcome"],
+    registers,
+  });
+  const up = new Gauge({
+    name: "glovebox_connector_up",
+    help: "Whether the server of a connector can be called: 1 or 0.",
+    labelNames: ["connector"],
+    registers,
+  });
+  const names = new Set<string>();
+  const set = (connector: string, value: number): void => {
+    names.add(connector);
+    up.set({ connector }, value);
+  };
+  events.on("connector:up", ({ connector }) => set(connector, 1));
+  events.on("connector:down", ({ connector }) => set(connector, 0));
+  events.on("capability:call", ({ capability, outcome, tool }) => {
+    if (capability !== "connector") return;
+    // Other tools may ask for the capability, in vain.
+    const [connector = ""] = tool.split(".", 1);
+    if (names.has(connector)) calls.inc({ connector, outcome });
+  });
+}
