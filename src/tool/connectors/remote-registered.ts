@@ -33,6 +33,8 @@ export function remoteTool(
     description,
     version: `0.0.0+${digest.slice(0, 12)}`,
     tags: ["connector", connector],
+    // A connector may have hundreds of tools, and an isolate for each would take the place of other tools' warm ones.
+    isolation: "isolate",
     inputSchema,
     ...(outputSchema === undefined ? {} : { outputSchema }),
     annotations,

@@ -121,7 +121,12 @@ test("reconfiguration adds and removes the tools of connectors, and keeps those 
   });
   const { connectors: _gone, ...none } = options;
   const removed = await engine.reconfigure(none as EngineOptions);
-  expect(removed.removed.toSorted()).toEqual(["crm.create_item", "crm.get_item", "other.create_item", "other.get_item"]);
+  expect(removed.removed.toSorted()).toEqual([
+    "crm.create_item",
+    "crm.get_item",
+    "other.create_item",
+    "other.get_item",
+  ]);
   expect(engine.list()).toEqual([]);
 });
 

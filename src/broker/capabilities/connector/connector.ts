@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { McpCall, Operation, RemoteRequest } from "../../../guest/host.ts";
 import type { JsonSchema } from "../../../base/json.ts";
 import { type Capability, CapabilityRefusal, type OpenCall, type OpenCapability } from "../capability.ts";
@@ -90,7 +91,11 @@ function sessionFor(call: OpenCall, granted: readonly string[], servers: RemoteS
   const { callId, tool, signal, tenant = "", remote, onHost = (task) => task() } = call;
   if (remote === undefined) throw notRemote(tool);
   const operation = JSON.parse(remote.operation) as Operation;
-  const { connector, isRepeatable } = operation;
+  const { connector } = operation;
+  const idempotencyHeader = operation.kind === "openapi" ? operation.idempotencyHeader : null;
+  const isRepeatable = operation.isRepeatable || idempotencyHeader !== null;
+  // Not the call's id: callers choose it, and may choose another tenant's.
+  const idempotencyKey = randomUUID();
   const endsMs = performance.now() + remote.wallMs;
   const caller: RemoteCaller = { callId, tool, signal, tenant, onHost, endsMs, isRepeatable };
   requireGranted("connector", "connector", connector, granted);
@@ -107,10 +112,9 @@ function sessionFor(call: OpenCall, granted: readonly string[], servers: RemoteS
       if (method !== "request" || operation.kind !== "openapi") throw otherOperation(tool);
       const request = args as RemoteRequest;
       if (request.method !== operation.method) throw otherOperation(tool);
-      const { idempotencyHeader } = operation;
       if (idempotencyHeader === null) return servers.find(connector).request(request, caller);
       const headers = request.headers.filter(([name]) => name.toLowerCase() !== idempotencyHeader.toLowerCase());
-      const named = { ...request, headers: [...headers, [idempotencyHeader, callId] as const] };
+      const named = { ...request, headers: [...headers, [idempotencyHeader, idempotencyKey] as const] };
       return servers.find(connector).request(named, caller);
     },
   };
