@@ -4,6 +4,7 @@ import type { FetchOptions } from "../../broker/capabilities/fetch/connections.t
 import { type SecretOptions, Secrets } from "../../broker/capabilities/secrets/secrets.ts";
 import type { ConnectorRoute } from "../../broker/capabilities/connector/route.ts";
 import { writeListed } from "../../tool/connectors/mcp/read-tools.ts";
+import type { McpFailure } from "../../tool/connectors/mcp/failure.ts";
 import type { McpServer } from "../../tool/connectors/mcp/server.ts";
 import { McpSession } from "../../tool/connectors/mcp/session.ts";
 import type { McpSource, ResolvedConnector } from "../../tool/connectors/options.ts";
@@ -48,7 +49,7 @@ export class Sources {
       fetch: this.#options.fetch,
       onState: (state) => {
         if (state.kind === "up") onChange({ kind: "up" });
-        if (state.kind === "down") onChange({ kind: "lost", reason: state.failure.message });
+        if (state.kind === "down") onChange({ kind: "lost", reason: wordsOf(state.failure) });
         if (state.kind === "missing") onChange({ kind: "lost", reason: state.error.message });
       },
       onListChanged: () => onChange({ kind: "list" }),
@@ -60,7 +61,7 @@ export class Sources {
 function serverOf({ isPrivate }: ResolvedConnector, source: McpSource): McpServer {
   if (source.kind === "http") return { ...source, isPrivate };
   const { env, folders, ...rest } = source;
-  return { ...rest, kind: "stdio", env: new Map(env), folders: new Map(Object.entries(folders)) };
+  return { ...rest, kind: "stdio", env: new Map(env), folders: new Map(folders) };
 }
 
 /** Where a connector's tools come from. */
@@ -116,13 +117,20 @@ class SessionSource implements ConnectorSource {
 
   async read(listMs = LIST_MS): Promise<ReadConnector> {
     const listed = await this.#session.list(AbortSignal.timeout(listMs));
-    if (listed.kind === "failed") throw new GloveboxError("capability_failed", listed.failure.message);
+    const { state } = this.#session;
+    if (state.kind === "missing") throw state.error;
+    if (listed.kind === "failed") throw new GloveboxError("capability_failed", wordsOf(listed.failure));
     return readConnector(this.#connector, writeListed(listed.list));
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.#session.close();
   }
+}
+
+/** A failure in words for the operator. */
+function wordsOf({ message, detail }: McpFailure): string {
+  return detail === null ? message : `${message}; ${detail}`;
 }
 
 async function readDocument(name: string, path: string): Promise<string> {

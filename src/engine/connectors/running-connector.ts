@@ -102,7 +102,8 @@ export class RunningConnector implements AsyncDisposable {
     try {
       this.#prepared = await this.#readTools();
     } catch (error) {
-      if (this.source.call === null) throw error;
+      const isMissing = error instanceof GloveboxError && error.code === "missing_package";
+      if (this.source.call === null || isMissing) throw error;
       this.#problem = messageOf(error);
     }
   }
@@ -136,7 +137,7 @@ export class RunningConnector implements AsyncDisposable {
   /** Its server has changed: an end of the connection, a new one, or another list. */
   notice(change: SourceChange): void {
     if (this.#state === "new" || this.#isClosed) return;
-    if (change.kind === "lost") this.#fall(change.reason);
+    if (change.kind === "lost") this.#fall(messageOf(change.reason));
     else if (change.kind === "list") this.#later(NOTIFIED_MS);
     else if (this.#state === "down") this.refresh().catch(() => undefined);
   }

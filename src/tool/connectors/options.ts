@@ -6,6 +6,7 @@ import { patternBelow } from "../../broker/capabilities/connector/permission.ts"
 import type { NamedValue } from "../../broker/capabilities/connector/route.ts";
 import { type RateLimit, RateLimiter } from "../../broker/capabilities/rate-limit.ts";
 import { isIP } from "node:net";
+import { type ProcessFolders, type ProcessWalls, resolveWalls, WALLS } from "./mcp/process-walls.ts";
 import { withPlaceholders } from "./secret-text.ts";
 
 interface ConnectorBase {
@@ -52,8 +53,11 @@ export interface McpProcess {
   readonly env?: { readonly [name: string]: string };
   /** Working directory, by its path inside the sandbox. Default: an empty folder of its own. */
   readonly cwd?: string;
-  /** Folders of this machine that it sees, by their paths inside its sandbox. Default: none. */
-  readonly folders?: { readonly [path: string]: { readonly path: string; readonly mode: "ro" | "rw" } };
+  /**
+   * Folders of this machine that it sees, by their paths inside its sandbox. `{ "/data": "ro" }` is the machine's folder
+   * `/data`. Default: none.
+   */
+  readonly folders?: ProcessFolders;
   /** Whether it has the machine's network, unfiltered. Default: false. */
   readonly network?: boolean;
   /** `off`: it runs with the rights of the engine's process. Default `require`. */
@@ -88,16 +92,13 @@ export type ConnectorSource =
 
 export type McpSource =
   | { readonly kind: "http"; readonly url: string; readonly headers: readonly NamedValue[] }
-  | {
+  | ({
       readonly kind: "process";
       readonly command: string;
       readonly args: readonly string[];
       readonly env: readonly NamedValue[];
       readonly cwd: string | null;
-      readonly folders: NonNullable<McpProcess["folders"]>;
-      readonly network: boolean;
-      readonly sandbox: "require" | "off";
-    };
+    } & ProcessWalls);
 
 /** A connector's options with all defaults. */
 export interface ResolvedConnector {
@@ -194,33 +195,16 @@ function resolveMcp(where: string, options: Readonly<Record<string, unknown>>): 
     const lower = headers.map(([name, value]): NamedValue => [name.toLowerCase(), value]);
     return { kind: "http", url: urlOf(`${where}.mcp.url`, mcp["url"]), headers: lower };
   }
-  checkMembers(`${where}.mcp`, mcp, ["command", "args", "env", "cwd", "folders", "network", "sandbox"]);
-  const { command, args = [], env, cwd, folders, network, sandbox = "require" } = mcp;
-  if (sandbox !== "require" && sandbox !== "off") throw new TypeError(`${where}.mcp.sandbox must be require or off`);
+  checkMembers(`${where}.mcp`, mcp, ["command", "args", "env", "cwd", ...WALLS]);
+  const { command, args = [], env, cwd } = mcp;
   return {
     kind: "process",
     command: textOf(`${where}.mcp.command`, command),
     args: texts(`${where}.mcp.args`, args),
     env: pairs(`${where}.mcp.env`, env),
     cwd: cwd === undefined ? null : textOf(`${where}.mcp.cwd`, cwd),
-    folders: resolveFolders(`${where}.mcp.folders`, folders),
-    network: flag(`${where}.mcp.network`, network) ?? false,
-    sandbox,
+    ...resolveWalls(`${where}.mcp`, mcp),
   };
-}
-
-function resolveFolders(where: string, given: unknown): NonNullable<McpProcess["folders"]> {
-  if (given === undefined) return {};
-  if (!isObject(given) || Object.keys(given).length > LIST_MAX) throw new TypeError(`${where} must be an object`);
-  const folders = Object.entries(given).map(([inside, folder]) => {
-    const { path, mode } = isObject(folder) ? folder : {};
-    const isMode = mode === "ro" || mode === "rw";
-    if (!inside.startsWith("/") || !isMode) {
-      throw new TypeError(`${where} must map absolute paths inside the sandbox to { path, mode: "ro" or "rw" }`);
-    }
-    return [inside, { path: resolve(textOf(`${where}.path`, path)), mode }] as const;
-  });
-  return Object.fromEntries(folders);
 }
 
 /** Whether the operator's own URL names an address that is not public. */

@@ -4,13 +4,13 @@ import type { Connections } from "../../../broker/capabilities/fetch/connections
 import type { Secrets } from "../../../broker/capabilities/secrets/secrets.ts";
 import { namesIn } from "../../../broker/capabilities/secrets/placeholders.ts";
 import { placeholderOf } from "../../../broker/capabilities/secrets/secrets.ts";
-import { failed, Failures, McpError, type McpFailure, shownWords } from "./failure.ts";
+import { type Clean, failed, Failures, McpError, type McpFailure, shownWords } from "./failure.ts";
 import { GuardedFetch } from "./http-fetch.ts";
 import type { McpLimits } from "./limits.ts";
 import { Listing } from "./listing.ts";
 import type { ListedTools, McpPeer } from "./messages.ts";
 import type { HttpServer, McpServer, StdioServer } from "./server.ts";
-import { startServer } from "./server-process.ts";
+import { startServer, unseenWords } from "./server-process.ts";
 import { StdioTransport } from "./stdio-transport.ts";
 
 /** What a connection needs of its thread. */
@@ -22,6 +22,7 @@ export interface ConnectionHost {
   readonly secrets: Secrets;
   readonly connections: Connections;
   readonly limits: McpLimits;
+  readonly clean: Clean;
   readonly onChanged: () => void;
   /** Called once; nothing works afterwards. */
   readonly onLost: (failure: McpFailure) => void;
@@ -57,7 +58,7 @@ export class McpConnection {
 
   constructor(host: ConnectionHost) {
     this.#host = host;
-    this.#failures = new Failures(host.sdk, host.server.kind === "http" ? new URL(host.server.url) : null);
+    this.#failures = new Failures(host.sdk, host.server.kind === "http" ? new URL(host.server.url) : null, host.clean);
   }
 
   /** Connects. A server that ends when it is asked for a newer revision is asked again in the old way. */
@@ -73,20 +74,21 @@ export class McpConnection {
         throw new McpError(message, more);
       });
     }
+    const { clean } = this.#host;
     const { name = "", version = "" } = this.#client?.getServerVersion() ?? {};
     const protocol = this.#client?.getNegotiatedProtocolVersion() ?? "";
-    return { name: shownWords(name, PEER_SHOWN), version: shownWords(version, PEER_SHOWN), protocol };
+    return { name: shownWords(clean(name), PEER_SHOWN), version: shownWords(clean(version), PEER_SHOWN), protocol };
   }
 
   async list(signal: AbortSignal): Promise<ListedTools> {
-    const { connector, trustAnnotations, limits } = this.#host;
+    const { limits } = this.#host;
     const client = this.#connected();
     const timeout = limits.listMs;
     const late = AbortSignal.any([signal, AbortSignal.timeout(timeout)]);
     try {
       if (client.getServerCapabilities()?.tools === undefined) return { tools: [], findings: [], ttlMs: 0 };
       const mirrored = new Map<string, Sdk.Tool>();
-      const list = await new Listing(connector, trustAnnotations, limits).read(async (cursor) => {
+      const list = await new Listing(this.#host).read(async (cursor) => {
         const params = cursor === null ? {} : { cursor };
         return await client.request({ method: "tools/list", params }, ANY_RESULT, { signal: late, timeout });
       });
@@ -164,15 +166,16 @@ export class McpConnection {
   }
 
   async #overStdio(server: StdioServer): Promise<Wire> {
-    const { sdk, limits, onGroup } = this.#host;
+    const { sdk, limits, clean, onGroup } = this.#host;
     const process = await startServer(server, this.#filled(server.env), limits);
     if (process.group !== null) {
       onGroup(process.group);
       void process.ended.then(() => onGroup(null));
     }
-    const transport = new StdioTransport(process, limits, (text) => sdk.deserializeMessage(text));
+    const transport = new StdioTransport(process, limits, clean, (text) => sdk.deserializeMessage(text));
+    const unseen = unseenWords(server);
     if (this.#isOver) await transport.close();
-    return { transport, http: null, failure: () => transport.failure() };
+    return { transport, http: null, failure: () => transport.failure(hintOf(unseen)) };
   }
 
   /** Puts the values of secrets into variables. */
@@ -229,4 +232,11 @@ export class McpConnection {
     this.#isOver = true;
     this.#host.onLost(failure ?? (await this.#wire?.failure())?.failure ?? failed("the connection has ended"));
   }
+}
+
+function hintOf(unseen: readonly number[]): string | null {
+  if (unseen.length === 0) return null;
+  const words =
+    unseen.length === 1 ? `word ${unseen[0]} of its command names` : `words ${unseen.join(", ")} of its command name`;
+  return `${words} a path that its sandbox does not show; add it to folders`;
 }

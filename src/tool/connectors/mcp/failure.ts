@@ -29,7 +29,10 @@ export class McpError extends Error {
   }
 }
 
-/** The words of a server, cut, and without line ends and invisible characters. */
+/** Takes secrets out of a text, before anything is cut off: half of a secret would not be found. */
+export type Clean = (text: string) => string;
+
+/** The words of a server, cut, and without line ends and invisible characters. `text`: without secrets. */
 export function shownWords(text: string, max = WORDS_MAX): string {
   const line = text
     .slice(0, 4 * max)
@@ -43,8 +46,10 @@ export class Failures {
   readonly #sdk: typeof Sdk;
   /** Names the origin in failures of connections. */
   readonly #url: URL | null;
+  readonly #clean: Clean;
 
-  constructor(sdk: typeof Sdk, url: URL | null) {
+  constructor(sdk: typeof Sdk, url: URL | null, clean: Clean) {
+    this.#clean = clean;
     this.#sdk = sdk;
     this.#url = url;
   }
@@ -82,7 +87,7 @@ export class Failures {
   }
 
   #ofProtocol({ code, message }: Sdk.ProtocolError): McpFailure {
-    const words = shownWords(message);
+    const words = shownWords(this.#clean(message));
     return failed(`it answered with error ${code}${words === "" ? "" : `: ${words}`}`, { isTransient: false });
   }
 
@@ -102,9 +107,11 @@ export class Failures {
       case SdkErrorCode.InvalidResult:
         return failed("its answer is not a result of a tool", { isTransient: false });
       case SdkErrorCode.EraNegotiationFailed:
-        return failed(`no protocol revision was agreed on: ${shownWords(error.message)}`, { isSent: false });
+        return failed(`no protocol revision was agreed on: ${shownWords(this.#clean(error.message))}`, {
+          isSent: false,
+        });
       default:
-        return failed(`it cannot be used: ${shownWords(error.message)}`, { isTransient: false });
+        return failed(`it cannot be used: ${shownWords(this.#clean(error.message))}`, { isTransient: false });
     }
   }
 }

@@ -1,7 +1,7 @@
 import type { McpOperation } from "../../../guest/host.ts";
 import type { ToolAnnotations } from "../../contracts/contract.ts";
 import type { McpLimits } from "./limits.ts";
-import { McpError, shownWords } from "./failure.ts";
+import { type Clean, McpError, shownWords } from "./failure.ts";
 import type { ListedTools } from "./messages.ts";
 
 /** One page of a list, as the server sent it. */
@@ -19,22 +19,25 @@ const HINTS = {
   openWorldHint: "openWorld",
 };
 
+interface ListingOptions {
+  readonly connector: string;
+  /** Whether what the server says of effects is believed. */
+  readonly trustAnnotations: boolean;
+  readonly limits: McpLimits;
+  readonly clean: Clean;
+}
+
 /** Reads a list of tools, page by page, within the limits. A tool that cannot be read is left out, with the reason. */
 export class Listing {
-  readonly #connector: string;
-  /** Whether what the server says of effects is believed. */
-  readonly #isTrusted: boolean;
-  readonly #limits: McpLimits;
+  readonly #options: ListingOptions;
   /** JSON by name; `null` for a name that two different tools have. */
   readonly #tools = new Map<string, string | null>();
   readonly #findings: Finding[] = [];
   #bytes = 0;
   #ttlMs = 0;
 
-  constructor(connector: string, isTrusted: boolean, limits: McpLimits) {
-    this.#connector = connector;
-    this.#isTrusted = isTrusted;
-    this.#limits = limits;
+  constructor(options: ListingOptions) {
+    this.#options = options;
   }
 
   async read(ask: AskPage): Promise<ListedTools> {
@@ -46,7 +49,7 @@ export class Listing {
       if (!page.tools.every((tool) => this.#add(tool))) break;
       cursor = page.next;
       if (cursor === null) break;
-      if (cursors.has(cursor) || pages === this.#limits.listPages) {
+      if (cursors.has(cursor) || pages === this.#options.limits.listPages) {
         this.#find(
           null,
           cursors.has(cursor) ? "its list comes back to a page" : `its list has more than ${pages} pages`,
@@ -61,8 +64,8 @@ export class Listing {
 
   /** Returns whether more may follow. */
   #add(tool: unknown): boolean {
-    const { listTools, listBytes } = this.#limits;
-    const read = readTool(tool, this.#connector, this.#isTrusted, this.#limits);
+    const { listTools, listBytes } = this.#options.limits;
+    const read = readTool(tool, this.#options);
     if ("reason" in read) {
       this.#find(read.tool, read.reason);
       return this.#findings.length < listTools;
@@ -87,7 +90,10 @@ export class Listing {
   }
 
   #find(tool: string | null, reason: string): void {
-    this.#findings.push({ tool: tool === null ? null : shownWords(tool, REASON_NAME_MAX), reason });
+    this.#findings.push({
+      tool: tool === null ? null : shownWords(this.#options.clean(tool), REASON_NAME_MAX),
+      reason,
+    });
   }
 }
 
@@ -110,7 +116,8 @@ function readPage(result: unknown): Page {
 type ReadTool =
   { readonly name: string; readonly json: string } | { readonly tool: string | null; readonly reason: string };
 
-function readTool(tool: unknown, connector: string, isTrusted: boolean, { nameChars, toolBytes }: McpLimits): ReadTool {
+function readTool(tool: unknown, { connector, trustAnnotations, limits, clean }: ListingOptions): ReadTool {
+  const { nameChars, toolBytes } = limits;
   if (!isRecord(tool)) return { tool: null, reason: "a tool is not an object" };
   const { name, description, inputSchema, outputSchema, annotations, title } = tool;
   if (typeof name !== "string" || name === "") return { tool: null, reason: "a tool has no name" };
@@ -119,7 +126,7 @@ function readTool(tool: unknown, connector: string, isTrusted: boolean, { nameCh
   const isTyped = isRecord(outputSchema);
   if (outputSchema !== undefined && !isTyped) return { tool: name, reason: "its output schema is not an object" };
   const said = typeof description === "string" ? description : typeof title === "string" ? title : "";
-  const hints = isTrusted ? readHints(annotations) : {};
+  const hints = trustAnnotations ? readHints(annotations) : {};
   const isRead = hints.readOnly === true;
   const operation: McpOperation = {
     kind: "mcp",
@@ -131,7 +138,7 @@ function readTool(tool: unknown, connector: string, isTrusted: boolean, { nameCh
   };
   const json = jsonOf({
     name,
-    description: said.slice(0, DESCRIPTION_MAX),
+    description: clean(said).slice(0, DESCRIPTION_MAX),
     inputSchema,
     ...(isTyped ? { outputSchema } : {}),
     annotations: hints,

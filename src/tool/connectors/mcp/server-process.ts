@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
+import path from "node:path";
 import type { Duplex, Readable, Writable } from "node:stream";
 import { within } from "../../../base/deadline.ts";
 import { closedIn, DEVICES, isLink, ownFolder, PROGRAMS, readOnly } from "../../../base/os/bubblewrap.ts";
@@ -39,6 +40,15 @@ const NETWORK: readonly string[] = [
 ];
 const KILL_MS = 10_000;
 const PATH = "/usr/local/bin:/usr/bin:/bin";
+
+/** Words of a command that name something which the sandbox does not show, counted from 1: a usual reason for its end. */
+export function unseenWords({ command, args, folders, sandbox }: StdioServer): readonly number[] {
+  if (sandbox === "off") return [];
+  const seen = [...PROGRAMS, "/proc", "/dev", "/etc", ...folders.keys()];
+  const isUnseen = (word: string): boolean =>
+    path.isAbsolute(word) && !seen.some((each) => word === each || word.startsWith(`${each}/`)) && existsSync(word);
+  return [command, ...args].flatMap((word, at) => (isUnseen(word) ? [at + 1] : []));
+}
 
 /** Starts a server. Rejects with an `McpError`. `env` has the values of its secrets. */
 export async function startServer(
@@ -142,9 +152,9 @@ function startBare(
   limits: McpLimits,
 ): ServerProcess {
   const isWindows = process.platform === "win32";
-  const { PATH: path = PATH, HOME: home } = process.env;
+  const { PATH: programs = PATH, HOME: home } = process.env;
   const variables = {
-    PATH: path,
+    PATH: programs,
     ...(home === undefined ? {} : { HOME: home }),
     LANG: "C.UTF-8",
     ...Object.fromEntries(env),

@@ -40,6 +40,7 @@ export class SessionThread {
       secrets,
       connections: this.#connections,
       limits,
+      clean: (text) => this.#clean(text),
       onChanged: () => post({ kind: "changed" }),
       onLost: (failure) => void this.#lose(failure),
       onGroup: (pid) => post({ kind: "group", pid }),

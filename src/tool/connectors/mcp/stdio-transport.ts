@@ -1,11 +1,13 @@
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
-import { McpError, shownWords } from "./failure.ts";
+import { type Clean, McpError, shownWords } from "./failure.ts";
 import { Inflow } from "./inflow.ts";
 import { type Line, Lines, numberIn } from "./lines.ts";
 import type { McpLimits } from "./limits.ts";
 import type { ServerProcess } from "./server-process.ts";
 
-const SAID_MAX = 4_096;
+/** Kept of its stderr: more than what is shown by the longest form of a secret. */
+const SAID_MAX = 32_768;
+const WORDS_MAX = 500;
 /** JSON-RPC's code of errors that a server defines. */
 const TOO_LONG = -32_000;
 
@@ -21,12 +23,14 @@ export class StdioTransport implements Transport {
   readonly #limits: McpLimits;
   readonly #lines: Lines;
   readonly #inflow: Inflow;
+  readonly #clean: Clean;
   readonly #parse: (text: string) => JSONRPCMessage;
   #said = "";
   #excess: McpError | null = null;
   #isClosed = false;
 
-  constructor(process: ServerProcess, limits: McpLimits, parse: (text: string) => JSONRPCMessage) {
+  constructor(process: ServerProcess, limits: McpLimits, clean: Clean, parse: (text: string) => JSONRPCMessage) {
+    this.#clean = clean;
     this.#process = process;
     this.#limits = limits;
     this.#lines = new Lines(limits);
@@ -34,11 +38,12 @@ export class StdioTransport implements Transport {
     this.#parse = parse;
   }
 
-  /** Why the connection ended. */
-  async failure(): Promise<McpError> {
-    const detail = this.#said.trim() === "" ? null : `its stderr ends with: ${shownWords(this.#said.slice(-1_000))}`;
-    if (this.#excess !== null) return new McpError(this.#excess.message, { detail });
-    return new McpError(await this.#process.ended, { detail });
+  /** Why the connection ended. `hint`: a possible reason, for the operator. */
+  async failure(hint: string | null): Promise<McpError> {
+    const why = this.#excess?.message ?? (await this.#process.ended);
+    const said = shownWords(this.#clean(this.#said).slice(-WORDS_MAX), WORDS_MAX);
+    const parts = [hint, said === "" ? null : `its stderr ends with: ${said}`].filter((part) => part !== null);
+    return new McpError(why, { detail: parts.length === 0 ? null : parts.join("; ") });
   }
 
   start(): Promise<void> {
@@ -105,6 +110,7 @@ export class StdioTransport implements Transport {
   #check(excess: McpError | null): void {
     if (excess === null || this.#excess !== null) return;
     this.#excess = excess;
-    void this.close();
+    this.#finish();
+    void this.#process.close();
   }
 }

@@ -214,6 +214,17 @@ describe.skipIf(noJail !== undefined)("a secret of a server's environment", () =
     expect(shown([answer, second.states])).not.toContain(VALUE);
   });
 
+  test("is not cut in half where a text is cut", async () => {
+    const { session, call } = opened(program("hostile", { args: ["secret", "cut"], env }), { secrets });
+    const listed = await session.list();
+    const answer = await call("t");
+    expect(listed).toMatchObject({
+      kind: "listed",
+      list: { findings: [{ reason: expect.stringContaining("its name is longer") as string }] },
+    });
+    expect(shown([listed, answer])).not.toContain(VALUE.slice(0, 4));
+  });
+
   test("that the engine does not have keeps the server from starting", async () => {
     const { session } = opened(program("hostile", { args: ["secret"], env }), { limits: { backoffMinMs: 60_000 } });
     expect(await session.list()).toMatchObject({ failure: { message: 'the engine has no secret "T"', isSent: false } });

@@ -1,3 +1,4 @@
+import type { ServerResponse } from "node:http";
 import { expect, onTestFinished, test } from "vitest";
 import type { HttpServer } from "../../../../src/tool/connectors/mcp/server.ts";
 import { failureOf, opened, resultOf, textOf } from "./opened.ts";
@@ -16,8 +17,11 @@ const over = (url: string, more: Partial<HttpServer> = {}): HttpServer => ({
 
 const secretsOf = (url: string) => ({ T: { value: VALUE, bind: [{ origin: new URL(url).origin }] } });
 
-/** A server that answers each request by hand: `answer` makes the result of a method. */
-function byHand(answer: (method: string, headers: Record<string, unknown>) => object): Parameters<typeof serve>[0] {
+/** A server that answers each request by hand: `answer` makes the result of a method, `streamed` what follows a call. */
+function byHand(
+  answer: (method: string, headers: Record<string, unknown>) => object,
+  streamed?: (response: ServerResponse) => Promise<void>,
+): Parameters<typeof serve>[0] {
   return async (request, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
@@ -29,6 +33,10 @@ function byHand(answer: (method: string, headers: Record<string, unknown>) => ob
         .writeHead(200, { "content-type": "application/json" })
         .end(JSON.stringify({ jsonrpc: "2.0", id, ...message }));
     };
+    if (method === "tools/call" && streamed !== undefined) {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      return await streamed(response);
+    }
     if (method === "server/discover") return say({ error: { code: -32_601, message: "Method not found" } });
     if (method === "initialize") {
       return say({
@@ -220,15 +228,33 @@ test("a body that is larger than a message may be fails its call only", async ()
   expect(session.state.kind).toBe("up");
 });
 
-test("a stream of events without end is cut, and the session goes on", async () => {
-  const by = byHand(() => ({ tools: [] }));
-  const { url } = await serve((request, response) => {
-    if (!String(request.headers["mcp-method"] ?? "").startsWith("tools/") && request.headers["x-endless"] === undefined)
-      return by(request, response);
-    return by(request, response);
-  });
-  const { session } = opened(over(url));
-  expect(await session.list()).toMatchObject({ kind: "listed" });
+test.for<readonly [string, string, RegExp]>([
+  ["an event without end", "x".repeat(100_000), /^it sent a message of more than 1048576 bytes$|^it did not answer/],
+  ["events without end", ": x\n\n".repeat(10_000), /^it sent more than 200 messages within|^it did not answer/],
+])("%s fails its call only", async ([, piece, failure]) => {
+  const handle = byHand(
+    () => ({ tools: [] }),
+    async (response) => {
+      response.write("data: ");
+      for (;;) {
+        const error = await new Promise((resolve) => response.write(piece, resolve));
+        if (error instanceof Error || response.destroyed) return;
+      }
+    },
+  );
+  const { url } = await serve(handle);
+  const { session, call } = opened(over(url), { limits: { ...LATER, messageBytes: 1024 * 1024, inflowMessages: 200 } });
+  await session.list();
+  expect(failureOf(await call("t", {}, { timeoutMs: 10_000 })).message).toMatch(failure);
+  expect(session.state.kind).toBe("up");
+});
+
+test("a list that is fresh for a time is asked for again after it", async () => {
+  const { url } = await serve(byHand(() => ({ tools: [], ttlMs: 50 })));
+  const { session, changes } = opened(over(url), { limits: { ttlMinMs: 300 } });
+  await session.list();
+  expect(changes()).toBe(0);
+  await expect.poll(changes, { timeout: 10_000 }).toBe(1);
 });
 
 test("a body that is encoded, though nobody asked for that, is refused", async () => {

@@ -50,6 +50,13 @@ function listed(cursor: string | undefined): object {
       };
     case "no-list":
       return { tools: { length: 3 } };
+    case "secret":
+      return {
+        tools: [
+          tool("t", { description: "x".repeat(3_990) + process.env["TOKEN"] }),
+          tool(`${"x".repeat(60)}${process.env["TOKEN"]}`.padEnd(300, "x")),
+        ],
+      };
     case "changing":
       return { tools: [tool(`t${lists}`)] };
     default:
@@ -99,6 +106,7 @@ function called(id: Message["id"]): void {
     }
     case "secret":
       process.stderr.write(`my token is ${process.env["TOKEN"]}\n`);
+      if (rest[0] === "cut") return send({ id, error: { code: 1, message: "x".repeat(490) + process.env["TOKEN"] } });
       if (rest[0] === "error") return send({ id, error: { code: 1, message: `token ${process.env["TOKEN"]}` } });
       if (rest[0] === "exit") return void process.stderr.write(`bye ${process.env["TOKEN"]}\n`, () => process.exit(1));
       return answer(id, {
