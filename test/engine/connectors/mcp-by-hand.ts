@@ -1,0 +1,62 @@
+import { type Api, sendJson, serveApi, type Seen } from "./api.ts";
+
+/** A tool as an MCP server lists it. */
+export interface ListedTool {
+  readonly name: string;
+  readonly description?: string;
+  readonly inputSchema?: object;
+  readonly outputSchema?: object;
+}
+
+/** An MCP server of revision 2025-11-25 whose list and answers a test changes as it likes. */
+export interface HandServer extends Pick<Api, "origin" | typeof Symbol.asyncDispose> {
+  readonly seen: readonly Seen[];
+  tools: readonly ListedTool[];
+  /** Result of a call of the tool. */
+  answer: (tool: string, request: Seen) => object;
+  /** While false, requests are answered with 503. */
+  isUp: boolean;
+}
+
+interface Message {
+  readonly id?: number;
+  readonly method: string;
+  readonly params?: { readonly name?: string };
+}
+
+export async function serveByHand(tools: readonly ListedTool[] = []): Promise<HandServer> {
+  const api = await serveApi((request, response) => {
+    if (!hand.isUp) return void response.writeHead(503).end();
+    if (request.method !== "POST") return void response.writeHead(405).end();
+    const { id, method, params } = JSON.parse(request.body) as Message;
+    if (id === undefined) return void response.writeHead(202).end();
+    const say = (message: object): void => sendJson(response, { jsonrpc: "2.0", id, ...message });
+    switch (method) {
+      case "initialize":
+        return say({
+          result: {
+            protocolVersion: "2025-11-25",
+            capabilities: { tools: {} },
+            serverInfo: { name: "hand", version: "1" },
+          },
+        });
+      case "tools/list":
+        return say({ result: { tools: hand.tools.map((tool) => ({ inputSchema: { type: "object" }, ...tool })) } });
+      case "tools/call":
+        return say({ result: hand.answer(params?.name ?? "", request) });
+      case "ping":
+        return say({ result: {} });
+      default:
+        return say({ error: { code: -32_601, message: "Method not found" } });
+    }
+  });
+  const hand: HandServer = {
+    origin: api.origin,
+    seen: api.seen,
+    tools,
+    answer: (tool) => ({ content: [{ type: "text", text: tool }] }),
+    isUp: true,
+    [Symbol.asyncDispose]: () => api[Symbol.asyncDispose](),
+  };
+  return hand;
+}
