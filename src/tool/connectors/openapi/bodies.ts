@@ -1,7 +1,7 @@
 import { isObject } from "../../../base/json.ts";
 import type { OpenApiBody, OpenApiForm } from "../../../guest/host.ts";
 import { shortText } from "../remote-tool.ts";
-import { type Json, LeftOut, type OpenApiDocument } from "./document.ts";
+import { type Json, LeftOut, type OpenApiDocument, shownText } from "./document.ts";
 import { mediaTypeOf } from "./media-types.ts";
 import type { Argument } from "./parameters.ts";
 
@@ -52,7 +52,7 @@ function fieldsOf(encoding: Json): readonly OpenApiForm[] {
           : [];
       }
       const known = STYLES.find((one) => one === (style ?? "form"));
-      if (known === undefined) throw new LeftOut(`its form has the style ${shortText(String(style), DESCRIPTION_MAX)}`);
+      if (known === undefined) throw new LeftOut(`its form has the style ${shownText(style)}`);
       return [{ name, style: known, isExploded: typeof explode === "boolean" ? explode : known === "form" }];
     });
 }

@@ -12,6 +12,7 @@ const YAML_MARKS = /[\n,[{:?!&*|>#"']|-\s/g;
 const VERSION = /^3\.[0-2](?:\.|$)/;
 /** References that lead to references. */
 const HOPS_MAX = 16;
+const REF_MAX = 1_000;
 const SHOWN_MAX = 100;
 
 export type Json = Readonly<Record<string, unknown>>;
@@ -25,7 +26,7 @@ export class LeftOut extends Error {
 export class OpenApiDocument {
   readonly root: Json;
   /** Parts and characters of the document that may still be read: references and aliases make a small one large. */
-  #budget = 8_000_000;
+  #budget = 4_000_000;
 
   /** Throws a `GloveboxError` with `load_error`. */
   constructor(text: string) {
@@ -60,8 +61,9 @@ export class OpenApiDocument {
 
   /** The object or boolean to which a reference leads. Throws a `LeftOut`. */
   at(ref: string): unknown {
-    this.spend(Math.min(ref.length, SHOWN_MAX));
-    const shown = shortText(ref, SHOWN_MAX);
+    this.spend(1);
+    const shown = shownText(ref);
+    if (ref.length > REF_MAX) throw new LeftOut(`it has a reference of more than ${REF_MAX} characters`);
     if (!ref.startsWith("#")) throw new LeftOut(`it refers to ${shown}, outside of the document`);
     const found = findSchema(this.root, ref);
     if (found === undefined) throw new LeftOut(`it refers to ${shown}, which is not there`);
@@ -104,5 +106,10 @@ function isLongYaml(text: string): boolean {
 }
 
 function shownVersion(version: unknown): string {
-  return typeof version === "string" || typeof version === "number" ? shortText(String(version), 20) : "(none)";
+  return typeof version === "number" ? String(version) : shownText(version);
+}
+
+/** A text of the document in a message about it. */
+export function shownText(value: unknown): string {
+  return typeof value === "string" ? shortText(value, SHOWN_MAX) : "(no text)";
 }

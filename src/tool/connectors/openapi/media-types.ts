@@ -30,7 +30,9 @@ export interface MediaType {
 /** The first media type of the first of these kinds; `null` without content. Throws a `LeftOut` where it has other kinds only. */
 export function mediaTypeOf(content: unknown, kinds: readonly Kind[], verb: string): MediaType | null {
   if (!isObject(content)) return null;
-  const types = Object.keys(content).slice(0, TYPES_MAX);
+  const types = Object.keys(content)
+    .slice(0, TYPES_MAX)
+    .filter((type) => type.length <= TYPE_MAX);
   if (types.length === 0) return null;
   for (const kind of kinds) {
     const name = types.find((type) => KINDS.some(([one, test]) => one === kind && test.test(type) && TYPE.test(type)));

@@ -1,7 +1,7 @@
 import { isObject } from "../../../base/json.ts";
 import type { OpenApiForm, OpenApiParameter } from "../../../guest/host.ts";
 import { shortText } from "../remote-tool.ts";
-import { type Json, LeftOut, type OpenApiDocument } from "./document.ts";
+import { type Json, LeftOut, type OpenApiDocument, shownText } from "./document.ts";
 import { JSON_TYPE } from "./media-types.ts";
 
 /** What the arguments of an operation have to be, in one place of the request. */
@@ -131,12 +131,12 @@ function describe(document: OpenApiDocument, parameter: Json): Described {
   const { schema, style = place === "query" ? "form" : "simple", explode } = parameter;
   if (schema === undefined && isObject(parameter["content"])) {
     const [type, content] = Object.entries(parameter["content"])[0] ?? ["", {}];
-    if (!JSON_TYPE.test(type)) throw new LeftOut(`its media type is ${shortText(type, DESCRIPTION_MAX)}`);
+    if (type.length > NAME_MAX || !JSON_TYPE.test(type)) throw new LeftOut(`its media type is ${shownText(type)}`);
     const inside = document.follow(content)["schema"] ?? true;
     return { ...told, in: place, form: { style: "json", isExploded: false }, schema: inside };
   }
   const known = STYLES[place].find((one) => one === style);
-  if (known === undefined) throw new LeftOut(`its style is ${shortText(String(style), DESCRIPTION_MAX)}`);
+  if (known === undefined) throw new LeftOut(`its style is ${shownText(style)}`);
   const isExploded = typeof explode === "boolean" ? explode : known === "form";
   return { ...told, in: place, form: { style: known, isExploded }, schema: schema ?? true };
 }

@@ -22,9 +22,9 @@ const PROPERTY_MAX = 256;
 /** Schemas that one schema reaches by references. */
 const DEFINITIONS_MAX = 1_000;
 /** Schemas of one tool's arguments or output. */
-const SCHEMAS_MAX = 4_000;
+const SCHEMAS_MAX = 2_000;
 /** Schemas of all tools. */
-const LEFT: { readonly [One in Side]: number } = { input: 40_000, output: 400_000 };
+const LEFT: { readonly [One in Side]: number } = { input: 20_000, output: 150_000 };
 const TOO_MANY = "the document has more schemas than are read; name fewer operations in the option `tools`";
 const DIALECT = "https://json-schema.org/draft/2020-12/schema";
 
@@ -67,7 +67,7 @@ export class Schemas {
   readonly #names = new UniqueNames();
   readonly #definitions = new Map<string, Definition>();
   #schemas = 0;
-  /** Schemas that may still be written: those of arguments are compiled, which takes about 50 µs for each. */
+  /** Schemas that may still be written: those of arguments are compiled, which takes some 60 µs for each. */
   #left: number;
 
   constructor(document: OpenApiDocument, side: Side) {
@@ -87,6 +87,7 @@ export class Schemas {
    * A schema of its own, of at most `max` characters, with all that the readings in it refer to. Throws a `LeftOut`.
    */
   write(schema: Json, readings: readonly Reading[], max: number): JsonSchema {
+    if (this.#left < 0) throw new LeftOut(TOO_MANY);
     const definitions = this.#reached(readings);
     const all = [...readings, ...definitions.map(([, reading]) => reading)];
     const count = all.reduce((sum, { schemas }) => sum + schemas, 0);
@@ -134,7 +135,9 @@ export class Schemas {
     if (schema["$dynamicRef"] !== undefined) throw new LeftOut("its schemas have $dynamicRef");
     const hidden = this.#hiddenIn(schema["properties"]);
     const members: [string, unknown][] = [];
-    for (const [keyword, value] of Object.entries(modernized(schema))) {
+    const keywords = Object.entries(modernized(schema));
+    this.#document.spend(keywords.length);
+    for (const [keyword, value] of keywords) {
       const found = this.#member(keyword, value, place, hidden);
       if (found !== undefined) members.push([keyword, found]);
     }
@@ -183,7 +186,9 @@ export class Schemas {
     const hidden = new Set<string>();
     if (!isObject(properties)) return hidden;
     const flag = this.#side === "input" ? "readOnly" : "writeOnly";
-    for (const [name, schema] of Object.entries(properties)) {
+    const all = Object.entries(properties);
+    this.#document.spend(all.length);
+    for (const [name, schema] of all) {
       if (isObject(schema) && (schema[flag] === true || this.#isFlagged(schema["$ref"], flag))) hidden.add(name);
     }
     return hidden;
@@ -216,7 +221,8 @@ export class Schemas {
     this.#document.spend(shown.length >> 2);
     const byDefault = this.#side === "input" ? schema["default"] : undefined;
     if (!["string", "number", "boolean"].includes(typeof byDefault)) return shown;
-    const said = `Default: ${shortText(JSON.stringify(byDefault).slice(0, DEFAULT_MAX), DEFAULT_MAX)}`;
+    const cut = typeof byDefault === "string" ? byDefault.slice(0, DEFAULT_MAX) : byDefault;
+    const said = `Default: ${shortText(JSON.stringify(cut), DEFAULT_MAX)}`;
     return shown === "" ? said : `${shown}${/[.!?…]$/.test(shown) ? "" : "."} ${said}`;
   }
 }
