@@ -1,4 +1,5 @@
 import { GloveboxError } from "../../base/errors.ts";
+import { byteLength } from "../../base/json.ts";
 import { eachInTurns } from "../../base/turns.ts";
 import { builds } from "../build/builds.ts";
 import { type JobWords, problemOf } from "../build/problem.ts";
@@ -6,7 +7,7 @@ import type { ResolvedConnector } from "./options.ts";
 import type { ConnectorReading, PreparedLine } from "./prepare-remote.ts";
 
 const DEADLINE_MS = 20_000;
-/** Of a document, in characters: the limit of a job's texts, in bytes, is the same. */
+/** Of a document, in bytes: the limit of a job's texts. */
 export const DOCUMENT_MAX = 8 * 1024 * 1024;
 const WORDS: JobWords = {
   verb: "read",
@@ -25,7 +26,7 @@ export interface ReadConnector extends ConnectorReading {
  */
 export async function readConnector(connector: ResolvedConnector, text: string): Promise<ReadConnector> {
   const { name, source, tools, hasDescriptions } = connector;
-  if (text.length > DOCUMENT_MAX) throw refused(name, `is longer than ${DOCUMENT_MAX} characters`);
+  if (byteLength(text, DOCUMENT_MAX) > DOCUMENT_MAX) throw refused(name, `is larger than ${DOCUMENT_MAX} bytes`);
   const [of, server] = source.kind === "openapi" ? (["openapi", source.server] as const) : (["mcp", null] as const);
   const sent = source.kind === "openapi" ? [source.headers, source.query] : [[], []];
   const [headers = [], query = []] = sent.map((pairs) => pairs.map(([key]) => key));

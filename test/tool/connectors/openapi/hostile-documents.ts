@@ -324,9 +324,15 @@ const FAMILIES: { readonly [name: string]: (random: Random, seed: number) => str
     ]);
     const responses = record(3_000, (at) => [
       oneOf(random, [`2${at % 100}`, "2XX", "default", `${at}`]),
-      { content: types },
+      { $ref: "#/components/responses/r" },
     ]);
-    return documentOf(record(20, (at) => [`/p${at}`, { post: { requestBody: { content: types }, responses } }]));
+    const components = { responses: { r: { content: types } } };
+    const operation = { requestBody: { content: types }, responses };
+    return documentOf(
+      record(20, (at) => [`/p${at}`, { post: operation }]),
+      {},
+      { components },
+    );
   },
   "servers and paths": (random) => {
     const url = oneOf(random, [
