@@ -40,6 +40,16 @@ const ENTRIES: readonly Entries[] = [
   },
   { name: "secrets.*.bind[]", types: ["SecretBinding"], about: "Requests that may carry a secret." },
   {
+    name: "connectors.*",
+    types: ["McpConnector", "OpenApiConnector", "ConnectorSettings"],
+    about: "A connector by its name, with exactly one of `mcp` and `openapi`.",
+  },
+  {
+    name: "connectors.*.mcp",
+    types: ["McpHttpServer", "McpProcess"],
+    about: "An MCP server, with exactly one of `url` and `command`.",
+  },
+  {
     name: "policy.rules[]",
     types: ["PolicyRule"],
     about: "A rule applies to the calls that each of its lists matches.",
@@ -92,6 +102,15 @@ const MEANINGS: Readonly<Record<string, string>> = {
   "secrets.*.bind": "The requests that may carry the secret, and its place in them.",
   "secrets.*.origins":
     "The old form of `bind`: the origins to which requests may carry the secret, in any header. Removed in the next release.",
+  "connectors.*.mcp": "An MCP server.",
+  "connectors.*.mcp.url": "URL of a server of Streamable HTTP.",
+  "connectors.*.mcp.headers": "Headers of all requests to the server; values may contain `{secret:NAME}`.",
+  "connectors.*.mcp.command": "Program of a server that is a process.",
+  "connectors.*.mcp.args": "Arguments of the program.",
+  "connectors.*.openapi":
+    "An OpenAPI document: its path `document`, and `server`, a URL in place of the document's first.",
+  "connectors.*.headers": "Headers of all requests to the server; values may contain `{secret:NAME}`.",
+  "connectors.*.query": "Parameters of the query of all requests to the server; values may contain `{secret:NAME}`.",
   "policy.rules[].tools": "Names of tools; each may end in `*`. Default: all.",
   "policy.rules[].tags": "Tags of tools. Default: all.",
   "policy.rules[].tenants": "Names of tenants. Default: all.",

@@ -12,6 +12,7 @@ const ENTRIES: Readonly<Record<string, string>> = {
   "./fastify": "The routes of the HTTP server as a plugin for Fastify.",
   "./mcp": "A server of the Model Context Protocol around an engine.",
   "./testing": "What authors test tools with: conformance, faults, mocks.",
+  "./connectors": "Connectors: the types of their options, and `checkConnectors`.",
   "./code-mode": "Code mode: `run_code` and `search_tools` in place of all tools.",
   "./amplifier": "Amplifier: mount plans, hooks, tool results.",
   "./agentspace": "AgentSpace: a registry of packages, search, man pages, forms.",
@@ -23,6 +24,7 @@ const ENTRIES: Readonly<Record<string, string>> = {
 const OPTIONAL: Readonly<Record<string, string>> = {
   "@langchain/core": "`toolsForLangChain`.",
   "@fastify/multipart": "Uploads of AgentSpace packages.",
+  "@modelcontextprotocol/client": "Connectors to MCP servers.",
   "@modelcontextprotocol/server": "MCP: `glovebox/mcp`, `glovebox mcp`, `/mcp`.",
   "@opentelemetry/api": "Traces.",
   aws4fetch: "Code of a fleet's tools in an S3 bucket.",

@@ -42,10 +42,10 @@ export interface HostWork {
 }
 
 const MIB = 1024 * 1024;
-const RUN: readonly Runtime[] = ["javascript", "python", "wasi"];
+const RUN: readonly Runtime[] = ["javascript", "python", "wasi", "remote"];
 const ALL: readonly Runtime[] = [...RUN, "native"];
-const THREADED = ["exec", "fetch", "fs", "native"];
-const ASKED = ["env", "exec", "fetch", "fs", "kv", "native", "secrets", "tools", "custom capabilities"];
+const THREADED = ["connector", "exec", "fetch", "fs", "native"];
+const ASKED = ["connector", "env", "exec", "fetch", "fs", "kv", "native", "secrets", "tools", "custom capabilities"];
 
 /** The table of `docs/explanation/who-pays.md`, in the order of a call. */
 export const HOST_WORK: readonly HostWork[] = [
@@ -326,6 +326,23 @@ export const HOST_WORK: readonly HostWork[] = [
     place: "child process",
     payer: "the registrant",
     test: "attack/builds.attack.test.ts",
+  },
+  {
+    work: "Send a request of a connector and read its response",
+    causes: ["connector"],
+    bound:
+      "8 MiB and `timeoutMs` 30,000 ms a request; `concurrency` 16 at once of a connector, a quarter of them for tenants without one",
+    place: "broker thread",
+    payer: "the tenant",
+    test: "engine/connectors/connector-limits.engine.test.ts",
+  },
+  {
+    work: "Read a connector's document or its server's list",
+    causes: ["remote"],
+    bound: "8 MiB, 20 s, 2,500 tools; 256 Ki characters of a tool are parsed in one turn of the event loop",
+    place: "child process",
+    payer: "the operator",
+    test: "engine/connectors/hostile-connectors.engine.test.ts",
   },
   {
     work: "Bundle a tool",

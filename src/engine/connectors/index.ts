@@ -4,6 +4,7 @@ export { checkConnectors, type ConnectorReport } from "./check-connectors.ts";
 export type { ConnectorStatus } from "./running-connector.ts";
 export type {
   ConnectorOptions,
+  ConnectorSettings,
   McpConnector,
   McpHttpServer,
   McpProcess,

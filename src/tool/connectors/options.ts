@@ -9,7 +9,8 @@ import { isIP } from "node:net";
 import { type ProcessFolders, type ProcessWalls, resolveWalls, WALLS } from "./mcp/process-walls.ts";
 import { withPlaceholders } from "./secret-text.ts";
 
-interface ConnectorBase {
+/** Options that all connectors have. */
+export interface ConnectorSettings {
   /** Names of its operations that become tools, each of which may have `*` in it. Default: all. */
   readonly tools?: readonly string[];
   /**
@@ -33,7 +34,7 @@ interface ConnectorBase {
 }
 
 /** An MCP server. Values of headers and of variables may contain `{secret:NAME}`. */
-export interface McpConnector extends ConnectorBase {
+export interface McpConnector extends ConnectorSettings {
   readonly mcp: McpHttpServer | McpProcess;
   /** Whether tools that the server calls read-only or idempotent are. Default: false. */
   readonly trustAnnotations?: boolean;
@@ -65,7 +66,7 @@ export interface McpProcess {
 }
 
 /** A server with an OpenAPI document, version 3.0 or 3.1. Values of headers and of the query may contain `{secret:NAME}`. */
-export interface OpenApiConnector extends ConnectorBase {
+export interface OpenApiConnector extends ConnectorSettings {
   readonly openapi: {
     /** Path of the document, JSON or YAML. */
     readonly document: string;
