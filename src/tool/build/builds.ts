@@ -13,6 +13,8 @@ const RELIEF_MS = 10_000;
 export interface BuildOptions {
   /** On whose behalf: each registrant has one job under way at a time. `null`: the operator, who may use all places. */
   readonly registrant: string | null;
+  /** Whether the job of the operator has a stranger's text, which is read without the host's files. Default: false. */
+  readonly isForeign?: boolean;
   readonly deadlineMs: number;
 }
 
@@ -34,10 +36,11 @@ export class Builds {
     this.#idleMs = idleMs;
   }
 
-  run(job: Job, { registrant, deadlineMs }: BuildOptions): Promise<Outcome> {
+  run(job: Job, { registrant, isForeign = false, deadlineMs }: BuildOptions): Promise<Outcome> {
     const stops = this.#stops;
     // What strangers register is text; what the operator registers is as trusted as the operator's other files.
-    const view: BuildView = registrant === null || needsFiles(job.head) ? "files" : "texts";
+    const isTrusted = registrant === null && !isForeign;
+    const view: BuildView = isTrusted || needsFiles(job.head) ? "files" : "texts";
     const work = (): Promise<Outcome> => this.#runInPlace(() => this.#runOnce(job, view, deadlineMs), stops);
     if (registrant === null) return work();
     // The operator's tools are not held up: a service has to start, also on a busy machine.

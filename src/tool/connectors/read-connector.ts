@@ -32,7 +32,7 @@ export async function readConnector(connector: ResolvedConnector, text: string):
   const [headers = [], query = []] = sent.map((pairs) => pairs.map(([key]) => key));
   const options = { headers, query, tools, hasDescriptions };
   const job = { head: { kind: "connector", of, connector: name, server, ...options }, texts: [text] } as const;
-  const outcome = await builds.run(job, { registrant: `connector:${name}`, deadlineMs: DEADLINE_MS });
+  const outcome = await builds.run(job, { registrant: null, isForeign: true, deadlineMs: DEADLINE_MS });
   if (outcome.kind === "refused") throw refused(name, outcome.message);
   if (outcome.kind !== "done") throw refused(name, problemOf(outcome, WORDS, DEADLINE_MS));
   const [lines = ""] = outcome.texts;
