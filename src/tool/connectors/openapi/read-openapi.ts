@@ -120,7 +120,7 @@ class OpenApiReader {
       kind: "openapi",
       connector: this.#options.connector,
       isRead,
-      isRepeatable: isRead || method === "PUT" || method === "DELETE",
+      isRepeatable: isRead || method === "PUT" || method === "DELETE" || idempotencyHeader !== null,
       method,
       path,
       parameters,

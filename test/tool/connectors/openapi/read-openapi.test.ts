@@ -224,6 +224,9 @@ describe("parameters", () => {
   it("name the header that makes a call repeatable", () => {
     const tool = of({ name: "Idempotency-Key", in: "header", required: true, schema: text });
     expect(tool.operation).toMatchObject({ idempotencyHeader: "Idempotency-Key" });
+    const posted = toolOf({ parameters: [{ name: "idempotency-key", in: "header" }] }, "/things", "post");
+    expect(posted.operation).toMatchObject({ idempotencyHeader: "idempotency-key", isRepeatable: true });
+    expect(posted.annotations).toMatchObject({ idempotent: false });
     expect(propertyOf(tool, "Idempotency-Key")).toBeUndefined();
   });
 
