@@ -3,13 +3,13 @@ import { GloveboxError } from "../../base/errors.ts";
 import type { FetchOptions } from "../../broker/capabilities/fetch/connections.ts";
 import { type SecretOptions, Secrets } from "../../broker/capabilities/secrets/secrets.ts";
 import type { ConnectorRoute } from "../../broker/capabilities/connector/route.ts";
-import { writeListed } from "../../tool/connectors/mcp/read-tools.ts";
+import type { ListedTools } from "../../tool/connectors/mcp/messages.ts";
 import type { McpFailure } from "../../tool/connectors/mcp/failure.ts";
 import type { McpServer } from "../../tool/connectors/mcp/server.ts";
 import { McpSession } from "../../tool/connectors/mcp/session.ts";
 import type { McpSource, ResolvedConnector } from "../../tool/connectors/options.ts";
 import { DOCUMENT_MAX, type ReadConnector, readConnector } from "../../tool/connectors/read-connector.ts";
-import { checkSecrets, secretsOf } from "../../tool/connectors/secret-text.ts";
+import { checkSecrets, secretsOf } from "../../tool/connectors/connector-secrets.ts";
 
 /** Time for the list of a server's tools: an engine starts without those of a server that takes longer. */
 const LIST_MS = 10_000;
@@ -131,6 +131,11 @@ class SessionSource implements ConnectorSource {
 /** A failure in words for the operator. */
 function wordsOf({ message, detail }: McpFailure): string {
   return detail === null ? message : `${message}; ${detail}`;
+}
+
+/** A list of tools as a build process reads it: each tool is JSON already, which this process does not parse. */
+function writeListed({ tools, findings }: ListedTools): string {
+  return `{"tools":[${tools.join(",")}],"findings":${JSON.stringify(findings)}}`;
 }
 
 async function readDocument(name: string, path: string): Promise<string> {

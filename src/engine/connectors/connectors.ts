@@ -33,7 +33,7 @@ export class Connectors implements AsyncDisposable {
     return [...this.#running.values()].map(({ status }) => status);
   }
 
-  /** Reads a connector's tools again. Rejects with a `GloveboxError` where there is none of this name, or it cannot be read. */
+  /** Reads a connector's tools again. Rejects with a `GloveboxError` where it does not exist, or cannot be read. */
   async refresh(name: string): Promise<ConnectorStatus> {
     const running = this.#running.get(name);
     if (running === undefined) {

@@ -25,7 +25,7 @@ export function registerConnectorMetrics(registry: Registry, events: Events): vo
   events.on("connector:down", ({ connector }) => set(connector, 0));
   events.on("capability:call", ({ capability, outcome, tool }) => {
     if (capability !== "connector") return;
-    // Other tools may ask for the capability, in vain.
+    // Other tools may ask for the capability, and are denied.
     const [connector = ""] = tool.split(".", 1);
     if (names.has(connector)) calls.inc({ connector, outcome });
   });

@@ -7,7 +7,7 @@ import type { NamedValue } from "../../broker/capabilities/connector/route.ts";
 import { type RateLimit, RateLimiter } from "../../broker/capabilities/rate-limit.ts";
 import { isIP } from "node:net";
 import { type ProcessFolders, type ProcessWalls, resolveWalls, WALLS } from "./mcp/process-walls.ts";
-import { withPlaceholders } from "./secret-text.ts";
+import { placeholderOf } from "../../broker/capabilities/secrets/secrets.ts";
 
 /** Options that all connectors have. */
 export interface ConnectorSettings {
@@ -116,6 +116,7 @@ export interface ResolvedConnector {
 }
 
 const NAME = /^[A-Za-z][A-Za-z0-9_-]{0,31}$/;
+const SECRET = /\{secret:([A-Za-z0-9_]{1,64})\}/g;
 const PIN = /^sha256:[0-9a-f]{64}$/;
 const CONNECTORS_MAX = 100;
 const LIST_MAX = 1_000;
@@ -233,6 +234,11 @@ function resolveRate(where: string, rateLimit: unknown): RateLimit | null {
     throw new RangeError(`${where}.rateLimit: ${(error as Error).message}`, { cause: error });
   }
   return { calls: limit.calls, perMs: limit.perMs };
+}
+
+/** A text of the options, with a placeholder for each `{secret:NAME}`. */
+function withPlaceholders(text: string): string {
+  return text.replaceAll(SECRET, (_all, name: string) => placeholderOf(name));
 }
 
 function pairs(where: string, value: unknown): readonly NamedValue[] {

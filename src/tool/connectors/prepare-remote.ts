@@ -2,7 +2,6 @@ import { GloveboxError } from "../../base/errors.ts";
 import type { ToolChecks } from "../../base/protocol/script.ts";
 import { compileChecks } from "../../base/schema/checks.ts";
 import { writeSchema } from "../../base/schema/schema-text.ts";
-import { readListed } from "./mcp/read-tools.ts";
 import { readOpenApi } from "./openapi/read-openapi.ts";
 import {
   cleanTools,
@@ -88,7 +87,8 @@ function readSource(job: ConnectorJob, text: string): RemoteTools & { readonly s
       ...(server === null ? {} : { server }),
     });
   }
-  return { server, ...readListed(text) };
+  const { tools, findings } = JSON.parse(text) as RemoteTools;
+  return { server, tools, findings };
 }
 
 function checksOf({ tool: { inputSchema, outputSchema, operation } }: DigestedTool): ToolChecks {

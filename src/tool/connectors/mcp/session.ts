@@ -169,7 +169,7 @@ export class McpSession implements AsyncDisposable {
     });
   }
 
-  /** Waits for a connection that is being made; returns why there is none. */
+  /** Waits for a connection that is being made; returns the reason if it is not made. */
   async #ready(signal: AbortSignal | undefined, timeoutMs: number): Promise<McpFailure | null> {
     if (signal?.aborted === true) return ENDED;
     const run = this.#run;

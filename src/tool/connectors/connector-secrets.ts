@@ -1,14 +1,7 @@
 import { namesIn } from "../../broker/capabilities/secrets/placeholders.ts";
-import { placeholderOf, type Secrets } from "../../broker/capabilities/secrets/secrets.ts";
+import type { Secrets } from "../../broker/capabilities/secrets/secrets.ts";
 import type { NamedValue } from "../../broker/capabilities/connector/route.ts";
 import type { ResolvedConnector } from "./options.ts";
-
-const SECRET = /\{secret:([A-Za-z0-9_]{1,64})\}/g;
-
-/** A text of the options, with a placeholder for each `{secret:NAME}`. */
-export function withPlaceholders(text: string): string {
-  return text.replaceAll(SECRET, (_all, name: string) => placeholderOf(name));
-}
 
 /** Names of the secrets that a connector's requests carry, or its process gets. */
 export function secretsOf({ source }: ResolvedConnector): readonly string[] {
