@@ -123,8 +123,10 @@ const CONNECTOR = {
         folders: {
           type: "object",
           additionalProperties: {
-            ...section({ path: PATH, mode: { enum: ["ro", "rw"] } }),
-            required: ["path", "mode"],
+            anyOf: [
+              { enum: ["ro", "rw"] },
+              { ...section({ path: PATH, mode: { enum: ["ro", "rw"] } }), required: ["path", "mode"] },
+            ],
           },
         },
         network: { type: "boolean" },

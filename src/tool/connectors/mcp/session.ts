@@ -51,6 +51,7 @@ export interface McpCallOptions {
 /** Time that the thread has beyond a request's own, before it is taken for stuck. */
 const GRACE_MS = 5_000;
 const ENDED: McpFailure = failed("the call has ended");
+const UNLISTED: McpFailure = failed("it has not listed its tools in time", { isSent: false });
 const CLOSED: McpFailure = failed("the engine is closed", { isTransient: false, isSent: false });
 
 type Answered = Extract<FromThread, { readonly request: number }>;
@@ -97,7 +98,7 @@ export class McpSession implements AsyncDisposable {
   async list(signal?: AbortSignal): Promise<McpList> {
     const { listMs, connectMs } = this.#limits;
     const answer = await this.#request(signal, connectMs + listMs, (request) => ({ kind: "list", request }));
-    if (answer.kind === "failed") return answer;
+    if (answer.kind === "failed") return signal?.aborted === true ? { kind: "failed", failure: UNLISTED } : answer;
     if (answer.kind !== "listed") return { kind: "failed", failure: failed("it gave no list") };
     const { list } = answer;
     if (this.#refresh !== null) clearTimeout(this.#refresh);

@@ -1,7 +1,7 @@
-import type { ServerResponse } from "node:http";
 import { expect, onTestFinished, test } from "vitest";
 import type { HttpServer } from "../../../../src/tool/connectors/mcp/server.ts";
 import { failureOf, opened, resultOf, textOf } from "./opened.ts";
+import { byHand } from "./programs/by-hand.ts";
 import { serve, v1Sessions, v2Requests } from "./programs/http.ts";
 
 const VALUE = "s3cr3t-value-of-the-connector";
@@ -16,40 +16,6 @@ const over = (url: string, more: Partial<HttpServer> = {}): HttpServer => ({
 });
 
 const secretsOf = (url: string) => ({ T: { value: VALUE, bind: [{ origin: new URL(url).origin }] } });
-
-/** A server that answers each request by hand: `answer` makes the result of a method, `streamed` what follows a call. */
-function byHand(
-  answer: (method: string, headers: Record<string, unknown>) => object,
-  streamed?: (response: ServerResponse) => Promise<void>,
-): Parameters<typeof serve>[0] {
-  return async (request, response) => {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
-    if (request.method !== "POST") return void response.writeHead(405).end();
-    const { id, method } = JSON.parse(Buffer.concat(chunks).toString()) as { id?: number; method: string };
-    if (id === undefined) return void response.writeHead(202).end();
-    const say = (message: object): void => {
-      response
-        .writeHead(200, { "content-type": "application/json" })
-        .end(JSON.stringify({ jsonrpc: "2.0", id, ...message }));
-    };
-    if (method === "tools/call" && streamed !== undefined) {
-      response.writeHead(200, { "content-type": "text/event-stream" });
-      return await streamed(response);
-    }
-    if (method === "server/discover") return say({ error: { code: -32_601, message: "Method not found" } });
-    if (method === "initialize") {
-      return say({
-        result: {
-          protocolVersion: "2025-11-25",
-          capabilities: { tools: {} },
-          serverInfo: { name: "hand", version: "1" },
-        },
-      });
-    }
-    say({ result: answer(method, request.headers) });
-  };
-}
 
 test.for([
   ["sessions of the SDK v1", v1Sessions(), "2025-11-25"],
@@ -127,7 +93,7 @@ test("a secret goes into the header that names it, and only to the origin it is 
 
 test("a secret that the server echoes comes back as its placeholder, in results, lists and errors", async () => {
   const { url } = await serve(
-    byHand((method, headers) => {
+    byHand((method, _params, headers) => {
       const token = String(headers["authorization"]);
       if (method === "tools/list")
         return {

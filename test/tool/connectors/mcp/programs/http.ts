@@ -8,7 +8,7 @@ import { onTestFinished } from "vitest";
 import { createV1Server } from "./v1.ts";
 import { createV2Server } from "./v2.ts";
 
-type Handle = (request: IncomingMessage, response: ServerResponse) => void | Promise<void>;
+export type Handle = (request: IncomingMessage, response: ServerResponse) => void | Promise<void>;
 
 /** A server of this test. */
 export interface Served {

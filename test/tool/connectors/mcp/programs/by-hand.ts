@@ -1,0 +1,35 @@
+import type { IncomingHttpHeaders, ServerResponse } from "node:http";
+import { text } from "node:stream/consumers";
+import type { Handle } from "./http.ts";
+
+type Params = Readonly<Record<string, unknown>>;
+
+/** A server that answers each request by hand: `answer` makes the result of a method, `streamed` what follows a call. */
+export function byHand(
+  answer: (method: string, params: Params, headers: IncomingHttpHeaders) => object,
+  streamed?: (response: ServerResponse) => Promise<void>,
+): Handle {
+  return async (request, response) => {
+    if (request.method !== "POST") return void response.writeHead(405).end();
+    const {
+      id,
+      method,
+      params = {},
+    } = JSON.parse(await text(request)) as { id?: number; method: string; params?: Params };
+    if (id === undefined) return void response.writeHead(202).end();
+    const say = (message: object): void => {
+      response
+        .writeHead(200, { "content-type": "application/json" })
+        .end(JSON.stringify({ jsonrpc: "2.0", id, ...message }));
+    };
+    if (method === "tools/call" && streamed !== undefined) {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      return await streamed(response);
+    }
+    if (method === "server/discover") return say({ error: { code: -32_601, message: "Method not found" } });
+    const serverInfo = { name: "hand", version: "1" };
+    if (method === "initialize")
+      return say({ result: { protocolVersion: "2025-11-25", capabilities: { tools: {} }, serverInfo } });
+    say({ result: answer(method, params, request.headers) });
+  };
+}
