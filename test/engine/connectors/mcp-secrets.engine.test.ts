@@ -41,7 +41,15 @@ test("the value of a secret is in no output, log line, event and error, though t
   const ran = await codeMode(engine).execute({ name: "run_code", arguments: { code } });
   expect(ran).toMatchObject({ output: { result: "Bearer glovebox.secret.T." } });
   const failed = await engine.execute({ name: "c.fail", arguments: {} });
-  const all = JSON.stringify([ran, failed, told, engine.list(), engine.connectors(), engine.explain("c.echo")]);
+  const all = JSON.stringify([
+    recorded,
+    ran,
+    failed,
+    told,
+    engine.list(),
+    engine.connectors(),
+    engine.explain("c.echo"),
+  ]);
   expect(all).toContain("glovebox.secret.T.");
   expect(all).not.toContain(value);
   expect(all).not.toContain(value.slice(0, 10));

@@ -32,6 +32,8 @@ export interface ConnectionHost {
 const CLIENT = { name: "glovebox", version: "1" };
 const CHANGED_DEBOUNCE_MS = 200;
 const TERMINATE_MS = 1_000;
+/** Commands that download what they run. */
+const DOWNLOADS = /(?:^|\/)(?:npx|bunx|pnpx|uvx|pipx)$/;
 const PEER_SHOWN = 100;
 const HEADER_EXTENSION = '"x-mcp-header"';
 const ANY_RESULT: Sdk.StandardSchemaV1<unknown, unknown> = {
@@ -43,6 +45,8 @@ interface Wire {
   readonly http: Sdk.StreamableHTTPClientTransport | null;
   /** Why it ended. */
   readonly failure: () => Promise<McpError>;
+  /** What its process said, for the operator; `null` without a process. */
+  readonly said: (() => string | null) | null;
 }
 
 /** One connection with a server, from its start to its loss. */
@@ -63,16 +67,18 @@ export class McpConnection {
 
   /** Connects. A server that ends when it is asked for a newer revision is asked again in the old way. */
   async open(): Promise<McpPeer> {
+    const { server } = this.#host;
     try {
-      await this.#connect("auto");
-    } catch (error) {
-      const failure = await this.#failureOf(error, this.#host.limits.connectMs);
-      if (this.#host.server.kind === "http" || this.#wire === null || this.#isOver)
-        throw new McpError(failure.message, failure);
-      await this.#connect("legacy").catch(async (second: unknown) => {
-        const { message, ...more } = await this.#failureOf(second, this.#host.limits.connectMs);
-        throw new McpError(message, more);
+      await this.#connect("auto").catch(async (error: unknown) => {
+        const hasEnded = error instanceof this.#host.sdk.SdkError && this.#wire?.said !== null;
+        if (!hasEnded || this.#isOver || error.code === this.#host.sdk.SdkErrorCode.RequestTimeout) throw error;
+        await this.#connect("legacy");
       });
+    } catch (error) {
+      const { message, ...failure } = await this.#failureOf(error, this.#host.limits.connectMs);
+      const said = failure.detail ?? this.#wire?.said?.() ?? null;
+      const parts = [server.kind === "stdio" ? hintOf(server) : null, said].filter((part) => part !== null);
+      throw new McpError(message, { ...failure, detail: parts.length === 0 ? null : parts.join("; ") });
     }
     const { clean } = this.#host;
     const { name = "", version = "" } = this.#client?.getServerVersion() ?? {};
@@ -162,7 +168,12 @@ export class McpConnection {
     const http = new sdk.StreamableHTTPClientTransport(new URL(server.url), {
       fetch: (url, init) => guarded.send(url, init),
     });
-    return { transport: http, http, failure: () => Promise.resolve(new McpError("the connection has ended")) };
+    return {
+      transport: http,
+      http,
+      failure: () => Promise.resolve(new McpError("the connection has ended")),
+      said: null,
+    };
   }
 
   async #overStdio(server: StdioServer): Promise<Wire> {
@@ -173,9 +184,8 @@ export class McpConnection {
       void process.ended.then(() => onGroup(null));
     }
     const transport = new StdioTransport(process, limits, clean, (text) => sdk.deserializeMessage(text));
-    const unseen = unseenWords(server);
     if (this.#isOver) await transport.close();
-    return { transport, http: null, failure: () => transport.failure(hintOf(unseen)) };
+    return { transport, http: null, failure: () => transport.failure(), said: () => transport.said() };
   }
 
   /** Puts the values of secrets into variables. */
@@ -234,9 +244,12 @@ export class McpConnection {
   }
 }
 
-function hintOf(unseen: readonly number[]): string | null {
-  if (unseen.length === 0) return null;
+/** What a process that does not start may lack. */
+function hintOf(server: StdioServer): string | null {
+  const unseen = unseenWords(server);
   const words =
     unseen.length === 1 ? `word ${unseen[0]} of its command names` : `words ${unseen.join(", ")} of its command name`;
-  return `${words} a path that its sandbox does not show; add it to folders`;
+  if (unseen.length > 0) return `${words} a path that its sandbox does not show; add it to folders`;
+  const isDownload = DOWNLOADS.test(server.command) && !server.network && server.sandbox === "require";
+  return isDownload ? "its command downloads it, and it has no network; set network: true, or install it" : null;
 }

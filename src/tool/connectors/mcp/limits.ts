@@ -19,7 +19,7 @@ export interface McpLimits {
   readonly toolBytes: number;
   /** Longest name of a tool, in characters. */
   readonly nameChars: number;
-  /** Times of a connection's start, which may download the server, of a list, and of a sign of life, in milliseconds. */
+  /** Times of the parts of a connection's start, which may download the server, of a list, and of a sign of life, in milliseconds. */
   readonly connectMs: number;
   readonly probeMs: number;
   readonly listMs: number;
@@ -52,8 +52,8 @@ export const MCP_LIMITS: McpLimits = Object.freeze({
   listBytes: 4 * MIB,
   toolBytes: 64 * KIB,
   nameChars: 256,
-  connectMs: 60_000,
-  probeMs: 20_000,
+  connectMs: 40_000,
+  probeMs: 15_000,
   listMs: 30_000,
   aliveMs: 10_000,
   closeMs: 2_000,

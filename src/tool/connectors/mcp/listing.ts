@@ -119,11 +119,14 @@ type ReadTool =
 function readTool(tool: unknown, { connector, trustAnnotations, limits, clean }: ListingOptions): ReadTool {
   const { nameChars, toolBytes } = limits;
   if (!isRecord(tool)) return { tool: null, reason: "a tool is not an object" };
-  const { name, description, inputSchema, outputSchema, annotations, title } = tool;
+  const { name, description, inputSchema, outputSchema, annotations, title, execution } = tool;
   if (typeof name !== "string" || name === "") return { tool: null, reason: "a tool has no name" };
   if (name.length > nameChars) return { tool: name, reason: `its name is longer than ${nameChars} characters` };
   if (!isRecord(inputSchema)) return { tool: name, reason: "its input schema is not an object" };
   const isTyped = isRecord(outputSchema);
+  if (isRecord(execution) && execution["taskSupport"] === "required") {
+    return { tool: name, reason: "it answers with a task of the server, which calls do not wait for" };
+  }
   if (outputSchema !== undefined && !isTyped) return { tool: name, reason: "its output schema is not an object" };
   const said = typeof description === "string" ? description : typeof title === "string" ? title : "";
   const hints = trustAnnotations ? readHints(annotations) : {};

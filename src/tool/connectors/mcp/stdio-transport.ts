@@ -38,12 +38,16 @@ export class StdioTransport implements Transport {
     this.#parse = parse;
   }
 
-  /** Why the connection ended. `hint`: a possible reason, for the operator. */
-  async failure(hint: string | null): Promise<McpError> {
+  /** Why the connection ended. */
+  async failure(): Promise<McpError> {
     const why = this.#excess?.message ?? (await this.#process.ended);
+    return new McpError(why, { detail: this.said() });
+  }
+
+  /** The end of its stderr, for the operator; `null` where there is none. */
+  said(): string | null {
     const said = shownWords(this.#clean(this.#said).slice(-WORDS_MAX), WORDS_MAX);
-    const parts = [hint, said === "" ? null : `its stderr ends with: ${said}`].filter((part) => part !== null);
-    return new McpError(why, { detail: parts.length === 0 ? null : parts.join("; ") });
+    return said === "" ? null : `its stderr ends with: ${said}`;
   }
 
   start(): Promise<void> {

@@ -117,6 +117,7 @@ describe.skipIf(noJail !== undefined)(`a hostile MCP server (${noJail ?? "in bub
       "schemaless: its input schema is not an object",
       "odd: its input schema is not an object",
       "typed: its output schema is not an object",
+      "later: it answers with a task of the server, which calls do not wait for",
       "large: it is longer than 65536 bytes",
     ]);
   });

@@ -45,6 +45,7 @@ function listed(cursor: string | undefined): object {
           { name: "schemaless" },
           { name: "odd", inputSchema: [] },
           tool("typed", { outputSchema: "x" }),
+          tool("later", { execution: { taskSupport: "required" } }),
           tool("large", { description: "d", inputSchema: { type: "object", title: CHUNK.slice(0, 100_000) } }),
         ],
       };
