@@ -37,7 +37,8 @@ export function checkSecrets({ name, source }: ResolvedConnector, server: string
     for (const named of namesIn([value])) {
       const secret = secrets.find(named);
       if (secret === undefined) {
-        throw new TypeError(`connectors.${name} names the secret "${named}", which is not in the option secrets`);
+        const problem = `connectors.${name} names the secret "${named}", which the engine does not have`;
+        throw new TypeError(`${problem}; add it to the option secrets, and start the engine anew`);
       }
       // The operator gives a process its secrets: it has no origin.
       if (server === null) continue;

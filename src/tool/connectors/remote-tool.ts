@@ -61,9 +61,9 @@ export function cleanTools(
   { tools, findings }: RemoteTools,
   { connector, tools: patterns, hasDescriptions }: CleanOptions,
 ): { readonly tools: readonly DigestedTool[]; readonly findings: readonly ConnectorFinding[] } {
-  const found = [
-    ...findings.map(({ tool, reason }) => ({ tool: tool === null ? null : shown(tool), reason: shown(reason, 500) })),
-  ];
+  const found: ConnectorFinding[] = findings.map(({ tool, reason }) => {
+    return { tool: tool === null ? null : shown(tool), reason: shown(reason, 500) };
+  });
   const isWanted = matcherOf(patterns);
   const byName = Map.groupBy(tools, ({ name }) => cleanName(name));
   const cleaned = [...byName].flatMap(([name, same]) => {

@@ -110,6 +110,6 @@ test("an engine does not start where a secret is bound to another place of reque
     "to which it is not bound",
   );
   await expect(start((options) => ({ ...options, secrets: {} }))).rejects.toThrow(
-    'connectors.crm names the secret "CRM", which is not in the option secrets',
+    'connectors.crm names the secret "CRM", which the engine does not have',
   );
 });
