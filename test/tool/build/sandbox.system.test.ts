@@ -98,6 +98,15 @@ describe.skipIf(!works)(`what a stranger registers${unless}`, () => {
     await builds.run(SIMPLE, STRANGER);
     expect(builders()).toHaveLength(2);
   });
+
+  test("is read where a stranger's text of the operator is", async () => {
+    const builds = await startBuilds();
+    await builds.run(SCHEMA, STRANGER);
+    await builds.run(SCHEMA, { ...OPERATOR, isForeign: true });
+    expect(builders()).toHaveLength(1);
+    await builds.run(SCHEMA, OPERATOR);
+    expect(builders()).toHaveLength(2);
+  });
 });
 
 const onLinux = process.platform === "linux" && ["x64", "arm64"].includes(process.arch);

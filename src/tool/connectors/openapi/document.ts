@@ -26,7 +26,7 @@ export class LeftOut extends Error {
 export class OpenApiDocument {
   readonly root: Json;
   /** Parts and characters of the document that may still be read: references and aliases make a small one large. */
-  #budget = 4_000_000;
+  #budget = 3_000_000;
 
   /** Throws a `GloveboxError` with `load_error`. */
   constructor(text: string) {

@@ -24,7 +24,7 @@ const DEFINITIONS_MAX = 1_000;
 /** Schemas of one tool's arguments or output. */
 const SCHEMAS_MAX = 2_000;
 /** Schemas of all tools. */
-const LEFT: { readonly [One in Side]: number } = { input: 20_000, output: 150_000 };
+const LEFT: { readonly [One in Side]: number } = { input: 15_000, output: 120_000 };
 const TOO_MANY = "the document has more schemas than are read; name fewer operations in the option `tools`";
 const DIALECT = "https://json-schema.org/draft/2020-12/schema";
 
