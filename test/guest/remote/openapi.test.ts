@@ -203,6 +203,19 @@ describe("a body", () => {
     ]);
   });
 
+  it("is a form that a server reads as it was given, whatever is in it", () => {
+    const form = posted({ mediaType: "application/x-www-form-urlencoded", encoding: "form" });
+    fc.assert(
+      fc.property(fc.dictionary(text, fc.oneof(scalar, fc.array(scalar, { minLength: 1 }))), (given) => {
+        const entries = Object.entries(given).flatMap(([name, value]) =>
+          [value].flat().map((one) => [name, shown(one)]),
+        );
+        const { body } = requestOf(form, { body: given });
+        expect([...new URLSearchParams(body ?? "")]).toEqual(entries);
+      }),
+    );
+  });
+
   it("is a form whose members have styles of their own", () => {
     const fields: OpenApiForm[] = [
       { name: "tags", style: "form", isExploded: false },

@@ -22,7 +22,7 @@ export type Kind = (typeof KINDS)[number][0];
 /** One of the media types in which a body is described. */
 export interface MediaType {
   readonly kind: Kind;
-  /** As it is sent: `application/json` where the document leaves it open. */
+  /** As it is sent: the usual one where the document leaves it open. */
   readonly name: string;
   readonly content: Json;
 }
@@ -38,7 +38,8 @@ export function mediaTypeOf(content: unknown, kinds: readonly Kind[], verb: stri
     const name = types.find((type) => KINDS.some(([one, test]) => one === kind && test.test(type) && TYPE.test(type)));
     const found = name === undefined ? undefined : content[name];
     if (name === undefined) continue;
-    return { kind, name: name.includes("*") ? "application/json" : name, content: isObject(found) ? found : {} };
+    const sent = kind === "text" ? "text/plain" : "application/json";
+    return { kind, name: name.includes("*") ? sent : name, content: isObject(found) ? found : {} };
   }
   throw new LeftOut(
     `it ${verb} ${types

@@ -268,6 +268,7 @@ describe("a body", () => {
     [["multipart/form-data", "application/x-www-form-urlencoded"], "application/x-www-form-urlencoded", "form"],
     [["*/*"], "application/json", "json"],
     [["text/markdown"], "text/markdown", "text"],
+    [["text/*"], "text/plain", "text"],
   ])("of %j is sent as %s", (types, mediaType, encoding) => {
     const { operation, inputSchema } = post({ ...takes(...types), required: true });
     expect(operation).toMatchObject({ body: { property: "body", mediaType, encoding, fields: [] } });
