@@ -40,7 +40,7 @@ export interface ConnectorReading {
 
 const TOOLS_MAX = 2_500;
 /** Of one tool's line, in UTF-16 units: what is parsed in one piece. */
-const LINE_MAX = 256 * 1024;
+const LINE_MAX = 512 * 1024;
 /** Of all lines. */
 const LINES_MAX = 24 * 1024 * 1024;
 const FINDINGS_MAX = 500;
