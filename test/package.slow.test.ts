@@ -53,6 +53,7 @@ const PEERS = Object.keys(manifest.peerDependencies);
 const EXPORTS = {
   ".": "ConfigError DEFAULT_LIMITS ERRORS GloveboxError MAX_LIMITS ToolCallError createEngine defineCapability loadConfig readRecording replayCall sharedEngine unwrap",
   "./code-mode": "CODE_LIMITS codeMode",
+  "./connectors": "checkConnectors",
   "./adapters": "createIsolateDriver toolsForAISDK toolsForLangChain toolsForOpenAIAgents",
   "./client": "createClient unwrap",
   "./fastify": "gloveboxFastify",

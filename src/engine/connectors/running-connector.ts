@@ -171,6 +171,7 @@ export class RunningConnector implements AsyncDisposable {
     const isChanged = difference.added.length + difference.removed.length + difference.changed.length > 0;
     const isTaken = pin === null || pin === read.digest;
     const isKnown = this.#read?.digest === read.digest;
+    const isFirst = this.#read === null;
     this.#read = read;
     this.#server = read.server;
     this.#onRoute();
@@ -178,7 +179,6 @@ export class RunningConnector implements AsyncDisposable {
       this.#put(tools);
       this.#digests = digests;
     } else this.#forget(tools);
-    const isFirst = this.#state === "new";
     this.#rise();
     // A pin that fits no list is told at once, a list that was not taken in once.
     if (isTaken ? isChanged && !isFirst : !isKnown) {
