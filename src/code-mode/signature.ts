@@ -31,11 +31,14 @@ const DESCRIPTION_MAX = 400;
 const PROPERTY_MAX = 200;
 const LINE_MAX = 160;
 const NAME_MAX = 48;
-/** Length of one declaration, in UTF-16 units: beyond it, its types are any object and unknown. */
+/**
+ * Length of one declaration, in UTF-16 units. Beyond it, the type of the output is left out, and only then that of the
+ * arguments, without which no call can be written.
+ */
 const LENGTH_MAX = 8_000;
 const FULL: PrintStyle = { modifier: "", descriptionMax: PROPERTY_MAX };
 const SHORT: PrintStyle = { modifier: "", descriptionMax: 0 };
-const ANY_TYPES = { inputSchema: { type: "object" }, outputSchema: null } as const;
+const LESS = [{}, { outputSchema: null }, { inputSchema: { type: "object" }, outputSchema: null }] as const;
 
 /** Made once for each tool: what a tool's schemas cost is spent once. */
 const signatures = new WeakMap<ToolDescription, Signature>();
@@ -61,10 +64,14 @@ function firstLine(description: string): string {
 }
 
 function declare(tool: ToolDescription, style: PrintStyle): Declared {
-  const declared = write(tool, style);
-  return declared.member.length + declared.types.length <= LENGTH_MAX
-    ? declared
-    : write({ ...tool, ...ANY_TYPES }, style);
+  const styles = style === SHORT ? [SHORT] : [style, SHORT];
+  for (const less of LESS) {
+    for (const one of styles) {
+      const declared = write({ ...tool, ...less }, one);
+      if (declared.member.length + declared.types.length <= LENGTH_MAX) return declared;
+    }
+  }
+  return write({ ...tool, ...LESS[2] }, SHORT);
 }
 
 function write({ name, description, inputSchema, outputSchema }: ToolDescription, style: PrintStyle): Declared {

@@ -111,6 +111,20 @@ test("a declaration that would be long has no types, but its name and its descri
   );
 });
 
+test("a declaration that would be long loses the type of its output before that of its arguments", () => {
+  const many = (description: string): object =>
+    Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`p${at}`, { type: "string", description }]));
+  const inputSchema = { type: "object", properties: { id: { type: "integer" } }, required: ["id"] };
+  const outputSchema = { type: "object", properties: { one: { type: "object", properties: many("x".repeat(150)) } } };
+  const described = { name: "a.described", description: "", inputSchema, outputSchema };
+  expect(signatureOf(described).full.member).toContain("p99?: string");
+  const properties = Object.fromEntries(
+    Array.from({ length: 10 }, (_, at) => [`o${at}`, { type: "object", properties: many("") }]),
+  );
+  const large = { ...described, name: "a.large", outputSchema: { type: "object", properties } };
+  expect(signatureOf(large).full.member).toBe("large(input: { id: number }): Promise<unknown>;");
+});
+
 test.each([
   ["echo", "tools.echo"],
   ["github.list_issues", "tools.github.list_issues"],
