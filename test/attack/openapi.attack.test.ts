@@ -10,8 +10,8 @@ import { hostileDocuments } from "../tool/connectors/openapi/hostile-documents.t
 const DOCUMENTS = 500;
 /** The longest turn of this thread, in milliseconds of its processor time. */
 const STALL_MAX_MS = 50;
-/** Processor time of the build process for one document, in milliseconds. */
-const CPU_MAX_MS = 2_000;
+/** Processor time of the build process for one document, in milliseconds: with much other work, caches are cold. */
+const CPU_MAX_MS = 3_000;
 /** Time for one document on a machine with much other work, in milliseconds. */
 const END_MAX_MS = 20_000;
 

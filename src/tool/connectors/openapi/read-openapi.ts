@@ -6,7 +6,7 @@ import { readAnswers } from "./answers.ts";
 import { readBody } from "./bodies.ts";
 import { type Json, LeftOut, OpenApiDocument } from "./document.ts";
 import { type Argument, readParameters, type SentByConnector } from "./parameters.ts";
-import { Schemas } from "./schemas.ts";
+import { describedWith, Schemas } from "./schemas.ts";
 import { checkServers, serverOf } from "./servers.ts";
 
 export interface OpenApiOptions {
@@ -222,11 +222,8 @@ function described(schema: JsonSchema, description: string): JsonSchema {
   if (description === "") return schema;
   const own = isObject(schema) ? schema : {};
   const said: unknown = own["description"];
-  const text = /Default: .*$/.exec(typeof said === "string" ? said : "")?.[0];
-  return {
-    ...(schema === false ? { not: {} } : own),
-    description: text === undefined ? description : `${description} ${text}`,
-  };
+  const [byDefault = ""] = /Default: .*$/.exec(typeof said === "string" ? said : "") ?? [];
+  return { ...(schema === false ? { not: {} } : own), description: describedWith(description, byDefault) };
 }
 
 function lowerCase(names: readonly string[] = []): ReadonlySet<string> {

@@ -21,11 +21,11 @@ const NAME_MAX = 60;
 const PROPERTY_MAX = 256;
 /** Schemas that one schema reaches by references. */
 const DEFINITIONS_MAX = 1_000;
-/** Schemas of one tool's arguments or output. */
-const SCHEMAS_MAX = 2_000;
-/** Schemas of all tools. */
-const LEFT: { readonly [One in Side]: number } = { input: 15_000, output: 120_000 };
-const TOO_MANY = "the document has more schemas than are read; name fewer operations in the option `tools`";
+/** Schemas and keywords of one tool's arguments or output. */
+const PARTS_MAX = 4_000;
+/** Those of all tools. */
+const LEFT: { readonly [One in Side]: number } = { input: 30_000, output: 300_000 };
+const TOO_MANY = "the document's schemas have more parts than are read; name fewer operations in the option `tools`";
 const DIALECT = "https://json-schema.org/draft/2020-12/schema";
 
 /** A schema of the document as one of JSON Schema 2020-12, whose references lead to `$defs`. */
@@ -34,8 +34,8 @@ interface Reading {
   readonly refs: ReadonlySet<Definition>;
   /** Of these, the ones that describe the same value as the schema. */
   readonly heads: ReadonlySet<Definition>;
-  /** Number of schemas in it. */
-  readonly schemas: number;
+  /** Number of schemas and keywords in it. */
+  readonly parts: number;
 }
 
 /** With its length as JSON. */
@@ -66,8 +66,8 @@ export class Schemas {
   readonly #side: Side;
   readonly #names = new UniqueNames();
   readonly #definitions = new Map<string, Definition>();
-  #schemas = 0;
-  /** Schemas that may still be written: those of arguments are compiled, which takes some 60 µs for each. */
+  #parts = 0;
+  /** Parts that may still be written: those of arguments are compiled, which takes some 30 µs for each. */
   #left: number;
 
   constructor(document: OpenApiDocument, side: Side) {
@@ -79,8 +79,8 @@ export class Schemas {
   /** Throws a `LeftOut`. */
   read(schema: unknown): Reading {
     const place = { refs: new Set<Definition>(), heads: new Set<Definition>(), isHead: true, depth: 0 };
-    const before = this.#schemas;
-    return { schema: this.#read(schema, place), ...place, schemas: this.#schemas - before };
+    const before = this.#parts;
+    return { schema: this.#read(schema, place), ...place, parts: this.#parts - before };
   }
 
   /**
@@ -90,10 +90,10 @@ export class Schemas {
     if (this.#left < 0) throw new LeftOut(TOO_MANY);
     const definitions = this.#reached(readings);
     const all = [...readings, ...definitions.map(([, reading]) => reading)];
-    const count = all.reduce((sum, { schemas }) => sum + schemas, 0);
+    const count = all.reduce((sum, { parts }) => sum + parts, 0);
     const length = definitions.reduce((sum, [, reading]) => sum + reading.length, JSON.stringify(schema).length);
     if (length > max) throw new LeftOut(`its schemas have more than ${max} characters`);
-    if (count > SCHEMAS_MAX) throw new LeftOut(`it has more than ${SCHEMAS_MAX} schemas`);
+    if (count > PARTS_MAX) throw new LeftOut(`its schemas have more than ${PARTS_MAX} parts`);
     this.#document.spend(length >> 2);
     this.#left -= count;
     if (this.#left < 0) throw new LeftOut(TOO_MANY);
@@ -128,7 +128,7 @@ export class Schemas {
 
   #read(schema: unknown, place: Place): JsonSchema {
     this.#document.spend(1);
-    this.#schemas++;
+    this.#parts++;
     if (typeof schema === "boolean") return schema;
     if (!isObject(schema)) return true;
     if (place.depth > DEPTH_MAX) throw new LeftOut(`its schemas are nested deeper than ${DEPTH_MAX} levels`);
@@ -162,6 +162,7 @@ export class Schemas {
         return isObject(value) ? this.#map(keyword, value, below, hidden) : undefined;
       case undefined: {
         const found = plainValue(keyword, value);
+        if (found !== undefined) this.#parts++;
         if (Array.isArray(found)) this.#document.spend(found.length);
         return keyword === "required" && Array.isArray(found) ? found.filter((name) => !hidden.has(name)) : found;
       }
@@ -217,14 +218,25 @@ export class Schemas {
   #description(schema: Json): string {
     const { description, title } = schema;
     const text = [description, title].find((one) => typeof one === "string");
-    const shown = typeof text === "string" ? shortText(text, DESCRIPTION_MAX) : "";
-    this.#document.spend(shown.length >> 2);
-    const byDefault = this.#side === "input" ? schema["default"] : undefined;
-    if (!["string", "number", "boolean"].includes(typeof byDefault)) return shown;
-    const cut = typeof byDefault === "string" ? byDefault.slice(0, DEFAULT_MAX) : byDefault;
-    const said = `Default: ${shortText(JSON.stringify(cut), DEFAULT_MAX)}`;
-    return shown === "" ? said : `${shown}${/[.!?…]$/.test(shown) ? "" : "."} ${said}`;
+    const byDefault = this.#side === "input" ? defaultOf(schema) : "";
+    const said = describedWith(typeof text === "string" ? text : "", byDefault);
+    this.#document.spend(said.length >> 2);
+    return said;
   }
+}
+
+/** A default in words; empty without one that a line can show. */
+function defaultOf({ default: value }: Json): string {
+  if (!["string", "number", "boolean"].includes(typeof value)) return "";
+  const cut = typeof value === "string" ? value.slice(0, DEFAULT_MAX) : value;
+  return `Default: ${shortText(JSON.stringify(cut), DEFAULT_MAX)}`;
+}
+
+/** A description with a default behind it. Both have to fit: a description is cut again where it is shown. */
+export function describedWith(description: string, byDefault: string): string {
+  const shown = shortText(description, DESCRIPTION_MAX - byDefault.length - 2);
+  if (shown === "" || byDefault === "") return shown + byDefault;
+  return `${shown}${/[.!?…]$/.test(shown) ? "" : "."} ${byDefault}`;
 }
 
 /** Whether a value of one of these would have to be checked by a schema in order to be checked by that schema. */

@@ -421,6 +421,14 @@ describe("a schema", () => {
     });
   });
 
+  it("says a default also behind a long description", () => {
+    const long = { type: "integer", default: 30, description: "Items of a page. ".repeat(50) };
+    const tool = toolOf({ parameters: [{ name: "limit", in: "query", schema: long, description: "x".repeat(500) }] });
+    expect(at(tool.inputSchema, "properties", "limit", "description")).toMatch(/^x{180,190}… Default: 30$/);
+    const body = bodyOf({ type: "object", properties: { limit: long } });
+    expect(at(body.inputSchema, "properties", "body", "properties", "limit", "description")).toMatch(/… Default: 30$/);
+  });
+
   it("has no properties that only the other side sends", () => {
     const schema = {
       type: "object",
