@@ -9,7 +9,7 @@ import {
   type Isolation,
   type ModuleContractName,
   type Runtime,
-  RUNTIMES,
+  DEFINED_RUNTIMES,
 } from "../base/protocol/script.ts";
 import type { Schema } from "../base/schema/standard-schema.ts";
 import { compileSchema, type Validator } from "../base/schema/schema.ts";
@@ -212,7 +212,7 @@ export const DEFINITION = {
     outputSchema: { type: ["object", "boolean"] },
     source: { type: "string" },
     entry: { type: "string", minLength: 1 },
-    runtime: { enum: RUNTIMES },
+    runtime: { enum: DEFINED_RUNTIMES },
     isolation: { enum: ["instance", "context", "isolate", "shared"] },
     limits: OBJECT,
     capabilities: CAPABILITIES,

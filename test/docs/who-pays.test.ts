@@ -22,7 +22,7 @@ const builtIn = createCapabilities({
   fetch: {},
   onSecretViolation: () => {},
 }).map(({ name }) => name);
-const KNOWN = [...builtIn, "custom capabilities", ...SURFACES, ...RUNTIMES, "remote"];
+const KNOWN = [...builtIn, "custom capabilities", ...SURFACES, ...RUNTIMES];
 
 test.each(KNOWN)("the work that %s causes has a bound, a place and a payer", (cause) => {
   expect(HOST_WORK.filter(({ causes }) => causes.includes(cause))).not.toEqual([]);

@@ -22,10 +22,11 @@ export function isModuleContract(name: unknown): name is ModuleContractName {
 export const NO_CONFIG = "null";
 
 /** The runtime of a tool. */
-export type Runtime = DefinedRuntime | "remote";
-/** Runtimes that a definition may name: only connectors have the others. */
-export type DefinedRuntime = (typeof RUNTIMES)[number];
-export const RUNTIMES = ["javascript", "python", "wasi", "native"] as const;
+export type Runtime = (typeof RUNTIMES)[number];
+/** Runtimes that a definition may name: only connectors' tools have the others. */
+export type DefinedRuntime = (typeof DEFINED_RUNTIMES)[number];
+export const DEFINED_RUNTIMES = ["javascript", "python", "wasi", "native"] as const;
+export const RUNTIMES = [...DEFINED_RUNTIMES, "remote"] as const;
 
 /**
  * Code that checks a tool's arguments and output in its isolate: expressions whose values are `CheckCode`s of

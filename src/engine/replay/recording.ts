@@ -88,7 +88,7 @@ function record(properties: Readonly<Record<string, unknown>>) {
 const TOOL = record({
   name: TEXT,
   version: TEXT,
-  runtime: { enum: [...RUNTIMES, "remote"] },
+  runtime: { enum: RUNTIMES },
   isolation: { enum: ["instance", "context", "isolate", "shared"] },
   memoryMb: { type: "number", minimum: 8, maximum: 65_536 },
   config: TEXT,

@@ -1,5 +1,11 @@
 import { expect, test } from "vitest";
-import { type ConnectorChange, createEngine, type Engine, type EngineOptions, type ToolResult } from "../../../src/index.ts";
+import {
+  type ConnectorChange,
+  createEngine,
+  type Engine,
+  type EngineOptions,
+  type ToolResult,
+} from "../../../src/index.ts";
 import { checkConnectors } from "../../../src/engine/connectors/index.ts";
 import { SECRET } from "./api.ts";
 import { type HandServer, serveByHand } from "./mcp-by-hand.ts";
