@@ -58,7 +58,7 @@ export class McpConnection {
   /** Tools whose arguments go into headers as well, by name. */
   #mirrored = new Map<string, Sdk.Tool>();
   #isOver = false;
-  #checking: Promise<void> | null = null;
+  #isChecking = false;
 
   constructor(host: ConnectionHost) {
     this.#host = host;
@@ -207,7 +207,7 @@ export class McpConnection {
 
   async #thrown(error: unknown, timeoutMs: number): Promise<McpError> {
     const failure = await this.#failureOf(error, timeoutMs);
-    if (failure.isTransient && failure.retryAfterMs === null) this.#checking ??= this.#checkAlive();
+    if (failure.isTransient && failure.retryAfterMs === null) void this.#checkAlive();
     const { message, ...more } = failure;
     return new McpError(message, more);
   }
@@ -225,6 +225,8 @@ export class McpConnection {
 
   /** After a failure that may be of the whole server: asks for a sign of life, and gives the connection up without one. */
   async #checkAlive(): Promise<void> {
+    if (this.#isChecking) return;
+    this.#isChecking = true;
     const timeout = this.#host.limits.aliveMs;
     try {
       const client = this.#connected();
@@ -233,7 +235,7 @@ export class McpConnection {
       if (error instanceof this.#host.sdk.ProtocolError) return;
       await this.#lose(failed(`it gives no sign of life: ${this.#failures.of(error, timeout).message}`));
     } finally {
-      this.#checking = null;
+      this.#isChecking = false;
     }
   }
 

@@ -309,7 +309,7 @@ export class McpSession implements AsyncDisposable {
   }
 
   #fail({ requests }: ThreadRun, failure: McpFailure): void {
-    for (const [request, settle] of [...requests]) settle({ kind: "failed", request, failure });
+    for (const [request, settle] of requests) settle({ kind: "failed", request, failure });
   }
 
   async #end(run: ThreadRun): Promise<void> {

@@ -44,7 +44,7 @@ export class StdioTransport implements Transport {
     return new McpError(why, { detail: this.said() });
   }
 
-  /** The end of its stderr, for the operator; `null` without one. */
+  /** The end of its stderr, for the operator; `null` where it is empty. */
   said(): string | null {
     const said = shownWords(this.#clean(this.#said).slice(-WORDS_MAX), WORDS_MAX);
     return said === "" ? null : `its stderr ends with: ${said}`;
