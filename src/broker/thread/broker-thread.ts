@@ -230,8 +230,10 @@ export class BrokerThread {
   async #callTool({ outbox, toolCalls }: ThreadRun, request: number, call: SessionToolCall): Promise<void> {
     const abort = new AbortController();
     toolCalls.set(request, abort);
-    const { connector, tool, args } = call;
-    const end = await Promise.try(() => this.#options.callTool({ connector, tool, args }, abort.signal)).then(
+    const { connector, tool, args, isRepeatable } = call;
+    const end = await Promise.try(() =>
+      this.#options.callTool({ connector, tool, args, isRepeatable }, abort.signal),
+    ).then(
       (text) => ({ kind: "answer", text }) as const,
       (error: unknown) => ({ kind: "failed", message: messageOf(error) }) as const,
     );

@@ -1,8 +1,9 @@
 import { readFile, stat } from "node:fs/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { GloveboxError } from "../../base/errors.ts";
 import type { FetchOptions } from "../../broker/capabilities/fetch/connections.ts";
 import { type SecretOptions, Secrets } from "../../broker/capabilities/secrets/secrets.ts";
-import type { ConnectorRoute } from "../../broker/capabilities/connector/route.ts";
+import type { ConnectorRoute, SessionToolCall } from "../../broker/capabilities/connector/route.ts";
 import type { ListedTools } from "../../tool/connectors/mcp/messages.ts";
 import type { McpFailure } from "../../tool/connectors/mcp/failure.ts";
 import type { McpServer } from "../../tool/connectors/mcp/server.ts";
@@ -13,6 +14,9 @@ import { checkSecrets, secretsOf } from "../../tool/connectors/connector-secrets
 
 /** Time for the list of a server's tools: an engine starts without those of a server that takes longer. */
 const LIST_MS = 10_000;
+/** Pause before asking a busy server again that names no time; it doubles. */
+const PAUSE_MS = 1_000;
+const REPEATS_MAX = 10;
 
 /** The engine's options on which connectors depend. */
 export interface SourceOptions {
@@ -64,10 +68,12 @@ function serverOf({ isPrivate }: ResolvedConnector, source: McpSource): McpServe
   return { ...rest, kind: "stdio", env: new Map(env), folders: new Map(folders) };
 }
 
+type SessionRequest = Omit<SessionToolCall, "connector">;
+
 /** Where a connector's tools come from. */
 export interface ConnectorSource extends AsyncDisposable {
   /** Calls a tool of its session; `null` for a document. Rejects with an error that a tool may see. */
-  readonly call: ((tool: string, args: string, signal: AbortSignal) => Promise<string>) | null;
+  readonly call: ((request: SessionRequest, signal: AbortSignal) => Promise<string>) | null;
   /** Rejects with an error that names the connector. `listMs`: time for the list of a session. */
   read(listMs?: number): Promise<ReadConnector>;
 }
@@ -108,11 +114,18 @@ class SessionSource implements ConnectorSource {
     this.#timeoutMs = timeoutMs;
   }
 
-  readonly call = async (tool: string, args: string, signal: AbortSignal): Promise<string> => {
-    const answer = await this.#session.call(tool, args, { signal, timeoutMs: this.#timeoutMs });
-    if (answer.kind === "answered") return answer.text;
-    const { message, retryAfterMs } = answer.failure;
-    throw new Error(retryAfterMs === null ? message : `${message}; retryAfterMs: ${Math.ceil(retryAfterMs)}`);
+  /** Asks a busy server again where the tool may be repeated. The signal ends that in time. */
+  readonly call = async ({ tool, args, isRepeatable }: SessionRequest, signal: AbortSignal): Promise<string> => {
+    for (let repeats = 0; ; repeats++) {
+      const answer = await this.#session.call(tool, args, { signal, timeoutMs: this.#timeoutMs });
+      if (answer.kind === "answered") return answer.text;
+      const { message, isBusy, retryAfterMs } = answer.failure;
+      const waitMs = retryAfterMs ?? PAUSE_MS * 2 ** repeats;
+      const mayWait = isBusy && isRepeatable && repeats < REPEATS_MAX && waitMs < this.#timeoutMs;
+      const later = isBusy || retryAfterMs !== null ? `; retryAfterMs: ${Math.ceil(waitMs)}` : "";
+      if (!mayWait) throw new Error(message + later);
+      await sleep(waitMs, undefined, { signal });
+    }
   };
 
   async read(listMs = LIST_MS): Promise<ReadConnector> {

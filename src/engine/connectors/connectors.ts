@@ -44,10 +44,10 @@ export class Connectors implements AsyncDisposable {
   }
 
   /** Calls a tool of a connector's MCP session. */
-  callTool({ connector, tool, args }: SessionToolCall, signal: AbortSignal): Promise<string> {
+  callTool({ connector, ...request }: SessionToolCall, signal: AbortSignal): Promise<string> {
     const call = this.#running.get(connector)?.source.call ?? null;
     if (call === null) return Promise.reject(new Error(`the connector "${connector}" has no session`));
-    return call(tool, args, signal);
+    return call(request, signal);
   }
 
   /** Reads the tools of new and changed connectors. Changes nothing, and rejects where one is not possible. */

@@ -77,7 +77,8 @@ export class RemoteServer {
   async call(tool: string, args: string, caller: RemoteCaller): Promise<string> {
     const { name, secrets } = this.route;
     const { secrets: all, callTool } = this.#host;
-    const answer = await this.#inSlot(caller, (signal) => callTool({ connector: name, tool, args }, signal));
+    const request = { connector: name, tool, args, isRepeatable: caller.isRepeatable };
+    const answer = await this.#inSlot(caller, (signal) => callTool(request, signal));
     const redactor = all.redactorOf(new Set(secrets));
     return redactor === null ? answer : await caller.onHost(() => redactor.text(answer));
   }

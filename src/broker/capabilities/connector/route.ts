@@ -27,4 +27,6 @@ export interface SessionToolCall {
   readonly tool: string;
   /** A JSON object. */
   readonly args: string;
+  /** Whether a busy server may be asked again. */
+  readonly isRepeatable: boolean;
 }

@@ -207,7 +207,7 @@ export class McpConnection {
 
   async #thrown(error: unknown, timeoutMs: number): Promise<McpError> {
     const failure = await this.#failureOf(error, timeoutMs);
-    if (failure.isTransient && failure.retryAfterMs === null) void this.#checkAlive();
+    if (failure.isTransient && !failure.isBusy) void this.#checkAlive();
     const { message, ...more } = failure;
     return new McpError(message, more);
   }

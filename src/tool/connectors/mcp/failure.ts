@@ -13,6 +13,8 @@ export interface McpFailure {
   readonly isTransient: boolean;
   /** Whether the server may have received the request, and so have done something. */
   readonly isSent: boolean;
+  /** Whether the server asks to come back later; after this time where it names one. */
+  readonly isBusy: boolean;
   readonly retryAfterMs: number | null;
 }
 
@@ -25,7 +27,15 @@ export class McpError extends Error {
 
   constructor(message: string, more: Partial<Omit<McpFailure, "message">> = {}) {
     super(message);
-    this.failure = { message, detail: null, isTransient: true, isSent: true, retryAfterMs: null, ...more };
+    this.failure = {
+      message,
+      detail: null,
+      isTransient: true,
+      isSent: true,
+      isBusy: false,
+      retryAfterMs: null,
+      ...more,
+    };
   }
 }
 

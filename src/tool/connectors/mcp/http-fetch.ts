@@ -87,6 +87,7 @@ export class GuardedFetch {
       body.destroy();
       throw new McpError(`it answered with HTTP ${statusCode}`, {
         isSent: false,
+        isBusy: true,
         retryAfterMs: retryAfterOf(headers.get("retry-after")),
       });
     }

@@ -198,16 +198,15 @@ test.for<readonly [string, string, RegExp]>([
   ["an event without end", "x".repeat(100_000), /^it sent a message of more than 1048576 bytes$|^it did not answer/],
   ["events without end", ": x\n\n".repeat(10_000), /^it sent more than 200 messages within|^it did not answer/],
 ])("%s fails its call only", async ([, piece, failure]) => {
-  const handle = byHand(
-    () => ({ tools: [] }),
-    async (response) => {
+  const handle = byHand(() => ({ tools: [] }), {
+    streamed: async (response) => {
       response.write("data: ");
       for (;;) {
         const error = await new Promise((resolve) => response.write(piece, resolve));
         if (error instanceof Error || response.destroyed) return;
       }
     },
-  );
+  });
   const { url } = await serve(handle);
   const { session, call } = opened(over(url), { limits: { ...LATER, messageBytes: 1024 * 1024, inflowMessages: 200 } });
   await session.list();

@@ -4,10 +4,17 @@ import type { Handle } from "./http.ts";
 
 type Params = Readonly<Record<string, unknown>>;
 
-/** A server that answers each request by hand: `answer` makes the result of a method, `streamed` what follows a call. */
+interface HandOptions {
+  /** What follows a call, in place of its result. */
+  readonly streamed?: (response: ServerResponse) => Promise<void>;
+  /** The status and the headers with which a request of a method is refused; `null` where it is not. */
+  readonly refuse?: (method: string) => { readonly status: number; readonly [header: string]: string | number } | null;
+}
+
+/** A server that answers each request by hand: `answer` makes the result of a method. */
 export function byHand(
   answer: (method: string, params: Params, headers: IncomingHttpHeaders) => object,
-  streamed?: (response: ServerResponse) => Promise<void>,
+  { streamed, refuse }: HandOptions = {},
 ): Handle {
   return async (request, response) => {
     if (request.method !== "POST") return void response.writeHead(405).end();
@@ -22,6 +29,11 @@ export function byHand(
         .writeHead(200, { "content-type": "application/json" })
         .end(JSON.stringify({ jsonrpc: "2.0", id, ...message }));
     };
+    const refused = refuse?.(method) ?? null;
+    if (refused !== null) {
+      const { status, ...headers } = refused;
+      return void response.writeHead(status, headers).end();
+    }
     if (method === "tools/call" && streamed !== undefined) {
       response.writeHead(200, { "content-type": "text/event-stream" });
       return await streamed(response);
