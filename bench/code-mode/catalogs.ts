@@ -1,5 +1,6 @@
 /** Declarations and search over hundreds and thousands of tools, which are work of the host's only thread. */
 import { readFileSync } from "node:fs";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { catalogOf, QUESTIONS } from "../../fixtures/code-mode/catalog.ts";
 import { Catalog } from "../../src/code-mode/catalog.ts";
 import { signatureOf } from "../../src/code-mode/signature.ts";
@@ -44,6 +45,8 @@ async function ask(catalog: Catalog, queries: readonly string[]): Promise<string
   for (const query of queries) {
     const { total, matches } = await index.find({ query, limit: LIMIT, detail: "signature" });
     answers.push(`${total} ${matches.map(({ name }) => name).join(" ")}`);
+    // Questions of models do not come in one turn.
+    await nextTurn();
   }
   return answers.join("\n");
 }
