@@ -23,7 +23,7 @@ const CHECKSUMS = {
   "payload, quiet": "4875d45664dd93d7",
   "capability, quiet": "4f5755ed0e96a75c",
   "child-call, quiet": "4f5755ed0e96a75c",
-  "code-mode, quiet": "3f05576153eb2480",
+  "code-mode, quiet": "05708ccbf2d6d8db",
   "kv, quiet": "1d66932b466a7403",
   "fetch, quiet": "173680c39f0af722",
   "redaction, quiet": "108d3ddc12b27d23",
