@@ -1,4 +1,5 @@
 import { GloveboxError } from "../../base/errors.ts";
+import { eachInTurns } from "../../base/turns.ts";
 import type { ConnectorRoute } from "../../broker/capabilities/connector/route.ts";
 import { messageOf } from "../../broker/method-call.ts";
 import type { ResolvedConnector } from "../../tool/connectors/options.ts";
@@ -55,11 +56,11 @@ export class RunningConnector implements AsyncDisposable {
   readonly #parts: ConnectorParts;
   readonly #onRoute: () => void;
   /** Its tools in the registry, and the digests of what they were made of, by name. */
-  #own: ReadonlyMap<string, RegisteredTool> = new Map();
+  readonly #own = new Map<string, RegisteredTool>();
   #digests: ReadonlyMap<string, string> = new Map();
   #read: ReadConnector | null = null;
   #prepared: Prepared | null = null;
-  #clashes: readonly ConnectorFinding[] = [];
+  #clashes: ConnectorFinding[] = [];
   /** The server that its document names. */
   #server: string | null = null;
   #state: "up" | "down" | "new" = "new";
@@ -112,7 +113,11 @@ export class RunningConnector implements AsyncDisposable {
   start(): ToolsDifference {
     const prepared = this.#prepared;
     this.#prepared = null;
-    if (prepared !== null) return this.#take(prepared);
+    if (prepared !== null) {
+      const { steps, end } = this.#take(prepared);
+      for (const step of steps) step();
+      return end();
+    }
     this.#fall(this.#problem ?? "its server did not answer");
     return { added: [], removed: [], changed: [] };
   }
@@ -123,8 +128,11 @@ export class RunningConnector implements AsyncDisposable {
       if (this.#isClosed) throw new GloveboxError("engine_closed", "the connector was removed");
       try {
         const prepared = await this.#readTools();
-        if (this.#isClosed) this.#forget(prepared.tools);
-        else this.#take(prepared);
+        if (this.#isClosed) return this.#forget(prepared.tools);
+        const { steps, end } = this.#take(prepared);
+        // A server may say often that thousands of tools have changed.
+        await eachInTurns(steps, (step) => step());
+        if (!this.#isClosed) end();
       } catch (error) {
         this.#fall(messageOf(error));
         throw error;
@@ -146,7 +154,6 @@ export class RunningConnector implements AsyncDisposable {
   remove(): readonly string[] {
     const names = [...this.#own.keys()];
     for (const name of names) this.#removeTool(name);
-    this.#own = new Map();
     return names;
   }
 
@@ -162,64 +169,62 @@ export class RunningConnector implements AsyncDisposable {
     return { read, tools: await this.#parts.registrar.prepareRemote(this.connector, read.tools) };
   }
 
-  /** Registers a list, unless the pin names another one. */
-  #take({ read, tools }: Prepared): ToolsDifference {
+  /** Takes a list in, unless the pin names another one: `steps` register one tool each, and `end` tells of it. */
+  #take({ read, tools }: Prepared): { readonly steps: readonly (() => void)[]; readonly end: () => ToolsDifference } {
     const { name, pin } = this.connector;
     const { events } = this.#parts;
-    const digests = new Map(read.tools.map(({ tool, digest }) => [tool.name, digest]));
+    const { digest } = read;
+    const digests = new Map(read.tools.map((one) => [one.tool.name, one.digest]));
     const difference = differenceOf(this.#digests, digests);
     const isChanged = difference.added.length + difference.removed.length + difference.changed.length > 0;
-    const isTaken = pin === null || pin === read.digest;
-    const isKnown = this.#read?.digest === read.digest;
+    const isTaken = pin === null || pin === digest;
+    const isKnown = this.#read?.digest === digest;
     const isFirst = this.#read === null;
     this.#read = read;
-    this.#server = read.server;
-    this.#onRoute();
     if (isTaken) {
-      this.#put(tools);
+      this.#server = read.server;
+      this.#onRoute();
       this.#digests = digests;
+      this.#clashes = [];
     } else this.#forget(tools);
-    this.#rise();
-    // A pin that fits no list is told at once, a list that was not taken in once.
-    if (isTaken ? isChanged && !isFirst : !isKnown) {
-      events.emit("connector:change", { connector: name, digest: read.digest, isTaken, ...difference });
-    }
-    return isTaken ? difference : { added: [], removed: [], changed: [] };
+    const gone = [...this.#own.keys()].filter((one) => !digests.has(one));
+    const steps = [...tools.map((tool) => () => this.#put(tool)), ...gone.map((one) => () => this.#removeTool(one))];
+    const end = (): ToolsDifference => {
+      this.#rise();
+      // A pin that fits no list is told at once, a list that was not taken in once.
+      if (isTaken ? isChanged && !isFirst : !isKnown) {
+        events.emit("connector:change", { connector: name, digest, isTaken, ...difference });
+      }
+      return isTaken ? difference : { added: [], removed: [], changed: [] };
+    };
+    return { steps: isTaken ? steps : [], end };
   }
 
-  #put(tools: readonly RegisteredTool[]): void {
-    const { registry, tools: installed } = this.#parts;
-    const own = new Map<string, RegisteredTool>();
-    const clashes: ConnectorFinding[] = [];
-    for (const tool of tools) {
-      const { name } = tool.info;
-      const found = registry.get(name);
-      const old = this.#own.get(name);
-      if (found !== undefined && found !== old) {
-        clashes.push({ tool: name, reason: "another tool of the engine has this name" });
-        this.#forget([tool]);
-      } else if (old !== undefined && isSameTool(old, tool)) {
-        own.set(name, old);
-        this.#forget([tool]);
-      } else {
-        try {
-          installed.put(tool);
-          own.set(name, tool);
-        } catch (error) {
-          clashes.push({ tool: name, reason: messageOf(error) });
-          this.#forget([tool]);
-        }
-      }
+  /** Registers a tool, unless it is the same as before, or the name is another tool's. */
+  #put(tool: RegisteredTool): void {
+    const { registry, tools } = this.#parts;
+    const { name } = tool.info;
+    const found = registry.get(name);
+    const old = this.#own.get(name);
+    const isOther = found !== undefined && found !== old;
+    if (this.#isClosed || isOther || (old !== undefined && isSameTool(old, tool))) {
+      if (isOther) this.#clashes.push({ tool: name, reason: "another tool of the engine has this name" });
+      return this.#forget([tool]);
     }
-    for (const name of this.#own.keys()) if (!own.has(name)) this.#removeTool(name);
-    this.#own = own;
-    this.#clashes = clashes;
+    try {
+      tools.put(tool);
+      this.#own.set(name, tool);
+    } catch (error) {
+      this.#clashes.push({ tool: name, reason: messageOf(error) });
+      this.#forget([tool]);
+    }
   }
 
   /** Another tool may have taken its place meanwhile. */
   #removeTool(name: string): void {
     const { registry, tools } = this.#parts;
     if (registry.get(name) === this.#own.get(name)) tools.remove(name);
+    this.#own.delete(name);
   }
 
   #forget(tools: readonly RegisteredTool[]): void {

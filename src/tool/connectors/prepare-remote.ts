@@ -72,7 +72,8 @@ export function prepareRemote(
       found.push({ tool: name, reason: reasonOf(error) });
     }
   }
-  return { value: { server, digest: digestOfAll(kept), findings: shortened(found) }, texts: [lines.join("\n")] };
+  const digest = digestOfAll(kept, job.server === null ? (server ?? "") : "");
+  return { value: { server, digest, findings: shortened(found) }, texts: [lines.join("\n")] };
 }
 
 function readSource(job: ConnectorJob, text: string): RemoteTools & { readonly server: string | null } {

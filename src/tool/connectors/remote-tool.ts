@@ -84,10 +84,10 @@ export function cleanTools(
   return { tools: cleaned, findings: found };
 }
 
-/** Digest of all tools, which a pin names. */
-export function digestOfAll(tools: readonly Pick<DigestedTool, "digest">[]): string {
+/** Digest of all tools, which a pin names. `server`: the URL that their document chose; empty where the operator did. */
+export function digestOfAll(tools: readonly Pick<DigestedTool, "digest">[], server: string): string {
   const digests = tools.map(({ digest }) => digest).toSorted();
-  return `sha256:${hash("sha256", digests.join("\n"))}`;
+  return `sha256:${hash("sha256", [server, ...digests].join("\n"))}`;
 }
 
 /** Compares the digests of two lists, by name. */

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { createEngine, type EngineOptions } from "../../../src/index.ts";
 import { codeMode } from "../../../src/code-mode/index.ts";
+import { checkConnectors } from "../../../src/engine/connectors/index.ts";
 import { bodyWith, documentOf, engineWith, sendJson, serveApi } from "./api.ts";
 
 const ITEMS = documentOf([
@@ -186,4 +187,20 @@ test("the audit has a line for each request, with the rule that granted it", asy
       rules: [0],
     },
   ]);
+});
+
+test("with a pin, a document that names another server is not taken in, and calls go on to the old one", async () => {
+  await using api = await serveApi(({ url }, response) => sendJson(response, { url }));
+  await using other = await serveApi();
+  const at = (origin: string): object => ({ ...ITEMS, servers: [{ url: origin }] });
+  const document = await api.write(at(api.origin));
+  const connectors = { crm: { openapi: { document }, private: true } };
+  const [report] = await checkConnectors({ connectors });
+  const pinned = { crm: { ...connectors.crm, ...(report?.digest && { pin: report.digest }) } };
+  const rules = [{ allow: { connector: ["crm"] } }];
+  await using engine = await createEngine({ workers: 1, executor: "threads", connectors: pinned, policy: { rules } });
+  await api.write(at(other.origin));
+  expect(await engine.refreshConnector("crm")).toMatchObject({ server: api.origin });
+  expect((await engine.execute({ name: "crm.get_item", arguments: { id: "1" } })).output).toEqual({ url: "/items/1" });
+  expect(other.seen).toEqual([]);
 });
