@@ -9,6 +9,7 @@ import type { Secrets } from "../../../broker/capabilities/secrets/secrets.ts";
 import { McpError } from "./failure.ts";
 import { Inflow } from "./inflow.ts";
 import type { McpLimits } from "./limits.ts";
+import { partsOf } from "./lines.ts";
 import type { HttpServer } from "./server.ts";
 
 /** Statuses of responses without a body. */
@@ -106,13 +107,17 @@ export class GuardedFetch {
 
   /** The bytes of a body, up to the length of one message: in a stream of events, between two empty lines. */
   async *#bounded(body: Readable, isStream: boolean): AsyncGenerator<Uint8Array> {
-    const { messageBytes } = this.#limits;
+    const { messageBytes, messageParts } = this.#limits;
     let length = 0;
+    let parts = 0;
     for await (const chunk of body as AsyncIterable<Buffer>) {
       const excess = this.#inflow.take(isStream ? 1 : 0, chunk.length);
       if (excess !== null) throw excess;
       const end = isStream ? endOfEvent(chunk) : -1;
+      // What ends in this chunk is bounded by its length.
       length = end < 0 ? length + chunk.length : chunk.length - end;
+      parts = partsOf(chunk.subarray(Math.max(0, end))) + (end < 0 ? parts : 0);
+      if (parts > messageParts) throw new McpError(`it sent a message of more than ${messageParts} values`);
       if (length > messageBytes) throw new McpError(`it sent a message of more than ${messageBytes} bytes`);
       yield chunk;
     }

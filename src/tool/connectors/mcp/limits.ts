@@ -5,6 +5,11 @@ const MIB = 1024 * KIB;
 export interface McpLimits {
   /** Longest message: one answer, or one page of a list. */
   readonly messageBytes: number;
+  /**
+   * Brackets and commas of a message: they bound the memory that reading it takes. A thread that runs out of memory ends
+   * its process.
+   */
+  readonly messageParts: number;
   /** Bytes of longer messages that are read and discarded before the connection is ended. */
   readonly discardedBytes: number;
   /** Number of messages, and of bytes, within `inflowMs`, after which the connection is ended. */
@@ -43,6 +48,7 @@ export interface McpLimits {
 
 export const MCP_LIMITS: McpLimits = Object.freeze({
   messageBytes: 8 * MIB,
+  messageParts: 500_000,
   discardedBytes: 64 * MIB,
   inflowMs: 10_000,
   inflowMessages: 5_000,
@@ -60,7 +66,7 @@ export const MCP_LIMITS: McpLimits = Object.freeze({
   backoffMinMs: 1_000,
   backoffMaxMs: 60_000,
   ttlMinMs: 60_000,
-  heapMb: 256,
+  heapMb: 512,
   processes: 256,
   memoryBytes: 1_024 * MIB,
   fileBytes: 1_024 * MIB,

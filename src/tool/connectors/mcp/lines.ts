@@ -72,3 +72,15 @@ export function numberIn(edges: string): number | null {
   const digits = first ?? last;
   return digits === undefined ? null : Number(digits);
 }
+
+/** Number of brackets and commas, in and out of strings: at least the number of values in a text of JSON. */
+export function partsOf(bytes: Uint8Array): number {
+  let parts = 0;
+  for (const byte of bytes) if (byte === 0x2c || byte === 0x5b || byte === 0x7b) parts++;
+  return parts;
+}
+
+/** The beginning and the end of a message, for `numberIn`. */
+export function edgesOf(bytes: Buffer): string {
+  return `${bytes.toString("latin1", 0, EDGE)}\n${bytes.subarray(-EDGE).toString("latin1")}`;
+}

@@ -1,7 +1,7 @@
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { type Clean, McpError, shownWords } from "./failure.ts";
 import { Inflow } from "./inflow.ts";
-import { type Line, Lines, numberIn } from "./lines.ts";
+import { type Line, Lines, edgesOf, numberIn, partsOf } from "./lines.ts";
 import type { McpLimits } from "./limits.ts";
 import type { ServerProcess } from "./server-process.ts";
 
@@ -98,17 +98,24 @@ export class StdioTransport implements Transport {
   }
 
   #read(line: Line): void {
+    const { messageBytes, messageParts } = this.#limits;
     if (line.kind === "long") {
-      const id = numberIn(line.edges);
-      const message = `an answer of ${line.length} bytes, the limit is ${this.#limits.messageBytes} bytes`;
-      if (id !== null) this.onmessage?.({ jsonrpc: "2.0", id, error: { code: TOO_LONG, message } });
-      return;
+      return this.#refuse(line.edges, `an answer of ${line.length} bytes, the limit is ${messageBytes} bytes`);
+    }
+    if (partsOf(line.bytes) > messageParts) {
+      return this.#refuse(edgesOf(line.bytes), `an answer of more than ${messageParts} values`);
     }
     try {
       this.onmessage?.(this.#parse(line.bytes.toString("utf8")));
     } catch (error) {
       this.onerror?.(error instanceof Error ? error : new Error("a line is no message"));
     }
+  }
+
+  /** Answers a request in place of a message that is not read. */
+  #refuse(edges: string, message: string): void {
+    const id = numberIn(edges);
+    if (id !== null) this.onmessage?.({ jsonrpc: "2.0", id, error: { code: TOO_LONG, message } });
   }
 
   #check(excess: McpError | null): void {

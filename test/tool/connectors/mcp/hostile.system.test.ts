@@ -179,12 +179,12 @@ describe.skipIf(noJail !== undefined)(`a hostile MCP server (${noJail ?? "in bub
     await expect.poll(() => session.state.kind, { timeout: 20_000 }).toBe("down");
   });
 
-  test("whose answer takes more memory than its thread has loses its connection, and only its own", async () => {
-    const { session, call } = opened(hostile("expands"), { limits: { ...LOW, heapMb: 64 } });
-    const other = opened(program("v1"));
-    expect(failureOf(await call("t")).message).toBe("its messages took too much memory to read");
-    expect(session.state.kind).toBe("down");
-    expect(textOf(await other.call("echo", { text: "hi" }))).toBe("hi");
+  test("whose answer would take much memory fails that call before it is parsed, and goes on", async () => {
+    const { session, call } = opened(hostile("expands"), { limits: LOW });
+    expect(failureOf(await call("t"))).toMatchObject({
+      message: expect.stringContaining("an answer of more than 500000 values") as string,
+    });
+    expect(session.state.kind).toBe("up");
   });
 });
 

@@ -95,7 +95,7 @@ describe.skipIf(noJail !== undefined)(`a server in a sandbox (${noJail ?? "in bu
     const seconds = mark();
     const script = `trap '' TERM INT HUP; (setsid sleep ${seconds} &); sleep ${seconds}`;
     const { session } = opened(command("sh", { args: ["-c", script] }));
-    await expect.poll(() => processesWith(`sleep\0${seconds}`)).toBe(2);
+    await expect.poll(() => processesWith(`sleep\0${seconds}`), { timeout: 20_000 }).toBe(2);
     await session.close();
     expect(await processesWith(seconds)).toBe(0);
   });
@@ -193,16 +193,16 @@ describe("a server without a sandbox", () => {
     const seconds = mark();
     const script = `trap '' TERM INT HUP; sleep ${seconds} & sleep ${seconds}`;
     const { session } = opened(command("sh", { args: ["-c", script], sandbox: "off" }));
-    await expect.poll(() => processesWith(`sleep\0${seconds}`)).toBe(2);
+    await expect.poll(() => processesWith(`sleep\0${seconds}`), { timeout: 20_000 }).toBe(2);
     await session.close();
-    await expect.poll(() => processesWith(`sleep\0${seconds}`)).toBe(0);
+    await expect.poll(() => processesWith(`sleep\0${seconds}`), { timeout: 20_000 }).toBe(0);
   });
 
   test("leaves nothing of its group behind when it ends by itself", async () => {
     const seconds = mark();
     const { session } = opened(command("sh", { args: ["-c", `sleep ${seconds} & exit 0`], sandbox: "off" }));
     await session.list();
-    await expect.poll(() => processesWith(`sleep\0${seconds}`)).toBe(0);
+    await expect.poll(() => processesWith(`sleep\0${seconds}`), { timeout: 20_000 }).toBe(0);
   });
 });
 
