@@ -64,10 +64,10 @@ describe.skipIf(noJail !== undefined)(`a hostile MCP server (${noJail ?? "in bub
     });
   });
 
-  test("that nests its answer deeply fails that call, or is answered, and never ends the host", async () => {
+  test("that nests its answer deeply fails that call, and never ends the host", async () => {
     const { session, call } = opened(hostile("deep"), { limits: LOW });
     const answer = await call("t");
-    if (answer.kind === "failed") expect(answer.failure.message).toMatch(/not MCP|not a result|memory|not answer/);
+    expect(failureOf(answer).message).toMatch(/more than 500000 values/);
     await session.close();
   });
 
