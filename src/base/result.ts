@@ -35,6 +35,21 @@ export interface HostUse {
   readonly bytes: number;
 }
 
+/** A program's call of a tool. Times in milliseconds. */
+export interface CalledTool {
+  readonly tool: string;
+  /** `ok`, the code of its error, or `unfinished` where the program ended before it. */
+  readonly code: string;
+  /** From the program's start to the begin of the call. */
+  readonly startMs: number;
+  readonly wallMs: number;
+  /** Id of the call; absent where the engine refused to make one. */
+  readonly callId?: string;
+  /** Place in the program's text, from 1; absent where the program hides it. */
+  readonly line?: number;
+  readonly column?: number;
+}
+
 /** Cost and course of a call. Times in milliseconds. */
 export interface ResultMetadata {
   readonly callId: string;
@@ -54,6 +69,8 @@ export interface ResultMetadata {
   readonly truncated?: { readonly output?: number; readonly logs?: number };
   /** Only where the call made capability calls. */
   readonly host?: HostUse;
+  /** Only of programs: their calls of tools, in the order of their begin. */
+  readonly calls?: readonly CalledTool[];
   readonly [key: string]: unknown;
 }
 
@@ -142,6 +159,21 @@ export function resultParts(result: ToolResult): readonly string[] {
     ...partsOf(output),
     `,"error":null,"metadata":${JSON.stringify(result.metadata)}}`,
   ];
+}
+
+const NAME_SHOWN_MAX = 256;
+
+/**
+ * The result of a call that was refused before it became one. `call` is what the caller sent, unchecked; `callId` is for
+ * one without an id.
+ */
+export function refusedCall(call: unknown, error: ToolError, callId = ""): ToolFailure {
+  const { id, name }: { readonly id?: unknown; readonly name?: unknown } = Object(call) as object;
+  return failure(error, emptyMetadata(shownName(id, callId), shownName(name, ""), 0));
+}
+
+function shownName(value: unknown, otherwise: string): string {
+  return (typeof value === "string" ? value : otherwise).slice(0, NAME_SHOWN_MAX);
 }
 
 /** Metadata of a call that did not run. */

@@ -1,6 +1,7 @@
 import { BoundedCache } from "../base/bounded-cache.ts";
 import { eachInTurns } from "../base/turns.ts";
 import type { BuiltProgram } from "../tool/program/build.ts";
+import type { ToolCallPlace } from "../tool/program/tool-calls.ts";
 import type { ToolDescription } from "../tool/contracts/contract.ts";
 import { type CheckedProgram, type CheckPayer, checkTypes } from "./check/type-check.ts";
 import { type Declarations, declareWithin } from "./declarations.ts";
@@ -23,6 +24,7 @@ export class Catalog {
   #index: Promise<ToolIndex> | null = null;
   #ready: Promise<void> | null = null;
   #nearest: NearestNames | null = null;
+  #names: ReadonlySet<string> | null = null;
 
   constructor(tools: readonly ToolDescription[], options: ResolvedCodeMode) {
     this.tools = tools;
@@ -50,15 +52,31 @@ export class Catalog {
     return this.#index;
   }
 
-  /** The same program is checked once, and whoever sends it first pays. */
-  check(code: string, built: BuiltProgram, payer: CheckPayer): Promise<CheckedProgram> {
-    const known = this.#checked.get(code);
+  /** Names in the program that no tool of the list has. */
+  unlistedIn(built: BuiltProgram): readonly string[] {
+    this.#names ??= new Set(this.tools.map(({ name }) => name));
+    const calls = JSON.parse(built.calls) as readonly ToolCallPlace[];
+    return [...new Set(calls.map(({ tool }) => tool))].filter((name) => this.#names?.has(name) !== true);
+  }
+
+  /**
+   * The same program is checked once, and whoever sends it first pays. `unlisted`: tools that are in no list, but can be
+   * called.
+   */
+  check(
+    code: string,
+    built: BuiltProgram,
+    unlisted: readonly ToolDescription[],
+    payer: CheckPayer,
+  ): Promise<CheckedProgram> {
+    const key = JSON.stringify([code, ...unlisted.map(({ name }) => name)]);
+    const known = this.#checked.get(key);
     if (known !== undefined) return known;
     const describeMissing = (name: string): string => this.describeMissing(name);
-    const checking = checkTypes(code, built, { tools: this.tools, describeMissing }, payer);
-    this.#checked.set(code, checking);
+    const checking = checkTypes(code, built, { tools: [...this.tools, ...unlisted], describeMissing }, payer);
+    this.#checked.set(key, checking);
     // What could not be checked now may be later.
-    void checking.then(({ kind }) => kind === "unchecked" && this.#checked.delete(code));
+    void checking.then(({ kind }) => kind === "unchecked" && this.#checked.delete(key));
     return checking;
   }
 

@@ -1,38 +1,42 @@
 import { GloveboxError, toolError } from "../base/errors.ts";
 import { BoundedCache } from "../base/bounded-cache.ts";
-import { memberOf } from "../base/json.ts";
-import { emptyMetadata, failure, success, type ToolCall, type ToolResult } from "../base/result.ts";
-import type { ProgramCall, ProgramTools } from "../broker/capabilities/program-tools.ts";
+import { emptyMetadata, refusedCall, success, type ToolCall, type ToolResult } from "../base/result.ts";
+import type { ProgramTools } from "../broker/capabilities/program-tools.ts";
 import type { Engine } from "../engine/engine.ts";
 import { type ExecuteOptions, isAmong } from "../engine/execute-options.ts";
+import type { ProgramCheck } from "../engine/telemetry/events.ts";
 import type { ToolDescription } from "../tool/contracts/contract.ts";
 import type { ToolRunner } from "../tool/contracts/runner.ts";
 import { buildProgram, type BuiltProgram } from "../tool/program/build.ts";
-import { problemError, type ProgramProblem } from "../tool/program/problem.ts";
-import type { ToolProgram } from "../tool/program/program.ts";
+import { problemError, type ProgramProblem, problemsOf } from "../tool/program/problem.ts";
+import type { Preparation, ProgramSource, ToolProgram } from "../tool/program/program.ts";
+import type { CheckedProgram, CheckPayer } from "./check/type-check.ts";
 import { type Catalog, CatalogCache, mayCall } from "./catalog.ts";
-import type { CheckPayer } from "./check/type-check.ts";
 import type { Declarations } from "./declarations.ts";
 import {
-  isCodeTool,
   QUERY_MAX,
   RUN_CODE,
   runCodeTool,
   SEARCH_LIMIT,
   SEARCH_LIMIT_MAX,
   SEARCH_TOOL,
+  SEARCH_TOOLS,
 } from "./model-tools.ts";
 import { expressionOf } from "./names.ts";
 import { type CodeModeOptions, type ResolvedCodeMode, resolveCodeMode } from "../engine/code-mode-options.ts";
-import { programResult, type RunCodeOutput } from "./result.ts";
+import { ProgramCalls, programResult, type RunCodeOutput } from "./result.ts";
 import type { FoundTools, ToolQuery } from "./search.ts";
 
 /** Runs programs with the permissions that its options say. */
 interface ProgramHost {
-  /** Never rejects because of the program. */
-  runProgram(program: ToolProgram, options?: ExecuteOptions): Promise<ToolResult>;
+  /** Runs the program that is made of a call. Never rejects because of the program. */
+  runProgram(call: ToolCall, source: ProgramSource, options?: ExecuteOptions): Promise<ToolResult>;
+  /** Answers a call that runs no tool. A `GloveboxError` with which `work` rejects is its result. */
+  answer(call: ToolCall, work: () => Promise<unknown>, options?: ExecuteOptions): Promise<ToolResult>;
   /** Charges the caller processor time that was used for it outside of its calls, in milliseconds. */
   charge?(cpuMs: number, options: ExecuteOptions): void;
+  /** Tells of checks of programs. */
+  emit?(event: "program:check", check: ProgramCheck): void;
 }
 
 /** The work of a call, with what its caller may do. */
@@ -108,9 +112,15 @@ export class CodeModeCache {
 
 const PROGRAMS_MAX = 200;
 const PROGRAM_CHARS_MAX = 4 * 1024 * 1024;
-const ID_MAX = 256;
-const NAME_MAX = 128;
 const DETAILS: readonly unknown[] = ["name", "signature", "full"];
+
+/** The call for which a program is read, or only its tenant. */
+type CheckedFor = Omit<Preparation, "callId"> & { readonly callId?: string };
+
+interface ReadProgram {
+  readonly built: BuiltProgram;
+  readonly warnings: readonly string[];
+}
 
 class ProgramTool implements CodeMode {
   readonly #runner: ProgramRunner;
@@ -153,25 +163,18 @@ class ProgramTool implements CodeMode {
   }
 
   async execute(call: ToolCall, options: ExecuteOptions = {}): Promise<ToolResult> {
-    return this.#within(call, options, async (host, narrowed) => {
-      if (call.name === RUN_CODE) return this.#runCode(call, narrowed, host);
-      if (isCodeTool(call.name)) return success(await this.#search(call.arguments), metadataOf(call));
-      throw new GloveboxError("tool_not_found", this.describeMissing(String(call?.name ?? "")));
+    const name: unknown = call?.name;
+    const message = this.describeMissing(typeof name === "string" ? name : "");
+    if (typeof name !== "string") return refusedCall(call, toolError("tool_not_found", message));
+    return this.#within(call, options, (host, narrowed) => {
+      if (name === RUN_CODE) return this.#runCode(call, narrowed, host);
+      if (name === SEARCH_TOOLS) return host.answer(call, () => this.#search(call.arguments), narrowed);
+      return host.answer(call, () => Promise.reject(new GloveboxError("tool_not_found", message)), narrowed);
     });
   }
 
-  /** Does the work of a call with its caller's permissions. An error of it is part of the result. */
   #within(call: ToolCall, options: ExecuteOptions, work: CallWork): Promise<ToolResult> {
-    const answer: CallWork = async (host, narrowed) => {
-      try {
-        if (isAmong(narrowed.tools, call?.name)) return await work(host, narrowed);
-        throw new GloveboxError("tool_not_found", `there is no tool "${String(call?.name).slice(0, NAME_MAX)}"`);
-      } catch (error) {
-        if (!(error instanceof GloveboxError)) throw error;
-        return failure(toolError(error.code, error.message, error.details), metadataOf(call));
-      }
-    };
-    return this.#runner.within?.(call, options, answer) ?? answer(this.#runner, options);
+    return this.#runner.within?.(call, options, work) ?? work(this.#runner, options);
   }
 
   async run(code: string, { id, input, ...options }: RunOptions = {}): Promise<ToolResult<RunCodeOutput>> {
@@ -182,15 +185,22 @@ class ProgramTool implements CodeMode {
   async check(code: string): Promise<readonly ProgramProblem[]> {
     const call = { name: RUN_CODE, arguments: {} };
     const { error } = await this.#within(call, {}, async (host, options) => {
-      const whose = this.#withTenant(options);
-      const built = await this.#build(this.#requireShort(code), whose.tenant ?? "");
-      await this.#checkTypes(code, built, payerOf(host, whose));
-      return success(null, metadataOf(call));
+      try {
+        if (!isAmong(options.tools, RUN_CODE))
+          throw new GloveboxError("tool_not_found", `there is no tool "${RUN_CODE}"`);
+        const { tenant = "" } = this.#withTenant(options);
+        await this.#read(this.#requireShort(code), { tenant, step: (_name, work) => work() }, host, options);
+        return success(null, emptyMetadata("", RUN_CODE, 0));
+      } catch (failed) {
+        if (!(failed instanceof GloveboxError)) throw failed;
+        return refusedCall(call, toolError(failed.code, failed.message, failed.details));
+      }
     });
     if (error === null) return [];
-    const problems: unknown = memberOf(error.details, "problems");
-    if (Array.isArray(problems)) return problems as readonly ProgramProblem[];
-    throw new GloveboxError(error.code, error.message, error.details);
+    const failed = new GloveboxError(error.code, error.message, error.details);
+    const problems = problemsOf(failed);
+    if (problems.length > 0) return problems;
+    throw failed;
   }
 
   #withTenant(options: ExecuteOptions): ExecuteOptions {
@@ -205,22 +215,19 @@ class ProgramTool implements CodeMode {
     return this.#tool.tool;
   }
 
-  async #runCode(call: ToolCall, given: ExecuteOptions, host: ProgramHost): Promise<ToolResult> {
-    const { code, input = null } = this.#argumentsOf(call);
+  #runCode(call: ToolCall, given: ExecuteOptions, host: ProgramHost): Promise<ToolResult> {
     const options = this.#withTenant(given);
-    const calls: ProgramCall[] = [];
-    const built = await this.#build(code, options.tenant ?? "");
-    const warnings = await this.#checkTypes(code, built, payerOf(host, options));
-    const program: ToolProgram = {
-      kind: "tools",
-      code: built.text,
-      input,
-      resultChars: this.#options.resultChars,
-      limits: this.#options.limits,
-      tools: this.#toolsFor(calls),
-      ...(typeof call.id === "string" ? { id: call.id } : {}),
+    const calls = new ProgramCalls();
+    let warnings: readonly string[] = [];
+    const prepare = async (preparation: Preparation): Promise<ToolProgram> => {
+      const { code, input = null } = this.#argumentsOf(call);
+      const read = await this.#read(code, preparation, host, options);
+      ({ warnings } = read);
+      const { resultChars, limits } = this.#options;
+      return { kind: "tools", code: read.built.text, input, resultChars, limits, tools: this.#toolsFor(calls) };
     };
-    return programResult(await host.runProgram(program, options), calls, warnings);
+    const finish = (result: ToolResult): ToolResult => programResult(result, calls, warnings);
+    return host.runProgram(call, { prepare, finish }, options);
   }
 
   #argumentsOf({ arguments: given }: ToolCall): { readonly code: string; readonly input?: unknown } {
@@ -247,15 +254,49 @@ class ProgramTool implements CodeMode {
     return built;
   }
 
-  /** Warnings of the check. Rejects with a `GloveboxError` that has the problems of a program that is certainly wrong. */
-  async #checkTypes(code: string, built: BuiltProgram, payer: CheckPayer): Promise<readonly string[]> {
+  /** Reads and checks a program. Rejects with a `GloveboxError` that has the problems of one that is certainly wrong. */
+  async #read(
+    code: string,
+    { callId, tenant, step }: CheckedFor,
+    host: ProgramHost,
+    options: ExecuteOptions,
+  ): Promise<ReadProgram> {
+    const startMs = performance.now();
+    const call = callId === undefined ? { tenant } : { callId, tenant };
+    const payer: CheckPayer = { tenant, spend: (cpuMs) => host.charge?.(cpuMs, options) };
+    const emit = (outcome: ProgramCheck["outcome"], more: { readonly reason?: string } = {}, error?: unknown): void => {
+      const durationMs = performance.now() - startMs;
+      host.emit?.("program:check", { ...call, outcome, problems: problemsOf(error), ...more, durationMs });
+    };
+    try {
+      const built = await step("program.read", () => this.#build(code, tenant));
+      const checked = await step("program.check", () => this.#checkTypes(code, built, payer));
+      if (checked.kind === "checked") emit("accepted");
+      else emit("unchecked", { reason: checked.reason });
+      return { built, warnings: this.#warningsOf(checked) };
+    } catch (error) {
+      if (problemsOf(error).length > 0) emit("rejected", {}, error);
+      throw error;
+    }
+  }
+
+  /** Rejects with a `GloveboxError` that has the problems of a program that is certainly wrong. */
+  async #checkTypes(code: string, built: BuiltProgram, payer: CheckPayer): Promise<CheckedProgram> {
+    if (this.#options.typeCheck === "off") return { kind: "unchecked", reason: "typeCheck is off" };
+    const catalog = this.#catalog;
+    // A registry lists its tools after their first call.
+    const unlisted = catalog
+      .unlistedIn(built)
+      .flatMap((name) => (mayCall(name, this.#options) ? (this.#runner.get(name) ?? []) : []));
+    const checked = await catalog.check(code, built, unlisted, payer);
+    if (checked.kind === "checked" && checked.problems.length > 0) throw problemError(checked.problems);
+    return checked;
+  }
+
+  #warningsOf(checked: CheckedProgram): readonly string[] {
+    if (checked.kind === "checked") return checked.warnings;
     const { typeCheck } = this.#options;
     if (typeCheck === "off") return [];
-    const checked = await this.#catalog.check(code, built, payer);
-    if (checked.kind === "checked") {
-      if (checked.problems.length > 0) throw problemError(checked.problems);
-      return checked.warnings;
-    }
     if (typeCheck === "auto") return [`not type-checked: ${checked.reason}`];
     throw new GloveboxError(
       "capability_failed",
@@ -264,14 +305,14 @@ class ProgramTool implements CodeMode {
   }
 
   /** The catalog of the moment: a tool that is registered meanwhile can be called. */
-  #toolsFor(calls: ProgramCall[]): ProgramTools {
+  #toolsFor(calls: ProgramCalls): ProgramTools {
     return {
       refuse: (name) => {
         if (this.#has(name)) return undefined;
         return { ok: false, code: "tool_not_found", message: this.#catalog.describeMissing(name) };
       },
       search: (query) => this.#search(query),
-      onCall: (call) => calls.push(call),
+      onCall: (call) => calls.begin(call),
     };
   }
 
@@ -291,10 +332,6 @@ class ProgramTool implements CodeMode {
     if (!this.#has(name)) return this.#catalog.describeMissing(name);
     return `${name} is called in a program. Send ${RUN_CODE} with the code: return await ${expressionOf(name)}({ … });`;
   }
-}
-
-function payerOf(host: ProgramHost, options: ExecuteOptions): CheckPayer {
-  return { tenant: options.tenant ?? "", spend: (cpuMs) => host.charge?.(cpuMs, options) };
 }
 
 /** Checks the arguments of `search_tools`. */
@@ -317,13 +354,4 @@ function queryOf(given: unknown): ToolQuery {
   if (!DETAILS.includes(detail)) return refuse("detail must be name, signature or full");
   const wanted = { query, limit, detail: detail as ToolQuery["detail"] };
   return namespace === undefined ? wanted : { ...wanted, namespace };
-}
-
-function metadataOf(call: ToolCall): ToolResult["metadata"] {
-  const { id, name }: { readonly id?: unknown; readonly name?: unknown } = call ?? {};
-  return emptyMetadata(
-    typeof id === "string" ? id.slice(0, ID_MAX) : "",
-    typeof name === "string" ? name.slice(0, ID_MAX) : "",
-    0,
-  );
 }

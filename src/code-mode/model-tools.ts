@@ -1,9 +1,9 @@
 import type { ToolDescription } from "../tool/contracts/contract.ts";
-import { PROGRAM_NAMES } from "../tool/program/program.ts";
+import { PROGRAM_NAMES, SEARCH_TOOLS } from "../tool/program/program.ts";
 
 /** Names of the tools that models see in place of all others. */
 export const RUN_CODE = PROGRAM_NAMES.tools;
-export const SEARCH_TOOLS = "search_tools";
+export { SEARCH_TOOLS };
 
 /** Whether a name is that of a tool of code mode. */
 export function isCodeTool(name: unknown): boolean {

@@ -1,7 +1,7 @@
 import { memberOf } from "../base/json.ts";
-import type { LogLine, ToolFailure, ToolResult } from "../base/result.ts";
+import type { CalledTool, LogLine, ToolFailure, ToolResult } from "../base/result.ts";
 import { failure, success } from "../base/result.ts";
-import type { ProgramCall } from "../broker/capabilities/program-tools.ts";
+import type { CallEnd, ProgramCall } from "../broker/capabilities/program-tools.ts";
 import { PROGRAM_FILE } from "../tool/program/runner.ts";
 
 /** Output of `run_code`. */
@@ -26,6 +26,8 @@ export interface CallLine {
 
 const ADVICE = "filter, count or sample in the program, and return less";
 const NOTHING = "nothing was returned: end the program with return, and see whether what it returns is undefined";
+const LISTED_CALLS = 100;
+const KEPT_CALLS = 1_000;
 const SHOWN_CALLS = 20;
 const SHOWN_LOGS = 20;
 const SHOWN_LOG_CHARS = 2_000;
@@ -34,24 +36,63 @@ const MS_DIGITS = 10;
 /** Words of the realm for a program's result. */
 const RETURNED = /^the tool returned/;
 
+/** Calls of one program: those that have ended, and those that have not. */
+export class ProgramCalls {
+  readonly #kept: { readonly call: ProgramCall; end: CallEnd | null }[] = [];
+  #count = 0;
+
+  get count(): number {
+    return this.#count;
+  }
+
+  begin(call: ProgramCall): (end: CallEnd) => void {
+    const kept: { readonly call: ProgramCall; end: CallEnd | null } = { call, end: null };
+    if (this.#count++ < KEPT_CALLS) this.#kept.push(kept);
+    return (end) => {
+      kept.end = end;
+    };
+  }
+
+  /** The first of them, as they are now. `startMs`: that of the program. */
+  list(startMs: number): readonly CalledTool[] {
+    const nowMs = performance.now();
+    return this.#kept.map(({ call: { tool, startMs: begunMs, ...place }, end }) => ({
+      tool,
+      code: end?.code ?? "unfinished",
+      startMs: rounded(Math.max(0, begunMs - startMs)),
+      wallMs: rounded((end?.endMs ?? nowMs) - begunMs),
+      ...(end?.callId === undefined ? {} : { callId: end.callId }),
+      ...place,
+    }));
+  }
+}
+
+function rounded(ms: number): number {
+  return Math.round(ms * MS_DIGITS) / MS_DIGITS;
+}
+
 /** The result of a program's run as models get it. The output comes from the program's realm: it is hostile. */
-export function programResult(
-  result: ToolResult,
-  calls: readonly ProgramCall[],
-  warnings: readonly string[],
-): ToolResult {
-  const lines = calls.map(({ tool, code, wallMs }) => ({ tool, code, ms: Math.round(wallMs * MS_DIGITS) / MS_DIGITS }));
+export function programResult(result: ToolResult, calls: ProgramCalls, warnings: readonly string[]): ToolResult {
+  const called = calls.list(performance.now() - result.metadata.wallMs);
+  const lines = called.map(({ tool, code, wallMs }) => ({ tool, code, ms: wallMs }));
   const logs = result.metadata.logs.map(lineOf);
-  if (!result.success) return failedProgram(result, lines, logs);
-  const { output, metadata } = result;
+  const metadata = { ...result.metadata, ...(called.length === 0 ? {} : { calls: called }) };
+  if (!result.success) return failedProgram({ ...result, metadata }, lines, logs);
+  const { output } = result;
+  const unlisted = calls.count - Math.min(lines.length, LISTED_CALLS);
   const value = memberOf(output, "value");
   const given: unknown = memberOf(output, "warnings");
   const failed = Array.isArray(given) ? given.map((one) => String(one)) : [];
-  const all = [...warnings, ...failed, ...(value === undefined ? [NOTHING] : [])];
+  const all = [
+    ...warnings,
+    ...failed,
+    ...(value === undefined ? [NOTHING] : []),
+    ...(unlisted > 0 ? [`calls has the first ${LISTED_CALLS} of ${calls.count}`] : []),
+  ];
   const made: RunCodeOutput = {
     result: value ?? null,
     logs,
-    calls: lines,
+    calls: lines.slice(0, LISTED_CALLS),
     ...(all.length === 0 ? {} : { warnings: all }),
     ...truncationOf(memberOf(output, "truncated")),
   };
@@ -83,7 +124,8 @@ function failedProgram(
     ...(logs.length === 0 ? [] : [`Console:\n${logs.slice(-SHOWN_LOGS).join("\n").slice(-SHOWN_LOG_CHARS)}`]),
   ].join("\n");
   const known = typeof details === "object" && details !== null ? details : {};
-  return failure({ ...error, message, details: { ...known, calls } } as typeof error, metadata);
+  const shownCalls = calls.slice(-LISTED_CALLS);
+  return failure({ ...error, message, details: { ...known, calls: shownCalls } } as typeof error, metadata);
 }
 
 function lineOf({ level, message }: LogLine): string {

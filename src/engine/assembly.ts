@@ -5,7 +5,7 @@ import type { Prelude } from "../base/protocol/prelude.ts";
 import type { Broker } from "../broker/broker.ts";
 import type { CapabilityEvent } from "../broker/capability-event.ts";
 import { FUNCTIONS } from "../broker/capabilities/functions.ts";
-import { PROGRAM_TOOLS } from "../broker/capabilities/program-tools.ts";
+import { PROGRAM_METHODS, PROGRAM_TOOLS } from "../broker/capabilities/program-tools.ts";
 import type { CallSessionTool } from "../broker/capabilities/connector/route.ts";
 import type { SecretViolation } from "../broker/capabilities/secrets/placeholders.ts";
 import { Binaries } from "../broker/capabilities/native/binaries.ts";
@@ -102,8 +102,10 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
   const sources = { scheduler: () => scheduler.stats(), executor: () => executor.stats(), accounts: broker.accounts };
   const metrics = new Metrics(events, sources, [...capabilities.keys(), FUNCTIONS, PROGRAM_TOOLS], options.registry);
   const audit = options.audit === undefined ? undefined : new Audit(options.audit, events);
-  const tracing = new Tracing(capabilities);
-  const parts = { registry, tools, idempotency, admission, tracing, events, scheduler, broker, executor };
+  const tracing = new Tracing(
+    new Map<string, typeof PROGRAM_METHODS>([...capabilities, [PROGRAM_TOOLS, PROGRAM_METHODS]]),
+  );
+  const parts = { registry, tools, programs, idempotency, admission, tracing, events, scheduler, broker, executor };
   const pipeline = new CallPipeline({ ...parts, nextCallNumber, entropyKey });
   return {
     bounds,

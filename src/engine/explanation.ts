@@ -21,10 +21,30 @@ export interface GrantLine {
 export interface LimitLine {
   readonly limit: keyof Limits;
   readonly value: number;
-  /** Source of the value: `default`, the engine's `limits`, the `tool`, or the ceiling `maxLimits`. */
-  readonly from: "default" | "limits" | "tool" | "maxLimits";
+  /** Source of the value: `default`, the engine's `limits`, the `tool`, `codeMode.limits`, or the ceiling `maxLimits`. */
+  readonly from: "default" | "limits" | "tool" | "codeMode" | "maxLimits";
   /** What the tool declares, where that is more than it may have. */
   readonly declared?: number;
+}
+
+/** A tool, and whether programs of a caller may call it. */
+export interface ProgramTool {
+  readonly tool: string;
+  readonly isCallable: boolean;
+  /** Where that is decided: `codeMode.tools[1]`, `key.tools[0]`, and for its capabilities `policy.rules[2]`. */
+  readonly from: readonly string[];
+  /** Why programs may not call it. */
+  readonly reason?: string;
+}
+
+/** The tools that programs of a caller may call. */
+export interface ProgramExplanation {
+  /** Whether the caller may run programs at all. */
+  readonly mayRun: boolean;
+  readonly callable: number;
+  readonly total: number;
+  /** The first 500, those that may be called before the others. */
+  readonly tools: readonly ProgramTool[];
 }
 
 /** A tool's grants and limits with their sources, and its requests that no rule grants. */
@@ -45,6 +65,8 @@ export interface Explanation {
   /** Who applies the tool's schemas, why, and what its module costs each call; see `ToolInfo`. */
   readonly schemas: Pick<ToolInfo, "parses" | "parsesReason" | "wholeReason"> & { readonly evaluationMs: number };
   readonly findings: readonly Finding[];
+  /** Only of `run_code`: the tools that programs may call. */
+  readonly program?: ProgramExplanation;
 }
 
 /** The parts of an engine that decide how a call runs. */
@@ -114,7 +136,7 @@ export function identityOf({ info }: RegisteredTool): Omit<PolicySubject, "tenan
   return { tool: name, tags, registrant, digest };
 }
 
-function grantLines(tool: RegisteredTool, tenant: string, broker: Broker) {
+export function grantLines(tool: RegisteredTool, tenant: string, broker: Broker) {
   const { capabilities: requested } = tool;
   return Object.keys(requested).flatMap((capability): GrantLine[] => {
     const subject = { ...identityOf(tool), tenant, requested, narrowed: undefined };

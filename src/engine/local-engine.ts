@@ -1,12 +1,14 @@
 import type { Registry } from "prom-client";
 import { type Assembly, assemble, type Loaded } from "./assembly.ts";
 import { loadExecutor, requirePackages } from "./create-executor.ts";
-import type { CodeModeOptions } from "./code-mode-options.ts";
+import type { LoadTool } from "./call/call-pipeline.ts";
+import { type CodeModeOptions, resolveCodeMode } from "./code-mode-options.ts";
 import type { ConnectorStatus } from "./connectors/running-connector.ts";
 import type { ExecuteOptions } from "./execute-options.ts";
 import { type Explanation, explainTool, lintAll, type ToolFinding } from "./explanation.ts";
 import { GloveboxError } from "../base/errors.ts";
 import type { SurfaceEvent, EventName, Listener, Reconfigured } from "./telemetry/events.ts";
+import { explainPrograms, programLimits } from "./program-explanation.ts";
 import { bundlePrelude } from "../tool/runtimes/prelude.ts";
 import type { EngineOptions, ResolvedOptions, ToolSource } from "./options.ts";
 import type { Policy } from "../broker/policy.ts";
@@ -20,7 +22,7 @@ import { startBundler, stopBundler } from "../tool/bundle/bundle.ts";
 import { OPERATOR } from "../broker/policy.ts";
 import { type DeclareOptions, declareTools } from "../tool/declarations/declare-tools.ts";
 import type { ToolInfo, ToolLocation } from "../tool/definition.ts";
-import { callOf, type Program } from "../tool/program/program.ts";
+import { PROGRAM_NAMES, type ProgramSource } from "../tool/program/program.ts";
 import type { ModuleReport } from "../tool/registrar.ts";
 import { toolFunctions } from "./tool-functions.ts";
 
@@ -38,6 +40,12 @@ export interface EngineStats {
   };
   readonly isolates: { readonly active: number; readonly warm: number; readonly blank: number };
   readonly quarantined: readonly string[];
+}
+
+/** Whose calls are explained. */
+export interface ExplainOptions {
+  readonly tenant?: string;
+  readonly tools?: readonly string[] | undefined;
 }
 
 /** The tenant of the tools that are meant, beside those of all tenants. */
@@ -155,11 +163,26 @@ export class LocalEngine implements AsyncDisposable {
 
   /**
    * Grants and limits of a tool's calls for a tenant, the source of each, and denied requests. `undefined` if there is
-   * no such tool.
+   * no such tool. `run_code` is one where the engine has the option `codeMode`: then `tools`, names of the tools that the
+   * caller may call, narrows those of its programs.
    */
-  explain(name: string, { tenant = "" }: { readonly tenant?: string } = {}): Explanation | undefined {
+  explain(name: string, { tenant = "", tools }: ExplainOptions = {}): Explanation | undefined {
+    const { codeMode } = this;
+    if (name === PROGRAM_NAMES.tools && codeMode !== undefined) return this.#explainPrograms(codeMode, tenant, tools);
     const tool = this.#parts.registry.get(name, tenant);
     return tool && explainTool(tool, tenant, this.#parts);
+  }
+
+  #explainPrograms(given: CodeModeOptions, tenant: string, tools: readonly string[] | undefined): Explanation {
+    const { broker, programs, registry } = this.#parts;
+    const codeMode = resolveCodeMode(given);
+    const runner = programs.runnerOf("tools", codeMode.limits);
+    const all = registry.list(tenant).flatMap(({ name }) => registry.get(name, tenant) ?? []);
+    return {
+      ...explainTool(runner, tenant, this.#parts),
+      limits: programLimits(runner.limits, codeMode.limits),
+      program: explainPrograms(all, { codeMode, tenant, tools }, broker),
+    };
   }
 
   /** Policy rules that grant nothing, and capability requests that no rule grants. Runs no tool. */
@@ -178,12 +201,21 @@ export class LocalEngine implements AsyncDisposable {
   }
 
   /**
-   * @internal Runs a program in an isolate of its own. Its output has the `value`. Rejects with a `RangeError` where one
-   * of its limits is invalid; any other error is part of the result.
+   * @internal Runs the program of a call in an isolate of its own. Its output has the `value`. Rejects with a `RangeError`
+   * where one of its limits is invalid; any other error is part of the result.
    */
-  async runProgram(program: Program, options: ExecuteOptions = {}): Promise<ToolResult> {
-    const { programs, pipeline } = this.#parts;
-    return pipeline.runProgram(programs.toolFor(program), callOf(program), options);
+  runProgram(call: ToolCall, source: ProgramSource, options: ExecuteOptions = {}): Promise<ToolResult> {
+    return this.#parts.pipeline.runProgram(call, source, options);
+  }
+
+  /** @internal Has `load` asked for the tool of each child call before it runs: some are registered when they are called. */
+  loadWith(load: LoadTool): Disposable {
+    return this.#parts.pipeline.loadWith(load);
+  }
+
+  /** @internal Answers a call of a tool that the host is itself, such as `search_tools`. */
+  answer(call: ToolCall, work: () => Promise<unknown>, options: ExecuteOptions = {}): Promise<ToolResult> {
+    return this.#parts.pipeline.answer(call, work, options);
   }
 
   /** @internal Charges a caller processor time that was used for its program outside of executors, in milliseconds. */

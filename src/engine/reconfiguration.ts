@@ -122,9 +122,7 @@ export class Reconfiguration {
     const given = (["audit", "fetch", "secrets", "packages"] as const).filter((name) =>
       differ(this.#given[name], options[name]),
     );
-    // Servers add the routes of code mode when they start.
-    const isCodeModeNew = (this.#given.codeMode === undefined) !== (options.codeMode === undefined);
-    return [...decided, ...given, ...(isCodeModeNew ? ["codeMode"] : [])];
+    return [...decided, ...given];
   }
 
   #forget({ script }: RegisteredTool): void {

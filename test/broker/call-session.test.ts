@@ -228,7 +228,7 @@ test("reading is no effect, and neither is what was refused", async () => {
     requested: { env: ["REGION"], tools: ["a"] },
     narrowed: undefined,
     limits: DEFAULT_LIMITS,
-    callTool: () => Promise.resolve({ ok: true, output: null }),
+    callTool: () => Promise.resolve({ result: { ok: true, output: null } }),
   });
   const read = { ...ask(1, 1, { name: "REGION" }, "get"), capability: "env" };
   expect(await invoked(session, read)).toMatchObject({ kind: "value", json: '"north"' });

@@ -11,6 +11,7 @@ import {
 } from "../../src/index.ts";
 import { bundlePrelude } from "../../src/tool/runtimes/prelude.ts";
 import { ExecutorKiller } from "./executor-killer.ts";
+import { runProgram } from "../tool/program/run-program.ts";
 
 let engine: Engine;
 const killer = new ExecutorKiller();
@@ -40,7 +41,7 @@ beforeEach(() => {
 });
 
 const run = (code: string, options?: ExecuteOptions, limits = {}) =>
-  engine.runProgram({ kind: "functions", code, functions, limits }, options);
+  runProgram(engine, { kind: "functions", code, functions, limits }, options);
 
 test("a program whose executor is killed goes on, and no function that has answered is called again", async () => {
   const result = await run(`
@@ -97,7 +98,7 @@ test("a program that is cancelled ends, and what a function answers then reaches
 test("a listener of tool:pre can block a program", async () => {
   await using other = await createEngine({ workers: 1, executor: "threads" });
   other.on("tool:pre", (event) => event.tool === "(program)" && event.block("no programs here"));
-  const result = await other.runProgram({ kind: "functions", code: "return 1", functions, limits: {} });
+  const result = await runProgram(other, { kind: "functions", code: "return 1", functions, limits: {} });
   expect(result.error).toMatchObject({ code: "blocked", message: "no programs here" });
 });
 
@@ -142,7 +143,7 @@ test("what a program leaves on its globals is gone with it", async () => {
 test("a closed engine refuses programs", async () => {
   const other = await createEngine({ workers: 1, executor: "threads" });
   await other.close();
-  expect((await other.runProgram({ kind: "functions", code: "return 1", functions, limits: {} })).error?.code).toBe(
+  expect((await runProgram(other, { kind: "functions", code: "return 1", functions, limits: {} })).error?.code).toBe(
     "engine_closed",
   );
 });

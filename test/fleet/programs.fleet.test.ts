@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { HostFunction } from "../../src/broker/capabilities/functions.ts";
 import { createFleetEngine, startFleet } from "./fleet.ts";
+import { runProgram } from "../tool/program/run-program.ts";
 
 test("a program whose machine is killed goes on on another one, and its functions stay on the server", async () => {
   await using fleet = await startFleet(1, { slots: 1, workers: 1 });
@@ -20,10 +21,10 @@ test("a program whose machine is killed goes on on another one, and its function
   try {
     const code = 'return [await count("first"), await kill(), await count("second")]';
     const results = await Promise.all(
-      [1, 2].map(() => engine.runProgram({ kind: "functions", code: "return 1", functions, limits: {} })),
+      [1, 2].map(() => runProgram(engine, { kind: "functions", code: "return 1", functions, limits: {} })),
     );
     expect(results.map(({ output }) => output)).toEqual([{ value: 1 }, { value: 1 }]);
-    const result = await engine.runProgram({ kind: "functions", code, functions, limits: {} });
+    const result = await runProgram(engine, { kind: "functions", code, functions, limits: {} });
     expect(result).toMatchObject({ output: { value: [1, "SIGKILL", 2] }, metadata: { attempts: 2 } });
     expect(counted).toEqual(["first", "second"]);
   } finally {

@@ -86,7 +86,14 @@ export interface MethodShape {
 }
 
 /** Runs another tool on behalf of a call: within the call's remaining time, and cancelled with it. */
-export type CallTool = (name: string, args: Record<string, unknown>) => Promise<CalledToolResult>;
+export type CallTool = (name: string, args: Record<string, unknown>) => Promise<ChildCallEnd>;
+
+/** The end of a child call. */
+export interface ChildCallEnd {
+  readonly result: CalledToolResult;
+  /** Its id, for people: the calling tool does not see it. */
+  readonly callId?: string;
+}
 
 export type CalledToolResult =
   | { readonly ok: true; readonly output: unknown }

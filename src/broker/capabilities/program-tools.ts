@@ -1,4 +1,4 @@
-import type { CalledToolResult, Capability } from "./capability.ts";
+import type { ChildCallEnd, CalledToolResult, Capability } from "./capability.ts";
 import { wholeGrants } from "./custom.ts";
 import { TOOL_CALL, type ToolRequest } from "./tools.ts";
 
@@ -11,22 +11,39 @@ export interface ProgramTools {
   refuse(name: string): Extract<CalledToolResult, { readonly ok: false }> | undefined;
   /** Finds tools, for `search_tools` in the program. Throws an error with a message for the program. */
   search(query: Readonly<Record<string, unknown>>): unknown;
-  /** Receives each call of a tool, after its end. */
-  onCall(call: ProgramCall): void;
+  /** Receives each call of a tool when it begins. What it gives back receives the end. */
+  onCall(call: ProgramCall): (end: CallEnd) => void;
 }
 
 /** A call of a tool by a program. */
 export interface ProgramCall {
   readonly tool: string;
-  /** `ok`, or the code of its error. */
-  readonly code: string;
-  readonly wallMs: number;
+  /** Its begin, in the time of `performance.now()`. */
+  readonly startMs: number;
+  /** The place in the program's text that made it, as the program says: from 1. */
+  readonly line?: number;
+  readonly column?: number;
 }
 
+export interface CallEnd {
+  /** `ok`, or the code of its error. */
+  readonly code: string;
+  readonly endMs: number;
+  /** Absent where the engine did not make a call of it. */
+  readonly callId?: string;
+}
+
+interface ProgramRequest extends ToolRequest {
+  readonly line?: number;
+  readonly column?: number;
+}
+
+const PLACE = { type: "integer", minimum: 1, maximum: 1_000_000 } as const;
+const CALL = { ...TOOL_CALL, properties: { ...TOOL_CALL.properties, line: PLACE, column: PLACE } };
+
 /** The same for all programs: their schemas are compiled once. */
-const METHODS: Capability["methods"] = {
-  call: { input: TOOL_CALL },
-  search: { input: { type: "object" }, isRead: true },
+export const PROGRAM_METHODS: Pick<Capability, "methods"> = {
+  methods: { call: { input: CALL }, search: { input: { type: "object" }, isRead: true } },
 };
 
 /**
@@ -37,18 +54,34 @@ export function programTools(tools: ProgramTools): Capability<true> {
   return {
     name: PROGRAM_TOOLS,
     grants: wholeGrants,
-    methods: METHODS,
+    ...PROGRAM_METHODS,
     open: (call) => {
-      const run = async ({ name, arguments: args }: ToolRequest): Promise<CalledToolResult> => {
-        const startMs = performance.now();
-        const result = tools.refuse(name) ?? (await call.callTool(name, args));
-        tools.onCall({ tool: name, code: result.ok ? "ok" : result.code, wallMs: performance.now() - startMs });
-        return result;
+      const run = async ({ name, arguments: args, ...place }: ProgramRequest): Promise<CalledToolResult> => {
+        const onEnd = tools.onCall({ tool: name, startMs: performance.now(), ...placeIn(place) });
+        const end = (code: string, id: Pick<ChildCallEnd, "callId"> = {}): void =>
+          onEnd({ ...id, code, endMs: performance.now() });
+        const refused = tools.refuse(name);
+        if (refused !== undefined) {
+          end(refused.code);
+          return refused;
+        }
+        try {
+          const { result, ...id } = await call.callTool(name, args);
+          end(result.ok ? "ok" : result.code, id);
+          return result;
+        } catch (error) {
+          end("capability_limit");
+          throw error;
+        }
       };
       return {
         invoke: (method, args) =>
-          method === "call" ? run(args as ToolRequest) : tools.search(args as Record<string, unknown>),
+          method === "call" ? run(args as ProgramRequest) : tools.search(args as Record<string, unknown>),
       };
     },
   };
+}
+
+function placeIn({ line, column }: Pick<ProgramRequest, "line" | "column">): Pick<ProgramCall, "line" | "column"> {
+  return line === undefined ? {} : { line, column: column ?? 1 };
 }

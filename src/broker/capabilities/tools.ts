@@ -26,10 +26,10 @@ export function createTools(): Capability<readonly string[]> {
     open: (call, grants) => {
       const names = grants.flat();
       return {
-        invoke: (_method, args) => {
+        invoke: async (_method, args) => {
           const { name, arguments: given } = args as ToolRequest;
           requireGranted("tools", "tool", name, names);
-          return call.callTool(name, given);
+          return (await call.callTool(name, given)).result;
         },
       };
     },

@@ -3,6 +3,7 @@ import type { LogLine, ToolResult } from "../../base/result.ts";
 import type { HostFunction } from "../../broker/capabilities/functions.ts";
 import type { ExecuteOptions } from "../../engine/execute-options.ts";
 import type { Engine } from "../../engine/engine.ts";
+import { callOf, readySource } from "../../tool/program/program.ts";
 
 /** A driver as `@tanstack/ai-code-mode` takes it. */
 export interface IsolateDriver {
@@ -85,7 +86,8 @@ export function createIsolateDriver(engine: Engine, options: IsolateDriverOption
         execute: async <T>(code: string): Promise<IsolateResult<T>> => {
           if (disposal.signal.aborted) return failed("DisposedError", DISPOSED);
           if (typeof code !== "string") return failed("TypeError", "the code of a program must be a string");
-          const result = await engine.runProgram({ kind: "functions", code, functions, limits }, { ...call, signal });
+          const program = { kind: "functions", code, functions, limits } as const;
+          const result = await engine.runProgram(callOf(program), readySource(program), { ...call, signal });
           return resultOf<T>(result, disposal.signal.aborted);
         },
         dispose: async () => disposal.abort(),

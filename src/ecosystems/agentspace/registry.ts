@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { GloveboxError, StoreError, toolError } from "../../base/errors.ts";
-import { emptyMetadata, failure, type ToolCall, type ToolResult } from "../../base/result.ts";
+import { refusedCall, type ToolCall, type ToolResult } from "../../base/result.ts";
 import type { ExecuteOptions } from "../../engine/execute-options.ts";
 import { agentspace } from "../../tool/contracts/agentspace.ts";
 import { type RegistrationRecord, readRecord } from "../../tool/contracts/agentspace-record.ts";
@@ -117,6 +117,8 @@ export class Registry implements AsyncDisposable {
   readonly #loader: ToolLoader;
   readonly #search: SearchThread;
   readonly #folder: string;
+  /** Loads tools for the calls that tools and programs make. */
+  readonly #loading: Disposable | undefined;
   #isClosed = false;
 
   /** @internal Use `createRegistry`. */
@@ -127,6 +129,7 @@ export class Registry implements AsyncDisposable {
     this.#loader = loader;
     this.#search = new SearchThread(records);
     this.#folder = folder;
+    this.#loading = engine.loadWith?.((call, whose) => this.prepare(call, whose));
   }
 
   /**
@@ -304,6 +307,7 @@ export class Registry implements AsyncDisposable {
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
+    this.#loading?.[Symbol.dispose]();
     this.#search.close();
     await this.#loader.close();
     this.#database[Symbol.dispose]();
@@ -333,12 +337,11 @@ function tenantOf(tenant: unknown): string {
 }
 
 /** Result of a call whose tool could not be loaded. */
-function loadFailure({ id, name }: ToolCall, error: unknown): ToolResult {
-  const metadata = emptyMetadata(typeof id === "string" ? id.slice(0, 256) : "", name, 0);
-  if (error instanceof GloveboxError) return failure(toolError(error.code, error.message, error.details), metadata);
-  if (error instanceof StoreError) return failure(toolError("store_failed", error.message), metadata);
+function loadFailure(call: ToolCall, error: unknown): ToolResult {
+  if (error instanceof GloveboxError) return refusedCall(call, toolError(error.code, error.message, error.details));
+  if (error instanceof StoreError) return refusedCall(call, toolError("store_failed", error.message));
   // Other errors may contain a path of the host.
   const message = error instanceof RegistryError ? error.message : "the tool's record could not be read";
   const isMissing = error instanceof RegistryError && error.code === "not_found";
-  return failure(toolError(isMissing ? "tool_not_found" : "load_error", message), metadata);
+  return refusedCall(call, toolError(isMissing ? "tool_not_found" : "load_error", message));
 }

@@ -5,7 +5,8 @@ import type { ToolInfo } from "../../tool/definition.ts";
 import { type KeptRecord, type Records, RegistryError } from "./records.ts";
 
 /** Part of an engine that a registry uses. */
-export type RegistryEngine = Pick<Engine, "register" | "unregister" | "get" | "execute">;
+export type RegistryEngine = Pick<Engine, "register" | "unregister" | "get" | "execute"> &
+  Partial<Pick<Engine, "loadWith">>;
 
 /** Finds the file of an upload by the place that a record has. */
 export type FindUpload = (place: string) => Promise<string | undefined>;

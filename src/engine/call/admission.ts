@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { CALL_ID_MAX, describeMalformed, describeOptions, takeArguments, writeArguments } from "./arguments.ts";
+import { describeMalformed, describeOptions, takeArguments, writeArguments } from "./arguments.ts";
 import type { AdmittedCall, EngineCall } from "./engine-call.ts";
 import type { Executor } from "../../executor/executor.ts";
 import { type ExecuteOptions, isAmong } from "../execute-options.ts";
@@ -7,7 +7,7 @@ import { type ErrorCode, toolError } from "../../base/errors.ts";
 import { type Bounds, type Limits, NAMES, resolveLimits } from "../../base/limits.ts";
 import { isObject, type JsonSchema } from "../../base/json.ts";
 import type { Broker } from "../../broker/broker.ts";
-import { emptyMetadata, failure, type ToolCall, type ToolResult } from "../../base/result.ts";
+import { refusedCall, type ToolCall, type ToolResult } from "../../base/result.ts";
 import { unreadJson } from "../../base/unread-json.ts";
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";
@@ -37,6 +37,11 @@ export class Admission {
     this.#broker = broker;
   }
 
+  /** Returns the id of a call whose caller gives it none. */
+  nextId(): string {
+    return `${this.#idPrefix}-${++this.#lastId}`;
+  }
+
   /**
    * Returns a call that may be queued, or the result of a refused one. `parent` is the call on whose behalf it is made,
    * and `program` its tool, where that is not registered.
@@ -52,7 +57,7 @@ export class Admission {
       return this.#admit(call, options, isOpen, parent, program);
     } catch {
       // A call is hostile input: it may be an object that throws when it is read.
-      return failure(toolError("invalid_arguments", "the call is not a readable object"), emptyMetadata("", "", 0));
+      return refusedCall(null, toolError("invalid_arguments", "the call is not a readable object"));
     }
   }
 
@@ -64,9 +69,9 @@ export class Admission {
     program: RegisteredTool | null,
   ): AdmittedCall | ToolResult {
     const name = typeof call?.name === "string" ? call.name : "";
-    const callId = call?.id ?? `${this.#idPrefix}-${++this.#lastId}`;
+    const callId = call?.id ?? this.nextId();
     const refuse = (code: ErrorCode, message: string, details?: unknown) =>
-      failure(toolError(code, message, details), emptyMetadata(String(callId).slice(0, CALL_ID_MAX), name, 0));
+      refusedCall({ id: String(callId), name }, toolError(code, message, details));
     if (!isOpen) return refuse("engine_closed", "the engine is closing and accepts no more calls");
     const wrongOption = describeOptions(options);
     if (wrongOption !== null) return refuse("invalid_arguments", wrongOption);

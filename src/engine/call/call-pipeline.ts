@@ -1,12 +1,21 @@
 import { within } from "../../base/deadline.ts";
-import { toolError } from "../../base/errors.ts";
+import { GloveboxError, toolError } from "../../base/errors.ts";
 import type { JsonVerdict } from "../../base/json-scanner.ts";
 import type { LedgerClaimOf } from "../../base/ledger-claim.ts";
 import { type Remedy, widerQueue } from "../../base/remedy.ts";
-import { emptyMetadata, failure, type ResultMetadata, type ToolCall, type ToolResult } from "../../base/result.ts";
+import {
+  emptyMetadata,
+  failure,
+  refusedCall,
+  type ResultMetadata,
+  success,
+  type ToolCall,
+  type ToolResult,
+} from "../../base/result.ts";
 import type { Broker } from "../../broker/broker.ts";
 import type { CallSession } from "../../broker/call-session.ts";
 import type { CallReply, Executor, OutputText } from "../../executor/executor.ts";
+import { callOf, HOST_TOOLS, type Preparation, type Programs, type ProgramSource } from "../../tool/program/program.ts";
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";
 import { type ExecuteOptions, isAmong } from "../execute-options.ts";
@@ -19,17 +28,18 @@ import type { CallTrace, Tracing } from "../telemetry/tracing.ts";
 import { AbortGroup } from "./abort-group.ts";
 import type { Admission } from "./admission.ts";
 import { Announcement } from "./announcement.ts";
-import { tenantOf, writeArguments } from "./arguments.ts";
+import { describeMalformed, describeOptions, tenantOf, writeArguments } from "./arguments.ts";
 import { callTool, parentOf } from "./child-call.ts";
 import { closeSession, concludeCall, mayRetry, spentBy } from "./conclude.ts";
 import { type CallStages, EngineCall } from "./engine-call.ts";
-import type { Idempotency } from "./idempotency.ts";
+import type { Idempotency, Run } from "./idempotency.ts";
 import { checkInPieces, staysText } from "./long-output.ts";
 
 /** Objects that the stages of a call use. */
 export interface PipelineParts {
   readonly registry: ToolRegistry;
   readonly tools: InstalledTools;
+  readonly programs: Programs;
   readonly idempotency: Idempotency;
   readonly admission: Admission;
   readonly tracing: Tracing;
@@ -43,6 +53,9 @@ export interface PipelineParts {
   readonly entropyKey: string;
 }
 
+/** Loads the tool of a call, where it is not registered before. Resolves with the call's result where it cannot be loaded. */
+export type LoadTool = (call: ToolCall, whose: { readonly tenant?: string }) => Promise<ToolResult | null>;
+
 /** Length of arguments from which they are counted: copying shorter ones costs no more than any call. */
 const COUNTED_FROM = 4 * 1024;
 
@@ -54,6 +67,7 @@ export class CallPipeline implements CallStages {
   #isDraining = false;
   /** Number of calls that wait for decisions of listeners. */
   #held = 0;
+  readonly #loaders = new Set<LoadTool>();
   #queueRemedies: readonly Remedy[] | null = null;
 
   constructor(parts: PipelineParts) {
@@ -62,45 +76,94 @@ export class CallPipeline implements CallStages {
 
   /** Runs a call; calls with the same idempotency key share one run. Never rejects. */
   execute(call: ToolCall, options: ExecuteOptions): Promise<ToolResult> {
-    return this.#share(call, options, null);
+    return this.#share(call, options, (own, claimOf) => this.run(call, own, null, claimOf));
   }
 
-  #share(call: ToolCall, options: ExecuteOptions, program: RegisteredTool | null): Promise<ToolResult> {
+  #share(call: ToolCall, options: ExecuteOptions, run: Run): Promise<ToolResult> {
     const isKeyed = typeof options?.idempotencyKey === "string" && options.idempotencyKey !== "";
     // A caller that may not call the tool must not get another caller's result either.
-    if (!isKeyed || !isAmong(options.tools, call?.name)) return this.run(call, options, null, null, program);
-    const { idempotency } = this.#parts;
-    return idempotency.run(call, options, (own, claimOf) => this.run(call, own, null, claimOf, program));
+    return isKeyed && isAmong(options.tools, call?.name)
+      ? this.#parts.idempotency.run(call, options, run)
+      : run(options);
   }
 
-  /** Runs a program, by its tool. Never rejects. */
-  runProgram(program: RegisteredTool, call: ToolCall, options: ExecuteOptions): Promise<ToolResult> {
-    return this.#share(call, options, program);
+  /** Runs the program of a call. Rejects with a `RangeError` where one of its limits is invalid. */
+  runProgram(call: ToolCall, source: ProgramSource, options: ExecuteOptions): Promise<ToolResult> {
+    return this.#share(call, options, (own, claimOf) =>
+      this.#host(call, own, async (callId, trace) => {
+        const step: Preparation["step"] = (name, work) => (trace === null ? work() : trace.step(name, work));
+        const program = await source.prepare({ callId, tenant: tenantOf(own), step });
+        const tool = this.#parts.programs.toolFor(program);
+        trace?.beginWait();
+        return source.finish(await this.run({ ...callOf(program), id: callId }, own, null, claimOf, { tool, trace }));
+      }),
+    );
+  }
+
+  /** Answers a call of a tool that the host is itself. A `GloveboxError` with which `work` rejects is its result. */
+  answer(call: ToolCall, work: () => Promise<unknown>, options: ExecuteOptions): Promise<ToolResult> {
+    return this.#host(call, options, async (callId, trace) => {
+      const startMs = performance.now();
+      const output = await work();
+      const wallMs = performance.now() - startMs;
+      const result = success(output, { ...emptyMetadata(callId, call.name, 0), wallMs, attempts: 1 });
+      this.#emitEnd(trace, result, tenantOf(options), null);
+      return result;
+    });
+  }
+
+  /** Does the host's part of a call for a caller that may make it, within its span, and emits its refusal. */
+  async #host(
+    call: ToolCall,
+    options: ExecuteOptions,
+    work: (callId: string, trace: CallTrace | null) => Promise<ToolResult>,
+  ): Promise<ToolResult> {
+    const { admission, registry, tracing } = this.#parts;
+    const mayCall = !this.#isDraining && describeOptions(options) === null && isAmong(options.tools, call.name);
+    // Admission has the words for it.
+    if (!mayCall) return this.run(call, options, null);
+    const callId = call.id ?? admission.nextId();
+    const tenant = tenantOf(options);
+    const isKnown = HOST_TOOLS.has(call.name) || registry.get(call.name, tenant) !== undefined;
+    const trace = tracing.begin(String(callId), isKnown ? call.name : "", tenant, null);
+    try {
+      const wrong = describeMalformed(call, callId);
+      if (wrong !== null) throw new GloveboxError("invalid_arguments", wrong);
+      return await work(callId, trace);
+    } catch (error) {
+      if (!(error instanceof GloveboxError)) throw error;
+      const result = refusedCall(
+        { id: String(callId), name: call.name },
+        toolError(error.code, error.message, error.details),
+      );
+      this.#emitEnd(trace, result, tenant, null);
+      return result;
+    }
   }
 
   /**
    * Admits, announces and schedules a call. `parent` is the call on whose behalf it is made, and `program` its tool, where
-   * that is not registered.
+   * that is not registered, with the span that the call has already.
    */
   run(
     call: ToolCall,
     options: ExecuteOptions,
     parent: EngineCall | null,
     claimOf: LedgerClaimOf | null = null,
-    program: RegisteredTool | null = null,
+    program: { readonly tool: RegisteredTool; readonly trace: CallTrace | null } | null = null,
   ): Promise<ToolResult> {
     return new Promise((resolve) => {
       const { admission, tracing, nextCallNumber } = this.#parts;
       // An accepted call may still make child calls while the engine drains.
       const isOpen = !this.#isDraining || parent !== null;
-      const admitted = admission.admit(call, options, isOpen, parent, program);
+      const admitted = admission.admit(call, options, isOpen, parent, program?.tool ?? null);
       if ("success" in admitted) {
-        this.#concludeRejected(admitted, tenantOf(options), parent);
+        this.#concludeRejected(admitted, tenantOf(options), parent, program?.trace ?? null);
         return resolve(admitted);
       }
       const accepted = new EngineCall(admitted, nextCallNumber(), this);
       const { callId, tool, tenant } = accepted;
-      accepted.trace = tracing.begin(callId, tool.info.name, tenant, parent?.trace ?? null);
+      accepted.trace = program?.trace ?? tracing.begin(callId, tool.info.name, tenant, parent?.trace ?? null);
       accepted.claimOf = claimOf;
       accepted.resolve = resolve;
       const { length } = accepted.args;
@@ -170,6 +233,20 @@ export class CallPipeline implements CallStages {
 
   toolOf(name: string, tenant: string): RegisteredTool | undefined {
     return this.#parts.registry.get(name, tenant);
+  }
+
+  /** Has a loader asked before each child call, until the returned object is disposed. */
+  loadWith(load: LoadTool): Disposable {
+    this.#loaders.add(load);
+    return { [Symbol.dispose]: () => void this.#loaders.delete(load) };
+  }
+
+  async load(call: ToolCall, tenant: string | undefined): Promise<ToolResult | null> {
+    for (const load of this.#loaders) {
+      const failed = await load(call, tenant === undefined ? {} : { tenant });
+      if (failed !== null) return failed;
+    }
+    return null;
   }
 
   /** Opens the broker's session of a call, at its first capability call. */
@@ -267,12 +344,12 @@ export class CallPipeline implements CallStages {
   }
 
   /** Emits the end of a call that admission rejected. */
-  #concludeRejected(result: ToolResult, tenant: string, parent: EngineCall | null): void {
+  #concludeRejected(result: ToolResult, tenant: string, parent: EngineCall | null, begun: CallTrace | null): void {
     const { registry, tracing } = this.#parts;
     const { callId, tool } = result.metadata;
     // A tool name made up by the caller must not become a span name.
     const name = registry.get(tool, tenant) === undefined ? "" : tool;
-    this.#emitEnd(tracing.begin(callId, name, tenant, parent?.trace ?? null), result, tenant, parent);
+    this.#emitEnd(begun ?? tracing.begin(callId, name, tenant, parent?.trace ?? null), result, tenant, parent);
   }
 
   #end(call: EngineCall, result: ToolResult): void {

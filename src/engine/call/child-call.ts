@@ -1,5 +1,5 @@
 import { ALIVE_MAX, type ChildBudget, type ChildPlace } from "./child-budget.ts";
-import { CapabilityRefusal, type CalledToolResult } from "../../broker/capabilities/capability.ts";
+import { CapabilityRefusal, type ChildCallEnd } from "../../broker/capabilities/capability.ts";
 import type { EngineCall } from "./engine-call.ts";
 import type { ExecuteOptions } from "../execute-options.ts";
 import type { ToolCall, ToolResult } from "../../base/result.ts";
@@ -12,6 +12,8 @@ const LEAST_MS = 1;
 
 /** Runs a child call. */
 export interface ChildRunner {
+  /** Loads a tool that is registered when it is first called. Resolves with the call's result where it cannot be. */
+  load(call: ToolCall, tenant: string | undefined): Promise<ToolResult | null>;
   /** The tool of that name, as the tenant sees it. */
   toolOf(name: string, tenant: string): RegisteredTool | undefined;
   run(call: ToolCall, options: ExecuteOptions, parent: EngineCall): Promise<ToolResult>;
@@ -28,8 +30,10 @@ export async function callTool(
   args: Record<string, unknown>,
   signal: AbortSignal,
   pipeline: ChildRunner,
-): Promise<CalledToolResult> {
+): Promise<ChildCallEnd> {
   const { childBudget } = parent;
+  const failed = await pipeline.load({ name, arguments: args }, parent.options.tenant);
+  if (failed?.error) return { result: { ok: false, code: failed.error.code, message: failed.error.message } };
   const place = await childBudget.place(isLight(pipeline.toolOf(name, parent.tenant)));
   try {
     return await runChild({ parent, name, args, signal, place, childBudget }, pipeline);
@@ -58,8 +62,8 @@ interface ChildCall {
 async function runChild(
   { parent, name, args, signal, place, childBudget }: ChildCall,
   pipeline: ChildRunner,
-): Promise<CalledToolResult> {
-  if (signal.aborted) return { ok: false, code: "cancelled", message: "the call has ended" };
+): Promise<ChildCallEnd> {
+  if (signal.aborted) return { result: { ok: false, code: "cancelled", message: "the call has ended" } };
   refuseLine(lineOf(parent), name);
   const { wallMs, cpuMs } = parent.left();
   if (Math.min(wallMs, cpuMs) < LEAST_MS) refuse("the call has no time left to call another tool", name, TIME_REMEDY);
@@ -88,9 +92,10 @@ async function runChild(
     // Admit the child against the remaining budget, then reserve that budget.
     const running = pipeline.run({ name, arguments: args }, options, parent);
     childBudget.reserve(cpuMs);
-    const { success, output, error } = await running;
-    if (success || error === null) return { ok: true, output };
-    return { ok: false, code: error.code, message: error.message };
+    const { success, output, error, metadata } = await running;
+    const { callId } = metadata;
+    if (success || error === null) return { callId, result: { ok: true, output } };
+    return { callId, result: { ok: false, code: error.code, message: error.message } };
   } finally {
     childBudget.exit(place, cpuMs);
   }

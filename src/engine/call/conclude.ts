@@ -238,7 +238,14 @@ function readLogs(logs: string): LogLine[] {
 }
 
 /** Metadata that only the engine may set, although not every call has it. */
-const RESERVED: ReadonlySet<string> = new Set(["truncated", "originalChars", "isRepeated", "recording", "host"]);
+const RESERVED: ReadonlySet<string> = new Set([
+  "truncated",
+  "originalChars",
+  "isRepeated",
+  "recording",
+  "host",
+  "calls",
+]);
 
 /** A tool's own metadata, without names reserved for the engine. */
 function withoutReserved(given: Readonly<Record<string, unknown>>): object {

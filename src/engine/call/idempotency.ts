@@ -10,7 +10,7 @@ import type { ExecuteOptions } from "../execute-options.ts";
 import type { CallLedger, ClaimResult, KeyedCall } from "../../store/calls/ledger.ts";
 import { isObject } from "../../base/json.ts";
 import { DEFAULT_LIMITS } from "../../base/limits.ts";
-import { emptyMetadata, failure, resultText, type ToolCall, type ToolResult, withMetadata } from "../../base/result.ts";
+import { refusedCall, resultText, type ToolCall, type ToolResult, withMetadata } from "../../base/result.ts";
 import { StoreError } from "../../base/errors.ts";
 import type { LedgerClaimOf } from "../../base/ledger-claim.ts";
 
@@ -36,7 +36,8 @@ interface Running {
 }
 
 type Cancellable = ExecuteOptions & { readonly signal: AbortSignal };
-type Run = (options: ExecuteOptions, claimOf?: LedgerClaimOf) => Promise<ToolResult>;
+/** Runs a keyed call, with the options of the run that its callers share. */
+export type Run = (options: ExecuteOptions, claimOf?: LedgerClaimOf) => Promise<ToolResult>;
 
 /**
  * Calls with an idempotency key. The first call with a key runs; all later ones get its result, from this object while
@@ -275,5 +276,5 @@ function conflict(call: ReadCall): ToolResult {
 }
 
 function refused({ id = "", name }: ReadCall, code: ErrorCode, message: string, details?: unknown): ToolResult {
-  return failure(toolError(code, message, details), emptyMetadata(id, name, 0));
+  return refusedCall({ id, name }, toolError(code, message, details));
 }

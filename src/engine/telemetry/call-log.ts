@@ -6,7 +6,7 @@ import type { Logger } from "./log.ts";
 const NAME_MAX = 128;
 
 /**
- * Writes a line for each ended call, at `debug`, and for each capability call, at `trace`: ids, outcome and cost. Lines
+ * Writes a line for each ended call and each checked program, at `debug`, and for each capability call, at `trace`: ids, outcome and cost. Lines
  * contain no arguments, outputs, messages or console output. A disabled level costs a call one check.
  */
 export function logCalls(events: Events, logger: Logger): void {
@@ -16,6 +16,11 @@ export function logCalls(events: Events, logger: Logger): void {
     };
     events.on("tool:post", write);
     events.on("tool:error", write);
+    events.on("program:check", ({ callId, tenant, outcome, problems, reason, durationMs }) => {
+      if (!isOn(logger, "debug")) return;
+      const fields = { callId, tenant, outcome, mistakes: problems.length, reason, durationMs, ...spanFields() };
+      logger.debug?.(fields, "a program was checked");
+    });
   }
   if (logger.trace === undefined) return;
   events.on("capability:call", ({ callId, tool, tenant, capability, method, step, outcome, durationMs }) => {

@@ -6,6 +6,7 @@ import type { ExecutorEvents } from "../../executor/executor.ts";
 import type { Pressure } from "../../base/os/pressure.ts";
 import type { Throttling } from "../../base/host-work-queue.ts";
 import type { PackageEvent } from "../../tool/package/step.ts";
+import type { ProgramProblem } from "../../tool/program/problem.ts";
 import type { ToolInfo } from "../../tool/definition.ts";
 import type { AnyTools, InputOf, OutputOf, ToolName } from "../../tool/register.ts";
 import type { ToolCall, ToolFailure, ToolResult, ToolSuccess } from "../../base/result.ts";
@@ -32,6 +33,8 @@ export interface EventMap<Tools = AnyTools> extends ExecutorEvents {
    * slot and its charge end with its turn. `cpuMs` is the processor time that its result does not tell.
    */
   "tool:late": [event: LateEvent];
+  /** A program of code mode was checked before it was to run, or by itself. */
+  "program:check": [event: ProgramCheck];
   /** A tool made a capability call, and got its response. */
   "capability:call": [event: CapabilityEvent];
   /** A request was refused that would have carried a secret to an origin, or in a place, that is not bound to it. */
@@ -78,6 +81,20 @@ export interface EventMap<Tools = AnyTools> extends ExecutorEvents {
   "engine:close": [];
   /** A listener threw, or the promise that it returned rejected. The call and the other listeners are not affected. */
   "listener:error": [event: ListenerError];
+}
+
+/** The check of a program. */
+export interface ProgramCheck {
+  /** Absent where the program is only checked. */
+  readonly callId?: string;
+  readonly tenant: string;
+  /** `accepted`: its types are right. `rejected`: it has mistakes. `unchecked`: it could be read, but its types not checked. */
+  readonly outcome: "accepted" | "rejected" | "unchecked";
+  /** The mistakes of a rejected program. Their words quote it. */
+  readonly problems: readonly ProgramProblem[];
+  /** Why it was not checked. */
+  readonly reason?: string;
+  readonly durationMs: number;
 }
 
 /** The end of work that outlasted its call's answer. */
@@ -178,7 +195,10 @@ type EmittedName = Exclude<EventName, keyof typeof ALIASES>;
 type Emission = { [Name in EmittedName]: [name: Name, ...args: EventMap[Name]] }[EmittedName];
 
 /** The events that surfaces emit. */
-export type SurfaceEvent = Extract<Emission, readonly [`request:${string}` | `key:${string}`, ...unknown[]]>;
+export type SurfaceEvent = Extract<
+  Emission,
+  readonly [`request:${string}` | `key:${string}` | `program:${string}`, ...unknown[]]
+>;
 
 type AnyListener = (event?: unknown) => unknown;
 

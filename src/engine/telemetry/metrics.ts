@@ -118,6 +118,9 @@ export class Metrics {
     registerTallies(registry, wait, () => [[{}, this.#queueWait]]);
     const batch = { name: "glovebox_dispatch_batch_size", help: "Number of calls sent to a worker in one batch." };
     registerTallies(registry, batch, () => [[{}, this.#batch]]);
+    const checks = counter("program_checks_total", "Programs of code mode that were checked, by outcome.", ["outcome"]);
+    for (const outcome of ["accepted", "rejected", "unchecked"]) checks.inc({ outcome }, 0);
+    events.on("program:check", ({ outcome }) => checks.inc({ outcome }));
     registerHostMetrics(registry, sources.accounts);
     registerConnectorMetrics(registry, events);
     registerGauges(registry, sources, (tool) => this.#label(tool));

@@ -3,6 +3,7 @@ import type * as Api from "@opentelemetry/api";
 import type { Attributes, Context, Span, SpanContext, Tracer } from "@opentelemetry/api";
 import type { Capability } from "../../broker/capabilities/capability.ts";
 import type { CapabilityCall, CapabilityResponse, Diverged, Respond } from "../../executor/executor.ts";
+import { GloveboxError } from "../../base/errors.ts";
 import { isContinuation } from "../../base/protocol/capability-call.ts";
 import type { ToolResult } from "../../base/result.ts";
 
@@ -92,7 +93,8 @@ export class CallTrace {
   readonly #api: typeof Api;
   readonly #tracer: Tracer;
   readonly #capabilities: ReadonlyMap<string, Pick<Capability, "methods">>;
-  readonly #startMs: number;
+  /** When the call was ready to wait for a worker. */
+  #waitMs: number;
   readonly #span: Span;
   readonly #context: Context;
   #run: Span | null = null;
@@ -111,7 +113,7 @@ export class CallTrace {
     this.#tracer = tracer;
     this.#capabilities = capabilities;
     this.epochMs = epochMs;
-    this.#startMs = performance.now();
+    this.#waitMs = performance.now();
     const { context, trace } = api;
     const active = context.active();
     // Without a context manager no span is active, but the parent is known.
@@ -124,9 +126,27 @@ export class CallTrace {
       ...(tenant === "" ? {} : { "glovebox.tenant": tenant }),
     };
     const name = tool === "" ? "glovebox.call" : `glovebox.call ${tool}`;
-    this.#span = tracer.startSpan(name, { attributes, startTime: this.#time(this.#startMs) }, above);
+    this.#span = tracer.startSpan(name, { attributes, startTime: this.#time(this.#waitMs) }, above);
     this.#context = trace.setSpan(above, this.#span);
     this.#runContext = this.#context;
+  }
+
+  /** Does a part of the host's work for the call, before it waits for a worker, with a span of its own active. */
+  async step<Value>(name: string, work: () => Promise<Value>): Promise<Value> {
+    const startTime = this.#time(performance.now());
+    const span = this.#tracer.startSpan(`glovebox.${name}`, { startTime }, this.#context);
+    try {
+      return await this.#api.context.with(this.#api.trace.setSpan(this.#context, span), work);
+    } catch (error) {
+      fail(span, error instanceof GloveboxError ? error.code : "failed");
+      throw error;
+    } finally {
+      span.end(this.#time(performance.now()));
+    }
+  }
+
+  beginWait(): void {
+    this.#waitMs = performance.now();
   }
 
   /** Begins the run's span when a worker starts the call. A retry continues the same span. */
@@ -189,7 +209,7 @@ export class CallTrace {
   }
 
   #recordWait(untilMs: number): void {
-    const startTime = this.#time(this.#startMs);
+    const startTime = this.#time(this.#waitMs);
     this.#tracer.startSpan("glovebox.queue", { startTime }, this.#context).end(this.#time(untilMs));
   }
 

@@ -1,8 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { type CodeMode, CodeModeCache, type ProgramRunner } from "../../code-mode/code-mode.ts";
-import { isCodeTool } from "../../code-mode/model-tools.ts";
+import { isCodeTool, RUN_CODE } from "../../code-mode/model-tools.ts";
 import type { CodeModeOptions } from "../../engine/code-mode-options.ts";
-import { callOf } from "../../tool/program/program.ts";
 import type { ManPages } from "../mcp/resources.ts";
 import type { Registry } from "../../ecosystems/agentspace/registry.ts";
 import type { ToolDescription } from "../../tool/contracts/contract.ts";
@@ -11,7 +10,7 @@ import { toolError } from "../../base/errors.ts";
 import type { RequestRefusal } from "../../engine/telemetry/events.ts";
 import { type ExecuteOptions, isAmong } from "../../engine/execute-options.ts";
 import type { Explanation } from "../../engine/explanation.ts";
-import { emptyMetadata, failure, type ToolCall, type ToolResult } from "../../base/result.ts";
+import { refusedCall, type ToolCall, type ToolResult } from "../../base/result.ts";
 import type { ToolInfo } from "../../tool/definition.ts";
 import { Account } from "./account.ts";
 import type { Standing } from "./budget.ts";
@@ -117,8 +116,10 @@ export class ScopedEngine {
       list: () => this.list(caller),
       get: (name) => this.get(caller, name) ?? this.#describe(caller, name),
       execute: (call, options = {}) => this.execute(caller, call, options),
-      runProgram: (program, options = {}) =>
-        this.#within(caller, callOf(program), options, (narrowed) => this.#engine.runProgram(program, narrowed)),
+      runProgram: (call, source, options = {}) =>
+        this.#within(caller, call, options, (narrowed) => this.#engine.runProgram(call, source, narrowed)),
+      answer: (call, work, options = {}) =>
+        this.#within(caller, call, options, (narrowed) => this.#engine.answer(call, work, narrowed)),
       within: (call, options, work) => this.#within(caller, call, options, (narrowed) => work(this.#engine, narrowed)),
       ...this.#changesFor(caller),
       ...this.#manPagesFor(caller),
@@ -242,16 +243,15 @@ export class ScopedEngine {
   ): ToolResult {
     this.#engine.emit("request:refused", { code, key, address: null, reason });
     if (key !== null) this.#engine.emit("key:call", { key, code });
-    // Callers' values are unchecked.
-    const { id, name }: { readonly id?: unknown; readonly name?: unknown } = call ?? {};
-    const metadata = emptyMetadata(textOf(id), textOf(name), 0);
-    return failure(toolError(code, reason, details), metadata);
+    return refusedCall(call, toolError(code, reason, details));
   }
 
   /** Explains a tool's grant for the caller's tenant, or for `tenant` if the key has no tenant of its own. */
   explain(caller: Caller, name: string, tenant: string): Explanation | undefined {
-    if (this.get(caller, name) === undefined) return undefined;
-    return this.#engine.explain(name, { tenant, ...this.#whose(caller) });
+    const isProgram = name === RUN_CODE && this.#engine.codeMode !== undefined && this.mayName(caller, name);
+    if (!isProgram && this.get(caller, name) === undefined) return undefined;
+    const tools = this.#holderOf(caller)?.grant.tools;
+    return this.#engine.explain(name, { tenant, tools, ...this.#whose(caller) });
   }
 }
 
@@ -268,10 +268,4 @@ function hold(grant: KeyGrant, former: Holder | undefined): Holder {
 /** The tenant, if the caller is bound to one. */
 function tenantOf({ tenant }: Pick<Caller, "tenant">): { readonly tenant?: string } {
   return tenant === null ? {} : { tenant };
-}
-
-const SHOWN_MAX = 256;
-
-function textOf(value: unknown): string {
-  return typeof value === "string" ? value.slice(0, SHOWN_MAX) : "";
 }

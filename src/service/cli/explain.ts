@@ -3,11 +3,17 @@ import { openEngine, readConfig, type Sources } from "./open-engine.ts";
 import { isWorkflow, openWorkflow, orExit } from "./open-workflow.ts";
 import { print, printJson } from "./output.ts";
 import { Command } from "commander";
-import type { Explanation } from "../../engine/explanation.ts";
+import type { Explanation, ProgramExplanation } from "../../engine/explanation.ts";
+import type { ExplainOptions } from "../../engine/local-engine.ts";
+import { PROGRAM_NAMES } from "../../tool/program/program.ts";
+import type { Config } from "../config/schema.ts";
 import type { Finding } from "../../broker/grants.ts";
+
+const RUN_CODE = PROGRAM_NAMES.tools;
 
 interface Options {
   readonly tenant: string;
+  readonly key?: string;
   readonly tools?: string;
   readonly config?: string;
   readonly json?: true;
@@ -19,21 +25,24 @@ export function explainCommand(): Command {
     .description("show a tool's grants, limits and denied requests; or which parts of a workflow are supported")
     .argument(
       "[tool]",
-      "name of a tool, or a workflow's YAML file (default: denied requests and unused rules of all tools)",
+      "name of a tool, run_code for programs, or a workflow's YAML file (default: denied requests and unused rules of all tools)",
     )
     .option("--tenant <name>", "tenant of the calls", "")
+    .option("--key <name>", "key of the configuration whose programs run_code explains, with its tenant and tools")
     .option("--tools <dir>", "folder of tools (default: the configuration's tools, else the samples)")
     .option("--config <file>", "configuration file (default: glovebox.config.yaml or .json in this folder, if present)")
     .option("--json", "print JSON")
     .action(explain);
 }
 
-async function explain(name: string | undefined, { tenant, json, ...sources }: Options): Promise<void> {
+async function explain(name: string | undefined, { tenant, key, json, ...sources }: Options): Promise<void> {
   if (name !== undefined && isWorkflow(name)) return explainWorkflow(name, json === true, sources);
   const config = await readConfig(sources.config);
   await using engine = await openEngine(sources, config, {
     workers: 1,
     executor: { kind: "process", spare: false },
+    // Commands run programs also where surfaces have no code mode.
+    ...(name === RUN_CODE ? { codeMode: config.codeMode ?? {} } : {}),
   });
   if (name === undefined) {
     const findings = engine.lint();
@@ -42,14 +51,22 @@ async function explain(name: string | undefined, { tenant, json, ...sources }: O
     for (const line of section("denied requests and unused rules", findings.map(rowOf), "none")) print(line);
     return;
   }
-  const explanation = engine.explain(name, { tenant });
+  const explanation = engine.explain(name, { tenant, ...callerOf(key, config) });
   if (explanation === undefined) throw new CliError(EXIT.USAGE, `there is no tool "${name}"`);
   if (json === true) return printJson(explanation);
   for (const line of lines(explanation)) print(line);
 }
 
+/** The tenant and the tools of a key. */
+function callerOf(name: string | undefined, { keys = [] }: Config): ExplainOptions {
+  if (name === undefined) return {};
+  const key = keys.find((one) => one.name === name);
+  if (key === undefined) throw new CliError(EXIT.USAGE, `the configuration has no key "${name}"`);
+  return { ...(typeof key.tenant === "string" ? { tenant: key.tenant } : {}), tools: key.tools };
+}
+
 function lines(explanation: Explanation): string[] {
-  const { tool, tenant, isolation, group, grants, limits, processorTime, findings, schemas } = explanation;
+  const { tool, tenant, isolation, group, grants, limits, processorTime, findings, schemas, program } = explanation;
   const granted = grants.map(({ capability, granted: what, from }): Row => [capability, what, from]);
   const limited = limits.map(({ limit, value, from }): Row => {
     const isEstimated = limit === "cpuMs" && processorTime === "estimated";
@@ -57,10 +74,25 @@ function lines(explanation: Explanation): string[] {
   });
   return [
     `${tool}${tenant === "" ? "" : ` for tenant ${tenant}`}, isolation ${isolation}${group === null ? "" : `, trust group ${group}`}`,
-    ...section("granted", granted, "nothing"),
+    ...(program === undefined ? section("granted", granted, "nothing") : programLines(program)),
     ...section("limits", limited, "none"),
     ...section("denied requests", findings.map(rowOf), "none"),
     ...schemaLines(schemas),
+  ];
+}
+
+function programLines({ mayRun, callable, total, tools }: ProgramExplanation): string[] {
+  const [may, mayNot] = [tools.filter(({ isCallable }) => isCallable), tools.filter(({ isCallable }) => !isCallable)];
+  const width = Math.max(0, ...tools.map(({ tool }) => tool.length));
+  const row = (tool: string, why: string): string => `  ${tool.padEnd(width)}  ${why}`;
+  const rest = total - tools.length;
+  return [
+    ...(mayRun ? [] : ["no program may run: no name in key.tools matches run_code"]),
+    `programs may call ${callable} of ${total} tools:`,
+    ...may.map(({ tool, from }) => row(tool, from.join(", "))),
+    ...(mayNot.length === 0 ? [] : ["programs may not call:"]),
+    ...mayNot.map(({ tool, reason = "" }) => row(tool, reason)),
+    ...(rest > 0 ? [`${rest} more tools are not shown`] : []),
   ];
 }
 

@@ -1,6 +1,4 @@
 import { Command, Option } from "commander";
-import type { Engine } from "../../engine/engine.ts";
-import type { ChangingToolRunner } from "../mcp/server.ts";
 import { ANYBODY } from "../access/caller.ts";
 import { openEngine, readConfig } from "./open-engine.ts";
 import { say } from "./output.ts";
@@ -35,29 +33,24 @@ export function mcpCommand(): Command {
 async function serve({ logLevel, code, ...sources }: Options, command: Command): Promise<void> {
   const config = await readConfig(sources.config);
   const logger = await openLog(logLevel);
-  const engine = await openEngine(sources, config, { logger });
+  // The pair is also there where the configuration does not ask for it.
+  const codeMode = code === true ? { codeMode: config.codeMode ?? {} } : {};
+  const engine = await openEngine(sources, config, { logger, ...codeMode });
   logNotices(logger);
   const { serveMcp } = await import("../mcp/stdio.ts");
   const identity = { name: "glovebox", version: command.parent?.version() ?? "0.0.0" };
   const { AgentSpaceStores } = await import("../http/agentspace-stores.ts");
   const { ScopedEngine } = await import("../access/scoped-engine.ts");
   const stores = await AgentSpaceStores.open(engine, config);
-  const runner = new ScopedEngine(engine, undefined, stores.registry).runnerFor(ANYBODY);
-  const connection = serveMcp(code === true ? await codeModeOf(engine) : runner, identity, ({ message }) =>
-    say(`glovebox: ${message}`),
-  );
+  const scoped = new ScopedEngine(engine, undefined, stores.registry);
+  const mode = code === true ? scoped.codeModeFor(ANYBODY) : null;
+  await mode?.ready();
+  const report = ({ message }: Error): void => say(`glovebox: ${message}`);
+  const connection = serveMcp(mode ?? scoped.runnerFor(ANYBODY), identity, report);
   await Promise.race([connection.closed, aSignal()]);
   await connection.close();
   await engine.close({ drainMs: DRAIN_MS });
   await stores[Symbol.asyncDispose]();
-}
-
-/** Code mode of an engine, ready to be listed. */
-async function codeModeOf(engine: Engine): Promise<ChangingToolRunner> {
-  const { codeMode } = await import("../../code-mode/code-mode.ts");
-  const mode = codeMode(engine);
-  await mode.ready();
-  return mode;
 }
 
 /** Resolves at the first stop signal. */

@@ -11,7 +11,7 @@ const CHECK = "/v1/code/check";
 
 /** Adds the routes of code mode: what models read, and the mistakes of a program. Programs run with `/v1/execute`. */
 export function addCode(app: FastifyInstance, { engine, gate }: Surface): void {
-  // The engine may have been configured anew without code mode: routes stay until the server starts again.
+  // The engine may be configured anew with code mode, or without.
   const onRequest = async (_request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> =>
     engine.codeMode === undefined ? sendNotFound(reply) : undefined;
   app.get(DECLARATIONS, { config: { role: "execute", api: GET_DECLARATIONS }, onRequest }, async (request, reply) => {

@@ -22,7 +22,7 @@ export function addRoutes(app: FastifyInstance, surface: Surface, groups = ALL):
   // Set the trace context after the body is read: the active context does not survive that.
   app.addHook("preHandler", ({ headers }, _reply, next) => underSender(headers, next));
   if (groups.has("execute")) addCalls(app, surface);
-  if (groups.has("execute") && surface.engine.codeMode !== undefined) addCode(app, surface);
+  if (groups.has("execute")) addCode(app, surface);
   if (groups.has("tools") || groups.has("admin")) addTools(app, surface, groups);
   if (groups.has("admin")) addConnectors(app, surface);
   if (groups.has("metrics")) addMetrics(app, surface);

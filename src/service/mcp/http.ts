@@ -24,12 +24,11 @@ const FAILURES = new Map([
 export function addMcp(app: FastifyInstance, surface: Surface): void {
   const { engine, gate } = surface;
   addEndpoint(app, surface, { path: "/mcp", api: MCP, runnerFor: (caller) => gate.runnerFor(caller) });
-  if (engine.codeMode === undefined) return;
   addEndpoint(app, surface, {
     path: "/mcp/code",
     api: MCP_CODE,
     runnerFor: (caller) => gate.codeModeFor(caller),
-    // The engine may have been configured anew without code mode.
+    // The engine may be configured anew with code mode, or without.
     ready: (caller) => (engine.codeMode === undefined ? null : gate.codeModeFor(caller).ready()),
   });
 }

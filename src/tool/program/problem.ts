@@ -1,4 +1,5 @@
 import { GloveboxError } from "../../base/errors.ts";
+import { memberOf } from "../../base/json.ts";
 
 /** A mistake in a program. Lines and columns count from 1. */
 export interface ProgramProblem {
@@ -10,6 +11,12 @@ export interface ProgramProblem {
 }
 
 const PROBLEMS_MAX = 20;
+
+/** The problems that an error of `problemError` names; none for any other. */
+export function problemsOf(error: unknown): readonly ProgramProblem[] {
+  const problems = error instanceof GloveboxError ? memberOf(error.details, "problems") : undefined;
+  return Array.isArray(problems) ? (problems as readonly ProgramProblem[]) : [];
+}
 
 /** An error, `invalid_arguments`, that names the problems of a program. */
 export function problemError(problems: readonly ProgramProblem[]): GloveboxError {

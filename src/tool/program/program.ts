@@ -1,6 +1,6 @@
 import { type Bounds, type Limits, resolveLimits } from "../../base/limits.ts";
 import { NO_CHECKS } from "../../base/protocol/script.ts";
-import type { ToolCall } from "../../base/result.ts";
+import type { ToolCall, ToolResult } from "../../base/result.ts";
 import type { Capability } from "../../broker/capabilities/capability.ts";
 import { functionsCapability, type HostFunction } from "../../broker/capabilities/functions.ts";
 import { type ProgramTools, programTools } from "../../broker/capabilities/program-tools.ts";
@@ -29,8 +29,6 @@ export interface FunctionProgram extends ProgramBase {
 /** A program with tools of the engine. Their calls are children of its call. */
 export interface ToolProgram extends ProgramBase {
   readonly kind: "tools";
-  /** The caller's id of the call. */
-  readonly id?: string;
   /** As `buildProgram` makes it. */
   readonly code: string;
   /** `input` in the program's scope, as JSON allows it. */
@@ -40,10 +38,36 @@ export interface ToolProgram extends ProgramBase {
   readonly tools: ProgramTools;
 }
 
+/** The program of a call, and what its caller gets of it. */
+export interface ProgramSource {
+  /** Makes the program. Rejects with a `GloveboxError`, which is the call's result, where it is not to run. */
+  prepare(preparation: Preparation): Promise<Program>;
+  finish(result: ToolResult): ToolResult;
+}
+
+/** The call for which a program is prepared. */
+export interface Preparation {
+  readonly callId: string;
+  readonly tenant: string;
+  /** Does a part of the work, with a span of its own where calls are traced. */
+  step<Value>(name: string, work: () => Promise<Value>): Promise<Value>;
+}
+
+/** A program that is ready, and whose result needs nothing. */
+export function readySource(program: Program): ProgramSource {
+  return { prepare: () => Promise.resolve(program), finish: (result) => result };
+}
+
 /** Names of the tools that run programs. No registered tool has the first. */
 export const PROGRAM_NAMES = { functions: "(program)", tools: "run_code" } as const satisfies {
   readonly [Kind in Program["kind"]]: string;
 };
+
+/** Finds tools for programs and for those who write them. */
+export const SEARCH_TOOLS = "search_tools";
+
+/** Names of calls that the host answers, or runs without a registered tool. */
+export const HOST_TOOLS: ReadonlySet<string> = new Set([...Object.values(PROGRAM_NAMES), SEARCH_TOOLS]);
 
 const RUNNERS = { functions: FUNCTION_RUNNER, tools: TOOL_RUNNER } as const;
 
@@ -60,13 +84,18 @@ export class Programs {
 
   /** The tool for one run of a program. Throws a `RangeError` where a limit is invalid. */
   toolFor(program: Program): RegisteredTool {
-    const { kind, limits: asked } = program;
+    const { kind, limits } = program;
+    return { ...this.runnerOf(kind, limits), own: capabilityOf(program) };
+  }
+
+  /** The tool of all programs with these limits. Throws a `RangeError` where one is invalid. */
+  runnerOf(kind: Program["kind"], asked: Partial<Limits>): RegisteredTool {
     const resolved = resolveLimits(this.#bounds.limits, asked, this.#bounds.maxLimits);
     const limits = Object.freeze({ ...resolved, cpuMs: Math.min(resolved.cpuMs, resolved.wallMs) });
     const key = `${kind}:${limits.memoryMb}`;
     let runner = this.#runners.get(key);
     if (runner === undefined) this.#runners.set(key, (runner = runnerWith(kind, limits)));
-    return { ...runner, limits, own: capabilityOf(program) };
+    return { ...runner, limits };
   }
 }
 
@@ -75,8 +104,8 @@ export function callOf(program: Program): ToolCall {
   const { kind, code } = program;
   const name = PROGRAM_NAMES[kind];
   if (kind === "functions") return { name, arguments: { code, names: [...program.functions.keys()] } };
-  const { id, input, resultChars } = program;
-  return { name, arguments: { code, input, resultChars }, ...(id === undefined ? {} : { id }) };
+  const { input, resultChars } = program;
+  return { name, arguments: { code, input, resultChars } };
 }
 
 function capabilityOf(program: Program): Capability {

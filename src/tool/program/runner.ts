@@ -96,6 +96,7 @@ const evaluate = function () {
 const ${SCRIPT_EXPORTS} = {
   default: async ({ code, input, resultChars }, { host: { ${PROGRAM_TOOLS}: host }, progress }) => {
     delete globalThis.fetch;
+    const PLACE = /${PROGRAM_FILE}:(\\d{1,6}):(\\d{1,6})/;
     const then = Promise.prototype.then;
     const running = new Set();
     const warnings = [];
@@ -123,7 +124,10 @@ const ${SCRIPT_EXPORTS} = {
     const call = (name, args) => {
       // Its stack has the program's line: the answer comes in another turn.
       const error = new ToolError(name, "", "");
-      const answer = host.call({ name, arguments: args ?? {} });
+      const [, line, column] = PLACE.exec(String(error.stack)) ?? [];
+      // One line stands before the program's own.
+      const place = line === undefined ? {} : { line: Math.max(1, line - 1), column: Number(column) };
+      const answer = host.call({ name, arguments: args ?? {}, ...place });
       const made = new ToolPromise((resolve, reject) => {
         then.call(answer, (given) => (given.ok ? resolve(given.output) : reject(describe(error, given))), reject);
       });

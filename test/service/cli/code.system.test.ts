@@ -74,3 +74,66 @@ test("glovebox mcp --code serves the pair over stdin and stdout", async () => {
   expect(called.structuredContent).toMatchObject({ result: 3 });
   await client.close();
 }, 30_000);
+
+test("glovebox mcp --code has programs call tools of the registry, which were never called", async () => {
+  const config = join(folder, "agentspace.config.json");
+  const code = join(folder, "greet.js");
+  const record = join(folder, "greet.json");
+  writeFileSync(config, JSON.stringify({ agentspace: { path: join(folder, "agentspace.sqlite") } }));
+  writeFileSync(code, "export class AgentSpaceV1Tool { execute({ name }) { return { message: `Hello, ${name}` }; } }");
+  const spec = { input: { name: { type: "string" } }, output: { message: { type: "string" } } };
+  const tool = {
+    tool_id: "greet.by_name",
+    tool_runtime_type: "javascript",
+    tool_source_code_link: code,
+    tools_api_spec: spec,
+  };
+  writeFileSync(record, JSON.stringify(tool));
+  await new Promise((resolve) => {
+    execFile(process.execPath, [...MAIN, "agentspace", "register", record, "--config", config], resolve);
+  });
+  const client = new Client({ name: "test", version: "1" });
+  const args = [...MAIN, "mcp", "--code", "--tools", "fixtures/tools", "--config", config];
+  await client.connect(new StdioClientTransport({ command: process.execPath, args, stderr: "ignore" }));
+  const called = await client.callTool({
+    name: "run_code",
+    arguments: { code: "return (await tools.greet.by_name({ name: 'Ann' })).message" },
+  });
+  await client.close();
+  expect(called.structuredContent).toMatchObject({
+    result: "Hello, Ann",
+    calls: [{ tool: "greet.by_name", code: "ok" }],
+  });
+}, 60_000);
+
+describe("glovebox explain run_code", () => {
+  const explain = (...args: readonly string[]): Promise<Ended> => {
+    const config = join(folder, "glovebox.config.json");
+    const hash = `sha256:${"0".repeat(64)}`;
+    const keys = [{ name: "agent", hash, tenant: "acme", roles: ["execute"], tools: ["run_code", "add"] }];
+    writeFileSync(config, JSON.stringify({ codeMode: { tools: ["add", "slug*"] }, keys }));
+    const command = ["explain", "run_code", "--tools", "fixtures/tools", "--config", config, ...args];
+    return new Promise((resolve) => {
+      execFile(process.execPath, [...MAIN, ...command], (error, stdout, stderr) =>
+        resolve({ code: typeof error?.code === "number" ? error.code : 0, stdout, stderr }),
+      );
+    });
+  };
+
+  test("says which tools programs may call, and why not", async () => {
+    const { code, stdout } = await explain();
+    expect(code).toBe(0);
+    expect(stdout).toMatch(
+      /^programs may call 2 of \d+ tools:\n {2}add +codeMode\.tools\[0\]\n {2}slugify +codeMode\.tools\[1\]$/m,
+    );
+    expect(stdout).toMatch(/^ {2}countdown +no name in codeMode\.tools matches it$/m);
+  });
+
+  test("of a key has its tenant and its tools", async () => {
+    const { stdout } = await explain("--key", "agent");
+    expect(stdout).toContain("run_code for tenant acme, isolation isolate");
+    expect(stdout).toMatch(/^ {2}add +codeMode\.tools\[0\], key\.tools\[1\]$/m);
+    expect(stdout).toMatch(/^ {2}slugify +no name in key\.tools matches it$/m);
+    expect(await explain("--key", "nobody")).toMatchObject({ code: 2, stdout: "" });
+  });
+});

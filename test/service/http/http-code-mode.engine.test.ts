@@ -173,3 +173,32 @@ test("a server without the option has neither the tools nor the routes", async (
   expect((await post("/mcp/code", {})).status).toBe(404);
   expect((await fetch(`${other.url}/v1/code/declarations`)).status).toBe(404);
 });
+
+test("a server has the tools and the routes while its engine has the option", async () => {
+  const options = { workers: 1, executor: "threads", tools: TOOLS } as const;
+  const changing = await createEngine(options);
+  await using other = await createServer(changing, { port: 0, drainMs: 100 });
+  const statuses = async (): Promise<readonly (number | boolean)[]> => {
+    const [run, mcp] = await Promise.all(
+      [
+        ["/v1/execute", { name: "run_code", arguments: { code: "return 1" } }] as const,
+        ["/mcp/code", { jsonrpc: "2.0", id: 1, method: "ping" }] as const,
+      ].map(async ([path, body]) => {
+        const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+        return fetch(`${other.url}${path}`, { method: "POST", headers, body: JSON.stringify(body) });
+      }),
+    );
+    const declared = await conformingFetch(`${other.url}/v1/code/declarations`, {});
+    const page = await (await fetch(other.url)).text();
+    return [run?.status ?? 0, mcp?.status === 404, declared.status, page.includes("data-code-mode")];
+  };
+  const [off, on] = [
+    [404, true, 404, false],
+    [200, false, 200, true],
+  ];
+  expect(await statuses()).toEqual(off);
+  expect(await changing.reconfigure({ ...options, codeMode: { typeCheck: "off" } })).toMatchObject({ needRestart: [] });
+  expect(await statuses()).toEqual(on);
+  await changing.reconfigure(options);
+  expect(await statuses()).toEqual(off);
+});

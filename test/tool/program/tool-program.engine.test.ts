@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createEngine, type Engine } from "../../../src/index.ts";
 import type { ExecuteOptions } from "../../../src/engine/execute-options.ts";
+import { ProgramCalls } from "../../../src/code-mode/result.ts";
 import type { ProgramCall } from "../../../src/broker/capabilities/program-tools.ts";
 import { buildProgram } from "../../../src/tool/program/build.ts";
+import { runProgram } from "./run-program.ts";
 
 let engine: Engine;
 beforeAll(async () => {
@@ -27,15 +29,19 @@ beforeAll(async () => {
 afterAll(() => engine.close());
 
 async function run(code: string, { input = null as unknown, options = {} as ExecuteOptions, resultChars = 500 } = {}) {
-  const calls: ProgramCall[] = [];
+  const calls = new ProgramCalls();
   const tools = {
     refuse: () => undefined,
     search: (query: unknown) => query,
-    onCall: (call: ProgramCall) => calls.push(call),
+    onCall: (call: ProgramCall) => calls.begin(call),
   };
   const { text } = await buildProgram(code, "");
-  const result = await engine.runProgram({ kind: "tools", code: text, input, resultChars, limits: {}, tools }, options);
-  return { ...result, calls: calls.map(({ tool, code: ended }) => `${tool}: ${ended}`) };
+  const result = await runProgram(
+    engine,
+    { kind: "tools", code: text, input, resultChars, limits: {}, tools },
+    options,
+  );
+  return { ...result, calls: calls.list(0).map(({ tool, code: ended }) => `${tool}: ${ended}`) };
 }
 
 describe("a program", () => {

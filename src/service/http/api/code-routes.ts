@@ -1,4 +1,5 @@
-import { json, refusals, type RouteDescription } from "./route-description.ts";
+import { json, problemJson, refusals, type RouteDescription } from "./route-description.ts";
+import { SCHEMAS } from "./schemas.ts";
 
 const DECLARATIONS = {
   type: "object",
@@ -30,11 +31,13 @@ const PROBLEMS = {
   required: ["problems"],
 };
 
+const NO_CODE_MODE = "The server has no code mode.";
+
 export const GET_DECLARATIONS: RouteDescription = {
   id: "getDeclarations",
   tag: "calls",
   summary: "Declares tools in TypeScript for a model that writes programs.",
-  answers: { 200: json("The declarations.", DECLARATIONS) },
+  answers: { 200: json("The declarations.", DECLARATIONS), 404: problemJson(NO_CODE_MODE, SCHEMAS.PlainError) },
 };
 
 export const CHECK_PROGRAM: RouteDescription = {

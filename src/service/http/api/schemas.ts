@@ -101,6 +101,19 @@ const TOOL_ERROR = exactly(
   ["details", "remedies"],
 );
 
+const CALLED_TOOL = exactly(
+  {
+    tool: text("The tool's name."),
+    code: text("`ok`, the code of its error, or `unfinished`."),
+    startMs: number("Milliseconds from the program's start to the begin of the call."),
+    wallMs: number("Milliseconds until its end."),
+    callId: text("Id of the call; absent where none was made."),
+    line: { type: "integer", description: "Line of the program, from 1." },
+    column: { type: "integer", description: "Column of the program, from 1." },
+  },
+  ["callId", "line", "column"],
+);
+
 const METADATA = {
   type: "object",
   description: "Cost and course of the call. Tools may add properties.",
@@ -118,6 +131,7 @@ const METADATA = {
       properties: { output: { type: "integer" }, logs: { type: "integer" } },
       description: "Number of bytes or lines that were cut off.",
     },
+    calls: { ...listOf(CALLED_TOOL), description: "Only of programs: their calls of tools." },
   },
   required: ["callId", "tool", "queueMs", "wallMs", "cpuMs", "heapBytes", "attempts", "logs"],
 };
@@ -219,6 +233,54 @@ const FLEET = exactly({
 });
 
 /** Schemas of the API, by their names in the OpenAPI document. */
+const EXPLANATION = {
+  tool: text("The tool's name."),
+  tenant: text("Tenant of the calls; empty for calls without a tenant."),
+  isolation: text("Isolation level: what each call gets of its own."),
+  group: orNull(text("The trust group whose processes run the calls; null with `threads` and `queue`.")),
+  grants: listOf(exactly({ capability: text("Its name."), granted: text("In words."), from: text("The rule.") })),
+  limits: listOf(
+    exactly(
+      {
+        limit: { enum: NAMES },
+        value: number("Value, in the limit's unit."),
+        from: { enum: ["default", "limits", "tool", "codeMode", "maxLimits"] },
+        declared: number("What the tool declares, where that is more than it may have."),
+      },
+      ["declared"],
+    ),
+  ),
+  processorTime: { enum: ["measured", "estimated"] },
+  schemas: exactly(
+    {
+      parses: { enum: ["host", "isolate"] },
+      parsesReason: { type: "string" },
+      wholeReason: { type: "string" },
+      evaluationMs: { type: "number" },
+    },
+    ["parsesReason", "wholeReason"],
+  ),
+  findings: listOf(
+    exactly({ pointer: text("Where."), reason: text("What is wrong."), remediation: text("What to change.") }),
+  ),
+  program: exactly({
+    mayRun: { type: "boolean", description: "Whether the caller may run programs at all." },
+    callable: number("Number of tools that its programs may call."),
+    total: number("Number of all tools."),
+    tools: listOf(
+      exactly(
+        {
+          tool: text("The tool's name."),
+          isCallable: { type: "boolean" },
+          from: { ...listOf({ type: "string" }), description: "Where that is decided." },
+          reason: text("Why programs may not call it."),
+        },
+        ["reason"],
+      ),
+    ),
+  }),
+};
+
 export const SCHEMAS = {
   ...RECORD_SCHEMAS,
   ToolCall: TOOL_CALL,
@@ -254,37 +316,7 @@ export const SCHEMAS = {
     error: exactly({ code: text("Why."), message: text("What is wrong."), pointer: text("Where.") }, ["pointer"]),
   }),
   PlainError: exactly({ ...PROBLEM, error: text("What happened, as `detail`.") }),
-  Explanation: exactly({
-    tool: text("The tool's name."),
-    tenant: text("Tenant of the calls; empty for calls without a tenant."),
-    isolation: text("Isolation level: what each call gets of its own."),
-    group: orNull(text("The trust group whose processes run the calls; null with `threads` and `queue`.")),
-    grants: listOf(exactly({ capability: text("Its name."), granted: text("In words."), from: text("The rule.") })),
-    limits: listOf(
-      exactly(
-        {
-          limit: { enum: NAMES },
-          value: number("Value, in the limit's unit."),
-          from: { enum: ["default", "limits", "tool", "maxLimits"] },
-          declared: number("What the tool declares, where that is more than it may have."),
-        },
-        ["declared"],
-      ),
-    ),
-    processorTime: { enum: ["measured", "estimated"] },
-    schemas: exactly(
-      {
-        parses: { enum: ["host", "isolate"] },
-        parsesReason: { type: "string" },
-        wholeReason: { type: "string" },
-        evaluationMs: { type: "number" },
-      },
-      ["parsesReason", "wholeReason"],
-    ),
-    findings: listOf(
-      exactly({ pointer: text("Where."), reason: text("What is wrong."), remediation: text("What to change.") }),
-    ),
-  }),
+  Explanation: exactly(EXPLANATION, ["program"]),
   Stats: exactly({
     time: text("ISO 8601."),
     uptimeMs: number("Milliseconds since the server started."),

@@ -1,0 +1,71 @@
+import type { Broker } from "../broker/broker.ts";
+import { CODE_LIMITS, type ResolvedCodeMode } from "./code-mode-options.ts";
+import { matchesName } from "../broker/capabilities/capability.ts";
+import { DEFAULT_LIMITS, type Limits } from "../base/limits.ts";
+import { HOST_TOOLS } from "../tool/program/program.ts";
+import type { RegisteredTool } from "../tool/registered-tool.ts";
+import {
+  type GrantLine,
+  grantLines,
+  type LimitLine,
+  type ProgramExplanation,
+  type ProgramTool,
+} from "./explanation.ts";
+
+const TOOLS_MAX = 500;
+
+/** Whose programs are explained. */
+interface Programs {
+  readonly codeMode: ResolvedCodeMode;
+  readonly tenant: string;
+  /** Names of the tools that the caller may call, each of which may end in `*`. Default: all. */
+  readonly tools: readonly string[] | undefined;
+}
+
+export function explainPrograms(
+  registered: readonly RegisteredTool[],
+  { codeMode, tenant, tools }: Programs,
+  broker: Broker,
+): ProgramExplanation {
+  const lines = registered.map((tool) => ({ tool, line: lineOf(tool.info.name, codeMode.tools, tools) }));
+  const callable = lines.filter(({ line }) => line.isCallable);
+  const shown = [...callable, ...lines.filter(({ line }) => !line.isCallable)].slice(0, TOOLS_MAX);
+  return {
+    mayRun: tools === undefined || patternOf(tools, "run_code") !== null,
+    callable: callable.length,
+    total: lines.length,
+    tools: shown.map(({ tool, line }) => {
+      if (!line.isCallable || Object.keys(tool.capabilities).length === 0) return line;
+      const rules = grantLines(tool, tenant, broker).map(({ from }: GrantLine) => from);
+      return { ...line, from: [...new Set([...line.from, ...rules])] };
+    }),
+  };
+}
+
+function lineOf(tool: string, ofMode: readonly string[], ofCaller: readonly string[] | undefined): ProgramTool {
+  const refuse = (reason: string): ProgramTool => ({ tool, isCallable: false, from: [], reason });
+  if (HOST_TOOLS.has(tool)) return refuse("a tool of code mode has this name");
+  const mode = patternOf(ofMode, tool);
+  if (mode === null) return refuse("no name in codeMode.tools matches it");
+  if (ofCaller === undefined) return { tool, isCallable: true, from: [`codeMode.tools[${mode}]`] };
+  const caller = patternOf(ofCaller, tool);
+  if (caller === null) return refuse("no name in key.tools matches it");
+  return { tool, isCallable: true, from: [`codeMode.tools[${mode}]`, `key.tools[${caller}]`] };
+}
+
+function patternOf(patterns: readonly string[], name: string): number | null {
+  const at = patterns.findIndex((pattern) => matchesName(pattern, name));
+  return at === -1 ? null : at;
+}
+
+/** The limits of programs. `limits`: those in force. */
+export function programLimits(limits: Limits, asked: Partial<Limits>): readonly LimitLine[] {
+  const defaults: Partial<Limits> = CODE_LIMITS;
+  return (Object.keys(DEFAULT_LIMITS) as (keyof Limits)[]).map((limit) => {
+    const value = limits[limit];
+    const wanted = asked[limit];
+    if (wanted === undefined) return { limit, value, from: value === DEFAULT_LIMITS[limit] ? "default" : "limits" };
+    if (value < wanted) return { limit, value, from: "maxLimits", declared: wanted };
+    return { limit, value, from: wanted === defaults[limit] ? "default" : "codeMode" };
+  });
+}
