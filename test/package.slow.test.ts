@@ -54,7 +54,7 @@ const EXPORTS = {
   ".": "ConfigError DEFAULT_LIMITS ERRORS GloveboxError MAX_LIMITS ToolCallError createEngine defineCapability loadConfig readRecording replayCall sharedEngine unwrap",
   "./code-mode": "CODE_LIMITS codeMode",
   "./connectors": "checkConnectors",
-  "./adapters": "createIsolateDriver toolsForAISDK toolsForLangChain toolsForOpenAIAgents",
+  "./adapters": "createCodemodeExecutor createIsolateDriver toolsForAISDK toolsForLangChain toolsForOpenAIAgents",
   "./client": "createClient unwrap",
   "./fastify": "gloveboxFastify",
   "./handlers": "toFetchHandler toMcpHandler toNodeHandler",

@@ -2,6 +2,14 @@ import "../../base/check-node.ts";
 
 export { type AiTools, toolsForAISDK } from "./ai-sdk.ts";
 export {
+  type CodemodeConnector,
+  type CodemodeExecutor,
+  type CodemodeFunctions,
+  type CodemodeProvider,
+  type CodemodeResult,
+  createCodemodeExecutor,
+} from "./codemode-executor.ts";
+export {
   createIsolateDriver,
   type IsolateBinding,
   type IsolateConfig,
