@@ -27,10 +27,11 @@ const HEADERS = {
 };
 
 /** Adds the console page. It contains no secrets: it requests its data through the API, like every client. */
-export function addConsole(app: FastifyInstance, { registry }: Surface): void {
+export function addConsole(app: FastifyInstance, { engine, registry }: Surface): void {
   app.get("/", { config: { role: "anybody", api: "none" } }, async (request, reply) => {
-    const { document, documentWithRegistry } = await loadPage();
-    return sendAsset(request, reply, registry === undefined ? document : documentWithRegistry, "no-cache");
+    const page = await loadPage();
+    const parts = { hasRegistry: registry !== undefined, hasCodeMode: engine.codeMode !== undefined };
+    return sendAsset(request, reply, page.document(parts), "no-cache");
   });
   refuseOthers(app, "/", ["GET", "HEAD"]);
 

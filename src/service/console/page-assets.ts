@@ -14,16 +14,23 @@ export interface Asset {
   readonly bodies: Readonly<Record<Encoding, Buffer>>;
 }
 
+/** Parts of a server that not every one has. */
+export interface ServerParts {
+  readonly hasRegistry: boolean;
+  readonly hasCodeMode: boolean;
+}
+
 export interface Page {
-  readonly document: Asset;
-  /** The document of a server with a registry: it says that there is one. */
-  readonly documentWithRegistry: Asset;
+  /** The document of a server, which says what parts the server has. */
+  document(parts: ServerParts): Asset;
   /** Files by name; names contain a hash of the content. */
   readonly files: ReadonlyMap<string, Asset>;
 }
 
 const FOLDER = new URL("page/", import.meta.url);
 const HASH_LENGTH = 16;
+const REGISTRY = " data-registry";
+const CODE_MODE = " data-code-mode";
 const HTML = "text/html; charset=utf-8";
 
 let loaded: Promise<Page> | null = null;
@@ -51,9 +58,12 @@ async function makePage(): Promise<Page> {
     named("icon", "svg", "image/svg+xml", icon),
   ]);
   const document = made.reduce((text, { source, name }) => text.replace(`"${source}"`, `"/console/${name}"`), html);
+  const marked = (marks: string) => makeAsset(HTML, Buffer.from(document.replace("<body>", `<body${marks}>`)));
+  const [plain, registry] = [await marked(""), await marked(REGISTRY)];
+  const [code, both] = [await marked(CODE_MODE), await marked(REGISTRY + CODE_MODE)];
   return {
-    document: await makeAsset(HTML, Buffer.from(document)),
-    documentWithRegistry: await makeAsset(HTML, Buffer.from(document.replace("<body>", "<body data-registry>"))),
+    document: ({ hasRegistry, hasCodeMode }) =>
+      hasRegistry ? (hasCodeMode ? both : registry) : hasCodeMode ? code : plain,
     files: new Map(made.map(({ name, asset }) => [name, asset])),
   };
 }

@@ -2,10 +2,12 @@ import { readEvents } from "./event-stream.ts";
 import { loadKey } from "./key-dialog.ts";
 import {
   type CapabilityCall,
+  type Declarations,
   type Explanation,
   isRecord,
   type Json,
   type LogLine,
+  type ProgramProblem,
   type Progress,
   type RecordPage,
   type RecordSummary,
@@ -57,6 +59,22 @@ export function listTools(): Promise<readonly ToolInfo[]> {
 
 export function explainTool(name: string): Promise<Explanation> {
   return getJson(`/v1/tools/${encodeURIComponent(name)}/explanation`) as Promise<Explanation>;
+}
+
+/** The mistakes of a program, which is not run. */
+export async function checkProgram(code: string): Promise<readonly ProgramProblem[]> {
+  const init = {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ code }),
+    signal: AbortSignal.timeout(DEADLINE_MS),
+  };
+  const answer: unknown = await (await request("/v1/code/check", init)).json();
+  return (answer as { readonly problems: readonly ProgramProblem[] }).problems;
+}
+
+export function getDeclarations(): Promise<Declarations> {
+  return getJson("/v1/code/declarations") as Promise<Declarations>;
 }
 
 const RECORDS = "/v1/agentspace/tools";

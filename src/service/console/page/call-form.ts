@@ -6,6 +6,7 @@ import { announce, badge, card, fill, h, table } from "./elements.ts";
 import { ArgumentsForm } from "./form/arguments-form.ts";
 import { formatMs } from "./format.ts";
 import { CallOptions } from "./call-options.ts";
+import { RunControl } from "./run-control.ts";
 
 /** A form to call a tool, the result of the last call, and the earlier ones. */
 export class CallForm {
@@ -15,9 +16,7 @@ export class CallForm {
   readonly #options = new CallOptions();
   readonly #result = new ResultCard();
   readonly #history = h("div");
-  readonly #run = h("button", { type: "submit", class: "primary", click: (event) => this.#onButton(event) }, "Run");
-  readonly #shortcut = h("kbd", {}, "Enter");
-  #running: AbortController | null = null;
+  readonly #control = new RunControl(() => void this.#submit());
 
   constructor(name: string, inputSchema: Schema) {
     this.#name = name;
@@ -33,48 +32,19 @@ export class CallForm {
 
   /** Cancels the running call. */
   close(): void {
-    this.#running?.abort();
+    this.#control.cancel();
   }
 
   #formCard(): HTMLElement {
     const copied = h("span", { class: "muted", role: "status" });
     const copy = h("button", { type: "button", class: "quiet", click: () => void this.#copy(copied) }, "Copy as curl");
-    const keys = h("span", { class: "muted keys", "aria-hidden": "true" }, h("kbd", {}, "Ctrl"), " ", this.#shortcut);
-    this.#setRunning(null);
-    const submit = (event: Event): void => {
-      event.preventDefault();
-      void this.#submit();
-    };
-    const form = h(
-      "form",
-      { submit, keydown: (event) => this.#onKey(event), novalidate: true, class: "stack" },
+    const { button, hint } = this.#control;
+    const form = this.#control.form(
       this.#form.element,
       this.#options.element,
-      h("div", { class: "row actions" }, this.#run, keys, copy, copied),
+      h("div", { class: "row actions" }, button, hint, copy, copied),
     );
     return card("Try it", form);
-  }
-
-  /** Ctrl+Enter runs and never cancels; Ctrl+. cancels. */
-  #onKey(event: Event): void {
-    if (!(event instanceof KeyboardEvent) || !(event.ctrlKey || event.metaKey)) return;
-    if (event.key === "Enter") void this.#submit();
-    else if (event.key === "." && this.#running !== null) this.#running.abort();
-    else return;
-    event.preventDefault();
-  }
-
-  #onButton(event: Event): void {
-    if (this.#running === null) return;
-    event.preventDefault();
-    this.#running.abort();
-  }
-
-  #setRunning(running: AbortController | null): void {
-    this.#running = running;
-    fill(this.#run, running === null ? "Run" : "Cancel");
-    fill(this.#shortcut, running === null ? "Enter" : ".");
-    this.#run.setAttribute("aria-keyshortcuts", running === null ? "Control+Enter" : "Control+.");
   }
 
   async #copy(copied: HTMLElement): Promise<void> {
@@ -92,23 +62,25 @@ export class CallForm {
   }
 
   async #submit(): Promise<void> {
-    if (this.#running !== null) return;
+    const signal = this.#control.begin();
+    if (signal === null) return;
     const body = this.#body();
-    if (body === null) return announce("The arguments are not complete");
-    const running = new AbortController();
-    this.#setRunning(running);
+    if (body === null) {
+      this.#control.end();
+      return announce("The arguments are not complete");
+    }
     this.#result.start();
     announce(`${this.#name} runs`);
     this.#result.element.scrollIntoView({ block: "nearest" });
     try {
-      const result = await runCall(body, this.#result, running.signal);
+      const result = await runCall(body, this.#result, signal);
       this.#end(body.arguments, result);
     } catch (error) {
-      const message = running.signal.aborted ? "You cancelled the call." : messageOf(error);
+      const message = signal.aborted ? "You cancelled the call." : messageOf(error);
       this.#result.fail(message);
       announce(message);
     }
-    this.#setRunning(null);
+    this.#control.end();
   }
 
   #end(args: Json, result: ToolResult): void {

@@ -2,6 +2,7 @@ import { ApiError, listTools, setOnUnauthorized } from "./api.ts";
 import { fill, h, liveRegion } from "./elements.ts";
 import { KeyDialog, loadKey } from "./key-dialog.ts";
 import { Overview } from "./overview.ts";
+import { ProgramView } from "./program-view.ts";
 import { RecordView } from "./record-view.ts";
 import { RegistryView } from "./registry-view.ts";
 import { Sidebar } from "./sidebar.ts";
@@ -13,7 +14,7 @@ import type { ToolInfo } from "./wire.ts";
 /** Interval of requests for the tool list, in milliseconds. */
 const LIST_MS = 15_000;
 
-type View = Overview | ToolView | RegistryView | RecordView;
+type View = Overview | ToolView | ProgramView | RegistryView | RecordView;
 
 /** The page and its router. */
 class App {
@@ -118,7 +119,7 @@ class App {
     this.#sidebar.choose(place === "tool" ? name : null, place);
     this.#view = viewOf(place, name, tool);
     fill(this.#main, this.#view?.element ?? missing(name ?? ""));
-    document.title = `${name ?? (place === "registry" ? "Registry" : "Overview")} · Glovebox`;
+    document.title = `${name ?? TITLES[place]} · Glovebox`;
     scrollTo(0, 0);
     if (isMoved) this.#main.querySelector("h1")?.focus();
     this.#onStats();
@@ -149,13 +150,21 @@ class App {
   }
 }
 
-/** Target of a URL: a tool, the registry, a record of it, or the overview. */
+/** Target of a URL: a tool, the program page, the registry, a record of it, or the overview. */
 interface Place {
-  readonly place: "overview" | "registry" | "tool";
+  readonly place: "overview" | "program" | "registry" | "tool";
   readonly name: string | null;
 }
 
+const TITLES: Readonly<Record<Place["place"], string>> = {
+  overview: "Overview",
+  program: "Program",
+  registry: "Registry",
+  tool: "Tool",
+};
+
 function readHash(hash: string): Place {
+  if (hash === "#/program") return { place: "program", name: null };
   const [, place = "", name] = /^#\/(tools|registry)(?:\/(.+))?$/.exec(hash) ?? [];
   if (place === "registry") return { place, name: name === undefined ? null : decode(name) };
   return name === undefined ? { place: "overview", name: null } : { place: "tool", name: decode(name) };
@@ -164,6 +173,7 @@ function readHash(hash: string): Place {
 /** `null` where there is no such tool. */
 function viewOf(place: Place["place"], name: string | null, tool: ToolInfo | undefined): View | null {
   if (place === "overview") return new Overview();
+  if (place === "program") return new ProgramView();
   if (place === "registry") return name === null ? new RegistryView() : new RecordView(name);
   return tool === undefined ? null : new ToolView(tool);
 }

@@ -25,6 +25,10 @@ export interface Outcome {
   readonly capabilities: readonly CapabilityCall[];
 }
 
+type OutputParts = (outcome: Outcome) => readonly (Node | null)[];
+
+const HINT = "Run the tool to see what it gives back, what it logs and what it costs.";
+
 /** Shows a call while it runs, and its result. */
 export class ResultCard implements CallListener {
   readonly element: HTMLElement;
@@ -33,9 +37,14 @@ export class ResultCard implements CallListener {
   #capabilities: CapabilityCall[] = [];
   readonly #progress = h("progress", { "aria-label": "Progress of the call" });
   readonly #progressText = h("p", { class: "muted" });
+  readonly #hint: string;
+  readonly #outputOf: OutputParts;
   #ticking = 0;
 
-  constructor() {
+  /** `hint`: shown before the first call. `outputOf`: what is shown of an outcome, beside its error and its cost. */
+  constructor(hint = HINT, outputOf: OutputParts = outputParts) {
+    this.#hint = hint;
+    this.#outputOf = outputOf;
     this.element = h("section", { class: "card result", "aria-labelledby": "result-heading" }, this.#body);
     this.clear();
   }
@@ -45,10 +54,7 @@ export class ResultCard implements CallListener {
   }
 
   clear(): void {
-    this.#show(
-      "Result",
-      h("p", { class: "empty" }, "Run the tool to see what it gives back, what it logs and what it costs."),
-    );
+    this.#show("Result", h("p", { class: "empty" }, this.#hint));
   }
 
   start(): void {
@@ -94,10 +100,9 @@ export class ResultCard implements CallListener {
     this.#show("No result", h("p", { class: "notice bad" }, message));
   }
 
-  show({ result, capabilities }: Outcome): void {
+  show(outcome: Outcome): void {
     this.#end();
-    const { success, output, error, metadata } = result;
-    const text = typeof output === "string" ? textView("Output", output) : jsonView("Output", output);
+    const { success, error, metadata } = outcome.result;
     this.#show(
       "Result",
       h(
@@ -108,9 +113,7 @@ export class ResultCard implements CallListener {
         metadata.attempts > 1 ? badge(plural(metadata.attempts, "attempt"), "warn") : null,
       ),
       error === null ? null : errorView(error),
-      success ? text : null,
-      costs(metadata),
-      capabilities.length === 0 ? null : capabilityTable(capabilities),
+      ...this.#outputOf(outcome),
       logList(metadata),
     );
   }
@@ -125,6 +128,12 @@ export class ResultCard implements CallListener {
   }
 }
 
+function outputParts({ result, capabilities }: Outcome): readonly (Node | null)[] {
+  const { success, output, metadata } = result;
+  const text = typeof output === "string" ? textView("Output", output) : jsonView("Output", output);
+  return [success ? text : null, costs(metadata), capabilities.length === 0 ? null : capabilityTable(capabilities)];
+}
+
 function errorView({ code, type, message, retryable, details, remedies = [] }: ToolError): HTMLElement {
   const advice = ADVICE[code];
   const given = isRecord(details) ? details : {};
@@ -133,7 +142,7 @@ function errorView({ code, type, message, retryable, details, remedies = [] }: T
   return h(
     "div",
     { class: "notice bad stack" },
-    h("p", { class: "strong" }, lines.length > 0 ? type : `${type}: ${message.slice(0, 2_000)}`),
+    h("p", { class: "strong message" }, lines.length > 0 ? type : `${type}: ${message.slice(0, 2_000)}`),
     lines.length === 0
       ? null
       : h("ul", {}, ...lines.slice(0, 50).map((line) => h("li", {}, isRecord(line) ? String(line["message"]) : ""))),
@@ -158,7 +167,7 @@ function remedyView({ kind, yaml, ts, command }: Remedy): HTMLElement {
 }
 
 /** Queue and run time as one bar, and the other costs of a call. */
-function costs({ queueMs, wallMs, cpuMs, heapBytes, attempts }: ToolResult["metadata"]): HTMLElement {
+export function costs({ queueMs, wallMs, cpuMs, heapBytes, attempts }: ToolResult["metadata"]): HTMLElement {
   const total = Math.max(queueMs + wallMs, 0.001);
   const part = (ms: number) => Math.round((ms / total) * 1_000) / 10;
   const cpu = Math.min(cpuMs, wallMs);

@@ -11,6 +11,8 @@ export class Sidebar {
   readonly #overview = h("a", { href: "#/", class: "nav-link" }, "Overview");
   /** `null` if the server has no registry. */
   readonly #registry = hasRegistry() ? h("a", { href: "#/registry", class: "nav-link" }, "Registry") : null;
+  /** `null` if the server has no code mode. */
+  readonly #program = hasCodeMode() ? h("a", { href: "#/program", class: "nav-link" }, "Program") : null;
   readonly #panel: HTMLElement;
   readonly #opener: HTMLButtonElement;
   #tools: readonly ToolInfo[] | null = null;
@@ -53,7 +55,7 @@ export class Sidebar {
     this.element = h(
       "nav",
       { class: "sidebar", "aria-label": "Views" },
-      h("div", { class: "row nav-row" }, this.#overview, this.#registry, this.#opener),
+      h("div", { class: "row nav-row" }, this.#overview, this.#program, this.#registry, this.#opener),
       this.#panel,
     );
     document.addEventListener("keydown", (event) => {
@@ -78,9 +80,14 @@ export class Sidebar {
   }
 
   /** Marks a tool as chosen, or one of the other views. */
-  choose(name: string | null, view: "overview" | "registry" | "tool"): void {
+  choose(name: string | null, view: "overview" | "program" | "registry" | "tool"): void {
     this.#chosen = name;
-    for (const [link, own] of [[this.#overview, "overview"] as const, [this.#registry, "registry"] as const]) {
+    const links = [
+      [this.#overview, "overview"],
+      [this.#program, "program"],
+      [this.#registry, "registry"],
+    ] as const;
+    for (const [link, own] of links) {
       link?.toggleAttribute("aria-current", false);
       if (view === own) link?.setAttribute("aria-current", "page");
     }
@@ -166,6 +173,10 @@ export class Sidebar {
 }
 
 /** Whether the server has a registry of AgentSpace's: it says so in the document. */
+function hasCodeMode(): boolean {
+  return document.body.hasAttribute("data-code-mode");
+}
+
 function hasRegistry(): boolean {
   return document.body.dataset["registry"] !== undefined;
 }

@@ -70,7 +70,21 @@ export interface Explanation {
   }[];
   readonly limits: readonly { readonly limit: string; readonly value: number; readonly from: string }[];
   readonly processorTime: "measured" | "estimated";
+  /** Only of `run_code`. */
+  readonly program?: ProgramExplanation;
   readonly findings: readonly { readonly pointer: string; readonly reason: string; readonly remediation: string }[];
+}
+
+/** The tools of all programs of a caller. */
+export interface ProgramExplanation {
+  readonly callable: number;
+  readonly total: number;
+  readonly tools: readonly {
+    readonly tool: string;
+    readonly isCallable: boolean;
+    readonly from: readonly string[];
+    readonly reason?: string;
+  }[];
 }
 
 export interface LogLine {
@@ -90,6 +104,29 @@ export interface CapabilityCall {
   readonly outcome: string;
   readonly durationMs: number;
   readonly step: number;
+}
+
+/** A program's call of a tool. */
+export interface ProgramCall {
+  readonly tool: string;
+  readonly code: string;
+  readonly startMs: number;
+  readonly wallMs: number;
+  readonly callId?: string;
+  readonly line?: number;
+  readonly column?: number;
+}
+
+export interface ProgramProblem {
+  readonly line: number;
+  readonly column: number;
+  readonly message: string;
+}
+
+export interface Declarations {
+  readonly text: string;
+  readonly declared: readonly string[];
+  readonly total: number;
 }
 
 /** What can be pasted to make a failed call succeed. */
@@ -122,6 +159,7 @@ export interface ToolResult {
     readonly heapBytes: number;
     readonly attempts: number;
     readonly logs: readonly LogLine[];
+    readonly calls?: readonly ProgramCall[];
     readonly truncated?: { readonly output?: number; readonly logs?: number };
   };
 }
