@@ -56,10 +56,12 @@ export class ProgramCalls {
   /** The first of them, as they are now. `startMs`: that of the program. */
   list(startMs: number): readonly CalledTool[] {
     const nowMs = performance.now();
+    // A busy host reads the clock late; no call began before its program.
+    const originMs = Math.min(startMs, this.#kept[0]?.call.startMs ?? startMs);
     return this.#kept.map(({ call: { tool, startMs: begunMs, ...place }, end }) => ({
       tool,
       code: end?.code ?? "unfinished",
-      startMs: rounded(Math.max(0, begunMs - startMs)),
+      startMs: rounded(begunMs - originMs),
       wallMs: rounded((end?.endMs ?? nowMs) - begunMs),
       ...(end?.callId === undefined ? {} : { callId: end.callId }),
       ...place,
