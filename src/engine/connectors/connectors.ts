@@ -2,8 +2,8 @@ import { GloveboxError } from "../../base/errors.ts";
 import type { Broker } from "../../broker/broker.ts";
 import type { SessionToolCall } from "../../broker/capabilities/connector/route.ts";
 import type { ResolvedConnector } from "../../tool/connectors/options.ts";
-import { type SourceOptions, Sources } from "./connector-source.ts";
-import { type ConnectorParts, type ConnectorStatus, RunningConnector } from "./running-connector.ts";
+import type { SourceOptions } from "./connector-source.ts";
+import type { ConnectorParts, ConnectorStatus, RunningConnector } from "./running-connector.ts";
 
 /** Connectors that are ready to be put in force: those that stay, and new ones with their tools. */
 export interface PreparedConnectors extends AsyncDisposable {
@@ -19,14 +19,15 @@ interface ChangedTools {
 /** The connectors of an engine. */
 export class Connectors implements AsyncDisposable {
   readonly #parts: ConnectorParts & { readonly broker: Pick<Broker, "route"> };
-  readonly #sources: Sources;
+  readonly #options: SourceOptions;
+  #open: Promise<(connector: ResolvedConnector) => RunningConnector> | null = null;
   #running: ReadonlyMap<string, RunningConnector> = new Map();
   /** Removed ones that have not let go of their servers. */
   readonly #closing = new Set<Promise<unknown>>();
 
   constructor(parts: ConnectorParts & { readonly broker: Pick<Broker, "route"> }, options: SourceOptions) {
     this.#parts = parts;
-    this.#sources = new Sources(options);
+    this.#options = options;
   }
 
   list(): readonly ConnectorStatus[] {
@@ -58,10 +59,12 @@ export class Connectors implements AsyncDisposable {
       await Promise.allSettled(added.map((one) => one[Symbol.asyncDispose]()));
     };
     try {
+      if (wanted.length > 0) this.#open ??= this.#load();
+      const open = await this.#open;
       for (const connector of wanted) {
         const old = this.#running.get(connector.name);
         if (old !== undefined && JSON.stringify(old.connector) === JSON.stringify(connector)) kept.push(old);
-        else added.push(this.#open(connector));
+        else if (open !== null) added.push(open(connector));
       }
       const settled = await Promise.allSettled(added.map((one) => one.prepare()));
       for (const one of settled) if (one.status === "rejected") throw one.reason;
@@ -92,10 +95,18 @@ export class Connectors implements AsyncDisposable {
     await Promise.allSettled(this.#closing);
   }
 
-  #open(connector: ResolvedConnector): RunningConnector {
-    const source = this.#sources.open(connector, (change) => running.notice(change));
-    const running = new RunningConnector(connector, source, this.#parts, () => this.#route());
-    return running;
+  /** Loaded lazily, because most engines have no connectors. */
+  async #load(): Promise<(connector: ResolvedConnector) => RunningConnector> {
+    const [{ Sources }, { RunningConnector: Running }] = await Promise.all([
+      import("./connector-source.ts"),
+      import("./running-connector.ts"),
+    ]);
+    const sources = new Sources(this.#options);
+    return (connector) => {
+      const source = sources.open(connector, (change) => running.notice(change));
+      const running = new Running(connector, source, this.#parts, () => this.#route());
+      return running;
+    };
   }
 
   #close(running: RunningConnector): void {
