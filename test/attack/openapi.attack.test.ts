@@ -93,8 +93,7 @@ test("500 hostile OpenAPI documents", { timeout: 1_200_000 }, async () => {
     worst.usedMs = Math.max(worst.usedMs, usedMs);
     worst.stallMs = Math.max(worst.stallMs, stallMs);
   }
-  console.info(
-    `${read} read, ${refused} refused; longest ${worst.ms.toFixed(0)} ms, loop ${worst.stallMs.toFixed(0)} ms`,
-  );
+  const longest = `${worst.usedMs.toFixed(0)} ms of processor time, ${worst.ms.toFixed(0)} ms in all`;
+  console.info(`${read} read, ${refused} refused; longest ${longest}, loop ${worst.stallMs.toFixed(0)} ms`);
   expect(Math.min(read, refused)).toBeGreaterThan(DOCUMENTS / 10);
 });
