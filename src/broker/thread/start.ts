@@ -53,6 +53,8 @@ function startThread({ onMessages, onEnd }: ServerListener): UnsetServer {
   const worker = new Worker(entry(), {
     name: "glovebox-broker",
     resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },
+    // Pipes that are opened by name become sockets, which close them: nobody may close their numbers once more.
+    trackUnmanagedFds: false,
   });
   worker.on("message", onMessages);
   worker.on("error", (error) => onEnd(error instanceof Error ? error : new Error(String(error))));

@@ -221,6 +221,8 @@ export class McpSession implements AsyncDisposable {
     const worker = new Worker(new URL(`./entry.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url), {
       name: `glovebox-mcp-${connector}`,
       resourceLimits: { maxOldGenerationSizeMb: this.#limits.heapMb },
+      // Pipes that are opened by name become sockets, which close them: nobody may close their numbers once more.
+      trackUnmanagedFds: false,
     });
     const run: ThreadRun = {
       worker,
@@ -234,7 +236,7 @@ export class McpSession implements AsyncDisposable {
     };
     this.#run = run;
     worker.on("message", (message: FromThread) => this.#receive(run, message));
-    worker.on("error", () => this.#onLost(run, failed("its messages took too much memory to read")));
+    worker.on("error", () => this.#onLost(run, failed("its thread failed, or ran out of memory")));
     worker.on("exit", () => {
       this.#onLost(run, failed("the connection has ended"));
       run.ended.resolve();
