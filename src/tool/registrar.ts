@@ -7,7 +7,6 @@ import { OPERATOR } from "../broker/policy.ts";
 import { eachInTurns } from "../base/turns.ts";
 import type { ResolvedConnector } from "./connectors/options.ts";
 import type { PreparedLine } from "./connectors/prepare-remote.ts";
-import { remoteTool } from "./connectors/remote-registered.ts";
 import type { Bundle } from "./bundle/bundle.ts";
 import { bundleDefinition, bundleFile } from "./bundle/code.ts";
 import { definedIn, withJsonSchemas } from "./defined-tool.ts";
@@ -105,6 +104,8 @@ export class Registrar {
   ): Promise<readonly RegisteredTool[]> {
     this.requireOpen();
     const { limits, maxLimits, nextKey } = this.#contextFor(this.#bounds);
+    // Loaded lazily, because most engines have no connectors.
+    const { remoteTool } = await import("./connectors/remote-registered.ts");
     const tools: RegisteredTool[] = [];
     await eachInTurns(lines, (line) => tools.push(remoteTool(connector, line, { limits, maxLimits, key: nextKey() })));
     return tools;
