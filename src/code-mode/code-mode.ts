@@ -164,12 +164,12 @@ class ProgramTool implements CodeMode {
 
   async execute(call: ToolCall, options: ExecuteOptions = {}): Promise<ToolResult> {
     const name: unknown = call?.name;
-    const message = this.describeMissing(typeof name === "string" ? name : "");
-    if (typeof name !== "string") return refusedCall(call, toolError("tool_not_found", message));
+    if (typeof name !== "string") return refusedCall(call, toolError("tool_not_found", this.describeMissing("")));
+    const refuse = () => Promise.reject(new GloveboxError("tool_not_found", this.describeMissing(name)));
     return this.#within(call, options, (host, narrowed) => {
       if (name === RUN_CODE) return this.#runCode(call, narrowed, host);
       if (name === SEARCH_TOOLS) return host.answer(call, () => this.#search(call.arguments), narrowed);
-      return host.answer(call, () => Promise.reject(new GloveboxError("tool_not_found", message)), narrowed);
+      return host.answer(call, refuse, narrowed);
     });
   }
 

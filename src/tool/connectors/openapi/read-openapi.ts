@@ -130,7 +130,7 @@ class OpenApiReader {
     };
     this.#tools.push({
       name,
-      description: descriptionOf(operation, item),
+      description: descriptionOf(operation, item) || `${method} ${shortText(path, NAME_MAX)}`,
       inputSchema: input,
       ...(output === null ? {} : { outputSchema: output }),
       annotations: annotationsOf(method, operation),

@@ -134,6 +134,10 @@ describe("a tool", () => {
     expect(annotations.title).toBe("Lists");
   });
 
+  it("says its method and path where the document says nothing of it", () => {
+    expect(toolOf({}, "/users/{id}", "delete").description).toBe("DELETE /users/{id}");
+  });
+
   it.each([
     ["get", { readOnly: true, idempotent: true }, true, true],
     ["head", { readOnly: true, idempotent: true }, true, true],
