@@ -4,7 +4,8 @@ import type { Connections } from "../../../broker/capabilities/fetch/connections
 import type { Secrets } from "../../../broker/capabilities/secrets/secrets.ts";
 import { namesIn } from "../../../broker/capabilities/secrets/placeholders.ts";
 import { placeholderOf } from "../../../broker/capabilities/secrets/secrets.ts";
-import { type Clean, failed, Failures, McpError, type McpFailure, shownWords } from "./failure.ts";
+import { Failures } from "./client-failures.ts";
+import { type Clean, failed, McpError, type McpFailure, shownWords } from "./failure.ts";
 import { GuardedFetch } from "./http-fetch.ts";
 import type { McpLimits } from "./limits.ts";
 import { Listing } from "./listing.ts";
