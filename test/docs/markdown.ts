@@ -76,7 +76,7 @@ export function printsOf({ text }: Block): readonly string[] {
 export function commandsOf({ text }: Block): readonly Command[] {
   const found: { line: string; prints: string[] }[] = [];
   for (const line of text.replaceAll("\\\n", " ").split("\n")) {
-    if (line.startsWith("# ")) found.at(-1)?.prints.push(line.slice(2));
+    if (line === "#" || line.startsWith("# ")) found.at(-1)?.prints.push(line.slice(2));
     else if (line.trim() !== "") found.push({ line: line.replace(/ {2,}# .*$/, ""), prints: [] });
   }
   return found;
