@@ -1,3 +1,4 @@
+import type { LoadTool } from "../../engine/call/call-pipeline.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { GloveboxError } from "../../base/errors.ts";
 import { OPERATOR } from "../../broker/policy.ts";
@@ -5,8 +6,10 @@ import type { ToolInfo } from "../../tool/definition.ts";
 import { type KeptRecord, type Records, RegistryError } from "./records.ts";
 
 /** Part of an engine that a registry uses. */
-export type RegistryEngine = Pick<Engine, "register" | "unregister" | "get" | "execute"> &
-  Partial<Pick<Engine, "loadWith">>;
+export type RegistryEngine = Pick<Engine, "register" | "unregister" | "get" | "execute"> & {
+  /** @internal */
+  loadWith?(load: LoadTool): Disposable;
+};
 
 /** Finds the file of an upload by the place that a record has. */
 export type FindUpload = (place: string) => Promise<string | undefined>;
