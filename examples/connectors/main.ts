@@ -29,7 +29,7 @@ console.log(
     .join(", ")}`,
 );
 
-// What a model would write.
+// A program as a model writes it.
 const code = `
   const open = await tools.shop.list_orders({ status: "open" });
   const large = open.filter(({ total }) => total > 150);

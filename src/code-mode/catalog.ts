@@ -1,7 +1,6 @@
 import { BoundedCache } from "../base/bounded-cache.ts";
 import { eachInTurns } from "../base/turns.ts";
 import type { BuiltProgram } from "../tool/program/build.ts";
-import type { ToolCallPlace } from "../tool/program/tool-calls.ts";
 import type { ToolDescription } from "../tool/contracts/contract.ts";
 import { type CheckedProgram, type CheckPayer, checkTypes } from "./check/type-check.ts";
 import { type Declarations, declareWithin } from "./declarations.ts";
@@ -55,8 +54,7 @@ export class Catalog {
   /** Names in the program that no tool of the list has. */
   unlistedIn(built: BuiltProgram): readonly string[] {
     this.#names ??= new Set(this.tools.map(({ name }) => name));
-    const calls = JSON.parse(built.calls) as readonly ToolCallPlace[];
-    return [...new Set(calls.map(({ tool }) => tool))].filter((name) => this.#names?.has(name) !== true);
+    return [...new Set(built.calls.map(({ tool }) => tool))].filter((name) => this.#names?.has(name) !== true);
   }
 
   /**

@@ -42,7 +42,7 @@ export interface EngineStats {
   readonly quarantined: readonly string[];
 }
 
-/** Whose calls are explained. */
+/** The caller of the calls that are explained. */
 export interface ExplainOptions {
   readonly tenant?: string;
   readonly tools?: readonly string[] | undefined;

@@ -2,7 +2,7 @@ import type { Broker } from "../broker/broker.ts";
 import { CODE_LIMITS, type ResolvedCodeMode } from "./code-mode-options.ts";
 import { matchesName } from "../broker/capabilities/capability.ts";
 import { DEFAULT_LIMITS, type Limits } from "../base/limits.ts";
-import { HOST_TOOLS } from "../tool/program/program.ts";
+import { HOST_TOOLS, PROGRAM_NAMES } from "../tool/program/program.ts";
 import type { RegisteredTool } from "../tool/registered-tool.ts";
 import {
   type GrantLine,
@@ -14,7 +14,7 @@ import {
 
 const TOOLS_MAX = 500;
 
-/** Whose programs are explained. */
+/** The caller of the programs that are explained. */
 interface Programs {
   readonly codeMode: ResolvedCodeMode;
   readonly tenant: string;
@@ -31,7 +31,7 @@ export function explainPrograms(
   const callable = lines.filter(({ line }) => line.isCallable);
   const shown = [...callable, ...lines.filter(({ line }) => !line.isCallable)].slice(0, TOOLS_MAX);
   return {
-    mayRun: tools === undefined || patternOf(tools, "run_code") !== null,
+    mayRun: tools === undefined || patternOf(tools, PROGRAM_NAMES.tools) !== null,
     callable: callable.length,
     total: lines.length,
     tools: shown.map(({ tool, line }) => {

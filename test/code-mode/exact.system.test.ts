@@ -225,7 +225,7 @@ async function findingsOn(schemas: readonly Schema[], seed: number) {
     acceptedBy(one, seed + at).map((text) => ({ schema: one, tool: at, text })),
   );
   const lines = calls.map(({ tool, text }) => `await tools.t.n${tool}(${text});`);
-  // What a tool answers is one of the same values: it can be sent to another of the same schema.
+  // The answer of a tool is one of the same values: it can be sent to another of the same schema.
   const answers = schemas.map((_, at) => `await tools.t.n${at}(await tools.t.n${at}(input));`);
   const code = [...lines, ...answers].join("\n");
   const built = await buildProgram(code, "");

@@ -7,12 +7,8 @@ import type { ChildProcess } from "node:child_process";
 export function killGroup(child: ChildProcess): void {
   const { pid } = child;
   if (pid === undefined) return;
-  try {
-    if (process.platform === "win32") child.kill("SIGKILL");
-    else killGroupOf(pid);
-  } catch {
-    // It has ended.
-  }
+  if (process.platform === "win32") child.kill("SIGKILL");
+  else killGroupOf(pid);
 }
 
 /** Ends all processes of a group by SIGKILL. `pid`: of its first process. */

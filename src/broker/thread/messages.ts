@@ -58,7 +58,7 @@ export type ToThread =
   | { readonly kind: "told"; readonly request: number; readonly end: SessionToolEnd }
   | { readonly kind: "close" };
 
-/** What a session's server answered, as JSON; or why it did not. */
+/** The answer of a session's server, as JSON; or the reason for none. */
 export type SessionToolEnd =
   { readonly kind: "answer"; readonly text: string } | { readonly kind: "failed"; readonly message: string };
 

@@ -61,7 +61,7 @@ export function readDiagnostics(output: string, program: Program): Diagnosis {
       before: (lines[line - 1] ?? "").slice(Math.max(0, column - 1 - BEFORE_MAX), column - 1),
       after: (lines[line - 1] ?? "").slice(column - 1, column - 1 + BEFORE_MAX),
     };
-    // What is wrong with a type that is not there any more does not matter to the program.
+    // A mistake in a type that was taken off does not matter to the program.
     const isErased = scriptLines[Number(row) - 1]?.[column - 1] === " ";
     const found = isErased ? null : judge(code, message, place, program);
     const shown = found ?? message.slice(0, MESSAGE_MAX);

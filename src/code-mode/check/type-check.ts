@@ -1,8 +1,8 @@
+import { TenantPlaces } from "../../base/tenant-places.ts";
 import { WaitingSlots } from "../../broker/capabilities/waiting-slots.ts";
 import type { ToolDescription } from "../../tool/contracts/contract.ts";
 import type { BuiltProgram } from "../../tool/program/build.ts";
 import { BODY, EXPRESSION, withoutFence } from "../../tool/program/frame.ts";
-import type { ToolCallPlace } from "../../tool/program/tool-calls.ts";
 import { signatureOf } from "../signature.ts";
 import { findCompiler } from "./compiler.ts";
 import { type Diagnosis, readDiagnostics } from "./diagnostics.ts";
@@ -37,22 +37,7 @@ const TAKES_MAX = 300;
 
 /** Checks of this process: one at a time, and tenants in turn. Their number is bounded, so that none waits for long. */
 const turns = new WaitingSlots({ max: 1, waitMs: null, late: () => new Error("unreachable") });
-const waiting = new Map<string, number>();
-
-/** Takes a place among the programs that wait; returns whether there was one. */
-function enter(tenant: string): boolean {
-  const own = waiting.get(tenant) ?? 0;
-  const all = [...waiting.values()].reduce((sum, count) => sum + count, 0);
-  if (all >= WAITING_MAX || own >= WAITING_OF_TENANT_MAX) return false;
-  waiting.set(tenant, own + 1);
-  return true;
-}
-
-function leave(tenant: string): void {
-  const left = (waiting.get(tenant) ?? 0) - 1;
-  if (left > 0) waiting.set(tenant, left);
-  else waiting.delete(tenant);
-}
+const places = new TenantPlaces({ ofTenant: WAITING_OF_TENANT_MAX, all: WAITING_MAX });
 
 /**
  * Checks the types of a program with TypeScript's native compiler. Only what is certainly wrong is a problem: names that
@@ -70,7 +55,8 @@ export async function checkTypes(
     return { kind: "unchecked", reason: "it has comments or types that speak to the compiler" };
   if (EXPORTS.test(code)) return { kind: "unchecked", reason: "it is a module, not the body of a function" };
   if (nestingOf(code) > NESTING_MAX) return { kind: "unchecked", reason: "it is nested too deeply" };
-  if (!enter(payer.tenant)) return { kind: "unchecked", reason: "too many programs wait for their check" };
+  using place = places.take(payer.tenant);
+  if (place === null) return { kind: "unchecked", reason: "too many programs wait for their check" };
   const source = withoutFence(code);
   try {
     const ended = await turns.run(new AbortController().signal, payer.tenant, async () =>
@@ -80,15 +66,13 @@ export async function checkTypes(
     if (ended.kind === "failed") return { kind: "unchecked", reason: ended.reason };
     const byName = new Map(catalog.tools.map((tool) => [tool.name, tool]));
     const takes = (name: string): string | undefined => inputOf(byName.get(name));
-    const calls = JSON.parse(built.calls) as readonly ToolCallPlace[];
+    const { text: script, calls } = built;
     const { tools, describeMissing } = catalog;
     const isNamespace = (name: string): boolean => tools.some((tool) => tool.name.split(".", 1)[0] === name);
-    const program = { code: source, script: built.text, calls, linesBefore: 1, takes, isNamespace, describeMissing };
+    const program = { code: source, script, calls, linesBefore: 1, takes, isNamespace, describeMissing };
     return { kind: "checked", ...readDiagnostics(ended.output, program) };
   } catch {
     return { kind: "unchecked", reason: "the compiler could not be run" };
-  } finally {
-    leave(payer.tenant);
   }
 }
 

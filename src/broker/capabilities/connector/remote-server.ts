@@ -4,7 +4,7 @@ import { type OnHost, CapabilityRefusal, type OpenCall } from "../capability.ts"
 import type { Connections } from "../fetch/connections.ts";
 import { Exchange } from "../fetch/exchange.ts";
 import { FetchFailure } from "../fetch/failure.ts";
-import { type Header, headerOf, requestHeaders } from "../fetch/headers.ts";
+import { type Header, headerOf, requestHeaders, retryAfterMs } from "../fetch/headers.ts";
 import type { OriginPattern } from "../fetch/origin-pattern.ts";
 import { type RequestHop, readTarget } from "../fetch/redirect.ts";
 import { type ResponseBody, readBodyData } from "../fetch/response-body.ts";
@@ -64,7 +64,8 @@ export class RemoteServer {
     for (let repeats = 0; ; repeats++) {
       const answer = await this.#inSlot(caller, (signal) => this.#send(hop, caller, signal));
       if (!BUSY.has(answer.status)) return answer;
-      const waitMs = retryAfterMs(answer) ?? PAUSE_MS * 2 ** repeats;
+      const waitMs =
+        retryAfterMs(headerOf(answer.headers as readonly Header[], "retry-after")) ?? PAUSE_MS * 2 ** repeats;
       const mayWait = caller.isRepeatable && repeats < REPEATS_MAX && performance.now() + waitMs < caller.endsMs;
       if (!mayWait) {
         throw new FetchFailure(`the server is busy: it answered ${answer.status}; retryAfterMs: ${Math.ceil(waitMs)}`);
@@ -175,12 +176,4 @@ async function readAll(body: ResponseBody): Promise<string> {
     if (part !== null) parts.push(Buffer.from(readBodyData(part) as string));
     if (!more) return Buffer.concat(parts).toString();
   }
-}
-
-/** The time that a busy server asks to wait; `null` where it names none. */
-function retryAfterMs({ headers }: RemoteAnswer): number | null {
-  const text = headerOf(headers as readonly Header[], "retry-after").trim();
-  if (/^\d{1,9}$/.test(text)) return Number(text) * 1_000;
-  const dateMs = Date.parse(text);
-  return Number.isNaN(dateMs) ? null : Math.max(0, dateMs - Date.now());
 }

@@ -104,3 +104,10 @@ export function headerOf(headers: readonly Header[], name: string): string {
     .map(([, value]) => value)
     .join(", ");
 }
+
+/** The time that a `Retry-After` asks to wait, in milliseconds: seconds, or a date; `null` for no such value. */
+export function retryAfterMs(value: string): number | null {
+  const text = value.trim();
+  const ms = /^\d{1,9}$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - Date.now();
+  return Number.isNaN(ms) ? null : Math.max(0, ms);
+}

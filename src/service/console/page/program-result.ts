@@ -11,7 +11,7 @@ const LINE_CHARS_MAX = 1_000;
 /** Width of the bars' picture; a bar is at least one of it wide. */
 const WIDTH = 200;
 
-/** What is shown of a program's run: its value, its calls as a waterfall beside its text, and its cost. */
+/** The view of a program's run: its value, its calls as a waterfall beside its text, and its cost. */
 export function programParts(code: string, { success, output, metadata }: ToolResult): readonly (Node | null)[] {
   const calls = metadata.calls ?? [];
   const text = new ProgramText(code, calls);

@@ -14,7 +14,7 @@ import type { HttpServer, McpServer, StdioServer } from "./server.ts";
 import { startServer, unseenWords } from "./server-process.ts";
 import { StdioTransport } from "./stdio-transport.ts";
 
-/** What a connection needs of its thread. */
+/** Parts of a thread that its connection uses. */
 export interface ConnectionHost {
   readonly sdk: typeof Sdk;
   readonly connector: string;
@@ -247,7 +247,7 @@ export class McpConnection {
   }
 }
 
-/** What a process that does not start may lack. */
+/** A likely reason why a process does not start. */
 function hintOf(server: StdioServer): string | null {
   const unseen = unseenWords(server);
   const words =

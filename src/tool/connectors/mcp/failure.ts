@@ -15,7 +15,7 @@ export interface McpFailure {
 
 const WORDS_MAX = 500;
 
-/** An error whose words are ours, thrown on the way to a failure. */
+/** An error in our own words, thrown on the way to a failure. */
 export class McpError extends Error {
   override readonly name = "McpError";
   readonly failure: McpFailure;

@@ -2,7 +2,7 @@ import type { Readable } from "node:stream";
 import type { Dispatcher } from "undici";
 import type { Connections } from "../../../broker/capabilities/fetch/connections.ts";
 import { FetchFailure } from "../../../broker/capabilities/fetch/failure.ts";
-import { checkHeader, type Header, isOfHost } from "../../../broker/capabilities/fetch/headers.ts";
+import { checkHeader, type Header, isOfHost, retryAfterMs } from "../../../broker/capabilities/fetch/headers.ts";
 import { readTarget } from "../../../broker/capabilities/fetch/redirect.ts";
 import { namesIn, Placeholders } from "../../../broker/capabilities/secrets/placeholders.ts";
 import type { Secrets } from "../../../broker/capabilities/secrets/secrets.ts";
@@ -86,10 +86,11 @@ export class GuardedFetch {
     for (let at = 0; at + 1 < pairs.length; at += 2) headers.append(pairs[at] ?? "", pairs[at + 1] ?? "");
     if (LATER.has(statusCode)) {
       body.destroy();
+      const laterMs = retryAfterMs(headers.get("retry-after") ?? "");
       throw new McpError(`it answered with HTTP ${statusCode}`, {
         isSent: false,
         isBusy: true,
-        retryAfterMs: retryAfterOf(headers.get("retry-after")),
+        retryAfterMs: laterMs === null ? null : Math.min(LATER_MAX_MS, laterMs),
       });
     }
     if ((headers.get("content-encoding") ?? "identity") !== "identity") {
@@ -128,11 +129,4 @@ export class GuardedFetch {
 function endOfEvent(chunk: Buffer): number {
   const at = Math.max(chunk.lastIndexOf("\n\n"), chunk.lastIndexOf("\r\n\r\n"), chunk.lastIndexOf("\r\r"));
   return at < 0 ? -1 : at + 2;
-}
-
-/** `Retry-After` in milliseconds: seconds, or a date. */
-export function retryAfterOf(value: string | null, nowMs = Date.now()): number | null {
-  if (value === null) return null;
-  const ms = /^\d{1,9}$/.test(value.trim()) ? Number(value) * 1_000 : Date.parse(value) - nowMs;
-  return Number.isFinite(ms) ? Math.min(LATER_MAX_MS, Math.max(0, ms)) : null;
 }

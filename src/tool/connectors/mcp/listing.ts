@@ -1,3 +1,4 @@
+import { isObject } from "../../../base/json.ts";
 import type { McpOperation } from "../../../guest/host.ts";
 import type { ToolAnnotations } from "../../contracts/contract.ts";
 import type { McpLimits } from "./limits.ts";
@@ -104,7 +105,7 @@ interface Page {
 }
 
 function readPage(result: unknown): Page {
-  const { tools, nextCursor, ttlMs } = isRecord(result) ? result : {};
+  const { tools, nextCursor, ttlMs } = isObject(result) ? result : {};
   if (!Array.isArray(tools)) throw new McpError("its list of tools is not one", { isTransient: false });
   return {
     tools,
@@ -118,13 +119,13 @@ type ReadTool =
 
 function readTool(tool: unknown, { connector, trustAnnotations, limits, clean }: ListingOptions): ReadTool {
   const { nameChars, toolBytes } = limits;
-  if (!isRecord(tool)) return { tool: null, reason: "a tool is not an object" };
+  if (!isObject(tool)) return { tool: null, reason: "a tool is not an object" };
   const { name, description, inputSchema, outputSchema, annotations, title, execution } = tool;
   if (typeof name !== "string" || name === "") return { tool: null, reason: "a tool has no name" };
   if (name.length > nameChars) return { tool: name, reason: `its name is longer than ${nameChars} characters` };
-  if (!isRecord(inputSchema)) return { tool: name, reason: "its input schema is not an object" };
-  const isTyped = isRecord(outputSchema);
-  if (isRecord(execution) && execution["taskSupport"] === "required") {
+  if (!isObject(inputSchema)) return { tool: name, reason: "its input schema is not an object" };
+  const isTyped = isObject(outputSchema);
+  if (isObject(execution) && execution["taskSupport"] === "required") {
     return { tool: name, reason: "it answers with a task of the server, which calls do not wait for" };
   }
   if (outputSchema !== undefined && !isTyped) return { tool: name, reason: "its output schema is not an object" };
@@ -153,7 +154,7 @@ function readTool(tool: unknown, { connector, trustAnnotations, limits, clean }:
 }
 
 function readHints(annotations: unknown): ToolAnnotations {
-  if (!isRecord(annotations)) return {};
+  if (!isObject(annotations)) return {};
   const said = Object.entries(HINTS).flatMap(([hint, name]) => {
     const promise = annotations[hint];
     return typeof promise === "boolean" ? [[name, promise] as const] : [];
@@ -168,8 +169,4 @@ function jsonOf(value: object): string | null {
   } catch {
     return null;
   }
-}
-
-function isRecord(value: unknown): value is { readonly [name: string]: unknown } {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -7,7 +7,7 @@ export interface ProcessFolders {
   readonly [path: string]: "ro" | "rw" | McpFolder;
 }
 
-/** What a server that is a process sees of the machine, beside its programs. */
+/** Parts of the machine that a server sees as a process, beside its programs. */
 export interface ProcessWalls {
   readonly folders: readonly (readonly [inside: string, folder: McpFolder])[];
   readonly network: boolean;
