@@ -6,6 +6,8 @@ import { type ComponentName, COMPONENTS, installCommand, MISSING, REQUIRES_ALL }
 import { KIND_NAMES, type Kind, KINDS, type TestFile } from "./kinds.ts";
 import { isKnownRetry } from "./known-retries.ts";
 
+const TIMES_FILE = fileURLToPath(new URL("../.glovebox/test-times.json", import.meta.url));
+const DEAREST = 40;
 const RETRIES_FILE = fileURLToPath(new URL("../.glovebox/retried-tests.txt", import.meta.url));
 
 interface Row {
@@ -14,6 +16,15 @@ interface Row {
   failed: number;
   skipped: number;
   ms: number;
+  cpuMs: number;
+  processes: number;
+  threads: number;
+}
+
+/** One file's time and work, as `.glovebox/test-times.json` lists it. */
+interface FileRow extends Row {
+  readonly file: string;
+  readonly kind: string;
 }
 
 /** Says at the end of a run: time by kind, what did not run and why, and which tests needed a second try. */
@@ -30,7 +41,10 @@ export class KindReporter implements Reporter {
   }
 
   onTestRunEnd(modules: readonly TestModule[]): void {
-    const lines = [...tableOf(modules), ...this.#notRun(), ...this.#retried(modules)];
+    const rows = rowsOf(modules);
+    mkdirSync(dirname(TIMES_FILE), { recursive: true });
+    writeFileSync(TIMES_FILE, `${JSON.stringify(rows, null, 1)}\n`);
+    const lines = [...tableOf(rows), ...this.#notRun(), ...this.#retried(modules)];
     this.#vitest?.logger.log(`\n${lines.join("\n")}\n`);
   }
 
@@ -67,29 +81,62 @@ export class KindReporter implements Reporter {
   }
 }
 
+const COLUMNS = ["files", "passed", "failed", "skipped", "time", "cpu", "processes", "threads"];
+
 function usersOf(name: ComponentName): string {
   return name === "bubblewrap" ? "tests inside its sandbox are skipped" : "no test of this run needs it";
 }
 
-function tableOf(modules: readonly TestModule[]): string[] {
-  const rows = new Map<string, Row>();
-  for (const module of modules) {
-    const kind = module.project.name;
-    const row = rows.get(kind) ?? { files: 0, passed: 0, failed: 0, skipped: 0, ms: 0 };
-    rows.set(kind, row);
-    row.files += 1;
-    const { collectDuration, duration, prepareDuration, setupDuration } = module.diagnostic();
-    row.ms += collectDuration + duration + prepareDuration + setupDuration;
-    for (const test of module.children.allTests())
-      row[test.result().state === "pending" ? "skipped" : countOf(test.result().state)] += 1;
-  }
-  const body = KIND_NAMES.flatMap((kind) => {
-    const row = rows.get(kind);
-    if (row === undefined) return [];
-    const cells = [row.files, row.passed, row.failed, row.skipped, `${(row.ms / 1_000).toFixed(1)} s`];
-    return [`${kind.padEnd(12)}${cells.map((cell) => `${cell}`.padStart(10)).join("")}   ${KINDS[kind].what}`];
+/** Time and work of each file, the longest first. */
+function rowsOf(modules: readonly TestModule[]): FileRow[] {
+  return modules.map(fileRow).sort((one, other) => other.ms - one.ms);
+}
+
+function fileRow(module: TestModule): FileRow {
+  const { collectDuration, duration, prepareDuration, setupDuration } = module.diagnostic();
+  const { cpuMs = 0, processes = 0, threads = 0 } = module.meta().usage ?? {};
+  const row = {
+    file: module.relativeModuleId,
+    kind: module.project.name,
+    files: 1,
+    passed: 0,
+    failed: 0,
+    skipped: 0,
+    ms: Math.round(collectDuration + duration + prepareDuration + setupDuration),
+    cpuMs: Math.round(cpuMs),
+    processes,
+    threads,
+  };
+  for (const test of module.children.allTests())
+    row[test.result().state === "pending" ? "skipped" : countOf(test.result().state)] += 1;
+  return row;
+}
+
+function sumOf(rows: readonly Row[]): Row {
+  const sum: Row = { files: 0, passed: 0, failed: 0, skipped: 0, ms: 0, cpuMs: 0, processes: 0, threads: 0 };
+  for (const row of rows) for (const key of Object.keys(sum) as (keyof Row)[]) sum[key] += row[key];
+  return sum;
+}
+
+function tableOf(rows: readonly FileRow[]): string[] {
+  const kinds = KIND_NAMES.flatMap((kind) => {
+    const own = rows.filter((row) => row.kind === kind);
+    return own.length === 0 ? [] : [lineOf(kind, sumOf(own), KINDS[kind].what)];
   });
-  return [`kind             files    passed    failed   skipped      time`, ...body];
+  const dearest = rows.length > DEAREST ? rows.slice(0, DEAREST) : [];
+  return [
+    `${"kind".padEnd(12)}${COLUMNS.map((name) => name.padStart(10)).join("")}`,
+    ...kinds,
+    lineOf("all", sumOf(rows), ""),
+    ...(dearest.length === 0 ? [] : ["", `The ${DEAREST} files that take the longest; all of them: .glovebox/test-times.json`]),
+    ...dearest.map((row) => lineOf(row.kind, row, row.file)),
+  ];
+}
+
+function lineOf(name: string, row: Row, what: string): string {
+  const seconds = [row.ms, row.cpuMs].map((ms) => `${(ms / 1_000).toFixed(1)} s`);
+  const cells = [row.files, row.passed, row.failed, row.skipped, ...seconds, row.processes, row.threads];
+  return `${name.padEnd(12)}${cells.map((cell) => `${cell}`.padStart(10)).join("")}   ${what}`;
 }
 
 function countOf(state: string): "passed" | "failed" | "skipped" {

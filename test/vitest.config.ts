@@ -17,7 +17,7 @@ function project(kind: Kind) {
   return {
     extends: true as const,
     // Unit tests share a process: starting one costs more than most of them.
-    test: { name: kind, include, isolate: kind !== "unit" },
+    test: { name: kind, include, isolate: kind !== "unit", ...(kind === "unit" && { env: { GLOVEBOX_TEST_SHARED: "yes" } }) },
   };
 }
 
