@@ -128,7 +128,9 @@ function tableOf(rows: readonly FileRow[]): string[] {
     `${"kind".padEnd(12)}${COLUMNS.map((name) => name.padStart(10)).join("")}`,
     ...kinds,
     lineOf("all", sumOf(rows), ""),
-    ...(dearest.length === 0 ? [] : ["", `The ${DEAREST} files that take the longest; all of them: .glovebox/test-times.json`]),
+    ...(dearest.length === 0
+      ? []
+      : ["", `The ${DEAREST} files that take the longest; all of them: .glovebox/test-times.json`]),
     ...dearest.map((row) => lineOf(row.kind, row, row.file)),
   ];
 }

@@ -12,12 +12,20 @@ if (REQUIRES_ALL && MISSING.length > 0) {
 
 const files = testFiles();
 
+// Every process of a run, and all that it starts: what is built, and compiled code from run to run.
+const BUILT = new URL("built.js", import.meta.url).href;
+process.env["NODE_OPTIONS"] = `${process.env["NODE_OPTIONS"] ?? ""} --import=${BUILT}`;
+process.env["NODE_COMPILE_CACHE"] ??= new URL("../node_modules/.cache/glovebox-tests", import.meta.url).pathname;
+
 function project(kind: Kind) {
   const include = files.filter((file) => file.kind === kind && file.missing.length === 0).map(({ path }) => path);
   return {
     extends: true as const,
-    // Unit tests share a process: starting one costs more than most of them.
-    test: { name: kind, include, isolate: kind !== "unit", ...(kind === "unit" && { env: { GLOVEBOX_TEST_SHARED: "yes" } }) },
+    test:
+      kind === "unit"
+        ? // They share a process: starting one costs more than most of them. They may replace modules of the sources.
+          { name: kind, include, isolate: false, env: { GLOVEBOX_TEST_SHARED: "yes" } }
+        : { name: kind, include, server: { deps: { external: [/\/src\/.*\.ts/] } } },
   };
 }
 
@@ -35,6 +43,7 @@ export default defineConfig({
     hookTimeout: 30_000,
     restoreMocks: true,
     passWithNoTests: true,
+    globalSetup: new URL("build.ts", import.meta.url).pathname,
     execArgv: ["--no-node-snapshot", "--no-turboshaft-loop-unrolling", "--no-warnings"],
   },
 });

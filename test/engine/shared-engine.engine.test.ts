@@ -14,10 +14,11 @@ test("callers of one key share an engine, until it is closed", async () => {
   await next[0].close();
 });
 
+const MODULE = new URL("../../src/engine/shared-engine.ts", import.meta.url).href;
+
 test("a module that is evaluated again finds the engine", async () => {
   const one = await sharedEngine("b", make);
-  vi.resetModules();
-  const again = await import("../../src/engine/shared-engine.ts");
+  const again = (await import(`${MODULE}?again`)) as typeof import("../../src/engine/shared-engine.ts");
   expect(again.sharedEngine).not.toBe(sharedEngine);
   expect(await again.sharedEngine("b", make)).toBe(one);
   await one.close();

@@ -1,7 +1,14 @@
-import { expect, test, vi } from "vitest";
+import { registerHooks } from "node:module";
+import { expect, test } from "vitest";
 import { ToolRegistry } from "../../../src/ecosystems/strands/index.ts";
 
-vi.mock("../../../src/tool/runtimes/python/place.ts", () => ({ findPyodide: () => null, pythonPlace: () => null }));
+// As on a machine where the optional package is not installed.
+registerHooks({
+  resolve(specifier, context, next) {
+    if (specifier === "pyodide") throw new Error("Cannot find package 'pyodide'");
+    return next(specifier, context);
+  },
+});
 
 test("without Pyodide, the default registry leaves python_exec out and says why", async () => {
   const logged: unknown[] = [];
