@@ -7,20 +7,27 @@ const TEST = fileURLToPath(new URL(".", import.meta.url));
 
 /**
  * Kinds of test. A file's name says its kind: `name.<kind>.test.ts`, and `name.test.ts` is a unit test.
- * `needs` are components that every file of the kind uses; a single file names its own with `// needs: …`.
+ * `needs` are components that every file of the kind uses; a single file names its own with `// needs: …`. `waits`: a
+ * file of the kind mostly waits, for other processes and clocks, so that it costs those beside it little.
  */
 export const KINDS = {
-  unit: { what: "one module, in one process", needs: [] },
-  smoke: { what: "one call through each executor, contract and surface", needs: [] },
-  engine: { what: "an engine with its executor on threads", needs: [] },
-  system: { what: "processes: executors, the command line, servers", needs: [] },
-  python: { what: "tools in Python", needs: [] },
-  fleet: { what: "several servers and machines, and stores in Redis", needs: ["redis"] },
-  attack: { what: "hostile tools, requests and archives", needs: [] },
-  conformance: { what: "public suites of protocols, against our servers", needs: [] },
-  browser: { what: "the console in Chromium", needs: ["chromium"] },
-  slow: { what: "chaos, load, soak, benchmarks, npm packages", needs: [] },
-} as const satisfies Readonly<Record<string, { readonly what: string; readonly needs: readonly ComponentName[] }>>;
+  unit: { what: "one module, in one process", needs: [], waits: false },
+  smoke: { what: "one call through each executor, contract and surface", needs: [], waits: false },
+  engine: { what: "an engine with its executor on threads", needs: [], waits: false },
+  system: { what: "processes: executors, the command line, servers", needs: [], waits: false },
+  python: { what: "tools in Python", needs: [], waits: false },
+  fleet: { what: "several servers and machines, and stores in Redis", needs: ["redis"], waits: true },
+  attack: { what: "hostile tools, requests and archives", needs: [], waits: false },
+  conformance: { what: "public suites of protocols, against our servers", needs: [], waits: false },
+  browser: { what: "the console in Chromium", needs: ["chromium"], waits: true },
+  slow: { what: "chaos, load, soak, benchmarks, npm packages", needs: [], waits: false },
+} as const satisfies Readonly<Record<string, KindOfTest>>;
+
+interface KindOfTest {
+  readonly what: string;
+  readonly needs: readonly ComponentName[];
+  readonly waits: boolean;
+}
 
 export type Kind = keyof typeof KINDS;
 
@@ -32,6 +39,8 @@ export interface TestFile {
   readonly kind: Kind;
   /** Components that it uses and that this machine lacks: it is skipped where there are any. */
   readonly missing: readonly ComponentName[];
+  /** It is longer with `npm run test:slow`. */
+  readonly isLonger: boolean;
 }
 
 /** All test files, with their kinds. */
@@ -41,11 +50,14 @@ export function testFiles(): TestFile[] {
     .filter((name) => name.endsWith(".test.ts"))
     .map((name) => {
       const kind = kindOf(name);
-      const named: readonly ComponentName[] = [
-        ...KINDS[kind].needs,
-        ...componentsOf(readFileSync(join(TEST, name), "utf8")),
-      ];
-      return { path: `test/${name}`, kind, missing: MISSING.filter((component) => named.includes(component)) };
+      const text = readFileSync(join(TEST, name), "utf8");
+      const named: readonly ComponentName[] = [...KINDS[kind].needs, ...componentsOf(text)];
+      return {
+        path: `test/${name}`,
+        kind,
+        missing: MISSING.filter((component) => named.includes(component)),
+        isLonger: kind === "slow" || /^import .*\/length\.ts";$/m.test(text),
+      };
     });
 }
 

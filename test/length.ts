@@ -1,4 +1,7 @@
-/** What only endures has two lengths: seconds in every run, and as long as it takes to learn more with `npm run test:slow`. */
+/**
+ * What only endures has two lengths: seconds in every run, and as long as it takes to learn more with `npm run
+ * test:slow`, which runs the files that import this one.
+ */
 export const IS_LONG = process.env["TEST_LENGTH"] === "long";
 
 /** The value for this run: the first in every run, the second with `npm run test:slow`. */

@@ -1,7 +1,9 @@
 import { defineConfig } from "vitest/config";
 import { COMPONENTS, installCommand, MISSING, REQUIRES_ALL } from "./components.ts";
-import { KIND_NAMES, type Kind, testFiles } from "./kinds.ts";
+import { KIND_NAMES, type Kind, type TestFile, testFiles } from "./kinds.ts";
+import { IS_LONG } from "./length.ts";
 import { KindReporter } from "./reporter.ts";
+import { MixedSequencer } from "./sequencer.ts";
 
 if (REQUIRES_ALL && MISSING.length > 0) {
   const programs = MISSING.map((name) => COMPONENTS[name].program).join(", ");
@@ -11,6 +13,8 @@ if (REQUIRES_ALL && MISSING.length > 0) {
 }
 
 const files = testFiles();
+/** `npm run test:all -- --sequence.shuffle.files`: the order is to be random. */
+const IS_SHUFFLED = process.argv.some((arg) => arg.startsWith("--sequence.shuffle"));
 
 // Every process of a run, and all that it starts: what is built, and compiled code from run to run.
 const BUILT = new URL("built.js", import.meta.url).href;
@@ -18,7 +22,8 @@ process.env["NODE_OPTIONS"] = `${process.env["NODE_OPTIONS"] ?? ""} --import=${B
 process.env["NODE_COMPILE_CACHE"] ??= new URL("../node_modules/.cache/glovebox-tests", import.meta.url).pathname;
 
 function project(kind: Kind) {
-  const include = files.filter((file) => file.kind === kind && file.missing.length === 0).map(({ path }) => path);
+  const isOfKind = (file: TestFile): boolean => (IS_LONG ? kind === "slow" && file.isLonger : file.kind === kind);
+  const include = files.filter((file) => isOfKind(file) && file.missing.length === 0).map(({ path }) => path);
   return {
     extends: true as const,
     test:
@@ -38,7 +43,9 @@ export default defineConfig({
     reporters: ["default", new KindReporter(files)],
     pool: "forks",
     setupFiles: [new URL("setup.ts", import.meta.url).pathname],
-    maxWorkers: "100%",
+    // Most files wait for processes and timers half of their time.
+    maxWorkers: "200%",
+    ...(!IS_SHUFFLED && { sequence: { sequencer: MixedSequencer } }),
     testTimeout: 30_000,
     hookTimeout: 30_000,
     restoreMocks: true,
