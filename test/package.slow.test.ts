@@ -31,6 +31,9 @@ function versionOf(file: string): string {
   return spawnSync(file, ["--version"], { encoding: "utf8" }).stdout.replace("v", "");
 }
 
+/** What this run adds to each process, an older Node does not know. */
+const OLD = { env: { ...process.env, NODE_OPTIONS: "" } };
+
 /** A program that counts the files which its imports load, by package, and finds none of the packages in `missing`. */
 const OBSERVED = (missing: readonly string[]) => `
   import { registerHooks } from "node:module";
@@ -175,7 +178,7 @@ describe("the package", () => {
     const sentence = /^glovebox needs Node\.js 24 or later, and this is Node\.js [\d.]+; install it from .*\n?$/;
     for (const path of Object.keys(EXPORTS) as (keyof typeof EXPORTS)[]) {
       const program = `import(${JSON.stringify(entry(path))}).catch(({ stack }) => console.log(stack))`;
-      const { stdout } = await run(oldNode ?? "", ["--eval", program]);
+      const { stdout } = await run(oldNode ?? "", ["--eval", program], OLD);
       // The entries of tools and of clients are modules without imports, which any Node loads.
       if (path === "./tool" || path === "./client") expect(stdout).toBe("");
       else expect(stdout.trim()).toMatch(sentence);
@@ -183,7 +186,7 @@ describe("the package", () => {
     const command = readFileSync(join(ROOT, "bin/glovebox.js"), "utf8").replaceAll("../dist/", `${folder}/`);
     const file = join(folder, "glovebox.mjs");
     writeFileSync(file, command);
-    const failed = run(oldNode ?? "", [file, "--help"]);
+    const failed = run(oldNode ?? "", [file, "--help"], OLD);
     await expect(failed).rejects.toMatchObject({ code: 1, stdout: "", stderr: expect.stringMatching(sentence) });
   });
 

@@ -4,16 +4,16 @@ import { GloveboxError } from "../../src/base/errors.ts";
 import { builds } from "../../src/tool/build/builds.ts";
 import { resolveConnectors } from "../../src/tool/connectors/options.ts";
 import { readConnector } from "../../src/tool/connectors/read-connector.ts";
+import { byLength } from "../length.ts";
 import { descendants } from "../processes.ts";
 import { hostileDocuments } from "../tool/connectors/openapi/hostile-documents.ts";
 
-const DOCUMENTS = 500;
+/** Documents of all families. */
+const DOCUMENTS = byLength(120, 500);
 /** The longest turn of this thread, in milliseconds of its processor time. */
 const STALL_MAX_MS = 50;
 /** Processor time of the build process for one document, in milliseconds: with much other work, caches are cold. */
 const CPU_MAX_MS = 3_000;
-/** Time for one document on a machine with much other work, in milliseconds. */
-const END_MAX_MS = 20_000;
 
 const [connector] = resolveConnectors({ crm: { openapi: { document: "crm.json", server: "https://crm.example" } } });
 
@@ -73,7 +73,7 @@ async function reading(text: string): Promise<Reading> {
   return { said, ms, usedMs, stallMs };
 }
 
-test("500 hostile OpenAPI documents", { timeout: 1_200_000 }, async () => {
+test(`${DOCUMENTS} hostile OpenAPI documents`, { timeout: 1_200_000 }, async () => {
   // The first starts the build process.
   await reading("{}");
   const worst = { ms: 0, usedMs: 0, stallMs: 0 };
@@ -84,7 +84,6 @@ test("500 hostile OpenAPI documents", { timeout: 1_200_000 }, async () => {
     expect(said, what).toMatch(
       /^(?:\d+ tools, \d+ findings|connectors\.crm: the OpenAPI document|connectors\.crm: is )/,
     );
-    expect(ms, what).toBeLessThan(END_MAX_MS);
     expect(usedMs, what).toBeLessThan(CPU_MAX_MS);
     expect(stallMs, what).toBeLessThan(STALL_MAX_MS);
     if (/^\d/.test(said)) read++;

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
 import { processesLeftIn } from "../processes.ts";
 import { ROOT } from "./linked-folder.ts";
-import { type InstalledFolder, installedFolder, pack, type Packed } from "./packed-folder.ts";
+import { type InstalledFolder, installedFolders, pack, run } from "./packed-folder.ts";
 import { commandOf, exampleFolder } from "./run-example.ts";
 
 /** Needs Redis: `examples.fleet.test.ts` runs it. */
@@ -28,7 +28,7 @@ const CONFIG = {
     lib: ["esnext", "dom"],
     module: "nodenext",
     types: ["node"],
-    typeRoots: ["node_modules/@types", join(ROOT, "node_modules/@types")],
+    typeRoots: ["node_modules/@types", "../node_modules/@types", join(ROOT, "node_modules/@types")],
     allowImportingTsExtensions: true,
     skipLibCheck: true,
   },
@@ -38,25 +38,34 @@ const names = readdirSync(join(ROOT, "examples"), { withFileTypes: true })
   .filter((entry) => entry.isDirectory() && !ELSEWHERE.includes(entry.name))
   .map(({ name }) => name);
 
-let packed: Packed;
+/**
+ * Installed alone: the plainest, so that it has nothing but the package, and Next's, which lays out its standalone
+ * server by the folder that has the packages. All others are installed at once.
+ */
+const ALONE = [PLAINEST, "next"];
+const GROUPS = [...ALONE.map((name) => [name]), names.filter((name) => !ALONE.includes(name))];
+const folders = new Map<string, InstalledFolder>();
 beforeAll(async () => {
-  packed = await pack();
+  await using packed = await pack();
+  for (const group of GROUPS) {
+    const folder = await installedFolders(group.map(exampleFolder), packed);
+    for (const name of group) folders.set(name, folder);
+  }
 }, INSTALL_MS);
-afterAll(() => packed?.[Symbol.asyncDispose](), INSTALL_MS);
+afterAll(async () => {
+  for (const folder of new Set(folders.values())) await folder[Symbol.asyncDispose]();
+}, INSTALL_MS);
 
 describe.each(names)("the example %s, installed from the packed package", (name) => {
-  let folder: InstalledFolder;
-  beforeAll(async () => {
-    folder = await installedFolder(exampleFolder(name), packed);
-  }, INSTALL_MS);
-  afterAll(() => folder?.[Symbol.asyncDispose](), INSTALL_MS);
+  const path = (): string => folders.get(name)?.folderOf(name) ?? "";
+  const write = (file: string, content: string): void => writeFileSync(join(path(), file), content);
 
   if (!CHECKS_ITSELF.includes(name)) {
     test(
       "compiles under strict",
       async () => {
-        writeFileSync(join(folder.path, "tsconfig.json"), JSON.stringify(CONFIG));
-        expect(await folder.run(process.execPath, [TSC, "-p", "."])).toBe("");
+        write("tsconfig.json", JSON.stringify(CONFIG));
+        expect(await run(path(), process.execPath, [TSC, "-p", "."])).toBe("");
       },
       RUN_MS,
     );
@@ -67,12 +76,9 @@ describe.each(names)("the example %s, installed from the packed package", (name)
       "has declarations that compile without optional packages, also where the compiler checks libraries",
       async () => {
         const checked = { ...CONFIG.compilerOptions, skipLibCheck: false };
-        writeFileSync(
-          join(folder.path, "tsconfig.json"),
-          JSON.stringify({ compilerOptions: checked, files: ["all.ts"] }),
-        );
-        writeFileSync(join(folder.path, "all.ts"), ENTRIES.map((entry) => `import "${entry}";\n`).join(""));
-        expect(await folder.run(process.execPath, [TSC, "-p", "."])).toBe("");
+        write("tsconfig.json", JSON.stringify({ compilerOptions: checked, files: ["all.ts"] }));
+        write("all.ts", ENTRIES.map((entry) => `import "${entry}";\n`).join(""));
+        expect(await run(path(), process.execPath, [TSC, "-p", "."])).toBe("");
       },
       RUN_MS,
     );
@@ -82,9 +88,9 @@ describe.each(names)("the example %s, installed from the packed package", (name)
     "prints what its README says, and leaves no process behind",
     async () => {
       const { script, prints } = commandOf(name);
-      const printed = await folder.run("npm", [script, "--silent"]);
+      const printed = await run(path(), "npm", [script, "--silent"]);
       expect(printed.trimEnd()).toBe(prints);
-      expect(await processesLeftIn(folder.path)).toEqual([]);
+      expect(await processesLeftIn(path())).toEqual([]);
     },
     RUN_MS,
   );

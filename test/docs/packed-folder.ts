@@ -1,14 +1,12 @@
 /** Temporary folders in which `glovebox` is installed as npm installs it: packed, with its dependencies from the registry. */
 import { spawn } from "node:child_process";
-import { cpSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { delimiter, dirname, join } from "node:path";
+import { basename, delimiter, dirname, join } from "node:path";
 import manifest from "../../package.json" with { type: "json" };
 import { ROOT } from "./linked-folder.ts";
 
-/** Files from which `npm pack` builds the package. */
-const SOURCES = [...manifest.files, "package.json", "src", "tsconfig.json"].filter((name) => !name.startsWith("!"));
 const INSTALL = ["install", "--no-audit", "--no-fund", "--prefer-offline"];
 const TIMEOUT_MS = 240_000;
 /** Variables of npm and of the test runner, which would change what npm and Next do. */
@@ -20,36 +18,39 @@ export interface Packed extends AsyncDisposable {
   readonly file: string;
 }
 
-/** Builds and packs the package in a folder of its own: other tests read `dist`. */
+/** Packs what is built: a run of tests builds first. */
 export async function pack(): Promise<Packed> {
   const folder = mkdtempSync(join(tmpdir(), "glovebox-packed-"));
-  for (const name of SOURCES) {
-    if (name !== "dist") cpSync(join(ROOT, name), join(folder, name), { recursive: true });
-  }
-  symlinkSync(join(ROOT, "node_modules"), join(folder, "node_modules"));
-  await npm(folder, ["pack"]);
+  await npm(ROOT, ["pack", "--ignore-scripts", "--pack-destination", folder]);
   const file = join(folder, `${manifest.name}-${manifest.version}.tgz`);
   return { file, [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }) };
 }
 
 export interface InstalledFolder extends AsyncDisposable {
-  readonly path: string;
-  /** Runs a program, and answers with what it prints. Rejects with everything it said where it fails. */
-  run(file: string, args: readonly string[]): Promise<string>;
+  /** The copy of a folder, by its name. */
+  folderOf(name: string): string;
 }
 
-/** Copies a folder, and installs the packages of its manifest, with the packed one in the place of `glovebox`. */
-export async function installedFolder(copied: string, packed: Packed): Promise<InstalledFolder> {
+/**
+ * Copies folders beside each other, and installs the packages of their manifests at once, as a workspace, with the
+ * packed one in the place of `glovebox`.
+ */
+export async function installedFolders(copied: readonly string[], packed: Packed): Promise<InstalledFolder> {
   const path = mkdtempSync(join(tmpdir(), "glovebox-installed-"));
-  cpSync(copied, path, { recursive: true, filter: (name) => !/\/(?:node_modules|\.next)$/.test(name) });
-  const file = join(path, "package.json");
-  const own = JSON.parse(readFileSync(file, "utf8")) as { dependencies: Record<string, string> };
-  own.dependencies["glovebox"] = `file:${packed.file}`;
-  writeFileSync(file, JSON.stringify(own));
+  // One alone is the root itself, as its user has it.
+  const isAlone = copied.length === 1;
+  if (!isAlone) writeFileSync(join(path, "package.json"), JSON.stringify({ private: true, workspaces: ["*"] }));
+  for (const folder of copied) {
+    const own = isAlone ? path : join(path, basename(folder));
+    cpSync(folder, own, { recursive: true, filter: (name) => !/\/(?:node_modules|\.next)$/.test(name) });
+    const file = join(own, "package.json");
+    const content = JSON.parse(readFileSync(file, "utf8")) as { dependencies: Record<string, string> };
+    content.dependencies["glovebox"] = `file:${packed.file}`;
+    writeFileSync(file, JSON.stringify(content));
+  }
   await npm(path, INSTALL);
   return {
-    path,
-    run: (program, args) => run(path, program, args),
+    folderOf: (name) => (isAlone ? path : join(path, name)),
     [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }),
   };
 }
@@ -58,7 +59,8 @@ async function npm(cwd: string, args: readonly string[]): Promise<void> {
   await run(cwd, "npm", args);
 }
 
-function run(cwd: string, file: string, args: readonly string[]): Promise<string> {
+/** Runs a program in a folder, and answers with what it prints. Rejects with everything it said where it fails. */
+export function run(cwd: string, file: string, args: readonly string[]): Promise<string> {
   const inherited = Object.entries(process.env).filter(([name]) => !OWN.test(name));
   const PATH = [dirname(process.execPath), process.env["PATH"] ?? ""].join(delimiter);
   const env = { ...Object.fromEntries(inherited), PATH };

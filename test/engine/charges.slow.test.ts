@@ -5,10 +5,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createEngine, defineCapability, type Engine, type ToolDefinition } from "../../src/index.ts";
+import { byLength } from "../length.ts";
 import { executors } from "../processes.ts";
 
 const WARM_MS = 4_000;
-const LOAD_MS = 25_000;
+const LOAD_MS = byLength(12_000, 25_000);
 const TENANTS = 4;
 const AT_ONCE = 16;
 /** Plain calls are more than the others. Each call takes the next one. */

@@ -1,11 +1,12 @@
 import { expect, test } from "vitest";
 import { createEngine, defineCapability } from "../../src/index.ts";
 import { ENGINE_HELD, TENANT_HELD } from "../../src/base/tenant-account.ts";
+import { byLength } from "../length.ts";
 import { ExecutorKiller } from "./executor-killer.ts";
 
 const MIB = 1024 * 1024;
 const TENANTS = 10;
-const CALLS = 500;
+const CALLS = byLength(200, 500);
 const ASKS = 100;
 const LENGTH = 64 * 1024;
 

@@ -1,9 +1,10 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { createEngine, type Engine } from "../../src/index.ts";
+import { byLength } from "../length.ts";
 import { Dice } from "../load/dice.ts";
 
-const MIXES = 100;
+const MIXES = byLength(10, 100);
 const MIXES_OF_ENGINE = 10;
 const HOGS = 12;
 

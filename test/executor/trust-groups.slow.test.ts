@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
-import { expect, test } from "vitest";
+import { test } from "vitest";
 import { createEngine, type Engine } from "../../src/index.ts";
 import { descendants, isAlive } from "../processes.ts";
 
@@ -37,10 +37,11 @@ function pidsOf(engine: Engine, name: string): readonly number[] {
   return engine.stats().executor.groups?.find((group) => group.name === name)?.pids ?? [];
 }
 
-test(
+// Both wait most of their time.
+test.concurrent(
   "two trust groups never share a process, and what one loses is nothing to the other",
   { timeout: 120_000 },
-  async () => {
+  async ({ expect }) => {
     const wedges = Array.from({ length: WEDGES }, (_, n) => ({ name: `wedge-${n}`, description: "d", source: WEDGE }));
     await using engine = await createEngine({
       workers: 1,
@@ -85,24 +86,28 @@ function privateMb(pid: number): number {
   return bytes / MIB;
 }
 
-test("an idle group costs little memory, and a rested one none", { timeout: 120_000 }, async () => {
-  await using engine = await createEngine({
-    workers: 1,
-    executor: { kind: "process", trust: GROUPS },
-    tools: [{ name: "sleep", description: "d", source: SLEEP }],
-  });
-  expect(pidsOf(engine, "blue")).toEqual([]);
-  const result = await engine.execute({ name: "sleep", arguments: { n: 1 } }, { tenant: "blue" });
-  expect(result.output).toBe(1);
-  const [pid = 0, ...more] = pidsOf(engine, "blue");
-  expect(more).toEqual([]);
-  const mb = privateMb(pid);
-  console.log(`private memory of an idle group: ${mb.toFixed(1)} MiB`);
-  expect(mb).toBeLessThan(PRIVATE_MAX_MB);
-  await delay(REST_MS + 5_000);
-  expect(pidsOf(engine, "blue")).toEqual([]);
-  expect(isAlive(pid)).toBe(false);
-  // It wakes with the next call.
-  const again = await engine.execute({ name: "sleep", arguments: { n: 2 } }, { tenant: "blue" });
-  expect(again.output).toBe(2);
-});
+test.concurrent(
+  "an idle group costs little memory, and a rested one none",
+  { timeout: 120_000 },
+  async ({ expect }) => {
+    await using engine = await createEngine({
+      workers: 1,
+      executor: { kind: "process", trust: GROUPS },
+      tools: [{ name: "sleep", description: "d", source: SLEEP }],
+    });
+    expect(pidsOf(engine, "blue")).toEqual([]);
+    const result = await engine.execute({ name: "sleep", arguments: { n: 1 } }, { tenant: "blue" });
+    expect(result.output).toBe(1);
+    const [pid = 0, ...more] = pidsOf(engine, "blue");
+    expect(more).toEqual([]);
+    const mb = privateMb(pid);
+    console.log(`private memory of an idle group: ${mb.toFixed(1)} MiB`);
+    expect(mb).toBeLessThan(PRIVATE_MAX_MB);
+    await delay(REST_MS + 5_000);
+    expect(pidsOf(engine, "blue")).toEqual([]);
+    expect(isAlive(pid)).toBe(false);
+    // It wakes with the next call.
+    const again = await engine.execute({ name: "sleep", arguments: { n: 2 } }, { tenant: "blue" });
+    expect(again.output).toBe(2);
+  },
+);
