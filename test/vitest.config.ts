@@ -46,8 +46,10 @@ export default defineConfig({
     // Most files wait for processes and timers half of their time.
     maxWorkers: "200%",
     ...(!IS_SHUFFLED && { sequence: { sequencer: MixedSequencer } }),
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
+    // Against tests that hang: how long one takes depends on what else the machine does.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+    expect: { poll: { timeout: 20_000 } },
     restoreMocks: true,
     passWithNoTests: true,
     globalSetup: new URL("build.ts", import.meta.url).pathname,

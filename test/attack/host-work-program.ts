@@ -4,11 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
-import { monitorEventLoopDelay } from "node:perf_hooks";
 import { createEngine, defineCapability, type Engine, type ToolResult } from "../../src/index.ts";
+import { TurnMeter } from "../turns.ts";
 
 /** Result of a scene. Times in milliseconds. */
 export interface Felt {
+  /** The longest turn of the loop, in processor time. */
   readonly loopMaxMs: number;
   readonly innocentP99Ms: number;
   readonly innocentMaxMs: number;
@@ -136,7 +137,7 @@ async function carryOut(scene: Scene, stateDir: string): Promise<Felt> {
 }
 
 async function attackOf(engine: Engine, { calls }: Scene, origin: string): Promise<Felt> {
-  const delay = monitorEventLoopDelay({ resolution: 5 });
+  using turns = new TurnMeter();
   const [innocents, seconds]: [number[], number[]] = [[], []];
   let isOver = false;
   let heapBytes = 0;
@@ -149,7 +150,6 @@ async function attackOf(engine: Engine, { calls }: Scene, origin: string): Promi
       await new Promise((resolve) => setTimeout(resolve, ms));
     }
   };
-  delay.enable();
   const others = [every("innocent", 5, innocents), every("second", 20, seconds)];
   const attacks = Array.from({ length: calls }, () =>
     engine.execute({ name: "attack", arguments: { origin } }, { tenant: "attacker" }),
@@ -157,11 +157,11 @@ async function attackOf(engine: Engine, { calls }: Scene, origin: string): Promi
   const results = await Promise.all(attacks);
   isOver = true;
   await Promise.all(others);
-  delay.disable();
+  turns.stop();
   const { mainMs, brokerMs, asks } = engine.usage("attacker");
   const sorted = innocents.toSorted((one, other) => one - other);
   return {
-    loopMaxMs: delay.max / 1e6,
+    loopMaxMs: turns.longestMs,
     innocentP99Ms: sorted[Math.floor(sorted.length * 0.99)] ?? 0,
     innocentMaxMs: sorted.at(-1) ?? 0,
     askMaxMs: Math.max(...seconds),

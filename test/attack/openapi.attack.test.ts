@@ -73,7 +73,7 @@ async function reading(text: string): Promise<Reading> {
   return { said, ms, usedMs, stallMs };
 }
 
-test(`${DOCUMENTS} hostile OpenAPI documents`, { timeout: 1_200_000 }, async () => {
+test("hostile OpenAPI documents of all families", { timeout: 1_200_000 }, async () => {
   // The first starts the build process.
   await reading("{}");
   const worst = { ms: 0, usedMs: 0, stallMs: 0 };

@@ -98,13 +98,17 @@ async function double(
   let chargedMs = 0;
   let usedMs = 0;
   let worstMs = 0;
+  let checksCut = 0;
   for (const levels of LEVELS) {
     const { result, stallMs, usedMs: ownMs } = await attack(levels);
     const { success, error, metadata } = result;
     const isCut = error?.code === "cpu_limit";
     expect(isCut || success, `${what}, ${levels} levels: ${error?.message}`).toBe(true);
     if (isCut) {
-      expect(error.message).toBe(`the call used more than ${CPU_MS} ms of processor time while checking the ${place}`);
+      // A machine with other work has cold caches: the tool itself may use up what is meant for the check.
+      const used = `the call used more than ${CPU_MS} ms of processor time`;
+      expect([used, `${used} while checking the ${place}`]).toContain(error.message);
+      if (error.message !== used) checksCut++;
       expect(metadata.cpuMs).toBeGreaterThanOrEqual(CPU_MS);
     }
     if (levels === LEVELS.at(-1)) expect(error?.code, what).toBe("cpu_limit");
@@ -115,6 +119,7 @@ async function double(
     usedMs += ownMs === null ? metadata.cpuMs : ownMs - openingMs;
   }
   console.info(`${what}: loop ${worstMs.toFixed(0)} ms, charged ${chargedMs.toFixed(0)} of ${usedMs.toFixed(0)} ms`);
+  expect(checksCut, what).toBeGreaterThan(0);
   expect(chargedMs / usedMs, what).toBeGreaterThan(0.8);
   expect(chargedMs / usedMs, what).toBeLessThan(1.2);
   expect(worstMs, what).toBeLessThan(STALL_MAX_MS);

@@ -19,6 +19,7 @@ test(
     const { promise: allHere, resolve: open } = Promise.withResolvers<void>();
     let here = 0;
     let heldBytes = 0;
+    const { promise: isKilled, resolve: tellKilled } = Promise.withResolvers<void>();
     const counter = defineCapability({
       name: "counter",
       methods: {
@@ -31,9 +32,11 @@ test(
             await allHere;
           },
         },
+        /** Answers once the executor is gone: so all calls are in it when it goes. */
+        rest: { handler: () => isKilled },
       },
     });
-    const limits = { memoryMb: 512, cpuMs: 60_000, wallMs: 600_000, queueMs: 600_000, capabilityCalls: ASKS + 2 };
+    const limits = { memoryMb: 512, cpuMs: 60_000, wallMs: 600_000, queueMs: 600_000, capabilityCalls: ASKS + 3 };
     await using engine = await createEngine({
       workers: 2,
       executor: { kind: "process", rssMb: 4_096 },
@@ -57,9 +60,12 @@ test(
       source: `export default async ({ n }, { host }) => {
         for (let at = 0; at < ${ASKS}; at++) await host.counter.long((n + "." + at).padEnd(${LENGTH - 2}, " "));
         await host.counter.gather();
-        return n === 0 ? host.kill.now() : n;
+        if (n === 0) return host.kill.now();
+        await host.counter.rest();
+        return n;
       }`,
     });
+    engine.on("executor:lost", () => tellKilled());
     const results = Array.from({ length: CALLS }, (_, n) =>
       engine.execute({ name: "asks", arguments: { n } }, { tenant: `tenant-${n % TENANTS}` }),
     );

@@ -125,7 +125,7 @@ export function executorSuite(kind: Kind): void {
     test("runs a call of the same tool again whose isolate another call ended", async () => {
       const body = `async ({ spin }) => {
         if (spin) for (;;);
-        await new Promise((done) => setTimeout(done, 150));
+        await new Promise((done) => setTimeout(done, 1_000));
         return "done";
       }`;
       const tool = script(body);

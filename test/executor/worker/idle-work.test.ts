@@ -1,15 +1,8 @@
+import { syncBuiltinESMExports } from "node:module";
+import v8 from "node:v8";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { GarbageCollector, Preparation } from "../../../src/executor/worker/idle-work.ts";
 import type { Isolates } from "../../../src/executor/worker/isolates.ts";
-
-const heap = vi.hoisted(() => ({ outsideMb: 0, collections: 0 }));
-vi.mock("node:v8", () => ({
-  getHeapStatistics: () => ({ external_memory: heap.outsideMb * 1024 * 1024 }),
-  queryObjects: () => void heap.collections++,
-}));
-
-// Unit tests share a process: what other files loaded has the real functions.
-vi.resetModules();
-const { GarbageCollector, Preparation } = await import("../../../src/executor/worker/idle-work.ts");
 
 /** Isolates of which so many are wanted. */
 class WantedIsolates {
@@ -91,8 +84,23 @@ describe("preparing isolates", () => {
 });
 
 describe("collecting garbage", () => {
+  const heap = { outsideMb: 0, collections: 0 };
+  const real = v8.getHeapStatistics();
   beforeEach(() => {
     heap.collections = 0;
+    vi.spyOn(v8, "getHeapStatistics").mockImplementation(() => {
+      return { ...real, external_memory: heap.outsideMb * 1024 * 1024 };
+    });
+    vi.spyOn(v8, "queryObjects").mockImplementation(() => {
+      heap.collections++;
+      return [];
+    });
+    syncBuiltinESMExports();
+  });
+  // Modules of a process share Node's functions: other files have the real ones again.
+  afterEach(() => {
+    vi.restoreAllMocks();
+    syncBuiltinESMExports();
   });
 
   test("memory outside the heap is collected when it has doubled", () => {
