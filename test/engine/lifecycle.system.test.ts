@@ -39,14 +39,14 @@ test.each([
     const tookMs = Date.now() - Number(stdout);
     expect(code).toBe(0);
     // An endless call has a minute.
-    expect(tookMs).toBeLessThan(5_000);
+    expect(tookMs).toBeLessThan(30_000);
     await expect.poll(orphans).toEqual([]);
   },
   START_MS + 10_000,
 );
 
 test("an executor ends when its host is killed", async () => {
-  const { code } = await runProgram("killed", [], 10_000);
+  const { code } = await runProgram("killed");
   expect(code).toBeNull();
   await expect.poll(orphans, { timeout: 5_000 }).toEqual([]);
 });
