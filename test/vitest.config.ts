@@ -26,11 +26,8 @@ function project(kind: Kind) {
   const include = files.filter((file) => isOfKind(file) && file.missing.length === 0).map(({ path }) => path);
   return {
     extends: true as const,
-    test:
-      kind === "unit"
-        ? // They share a process: starting one costs more than most of them. They may replace modules of the sources.
-          { name: kind, include, isolate: false, env: { GLOVEBOX_TEST_SHARED: "yes" } }
-        : { name: kind, include, server: { deps: { external: [/\/src\/.*\.ts/] } } },
+    // Unit tests share a process: starting one costs more than most of them.
+    test: { name: kind, include, ...(kind === "unit" && { isolate: false, env: { GLOVEBOX_TEST_SHARED: "yes" } }) },
   };
 }
 
@@ -52,6 +49,8 @@ export default defineConfig({
     expect: { poll: { timeout: 20_000 } },
     restoreMocks: true,
     passWithNoTests: true,
+    // Node loads the package, not the runner, which would transform its sources; for all kinds, as the runner remembers.
+    server: { deps: { external: [/\/src\/.*\.ts/] } },
     globalSetup: new URL("build.ts", import.meta.url).pathname,
     execArgv: ["--no-node-snapshot", "--no-turboshaft-loop-unrolling", "--no-warnings"],
   },
