@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 import { COMPONENTS, installCommand, MISSING, REQUIRES_ALL } from "./components.ts";
 import { KIND_NAMES, type Kind, type TestFile, testFiles } from "./kinds.ts";
@@ -41,7 +42,7 @@ export default defineConfig({
     pool: "forks",
     setupFiles: [new URL("setup.ts", import.meta.url).pathname],
     // Most files wait for processes and timers half of their time.
-    maxWorkers: "200%",
+    maxWorkers: 2 * availableParallelism(),
     ...(!IS_SHUFFLED && { sequence: { sequencer: MixedSequencer } }),
     // Against tests that hang: how long one takes depends on what else the machine does.
     testTimeout: 120_000,
