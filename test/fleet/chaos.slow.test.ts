@@ -11,6 +11,7 @@ test(
     const report = await runFleetChaos({
       seed,
       seconds: 22,
+      kills: 5,
       machines: 3,
       killEveryMs: 3_000,
       redisEnds: ["SIGTERM", "power"],

@@ -19,7 +19,10 @@ export const REDIS_ENDS = ["SIGTERM", "SIGKILL", "power"] as const;
 export type RedisEnd = (typeof REDIS_ENDS)[number];
 
 export interface ChaosOptions {
+  /** At the least: a busy machine takes longer for all that is to happen. */
   readonly seconds: number;
+  /** How often machines have to be killed. Default: as it comes. */
+  readonly kills?: number;
   readonly seed: number;
   readonly machines: number;
   readonly killEveryMs: number;
@@ -40,13 +43,15 @@ export interface FleetChaosReport extends SteadyReport {
 
 /** A fleet under load whose machines are killed and replaced, and whose Redis is ended and started again. */
 export async function runFleetChaos(options: ChaosOptions): Promise<FleetChaosReport> {
-  const { seconds, seed, machines, killEveryMs, redisEnds } = options;
+  const { seconds, kills = 0, seed, machines, killEveryMs, redisEnds } = options;
   const dice = new Dice(seed);
   await using fleet = await startFleet(machines, MACHINE);
   await using load = await SteadyLoad.start({ url: fleet.url, fleet: fleet.name, dice: dice.fork() });
   await using watch = watchFleet(fleet);
   const supervisor = new Supervisor(fleet, dice.fork());
-  const over = AbortSignal.timeout(seconds * 1_000);
+  const end = new AbortController();
+  const over = end.signal;
+  const startMs = performance.now();
   const endedInSeconds: number[] = [];
   using file = new AppendOnlyFile(fleet.redis);
   let [redisRestarts, forgotten] = [0, 0];
@@ -54,15 +59,19 @@ export async function runFleetChaos(options: ChaosOptions): Promise<FleetChaosRe
   await Promise.all([
     every(killEveryMs, over, () => supervisor.strike()),
     every(restartMs, over, async () => {
-      const end = redisEnds[redisRestarts];
-      if (end === undefined) return;
-      redisRestarts++;
-      await fleet.redis.stop(end === "power" ? "SIGKILL" : end);
-      if (end === "power") forgotten += await file.forget(FORGETS_MS);
+      const how = redisEnds[redisRestarts];
+      if (how === undefined) return;
+      await fleet.redis.stop(how === "power" ? "SIGKILL" : how);
+      if (how === "power") forgotten += await file.forget(FORGETS_MS);
       await delay(AWAY_MS);
       await fleet.redis.start();
+      redisRestarts++;
     }),
-    every(1_000, over, () => void endedInSeconds.push(load.ended)),
+    every(1_000, over, () => {
+      endedInSeconds.push(load.ended);
+      const isOver = performance.now() - startMs >= seconds * 1_000;
+      if (isOver && supervisor.kills >= kills && redisRestarts === redisEnds.length) end.abort();
+    }),
   ]);
   const report = await load.end();
   const left = await leftOf(watch);
