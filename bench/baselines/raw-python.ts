@@ -2,7 +2,7 @@
 import ivm from "isolated-vm";
 import { NO_CHECKS, type ToolScript } from "../../src/base/protocol/script.ts";
 import { preparePython } from "../../src/tool/runtimes/python/image.ts";
-import { bundlePrelude } from "../../src/tool/runtimes/prelude.ts";
+import { loadPrelude } from "../../src/tool/runtimes/prelude.ts";
 import { compileTool } from "../../src/executor/worker/guest-realm.ts";
 import { Python } from "../../src/executor/worker/python/python.ts";
 
@@ -22,7 +22,7 @@ export class RawPython implements Disposable {
 
   static async open(): Promise<RawPython> {
     await preparePython();
-    const { core, pythonImage } = await bundlePrelude();
+    const { core, pythonImage } = await loadPrelude();
     return new RawPython(pythonImage, core);
   }
 

@@ -9,7 +9,7 @@ import { type Explanation, explainTool, lintAll, type ToolFinding } from "./expl
 import { GloveboxError } from "../base/errors.ts";
 import type { SurfaceEvent, EventName, Listener, Reconfigured } from "./telemetry/events.ts";
 import { explainPrograms, programLimits } from "./program-explanation.ts";
-import { bundlePrelude } from "../tool/runtimes/prelude.ts";
+import { loadPrelude } from "../tool/runtimes/prelude.ts";
 import type { EngineOptions, ResolvedOptions, ToolSource } from "./options.ts";
 import type { Policy } from "../broker/policy.ts";
 import { Reconfiguration } from "./reconfiguration.ts";
@@ -75,7 +75,7 @@ export class LocalEngine implements AsyncDisposable {
 
   /** @internal Use `createEngine`. */
   static async start(given: EngineOptions, options: ResolvedOptions): Promise<LocalEngine> {
-    const [createExecutor, prelude] = await Promise.all([loadExecutor(options.executor), bundlePrelude()]);
+    const [createExecutor, prelude] = await Promise.all([loadExecutor(options.executor), loadPrelude()]);
     await requirePackages(options);
     const engine = new LocalEngine(given, options, { createExecutor, prelude });
     open++;

@@ -9,7 +9,7 @@ import {
   readRecording,
   replayCall,
 } from "../../src/index.ts";
-import { bundlePrelude } from "../../src/tool/runtimes/prelude.ts";
+import { loadPrelude } from "../../src/tool/runtimes/prelude.ts";
 import { ExecutorKiller } from "./executor-killer.ts";
 import { runProgram } from "../tool/program/run-program.ts";
 
@@ -73,7 +73,7 @@ test("a recorded program is replayed without its functions, also under a debugge
   const recording = readRecording(JSON.stringify(metadata["recording"]));
   expect(recording.asks).toEqual([{ capability: "functions", method: "count", args: '{"n":1}' }]);
   expect((await replayCall(recording)).isSame).toBe(true);
-  const debugged = new DebuggedCall(await bundlePrelude(), recording, () => undefined);
+  const debugged = new DebuggedCall(await loadPrelude(), recording, () => undefined);
   expect(await debugged.run()).toBe(`+${JSON.stringify(recording.outcome.output)}`);
   expect(counted).toHaveLength(1);
 });

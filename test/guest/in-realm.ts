@@ -1,5 +1,5 @@
 import ivm from "isolated-vm";
-import { bundlePrelude } from "../../src/tool/runtimes/prelude.ts";
+import { loadPrelude } from "../../src/tool/runtimes/prelude.ts";
 import { NO_CHECKS, SCRIPT_EXPORTS, type ToolScript } from "../../src/base/protocol/script.ts";
 import { compileScript, compileTool, GuestRealm } from "../../src/executor/worker/guest-realm.ts";
 import { createPure } from "../../src/executor/worker/pure.ts";
@@ -37,7 +37,7 @@ export async function openRealm(
     takeLines();
     return emitted.push(said);
   };
-  const { core, parts } = await bundlePrelude();
+  const { core, parts } = await loadPrelude();
   const prelude = compileScript(isolate, "prelude", core);
   const callbacks = { emit: new ivm.Callback(emit), pure: new ivm.Callback(createPure("a key for tests", parts)) };
   const realm = GuestRealm.open(isolate, { prelude, engine: null }, callbacks, hardened);

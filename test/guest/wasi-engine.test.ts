@@ -1,6 +1,6 @@
 import ivm from "isolated-vm";
 import { onTestFinished, test, expect } from "vitest";
-import { bundlePrelude } from "../../src/tool/runtimes/prelude.ts";
+import { loadPrelude } from "../../src/tool/runtimes/prelude.ts";
 import { createPure } from "../../src/executor/worker/pure.ts";
 import { command } from "../base/wasm/wasm.ts";
 
@@ -12,7 +12,7 @@ async function inRealm(hardened: boolean, text: string): Promise<unknown> {
   const isolate = new ivm.Isolate({ memoryLimit: 64 });
   onTestFinished(() => isolate.dispose());
   const context = await isolate.createContext();
-  const { core, parts, engines } = await bundlePrelude();
+  const { core, parts, engines } = await loadPrelude();
   const engine = await context.eval(engines.wasi, { reference: true });
   const boot = await context.eval(core, { reference: true });
   const host = [new ivm.Callback(() => 0), new ivm.Callback(createPure("a key for tests", parts))];
@@ -63,7 +63,7 @@ test("a module, an instance and a memory that somebody got hold of make no other
   const isolate = new ivm.Isolate({ memoryLimit: 64 });
   onTestFinished(() => isolate.dispose());
   const context = await isolate.createContext();
-  const { engines } = await bundlePrelude();
+  const { engines } = await loadPrelude();
   const held = `const held = { module: new WebAssembly.Module($0) };
     held.instance = new WebAssembly.Instance(held.module);
     held.memory = held.instance.exports.memory;

@@ -4,7 +4,7 @@ import { RecordedSession } from "../../broker/recorded-session.ts";
 import { closeSession, concludeCall } from "../call/conclude.ts";
 import type { Executor } from "../../executor/executor.ts";
 import { loadExecutor } from "../create-executor.ts";
-import { bundlePrelude } from "../../tool/runtimes/prelude.ts";
+import { loadPrelude } from "../../tool/runtimes/prelude.ts";
 import { resolveOptions } from "../options.ts";
 import { fixedKey } from "../../base/protocol/prelude.ts";
 import { checksOf, outcomeOf, type Recording, requireReplayable, toAnswers } from "./recording.ts";
@@ -32,7 +32,7 @@ export async function replayCall(recording: Recording): Promise<Replayed> {
   const createExecutor = await loadExecutor(options);
   const executor = createExecutor({
     workers: 1,
-    prelude: await bundlePrelude(),
+    prelude: await loadPrelude(),
     entropyKey: fixedKey(recording.seed),
     nextCallNumber,
     emit: () => undefined,

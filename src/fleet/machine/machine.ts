@@ -15,7 +15,7 @@ import { TextReader } from "../texts/texts.ts";
 import type { RedisLedgerOptions } from "../../store/calls/ledger.ts";
 import { RedisLedger } from "../../store/calls/redis-ledger.ts";
 import type { Prelude } from "../../base/protocol/prelude.ts";
-import { bundlePrelude } from "../../tool/runtimes/prelude.ts";
+import { loadPrelude } from "../../tool/runtimes/prelude.ts";
 import { KeyedCalls } from "./keyed-calls.ts";
 import { ForeignServers } from "./server-monitor.ts";
 import { MachineJobs } from "./machine-jobs.ts";
@@ -67,7 +67,7 @@ export interface Machine extends AsyncDisposable {
  */
 export async function startMachine(options: MachineOptions): Promise<Machine> {
   await requireSigner(options.store);
-  return FleetMachine.start(options, await bundlePrelude());
+  return FleetMachine.start(options, await loadPrelude());
 }
 
 /** Runs calls of a fleet's servers in its own `process` executor. */

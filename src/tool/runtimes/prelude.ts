@@ -1,3 +1,4 @@
+import { readFile, writeFile } from "node:fs/promises";
 import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 import { CHECKS_GLOBAL, type Prelude } from "../../base/protocol/prelude.ts";
@@ -9,18 +10,40 @@ const DEFERRED = { console: "web/console", web: "web/index", fs: "faces/fs" };
 /** Long parts that few tools use: an isolate does not even hold their text before the first use. */
 const ABSENT = { fetch: "web/fetch-globals", streams: "web/stream-globals" };
 
-let bundled: Promise<Prelude> | null = null;
+/** The scripts, bundled by `npm run build`: esbuild's start is half of an engine's. */
+const BUILT_SCRIPTS = new URL("../../guest/scripts.json", import.meta.url);
+
+type Scripts = Omit<Prelude, "pythonImage">;
+
+let loaded: Promise<Prelude> | null = null;
 
 /** Scripts that run before the core in the realms of a runtime. */
 const ENGINES = { wasi: "wasi/engine", native: "native/engine", remote: "remote/engine" };
 
-/** The guest's prelude: the core is one script that evaluates to its `boot` function. Bundled once per process. */
-export function bundlePrelude(): Promise<Prelude> {
-  bundled ??= bundle();
-  return bundled;
+/** The guest's prelude: the core is one script that evaluates to its `boot` function. Loaded once per process. */
+export function loadPrelude(): Promise<Prelude> {
+  loaded ??= load();
+  return loaded;
 }
 
-async function bundle(): Promise<Prelude> {
+async function load(): Promise<Prelude> {
+  const scripts = (await readScripts()) ?? (await bundleScripts());
+  return { ...scripts, pythonImage: pythonPlace()?.image ?? null };
+}
+
+/** `null` where nothing is built: in the sources, which may be newer. */
+async function readScripts(): Promise<Scripts | null> {
+  if (import.meta.url.endsWith(".ts")) return null;
+  const text = await readFile(BUILT_SCRIPTS, "utf8").catch(() => null);
+  return text === null ? null : (JSON.parse(text) as Scripts);
+}
+
+/** A step of `npm run build`. @public */
+export async function writeScripts(): Promise<void> {
+  await writeFile(BUILT_SCRIPTS, JSON.stringify(await bundleScripts()));
+}
+
+async function bundleScripts(): Promise<Scripts> {
   const [texts, checks] = await Promise.all([
     bundleFiles("guest", GLOBAL_NAME, { core: "prelude", ...DEFERRED, ...ABSENT, ...ENGINES }),
     bundleFiles("base/schema", CHECKS_GLOBAL, { checks: "check-runtime" }),
@@ -36,7 +59,6 @@ async function bundle(): Promise<Prelude> {
     parts: Object.fromEntries(parts),
     checks: checks.get("checks") ?? "",
     engines,
-    pythonImage: pythonPlace()?.image ?? null,
   };
 }
 

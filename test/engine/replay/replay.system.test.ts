@@ -18,7 +18,7 @@ import {
   type ToolResult,
 } from "../../../src/index.ts";
 import { DebuggedCall } from "../../../src/engine/replay/debug/debugged-call.ts";
-import { bundlePrelude } from "../../../src/tool/runtimes/prelude.ts";
+import { loadPrelude } from "../../../src/tool/runtimes/prelude.ts";
 
 const MAIN = fileURLToPath(new URL("../../../src/service/cli/main.ts", import.meta.url));
 
@@ -177,7 +177,7 @@ describe("a recorded call that is run again", () => {
 
   test("goes the same way under a debugger", async () => {
     const { recording } = await record(RACES);
-    const debugged = new DebuggedCall(await bundlePrelude(), recording, () => undefined);
+    const debugged = new DebuggedCall(await loadPrelude(), recording, () => undefined);
     expect(await debugged.run()).toBe(`+${JSON.stringify(recording.outcome.output)}`);
   });
 

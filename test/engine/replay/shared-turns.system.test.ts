@@ -9,7 +9,7 @@ import {
   type ToolDefinition,
 } from "../../../src/index.ts";
 import { DebuggedCall } from "../../../src/engine/replay/debug/debugged-call.ts";
-import { bundlePrelude } from "../../../src/tool/runtimes/prelude.ts";
+import { loadPrelude } from "../../../src/tool/runtimes/prelude.ts";
 import { ExecutorKiller } from "../executor-killer.ts";
 
 let engine: Engine;
@@ -203,7 +203,7 @@ describe("a recording of answers that came together", () => {
     const { recording } = await recordTogether(4, LINES, { meets: true });
     expect(recording.together).toContainEqual([0, 4]);
     expect((await replayCall(recording)).isSame).toBe(true);
-    const debugged = new DebuggedCall(await bundlePrelude(), recording, () => undefined);
+    const debugged = new DebuggedCall(await loadPrelude(), recording, () => undefined);
     expect(await debugged.run()).toBe(`+${JSON.stringify(recording.outcome.output)}`);
   });
 

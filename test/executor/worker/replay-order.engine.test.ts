@@ -9,7 +9,7 @@ import { turnRecordBuffer, TurnSlot } from "../../../src/base/protocol/turn-reco
 import { decodeToHost, encodeToWorker } from "../../../src/base/protocol/wire.ts";
 import { DEFAULT_LIMITS } from "../../../src/base/limits.ts";
 import { WorkerSession } from "../../../src/executor/worker/worker-session.ts";
-import { bundlePrelude } from "../../../src/tool/runtimes/prelude.ts";
+import { loadPrelude } from "../../../src/tool/runtimes/prelude.ts";
 import { script } from "../jobs.ts";
 
 /** A worker in this thread: what it is sent, and how much of that it reads at once, is up to the test. */
@@ -20,7 +20,7 @@ let lastCall = 0;
 beforeAll(async () => {
   const [turnRecord, holdings] = [turnRecordBuffer(1), holdingsBuffer(1)];
   const settings = {
-    prelude: await bundlePrelude(),
+    prelude: await loadPrelude(),
     entropyKey: "a key",
     turnRecord,
     holdings,

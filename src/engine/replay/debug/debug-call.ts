@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { Descriptors } from "../../../base/os/descriptors.ts";
 import { readablePaths } from "../../../executor/process/permissions.ts";
 import { Sandbox } from "../../../executor/process/sandbox.ts";
-import { bundlePrelude } from "../../../tool/runtimes/prelude.ts";
+import { loadPrelude } from "../../../tool/runtimes/prelude.ts";
 import type { Recording } from "../recording.ts";
 import { CLOSING_FLAGS } from "./powers.ts";
 
@@ -48,7 +48,7 @@ export async function debugCall(recording: Recording, { inspect, onNotice, onLog
   const [file = "", ...args] = sandbox.wrapReachable([process.execPath, ...flags, entry]);
   const child = start(file, args);
   child.stderr?.setEncoding("utf8").on("data", onNotice);
-  const prelude = await bundlePrelude();
+  const prelude = await loadPrelude();
   return new Promise((resolve, reject) => {
     let ended: Debugged | null = null;
     child.on("message", (message) => {

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { GloveboxError } from "../../../base/errors.ts";
 import { missingPackage } from "../../../base/optional-package.ts";
-import { bundlePrelude } from "../prelude.ts";
+import { loadPrelude } from "../prelude.ts";
 import { bundleEngine } from "./engine-script.ts";
 import { guestFolder, makeOwn, type PythonPlace, pythonPlace } from "./place.ts";
 import { findPyodide } from "./place.ts";
@@ -73,7 +73,7 @@ async function buildImage(pyodide: string, { cache, image }: PythonPlace): Promi
     await Promise.all([
       writeFile(path.join(folder, "engine.js"), await bundleEngine(pyodide)),
       writeFile(path.join(folder, "lock.json"), JSON.stringify({ info: lock.info, packages: {} })),
-      writeFile(path.join(folder, "prelude.js"), (await bundlePrelude()).core),
+      writeFile(path.join(folder, "prelude.js"), (await loadPrelude()).core),
       writeFile(path.join(folder, "modules.json"), JSON.stringify(readModules())),
       copyFile(path.join(pyodide, "pyodide.asm.wasm"), path.join(folder, "python.wasm")),
       copyFile(path.join(pyodide, "python_stdlib.zip"), path.join(folder, "library.zip")),
