@@ -23,6 +23,9 @@ const TOOLS = [
   },
 ];
 
+/** Long enough to be charged for 100 ms, also beside much other work. */
+const WORK_MS = 1_500;
+
 /** Runs an endless call for a while; resolves once its work has ended, with what it was charged and how long it went on. */
 async function interrupt(engine: Engine, options: ExecuteOptions, cancel?: () => void) {
   const { promise: late, resolve: onLate } = Promise.withResolvers<LateEvent>();
@@ -31,7 +34,7 @@ async function interrupt(engine: Engine, options: ExecuteOptions, cancel?: () =>
   const startMs = performance.now();
   const running = engine.execute({ name: "loop", arguments: {} }, { ...options, onCpu: (cpuMs) => (charged += cpuMs) });
   if (cancel !== undefined) {
-    await sleep(500);
+    await sleep(WORK_MS);
     cancel();
   }
   const result = await running;
@@ -51,7 +54,7 @@ describe.each(["process", "threads"] as const)("with the executor %s", (executor
       const { result, next, nextMs, charged, cpuMs, tookMs } =
         code === "cancelled"
           ? await interrupt(engine, { signal: controller.signal }, () => controller.abort())
-          : await interrupt(engine, { limits: { wallMs: 500 } });
+          : await interrupt(engine, { limits: { wallMs: WORK_MS } });
       expect(result.error?.code).toBe(code);
       expect(next.output).toBe(1);
       // It has twenty seconds.
