@@ -26,17 +26,23 @@ const OPEN = {
   tenant: "tenant-5a5a01",
   environment: "environment-0e11f2",
 };
+const MARK = "the end of what is heard";
 const ENV = "GLOVEBOX_TEST_ENVIRONMENT";
 
 /** All that anybody says to a Redis, word by word, and then all that is in it. */
 async function witness(redis: RedisServer): Promise<{ readonly all: () => Promise<string> } & AsyncDisposable> {
   const connection = RedisConnection.open(redis.url, "witness");
-  await connection.ready(5_000);
+  await connection.ready(30_000);
   const client = connection.client as Redis;
   const heard: string[] = [];
   const ear = await monitorRedis(redis, (words) => void heard.push(words.join(" ")));
   return {
-    all: async () => [...heard, ...(await dump(client))].join("\n"),
+    all: async () => {
+      // What is said is heard later: all of it has been once this has.
+      await client.echo(MARK);
+      await expect.poll(() => heard.some((line) => line.includes(MARK))).toBe(true);
+      return [...heard, ...(await dump(client))].join("\n");
+    },
     [Symbol.asyncDispose]: async () => {
       ear[Symbol.dispose]();
       await connection.close();
