@@ -46,7 +46,9 @@ export async function runFleetChaos(options: ChaosOptions): Promise<FleetChaosRe
   const { seconds, kills = 0, seed, machines, killEveryMs, redisEnds } = options;
   const dice = new Dice(seed);
   await using fleet = await startFleet(machines, MACHINE);
-  await using load = await SteadyLoad.start({ url: fleet.url, fleet: fleet.name, dice: dice.fork() });
+  // Lines of a call that are on their way are in what a Redis without power forgets.
+  const isLossy = redisEnds.includes("power");
+  await using load = await SteadyLoad.start({ url: fleet.url, fleet: fleet.name, dice: dice.fork(), isLossy });
   await using watch = watchFleet(fleet);
   const supervisor = new Supervisor(fleet, dice.fork());
   const end = new AbortController();
