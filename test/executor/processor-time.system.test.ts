@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Bench, script, startExecutor } from "./jobs.ts";
@@ -8,9 +9,9 @@ import { type Bench, script, startExecutor } from "./jobs.ts";
 const LATE_MS = 250;
 const SPIN = script("({ n }) => { let s = 0; for (let i = 0; i < n; i++) s = (s * 31 + i) % 1000003; return s; }");
 
-/** Processes that keep all processors busy. */
-function startLoops(count: number): ChildProcess[] {
-  return Array.from({ length: count }, () =>
+/** Processes that keep all processors busy, and leave a call a third of one. */
+function startLoops(): ChildProcess[] {
+  return Array.from({ length: 2 * availableParallelism() }, () =>
     spawn(process.execPath, [
       "-e",
       "setTimeout(() => process.exit(), 60000); setInterval(() => { const end = Date.now() + 1000; while (Date.now() < end); });",
@@ -52,8 +53,8 @@ describe("processor time", () => {
     };
   };
 
-  test("a call beside twelve busy loops is charged what its process used, and is not cut", async () => {
-    const loops = startLoops(12);
+  test("a call beside busy loops is charged what its process used, and is not cut", async () => {
+    const loops = startLoops();
     try {
       await sleep(500);
       const beforeMs = processMs(pid());
@@ -92,7 +93,7 @@ describe("processor time", () => {
   test.each([100, 500])(
     "an endless loop with %i ms is cut when it has used them, beside busy loops as well",
     async (cpuMs) => {
-      const loops = startLoops(8);
+      const loops = startLoops();
       try {
         const limits = { cpuMs, wallMs: 60_000 };
         for (const body of [
