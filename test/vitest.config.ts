@@ -28,7 +28,7 @@ function project(kind: Kind) {
   return {
     extends: true as const,
     // Unit tests share a process: starting one costs more than most of them.
-    test: { name: kind, include, ...(kind === "unit" && { isolate: false, env: { GLOVEBOX_TEST_SHARED: "yes" } }) },
+    test: { name: kind, include, ...(kind === "unit" && { isolate: false, env: { TEST_SHARED: "yes" } }) },
   };
 }
 
