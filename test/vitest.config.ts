@@ -47,7 +47,7 @@ export default defineConfig({
     // Against tests that hang: how long one takes depends on what else the machine does.
     testTimeout: 120_000,
     hookTimeout: 120_000,
-    expect: { poll: { timeout: 20_000 } },
+    expect: { poll: { timeout: 60_000 } },
     restoreMocks: true,
     passWithNoTests: true,
     // Node loads the package, not the runner, which would transform its sources; for all kinds, as the runner remembers.

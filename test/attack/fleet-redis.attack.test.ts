@@ -122,7 +122,7 @@ test("letters by the thousand and by the hundred megabytes fill neither memory n
     await flood.exec();
   }
   expect(await add(2, 3)).toBe(5);
-  for (const box of boxesOf(sealed())) await expect.poll(() => client.xlen(box), { timeout: 20_000 }).toBeLessThan(10);
+  for (const box of boxesOf(sealed())) await expect.poll(() => client.xlen(box), { timeout: 60_000 }).toBeLessThan(10);
   // Two windows of time at most, for the server and for the machine.
   expect(lines.filter(isDamage).length - before).toBeLessThanOrEqual(4 * LINES_MAX);
 });
@@ -133,12 +133,12 @@ test("an inbox that is blocked, or has another type, is made anew", async () => 
   for (const box of boxesOf(sealed())) await client.xadd(box, `${Date.now() + 1_000}-18446744073709551615`, "m", "=");
   await expect.poll(() => add(1, 4), { timeout: 60_000 }).toBe(5);
   for (const box of boxesOf(sealed())) await client.xadd(box, "18446744073709551615-18446744073709551615", "m", "=");
-  await expect.poll(async () => (await client.exists(...boxesOf(sealed()))) < 2, { timeout: 20_000 }).toBe(true);
+  await expect.poll(async () => (await client.exists(...boxesOf(sealed()))) < 2, { timeout: 60_000 }).toBe(true);
   await expect.poll(() => add(3, 4), { timeout: 60_000 }).toBe(7);
   for (const box of boxesOf(sealed())) await client.set(box, "none");
   const kinds = async (): Promise<boolean> =>
     (await Promise.all(boxesOf(sealed()).map((box) => client.type(box)))).includes("string");
-  await expect.poll(kinds, { timeout: 20_000 }).toBe(false);
+  await expect.poll(kinds, { timeout: 60_000 }).toBe(false);
   await expect.poll(() => add(4, 5), { timeout: 60_000 }).toBe(9);
 });
 
@@ -207,7 +207,7 @@ test("jobs that are forged, or are no jobs at all, are dropped, and run nothing"
   await client.lpush(queue.toKey("wait"), "there-is-none");
   await client.zadd(queue.toKey("marker"), 0, "0");
   expect(await Promise.all([add(5, 6), add(6, 7), add(7, 8)])).toEqual([11, 13, 15]);
-  await expect.poll(() => machine.stats().calls, { timeout: 20_000 }).toBe(0);
+  await expect.poll(() => machine.stats().calls, { timeout: 60_000 }).toBe(0);
   await queue.removeJobScheduler("forged");
   expect(deeds.length).toBe(before);
   await queue.close();
@@ -231,7 +231,7 @@ test("a job of ours that is put back again and again is done once", async () => 
   // While it is under way, under another name, and when it is long over.
   await putBack(3);
   await queue.add("calls", JSON.parse(job["data"] ?? "null"), { jobId: `${serverId}-999999` });
-  await expect.poll(() => client.llen(queue.toKey("wait")), { timeout: 20_000 }).toBe(0);
+  await expect.poll(() => client.llen(queue.toKey("wait")), { timeout: 60_000 }).toBe(0);
   open();
   expect(await waiting).toMatchObject({ success: true, output: { what: "once" } });
   await putBack(1_000);
@@ -254,7 +254,7 @@ test("heartbeats that nobody has sealed are nobody's", async () => {
   flood.set(keys.of("machine", `machine-${MEMBER}`), Buffer.alloc(MIB, "x"), "PX", 30_000);
   await flood.exec();
   expect(await add(9, 10)).toBe(19);
-  await expect.poll(() => engine.metrics(), { timeout: 20_000 }).toMatch(/^glovebox_fleet_machines 1$/m);
+  await expect.poll(() => engine.metrics(), { timeout: 60_000 }).toMatch(/^glovebox_fleet_machines 1$/m);
   expect(await engine.metrics()).toMatch(/^glovebox_fleet_slots 4$/m);
 });
 
@@ -269,12 +269,12 @@ test("caps and an order of the wrong form let calls end at their deadline, and g
     const result = await engine.execute(given, { limits: { queueMs: 800 } });
     expect(result).toMatchObject({ success: false, error: { code: "queue_timeout" } });
     await client.del(key);
-    await expect.poll(() => add(10, 11), { timeout: 20_000 }).toBe(21);
+    await expect.poll(() => add(10, 11), { timeout: 60_000 }).toBe(21);
   }
   // Messages of the right type with wrong fields are dropped.
   await client.hset(cap("waits"), { someone: "none", [sealed().serverId]: "x:y" });
   await client.hset(orderKeys(keys)[0], { v: "nan", base: "inf", moved: "x", mover: "y" });
-  await expect.poll(() => add(11, 12), { timeout: 20_000 }).toBe(23);
+  await expect.poll(() => add(11, 12), { timeout: 60_000 }).toBe(23);
 });
 
 test("code that was exchanged is not run: its server puts it there again", async () => {

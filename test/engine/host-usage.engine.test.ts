@@ -74,7 +74,7 @@ describe("what the host does for a call", () => {
     const limits = { cpuMs: 20_000, wallMs: 30_000 };
     const { error } = await run("endless", "cancels", {}, { limits, signal: AbortSignal.timeout(300) });
     expect(error?.code).toBe("cancelled");
-    await expect.poll(() => engine.usage("cancels").executorMs, { timeout: 15_000 }).toBeGreaterThan(1);
+    await expect.poll(() => engine.usage("cancels").executorMs, { timeout: 60_000 }).toBeGreaterThan(1);
     expect(engine.usage("cancels").executorMs).toBeLessThan(10_000);
   });
 

@@ -29,7 +29,7 @@ describe("a process that has served enough", () => {
     const tool = script("() => 1");
     for (let call = 0; call < 5; call++) await bench.run(bench.job(tool));
     await expect
-      .poll(() => named(bench.events, "executor:recycle"), { timeout: 20_000 })
+      .poll(() => named(bench.events, "executor:recycle"), { timeout: 60_000 })
       .toEqual([expect.objectContaining({ reason: "calls", ward: "main" })]);
     expect(codeOf(await bench.run(bench.job(tool)))).toBe("ok");
     expect(await long).toMatchObject({ outcome: { ok: true, json: '"slow"' }, attempts: 1 });
@@ -70,7 +70,7 @@ describe("a tool that ended an executor", () => {
     for (let call = 0; call < 20; call++) await bench.run(bench.job(tool));
     expect(named(bench.events, "tool:clear")).toEqual([{ name: "tool:clear", tool: tool.name }]);
     await expect
-      .poll(() => named(bench.events, "executor:recycle"), { timeout: 20_000 })
+      .poll(() => named(bench.events, "executor:recycle"), { timeout: 60_000 })
       .toEqual([expect.objectContaining({ reason: "idle", ward: "quarantine" })]);
     await strike(bench, tool);
     expect(codeOf(await bench.run(bench.job(tool)))).toBe("ok");
@@ -127,11 +127,11 @@ describe("a call in whose turn its executor is killed from outside", () => {
 test("losses that follow each other fast are told, and the next process waits", async () => {
   await using bench = await startExecutor("process");
   for (let loss = 0; loss < 14; loss++) {
-    await expect.poll(() => named(bench.events, "executor:start").length, { timeout: 20_000 }).toBeGreaterThan(loss);
+    await expect.poll(() => named(bench.events, "executor:start").length, { timeout: 60_000 }).toBeGreaterThan(loss);
     process.kill(Number(named(bench.events, "executor:start")[loss]?.["pid"]), "SIGKILL");
     if (named(bench.events, "executor:delay").length > 0) break;
   }
-  await expect.poll(() => named(bench.events, "executor:delay").length, { timeout: 20_000 }).toBeGreaterThan(0);
+  await expect.poll(() => named(bench.events, "executor:delay").length, { timeout: 60_000 }).toBeGreaterThan(0);
   expect(codeOf(await bench.run(bench.job(script("() => 1"))))).toBe("ok");
 }, 60_000);
 

@@ -102,10 +102,10 @@ test("jobs that have expired are passed over by the next machine, which leaves n
   const ids = Array.from({ length: 200 }, (_, at) => `server-00000000000000ff-${at}`);
   await client.lpush(keys.of(QUEUE, "wait"), ...ids);
   await client.zadd(keys.of(QUEUE, "marker"), 0, "0");
-  await expect.poll(() => client.llen(keys.of(QUEUE, "wait")), { timeout: 20_000 }).toBe(0);
+  await expect.poll(() => client.llen(keys.of(QUEUE, "wait")), { timeout: 60_000 }).toBe(0);
   expect(await siege.add(1, 2)).toBe(3);
   const left = (): Promise<readonly string[]> => client.keys(keys.of(QUEUE, "server-00000000000000ff-*"));
-  await expect.poll(left, { timeout: 20_000 }).toEqual([]);
+  await expect.poll(left, { timeout: 60_000 }).toEqual([]);
 });
 
 test("neither keys nor memory grow with the number of calls", async () => {
@@ -115,10 +115,10 @@ test("neither keys nor memory grow with the number of calls", async () => {
     Promise.all(Array.from({ length: count }, (_, at) => siege.add(at, 1)));
   await call(500);
   const settled = async (): Promise<number> => (await client.keys(`*:${QUEUE}:server-*`)).length;
-  await expect.poll(settled, { timeout: 20_000 }).toBe(0);
+  await expect.poll(settled, { timeout: 60_000 }).toBe(0);
   const before = { keys: await client.dbsize(), lasting: await lasting(client), bytes: await usedBytes(client) };
   for (let round = 0; round < 8; round++) await call(250);
-  await expect.poll(settled, { timeout: 20_000 }).toBe(0);
+  await expect.poll(settled, { timeout: 60_000 }).toBe(0);
   // Lists of BullMQ's come and go.
   expect(await client.dbsize()).toBeLessThanOrEqual(before.keys + 6);
   expect((await lasting(client)).filter((key) => !isPassing(key))).toEqual(

@@ -77,7 +77,7 @@ test("a server shows each machine of its fleet, wherever it shows its executor",
   const counts = { machines: 1, slots: 4, busySlots: 0, waitingJobs: 0, isRedisUp: true, problem: null };
   const expected = { ...counts, seen, unlisted: 0, unreadable: 0 };
   // It last spoke while it looked at the tool, perhaps.
-  await expect.poll(() => fleet.engine.stats().executor.fleet, { timeout: 20_000 }).toEqual(expected);
+  await expect.poll(() => fleet.engine.stats().executor.fleet, { timeout: 60_000 }).toEqual(expected);
   const response = await conformingFetch(`${fleet.server.url}/v1/stats`);
   expect(await response.json()).toMatchObject({ executor: { kind: "queue", fleet: expected } });
   const snapshot = await readSnapshot({ url: new URL(fleet.server.url), key: undefined });
@@ -88,10 +88,10 @@ test("a server shows each machine of its fleet, wherever it shows its executor",
 test("a machine that is about to stop is shown so, with what it still does, and is why a server is not ready", async () => {
   await using fleet = await operate();
   const call = fleet.engine.execute({ name: "wait", arguments: {} });
-  await expect.poll(() => fleet.machine.stats().busySlots, { timeout: 20_000 }).toBe(1);
+  await expect.poll(() => fleet.machine.stats().busySlots, { timeout: 60_000 }).toBe(1);
   const drained = fleet.machine.drain(20_000);
   await expect
-    .poll(() => fleet.engine.stats().executor.fleet?.seen[0], { timeout: 20_000 })
+    .poll(() => fleet.engine.stats().executor.fleet?.seen[0], { timeout: 60_000 })
     .toMatchObject({ state: "draining", busySlots: 1 });
   expect(await fleet.readiness()).toEqual(waiting("no worker machine takes calls: 1 draining"));
   expect(await call).toMatchObject({ success: true });
@@ -102,16 +102,16 @@ test("a server without a machine says how to start one, and then which it has in
   await using fleet = await operate();
   await fleet.machine.close();
   const reason = async () => (await fleet.readiness())[2];
-  await expect.poll(reason, { timeout: 20_000 }).toBe("there is no worker machine: start one with glovebox worker");
+  await expect.poll(reason, { timeout: 60_000 }).toBe("there is no worker machine: start one with glovebox worker");
   {
     await using _other = await machineIn(redis, "the secret of another fleet", [], { fleet: fleet.name });
     const words = "1 worker machines cannot be read: they were given another secret than this server, or none";
-    await expect.poll(fleet.readiness, { timeout: 20_000 }).toEqual(waiting(words));
+    await expect.poll(fleet.readiness, { timeout: 60_000 }).toEqual(waiting(words));
     expect(fleet.engine.stats().executor.fleet).toMatchObject({ unreadable: 1, seen: [] });
   }
   await using _newer = await machineIn(redis, undefined, [], { fleet: fleet.name, protocols: [PROTOCOL + 1] });
   await expect
-    .poll(reason, { timeout: 20_000 })
+    .poll(reason, { timeout: 60_000 })
     .toBe(
       `no worker machine of the fleet understands protocol ${PROTOCOL}, which this server speaks; they understand ${PROTOCOL + 1}: upgrade this server`,
     );
@@ -126,16 +126,16 @@ test("a server and a machine say since when they do not reach Redis, and why, an
   await redis.stop();
   const words = /^Redis has not been reached since (?<at>\S+Z) \([A-Z]+\)$/;
   const problem = () => fleet.machine.stats().problem ?? "";
-  await expect.poll(problem, { timeout: 20_000 }).toMatch(words);
-  await expect.poll(fleet.readiness, { timeout: 20_000 }).toEqual(waiting(expect.stringMatching(words)));
+  await expect.poll(problem, { timeout: 60_000 }).toMatch(words);
+  await expect.poll(fleet.readiness, { timeout: 60_000 }).toEqual(waiting(expect.stringMatching(words)));
   expect((words.exec(problem())?.groups?.["at"] ?? "") > since.slice(0, 19)).toBe(true);
   await expect
-    .poll(() => fleet.engine.stats().executor.fleet?.seen[0]?.silentMs, { timeout: 20_000 })
+    .poll(() => fleet.engine.stats().executor.fleet?.seen[0]?.silentMs, { timeout: 60_000 })
     .toBeGreaterThan(1_000);
   await redis.start();
-  await expect.poll(fleet.readiness, { timeout: 20_000 }).toEqual([200, "ready", undefined]);
+  await expect.poll(fleet.readiness, { timeout: 60_000 }).toEqual([200, "ready", undefined]);
   expect(fleet.machine.stats().problem).toBeNull();
   await expect
-    .poll(() => fleet.engine.stats().executor.fleet?.seen[0]?.silentMs, { timeout: 20_000 })
+    .poll(() => fleet.engine.stats().executor.fleet?.seen[0]?.silentMs, { timeout: 60_000 })
     .toBeLessThan(3_000);
 });

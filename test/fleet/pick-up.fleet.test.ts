@@ -199,7 +199,7 @@ test(
     const asked = { tool: "tells", key: "cancelled", ms: LONG_MS };
     await scene.lost.begin(asked);
     await scene.lost.kill();
-    await expect.poll(() => scene.other.stats().executor.ready, { timeout: 5_000 }).toBe(true);
+    await expect.poll(() => scene.other.stats().executor.ready, { timeout: 60_000 }).toBe(true);
     const { error } = await ask(scene.other, asked);
     expect(error).toMatchObject({ code: "outcome_unknown", details: { hasEnded: false } });
   },

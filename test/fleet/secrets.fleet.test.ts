@@ -213,10 +213,10 @@ test("members with different secrets do not talk, and each says so in one line",
       "why" in fields && String(fields.why).includes("another secret") ? [String(fields.why)] : [],
     );
   await expect
-    .poll(() => why(siege.lines), { timeout: 20_000 })
+    .poll(() => why(siege.lines), { timeout: 60_000 })
     .toEqual(["1 worker machines cannot be read: they were given another secret than this server, or none"]);
   await expect
-    .poll(() => why(theirs), { timeout: 20_000 })
+    .poll(() => why(theirs), { timeout: 60_000 })
     .toEqual(["1 servers cannot be read: they were given another secret than this machine, or none"]);
   const sums = await Promise.all(Array.from({ length: 50 }, (_, at) => siege.add(at, 1)));
   expect(sums).toEqual(Array.from({ length: 50 }, (_, at) => at + 1));

@@ -98,7 +98,7 @@ test("calls of servers of two versions go where they are understood, while a fle
   expect(await jobsOf(fresh)).toBe(0);
   expect(await jobsOf(both)).toBeGreaterThan(0);
   expect(older.executor.stats().fleet?.machines).toBe(1);
-  await expect.poll(() => newer.executor.stats().fleet?.machines, { timeout: 10_000 }).toBe(2);
+  await expect.poll(() => newer.executor.stats().fleet?.machines, { timeout: 60_000 }).toBe(2);
   await both.close();
   expect(await Promise.all(numbers.map((n) => newer.double(n)))).toEqual(answers);
   expect(await jobsOf(fresh)).toBeGreaterThan(0);
@@ -133,7 +133,7 @@ test("calls fail with a code that may be tried again when the last machine that 
   await server.executor.start();
   expect(await server.double(5)).toEqual({ ok: true, json: "10" });
   await last.close();
-  await expect.poll(() => server.executor.stats().ready, { timeout: 20_000 }).toBe(false);
+  await expect.poll(() => server.executor.stats().ready, { timeout: 60_000 }).toBe(false);
   // Until it is known to be gone for good, calls wait for it.
   await expect.poll(() => server.executor.stats().fleet?.machines).toBe(0);
   const outcome = await server.double(6);

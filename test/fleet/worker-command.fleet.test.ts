@@ -58,7 +58,7 @@ function run(args: readonly string[], env: NodeJS.ProcessEnv = {}): Worker {
   const lines = once(createInterface({ input: child.stdout }), "line") as Promise<[string]>;
   const exit = once(child, "exit").then(([code, signal]) => (code ?? signal) as number | string | null);
   const said = (what: RegExp): Promise<void> =>
-    expect.poll(() => errors.some((one) => what.test(one)), { timeout: 20_000, interval: 20 }).toBe(true);
+    expect.poll(() => errors.some((one) => what.test(one)), { timeout: 60_000, interval: 20 }).toBe(true);
   return { child, errors, exit, said, line: async () => (await lines)[0] };
 }
 
@@ -185,9 +185,9 @@ describe("glovebox worker", { timeout: 60_000 }, () => {
     expect(metrics).toMatch(/^glovebox_executor_rss_bytes /m);
     expect(typesIn(metrics, "glovebox_machine_")).toEqual(saidOf("glovebox_machine_"));
     await redis.stop();
-    await expect.poll(async () => (await fetch(`${url}/readyz`)).status, { timeout: 20_000, interval: 100 }).toBe(503);
+    await expect.poll(async () => (await fetch(`${url}/readyz`)).status, { timeout: 60_000, interval: 100 }).toBe(503);
     await redis.start();
-    await expect.poll(async () => (await fetch(`${url}/readyz`)).status, { timeout: 20_000, interval: 100 }).toBe(200);
+    await expect.poll(async () => (await fetch(`${url}/readyz`)).status, { timeout: 60_000, interval: 100 }).toBe(200);
     one.child.kill("SIGTERM");
     expect(await one.exit).toBe(0);
     expect(one.errors.join("\n")).not.toContain("hush");

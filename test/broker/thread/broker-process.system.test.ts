@@ -64,7 +64,7 @@ describe.runIf(process.platform === "linux")('an engine with broker: "process"',
       await expect.poll(() => reasons, STARTED).toEqual(["it ended with SIGKILL"]);
       await expect
         .poll(async () => (await engine.execute({ name: "reader", arguments: {} })).success, {
-          timeout: 10_000,
+          timeout: 60_000,
           interval: 200,
         })
         .toBe(true);

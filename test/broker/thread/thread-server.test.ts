@@ -43,7 +43,7 @@ test("the broker thread tells how long a tenant's requests will wait, until none
   const ended = () => told.filter(({ kind }) => kind === "response").length;
   await expect.poll(ended, STARTED).toBe(100);
   const backlogs = () => told.flatMap((message) => (message.kind === "backlog" ? [message.ms] : []));
-  await expect.poll(() => backlogs().at(-1), { timeout: 5_000 }).toBe(0);
+  await expect.poll(() => backlogs().at(-1), { timeout: 60_000 }).toBe(0);
   expect(Math.max(...backlogs())).toBeGreaterThan(50);
 });
 

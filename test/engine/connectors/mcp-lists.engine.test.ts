@@ -31,7 +31,7 @@ function optionsFor({ origin }: HandServer, more: object = {}): EngineOptions {
 /** An engine whose connectors are all up: on a busy machine it may start before they are. */
 async function opened(options: EngineOptions): Promise<Engine> {
   const engine = await createEngine(options);
-  await expect.poll(() => engine.connectors().every(({ state }) => state === "up"), { timeout: 20_000 }).toBe(true);
+  await expect.poll(() => engine.connectors().every(({ state }) => state === "up"), { timeout: 60_000 }).toBe(true);
   return engine;
 }
 
@@ -92,7 +92,7 @@ test("an engine starts without the tools of a server that is down, and has them 
   expect(engine.connectors()).toMatchObject([{ state: "down", problem: expect.any(String) as string, tools: [] }]);
   expect(await engine.metrics()).toContain('glovebox_connector_up{connector="hand"} 0');
   hand.isUp = true;
-  await expect.poll(() => engine.list().length, { timeout: 20_000 }).toBe(3);
+  await expect.poll(() => engine.list().length, { timeout: 60_000 }).toBe(3);
   expect(events).toEqual(["up hand"]);
 });
 

@@ -115,7 +115,7 @@ beforeEach(() => {
 
 /** The spans that have ended, once there are so many. */
 async function ended(count = 0): Promise<readonly ReadableSpan[]> {
-  await expect.poll(() => exporter.getFinishedSpans().length, { timeout: 5_000 }).toBeGreaterThanOrEqual(count);
+  await expect.poll(() => exporter.getFinishedSpans().length, { timeout: 60_000 }).toBeGreaterThanOrEqual(count);
   return exporter.getFinishedSpans();
 }
 

@@ -42,8 +42,8 @@ describe("the overview", () => {
     await page.getByText("a spare stands by").waitFor();
     await using _calls = keepCalling();
     const chart = part(page, "Calls per second");
-    await expect.poll(() => chart.locator("dd").first().textContent(), { timeout: 10_000 }).toMatch(/^[1-9]/);
-    await expect.poll(() => page.locator(".chart canvas").count(), { timeout: 10_000 }).toBe(6);
+    await expect.poll(() => chart.locator("dd").first().textContent(), { timeout: 60_000 }).toMatch(/^[1-9]/);
+    await expect.poll(() => page.locator(".chart canvas").count(), { timeout: 60_000 }).toBe(6);
     expect(await page.evaluate(IS_DRAWN)).toBe(true);
     expect(await chart.getByRole("img").getAttribute("aria-label")).toMatch(
       /^Calls per second: Ended [\d.]+.*, Failed 0$/,
@@ -66,7 +66,7 @@ describe("the overview", () => {
     await page.getByRole("link", { name: /^wedge quarantined/ }).waitFor();
     await page.getByRole("link", { name: "Overview" }).click();
     await part(page, "Quarantine").getByRole("link", { name: "wedge" }).waitFor();
-    await expect.poll(() => page.locator(".tile").nth(4).textContent(), { timeout: 10_000 }).toContain("Restarts1");
+    await expect.poll(() => page.locator(".tile").nth(4).textContent(), { timeout: 60_000 }).toContain("Restarts1");
   });
 
   test("says when the server is gone, and goes on when it is back", async () => {
@@ -94,7 +94,7 @@ describe("the overview", () => {
     `);
     await expect
       .poll(async () => ((await (await fetch(`${server.url}/v1/stats`)).json()) as { http: unknown }).http, {
-        timeout: 10_000,
+        timeout: 60_000,
       })
       .toMatchObject({ streams: 0 });
   });

@@ -151,7 +151,7 @@ describe("a batch that is answered in lines", () => {
       Array.from({ length: 5 }, () => wait),
       { signal: client.signal },
     );
-    await expect.poll(() => waiting, { timeout: 10_000 }).toBe(5);
+    await expect.poll(() => waiting, { timeout: 60_000 }).toBe(5);
     client.abort();
     await expect(response.text()).rejects.toThrow(/abort/);
     await ended.promise;

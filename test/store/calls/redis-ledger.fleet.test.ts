@@ -289,7 +289,7 @@ describe("a Redis that goes away and comes back", () => {
     );
     await own.start();
     await expect
-      .poll(() => plain.claim(callOf("k"), NEVER, 1).catch(() => null), { timeout: 10_000 })
+      .poll(() => plain.claim(callOf("k"), NEVER, 1).catch(() => null), { timeout: 60_000 })
       .toEqual({ kind: "mine" });
   });
 
@@ -302,7 +302,7 @@ describe("a Redis that goes away and comes back", () => {
     await expect(ledger.settle(callOf("k"), result("x"))).rejects.toThrow("did not respond");
     await own.start();
     const asked = () => other.claim(callOf("k"), NEVER, 1).catch(() => null);
-    await expect.poll(asked, { timeout: 10_000 }).toEqual({ kind: "kept", result: result("x") });
+    await expect.poll(asked, { timeout: 60_000 }).toEqual({ kind: "kept", result: result("x") });
   });
 });
 
@@ -311,7 +311,7 @@ test("a ledger works on a cluster", { timeout: 30_000 }, async () => {
   await using own = await startRedis({ args: args.flatMap((each) => each.split(" ")) });
   await using node = RedisConnection.open(own.url, "test");
   await node.client.call("CLUSTER", "ADDSLOTSRANGE", "0", "16383");
-  await expect.poll(() => node.client.call("CLUSTER", "INFO"), { timeout: 15_000 }).toContain("cluster_state:ok");
+  await expect.poll(() => node.client.call("CLUSTER", "INFO"), { timeout: 60_000 }).toContain("cluster_state:ok");
   const fleet = openFleet({ url: own.url.replace("redis:", "redis+cluster:"), maxEntries: 1 });
   const [ledger, other] = [fleet.ledger(), fleet.ledger()];
   for (const key of ["evicted", "released", "k"]) {

@@ -85,7 +85,7 @@ describe.skipIf(noJail !== undefined)(`host.exec in the executor process (${noJa
       host.kill("SIGKILL");
     });
     await Promise.all(hosts);
-    await expect.poll(() => processesWith(seconds), { timeout: 20_000 }).toBe(0);
+    await expect.poll(() => processesWith(seconds), { timeout: 60_000 }).toBe(0);
   });
 
   test("ends a command with its call's time", async () => {
@@ -104,7 +104,7 @@ describe.skipIf(noJail !== undefined)(`host.exec in the executor process (${noJa
     });
     await other.register({ name: "c", description: "runs", source: RUN, capabilities: { exec: true } });
     const running = other.execute({ name: "c", arguments: { command: `sleep ${seconds}` } });
-    await expect.poll(() => processesWith(`sleep\0${seconds}`), { timeout: 20_000 }).toBe(1);
+    await expect.poll(() => processesWith(`sleep\0${seconds}`), { timeout: 60_000 }).toBe(1);
     await other.close({ drainMs: 100 });
     expect((await running).success).toBe(false);
     await expect.poll(() => processesWith(seconds)).toBe(0);

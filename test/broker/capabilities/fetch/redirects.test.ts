@@ -162,6 +162,6 @@ describe("a redirect", () => {
     });
     await using session = openTo([server]);
     expect((await session.whole(server.origin)).text).toBe("arrived");
-    await expect.poll(() => server.open(), { timeout: 5_000 }).toBe(1);
+    await expect.poll(() => server.open(), { timeout: 60_000 }).toBe(1);
   });
 });

@@ -188,7 +188,7 @@ test("what a store in Redis cannot do is told to the tool, and the engine goes o
     message: expect.stringMatching(/the store cannot be reached \([A-Za-z ]+\): try again later$/),
   });
   await own.start();
-  await vi.waitUntil(async () => (await run("keeps-on")).error === null, { timeout: 20_000 });
+  await vi.waitUntil(async () => (await run("keeps-on")).error === null, { timeout: 60_000 });
   await engine.close();
 });
 

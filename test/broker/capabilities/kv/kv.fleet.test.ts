@@ -24,7 +24,7 @@ async function keysOf(invoke: Invoke, asked: object = {}): Promise<string[]> {
 
 /** Resolves when an entry has expired. */
 async function gone(invoke: Invoke, key: string): Promise<void> {
-  await vi.waitUntil(async () => (await invoke("get", { key })) === null, { timeout: 20_000, interval: 2 });
+  await vi.waitUntil(async () => (await invoke("get", { key })) === null, { timeout: 60_000, interval: 2 });
 }
 
 /** What a store is, without time and quota. */

@@ -163,7 +163,7 @@ describe.skipIf(noJail !== undefined)(`a hostile MCP server (${noJail ?? "in bub
     expect(failureOf(await call("t", {}, { timeoutMs: 200 })).message).toMatch(/it did not answer|it was not ready/);
     if (session.state.kind === "connecting") await session.list();
     await call("t", {}, { timeoutMs: 200 });
-    await expect.poll(() => session.state.kind, { timeout: 20_000 }).toBe("down");
+    await expect.poll(() => session.state.kind, { timeout: 60_000 }).toBe("down");
     expect(session.state).toMatchObject({
       failure: { message: expect.stringMatching(/^it gives no sign of life/) as string },
     });
@@ -176,7 +176,7 @@ describe.skipIf(noJail !== undefined)(`a hostile MCP server (${noJail ?? "in bub
       isTransient: true,
       isSent: false,
     });
-    await expect.poll(() => session.state.kind, { timeout: 20_000 }).toBe("down");
+    await expect.poll(() => session.state.kind, { timeout: 60_000 }).toBe("down");
   });
 
   test("whose answer would take much memory fails that call before it is parsed, and goes on", async () => {

@@ -95,7 +95,7 @@ describe.skipIf(noJail !== undefined)(`a server in a sandbox (${noJail ?? "in bu
     const seconds = mark();
     const script = `trap '' TERM INT HUP; (setsid sleep ${seconds} &); sleep ${seconds}`;
     const { session } = opened(command("sh", { args: ["-c", script] }));
-    await expect.poll(() => processesWith(`sleep\0${seconds}`), { timeout: 20_000 }).toBe(2);
+    await expect.poll(() => processesWith(`sleep\0${seconds}`), { timeout: 60_000 }).toBe(2);
     await session.close();
     expect(await processesWith(seconds)).toBe(0);
   });
@@ -107,7 +107,7 @@ describe.skipIf(noJail !== undefined)(`a server in a sandbox (${noJail ?? "in bu
       isTransient: true,
       isSent: true,
     });
-    await expect.poll(() => session.state.kind, { timeout: 20_000 }).toBe("up");
+    await expect.poll(() => session.state.kind, { timeout: 60_000 }).toBe("up");
     expect(states.map(({ kind }) => kind)).toEqual(["connecting", "up", "down", "connecting", "up"]);
     expect(textOf(await call("echo", { text: "again" }))).toBe("again");
   });
@@ -117,7 +117,7 @@ describe.skipIf(noJail !== undefined)(`a server in a sandbox (${noJail ?? "in bu
       limits: { backoffMinMs: 20, backoffMaxMs: 70 },
     });
     const delays = (): readonly number[] => states.flatMap((state) => (state.kind === "down" ? [state.retryInMs] : []));
-    await expect.poll(() => delays().length, { timeout: 20_000 }).toBeGreaterThan(3);
+    await expect.poll(() => delays().length, { timeout: 60_000 }).toBeGreaterThan(3);
     expect(delays().slice(0, 4)).toEqual([20, 40, 70, 70]);
     expect(session.state.kind).not.toBe("up");
   });
@@ -193,16 +193,16 @@ describe("a server without a sandbox", () => {
     const seconds = mark();
     const script = `trap '' TERM INT HUP; sleep ${seconds} & sleep ${seconds}`;
     const { session } = opened(command("sh", { args: ["-c", script], sandbox: "off" }));
-    await expect.poll(() => processesWith(`sleep\0${seconds}`), { timeout: 20_000 }).toBe(2);
+    await expect.poll(() => processesWith(`sleep\0${seconds}`), { timeout: 60_000 }).toBe(2);
     await session.close();
-    await expect.poll(() => processesWith(`sleep\0${seconds}`), { timeout: 20_000 }).toBe(0);
+    await expect.poll(() => processesWith(`sleep\0${seconds}`), { timeout: 60_000 }).toBe(0);
   });
 
   test("leaves nothing of its group behind when it ends by itself", async () => {
     const seconds = mark();
     const { session } = opened(command("sh", { args: ["-c", `sleep ${seconds} & exit 0`], sandbox: "off" }));
     await session.list();
-    await expect.poll(() => processesWith(`sleep\0${seconds}`), { timeout: 20_000 }).toBe(0);
+    await expect.poll(() => processesWith(`sleep\0${seconds}`), { timeout: 60_000 }).toBe(0);
   });
 });
 

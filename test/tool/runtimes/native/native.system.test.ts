@@ -167,13 +167,13 @@ describe.skipIf(noBinaries !== undefined)(`a binary tool (${noBinaries ?? "in bu
     const program = path.join(folder, "program.ts");
     const child = spawn(process.execPath, ["--no-node-snapshot", "--no-warnings", program], { stdio: "ignore" });
     const files = async () => (await keptFiles()).filter((file) => file.includes(`-${child.pid}-`));
-    await expect.poll(() => processesWith(`"id":"${id}"`), { timeout: 20_000 }).toBeGreaterThan(0);
+    await expect.poll(() => processesWith(`"id":"${id}"`), { timeout: 60_000 }).toBeGreaterThan(0);
     expect(await files()).toHaveLength(1);
     child.kill("SIGKILL");
-    await expect.poll(() => processesWith(`"id":"${id}"`), { timeout: 20_000 }).toBe(0);
+    await expect.poll(() => processesWith(`"id":"${id}"`), { timeout: 60_000 }).toBe(0);
     // What it has left, the next engine removes that has a binary.
     await (await openEngine()).register(TOOL);
-    await expect.poll(files, { timeout: 20_000 }).toEqual([]);
+    await expect.poll(files, { timeout: 60_000 }).toEqual([]);
   });
 
   test("has failed where the host has no descriptors left for it, which lives on", async () => {
@@ -200,7 +200,7 @@ describe.skipIf(noBinaries !== undefined)(`a binary tool (${noBinaries ?? "in bu
     }`;
     await engine.register({ name: "calls", description: "d", source, capabilities: { tools: ["hazards"] } });
     const running = engine.execute({ name: "calls", arguments: {} });
-    await expect.poll(() => outcomes, { timeout: 10_000 }).toContain("native ok");
+    await expect.poll(() => outcomes, { timeout: 60_000 }).toContain("native ok");
     const wedges = "export default () => { for (;;) [].indexOf.call({ length: 2 ** 53 - 1 }, 1); }";
     await engine.register({ name: "wedges", description: "d", source: wedges, limits: { cpuMs: 20 } });
     expect((await engine.execute({ name: "wedges", arguments: {} })).error?.code).toBe("cpu_limit");
