@@ -1,7 +1,9 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test, vi } from "vitest";
+import { groupsIn, titlesIn } from "../titles.ts";
 import type { Plan } from "./plan.ts";
+import { readRows, type Row } from "./threat-model.ts";
 
 const FOLDER = fileURLToPath(new URL(".", import.meta.url));
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
@@ -11,34 +13,6 @@ const SELF = "threat-model.test.ts";
 const plans = vi.hoisted(() => [] as Plan[]);
 vi.mock("./harness.ts", () => ({ attack: (_family: string, plan: Plan) => plans.push(plan) }));
 
-interface Row {
-  readonly defences: readonly string[];
-  readonly file: string;
-  readonly test: string;
-}
-
-/** The rows of all tables, each under a heading; a cell that is empty says the same as the one above it. */
-function readRows(): Row[] {
-  const rows: Row[] = [];
-  for (const line of readFileSync(`${FOLDER}threat-model.md`, "utf8").split("\n")) {
-    const cells = line.split("|").map((cell) => cell.trim());
-    const [, , defence = "", file = "", name = ""] = cells;
-    if (!line.startsWith("|") || /^(?:defence|-+)$/.test(defence)) continue;
-    const last = rows.at(-1);
-    const defences = codeSpans(defence).filter((span) => span.startsWith("src/") || span.startsWith("test/"));
-    rows.push({
-      defences: defence === "" ? (last?.defences ?? []) : defences,
-      file: file === "" ? (last?.file ?? "") : (codeSpans(file)[0] ?? ""),
-      test: codeSpans(name)[0] ?? "",
-    });
-  }
-  return rows;
-}
-
-function codeSpans(cell: string): string[] {
-  return [...cell.matchAll(/`([^`]+)`/g)].map((match) => match[1] ?? "");
-}
-
 /** What the files of this folder test, by file and name: the attacks of their plans, or tests as they are. */
 async function readTests(): Promise<string[]> {
   const tests: string[] = [];
@@ -47,7 +21,7 @@ async function readTests(): Promise<string[]> {
     const text = readFileSync(FOLDER + file, "utf8");
     if (!text.includes('from "./harness.ts"')) {
       // A file without a plan has tests of its own, which would run here if it were imported.
-      tests.push(...[...text.matchAll(/^test\("([^"]+)"/gm)].map(([, name = ""]) => `${file}: ${name}`));
+      tests.push(...titlesIn(text).map((name) => `${file}: ${name}`));
       continue;
     }
     plans.length = 0;
@@ -67,12 +41,13 @@ test("every row of the threat model names a test that exists, and a defence that
   expect(rows.length).toBeGreaterThan(0);
   const known = new Set(tests);
   // A title may say at its end which rows of the documents it proves.
-  const has = (text: string, name: string) => text.includes(`"${name}"`) || text.includes(`"${name} [`);
+  const has = (path: string, name: string) => {
+    const text = readFileSync(path, "utf8");
+    return [...titlesIn(text), ...groupsIn(text)].some((title) => title === name || title.startsWith(`${name} [`));
+  };
   const isKnown = ({ file, test: name }: Row) =>
-    file.startsWith("../") ? has(readFileSync(FOLDER + file, "utf8"), name) : known.has(`${file}: ${name}`);
-  expect(rows.filter((row) => row.file !== SELF && !isKnown(row)).map(({ file, test: name }) => [file, name])).toEqual(
-    [],
-  );
+    file.includes("/") || file === SELF ? has(FOLDER + file, name) : known.has(`${file}: ${name}`);
+  expect(rows.filter((row) => !isKnown(row)).map(({ file, test: name }) => [file, name])).toEqual([]);
   expect(rows.filter(({ defences }) => defences.length === 0)).toEqual([]);
   expect(rows.flatMap(({ defences }) => defences).filter((path) => !existsSync(ROOT + path))).toEqual([]);
 });

@@ -89,3 +89,27 @@ test("calls are never handed over early, nor more than a tick late, nor after th
     }),
   );
 });
+
+test("a call that was removed already takes no others with it when it is removed again, whatever its bucket", () => {
+  for (const deadlineMs of [10, 30, 50]) {
+    const wheel = new DeadlineWheel(20, 0);
+    const [first, second] = [due(deadlineMs), due(deadlineMs)];
+    wheel.add(first);
+    wheel.add(second);
+    wheel.remove(first);
+    wheel.remove(first);
+    expect(wheel.expire(100)).toEqual([second]);
+  }
+});
+
+test("calls of one bucket are removed in any order", () => {
+  fc.assert(
+    fc.property(fc.shuffledSubarray([0, 1, 2, 3]), (order) => {
+      const wheel = new DeadlineWheel(20, 0);
+      const calls = [due(30), due(30), due(30), due(30)];
+      for (const call of calls) wheel.add(call);
+      for (const at of order) for (const call of calls.slice(at, at + 1)) wheel.remove(call);
+      expect(new Set(wheel.expire(100))).toEqual(new Set(calls.filter((_, at) => !order.includes(at))));
+    }),
+  );
+});

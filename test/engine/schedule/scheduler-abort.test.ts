@@ -96,3 +96,26 @@ test("a cancelled call makes room for another one", async () => {
   await desk.finishAll();
   expect(desk.started).toEqual(["a", "c"]);
 });
+
+test("a signal still cancels those that wait when others that share it have started", async () => {
+  const desk = new Desk();
+  const controller = new AbortController();
+  desk.call("a");
+  for (const name of ["b", "c"]) desk.call(name, { signal: controller.signal });
+  await desk.finish("a");
+  controller.abort();
+  await flush();
+  expect([desk.running, desk.outcomes.get("c")]).toEqual([["b"], "cancelled"]);
+});
+
+test("a signal with which nothing waited any more cancels a later call that waits", async () => {
+  const desk = new Desk();
+  const controller = new AbortController();
+  desk.call("a");
+  desk.call("b", { signal: controller.signal });
+  await desk.finish("a");
+  desk.call("c", { signal: controller.signal });
+  controller.abort();
+  await flush();
+  expect(desk.outcomes.get("c")).toBe("cancelled");
+});

@@ -186,3 +186,41 @@ test("a stream of calls that could start at once does not keep a waiting call fr
   await newcomer;
   expect(desk.running).toEqual(["b", "waiting"]);
 });
+
+test("a raised cap lets those start that waited for it, though the call that raised it has to wait itself", () => {
+  const desk = new Desk({ concurrency: 3 });
+  for (const name of ["a", "b", "c"]) desk.call(name, { perTool: 1 });
+  desk.call("d", { perTool: 9 });
+  expect(desk.running).toEqual(["a", "b", "c"]);
+});
+
+test("a tenant's turn at one tool counts at another at which its call waited already", async () => {
+  const desk = new Desk({ concurrency: 9, perTool: 1 });
+  desk.call("holder of x", { tool: "x", tenant: "holder" });
+  desk.call("holder of y", { tool: "y", tenant: "holder" });
+  desk.call("a at x", { tool: "x", tenant: "a" });
+  desk.call("a at y", { tool: "y", tenant: "a" });
+  desk.call("b at x", { tool: "x", tenant: "b" });
+  await desk.finish("holder of y");
+  await desk.finish("holder of x");
+  await desk.finish("b at x");
+  expect(desk.started.slice(2)).toEqual(["a at y", "b at x", "a at x"]);
+});
+
+test("a tenant's turns at other tools count against it for five seconds, and no longer", async () => {
+  const desk = new Desk({ concurrency: 2, perTool: 1 });
+  const contended = { tool: "contended", queueMs: 600_000 };
+  for (let index = 0; index < 40; index++) desk.call(`flood ${index}`, { ...contended, tenant: "flood" });
+  desk.call("single", { ...contended, tenant: "busy" });
+  for (let index = 0; index < 40; index++) {
+    desk.call(`other ${index}`, { tool: "other", tenant: "busy", queueMs: 600_000 });
+  }
+  const startedAt: number[] = [];
+  for (let second = 1; second <= 8; second++) {
+    await pass(1_000);
+    for (const name of desk.running.toSorted().toReversed()) await desk.finish(name);
+    if (desk.started.includes("single")) startedAt.push(second);
+  }
+  expect(startedAt[0]).toBeGreaterThanOrEqual(5);
+  expect(startedAt[0]).toBeLessThanOrEqual(7);
+});

@@ -287,3 +287,59 @@ test("a scheduler without a clock of its own measures with the process's", async
 test.each(["maxQueued", "concurrency", "perTool", "perTenant"])("a %s that is no count is not accepted", (name) => {
   for (const value of [-1, 1.5, NaN]) expect(() => new Desk({ [name]: value })).toThrow(name);
 });
+
+test("a wait is counted from its beginning, whatever the clock says then", async () => {
+  const desk = new Desk();
+  await pass(1_000);
+  desk.call("a");
+  desk.call("late", { queueMs: 50 });
+  desk.call("b");
+  await pass(70);
+  await desk.finish("a");
+  expect(desk.waitedMs.get("b")).toBe(70);
+  expect(desk.refusals.get("late")?.queueMs).toBeLessThanOrEqual(70);
+  expect(desk.refusals.get("late")?.message).toMatch(/waited \d\d ms/);
+});
+
+test("`idle` waits for what runs when the last waiting call is refused, and can be asked again", async () => {
+  const desk = new Desk();
+  for (const round of ["1", "2"]) {
+    let isIdle = false;
+    desk.call(`running ${round}`);
+    desk.call(`waiting ${round}`, { queueMs: 50 });
+    void desk.scheduler.idle().then(() => (isIdle = true));
+    await pass(100);
+    expect([desk.outcomes.get(`waiting ${round}`), isIdle]).toEqual(["queue_timeout", false]);
+    await desk.finish(`running ${round}`);
+    expect(isIdle).toBe(true);
+  }
+});
+
+test("a lent slot counts as running until it is released, once, and takes no slot from others", () => {
+  const desk = new Desk();
+  const slots = [desk.scheduler.lend(), desk.scheduler.lend()];
+  expect(desk.scheduler.stats().running).toBe(2);
+  desk.call("a");
+  expect([desk.running, desk.scheduler.stats().running]).toEqual([["a"], 3]);
+  slots[0]?.release();
+  slots[0]?.release();
+  expect(desk.scheduler.stats().running).toBe(2);
+});
+
+test("a start that releases its slot has returned before the next one begins", () => {
+  const { scheduler } = new Desk();
+  let held: Slot | undefined;
+  let depth = 0;
+  let deepest = 0;
+  scheduler.add(request, { start: (slot) => (held = slot), refuse: () => undefined });
+  for (let index = 0; index < 3; index++) {
+    const start = (slot: Slot) => {
+      deepest = Math.max(deepest, ++depth);
+      slot.release();
+      depth--;
+    };
+    scheduler.add(request, { start, refuse: () => undefined });
+  }
+  held?.release();
+  expect(deepest).toBe(1);
+});

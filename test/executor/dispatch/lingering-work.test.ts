@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
 import { encodeToHost, encodeToWorker } from "../../../src/base/protocol/wire.ts";
-import { dispatch, nextTurn, sendOff } from "./workers.ts";
+import { LingeringWork } from "../../../src/executor/dispatch/lingering-work.ts";
+import { LocalCall } from "../../../src/executor/dispatch/local-call.ts";
+import { dispatch, job, nextTurn, sendOff, TOOL } from "./workers.ts";
 
 const CANCELLED = { code: "cancelled", message: "the test wants it" } as const;
 const DONE = { kind: "done", heapBytes: 0, dropped: 0, deliveredCount: 0, logs: "" } as const;
@@ -71,4 +73,23 @@ test("a call that is cancelled while it waits for a worker has no work", async (
   dispatcher.end(1, CANCELLED);
   expect(await reply).not.toHaveProperty("work");
   expect(interrupted).toEqual([]);
+});
+
+test("work of which nothing is heard ends when it is overdue, and is charged whole", async () => {
+  const works = new LingeringWork<string>({ factor: 2, ms: 100 });
+  const charged = works.add(new LocalCall(job(1, TOOL), 0), "here", 1_000);
+  works.endOverdue(5_099);
+  expect(works.size).toBe(1);
+  works.endOverdue(5_100);
+  expect([works.size, await charged]).toEqual([0, 2_000]);
+});
+
+test("work is at its own place, and ends with that and no other", async () => {
+  const works = new LingeringWork<string>();
+  const charged = ["here", "there"].map((place, at) => works.add(new LocalCall(job(at, TOOL), 0), place, 0));
+  expect([works.isAt(0, "here"), works.isAt(0, "there"), works.isAt(7, "here")]).toEqual([true, false, false]);
+  works.endOn("there");
+  expect([works.size, await charged[1], works.isAt(0, "here")]).toEqual([1, 0, true]);
+  works.endAll();
+  expect([works.size, await charged[0]]).toEqual([0, 0]);
 });

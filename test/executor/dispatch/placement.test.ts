@@ -1,4 +1,8 @@
 import { expect, test } from "vitest";
+import { place, placeQueue } from "../../../src/executor/dispatch/placement.ts";
+import { ToolQueue } from "../../../src/executor/dispatch/tool-queue.ts";
+import { TurnTimeEstimate } from "../../../src/executor/dispatch/turn-time-estimate.ts";
+import type { WorkerConnection } from "../../../src/executor/dispatch/worker-connection.ts";
 import { dispatch, job, nextTurn, sendOff, startsOf, tool } from "./workers.ts";
 
 type Setup = ReturnType<typeof dispatch>;
@@ -203,4 +207,60 @@ test("calls of tools that nobody knows spread over the workers", async () => {
   await nextTurn();
   expect(starts(setup)).toEqual([["1"], ["2"]]);
   setup.dispatcher.close("engine_closed", "the test is over");
+});
+
+/** Gives a worker work that takes so long. */
+function occupy(lane: WorkerConnection, expectedMs: number, isLong: boolean): void {
+  const work = { runs: [1], size: 1, script: tool("work"), tenant: "", expectedMs, isLong, isSlow: false };
+  lane.begin(1, work, { kind: "cancel", callNumber: 1 }, 0);
+}
+
+/** The queue of a tool whose turns took so long, or that nobody knows. */
+function queueOf(script: ReturnType<typeof tool>, turnMs?: number): ToolQueue {
+  const turnTime = new TurnTimeEstimate();
+  if (turnMs !== undefined) turnTime.record(1, turnMs);
+  return new ToolQueue(script, "", turnTime);
+}
+
+test("a worker for which a call waits that needs it alone gets nothing else, and one without room is kept for nobody", () => {
+  const { lane } = dispatch();
+  const lanes = new Set([lane]);
+  const terms = { held: new Set<WorkerConnection>(), isReserved: false };
+  occupy(lane, 0.01, false);
+  expect(placeQueue(lanes, queueOf(tool("quick"), 0.01), 0, terms)).toBe(lane);
+  expect(placeQueue(lanes, queueOf(tool("new")), 0, terms)).toBeNull();
+  expect(terms.held).toEqual(lanes);
+  expect(placeQueue(lanes, queueOf(tool("quick"), 0.01), 0, terms)).toBeNull();
+
+  const full = dispatch();
+  const others = { held: new Set<WorkerConnection>(), isReserved: false };
+  occupy(full.lane, 0.01, true);
+  expect(placeQueue(new Set([full.lane]), queueOf(tool("quick"), 0.01), 0, others)).toBeNull();
+  expect(others.held.size).toBe(0);
+});
+
+test("a tool in Python waits longer for a warm worker, as an interpreter has to start in another", () => {
+  const [warm, cold] = dispatch(2).workers.map(({ lane }) => lane);
+  if (warm === undefined || cold === undefined) throw new Error("there are two workers");
+  const script = tool("t");
+  warm.recordWarm(script.key, "");
+  occupy(warm, 50, false);
+  const placed = (runtime: "javascript" | "python") =>
+    placeQueue(new Set([warm, cold]), queueOf({ ...script, runtime }, 0.01), 0, { held: new Set(), isReserved: false });
+  expect(placed("javascript")).toBe(cold);
+  // The warm one has no room yet.
+  expect(placed("python")).toBeNull();
+});
+
+test("an inspection goes to the worker that is free first, and waits where none has room", () => {
+  const { workers } = dispatch(2);
+  const lanes = new Set(workers.map(({ lane }) => lane));
+  const [first, second] = [...lanes];
+  expect(place(new Set(), 0)).toBeNull();
+  if (first === undefined || second === undefined) throw new Error("there are two workers");
+  occupy(first, 0.01, false);
+  for (const order of [lanes, new Set([second, first])]) expect(place(order, 0)).toBe(second);
+  expect(place(new Set([first]), 0)).toBe(first);
+  occupy(second, 500, true);
+  expect(place(new Set([second]), 0)).toBeNull();
 });

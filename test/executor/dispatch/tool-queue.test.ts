@@ -80,3 +80,80 @@ test("a queue that is never empty does not hold on to the calls that have left i
   await collect({ execution: "async", type: "major" });
   expect(first?.deref()).toBeUndefined();
 });
+
+/** A queue of a tool whose calls take so long, with calls by these numbers. */
+function queueOf(turnMs: number, runs: readonly number[], onIdle?: () => void) {
+  const turnTime = new TurnTimeEstimate();
+  for (let turn = 0; turn < 20; turn++) turnTime.record(1, turnMs);
+  const queue = new ToolQueue(script, "", turnTime, onIdle);
+  const calls = runs.map(flight);
+  for (const call of calls) queue.add(call);
+  return { queue, calls };
+}
+
+const end = (call: LocalCall | undefined) =>
+  call?.conclude({ ok: false, failure: { code: "cancelled", message: "it is over" } }, 0, 0, 0);
+
+test("a call that needs its turn alone gets it, and those before and behind it go without it", () => {
+  const { queue, calls } = queueOf(0.005, [1, 2, 3, 4]);
+  for (const call of calls) call.alone = call.callNumber === 2;
+  const turns: unknown[] = [];
+  while (!queue.isEmpty) turns.push([queue.isNextAlone, queue.take().runs]);
+  expect(turns).toEqual([
+    [false, [1]],
+    [true, [2]],
+    [false, [3, 4]],
+  ]);
+});
+
+test("calls that ended while they waited are passed over, wherever they are", () => {
+  const { queue, calls } = queueOf(0.005, [1, 2, 3, 4]);
+  const [first, , third, fourth] = calls;
+  if (first !== undefined) first.alone = true;
+  for (const call of [first, third]) end(call);
+  expect(queue.isNextAlone).toBe(false);
+  expect(queue.take().runs).toEqual([2, 4]);
+  const left = queueOf(5, [5, 6, 7]);
+  left.queue.take();
+  end(left.calls[1]);
+  expect([left.queue.clear().map(({ callNumber }) => callNumber), left.queue.clear(), left.queue.isEmpty]).toEqual([
+    [7],
+    [],
+    true,
+  ]);
+  const over = queueOf(5, [8]);
+  end(over.calls[0]);
+  expect([over.queue.isEmpty, fourth?.isOver]).toEqual([true, false]);
+});
+
+test("long arguments do not go together", () => {
+  const { queue } = queueOf(0.005, []);
+  for (const run of [1, 2, 3]) queue.add(new LocalCall({ ...job(run, script), args: "x".repeat(30_000) }, 0));
+  expect([queue.take().runs, queue.take().runs]).toEqual([[1, 2], [3]]);
+});
+
+test("the calls that still wait are shared, and are what is expected to take time", () => {
+  const { queue } = queueOf(
+    0.005,
+    Array.from({ length: 100 }, (_, run) => run),
+  );
+  expect([queue.take(2).size, queue.take(2).size]).toEqual([50, 25]);
+  expect(queue.expectedMs).toBeCloseTo(25 * 0.005);
+});
+
+test("a queue is idle once its last batch has ended and nothing waits", () => {
+  let idle = 0;
+  const { queue } = queueOf(5, [1, 2, 3], () => idle++);
+  const told: number[] = [];
+  const endBatch = () => {
+    queue.endBatch();
+    told.push(idle);
+  };
+  queue.take();
+  endBatch();
+  queue.take();
+  queue.take();
+  endBatch();
+  endBatch();
+  expect(told).toEqual([0, 0, 1]);
+});

@@ -57,3 +57,19 @@ test("what goes together never takes more than a millisecond, as far as anybody 
     }),
   );
 });
+
+test("the first turn counts whole, a longer one by half, and a shorter one by a fifth", () => {
+  const pace = paceOf(10);
+  expect(pace.expectMs(1)).toBeCloseTo(10);
+  pace.record(1, 20);
+  expect(pace.expectMs(1)).toBeCloseTo(15);
+  pace.record(1, 5);
+  expect(pace.expectMs(3)).toBeCloseTo(3 * 13);
+});
+
+test("a tool is slow from 25 ms on, and quick below a fifth of a millisecond", () => {
+  expect([paceOf(24.9).isSlow, paceOf(25).isSlow]).toEqual([false, true]);
+  const turns = (turnMs: number) => Array.from({ length: 20 }, () => turnMs);
+  expect(paceOf(...turns(0.19)).together).toBe(5);
+  expect(paceOf(...turns(0.2)).together).toBe(1);
+});

@@ -1,9 +1,10 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
+import { titlesIn } from "../../../titles.ts";
 import { WAITING } from "./waiting.ts";
 
-const TESTS = fileURLToPath(new URL("../../..", import.meta.url));
+export const TESTS = fileURLToPath(new URL("../../..", import.meta.url));
 export const SEEDS = join(TESTS, "tool/contracts/suite/seeds.md");
 
 /** One thing that the documents ask for. */
@@ -20,11 +21,9 @@ export interface Proof {
 }
 
 const ROW = /^\| ([A-F]\d{1,2}) +\| (.*?) +\| .*\|$/;
-const TITLE = /(["'`])((?:(?!\1|\n).)*?) ?\[([A-F]\d{1,2}(?: [A-F]\d{1,2})*)\]\1/g;
-/** What stands before a title: `test(`, `test.each(…)(`. So neither comments nor tests that are left out prove anything. */
-const OF_A_TEST = /(?:^|[^.\w])test\(\s*$|[)`]\(\s*$/;
-const BEFORE_MAX = 200;
-const LEFT_OUT = /\btest\.(?:skip|todo|fails)\b[^;]*$/;
+/** A row of the checklist of the documents, as it stands there; rows of conflicts have a resolution too. */
+const ASKED = /^\| ([A-F]\d{1,2}) \| (.*?) \|(?: (.*) \|)?$/gm;
+const PROVES = /^(.*?) ?\[([A-F]\d{1,2}(?: [A-F]\d{1,2})*)\]$/;
 
 export function readRows(): readonly Row[] {
   return readFileSync(SEEDS, "utf8")
@@ -43,11 +42,18 @@ export function findProofs(): readonly Proof[] {
 
 /** What the tests in a file's text say that they prove. */
 export function proofsIn(file: string, text: string): readonly Proof[] {
-  return [...text.matchAll(TITLE)].flatMap(({ index, 2: title = "", 3: rows = "" }) => {
-    const before = text.slice(Math.max(0, index - BEFORE_MAX), index);
-    const isLeftOut = LEFT_OUT.test(before.slice(before.lastIndexOf("\n") + 1));
-    return OF_A_TEST.test(before) && !isLeftOut ? [{ file, title, rows: rows.split(" ") }] : [];
+  return titlesIn(text).flatMap((written) => {
+    const [, title, rows] = PROVES.exec(written) ?? [];
+    return title === undefined || rows === undefined ? [] : [{ file, title, rows: rows.split(" ") }];
   });
+}
+
+/** The rows of the checklist, in the words of the table here. */
+export function rowsOfChecklist(text: string): readonly Row[] {
+  return [...text.matchAll(ASKED)].map(([, id = "", asked = "", resolution]) => ({
+    id,
+    requirement: resolution === undefined ? asked : `${asked} — ${resolution}`,
+  }));
 }
 
 /** The document with the proofs that there are. */
