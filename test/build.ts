@@ -1,12 +1,14 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, type ExecFileSyncOptions } from "node:child_process";
 import { readdirSync, statSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
+/** What the compiler says of a mistake is printed: then no test runs. */
+const BUILD: ExecFileSyncOptions = { cwd: ROOT, stdio: ["ignore", "inherit", "inherit"] };
 
 /** Builds the package before the tests, unless nothing of its sources is newer than what is built. */
 export default function setup(): void {
-  if (newestMs("src") > newestMs("dist")) execFileSync("npm", ["run", "build"], { cwd: ROOT, stdio: "ignore" });
+  if (newestMs("src") > newestMs("dist")) execFileSync("npm", ["run", "--silent", "build"], BUILD);
 }
 
 /** When the newest file of a folder was written; 0 without such a folder. */
