@@ -5,7 +5,7 @@ import { createServer } from "node:net";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { createEngine } from "../../src/index.ts";
 import { writeFilter } from "../../src/base/os/bubblewrap.ts";
 import { Sandbox } from "../../src/executor/process/sandbox.ts";
@@ -47,75 +47,83 @@ function processesOf({ events }: Bench): [outer: number, ...number[]] {
   return [pid, ...descendants(pid)];
 }
 
-/** A call that has begun and does not end by itself. */
+/** A call that does not end by itself: what it says comes from within its turn. */
 async function spin(bench: Bench) {
   const { promise: begun, resolve } = Promise.withResolvers<void>();
-  const body = "async () => { console.log('begun'); await new Promise((done) => setTimeout(done, 1)); for (;;); }";
+  const body = "() => { for (let n = 1; ; n++) if (n % 1e5 === 0) console.log('spins', n); }";
   const job = bench.job(script(body), {}, { onLog: () => resolve(), limits: { cpuMs: 20_000 } });
   const reply = bench.run(job);
   await begun;
-  await new Promise((done) => setTimeout(done, 300));
   return { reply, job };
 }
 
 describe.skipIf(!works)(`an executor inside bubblewrap${unless}`, () => {
   const start = () => startExecutor("process", 1, { sandbox: "require", spare: false });
 
-  test("has no capabilities, no way to new ones, and a filter of system calls", async () => {
-    await using bench = await start();
-    const status = readFileSync(`/proc/${processesOf(bench).at(-1)}/status`, "utf8");
-    for (const name of ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"]) {
-      expect(status).toMatch(new RegExp(`^${name}:\\t0+$`, "m"));
-    }
-    expect(status).toMatch(/^NoNewPrivs:\t1$/m);
-    expect(status).toMatch(/^Seccomp:\t2$/m);
-  });
+  describe("that goes on", () => {
+    let bench: Bench;
+    beforeAll(async () => {
+      bench = await start();
+    });
+    afterAll(() => bench[Symbol.asyncDispose]());
 
-  test("shares no namespace with the host", async () => {
-    await using bench = await start();
-    const inside = processesOf(bench).at(-1);
-    const shared = ["user", "pid", "net", "mnt", "ipc", "uts", "cgroup"].filter(
-      (name) => readlinkSync(`/proc/${inside}/ns/${name}`) === readlinkSync(`/proc/self/ns/${name}`),
-    );
-    expect(shared).toEqual([]);
-  });
+    test("has no capabilities, no way to new ones, and a filter of system calls", async () => {
+      const status = readFileSync(`/proc/${processesOf(bench).at(-1)}/status`, "utf8");
+      for (const name of ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"]) {
+        expect(status).toMatch(new RegExp(`^${name}:\\t0+$`, "m"));
+      }
+      expect(status).toMatch(/^NoNewPrivs:\t1$/m);
+      expect(status).toMatch(/^Seccomp:\t2$/m);
+    });
 
-  test("is in no process group of the host's, to which it could send a signal", async () => {
-    await using bench = await start();
-    const groupOf = (pid: number) => Number(readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ")[2]);
-    const [outer, ...inside] = processesOf(bench);
-    expect(inside.length).toBeGreaterThan(1);
-    for (const pid of inside) expect(inside).toContain(groupOf(pid));
-    expect(inside).not.toContain(groupOf(outer));
-  });
+    test("shares no namespace with the host", async () => {
+      const inside = processesOf(bench).at(-1);
+      const shared = ["user", "pid", "net", "mnt", "ipc", "uts", "cgroup"].filter(
+        (name) => readlinkSync(`/proc/${inside}/ns/${name}`) === readlinkSync(`/proc/self/ns/${name}`),
+      );
+      expect(shared).toEqual([]);
+    });
 
-  test("sees no file system that it can write to, and nothing but code", async () => {
-    await using bench = await start();
-    const mounts = readFileSync(`/proc/${processesOf(bench).at(-1)}/mounts`, "utf8")
-      .trim()
-      .split("\n");
-    const writable = mounts.filter((line) => !/^ro(?:,|$)/.test(line.split(" ")[3] ?? ""));
-    expect(writable).toEqual([]);
-    const places = mounts.map((line) => line.split(" ")[1] ?? "");
-    const foreign = places.filter(
-      (place) => !/^\/(?:proc|python|usr\/lib\S*|lib\S*|etc\/ld.so.cache|etc\/alpine-release)?$/.test(place),
-    );
-    const known = /node_modules$|\/(?:src|dist)$|\/package.json$|\/bin\/node$/;
-    expect(foreign.filter((place) => !known.test(place))).toEqual([]);
-  });
+    test("is in no process group of the host's, to which it could send a signal", async () => {
+      const groupOf = (pid: number) => Number(readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ")[2]);
+      const [outer, ...inside] = processesOf(bench);
+      expect(inside.length).toBeGreaterThan(1);
+      for (const pid of inside) expect(inside).toContain(groupOf(pid));
+      expect(inside).not.toContain(groupOf(outer));
+    });
 
-  test("is the first that a machine without memory gives up, and writes no core", async () => {
-    await using bench = await start();
-    const inside = processesOf(bench).at(-1);
-    expect(Number(readFileSync(`/proc/${inside}/oom_score_adj`, "utf8"))).toBeGreaterThanOrEqual(500);
-    expect(readFileSync(`/proc/${inside}/limits`, "utf8")).toMatch(/^Max core file size +0 +0/m);
-  });
+    test("sees no file system that it can write to, and nothing but code", async () => {
+      const mounts = readFileSync(`/proc/${processesOf(bench).at(-1)}/mounts`, "utf8")
+        .trim()
+        .split("\n");
+      const writable = mounts.filter((line) => !/^ro(?:,|$)/.test(line.split(" ")[3] ?? ""));
+      expect(writable).toEqual([]);
+      const places = mounts.map((line) => line.split(" ")[1] ?? "");
+      const foreign = places.filter(
+        (place) => !/^\/(?:proc|python|usr\/lib\S*|lib\S*|etc\/ld.so.cache|etc\/alpine-release)?$/.test(place),
+      );
+      const known = /node_modules$|\/(?:src|dist)$|\/package.json$|\/bin\/node$/;
+      expect(foreign.filter((place) => !known.test(place))).toEqual([]);
+    });
 
-  test("runs its tools", async () => {
-    await using bench = await start();
-    expect(bench.executor.stats().sandbox).toEqual({ kind: "bubblewrap" });
-    const reply = await bench.run(bench.job(script("({ a }) => a * 2"), { a: 21 }));
-    expect(reply.outcome).toEqual({ ok: true, json: "42" });
+    test("is the first that a machine without memory gives up, and writes no core", async () => {
+      const inside = processesOf(bench).at(-1);
+      expect(Number(readFileSync(`/proc/${inside}/oom_score_adj`, "utf8"))).toBeGreaterThanOrEqual(500);
+      expect(readFileSync(`/proc/${inside}/limits`, "utf8")).toMatch(/^Max core file size +0 +0/m);
+    });
+
+    test("runs its tools", async () => {
+      expect(bench.executor.stats().sandbox).toEqual({ kind: "bubblewrap" });
+      const reply = await bench.run(bench.job(script("({ a }) => a * 2"), { a: 21 }));
+      expect(reply.outcome).toEqual({ ok: true, json: "42" });
+    });
+
+    test("takes no notice of a signal that its whole group is told to end by", async () => {
+      const [outer] = processesOf(bench);
+      for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.kill(outer, signal);
+      const body = "() => new Promise((done) => setTimeout(done, 200, 1))";
+      expect(await bench.run(bench.job(script(body)))).toMatchObject({ outcome: { ok: true }, attempts: 1 });
+    });
   });
 
   test.each(["SIGABRT", "SIGSEGV"] as const)("is known to have ended by %s, by its call's fault", async (signal) => {
@@ -136,14 +144,6 @@ describe.skipIf(!works)(`an executor inside bubblewrap${unless}`, () => {
       .toContainEqual(expect.objectContaining({ name: "executor:lost", reason: "killed", culprits: [] }));
     bench.executor.cancel(job.callNumber, "cancelled", "the test is over");
     expect((await reply).outcome).toMatchObject({ failure: { code: "cancelled" } });
-  });
-
-  test("takes no notice of a signal that its whole group is told to end by", async () => {
-    await using bench = await start();
-    const [outer] = processesOf(bench);
-    for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.kill(outer, signal);
-    const body = "() => new Promise((done) => setTimeout(done, 200, 1))";
-    expect(await bench.run(bench.job(script(body)))).toMatchObject({ outcome: { ok: true }, attempts: 1 });
   });
 
   test("leaves nothing behind when the engine closes", async () => {

@@ -2,6 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { compileChecks } from "../../src/base/schema/checks.ts";
 import type { CapabilityResponse, CapabilityCall } from "../../src/executor/executor.ts";
 import { type Bench, type Kind, script, startExecutor } from "./jobs.ts";
+import { forgerySuite } from "./suite-forgery.ts";
+import { togetherSuite } from "./suite-together.ts";
 
 /** What every executor must do, whatever lies between it and its isolates. */
 export function executorSuite(kind: Kind): void {
@@ -123,15 +125,24 @@ export function executorSuite(kind: Kind): void {
     });
 
     test("runs a call of the same tool again whose isolate another call ended", async () => {
-      const body = `async ({ spin }) => {
+      const body = `async ({ spin }, { host }) => {
         if (spin) for (;;);
-        await new Promise((done) => setTimeout(done, 1_000));
+        await host.gate.pass();
         return "done";
       }`;
       const tool = script(body);
+      const [allWait, isOver] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      let left = 12;
+      const ask = async (): Promise<CapabilityResponse> => {
+        if (--left === 0) allWait.resolve();
+        await isOver.promise;
+        return { kind: "value", nowMs: Date.now(), json: "1" };
+      };
       // They may be on several machines, and one of them is where the other call goes.
-      const innocent = Array.from({ length: 12 }, () => run(tool, { spin: false }));
+      const innocent = Array.from({ length: left }, () => run(tool, { spin: false }, { ask }));
+      await allWait.promise;
       expect(await code(tool, { spin: true }, { limits: { cpuMs: 40 } })).toBe("cpu_limit");
+      isOver.resolve();
       const replies = await Promise.all(innocent);
       expect(replies.map(({ outcome }) => outcome)).toEqual(innocent.map(() => ({ ok: true, json: '"done"' })));
       expect(replies.map(({ attempts }) => attempts)).toContain(2);
@@ -225,57 +236,6 @@ export function executorSuite(kind: Kind): void {
       expect(asked).toBe(4);
     });
 
-    describe("a tool that changes intrinsics in a realm of its own", () => {
-      const forged = (run: number) => JSON.stringify(`1\nd\t${run}\t1\t1\t1\t0\t\t"forged"\n`);
-
-      test.each(["context", "isolate"] as const)(
-        "cannot speak for another call, at the %s level",
-        async (isolation) => {
-          const victim = bench.job(script("() => new Promise((done) => setTimeout(done, 150, 'mine'))"));
-          const reply = bench.run(victim);
-          const lies = `JSON.stringify = () => ${forged(victim.callNumber)};`;
-          const output = await run(script(`() => { ${lies} return 1; }`, { isolation }));
-          expect(output.outcome).toMatchObject({ ok: false, failure: { code: "invalid_output" } });
-          const asking = script(`(i, { host }) => { ${lies} return host.a.b({}); }`, { isolation });
-          expect((await run(asking)).outcome).toMatchObject({ ok: false });
-          expect((await reply).outcome).toEqual({ ok: true, json: '"mine"' });
-        },
-      );
-
-      test.each(["context", "isolate"] as const)("cannot end another call, at the %s level", async (isolation) => {
-        const victim = bench.job(script("() => new Promise((done) => setTimeout(done, 150, 'mine'))"));
-        const reply = bench.run(victim);
-        const steal = `async () => {
-          const calls = [];
-          const { set } = Map.prototype;
-          Map.prototype.set = function (key, value) { calls.push(value); return set.call(this, key, value); };
-          await new Promise((done) => setTimeout(done, 1));
-          for (const call of calls) try { call.run = ${victim.callNumber}; call.emitOutcome('+"forged"'); } catch {}
-          return calls.length;
-        }`;
-        await run(script(steal, { isolation }), {}, { limits: { wallMs: 100 } });
-        expect((await reply).outcome).toEqual({ ok: true, json: '"mine"' });
-      });
-
-      test.each([
-        ["a malformed failure", "JSON.stringify = () => 'nonsense'; throw new Error('x');"],
-        ["a code of the engine's own", 'JSON.stringify = () => \'{"code":"engine_closed","message":"x"}\'; throw 1;'],
-      ])("harms only itself with %s", async (_what, body) => {
-        const reply = await run(script(`() => { ${body} }`, { isolation: "context" }));
-        expect(reply).toMatchObject({ outcome: { ok: false }, attempts: 1 });
-        expect(["tool_error", "invalid_output"]).toContain(reply.outcome.ok ? "" : reply.outcome.failure.code);
-      });
-
-      test("cannot lie about its module when that is inspected", async () => {
-        const before = "Array.prototype.mine = 1; JSON.stringify = () => 'x\\ny';";
-        const inspection = await bench.executor.inspect(script("() => 1", { before }));
-        expect(inspection).toMatchObject({
-          ok: false,
-          error: { code: expect.stringMatching(/load_error|invalid_output/) },
-        });
-      });
-    });
-
     test("keeps console output of a call within its budget and counts the rest", async () => {
       const reply = await run(
         script("() => { for (let i = 0; i < 100; i++) console.log('line', i); }"),
@@ -298,10 +258,11 @@ export function executorSuite(kind: Kind): void {
       const told = Array.from({ length: 70 }, (_, n) => ["log", `line ${n}`]);
 
       test.each([
-        ["that is cut in an endless loop", "for (;;);", "cpu_limit"],
-        ["that needs too much memory", "const held = []; for (;;) held.push(Array(1e4).fill(1.5));", "memory_limit"],
-      ])("%s", async (_what, after, code) => {
-        const { outcome, logs } = await run(script(lines(after)), {}, { limits: { cpuMs: 1_000 } });
+        ["that is cut in an endless loop", "for (;;);", "cpu_limit", 200],
+        // It has to meet the limit of its memory first, however slow the machine is.
+        ["that needs too much memory", "for (const a = []; ; ) a.push(Array(1e4).fill(1.5));", "memory_limit", 10_000],
+      ])("%s", async (_what, after, code, cpuMs) => {
+        const { outcome, logs } = await run(script(lines(after), { memoryMb: 16 }), {}, { limits: { cpuMs } });
         expect([outcome.ok ? null : outcome.failure.code, JSON.parse(logs)]).toEqual([code, told]);
       });
     });
@@ -328,10 +289,15 @@ export function executorSuite(kind: Kind): void {
       let left = 30;
       const tool = script("() => { for (let n = 1; ; n++) if (n % 1e5 === 0) console.log('at', n); }");
       const onLog = (): void => void (--left === 0 && heard.resolve());
-      const reply = run(tool, {}, { onLog, limits: { cpuMs: 2_000, logBytes: 1e5 } });
+      const job = bench.job(tool, {}, { onLog, limits: { cpuMs: 10_000, logBytes: 1e5 } });
+      const reply = bench.run(job);
       const first = await Promise.race([heard.promise.then(() => "heard"), reply.then(() => "ended")]);
       expect(first).toBe("heard");
-      await reply;
+      bench.executor.cancel(job.callNumber, "cancelled", "the test has heard enough");
+      const { outcome, cpuMs, work } = await reply;
+      expect(outcome).toMatchObject({ ok: false, failure: { code: "cancelled" } });
+      // Lines that came with the end of the turn would have taken all of its budget.
+      expect(cpuMs + ((await work) ?? 0)).toBeLessThan(10_000);
     });
 
     test("gives a tool its context", async () => {
@@ -340,110 +306,6 @@ export function executorSuite(kind: Kind): void {
         callId: "call",
         tool: { name: tool.name, version: "1.0.0" },
         config: { unit: "m" },
-      });
-    });
-
-    describe("calls that go together", () => {
-      /** Runs a tool until it is known to be quick, and then many calls of it at once. */
-      async function together(body: string, inputs: readonly unknown[], extra = {}) {
-        const tool = script(body);
-        // A busy machine may make a quick call look slow: it is tried until calls do go together.
-        for (bench.batches.length = 0; Math.max(0, ...bench.batches) < 2;) {
-          for (let n = 0; n < 12; n++) await run(tool, { n: 0, warm: true }, extra);
-          await Promise.all([1, 2, 3, 4].map(() => run(tool, { n: 0, warm: true }, extra)));
-        }
-        return Promise.all(inputs.map((input) => run(tool, input, extra)));
-      }
-      const numbers = Array.from({ length: 100 }, (_, n) => n);
-      const inputs = numbers.map((n) => ({ n }));
-      const expected = numbers.map((n) => ({ ok: true, json: `${n * 2}` }));
-
-      test.each([
-        ["end at once", "({ n }) => n * 2"],
-        ["are asynchronous and await nothing", "async ({ n }) => n * 2"],
-        ["await what is there already", "async ({ n }) => { await null; await null; return n * 2; }"],
-        ["await a timer", "async ({ n }) => { await new Promise((done) => setTimeout(done, 5)); return n * 2; }"],
-        [
-          "await now and then",
-          "({ n }) => n % 3 === 0 ? new Promise((done) => setTimeout(() => done(n * 2), 3)) : n * 2",
-        ],
-      ])("get each its own answer where they %s", async (_how, body) => {
-        const replies = await together(body, inputs);
-        expect(replies.map(({ outcome }) => outcome)).toEqual(expected);
-        expect(new Set(replies.map(({ attempts }) => attempts))).toEqual(new Set([1]));
-      });
-
-      test.each([
-        ["throw", "({ n }) => { if (n % 7 === 3) throw new RangeError(`no ${n}`); return n; }"],
-        ["reject", "async ({ n }) => { if (n % 7 === 3) throw new RangeError(`no ${n}`); return n; }"],
-      ])("keep their errors to themselves where some %s", async (_how, body) => {
-        for (const [n, { outcome }] of (await together(body, inputs)).entries()) {
-          if (n % 7 === 3)
-            expect(outcome).toMatchObject({ ok: false, failure: { code: "tool_error", message: `no ${n}` } });
-          else expect(outcome).toEqual({ ok: true, json: `${n}` });
-        }
-      });
-
-      // Found by a review: each call of a turn was told the same share of its time.
-      test("use each their own processor time", async () => {
-        const body = "({ n }) => { if (n % 25 === 12) for (let i = 0; i < 5e7; i++) Math.sqrt(i); return n; }";
-        const replies = await together(body, inputs, { limits: { cpuMs: 20_000 } });
-        const [slow, quick] = [true, false].map((isSlow) =>
-          replies.filter((_, n) => (n % 25 === 12) === isSlow).map(({ cpuMs }) => cpuMs),
-        );
-        expect(Math.min(...(slow ?? []))).toBeGreaterThan(2 * Math.max(...(quick ?? [])));
-      });
-
-      test("log each to its own lines", async () => {
-        const replies = await together("({ n }) => { if (n % 5 === 0) console.log('line', n); return n; }", inputs);
-        for (const [n, { logs, outcome }] of replies.entries()) {
-          expect(outcome).toEqual({ ok: true, json: `${n}` });
-          expect(logs).toBe(n % 5 === 0 ? `[["log","line ${n}"]]` : "");
-        }
-      });
-
-      test("ask each for themselves", async () => {
-        const ask = ({ args }: CapabilityCall): Promise<CapabilityResponse> =>
-          Promise.resolve({ kind: "value", nowMs: Date.now(), json: `${(JSON.parse(args) as { n: number }).n * 2}` });
-        const replies = await together("async ({ n }, { host }) => host.math.double({ n })", inputs, { ask });
-        expect(replies.map(({ outcome }) => outcome)).toEqual(expected);
-      });
-
-      test.each([
-        "({ n }) => { if (n === 42) for (;;); return n * 2; }",
-        "async ({ n }) => { if (n === 42) for (;;); return n * 2; }",
-      ])("end all but the one that does not end: %s", async (body) => {
-        const replies = await together(body, inputs, { limits: { cpuMs: 300 } });
-        for (const [n, { outcome }] of replies.entries()) {
-          if (n === 42) expect(outcome).toMatchObject({ ok: false, failure: { code: "cpu_limit" } });
-          else expect(outcome).toEqual({ ok: true, json: `${n * 2}` });
-        }
-      });
-
-      test("leave nothing behind that runs as another: what a call did not wait for has no console and no say", async () => {
-        const body = `({ n }) => {
-          if (n % 2 === 0) return new Promise((done) => setTimeout(() => done(n * 2), 2));
-          let later = Promise.resolve();
-          for (let hop = 0; hop < 9; hop++) {
-            later = later.then(() => {
-              new Function("return console")().log("left by", n);
-              const target = new EventTarget();
-              target.addEventListener("x", () => { throw new Error("left by " + n); });
-              target.dispatchEvent(new Event("x"));
-            });
-          }
-          return n * 2;
-        }`;
-        const replies = await together(body, inputs);
-        expect(replies.map(({ outcome }) => outcome)).toEqual(expected);
-        for (const [n, { logs }] of replies.entries()) if (n % 2 === 0) expect(logs).toBe("");
-      });
-
-      test("answer at length without making a message too long", async () => {
-        const replies = await together("({ warm }) => warm ? 0 : 'x'.repeat(500_000)", inputs);
-        expect(new Set(replies.map(({ outcome }) => (outcome.ok ? outcome.json.length : outcome)))).toEqual(
-          new Set([500_002]),
-        );
       });
     });
 
@@ -523,67 +385,8 @@ export function executorSuite(kind: Kind): void {
       expect(inspection).toMatchObject({ ok: false, error: { code: "load_error" } });
     });
 
-    describe("short calls of one tool that come together", () => {
-      /** A tool that is known to be short, so that its calls enter their isolate together. */
-      const quick = async (body: string, before = "") => {
-        const tool = script(body, { before });
-        for (let call = 0; call < 12; call++) await run(tool, { n: call });
-        return tool;
-      };
-      const together = (
-        tool: Parameters<typeof run>[0],
-        inputs: readonly object[],
-        extra: Parameters<typeof run>[2] = {},
-      ) => Promise.all(inputs.map((input) => run(tool, input, extra)));
-      const numbers = (count: number) => Array.from({ length: count }, (_, n) => ({ n }));
-
-      test("each get their own output, randomness and console", async () => {
-        const tool = await quick("({ n }) => { console.log('call', n); return [n, Math.random()]; }");
-        const replies = await together(tool, numbers(200));
-        const seen = new Set<number>();
-        for (const [n, { outcome, logs }] of replies.entries()) {
-          const [own, random] = JSON.parse(outcome.ok ? outcome.json : "[]") as [number, number];
-          expect([own, logs]).toEqual([n, `[["log","call ${n}"]]`]);
-          seen.add(random);
-        }
-        expect(seen.size).toBe(200);
-      });
-
-      test("keep one's exception its own", async () => {
-        const tool = await quick("({ n }) => { if (n === 70) throw new Error('mine'); return n; }");
-        const replies = await together(tool, numbers(100));
-        const failed = replies.flatMap(({ outcome }, n) => (outcome.ok ? [] : [n]));
-        expect(failed).toEqual([70]);
-      });
-
-      test.each([
-        ["an endless loop", "for (;;);", "cpu_limit", 500],
-        ["a storm of microtasks", "(function next() { Promise.resolve().then(next); })();", "cpu_limit", 500],
-        // It has to meet the limit of its memory first, however slow the machine is.
-        ["a heap bomb", "const all = []; for (;;) all.push([1, 2, 3, 4]);", "memory_limit", 8_000],
-      ])("cost one that turns out to be %s its life, and no other", async (_what, hazard, expected, cpuMs) => {
-        const tool = await quick(`({ n }) => { if (n === 33) { ${hazard} } return n; }`);
-        const replies = await together(tool, numbers(64), { limits: { cpuMs } });
-        for (const [n, { outcome }] of replies.entries()) {
-          if (n === 33) expect(outcome).toMatchObject({ ok: false, failure: { code: expected } });
-          else expect(outcome).toEqual({ ok: true, json: `${n}` });
-        }
-      });
-
-      test("wait for none that awaits", async () => {
-        const tool = await quick("({ n }) => (n % 7 === 3 ? new Promise((d) => setTimeout(d, 20, n)) : n)");
-        const replies = await together(tool, numbers(60));
-        expect(replies.map(({ outcome }) => outcome)).toEqual(numbers(60).map(({ n }) => ({ ok: true, json: `${n}` })));
-      });
-
-      test("leave nothing in another's log that a rejection of theirs says", async () => {
-        const tool = await quick("({ n }) => { if (n === 5) Promise.reject(new Error('secret of 5')); return n; }");
-        const replies = await together(tool, numbers(40));
-        const told = replies.flatMap(({ logs }, n) => (logs.includes("secret") ? [n] : []));
-        expect(told.filter((n) => n !== 5)).toEqual([]);
-        expect(replies.every(({ outcome }) => outcome.ok)).toBe(true);
-      });
-    });
+    togetherSuite(() => bench);
+    forgerySuite(() => bench);
 
     test("ends calls in flight with engine_closed when it closes, and closes twice without harm", async () => {
       await using other = await startExecutor(kind);

@@ -13,11 +13,12 @@ export interface ProcessOptions extends Omit<ChildOptions, "sandbox"> {
   readonly recycle: Recycling;
   readonly sandbox: SandboxMode;
   readonly trust: readonly TrustGroup[];
+  /** Time after which the unused process of a group ends: the spare takes its place at the next call. */
+  readonly restMs?: number;
   readonly emit: EmitExecutorEvent;
   readonly nextCallNumber: () => number;
 }
 
-/** Time after which the unused process of a group ends: the spare takes its place at the next call. */
 const REST_MS = 60_000;
 
 /**
@@ -34,7 +35,7 @@ export class ProcessExecutor implements Executor {
   #last: { readonly tool: object; readonly tenant: string | null; readonly group: GroupProcesses } | null = null;
   #closed = false;
 
-  constructor({ spare, sandbox, trust, ...options }: ProcessOptions) {
+  constructor({ spare, sandbox, trust, restMs = REST_MS, ...options }: ProcessOptions) {
     this.#trust = trust;
     this.#sandbox = new Sandbox(sandbox);
     const child = { ...options, sandbox: this.#sandbox };
@@ -49,7 +50,7 @@ export class ProcessExecutor implements Executor {
             emit("executor:delay", { ward: "main", group: ofOperator, delayMs, ...(cause === null ? {} : { cause }) }),
         });
     for (const { name } of trust) {
-      const restAfterMs = name === ofOperator ? null : REST_MS;
+      const restAfterMs = name === ofOperator ? null : restMs;
       this.#groups.set(name, new GroupProcesses({ ...child, group: name, spare: this.#spare, restAfterMs }));
     }
     this.#home = this.#group(ofOperator);
