@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { RedisConnection } from "../../../src/store/redis/connection.ts";
 import { type RedisCluster, startCluster, startSentinels } from "../../fleet/topologies.ts";
-import { connectTo, freePort } from "../../redis-server.ts";
+import { connectTo, freePort, type RedisServer } from "../../redis-server.ts";
 
 const LONG_MS = 30_000;
 /** How long the last of a closed connection's sockets may take to end. */
@@ -123,12 +123,20 @@ test(
   async () => {
     await using cluster = await startCluster(1);
     await using connection = await connectTo(cluster.url, { key: KEY });
-    await connection.client.set(KEY, "value");
     const node = await cluster.nodeOf(KEY);
+    await setAtReplica(node, "value");
     await node.stop("SIGKILL");
     // The replica may be there before anybody has noticed that the node is not.
     expect(await connection.client.get(KEY)).toBe("value");
     expect(await connection.ready(LONG_MS)).toBe(true);
-    expect(await cluster.nodeOf(KEY)).not.toBe(node);
+    // The other nodes hear of the failover one after another.
+    await expect.poll(() => cluster.nodeOf(KEY), soon).not.toBe(node);
   },
 );
+
+/** Writes at a node, and waits for its replica: a node that is killed loses what it alone has. */
+async function setAtReplica(node: RedisServer, value: string): Promise<void> {
+  await using direct = await connectTo(node.url);
+  await direct.client.set(KEY, value);
+  expect(await direct.client.wait(1, LONG_MS)).toBe(1);
+}
