@@ -8,6 +8,9 @@ import { createEngine, defineCapability, type Engine, type ToolResult } from "..
 import { TurnMeter } from "../turns.ts";
 
 /** Result of a scene. Times in milliseconds. */
+/** However busy the machine is: nothing here is about the time of a call. */
+const WALL_MS = 180_000;
+
 export interface Felt {
   /** The longest turn of the loop, in processor time. */
   readonly loopMaxMs: number;
@@ -116,7 +119,7 @@ async function carryOut(scene: Scene, stateDir: string): Promise<Felt> {
     description: name,
     source: `export default async (input, { host }) => { ${body} };`,
     capabilities,
-    limits: { capabilityBytes: scene.capabilityBytes ?? 8 * 1024 * 1024, wallMs: scene.wallMs ?? 60_000 },
+    limits: { capabilityBytes: scene.capabilityBytes ?? 8 * 1024 * 1024, wallMs: scene.wallMs ?? WALL_MS },
   });
   await using engine = await createEngine({
     stateDir,
@@ -127,7 +130,7 @@ async function carryOut(scene: Scene, stateDir: string): Promise<Felt> {
       tool("second", "await host.work.tick();"),
       { name: "innocent", description: "Asks for nothing.", source: "export default () => 1;" },
     ],
-    limits: { capabilityCalls: 10_000, cpuMs: 20_000, wallMs: 60_000, memoryMb: 512 },
+    limits: { capabilityCalls: 10_000, cpuMs: 20_000, wallMs: WALL_MS, queueMs: WALL_MS, memoryMb: 512 },
     capabilities: [work],
     policy: { rules: [{ allow: granted }] },
   });
