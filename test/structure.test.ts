@@ -29,6 +29,8 @@ const ROOMS = [
 const AT_THE_ROOT = ["README.md", "index.ts"];
 /** The only file of the guest that other rooms import: the types of what crosses the isolate's boundary. */
 const GUEST_FACE = "guest/host.ts";
+/** The only file that the guest imports from another room; it imports nothing itself. */
+const GUEST_JSON = "base/exact-json.ts";
 
 const files = readdirSync(SRC, { recursive: true, encoding: "utf8" })
   .filter((name) => name.endsWith(".ts"))
@@ -52,7 +54,7 @@ function importsOf(file: string): string[] {
 function mayImport(file: string, target: string): boolean {
   const [from, to] = [roomOf(file), roomOf(target)];
   if (from === to) return true;
-  if (from === "guest") return false;
+  if (from === "guest") return target === GUEST_JSON;
   if (to === "guest") return target === GUEST_FACE;
   return ROOMS.includes(to) && ROOMS.indexOf(to) < ROOMS.indexOf(from);
 }

@@ -8,6 +8,7 @@ import { exportsPage } from "./exports.ts";
 import { httpPage } from "./http.ts";
 import { limitsPage } from "./limits.ts";
 import { metricsPage } from "./metrics.ts";
+import { valuesPage } from "./values.ts";
 import { whoPaysPage } from "./who-pays.ts";
 
 /** The command that writes the pages. */
@@ -35,5 +36,6 @@ async function referencePages(): Promise<ReadonlyMap<string, string>> {
     ["http.md", await httpPage()],
     ["limits.md", limitsPage()],
     ["metrics.md", await metricsPage()],
+    ["values.md", valuesPage()],
   ]);
 }

@@ -1,5 +1,6 @@
 import type { ErrorCode, ToolError } from "./errors.ts";
-import { parseWhenRead, partsOf, type UnreadJson, unreadJson } from "./unread-json.ts";
+import { mayHaveLongInteger, parseForWriting, parseWithDigits } from "./exact-json.ts";
+import { exactJson, parseWhenRead, partsOf, type UnreadJson } from "./unread-json.ts";
 
 /** A call as the caller sends it. */
 export interface ToolCall<Name extends string = string, Input = Record<string, unknown>> {
@@ -127,19 +128,29 @@ export function failure(error: ToolError, metadata: ResultMetadata): ToolFailure
 }
 
 /** The result of a call whose output is parsed when it is read. `json` is proved to be JSON. */
-export function unreadResult(json: UnreadJson, metadata: ResultMetadata): ToolResult {
-  return parseWhenRead<ToolResult>({ success: true, output: null, error: null, metadata }, "output", json);
+export function unreadResult(json: UnreadJson, metadata: ResultMetadata, error: ToolError | null = null): ToolResult {
+  const result: ToolResult =
+    error === null
+      ? { success: true, output: null, error, metadata }
+      : { success: false, output: null, error, metadata };
+  return parseWhenRead(result, "output", json);
 }
 
 /** A result with other metadata. Its output is not read. */
 export function withMetadata(result: ToolResult, metadata: ResultMetadata): ToolResult {
-  const output = unreadJson(result);
-  return output === undefined ? { ...result, metadata } : unreadResult(output, metadata);
+  const output = exactJson(result, "output");
+  return output === undefined ? { ...result, metadata } : unreadResult(output, metadata, result.error);
 }
 
-/** A result's output as JSON. One that nobody has read is passed on as it is. */
+/** A result's output as JSON, in which long integers have their digits. One that nobody has read is passed on as it is. */
 export function outputText(result: ToolResult): string {
-  return unreadJson(result)?.json ?? JSON.stringify(result.output);
+  return exactJson(result, "output")?.json ?? JSON.stringify(result.output);
+}
+
+/** A result's output for a text that is made of it: `JSON.stringify` writes the digits of its long integers. */
+export function writableOutput(result: ToolResult): unknown {
+  const exact = exactJson(result, "output");
+  return exact !== undefined && mayHaveLongInteger(exact.json) ? parseForWriting(exact.json) : result.output;
 }
 
 /** Number of a result's members: a listener of the embedder may have added some. */
@@ -152,13 +163,23 @@ export function resultText(result: ToolResult): string {
 
 /** The parts of `resultText`: joining a long output to others would copy it. */
 export function resultParts(result: ToolResult): readonly string[] {
-  const output = unreadJson(result);
-  if (output === undefined || Object.keys(result).length !== MEMBERS) return [JSON.stringify(result)];
+  const output = exactJson(result, "output");
+  if (output === undefined) return [JSON.stringify(result)];
+  if (Object.keys(result).length !== MEMBERS) return [JSON.stringify({ ...result, output: writableOutput(result) })];
+  const { success: isSuccess, error, metadata } = result;
   return [
-    '{"success":true,"output":',
+    `{"success":${isSuccess},"output":`,
     ...partsOf(output),
-    `,"error":null,"metadata":${JSON.stringify(result.metadata)}}`,
+    `,"error":${JSON.stringify(error)},"metadata":${JSON.stringify(metadata)}}`,
   ];
+}
+
+/** Reads what `resultText` wrote. */
+export function readResult(text: string): ToolResult {
+  if (!mayHaveLongInteger(text)) return JSON.parse(text) as ToolResult;
+  const { output } = parseForWriting(text) as ToolResult;
+  const { error, metadata } = parseWithDigits(text) as ToolResult;
+  return unreadResult({ json: JSON.stringify(output), blanks: 0 }, metadata, error);
 }
 
 const NAME_SHOWN_MAX = 256;

@@ -1,3 +1,5 @@
+import { mayHaveLongInteger, parseWithDigits } from "./exact-json.ts";
+
 /** JSON of a member that has not been parsed. */
 export interface UnreadJson {
   readonly json: string;
@@ -8,15 +10,19 @@ export interface UnreadJson {
 }
 
 const unread = new WeakMap<object, UnreadJson>();
+/** Members that were read, whose long integers are strings of digits in the value: only the text has them as numbers. */
+const readExact = new WeakMap<object, UnreadJson>();
 
 /**
  * Makes a member of an object one that is parsed when it is read first, and then is a member like all others: copies,
- * `JSON.stringify` and `structuredClone` read it. `given` is proved to be JSON. Returns the object.
+ * `JSON.stringify` and `structuredClone` read it. `given` is proved to be JSON. `parse`: default, long integers are
+ * strings of digits. Returns the object.
  */
 export function parseWhenRead<Target extends object>(
   target: Target,
   name: keyof Target & string,
   given: UnreadJson,
+  parse: (json: string) => unknown = parseWithDigits,
 ): Target {
   let parsed: { readonly value: unknown } | null = null;
   const become = (value: unknown): unknown => {
@@ -27,7 +33,11 @@ export function parseWhenRead<Target extends object>(
     return value;
   };
   Object.defineProperty(target, name, {
-    get: () => (parsed === null ? become(JSON.parse(given.json)) : parsed.value),
+    get: () => {
+      if (parsed !== null) return parsed.value;
+      if (parse === parseWithDigits && mayHaveLongInteger(given.json)) readExact.set(target, given);
+      return become(parse(given.json));
+    },
     set: become,
     enumerable: true,
     configurable: true,
@@ -44,4 +54,14 @@ export function partsOf({ json, parts = [json] }: UnreadJson): readonly string[]
 /** The member that has not been read yet; `undefined` if all of it was read. */
 export function unreadJson(target: object): UnreadJson | undefined {
   return unread.get(target);
+}
+
+/**
+ * The member's text, in which long integers have their digits: as it was given, also after the member was read, unless
+ * somebody has changed its value since. `undefined` where nothing is known of the member but its value.
+ */
+export function exactJson<Target extends object>(target: Target, name: keyof Target & string): UnreadJson | undefined {
+  const given = unread.get(target) ?? readExact.get(target);
+  if (given === undefined || unread.has(target)) return given;
+  return JSON.stringify(target[name]) === JSON.stringify(parseWithDigits(given.json)) ? given : undefined;
 }

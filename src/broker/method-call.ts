@@ -1,5 +1,7 @@
 import type { ErrorCode } from "../base/errors.ts";
 import { HostWorkFull, type HostWorkQueue, type WorkPayer } from "../base/host-work-queue.ts";
+import { parseForWriting, parseWithDigits } from "../base/exact-json.ts";
+import { writeAny } from "../base/json-writer.ts";
 import { describeExcess } from "../base/json.ts";
 import { compileSchema, type Validator } from "../base/schema/schema.ts";
 import { describeViolations } from "../base/schema/violation.ts";
@@ -104,7 +106,7 @@ export class MethodCaller {
       if (args.length > inputBytes) return ended({ kind: "too_long", length: args.length, inputBytes });
       const tooMuch = describeExcess(args, VALUES_MAX);
       if (tooMuch !== null) return ended(failure(`the arguments of ${label} are ${tooMuch}`));
-      const value: unknown = JSON.parse(args);
+      const value = capability.isOfEmbedder === true ? parseWithDigits(args) : parseForWriting(args);
       const violations = method.input?.check(value) ?? [];
       if (violations.length > 0) {
         const problem = `the arguments of ${label} do not match its schema: ${describeViolations(violations)}`;
@@ -175,12 +177,21 @@ function failure(message: string): MethodOutcome {
 }
 
 function outcomeOf(label: string, { output }: CheckedMethod, value: unknown): MethodOutcome {
-  const json = value === undefined ? "null" : JSON.stringify(value);
+  const json = value === undefined ? "null" : textOf(value);
   if (typeof json !== "string") return failure(`${label} returned no JSON value`);
   if (output !== null && output.check(JSON.parse(json) as unknown).length > 0) {
     return failure(`${label} returned a value that does not match its schema`);
   }
   return { kind: "value", json };
+}
+
+/** JSON of a handler's value, which may have `bigint`s. */
+function textOf(value: unknown): string {
+  try {
+    return JSON.stringify(value);
+  } catch {
+    return writeAny(value);
+  }
 }
 
 function isThenable(value: unknown): boolean {

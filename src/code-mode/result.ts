@@ -1,6 +1,6 @@
 import { memberOf } from "../base/json.ts";
 import type { CalledTool, LogLine, ToolFailure, ToolResult } from "../base/result.ts";
-import { failure, success } from "../base/result.ts";
+import { failure, success, unreadResult, writableOutput } from "../base/result.ts";
 import type { CallEnd, ProgramCall } from "../broker/capabilities/program-tools.ts";
 import { PROGRAM_FILE } from "../tool/program/runner.ts";
 
@@ -33,8 +33,8 @@ const SHOWN_LOGS = 20;
 const SHOWN_LOG_CHARS = 2_000;
 const PLACE = new RegExp(`${PROGRAM_FILE}:(\\d+):(\\d+)`);
 const MS_DIGITS = 10;
-/** Words of the realm for a program's result. */
-const RETURNED = /^the tool returned/;
+/** Words of the realm for a program's result, and for a place in it. */
+const RETURNED = /^the tool returned(?<held> a value that JSON cannot hold: )?(?:\/value(?=[/ ]))?/;
 
 /** Calls of one program: those that have ended, and those that have not. */
 export class ProgramCalls {
@@ -80,7 +80,7 @@ export function programResult(result: ToolResult, calls: ProgramCalls, warnings:
   const logs = result.metadata.logs.map(lineOf);
   const metadata = { ...result.metadata, ...(called.length === 0 ? {} : { calls: called }) };
   if (!result.success) return failedProgram({ ...result, metadata }, lines, logs);
-  const { output } = result;
+  const output = writableOutput(result);
   const unlisted = calls.count - Math.min(lines.length, LISTED_CALLS);
   const value = memberOf(output, "value");
   const given: unknown = memberOf(output, "warnings");
@@ -98,7 +98,9 @@ export function programResult(result: ToolResult, calls: ProgramCalls, warnings:
     ...(all.length === 0 ? {} : { warnings: all }),
     ...truncationOf(memberOf(output, "truncated")),
   };
-  return success(made, metadata);
+  return output === result.output
+    ? success(made, metadata)
+    : unreadResult({ json: JSON.stringify(made), blanks: 0 }, metadata);
 }
 
 function truncationOf(given: unknown): Pick<RunCodeOutput, "truncated"> {
@@ -121,7 +123,7 @@ function failedProgram(
   const shown = calls.slice(-SHOWN_CALLS).map(({ tool, code }) => `${tool} ${code}`);
   const before = calls.length > shown.length ? `${calls.length} calls, the last of them: ` : "";
   const message = [
-    `${place}${type}${error.message.replace(RETURNED, "the program returned")}`,
+    `${place}${type}${error.message.replace(RETURNED, (_all, held?: string) => `the program returned${held === undefined ? "" : `${held}/result`}`)}`,
     shown.length === 0 ? "No tool was called." : `Calls of tools: ${before}${shown.join(", ")}.`,
     ...(logs.length === 0 ? [] : [`Console:\n${logs.slice(-SHOWN_LOGS).join("\n").slice(-SHOWN_LOG_CHARS)}`]),
   ].join("\n");

@@ -1,3 +1,4 @@
+import { parseWithBigInts } from "../base/exact-json.ts";
 import { Entropy } from "./entropy.ts";
 import {
   type Checks,
@@ -14,9 +15,10 @@ import {
 } from "./host.ts";
 import type { LineWriter } from "./line-writer.ts";
 import { Timers } from "./timers.ts";
+import { writeValue } from "./values.ts";
 
 // Captured before a tool can change them: in an open realm, a tool may replace or delete what its own call ends with.
-const { parse, stringify } = JSON;
+const { stringify } = JSON;
 const { max } = Math;
 const RealError = Error;
 
@@ -235,7 +237,7 @@ export class GuestCall {
       if (capability.length > NAME_MAX || method.length > NAME_MAX) {
         throw new TypeError(`names of capabilities and methods have at most ${NAME_MAX} characters`);
       }
-      const payload = args === undefined ? "null" : write(args);
+      const payload = args === undefined ? "null" : writeValue(args, write);
       if (typeof payload !== "string") throw new TypeError(`host.${capability}.${method} takes a JSON value`);
       const { emit, turn } = this.#world;
       const ask = payload.length > ASK_MAX ? 0 : emit(EMIT_ASK, this.run, capability, method, payload, turn.nowMs);
@@ -257,7 +259,7 @@ export class GuestCall {
     const asked = this.#asks?.get(ask);
     if (asked === undefined) return;
     this.#asks?.delete(ask);
-    const value: unknown = parse(payload);
+    const value = parseWithBigInts(payload);
     if (signed > 0) asked.resolve(value);
     else asked.reject(CapabilityError.issue(value as Failure, asked.capability, asked.method));
   }
@@ -272,7 +274,7 @@ export class GuestCall {
     if (typeof value === "string" && value.length > this.outputMax) return this.#tooLarge(value.length);
     let text: string | undefined;
     try {
-      text = value === undefined ? "null" : write(value);
+      text = value === undefined ? "null" : writeValue(value, write);
     } catch (error) {
       return fail("invalid_output", `the tool returned a value that JSON cannot hold: ${messageOf(error)}`);
     }
@@ -280,7 +282,8 @@ export class GuestCall {
       return fail("invalid_output", `the tool returned a ${typeof value}, which JSON cannot hold`);
     if (text.length > this.outputMax) return this.#tooLarge(text.length);
     const refusal = check === null ? "" : check(text);
-    return refusal === "" ? `+${text}` : `-${refusal}`;
+    if (refusal === "") return `+${text}`;
+    return refusal.startsWith("+") ? refusal : `-${refusal}`;
   }
 
   /** Ends the call with a failure that is JSON already. */

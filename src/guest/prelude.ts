@@ -1,3 +1,4 @@
+import { installBigInts } from "../base/exact-json.ts";
 import { GuestCall, CapabilityError, type CallWorld, entropyOf, issue, type TurnState } from "./call.ts";
 import { CallGlobal, prepareCallGlobal } from "./call-global.ts";
 import { Coordinator } from "./contracts/coordinator.ts";
@@ -10,6 +11,7 @@ import { LineWriter } from "./line-writer.ts";
 import { Realm } from "./realm.ts";
 import { createTemporal, separateDates } from "./temporal.ts";
 import { ToolContext } from "./tool-context.ts";
+import { noteOdd } from "./values.ts";
 import { createWebParts, defineWebGlobals, prepared } from "./web-parts.ts";
 
 /**
@@ -24,6 +26,8 @@ export const boot: Boot = (emit, pure, lines, hardened, engine, ...tool) => {
   const lineWriter = lines === null ? null : new LineWriter(lines, emit, realMs);
   removeEscapes(realm);
   installTime(realm, turn, hardened);
+  installBigInts(realm);
+  noteOdd(realm);
   // Named by its key, which no bundler changes, and no constructor.
   const { random } = { random: () => entropyOf(turn, pure).fraction() };
   realm.Math.random = random;

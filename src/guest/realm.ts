@@ -1,3 +1,4 @@
+import { parseWithBigInts } from "../base/exact-json.ts";
 import { GuestCall, type CallWorld, describeFound, issuedCode, write } from "./call.ts";
 import { CallGlobal, type Holder } from "./call-global.ts";
 import { type Adapter, isObject, type ToolFunction } from "./contracts/adapter.ts";
@@ -69,7 +70,7 @@ export class Realm implements Guest {
   }
 
   start(calls: string): string {
-    this.#queue = parse(calls) as QueuedCall[];
+    this.#queue = parseWithBigInts(calls) as QueuedCall[];
     this.#next = 0;
     return this.startNext();
   }

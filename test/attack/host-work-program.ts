@@ -7,10 +7,10 @@ import { Worker } from "node:worker_threads";
 import { createEngine, defineCapability, type Engine, type ToolResult } from "../../src/index.ts";
 import { TurnMeter } from "../turns.ts";
 
-/** Result of a scene. Times in milliseconds. */
 /** However busy the machine is: nothing here is about the time of a call. */
 const WALL_MS = 180_000;
 
+/** Result of a scene. Times in milliseconds. */
 export interface Felt {
   /** The longest turn of the loop, in processor time. */
   readonly loopMaxMs: number;

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { parseWithDigits } from "../../src/base/exact-json.ts";
 import { emptyMetadata, resultText, type ToolResult, unreadResult, withMetadata } from "../../src/base/result.ts";
 import { unreadJson } from "../../src/base/unread-json.ts";
 
@@ -9,7 +10,7 @@ const METADATA = emptyMetadata("c1", "tool", 0);
 function both(json: string): readonly [unread: ToolResult, plain: ToolResult] {
   return [
     unreadResult({ json, blanks: 0 }, METADATA),
-    { success: true, output: JSON.parse(json) as unknown, error: null, metadata: METADATA },
+    { success: true, output: parseWithDigits(json), error: null, metadata: METADATA },
   ];
 }
 

@@ -124,17 +124,42 @@ test("a call that was not awaited and failed is a warning", async () => {
 });
 
 test.each([
-  ["Map", "return { counts: [new Map([[1, 2]])] }", "result.counts[0] is a Map, which is {} in JSON"],
-  ["Set", "return new Set([1])", "result is a Set, which is {} in JSON"],
-])("a result with a %s runs, and a warning says what JSON makes of it", async (_what, code, warning) => {
-  expect((await run(code)).output).toMatchObject({ warnings: [expect.stringContaining(warning)] });
+  ["a Map as an object", "return { counts: [new Map([['a', 2]])] }", { counts: [{ a: 2 }] }],
+  ["a Set as a list", "return new Set([1])", [1]],
+  ["an error by its name and message", "return [new RangeError('no')]", [{ name: "RangeError", message: "no" }]],
+  ["a bigint by its digits", "return { total: [1, 2n, 2n ** 64n] }", { total: [1, 2, "18446744073709551616"] }],
+  [
+    "promises by their values, wherever they are",
+    "return { a: [tools.mail.send({})], b: new Map([['c', Promise.resolve({ d: Promise.resolve(1) })]]), e: new Set([Promise.resolve(2)]) }",
+    { a: [expect.anything()], b: { c: { d: 1 } }, e: [2] },
+  ],
+])("a result has %s", async (_what, code, result) => {
+  expect((await run(code)).output).toMatchObject({ result });
 });
 
-test("a result that JSON cannot hold is refused with its place", async () => {
-  expect((await run("return { total: [1, 2n] }")).error).toMatchObject({
+test.each([
+  ["return { total: [1, 0 / 0] }", "/result/total/1 is NaN, which JSON does not have: return a number, a text or null"],
+  ["return (function* () {})()", "/result is a generator: return [...values]"],
+  ["return new Map([[1, 2]])", "/result is a Map with keys that are no texts: return [...map], or texts as keys"],
+])("a result that JSON cannot hold is refused with its place: %s", async (code, problem) => {
+  expect((await run(code)).error).toMatchObject({
     code: "invalid_output",
-    message: expect.stringContaining("the program returned a value that JSON cannot hold: result.total[1] is a BigInt"),
+    message: expect.stringContaining(`the program returned a value that JSON cannot hold: ${problem}`),
   });
+});
+
+test("a promise in a result that fails is the program's error, with its line", async () => {
+  const { error } = await run("const made = 1;\nreturn { issue: tools.github.create_issue({ title: '' }) };");
+  expect(error?.message).toMatch(/^line 2, column \d+: ToolError: .*no title/);
+});
+
+test("a result of 10,000 promises, and one of 2,000 in each other, end the call within its limits", async () => {
+  const wide = await run("return { all: Array.from({ length: 10_000 }, async (_, at) => at) }");
+  expect(wide.output).toMatchObject({ truncated: { chars: expect.any(Number) } });
+  const deep = await run(
+    "let value = 1;\nfor (let at = 0; at < 2_000; at++) value = { a: Promise.resolve(value) };\nreturn value;",
+  );
+  expect(deep.error?.code ?? "ok").toMatch(/^(?:invalid_output|ok)$/);
 });
 
 test("a program that asks for a list of all tools is told how to find some", async () => {

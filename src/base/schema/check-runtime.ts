@@ -2,9 +2,11 @@ import equal from "ajv/dist/runtime/equal.js";
 import ucs2length from "ajv/dist/runtime/ucs2length.js";
 import { fullFormats } from "ajv-formats/dist/formats.js";
 import type { ErrorObject } from "ajv";
+import { parseWithBigInts, rawDigits } from "../exact-json.ts";
 import { isObject } from "../json.ts";
 import type { OutputAt } from "../protocol/script.ts";
 import { type ContentBlock, describeMalformedBlock, outputOfBlocks } from "./content-blocks.ts";
+import { functionOf, isLongInteger, isMultiple, isOneOf, readDigits } from "./long-integers.ts";
 import { boundViolation, describeViolations, toViolations, type Violation } from "./violation.ts";
 
 /**
@@ -28,7 +30,10 @@ export interface CheckCode {
 export interface Checks {
   /** Writes the schema's defaults INTO the arguments. */
   readonly input: ((value: unknown) => string) | null;
-  /** Takes the output as JSON text, so that nothing of the tool runs. */
+  /**
+   * Takes the output as JSON text, so that nothing of the tool runs. Returns `+` and another text where digits in it are
+   * numbers by the schema.
+   */
   readonly output: ((text: string) => string) | null;
 }
 
@@ -40,6 +45,8 @@ const VIOLATIONS_MAX = 20;
 const FAILURE_MAX = 32 * 1024;
 /** Values with more parts get only their first violation: the list of all can be far larger than the value. */
 const MAX_EXPLAINED_PARTS = 20_000;
+/** Maximum number of times that a value is checked again because texts of digits in it were made integers. */
+const ROUNDS_MAX = 32;
 
 /**
  * `stage` shows the place of the running check to the worker. `outputAt`: where the tool's contract wraps its output.
@@ -50,14 +57,14 @@ export function createChecks(
   output: CheckCode | null,
   outputAt: OutputAt | null = null,
 ): Checks {
-  const inputOf = input === null ? null : violationsIn(input);
-  const outputOf = output === null ? null : violationsIn(output);
+  const inputOf = input === null ? null : violationsIn(input, { reads: true });
+  const outputOf = output === null ? null : violationsIn(output, { reads: true });
   return {
     input:
       inputOf &&
       ((value) => {
         stage[0] = CHECKING.input;
-        const violations = inputOf(value);
+        const violations = inputOf({ value });
         const text =
           violations === null ? "" : failure("invalid_arguments", describeViolations(violations), violations);
         stage[0] = text === "" ? CHECKING.nothing : CHECKING.refused;
@@ -69,10 +76,12 @@ export function createChecks(
         stage[0] = CHECKING.output;
         const answer = parsed(json);
         const value = outputAt === null ? answer : outputIn(answer, outputAt);
-        const violations = value === undefined ? null : outputOf(value);
+        const whole = { value, isChanged: false };
+        const violations = value === undefined ? null : outputOf(whole);
         const text = violations === null ? "" : failure("invalid_output", MISMATCH, violations);
         stage[0] = CHECKING.nothing;
-        return text;
+        if (violations !== null || !whole.isChanged) return text;
+        return `+${JSON.stringify(outputAt === null ? whole.value : withOutput(answer, outputAt, whole.value), writeBigInts)}`;
       }),
   };
 }
@@ -103,6 +112,20 @@ function outputIn(answer: unknown, at: OutputAt): unknown {
   }
 }
 
+/** The answer with another output in its place. */
+function withOutput(answer: unknown, at: OutputAt, output: unknown): unknown {
+  if (at !== "/content") return { ...(answer as object), [at.slice(1)]: output };
+  // Within several blocks, and within the value of one, they were made in their places.
+  const { content } = answer as { readonly content: readonly ContentBlock[] };
+  return content.length === 1 && content.some((block) => "json" in block)
+    ? { ...(answer as object), content: [{ json: output }] }
+    : answer;
+}
+
+function writeBigInts(_name: string, value: unknown): unknown {
+  return typeof value === "bigint" ? rawDigits(String(value)) : value;
+}
+
 function isContent(value: unknown): value is readonly ContentBlock[] {
   return Array.isArray(value) && value.every((block) => describeMalformedBlock(block) === null);
 }
@@ -110,27 +133,37 @@ function isContent(value: unknown): value is readonly ContentBlock[] {
 /** `undefined` for a text that is not JSON, which the worker refuses by itself. */
 function parsed(json: string): unknown {
   try {
-    return JSON.parse(json);
+    return parseWithBigInts(json);
   } catch {
     return undefined;
   }
 }
 
-/** A check that returns the first violations of a value; `null` if it is valid. */
+/** A value, and whether texts of digits in it were made integers. */
+interface Checked {
+  value: unknown;
+  isChanged?: boolean;
+}
+
+/** A check that returns the first violations of a value; `null` if it is valid. `reads`: makes integers of texts of digits. */
 export function violationsIn(
   { decide, explain }: CheckCode,
-  max = VIOLATIONS_MAX,
-): (value: unknown) => readonly Violation[] | null {
+  { max = VIOLATIONS_MAX, reads = false } = {},
+): (checked: Checked) => readonly Violation[] | null {
   const isValid = decide(requireRuntime);
   let explained: Validate | undefined;
-  return (value) => {
+  return (checked) => {
     try {
-      if (isValid(value) === true) return null;
-      // A copy would cost more, so the second pass sees the defaults that the first one wrote.
-      const isShort = explain !== undefined && !hasMoreParts(value, MAX_EXPLAINED_PARTS);
-      if (isShort) explained ??= explain(requireRuntime);
-      const errors = isShort && explained?.(value) === false ? explained.errors : isValid.errors;
-      return toViolations((errors ?? []).slice(0, max));
+      for (let round = 0; ; round++) {
+        if (isValid(checked.value) === true) return null;
+        // A copy would cost more, so the second pass sees the defaults that the first one wrote.
+        const isShort = explain !== undefined && !hasMoreParts(checked.value, MAX_EXPLAINED_PARTS);
+        if (isShort) explained ??= explain(requireRuntime);
+        const errors = (isShort && explained?.(checked.value) === false ? explained.errors : isValid.errors) ?? [];
+        if (!reads || round === ROUNDS_MAX || !readDigits(checked, errors, !isShort))
+          return toViolations(errors.slice(0, max));
+        checked.isChanged = true;
+      }
     } catch (error) {
       // ajv recurses into nested values.
       if (error instanceof RangeError) return [boundViolation("depth", "less deeply nested")];
@@ -147,13 +180,8 @@ const RUNTIMES = new Map<string, unknown>([
   ["ajv/dist/runtime/equal", { default: functionOf(equal) }],
   ["ajv/dist/runtime/ucs2length", { default: functionOf(ucs2length) }],
   ["ajv-formats/dist/formats", { fullFormats }],
-  [RUNTIME, { patternOf, duplicateIn }],
+  [RUNTIME, { patternOf, duplicateIn, isLongInteger, isMultiple, isOneOf }],
 ]);
-
-/** The default export of a CommonJS module: loaders differ in whether an import of it is the module itself. */
-function functionOf(imported: object): unknown {
-  return typeof imported === "function" ? imported : Reflect.get(imported, "default");
-}
 
 function requireRuntime(name: string): unknown {
   const found = RUNTIMES.get(name);
@@ -187,6 +215,7 @@ export function duplicateIn(items: readonly unknown[]): readonly [at: number, fi
 
 /** A canonical text: equal exactly for values that JSON Schema considers equal. */
 function canonical(value: unknown): string {
+  if (typeof value === "bigint") return String(value);
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
   if (Array.isArray(value)) return `[${value.map(canonical).join()}]`;
   const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));

@@ -2,6 +2,7 @@ import { _, Ajv, type CodeKeywordDefinition, type Format, type Options } from "a
 import { createRequire } from "node:module";
 import type { JsonSchema } from "../json.ts";
 import { duplicateIn, RUNTIME } from "./check-runtime.ts";
+import { numberKeywords, REPLACED } from "./exact-numbers.ts";
 
 /** Dialects after draft-07 are rare, so ajv's code for them is loaded on demand. */
 const require = createRequire(import.meta.url);
@@ -32,6 +33,8 @@ interface CodeOptions {
   readonly meta?: boolean;
   /** Whether the code is to be written as text. */
   readonly source?: boolean;
+  /** Whether a text of the digits of a long integer is a number: the embedder gets them so. Default: false. */
+  readonly takesDigits?: boolean;
   readonly pattern: (pattern: string, flags: string) => TextTest;
   readonly formats: Record<string, Format>;
 }
@@ -45,7 +48,7 @@ export interface TextTest {
 /** A compiler of schemas. Nothing bounds the work of its validators. */
 export function newCompiler(
   dialect: Dialect,
-  { allErrors = false, meta = true, source = false, pattern, formats }: CodeOptions,
+  { allErrors = false, meta = true, source = false, takesDigits = false, pattern, formats }: CodeOptions,
 ): Ajv {
   const ajv = newAjv(dialect, {
     strict: false,
@@ -70,8 +73,8 @@ export function newCompiler(
       formats: _`require("ajv-formats/dist/formats").fullFormats`,
     },
   });
-  ajv.removeKeyword("uniqueItems");
-  ajv.addKeyword(UNIQUE_ITEMS);
+  for (const keyword of ["uniqueItems", ...REPLACED]) ajv.removeKeyword(keyword);
+  for (const keyword of [UNIQUE_ITEMS, ...numberKeywords(takesDigits)]) ajv.addKeyword(keyword);
   return ajv;
 }
 

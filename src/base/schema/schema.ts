@@ -1,7 +1,9 @@
 import { MissingRefError, type Ajv, type ErrorObject, type Format, type ValidateFunction } from "ajv";
 import { fullFormats } from "ajv-formats/dist/formats.js";
+import { mayHaveLongInteger, parseWithBigInts } from "../exact-json.ts";
 import type { JsonSchema } from "../json.ts";
 import { patternOf, violationsIn } from "./check-runtime.ts";
+import { spellNumbers } from "./exact-numbers.ts";
 import { spellProtoProperties } from "./proto-property.ts";
 import { dialectOf, type Dialect, newCompiler, type TextTest } from "./schema-dialect.ts";
 import { findPointer, readSchema, schemaError, writeSchema, type SchemaPlace } from "./schema-text.ts";
@@ -80,8 +82,10 @@ export function readValid(text: string, where: SchemaPlace): { readonly plain: J
   if (typeof plain === "object" && plain["$async"] === true) {
     throw schemaError(where, "/$async", "is not JSON Schema; leave it out");
   }
-  spellProtoProperties(plain, text);
-  return { plain, dialect };
+  const exact = mayHaveLongInteger(text) ? withoutDialect(parseWithBigInts(text) as JsonSchema) : plain;
+  spellProtoProperties(exact, text);
+  spellNumbers(exact);
+  return { plain: exact, dialect };
 }
 
 class CompiledSchema implements Validator {
@@ -99,7 +103,8 @@ class CompiledSchema implements Validator {
     const decide = this.#compile(false);
     // Most values are valid, so that which collects all errors is compiled when the first one is not.
     const code = { decide: () => decide, explain: () => this.#compile(true) };
-    this.#violationsIn = violationsIn(code, VIOLATIONS_MAX);
+    const violations = violationsIn(code, { max: VIOLATIONS_MAX });
+    this.#violationsIn = (value) => violations({ value });
   }
 
   check(value: unknown): readonly Violation[] {
@@ -111,7 +116,9 @@ class CompiledSchema implements Validator {
     const meta = findPointer(this.#schema, (key) => key.startsWith("$")) !== "";
     const pattern = allErrors ? readShortPattern : readPattern;
     try {
-      return newCompiler(this.#dialect, { allErrors, meta, pattern, formats: FORMATS }).compile(this.#schema);
+      return newCompiler(this.#dialect, { allErrors, meta, takesDigits: true, pattern, formats: FORMATS }).compile(
+        this.#schema,
+      );
     } catch (error) {
       throw compileError(error, this.#schema, this.#where);
     }

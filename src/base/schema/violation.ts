@@ -1,5 +1,6 @@
 import type { ErrorObject } from "ajv";
 import { pointerSegment } from "../json.ts";
+import { NUMBER_TYPE, OWN } from "./long-integers.ts";
 
 /** One violation of a schema, worded so that a language model can fix its call. */
 export interface Violation {
@@ -45,7 +46,7 @@ export function unseen(violation: Violation): Violation {
 }
 
 function toViolation(error: ErrorObject): Violation {
-  const { keyword } = error;
+  const keyword = error.keyword.replace(OWN, "");
   const missing = text(error.params["missingProperty"]);
   const extra = text(error.params["additionalProperty"] ?? error.params["unevaluatedProperty"]);
   const named = missing ?? extra ?? error.propertyName ?? text(error.params["propertyName"]);
@@ -75,7 +76,7 @@ function toViolation(error: ErrorObject): Violation {
 function expectation(error: ErrorObject): string {
   const { keyword, params } = error;
   const limit = Number(params["limit"]);
-  switch (keyword) {
+  switch (keyword.replace(OWN, "")) {
     case "type":
       return list(params["type"], " or ");
     case "enum":
@@ -116,7 +117,7 @@ function expectation(error: ErrorObject): string {
     case "maximum":
     case "exclusiveMinimum":
     case "exclusiveMaximum":
-      return `${String(params["comparison"])} ${limit}`;
+      return `${String(params["comparison"])} ${String(params["limit"])}`;
     case "multipleOf":
       return `a multiple of ${String(params["multipleOf"])}`;
     case "anyOf":
@@ -144,7 +145,8 @@ function contained(min: unknown, max: unknown): string {
 /** The schema's type for the missing property. */
 function expectedProperty(error: ErrorObject): string {
   const properties: unknown = property(error.parentSchema, "properties");
-  const type: unknown = property(property(properties, String(error.params["missingProperty"])), "type");
+  const missing = property(properties, String(error.params["missingProperty"]));
+  const type = property(missing, "type") ?? property(missing, NUMBER_TYPE);
   return type === undefined ? "a value" : list(type, " or ");
 }
 
@@ -160,10 +162,11 @@ function describeValue(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return `array of ${count(value.length, "item")}`;
   if (typeof value === "object") return `object with ${count(Object.keys(value).length, "property")}`;
-  return `${typeof value} ${quote(value)}`;
+  return `${typeof value === "bigint" ? "number" : typeof value} ${quote(value)}`;
 }
 
 function quote(value: unknown): string {
+  if (typeof value === "bigint") return cut(String(value), MAX_TEXT);
   if (typeof value === "object" && value !== null) return describeValue(value);
   const short = typeof value === "string" ? value.slice(0, MAX_TEXT + 1) : value;
   return cut(JSON.stringify(short) ?? "nothing", MAX_TEXT);

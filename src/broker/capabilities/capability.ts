@@ -146,6 +146,8 @@ export interface Capability<Value = unknown> {
   /** Only those on the broker thread have one. */
   readonly kind?: undefined;
   readonly name: string;
+  /** Whether the embedder's functions get the arguments: long integers as strings of digits. Others pass them on. */
+  readonly isOfEmbedder?: true;
   readonly grants: GrantKind<Value>;
   readonly methods: { readonly [method: string]: MethodShape };
   /**

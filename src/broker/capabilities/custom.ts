@@ -186,6 +186,7 @@ export function asCapability(
   const limiter = custom.rateLimit === undefined ? null : new RateLimiter(custom.rateLimit);
   return {
     name: custom.name,
+    isOfEmbedder: true,
     grants: wholeGrants,
     methods: Object.fromEntries(methods),
     open: (call) => new CustomSession(custom, limiter, call, redact),

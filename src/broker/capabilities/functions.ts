@@ -25,6 +25,7 @@ const SHAPE: MethodShape = {};
 export function functionsCapability(functions: ReadonlyMap<string, HostFunction>): Capability<true> {
   return {
     name: FUNCTIONS,
+    isOfEmbedder: true,
     grants: wholeGrants,
     methods: Object.fromEntries([...functions.keys()].map((name) => [name, SHAPE])),
     open: () => ({ invoke: (name, args) => answerOf(functions.get(name), args) }),

@@ -4,6 +4,7 @@ import { type ToolError, toolError } from "../../base/errors.ts";
 import type { Limits } from "../../base/limits.ts";
 import type { ToolCall } from "../../base/result.ts";
 import type { UnreadJson } from "../../base/unread-json.ts";
+import { NumberError, writeAny } from "../../base/json-writer.ts";
 import { NOT_PLAIN, TOO_LARGE, writePlain } from "./plain-json.ts";
 
 /** Maximum length of a call's id. */
@@ -72,8 +73,9 @@ export function writeArguments(given: object, limits: Limits): string | ToolErro
   if (plain === TOO_LARGE) return tooLarge(limits);
   let text: string;
   try {
-    text = plain === NOT_PLAIN ? JSON.stringify(given) : plain;
+    text = plain === NOT_PLAIN ? writeAny(given) : plain;
   } catch (error) {
+    if (error instanceof NumberError) return toolError("invalid_arguments", error.message);
     const reason = error instanceof Error ? (error.message.split("\n")[0] ?? "") : "";
     return toolError("invalid_arguments", `the arguments cannot be written as JSON: ${reason}`);
   }

@@ -2,7 +2,7 @@ import { ALIVE_MAX, type ChildBudget, type ChildPlace } from "./child-budget.ts"
 import { CapabilityRefusal, type ChildCallEnd } from "../../broker/capabilities/capability.ts";
 import type { EngineCall } from "./engine-call.ts";
 import type { ExecuteOptions } from "../execute-options.ts";
-import type { ToolCall, ToolResult } from "../../base/result.ts";
+import { type ToolCall, type ToolResult, writableOutput } from "../../base/result.ts";
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
 
 /** Maximum nesting depth of child calls. */
@@ -92,9 +92,10 @@ async function runChild(
     // Admit the child against the remaining budget, then reserve that budget.
     const running = pipeline.run({ name, arguments: args }, options, parent);
     childBudget.reserve(cpuMs);
-    const { success, output, error, metadata } = await running;
+    const result = await running;
+    const { success, error, metadata } = result;
     const { callId } = metadata;
-    if (success || error === null) return { callId, result: { ok: true, output } };
+    if (success || error === null) return { callId, result: { ok: true, output: writableOutput(result) } };
     return { callId, result: { ok: false, code: error.code, message: error.message } };
   } finally {
     childBudget.exit(place, cpuMs);

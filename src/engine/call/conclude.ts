@@ -1,3 +1,4 @@
+import { mayHaveLongInteger, parseForWriting, parseWithDigits } from "../../base/exact-json.ts";
 import { type ToolError, toolError } from "../../base/errors.ts";
 import { byteLength, isHighSurrogate, parseWithin } from "../../base/json.ts";
 import type { JsonVerdict } from "../../base/json-scanner.ts";
@@ -194,16 +195,21 @@ function readOutput(
   const { outputBytes } = limits;
   const size = byteLength(json, outputBytes);
   if (size > outputBytes) return failure(tooLarge(size, outputBytes), metadata);
-  const parsed = parseWithin(json);
+  const isExact = mayHaveLongInteger(json);
+  const parsed = parseWithin(json, isExact && tool.readResult !== null ? parseForWriting : undefined);
   if ("excess" in parsed) return failure(toolError("invalid_output", `the output is ${parsed.excess}`), metadata);
   const { value: answer } = parsed;
-  if (tool.readResult === null) return succeed(answer, tool, metadata);
+  if (tool.readResult === null) {
+    if (isExact && typeof answer !== "string") return unreadResult({ json, blanks: 0 }, metadata);
+    return resultOf(shorten(answer, tool, metadata), false);
+  }
   const outcome = readAnswer(tool.readResult, answer);
   if ("code" in outcome) return failure(outcome, metadata);
-  const merged = outcome.metadata === undefined ? metadata : { ...withoutReserved(outcome.metadata), ...metadata };
-  if (outcome.ok) return succeed(outcome.output, tool, merged);
-  const { output, metadata: cut } = shorten(outcome.output ?? null, tool, merged);
-  return { success: false, output, error: errorOf(outcome.error), metadata: cut };
+  const own = outcome.metadata === undefined ? undefined : readable(withoutReserved(outcome.metadata), isExact);
+  const merged = own === undefined ? metadata : { ...own, ...metadata };
+  if (outcome.ok) return resultOf(shorten(outcome.output, tool, merged), isExact);
+  const error = errorOf(readable(outcome.error, isExact));
+  return resultOf(shorten(outcome.output ?? null, tool, merged), isExact, error);
 }
 
 /** Metadata of a result: the reply's figures added to those of earlier attempts. Throws if the logs are not JSON. */
@@ -266,9 +272,21 @@ function errorOf({ message, type, details }: Extract<Outcome, { ok: false }>["er
   return toolError("tool_error", message, details, type);
 }
 
-function succeed(given: unknown, tool: OutputTool, known: ResultMetadata): ToolResult {
-  const { output, metadata } = shorten(given, tool, known);
-  return { success: true, output, error: null, metadata };
+/** `isExact`: the output may have long integers, which `JSON.stringify` writes: it stays text until somebody reads it. */
+function resultOf(
+  { output, metadata }: { readonly output: unknown; readonly metadata: ResultMetadata },
+  isExact: boolean,
+  error: ToolError | null = null,
+): ToolResult {
+  if (isExact && typeof output !== "string") {
+    return unreadResult({ json: JSON.stringify(output) ?? "null", blanks: 0 }, metadata, error);
+  }
+  return error === null ? { success: true, output, error, metadata } : { success: false, output, error, metadata };
+}
+
+/** A value with the digits of long integers as strings. */
+function readable<Value extends object>(value: Value, isExact: boolean): Value {
+  return isExact ? (parseWithDigits(JSON.stringify(value)) as Value) : value;
 }
 
 /** Cuts a text output to the tool's `outputChars`. Lengths count UTF-16 units. */

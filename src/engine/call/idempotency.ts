@@ -1,7 +1,9 @@
+import { parseWithDigits } from "../../base/exact-json.ts";
 import { OPERATOR } from "../../broker/policy.ts";
 import { hash } from "node:crypto";
 import { CALL_ID_MAX, isName } from "./arguments.ts";
 import { adoptResult } from "./conclude.ts";
+import { writeAny } from "../../base/json-writer.ts";
 import { NOT_PLAIN, TOO_LARGE, writePlain } from "./plain-json.ts";
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";
@@ -10,7 +12,14 @@ import type { ExecuteOptions } from "../execute-options.ts";
 import type { CallLedger, ClaimResult, KeyedCall } from "../../store/calls/ledger.ts";
 import { isObject } from "../../base/json.ts";
 import { DEFAULT_LIMITS } from "../../base/limits.ts";
-import { refusedCall, resultText, type ToolCall, type ToolResult, withMetadata } from "../../base/result.ts";
+import {
+  readResult,
+  refusedCall,
+  resultText,
+  type ToolCall,
+  type ToolResult,
+  withMetadata,
+} from "../../base/result.ts";
 import { StoreError } from "../../base/errors.ts";
 import type { LedgerClaimOf } from "../../base/ledger-claim.ts";
 
@@ -110,7 +119,7 @@ export class Idempotency {
     try {
       const claim = await this.#ledger.claim(keyed, signal, limits?.queueMs);
       if (claim.kind === "mine") return null;
-      if (claim.kind === "kept") return { result: JSON.parse(claim.result) as ToolResult, isRepeated: true };
+      if (claim.kind === "kept") return { result: readResult(claim.result), isRepeated: true };
       if (claim.kind === "left") {
         const result = adoptResult(claim.end, this.#registry.get(call.name, options.tenant));
         if (result !== null) return { result, isRepeated: true };
@@ -183,7 +192,7 @@ function isAbsentOrName(value: unknown): value is string | undefined {
 /** A copy as admission makes one; `TOO_LARGE` for arguments that it is to refuse. */
 function copyOf(args: unknown, maxBytes: number): unknown {
   const text = writePlain(args, maxBytes);
-  return text === TOO_LARGE ? text : (JSON.parse(text === NOT_PLAIN ? JSON.stringify(args) : text) as unknown);
+  return text === TOO_LARGE ? text : parseWithDigits(text === NOT_PLAIN ? writeAny(args) : text);
 }
 
 /**

@@ -1,4 +1,6 @@
+import { DIGITS_MAX, digitsOf, rawDigits } from "../../base/exact-json.ts";
 import { NESTING_MAX } from "../../base/json.ts";
+import { isWritable } from "../../base/json-writer.ts";
 
 /** A value is no plain data, or too deep or odd to copy quickly. */
 export const NOT_PLAIN = Symbol("not plain");
@@ -68,9 +70,17 @@ function copyValue(value: unknown, depth: number, copying: Copying): unknown {
       if (depth === NESTING_MAX) return NOT_PLAIN;
       copying.leftBytes--;
       return Array.isArray(value) ? copyList(value, depth + 1, copying) : copyObject(value, depth + 1, copying);
+    case "bigint":
+      return isWritable(value) ? copyDigits(String(value), copying) : NOT_PLAIN;
     default:
       return NOT_PLAIN;
   }
+}
+
+/** An integer that JSON has as a number although none can hold it. */
+function copyDigits(digits: string, copying: Copying): unknown {
+  copying.leftBytes -= digits.length;
+  return digits.length > DIGITS_MAX ? NOT_PLAIN : rawDigits(digits);
 }
 
 /**
@@ -83,7 +93,11 @@ function inOnePiece(text: string): string {
 
 function copyObject(value: object, depth: number, copying: Copying): unknown {
   const prototype: unknown = Object.getPrototypeOf(value);
-  if (prototype !== Object.prototype && prototype !== null) return NOT_PLAIN;
+  if (prototype !== Object.prototype) {
+    if (prototype !== null) return NOT_PLAIN;
+    const digits = digitsOf(value);
+    if (digits !== null) return copyDigits(digits, copying);
+  }
   const names = Object.keys(value);
   if (names.length === 0) return EMPTY_OBJECT;
   if (names.length > NARROW_MAX) return copyWide(value, names, depth, copying);
@@ -142,7 +156,7 @@ function copyList(value: readonly unknown[], depth: number, copying: Copying): u
 function writeCopy(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(writeCopy).join(",")}]`;
   if (value instanceof WideObject) return writeMembers(value.names, value.values);
-  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  if (typeof value !== "object" || value === null || digitsOf(value) !== null) return JSON.stringify(value);
   return writeMembers(Object.keys(value), Object.values(value));
 }
 

@@ -13,7 +13,7 @@ import {
   type ToolChecks,
   type ToolScript,
 } from "../../base/protocol/script.ts";
-import type { LogLine, ToolResult } from "../../base/result.ts";
+import { type LogLine, type ToolResult, withMetadata } from "../../base/result.ts";
 import { checksFor } from "../../tool/registered-tool.ts";
 import { compileChecks } from "../../base/schema/checks.ts";
 import { compileSchema } from "../../base/schema/schema.ts";
@@ -281,5 +281,5 @@ export function recordCall(call: EngineCall, result: ToolResult, entropyKey: str
     refusal: session?.lastRefusal ?? null,
     outcome: outcomeOf(result),
   };
-  return { ...result, metadata: { ...result.metadata, recording } };
+  return withMetadata(result, { ...result.metadata, recording });
 }

@@ -1,3 +1,5 @@
+import { parseWithBigInts } from "../../base/exact-json.ts";
+
 /** Result of running a binary: exit status and all of its output. */
 export interface BinaryRun {
   /** `null` if the binary trapped or was ended from outside; `ended` then gives the reason. */
@@ -59,7 +61,7 @@ function answerOf({ exitCode, ended, stdout, stderr, output }: BinaryRun): unkno
   }
   if (output === null) throw new BinaryToolError(`the binary wrote no output file${why}`);
   try {
-    return JSON.parse(output) as unknown;
+    return parseWithBigInts(output);
   } catch {
     throw new BinaryToolError(`the binary's output file is not JSON${why}`);
   }

@@ -11,6 +11,13 @@ export type FaceMaker = (ask: AskHost, call: FaceCall) => object;
 
 const { create, freeze } = Object;
 
+/** A member that faces alone have: they tell nothing else of themselves. */
+const FACE = Symbol("face");
+
+export function isFace(value: object): boolean {
+  return Reflect.get(value, FACE) === true;
+}
+
 /**
  * A face with a method for every name: the host decides what is granted. So a tool that calls what it was not granted
  * gets an error that names it, not a `TypeError` about `undefined`.
@@ -20,7 +27,7 @@ export function openFace(member: (name: string) => unknown): object {
   return new Proxy(freeze(create(null)) as object, {
     get(_target, name) {
       // Resolving a promise with this object reads `then`; inspection reads symbols.
-      if (typeof name !== "string" || name === "then" || name === "toJSON") return undefined;
+      if (typeof name !== "string" || name === "then" || name === "toJSON") return name === FACE ? true : undefined;
       let found = members.get(name);
       if (found === undefined) {
         found = member(name);

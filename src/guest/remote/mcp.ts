@@ -1,3 +1,4 @@
+import { parseWithBigInts } from "../../base/exact-json.ts";
 import type { AskConnector, McpOperation } from "../host.ts";
 
 /** A `CallToolResult`, of which nothing is certain. */
@@ -21,7 +22,7 @@ export async function callMcp(
   ask: AskConnector,
 ): Promise<unknown> {
   const answer = await ask("call", { connector, tool, isRead, arguments: JSON.stringify(args) });
-  const { structuredContent, content, isError } = JSON.parse(answer as string) as McpResult;
+  const { structuredContent, content, isError } = parseWithBigInts(answer as string) as McpResult;
   const blocks: readonly unknown[] = Array.isArray(content) ? content : [];
   if (isError === true) throw new McpToolError(wordsOf(blocks, structuredContent));
   if (structuredContent !== undefined) return structuredContent;
@@ -34,7 +35,7 @@ export async function callMcp(
 function parsed(text: string): unknown {
   if (!/^\s*[{[]/.test(text)) return text;
   try {
-    return JSON.parse(text) as unknown;
+    return parseWithBigInts(text);
   } catch {
     return text;
   }

@@ -1,3 +1,4 @@
+import { parseWithBigInts } from "../../base/exact-json.ts";
 import type {
   AskConnector,
   OpenApiBody,
@@ -96,7 +97,7 @@ export function outputOf({ method, path }: OpenApiOperation, { status, headers, 
   const isJson = JSON_TYPE.test(type);
   if (body === "") return isJson || type === "" ? null : "";
   try {
-    return isJson || (type === "" && /^\s*[[{]/.test(body)) ? (JSON.parse(body) as unknown) : body;
+    return isJson || (type === "" && /^\s*[[{]/.test(body)) ? parseWithBigInts(body) : body;
   } catch {
     if (isJson) throw problem(`a text that is not JSON${shown(body)}`);
     return body;

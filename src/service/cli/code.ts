@@ -1,8 +1,10 @@
+import { parseForWriting } from "../../base/exact-json.ts";
 import { readFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
 import { Command } from "commander";
 import type { ErrorCode } from "../../base/errors.ts";
-import { resultText } from "../../base/result.ts";
+import { resultText, writableOutput } from "../../base/result.ts";
+import type { RunCodeOutput } from "../../code-mode/result.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { openEngine, readConfig, type Sources } from "./open-engine.ts";
 import { print, say } from "./output.ts";
@@ -38,7 +40,7 @@ async function run(file: string, { input, result: isWhole, ...sources }: Options
     onLog: ({ level, message }) => say(`[${level}] ${message}`),
   });
   if (isWhole === true) print(resultText(result));
-  else if (result.success) print(JSON.stringify(result.output.result));
+  else if (result.success) print(JSON.stringify((writableOutput(result) as RunCodeOutput).result));
   if (result.success && isWhole !== true)
     for (const warning of result.output.warnings ?? []) say(`glovebox: ${warning}`);
   if (result.error === null) return;
@@ -57,7 +59,7 @@ async function readProgramFile(file: string): Promise<string> {
 
 function parseInput(input: string): unknown {
   try {
-    return JSON.parse(input);
+    return parseForWriting(input);
   } catch {
     throw new CliError(EXIT.INVALID, "the input is not JSON");
   }

@@ -1,3 +1,4 @@
+import { parseForWriting } from "../../base/exact-json.ts";
 import { CliError, EXIT } from "./exit.ts";
 
 /** A server that a command asks over HTTP. */
@@ -114,7 +115,7 @@ export async function* textOf({ body }: Response): AsyncGenerator<string> {
 
 export function parseJson(text: string): unknown {
   try {
-    return JSON.parse(text) as unknown;
+    return parseForWriting(text);
   } catch {
     return undefined;
   }

@@ -2,7 +2,8 @@ import { readFile, stat } from "node:fs/promises";
 import { Command } from "commander";
 import type { Recording } from "../../engine/replay/recording.ts";
 import { CliError, EXIT } from "./exit.ts";
-import { print, printJson, say } from "./output.ts";
+import { outputText, resultText } from "../../base/result.ts";
+import { print, say } from "./output.ts";
 
 const FILE_MAX_BYTES = 512 * 1024 * 1024;
 
@@ -35,8 +36,8 @@ async function replay(file: string, options: Options): Promise<void> {
   const { replayCall } = await import("../../engine/replay/replay-call.ts");
   const { result, isSame } = await replayCall(recording);
   for (const { level, message } of result.metadata.logs) say(`[${level}] ${message}`);
-  if (options.result === true) printJson(result);
-  else if (result.success) printJson(result.output);
+  if (options.result === true) print(resultText(result));
+  else if (result.success) print(outputText(result));
   if (result.error !== null && options.result !== true) say(`glovebox: ${result.error.code}: ${result.error.message}`);
   say(isSame ? "glovebox: same result as recorded" : "glovebox: the result differs from the recorded one");
   process.exitCode = isSame ? EXIT.OK : EXIT.FAILED;

@@ -1,3 +1,4 @@
+import { parseForWriting } from "../../base/exact-json.ts";
 import { stat, writeFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
 import { Command } from "commander";
@@ -117,7 +118,7 @@ async function readInput(input: string): Promise<Record<string, unknown>> {
   const json = input === "-" ? await text(process.stdin) : input;
   let value: unknown;
   try {
-    value = JSON.parse(json);
+    value = parseForWriting(json);
   } catch {
     throw new CliError(EXIT.INVALID, "the input is not JSON");
   }

@@ -1,4 +1,5 @@
 /** The client of a server. It imports types only, so that it runs in browsers, workers and any runtime with `fetch`. */
+import { parseWithDigits } from "../../base/exact-json.ts";
 import type { CapabilityEvent } from "../../broker/capability-event.ts";
 import type { LogLine, Progress, ToolCall, ToolFailure, ToolResult } from "../../base/result.ts";
 import type { ExecuteOptions } from "../../engine/execute-options.ts";
@@ -206,7 +207,7 @@ async function readResult(response: Response): Promise<ToolResult> {
 async function readJson(response: Response): Promise<unknown> {
   const text = await response.text();
   try {
-    return JSON.parse(text);
+    return parseWithDigits(text);
   } catch {
     throw new Error(
       `the answer is no JSON, and its status ${response.status}: is this the address of a Glovebox server?`,
@@ -231,7 +232,7 @@ async function* readUpdates(response: Response): AsyncGenerator<CallUpdate, void
     if (line.startsWith("event: ")) event = line.slice(7);
     else if (line.startsWith("data: ")) data.push(line.slice(6));
     else if (line === "" && data.length > 0) {
-      const update = updateOf(event, JSON.parse(data.join("\n")));
+      const update = updateOf(event, parseWithDigits(data.join("\n")));
       data = [];
       if (update !== null) yield update;
     }

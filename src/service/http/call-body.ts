@@ -1,3 +1,4 @@
+import { parseForWriting } from "../../base/exact-json.ts";
 import type { IncomingHttpHeaders } from "node:http";
 import type { ExecuteOptions } from "../../engine/execute-options.ts";
 import { isObject } from "../../base/json.ts";
@@ -37,7 +38,7 @@ export function parseCall(body: unknown): ParsedCall | string {
   };
   if (id !== undefined && id !== null) call.id = id;
   if (command !== undefined) call.command = command;
-  if (given !== undefined) parseWhenRead(call, "arguments", given);
+  if (given !== undefined) parseWhenRead(call, "arguments", given, parseForWriting);
   return typeof options === "string" ? options : { call: call as ToolCall, options };
 }
 

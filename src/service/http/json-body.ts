@@ -1,3 +1,4 @@
+import { parseForWriting } from "../../base/exact-json.ts";
 import { randomUUID } from "node:crypto";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { HostWorkQueue, type WorkPayer } from "../../base/host-work-queue.ts";
@@ -66,7 +67,7 @@ export function readShortBody(body: string): unknown {
   // A body of nothing but brackets would block this thread for seconds and take thirty times its size in memory.
   if (describeExcess(body) !== null) throw excessive();
   try {
-    return JSON.parse(body.startsWith(BYTE_ORDER_MARK) ? body.slice(1) : body);
+    return parseForWriting(body.startsWith(BYTE_ORDER_MARK) ? body.slice(1) : body);
   } catch {
     throw notJson();
   }
@@ -102,7 +103,7 @@ class LongBody {
     const { cuts } = scanner;
     const rest = this.#restOf(cuts);
     if (rest.length > REST_MAX) throw refusal("", "the body has too much besides arguments");
-    const value: unknown = JSON.parse(rest);
+    const value = parseForWriting(rest);
     for (const call of this.#callsIn(value)) await this.#putBack(call, cuts);
     return value;
   }
@@ -131,7 +132,9 @@ class LongBody {
     const cut = cuts[Number(mark.slice(this.#mark.length))];
     if (cut === undefined) return;
     const { start, end, blanks } = cut;
-    if (this.#text[start] === "{") parseWhenRead(call, "arguments", await this.#withoutBreaks(start, end, blanks));
+    if (this.#text[start] === "{") {
+      parseWhenRead(call, "arguments", await this.#withoutBreaks(start, end, blanks), parseForWriting);
+    }
     // The engine refuses anything else but `null`, whatever it contains.
     else Object.assign(call, { arguments: this.#text.startsWith("null", start) ? null : [] });
   }

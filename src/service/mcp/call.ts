@@ -9,7 +9,7 @@ import {
 } from "@modelcontextprotocol/server";
 import { mcp, type RunOptions, type ToolDescription, type ToolRunner } from "../../tool/contracts/index.ts";
 import type { McpResult, McpTool } from "../../tool/contracts/mcp.ts";
-import type { LogLine, Progress } from "../../base/result.ts";
+import { type LogLine, type Progress, writableOutput } from "../../base/result.ts";
 import { partsOf, unreadJson } from "../../base/unread-json.ts";
 import { underSender } from "../trace-context.ts";
 import { lifetimeOf } from "./kept-streams.ts";
@@ -101,8 +101,9 @@ export async function callTool(
   }
   const written = withKnownBlocks(mcp.writeResult(result), revision);
   // A client may validate structured content against the schema, even if it is a string.
-  const promised = outputSchema !== undefined && result.success ? { structuredContent: result.output } : {};
-  return { result: { ...written, ...promised }, outputSchema };
+  const isPromised = written.structuredContent !== undefined || (outputSchema !== undefined && result.success);
+  const promised = isPromised ? { structuredContent: writableOutput(result) } : {};
+  return { result: { ...written, ...promised } as CallToolResult, outputSchema };
 }
 
 /** Content at the beginning or the end of a long output. */

@@ -1,3 +1,4 @@
+import { parseForWriting } from "../../base/exact-json.ts";
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { EventStore, JSONRPCMessage, RequestId } from "@modelcontextprotocol/server";
 import type { KeptStream, KeptStreams } from "./kept-streams.ts";
@@ -73,7 +74,7 @@ export class SessionStreams implements EventStore {
     if (stream === undefined) throw new TypeError("the stream was forgotten meanwhile");
     const last = Number(EVENT_ID.exec(eventId)?.[2]);
     for (const { number, json } of stream.events) {
-      if (number > last) await send(`${stream.id}_${number}`, JSON.parse(json) as JSONRPCMessage);
+      if (number > last) await send(`${stream.id}_${number}`, parseForWriting(json) as JSONRPCMessage);
     }
     return stream.id;
   }

@@ -1,3 +1,4 @@
+import { writableOutput } from "../../base/result.ts";
 import type { ToolError } from "../../base/errors.ts";
 import type { ToolResult } from "../../base/result.ts";
 import { aiSdk, type AiTool } from "./ai-sdk.ts";
@@ -20,7 +21,7 @@ export class AiToolFailure extends Error {
   readonly result: ToolResult;
 
   constructor(error: ToolError, result: ToolResult) {
-    super(failureTexts(error.message, result.output).join("\n\n"));
+    super(failureTexts(error.message, writableOutput(result)).join("\n\n"));
     this.name = error.type;
     this.result = result;
   }

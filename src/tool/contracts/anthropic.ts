@@ -1,3 +1,4 @@
+import { writableOutput } from "../../base/result.ts";
 import type { Contract } from "./contract.ts";
 import { lost, MODEL_LOSSES, TEXT_LOSSES } from "./losses.ts";
 import { objectSchema, type ObjectSchema } from "./object-schema.ts";
@@ -64,7 +65,9 @@ export const anthropic: Contract<AnthropicTool, AnthropicToolUse, AnthropicToolR
     const [first = "", ...rest] = texts;
     return result["is_error"] === true ? failureOf(first, rest) : { ok: true, output: outputsOf(texts) };
   },
-  writeResult({ error, output, metadata }) {
+  writeResult(result) {
+    const { error, metadata } = result;
+    const output = writableOutput(result);
     const answer = { type: "tool_result", tool_use_id: metadata.callId } as const;
     if (error === null) return { ...answer, content: textOf(output) };
     const [text, ...rest] = failureTexts(error.message === "" ? error.type : error.message, output);

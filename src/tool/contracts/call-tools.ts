@@ -1,6 +1,6 @@
 import { memberOf } from "../../base/json.ts";
 import { toolError } from "../../base/errors.ts";
-import { emptyMetadata, failure, type ToolResult } from "../../base/result.ts";
+import { emptyMetadata, failure, type ToolResult, withMetadata } from "../../base/result.ts";
 import { anthropic, type AnthropicToolResult } from "./anthropic.ts";
 import { type Contract, ContractError } from "./contract.ts";
 import { gemini, type GeminiResponsePart } from "./gemini.ts";
@@ -86,7 +86,7 @@ async function run(
   try {
     const call = contract.readCall(message);
     const result = await runner.execute({ ...call, name: findName(runner, call.name) }, options);
-    return { ...result, metadata: { ...result.metadata, callId } };
+    return withMetadata(result, { ...result.metadata, callId });
   } catch (error) {
     if (!(error instanceof ContractError)) throw error;
     const tool = typeof name === "string" ? readName(name) : "";

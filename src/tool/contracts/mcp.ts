@@ -1,3 +1,4 @@
+import { writableOutput } from "../../base/result.ts";
 import { isObject } from "../../base/json.ts";
 import type { Contract, Outcome, ToolAnnotations } from "./contract.ts";
 import { readError, writeError } from "./error-record.ts";
@@ -113,10 +114,11 @@ export const mcp: Contract<McpTool, McpCall, McpResult, never> = {
     if (result["structuredContent"] !== undefined) return { ok: true, output: result["structuredContent"] };
     return { ok: true, output: oneOrAll(content) };
   },
-  writeResult({ error, output }) {
+  writeResult(result) {
+    const { error, output } = result;
     const content = contentOf(output);
     if (error !== null) {
-      const texts = failureTexts(error.message, content === null ? output : null);
+      const texts = failureTexts(error.message, content === null ? writableOutput(result) : null);
       const blocks = texts.map((text) => ({ type: "text" as const, text }));
       return {
         content: [...blocks, ...(content?.content ?? [])],
@@ -126,7 +128,7 @@ export const mcp: Contract<McpTool, McpCall, McpResult, never> = {
     }
     if (content !== null) return { ...content };
     const said = typeof output === "string" ? {} : { structuredContent: output ?? null };
-    return { content: [{ type: "text", text: textOf(output) }], ...said };
+    return { content: [{ type: "text", text: textOf(writableOutput(result)) }], ...said };
   },
   writeEvent: () => null,
 };

@@ -1,3 +1,4 @@
+import { parseWithDigits } from "../../base/exact-json.ts";
 import { describeExcess, isObject, type JsonSchema, pointerSegment } from "../../base/json.ts";
 import { MAX_LIMITS } from "../../base/limits.ts";
 import { ContractError, type ContractName } from "./contract.ts";
@@ -87,7 +88,7 @@ export class Reader {
 
   #parse(text: string, pointer: string): unknown {
     try {
-      return JSON.parse(text);
+      return parseWithDigits(text);
     } catch (error) {
       return this.fail(pointer, `is not JSON: ${error instanceof Error ? error.message : "it cannot be read"}`);
     }

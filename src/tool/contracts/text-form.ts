@@ -1,5 +1,6 @@
+import { parseWithDigits } from "../../base/exact-json.ts";
 import { describeExcess } from "../../base/json.ts";
-import type { ToolResult } from "../../base/result.ts";
+import { type ToolResult, writableOutput } from "../../base/result.ts";
 import type { Outcome } from "./contract.ts";
 
 /** Prefix that marks a failure in contracts whose results are only text. */
@@ -14,7 +15,9 @@ export function textOf(output: unknown): string {
 export function outputOf(text: string): unknown {
   if (describeExcess(text) !== null) return text;
   try {
-    return JSON.parse(text);
+    const value = parseWithDigits(text);
+    // JSON would write another text.
+    return Object.is(value, -0) ? text : value;
   } catch {
     return text;
   }
@@ -27,7 +30,9 @@ export function failureTexts(message: string, output: unknown): [string, ...stri
 }
 
 /** A result for contracts whose results are only text. */
-export function resultTexts({ error, output }: ToolResult): [string, ...string[]] {
+export function resultTexts(result: ToolResult): [string, ...string[]] {
+  const { error } = result;
+  const output = writableOutput(result);
   return error === null ? [textOf(output)] : failureTexts(FAILED + error.message, output);
 }
 

@@ -7,8 +7,41 @@ import { PROGRAM_TOOLS } from "../../broker/capabilities/program-tools.ts";
  * itself, at the expense of its call, and all programs have one script.
  */
 
+/** Waits for the promises in a value, for all of them at once: a model means their values. One that fails, fails the program. */
+const SETTLE = `const settle = async (value) => {
+  const whole = [value];
+  const seen = new Set();
+  for (let open = [whole]; open.length > 0; ) {
+    const [waiting, places] = [[], []];
+    while (open.length > 0) {
+      const holder = open.pop();
+      if (seen.has(holder)) continue;
+      seen.add(holder);
+      const visit = (one, put) => {
+        if (typeof one !== "object" || one === null) return;
+        if (one instanceof Promise) {
+          waiting.push(one);
+          places.push(put);
+        } else open.push(one);
+      };
+      if (holder instanceof Map) for (const [key, one] of holder) visit(one, (made) => holder.set(key, made));
+      else if (holder instanceof Set) for (const one of holder) visit(one, (made) => holder.delete(one) && holder.add(made));
+      else if (Array.isArray(holder) || [Object.prototype, null].includes(Object.getPrototypeOf(holder)))
+        for (const key of Object.keys(holder))
+          visit(Object.getOwnPropertyDescriptor(holder, key)?.value, (made) => (holder[key] = made));
+    }
+    const made = await Promise.all(waiting);
+    made.forEach((one, at) => {
+      places[at](one);
+      if (typeof one === "object" && one !== null) open.push(one);
+    });
+  }
+  return whole[0];
+};`;
+
 /** Runs the body of an async function. The output is `{ value }`, without `value` for `undefined`. */
-export const FUNCTION_RUNNER = `const ${SCRIPT_EXPORTS} = {
+export const FUNCTION_RUNNER = `${SETTLE}
+const ${SCRIPT_EXPORTS} = {
   default: async ({ code, names }, { host: { ${FUNCTIONS} } }) => {
     const AsyncFunction = (async () => {}).constructor;
     delete globalThis.fetch;
@@ -21,7 +54,7 @@ export const FUNCTION_RUNNER = `const ${SCRIPT_EXPORTS} = {
         throw Object.assign(new Error(error.message), { name: error.name });
       };
     }
-    return { value: await new AsyncFunction(code)() };
+    return { value: await settle(await new AsyncFunction(code)()) };
   },
 };`;
 
@@ -51,31 +84,19 @@ const shorten = (value, chars, items, depth) => {
   const made = Object.fromEntries(kept.map(([name, one]) => [name.slice(0, 200), inner(one)]));
   return kept.length === entries.length ? made : { ...made, "…": entries.length - kept.length + " more members" };
 };
-const WALKED_MAX = 10_000;
-// The first part that JSON cannot hold, or holds as an empty object.
-const findOdd = (value) => {
-  const open = [["result", value]];
-  for (let at = 0; at < open.length && at < WALKED_MAX; at++) {
-    const [path, one] = open[at];
-    if (typeof one === "bigint") return path + " is a BigInt: return String(value) instead";
-    if (typeof one !== "object" || one === null || typeof one.toJSON === "function") continue;
-    if (one instanceof Map) return path + " is a Map, which is {} in JSON: return Object.fromEntries(map) instead";
-    if (one instanceof Set) return path + " is a Set, which is {} in JSON: return [...set] instead";
-    if (open.length >= WALKED_MAX) continue;
-    const isList = Array.isArray(one);
-    for (const name of Object.keys(one)) open.push([isList ? path + "[" + name + "]" : path + "." + name, one[name]]);
-  }
-  return null;
-};
+// Maps and sets become in a result what the engine makes of them.
+const toData = (_name, one) => (one instanceof Map ? Object.fromEntries(one) : one instanceof Set ? [...one] : one);
 const jsonOf = (value) => {
   try {
-    return JSON.stringify(value);
+    return JSON.stringify(value, toData);
   } catch {
     return undefined;
   }
 };
+const withDigits = (_name, one, { source = "" } = {}) =>
+  typeof one === "number" && !Number.isSafeInteger(one) && /^-?\\d+$/.test(source) ? BigInt(source) : one;
 const preview = (json, max) => {
-  const value = JSON.parse(json);
+  const value = JSON.parse(json, withDigits);
   for (const [chars, items] of STEPS) {
     const shown = shorten(value, chars, items, 8);
     if (JSON.stringify(shown).length <= max) return shown;
@@ -89,6 +110,7 @@ const preview = (json, max) => {
  * program does not wait for are waited for, whether it returns or throws: a half-done write is worse than a late end.
  */
 export const TOOL_RUNNER = `${PREVIEW}
+${SETTLE}
 const evaluate = function () {
   "use strict";
   return eval(arguments[0]);
@@ -165,12 +187,10 @@ const ${SCRIPT_EXPORTS} = {
     try {
       let value = evaluate(code);
       for (let depth = 0; depth < 2; depth++) value = await (typeof value === "function" ? value(input) : value);
+      value = await settle(value);
       const json = jsonOf(value);
-      const odd = findOdd(value);
-      // The engine refuses a value that is no JSON, as it does every output: with these words.
-      const refused = { toJSON: () => { throw new TypeError(odd); } };
-      if (json === undefined) return { value: odd === null ? value : refused, warnings };
-      if (odd !== null) warnings.push(odd);
+      // The engine refuses a value that JSON cannot hold, as it does every output.
+      if (json === undefined) return { value, warnings };
       if (json.length <= resultChars) return { value, warnings };
       const shown = preview(json, resultChars);
       return { value: shown, warnings, truncated: { chars: json.length, kept: JSON.stringify(shown).length } };

@@ -16,6 +16,8 @@ export interface Refusal {
 export function openChecks({ input, output, outputAt }: ToolChecks): {
   readonly input: (value: unknown) => Refusal | null;
   readonly output: (value: unknown) => Refusal | null;
+  /** What the check of an output returns for its JSON. */
+  readonly outputText: (json: string) => string;
 } {
   const evaluate = (code: string) => runInThisContext(`(${code || "null"})`) as Parameters<typeof createChecks>[1];
   const checks = createChecks(new Int32Array(1), evaluate(input), evaluate(output), outputAt);
@@ -23,6 +25,7 @@ export function openChecks({ input, output, outputAt }: ToolChecks): {
   return {
     input: (value) => read(checks.input?.(value) ?? ""),
     output: (value) => read(checks.output?.(JSON.stringify(value)) ?? ""),
+    outputText: (json) => checks.output?.(json) ?? "",
   };
 }
 

@@ -83,8 +83,12 @@ describe("code that does not end", () => {
       expect(error?.message).toMatch(/ 1000 ms of processor time| 1250 ms/);
     }
     const idle = await run("print('waits'); await new Promise(() => {})", { timeout: 1 });
-    expect(idle.error?.message).toBe("Execution failed: TimeoutError: the code took longer than 1s");
-    expect(idle.output).toBe("waits\n");
+    // On a very busy machine the call ends before the tool can say so itself.
+    const isTold = idle.error?.code === "tool_error";
+    expect(idle.error?.message).toBe(
+      isTold ? "Execution failed: TimeoutError: the code took longer than 1s" : "the call took longer than 1250 ms",
+    );
+    expect(idle.output).toBe(isTold ? "waits\n" : null);
   });
 
   test("has five seconds where its call says nothing, and no more than a minute [D33 D34]", async () => {

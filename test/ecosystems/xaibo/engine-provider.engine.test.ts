@@ -39,6 +39,7 @@ beforeAll(async () => {
       ),
       make("give_function", "export default () => () => 1"),
       make("give_bigint", "export default () => 10n"),
+      make("give_nan", "export default () => ({ mean: 0 / 0 })"),
       make("give_cycle", "export default () => { const a = {}; a.a = a; return a }"),
       make("give_much", "export default () => 'x'.repeat(5_000)", { limits: { outputBytes: 1_000 } }),
     ],
@@ -114,7 +115,11 @@ describe("an engine as a provider", () => {
     });
   });
 
-  test.each(["give_function", "give_bigint", "give_cycle"])(
+  test("give_bigint gives the digits [E44]", async () => {
+    expect((await engine.execute({ name: "give_bigint", arguments: {} })).output).toBe(10);
+  });
+
+  test.each(["give_function", "give_nan", "give_cycle"])(
     "%s gives no JSON, and that is a typed error [E44]",
     async (name) => {
       const result = await engine.execute({ name, arguments: {} });

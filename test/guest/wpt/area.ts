@@ -28,7 +28,7 @@ export async function expectArea(
   const tool = `async (inputs) => {
     const answers = [];
     for (const input of inputs) {
-      try { answers.push(await answer(input) ?? null); } catch (error) { answers.push(\`throws \${error?.name}\`); }
+      try { answers.push(JSON.parse(JSON.stringify((await answer(input)) ?? null))); } catch (error) { answers.push(\`throws \${error?.name}\`); }
     }
     return answers;
   }`;

@@ -279,7 +279,7 @@ describe.each(["process", "threads"] as const)("the sample tools in the executor
       console: ["got [1,2,3]"],
     });
     expect(await output("run-script", { code: "" })).toEqual({ value: null, console: [] });
-    expect(await output("run-script", { code: "return { big: 1n }" })).toMatchObject({ value: "[object Object]" });
+    expect(await output("run-script", { code: "return { big: 1n }" })).toMatchObject({ value: { big: 1 } });
   });
 
   test("run-script finds nothing of a server, and tells what it throws", async () => {
@@ -295,7 +295,8 @@ describe.each(["process", "threads"] as const)("the sample tools in the executor
 
   test("run-script is ended at its limits, and runs again after that", async () => {
     const endless = await call("run-script", { code: "for (;;);" });
-    expect(endless.error?.code).toBe("cpu_limit");
+    // On a busy machine the time is over before the processor time is used.
+    expect(endless.error?.code).toBeOneOf(["cpu_limit", "wall_limit"]);
     const greedy = await call("run-script", { code: "const all = []; for (;;) all.push(new Array(1e5).fill(0));" });
     expect(greedy.error?.code).toBe("memory_limit");
     expect(await output("run-script", { code: "return 1" })).toMatchObject({ value: 1 });

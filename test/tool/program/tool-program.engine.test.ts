@@ -106,7 +106,7 @@ describe("a program", () => {
   });
 
   test("with a result that is no JSON fails as any tool", async () => {
-    expect((await run("return 5n")).error?.code).toBe("invalid_output");
+    expect((await run("return [() => 5]")).error?.code).toBe("invalid_output");
   });
 
   test("is strict: a name that is not declared is a mistake", async () => {

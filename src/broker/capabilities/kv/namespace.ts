@@ -1,3 +1,4 @@
+import { parseForWriting } from "../../../base/exact-json.ts";
 import { OPERATOR } from "../../policy.ts";
 import { describeFailure } from "../../../store/sqlite/failure.ts";
 import { type CapabilityCaller, CapabilityRefusal, type GrantKind, type GrantSource } from "../capability.ts";
@@ -178,7 +179,7 @@ function onVersion(version: number | undefined): Condition {
 
 function parse({ value }: StoredEntry): unknown {
   try {
-    return JSON.parse(value) as unknown;
+    return parseForWriting(value);
   } catch (error) {
     throw describeFailure(error);
   }

@@ -236,8 +236,9 @@ export const FETCH_DEEDS: readonly Deed[] = [
     "Response.json()",
     "Response.json(undefined)",
     "Response.json(() => 1)",
-    "Response.json(1n)",
   ),
+  // The standard has a TypeError here: a realm writes a bigint as its digits.
+  ["await Response.json(2n ** 64n).text()", "18446744073709551616"],
   ["new Response('', { statusText: '\\u00ff\\t ' }).statusText", "\u00ff\t "],
   [
     "{ const r = Response.error(); return [r.type, r.status, r.statusText, r.ok, r.body]; }",

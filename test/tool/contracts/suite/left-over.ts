@@ -1,3 +1,4 @@
+import { parseWithDigits } from "../../../../src/base/exact-json.ts";
 import type { ContractName, Outcome } from "../../../../src/tool/contracts/index.ts";
 import type { JsonSchema } from "../../../../src/base/json.ts";
 
@@ -18,7 +19,8 @@ const asObjectSchema: LeftOver = (schema) => {
 const fromText: LeftOver = (value) => {
   const text = typeof value === "string" ? value : JSON.stringify(value);
   try {
-    return JSON.parse(text);
+    const found = parseWithDigits(text);
+    return Object.is(found, -0) ? text : found;
   } catch {
     return text;
   }

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import type { Outcome, ToolDescription } from "../../../../src/tool/contracts/index.ts";
+import { parseWithDigits } from "../../../../src/base/exact-json.ts";
 import { ERRORS, type ErrorCode, toolError } from "../../../../src/base/errors.ts";
 import { emptyMetadata, failure, type ToolCall, type ToolResult } from "../../../../src/base/result.ts";
 
@@ -25,7 +26,8 @@ export const json: fc.Arbitrary<unknown> = fc.letrec<{ value: unknown }>((tie) =
       fc.constantFrom(null, true, false, 0, "", "42", "null", "Error: no", "{", '{"a":1}', '"'),
       fc.string(),
       fc.integer(),
-      fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => (Object.is(value, -0) ? 0 : value)),
+      // As JSON is read: without a negative zero, and with the digits of long integers.
+      fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => parseWithDigits(JSON.stringify(value))),
     ),
     fc.array(tie("value"), { maxLength: 4 }),
     objects(tie("value")),

@@ -1,0 +1,33 @@
+import { DIGITS_MAX, rawDigits } from "./exact-json.ts";
+import { pointerSegment } from "./json.ts";
+
+const BIGGEST = 10n ** BigInt(DIGITS_MAX - 1);
+
+/** Whether an integer has at most 4,096 characters. To write a longer one as text could take seconds. */
+export function isWritable(value: bigint): boolean {
+  return value < BIGGEST && value > -BIGGEST;
+}
+
+/** A number that JSON cannot hold; the message says where it is, and what to send instead. */
+export class NumberError extends RangeError {
+  override readonly name = "NumberError";
+}
+
+/**
+ * JSON of any value, as `JSON.stringify` writes it, with the digits of `bigint`s. Throws a `NumberError` with the JSON
+ * pointer of a number that would become `null`, and what `JSON.stringify` throws.
+ */
+export function writeAny(value: unknown): string {
+  const above: { readonly key: string; readonly value: unknown }[] = [];
+  const pointer = (key: string): string => [...above.map((one) => one.key), key].slice(1).map(pointerSegment).join("");
+  const write = function (this: unknown, key: string, member: unknown): unknown {
+    while (above.length > 0 && above.at(-1)?.value !== this) above.pop();
+    if (typeof member === "number" && !Number.isFinite(member))
+      throw new NumberError(`${pointer(key)} is ${member}, which JSON does not have; send a number, a text or null`);
+    if (typeof member === "bigint" && !isWritable(member))
+      throw new NumberError(`${pointer(key)} is an integer of more than ${DIGITS_MAX} digits; send it as a text`);
+    if (typeof member === "object" && member !== null) above.push({ key, value: member });
+    return typeof member === "bigint" ? rawDigits(String(member)) : member;
+  };
+  return JSON.stringify(value, write);
+}

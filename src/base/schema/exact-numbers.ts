@@ -1,0 +1,195 @@
+import { _, type Code, type CodeKeywordDefinition, type Name, str } from "ajv";
+import { checkDataTypes, DataType } from "ajv/dist/compile/validate/dataType.js";
+import type { JSONType } from "ajv/dist/compile/rules.js";
+import { isObject, type JsonSchema } from "../json.ts";
+import { RUNTIME } from "./check-runtime.ts";
+import { isLongInteger, isMultiple, isOneOf, NUMBER_TYPE, OWN } from "./long-integers.ts";
+
+/**
+ * ajv knows no `bigint`. These keywords stand for JSON Schema's own about numbers, and compare integers exactly that
+ * no number holds.
+ */
+
+/** In the place of `const` and `enum` where they have integers that no number holds. */
+const NUMBER_ENUM = `${OWN}enum`;
+
+const TYPES: ReadonlySet<unknown> = new Set([
+  "array",
+  "boolean",
+  "integer",
+  "null",
+  "number",
+  "object",
+  "string",
+] satisfies JSONType[]);
+const BOUNDS = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"] as const;
+const COMPARISONS = { minimum: _`>=`, maximum: _`<=`, exclusiveMinimum: _`>`, exclusiveMaximum: _`<` };
+/** Keywords with values, and no schemas. */
+const VALUES: ReadonlySet<string> = new Set(["const", "default", "enum", "examples", "required", "dependentRequired"]);
+/** Keywords with schemas by names, which are no keywords. */
+const MAPS: ReadonlySet<string> = new Set([
+  "properties",
+  "patternProperties",
+  "dependencies",
+  "dependentSchemas",
+  "definitions",
+  "$defs",
+]);
+
+type Entries = Record<string, unknown>;
+
+/** Writes INTO a schema what it says of numbers in these keywords. Its long integers are `bigint`s. */
+export function spellNumbers(schema: JsonSchema): void {
+  const open: unknown[] = [schema];
+  for (let node = open.pop(); node !== undefined; node = open.pop()) {
+    if (Array.isArray(node)) {
+      for (const each of node as readonly unknown[]) open.push(each);
+    } else if (isObject(node)) {
+      spell(node);
+      for (const [key, value] of Object.entries(node)) {
+        if (MAPS.has(key) && isObject(value)) open.push(...Object.values(value));
+        else if (!VALUES.has(key)) open.push(value);
+      }
+    }
+  }
+}
+
+function spell(node: Entries): void {
+  const { type } = node;
+  const types: readonly unknown[] = Array.isArray(type) ? type : [type];
+  if (types.every((one) => TYPES.has(one)) && (types.includes("number") || types.includes("integer"))) {
+    node[NUMBER_TYPE] = node["nullable"] === true && !types.includes("null") ? [...types, "null"] : types;
+    delete node["type"];
+    delete node["nullable"];
+  }
+  for (const keyword of BOUNDS) {
+    const bound = node[keyword];
+    if (typeof bound !== "bigint" || isOfNumber(bound)) continue;
+    node[OWN + keyword] = String(bound);
+    delete node[keyword];
+  }
+  spellValues(node);
+}
+
+function spellValues(node: Entries): void {
+  const allowed: unknown = Object.hasOwn(node, "const") ? [node["const"]] : node["enum"];
+  if (Array.isArray(allowed) && allowed.some(isLong)) {
+    node[NUMBER_ENUM] = allowed.map(allowedValue);
+    delete node["const"];
+    delete node["enum"];
+  }
+  for (const [key, value] of Object.entries(node)) {
+    // A text of digits is made an integer where the schema says so.
+    if (typeof value === "bigint") node[key] = key === "default" ? String(value) : Number(value);
+  }
+}
+
+function allowedValue(value: unknown): object {
+  if (typeof value !== "bigint") return { value };
+  return isOfNumber(value) ? { value: Number(value) } : { digits: String(value) };
+}
+
+/** Whether the digits are those with which a number is written: what a program has written has lost the others. */
+function isOfNumber(value: bigint): boolean {
+  return String(Number(value)) === String(value);
+}
+
+function isLong(value: unknown): boolean {
+  return (
+    typeof value === "bigint" || (typeof value === "number" && Number.isInteger(value) && !Number.isSafeInteger(value))
+  );
+}
+
+const isNumeric = (data: Name): Code => _`typeof ${data} == "number" || typeof ${data} == "bigint"`;
+
+/** Keywords that a compiler has beside ajv's own, or instead of them. `takesDigits`: a text of digits is a number too. */
+export function numberKeywords(takesDigits: boolean): readonly CodeKeywordDefinition[] {
+  return [
+    typeKeyword(takesDigits),
+    ENUM,
+    MULTIPLE_OF,
+    ...BOUNDS.flatMap((keyword) => [bound(keyword), longBound(keyword)]),
+  ];
+}
+
+/** ajv's own keywords that these replace. */
+export const REPLACED = ["multipleOf", ...BOUNDS];
+
+function typeKeyword(takesDigits: boolean): CodeKeywordDefinition {
+  return {
+    keyword: NUMBER_TYPE,
+    schemaType: "array",
+    error: {
+      message: ({ schema }) => `must be ${(schema as string[]).join(",")}`,
+      params: ({ schemaCode }) => _`{type: ${schemaCode}}`,
+    },
+    code(context) {
+      const { gen, data, schema } = context;
+      const isOther = _`(${checkDataTypes(schema as JSONType[], data, true, DataType.Wrong)}) && typeof ${data} != "bigint"`;
+      if (!takesDigits) return context.fail(isOther);
+      const test = gen.scopeValue("func", { ref: isLongInteger, code: _`require(${RUNTIME}).isLongInteger` });
+      context.fail(_`${isOther} && !(typeof ${data} == "string" && ${test}(${data}))`);
+    },
+  };
+}
+
+function bound(keyword: (typeof BOUNDS)[number]): CodeKeywordDefinition {
+  const comparison = COMPARISONS[keyword];
+  return {
+    keyword,
+    schemaType: "number",
+    error: {
+      message: ({ schemaCode }) => str`must be ${String(comparison)} ${schemaCode}`,
+      params: ({ schemaCode }) => _`{comparison: ${String(comparison)}, limit: ${schemaCode}}`,
+    },
+    code(context) {
+      const { data, schemaCode } = context;
+      context.fail(_`(${isNumeric(data)}) && !(${data} ${comparison} ${schemaCode})`);
+    },
+  };
+}
+
+function longBound(keyword: (typeof BOUNDS)[number]): CodeKeywordDefinition {
+  const comparison = COMPARISONS[keyword];
+  return {
+    keyword: OWN + keyword,
+    schemaType: "string",
+    error: {
+      message: ({ schema }) => `must be ${String(comparison)} ${String(schema)}`,
+      params: ({ schema }) => _`{comparison: ${String(comparison)}, limit: ${schema}}`,
+    },
+    code(context) {
+      const { gen, data, schema } = context;
+      const limit = gen.const("limit", _`BigInt(${schema})`);
+      context.fail(_`(${isNumeric(data)}) && !(${data} ${comparison} ${limit})`);
+    },
+  };
+}
+
+const MULTIPLE_OF: CodeKeywordDefinition = {
+  keyword: "multipleOf",
+  schemaType: "number",
+  error: {
+    message: ({ schemaCode }) => str`must be multiple of ${schemaCode}`,
+    params: ({ schemaCode }) => _`{multipleOf: ${schemaCode}}`,
+  },
+  code(context) {
+    const { gen, data, schemaCode } = context;
+    const test = gen.scopeValue("func", { ref: isMultiple, code: _`require(${RUNTIME}).isMultiple` });
+    context.fail(_`(${isNumeric(data)}) && !${test}(${data}, ${schemaCode})`);
+  },
+};
+
+const ENUM: CodeKeywordDefinition = {
+  keyword: NUMBER_ENUM,
+  schemaType: "array",
+  error: {
+    message: "must be equal to one of the allowed values",
+    params: ({ schemaCode }) => _`{allowedValues: ${schemaCode}.map((one) => one.digits ?? one.value)}`,
+  },
+  code(context) {
+    const { gen, data, schemaCode } = context;
+    const test = gen.scopeValue("func", { ref: isOneOf, code: _`require(${RUNTIME}).isOneOf` });
+    context.fail(_`!${test}(${data}, ${schemaCode})`);
+  },
+};

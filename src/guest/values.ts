@@ -1,0 +1,258 @@
+import { isFace } from "./faces/face.ts";
+import { encodeBase64 } from "./web/base64-bytes.ts";
+import { bytesOf } from "./web/buffer-source.ts";
+
+/**
+ * What a tool's value becomes in JSON where `JSON.stringify` would lose it without a word. The table for people, with the
+ * same rows for Python, is `docs/reference/values.md`.
+ */
+
+// Captured before a tool can change them.
+const { stringify } = JSON;
+const { isRawJSON } = JSON as typeof JSON & { isRawJSON(value: unknown): value is { readonly rawJSON: string } };
+const { apply, get } = Reflect;
+const { defineProperty, entries, getPrototypeOf, keys } = Object;
+const { toString } = Object.prototype;
+const OBJECT = Object.prototype;
+const LIST = Array.prototype;
+const { isArray } = Array;
+const { isFinite: isFiniteNumber } = Number;
+const { forEach: eachOfMap, get: valueIn } = Map.prototype;
+const { forEach: eachOfSet } = Set.prototype;
+const RealError = Error;
+const RealMap = Map;
+const RealSet = Set;
+
+/** Values that are refused, by the tags of their classes: what they are, and what to return instead. */
+const REFUSED = new RealMap<string, string>(
+  entries({
+    Promise: "a promise: await it",
+    Generator: "a generator: return [...values]",
+    AsyncGenerator: "an asynchronous generator: return await Array.fromAsync(values)",
+    Response: "a Response: return await response.json(), or await response.text()",
+    Request: "a Request: return its url, its method, or await request.text()",
+    Blob: "a Blob: return await blob.bytes(), or await blob.text()",
+    File: "a File: return await file.bytes(), or await file.text()",
+    FormData: "a FormData: return Object.fromEntries(form)",
+    ReadableStream: "a stream: return await new Response(stream).text()",
+    WritableStream: "a stream, which has no value",
+    TransformStream: "a stream, which has no value",
+    RegExp: "a regular expression: return String(expression)",
+    WeakMap: "a WeakMap, whose members nobody can list: return a Map",
+    WeakSet: "a WeakSet, whose members nobody can list: return a Set",
+  }),
+);
+const ITERATOR = "an iterator: return [...values]";
+const FACE = "an object of the host, which cannot leave its call: return what its methods answer";
+
+/** A value that JSON cannot hold. The message says where it is, what it is, and what to return. */
+export class ValueError extends TypeError {
+  override readonly name = "ValueError";
+}
+
+/** Number of errors that were written as JSON. */
+let errorsWritten = 0;
+/** Whether a tool has written numbers itself, which may be of any size. */
+let hasRaw = false;
+
+/**
+ * Notes where the realm's `JSON.stringify` meets an error, whose own members do not tell what it is, and numbers that a
+ * tool writes itself.
+ */
+export function noteOdd(realm: typeof globalThis): void {
+  const property = {
+    get(): undefined {
+      errorsWritten++;
+    },
+    set(this: object, value: unknown): void {
+      defineProperty(this, "toJSON", { value, writable: true, enumerable: true, configurable: true });
+    },
+  };
+  defineProperty(realm.Error.prototype, "toJSON", { get: property.get, set: property.set, configurable: true });
+  const { rawJSON: RealRawJSON } = realm.JSON as typeof JSON & { rawJSON(text: unknown): object };
+  const { rawJSON } = {
+    rawJSON(text: unknown): object {
+      hasRaw = true;
+      return RealRawJSON(text);
+    },
+  };
+  defineProperty(realm.JSON, "rawJSON", { value: rawJSON, writable: true, configurable: true });
+}
+
+/**
+ * JSON of a value, by `write`: the realm's `JSON.stringify`. `undefined` for a value that has none. What such a text
+ * cannot have lost is looked for only where the text has a sign of it. Throws a `ValueError`, and what `write` throws.
+ */
+export function writeValue(value: unknown, write: (value: unknown) => string | undefined): string | undefined {
+  const before = errorsWritten;
+  let text: string | undefined;
+  try {
+    text = write(value);
+  } catch (error) {
+    // Its own words are about what it holds rather than where.
+    new Conversion().convert(value, null);
+    throw error;
+  }
+  if (typeof text !== "string") return text;
+  const isOdd = hasRaw || errorsWritten > before || text.includes("null") || text.includes("{}");
+  return (!isOdd && !text.includes('{"0":')) || isPlain(value)
+    ? text
+    : stringify(new Conversion().convert(value, null));
+}
+
+/** Whether a value is data of which JSON has all: texts like those of others, and truly empty objects. */
+function isPlain(value: unknown): boolean {
+  if (typeof value === "number") return isFiniteNumber(value);
+  if (typeof value !== "object" || value === null) return typeof value !== "function" && typeof value !== "symbol";
+  if (isArray(value)) {
+    if (getPrototypeOf(value) !== LIST) return false;
+    for (let at = 0; at < value.length; at++) if (!isPlain(value[at])) return false;
+    return true;
+  }
+  if (getPrototypeOf(value) !== OBJECT) return false;
+  const members = value as Readonly<Record<string, unknown>>;
+  for (const name in members) if (!isPlain(members[name])) return false;
+  return typeof members["toJSON"] !== "function";
+}
+
+/** Place of a value within another. */
+interface Place {
+  readonly above: Place | null;
+  readonly key: string | number;
+}
+
+/** Makes of one value what JSON can hold. */
+class Conversion {
+  readonly #above = new RealSet<object>();
+
+  convert(value: unknown, place: Place | null): unknown {
+    switch (typeof value) {
+      case "number":
+        if (isFiniteNumber(value)) return value;
+        throw refusal(place, `${value}, which JSON does not have: return a number, a text or null`);
+      case "object":
+        return value === null ? null : this.#convertObject(value, place);
+      default:
+        return value;
+    }
+  }
+
+  #convertObject(value: object, place: Place | null): unknown {
+    if (this.#above.has(value)) throw refusal(place, "in itself: return it without its own members");
+    this.#above.add(value);
+    const converted = this.#valueOf(value, place);
+    this.#above.delete(value);
+    return converted;
+  }
+
+  #valueOf(value: object, place: Place | null): unknown {
+    if (isRawJSON(value)) {
+      this.convert(+value.rawJSON, place);
+      return value;
+    }
+    const toJSON: unknown = get(value, "toJSON");
+    if (typeof toJSON === "function") {
+      const key = place === null ? "" : `${place.key}`;
+      const written: unknown = apply(toJSON, value, [key]);
+      if (written === null && tagOf(value) === "Date")
+        throw refusal(place, "an invalid date: return a valid one, or null");
+      return typeof written === "object" && written !== null
+        ? this.#membersOf(written, place)
+        : this.convert(written, place);
+    }
+    if (isArray(value)) return this.#itemsOf(value, place);
+    if (value instanceof RealError) return { name: textIn(value, "name"), message: textIn(value, "message") };
+    if (value instanceof RealMap) return this.#objectOf(value, place);
+    if (value instanceof RealSet) return this.#itemsOf(itemsIn(value), place);
+    const bytes = bytesOf(value);
+    if (bytes !== undefined) return { base64: encodeBase64(bytes) };
+    if (isFace(value)) throw refusal(place, FACE);
+    return this.#ofClass(value, place);
+  }
+
+  #ofClass(value: object, place: Place | null): unknown {
+    const tag = tagOf(value);
+    const refused = apply(valueIn, REFUSED, [tag]) as string | undefined;
+    if (refused !== undefined) throw refusal(place, refused);
+    switch (tag) {
+      case "Object":
+        return this.#membersOf(value, place);
+      case "URLSearchParams":
+        return `${value as unknown as string}`;
+      case "Headers":
+        return this.#objectOf(value as ReadonlyMap<unknown, unknown>, place);
+      case "Number":
+      case "String":
+      case "Boolean":
+      case "BigInt":
+        return value;
+      default:
+        if (tag.endsWith("Iterator") || tag === "Iterator Helper") throw refusal(place, ITERATOR);
+        return this.#membersOf(value, place);
+    }
+  }
+
+  #itemsOf(list: readonly unknown[], place: Place | null): unknown[] {
+    const made: unknown[] = [];
+    for (let at = 0; at < list.length; at++) {
+      const item = list[at];
+      const here = { above: place, key: at };
+      if (typeof item === "function" || typeof item === "symbol")
+        throw refusal(here, `a ${typeof item}, which is no value of JSON: leave it out`);
+      made[at] = this.convert(item, here);
+    }
+    return made;
+  }
+
+  #membersOf(object: object, place: Place | null): object {
+    if (isArray(object)) return this.#itemsOf(object, place);
+    const made = {};
+    const names = keys(object);
+    for (let at = 0; at < names.length; at++) {
+      const name = names[at] ?? "";
+      add(made, name, this.convert(get(object, name), { above: place, key: name }));
+    }
+    return made;
+  }
+
+  /** A map as an object. */
+  #objectOf(map: ReadonlyMap<unknown, unknown>, place: Place | null): object {
+    const made = {};
+    const one = (value: unknown, key: unknown): void => {
+      if (typeof key !== "string")
+        throw refusal(place, "a Map with keys that are no texts: return [...map], or texts as keys");
+      add(made, key, this.convert(value, { above: place, key }));
+    };
+    if (map instanceof RealMap) apply(eachOfMap, map, [one]);
+    else map.forEach(one);
+    return made;
+  }
+}
+
+function itemsIn(set: ReadonlySet<unknown>): unknown[] {
+  const items: unknown[] = [];
+  apply(eachOfSet, set, [(item: unknown) => void (items[items.length] = item)]);
+  return items;
+}
+
+/** Adds a member, also one that an assignment would take for something else. */
+function add(object: object, name: string, value: unknown): void {
+  defineProperty(object, name, { value, writable: true, enumerable: true, configurable: true });
+}
+
+function tagOf(value: object): string {
+  return (apply(toString, value, []) as string).slice(8, -1);
+}
+
+function textIn(error: object, name: string): string {
+  const text: unknown = get(error, name);
+  return typeof text === "string" ? text : "";
+}
+
+function refusal(place: Place | null, problem: string): ValueError {
+  let pointer = "";
+  for (let at = place; at !== null; at = at.above) {
+    pointer = `/${`${at.key}`.replaceAll("~", "~0").replaceAll("/", "~1")}${pointer}`;
+  }
+  return new ValueError(`${pointer === "" ? "it" : pointer} is ${problem}`);
+}

@@ -1,0 +1,51 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { VALUES, VALUES_WITHIN } from "../../docs/generate/values.ts";
+import { createEngine, type Engine } from "../../src/index.ts";
+import { outputText } from "../../src/base/result.ts";
+
+const GIVE = "export default ({ code }) => (0, eval)(`(${code})`);";
+const rows = (all: typeof VALUES) =>
+  all.flatMap((row) => (row.javascript === undefined ? [] : [[row.javascript, row] as const]));
+
+let engine: Engine;
+beforeAll(async () => {
+  const tool = (isolation: "instance" | "context") => {
+    return { name: `give_${isolation}`, description: "Gives a value.", source: GIVE, isolation } as const;
+  };
+  engine = await createEngine({ workers: 1, executor: "threads", tools: [tool("instance"), tool("context")] });
+});
+afterAll(() => engine.close());
+
+async function given(code: string, isolation: string): Promise<string> {
+  const result = await engine.execute({ name: `give_${isolation}`, arguments: { code } });
+  return result.error === null ? outputText(result) : `${result.error.code}: ${result.error.message}`;
+}
+
+describe.each(["instance", "context"])("in a realm of the kind %s", (isolation) => {
+  test.each(rows(VALUES))("%s", async (code, { becomes, refused }) => {
+    const [alone, within] = [await given(code, isolation), await given(`{ "a/b": [0, ${code}] }`, isolation)];
+    if (becomes !== undefined) {
+      expect([alone, within]).toEqual([becomes, `{"a/b":[0,${becomes}]}`]);
+      return;
+    }
+    const held = "invalid_output: the tool returned a value that JSON cannot hold:";
+    expect(alone).toContain(`${held} it ${refused?.javascript}`);
+    expect(within).toContain(`${held} /a~1b/1 ${refused?.javascript}`);
+  });
+
+  test.each(rows(VALUES_WITHIN))("[%s]", async (code, { refused }) => {
+    expect(await given(`[${code}]`, isolation)).toContain(`JSON cannot hold: /0 ${refused?.javascript}`);
+  });
+});
+
+test("what cannot be JSON is no argument of a capability either", async () => {
+  await engine.register({
+    name: "asks",
+    description: "Asks.",
+    source: "export default async (_, { host }) => host.kv.set('a', { mean: 0 / 0 });",
+  });
+  expect((await engine.execute({ name: "asks", arguments: {} })).error).toMatchObject({
+    code: "tool_error",
+    message: "/value/mean is NaN, which JSON does not have: return a number, a text or null",
+  });
+});
