@@ -59,7 +59,7 @@ export function isLongInteger(text: string): boolean {
 }
 
 /** The JSON with every long integer as a string, after `mark`. The text itself where no such integer exists. */
-function quoteLongIntegers(text: string, mark: string): string {
+export function quoteLongIntegers(text: string, mark: string): string {
   let quoted = "";
   let from = 0;
   for (let at = 0; at < text.length; at++) {

@@ -216,8 +216,12 @@ export class GuestCall {
   }
 
   log(level: string, message: string): void {
+    if (!this.settled) this.#writeLine(level, message);
+  }
+
+  #writeLine(level: string, message: string): void {
     const { emit, lines } = this.#world;
-    if (this.settled || lines?.write(this.run, level, message) === true) return;
+    if (lines?.write(this.run, level, message) === true) return;
     const line = message.length > LOG_LINE_MAX ? `(a line of ${message.length} characters)` : message;
     emit(EMIT_LOG, this.run, level.length > NAME_MAX ? "log" : level, line, "", 0);
   }
@@ -283,7 +287,10 @@ export class GuestCall {
     if (text.length > this.outputMax) return this.#tooLarge(text.length);
     const refusal = check === null ? "" : check(text);
     if (refusal === "") return `+${text}`;
-    return refusal.startsWith("+") ? refusal : `-${refusal}`;
+    if (refusal.startsWith("+")) return refusal;
+    if (!refusal.startsWith("~")) return `-${refusal}`;
+    this.#writeLine("warn", refusal.slice(1));
+    return `+${text}`;
   }
 
   /** Ends the call with a failure that is JSON already. */

@@ -128,7 +128,8 @@ export type Factory = (...globals: unknown[]) => unknown;
 
 /**
  * Checks of a tool's arguments and output, in this realm. Each returns a failure as JSON, or an empty text. The first
- * writes defaults into the arguments; the second takes the output as JSON, and may return another one after a `+`.
+ * writes defaults into the arguments; the second takes the output as JSON, and may return another one after
+ * a `+`, or a warning after a `~`.
  */
 export interface Checks {
   readonly input: ((value: unknown) => string) | null;

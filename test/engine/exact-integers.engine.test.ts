@@ -15,10 +15,11 @@ import {
 } from "../../src/index.ts";
 import { createClient } from "../../src/service/client/client.ts";
 import { createServer, type Server } from "../../src/service/http/server.ts";
-import { rawDigits } from "../../src/base/exact-json.ts";
+import { parseForWriting, rawDigits } from "../../src/base/exact-json.ts";
 import { callTools } from "../../src/tool/contracts/index.ts";
 import { replayCall } from "../../src/engine/replay/replay-call.ts";
 import { readRecording } from "../../src/engine/replay/recording.ts";
+import { type HandServer, serveByHand } from "./connectors/mcp-by-hand.ts";
 import { bodyWith, documentOf, serveApi, type Api } from "./connectors/api.ts";
 
 /** From a report of a program that passed `1915883588174806000` on, and so changed another object. */
@@ -56,9 +57,15 @@ const IDS: JsonSchema = {
 
 let folder: string;
 let api: Api;
+let hand: HandServer;
 let engine: Engine;
 let server: Server;
 beforeAll(async () => {
+  hand = await serveByHand([{ name: "echo", inputSchema: IDS }]);
+  hand.answer = (_tool, { body }) => {
+    const { params } = parseForWriting(body) as { readonly params: { readonly arguments: object } };
+    return { content: [], structuredContent: params.arguments };
+  };
   folder = await mkdtemp(path.join(tmpdir(), "glovebox-integers-"));
   api = await serveApi(({ url, body }, response) => {
     response.setHeader("content-type", "application/json");
@@ -82,8 +89,11 @@ beforeAll(async () => {
     executor: "threads",
     stateDir: folder,
     capabilities: [recorder],
-    connectors: { shop: { openapi: { document, server: api.origin } } },
-    policy: { rules: [{ allow: { tools: ["echo"], kv: true, recorder: true, connector: ["shop"] } }] },
+    connectors: {
+      shop: { openapi: { document, server: api.origin } },
+      hand: { mcp: { url: `${hand.origin}/mcp` } },
+    },
+    policy: { rules: [{ allow: { tools: ["echo"], kv: true, recorder: true, connector: ["shop", "hand"] } }] },
     codeMode: { typeCheck: "off" },
     tools: [
       {
@@ -126,6 +136,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await server.close();
   await api[Symbol.asyncDispose]();
+  await hand[Symbol.asyncDispose]();
   await rm(folder, { recursive: true });
 });
 
@@ -255,6 +266,16 @@ describe("an integer of any length does not change on its way", () => {
       expect(api.seen.at(-1)?.body).toBe(jsonOf(ids));
       await engine.execute({ name: "shop.echo_ids", arguments: { body: { ids: ids.map(given) } } });
       expect(api.seen.at(-1)?.body).toBe(jsonOf(ids));
+    }),
+  );
+
+  test(
+    "to the tool of an MCP server and back",
+    unchanged(async (ids) => {
+      const { output, error } = await engine.execute({ name: "hand.echo", arguments: { ids } });
+      expect(error).toBeNull();
+      expect(output).toEqual({ ids: ids.map(given) });
+      expect(hand.seen.at(-1)?.body).toContain(jsonOf(ids));
     }),
   );
 

@@ -121,8 +121,8 @@ test("neither keys nor memory grow with the number of calls", async () => {
   await expect.poll(settled, { timeout: 60_000 }).toBe(0);
   // Lists of BullMQ's come and go.
   expect(await client.dbsize()).toBeLessThanOrEqual(before.keys + 6);
-  expect((await lasting(client)).filter((key) => !isPassing(key))).toEqual(
-    before.lasting.filter((key) => !isPassing(key)),
-  );
+  // On a busy machine a queue may be given up in between, and be there again later.
+  const added = (await lasting(client)).filter((key) => !isPassing(key) && !before.lasting.includes(key));
+  expect(added).toEqual([]);
   expect((await usedBytes(client)) - before.bytes).toBeLessThan(2 * MIB);
 });

@@ -37,6 +37,8 @@ export interface ToolChecks {
   readonly output: string;
   /** Place of the output in the tool's answer; missing where the answer is the output. */
   readonly outputAt?: OutputAt;
+  /** An output that differs from its schema is delivered, with a warning in the call's log. */
+  readonly isAdvice?: true;
 }
 
 /** Places of an output in an answer that wraps it, as JSON pointers. */

@@ -32,7 +32,7 @@ export interface Checks {
   readonly input: ((value: unknown) => string) | null;
   /**
    * Takes the output as JSON text, so that nothing of the tool runs. Returns `+` and another text where digits in it are
-   * numbers by the schema.
+   * numbers by the schema, and `~` and a warning where the output is delivered although it differs.
    */
   readonly output: ((text: string) => string) | null;
 }
@@ -56,6 +56,7 @@ export function createChecks(
   input: CheckCode | null,
   output: CheckCode | null,
   outputAt: OutputAt | null = null,
+  isAdvice = false,
 ): Checks {
   const inputOf = input === null ? null : violationsIn(input, { reads: true });
   const outputOf = output === null ? null : violationsIn(output, { reads: true });
@@ -78,7 +79,8 @@ export function createChecks(
         const value = outputAt === null ? answer : outputIn(answer, outputAt);
         const whole = { value, isChanged: false };
         const violations = value === undefined ? null : outputOf(whole);
-        const text = violations === null ? "" : failure("invalid_output", MISMATCH, violations);
+        const text =
+          violations === null ? "" : isAdvice ? adviceOf(violations) : failure("invalid_output", MISMATCH, violations);
         stage[0] = CHECKING.nothing;
         if (violations !== null || !whole.isChanged) return text;
         return `+${JSON.stringify(outputAt === null ? whole.value : withOutput(answer, outputAt, whole.value), writeBigInts)}`;
@@ -87,6 +89,10 @@ export function createChecks(
 }
 
 const MISMATCH = "the output does not match the tool's outputSchema";
+
+function adviceOf(violations: readonly Violation[]): string {
+  return `~the answer differs from its schema: ${describeViolations(violations)}`;
+}
 
 /** A failure as JSON, without the last of its violations where the text would be too long. */
 function failure(code: string, message: string, violations: readonly Violation[]): string {

@@ -31,9 +31,9 @@ export function checkRuntimeText(runtime: string): string {
 }
 
 /** An expression whose value is the second argument of a `CreateChecks`. */
-export function checkCodeText({ input, output, outputAt }: ToolChecks): string {
-  const place = JSON.stringify(outputAt ?? null);
-  return `(function () { "use strict";\nreturn [${input || "null"},\n${output || "null"},\n${place}];\n})()`;
+export function checkCodeText({ input, output, outputAt, isAdvice }: ToolChecks): string {
+  const more = `${JSON.stringify(outputAt ?? null)},\n${isAdvice === true}`;
+  return `(function () { "use strict";\nreturn [${input || "null"},\n${output || "null"},\n${more}];\n})()`;
 }
 
 /** `ToolFacts` as JSON. */

@@ -254,7 +254,9 @@ export class WorkerSession implements LinkListener {
       outputCheck.check(outcome.slice(1), ms),
     );
     call.cpuMs = budget.cpuMs;
-    if (end.kind === "done" && end.value !== "") call.outcome = end.value.startsWith("+") ? end.value : `-${end.value}`;
+    if (end.kind === "done" && end.value.startsWith("~")) this.#lines.add(call, "warn", end.value.slice(1));
+    else if (end.kind === "done" && end.value !== "")
+      call.outcome = end.value.startsWith("+") ? end.value : `-${end.value}`;
     if (end.kind === "uncaught")
       call.outcome = failed({ code: "invalid_output", message: "the output cannot be checked" });
     // The turn's end is not the call's where it cut the check.

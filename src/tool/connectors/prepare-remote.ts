@@ -1,8 +1,10 @@
 import { GloveboxError } from "../../base/errors.ts";
+import type { JsonSchema } from "../../base/json.ts";
 import type { ToolChecks } from "../../base/protocol/script.ts";
 import { compileChecks } from "../../base/schema/checks.ts";
 import { writeSchema } from "../../base/schema/schema-text.ts";
 import { readOpenApi } from "./openapi/read-openapi.ts";
+import { type CompiledSchema, compileLoosened, loosenSchema, withoutDefaults } from "./loosen.ts";
 import {
   cleanTools,
   type ConnectorFinding,
@@ -60,7 +62,9 @@ export function prepareRemote(
     const { name } = digested.tool;
     try {
       if (lines.length >= TOOLS_MAX) throw new GloveboxError("load_error", `a connector may have ${TOOLS_MAX} tools`);
-      const line = JSON.stringify({ ...digested, checks: checksOf(digested) } satisfies PreparedLine);
+      const { prepared, reasons } = prepareTool(digested);
+      for (const reason of reasons) found.push({ tool: name, reason });
+      const line = JSON.stringify(prepared satisfies PreparedLine);
       length += line.length;
       if (line.length > LINE_MAX)
         throw new GloveboxError("load_error", `its schemas are longer than ${LINE_MAX} characters`);
@@ -92,13 +96,39 @@ function readSource(job: ConnectorJob, text: string): RemoteTools & { readonly s
   return { server, tools, findings };
 }
 
-function checksOf({ tool: { inputSchema, outputSchema, operation } }: DigestedTool): ToolChecks {
+/**
+ * A tool with its checks, and what was left away of its schemas: the server judges its arguments itself, and an answer that
+ * differs from what it declares is no reason to lose what a call has done.
+ */
+function prepareTool(digested: DigestedTool): { readonly prepared: PreparedLine; readonly reasons: readonly string[] } {
+  const { tool } = digested;
+  const { inputSchema, outputSchema, operation } = tool;
   // The limits that hold for schemas of any tool.
   writeSchema(inputSchema, "inputSchema");
   if (outputSchema !== undefined) writeSchema(outputSchema, "outputSchema");
-  // Documents describe answers carelessly, and at length: one that differs is no reason to lose what a call has done.
-  const checked = operation.kind === "openapi" ? null : (outputSchema ?? null);
-  return compileChecks(inputSchema, checked);
+  if (operation.kind === "openapi") {
+    // Documents describe answers carelessly, and at length.
+    return { prepared: { ...digested, checks: compileChecks(withoutDefaults(inputSchema), null) }, reasons: [] };
+  }
+  const compileInput = (schema: JsonSchema) => compileChecks(withoutDefaults(schema), null);
+  const input = compileLoosened(loosenSchema(inputSchema), compileInput, { type: "object" });
+  const output = outputSchema === undefined ? null : usableOutput(outputSchema);
+  const { outputSchema: _declared, ...rest } = tool;
+  const usable = {
+    ...rest,
+    inputSchema: input.schema,
+    ...(output?.code === "" ? {} : output && { outputSchema: output.schema }),
+  };
+  const checks = { ...input.code, ...(output === null ? {} : { output: output.code, isAdvice: true as const }) };
+  const reasons = [
+    ...input.findings.map((finding) => `inputSchema ${finding}`),
+    ...(output?.findings ?? []).map((finding) => `outputSchema ${finding}`),
+  ];
+  return { prepared: { ...digested, tool: usable, checks }, reasons };
+}
+
+function usableOutput(schema: JsonSchema): CompiledSchema<string> {
+  return compileLoosened(loosenSchema(schema), (one) => compileChecks(true, one).output, true);
 }
 
 function reasonOf(error: unknown): string {

@@ -43,6 +43,7 @@ const TOOL_DESCRIPTION_MAX = 400;
 const PROPERTY_DESCRIPTION_MAX = 200;
 const NAME_SHOWN_MAX = 128;
 const CUT = "…";
+const DIGITS = 6;
 /** Members of a schema that hold data, in which nothing is a description. */
 const DATA: ReadonlySet<string> = new Set(["const", "default", "enum", "example", "examples"]);
 
@@ -55,7 +56,7 @@ export interface CleanOptions {
 
 /**
  * Makes a server's tools fit for the registry: names of our alphabet, short descriptions without invisible characters.
- * Tools that would share a name are left out, both.
+ * Of tools that would share a name, the later ones have six digits of a digest of their own behind it.
  */
 export function cleanTools(
   { tools, findings }: RemoteTools,
@@ -74,12 +75,16 @@ export function cleanTools(
       found.push({ tool: shown(tool.name), reason: `its name is longer than ${NAME_SHOWN_MAX} characters, or empty` });
       return [];
     }
-    if (same.length > 1) {
-      const names = same.slice(0, 5).map((one) => JSON.stringify(shown(one.name)));
-      found.push({ tool: full, reason: `${same.length} tools would have this name: ${names.join(", ")}` });
-      return [];
-    }
-    return [{ tool: cleanTool(tool, full, hasDescriptions), digest: digestOf(tool, name) }];
+    // The first keeps the name, whatever comes after it.
+    return same.map((one, at) => {
+      const own = at === 0 ? full : `${full.slice(0, NAME_SHOWN_MAX - DIGITS - 1)}_${digitsOf(one.name)}`;
+      if (at > 0)
+        found.push({
+          tool: own,
+          reason: `${full} is the name of an earlier tool: ${JSON.stringify(shown(tool.name))}`,
+        });
+      return { tool: cleanTool(one, own, hasDescriptions), digest: digestOf(one, name) };
+    });
   });
   return { tools: cleaned, findings: found };
 }
@@ -103,6 +108,10 @@ export function differenceOf(old: ReadonlyMap<string, string>, current: Readonly
 
 function cleanName(name: string): string {
   return name.replaceAll(/[^A-Za-z0-9_.-]/g, "_").slice(0, NAME_SHOWN_MAX + 1);
+}
+
+function digitsOf(name: string): string {
+  return hash("sha256", name).slice(0, DIGITS);
 }
 
 function cleanTool(tool: RemoteTool, name: string, hasDescriptions: boolean): RemoteTool {

@@ -61,7 +61,7 @@ describe("an engine as a provider", () => {
 
   test("lists the engine's tools with their descriptions and parameters [E01 E04]", async () => {
     const tools = await toolProvider(engine).list_tools();
-    expect(tools).toHaveLength(5);
+    expect(tools).toHaveLength(6);
     expect(tools).toContainEqual({
       name: "divide_numbers",
       description: "Does divide_numbers.",

@@ -35,6 +35,7 @@ describe("the inspector's command line", () => {
 
   function inspect(target: readonly string[], ...args: string[]): Promise<Said> {
     const all = ["node_modules/.bin/mcp-inspector", "--cli", ...target, ...args, "--format", "json", "--quiet"];
+    all.push("--connect-timeout", `${DEADLINE_MS}`);
     const env = { ...process.env, HOME: home, MCP_CATALOG_PATH: join(home, "catalog.json") };
     return new Promise((resolve, reject) => {
       execFile(process.execPath, all, { cwd: ROOT, env, timeout: DEADLINE_MS }, (error, stdout, stderr) => {

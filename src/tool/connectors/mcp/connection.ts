@@ -1,3 +1,5 @@
+import { parseForWriting } from "../../../base/exact-json.ts";
+import { DigitMarks } from "./digit-marks.ts";
 import { setTimeout as delay } from "node:timers/promises";
 import type * as Sdk from "@modelcontextprotocol/client";
 import type { Connections } from "../../../broker/capabilities/fetch/connections.ts";
@@ -58,6 +60,7 @@ export class McpConnection {
   #wire: Wire | null = null;
   /** Tools whose arguments go into headers as well, by name. */
   #mirrored = new Map<string, Sdk.Tool>();
+  readonly #marks = new DigitMarks();
   #isOver = false;
   #isChecking = false;
 
@@ -107,7 +110,7 @@ export class McpConnection {
         mirrored.set(operation.tool, { name: operation.tool, inputSchema });
       }
       this.#mirrored = mirrored;
-      return list;
+      return { ...list, tools: list.tools.map((json) => this.#marks.unmark(json)) };
     } catch (error) {
       throw await this.#thrown(error, timeout);
     }
@@ -117,11 +120,11 @@ export class McpConnection {
   async call(tool: string, args: string, timeoutMs: number, maxBytes: number, signal: AbortSignal): Promise<string> {
     const client = this.#connected();
     try {
-      const given = JSON.parse(args) as Record<string, unknown>;
+      const given = parseForWriting(args) as Record<string, unknown>;
       // With a definition of our own, the client compiles none of the server's schemas.
       const toolDefinition = this.#mirrored.get(tool) ?? { name: tool, inputSchema: { type: "object" } };
       const options = { signal, timeout: timeoutMs, maxTotalTimeout: timeoutMs, toolDefinition };
-      const text = JSON.stringify(await client.callTool({ name: tool, arguments: given }, options));
+      const text = this.#marks.unmark(JSON.stringify(await client.callTool({ name: tool, arguments: given }, options)));
       const bytes = Buffer.byteLength(text);
       if (bytes <= maxBytes) return text;
       throw new McpError(`its answer has ${bytes} bytes, the limit is ${maxBytes} bytes`, { isTransient: false });
@@ -165,7 +168,7 @@ export class McpConnection {
 
   #overHttp(server: HttpServer): Wire {
     const { sdk, connections, secrets, limits } = this.#host;
-    const guarded = new GuardedFetch(server, connections, secrets, limits);
+    const guarded = new GuardedFetch(server, connections, secrets, { limits, marks: this.#marks });
     const http = new sdk.StreamableHTTPClientTransport(new URL(server.url), {
       fetch: (url, init) => guarded.send(url, init),
     });
@@ -184,7 +187,9 @@ export class McpConnection {
       onGroup(process.group);
       void process.ended.then(() => onGroup(null));
     }
-    const transport = new StdioTransport(process, limits, clean, (text) => sdk.deserializeMessage(text));
+    const transport = new StdioTransport(process, limits, clean, (text) =>
+      sdk.deserializeMessage(this.#marks.mark(text)),
+    );
     if (this.#isOver) await transport.close();
     return { transport, http: null, failure: () => transport.failure(), said: () => transport.said() };
   }

@@ -6,6 +6,7 @@ import { checkHeader, type Header, isOfHost, retryAfterMs } from "../../../broke
 import { readTarget } from "../../../broker/capabilities/fetch/redirect.ts";
 import { namesIn, Placeholders } from "../../../broker/capabilities/secrets/placeholders.ts";
 import type { Secrets } from "../../../broker/capabilities/secrets/secrets.ts";
+import type { DigitMarks } from "./digit-marks.ts";
 import { McpError } from "./failure.ts";
 import { Inflow } from "./inflow.ts";
 import type { McpLimits } from "./limits.ts";
@@ -31,8 +32,15 @@ export class GuardedFetch {
   readonly #secrets: Secrets;
   readonly #limits: McpLimits;
   readonly #inflow: Inflow;
+  readonly #marks: DigitMarks;
 
-  constructor(server: HttpServer, connections: Connections, secrets: Secrets, limits: McpLimits) {
+  constructor(
+    server: HttpServer,
+    connections: Connections,
+    secrets: Secrets,
+    { limits, marks }: { readonly limits: McpLimits; readonly marks: DigitMarks },
+  ) {
+    this.#marks = marks;
     this.#server = server;
     this.#origin = new URL(server.url).origin;
     this.#written = namesIn([server.url, ...server.headers.map(([, value]) => value)]);
@@ -103,7 +111,8 @@ export class GuardedFetch {
       return new Response(null, init);
     }
     const isStream = /^text\/event-stream\b/i.test(headers.get("content-type") ?? "");
-    return new Response(ReadableStream.from(this.#bounded(body, isStream)), init);
+    const marked = this.#marks.markBody(this.#bounded(body, isStream), isStream);
+    return new Response(ReadableStream.from(marked), init);
   }
 
   /** The bytes of a body, up to the length of one message: in a stream of events, between two empty lines. */

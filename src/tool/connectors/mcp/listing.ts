@@ -31,8 +31,8 @@ interface ListingOptions {
 /** Reads a list of tools, page by page, within the limits. A tool that cannot be read is left out, with the reason. */
 export class Listing {
   readonly #options: ListingOptions;
-  /** JSON by name; `null` for a name that two different tools have. */
-  readonly #tools = new Map<string, string | null>();
+  /** JSON by name. */
+  readonly #tools = new Map<string, string>();
   readonly #findings: Finding[] = [];
   #bytes = 0;
   #ttlMs = 0;
@@ -59,8 +59,7 @@ export class Listing {
       }
       cursors.add(cursor);
     }
-    const tools = [...this.#tools.values()].filter((json) => json !== null);
-    return { tools, findings: this.#findings, ttlMs: this.#ttlMs };
+    return { tools: [...this.#tools.values()], findings: this.#findings, ttlMs: this.#ttlMs };
   }
 
   /** Returns whether more may follow. */
@@ -72,11 +71,11 @@ export class Listing {
       return this.#findings.length < listTools;
     }
     const { name, json } = read;
+    if (read.warning !== null) this.#find(name, read.warning);
     const known = this.#tools.get(name);
-    if (known === json || known === null) return true;
     if (known !== undefined) {
-      this.#tools.set(name, null);
-      this.#find(name, "two tools have this name");
+      // A call names one of them only: the server decides which.
+      if (known !== json) this.#find(name, "two tools have this name; the first of them is taken");
       return true;
     }
     this.#bytes += json.length;
@@ -115,7 +114,8 @@ function readPage(result: unknown): Page {
 }
 
 type ReadTool =
-  { readonly name: string; readonly json: string } | { readonly tool: string | null; readonly reason: string };
+  | { readonly name: string; readonly json: string; readonly warning: string | null }
+  | { readonly tool: string | null; readonly reason: string };
 
 function readTool(tool: unknown, { connector, trustAnnotations, limits, clean }: ListingOptions): ReadTool {
   const { nameChars, toolBytes } = limits;
@@ -123,12 +123,10 @@ function readTool(tool: unknown, { connector, trustAnnotations, limits, clean }:
   const { name, description, inputSchema, outputSchema, annotations, title, execution } = tool;
   if (typeof name !== "string" || name === "") return { tool: null, reason: "a tool has no name" };
   if (name.length > nameChars) return { tool: name, reason: `its name is longer than ${nameChars} characters` };
-  if (!isObject(inputSchema)) return { tool: name, reason: "its input schema is not an object" };
   const isTyped = isObject(outputSchema);
   if (isObject(execution) && execution["taskSupport"] === "required") {
     return { tool: name, reason: "it answers with a task of the server, which calls do not wait for" };
   }
-  if (outputSchema !== undefined && !isTyped) return { tool: name, reason: "its output schema is not an object" };
   const said = typeof description === "string" ? description : typeof title === "string" ? title : "";
   const hints = trustAnnotations ? readHints(annotations) : {};
   const isRead = hints.readOnly === true;
@@ -143,14 +141,22 @@ function readTool(tool: unknown, { connector, trustAnnotations, limits, clean }:
   const json = jsonOf({
     name,
     description: clean(said).slice(0, DESCRIPTION_MAX),
-    inputSchema,
+    // What cannot be used of them is left away later, where it is told.
+    inputSchema: isObject(inputSchema) ? inputSchema : { type: "object" },
     ...(isTyped ? { outputSchema } : {}),
     annotations: hints,
     operation,
   });
   if (json === null) return { tool: name, reason: "its schema is nested too deeply" };
   if (json.length > toolBytes) return { tool: name, reason: `it is longer than ${toolBytes} bytes` };
-  return { name, json };
+  return { name, json, warning: warningOf(inputSchema, outputSchema) };
+}
+
+/** A tool is worth more than its schemas. */
+function warningOf(inputSchema: unknown, outputSchema: unknown): string | null {
+  if (!isObject(inputSchema)) return "its input schema is not an object: any arguments are taken";
+  if (outputSchema === undefined || isObject(outputSchema)) return null;
+  return "its output schema is not an object: any answer is taken";
 }
 
 function readHints(annotations: unknown): ToolAnnotations {

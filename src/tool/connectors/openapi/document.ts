@@ -22,6 +22,9 @@ export class LeftOut extends Error {
   override readonly name = "LeftOut";
 }
 
+/** A part that a reference leads to, and that is not there: what refers to it may do without. */
+export class MissingPart extends LeftOut {}
+
 /** An OpenAPI document of a stranger. Nothing of it is read beyond what `budget` allows. */
 export class OpenApiDocument {
   readonly root: Json;
@@ -64,10 +67,16 @@ export class OpenApiDocument {
     this.spend(1);
     const shown = shownText(ref);
     if (ref.length > REF_MAX) throw new LeftOut(`it has a reference of more than ${REF_MAX} characters`);
-    if (!ref.startsWith("#")) throw new LeftOut(`it refers to ${shown}, outside of the document`);
+    if (!ref.startsWith("#")) throw new MissingPart(`it refers to ${shown}, outside of the document`);
     const found = findSchema(this.root, ref);
-    if (found === undefined) throw new LeftOut(`it refers to ${shown}, which is not there`);
+    if (found === undefined) throw new MissingPart(`it refers to ${shown}, which is not there`);
     return found;
+  }
+
+  /** The same; `undefined` where it leads nowhere. */
+  find(ref: string): unknown {
+    this.spend(1);
+    return ref.length > REF_MAX ? undefined : findSchema(this.root, ref);
   }
 }
 

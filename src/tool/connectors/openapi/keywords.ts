@@ -62,9 +62,13 @@ export function modernized(schema: Readonly<Record<string, unknown>>): Readonly<
     if (type !== undefined) changes.push(["type", [type, "null"].flat()]);
     if (Array.isArray(values) && !values.includes(null)) changes.push(["enum", [...(values as unknown[]), null]]);
   }
-  // Which of them it is, a discriminator often says; that they exclude each other holds in careful documents only.
-  if (Object.hasOwn(schema, "oneOf")) changes.push(["oneOf", undefined], ...oneOfAsAny(schema));
   return changes.length === 0 ? schema : { ...schema, ...Object.fromEntries(changes) };
+}
+
+/** Which of them it is, a discriminator often says; that they exclude each other holds in careful documents only. */
+export function withAnyOf(schema: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  if (!Object.hasOwn(schema, "oneOf")) return schema;
+  return { ...schema, oneOf: undefined, ...Object.fromEntries(oneOfAsAny(schema)) };
 }
 
 function oneOfAsAny({ oneOf, anyOf, allOf }: Readonly<Record<string, unknown>>): [string, unknown][] {

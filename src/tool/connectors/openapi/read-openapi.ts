@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import { isObject, type JsonSchema } from "../../../base/json.ts";
 import type { OpenApiOperation } from "../../../guest/host.ts";
 import type { ToolAnnotations } from "../../contracts/contract.ts";
@@ -36,6 +37,8 @@ const NAME_MAX = 200;
 const PATH_MAX = 1_000;
 const DESCRIPTION_MAX = 1_000;
 const TITLE_MAX = 200;
+/** Digits of a digest in the name of an operation whose other names are taken. */
+const DIGITS = 6;
 /** A segment that a URL's reader takes for a step up, and what begins a query or a fragment. */
 const LEADS_ELSEWHERE = /^[^/]|[?#\\\s]|(?:^|\/)(?:\.|%2e){1,2}(?:\/|$)/i;
 
@@ -64,14 +67,19 @@ class OpenApiReader {
   readonly #tools: RemoteTool[] = [];
   readonly #findings: ConnectorFinding[] = [];
   #operations = 0;
+  /** Name of the operation that is being read. */
+  #name: string | null = null;
+  /** Names of operations, which documents repeat. */
+  readonly #names = new Set<string>();
 
   constructor(document: OpenApiDocument, options: OpenApiOptions) {
     this.#document = document;
     this.#options = options;
     this.#server = serverOf(document, options.server);
     this.#sent = { headers: lowerCase(options.headers), query: lowerCase(options.query) };
-    this.#input = new Schemas(document, "input");
-    this.#output = new Schemas(document, "output");
+    const missing = (of: string) => (reason: string) => this.#find(this.#name, `any ${of} in a place where ${reason}`);
+    this.#input = new Schemas(document, "input", missing("value is taken"));
+    this.#output = new Schemas(document, "output", missing("value is expected"));
   }
 
   read(): OpenApiTools {
@@ -94,9 +102,10 @@ class OpenApiReader {
     for (const method of [...METHODS, ...NOT_SENT]) {
       const operation = item[method];
       if (operation === undefined || !Object.hasOwn(item, method)) continue;
-      const name = isObject(operation) ? nameOf(method, path, operation["operationId"]) : nameOf(method, path, null);
+      const name = this.#nameOf(method, path, isObject(operation) ? operation["operationId"] : null);
       if (this.#options.isWanted?.(name) === false) continue;
       this.#operations++;
+      this.#name = name;
       this.#try(name, () => {
         if (!isObject(operation)) throw new LeftOut("it is not an object");
         if (NOT_SENT.some((one) => one === method)) throw new LeftOut(`${method.toUpperCase()} is not sent`);
@@ -104,6 +113,16 @@ class OpenApiReader {
         this.#take(name, { path, method: method.toUpperCase(), item, operation });
       });
     }
+  }
+
+  /** A later operation with the id of an earlier one has the name of its method and path. */
+  #nameOf(method: string, path: string, id: unknown): string {
+    const own = nameOf(method, path, id);
+    const other = this.#names.has(own) ? nameOf(method, path, null) : own;
+    const name = this.#names.has(other) ? `${other}_${hash("sha256", `${method} ${path}`).slice(0, DIGITS)}` : other;
+    if (name !== own) this.#find(name, `its id ${shortText(own, NAME_MAX)} is an earlier operation's too`);
+    this.#names.add(name);
+    return name;
   }
 
   #take(name: string, { path, method, item, operation }: Place): void {

@@ -1,7 +1,7 @@
 import { isObject, type JsonSchema } from "../../../base/json.ts";
 import { UniqueNames } from "../../declarations/names.ts";
 import { shortText } from "../remote-tool.ts";
-import { type Json, LeftOut, type OpenApiDocument } from "./document.ts";
+import { type Json, LeftOut, MissingPart, type OpenApiDocument } from "./document.ts";
 import {
   isKeywordOf,
   isNullBeside,
@@ -11,6 +11,7 @@ import {
   SAME_VALUE,
   SCHEMA_KEYWORDS,
   type Side,
+  withAnyOf,
 } from "./keywords.ts";
 
 const DEPTH_MAX = 64;
@@ -47,6 +48,8 @@ interface Definition {
   readonly ref: string;
   /** Missing until something reaches it. */
   reading?: DefinitionReading | LeftOut;
+  /** Why it stands for any value. */
+  missing?: string;
 }
 
 /** Where a schema is read. */
@@ -64,15 +67,18 @@ interface Place {
 export class Schemas {
   readonly #document: OpenApiDocument;
   readonly #side: Side;
+  readonly #onMissing: (reason: string) => void;
   readonly #names = new UniqueNames();
   readonly #definitions = new Map<string, Definition>();
   #parts = 0;
   /** Parts that may still be written: those of arguments are compiled, which takes some 30 µs for each. */
   #left: number;
 
-  constructor(document: OpenApiDocument, side: Side) {
+  /** `onMissing` is told of a schema that is not there: any value is taken in its place. */
+  constructor(document: OpenApiDocument, side: Side, onMissing: (reason: string) => void) {
     this.#document = document;
     this.#side = side;
+    this.#onMissing = onMissing;
     this.#left = LEFT[side];
   }
 
@@ -108,6 +114,7 @@ export class Schemas {
       if (reached.size > DEFINITIONS_MAX) throw new LeftOut(`it refers to more than ${DEFINITIONS_MAX} schemas`);
       const reading = (definition.reading ??= this.#readDefinition(definition));
       if (reading instanceof LeftOut) throw reading;
+      if (definition.missing !== undefined) this.#onMissing(definition.missing);
       found.push([definition, reading]);
       this.#document.spend(reading.refs.size + 1);
       for (const ref of reading.refs) reached.add(ref);
@@ -116,11 +123,15 @@ export class Schemas {
     return found;
   }
 
-  #readDefinition({ ref }: Definition): DefinitionReading | LeftOut {
+  #readDefinition(definition: Definition): DefinitionReading | LeftOut {
     try {
-      const reading = this.read(this.#document.at(ref));
+      const reading = this.read(this.#document.at(definition.ref));
       return { ...reading, length: JSON.stringify(reading.schema).length };
     } catch (error) {
+      if (error instanceof MissingPart) {
+        definition.missing = error.message;
+        return { ...this.read(true), length: 4 };
+      }
       if (error instanceof LeftOut) return error;
       throw error;
     }
@@ -135,7 +146,7 @@ export class Schemas {
     if (schema["$dynamicRef"] !== undefined) throw new LeftOut("its schemas have $dynamicRef");
     const hidden = this.#hiddenIn(schema["properties"]);
     const members: [string, unknown][] = [];
-    const keywords = Object.entries(modernized(schema));
+    const keywords = Object.entries(withAnyOf(modernized(schema)));
     this.#document.spend(keywords.length);
     for (const [keyword, value] of keywords) {
       const found = this.#member(keyword, value, place, hidden);
@@ -197,7 +208,7 @@ export class Schemas {
 
   #isFlagged(ref: unknown, flag: string): boolean {
     if (typeof ref !== "string" || !ref.startsWith("#")) return false;
-    const target = this.#document.at(ref);
+    const target = this.#document.find(ref);
     return isObject(target) && target[flag] === true;
   }
 

@@ -103,7 +103,9 @@ describe.skipIf(noJail !== undefined)(`a hostile MCP server (${noJail ?? "in bub
   test("gives only the tools that can be read, and a reason for each of the others", async () => {
     const { session, tools } = opened(hostile("names"));
     const names = (await tools()).map(({ name }) => name);
-    expect(names).toEqual(["fine", "\u0000\u001b[31m*/ alert(1) //", "__proto__"]);
+    expect(names.slice(0, 2)).toEqual(["fine", "twice"]);
+    expect(names).toContain("\u0000\u001b[31m*/ alert(1) //");
+    expect(names).toEqual(expect.arrayContaining(["__proto__", "schemaless", "odd", "typed"]));
     const listed = await session.list();
     expect(
       listed.kind === "listed" && listed.list.findings.map(({ tool, reason }) => `${tool?.slice(0, 10)}: ${reason}`),
@@ -111,12 +113,12 @@ describe.skipIf(noJail !== undefined)(`a hostile MCP server (${noJail ?? "in bub
       "undefined: a tool has no name",
       "undefined: a tool has no name",
       "xxxxxxxxxx: its name is longer than 256 characters",
-      "twice: two tools have this name",
+      "twice: two tools have this name; the first of them is taken",
       "undefined: a tool is not an object",
       "undefined: a tool is not an object",
-      "schemaless: its input schema is not an object",
-      "odd: its input schema is not an object",
-      "typed: its output schema is not an object",
+      "schemaless: its input schema is not an object: any arguments are taken",
+      "odd: its input schema is not an object: any arguments are taken",
+      "typed: its output schema is not an object: any answer is taken",
       "later: it answers with a task of the server, which calls do not wait for",
       "large: it is longer than 65536 bytes",
     ]);

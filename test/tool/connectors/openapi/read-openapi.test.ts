@@ -365,12 +365,22 @@ describe("a schema", () => {
     expect(accepts(tool, { next: { next: { leaf: "1" } } })).toBe(false);
   });
 
-  it("that refers to another document, or nowhere, leaves the operation out", () => {
-    const reason = ($ref: string): string | undefined =>
-      reasonFor({ requestBody: { content: { "application/json": { schema: { $ref } } } } }, "/things", "post");
+  it("that refers to another document, or nowhere, is one of any value, and that is told", () => {
+    const requestBody = (schema: Json): Json => ({ content: { "application/json": { schema } } });
+    const reason = ($ref: string): string | undefined => {
+      const { tools, findings } = read({ "/things": { post: { responses: OK, requestBody: requestBody({ $ref }) } } });
+      expect(tools).toHaveLength(1);
+      return findings[0]?.reason;
+    };
     expect(reason("https://evil.example/a.json")).toBe(
-      "it refers to https://evil.example/a.json, outside of the document",
+      "any value is taken in a place where it refers to https://evil.example/a.json, outside of the document",
     );
+    const { tools } = read({
+      "/things": {
+        post: { requestBody: requestBody({ properties: { a: { $ref: "#/nowhere" }, b: { type: "string" } } }) },
+      },
+    });
+    expect(at(tools[0]?.inputSchema, "$defs", "nowhere")).toBe(true);
     expect(reason("file:///etc/passwd")).toContain("outside of the document");
     expect(reason("other.yaml#/A")).toContain("outside of the document");
     expect(reason("#/components/schemas/None")).toContain("which is not there");
