@@ -226,6 +226,8 @@ export interface OpenApiOperation extends OperationBase {
   readonly body: OpenApiBody | null;
   /** The media type to accept; `null` for none. */
   readonly accept: string | null;
+  /** Whether the output has chosen headers of the answer beside its body: `{ body, headers }`. */
+  readonly hasHeaders: boolean;
   /** The header that names a call, so that a repeated one has no further effect; `null` if it has none. The host fills it in. */
   readonly idempotencyHeader: string | null;
 }
@@ -234,21 +236,25 @@ export interface OpenApiOperation extends OperationBase {
 export interface OpenApiForm {
   /** Its name in the request. */
   readonly name: string;
-  readonly style: "simple" | "form" | "spaceDelimited" | "pipeDelimited" | "deepObject" | "json";
+  readonly style:
+    "simple" | "label" | "matrix" | "form" | "spaceDelimited" | "pipeDelimited" | "deepObject" | "cookie" | "json";
   readonly isExploded: boolean;
+  /** Whether reserved characters are written as they are. Default: false. */
+  readonly isReserved?: boolean;
 }
 
 export interface OpenApiParameter extends OpenApiForm {
   /** Member of the arguments; differs from `name` where two parameters share one. */
   readonly property: string;
-  readonly in: "path" | "query" | "header";
+  readonly in: "path" | "query" | "header" | "cookie";
 }
 
 export interface OpenApiBody {
   /** Member of the arguments. */
   readonly property: string;
   readonly mediaType: string;
-  readonly encoding: "json" | "form" | "text";
+  /** `bytes`: a file, `{ base64, mediaType? }`; `multipart`: members, some of which are files. */
+  readonly encoding: "json" | "form" | "text" | "bytes" | "multipart";
   /** Members of a form that are not written as by default: objects as JSON, lists as an entry for each item. */
   readonly fields: readonly OpenApiForm[];
 }
@@ -270,7 +276,12 @@ export interface RemoteRequest {
   /** Path and query below the server's URL; begins with `/`. */
   readonly target: string;
   readonly headers: readonly (readonly [name: string, value: string])[];
-  readonly body: string | null;
+  readonly body: string | BinaryBody | null;
+}
+
+/** Bytes that are no text. */
+export interface BinaryBody {
+  readonly base64: string;
 }
 
 /** The answer of `connector.request`. */
@@ -278,7 +289,7 @@ export interface RemoteAnswer {
   readonly status: number;
   /** Names in lower case. */
   readonly headers: readonly (readonly [name: string, value: string])[];
-  readonly body: string;
+  readonly body: string | BinaryBody;
 }
 
 /** Asks the capability `connector` of the call under way. Rejects with a `CapabilityError`. */

@@ -10,7 +10,9 @@ export function createEngine(): RuntimeEngine {
     if (call === null || call === undefined) throw new TypeError("a tool of a connector runs for a call");
     const args = input as Readonly<Record<string, unknown>>;
     const ask = (method: string, request: unknown): Promise<unknown> => call.ask("connector", method, request);
-    return operation.kind === "mcp" ? callMcp(operation, args, ask) : callOpenApi(operation, args, ask);
+    return operation.kind === "mcp"
+      ? callMcp(operation, args, ask)
+      : callOpenApi(operation, args, ask, (message) => call.log("warn", message));
   };
   return {
     connect: (connected) => {

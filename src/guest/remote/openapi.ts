@@ -1,6 +1,7 @@
 import { parseWithBigInts } from "../../base/exact-json.ts";
 import type {
   AskConnector,
+  BinaryBody,
   OpenApiBody,
   OpenApiForm,
   OpenApiOperation,
@@ -8,14 +9,15 @@ import type {
   RemoteAnswer,
   RemoteRequest,
 } from "../host.ts";
+import { fileBody, isFile, multipartBody } from "./multipart.ts";
 import { ArgumentError, headerText, isObject, pathText, queryEntries, textOf } from "./parameters.ts";
 
 /** Characters of a failed request's answer that its error shows. */
 const SHOWN_MAX = 1_000;
 const STATUS = { redirect: 300, noContent: 204 } as const;
 const JSON_TYPE = /^application\/json\b|\+json\b|^text\/json\b/i;
-/** Media types whose answers are bytes: as a text, they would be noise. */
-const BINARY_TYPE = /^(?:image|audio|video|font)\/(?!svg)|^application\/(?:octet-stream|pdf|zip|gzip|x-tar)\b/i;
+/** Headers of answers that an output may have. */
+const TOLD = /^(?:link|etag|location|retry-after|x-total-count|(?:x-)?ratelimit(?:-[\w-]+)?)$/;
 /** A segment that a URL's reader takes for a step up or for nothing. */
 const DOTS = /(?:^|\/)(?:\.|%2e){1,2}(?=\/|$)/i;
 
@@ -27,9 +29,16 @@ class AnswerError extends Error {
 }
 
 /** Sends the request of an OpenAPI operation, and reads its answer. */
-export async function callOpenApi(operation: OpenApiOperation, args: Arguments, ask: AskConnector): Promise<unknown> {
-  const answer = await ask("request", requestOf(operation, args));
-  return outputOf(operation, answer as RemoteAnswer);
+export async function callOpenApi(
+  operation: OpenApiOperation,
+  args: Arguments,
+  ask: AskConnector,
+  warn: (message: string) => void = () => undefined,
+): Promise<unknown> {
+  const answer = (await ask("request", requestOf(operation, args))) as RemoteAnswer;
+  const body = outputOf(operation, answer, warn);
+  if (!operation.hasHeaders) return body;
+  return { body, headers: Object.fromEntries(answer.headers.filter(([name]) => TOLD.test(name))) };
 }
 
 /** The request that an operation's arguments stand for. Throws an `ArgumentError`. */
@@ -41,14 +50,18 @@ export function requestOf({ connector, method, path, ...operation }: OpenApiOper
   const texts = new Map<string, string>();
   const query: string[] = [];
   const headers: (readonly [name: string, value: string])[] = [];
+  const cookies: string[] = [];
   if (operation.accept !== null) headers.push(["accept", operation.accept]);
   for (const { parameter, value } of given) {
     if (parameter.in === "path") texts.set(parameter.name, pathText(parameter, value));
     else if (parameter.in === "query") query.push(...queryEntries(parameter, value));
-    else headers.push([parameter.name, headerText(parameter, value)]);
+    else if (parameter.in === "cookie") {
+      cookies.push(queryEntries(parameter, value).join(parameter.style === "cookie" ? "; " : "&"));
+    } else headers.push([parameter.name, headerText(parameter, value)]);
   }
-  const body = bodyOf(operation.body, args);
-  if (operation.body !== null && body !== null) headers.push(["content-type", operation.body.mediaType]);
+  if (cookies.length > 0) headers.push(["cookie", cookies.filter((cookie) => cookie !== "").join("; ")]);
+  const { body, mediaType } = bodyOf(operation.body, args);
+  if (body !== null) headers.push(["content-type", mediaType]);
   const target = targetOf(path, operation.parameters, texts) + (query.length === 0 ? "" : `?${query.join("&")}`);
   return { connector, method, target, headers, body };
 }
@@ -70,16 +83,28 @@ function targetOf(path: string, parameters: readonly OpenApiParameter[], texts: 
   return target;
 }
 
-function bodyOf(body: OpenApiBody | null, args: Arguments): string | null {
-  if (body === null || !Object.hasOwn(args, body.property)) return null;
-  const value = args[body.property];
-  if (body.encoding === "json") return JSON.stringify(value);
-  if (body.encoding === "text") return textOf(value);
-  if (!isObject(value)) throw new ArgumentError(`${body.property} must be an object: it is sent as a form`);
-  return Object.entries(value)
+interface SentBody {
+  readonly body: string | BinaryBody | null;
+  readonly mediaType: string;
+}
+
+function bodyOf(body: OpenApiBody | null, args: Arguments): SentBody {
+  if (body === null || !Object.hasOwn(args, body.property)) return { body: null, mediaType: "" };
+  const { property, encoding, mediaType } = body;
+  const value = args[property];
+  if (encoding === "bytes" && !isFile(value) && typeof value === "string") return { body: value, mediaType };
+  if (encoding === "bytes") {
+    const file = fileBody(property, value);
+    return { ...file, mediaType: mediaType === "application/octet-stream" ? file.mediaType : mediaType };
+  }
+  if (encoding === "json") return { body: JSON.stringify(value), mediaType };
+  if (encoding === "text") return { body: textOf(value), mediaType };
+  if (!isObject(value)) throw new ArgumentError(`${property} must be an object: it is sent as a form`);
+  if (encoding === "multipart") return multipartBody(value);
+  const entries = Object.entries(value)
     .filter(([, one]) => one !== null)
-    .flatMap(([name, one]) => queryEntries(fieldOf(body, name, one), one))
-    .join("&");
+    .flatMap(([name, one]) => queryEntries(fieldOf(body, name, one), one));
+  return { body: entries.join("&"), mediaType };
 }
 
 function fieldOf({ fields }: OpenApiBody, name: string, value: unknown): OpenApiForm {
@@ -88,24 +113,30 @@ function fieldOf({ fields }: OpenApiBody, name: string, value: unknown): OpenApi
 }
 
 /** The output in a server's answer. Throws an `AnswerError`. */
-export function outputOf({ method, path }: OpenApiOperation, { status, headers, body }: RemoteAnswer): unknown {
+export function outputOf(
+  { method, path }: OpenApiOperation,
+  { status, headers, body }: RemoteAnswer,
+  warn: (message: string) => void = () => undefined,
+): unknown {
   const type = headers.find(([name]) => name === "content-type")?.[1] ?? "";
-  const problem = (said: string): AnswerError => new AnswerError(`the server answered ${method} ${path} with ${said}`);
-  if (status >= STATUS.redirect) throw problem(`status ${status}${shown(body)}`);
+  if (status >= STATUS.redirect) {
+    throw new AnswerError(`the server answered ${method} ${path} with status ${status}${shown(body)}`);
+  }
   if (method === "HEAD" || status === STATUS.noContent) return null;
-  if (BINARY_TYPE.test(type)) throw problem(`${type.slice(0, SHOWN_MAX)}, which is not text`);
+  if (typeof body !== "string") return { ...body, mediaType: type.split(";", 1)[0]?.trim() ?? "" };
   const isJson = JSON_TYPE.test(type);
   if (body === "") return isJson || type === "" ? null : "";
   try {
     return isJson || (type === "" && /^\s*[[{]/.test(body)) ? parseWithBigInts(body) : body;
   } catch {
-    if (isJson) throw problem(`a text that is not JSON${shown(body)}`);
+    // What the call has done is done: the text may say what.
+    if (isJson) warn(`the server answered ${method} ${path} with a text that is not JSON, though it says so`);
     return body;
   }
 }
 
-function shown(body: string): string {
-  const text = body.trim();
+function shown(body: string | BinaryBody): string {
+  const text = typeof body === "string" ? body.trim() : "";
   if (text === "") return "";
   return text.length > SHOWN_MAX ? `: ${text.slice(0, SHOWN_MAX).toWellFormed()}…` : `: ${text}`;
 }

@@ -145,7 +145,7 @@ function withoutOldForms(schema: Json): Json {
 function kindOf(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "a list";
-  return typeof value === "object" ? "an object" : String(value).slice(0, SHOWN_MAX);
+  return typeof value === "object" ? "an object" : (JSON.stringify(value) ?? "nothing").slice(0, SHOWN_MAX);
 }
 
 /** A schema that could be compiled, and what came of it. */

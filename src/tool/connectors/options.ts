@@ -65,13 +65,18 @@ export interface McpProcess {
   readonly sandbox?: "require" | "off";
 }
 
-/** A server with an OpenAPI document, version 3.0 or 3.1. Values of headers and of the query may contain `{secret:NAME}`. */
+/** A server with an OpenAPI document, version 3.0 to 3.2, or Swagger 2.0. Values of headers and of the query may contain `{secret:NAME}`. */
 export interface OpenApiConnector extends ConnectorSettings {
   readonly openapi: {
     /** Path of the document, JSON or YAML. */
     readonly document: string;
     /** URL of the server. Default: the document's first. */
     readonly server?: string;
+    /**
+     * Whether outputs are `{ body, headers }`, with the headers `link`, `etag`, `location`, `retry-after`, `x-total-count` and
+     * those of rate limits. Default: false.
+     */
+    readonly headers?: boolean;
   };
   readonly headers?: { readonly [name: string]: string };
   readonly query?: { readonly [name: string]: string };
@@ -86,6 +91,7 @@ export type ConnectorSource =
       readonly kind: "openapi";
       readonly document: string;
       readonly server: string | null;
+      readonly hasHeaders: boolean;
       readonly headers: readonly NamedValue[];
       readonly query: readonly NamedValue[];
     }
@@ -174,12 +180,13 @@ function resolveOpenApi(where: string, options: Readonly<Record<string, unknown>
   checkMembers(where, options, [...COMMON, "openapi", "headers", "query"]);
   const { openapi, headers, query } = options;
   if (!isObject(openapi)) throw new TypeError(`${where}.openapi must be an object with a document`);
-  checkMembers(`${where}.openapi`, openapi, ["document", "server"]);
+  checkMembers(`${where}.openapi`, openapi, ["document", "server", "headers"]);
   const { document, server } = openapi;
   return {
     kind: "openapi",
     document: resolve(textOf(`${where}.openapi.document`, document)),
     server: server === undefined ? null : urlOf(`${where}.openapi.server`, server),
+    hasHeaders: flag(`${where}.openapi.headers`, openapi["headers"]) ?? false,
     headers: pairs(`${where}.headers`, headers).map(([name, value]) => [name.toLowerCase(), value]),
     query: pairs(`${where}.query`, query),
   };

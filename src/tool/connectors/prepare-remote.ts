@@ -24,6 +24,8 @@ export interface ConnectorJob {
   /** Names of headers and of parts of the query that the connector sends with each request. */
   readonly headers: readonly string[];
   readonly query: readonly string[];
+  /** Whether outputs have chosen headers of the answers. */
+  readonly hasHeaders: boolean;
   readonly tools: readonly string[] | null;
   readonly hasDescriptions: boolean;
 }
@@ -89,6 +91,7 @@ function readSource(job: ConnectorJob, text: string): RemoteTools & { readonly s
       isWanted,
       headers: job.headers,
       query: job.query,
+      hasHeaders: job.hasHeaders,
       ...(server === null ? {} : { server }),
     });
   }

@@ -30,7 +30,8 @@ export async function readConnector(connector: ResolvedConnector, text: string):
   const [of, server] = source.kind === "openapi" ? (["openapi", source.server] as const) : (["mcp", null] as const);
   const sent = source.kind === "openapi" ? [source.headers, source.query] : [[], []];
   const [headers = [], query = []] = sent.map((pairs) => pairs.map(([key]) => key));
-  const options = { headers, query, tools, hasDescriptions };
+  const hasHeaders = source.kind === "openapi" && source.hasHeaders;
+  const options = { headers, query, tools, hasHeaders, hasDescriptions };
   const job = { head: { kind: "connector", of, connector: name, server, ...options }, texts: [text] } as const;
   const outcome = await builds.run(job, { registrant: null, isForeign: true, deadlineMs: DEADLINE_MS });
   if (outcome.kind === "refused") throw refused(name, outcome.message);

@@ -13,6 +13,7 @@ const JOB = {
   headers: [],
   query: [],
   tools: null,
+  hasHeaders: false,
   hasDescriptions: true,
 } as const;
 const OPERATION = { kind: "mcp", connector: "c", tool: "t", isTyped: true, isRead: false, isRepeatable: false };

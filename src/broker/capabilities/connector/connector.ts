@@ -29,7 +29,12 @@ const REQUEST: JsonSchema = {
       maxItems: 200,
       items: { type: "array", minItems: 2, maxItems: 2, items: { type: "string" } },
     },
-    body: { type: ["string", "null"] },
+    body: {
+      type: ["string", "object", "null"],
+      properties: { base64: { type: "string" } },
+      required: ["base64"],
+      additionalProperties: false,
+    },
   },
   required: ["connector", "method", "target", "headers", "body"],
 };

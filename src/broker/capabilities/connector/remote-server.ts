@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { RemoteAnswer, RemoteRequest } from "../../../guest/host.ts";
+import { answerBody, sentBody } from "./bodies.ts";
 import { type OnHost, CapabilityRefusal, type OpenCall } from "../capability.ts";
 import type { Connections } from "../fetch/connections.ts";
 import { Exchange } from "../fetch/exchange.ts";
@@ -139,7 +140,7 @@ export class RemoteServer {
     url.search = [url.search.slice(1), ...added].filter((part) => part !== "").join("&");
     const names = new Set(own.map(([name]) => name));
     const given = requestHeaders(headers).filter(([name]) => !names.has(name));
-    return { url, method, headers: [...given, ...own], body, hasLeftOrigin: false };
+    return { url, method, headers: [...given, ...own], body: sentBody(body), hasLeftOrigin: false };
   }
 
   async #send(hop: RequestHop, caller: RemoteCaller, signal: AbortSignal): Promise<RemoteAnswer> {
@@ -158,7 +159,8 @@ export class RemoteServer {
     signal.addEventListener("abort", cancel, { once: true });
     try {
       const { status, headers } = await exchange.send(hop, "follow");
-      const body = exchange.body === null ? "" : await readAll(exchange.body);
+      const bytes = exchange.body === null ? Buffer.alloc(0) : await readAll(exchange.body);
+      const body = await onHost(() => answerBody(bytes, headerOf(headers, "content-type")));
       return { status, headers: headers.filter(([name]) => !DROPPED.has(name)), body };
     } catch (error) {
       exchange.cancel(error as Error);
@@ -169,11 +171,11 @@ export class RemoteServer {
   }
 }
 
-async function readAll(body: ResponseBody): Promise<string> {
+async function readAll(body: ResponseBody): Promise<Buffer> {
   const parts: Buffer[] = [];
   for (;;) {
     const { part, more } = await body.read();
     if (part !== null) parts.push(Buffer.from(readBodyData(part) as string));
-    if (!more) return Buffer.concat(parts).toString();
+    if (!more) return Buffer.concat(parts);
   }
 }

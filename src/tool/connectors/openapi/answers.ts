@@ -5,6 +5,13 @@ import { type MediaType, mediaTypeOf } from "./media-types.ts";
 const SUCCESS = /^2(?:\d\d|XX)$/i;
 const REDIRECT = /^3\d\d$/;
 
+/** An answer that is no text. */
+const BYTES = {
+  type: "object",
+  properties: { base64: { type: "string" }, mediaType: { type: "string" } },
+  required: ["base64", "mediaType"],
+};
+
 /** Answers of an operation that has done what it was asked for. */
 export interface Answers {
   /** The media type to accept; `null` where the document names none. */
@@ -13,7 +20,7 @@ export interface Answers {
   readonly schemas: readonly unknown[] | null;
 }
 
-/** Throws a `LeftOut` for an operation whose answers are neither JSON nor text. */
+/** Throws a `LeftOut` for an operation whose answers have no end. */
 export function readAnswers(document: OpenApiDocument, responses: unknown): Answers {
   const all = isObject(responses) ? Object.entries(responses) : [];
   const successes = all.filter(([status]) => SUCCESS.test(status));
@@ -43,7 +50,7 @@ export function readAnswers(document: OpenApiDocument, responses: unknown): Answ
 }
 
 function typeOf(document: OpenApiDocument, response: unknown): MediaType | null {
-  return mediaTypeOf(document.follow(response)["content"], ["json", "text"], "answers with");
+  return mediaTypeOf(document.follow(response)["content"], ["json", "text", "bytes"], "answers with");
 }
 
 function schemasOf(types: readonly (MediaType | null)[]): readonly unknown[] | null {
@@ -54,5 +61,6 @@ function schemasOf(types: readonly (MediaType | null)[]): readonly unknown[] | n
 }
 
 function schemaOf({ kind, content }: MediaType): unknown {
+  if (kind === "bytes") return BYTES;
   return kind === "text" ? { type: "string" } : (content as Json)["schema"];
 }

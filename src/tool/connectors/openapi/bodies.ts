@@ -2,7 +2,7 @@ import { isObject } from "../../../base/json.ts";
 import type { OpenApiBody, OpenApiForm } from "../../../guest/host.ts";
 import { shortText } from "../remote-tool.ts";
 import { type Json, LeftOut, type OpenApiDocument, shownText } from "./document.ts";
-import { mediaTypeOf } from "./media-types.ts";
+import { type Kind, mediaTypeOf } from "./media-types.ts";
 import type { Argument } from "./parameters.ts";
 
 const BODY = "body";
@@ -26,7 +26,7 @@ export function readBody(document: OpenApiDocument, method: string, requestBody:
     if (required === true) throw new LeftOut(`it takes a body with ${method}`);
     return null;
   }
-  const type = mediaTypeOf(content, ["json", "form", "text"], "takes");
+  const type = mediaTypeOf(content, ["json", "form", "multipart", "text", "bytes"], "takes");
   if (type === null) return null;
   const { schema = type.kind === "text" ? { type: "string" } : true, encoding } = type.content;
   const fields = type.kind === "form" && isObject(encoding) ? fieldsOf(encoding) : [];
@@ -34,11 +34,45 @@ export function readBody(document: OpenApiDocument, method: string, requestBody:
     body: { property: BODY, mediaType: type.name, encoding: type.kind, fields },
     argument: {
       property: BODY,
-      schema: type.kind === "text" ? { type: "string" } : schema,
+      schema: argumentSchema(document, type.kind, schema),
       description: typeof description === "string" ? shortText(description, DESCRIPTION_MAX) : "",
       isRequired: required === true,
     },
   };
+}
+
+/** A file as an argument. */
+const FILE = {
+  type: "object",
+  description: "A file: its bytes as Base64.",
+  properties: { base64: { type: "string" }, filename: { type: "string" }, mediaType: { type: "string" } },
+  required: ["base64"],
+};
+
+function argumentSchema(document: OpenApiDocument, kind: Kind, schema: unknown): unknown {
+  if (kind === "text") return { type: "string" };
+  if (kind === "bytes") return FILE;
+  return kind === "multipart" ? withFiles(document, schema) : schema;
+}
+
+/** The members of a form, in which texts that stand for bytes are files. */
+function withFiles(document: OpenApiDocument, schema: unknown): unknown {
+  if (!isObject(schema)) return schema;
+  const form = document.follow(schema);
+  const { properties } = form;
+  if (!isObject(properties)) return schema;
+  const members = Object.entries(properties).map(([name, member]) => {
+    const list = isObject(member) && isObject(member["items"]) && isBytes(member["items"]);
+    return [name, isBytes(member) ? FILE : list ? { type: "array", items: FILE } : member] as const;
+  });
+  return { ...form, properties: Object.fromEntries(members) };
+}
+
+/** OpenAPI 3.0 says so by its format, 3.1 by the media type of its content. */
+function isBytes(schema: unknown): boolean {
+  if (!isObject(schema)) return false;
+  const { format, contentMediaType, contentEncoding } = schema;
+  return format === "binary" || (typeof contentMediaType === "string" && contentEncoding === undefined);
 }
 
 function fieldsOf(encoding: Json): readonly OpenApiForm[] {

@@ -3,6 +3,7 @@ import { describeExcess, isObject } from "../../../base/json.ts";
 import { readYaml, YamlError } from "../../../base/yaml-text.ts";
 import { findSchema } from "../../declarations/references.ts";
 import { shortText } from "../remote-tool.ts";
+import { fromSwagger } from "./swagger.ts";
 
 /** Length of a document, in UTF-16 units. */
 export const DOCUMENT_MAX = 8 * 1024 * 1024;
@@ -33,12 +34,13 @@ export class OpenApiDocument {
 
   /** Throws a `GloveboxError` with `load_error`. */
   constructor(text: string) {
-    const root = readText(text);
+    const given = readText(text);
+    const root = isObject(given) && given["swagger"] === "2.0" ? fromSwagger(given) : given;
     if (!isObject(root)) throw refused("is not an object; an OpenAPI document begins with `openapi: 3.1.0`");
     const { openapi, swagger } = root;
     if (typeof openapi !== "string" || !VERSION.test(openapi)) {
       const found = swagger === undefined ? shownVersion(openapi) : `Swagger ${shownVersion(swagger)}`;
-      throw refused(`has the version ${found}; convert it to OpenAPI 3.0 or 3.1`);
+      throw refused(`has the version ${found}; take one of OpenAPI 3.0 to 3.2, or of Swagger 2.0`);
     }
     this.root = root;
   }

@@ -7,10 +7,15 @@ export const JSON_TYPE = /^(?:application\/(?:[\w.+-]*\+)?json|text\/json|\*\/\*
 const FORM_TYPE = /^application\/x-www-form-urlencoded\s*(?:;|$)/i;
 const TEXT_TYPE =
   /^(?:text\/(?!event-stream)[\w.*+-]+|application\/(?:[\w.+-]*\+)?(?:text|xml|yaml|x-yaml|x-ndjson|jsonl))\s*(?:;|$)/i;
+const MULTIPART_TYPE = /^multipart\/form-data\s*(?:;|$)/i;
+/** Any other but a stream of events, which has no end. */
+const BYTES_TYPE = /^(?!multipart\/|text\/event-stream)[\w.*+-]+\/[\w.*+-]+\s*(?:;|$)/i;
 const KINDS = [
   ["json", JSON_TYPE],
   ["form", FORM_TYPE],
+  ["multipart", MULTIPART_TYPE],
   ["text", TEXT_TYPE],
+  ["bytes", BYTES_TYPE],
 ] as const;
 const TYPES_MAX = 50;
 const TYPE_MAX = 100;
@@ -38,7 +43,7 @@ export function mediaTypeOf(content: unknown, kinds: readonly Kind[], verb: stri
     const name = types.find((type) => KINDS.some(([one, test]) => one === kind && test.test(type) && TYPE.test(type)));
     const found = name === undefined ? undefined : content[name];
     if (name === undefined) continue;
-    const sent = kind === "text" ? "text/plain" : "application/json";
+    const sent = kind === "text" ? "text/plain" : kind === "bytes" ? "application/octet-stream" : "application/json";
     return { kind, name: name.includes("*") ? sent : name, content: isObject(found) ? found : {} };
   }
   throw new LeftOut(

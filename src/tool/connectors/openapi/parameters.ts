@@ -29,7 +29,7 @@ export interface SentByConnector {
 interface Described {
   readonly name: string;
   readonly in: OpenApiParameter["in"];
-  readonly form: Pick<OpenApiForm, "style" | "isExploded">;
+  readonly form: Omit<OpenApiForm, "name">;
   readonly schema: unknown;
   readonly description: string;
   readonly isRequired: boolean;
@@ -46,9 +46,10 @@ const OF_HOST =
   /^(?:host|content-length|content-encoding|connection|keep-alive|transfer-encoding|te|trailer|upgrade|expect|via|cookie2?|set-cookie2?|origin|date|dnt|accept-(?:charset|encoding)|access-control-.*|proxy-.*|sec-.*)$/;
 const TOKEN = /^[\w!#$%&'*+.^`|~-]+$/;
 const STYLES: { readonly [Place in OpenApiParameter["in"]]: readonly OpenApiForm["style"][] } = {
-  path: ["simple"],
+  path: ["simple", "label", "matrix"],
   query: ["form", "spaceDelimited", "pipeDelimited", "deepObject"],
   header: ["simple"],
+  cookie: ["form", "cookie"],
 };
 
 /**
@@ -124,11 +125,12 @@ function describe(document: OpenApiDocument, parameter: Json): Described {
     description: typeof description === "string" ? shortText(description, DESCRIPTION_MAX) : "",
     isRequired: place === "path" || required === true,
   };
-  if (place === "cookie") throw new LeftOut("cookies are not sent");
-  if (place !== "path" && place !== "query" && place !== "header") throw new LeftOut("its place is unknown");
+  if (place !== "path" && place !== "query" && place !== "header" && place !== "cookie")
+    throw new LeftOut("its place is unknown");
   if (place === "header" && OF_HOST.test(lower(name))) throw new LeftOut("only the host sets this header");
-  if (place === "header" && !TOKEN.test(told.name)) throw new LeftOut("it is no name of a header");
-  const { schema, style = place === "query" ? "form" : "simple", explode } = parameter;
+  if ((place === "header" || place === "cookie") && !TOKEN.test(told.name))
+    throw new LeftOut(`it is no name of a ${place}`);
+  const { schema, style = place === "query" || place === "cookie" ? "form" : "simple", explode } = parameter;
   if (schema === undefined && isObject(parameter["content"])) {
     const [type, content] = Object.entries(parameter["content"])[0] ?? ["", {}];
     if (type.length > NAME_MAX || !JSON_TYPE.test(type)) throw new LeftOut(`its media type is ${shownText(type)}`);
@@ -137,8 +139,10 @@ function describe(document: OpenApiDocument, parameter: Json): Described {
   }
   const known = STYLES[place].find((one) => one === style);
   if (known === undefined) throw new LeftOut(`its style is ${shownText(style)}`);
-  const isExploded = typeof explode === "boolean" ? explode : known === "form";
-  return { ...told, in: place, form: { style: known, isExploded }, schema: schema ?? true };
+  const isExploded = typeof explode === "boolean" ? explode : known === "form" || known === "cookie";
+  const isReserved = place === "query" && parameter["allowReserved"] === true;
+  const form = { style: known, isExploded, ...(isReserved ? { isReserved } : {}) };
+  return { ...told, in: place, form, schema: schema ?? true };
 }
 
 /** A part of a path that nothing describes. */

@@ -17,6 +17,8 @@ export interface OpenApiOptions {
   readonly server?: string;
   /** Whether the connector takes an operation, by its name. Default: all. */
   readonly isWanted?: (name: string) => boolean;
+  /** Whether outputs have chosen headers of the answers. Default: false. */
+  readonly hasHeaders?: boolean;
   /** Names of headers and of parts of the query that the connector sends: no argument stands for them. */
   readonly headers?: readonly string[];
   readonly query?: readonly string[];
@@ -43,7 +45,7 @@ const DIGITS = 6;
 const LEADS_ELSEWHERE = /^[^/]|[?#\\\s]|(?:^|\/)(?:\.|%2e){1,2}(?:\/|$)/i;
 
 /**
- * Reads an OpenAPI document of version 3.0 or 3.1, JSON or YAML. Runs in a build process. Throws a `GloveboxError` where
+ * Reads an OpenAPI document of version 3.0 to 3.2, or of Swagger 2.0, in JSON or YAML. Runs in a build process. Throws a `GloveboxError` where
  * it is no such document.
  */
 export function readOpenApi(text: string, options: OpenApiOptions): OpenApiTools {
@@ -133,7 +135,8 @@ class OpenApiReader {
     const body = readBody(document, method, operation["requestBody"]);
     const answers = readAnswers(document, operation["responses"]);
     const input = this.#inputOf(body === null ? read.arguments : [...read.arguments, body.argument]);
-    const output = method === "HEAD" ? null : this.#outputOf(name, answers.schemas);
+    const answered = method === "HEAD" ? null : this.#outputOf(name, answers.schemas);
+    const output = this.#options.hasHeaders === true ? withHeaders(answered) : answered;
     const isRead = method === "GET" || method === "HEAD";
     const remote: OpenApiOperation = {
       kind: "openapi",
@@ -145,6 +148,7 @@ class OpenApiReader {
       parameters,
       body: body?.body ?? null,
       accept: answers.accept,
+      hasHeaders: this.#options.hasHeaders === true,
       idempotencyHeader,
     };
     this.#tools.push({
@@ -207,6 +211,18 @@ class OpenApiReader {
   #find(tool: string | null, reason: string): void {
     if (this.#findings.length < FINDINGS_MAX) this.#findings.push({ tool, reason });
   }
+}
+
+/** The schema of an output that has headers beside its body. */
+function withHeaders(schema: JsonSchema | null): JsonSchema {
+  const { $schema, $defs, ...body } = isObject(schema) ? schema : {};
+  return {
+    ...($schema === undefined ? {} : { $schema }),
+    type: "object",
+    properties: { body, headers: { type: "object", additionalProperties: { type: "string" } } },
+    required: ["body", "headers"],
+    ...($defs === undefined ? {} : { $defs }),
+  };
 }
 
 /** The operation's id, else its method and the words of its path: `get_users_id`. */

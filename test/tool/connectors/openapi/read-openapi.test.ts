@@ -68,7 +68,7 @@ describe("a document", () => {
     ["[]", "is not an object"],
     ["{", "is not JSON"],
     ["a: [", "is not YAML"],
-    ['{"swagger":"2.0"}', "has the version Swagger 2.0; convert it to OpenAPI 3.0 or 3.1"],
+    ['{"swagger":"1.2"}', "has the version Swagger 1.2; take one of OpenAPI 3.0 to 3.2, or of Swagger 2.0"],
     ['{"openapi":3.1}', "has the version 3.1"],
     ['{"openapi":"4.0.0"}', "has the version 4.0.0"],
     ['{"openapi":"3.1.0","paths":{}}', "names no server; set `server` of the connector to its URL"],
@@ -235,13 +235,14 @@ describe("parameters", () => {
   });
 
   it("that cannot be represented are left out, with the operation where it needs them", () => {
-    const cookie = { name: "session", in: "cookie", schema: text };
-    const { tools, findings } = read({ "/things": { get: { parameters: [cookie], responses: OK } } });
+    const odd = { name: "session id", in: "cookie", schema: text };
+    const { tools, findings } = read({ "/things": { get: { parameters: [odd], responses: OK } } });
     expect(tools).toHaveLength(1);
-    expect(findings).toEqual([{ tool: "get_things", reason: "without the parameter session: cookies are not sent" }]);
-    expect(reasonFor({ parameters: [{ ...cookie, required: true }] })).toBe("cookies are not sent");
-    const matrix = { name: "id", in: "path", required: true, style: "matrix", schema: text };
-    expect(reasonFor({ parameters: [matrix] }, "/things/{id}")).toBe("its style is matrix");
+    const reason = "it is no name of a cookie";
+    expect(findings).toEqual([{ tool: "get_things", reason: `without the parameter session id: ${reason}` }]);
+    expect(reasonFor({ parameters: [{ ...odd, required: true }] })).toBe(reason);
+    const broken = { name: "id", in: "path", required: true, style: "deepObject", schema: text };
+    expect(reasonFor({ parameters: [broken] }, "/things/{id}")).toBe("its style is deepObject");
     const xml = { name: "q", in: "query", required: true, content: { "application/xml": {} } };
     expect(reasonFor({ parameters: [xml] })).toBe("its media type is application/xml");
   });
@@ -250,6 +251,16 @@ describe("parameters", () => {
     const filter = { name: "filter", in: "query", style: "deepObject", explode: true, schema: { type: "object" } };
     const where = { name: "where", in: "query", content: { "application/json": { schema: { type: "array" } } } };
     const ids = { name: "ids", in: "query", style: "pipeDelimited", schema: { type: "array" } };
+    const matrix = { name: "color", in: "path", required: true, style: "matrix", explode: true, schema: text };
+    const cookie = { name: "session", in: "cookie", schema: text };
+    const path = { name: "file", in: "query", allowReserved: true, schema: text };
+    expect(toolOf({ parameters: [matrix, cookie, path] }, "/things/{color}").operation).toMatchObject({
+      parameters: [
+        { in: "path", style: "matrix", isExploded: true },
+        { in: "cookie", style: "form" },
+        { in: "query", isReserved: true },
+      ],
+    });
     expect(of(filter, where, ids).operation).toMatchObject({
       parameters: [{ style: "deepObject" }, { style: "json" }, { style: "pipeDelimited", isExploded: false }, {}],
     });
@@ -280,12 +291,32 @@ describe("a body", () => {
     expect(at(inputSchema, "properties", "body")).toEqual({ type: encoding === "text" ? "string" : "object" });
   });
 
-  it.each([["multipart/form-data"], ["application/octet-stream"], ["image/png"], ["application/cbor"]])(
-    "of %s leaves the operation out",
-    (type) => {
-      expect(reasonFor({ requestBody: takes(type) }, "/things", "post")).toBe(`it takes ${type}`);
-    },
-  );
+  it.each([
+    ["application/octet-stream", "application/octet-stream"],
+    ["image/png", "image/png"],
+    ["application/cbor", "application/cbor"],
+    ["image/*", "application/octet-stream"],
+  ])("of %s is a file, sent as %s", (type, mediaType) => {
+    const { operation, inputSchema } = post({ ...takes(type), required: true });
+    expect(operation).toMatchObject({ body: { property: "body", mediaType, encoding: "bytes" } });
+    expect(at(inputSchema, "properties", "body", "required")).toEqual(["base64"]);
+  });
+
+  it("of multipart/form-data has files where its schema says binary", () => {
+    const properties = {
+      name: { type: "string" },
+      photo: { type: "string", format: "binary" },
+      scan: { type: "string", contentMediaType: "application/pdf" },
+      pages: { type: "array", items: { type: "string", format: "binary" } },
+    };
+    const content = { "multipart/form-data": { schema: { type: "object", properties } } };
+    const { operation, inputSchema } = post({ content });
+    expect(operation).toMatchObject({ body: { mediaType: "multipart/form-data", encoding: "multipart" } });
+    const body = at(inputSchema, "properties", "body", "properties");
+    expect(at(body, "name")).toEqual({ type: "string" });
+    for (const file of [at(body, "photo"), at(body, "scan"), at(body, "pages", "items")])
+      expect(at(file, "required")).toEqual(["base64"]);
+  });
 
   it("has the styles of its form", () => {
     const encoding = { tags: { style: "form", explode: false }, meta: { contentType: "application/json" } };
@@ -326,15 +357,22 @@ describe("answers", () => {
     for (const responses of [{}, { "200": {} }, { default: json({ type: "object" }) }, { "200": json(undefined) }]) {
       expect(outputOf(responses)).toBeUndefined();
     }
-    expect(outputOf({ "200": json({ type: "array" }), "202": { content: { "application/pdf": {} } } })).toBeUndefined();
+    expect(
+      outputOf({ "200": json({ type: "array" }), "202": { content: { "text/event-stream": {} } } }),
+    ).toBeUndefined();
   });
 
   it.each([
-    [{ "200": { content: { "application/pdf": {} } } }, "it answers with application/pdf"],
     [{ "200": { content: { "text/event-stream": {} } } }, "it answers with text/event-stream"],
     [{ "302": {} }, "it answers with a redirect only"],
   ])("of %j leave the operation out", (responses, reason) => {
     expect(reasonFor({ responses })).toBe(reason);
+  });
+
+  it("of bytes are objects with their Base64 and their media type", () => {
+    expect(outputOf({ "200": { content: { "application/pdf": {} } } })).toMatchObject({
+      properties: { base64: { type: "string" }, mediaType: { type: "string" } },
+    });
   });
 
   it("are asked for as JSON where there is a choice", () => {
@@ -492,5 +530,78 @@ describe("a schema", () => {
     expect(violations(schema, JSON.parse('{"body":{"__proto__":1,"constructor":"a","$ref":"b"}}'))).toEqual([]);
     expect(violations(schema, JSON.parse('{"body":{"constructor":1}}'))).not.toEqual([]);
     expect(isObject({}) && "polluted" in {}).toBe(false);
+  });
+});
+
+describe("a document of Swagger 2.0", () => {
+  const document = {
+    swagger: "2.0",
+    info: { title: "Pets", version: "1" },
+    host: "pets.example",
+    basePath: "/v2",
+    schemes: ["http", "https"],
+    consumes: ["application/json"],
+    produces: ["application/json"],
+    parameters: { Limit: { name: "limit", in: "query", type: "integer", maximum: 10 } },
+    definitions: {
+      Pet: { type: "object", properties: { id: { type: "integer", format: "int64" }, name: { type: "string" } } },
+    },
+    paths: {
+      "/pets": {
+        parameters: [{ $ref: "#/parameters/Limit" }],
+        get: {
+          operationId: "list",
+          parameters: [
+            { name: "tags", in: "query", type: "array", items: { type: "string" }, collectionFormat: "multi" },
+          ],
+          responses: { 200: { description: "All.", schema: { type: "array", items: { $ref: "#/definitions/Pet" } } } },
+        },
+        post: {
+          operationId: "add",
+          parameters: [{ name: "pet", in: "body", required: true, schema: { $ref: "#/definitions/Pet" } }],
+          responses: { 201: { description: "Done." } },
+        },
+      },
+      "/pets/{id}/photo": {
+        put: {
+          operationId: "photo",
+          parameters: [
+            { name: "id", in: "path", required: true, type: "integer" },
+            { name: "file", in: "formData", required: true, type: "file" },
+            { name: "note", in: "formData", type: "string" },
+          ],
+          responses: { default: { description: "Done." } },
+        },
+      },
+    },
+  };
+
+  it("is read as what it means", () => {
+    const { tools, server, findings } = readOpenApi(JSON.stringify(document), { connector: "pets" });
+    expect(findings).toEqual([]);
+    expect(server).toBe("http://pets.example/v2");
+    const [list, add, photo] = tools;
+    expect(list?.operation).toMatchObject({
+      parameters: [
+        { name: "limit", in: "query" },
+        { name: "tags", in: "query", style: "form", isExploded: true },
+      ],
+    });
+    expect(at(list?.inputSchema, "properties", "limit", "maximum")).toBe(10);
+    expect(list?.outputSchema).toMatchObject({ type: "array" });
+    expect(add?.operation).toMatchObject({ body: { mediaType: "application/json", encoding: "json" } });
+    expect(at(add?.inputSchema, "required")).toEqual(["body"]);
+    expect(photo?.operation).toMatchObject({ body: { mediaType: "multipart/form-data", encoding: "multipart" } });
+    expect(at(photo?.inputSchema, "properties", "body", "properties", "file", "required")).toEqual(["base64"]);
+  });
+});
+
+describe("two operations with one id", () => {
+  it("are both there, the later one by its method and path, and the name of the first one does not change", () => {
+    const dup = { operationId: "dup", responses: OK };
+    const { tools, findings } = read({ "/a": { get: dup }, "/b": { get: dup, post: dup } });
+    expect(tools.map(({ name }) => name)).toEqual(["dup", "get_b", "post_b"]);
+    expect(findings.map(({ tool }) => tool)).toEqual(["get_b", "post_b"]);
+    expect(read({ "/a": { get: dup } }).tools.map(({ name }) => name)).toEqual(["dup"]);
   });
 });
