@@ -1,9 +1,9 @@
-import { stripTypeScriptTypes } from "node:module";
 import { type Node, parse, type Program as Script } from "acorn";
 import { memberOf } from "../../base/json.ts";
 import { BODY, EXPRESSION, withoutFence } from "./frame.ts";
 import { problemError, type ProgramProblem } from "./problem.ts";
 import { PROGRAM_FILE, PROGRAM_GLOBALS } from "./runner.ts";
+import { stripTypes } from "./strip-types.ts";
 import { isNode, type ToolCallPlace, toolCallsIn } from "./tool-calls.ts";
 
 /** A program that could be read. */
@@ -16,7 +16,7 @@ export interface ReadProgram {
 const URL_LINE = `\n//# sourceURL=${PROGRAM_FILE}`;
 const MODULE_WORDS = /'import', and 'export'/;
 const RETURN_WORDS = /^Return statement is not allowed/;
-/** Words of the parser for syntax that is more than types: enums, namespaces. */
+/** Words of the parser for syntax that is more than types: namespaces. */
 const STRIP_WORDS = / in (?:strip-only|type strip) mode/;
 const MESSAGE_MAX = 500;
 const IMPORT_MESSAGE = `a program cannot import or export modules. It has ${PROGRAM_GLOBALS.join(", ")}, console and the language itself`;
@@ -44,13 +44,13 @@ function withoutTypes(text: string): string {
   const { head, tail } = BODY;
   let first: ProgramProblem;
   try {
-    return stripTypeScriptTypes(head + text + tail).slice(head.length, -tail.length);
+    return stripTypes(head + text + tail).slice(head.length, -tail.length);
   } catch (error) {
     first = problemIn(error, 1);
     if (!MODULE_WORDS.test(first.message)) throw problemError([first]);
   }
   try {
-    return stripTypeScriptTypes(text);
+    return stripTypes(text);
   } catch (error) {
     const problem = problemIn(error, 0);
     const isBoth = RETURN_WORDS.test(problem.message);

@@ -61,7 +61,8 @@ describe("a program that cannot be read is refused with the place of", () => {
     ["an import", "import fs from 'node:fs';\nreturn 1;", 1, 1, "import"],
     ["an import after other lines", "const a = 1;\nimport b from 'b';", 2, 1, "import"],
     ["a forwarded export", "export * from 'b';", 1, 1, "import"],
-    ["an enum", "const a = 1;\nenum Color { red }", 2, 1, "syntax"],
+    ["a namespace", "const a = 1;\nnamespace N { export const b = 1 }", 2, 1, "syntax"],
+    ["a mistake after an enum", "enum Color { red }\nfoo(;", 2, 5, "syntax"],
   ])("%s", (_what, code, line, column, kind) => {
     expect(problemsOf(code)).toEqual([{ line, column, code: kind, message: expect.any(String) as string }]);
   });
@@ -97,4 +98,39 @@ test("any text becomes an expression or a refusal with a place", () => {
       expect(first?.column).toBeGreaterThan(0);
     }),
   );
+});
+
+describe("what is more than types, and what models write all the same, runs", () => {
+  const run = async (code: string): Promise<unknown> => {
+    const make = (0, eval)(readProgram(code).text) as () => Promise<unknown>;
+    return make();
+  };
+
+  test.each([
+    ["an enum", "enum Color { red, green = 5, blue }\nreturn [Color.red, Color.blue, Color[5]];", [0, 6, "green"]],
+    [
+      "an enum of texts",
+      "enum Way { up = 'U', 'down here' = \"D\" }\nreturn [Way.up, Way['down here'], Object.keys(Way)];",
+      ["U", "D", ["up", "down here"]],
+    ],
+    [
+      "a constant enum on several lines",
+      "const enum A {\n  // One, or {\n  one = 1,\n  two = one_(2), /* , */\n}\nfunction one_(n) { return n * 2 }\nreturn A.two;",
+      4,
+    ],
+    [
+      "an assertion in brackets",
+      "const a = <number>5; const b = <Array<{ x: () => string }>>[]; return [a, b];",
+      [5, []],
+    ],
+    ["an assertion on several lines", "const a = <{\n  b: number;\n}>{ b: 1 }; return a;", { b: 1 }],
+    ["an assertion within a call", "return String((<any>7));", "7"],
+  ])("%s", async (_what, code, value) => {
+    expect(await run(code)).toEqual(value);
+  });
+
+  test("on the lines on which it stands", () => {
+    const code = "enum A {\n  one,\n  two,\n}\nconst b = <number>1;\nthrow new Error('here');";
+    expect(readProgram(code).text.split("\n")[6]).toContain("throw new Error('here');");
+  });
 });
