@@ -77,8 +77,12 @@ function declare(tool: ToolDescription, style: PrintStyle): Declared {
 function write({ name, description, inputSchema, outputSchema }: ToolDescription, style: PrintStyle): Declared {
   const word = pascalCase(name, NAME_MAX);
   const prefix = /^[A-Z]/.test(word) ? word : `Tool${word}`;
-  const input = typesOfSchema(inputSchema, { side: "input", name: `${prefix}Input` });
-  const output = typesOfSchema(outputSchema ?? true, { side: "output", name: `${prefix}Output` });
+  const input = typesOfSchema(inputSchema, { side: "input", name: `${prefix}Input`, longIntegers: "bigint" });
+  const output = typesOfSchema(outputSchema ?? true, {
+    side: "output",
+    name: `${prefix}Output`,
+    longIntegers: "bigint",
+  });
   const head = `${propertyKey(scopedName(name).member)}(input:`;
   const taken = printType(input.type, "", head.length + 1, style);
   const argument = after(head, taken);

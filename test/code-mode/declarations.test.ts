@@ -145,3 +145,11 @@ test.each([
   const names = ["github.list_issues", "github.create_issue", "mail.send_mail", "mail.list", "echo"];
   expect(new NearestNames(names).find(name, 3)[0]).toBe(nearest);
 });
+
+test("an integer that a number may not hold is a bigint in programs", () => {
+  const schema = { type: "object", properties: { id: { type: "integer", format: "int64" }, n: { type: "integer" } } };
+  const tool: ToolDescription = { name: "a", description: "A.", inputSchema: schema, outputSchema: schema };
+  expect(signatureOf(tool).short.member).toContain(
+    "a(input: { id?: number | bigint; n?: number }): Promise<{ id?: number | bigint; n?: number }>;",
+  );
+});

@@ -33,6 +33,15 @@ beforeAll(async () => {
         },
         source: "export default () => ({ number: 7 });",
       },
+      {
+        name: "map.area",
+        description: "Takes a box.",
+        inputSchema: {
+          type: "object",
+          properties: { box: { type: "object", properties: { top: { type: "number" } }, additionalProperties: false } },
+        },
+        source: "export default (place) => place;",
+      },
       { name: "geo-find", description: "Finds.", source: "export default (place) => place;" },
     ],
   });
@@ -43,6 +52,14 @@ afterAll(() => engine.close());
 
 const problemsOf = ({ error }: ToolResult): readonly ProgramProblem[] =>
   (error?.details as { readonly problems?: readonly ProgramProblem[] } | undefined)?.problems ?? [];
+
+test.each(["'text'", "`text`", "String(5)", "5", "true", "['a']", "[1]"])(
+  "a program that gives %s for an object, all of whose members may be missing, is refused",
+  async (value) => {
+    const problems = problemsOf(await mode.run(`await tools.map.area({ box: ${value} });`));
+    expect(problems).toMatchObject([{ code: expect.stringMatching(/^TS2(?:559|322)$/) }]);
+  },
+);
 
 describe("a program that is certainly wrong is refused, and no tool is called, for", () => {
   test.each([

@@ -1,10 +1,10 @@
 import standaloneCode from "ajv/dist/standalone/index.js";
 import { fullFormats } from "ajv-formats/dist/formats.js";
-import { isObject, type JsonSchema } from "../json.ts";
+import { isObject, type JsonSchema, pointerSegment } from "../json.ts";
 import { NO_CHECKS, type ToolChecks } from "../protocol/script.ts";
 import { type Dialect, newCompiler } from "./schema-dialect.ts";
 import { compileError, readPattern, readValid } from "./schema.ts";
-import { findPointer, schemaError, type SchemaPlace, writeSchema } from "./schema-text.ts";
+import { findPointer, readSchema, schemaError, type SchemaPlace, writeSchema } from "./schema-text.ts";
 
 /** Maximum length of a schema's code, in characters: every isolate of its tool holds it. */
 const CODE_MAX = 256 * 1024;
@@ -23,6 +23,7 @@ export function compileChecks(inputSchema: JsonSchema, outputSchema: JsonSchema 
 
 function compileCheck(schema: JsonSchema, where: SchemaPlace): string {
   const text = writeSchema(schema, where);
+  if (where === "inputSchema") requireDefaults(readSchema(text, where), where);
   const { plain, dialect } = readValid(text, where);
   if (allowsAll(plain, where)) return "";
   const decide = generate(plain, dialect, false, where);
@@ -34,6 +35,41 @@ function compileCheck(schema: JsonSchema, where: SchemaPlace): string {
   const isShort = decide.length + explain.length <= CODE_MAX;
   return `{${method("decide", decide)}${isShort ? `,${method("explain", explain)}` : ""}}`;
 }
+
+const TYPES: ReadonlyMap<unknown, (value: unknown) => boolean> = new Map([
+  ["string", (value: unknown) => typeof value === "string"],
+  ["number", (value: unknown) => typeof value === "number"],
+  ["integer", (value: unknown) => Number.isInteger(value)],
+  ["boolean", (value: unknown) => typeof value === "boolean"],
+  ["null", (value: unknown) => value === null],
+  ["array", Array.isArray],
+  ["object", isObject],
+]);
+
+/** Throws where a property has a default that its own type refuses: each call without the property would fail. */
+function requireDefaults(schema: JsonSchema, where: SchemaPlace): void {
+  const open: (readonly [node: unknown, pointer: string])[] = [[schema, ""]];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const [node, pointer] = next;
+    if (typeof node !== "object" || node === null) continue;
+    const { properties } = node as { readonly properties?: unknown };
+    for (const [name, property] of isObject(properties) ? Object.entries(properties) : []) {
+      if (!isObject(property) || property["default"] === undefined) continue;
+      const tests = [property["type"]].flat().map((type) => TYPES.get(type));
+      if (tests.some((test) => test === undefined || test(property["default"])) || property["nullable"] === true)
+        continue;
+      const shown = (JSON.stringify(property["default"]) ?? "").slice(0, SHOWN_MAX);
+      const problem = `has the default ${shown}, which its type ${String(property["type"])} refuses; leave it out, or allow it`;
+      throw schemaError(where, `${pointer}/properties${pointerSegment(name)}/default`, problem);
+    }
+    for (const [key, value] of Object.entries(node)) {
+      if (!VALUES.has(key)) open.push([value, pointer + pointerSegment(key)]);
+    }
+  }
+}
+
+const VALUES: ReadonlySet<string> = new Set(["const", "default", "enum", "examples"]);
+const SHOWN_MAX = 60;
 
 /** Whether a schema refuses nothing. Arguments are always objects. */
 function allowsAll(schema: JsonSchema, where: SchemaPlace): boolean {

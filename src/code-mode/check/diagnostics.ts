@@ -41,6 +41,8 @@ const WRONG_TYPES: ReadonlySet<string> = new Set(["2322", "2345"]);
 /** Arguments without a member. */
 const MISSING_ARGUMENTS: ReadonlySet<string> = new Set(["2739", "2740", "2741"]);
 const WRONG_COUNT = "2554";
+/** Something else than an object, where all members of an object may be missing. */
+const WEAK_TYPE = "2559";
 /** The end of an expression whose last part is a name of a tool. */
 const TOOLS = /\btools((?:\s*\.\s*[\w$]+|\s*\[\s*(?:"[^"\n]*"|'[^'\n]*')\s*\])*)\s*(?:\.\s*|\[\s*["']?)$/;
 
@@ -119,6 +121,10 @@ function isCertain(code: string, message: string, { after }: Place): boolean {
   if (MISSING_ARGUMENTS.has(code)) return LITERAL_OBJECT.test(after) && !after.includes("...");
   // A call with more arguments than one is a call with one.
   if (code === WRONG_COUNT) return message.endsWith("but got 0.");
+  if (code === WEAK_TYPE) {
+    const [, source = ""] = NOTHING_IN_COMMON.exec(message) ?? [];
+    return LITERAL.test(source) || PRIMITIVES.has(source) || LIST.test(source);
+  }
   if (!WRONG_TYPES.has(code)) return false;
   const [, source = "", target = ""] = NOT_ASSIGNABLE.exec(message) ?? [];
   return areDisjoint(source, target);
@@ -127,6 +133,8 @@ function isCertain(code: string, message: string, { after }: Place): boolean {
 /** An object as it is written, perhaps behind the name of its member. */
 const LITERAL_OBJECT = /^(?:(?:[\w$]+|"[^"]*"|'[^']*')\s*:\s*)?\{/;
 const NOT_ASSIGNABLE = /^(?:Type|Argument of type) '(.*)' is not assignable to (?:type|parameter of type) '(.*)'\.$/;
+const NOTHING_IN_COMMON = /^Type '(.*)' has no properties in common with type '.*'\.$/;
+const LIST = /^[\w<>"]+\[\]$/;
 const LITERAL = /^(?:"(?:[^"\\]|\\.)*"|-?\d[\d.e+-]*n?|true|false)$/;
 /** Whether a type may have a value of a primitive type in it, by that type. */
 const PRIMITIVES: ReadonlyMap<string, RegExp> = new Map([

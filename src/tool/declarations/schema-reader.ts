@@ -93,7 +93,15 @@ export interface ReaderOptions {
   readonly name: string;
   /** Whether an object type says that there may be other members. Default: it leaves that out, as people write types. */
   readonly isExact?: boolean;
+  /**
+   * Type of integers beyond 2^53 − 1, of a `format` that has them: in isolates they are `bigint`s. Default: the embedder's,
+   * strings of digits.
+   */
+  readonly longIntegers?: "bigint" | "string";
 }
+
+/** Formats of integers that a number may not hold. */
+const LONG_FORMATS: ReadonlySet<unknown> = new Set(["int64", "uint64"]);
 
 /** The type of a schema, and those with names that it needs. */
 export interface SchemaTypes {
@@ -243,7 +251,9 @@ class SchemaReader {
       case "number":
       case "boolean":
       case "null":
-        return keyword(kind);
+        return kind === "number" && LONG_FORMATS.has(schema["format"])
+          ? unionOf([keyword(kind), keyword(this.#options.longIntegers ?? "string")])
+          : keyword(kind);
     }
   }
 

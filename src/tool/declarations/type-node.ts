@@ -12,7 +12,7 @@ export type TypeNode =
   | { readonly kind: "union" | "intersection"; readonly of: readonly TypeNode[] }
   | { readonly kind: "named"; readonly name: string };
 
-export type Keyword = "string" | "number" | "boolean" | "null" | "undefined" | "unknown" | "never";
+export type Keyword = "string" | "number" | "bigint" | "boolean" | "null" | "undefined" | "unknown" | "never";
 
 export interface TupleNode {
   readonly kind: "tuple";

@@ -169,3 +169,25 @@ test("uniqueItems on a hundred thousand objects takes no minutes", () => {
   const items = Array.from({ length: 100_000 }, (_, index) => ({ index }));
   expect(violationsOf({ uniqueItems: true }, items)).toEqual([]);
 });
+
+describe("a default that its own schema refuses", () => {
+  test.each([
+    ["null of a text", { type: "string", default: null }],
+    ["a text of a number", { type: "integer", default: "5" }],
+    ["an object of a list", { type: ["array", "null"], default: {} }],
+  ])("%s is an error of the author, with its place", (_what, property) => {
+    const schema = { type: "object", properties: { "a/b": { properties: { c: property } } } };
+    expect(() => compileChecks(schema, null)).toThrow(
+      "inputSchema at /properties/a~1b/properties/c/default has the default",
+    );
+  });
+
+  test("is no error where something allows it", () => {
+    for (const property of [
+      { type: ["string", "null"], default: null },
+      { default: 5 },
+      { type: "string", nullable: true, default: null },
+    ])
+      expect(() => compileChecks({ type: "object", properties: { a: property } }, null)).not.toThrow();
+  });
+});

@@ -42,8 +42,9 @@ const PLAIN: ReadonlyMap<string, (value: unknown) => unknown> = new Map([
 ]);
 
 /** Whether a keyword has a meaning for that side. */
-export function isKeywordOf(side: Side, keyword: string): boolean {
-  return side === "input" || OUTPUT.has(keyword);
+export function isKeywordOf(side: Side, keyword: string, value: unknown): boolean {
+  // Of formats, only those of integers that a number may not hold are of use in declarations.
+  return side === "input" || OUTPUT.has(keyword) || (keyword === "format" && (value === "int64" || value === "uint64"));
 }
 
 /** The value of a keyword that holds no schema; `undefined` where it has none that can be used. */

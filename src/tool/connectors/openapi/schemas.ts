@@ -161,7 +161,7 @@ export class Schemas {
   }
 
   #member(keyword: string, value: unknown, place: Place, hidden: ReadonlySet<string>): unknown {
-    if (!isKeywordOf(this.#side, keyword)) return undefined;
+    if (!isKeywordOf(this.#side, keyword, value)) return undefined;
     const below = { ...place, depth: place.depth + 1, isHead: place.isHead && SAME_VALUE.has(keyword) };
     switch (SCHEMA_KEYWORDS.get(keyword)) {
       case "one":

@@ -33,7 +33,8 @@ export function fromSwagger(root: Json): Json {
   const { host, basePath, schemes, paths } = root;
   const [scheme = "https"] = list(schemes).filter((one) => one === "https" || one === "http");
   const base = typeof basePath === "string" ? basePath : "";
-  const servers = typeof host === "string" ? [{ url: `${String(scheme)}://${host}${base}` }] : base === "" ? [] : [{ url: base }];
+  const servers =
+    typeof host === "string" ? [{ url: `${String(scheme)}://${host}${base}` }] : base === "" ? [] : [{ url: base }];
   const items = isObject(paths) ? Object.entries(paths) : [];
   return {
     ...root,
