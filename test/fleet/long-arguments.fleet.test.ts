@@ -6,6 +6,22 @@ import { createFleetEngine, startFleet } from "./fleet.ts";
 /** For what comes by itself, on a machine that is busy. */
 const WAIT = { timeout: 20_000 };
 
+test("integers of any length are the same on a machine of the fleet, and back", async () => {
+  await using fleet = await startFleet(1);
+  await using engine = await createFleetEngine({
+    executor: { kind: "queue", url: fleet.url, fleet: fleet.name },
+    tools: [
+      { name: "echo", description: "d", source: "export default ({ ids }) => [ids, ids.map((id) => typeof id)];" },
+    ],
+  });
+  const ids = [1915883588174806058n, -(2n ** 200n), 7n];
+  const { output } = await engine.execute({ name: "echo", arguments: { ids } });
+  expect(output).toEqual([
+    ["1915883588174806058", `${-(2n ** 200n)}`, 7],
+    ["bigint", "bigint", "number"],
+  ]);
+});
+
 test("long arguments and outputs leave nothing behind in Redis once their call has ended", async () => {
   await using fleet = await startFleet(1);
   await using connection = RedisConnection.open(fleet.url, "test");

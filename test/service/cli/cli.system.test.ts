@@ -206,6 +206,18 @@ describe("glovebox run", () => {
     expect(JSON.parse(stdout)).toMatchObject({ success: true, output: { slug: "a-b" }, error: null });
   });
 
+  test("prints integers of any length as they were given", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "glovebox-integers-"));
+    const spec = '{ name: "echo", description: "Gives its input back." }';
+    writeFileSync(join(folder, "echo.js"), `export const spec = ${spec};\nexport default (input) => input;`);
+    try {
+      const { stdout } = await glovebox(["run", join(folder, "echo.js"), "--input", '{"id":1915883588174806058}']);
+      expect(stdout).toBe('{"id":1915883588174806058}\n');
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
   test("runs a module of defineTool in a folder without packages", async () => {
     const folder = mkdtempSync(join(tmpdir(), "glovebox-defined-"));
     const text =
