@@ -150,7 +150,10 @@ export const ERROR_TEXTS = {
   },
   invalid_output: {
     meaning: "The tool's output is not JSON, or does not fit its `outputSchema`. The output is dropped.",
-    causes: ["The output has a cycle, a function or a `BigInt`.", "The tool's `outputSchema` and its code disagree."],
+    causes: [
+      "The output has a value that JSON cannot hold, such as `NaN`, a promise or a stream: [values](../values.md).",
+      "The tool's `outputSchema` and its code disagree.",
+    ],
     message: "the output does not match the tool's outputSchema",
     details: { violations: [VIOLATION] },
   },

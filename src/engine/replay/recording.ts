@@ -100,7 +100,10 @@ const TOOL = record({
 });
 
 const CODE = record({ input: TEXT, output: TEXT });
-const CHECKS = { ...CODE, properties: { ...CODE.properties, outputAt: { enum: OUTPUT_PLACES }, isAdvice: { const: true } } };
+const CHECKS = {
+  ...CODE,
+  properties: { ...CODE.properties, outputAt: { enum: OUTPUT_PLACES }, isAdvice: { const: true } },
+};
 /** Members of the tool that recordings of earlier versions do not have. */
 const OPTIONAL = { checks: CHECKS, registrant: TEXT, digest: TEXT };
 

@@ -87,7 +87,7 @@ describe("an answer of an API", () => {
     expect([error, output]).toEqual([null, expected]);
   });
 
-  test("that says JSON and is none is its text, with a warning", async () => {
+  test("that is not the JSON that it says is its text, with a warning", async () => {
     const { output, metadata } = await call("crm.html");
     expect(output).toBe("<html>done</html>");
     expect(metadata.logs).toEqual([{ level: "warn", message: expect.stringContaining("a text that is not JSON") }]);

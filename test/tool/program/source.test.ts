@@ -102,7 +102,7 @@ test("any text becomes an expression or a refusal with a place", () => {
 
 describe("what is more than types, and what models write all the same, runs", () => {
   const run = async (code: string): Promise<unknown> => {
-    const make = (0, eval)(readProgram(code).text) as () => Promise<unknown>;
+    const make = runInThisContext(readProgram(code).text) as () => Promise<unknown>;
     return make();
   };
 

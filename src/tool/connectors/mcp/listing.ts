@@ -154,9 +154,9 @@ function readTool(tool: unknown, { connector, trustAnnotations, limits, clean }:
 
 /** A tool is worth more than its schemas. */
 function warningOf(inputSchema: unknown, outputSchema: unknown): string | null {
-  if (!isObject(inputSchema)) return "its input schema is not an object: any arguments are taken";
+  if (!isObject(inputSchema)) return "its input schema is not an object, so that arguments are not checked";
   if (outputSchema === undefined || isObject(outputSchema)) return null;
-  return "its output schema is not an object: any answer is taken";
+  return "its output schema is not an object, so that answers are not checked";
 }
 
 function readHints(annotations: unknown): ToolAnnotations {

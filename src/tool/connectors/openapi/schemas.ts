@@ -74,7 +74,7 @@ export class Schemas {
   /** Parts that may still be written: those of arguments are compiled, which takes some 30 µs for each. */
   #left: number;
 
-  /** `onMissing` is told of a schema that is not there: any value is taken in its place. */
+  /** `onMissing` is told of a schema that is not there, in whose place any value is taken. */
   constructor(document: OpenApiDocument, side: Side, onMissing: (reason: string) => void) {
     this.#document = document;
     this.#side = side;

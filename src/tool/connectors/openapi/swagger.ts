@@ -1,5 +1,6 @@
 import { isObject } from "../../../base/json.ts";
-import type { Json } from "./document.ts";
+
+type Json = Readonly<Record<string, unknown>>;
 
 /** Collections of Swagger 2.0, as styles of OpenAPI 3. */
 const STYLES: ReadonlyMap<unknown, Json> = new Map([

@@ -116,9 +116,9 @@ describe.skipIf(noJail !== undefined)(`a hostile MCP server (${noJail ?? "in bub
       "twice: two tools have this name; the first of them is taken",
       "undefined: a tool is not an object",
       "undefined: a tool is not an object",
-      "schemaless: its input schema is not an object: any arguments are taken",
-      "odd: its input schema is not an object: any arguments are taken",
-      "typed: its output schema is not an object: any answer is taken",
+      "schemaless: its input schema is not an object, so that arguments are not checked",
+      "odd: its input schema is not an object, so that arguments are not checked",
+      "typed: its output schema is not an object, so that answers are not checked",
       "later: it answers with a task of the server, which calls do not wait for",
       "large: it is longer than 65536 bytes",
     ]);
