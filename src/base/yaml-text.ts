@@ -43,7 +43,8 @@ const TOO_DEEP = "it is nested too deeply";
  * file.
  */
 export function readYaml(text: string): unknown {
-  return valueOf(parse(text, new LineCounter(), true));
+  // Documents of APIs use merge keys, which YAML 1.2 has no more.
+  return valueOf(parse(text, new LineCounter(), true, true));
 }
 
 /** The same with the positions of its parts. Error messages quote nothing of the text around the mistake. */
@@ -53,11 +54,11 @@ export function readYamlText(text: string): YamlText {
   return { value: valueOf(document), ...places(document, lines) };
 }
 
-function parse(text: string, lines: LineCounter, prettyErrors: boolean): Document {
+function parse(text: string, lines: LineCounter, prettyErrors: boolean, merge = false): Document {
   let document: Document;
   try {
     // The parser's own check compares each key with all others: quadratic time. `checkNodes` checks them instead.
-    document = parseDocument(text, { uniqueKeys: false, prettyErrors, lineCounter: lines });
+    document = parseDocument(text, { uniqueKeys: false, prettyErrors, lineCounter: lines, merge });
   } catch {
     throw new YamlError(TOO_DEEP);
   }

@@ -28,3 +28,9 @@ describe("a text of YAML", () => {
     expect(() => readYaml(text)).toThrow(problem);
   });
 });
+
+test("merge keys bring the members of other maps, and own members count more", () => {
+  const text =
+    "base: &base { a: 1, b: 2 }\nmore: &more { b: 3, c: 4 }\none: { <<: *base, b: 5 }\ntwo: { <<: [*base, *more] }\n";
+  expect(readYaml(text)).toMatchObject({ one: { a: 1, b: 5 }, two: { a: 1, b: 2, c: 4 } });
+});

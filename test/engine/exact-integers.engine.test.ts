@@ -340,6 +340,15 @@ describe("an integer that no number holds", () => {
     engine.off("tool:post", listener as never);
   });
 
+  test("is a string of its digits for a listener, also where the call came over HTTP", async () => {
+    const told: unknown[] = [];
+    const listener = ({ call }: { readonly call: { readonly arguments: unknown } }) => void told.push(call.arguments);
+    engine.on("tool:pre", listener as never);
+    expect(await post("/v1/execute", `{"name":"echo","arguments":${jsonOf([ID])}}`)).toContain(jsonOf([ID]));
+    engine.off("tool:pre", listener as never);
+    expect(told).toEqual([{ ids: [`${ID}`] }]);
+  });
+
   test("is refused as an argument where it has more than 4,096 digits", async () => {
     const { error } = await engine.execute({ name: "untyped", arguments: { id: 10n ** 5_000n } });
     expect(error).toMatchObject({ code: "invalid_arguments" });

@@ -1,4 +1,5 @@
 import { within } from "../../base/deadline.ts";
+import { mayHaveLongInteger, parseWithDigits } from "../../base/exact-json.ts";
 import type { ToolCall } from "../../base/result.ts";
 import type { PreEvent } from "../telemetry/events.ts";
 import { parentOf } from "./child-call.ts";
@@ -6,6 +7,12 @@ import type { EngineCall } from "./engine-call.ts";
 
 const REASON_MAX = 1_000;
 const DECISIONS_MAX = 100;
+
+/** The call as the embedder reads it: long integers in its arguments are strings of digits, also where it came as text. */
+function readable(call: ToolCall, args: string): ToolCall {
+  if (!mayHaveLongInteger(args)) return call;
+  return { ...call, arguments: parseWithDigits(args) as ToolCall["arguments"] };
+}
 
 /** What the listeners of `tool:pre` decide about a call. */
 export class Announcement {
@@ -16,7 +23,7 @@ export class Announcement {
   replaced: object | null = null;
   readonly #decisions: Promise<unknown>[] = [];
 
-  constructor({ callId, tool, tenant, parent }: EngineCall, call: ToolCall) {
+  constructor({ callId, tool, tenant, parent, args }: EngineCall, call: ToolCall) {
     const block = (reason: string): void => void (this.blocked ??= String(reason).slice(0, REASON_MAX));
     const replaceArguments = (args: Record<string, unknown>): void => {
       if (typeof args !== "object" || args === null || Array.isArray(args)) {
@@ -30,7 +37,7 @@ export class Announcement {
       this.#decisions.push(Promise.resolve(decision));
     };
     const about = { callId, tool: tool.info.name, tenant, ...parentOf(parent) };
-    this.event = { ...about, call, block, replaceArguments, waitFor };
+    this.event = { ...about, call: readable(call, args), block, replaceArguments, waitFor };
   }
 
   get isOpen(): boolean {
