@@ -22,9 +22,13 @@ const SAFE_MAX = "9007199254740991";
 const LONG = SAFE_MAX.length;
 /** Maximum length of an integer that is read as a `bigint`, as for all numbers of `JsonScanner`. */
 export const DIGITS_MAX = 4_096;
-/** The character that stands before the digits of a long integer while they are a string, and the one way to write it. */
-const MARK = 1;
-const WRITTEN_MARK = "\\u0001";
+/**
+ * Stands before the digits of a long integer while they are a string, and how JSON writes it. Nobody outside can know it, so
+ * that no text has it.
+ */
+const SALT = Math.random().toString(36).slice(2);
+const MARK = `\u0001${SALT}`;
+const WRITTEN_MARK = `\\u0001${SALT}`;
 const [QUOTE, BACKSLASH, PLUS, MINUS, DOT, ZERO, NINE, CAPITAL_E, LETTER_E] = [34, 92, 43, 45, 46, 48, 57, 69, 101];
 
 function isDigit(code: number): boolean {
@@ -138,8 +142,6 @@ export function digitsOf(value: object): string | null {
 
 function parseMarked(text: string, read: Read): unknown {
   if (!mayHaveLongInteger(text)) return parse(text);
-  // Texts with the mark itself are as rare as they are odd: V8 reads them slowly, with the text of each number.
-  if (text.includes(WRITTEN_MARK)) return parse(text, readerBySource(read));
   const marked = quoteLongIntegers(text, WRITTEN_MARK);
   const whole: unknown[] = [parse(marked)];
   if (marked !== text) readMarked(whole, read);
@@ -147,11 +149,6 @@ function parseMarked(text: string, read: Read): unknown {
 }
 
 type Read = (digits: string) => unknown;
-
-function readerBySource(read: Read): (key: string, value: unknown) => unknown {
-  return (_key: string, value: unknown, { source = "" }: { readonly source?: string } = {}) =>
-    typeof value === "number" && isLongInteger(source) ? read(source) : value;
-}
 
 /** Reads the marked strings in a value, in their places. Without recursion: text may be nested deeper than the stack. */
 function readMarked(whole: object, read: Read): void {
@@ -164,9 +161,9 @@ function readMarked(whole: object, read: Read): void {
       const name = names === null ? at : (names[at] ?? "");
       const member: unknown = (value as Readonly<Record<string | number, unknown>>)[name];
       if (typeof member === "object" && member !== null) open.push(member);
-      else if (typeof member === "string" && member.charCodeAt(0) === MARK) {
+      else if (typeof member === "string" && member.charCodeAt(0) === 1 && member.startsWith(MARK)) {
         // An assignment would take `__proto__` for something else.
-        defineProperty(value, name, { ...MEMBER, value: read(member.slice(1)) });
+        defineProperty(value, name, { ...MEMBER, value: read(member.slice(MARK.length)) });
       }
     }
   }
