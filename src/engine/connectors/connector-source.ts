@@ -1,4 +1,3 @@
-import { readFile, stat } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { GloveboxError } from "../../base/errors.ts";
 import type { FetchOptions } from "../../broker/capabilities/fetch/connections.ts";
@@ -8,8 +7,9 @@ import type { ListedTools } from "../../tool/connectors/mcp/messages.ts";
 import type { McpFailure } from "../../tool/connectors/mcp/failure.ts";
 import type { McpServer } from "../../tool/connectors/mcp/server.ts";
 import { McpSession } from "../../tool/connectors/mcp/session.ts";
-import type { McpSource, ResolvedConnector } from "../../tool/connectors/options.ts";
-import { DOCUMENT_MAX, type ReadConnector, readConnector } from "../../tool/connectors/read-connector.ts";
+import { readDocument } from "./document.ts";
+import type { DocumentPlace, McpSource, ResolvedConnector } from "../../tool/connectors/options.ts";
+import { type ReadConnector, readConnector } from "../../tool/connectors/read-connector.ts";
 import { checkSecrets, secretsOf } from "../../tool/connectors/connector-secrets.ts";
 
 /** Time for the list of a server's tools: an engine starts without those of a server that takes longer. */
@@ -41,7 +41,9 @@ export class Sources {
   open(connector: ResolvedConnector, onChange: (change: SourceChange) => void): ConnectorSource {
     const secrets = (this.#secrets ??= new Secrets(this.#options.secrets, process.env, () => undefined));
     const { name, source, trustsAnnotations, timeoutMs } = connector;
-    if (source.kind === "openapi") return new DocumentSource(connector, source.document, secrets);
+    if (source.kind === "openapi") {
+      return new DocumentSource(connector, source.document, { secrets, fetch: this.#options.fetch });
+    }
     checkSecrets(connector, source.kind === "http" ? source.url : null, secrets);
     const names = secretsOf(connector);
     const own = Object.entries(this.#options.secrets).filter(([each]) => names.includes(each));
@@ -81,20 +83,24 @@ export interface ConnectorSource extends AsyncDisposable {
 class DocumentSource implements ConnectorSource {
   readonly call = null;
   readonly #connector: ResolvedConnector;
-  readonly #path: string;
-  readonly #secrets: Secrets;
+  readonly #place: DocumentPlace;
+  readonly #options: { readonly secrets: Secrets; readonly fetch: FetchOptions };
 
-  constructor(connector: ResolvedConnector, path: string, secrets: Secrets) {
+  constructor(
+    connector: ResolvedConnector,
+    place: DocumentPlace,
+    options: { readonly secrets: Secrets; readonly fetch: FetchOptions },
+  ) {
     this.#connector = connector;
-    this.#path = path;
-    this.#secrets = secrets;
+    this.#place = place;
+    this.#options = options;
   }
 
   async read(): Promise<ReadConnector> {
     const { name } = this.#connector;
-    const read = await readConnector(this.#connector, await readDocument(name, this.#path));
+    const read = await readConnector(this.#connector, await readDocument(name, this.#place, this.#options.fetch));
     if (read.server === null) throw new GloveboxError("load_error", `connectors.${name}: the document names no server`);
-    checkSecrets(this.#connector, read.server, this.#secrets);
+    checkSecrets(this.#connector, read.server, this.#options.secrets);
     return read;
   }
 
@@ -149,17 +155,6 @@ function wordsOf({ message, detail }: McpFailure): string {
 /** A list of tools as a build process reads it: each tool is JSON already, which this process does not parse. */
 function writeListed({ tools, findings }: ListedTools): string {
   return `{"tools":[${tools.join(",")}],"findings":${JSON.stringify(findings)}}`;
-}
-
-async function readDocument(name: string, path: string): Promise<string> {
-  try {
-    const { size } = await stat(path);
-    if (size <= DOCUMENT_MAX) return await readFile(path, "utf8");
-  } catch (error) {
-    const code = error instanceof Error && "code" in error ? String(error.code) : "it cannot be read";
-    throw new GloveboxError("load_error", `connectors.${name}.openapi.document cannot be read: ${code}`);
-  }
-  throw new GloveboxError("load_error", `connectors.${name}.openapi.document has more than ${DOCUMENT_MAX} bytes`);
 }
 
 /** The connector as the broker reaches it. `server`: the one that its document names. */

@@ -134,7 +134,7 @@ const CONNECTOR = {
       }),
       ...exactlyOne("url", "command"),
     },
-    openapi: { ...section({ document: PATH, server: PATH, headers: { type: "boolean" } }), required: ["document"] },
+    openapi: section({ document: PATH, url: PATH, pin: PATH, server: PATH, headers: { type: "boolean" } }),
     headers: TEXTS_BY_NAME,
     query: TEXTS_BY_NAME,
     tools: TEXTS,

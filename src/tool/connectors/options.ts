@@ -68,8 +68,12 @@ export interface McpProcess {
 /** A server with an OpenAPI document, version 3.0 to 3.2, or Swagger 2.0. Values of headers and of the query may contain `{secret:NAME}`. */
 export interface OpenApiConnector extends ConnectorSettings {
   readonly openapi: {
-    /** Path of the document, JSON or YAML. */
-    readonly document: string;
+    /** Path of the document, JSON or YAML. Either this or `url`. */
+    readonly document?: string;
+    /** URL of the document. */
+    readonly url?: string;
+    /** `sha256:` and the digest of the document at the URL: another one is not taken. Default: any is. */
+    readonly pin?: string;
     /** URL of the server. Default: the document's first. */
     readonly server?: string;
     /**
@@ -89,13 +93,18 @@ export type ConnectorOptions = McpConnector | OpenApiConnector;
 export type ConnectorSource =
   | {
       readonly kind: "openapi";
-      readonly document: string;
+      readonly document: DocumentPlace;
       readonly server: string | null;
       readonly hasHeaders: boolean;
       readonly headers: readonly NamedValue[];
       readonly query: readonly NamedValue[];
     }
   | McpSource;
+
+/** Where a document is. */
+export type DocumentPlace =
+  | { readonly kind: "file"; readonly path: string }
+  | { readonly kind: "url"; readonly url: string; readonly pin: string | null; readonly isPrivate: boolean };
 
 export type McpSource =
   | { readonly kind: "http"; readonly url: string; readonly headers: readonly NamedValue[] }
@@ -180,16 +189,33 @@ function resolveOpenApi(where: string, options: Readonly<Record<string, unknown>
   checkMembers(where, options, [...COMMON, "openapi", "headers", "query"]);
   const { openapi, headers, query } = options;
   if (!isObject(openapi)) throw new TypeError(`${where}.openapi must be an object with a document`);
-  checkMembers(`${where}.openapi`, openapi, ["document", "server", "headers"]);
-  const { document, server } = openapi;
+  checkMembers(`${where}.openapi`, openapi, ["document", "url", "pin", "server", "headers"]);
+  const { server } = openapi;
   return {
     kind: "openapi",
-    document: resolve(textOf(`${where}.openapi.document`, document)),
+    document: resolvePlace(`${where}.openapi`, openapi),
     server: server === undefined ? null : urlOf(`${where}.openapi.server`, server),
     hasHeaders: flag(`${where}.openapi.headers`, openapi["headers"]) ?? false,
     headers: pairs(`${where}.headers`, headers).map(([name, value]) => [name.toLowerCase(), value]),
     query: pairs(`${where}.query`, query),
   };
+}
+
+function resolvePlace(where: string, { document, url, pin }: Readonly<Record<string, unknown>>): DocumentPlace {
+  if ((document === undefined) === (url === undefined))
+    throw new TypeError(`${where} must have either a document or a url`);
+  if (url === undefined) {
+    if (pin !== undefined) throw new TypeError(`${where}.pin belongs to a url`);
+    return { kind: "file", path: resolve(textOf(`${where}.document`, document)) };
+  }
+  const text = textOf(`${where}.url`, url);
+  const parsed = URL.parse(text);
+  if (parsed === null || !/^https?:$/.test(parsed.protocol) || parsed.username !== "" || parsed.password !== "") {
+    throw new TypeError(`${where}.url must be an http or https URL, such as "https://api.example.com/openapi.json"`);
+  }
+  if (pin !== undefined && !(typeof pin === "string" && PIN.test(pin)))
+    throw new TypeError(`${where}.pin must be sha256: and 64 hexadecimal digits`);
+  return { kind: "url", url: text, pin: pin ?? null, isPrivate: isPrivateHost(parsed) };
 }
 
 function resolveMcp(where: string, options: Readonly<Record<string, unknown>>): McpSource {
@@ -219,8 +245,11 @@ function resolveMcp(where: string, options: Readonly<Record<string, unknown>>): 
 /** Whether the operator's own URL names an address that is not public. */
 function namesPrivate(source: ConnectorSource): boolean {
   const url = source.kind === "openapi" ? source.server : source.kind === "http" ? source.url : null;
-  if (url === null) return false;
-  const host = new URL(url).hostname.replace(/^\[|\]$/g, "");
+  return url !== null && isPrivateHost(new URL(url));
+}
+
+function isPrivateHost({ hostname }: URL): boolean {
+  const host = hostname.replace(/^\[|\]$/g, "");
   return host === "localhost" || (isIP(host) !== 0 && !isPublicAddress(host));
 }
 

@@ -2,6 +2,7 @@ import fastifyMultipart from "@fastify/multipart";
 import fastify, { type FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createEngine, type Engine } from "../../../src/index.ts";
+import { hash } from "node:crypto";
 import { type Api, documentOf, engineWith, serveApi } from "./api.ts";
 
 const PNG = Buffer.from([137, 80, 78, 71, 0, 255]);
@@ -124,5 +125,48 @@ describe("a request that Fastify reads", () => {
 
   test("has the cookies that the document describes", async () => {
     expect((await call("echo.cookies", { session: "a b" })).output).toEqual({ cookie: "session=a%20b" });
+  });
+});
+
+describe("a document by URL", () => {
+  const document = (origin: string) => ({
+    ...documentOf([["GET", "/bom", "bom", { responses: {} }]]),
+    servers: [{ url: origin }],
+  });
+  const openWith = async (serve: (origin: string) => string, pin?: (text: string) => string) => {
+    const texts: string[] = [];
+    const remote = await serveApi((_request, response) => response.end(texts[0]));
+    texts.push(serve(api.origin));
+    const url = `${remote.origin}/openapi.json?version=1`;
+    const openapi = { url, server: api.origin, ...(pin === undefined ? {} : { pin: pin(texts[0] ?? "") }) };
+    const opened = await createEngine({
+      workers: 1,
+      executor: "threads",
+      connectors: { far: { openapi } },
+      policy: { rules: [{ allow: { connector: ["far"] } }] },
+    }).finally(() => remote[Symbol.asyncDispose]());
+    return Object.assign(opened, { seen: remote.seen });
+  };
+  const text = (origin: string) => JSON.stringify(document(origin));
+
+  test("is read, also with the pin of its text", async () => {
+    for (const pin of [undefined, (given: string) => `sha256:${hash("sha256", given)}`]) {
+      await using opened = await openWith(text, pin);
+      expect(opened.seen.map(({ url }) => url)).toEqual(["/openapi.json?version=1"]);
+      expect((await opened.execute({ name: "far.bom", arguments: {} })).output).toEqual({ text: TEXT });
+    }
+  });
+
+  test("that is another one than its pin names is not taken, and its digest is told", async () => {
+    const given = text(api.origin);
+    await expect(openWith(text, () => `sha256:${"0".repeat(64)}`)).rejects.toThrow(
+      `connectors.far.openapi.url is another document than its pin names: sha256:${hash("sha256", given)}`,
+    );
+  });
+
+  test("that cannot be read, or is too large, is refused with the reason", async () => {
+    await expect(openWith(() => " ".repeat(9 * 1024 * 1024))).rejects.toThrow("has more than 8388608 bytes");
+    const gone = { far: { openapi: { url: "http://127.0.0.1:1/a.json" } } };
+    await expect(createEngine({ connectors: gone })).rejects.toThrow("openapi.url cannot be read: ECONNREFUSED");
   });
 });
