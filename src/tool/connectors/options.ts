@@ -72,7 +72,7 @@ export interface OpenApiConnector extends ConnectorSettings {
     readonly document?: string;
     /** URL of the document. */
     readonly url?: string;
-    /** `sha256:` and the digest of the document at the URL: another one is not taken. Default: any is. */
+    /** `sha256:` and the digest of the document at the URL: another one is not taken. Without a pin, whatever is there is taken. */
     readonly pin?: string;
     /** URL of the server. Default: the document's first. */
     readonly server?: string;

@@ -144,7 +144,9 @@ describe("a document by URL", () => {
       executor: "threads",
       connectors: { far: { openapi } },
       policy: { rules: [{ allow: { connector: ["far"] } }] },
-    }).finally(() => remote[Symbol.asyncDispose]());
+    }).finally(async () => {
+      await remote[Symbol.asyncDispose]();
+    });
     return Object.assign(opened, { seen: remote.seen });
   };
   const text = (origin: string) => JSON.stringify(document(origin));
