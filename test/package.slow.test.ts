@@ -14,7 +14,7 @@ async function compile(folder: string): Promise<void> {
   const tsc = join(dirname(fileURLToPath(import.meta.resolve("typescript/package.json"))), "bin/tsc");
   for (const [project, out] of [
     [".", folder],
-    ["src/guest", join(folder, "guest")],
+    ["src/guest", folder],
     ["src/ecosystems/tools", join(folder, "tools")],
   ] as const) {
     await run(process.execPath, [tsc, "-p", project, "--outDir", out], { cwd: ROOT, timeout: 60_000 });
@@ -125,7 +125,7 @@ describe("the package", () => {
     const files = JSON.parse(await runProgram(program)) as { readonly [name: string]: number };
     const unwanted = [...PEERS, "fastify", "@modelcontextprotocol/server", "@opentelemetry/api", "esbuild", "undici"];
     expect(unwanted.filter((name) => name in files)).toEqual([]);
-    expect(Object.values(files).reduce((all, count) => all + count, 0)).toBeLessThan(330);
+    expect(Object.values(files).reduce((all, count) => all + count, 0)).toBeLessThan(335);
   });
 
   test("loads without its optional peers, and says which one is missing and how to install it", async () => {

@@ -61,7 +61,8 @@ const CUT: readonly Hazard[] = [
     name: "timers of a call that ran out of time",
     body: `${LOOK} setInterval(() => console.log('late'), 5); setTimeout(() => { throw new Error('late'); }, 550); return new Promise(() => {});`,
     limits: { wallMs: 500 },
-    ends: ["wall_limit"],
+    // The timer falls into the next call; on a busy machine it may come before the call is ended.
+    ends: ["wall_limit", "tool_error"],
     next,
   },
   {
@@ -74,7 +75,10 @@ const CUT: readonly Hazard[] = [
   },
 ];
 
-/** A tool that shares its module between its own calls keeps things on purpose, but not the powers of a call that ended. */
+/**
+ * A tool that shares its module between its own calls keeps things on purpose, but not the powers of a call that ended.
+ * On a busy machine its next call may reach another worker, where nothing was kept.
+ */
 const SHARED: readonly Hazard[] = [
   {
     name: "a context that was kept after its call",
@@ -82,7 +86,7 @@ const SHARED: readonly Hazard[] = [
     module: "let kept;",
     body: `if (input.look) {
         let answer = 'clean';
-        kept.host.vault.echo(1).then(() => { answer = 'the old call was answered'; }, () => {});
+        kept?.host.vault.echo(1).then(() => { answer = 'the old call was answered'; }, () => {});
         return new Promise((done) => setTimeout(() => done(answer), 100));
       }
       kept = context; return 'gone';`,
@@ -94,7 +98,7 @@ const SHARED: readonly Hazard[] = [
     name: "the resolve function of another call",
     isolation: "shared",
     module: "let settle;",
-    body: "if (input.look) { settle('for the other'); return 'clean'; } new Promise((done) => { settle = done; }); return 'gone';",
+    body: "if (input.look) { settle?.('for the other'); return 'clean'; } new Promise((done) => { settle = done; }); return 'gone';",
     ends: ["ok"],
     output: "gone",
     next,

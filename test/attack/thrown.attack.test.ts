@@ -130,7 +130,12 @@ const RETURNED: readonly Hazard[] = [
     ends: ["output_too_large", "invalid_output", "memory_limit", ...CUT],
   },
   { name: "a result that refers to itself", body: "const a = {}; a.a = a; return a;", ends: ["invalid_output"] },
-  { name: "a BigInt as a result", body: "return { n: 10n };", ends: ["invalid_output"] },
+  {
+    name: "a BigInt of a million digits as a result",
+    body: "return { n: 10n ** 1_000_000n };",
+    ends: ["invalid_output", "output_too_large", ...CUT],
+  },
+  { name: "a number that JSON does not have as a result", body: "return { n: 0 / 0 };", ends: ["invalid_output"] },
   {
     name: "a result that is nested a hundred thousand deep",
     body: "let a = []; for (let i = 0; i < 1e5; i++) a = [a]; return a;",
