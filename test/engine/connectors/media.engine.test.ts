@@ -135,7 +135,7 @@ describe("a document by URL", () => {
   });
   const openWith = async (serve: (origin: string) => string, pin?: (text: string) => string) => {
     const texts: string[] = [];
-    const remote = await serveApi((_request, response) => response.end(texts[0]));
+    await using remote = await serveApi((_request, response) => response.end(texts[0]));
     texts.push(serve(api.origin));
     const url = `${remote.origin}/openapi.json?version=1`;
     const openapi = { url, server: api.origin, ...(pin === undefined ? {} : { pin: pin(texts[0] ?? "") }) };
@@ -144,8 +144,6 @@ describe("a document by URL", () => {
       executor: "threads",
       connectors: { far: { openapi } },
       policy: { rules: [{ allow: { connector: ["far"] } }] },
-    }).finally(async () => {
-      await remote[Symbol.asyncDispose]();
     });
     return Object.assign(opened, { seen: remote.seen });
   };
