@@ -27,20 +27,18 @@ async function glovebox(...args: readonly string[]): Promise<Ended> {
 test("connectors check prints tools, the digest to pin, and what was left out", async () => {
   await using api = await serveApi();
   await using hand = await serveByHand([{ name: "read", description: "Reads.\nAll of it." }]);
-  const upload = {
-    requestBody: { content: { "multipart/form-data": { schema: { type: "object" } } }, required: true },
-  };
+  const moved = { responses: { "302": { description: "It is elsewhere." } } };
   await api.write(
     documentOf([
       ["GET", "/items/{id}", "get_item"],
-      ["POST", "/up", "upload", upload],
+      ["POST", "/old", "moved", moved],
     ]),
   );
   const config = path.join(path.dirname(await api.write("")), "glovebox.config.json");
   await api.write(
     documentOf([
       ["GET", "/items/{id}", "get_item"],
-      ["POST", "/up", "upload", upload],
+      ["POST", "/old", "moved", moved],
     ]),
   );
   const crm = { openapi: { document: "api.json", server: api.origin }, headers: { "x-key": "{secret:CRM}" } };
@@ -51,7 +49,7 @@ test("connectors check prints tools, the digest to pin, and what was left out", 
   expect(code).toBe(0);
   expect(stdout).toContain(`crm  openapi  ${api.origin}`);
   expect(stdout).toContain("crm.get_item  It does get_item.");
-  expect(stdout).toMatch(/left out: .*upload/);
+  expect(stdout).toMatch(/left out: .*moved/);
   expect(stdout).toContain("hand.read  Reads.");
   const [pin] = /sha256:[0-9a-f]{64}/.exec(stdout) ?? [];
   expect(stdout).not.toContain(SECRET);
