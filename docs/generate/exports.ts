@@ -4,7 +4,7 @@ import { code, page, table } from "./markdown.ts";
 const ENTRIES: Readonly<Record<string, string>> = {
   ".": "The engine: tools, calls, policy, capabilities, recordings.",
   "./adapters": "Tools of an engine in the forms of agents' libraries.",
-  "./client": "A client of a server, for browsers and other runtimes. It imports nothing.",
+  "./client": "A client of a server, for browsers and other runtimes. It imports no other package.",
   "./tool": "What a tool's module imports: `defineTool` and its types. It loads nothing else.",
   "./contracts": "Contracts of tools and models, and the functions that translate between them.",
   "./server": "The HTTP server around an engine.",

@@ -1,4 +1,4 @@
-/** The client of a server. It imports types only, so that it runs in browsers, workers and any runtime with `fetch`. */
+/** The client of a server. It imports types and the reader of integers, so that it runs wherever there is `fetch`. */
 import { parseWithDigits } from "../../base/exact-json.ts";
 import type { CapabilityEvent } from "../../broker/capability-event.ts";
 import type { LogLine, Progress, ToolCall, ToolFailure, ToolResult } from "../../base/result.ts";

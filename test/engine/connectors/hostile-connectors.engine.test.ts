@@ -41,12 +41,7 @@ beforeAll(async () => {
     ["GET", "/items/{id}", "get_item", { description: EVIL }],
     ["GET", "/other/{id}", "*/ evil"],
     ["GET", "/outside", "outside", { responses: {}, parameters: [{ $ref: "https://evil.example/x.json#/a" }] }],
-    [
-      "POST",
-      "/upload",
-      "upload",
-      { requestBody: { required: true, content: { "multipart/form-data": { schema: {} } } } },
-    ],
+    ["POST", "/moved", "moved", { responses: { "302": {} } }],
   ]);
   const options = engineWith(api, await api.write(document), { timeoutMs: 5_000 });
   engine = await createEngine({
@@ -112,7 +107,7 @@ test.each(["hand.outside", "hand.broken"])(
 test("operations that cannot be represented are left out with the reason", () => {
   const crm = engine.connectors().find(({ name }) => name === "crm");
   expect(crm?.tools).toContain("crm.get_item");
-  expect(crm?.tools).not.toContain("crm.upload");
+  expect(crm?.tools).not.toContain("crm.moved");
   expect(crm?.findings.length).toBeGreaterThanOrEqual(2);
 });
 
@@ -137,9 +132,10 @@ test("an answer cannot change the prototype of anything", async () => {
 });
 
 const BODIES: readonly (readonly [string, string, RegExp])[] = [
-  ["half of a JSON text", '{"a": [1, 2', /not JSON/],
-  ["100,000 open brackets", "[".repeat(100_000), /not JSON|nested|Maximum call stack/],
-  ["a megabyte of zeros", "\u0000".repeat(1_000_000), /not JSON/],
+  // What is no JSON is delivered as a text, with a warning.
+  ["half of a JSON text", '{"a": [1, 2', /^$/],
+  ["100,000 open brackets", "[".repeat(100_000), /^$/],
+  ["a megabyte of zeros", "\u0000".repeat(1_000_000), /^the output has 6000002 characters of JSON/],
   ["nothing", "", /^$/],
 ];
 
