@@ -3,9 +3,11 @@ import { stripTypeScriptTypes } from "node:module";
 /** Enums and assertions of one program that are rewritten. */
 const REWRITES_MAX = 100;
 const ENUM = /^(?:const\s+)?enum\s+([A-Za-z_$][\w$]*)\s*\{/;
-const EMPTY = /^(?:\s|\/\/[^\n]*\n|\/\*[^]*?\*\/)*$/;
+/** Blanks and comments. Each comment ends in one place only: else, many of them would be tried in all their groupings. */
+const BLANKS = String.raw`(?:\s|\/\/[^\n]*\n|\/\*[^*]*\*+(?:[^/*][^*]*\*+)*\/)*`;
+const EMPTY = new RegExp(`^${BLANKS}$`);
 /** A member of an enum: what stands before it, its name, and its value. */
-const MEMBER = /^((?:\s|\/\/[^\n]*\n|\/\*[^]*?\*\/)*)([\w$]+|"[^"\n]*"|'[^'\n]*')\s*(?:=([^]*))?$/;
+const MEMBER = new RegExp(String.raw`^(${BLANKS})([\w$]+|"[^"\n]*"|'[^'\n]*')\s*(?:=([^]*))?$`);
 
 /**
  * A text in which spaces stand for types. Enums and assertions in angle brackets, which are more than types and which

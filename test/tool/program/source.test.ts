@@ -107,6 +107,7 @@ describe("what is more than types, and what models write all the same, runs", ()
   };
 
   test.each([
+    ["an enum of many comments", `enum A { ${"/**/".repeat(200)}one, two }\nreturn A.two;`, 1],
     ["an enum", "enum Color { red, green = 5, blue }\nreturn [Color.red, Color.blue, Color[5]];", [0, 6, "green"]],
     [
       "an enum of texts",
