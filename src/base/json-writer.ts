@@ -13,6 +13,15 @@ export class NumberError extends RangeError {
   override readonly name = "NumberError";
 }
 
+/** JSON of a value, which may have `bigint`s. Throws what `writeAny` and `JSON.stringify` throw. */
+export function writeJson(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value);
+  } catch {
+    return writeAny(value);
+  }
+}
+
 /**
  * JSON of any value, as `JSON.stringify` writes it, with the digits of `bigint`s. Throws a `NumberError` with the JSON
  * pointer of a number that would become `null`, and what `JSON.stringify` throws.

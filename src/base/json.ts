@@ -34,6 +34,11 @@ export function pointerSegment(key: string | number): string {
   return `/${String(key).replaceAll("~", "~0").replaceAll("/", "~1")}`;
 }
 
+/** The name that a segment of a JSON pointer stands for, without its slash. */
+export function nameOfSegment(segment: string): string {
+  return segment.replaceAll("~1", "/").replaceAll("~0", "~");
+}
+
 /** Maximum nesting depth of JSON text: readers may be iterative, but writers recurse. */
 export const NESTING_MAX = 1_000;
 

@@ -1,6 +1,7 @@
 import equal from "ajv/dist/runtime/equal.js";
 import type { ErrorObject } from "ajv";
 import { DIGITS_MAX, isLongInteger } from "../exact-json.ts";
+import { nameOfSegment } from "../json.ts";
 
 /** Integers that no number holds, in checks of values by schemas. Runs inside isolates. */
 
@@ -51,7 +52,7 @@ export function readDigits(whole: { value: unknown }, errors: readonly ErrorObje
   let isRead = false;
   for (const { instancePath, keyword } of errors) {
     if (keyword !== NUMBER_TYPE) continue;
-    const names = `/value${instancePath}`.split("/").slice(1).map(unescapeSegment);
+    const names = `/value${instancePath}`.split("/").slice(1).map(nameOfSegment);
     const last = names.pop() ?? "";
     let holders: readonly unknown[] = [whole];
     for (const name of names)
@@ -62,10 +63,6 @@ export function readDigits(whole: { value: unknown }, errors: readonly ErrorObje
     }
   }
   return isRead;
-}
-
-function unescapeSegment(segment: string): string {
-  return segment.replaceAll("~1", "/").replaceAll("~0", "~");
 }
 
 function readMember(holder: unknown, name: string): boolean {

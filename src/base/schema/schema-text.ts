@@ -1,5 +1,5 @@
 import { GloveboxError } from "../errors.ts";
-import { writeAny } from "../json-writer.ts";
+import { writeJson } from "../json-writer.ts";
 import { isObject, type JsonSchema, pointerSegment } from "../json.ts";
 
 /** The schema of a tool that an error is about. */
@@ -30,7 +30,7 @@ export function writeSchema(schema: unknown, where: SchemaPlace): string {
   checkShape(schema, where);
   let text: string | undefined;
   try {
-    text = textOf(schema);
+    text = writeJson(schema);
   } catch (error) {
     throw schemaError(where, "", `must be JSON: ${error instanceof Error ? error.message : String(error)}`);
   }
@@ -38,15 +38,6 @@ export function writeSchema(schema: unknown, where: SchemaPlace): string {
     throw schemaError(where, "", `is larger than ${MAX_BYTES} bytes as JSON; make it smaller`);
   }
   return text;
-}
-
-/** JSON of a schema, which may have `bigint`s. */
-function textOf(schema: object): string | undefined {
-  try {
-    return JSON.stringify(schema);
-  } catch {
-    return writeAny(schema);
-  }
 }
 
 /** Parses a private copy of the schema. */

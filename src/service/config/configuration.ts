@@ -2,7 +2,7 @@ import { type Config, CONFIG_SCHEMA, type Part, PATHS } from "./schema.ts";
 import path from "node:path";
 import { describeKeyViolation } from "../access/keys.ts";
 import { hideKeys } from "../access/secret.ts";
-import { isObject } from "../../base/json.ts";
+import { isObject, nameOfSegment } from "../../base/json.ts";
 import type { Position } from "../../base/yaml-text.ts";
 import { isUrl } from "../../tool/package/location.ts";
 import { compileSchema, type Validator } from "../../base/schema/schema.ts";
@@ -72,7 +72,7 @@ export async function readLeniently(
     const rule = violation.keyword === "additionalProperties" ? "config/unknown-key" : "config/value";
     return { rule, place: origin.placeOf(violation), message: hideKeys(shown[at]?.message ?? "") };
   });
-  const wrong = new Set(violations.map(({ pointer }) => unescape(pointer.split("/")[1] ?? "")));
+  const wrong = new Set(violations.map(({ pointer }) => nameOfSegment(pointer.split("/")[1] ?? "")));
   const kept = isObject(whole) && !wrong.has("") ? Object.entries(whole).filter(([name]) => !wrong.has(name)) : [];
   return {
     configuration: { values: Object.fromEntries(kept), file, sourceOf },
@@ -154,12 +154,7 @@ function has(value: unknown, [name, ...rest]: readonly string[]): boolean {
 }
 
 function pathOf(pointer: string): readonly string[] {
-  return pointer.split("/").slice(1).map(unescape);
-}
-
-/** Decodes one segment of a JSON pointer (RFC 6901). */
-function unescape(key: string): string {
-  return key.replaceAll("~1", "/").replaceAll("~0", "~");
+  return pointer.split("/").slice(1).map(nameOfSegment);
 }
 
 /** Removes values from violations of secrets, keys, tool configuration, executor options and Redis addresses. */

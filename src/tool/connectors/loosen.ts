@@ -1,8 +1,15 @@
 import { GloveboxError } from "../../base/errors.ts";
-import { isObject, type JsonSchema, pointerSegment } from "../../base/json.ts";
+import { isObject, type JsonSchema, nameOfSegment, pointerSegment } from "../../base/json.ts";
 import { dialectOf } from "../../base/schema/schema-dialect.ts";
 import { findSchema } from "../declarations/references.ts";
-import { isNullBeside, isPattern, modernized, plainValue, SCHEMA_KEYWORDS } from "./openapi/keywords.ts";
+import {
+  isNullBeside,
+  isPattern,
+  isPlainKeyword,
+  modernized,
+  plainValue,
+  SCHEMA_KEYWORDS,
+} from "./openapi/keywords.ts";
 import { shortText } from "./remote-tool.ts";
 
 /** A schema of another server, as far as it can be used, and what was left away of it. */
@@ -16,27 +23,6 @@ const SCHEMAS_MAX = 5_000;
 /** Mistakes of one schema that are told, and left away one after the other where only compiling it finds them. */
 const MISTAKES_MAX = 20;
 const SHOWN_MAX = 60;
-/** What these hold is checked by their own form. Values, and names of other keywords, are taken as they are. */
-const CHECKED = [
-  "type",
-  "required",
-  "format",
-  "pattern",
-  "uniqueItems",
-  "minimum",
-  "maximum",
-  "exclusiveMinimum",
-  "exclusiveMaximum",
-  "multipleOf",
-  "minLength",
-  "maxLength",
-  "minItems",
-  "maxItems",
-  "minProperties",
-  "maxProperties",
-  "minContains",
-  "maxContains",
-] as const;
 const MAPS = ["properties", "patternProperties", "dependentSchemas", "definitions", "$defs"];
 
 type Json = Readonly<Record<string, unknown>>;
@@ -91,7 +77,8 @@ class Loosening {
       return keyword === "items" ? [] : this.#leave(pointer, value, "is no list of schemas");
     }
     if (kind === "one") return this.read(value, pointer);
-    if (!CHECKED.some((one) => one === keyword)) return value;
+    // Values, and names of other keywords, are taken as they are.
+    if (keyword === "const" || !isPlainKeyword(keyword)) return value;
     const found = plainValue(keyword, value);
     if (found === undefined || JSON.stringify(found) !== JSON.stringify(value))
       this.#leave(pointer, value, `is no value of ${keyword}`);
@@ -185,10 +172,7 @@ function pointerOf({ details }: GloveboxError): string {
 
 /** A copy without what is at the pointer; `undefined` where that is the whole, or not there. */
 function withoutPart(schema: JsonSchema, pointer: string): JsonSchema | undefined {
-  const names = pointer
-    .split("/")
-    .slice(1)
-    .map((name) => name.replaceAll("~1", "/").replaceAll("~0", "~"));
+  const names = pointer.split("/").slice(1).map(nameOfSegment);
   const last = names.pop();
   if (last === undefined || pointer.endsWith("…")) return undefined;
   const copy = structuredClone(schema);

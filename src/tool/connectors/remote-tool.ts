@@ -110,7 +110,8 @@ function cleanName(name: string): string {
   return name.replaceAll(/[^A-Za-z0-9_.-]/g, "_").slice(0, NAME_SHOWN_MAX + 1);
 }
 
-function digitsOf(name: string): string {
+/** The digits behind a name that an earlier tool has. */
+export function digitsOf(name: string): string {
   return hash("sha256", name).slice(0, DIGITS);
 }
 

@@ -1,4 +1,4 @@
-import { isObject } from "../../base/json.ts";
+import { isObject, nameOfSegment } from "../../base/json.ts";
 
 const SEGMENTS_MAX = 64;
 
@@ -26,7 +26,7 @@ function follow(resource: unknown, pointer: string): unknown {
   const segments = pointer.split("/", SEGMENTS_MAX + 1).slice(1);
   let found = resource;
   for (const segment of segments) {
-    const key = segment.replaceAll("~1", "/").replaceAll("~0", "~");
+    const key = nameOfSegment(segment);
     if (typeof found !== "object" || found === null || !Object.hasOwn(found, key)) return undefined;
     found = (found as Readonly<Record<string, unknown>>)[key];
   }

@@ -47,6 +47,11 @@ export function isKeywordOf(side: Side, keyword: string, value: unknown): boolea
   return side === "input" || OUTPUT.has(keyword) || (keyword === "format" && (value === "int64" || value === "uint64"));
 }
 
+/** Whether a keyword holds no schema, and something of a form that is checked. */
+export function isPlainKeyword(keyword: string): boolean {
+  return PLAIN.has(keyword);
+}
+
 /** The value of a keyword that holds no schema; `undefined` where it has none that can be used. */
 export function plainValue(keyword: string, value: unknown): unknown {
   return PLAIN.get(keyword)?.(value);

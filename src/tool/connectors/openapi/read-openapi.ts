@@ -1,8 +1,7 @@
-import { hash } from "node:crypto";
 import { isObject, type JsonSchema } from "../../../base/json.ts";
 import type { OpenApiOperation } from "../../../guest/host.ts";
 import type { ToolAnnotations } from "../../contracts/contract.ts";
-import { type ConnectorFinding, type RemoteTool, type RemoteTools, shortText } from "../remote-tool.ts";
+import { type ConnectorFinding, digitsOf, type RemoteTool, type RemoteTools, shortText } from "../remote-tool.ts";
 import { readAnswers } from "./answers.ts";
 import { readBody } from "./bodies.ts";
 import { type Json, LeftOut, OpenApiDocument } from "./document.ts";
@@ -39,8 +38,6 @@ const NAME_MAX = 200;
 const PATH_MAX = 1_000;
 const DESCRIPTION_MAX = 1_000;
 const TITLE_MAX = 200;
-/** Digits of a digest in the name of an operation whose other names are taken. */
-const DIGITS = 6;
 /** A segment that a URL's reader takes for a step up, and what begins a query or a fragment. */
 const LEADS_ELSEWHERE = /^[^/]|[?#\\\s]|(?:^|\/)(?:\.|%2e){1,2}(?:\/|$)/i;
 
@@ -121,7 +118,7 @@ class OpenApiReader {
   #nameOf(method: string, path: string, id: unknown): string {
     const own = nameOf(method, path, id);
     const other = this.#names.has(own) ? nameOf(method, path, null) : own;
-    const name = this.#names.has(other) ? `${other}_${hash("sha256", `${method} ${path}`).slice(0, DIGITS)}` : other;
+    const name = this.#names.has(other) ? `${other}_${digitsOf(`${method} ${path}`)}` : other;
     if (name !== own) this.#find(name, `its id ${shortText(own, NAME_MAX)} is an earlier operation's too`);
     this.#names.add(name);
     return name;
