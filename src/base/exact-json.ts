@@ -106,15 +106,17 @@ export function parseWithDigits(text: string): unknown {
 
 /** Parses JSON. Long integers become `bigint`s. Throws a `RangeError` for one of more than 4,096 characters. */
 export function parseWithBigInts(text: string): unknown {
-  return parseMarked(text, (digits) => {
-    if (digits.length > DIGITS_MAX) throw new RangeError(`an integer has more than ${DIGITS_MAX} digits`);
-    return RealBigInt(digits);
-  });
+  return mayHaveLongInteger(text) ? parseMarked(text, readBigInt) : parse(text);
+}
+
+function readBigInt(digits: string): bigint {
+  if (digits.length > DIGITS_MAX) throw new RangeError(`an integer has more than ${DIGITS_MAX} digits`);
+  return RealBigInt(digits);
 }
 
 /** Parses JSON. Long integers become objects that `JSON.stringify` writes as their digits. */
 export function parseForWriting(text: string): unknown {
-  return parseMarked(text, rawJSON);
+  return mayHaveLongInteger(text) ? parseMarked(text, rawJSON) : parse(text);
 }
 
 /** Lets the `JSON.stringify` of an isolate's realm write a `bigint` as its digits. */
@@ -141,7 +143,6 @@ export function digitsOf(value: object): string | null {
 }
 
 function parseMarked(text: string, read: Read): unknown {
-  if (!mayHaveLongInteger(text)) return parse(text);
   const marked = quoteLongIntegers(text, WRITTEN_MARK);
   const whole: unknown[] = [parse(marked)];
   if (marked !== text) readMarked(whole, read);

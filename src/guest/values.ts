@@ -94,10 +94,25 @@ export function writeValue(value: unknown, write: (value: unknown) => string | u
     throw error;
   }
   if (typeof text !== "string") return text;
-  const isOdd = hasRaw || errorsWritten > before || text.includes("null") || text.includes("{}");
-  return (!isOdd && !text.includes('{"0":')) || isPlain(value)
-    ? text
-    : stringify(new Conversion().convert(value, null));
+  const isOdd = hasRaw || errorsWritten > before || hasSign(text);
+  return !isOdd || isPlain(value) ? text : stringify(new Conversion().convert(value, null));
+}
+
+/** Longest text that is searched here: a call of a built-in function takes as long as a hundred characters. */
+const SHORT = 256;
+const [BRACE, QUOTE, END_BRACE, ZERO, N, U, L] = [123, 34, 125, 48, 110, 117, 108];
+
+/** Whether a text has `null`, `{}` or `{"0":`, by which `JSON.stringify` writes what it cannot hold. */
+function hasSign(text: string): boolean {
+  if (text.length > SHORT) return text.includes("null") || text.includes("{}") || text.includes('{"0":');
+  for (let at = 1; at < text.length; at++) {
+    const before = text.charCodeAt(at - 1);
+    if (before !== BRACE && before !== N) continue;
+    const code = text.charCodeAt(at);
+    if (before === N ? code === U && text.charCodeAt(at + 1) === L : code === END_BRACE) return true;
+    if (before === BRACE && code === QUOTE && text.charCodeAt(at + 1) === ZERO) return true;
+  }
+  return false;
 }
 
 /** Whether a value is data of which JSON has all: texts like those of others, and truly empty objects. */

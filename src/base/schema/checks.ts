@@ -3,6 +3,7 @@ import { fullFormats } from "ajv-formats/dist/formats.js";
 import { isObject, type JsonSchema, pointerSegment } from "../json.ts";
 import { NO_CHECKS, type ToolChecks } from "../protocol/script.ts";
 import { type Dialect, newCompiler } from "./schema-dialect.ts";
+import { schemaNodes } from "./schema-nodes.ts";
 import { compileError, readPattern, readValid } from "./schema.ts";
 import { findPointer, readSchema, schemaError, type SchemaPlace, writeSchema } from "./schema-text.ts";
 
@@ -48,11 +49,8 @@ const TYPES: ReadonlyMap<unknown, (value: unknown) => boolean> = new Map([
 
 /** Throws where a property has a default that its own type refuses: each call without the property would fail. */
 function requireDefaults(schema: JsonSchema, where: SchemaPlace): void {
-  const open: (readonly [node: unknown, pointer: string])[] = [[schema, ""]];
-  for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    const [node, pointer] = next;
-    if (typeof node !== "object" || node === null) continue;
-    const { properties } = node as { readonly properties?: unknown };
+  for (const { node, pointer } of schemaNodes(schema)) {
+    const properties = node["properties"];
     for (const [name, property] of isObject(properties) ? Object.entries(properties) : []) {
       if (!isObject(property) || property["default"] === undefined) continue;
       const tests = [property["type"]].flat().map((type) => TYPES.get(type));
@@ -62,13 +60,9 @@ function requireDefaults(schema: JsonSchema, where: SchemaPlace): void {
       const problem = `has the default ${shown}, which its type ${String(property["type"])} refuses; leave it out, or allow it`;
       throw schemaError(where, `${pointer}/properties${pointerSegment(name)}/default`, problem);
     }
-    for (const [key, value] of Object.entries(node)) {
-      if (!VALUES.has(key)) open.push([value, pointer + pointerSegment(key)]);
-    }
   }
 }
 
-const VALUES: ReadonlySet<string> = new Set(["const", "default", "enum", "examples"]);
 const SHOWN_MAX = 60;
 
 /** Whether a schema refuses nothing. Arguments are always objects. */

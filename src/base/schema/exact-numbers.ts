@@ -1,9 +1,10 @@
 import { _, type Code, type CodeKeywordDefinition, type Name, str } from "ajv";
 import { checkDataTypes, DataType } from "ajv/dist/compile/validate/dataType.js";
 import type { JSONType } from "ajv/dist/compile/rules.js";
-import { isObject, type JsonSchema } from "../json.ts";
+import type { JsonSchema } from "../json.ts";
 import { RUNTIME } from "./check-runtime.ts";
 import { isLongInteger, isMultiple, isOneOf, NUMBER_TYPE, OWN } from "./long-integers.ts";
+import { schemaNodes } from "./schema-nodes.ts";
 
 /**
  * ajv knows no `bigint`. These keywords stand for JSON Schema's own about numbers, and compare integers exactly that
@@ -24,34 +25,11 @@ const TYPES: ReadonlySet<unknown> = new Set([
 ] satisfies JSONType[]);
 const BOUNDS = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"] as const;
 const COMPARISONS = { minimum: _`>=`, maximum: _`<=`, exclusiveMinimum: _`>`, exclusiveMaximum: _`<` };
-/** Keywords with values, and no schemas. */
-const VALUES: ReadonlySet<string> = new Set(["const", "default", "enum", "examples", "required", "dependentRequired"]);
-/** Keywords with schemas by names, which are no keywords. */
-const MAPS: ReadonlySet<string> = new Set([
-  "properties",
-  "patternProperties",
-  "dependencies",
-  "dependentSchemas",
-  "definitions",
-  "$defs",
-]);
-
 type Entries = Record<string, unknown>;
 
 /** Writes INTO a schema what it says of numbers in these keywords. Its long integers are `bigint`s. */
 export function spellNumbers(schema: JsonSchema): void {
-  const open: unknown[] = [schema];
-  for (let node = open.pop(); node !== undefined; node = open.pop()) {
-    if (Array.isArray(node)) {
-      for (const each of node as readonly unknown[]) open.push(each);
-    } else if (isObject(node)) {
-      spell(node);
-      for (const [key, value] of Object.entries(node)) {
-        if (MAPS.has(key) && isObject(value)) open.push(...Object.values(value));
-        else if (!VALUES.has(key)) open.push(value);
-      }
-    }
-  }
+  for (const { node } of schemaNodes(schema)) spell(node);
 }
 
 function spell(node: Entries): void {

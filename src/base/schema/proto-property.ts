@@ -1,26 +1,16 @@
 import { isObject, type JsonSchema } from "../json.ts";
+import { schemaNodes } from "./schema-nodes.ts";
 
 const PROTO = "__proto__";
 const NAME_PATTERN = "^__proto__$";
 const SAME_PATTERN = "(?:__proto__)";
-/** Keywords whose values are values, and no schemas. */
-const VALUES: ReadonlySet<string> = new Set(["const", "default", "enum", "examples"]);
-
 /**
  * ajv leaves out `__proto__` where a schema names it: what it says of such a property would not be enforced. Writes it
  * INTO the schema in words that ajv does not leave out. `text`: the schema as JSON; hardly any has the name.
  */
 export function spellProtoProperties(schema: JsonSchema, text: string): void {
   if (!text.includes(PROTO)) return;
-  const open: unknown[] = [schema];
-  for (let node = open.pop(); node !== undefined; node = open.pop()) {
-    if (Array.isArray(node)) {
-      for (const each of node as readonly unknown[]) open.push(each);
-    } else if (isObject(node)) {
-      spell(node);
-      for (const [key, value] of Object.entries(node)) if (!VALUES.has(key)) open.push(value);
-    }
-  }
+  for (const { node } of schemaNodes(schema)) spell(node);
 }
 
 type Entries = Record<string, unknown>;

@@ -1,5 +1,5 @@
 import { GloveboxError } from "../../base/errors.ts";
-import type { JsonSchema } from "../../base/json.ts";
+import { isObject, type JsonSchema } from "../../base/json.ts";
 import type { ToolChecks } from "../../base/protocol/script.ts";
 import { compileChecks } from "../../base/schema/checks.ts";
 import { writeSchema } from "../../base/schema/schema-text.ts";
@@ -109,11 +109,16 @@ function prepareTool(digested: DigestedTool): { readonly prepared: PreparedLine;
   // The limits that hold for schemas of any tool.
   writeSchema(inputSchema, "inputSchema");
   if (outputSchema !== undefined) writeSchema(outputSchema, "outputSchema");
+  const compileInput = (schema: JsonSchema) => compileChecks(withoutDefaults(schema), null);
   if (operation.kind === "openapi") {
     // Documents describe answers carelessly, and at length.
-    return { prepared: { ...digested, checks: compileChecks(withoutDefaults(inputSchema), null) }, reasons: [] };
+    const { code: checks, findings } = compileLoosened(
+      { schema: inputSchema, findings: [] },
+      compileInput,
+      namesOf(inputSchema),
+    );
+    return { prepared: { ...digested, checks }, reasons: findings.map((finding) => `inputSchema ${finding}`) };
   }
-  const compileInput = (schema: JsonSchema) => compileChecks(withoutDefaults(schema), null);
   const input = compileLoosened(loosenSchema(inputSchema), compileInput, { type: "object" });
   const output = outputSchema === undefined ? null : usableOutput(outputSchema);
   const { outputSchema: _declared, ...rest } = tool;
@@ -128,6 +133,13 @@ function prepareTool(digested: DigestedTool): { readonly prepared: PreparedLine;
     ...(output?.findings ?? []).map((finding) => `outputSchema ${finding}`),
   ];
   return { prepared: { ...digested, tool: usable, checks }, reasons };
+}
+
+/** Names of arguments, and which are required, without what their values are. */
+function namesOf(schema: JsonSchema): JsonSchema {
+  if (!isObject(schema) || !isObject(schema["properties"])) return { type: "object" };
+  const properties = Object.fromEntries(Object.keys(schema["properties"]).map((name) => [name, true]));
+  return { ...schema, properties };
 }
 
 function usableOutput(schema: JsonSchema): CompiledSchema<string> {

@@ -182,6 +182,11 @@ describe("a default that its own schema refuses", () => {
     );
   });
 
+  test("is found in a property that is named like a keyword", () => {
+    const schema = { properties: { default: { properties: { a: { type: "string", default: 1 } } } } };
+    expect(() => compileChecks(schema, null)).toThrow("at /properties/default/properties/a/default has the default 1");
+  });
+
   test("is no error where something allows it", () => {
     for (const property of [
       { type: ["string", "null"], default: null },

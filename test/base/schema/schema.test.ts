@@ -38,6 +38,14 @@ describe("names that every object has", () => {
     expect(check({ dependencies: named(name, { maxProperties: 0 }) } as JsonSchema, named(name, 1))).not.toEqual([]);
   });
 
+  test("they are checked below properties that are named like keywords", () => {
+    for (const keyword of ["const", "default", "enum", "examples", "required"]) {
+      const schema = { properties: { [keyword]: { properties: named("__proto__", { type: "string" }) } } };
+      expect(check(schema as JsonSchema, { [keyword]: named("__proto__", "1") })).toEqual([]);
+      expect(check(schema as JsonSchema, { [keyword]: named("__proto__", 1) })).toHaveLength(1);
+    }
+  });
+
   test("a value that has them is left as it is", () => {
     const values = [named("properties", named("__proto__", 1))];
     expect(check({ enum: values } as JsonSchema, values[0])).toEqual([]);

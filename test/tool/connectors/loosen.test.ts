@@ -151,3 +151,17 @@ test("a schema of which nothing can be used is as if there were none", () => {
   expect(findings.length).toBeGreaterThan(0);
   expect(openChecks(code).input({ a: 1 })).toBeNull();
 });
+
+test("an operation whose arguments need more code than a tool may have is checked by their names only", () => {
+  const properties = Object.fromEntries(Array.from({ length: 1_000 }, (_, at) => [`p${at}`, { type: "string" }]));
+  const schema = { type: "object", properties, required: ["p0"], additionalProperties: false };
+  const post = { requestBody: { required: true, content: { "application/json": { schema } } }, responses: {} };
+  const document = { openapi: "3.1.0", info: {}, servers: [{ url: "https://a.example" }], paths: { "/a": { post } } };
+  const { value, texts } = prepareRemote({ ...JOB, of: "openapi" }, JSON.stringify(document));
+  expect(value.findings.map(({ reason }) => reason)).toEqual([expect.stringContaining("inputSchema left away: ")]);
+  const { tool, checks } = JSON.parse(texts[0] ?? "") as Line;
+  expect(JSON.stringify(tool.inputSchema)).toContain("p999");
+  const { input } = openChecks(checks);
+  expect([input({ body: { p0: "a" } }), input({ body: { p0: 5 } })]).toEqual([null, null]);
+  expect(input({})?.violations).toEqual([expect.objectContaining({ keyword: "required" })]);
+});
