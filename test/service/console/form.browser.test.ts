@@ -2,7 +2,7 @@ import fc from "fast-check";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Server } from "../../../src/service/http/server.ts";
-import { launch, serve, type Visit, visit } from "./harness.ts";
+import { launch, part, serve, type Visit, visit } from "./harness.ts";
 
 const TREE = {
   type: "object",
@@ -138,6 +138,17 @@ describe("the form", () => {
     const before = (await readJson()) as Record<string, unknown>;
     await act();
     expect(await readJson()).toEqual({ ...before, [name]: value });
+  });
+
+  test("keeps the digits of an integer that no number holds, and so does the result", async () => {
+    await open("kinds");
+    await label("whole").fill("1915883588174806058");
+    await page.getByRole("button", { name: "Edit as JSON" }).click();
+    expect(await page.getByLabel("Arguments as JSON").inputValue()).toContain('"whole": 1915883588174806058');
+    await page.getByRole("button", { name: "Edit as a form" }).click();
+    expect(await label("whole").inputValue()).toBe("1915883588174806058");
+    await page.getByRole("button", { name: "Run" }).click();
+    await part(page, "Result").getByText("1915883588174806058", { exact: true }).waitFor();
   });
 
   test("leaves out what was not filled in", async () => {

@@ -1,4 +1,5 @@
 import { readEvents } from "./event-stream.ts";
+import { readJson } from "./exact-json.ts";
 import { loadKey } from "./key-dialog.ts";
 import {
   type CapabilityCall,
@@ -127,12 +128,15 @@ export async function runCall(body: CallBody, listener: CallListener, signal: Ab
   const response = await send("/v1/execute", init);
   const type = response.headers.get("content-type") ?? "";
   if (response.body === null || !type.startsWith("text/event-stream")) {
-    const answer: unknown = await response.json().catch(() => null);
+    const answer: unknown = await response
+      .text()
+      .then(readJson)
+      .catch(() => null);
     if (isResult(answer)) return answer;
     throw new ApiError(response.status, describe(answer, response.status));
   }
   for await (const { event, data } of readEvents(response.body)) {
-    const value: unknown = JSON.parse(data);
+    const value: unknown = readJson(data);
     if (event === "log") listener.onLog(value as LogLine);
     if (event === "progress") listener.onProgress(value as Progress);
     if (event === "capability") listener.onCapability(value as CapabilityCall);
@@ -143,7 +147,7 @@ export async function runCall(body: CallBody, listener: CallListener, signal: Ab
 
 async function getJson(path: string): Promise<unknown> {
   const response = await request(path, { signal: AbortSignal.timeout(DEADLINE_MS) });
-  return response.json();
+  return readJson(await response.text());
 }
 
 /** Sends a request; rejects with an `ApiError` unless it succeeds. */

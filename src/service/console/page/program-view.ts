@@ -2,6 +2,7 @@ import { checkProgram, explainTool, getDeclarations, runCall } from "./api.ts";
 import { messageOf } from "./call-form.ts";
 import { CallOptions } from "./call-options.ts";
 import { announce, badge, card, fill, h, newId, table } from "./elements.ts";
+import { readJson } from "./exact-json.ts";
 import { formatMs, plural } from "./format.ts";
 import { textView } from "./json-view.ts";
 import { problemsIn, programParts } from "./program-result.ts";
@@ -136,7 +137,7 @@ export class ProgramView {
     fill(this.#inputError);
     if (text === "") return null;
     try {
-      return JSON.parse(text) as Json;
+      return readJson(text);
     } catch {
       this.#input.setAttribute("aria-invalid", "true");
       fill(this.#inputError, "This is not JSON.");

@@ -78,6 +78,14 @@ describe("a command of WASI", () => {
     expect(output).toEqual({ tool_id: "hazards", tool_data: { unit: "°" }, mode: "input", input });
   });
 
+  test("gets and gives integers that no number holds, digit by digit", async () => {
+    await using engine = await open(HAZARDS);
+    const { output, error } = await doing(engine, "echo", { id: 1915883588174806058n, more: [-(2n ** 64n)] });
+    expect(error).toBeNull();
+    const input = { do: "echo", id: "1915883588174806058", more: ["-18446744073709551616"] };
+    expect(output).toEqual({ tool_id: "hazards", tool_data: {}, mode: "input", input });
+  });
+
   test("takes arguments that no system would [C72]", async () => {
     await using engine = await open(HAZARDS);
     const { output, error } = await doing(engine, "echo", { text: "x".repeat(400_000) });

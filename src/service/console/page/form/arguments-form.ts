@@ -1,4 +1,5 @@
 import { fill, h, newId } from "../elements.ts";
+import { readJson } from "../exact-json.ts";
 import { isRecord, type Json, type Schema } from "../wire.ts";
 import { createField } from "./create-field.ts";
 import { type Field, initialValue } from "./field.ts";
@@ -124,7 +125,7 @@ function makeFields(schema: Schema): Field | null {
 function parseObject(text: string): { readonly value?: Json; readonly error: string | null } {
   if (text.trim() === "") return { value: {}, error: null };
   try {
-    const value = JSON.parse(text) as Json;
+    const value = readJson(text);
     return isRecord(value) ? { value, error: null } : { error: "Arguments are an object: { … }." };
   } catch (error) {
     return { error: `This is not JSON: ${error instanceof Error ? error.message : ""}` };

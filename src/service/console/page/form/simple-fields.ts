@@ -1,4 +1,5 @@
 import { h } from "../elements.ts";
+import { exactNumber, isDigits, readJson } from "../exact-json.ts";
 import type { Json } from "../wire.ts";
 import { ABSENT, type Control, type Field, LabelledField, type Place, type Reading, valueOf, WRONG } from "./field.ts";
 
@@ -47,10 +48,10 @@ export function numberField(place: Place): Field {
   const read = (): Reading | string => {
     if (control.validity.badInput) return "This is not a number.";
     if (control.value === "") return isRequired ? "A number is missing." : ABSENT;
-    return valueOf(control.valueAsNumber);
+    return valueOf(exactNumber(control.valueAsNumber, control.value));
   };
   return simple(place, control, read, (value) => {
-    control.value = typeof value === "number" ? String(value) : "";
+    control.value = typeof value === "number" || isDigits(value) ? JSON.stringify(value) : "";
   });
 }
 
@@ -87,7 +88,7 @@ export function jsonField(place: Place): Field {
   const read = (): Reading | string => {
     if (control.value.trim() === "") return place.isRequired ? "A value is missing." : ABSENT;
     try {
-      return valueOf(JSON.parse(control.value) as Json);
+      return valueOf(readJson(control.value));
     } catch (error) {
       return `This is not JSON: ${error instanceof Error ? error.message : ""}`;
     }
