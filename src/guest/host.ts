@@ -228,6 +228,8 @@ export interface OpenApiOperation extends OperationBase {
   readonly accept: string | null;
   /** Whether the output has chosen headers of the answer beside its body: `{ body, headers }`. */
   readonly hasHeaders: boolean;
+  /** Whether files in the body may be paths of mounts. */
+  readonly takesPaths: boolean;
   /** The header that names a call, so that a repeated one has no further effect; `null` if it has none. The host fills it in. */
   readonly idempotencyHeader: string | null;
 }

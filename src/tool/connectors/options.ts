@@ -81,6 +81,11 @@ export interface OpenApiConnector extends ConnectorSettings {
      * those of rate limits. Default: false.
      */
     readonly headers?: boolean;
+    /**
+     * Mounts of the capability `fs` from which operations may send files: a file is `{ path: "/data/a.pdf" }` too. The policy
+     * must allow the tools to read them. Default: none.
+     */
+    readonly mounts?: readonly string[];
   };
   readonly headers?: { readonly [name: string]: string };
   readonly query?: { readonly [name: string]: string };
@@ -96,6 +101,7 @@ export type ConnectorSource =
       readonly document: DocumentPlace;
       readonly server: string | null;
       readonly hasHeaders: boolean;
+      readonly mounts: readonly string[];
       readonly headers: readonly NamedValue[];
       readonly query: readonly NamedValue[];
     }
@@ -189,13 +195,14 @@ function resolveOpenApi(where: string, options: Readonly<Record<string, unknown>
   checkMembers(where, options, [...COMMON, "openapi", "headers", "query"]);
   const { openapi, headers, query } = options;
   if (!isObject(openapi)) throw new TypeError(`${where}.openapi must be an object with a document`);
-  checkMembers(`${where}.openapi`, openapi, ["document", "url", "pin", "server", "headers"]);
-  const { server } = openapi;
+  checkMembers(`${where}.openapi`, openapi, ["document", "url", "pin", "server", "headers", "mounts"]);
+  const { server, mounts = [] } = openapi;
   return {
     kind: "openapi",
     document: resolvePlace(`${where}.openapi`, openapi),
     server: server === undefined ? null : urlOf(`${where}.openapi.server`, server),
     hasHeaders: flag(`${where}.openapi.headers`, openapi["headers"]) ?? false,
+    mounts: texts(`${where}.openapi.mounts`, mounts),
     headers: pairs(`${where}.headers`, headers).map(([name, value]) => [name.toLowerCase(), value]),
     query: pairs(`${where}.query`, query),
   };

@@ -26,6 +26,8 @@ export interface ConnectorJob {
   readonly query: readonly string[];
   /** Whether outputs have chosen headers of the answers. */
   readonly hasHeaders: boolean;
+  /** Whether files among arguments may be paths of mounts. */
+  readonly takesPaths: boolean;
   readonly tools: readonly string[] | null;
   readonly hasDescriptions: boolean;
 }
@@ -92,6 +94,7 @@ function readSource(job: ConnectorJob, text: string): RemoteTools & { readonly s
       headers: job.headers,
       query: job.query,
       hasHeaders: job.hasHeaders,
+      takesPaths: job.takesPaths,
       ...(server === null ? {} : { server }),
     });
   }

@@ -31,7 +31,8 @@ export async function readConnector(connector: ResolvedConnector, text: string):
   const sent = source.kind === "openapi" ? [source.headers, source.query] : [[], []];
   const [headers = [], query = []] = sent.map((pairs) => pairs.map(([key]) => key));
   const hasHeaders = source.kind === "openapi" && source.hasHeaders;
-  const options = { headers, query, tools, hasHeaders, hasDescriptions };
+  const takesPaths = source.kind === "openapi" && source.mounts.length > 0;
+  const options = { headers, query, tools, hasHeaders, takesPaths, hasDescriptions };
   const job = { head: { kind: "connector", of, connector: name, server, ...options }, texts: [text] } as const;
   const outcome = await builds.run(job, { registrant: null, isForeign: true, deadlineMs: DEADLINE_MS });
   if (outcome.kind === "refused") throw refused(name, outcome.message);

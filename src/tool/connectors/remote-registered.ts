@@ -1,8 +1,10 @@
 import type { Limits } from "../../base/limits.ts";
+import type { Operation } from "../../guest/host.ts";
+import type { CapabilityRequest } from "../../broker/capabilities/capability.ts";
 import { OPERATOR } from "../../broker/policy.ts";
 import type { CheckedDefinition } from "../definition.ts";
 import { type Loaded, type RegisteredTool, registeredTool } from "../registered-tool.ts";
-import type { ResolvedConnector } from "./options.ts";
+import type { ConnectorSource, ResolvedConnector } from "./options.ts";
 import type { PreparedLine } from "./prepare-remote.ts";
 
 /** Time of a call beyond that of its request. */
@@ -10,7 +12,7 @@ const SPARE_MS = 1_000;
 
 /** A connector's tool as the registry has it. It has no module, so nothing is bundled or inspected. */
 export function remoteTool(
-  { name: connector, timeoutMs }: ResolvedConnector,
+  { name: connector, timeoutMs, source }: ResolvedConnector,
   { tool, checks, digest }: PreparedLine,
   engine: { readonly limits: Limits; readonly maxLimits: Limits; readonly key: string },
 ): RegisteredTool {
@@ -38,8 +40,14 @@ export function remoteTool(
     inputSchema,
     ...(outputSchema === undefined ? {} : { outputSchema }),
     annotations,
-    capabilities: { connector: [connector] },
+    capabilities: { connector: [connector], ...mountsOf(source, operation) },
     ...(wallMs > engine.limits.wallMs ? { limits: { wallMs } } : {}),
   };
   return registeredTool(definition, checks, bundle, inspection, { ...engine, registrant: OPERATOR });
+}
+
+/** What an operation asks for whose files may be paths of mounts. */
+function mountsOf(source: ConnectorSource, operation: Operation): Pick<CapabilityRequest, "fs"> {
+  if (source.kind !== "openapi" || operation.kind !== "openapi" || !operation.takesPaths) return {};
+  return { fs: Object.fromEntries(source.mounts.map((mount) => [mount, { mode: "ro" as const }])) };
 }

@@ -3,6 +3,9 @@ import fastify, { type FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createEngine, type Engine } from "../../../src/index.ts";
 import { hash } from "node:crypto";
+import { mkdtempDisposable, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { type Api, documentOf, engineWith, serveApi } from "./api.ts";
 
 const PNG = Buffer.from([137, 80, 78, 71, 0, 255]);
@@ -22,7 +25,10 @@ const ANSWERS: ReadonlyMap<string, readonly [type: string, bytes: Buffer, status
 let api: Api;
 let echo: FastifyInstance;
 let engine: Engine;
+let folder: Awaited<ReturnType<typeof mkdtempDisposable>>;
 beforeAll(async () => {
+  folder = await mkdtempDisposable(join(tmpdir(), "glovebox-files-"));
+  await writeFile(join(folder.path, "a.png"), PNG);
   api = await serveApi(({ url }, response) => {
     const [type, bytes, status = 200] = ANSWERS.get(url) ?? ["text/plain", Buffer.alloc(0), 404];
     response.writeHead(status, { ...(type === "" ? {} : { "content-type": type }), link: "<next>; rel=next" });
@@ -63,13 +69,19 @@ beforeAll(async () => {
       ...options.connectors,
       told: { openapi: { document, server: api.origin, headers: true } },
       echo: { openapi: { document: await api.write(echoed, "echo.json"), server: origin } },
+      sends: { openapi: { document: await api.write(echoed, "echo.json"), server: origin, mounts: ["data"] } },
     },
-    policy: { rules: [{ allow: { connector: ["crm", "told", "echo"] } }] },
+    policy: {
+      rules: [
+        { allow: { connector: ["crm", "told", "echo", "sends"], fs: { data: { path: folder.path, mode: "ro" } } } },
+      ],
+    },
   });
 });
 afterAll(async () => {
   await engine.close();
   await echo.close();
+  await folder.remove();
   await api[Symbol.asyncDispose]();
 });
 
@@ -121,6 +133,29 @@ describe("a request that Fastify reads", () => {
     const { output } = await call("echo.bytes", { body: { base64: PNG.toString("base64"), mediaType: "image/gif" } });
     expect(output).toEqual({ type: "image/gif", base64: PNG.toString("base64") });
     expect((await call("echo.bytes", { body: { text: "a" } })).error?.code).toBe("invalid_arguments");
+  });
+
+  test("has the bytes of a mount's file, which is named by its path", async () => {
+    const base64 = PNG.toString("base64");
+    const bytes = await call("sends.bytes", { body: { path: "/data/a.png", mediaType: "image/gif" } });
+    expect([bytes.error, bytes.output]).toEqual([null, { type: "image/gif", base64 }]);
+    const body = { name: TEXT, all: [{ path: "/data/a.png" }, { base64: "YQ==" }] };
+    expect((await call("sends.form", { body })).output).toEqual([
+      ["name", TEXT],
+      ["all", "a.png", "application/octet-stream", base64],
+      ["all", "file", "application/octet-stream", "YQ=="],
+    ]);
+  });
+
+  test("is not sent where the path names no file of a mount that the connector names", async () => {
+    const codeOf = async (name: string, path: string) => (await call(name, { body: { path } })).error;
+    expect(await codeOf("sends.bytes", "/data/b.png")).toMatchObject({
+      code: "tool_error",
+      message: expect.stringContaining("body.path: ENOENT"),
+    });
+    expect((await codeOf("sends.bytes", "/etc/passwd"))?.message).toContain("/etc/passwd");
+    expect((await codeOf("sends.bytes", "/data/../../etc/passwd"))?.message).not.toContain("root:");
+    expect((await codeOf("echo.bytes", "/data/a.png"))?.code).toBe("invalid_arguments");
   });
 
   test("has the cookies that the document describes", async () => {

@@ -20,6 +20,7 @@ function operation(change: Partial<OpenApiOperation> = {}): OpenApiOperation {
     body: null,
     accept: "application/json",
     hasHeaders: false,
+    takesPaths: false,
     idempotencyHeader: null,
     ...change,
   };

@@ -14,6 +14,7 @@ const JOB = {
   query: [],
   tools: null,
   hasHeaders: false,
+  takesPaths: false,
   hasDescriptions: true,
 } as const;
 const OPERATION = { kind: "mcp", connector: "c", tool: "t", isTyped: true, isRead: false, isRepeatable: false };

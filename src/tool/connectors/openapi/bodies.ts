@@ -18,7 +18,12 @@ export interface RequestBody {
 }
 
 /** Throws a `LeftOut`. `null`: requests have no body. */
-export function readBody(document: OpenApiDocument, method: string, requestBody: unknown): RequestBody | null {
+export function readBody(
+  document: OpenApiDocument,
+  method: string,
+  requestBody: unknown,
+  takesPaths: boolean,
+): RequestBody | null {
   if (requestBody === undefined) return null;
   const described = document.follow(requestBody);
   const { content, required, description } = described;
@@ -34,7 +39,7 @@ export function readBody(document: OpenApiDocument, method: string, requestBody:
     body: { property: BODY, mediaType: type.name, encoding: type.kind, fields },
     argument: {
       property: BODY,
-      schema: argumentSchema(document, type.kind, schema),
+      schema: argumentSchema(document, type.kind, schema, takesPaths ? FILE_OR_PATH : FILE),
       description: typeof description === "string" ? shortText(description, DESCRIPTION_MAX) : "",
       isRequired: required === true,
     },
@@ -49,21 +54,36 @@ const FILE = {
   required: ["base64"],
 };
 
-function argumentSchema(document: OpenApiDocument, kind: Kind, schema: unknown): unknown {
+/** Either that, or a file that the host reads. */
+const FILE_OR_PATH = {
+  anyOf: [
+    FILE,
+    {
+      ...FILE,
+      description: "A file of a mount, such as /data/a.pdf.",
+      properties: { ...FILE.properties, base64: false, path: { type: "string" } },
+      required: ["path"],
+    },
+  ],
+};
+
+type FileSchema = typeof FILE | typeof FILE_OR_PATH;
+
+function argumentSchema(document: OpenApiDocument, kind: Kind, schema: unknown, file: FileSchema): unknown {
   if (kind === "text") return { type: "string" };
-  if (kind === "bytes") return FILE;
-  return kind === "multipart" ? withFiles(document, schema) : schema;
+  if (kind === "bytes") return file;
+  return kind === "multipart" ? withFiles(document, schema, file) : schema;
 }
 
 /** The members of a form, in which texts that stand for bytes are files. */
-function withFiles(document: OpenApiDocument, schema: unknown): unknown {
+function withFiles(document: OpenApiDocument, schema: unknown, file: FileSchema): unknown {
   if (!isObject(schema)) return schema;
   const form = document.follow(schema);
   const { properties } = form;
   if (!isObject(properties)) return schema;
   const members = Object.entries(properties).map(([name, member]) => {
     const list = isObject(member) && isObject(member["items"]) && isBytes(member["items"]);
-    return [name, isBytes(member) ? FILE : list ? { type: "array", items: FILE } : member] as const;
+    return [name, isBytes(member) ? file : list ? { type: "array", items: file } : member] as const;
   });
   return { ...form, properties: Object.fromEntries(members) };
 }

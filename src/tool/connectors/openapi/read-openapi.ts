@@ -18,6 +18,8 @@ export interface OpenApiOptions {
   readonly isWanted?: (name: string) => boolean;
   /** Whether outputs have chosen headers of the answers. Default: false. */
   readonly hasHeaders?: boolean;
+  /** Whether files among arguments may be paths of mounts. Default: false. */
+  readonly takesPaths?: boolean;
   /** Names of headers and of parts of the query that the connector sends: no argument stands for them. */
   readonly headers?: readonly string[];
   readonly query?: readonly string[];
@@ -129,7 +131,7 @@ class OpenApiReader {
     checkServers(document, this.#server, [item["servers"], operation["servers"]]);
     const lists = [item["parameters"], operation["parameters"]];
     const { parameters, idempotencyHeader, ...read } = readParameters(document, path, lists, this.#sent);
-    const body = readBody(document, method, operation["requestBody"]);
+    const body = readBody(document, method, operation["requestBody"], this.#options.takesPaths === true);
     const answers = readAnswers(document, operation["responses"]);
     const input = this.#inputOf(body === null ? read.arguments : [...read.arguments, body.argument]);
     const answered = method === "HEAD" ? null : this.#outputOf(name, answers.schemas);
@@ -146,6 +148,8 @@ class OpenApiReader {
       body: body?.body ?? null,
       accept: answers.accept,
       hasHeaders: this.#options.hasHeaders === true,
+      takesPaths:
+        this.#options.takesPaths === true && (body?.body.encoding === "bytes" || body?.body.encoding === "multipart"),
       idempotencyHeader,
     };
     this.#tools.push({
