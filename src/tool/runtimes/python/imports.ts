@@ -9,6 +9,8 @@ const PACKAGES: ReadonlyMap<string, string> = new Map([
   ["PIL", "pillow"],
   ["sklearn", "scikit-learn"],
   ["yaml", "pyyaml"],
+  // The standard library's, which takes the data of the package where it is there.
+  ["zoneinfo", "tzdata"],
 ]);
 
 /** Comments and strings, in which nothing is a statement. */
