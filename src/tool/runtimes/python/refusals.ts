@@ -40,7 +40,7 @@ export function missing(
         : `and its wheel ${quoted(foreign.file)} is compiled for another platform or Python`;
     return refused(first, `${problem}; the operator can put one ${FOLDER} that Pyodide built (…-${COMPILED}.whl)`);
   }
-  const advice = `the operator can put a wheel of pure Python (…-py3-none-any.whl) ${FOLDER}`;
+  const advice = `the operator can put a wheel of pure Python (…-py3-none-any.whl) ${FOLDER}: glovebox python add ${name}`;
   if (listed.length > 0) return refused(first, `and the wheels of it that are there are for another Python; ${advice}`);
   return refused(first, `which is not there; ${advice}`);
 }
