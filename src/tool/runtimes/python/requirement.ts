@@ -75,8 +75,13 @@ export function comparisonsIn({ marker }: Requirement): number {
 }
 
 /** The requirement as messages show it. */
-export function shownRequirement({ name, extras, versions }: Requirement): string {
-  return quoted(`${name}${extras.length === 0 ? "" : `[${extras.join(",")}]`}${versions}`);
+export function shownRequirement(requirement: Requirement): string {
+  return quoted(requirementText(requirement));
+}
+
+/** The requirement without its condition and its hashes. */
+export function requirementText({ name, extras, versions }: Requirement): string {
+  return `${name}${extras.length === 0 ? "" : `[${extras.join(",")}]`}${versions}`;
 }
 
 function markerOf(condition: string, place: string): Marker {

@@ -23,13 +23,13 @@ export async function readRequirements(root: string): Promise<readonly Requireme
 }
 
 /** Parses a requirements file. Throws a `PackageError` that names the line. */
-export function parseRequirements(text: string): readonly Requirement[] {
+export function parseRequirements(text: string, file = FILE): readonly Requirement[] {
   const requirements: Requirement[] = [];
   for (const { line, number } of logicalLines(text)) {
-    const requirement = readLine(line, `${FILE}, line ${number},`);
+    const requirement = readLine(line, `${file}, line ${number},`);
     if (counts(requirement, [])) requirements.push(requirement);
     if (requirements.length > REQUIREMENTS_MAX) {
-      throw new PackageError(`${FILE} asks for more than ${REQUIREMENTS_MAX} packages`);
+      throw new PackageError(`${file} asks for more than ${REQUIREMENTS_MAX} packages`);
     }
   }
   if (requirements.some(isHashed)) for (const one of requirements) requirePinned(one);

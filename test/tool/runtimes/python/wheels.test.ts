@@ -323,7 +323,7 @@ describe("a requirement that cannot be met says why", () => {
   test("where the folder is invalid", async () => {
     const folder = path.join(await newFolder(), "absent");
     const message = await problemOf(() => installed(folder, "one"));
-    expect(message).toBe("the folder packages.wheels cannot be read (ENOENT)");
+    expect(message).toBe("the folder packages.wheels cannot be read (ENOENT); glovebox python add PACKAGE makes it");
   });
 
   test("where they are too much together, though each is not", async () => {
