@@ -8,6 +8,7 @@ import { print } from "./output.ts";
 interface Options {
   readonly requirements?: readonly string[];
   readonly index?: string;
+  readonly pyodide?: string;
   readonly wheels?: string;
   readonly config?: string;
 }
@@ -21,6 +22,7 @@ export function pythonCommand(): Command {
     .argument("[requirements...]", 'packages, as pip takes them: PyYAML, "requests[socks]>=2.32"')
     .option("-r, --requirements <file>", "requirements.txt; may be given several times", collect)
     .option("--index <url>", "package index (default: PIP_INDEX_URL, else https://pypi.org/simple/)")
+    .option("--pyodide <url>", "folder of Pyodide's distribution, for compiled wheels (default: that of its CDN)")
     .option("--wheels <dir>", "folder of wheels (default: packages.wheels of the configuration)")
     .option("--config <file>", "configuration file (default: glovebox.config.yaml or .json in this folder, if present)")
     .action(addPackages);
@@ -35,15 +37,21 @@ async function addPackages(given: readonly string[], options: Options): Promise<
   const { resolvePackageOptions } = await import("../../tool/package/options.ts");
   const { PackageIndex, PUBLIC_INDEX } = await import("../../tool/runtimes/python/package-index.ts");
   const { addWheels } = await import("../../tool/runtimes/python/add-wheels.ts");
+  const { openDistribution } = await import("../../tool/runtimes/python/distribution.ts");
   const { PackageError } = await import("../../tool/package/step.ts");
   const { packages } = await readConfig(options.config);
-  const { folder, index, maxBytes } = await orUsage(
-    Promise.resolve().then(() => {
+  const { folder, ...places } = await orUsage(
+    (async () => {
       const { wheels, maxBytes } = resolvePackageOptions(packages);
-      const address = options.index ?? (process.env["PIP_INDEX_URL"] || PUBLIC_INDEX);
-      const folder = options.wheels === undefined ? wheels : path.resolve(options.wheels);
-      return { folder, index: new PackageIndex(address, maxBytes), maxBytes };
-    }),
+      const index = new PackageIndex(options.index ?? (process.env["PIP_INDEX_URL"] || PUBLIC_INDEX), maxBytes);
+      const distribution = await openDistribution(options.pyodide, maxBytes);
+      return {
+        folder: options.wheels === undefined ? wheels : path.resolve(options.wheels),
+        index,
+        distribution,
+        maxBytes,
+      };
+    })(),
   );
   if (folder === undefined) {
     const lines = "packages:\n  wheels: ./wheels";
@@ -56,7 +64,7 @@ async function addPackages(given: readonly string[], options: Options): Promise<
     const asked = await readAsked(given, options.requirements ?? []);
     if (asked.length === 0)
       throw new CliError(EXIT.USAGE, "no packages: name them, or a file with -r requirements.txt");
-    const { wheels, builtIn } = await addWheels(asked, { folder, index, maxBytes });
+    const { wheels, builtIn } = await addWheels(asked, { folder, ...places });
     for (const { name, version, file, isNew } of wheels)
       print(`${isNew ? "added" : "kept "}  ${name} ${version}  ${file}`);
     for (const name of builtIn) print(`${name} is built into the interpreter and needs no wheel`);

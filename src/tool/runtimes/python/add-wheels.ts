@@ -1,23 +1,29 @@
+import { randomUUID } from "node:crypto";
 import { mkdir, rename, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { randomUUID } from "node:crypto";
 import { memberOf } from "../../../base/json.ts";
+import { readFileAt } from "../../package/file.ts";
+import { parseJson } from "../../package/layout.ts";
+import { PackageError, quoted } from "../../package/step.ts";
 import { readToml } from "../../package/toml.ts";
-import { NO_LOCK } from "./pyodide-lock.ts";
-import { askedBy, type LockedWheel, lockText, pinnedBy, PYLOCK, PYLOCK_BYTES_MAX } from "./pylock.ts";
-import type { IndexedWheel } from "./index-page.ts";
+import { type Distribution, partOfLock } from "./distribution.ts";
+import { archivesOf } from "./installation.ts";
 import type { PackageIndex } from "./package-index.ts";
+import { askedBy, type LockedWheel, lockText, pinnedBy, PYLOCK, PYLOCK_BYTES_MAX } from "./pylock.ts";
+import { LOCK, LOCK_BYTES_MAX, type LockedPackage, NO_LOCK, type PyodideLock } from "./pyodide-lock.ts";
 import { counts, isHashed, type Requirement, requirementText } from "./requirement.ts";
 import { type Choice, resolve } from "./resolution.ts";
 import { compareVersions, versionsIn } from "./versions.ts";
 import { readWheel } from "./wheel.ts";
-import type { WheelName } from "./wheel-name.ts";
+import { readWheelName, type WheelName } from "./wheel-name.ts";
 import { readingOf, type ReadWheel, Wheels } from "./wheels.ts";
 
 /** The operator's folder of wheels, and where others come from. */
 export interface WheelPlaces {
   readonly folder: string;
   readonly index: PackageIndex;
+  /** Wheels that were compiled for the interpreter; `null` where there are none. */
+  readonly distribution: Distribution | null;
   /** Maximum size of a wheel, packed and unpacked. */
   readonly maxBytes: number;
 }
@@ -37,6 +43,7 @@ export interface AddedWheels {
   readonly builtIn: readonly string[];
 }
 
+const FILE = /^\w[\w.+!-]{0,254}$/;
 /** Of all wheels together: the folder serves many tools. */
 const CHARACTERS_MAX = 512 * 1024 * 1024;
 
@@ -45,33 +52,40 @@ const CHARACTERS_MAX = 512 * 1024 * 1024;
  * in the version that it has, where that fits. Rejects with a `PackageError`, and then nothing was written.
  */
 export async function addWheels(given: readonly Requirement[], places: WheelPlaces): Promise<AddedWheels> {
-  const { folder, index, maxBytes } = places;
+  const { folder, distribution } = places;
   const lock = await readToml(path.join(folder, PYLOCK), PYLOCK, PYLOCK_BYTES_MAX);
   const names = new Set(given.map(({ name }) => name));
   const before = lock === undefined ? [] : askedBy(lock).filter(({ name }) => !names.has(name));
   const asked = [...given, ...before].filter((one) => counts(one, []));
   const preferred = preferredBy(lock, names);
   await mkdir(folder, { recursive: true });
-  const stock = new IndexStock(new Wheels(folder, maxBytes), index, maxBytes);
+  const stock = new IndexStock(places);
   await stock.open(asked, preferred);
   const choices = await resolve(asked, {
     place: "index",
-    lock: NO_LOCK,
+    lock: stock.lock,
     isClosed: given.some(isHashed),
     maxCharacters: CHARACTERS_MAX,
     preferred,
     list: (name) => stock.list(name),
     read: (name) => stock.read(name),
   });
-  for (const { name } of choices) {
-    const bytes = stock.downloaded(name);
-    if (bytes !== undefined) await writeWhole(path.join(folder, name.file), bytes);
+  const archives = archivesOf(choices, stock.lock);
+  for (const { file } of archives.values()) await stock.readArchive(file);
+  for (const [file, bytes] of stock.downloaded(choices, archives)) await writeWhole(path.join(folder, file), bytes);
+  const ofPyodide = new Set(
+    [...choices.map(({ locked }) => locked), ...archives.values()].map((one) => one?.file ?? ""),
+  );
+  if (distribution !== null && [...ofPyodide].some((file) => distribution.lock.files.has(file))) {
+    const known = await readFileAt(path.join(folder, LOCK), LOCK, LOCK_BYTES_MAX, true);
+    const text = partOfLock(distribution, ofPyodide, known === undefined ? undefined : parseJson(known, LOCK));
+    await writeWhole(path.join(folder, LOCK), text);
   }
   const known = urlsIn(lock);
   const locked = choices.map((choice) => lockedWheel(choice, stock.urlOf(choice.name) ?? known.get(choice.name.file)));
   // Conditions that hold here are not written: the lock is for this interpreter only.
-  await writeWhole(path.join(folder, PYLOCK), lockText(locked, asked.map(requirementText), index.address.href));
-  const wheels = choices.map(({ name }) => ({ ...name, isNew: stock.downloaded(name) !== undefined }));
+  await writeWhole(path.join(folder, PYLOCK), lockText(locked, asked.map(requirementText)));
+  const wheels = choices.map(({ name }) => ({ ...name, isNew: stock.isNew(name) }));
   const builtIn = [...names].filter((name) => wheels.every((wheel) => wheel.name !== name));
   return { wheels: wheels.toSorted((one, other) => (one.name < other.name ? -1 : 1)), builtIn };
 }
@@ -105,26 +119,43 @@ async function writeWhole(file: string, content: string | Buffer): Promise<void>
   await rename(part, file);
 }
 
-/** The wheels of a folder, and for packages that are not pinned to one of them those of an index. */
+/** A file that can be downloaded. */
+interface Source {
+  readonly index: PackageIndex;
+  readonly url: URL;
+  readonly sha256: string | null;
+}
+
+/** The wheels of a folder, of an index, and of Pyodide's distribution. */
 class IndexStock {
+  readonly #places: WheelPlaces;
   readonly #wheels: Wheels;
-  readonly #index: PackageIndex;
-  readonly #maxBytes: number;
   #inFolder: ReadonlyMap<string, readonly WheelName[]> = new Map();
+  #lock: PyodideLock = NO_LOCK;
   /** Versions that are asked for exactly, by name: also where they are withdrawn. */
   readonly #exact = new Map<string, readonly string[]>();
-  readonly #indexed = new Map<string, IndexedWheel>();
+  readonly #sources = new Map<string, Source>();
   readonly #read = new Map<string, Promise<ReadWheel>>();
   readonly #downloaded = new Map<string, Buffer>();
 
-  constructor(wheels: Wheels, index: PackageIndex, maxBytes: number) {
-    this.#wheels = wheels;
-    this.#index = index;
-    this.#maxBytes = maxBytes;
+  constructor(places: WheelPlaces) {
+    this.#places = places;
+    this.#wheels = new Wheels(places.folder, places.maxBytes);
+  }
+
+  /** What Pyodide says of its packages; of the same file the folder's own lock does. */
+  get lock(): PyodideLock {
+    return this.#lock;
   }
 
   async open(wanted: readonly Requirement[], preferred: ReadonlyMap<string, string>): Promise<void> {
-    this.#inFolder = await this.#wheels.list();
+    const [listed, own] = await Promise.all([this.#wheels.list(), this.#wheels.lock()]);
+    this.#inFolder = listed;
+    const { packages, files } = this.#places.distribution?.lock ?? NO_LOCK;
+    this.#lock = {
+      packages: new Map([...packages, ...own.packages]),
+      files: new Map([...files, ...own.files]),
+    };
     for (const [name, version] of preferred) this.#exact.set(name, [version]);
     for (const { name, versions } of wanted) {
       if (/^===?[^*]+$/.test(versions)) this.#exact.set(name, versionsIn(versions));
@@ -132,13 +163,19 @@ class IndexStock {
   }
 
   async list(name: string): Promise<readonly WheelName[]> {
-    const here = this.#inFolder.get(name) ?? [];
+    const { index, distribution } = this.#places;
     const exact = this.#exact.get(name) ?? [];
     const isExact = ({ version }: WheelName): boolean => exact.some((one) => compareVersions(one, version) === 0);
-    const indexed = (await this.#index.wheels(name)).filter((one) => !one.isYanked || isExact(one.name));
-    for (const one of indexed) this.#indexed.set(one.name.file, one);
-    const others = indexed.map((one) => one.name).filter(({ file }) => here.every((one) => one.file !== file));
-    return [...here, ...others];
+    const ofPyodide = distribution?.lock.packages.get(name)?.file;
+    const wheels = new Map((this.#inFolder.get(name) ?? []).map((one) => [one.file, one]));
+    for (const { name: one, url, sha256, isYanked } of await index.wheels(name)) {
+      if (wheels.has(one.file) || one.file === ofPyodide || (isYanked && !isExact(one))) continue;
+      wheels.set(one.file, one);
+      this.#sources.set(one.file, { index, url, sha256 });
+    }
+    const one = ofPyodide === undefined ? null : readWheelName(ofPyodide);
+    if (one !== null && !wheels.has(one.file) && this.#sourceOf(one.file) !== undefined) wheels.set(one.file, one);
+    return [...wheels.values()];
   }
 
   read(name: WheelName): Promise<ReadWheel> {
@@ -147,22 +184,54 @@ class IndexStock {
     return known;
   }
 
-  /** The bytes of a wheel that was not in the folder. */
-  downloaded({ file }: WheelName): Buffer | undefined {
-    return this.#downloaded.get(file);
+  /** Has an archive of libraries that the distribution brings, where the folder has not. */
+  async readArchive(file: string): Promise<void> {
+    const known = await readFileAt(path.join(this.#places.folder, file), file, this.#places.maxBytes, true);
+    if (known === undefined) await this.#download(file);
+  }
+
+  /** The files that were not in the folder, of those that are needed. */
+  *downloaded(
+    choices: readonly Choice[],
+    archives: ReadonlyMap<string, LockedPackage>,
+  ): Iterable<readonly [file: string, bytes: Buffer]> {
+    const files = [...choices.map(({ name }) => name), ...archives.values()].map(({ file }) => file);
+    for (const file of files) {
+      const bytes = this.#downloaded.get(file);
+      if (bytes !== undefined) yield [file, bytes];
+    }
+  }
+
+  isNew({ file }: WheelName): boolean {
+    return this.#downloaded.has(file);
   }
 
   urlOf({ file }: WheelName): string | undefined {
-    return this.#indexed.get(file)?.url.href;
+    return this.#sources.get(file)?.url.href;
   }
 
   async #readOne(name: WheelName): Promise<ReadWheel> {
-    const indexed = this.#indexed.get(name.file);
     const isHere = this.#inFolder.get(name.name)?.some(({ file }) => file === name.file) === true;
-    if (isHere || indexed === undefined) return this.#wheels.read(name);
-    const bytes = await this.#index.download(indexed);
-    const wheel = await readingOf(bytes, await readWheel(bytes, name, this.#maxBytes));
-    this.#downloaded.set(name.file, bytes);
-    return wheel;
+    if (isHere) return this.#wheels.read(name);
+    const bytes = await this.#download(name.file);
+    return readingOf(bytes, await readWheel(bytes, name, this.#places.maxBytes));
+  }
+
+  async #download(file: string): Promise<Buffer> {
+    const source = this.#sourceOf(file);
+    if (source === undefined) throw new PackageError(`there is no file ${quoted(file)} to download`);
+    const bytes = await source.index.download(file, source.url, source.sha256);
+    this.#downloaded.set(file, bytes);
+    return bytes;
+  }
+
+  #sourceOf(file: string): Source | undefined {
+    const { distribution } = this.#places;
+    const locked = distribution?.lock.files.get(file);
+    if (distribution !== null && locked !== undefined && !this.#sources.has(file) && FILE.test(file)) {
+      const { index } = distribution;
+      this.#sources.set(file, { index, url: new URL(file, index.address), sha256: locked.sha256 });
+    }
+    return this.#sources.get(file);
   }
 }

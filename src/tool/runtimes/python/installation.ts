@@ -55,28 +55,32 @@ async function open(wheels: Wheels, isClosed: boolean): Promise<Stock> {
 /** The libraries that a lock names for the chosen wheels, and for one another. */
 async function sharedOf(
   choices: readonly Choice[],
-  { packages }: PyodideLock,
+  lock: PyodideLock,
   wheels: Wheels,
 ): Promise<ReadonlyMap<string, Library>> {
-  const names = new Set<string>();
-  const visit = ({ depends }: LockedPackage): void => {
-    for (const name of depends) {
-      const one = packages.get(name);
-      if (one?.isShared !== true || names.has(name)) continue;
-      names.add(name);
-      visit(one);
-    }
-  };
-  for (const { locked } of choices) if (locked !== undefined) visit(locked);
   const libraries = new Map<string, Library>();
-  for (const name of names) {
-    const one = packages.get(name);
-    for (const [file, library] of one === undefined ? [] : await wheels.readShared(one, name)) {
+  for (const [name, one] of archivesOf(choices, lock)) {
+    for (const [file, library] of await wheels.readShared(one, name)) {
       if (libraries.has(file)) throw new PackageError(`the library ${quoted(file)} is in two archives of ${LOCK}`);
       libraries.set(file, library);
     }
   }
   return libraries;
+}
+
+/** The archives of those libraries, by the names of their packages. */
+export function archivesOf(choices: readonly Choice[], { packages }: PyodideLock): ReadonlyMap<string, LockedPackage> {
+  const archives = new Map<string, LockedPackage>();
+  const visit = ({ depends }: LockedPackage): void => {
+    for (const name of depends) {
+      const one = packages.get(name);
+      if (one?.isShared !== true || archives.has(name)) continue;
+      archives.set(name, one);
+      visit(one);
+    }
+  };
+  for (const { locked } of choices) if (locked !== undefined) visit(locked);
+  return archives;
 }
 
 /** All wheels are installed into one folder, so two may have a file of the same path only if it is identical. */

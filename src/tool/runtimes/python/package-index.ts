@@ -52,12 +52,12 @@ export class PackageIndex {
     return known;
   }
 
-  /** Downloads a wheel, whose hash is that of the page. Rejects with a `PackageError`. */
-  async download({ name, url, sha256 }: IndexedWheel): Promise<Buffer> {
+  /** Downloads a file, which has the hash that is named. Rejects with a `PackageError`. */
+  async download(file: string, url: URL, sha256: string | null): Promise<Buffer> {
     const { status, bytes } = await this.#get(url, "*/*", this.#maxBytes, WHEEL_MS);
     if (status !== 200) throw new PackageError(`${shown(url)} responded with status ${status}`);
     if (sha256 !== null && (await hashOf(bytes)) !== sha256) {
-      throw new PackageError(`${quoted(name.file)} has another SHA-256 than the index names for it: nothing is kept`);
+      throw new PackageError(`${quoted(file)} has another SHA-256 than the index names for it: nothing is kept`);
     }
     return bytes;
   }

@@ -132,14 +132,13 @@ export interface LockedWheel {
 }
 
 /** The text of a lock for this interpreter. `requirements`: what was asked for, of which the rest follows. */
-export function lockText(wheels: readonly LockedWheel[], requirements: readonly string[], index: string): string {
+export function lockText(wheels: readonly LockedWheel[], requirements: readonly string[]): string {
   const packages = wheels
     .toSorted((one, other) => (one.name < other.name ? -1 : 1))
     .map(({ name, version, file, sha256, url }) => {
       const place = url === undefined ? `path = ${text(file)}` : `url = ${text(url)}`;
-      const from = url === undefined ? "" : `index = ${text(index)}\n`;
       const wheel = `{ name = ${text(file)}, ${place}, hashes = { sha256 = ${text(sha256)} } }`;
-      return `\n[[packages]]\nname = ${text(name)}\nversion = ${text(version)}\n${from}wheels = [${wheel}]\n`;
+      return `\n[[packages]]\nname = ${text(name)}\nversion = ${text(version)}\nwheels = [${wheel}]\n`;
     });
   const head = [
     'lock-version = "1.0"',

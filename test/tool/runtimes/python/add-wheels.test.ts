@@ -1,11 +1,15 @@
+import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
 import { describe, expect, test } from "vitest";
 import { addWheels } from "../../../../src/tool/runtimes/python/add-wheels.ts";
+import { compiledIn } from "../../../../src/tool/runtimes/python/distribution.ts";
 import { PackageIndex } from "../../../../src/tool/runtimes/python/package-index.ts";
+import { readPyodideLock } from "../../../../src/tool/runtimes/python/pyodide-lock.ts";
 import { readPylock } from "../../../../src/tool/runtimes/python/pylock.ts";
 import { readRequirement } from "../../../../src/tool/runtimes/python/requirement.ts";
 import { parseRequirements } from "../../../../src/tool/runtimes/python/requirements.ts";
+import { buildZip } from "../../package/build-zip.ts";
 import { newFolder, newTree } from "../../package/opening.ts";
 import { type IndexFile, indexFile, type PageForm, serveIndex } from "./index-server.ts";
 import { problemOf } from "./refusal.ts";
@@ -54,6 +58,7 @@ async function open(files: readonly IndexFile[], form: PageForm = "json", folder
     addWheels(asked(...texts), {
       folder: place,
       index: new PackageIndex(`${server.origin}/simple/`, MAX_BYTES),
+      distribution: null,
       maxBytes: MAX_BYTES,
     });
   const versions = async (...texts: string[]) =>
@@ -136,6 +141,7 @@ describe("packages are added with all that they require", () => {
     const places = {
       folder: bench.folder,
       index: new PackageIndex(`${bench.server.origin}/simple`, MAX_BYTES),
+      distribution: null,
       maxBytes: MAX_BYTES,
     };
     const hash = "0".repeat(64);
@@ -202,5 +208,80 @@ describe("what cannot be added is named, and nothing is written", () => {
   test("a withdrawn version is taken where it is asked for exactly", async () => {
     await using bench = await open(files);
     expect(await bench.versions("gone==1.0")).toEqual({ gone: "1.0" });
+  });
+});
+
+describe("what was compiled for the interpreter comes from Pyodide's distribution", () => {
+  const compiled = (name: string, version: string, ...lines: string[]): IndexFile => ({
+    ...wheel(name, version, ...lines),
+    file: `${name}-${version}-cp314-cp314-pyemscripten_2026_0_wasm32.whl`,
+  });
+  const archive = { file: "libfast-1.0.zip", bytes: buildZip([{ name: "libfast.so", data: "\0asm" }]) };
+  const lockOf = (files: readonly IndexFile[], depends: Readonly<Record<string, readonly string[]>>) => ({
+    info: { abi_version: "2026_0" },
+    packages: Object.fromEntries(
+      files.map(({ file, bytes }) => {
+        const [name = "", version = ""] = file.replace(".zip", "").split("-");
+        const sha256 = createHash("sha256").update(bytes).digest("hex");
+        const kind = file.endsWith(".zip") ? "shared_library" : "package";
+        return [name, { file_name: file, version, sha256, depends: depends[name] ?? [], package_type: kind }];
+      }),
+    ),
+  });
+
+  test("with the libraries that its lock names, and that lock, where the index has no wheel for it", async () => {
+    const files = [compiled("fast", "1.5", "leaf"), compiled("other", "1.0"), archive];
+    // Its wheels of pure Python are built anew: the index has others of the same name.
+    const rebuilt = wheel("six", "2.0", "leaf");
+    const written = lockOf([...files, rebuilt], { fast: ["libfast", "six"] });
+    const machines = { file: "fast-1.6-cp314-cp314-manylinux_2_17_x86_64.whl", bytes: Buffer.alloc(0) };
+    await using pyodide = await serveIndex(files);
+    await using server = await serveIndex([
+      ...TREE,
+      machines,
+      wheel("app2", "2.0", "fast==9"),
+      wheel("app2", "1.0", "fast"),
+    ]);
+    const folder = await newFolder();
+    const distribution = {
+      index: new PackageIndex(`${pyodide.origin}/files/`, MAX_BYTES),
+      lock: compiledIn(readPyodideLock(Buffer.from(JSON.stringify(written)))),
+      written,
+    };
+    const places = {
+      folder,
+      index: new PackageIndex(`${server.origin}/simple/`, MAX_BYTES),
+      distribution,
+      maxBytes: MAX_BYTES,
+    };
+    const { wheels } = await addWheels(asked("app2"), places);
+    const added = wheels.map(({ name, version }) => `${name} ${version}`);
+    expect(added).toEqual(["app2 1.0", "fast 1.5", "leaf 0.2", "six 2.0"]);
+    const lock = JSON.parse(await readFile(path.join(folder, "pyodide-lock.json"), "utf8")) as { packages: object };
+    expect(Object.keys(lock.packages).sort()).toEqual(["fast", "libfast"]);
+    expect(await readdir(folder)).toContain("libfast-1.0.zip");
+    expect(pyodide.seen.map(({ url }) => url).sort()).toEqual([`/files/${files[0]?.file}`, "/files/libfast-1.0.zip"]);
+    // What is there is not downloaded again.
+    await addWheels(asked("leaf"), places);
+    expect(pyodide.seen).toHaveLength(2);
+    expect(await readFile(path.join(folder, "pylock.toml"), "utf8")).toContain(`${pyodide.origin}/files/fast-1.5-`);
+  });
+
+  test("which is refused where it has another hash than the installed package names", async () => {
+    const good = compiled("fast", "1.5");
+    const written = lockOf([good], {});
+    await using pyodide = await serveIndex([{ ...good, bytes: Buffer.from("another") }]);
+    await using server = await serveIndex([]);
+    const distribution = {
+      index: new PackageIndex(`${pyodide.origin}/files/`, MAX_BYTES),
+      lock: compiledIn(readPyodideLock(Buffer.from(JSON.stringify(written)))),
+      written,
+    };
+    const index = new PackageIndex(`${server.origin}/simple/`, MAX_BYTES);
+    const folder = await newFolder();
+    expect(
+      await problemOf(() => addWheels(asked("fast"), { folder, index, distribution, maxBytes: MAX_BYTES })),
+    ).toMatch(/"fast-1\.5-cp314-.*" has another SHA-256 than the index names for it/);
+    expect(await readdir(folder)).toEqual([]);
   });
 });

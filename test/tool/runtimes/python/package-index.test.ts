@@ -103,7 +103,9 @@ describe("an index", () => {
     expect(opened.address.href).toBe(`http://127.0.0.1:${port}/simple`);
     expect(index.seen.map(({ headers }) => headers["authorization"])).toEqual([`Basic ${btoa("ada:s@cret")}`]);
     const elsewhere = new URL(`${other.origin}/${file.file}`);
-    const problem = await problemOf(async () => found !== undefined && opened.download({ ...found, url: elsewhere }));
+    const problem = await problemOf(
+      async () => found !== undefined && opened.download(found.name.file, elsewhere, null),
+    );
     expect(problem).toBe(`the index leads to ${elsewhere.href}, which is neither https nor its own origin`);
     expect(other.seen).toEqual([]);
   });
