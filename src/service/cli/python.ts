@@ -69,7 +69,7 @@ async function addPackages(given: readonly string[], options: Options): Promise<
       print(`${isNew ? "added" : "kept "}  ${name} ${version}  ${file}`);
     for (const name of builtIn) print(`${name} is built into the interpreter and needs no wheel`);
     print(
-      `${path.join(options.wheels ?? folder, "pylock.toml")}: ${wheels.length} ${wheels.length === 1 ? "package" : "packages"}`,
+      `${path.join(path.relative("", folder), "pylock.toml")}: ${wheels.length} ${wheels.length === 1 ? "package" : "packages"}`,
     );
   } catch (error) {
     throw error instanceof PackageError ? new CliError(EXIT.INVALID, error.message) : error;
