@@ -46,6 +46,8 @@ export interface AddedWheels {
 const FILE = /^\w[\w.+!-]{0,254}$/;
 /** Of all wheels together: the folder serves many tools. */
 const CHARACTERS_MAX = 512 * 1024 * 1024;
+/** An index has hundreds of versions of many packages. */
+const COMPARISONS_MAX = 5_000_000;
 
 /**
  * Adds packages to a folder of wheels, with all that they require, and writes its lock. What the lock has already stays
@@ -65,6 +67,7 @@ export async function addWheels(given: readonly Requirement[], places: WheelPlac
     place: "index",
     lock: stock.lock,
     isClosed: given.some(isHashed),
+    maxComparisons: COMPARISONS_MAX,
     maxCharacters: CHARACTERS_MAX,
     preferred,
     list: (name) => stock.list(name),

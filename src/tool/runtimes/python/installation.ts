@@ -8,6 +8,8 @@ import { type Choice, resolve, type Stock } from "./resolution.ts";
 import type { ReadWheel, Wheels } from "./wheels.ts";
 
 const FILES_MAX = 10_000;
+/** Requirements are hostile input, and a build process waits for them. */
+const COMPARISONS_MAX = 100_000;
 
 /** The packages that meet the requirements. */
 export interface Installation {
@@ -42,6 +44,7 @@ async function open(wheels: Wheels, isClosed: boolean): Promise<Stock> {
     place: "folder",
     lock,
     isClosed,
+    maxComparisons: COMPARISONS_MAX,
     maxCharacters: SCRIPT_BYTES_MAX,
     list: (name) => listed.get(name) ?? [],
     read: (name) => {

@@ -33,7 +33,7 @@ export function readRequirement(text: string, place: string, hashes: readonly st
     .replaceAll(/\s+/g, " ")
     .trim();
   if (ELSEWHERE.test(written)) {
-    const problem = "which is an address or a file: nothing is fetched, so ask for it by its name";
+    const problem = "which is an address or a file: ask for it by its name";
     throw new PackageError(`${place} asks for ${quoted(written)}, ${problem}`);
   }
   const [, name = "", listed = "", inBrackets, plain, condition] =

@@ -13,7 +13,7 @@ const HASH = /^--hash[=\s]\s*sha256:([\da-f]{64})$/i;
 const OPTIONS: readonly (readonly [RegExp, string])[] = [
   [/^(?:-r|-c|--requirement\b|--constraint\b)/, "names another file: write its lines into this one"],
   [/^(?:-e|--editable\b)/, "names a folder: put what it holds beside function.py"],
-  [/^-/, "is an option of pip's, and nothing is fetched here: leave it out"],
+  [/^-/, "is an option of pip's that is not read here: leave it out"],
 ];
 
 /** The requirements in `code/requirements.txt`; empty if it does not exist. Rejects with a `PackageError`. */

@@ -13,8 +13,6 @@ const PACKAGES_MAX = 200;
 const ROUNDS_MAX = 100;
 /** How often an older version of a package is tried, where the latest one requires what does not fit. */
 const OLDER_MAX = 50;
-/** Maximum number of comparisons of versions and conditions; each blocks the server for a few microseconds. */
-const COMPARISONS_MAX = 100_000;
 /** Number of comparisons after which to yield to the event loop. */
 const COMPARISONS_IN_TURN = 1_000;
 
@@ -35,6 +33,8 @@ export interface Stock {
   readonly lock: PyodideLock;
   /** Whether only packages may be taken whose hashes are named. */
   readonly isClosed: boolean;
+  /** Maximum number of comparisons of versions and conditions; each takes a few microseconds. */
+  readonly maxComparisons: number;
   /** Maximum length of all chosen wheels, in characters. */
   readonly maxCharacters: number;
   /** Versions that are taken before later ones, where they fit, by name. */
@@ -46,8 +46,13 @@ export interface Stock {
 
 /** Budget of one resolution: requirements are hostile input, and there may be many wheels. */
 class Effort {
+  readonly #max: number;
   #spent = 0;
   #turn = 0;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
 
   /**
    * Counts comparisons and yields to the event loop from time to time. Rejects with a `PackageError` when the budget is
@@ -55,7 +60,7 @@ class Effort {
    */
   async spend(comparisons: number): Promise<void> {
     this.#spent += comparisons;
-    if (this.#spent > COMPARISONS_MAX) {
+    if (this.#spent > this.#max) {
       throw new PackageError("its requirements take too long to resolve; require fewer packages");
     }
     if (this.#spent - this.#turn < COMPARISONS_IN_TURN) return;
@@ -88,7 +93,7 @@ interface Attempt {
  * not fit, an older one is tried. Rejects with a `PackageError` that names what is missing, or what does not fit.
  */
 export async function resolve(asked: readonly Requirement[], stock: Stock): Promise<readonly Choice[]> {
-  const effort = new Effort();
+  const effort = new Effort(stock.maxComparisons);
   const excluded = new Set<string>();
   let first: Conflict | null = null;
   for (let tries = 0; ; tries++) {
