@@ -50,7 +50,7 @@ function definitionsIn(found: Found, name: string, extras: LocationExtras): read
     if (text.length > MAX_SPEC_LENGTH) throw loadError(name, `has a spec of more than ${MAX_SPEC_LENGTH} characters`);
   }
   const spec: unknown = JSON.parse(found.spec);
-  const { record, contract: wanted, names: _names, ...location } = extras;
+  const { record: _record, contract: wanted, names: _names, ...location } = extras;
   const { contract } = found;
   if (wanted !== undefined && wanted !== contract) {
     const message = `tool "${name}" is not written for the contract ${wanted}`;
@@ -59,7 +59,7 @@ function definitionsIn(found: Found, name: string, extras: LocationExtras): read
   const defined = definedIn(found);
   if (defined !== undefined) return [checkDefinition(together(defined.definition, location), MODULE)];
   if (contract === "glovebox")
-    return [checkDefinition(together(readSpec(name, spec, found, record), location), MODULE)];
+    return [checkDefinition(together(readSpec(name, spec, found, extras), location), MODULE)];
   const descriptions = reading(name, () => describedBy(contract, found, name, extras));
   // An Amplifier module that mounts nothing has found that it cannot work here; its neighbours still register.
   if (descriptions.length === 0 && contract !== "amplifier")
@@ -95,8 +95,8 @@ function describedBy(
   return [agentspace.readTool(record)];
 }
 
-function readSpec(name: string, spec: unknown, found: Found, record: unknown): object {
-  requireTool(found, name, record);
+function readSpec(name: string, spec: unknown, found: Found, extras: LocationExtras): object {
+  requireTool(found, name, extras);
   if (isObject(spec)) return { name, ...spec };
   const written = found.runtime === "python" ? 'spec = { "name": …' : "export const spec = { name";
   throw loadError(name, `must export its specification: ${written}, description, inputSchema, … }`);
@@ -106,14 +106,18 @@ function readSpec(name: string, spec: unknown, found: Found, record: unknown): o
 export function requireTool(
   { contract, defaultExport, runtime }: Omit<Found, "spec" | "described">,
   name: string,
-  record?: unknown,
+  extras: LocationExtras = {},
 ): void {
   if (contract !== "glovebox" || defaultExport === "function") return;
-  if (record !== undefined) {
-    const problem = `must ${runtime === "python" ? "define" : "export"} the class AgentSpaceV1Tool with a method execute(input)`;
-    throw loadError(name, `${problem}, as AgentSpace's contract asks: its tool.json is a record of AgentSpace`);
+  const isPython = runtime === "python";
+  const ofAgentSpace = "the class AgentSpaceV1Tool with a method execute(input)";
+  if (extras.record !== undefined) {
+    const problem = `must ${isPython ? "define" : "export"} ${ofAgentSpace}, as AgentSpace's contract asks`;
+    throw loadError(name, `${problem}: its tool.json is a record of AgentSpace`);
   }
-  if (runtime !== "python") throw loadError(name, "must export default a function (input, context) => output");
+  // Packages have a record, or none.
+  const other = "record" in extras ? `, or ${ofAgentSpace}` : "";
+  if (!isPython) throw loadError(name, `must export default a function (input, context) => output${other}`);
   const forms =
     "execute(input), a TOOL_SPEC with its function, a class AgentSpaceV1Tool, a tool provider, mount, " +
     "functions with @tool, or one public function with type hints and a docstring";

@@ -69,10 +69,12 @@ describe("a package is registered and called", () => {
 
   test("only with the class of its contract, which the error names", async () => {
     await using engine = await open();
-    const folder = await newTree({ ...TREE, "code/function.js": "export const execute = () => 1;" });
-    const { message } = await refusalOf(engine.register(folder));
+    const wrong = { "code/function.js": "export const execute = () => 1;" };
+    const { message } = await refusalOf(engine.register(await newTree({ ...TREE, ...wrong })));
     expect(message).toContain("must export the class AgentSpaceV1Tool with a method execute(input)");
     expect(message).toContain("tool.json");
+    const alone = await refusalOf(engine.register(await newTree(wrong)));
+    expect(alone.message).toContain("=> output, or the class AgentSpaceV1Tool with a method execute(input)");
   });
 
   test.each([
