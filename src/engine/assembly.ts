@@ -13,7 +13,7 @@ import type { Executor } from "../executor/executor.ts";
 import { RedisLedger } from "../store/calls/redis-ledger.ts";
 import { SqliteLedger } from "../store/calls/sqlite-ledger.ts";
 import { Packages } from "../tool/packages.ts";
-import { Programs } from "../tool/program/program.ts";
+import { Programs } from "../tool/program/programs.ts";
 import { Registrar } from "../tool/registrar.ts";
 import { ToolRegistry } from "../tool/registry.ts";
 import { Admission } from "./call/admission.ts";

@@ -58,7 +58,8 @@ function definitionsIn(found: Found, name: string, extras: LocationExtras): read
   }
   const defined = definedIn(found);
   if (defined !== undefined) return [checkDefinition(together(defined.definition, location), MODULE)];
-  if (contract === "glovebox") return [checkDefinition(together(readSpec(name, spec, found), location), MODULE)];
+  if (contract === "glovebox")
+    return [checkDefinition(together(readSpec(name, spec, found, extras), location), MODULE)];
   const descriptions = reading(name, () => describedBy(contract, found, name, extras));
   // An Amplifier module that mounts nothing has found that it cannot work here; its neighbours still register.
   if (descriptions.length === 0 && contract !== "amplifier")
@@ -94,8 +95,8 @@ function describedBy(
   return [agentspace.readTool(record)];
 }
 
-function readSpec(name: string, spec: unknown, found: Found): object {
-  requireTool(found, name);
+function readSpec(name: string, spec: unknown, found: Found, extras: LocationExtras): object {
+  requireTool(found, name, extras);
   if (isObject(spec)) return { name, ...spec };
   const written = found.runtime === "python" ? 'spec = { "name": …' : "export const spec = { name";
   throw loadError(name, `must export its specification: ${written}, description, inputSchema, … }`);
@@ -105,10 +106,21 @@ function readSpec(name: string, spec: unknown, found: Found): object {
 export function requireTool(
   { contract, defaultExport, runtime }: Omit<Found, "spec" | "described">,
   name: string,
+  extras: LocationExtras = {},
 ): void {
   if (contract !== "glovebox" || defaultExport === "function") return;
-  if (runtime !== "python") throw loadError(name, "must export default a function (input, context) => output");
-  const forms = "execute(input), a TOOL_SPEC with its function, a class AgentSpaceV1Tool, a tool provider, or mount";
+  const isPython = runtime === "python";
+  const ofAgentSpace = "the class AgentSpaceV1Tool with a method execute(input)";
+  if (extras.record !== undefined) {
+    const problem = `must ${isPython ? "define" : "export"} ${ofAgentSpace}, as AgentSpace's contract asks`;
+    throw loadError(name, `${problem}: its tool.json is a record of AgentSpace`);
+  }
+  // Packages have a record, or none.
+  const other = "record" in extras ? `, or ${ofAgentSpace}` : "";
+  if (!isPython) throw loadError(name, `must export default a function (input, context) => output${other}`);
+  const forms =
+    "execute(input), a TOOL_SPEC with its function, a class AgentSpaceV1Tool, a tool provider, mount, " +
+    "functions with @tool, or one public function with type hints and a docstring";
   throw loadError(name, `must define one of: ${forms}`);
 }
 

@@ -7,8 +7,8 @@ import { ROOT } from "./linked-folder.ts";
 import { type InstalledFolder, installedFolders, pack, run } from "./packed-folder.ts";
 import { commandOf, exampleFolder } from "./run-example.ts";
 
-/** Needs Redis: `examples.fleet.test.ts` runs it. */
-const ELSEWHERE = ["fleet"];
+/** One needs Redis, the other a package index: `examples.fleet.test.ts` and `examples.python.test.ts` run them. */
+const ELSEWHERE = ["fleet", "python-wheels"];
 /** Next checks the types of its application itself, when it builds. */
 const CHECKS_ITSELF = ["next"];
 /** It installs nothing beside the package. */

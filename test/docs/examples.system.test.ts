@@ -12,7 +12,7 @@ const EXAMPLES = join(ROOT, "examples");
  * Run by `examples.python.test.ts` and `examples.fleet.test.ts`, and those that need packages which the repository does not
  * have by `examples.slow.test.ts`, as all others are, too.
  */
-const ELSEWHERE = ["python-tools", "fleet", "next", "hono-bun"];
+const ELSEWHERE = ["python-tools", "python-wheels", "fleet", "next", "hono-bun"];
 const LINES_MAX = 80;
 
 const names = readdirSync(EXAMPLES, { withFileTypes: true })

@@ -57,6 +57,18 @@ export function togetherSuite(bench: () => Bench): void {
       expect(Math.min(...(slow ?? []))).toBeGreaterThan(2 * Math.max(...(quick ?? [])));
     });
 
+    test.each([
+      ["asynchronous ones each their own", "async ({ n }) => {", (n: number) => `left ${n}`],
+      ["those that end at once without the message, which may be another's", "({ n }) => {", () => ""],
+    ])("log the rejections that they leave behind, as a call alone does: %s", async (_which, head, message) => {
+      const body = `${head} if (n % 2 === 0) Promise.reject(new Error(\`left \${n}\`)); return n; }`;
+      for (const [n, { logs, outcome }] of (await together(body, inputs)).entries()) {
+        expect(outcome).toEqual({ ok: true, json: `${n}` });
+        if (n % 2 === 0) expect(logs).toContain(`["warn","unhandled rejection: ${message(n)}`);
+        else if (head.startsWith("async")) expect(logs).toBe("");
+      }
+    });
+
     test("log each to its own lines", async () => {
       const replies = await together("({ n }) => { if (n % 5 === 0) console.log('line', n); return n; }", inputs);
       for (const [n, { logs, outcome }] of replies.entries()) {

@@ -131,10 +131,13 @@ function around(handler: CapabilityMethod["handler"], reads: Parse | null, write
 }
 
 function describeIssues(issues: readonly StandardSchemaV1.Issue[]): string {
-  const shown = issues.slice(0, ISSUES_MAX).map(({ message, path = [] }) => {
-    const keys = path.map((part) => `/${String(typeof part === "object" ? part.key : part)}`);
-    return keys.length === 0 ? message : `${keys.join("")}: ${message}`;
-  });
+  // Copies: a library's list may be of a class of its own, whose `map` makes another one.
+  const shown = Array.from(issues)
+    .slice(0, ISSUES_MAX)
+    .map(({ message, path = [] }) => {
+      const keys = Array.from(path, (part) => `/${String(typeof part === "object" ? part.key : part)}`);
+      return keys.length === 0 ? message : `${keys.join("")}: ${message}`;
+    });
   return shown.join("; ");
 }
 

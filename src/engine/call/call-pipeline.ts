@@ -15,7 +15,8 @@ import {
 import type { Broker } from "../../broker/broker.ts";
 import type { CallSession } from "../../broker/call-session.ts";
 import type { CallReply, Executor, OutputText } from "../../executor/executor.ts";
-import { callOf, HOST_TOOLS, type Preparation, type Programs, type ProgramSource } from "../../tool/program/program.ts";
+import { callOf, HOST_TOOLS, type Preparation, type ProgramSource } from "../../tool/program/program.ts";
+import type { Programs } from "../../tool/program/programs.ts";
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";
 import { type ExecuteOptions, isAmong } from "../execute-options.ts";

@@ -45,6 +45,8 @@ interface Start {
   lastCpuMs: number;
   /** Outcomes returned by the guest so far. */
   outcomes: string;
+  /** Rejections that nobody handled in a turn of several calls, by the numbers of all that started in it. */
+  readonly rejections: Map<number, TurnEnd>;
   /** Whether the check of the arguments refused them, for a call in a realm that its tool can change. */
   isRefused: boolean;
 }
@@ -77,6 +79,7 @@ export class Starter {
       cpuMs: 0,
       lastCpuMs: 0,
       outcomes: "",
+      rejections: new Map(),
       isRefused: false,
     };
     this.#start = start;
@@ -87,7 +90,7 @@ export class Starter {
     if (!isCut) isolate.measure(start.cpuMs);
     if (isCut || start.outcomes === "") start.outcomes = GOES_ON;
     const isTrusted = isolate.isHardened && isolate.redactor === null;
-    const isPlain = end.kind === "done" && isTrusted && start.calls.size === 0 && start.ended.size === 0;
+    const isPlain = isQuiet(start, end) && isTrusted;
     if (isPlain && isFull(start.outcomes)) {
       isolate.leave(message.callNumber, realm);
       this.#post(start, start.outcomes);
@@ -115,7 +118,9 @@ export class Starter {
       const text = end.kind === "done" ? end.value : this.#recover(start);
       // A single call's result is one outcome, even if the tool put a line feed into it.
       const isMore = runs.length > 1 && text.endsWith("\n");
+      const before = start.outcomes;
       start.outcomes += isMore ? text.slice(0, -1) : text;
+      if (end.kind === "uncaught" && runs.length > 1) this.#blame(start, before, end.message);
       if (isMore) this.#dropUnstarted(start);
       start.lastCpuMs = lastCpuMsOf(start.cpuMs - beforeMs, text);
       beforeMs = start.cpuMs;
@@ -139,11 +144,17 @@ export class Starter {
     return end;
   }
 
+  /** One turn may start several calls, and a rejection does not say whose it is: no call reads what another one's says. */
+  #blame({ runs, outcomes, rejections }: Start, before: string, rejection: string): void {
+    const started = runs.slice(countOf(before), countOf(outcomes));
+    const message = started.length > 1 ? "of this call, or of another one that ended in the same turn" : rejection;
+    for (const callNumber of started) rejections.set(callNumber, { kind: "uncaught", message });
+  }
+
   /** Drops the emitted data of unstarted calls, which will emit it again. */
   #dropUnstarted({ runs, calls, ended, outcomes }: Start): void {
     if (calls.size === 0 && ended.size === 0) return;
-    const started = outcomes.split("\t").length - 1;
-    for (const callNumber of runs.slice(started)) {
+    for (const callNumber of runs.slice(countOf(outcomes))) {
       const call = calls.get(callNumber);
       if (call !== undefined) this.#drop(call);
       calls.delete(callNumber);
@@ -166,14 +177,15 @@ export class Starter {
   }
 
   /** Separates calls that have ended from those that continue or have more to send. */
-  #sort(start: Start, end: TurnEnd): void {
-    const { message, runs, isolate, realm, calls, ended, isRefused } = start;
+  #sort(start: Start, last: TurnEnd): void {
+    const { message, runs, isolate, realm, calls, ended, rejections, isRefused } = start;
     const outcomes = runs.length === 1 ? [start.outcomes.slice(0, -1)] : start.outcomes.split("\t").slice(0, -1);
     const rest: WorkerCall[] = [];
     let text = "";
     for (const [index, outcome] of outcomes.entries()) {
       const callNumber = runs[index] ?? message.callNumber;
       const call = calls.get(callNumber);
+      const end = rejections.get(callNumber) ?? last;
       const said = outcome || (call?.outcome ?? ended.get(callNumber) ?? "");
       if (said !== "" && end.kind === "done" && isolate.outputCheck === null && (call === undefined || call.isQuiet)) {
         text += `${cleanOutcome(said, message.outputBytes, isolate, isRefused)}\t`;
@@ -192,7 +204,8 @@ export class Starter {
     if (!calls.has(message.callNumber)) isolate.leave(message.callNumber, realm);
     for (const call of rest) {
       // The check of an earlier call's output may have ended the isolate of all.
-      if (this.#host.calls.get(call.callNumber) === call) this.#host.afterTurn(call, end);
+      if (this.#host.calls.get(call.callNumber) !== call) continue;
+      this.#host.afterTurn(call, rejections.get(call.callNumber) ?? last);
     }
   }
 
@@ -263,9 +276,20 @@ function isEndOfIsolate({ kind }: TurnEnd): boolean {
 
 /** CPU time of the last call of a turn: the guest starts none after `STARTS_MS`, so the others had at most that together. */
 function lastCpuMsOf(cpuMs: number, outcomes: string): number {
+  const count = countOf(outcomes);
+  return cpuMs - (Math.min(cpuMs, STARTS_MS) * Math.max(0, count - 1)) / Math.max(1, count);
+}
+
+/** Number of calls in a turn's outcomes. */
+function countOf(outcomes: string): number {
   let count = 0;
   for (let at = outcomes.indexOf("\t"); at >= 0; at = outcomes.indexOf("\t", at + 1)) count++;
-  return cpuMs - (Math.min(cpuMs, STARTS_MS) * Math.max(0, count - 1)) / Math.max(1, count);
+  return count;
+}
+
+/** Whether no call has left anything but its outcome. */
+function isQuiet({ calls, ended, rejections }: Start, { kind }: TurnEnd): boolean {
+  return kind === "done" && calls.size === 0 && ended.size === 0 && rejections.size === 0;
 }
 
 /** Whether every call has an outcome, and none contains a line feed, which would end the message. */

@@ -128,7 +128,12 @@ function valueOf(result: unknown, value: unknown, refuse: Refuse): unknown {
   if (!isObject(result)) throw new TypeError("the schema's validate returns no result");
   const issues: unknown = Reflect.get(result, "issues");
   if (issues === undefined) return Reflect.get(result, "value");
-  throw refuse(value, Array.isArray(issues) ? issues : []);
+  throw refuse(value, listOf(issues));
+}
+
+/** A copy: a library's list may be of a class of its own, whose `map` makes another one. */
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? Array.from(value) : [];
 }
 
 const ISSUES_MAX = 50;
@@ -161,7 +166,7 @@ function violationOf(value: unknown, issue: unknown) {
   const path: unknown = isObject(issue) ? Reflect.get(issue, "path") : undefined;
   const said: unknown = isObject(issue) ? Reflect.get(issue, "message") : undefined;
   const expected = cut(typeof said === "string" ? said : "a value that the schema accepts");
-  const keys = (Array.isArray(path) ? path : []).map(keyOf);
+  const keys = listOf(path).map(keyOf);
   const pointer = cut(keys.map((key) => `/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`).join(""));
   const received = shown(keys.reduce(memberOf, value));
   const message = `${pointer === "" ? "the value" : pointer}: ${expected}`;

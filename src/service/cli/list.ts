@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import { openEngine, readConfig, type Sources } from "./open-engine.ts";
+import { openEngine, readConfig, type Sources, withFolder } from "./open-engine.ts";
 import { openRegistry, orExit } from "./open-workflow.ts";
 import { print, printJson } from "./output.ts";
 import type { ToolInfo } from "../../tool/definition.ts";
@@ -12,7 +12,7 @@ interface Options {
 
 /** `glovebox list`: the tools of a folder. */
 export function listCommand(): Command {
-  return new Command("list")
+  return withFolder(new Command("list"))
     .description("list the tools of a folder")
     .option("--tools <dir>", "folder of tools (default: the configuration's tools, else the samples)")
     .option("--config <file>", "configuration file (default: glovebox.config.yaml or .json in this folder, if present)")
@@ -20,7 +20,7 @@ export function listCommand(): Command {
     .action(list);
 }
 
-async function list({ json, ...sources }: Options): Promise<void> {
+async function list(_dir: string | undefined, { json, ...sources }: Options): Promise<void> {
   await using engine = await openEngine(sources, await readConfig(sources.config), {
     workers: 1,
     executor: { kind: "process", spare: false },

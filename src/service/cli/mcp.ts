@@ -1,6 +1,6 @@
 import { Command, Option } from "commander";
 import { ANYBODY } from "../access/caller.ts";
-import { openEngine, readConfig } from "./open-engine.ts";
+import { openEngine, readConfig, withFolder } from "./open-engine.ts";
 import { say } from "./output.ts";
 import { LOG_LEVELS, type LogLevel } from "../config/schema.ts";
 import { logNotices, openLog } from "./service-log.ts";
@@ -17,7 +17,7 @@ const DRAIN_MS = 2_000;
 
 /** `glovebox mcp`: serves a folder of tools to the client that started this process. Only the protocol uses stdout. */
 export function mcpCommand(): Command {
-  return new Command("mcp")
+  return withFolder(new Command("mcp"))
     .description("serve a folder of tools to an MCP client over stdin and stdout")
     .option("--tools <dir>", "folder of tools (default: the configuration's tools, else the samples)")
     .option("--config <file>", "configuration file (default: glovebox.config.yaml or .json in this folder, if present)")
@@ -30,7 +30,11 @@ export function mcpCommand(): Command {
     .action(serve);
 }
 
-async function serve({ logLevel, code, ...sources }: Options, command: Command): Promise<void> {
+async function serve(
+  _dir: string | undefined,
+  { logLevel, code, ...sources }: Options,
+  command: Command,
+): Promise<void> {
   const config = await readConfig(sources.config);
   const logger = await openLog(logLevel);
   // The pair is also there where the configuration does not ask for it.

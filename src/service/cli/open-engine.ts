@@ -1,9 +1,24 @@
+import type { Command } from "commander";
 import type { Configuration, Override } from "../config/configuration.ts";
 import type { Config } from "../config/schema.ts";
 import type { Engine } from "../../engine/engine.ts";
 import type { EngineOptions } from "../../engine/options.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { sampleCapabilities, samplePolicy, sampleTools } from "./samples.ts";
+
+/**
+ * Adds the folder of tools as an argument, which is what people type first: the same as `--tools`. The action gets it
+ * before its options.
+ */
+export function withFolder(command: Command): Command {
+  return command.argument("[dir]", "folder of tools, as with --tools").hook("preAction", (_this, { args: [dir] }) => {
+    if (dir === undefined) return;
+    if (command.getOptionValue("tools") !== undefined) {
+      throw new CliError(EXIT.USAGE, `two folders of tools, ${dir} and that of --tools: name one of them`);
+    }
+    command.setOptionValueWithSource("tools", dir, "cli");
+  });
+}
 
 /** Sources of a command's tools and configuration. */
 export interface Sources {

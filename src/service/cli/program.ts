@@ -11,6 +11,7 @@ import { keysCommand } from "./keys.ts";
 import { listCommand, listSupportedCommand, listToolsCommand } from "./list.ts";
 import { mcpCommand } from "./mcp.ts";
 import { planCommand } from "./plan.ts";
+import { pythonCommand } from "./python.ts";
 import { replayCommand } from "./replay.ts";
 import { runCommand } from "./run.ts";
 import { serveCommand } from "./serve.ts";
@@ -35,6 +36,7 @@ export function createProgram(): Command {
     runCommand(),
     codeCommand(),
     planCommand(),
+    pythonCommand(),
     listCommand(),
     listToolsCommand(),
     listSupportedCommand(),

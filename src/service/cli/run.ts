@@ -35,6 +35,8 @@ interface Opened extends AsyncDisposable {
 }
 
 const ENGINE = { workers: 1, executor: { kind: "process", spare: false } } as const;
+/** A path of a module or a package: other texts are names of tools. */
+const PATH = /[\\/]|\.(?:[jt]s|mjs|py|wasm|zip|tar\.gz|tgz)$/;
 const NO_TOOL = "--input and --record are for tools: a workflow takes --var";
 const NO_WORKFLOW = "--force and --var are for workflows, whose files end in .yaml";
 const INVALID_INPUT: readonly ErrorCode[] = ["invalid_arguments", "input_too_large", "load_error"];
@@ -44,7 +46,7 @@ export function runCommand(): Command {
   return new Command("run")
     .description("run a tool once, or a workflow")
     .argument("<tool>", "name of a tool, or path of its module; or a workflow's YAML file")
-    .option("--input <json>", "the tool's arguments as a JSON object; - reads them from stdin")
+    .option("--input <json>", "the tool's arguments as a JSON object; - reads them from stdin (default: {})")
     .option(
       "--tools <dir>",
       "folder of tools to look up the name in (default: the configuration's tools, else the samples)",
@@ -72,9 +74,7 @@ async function run(tool: string, options: Options): Promise<void> {
     });
   }
   if (force !== undefined || variables !== undefined) throw new CliError(EXIT.USAGE, NO_WORKFLOW);
-  if (input === undefined)
-    throw new CliError(EXIT.USAGE, "required option '--input <json>' not specified (see --help)");
-  await runTool(tool, input, options);
+  await runTool(tool, input ?? "{}", options);
 }
 
 async function runTool(tool: string, input: string, options: Options): Promise<void> {
@@ -127,7 +127,7 @@ async function readInput(input: string): Promise<Record<string, unknown>> {
 }
 
 async function open(tool: string, { tools, config }: Options): Promise<Opened> {
-  const isPath = tools === undefined && (/[\\/]|\.(?:[jt]s|mjs|zip|tar\.gz|tgz)$/.test(tool) || tool === ".");
+  const isPath = tools === undefined && (PATH.test(tool) || tool === ".");
   const values = await readConfig(config);
   const source = isPath ? tool : tools;
   const engine = await openEngine({ tools: source }, values, ENGINE);

@@ -11,7 +11,7 @@ import { watchPressure } from "../../base/os/pressure.ts";
 import { StoreError } from "../../base/errors.ts";
 import type { Server } from "../http/server.ts";
 import { CliError, EXIT } from "./exit.ts";
-import { openEngine, readSettings, withSamples } from "./open-engine.ts";
+import { openEngine, readSettings, withFolder, withSamples } from "./open-engine.ts";
 import { print, say } from "./output.ts";
 import { Reload } from "./reload.ts";
 import { forgetKeys, openTokens, requireLoopback, ServiceKeys } from "./service-keys.ts";
@@ -45,11 +45,13 @@ const FLAGS = [
 
 /** `glovebox serve`: serves tools over HTTP. */
 export function serveCommand(): Command {
-  const command = new Command("serve")
+  const command = withFolder(new Command("serve"))
     .description("serve a folder of tools over HTTP")
     .option("--config <file>", "configuration file (default: glovebox.config.yaml or .json in this folder, if present)")
     .option("--watch", "reload when the configuration or a tool changes on disk");
-  return addSettingFlags(command, FLAGS).action((options: Options) => serve(options, command));
+  return addSettingFlags(command, FLAGS).action((_dir: string | undefined, options: Options) =>
+    serve(options, command),
+  );
 }
 
 async function serve(options: Options, command: Command): Promise<void> {

@@ -4,7 +4,7 @@ import { isObject } from "../../base/json.ts";
 import type { CodeModeOptions } from "../../engine/code-mode-options.ts";
 import type { DeclaredTool } from "../../tool/declarations/declare-tools.ts";
 import { CliError, EXIT } from "./exit.ts";
-import { openEngine, readConfig, type Sources } from "./open-engine.ts";
+import { openEngine, readConfig, type Sources, withFolder } from "./open-engine.ts";
 import { print } from "./output.ts";
 import { wholeNumber } from "./setting-flags.ts";
 import { ask, parseJson, remoteServer, textOf } from "./remote-server.ts";
@@ -32,13 +32,9 @@ const ANSWER_MAX_CHARS = 64 * 1024 * 1024;
 
 /** `glovebox types`: declarations of TypeScript for tools in any language. */
 export function typesCommand(): Command {
-  return new Command("types")
+  return withFolder(new Command("types"))
     .description("write TypeScript declarations of the tools: what callers send to each, and what they are answered")
-    .addOption(
-      new Option("--tools <dir>", "folder of tools (default: the configuration's tools, else the samples)").conflicts(
-        "url",
-      ),
-    )
+    .option("--tools <dir>", "folder of tools (default: the configuration's tools, else the samples)")
     .option("--config <file>", "configuration file (default: glovebox.config.yaml or .json in this folder, if present)")
     .option("--url <url>", "the address of a server whose tools are declared, instead of a folder")
     .option("--key-env <name>", "environment variable with a key for that server")
@@ -58,7 +54,13 @@ export function typesCommand(): Command {
     .action(types);
 }
 
-async function types({ url, keyEnv, out, register, check, tokens, ...sources }: Options): Promise<void> {
+async function types(
+  _dir: string | undefined,
+  { url, keyEnv, out, register, check, tokens, ...sources }: Options,
+): Promise<void> {
+  if (url !== undefined && sources.tools !== undefined) {
+    throw new CliError(EXIT.USAGE, "the tools are those of a folder or of the server at --url: name one of the two");
+  }
   if (check === true && out === undefined) throw new CliError(EXIT.USAGE, "--check compares the file of --out FILE");
   if (url === undefined && keyEnv !== undefined) throw new CliError(EXIT.USAGE, "--key-env goes with --url");
   const found = url === undefined ? await toolsHere(sources) : { tools: await toolsAt(url, keyEnv) };

@@ -66,7 +66,7 @@ const WHO = "authenticate (a function that says who has sent a request), keys, o
 const BASE_PATH = /^(?:\/[\w.~!$&'()*+,;=:@%-]+)*\/?$/;
 
 /** Checks the options of a handler. Throws a `TypeError` that says what is wrong. */
-export function readOptions<Incoming>(options: HandlerOptions<Incoming>): Settings<Incoming> {
+export function readOptions<Incoming>(options: HandlerOptions<Incoming> = {}): Settings<Incoming> {
   const { authenticate, keys, allowAnybody, basePath, bodyBytes = BODY_BYTES_DEFAULT } = options;
   const ways = [authenticate, keys, allowAnybody === true ? true : undefined].filter((way) => way !== undefined);
   if (ways.length !== 1) {

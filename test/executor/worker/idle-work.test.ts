@@ -1,7 +1,7 @@
 import { syncBuiltinESMExports } from "node:module";
 import v8 from "node:v8";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { GarbageCollector, Preparation } from "../../../src/executor/worker/idle-work.ts";
+import { collectGarbage, GarbageCollector, Preparation } from "../../../src/executor/worker/idle-work.ts";
 import type { Isolates } from "../../../src/executor/worker/isolates.ts";
 
 /** Isolates of which so many are wanted. */
@@ -125,4 +125,24 @@ describe("collecting garbage", () => {
     garbage.collect(true);
     expect(heap.collections).toBe(1);
   });
+});
+
+test("what collects garbage prints no warning into an embedder's stderr, as Node 24 would", () => {
+  const { queryObjects } = v8;
+  const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
+  const warn = (): number => {
+    process.emitWarning("v8.queryObjects() is an experimental feature", "ExperimentalWarning");
+    return 0;
+  };
+  Object.assign(v8, { queryObjects: warn });
+  syncBuiltinESMExports();
+  try {
+    collectGarbage();
+    expect(warned).not.toHaveBeenCalled();
+    process.emitWarning("another one");
+    expect(warned).toHaveBeenCalledOnce();
+  } finally {
+    Object.assign(v8, { queryObjects });
+    syncBuiltinESMExports();
+  }
 });

@@ -26,8 +26,8 @@ export default async ({ ms }) => {
 `;
 
 /** Starts the command in a process group of its own, as a terminal does. */
-function start(...args: string[]): ChildProcess {
-  return spawn(process.execPath, [...FLAGS, MAIN, ...args], { cwd: ROOT, stdio: "pipe", detached: true });
+function start(args: readonly string[], cwd = ROOT): ChildProcess {
+  return spawn(process.execPath, [...FLAGS, MAIN, ...args], { cwd, stdio: "pipe", detached: true });
 }
 
 interface Ended {
@@ -37,8 +37,8 @@ interface Ended {
 }
 
 /** Runs the command to its end. */
-async function glovebox(args: readonly string[], stdin = ""): Promise<Ended> {
-  const child = start(...args);
+async function glovebox(args: readonly string[], stdin = "", cwd = ROOT): Promise<Ended> {
+  const child = start(args, cwd);
   child.stdin?.end(stdin);
   const output = (stream: "stdout" | "stderr") => {
     const readable = child[stream];
@@ -64,7 +64,7 @@ interface Serving extends AsyncDisposable {
 
 /** Starts a server and waits for the line that says it is ready. */
 async function serve(...args: string[]): Promise<Serving> {
-  const child = start("serve", "--port", "0", ...args);
+  const child = start(["serve", "--port", "0", ...args]);
   const exit = once(child, "exit").then(([code]) => code as number | null);
   const lines: string[] = [];
   const errors: string[] = [];
@@ -148,7 +148,6 @@ describe("glovebox", () => {
     ["a port that is invalid", ["serve", "--port", "80800"]],
     ["a number of workers that is invalid", ["serve", "--workers", "2.5"]],
     ["an executor that there is not", ["serve", "--executor", "cloud"]],
-    ["a run without input", ["run", "add"]],
   ])("ends with 2 and help on stderr for %s", async (_, args) => {
     const { code, stdout, stderr } = await glovebox(args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
@@ -164,7 +163,7 @@ describe("glovebox list", () => {
   });
 
   test("tells all about the tools of a folder as JSON", async () => {
-    const { code, stdout } = await glovebox(["list", "--tools", "fixtures/tools/slugify", "--json"]);
+    const { code, stdout } = await glovebox(["list", "fixtures/tools/slugify", "--json"]);
     expect(code).toBe(0);
     expect((JSON.parse(stdout) as ToolInfo[]).map(({ name, isolation }) => [name, isolation])).toEqual([
       ["slugify", "instance"],
@@ -204,6 +203,23 @@ describe("glovebox run", () => {
     const { code, stdout } = await glovebox(["run", path, "--input", '{"text":"A b"}', "--result"]);
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({ success: true, output: { slug: "a-b" }, error: null });
+  });
+
+  test("takes a file that is there for a module, and no input for no arguments", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "glovebox-here-"));
+    const spec = '{ name: "greet", description: "Greets." }';
+    writeFileSync(
+      join(folder, "hello.ts"),
+      `export const spec = ${spec};\nexport default (input) => ({ hello: input });`,
+    );
+    try {
+      const ended = await glovebox(["run", "hello.ts"], "", folder);
+      expect(ended).toMatchObject({ code: 0, stdout: '{"hello":{}}\n' });
+      expect(await glovebox(["run", "greet", "--tools", "."], "", folder)).toEqual(ended);
+      expect((await glovebox(["run", "nothing.py"], "", folder)).stderr).toMatch(/nothing\.py.* does not exist/);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   });
 
   test("prints integers of any length as they were given", async () => {
@@ -405,7 +421,7 @@ describe("glovebox serve", () => {
   });
 
   test("ends calls that go on after the drain, and ends well all the same", async () => {
-    await using server = await serve("--tools", folder, "--drain-ms", "50");
+    await using server = await serve(folder, "--drain-ms", "50");
     const call = execute(server.url, "sleep", { ms: 20_000 });
     await callsInFlight(server.url, 1);
     server.signal("SIGTERM");

@@ -64,7 +64,7 @@ describe("glovebox code", () => {
 
 test("glovebox mcp --code serves the pair over stdin and stdout", async () => {
   const client = new Client({ name: "test", version: "1" });
-  const args = [...MAIN, "mcp", "--code", "--tools", "fixtures/tools"];
+  const args = [...MAIN, "mcp", "--code", "fixtures/tools"];
   await client.connect(new StdioClientTransport({ command: process.execPath, args, stderr: "ignore" }));
   expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(["run_code", "search_tools"]);
   const called = await client.callTool({

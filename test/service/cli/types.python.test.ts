@@ -1,4 +1,7 @@
 import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { Compiler } from "../../tool/declarations/compiler.ts";
@@ -19,4 +22,17 @@ export const wrong: Tools["word_count"]["input"] = { top: 1 };
   expect(compiler.errorsOf(`${text}${uses}`)).toEqual([]);
   await using server = await serve(["--tools", FOLDER]);
   expect(await types("--url", server.url)).toBe(text);
+}, 120_000);
+
+test("a file with one function is run by its name", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "glovebox-hello-"));
+  writeFileSync(
+    join(folder, "hello.py"),
+    'def greet(name: str = "you") -> str:\n    """Greets."""\n    return f"Hello, {name}!"\n',
+  );
+  try {
+    expect((await run(process.execPath, [...MAIN, "run", "hello.py"], { cwd: folder })).stdout).toBe('"Hello, you!"\n');
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 }, 120_000);

@@ -65,7 +65,7 @@ export const other: In<"slugify"> = { text: "a", separator: "+" };
 
 test("a file is the same when it is written again, and stale once a schema has changed", async () => {
   const out = join(folder, "tools.d.ts");
-  const args = ["--tools", toolFile("string"), "--out", out];
+  const args = [toolFile("string"), "--out", out];
   expect(await types([...args, "--check"])).toMatchObject({
     code: 5,
     stderr: `glovebox: ${out} does not exist: run the command without --check\n`,
@@ -123,7 +123,9 @@ test("nothing of what a hostile server says is read as code", async () => {
 test.each([
   [["--check"], "--check compares the file of --out FILE"],
   [["--key-env", "A"], "--key-env goes with --url"],
-  [["--tools", "a", "--url", "http://a"], "cannot be used with option '--url <url>'"],
+  [["--tools", "a", "--url", "http://a"], "of a folder or of the server at --url"],
+  [["a", "--url", "http://a"], "of a folder or of the server at --url"],
+  [["a", "--tools", "b"], "two folders of tools, a and that of --tools"],
   [["--url", "ftp://a"], "--url is an address that begins with http:// or https://"],
 ])("the options %j are a mistake", async (args, message) => {
   const { code, stderr } = await types(args);

@@ -10,6 +10,7 @@ describe("a handler's options", () => {
     for (const name of ["authenticate", "keys", "allowAnybody"]) {
       expect(read({})).toThrow(TypeError);
       expect(read({})).toThrow(name);
+      expect(() => Reflect.apply(readOptions, undefined, [])).toThrow(name);
     }
   });
 

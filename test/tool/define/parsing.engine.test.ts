@@ -97,6 +97,17 @@ test("ArkType's narrow and morphs are enforced in a context of their own: it gen
   expect((await call({ code: " y " })).output).toEqual({ code: "y", size: 3 });
 });
 
+test("ArkType's narrow of the whole value refuses it: its empty path is a list of the library's own class", async () => {
+  const { call } = await add(
+    "arktype",
+    `inputSchema: type({ from: "number", to: "number" }).narrow(({ from, to }, ctx) => from < to || ctx.mustBe("in order")),
+     limits: { cpuMs: 10_000 }, run: (input) => input`,
+  );
+  const { error } = await call({ from: 2, to: 1 });
+  expect(error).toMatchObject({ code: "invalid_arguments", details: { violations: [{ pointer: "" }] } });
+  expect(error?.message).toContain("in order");
+});
+
 test("run gets what a transform makes, and a default that is its output", async () => {
   const { call } = await add(
     "zod",

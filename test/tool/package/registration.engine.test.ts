@@ -67,6 +67,16 @@ describe("a package is registered and called", () => {
     expect((await readdir(folder, { recursive: true })).sort()).toEqual(["code", "code/function.js", "tool.json"]);
   });
 
+  test("only with the class of its contract, which the error names", async () => {
+    await using engine = await open();
+    const wrong = { "code/function.js": "export const execute = () => 1;" };
+    const { message } = await refusalOf(engine.register(await newTree({ ...TREE, ...wrong })));
+    expect(message).toContain("must export the class AgentSpaceV1Tool with a method execute(input)");
+    expect(message).toContain("tool.json");
+    const alone = await refusalOf(engine.register(await newTree(wrong)));
+    expect(alone.message).toContain("=> output, or the class AgentSpaceV1Tool with a method execute(input)");
+  });
+
   test.each([
     ["greeting-tool.zip", zipped(TREE)],
     ["greeting-tool.tar.gz", buildTarGz(entriesOf({ "any/code/function.js": GREETING, "any/tool.json": RECORD }))],

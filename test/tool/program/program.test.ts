@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { DEFAULT_LIMITS, type Limits, MAX_LIMITS } from "../../../src/base/limits.ts";
 import { functionsCapability } from "../../../src/broker/capabilities/functions.ts";
-import { Programs } from "../../../src/tool/program/program.ts";
+import { Programs } from "../../../src/tool/program/programs.ts";
 
 const BOUNDS = { limits: DEFAULT_LIMITS, maxLimits: MAX_LIMITS, toolMaxLimits: MAX_LIMITS };
 const functions = new Map([["add", () => 1]]);

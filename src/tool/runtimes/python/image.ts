@@ -11,6 +11,7 @@ import { bundleEngine } from "./engine-script.ts";
 import { guestFolder, makeOwn, type PythonPlace, pythonPlace } from "./place.ts";
 import { findPyodide } from "./place.ts";
 import { isWhole, sealImage, sweepImages } from "./whole.ts";
+import { readZones, withFile, ZONES_FILE } from "./zones.ts";
 
 const run = promisify(execFile);
 const BUILD_MS = 120_000;
@@ -76,7 +77,7 @@ async function buildImage(pyodide: string, { cache, image }: PythonPlace): Promi
       writeFile(path.join(folder, "prelude.js"), (await loadPrelude()).core),
       writeFile(path.join(folder, "modules.json"), JSON.stringify(readModules())),
       copyFile(path.join(pyodide, "pyodide.asm.wasm"), path.join(folder, "python.wasm")),
-      copyFile(path.join(pyodide, "python_stdlib.zip"), path.join(folder, "library.zip")),
+      writeFile(path.join(folder, "library.zip"), await readLibrary(pyodide)),
     ]);
     const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
     const program = fileURLToPath(
@@ -96,6 +97,15 @@ async function buildImage(pyodide: string, { cache, image }: PythonPlace): Promi
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+/** Python's library, with the data of time zones. */
+async function readLibrary(pyodide: string): Promise<Buffer> {
+  const [archive, zones] = await Promise.all([
+    readFile(path.join(pyodide, "python_stdlib.zip")),
+    readZones(guestFolder("")),
+  ]);
+  return zones === null ? archive : withFile(archive, ZONES_FILE, zones);
 }
 
 /** Python modules of the guest, keyed by module name. */

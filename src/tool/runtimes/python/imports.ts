@@ -9,6 +9,8 @@ const PACKAGES: ReadonlyMap<string, string> = new Map([
   ["PIL", "pillow"],
   ["sklearn", "scikit-learn"],
   ["yaml", "pyyaml"],
+  // The standard library's, which takes the data of the package where it is there.
+  ["zoneinfo", "tzdata"],
 ]);
 
 /** Comments and strings, in which nothing is a statement. */
@@ -18,6 +20,10 @@ const NO_CODE =
 const FOR_TYPES = /^\s*if\s+(?:\w+\.)?TYPE_CHECKING\s*:/;
 const IMPORT = /^[ \t]*import[ \t]+([^;]+)/;
 const FROM = /^[ \t]*from[ \t]+(\.*)([\w.]*)[ \t]+import[ \t]+([^;]*)/;
+/** What stands before the name of a module that is imported by a call. */
+const BY_CALL = /\b(?:__import__|import_module)\(\s*$/;
+const CALL_MAX = 32;
+const NAME_TEXT = /^(["'])([A-Za-z_][\w.]*)\1$/;
 const LINES_MAX = 100_000;
 /** Maximum number of lines of the names in one statement. */
 const NAMES_LINES_MAX = 200;
@@ -29,11 +35,16 @@ export function packageOfModule(name: string): string {
 
 /**
  * Modules that the import statements of a module's text name: of `from a import b` both `a` and `a.b`, as `b` may be a
- * module. `folder`: the package that the module is in, by its dotted name, from which relative names count.
+ * module. Calls that import a module are read where they name it. `folder`: the package that the module is in, by its dotted name, from which relative names count.
  */
 export function importsIn(text: string, folder: string): ReadonlySet<string> {
   const found = new Set<string>();
-  const lines = text.replaceAll(NO_CODE, (part) => (part.startsWith("#") ? "" : '""')).split("\n", LINES_MAX);
+  const code = text.replaceAll(NO_CODE, (part: string, at: number) => {
+    const [, , name] = NAME_TEXT.exec(part) ?? [];
+    if (name !== undefined && BY_CALL.test(text.slice(Math.max(0, at - CALL_MAX), at))) found.add(name);
+    return part.startsWith("#") ? "" : '""';
+  });
+  const lines = code.split("\n", LINES_MAX);
   let typesDepth: number | null = null;
   for (const [at, line] of lines.entries()) {
     if (line.trim() === "") continue;

@@ -15,6 +15,7 @@ import {
 import { homedir, tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
+import { zonesVersion } from "./zones.ts";
 
 /** Version of the image format, part of an image's name: increase it when the format changes. */
 const FORMAT = 4;
@@ -42,10 +43,12 @@ export function pythonPlace(): PythonPlace | null {
 
 /** Hash of everything that an image is built from. */
 function hashOf(pyodide: string): string {
-  const hash = createHash("sha256").update(`${FORMAT} ${readFileSync(path.join(pyodide, "package.json"), "utf8")}`);
+  const hash = createHash("sha256").update(
+    `${FORMAT} ${zonesVersion()} ${readFileSync(path.join(pyodide, "package.json"), "utf8")}`,
+  );
   const root = guestFolder("");
   for (const file of readdirSync(root, { recursive: true, encoding: "utf8" }).sort()) {
-    if (/\.(?:ts|js|py)$/.test(file)) hash.update(`\0${file}\0`).update(readFileSync(path.join(root, file)));
+    if (/\.(?:ts|js|py|bin)$/.test(file)) hash.update(`\0${file}\0`).update(readFileSync(path.join(root, file)));
   }
   return hash.digest("hex").slice(0, 32);
 }

@@ -2,13 +2,14 @@ import path from "node:path";
 import { isObject, memberOf } from "../../../base/json.ts";
 import { PackageError, quoted } from "../../package/step.ts";
 import { readToml } from "../../package/toml.ts";
-import { PYTHON_VERSION } from "./environment.ts";
+import { PYTHON_MINOR, PYTHON_VERSION } from "./environment.ts";
 import { isMet, readMarker } from "./marker.ts";
 import { readRequirement, type Requirement } from "./requirement.ts";
 import { admits, isSpecifiers, isVersion } from "./versions.ts";
 
-const FILE = "pylock.toml";
-const FILE_BYTES_MAX = 1024 * 1024;
+/** The name of a lock's file. */
+export const PYLOCK = "pylock.toml";
+export const PYLOCK_BYTES_MAX = 1024 * 1024;
 const PACKAGES_MAX = 1_000;
 const MARKERS_MAX = 100;
 const WHEELS_MAX = 500;
@@ -22,13 +23,13 @@ const ELSEWHERE = ["vcs", "directory", "archive"] as const;
  * wheels; `undefined` without the file. Rejects with a `PackageError`.
  */
 export async function readPylock(root: string, folder: string): Promise<readonly Requirement[] | undefined> {
-  const name = path.posix.join(folder, FILE);
-  const lock = await readToml(path.join(root, name), name, FILE_BYTES_MAX);
+  const name = path.posix.join(folder, PYLOCK);
+  const lock = await readToml(path.join(root, name), name, PYLOCK_BYTES_MAX);
   return lock === undefined ? undefined : pinnedBy(lock, name);
 }
 
 /** The packages of a lock. Throws a `PackageError` that names the wrong one. */
-export function pinnedBy(lock: unknown, name = FILE): readonly Requirement[] {
+export function pinnedBy(lock: unknown, name = PYLOCK): readonly Requirement[] {
   const format = memberOf(lock, "lock-version");
   if (typeof format !== "string" || !FORMAT.test(format)) {
     const said = typeof format === "string" ? quoted(format) : "another form";
@@ -109,4 +110,47 @@ function holds(marker: string, place: string): boolean {
 function textsOf(value: unknown, max: number, what: string): readonly string[] {
   if (Array.isArray(value) && value.length <= max && value.every((one) => typeof one === "string")) return value;
   throw new PackageError(`${what} must be a list of at most ${max} texts`);
+}
+
+/** What was asked for when a lock was written here; the packages of a lock that another program has written. */
+export function askedBy(lock: unknown): readonly Requirement[] {
+  const asked = memberOf(memberOf(memberOf(lock, "tool"), "glovebox"), "requirements");
+  if (asked === undefined) return pinnedBy(lock).map(({ name, place }) => readRequirement(name, place));
+  const place = `${PYLOCK}, tool.glovebox.requirements,`;
+  return textsOf(asked, PACKAGES_MAX, place).map((one) => readRequirement(one, place));
+}
+
+/** A package of a lock that is written. */
+export interface LockedWheel {
+  readonly name: string;
+  readonly version: string;
+  readonly file: string;
+  /** In hexadecimal. */
+  readonly sha256: string;
+  /** Where it was downloaded; `undefined` for one that is beside the lock. */
+  readonly url: string | undefined;
+}
+
+/** The text of a lock for this interpreter. `requirements`: what was asked for, of which the rest follows. */
+export function lockText(wheels: readonly LockedWheel[], requirements: readonly string[]): string {
+  const packages = wheels
+    .toSorted((one, other) => (one.name < other.name ? -1 : 1))
+    .map(({ name, version, file, sha256, url }) => {
+      const place = url === undefined ? `path = ${text(file)}` : `url = ${text(url)}`;
+      const wheel = `{ name = ${text(file)}, ${place}, hashes = { sha256 = ${text(sha256)} } }`;
+      return `\n[[packages]]\nname = ${text(name)}\nversion = ${text(version)}\nwheels = [${wheel}]\n`;
+    });
+  const head = [
+    'lock-version = "1.0"',
+    `environments = [${text("sys_platform == 'emscripten'")}]`,
+    `requires-python = ${text(`==3.${PYTHON_MINOR}.*`)}`,
+    'created-by = "glovebox"',
+  ];
+  const asked = `\n[tool.glovebox]\nrequirements = [${requirements.map(text).join(", ")}]\n`;
+  return `${head.join("\n")}\n${packages.join("")}${asked}`;
+}
+
+/** A basic string of TOML, which JSON's strings are but for one character. */
+function text(value: string): string {
+  return JSON.stringify(value).replaceAll("\u007f", "\\u007f");
 }

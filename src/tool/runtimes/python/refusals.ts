@@ -8,6 +8,9 @@ import type { WheelName } from "./wheel-name.ts";
 const FOLDER = "into the folder packages.wheels";
 const COMPILED = `cp3${PYTHON_MINOR}-cp3${PYTHON_MINOR}-${PLATFORMS[0]}`;
 
+/** Where wheels are looked for: in the operator's folder, or in an index, which fills it. */
+export type Place = "folder" | "index";
+
 /** Whether a wheel can be loaded here. */
 export function isUsable({ code }: WheelName): boolean {
   return code === "pure" || code === "compiled";
@@ -19,6 +22,7 @@ export function missing(
   requirements: readonly Requirement[],
   listed: readonly WheelName[],
   locked: LockedPackage | undefined,
+  place: Place,
 ): PackageError {
   const [first, ...others] = requirements;
   if (first === undefined) return new PackageError(`${quoted(name)} is not there`);
@@ -32,6 +36,7 @@ export function missing(
     const problem = `which ${LOCK} names, and whose file ${quoted(locked.file)} is not there`;
     return refused(first, `${problem}; the operator can put it ${FOLDER}`);
   }
+  const isOfFolder = place === "folder";
   const foreign = listed.find(({ code }) => code === "foreign");
   if (foreign !== undefined || isCompiled(name)) {
     const problem =
@@ -40,9 +45,12 @@ export function missing(
         : `and its wheel ${quoted(foreign.file)} is compiled for another platform or Python`;
     return refused(first, `${problem}; the operator can put one ${FOLDER} that Pyodide built (…-${COMPILED}.whl)`);
   }
-  const advice = `the operator can put a wheel of pure Python (…-py3-none-any.whl) ${FOLDER}`;
+  const pure = "a wheel of pure Python (…-py3-none-any.whl)";
+  const advice = isOfFolder
+    ? `the operator can put ${pure} ${FOLDER}: glovebox python add ${name}`
+    : `what runs here is ${pure}, or one that Pyodide built`;
   if (listed.length > 0) return refused(first, `and the wheels of it that are there are for another Python; ${advice}`);
-  return refused(first, `which is not there; ${advice}`);
+  return refused(first, `${isOfFolder ? "which is not there" : "of which the index has no wheel"}; ${advice}`);
 }
 
 /** Reports that a requirement cannot be met. */

@@ -33,7 +33,7 @@ export function readRequirement(text: string, place: string, hashes: readonly st
     .replaceAll(/\s+/g, " ")
     .trim();
   if (ELSEWHERE.test(written)) {
-    const problem = "which is an address or a file: nothing is fetched, so ask for it by its name";
+    const problem = "which is an address or a file: ask for it by its name";
     throw new PackageError(`${place} asks for ${quoted(written)}, ${problem}`);
   }
   const [, name = "", listed = "", inBrackets, plain, condition] =
@@ -75,8 +75,13 @@ export function comparisonsIn({ marker }: Requirement): number {
 }
 
 /** The requirement as messages show it. */
-export function shownRequirement({ name, extras, versions }: Requirement): string {
-  return quoted(`${name}${extras.length === 0 ? "" : `[${extras.join(",")}]`}${versions}`);
+export function shownRequirement(requirement: Requirement): string {
+  return quoted(requirementText(requirement));
+}
+
+/** The requirement without its condition and its hashes. */
+export function requirementText({ name, extras, versions }: Requirement): string {
+  return `${name}${extras.length === 0 ? "" : `[${extras.join(",")}]`}${versions}`;
 }
 
 function markerOf(condition: string, place: string): Marker {

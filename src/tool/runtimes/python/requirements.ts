@@ -13,7 +13,7 @@ const HASH = /^--hash[=\s]\s*sha256:([\da-f]{64})$/i;
 const OPTIONS: readonly (readonly [RegExp, string])[] = [
   [/^(?:-r|-c|--requirement\b|--constraint\b)/, "names another file: write its lines into this one"],
   [/^(?:-e|--editable\b)/, "names a folder: put what it holds beside function.py"],
-  [/^-/, "is an option of pip's, and nothing is fetched here: leave it out"],
+  [/^-/, "is an option of pip's that is not read here: leave it out"],
 ];
 
 /** The requirements in `code/requirements.txt`; empty if it does not exist. Rejects with a `PackageError`. */
@@ -23,13 +23,13 @@ export async function readRequirements(root: string): Promise<readonly Requireme
 }
 
 /** Parses a requirements file. Throws a `PackageError` that names the line. */
-export function parseRequirements(text: string): readonly Requirement[] {
+export function parseRequirements(text: string, file = FILE): readonly Requirement[] {
   const requirements: Requirement[] = [];
   for (const { line, number } of logicalLines(text)) {
-    const requirement = readLine(line, `${FILE}, line ${number},`);
+    const requirement = readLine(line, `${file}, line ${number},`);
     if (counts(requirement, [])) requirements.push(requirement);
     if (requirements.length > REQUIREMENTS_MAX) {
-      throw new PackageError(`${FILE} asks for more than ${REQUIREMENTS_MAX} packages`);
+      throw new PackageError(`${file} asks for more than ${REQUIREMENTS_MAX} packages`);
     }
   }
   if (requirements.some(isHashed)) for (const one of requirements) requirePinned(one);

@@ -67,10 +67,7 @@ export class Wheels {
     const key = `${sha256} ${name.file}`;
     const known = this.#kept.get(key);
     if (known !== undefined) return known;
-    const { files, libraries, requires } = await readWheel(bytes, name, this.#maxBytes);
-    let weight = 0;
-    for (const [file, content] of files) weight += file.length + weightOf(content);
-    const wheel = { files, libraries, requires, sha256, weight };
+    const wheel = withWeight(await readWheel(bytes, name, this.#maxBytes), sha256);
     this.#kept.set(key, wheel);
     return wheel;
   }
@@ -114,7 +111,8 @@ export class Wheels {
     const files: string[] = [];
     const folder = await opendir(this.#folder).catch((error: unknown) => {
       const code = error instanceof Error && "code" in error ? String(error.code) : "";
-      throw new PackageError(`the folder packages.wheels cannot be read (${code})`);
+      const remedy = code === "ENOENT" ? "; glovebox python add PACKAGE makes it" : "";
+      throw new PackageError(`the folder packages.wheels cannot be read (${code})${remedy}`);
     });
     for await (const { name } of folder) {
       if (files.push(name) > LISTED_MAX) {
@@ -123,6 +121,17 @@ export class Wheels {
     }
     return files.sort();
   }
+}
+
+/** A wheel that was read from these bytes. */
+export async function readingOf(bytes: Buffer, wheel: Wheel): Promise<ReadWheel> {
+  return withWeight(wheel, await hashOf(bytes));
+}
+
+function withWeight(wheel: Wheel, sha256: string): ReadWheel {
+  let weight = 0;
+  for (const [file, content] of wheel.files) weight += file.length + weightOf(content);
+  return { ...wheel, sha256, weight };
 }
 
 /** The file of a lock is another one than the lock was written for. */

@@ -175,3 +175,27 @@ describe("a module that cannot be loaded", () => {
     );
   });
 });
+
+describe("a module that is not there", () => {
+  const words =
+    "No module named 'yaml'; ask for the package PyYAML in requirements.txt or pyproject.toml, and put its wheel into packages.wheels: glovebox python add PyYAML";
+
+  test.each([
+    "import yaml",
+    "from yaml import load",
+    "__import__('yaml')",
+    "__import__('yaml.nodes', globals(), locals(), ['nodes'])",
+    "import importlib; importlib.import_module('yaml')",
+    "import importlib; importlib.__import__('yaml')",
+    "import importlib; name = 'ya' + 'ml'; importlib.import_module(name)",
+    "import pkgutil; pkgutil.resolve_name('yaml:load')",
+  ])("fails with the same words, and each time, however it is imported: %s", async (statement) => {
+    const tool = await bench.tool(`def execute(input):\n    ${statement}\n    return 'imported'\n`);
+    for (let time = 0; time < 2; time++) {
+      const { error } = await bench.run(tool);
+      expect(error).toMatchObject({ code: "tool_error", type: "ModuleNotFoundError", message: words });
+    }
+    const early = bench.tool(`${statement}\ndef execute(input): return 1\n`);
+    await expect(early).rejects.toThrow(words);
+  });
+});

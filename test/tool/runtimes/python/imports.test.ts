@@ -22,6 +22,18 @@ test("import statements name their modules, and what of them may be a module", (
   ]);
 });
 
+test("calls that import a module name it where it is a text, in code", () => {
+  const text = [
+    "one = __import__('first')",
+    'two = importlib.import_module(  "second.part", package=None)',
+    "# __import__('third')",
+    "note = \"__import__('fourth')\"",
+    "import_module(name)",
+    "import_module(f'{name}.part')",
+  ];
+  expect(found(text.join("\n"))).toEqual(["first", "second.part"]);
+});
+
 test("relative imports count from the module's package", () => {
   expect(found("from . import a\nfrom .b import c\nfrom ..d import e\n", "top.inner")).toEqual([
     "top.d",

@@ -63,6 +63,12 @@ test("a file gets the wheels that it imports, with what those require", async ()
   expect(await outputOf("loud")).toBe("HI!");
 });
 
+test("a file gets the wheels of modules that it imports by calls, where it names them", async () => {
+  const imports = "import importlib\nshout = __import__('shout').shout\nloud = importlib.import_module('shout').shout";
+  await engine.register(await write("called.py", tool("called", imports, "[shout('hi'), loud('ho')]")));
+  expect(await outputOf("called")).toEqual(["HI!", "HO!"]);
+});
+
 test("a file whose import has no wheel, or a wheel without what it requires, says what is missing", async () => {
   const lone = await write("lone.py", tool("lone", "import nobody_has_it", "1"));
   await expect(engine.register(lone)).rejects.toThrow("No module named 'nobody_has_it'; ask for the package");

@@ -293,7 +293,7 @@ describe("a requirement that cannot be met says why", () => {
     for (const folder of [undefined, await newFolder()]) {
       const message = await problemOf(() => installed(folder, "\nattrs>=20"));
       expect(message).toBe(
-        'code/requirements.txt, line 2, asks for "attrs>=20", which is not there; the operator can put a wheel of pure Python (…-py3-none-any.whl) into the folder packages.wheels',
+        'code/requirements.txt, line 2, asks for "attrs>=20", which is not there; the operator can put a wheel of pure Python (…-py3-none-any.whl) into the folder packages.wheels: glovebox python add attrs',
       );
     }
   });
@@ -323,7 +323,7 @@ describe("a requirement that cannot be met says why", () => {
   test("where the folder is invalid", async () => {
     const folder = path.join(await newFolder(), "absent");
     const message = await problemOf(() => installed(folder, "one"));
-    expect(message).toBe("the folder packages.wheels cannot be read (ENOENT)");
+    expect(message).toBe("the folder packages.wheels cannot be read (ENOENT); glovebox python add PACKAGE makes it");
   });
 
   test("where they are too much together, though each is not", async () => {

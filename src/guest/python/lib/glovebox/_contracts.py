@@ -5,7 +5,7 @@ import dis
 import inspect
 import sys
 
-from . import _classes, _strands
+from . import _classes, _function, _strands
 from ._classes import has as _has
 
 _AGENTSPACE = "AgentSpaceV1Tool"
@@ -46,7 +46,7 @@ def describe(module):
     if marked:
         methods = ({"name": "list_tools", "arguments": 0}, {"name": "execute_tool", "arguments": 2})
         return found + [{"kind": "class", "name": _MARKED, "methods": [{**one, "context": None} for one in methods]}]
-    return found + _function_or_mount(module)
+    return found + (_function_or_mount(module) or _only_function(module))
 
 
 def _defines(module, name):
@@ -62,6 +62,21 @@ def _function_or_mount(module):
     if callable(names.get("mount")) or mountable(module) is not None:
         return [{"kind": "mount", "name": "mount", "signature": _mount_signature(names.get("mount"))}]
     return []
+
+
+def _only_function(module):
+    tool = _function.only_in(module)
+    if tool is None:
+        return []
+    own = vars(module).get("spec")
+    spec = {**tool.spec(), **(own if issubclass(type(own), dict) else {})}
+    return [_value("spec", spec), {"kind": "function", "name": "default", "context": None}]
+
+
+def default_of(module):
+    """The function that is called where a module is one."""
+    own = vars(module).get("execute")
+    return own if callable(own) else _function.only_in(module)
 
 
 def _providers(module):

@@ -77,7 +77,8 @@ def _remedy(module):
     if name in sys.stdlib_module_names:
         return "; this part of Python's library is not available in an isolate"
     package = _PACKAGES.get(name, name)
-    return f"; ask for the package {package} in requirements.txt or pyproject.toml, and the operator for its wheel in packages.wheels"
+    asked = f"ask for the package {package} in requirements.txt or pyproject.toml"
+    return f"; {asked}, and put its wheel into packages.wheels: glovebox python add {package}"
 
 
 def _cause(error):

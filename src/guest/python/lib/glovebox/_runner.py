@@ -79,8 +79,8 @@ def _invoke(call, number, target, args, context):
         case "mount":
             result = _contracts.mount(instance.module, *args, instance.number)
         case "function":
-            name = "execute" if target["name"] == "default" else target["name"]
-            function = getattr(instance.module, name)
+            name, module = target["name"], instance.module
+            function = _contracts.default_of(module) if name == "default" else getattr(module, name)
             state = _sdk_state(instance) if context == "named" and _strands.takes_state(function) else {}
             result = _called(function, args, context, state)
         case "class":

@@ -47,10 +47,10 @@ def _members(owner, kind):
 
 def specs(places):
     """Their specifications. Defaults are written into arguments, so a parameter takes what it has as its default."""
-    return [_accepting(place.tool.tool_spec) for place in places.values()]
+    return [accepting(place.tool.tool_spec) for place in places.values()]
 
 
-def _accepting(spec):
+def accepting(spec):
     schema = spec["inputSchema"]["json"] if isinstance(spec.get("inputSchema"), dict) else None
     properties = schema.get("properties") if isinstance(schema, dict) else None
     if not isinstance(properties, dict):
