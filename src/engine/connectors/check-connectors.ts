@@ -1,7 +1,8 @@
 import { messageOf } from "../../broker/method-call.ts";
-import { type ConnectorOptions, resolveConnectors, type ResolvedConnector } from "../../tool/connectors/options.ts";
+import { resolveConnectors, type ResolvedConnector } from "../../tool/connectors/options.ts";
 import type { ConnectorFinding } from "../../tool/connectors/remote-tool.ts";
-import { type SourceOptions, Sources } from "./connector-source.ts";
+import { type EngineOptions, resolveLogins, STATE_DIR } from "../options.ts";
+import { Sources } from "./connector-source.ts";
 
 /** Time for a server to answer that may have to be downloaded and started first. */
 const LIST_MS = 60_000;
@@ -22,6 +23,9 @@ export interface ConnectorReport {
   readonly findings: readonly ConnectorFinding[];
 }
 
+/** The engine's options on which connectors depend. */
+type CheckOptions = Pick<EngineOptions, "connectors" | "secrets" | "fetch" | "logins" | "stateDir">;
+
 /**
  * Reads the documents and asks the servers of connectors, without an engine. Throws a `TypeError` or a `RangeError` where
  * an option is invalid.
@@ -30,10 +34,10 @@ export async function checkConnectors({
   connectors,
   secrets = {},
   fetch = {},
-}: Partial<SourceOptions> & { readonly connectors?: { readonly [name: string]: ConnectorOptions } }): Promise<
-  readonly ConnectorReport[]
-> {
-  const sources = new Sources({ secrets, fetch });
+  logins = {},
+  stateDir = STATE_DIR,
+}: CheckOptions): Promise<readonly ConnectorReport[]> {
+  const sources = new Sources({ secrets, fetch, logins: resolveLogins(logins, stateDir) });
   return Promise.all(resolveConnectors(connectors).map((connector) => check(connector, sources)));
 }
 
@@ -50,7 +54,7 @@ async function check(connector: ResolvedConnector, sources: Sources): Promise<Co
     findings: [],
   } as const;
   try {
-    await using source = sources.open(connector, () => undefined);
+    await using source = sources.open(connector, { onChange: () => undefined, onLogin: () => undefined });
     const { tools, server, digest, findings } = await source.read(LIST_MS);
     const listed = tools.map(({ tool }) => ({ name: tool.name, description: tool.description }));
     return { ...known, server: server ?? known.server, tools: listed, digest, findings };

@@ -1,6 +1,7 @@
 import { GloveboxError } from "../../base/errors.ts";
 import type { Broker } from "../../broker/broker.ts";
 import type { SessionToolCall } from "../../broker/capabilities/connector/route.ts";
+import type { LoginReport } from "../../broker/login/settings.ts";
 import type { ResolvedConnector } from "../../tool/connectors/options.ts";
 import type { SourceOptions } from "./connector-source.ts";
 import type { ConnectorParts, ConnectorStatus, RunningConnector } from "./running-connector.ts";
@@ -42,6 +43,11 @@ export class Connectors implements AsyncDisposable {
     }
     await running.refresh();
     return running.status;
+  }
+
+  /** A login has changed, or was renewed. */
+  noticeLogin(report: LoginReport): void {
+    this.#running.get(report.connector)?.noticeLogin(report);
   }
 
   /** Calls a tool of a connector's MCP session. */
@@ -103,8 +109,12 @@ export class Connectors implements AsyncDisposable {
     ]);
     const sources = new Sources(this.#options);
     return (connector) => {
-      const source = sources.open(connector, (change) => running.notice(change));
-      const running = new Running(connector, source, this.#parts, () => this.#route());
+      const source = sources.open(connector, {
+        onChange: (change) => running.notice(change),
+        onLogin: (report) => this.noticeLogin(report),
+      });
+      const { logins } = this.#options;
+      const running = new Running(connector, source, this.#parts, { logins, onRoute: () => this.#route() });
       return running;
     };
   }

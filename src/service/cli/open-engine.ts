@@ -68,6 +68,7 @@ export async function checkOptions(config: Config): Promise<void> {
     onSecretViolation: () => {},
     onThreadDeath: () => {},
     onThrottled: () => {},
+    onLogin: () => {},
   }).close();
 }
 

@@ -109,6 +109,41 @@ const SECRET = {
 };
 
 const TEXTS_BY_NAME = { type: "object", additionalProperties: { type: "string" } };
+/** A client of an authorization server, whose secrets are written `{secret:NAME}`. */
+const CLIENT = {
+  issuer: PATH,
+  tokenUrl: PATH,
+  clientId: PATH,
+  clientSecret: PATH,
+  privateKey: PATH,
+  keyId: PATH,
+  algorithm: PATH,
+  clientAuth: { enum: ["basic", "post", "private_key_jwt", "none"] },
+  scope: PATH,
+  audience: PATH,
+  resource: PATH,
+};
+/** How a connector's requests are authenticated. */
+const AUTH = {
+  ...section({
+    basic: { ...section({ user: PATH, password: PATH }), required: ["user", "password"] },
+    bearer: { ...section({ token: PATH }), required: ["token"] },
+    apiKey: {
+      ...section({ in: { enum: ["header", "query", "cookie"] }, name: PATH, value: PATH }),
+      required: ["in", "name", "value"],
+    },
+    clientCredentials: section(CLIENT),
+    refreshToken: { ...section({ ...CLIENT, token: PATH }), required: ["token"] },
+    authorizationCode: section({
+      ...CLIENT,
+      authorizationUrl: PATH,
+      deviceUrl: PATH,
+      perTenant: { type: "boolean" },
+    }),
+  }),
+  minProperties: 1,
+  maxProperties: 1,
+};
 /** A connector; the engine checks the meaning of the values. */
 const CONNECTOR = {
   ...section({
@@ -135,6 +170,7 @@ const CONNECTOR = {
       ...exactlyOne("url", "command"),
     },
     openapi: section({ document: PATH, url: PATH, pin: PATH, server: PATH, headers: { type: "boolean" } }),
+    auth: AUTH,
     headers: TEXTS_BY_NAME,
     query: TEXTS_BY_NAME,
     tools: TEXTS,
@@ -292,6 +328,12 @@ export const CONFIG_SCHEMA: Part = section({
     type: "object",
     additionalProperties: CONNECTOR,
   },
+  logins: section({
+    path: { description: "file of the logins of connectors", ...PATH },
+    url: { description: "Redis that stores logins, shared by several machines", ...PATH },
+    fleet: { description: "name shared by the engines that share logins", ...PATH },
+    secret: { description: "secret that seals logins; without one, a key in a file beside the file", ...SEALED_WITH },
+  }),
   codeMode: {
     description: "code mode: run_code and search_tools, and the routes /mcp/code and /v1/code",
     ...section({
@@ -319,6 +361,7 @@ export const PATHS = [
   "agentspace/path",
   "agentspace/folder",
   "idempotency/path",
+  "logins/path",
   "executor/store",
   "packages/modules",
   "packages/wheels",
@@ -342,10 +385,11 @@ export const HIDDEN: readonly string[] = [
   "tools/*/config",
   "executor/secret",
   "idempotency/secret",
+  "logins/secret",
 ];
 
 /** URLs shown without their user and password. */
-export const URLS: readonly string[] = ["executor/url", "executor/store", "kv/url", "idempotency/url"];
+export const URLS: readonly string[] = ["executor/url", "executor/store", "kv/url", "idempotency/url", "logins/url"];
 
 /** Requires exactly one of some properties. */
 function exactlyOne(...names: readonly string[]): object {

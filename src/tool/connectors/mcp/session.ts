@@ -6,6 +6,7 @@ import { delegation } from "../../../base/os/cgroup.ts";
 import { killGroupOf } from "../../../base/os/process-group.ts";
 import type { FetchOptions } from "../../../broker/capabilities/fetch/connections.ts";
 import type { SecretOptions } from "../../../broker/capabilities/secrets/secrets.ts";
+import type { LoginReport, LoginUse } from "../../../broker/login/settings.ts";
 import { failed, type McpFailure } from "./failure.ts";
 import { MCP_LIMITS, type McpLimits } from "./limits.ts";
 import type { FromThread, ListedTools, McpPeer, ThreadSettings, ToThread } from "./messages.ts";
@@ -28,6 +29,11 @@ export interface McpSessionOptions {
   readonly secrets?: { readonly [name: string]: SecretOptions };
   readonly fetch?: FetchOptions;
   readonly limits?: Partial<McpLimits>;
+  /** How its requests get a token. */
+  readonly login?: LoginUse | null;
+  /** Whose token, where each tenant has a login. */
+  readonly tenant?: string;
+  readonly onLogin?: (report: LoginReport) => void;
   readonly onState?: (state: McpState) => void;
   /** The server's list may be another now. */
   readonly onListChanged?: () => void;
@@ -205,6 +211,8 @@ export class McpSession implements AsyncDisposable {
       server,
       trustAnnotations = false,
       secrets = {},
+      login = null,
+      tenant = "",
       fetch: { lookup, ...fetch } = {},
     } = this.#options;
     const delegated = delegation();
@@ -217,6 +225,8 @@ export class McpSession implements AsyncDisposable {
       hasLookup: lookup !== undefined,
       groups: delegated?.kind === "delegated" ? delegated.directory : null,
       limits: this.#limits,
+      login,
+      tenant,
     };
     const worker = new Worker(new URL(`./entry.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url), {
       name: `glovebox-mcp-${connector}`,
@@ -261,6 +271,8 @@ export class McpSession implements AsyncDisposable {
       case "group":
         run.group = message.pid;
         return;
+      case "login":
+        return this.#options.onLogin?.(message.report);
       case "lookup":
         return void this.#resolve(run, message.lookup, message.hostname);
       default:

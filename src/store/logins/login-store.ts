@@ -1,0 +1,114 @@
+import { StoreError } from "../../base/errors.ts";
+import type { Seal } from "../redis/seal.ts";
+
+/** Where the logins of connectors are kept: a file, or Redis for engines on several machines. */
+export type LoginStoreOptions =
+  | {
+      readonly kind: "file";
+      /** An absolute path, or `:memory:`. */
+      readonly path: string;
+      /** Text from which the key is derived; `null` for a random key in a file beside it. */
+      readonly secret: string | null;
+    }
+  | { readonly kind: "redis"; readonly url: string; readonly fleet: string; readonly secret: string };
+
+/** A stored login: its version counts its changes. */
+export interface StoredLogin {
+  readonly version: number;
+  readonly text: string;
+}
+
+/** An attempt to become the only one that renews a login. */
+export interface LoginClaim {
+  readonly isHeld: boolean;
+  readonly login: StoredLogin | null;
+}
+
+/**
+ * Texts by key, of which one process at a time may write a new one. A claim that nobody extends ends by itself, because
+ * its process may have been killed. All methods reject with a `StoreError` where the store fails.
+ */
+export interface LoginTable {
+  read(key: string): Promise<StoredLogin | null>;
+  claim(key: string, owner: string, leaseMs: number): Promise<LoginClaim>;
+  /** Returns whether the owner still holds the claim. */
+  extend(key: string, owner: string, leaseMs: number): Promise<boolean>;
+  /** Writes a text, as durably as the store can, and ends the owner's claim. Without an owner, whoever holds it. */
+  write(key: string, owner: string | null, text: string): Promise<number>;
+  remove(key: string): Promise<boolean>;
+  release(key: string, owner: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Texts of a table, sealed for their keys. */
+export class LoginStore {
+  readonly #table: LoginTable;
+  readonly #seal: Seal;
+
+  constructor(table: LoginTable, seal: Seal) {
+    this.#table = table;
+    this.#seal = seal;
+  }
+
+  async read(key: string): Promise<StoredLogin | null> {
+    return this.#open(key, await this.#table.read(key));
+  }
+
+  async claim(key: string, owner: string, leaseMs: number): Promise<LoginClaim> {
+    const { isHeld, login } = await this.#table.claim(key, owner, leaseMs);
+    try {
+      return { isHeld, login: this.#open(key, login) };
+    } catch (error) {
+      if (isHeld) await this.#table.release(key, owner);
+      throw error;
+    }
+  }
+
+  extend(key: string, owner: string, leaseMs: number): Promise<boolean> {
+    return this.#table.extend(key, owner, leaseMs);
+  }
+
+  /** Returns the new version. */
+  write(key: string, owner: string | null, text: string): Promise<number> {
+    return this.#table.write(key, owner, this.#seal.close(text, aboutOf(key)));
+  }
+
+  remove(key: string): Promise<boolean> {
+    return this.#table.remove(key);
+  }
+
+  release(key: string, owner: string): Promise<void> {
+    return this.#table.release(key, owner);
+  }
+
+  close(): Promise<void> {
+    return this.#table.close();
+  }
+
+  #open(key: string, login: StoredLogin | null): StoredLogin | null {
+    if (login === null) return null;
+    try {
+      return { ...login, text: this.#seal.open(login.text, aboutOf(key)) };
+    } catch (error) {
+      throw new StoreError("the stored login was sealed with another secret, or was changed", { cause: error });
+    }
+  }
+}
+
+function aboutOf(key: string): string {
+  return `glovebox login ${key}`;
+}
+
+/** Opens a store when it is first used: most engines have none. */
+export async function openLoginStore(options: LoginStoreOptions): Promise<LoginStore> {
+  const { Seal: Sealing } = await import("../redis/seal.ts");
+  if (options.kind === "redis") {
+    const { RedisLogins } = await import("./redis-logins.ts");
+    return new LoginStore(await RedisLogins.open(options), Sealing.of(options.secret));
+  }
+  const { SqliteLogins } = await import("./sqlite-logins.ts");
+  const { path, secret } = options;
+  if (secret !== null) return new LoginStore(new SqliteLogins(path), Sealing.of(secret));
+  const { readKey } = await import("./seal-key.ts");
+  return new LoginStore(new SqliteLogins(path), Sealing.keyed(readKey(path)));
+}
