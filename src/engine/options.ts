@@ -86,7 +86,7 @@ export interface IdempotencyOptions {
 
 /** Where the logins of connectors are kept: a file, or Redis for engines on several machines. Sealed. */
 export interface LoginOptions {
-  /** Path of a file that engines of one machine share; `:memory:` for no file. Default `logins.sqlite` in `stateDir`. */
+  /** Path of a file that engines of one machine share, or `:memory:`; else it is the file `logins.sqlite` of `stateDir`. */
   readonly path?: string;
   /** Redis or Valkey instead of a file. Needs a secret. */
   readonly url?: string;

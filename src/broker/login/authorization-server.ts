@@ -2,7 +2,7 @@ import { createPrivateKey, type webcrypto } from "node:crypto";
 import type * as OAuth from "oauth4webapi";
 import type { Connections } from "../capabilities/fetch/connections.ts";
 import type { Secrets } from "../capabilities/secrets/secrets.ts";
-import { isPassingCode, LoginFailure, shownCode } from "./failure.ts";
+import { LoginFailure, refusalOf } from "./failure.ts";
 import type { ClientProof, LoginSettings } from "./settings.ts";
 import { TokenFetch } from "./token-fetch.ts";
 
@@ -202,16 +202,9 @@ function onlyKnown(found: OAuth.AuthorizationServer): OAuth.AuthorizationServer 
 /** A failure of the library in our own words. */
 export function failureOf(oauth: typeof OAuth, error: unknown): LoginFailure {
   if (error instanceof LoginFailure) return error;
-  if (error instanceof oauth.ResponseBodyError) {
-    const message = `the authorization server refuses: ${shownCode(error.error)}`;
-    return new LoginFailure(isPassingCode(error.error) || error.status >= 500 ? "failed" : "refused", message);
-  }
-  if (error instanceof oauth.AuthorizationResponseError)
-    return new LoginFailure("refused", `the authorization server refuses: ${shownCode(error.error)}`);
-  if (error instanceof oauth.WWWAuthenticateChallengeError) {
-    const refused = new LoginFailure("refused", "the authorization server refuses: invalid_client");
-    return error.status >= 500 ? new LoginFailure("failed", refused.message) : refused;
-  }
+  if (error instanceof oauth.ResponseBodyError) return refusalOf(error.error, error.status >= 500);
+  if (error instanceof oauth.AuthorizationResponseError) return refusalOf(error.error);
+  if (error instanceof oauth.WWWAuthenticateChallengeError) return refusalOf("invalid_client", error.status >= 500);
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   if (code === oauth.INVALID_RESPONSE && error instanceof Error && error.message.includes('"iss"'))
     return new LoginFailure("refused", "the answer comes from another authorization server than was asked");

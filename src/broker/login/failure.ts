@@ -4,9 +4,12 @@ export class LoginFailure extends Error {
   /** `refused`: the same will fail again, until somebody logs in or changes the options. */
   readonly kind: "refused" | "failed";
   readonly retryAfterMs: number | null;
+  /** Error code of OAuth; empty without one. */
+  readonly code: string;
 
-  constructor(kind: LoginFailure["kind"], message: string, retryAfterMs: number | null = null) {
+  constructor(kind: LoginFailure["kind"], message: string, retryAfterMs: number | null = null, code = "") {
     super(message);
+    this.code = code;
     this.kind = kind;
     this.retryAfterMs = retryAfterMs;
   }
@@ -36,10 +39,9 @@ const CODES: ReadonlySet<string> = new Set([
 ]);
 const PASSING: ReadonlySet<string> = new Set(["server_error", "temporarily_unavailable", "slow_down"]);
 
-export function shownCode(code: string): string {
-  return CODES.has(code) ? code : "an error that OAuth does not know";
-}
-
-export function isPassingCode(code: string): boolean {
-  return PASSING.has(code);
+/** The refusal of a server, with the code that it names. */
+export function refusalOf(code: string, isPassing = false): LoginFailure {
+  const shown = CODES.has(code) ? code : "an error that OAuth does not know";
+  const kind = isPassing || PASSING.has(code) ? "failed" : "refused";
+  return new LoginFailure(kind, `the authorization server refuses: ${shown}`, null, CODES.has(code) ? code : "");
 }

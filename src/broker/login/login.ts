@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { messageOf } from "../method-call.ts";
-import type { LoginClaim, LoginStore, StoredLogin } from "../../store/logins/login-store.ts";
+import type { LoginClaim, LoginHolder, LoginStore, StoredLogin } from "../../store/logins/login-store.ts";
 import type { AuthorizationServer, TokenAnswer } from "./authorization-server.ts";
 import { LoginFailure } from "./failure.ts";
 import { type KeptLogin, leftMsOf, readLogin, renewedLogin, seedOf, writeLogin } from "./kept-login.ts";
@@ -67,6 +67,8 @@ export class Login {
   #failures = 0;
   #lookedMs = -Infinity;
   #told: LoginReport["state"] | null = null;
+  /** Whether the attempt under way asks the server. */
+  #hasAsked = false;
   /** Version of the last token that was not stored. */
   #alone = -1;
 
@@ -151,6 +153,7 @@ export class Login {
 
   async #attempt(): Promise<HeldToken> {
     let version = -1;
+    this.#hasAsked = false;
     try {
       const token = await this.#renewed((seen) => (version = seen));
       this.#trouble = null;
@@ -164,11 +167,8 @@ export class Login {
           : new LoginFailure("failed", `the login cannot be renewed: ${messageOf(error)}`);
       const shown = this.#shown(failure);
       this.#trouble = { failure: shown, version, untilMs: performance.now() + this.#pauseMs(failure) };
-      this.#tell(
-        failure.kind === "refused" ? "needed" : "failing",
-        shown.message,
-        failure.kind === "refused" ? "refused" : "failed",
-      );
+      const state = failure.kind === "refused" ? "needed" : "failing";
+      this.#tell(state, shown.message, this.#hasAsked ? failure.kind : null);
       throw shown;
     }
   }
@@ -188,8 +188,8 @@ export class Login {
       const opened = await this.#claim();
       // Nothing is lost without a store: the client gets another token whenever it asks.
       if (opened === null) return await this.#askedAlone();
-      const { store, isHeld, login } = opened;
-      onSeen(login?.version ?? -1);
+      const { store, isHeld, login, version } = opened;
+      onSeen(version);
       const kept = this.#read(login);
       const stored = kept === null || login === null ? null : this.#fresh(kept, login.version);
       if (stored !== null) {
@@ -197,7 +197,8 @@ export class Login {
         this.#tell("ready", null);
         return stored;
       }
-      if (isHeld) return await this.#asked(store, kept, onSeen);
+      const asked = isHeld ? await this.#asked(store, { kept, version }, onSeen) : null;
+      if (asked !== null) return asked;
       if (performance.now() > untilMs)
         throw new LoginFailure("failed", "another process does not renew the login in time");
       await delay(LOOK_MS * (1 + Math.random()));
@@ -233,19 +234,29 @@ export class Login {
     return heldToken(kept.accessToken, version, { sinceMs: performance.now(), lifeMs: leftMs });
   }
 
-  async #asked(store: LoginStore, kept: KeptLogin | null, onSeen: (version: number) => void): Promise<HeldToken> {
+  /** `null` where somebody has logged in meanwhile. */
+  async #asked(
+    store: LoginStore,
+    { kept, version: claimed }: { readonly kept: KeptLogin | null; readonly version: number },
+    onSeen: (version: number) => void,
+  ): Promise<HeldToken | null> {
     using _claim = this.#keepClaim(store);
+    const holder = { owner: this.#owner, version: claimed };
+    const isCode = this.#settings.grant.kind === "authorizationCode";
+    this.#hasAsked = !isCode || (kept !== null && kept.refused === null && kept.refreshToken !== null);
     try {
       const { origin } = await this.#host.server.tokenEndpoint();
       const sinceMs = performance.now();
       const { answer, login } = await this.#ask(kept, origin);
       // Before anybody uses the new token: the server has let go of the old one.
-      const version = await store.write(this.#key, this.#owner, writeLogin(login));
+      const version = await store.write(this.#key, holder, writeLogin(login));
+      if (version === null) return null;
       onSeen(version);
       this.#tell("ready", null, "renewed");
       return heldToken(answer.accessToken, version, { sinceMs, lifeMs: answer.lifeMs });
     } catch (error) {
-      await this.#giveUp(store, kept, error, onSeen).catch(() => undefined);
+      const version = await this.#giveUp(store, { kept, holder }, error).catch(() => null);
+      if (version !== null) onSeen(version);
       throw error;
     }
   }
@@ -303,18 +314,22 @@ export class Login {
     throw new LoginFailure("refused", problem);
   }
 
-  /** Ends the claim. A refused login is remembered, so that neither a restart nor another process asks again with it. */
+  /**
+   * Ends the claim. A refused login is remembered, so that neither a restart nor another process asks again with it:
+   * returns its version.
+   */
   async #giveUp(
     store: LoginStore,
-    kept: KeptLogin | null,
+    { kept, holder }: { readonly kept: KeptLogin | null; readonly holder: LoginHolder },
     error: unknown,
-    onSeen: (version: number) => void,
-  ): Promise<void> {
-    const isRefused =
-      error instanceof LoginFailure && error.kind === "refused" && error.message.endsWith("invalid_grant");
-    if (!isRefused || kept === null || kept.refused !== null) return await store.release(this.#key, this.#owner);
-    const refused = { ...kept, accessToken: null, refused: error.message };
-    onSeen(await store.write(this.#key, this.#owner, writeLogin(refused)));
+  ): Promise<number | null> {
+    const isOver = error instanceof LoginFailure && error.code === "invalid_grant";
+    if (isOver && kept !== null && kept.refused === null) {
+      const refused = { ...kept, accessToken: null, refused: error.message };
+      return store.write(this.#key, holder, writeLogin(refused));
+    }
+    await store.release(this.#key, this.#owner);
+    return null;
   }
 
   #keepClaim(store: LoginStore): Disposable {

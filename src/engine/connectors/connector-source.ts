@@ -93,12 +93,15 @@ type SessionRequest = Omit<SessionToolCall, "connector">;
 export interface ConnectorSource extends AsyncDisposable {
   /** Calls a tool of its session; `null` for a document. Rejects with an error that a tool may see. */
   readonly call: ((request: SessionRequest, signal: AbortSignal) => Promise<string>) | null;
+  /** Reaches its server now, if it waits to try again; `null` for a document. */
+  readonly hasten: (() => void) | null;
   /** Rejects with an error that names the connector. `listMs`: time for the list of a session. */
   read(listMs?: number): Promise<ReadConnector>;
 }
 
 class DocumentSource implements ConnectorSource {
   readonly call = null;
+  readonly hasten = null;
   readonly #connector: ResolvedConnector;
   readonly #place: DocumentPlace;
   readonly #options: { readonly secrets: Secrets; readonly fetch: FetchOptions };
@@ -148,6 +151,11 @@ class SessionSource implements ConnectorSource {
     if (this.#tenants === null) return this.#callOn(this.#session, request, signal);
     using session = this.#tenants.use(request.tenant);
     return await this.#callOn(session.session, request, signal);
+  };
+
+  readonly hasten = (): void => {
+    this.#session.hasten();
+    this.#tenants?.hasten();
   };
 
   /** Asks a busy server again where the tool may be repeated. The signal ends that in time. */

@@ -105,6 +105,10 @@ export class RunningConnector implements AsyncDisposable {
     return routeOf(this.connector, this.#server, this.#routing.logins);
   }
 
+  get needsLogin(): boolean {
+    return this.#login.state === "needed" || this.#tenants.size > 0;
+  }
+
   get status(): ConnectorStatus {
     const { name, source, pin } = this.connector;
     const problem = this.#problem;
@@ -172,6 +176,12 @@ export class RunningConnector implements AsyncDisposable {
     if (change.kind === "lost") this.#fall(messageOf(change.reason));
     else if (change.kind === "list") this.#later(NOTIFIED_MS);
     else if (this.#state === "down") this.refresh().catch(() => undefined);
+  }
+
+  /** Somebody has logged in: a session that waits to try again does so now. */
+  hasLoggedIn(tenant: string): void {
+    this.noticeLogin({ connector: this.connector.name, tenant, state: "ready", reason: null, renewal: null });
+    this.source.hasten?.();
   }
 
   /** Its login has changed, or was renewed. */

@@ -36,6 +36,10 @@ export class TenantSessions implements AsyncDisposable {
     };
   }
 
+  hasten(): void {
+    for (const { session } of this.#sessions.values()) session.hasten();
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     for (const tenant of this.#sessions.keys()) this.#close(tenant);
     await Promise.all(this.#closing);

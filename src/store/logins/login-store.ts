@@ -21,7 +21,15 @@ export interface StoredLogin {
 /** An attempt to become the only one that renews a login. */
 export interface LoginClaim {
   readonly isHeld: boolean;
+  /** Number of changes so far, also of a login that was removed. */
+  readonly version: number;
   readonly login: StoredLogin | null;
+}
+
+/** Who renews a login, and the version that was claimed. */
+export interface LoginHolder {
+  readonly owner: string;
+  readonly version: number;
 }
 
 /**
@@ -33,8 +41,11 @@ export interface LoginTable {
   claim(key: string, owner: string, leaseMs: number): Promise<LoginClaim>;
   /** Returns whether the owner still holds the claim. */
   extend(key: string, owner: string, leaseMs: number): Promise<boolean>;
-  /** Writes a text, as durably as the store can, and ends the owner's claim. Without an owner, whoever holds it. */
-  write(key: string, owner: string | null, text: string): Promise<number>;
+  /**
+   * Writes a text, as durably as the store can, and ends the claim. A `holder` writes only where nobody has written since
+   * its claim; without one, whatever is there is replaced. Returns the new version, or `null` where nothing was written.
+   */
+  write(key: string, holder: LoginHolder | null, text: string): Promise<number | null>;
   remove(key: string): Promise<boolean>;
   release(key: string, owner: string): Promise<void>;
   close(): Promise<void>;
@@ -55,9 +66,9 @@ export class LoginStore {
   }
 
   async claim(key: string, owner: string, leaseMs: number): Promise<LoginClaim> {
-    const { isHeld, login } = await this.#table.claim(key, owner, leaseMs);
+    const { isHeld, version, login } = await this.#table.claim(key, owner, leaseMs);
     try {
-      return { isHeld, login: this.#open(key, login) };
+      return { isHeld, version, login: this.#open(key, login) };
     } catch (error) {
       if (isHeld) await this.#table.release(key, owner);
       throw error;
@@ -68,9 +79,8 @@ export class LoginStore {
     return this.#table.extend(key, owner, leaseMs);
   }
 
-  /** Returns the new version. */
-  write(key: string, owner: string | null, text: string): Promise<number> {
-    return this.#table.write(key, owner, this.#seal.close(text, aboutOf(key)));
+  write(key: string, holder: LoginHolder | null, text: string): Promise<number | null> {
+    return this.#table.write(key, holder, this.#seal.close(text, aboutOf(key)));
   }
 
   remove(key: string): Promise<boolean> {

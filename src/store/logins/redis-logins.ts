@@ -1,7 +1,7 @@
 import type { RedisConnection } from "../redis/connection.ts";
 import { Script, ScriptRunner } from "../redis/script.ts";
 import { importOptional } from "../../base/optional-package.ts";
-import type { LoginClaim, LoginStoreOptions, LoginTable, StoredLogin } from "./login-store.ts";
+import type { LoginClaim, LoginHolder, LoginStoreOptions, LoginTable, StoredLogin } from "./login-store.ts";
 
 /** A login is a hash: `version`, `text`; its claim a key of its own, which Redis lets expire by its own clock. */
 const CLAIM = new Script(`
@@ -17,10 +17,14 @@ const EXTEND = new Script(`
 `);
 const READ = new Script(`return redis.call("HMGET", KEYS[1], "version", "text")`);
 const WRITE = new Script(`
-  local version = redis.call("HINCRBY", KEYS[1], "version", 1)
+  if ARGV[1] ~= "" and (redis.call("HGET", KEYS[1], "version") or "0") ~= ARGV[1] then
+    -- A script that was sent again, because its reply was lost.
+    if redis.call("HGET", KEYS[1], "text") ~= ARGV[2] then return 0 end
+    return tonumber(redis.call("HGET", KEYS[1], "version"))
+  end
   redis.call("HSET", KEYS[1], "text", ARGV[2])
-  if ARGV[1] ~= "" and redis.call("GET", KEYS[2]) == ARGV[1] then redis.call("DEL", KEYS[2]) end
-  return version
+  redis.call("DEL", KEYS[2])
+  return redis.call("HINCRBY", KEYS[1], "version", 1)
 `);
 const REMOVE = new Script(`
   if redis.call("HDEL", KEYS[1], "text") == 0 then return 0 end
@@ -59,17 +63,17 @@ export class RedisLogins implements LoginTable {
 
   async claim(key: string, owner: string, leaseMs: number): Promise<LoginClaim> {
     const [held, ...login] = (await this.#run(CLAIM, this.#both(key), [owner, leaseMs])) as readonly unknown[];
-    return { isHeld: held === 1, login: readLogin(login) };
+    return { isHeld: held === 1, version: Number(login[0] ?? 0), login: readLogin(login) };
   }
 
   async extend(key: string, owner: string, leaseMs: number): Promise<boolean> {
     return (await this.#run(EXTEND, [this.#lease(key)], [owner, leaseMs])) === 1;
   }
 
-  async write(key: string, owner: string | null, text: string): Promise<number> {
+  async write(key: string, holder: LoginHolder | null, text: string): Promise<number | null> {
     // It is sent over the next connection, where this one is lost: nobody else has the new refresh token.
-    const args = [owner ?? "", text];
-    return Number(await this.#runner.run({ script: WRITE, keys: this.#both(key), args, urgency: "later" }));
+    const args = [holder === null ? "" : String(holder.version), text];
+    return Number(await this.#runner.run({ script: WRITE, keys: this.#both(key), args, urgency: "later" })) || null;
   }
 
   async remove(key: string): Promise<boolean> {

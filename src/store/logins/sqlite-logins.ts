@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { DatabaseLayout } from "../sqlite/layout.ts";
 import { SqliteStore, SqliteTransaction } from "../sqlite/store.ts";
-import type { LoginClaim, LoginTable, StoredLogin } from "./login-store.ts";
+import type { LoginClaim, LoginHolder, LoginTable, StoredLogin } from "./login-store.ts";
 
 /** `applicationId` is "GbLg" in ASCII. */
 const LAYOUT: DatabaseLayout = {
@@ -48,8 +48,8 @@ export class SqliteLogins implements LoginTable {
     return this.#use((rows, nowMs) => rows.extend(key, owner, nowMs + leaseMs));
   }
 
-  write(key: string, owner: string | null, text: string): Promise<number> {
-    return this.#use((rows) => rows.write(key, owner, text));
+  write(key: string, holder: LoginHolder | null, text: string): Promise<number | null> {
+    return this.#use((rows) => rows.write(key, holder, text));
   }
 
   remove(key: string): Promise<boolean> {
@@ -91,7 +91,8 @@ class LoginRows {
     this.#extend = prepare("UPDATE login SET lease_ms = ? WHERE key = ? AND owner = ?");
     this.#write = prepare(
       `INSERT INTO login (key, version, text) VALUES (?, 1, ?)
-        ON CONFLICT DO UPDATE SET version = version + 1, text = excluded.text RETURNING version`,
+        ON CONFLICT DO UPDATE SET version = version + 1, text = excluded.text, owner = NULL, lease_ms = 0
+        RETURNING version`,
     );
     this.#remove = prepare("UPDATE login SET version = version + 1, text = NULL WHERE key = ? AND text IS NOT NULL");
     this.#release = prepare("UPDATE login SET owner = NULL, lease_ms = 0 WHERE key = ? AND owner = ?");
@@ -114,7 +115,7 @@ class LoginRows {
       const leftMs = (row?.lease_ms ?? 0) - nowMs;
       const isHeld = row?.owner === null || row?.owner === owner || leftMs <= 0 || leftMs > 2 * leaseMs;
       if (isHeld) this.#claim.run(owner, nowMs + leaseMs, key);
-      return { isHeld, login: this.read(key) };
+      return { isHeld, version: row?.version ?? 0, login: this.read(key) };
     });
   }
 
@@ -122,10 +123,10 @@ class LoginRows {
     return this.#extend.run(untilMs, key, owner).changes === 1;
   }
 
-  write(key: string, owner: string | null, text: string): number {
+  write(key: string, holder: LoginHolder | null, text: string): number | null {
     return this.#transaction.run(() => {
+      if (holder !== null && this.#row(key)?.version !== holder.version) return null;
       const { version } = this.#write.get(key, text) as { readonly version: number };
-      if (owner !== null) this.#release.run(key, owner);
       return version;
     });
   }

@@ -10,22 +10,25 @@ export type ClientAuthentication = "basic" | "post" | "private_key_jwt" | "none"
 
 /** A client of an authorization server, and what it asks tokens for. */
 export interface OAuthClient {
-  /** The authorization server, whose metadata name its endpoints. Either this or `tokenUrl`. */
+  /** The authorization server, whose metadata names its endpoints. Either this or `tokenUrl`. */
   readonly issuer?: string;
   /** Its token endpoint, instead of its metadata. */
   readonly tokenUrl?: string;
+  /** The client's id. Default, with an `issuer` and `authorizationCode`: a client is registered with the login. */
   readonly clientId?: string;
-  /** `{secret:NAME}`. */
+  /** The client's secret: `{secret:NAME}`, bound to the token endpoint's origin in `basic:password`, or in `body` for `post`. */
   readonly clientSecret?: string;
-  /** `{secret:NAME}`: a key in PKCS #8 (PEM), for `private_key_jwt`. */
+  /** The client's key for `private_key_jwt`: `{secret:NAME}`, a PEM in PKCS #8, bound to the token endpoint's origin in `body`. */
   readonly privateKey?: string;
+  /** Id of the key, for the header `kid` of assertions. */
   readonly keyId?: string;
   /** Algorithm of the key. Default: RS256. */
   readonly algorithm?: string;
-  /** Default: `basic` with a secret, `private_key_jwt` with a key, `none` without both. */
+  /** How the client proves who it is. Default: `basic` with a secret, `private_key_jwt` with a key, `none` without both. */
   readonly clientAuth?: ClientAuthentication;
   /** Scopes, with spaces between them. */
   readonly scope?: string;
+  /** The parameter `audience`, which some servers want. */
   readonly audience?: string;
   /** The resource that tokens are for (RFC 8707). Default: the URL of an MCP server, none for an API. */
   readonly resource?: string;
@@ -33,8 +36,9 @@ export interface OAuthClient {
 
 /** A login in a browser, once. */
 export interface AuthorizationCodeClient extends OAuthClient {
+  /** Its authorization endpoint, in place of that of the metadata. */
   readonly authorizationUrl?: string;
-  /** Endpoint of the device flow. */
+  /** Its endpoint of the device flow, in place of that of the metadata. */
   readonly deviceUrl?: string;
   /** Whether each tenant has a login of its own. Default: one login for all. */
   readonly perTenant?: boolean;

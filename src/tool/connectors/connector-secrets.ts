@@ -26,15 +26,9 @@ function valuesOf(source: ResolvedConnector["source"]): readonly NamedValue[] {
  * Throws a `TypeError` that names the connector and the secret, where a secret is missing, or is not bound to the
  * connector's server and the place in which the connector puts it. `server`: `null` for a process.
  */
-export function checkSecrets(
-  { name, source, login }: ResolvedConnector,
-  server: string | null,
-  secrets: Secrets,
-): void {
-  // To which servers these are bound is checked when the token endpoint is known.
-  for (const named of login === null ? [] : secretsOfLogin(login)) {
-    if (secrets.find(named) === undefined) throw missing(name, named);
-  }
+export function checkSecrets(connector: ResolvedConnector, server: string | null, secrets: Secrets): void {
+  const { name, source } = connector;
+  checkLoginSecrets(connector, secrets);
   const places =
     source.kind === "process"
       ? source.env.map(([key, value]) => [`env.${key}`, value] as const)
@@ -63,6 +57,13 @@ export function checkSecrets(
           `add { origin: "${origin}", in: "${place}" } to secrets.${named}.bind, or use another secret`,
       );
     }
+  }
+}
+
+/** Throws where a secret of its login is missing. To which servers they are bound is checked when these are known. */
+export function checkLoginSecrets({ name, login }: ResolvedConnector, secrets: Secrets): void {
+  for (const named of login === null ? [] : secretsOfLogin(login)) {
+    if (secrets.find(named) === undefined) throw missing(name, named);
   }
 }
 

@@ -28,7 +28,8 @@ export interface OidcServer extends AsyncDisposable {
   knows(token: string): Promise<boolean>;
   /** For whom an access token is. */
   accountOf(token: string): Promise<string | null>;
-  revoke(token: string): Promise<void>;
+  /** An account that enters the code of a device flow. */
+  approveDevice(userCode: string, account: string): Promise<void>;
 }
 
 export interface OidcOptions {
@@ -118,8 +119,14 @@ export async function serveOidc({
       const found = await provider.AccessToken.find(token);
       return found === undefined || found.isExpired ? null : found.accountId;
     },
-    revoke: async (token) => {
-      await (await provider.AccessToken.find(token))?.destroy();
+    approveDevice: async (userCode, accountId) => {
+      const found = await provider.DeviceCode.findByUserCode(userCode.replaceAll("-", ""));
+      if (found === undefined) throw new TypeError("no such code");
+      const grant = new provider.Grant({ accountId, clientId: found.clientId ?? "" });
+      grant.addOIDCScope(SCOPES.join(" "));
+      const authTime = Math.floor(Date.now() / 1_000);
+      Object.assign(found, { accountId, grantId: await grant.save(), scope: "offline_access read", authTime });
+      await Reflect.apply(found.save, found, [600]);
     },
     [Symbol.asyncDispose]: async () => {
       server.closeAllConnections();
@@ -202,7 +209,7 @@ function configurationOf(
 async function interact(provider: Provider, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { params } = await provider.interactionDetails(request, response);
   const accountId = typeof params["login_hint"] === "string" ? params["login_hint"] : "ann";
-  await provider.interactionFinished(request, response, { login: { accountId } });
+  await provider.interactionFinished(request, response, { login: { accountId }, consent: {} });
 }
 
 function watch(request: IncomingMessage, response: ServerResponse, served: OidcServer): void {

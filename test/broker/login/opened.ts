@@ -3,6 +3,9 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { Connections } from "../../../src/broker/capabilities/fetch/connections.ts";
 import { Secrets } from "../../../src/broker/capabilities/secrets/secrets.ts";
+import { AuthorizationServer } from "../../../src/broker/login/authorization-server.ts";
+import { LoginFlow } from "../../../src/broker/login/login-flow.ts";
+import { openLoginStore } from "../../../src/store/logins/login-store.ts";
 import { Logins } from "../../../src/broker/login/logins.ts";
 import type { LoginReport } from "../../../src/broker/login/settings.ts";
 import { type ConnectorAuth, resolveAuth } from "../../../src/tool/connectors/auth-options.ts";
@@ -26,7 +29,28 @@ export async function folder(): Promise<string> {
   return made;
 }
 
+/** Follows a browser's redirects, with its cookies, until it is sent back. `account`: who logs in. */
+export async function browse(start: string, account = "ann"): Promise<URL> {
+  const cookies = new Map<string, string>();
+  let url = new URL(start);
+  url.searchParams.set("login_hint", account);
+  for (let hops = 0; hops < 10; hops++) {
+    const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join("; ");
+    const response = await fetch(url, { redirect: "manual", headers: { cookie } });
+    for (const set of response.headers.getSetCookie()) {
+      const [pair = ""] = set.split(";");
+      cookies.set(pair.slice(0, pair.indexOf("=")), pair.slice(pair.indexOf("=") + 1));
+    }
+    const location = response.headers.get("location");
+    if (location === null) throw new TypeError(`HTTP ${response.status}: ${(await response.text()).slice(0, 500)}`);
+    url = new URL(location, url);
+    if (url.pathname.endsWith("/callback")) return url;
+  }
+  throw new TypeError("too many redirects");
+}
+
 interface Opened {
+  readonly flow: () => Promise<LoginFlow>;
   readonly logins: Logins;
   readonly reports: LoginReport[];
 }
@@ -57,7 +81,13 @@ export function openLogins(
       await connections.close();
     },
   });
-  return { logins, reports };
+  const flow = async (): Promise<LoginFlow> => {
+    const server = new AuthorizationServer(login, connections, new Secrets(Object.fromEntries(given), {}));
+    const store = await openLoginStore(use.store);
+    opened.push({ [Symbol.asyncDispose]: () => store.close() });
+    return new LoginFlow(server, store);
+  };
+  return { logins, reports, flow };
 }
 
 export function machineOf({ issuer }: OidcServer): ConnectorAuth {

@@ -130,6 +130,16 @@ export class McpSession implements AsyncDisposable {
     return answer.kind === "failed" ? answer : { kind: "failed", failure: failed("it gave no answer") };
   }
 
+  /** Connects now, if it waits to try again. */
+  hasten(): void {
+    const run = this.#run;
+    if (this.#state.kind !== "down" || this.#restart === null || run === null) return;
+    clearTimeout(this.#restart);
+    this.#restart = null;
+    this.#losses = 0;
+    void this.#again(run);
+  }
+
   async close(): Promise<void> {
     if (this.#restart !== null) clearTimeout(this.#restart);
     if (this.#refresh !== null) clearTimeout(this.#refresh);
@@ -311,7 +321,10 @@ export class McpSession implements AsyncDisposable {
     this.#losses = lastedMs >= backoffMaxMs ? 0 : this.#losses + 1;
     const retryInMs = Math.min(backoffMaxMs, backoffMinMs * 2 ** Math.max(0, Math.min(this.#losses - 1, 30)));
     this.#restartAtMs = performance.now() + retryInMs;
-    this.#restart = setTimeout(() => void this.#again(run), retryInMs);
+    this.#restart = setTimeout(() => {
+      this.#restart = null;
+      void this.#again(run);
+    }, retryInMs);
     this.#change({ kind: "down", failure, retryInMs });
   }
 
