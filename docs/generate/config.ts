@@ -1,7 +1,8 @@
 import { readConfiguration } from "../../src/service/config/configuration.ts";
 import { effectiveValues, MACHINE_DEFAULTS } from "../../src/service/config/effective.ts";
 import { type Setting, SETTINGS } from "../../src/service/config/names.ts";
-import { CONFIG_SCHEMA, type Part } from "../../src/service/config/schema.ts";
+import { CONFIG_SCHEMA } from "../../src/service/config/schema.ts";
+import type { Part } from "../../src/service/config/schema-parts.ts";
 import { type Member, membersOf, readMembers } from "./declarations.ts";
 import { code, page, sentence, table } from "./markdown.ts";
 

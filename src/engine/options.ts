@@ -8,7 +8,7 @@ import type { Policy } from "../broker/policy.ts";
 import type { CustomCapability } from "../broker/capabilities/custom-types.ts";
 import { IN_MEMORY } from "../store/sqlite/layout.ts";
 import type { KvStoreOptions } from "../broker/capabilities/kv/kv.ts";
-import type { LoginStoreOptions } from "../store/logins/login-store.ts";
+import type { LoginStoreOptions } from "../store/logins/login-table.ts";
 import type { LedgerOptions } from "../store/calls/ledger.ts";
 import { BROKER_PLACES, type BrokerPlace } from "../broker/thread/start.ts";
 import type { FetchOptions } from "../broker/capabilities/fetch/connections.ts";

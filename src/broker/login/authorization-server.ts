@@ -214,7 +214,7 @@ export function failureOf(oauth: typeof OAuth, error: unknown): LoginFailure {
 function answerOf(answer: OAuth.TokenEndpointResponse): TokenAnswer {
   const { access_token: accessToken, refresh_token: refreshToken, expires_in: lifeS, scope } = answer;
   if (answer.token_type !== "bearer")
-    throw new LoginFailure("failed", "the authorization server's token is none of the type Bearer");
+    throw new LoginFailure("failed", "the authorization server's token has another type than Bearer");
   for (const token of [accessToken, refreshToken ?? accessToken]) {
     if (token.length < TOKEN_MIN || token.length > TOKEN_MAX || !VISIBLE.test(token))
       throw new LoginFailure("failed", `a token is not ${TOKEN_MIN} to ${TOKEN_MAX} visible characters of ASCII`);

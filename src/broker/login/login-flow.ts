@@ -18,7 +18,7 @@ export interface BrowserLogin {
   readonly url: string;
   readonly state: string;
   /** Takes the address to which the browser was sent back, and stores the login. Rejects with a `LoginFailure`. */
-  finish(callback: URL): Promise<void>;
+  readonly finish: (callback: URL) => Promise<void>;
 }
 
 /** A login that a person finishes on another device. */
@@ -28,7 +28,7 @@ export interface DeviceLogin {
   /** With the code in it, where the server has such a URL. */
   readonly completeUrl: string | null;
   /** Waits for the person, and stores the login. Rejects with a `LoginFailure`. */
-  finish(signal: AbortSignal): Promise<void>;
+  readonly finish: (signal: AbortSignal) => Promise<void>;
 }
 
 const CLIENT_NAME = "Glovebox";

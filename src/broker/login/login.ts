@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { messageOf } from "../method-call.ts";
-import type { LoginClaim, LoginHolder, LoginStore, StoredLogin } from "../../store/logins/login-store.ts";
+import type { LoginStore } from "../../store/logins/login-store.ts";
+import type { LoginClaim, LoginHolder, StoredLogin } from "../../store/logins/login-table.ts";
 import type { AuthorizationServer, TokenAnswer } from "./authorization-server.ts";
 import { LoginFailure } from "./failure.ts";
 import { type KeptLogin, leftMsOf, readLogin, renewedLogin, seedOf, writeLogin } from "./kept-login.ts";
@@ -292,7 +293,7 @@ export class Login {
     return { answer, login: renewedLogin(settings, answer, { origin, refreshToken, seed, client }) };
   }
 
-  /** The newest refresh token: a stored one, or that of the options. Throws where there is none for this server. */
+  /** The newest refresh token: a stored one, or that of the options. Throws where this server has given no such token. */
   #refreshToken(kept: KeptLogin | null, endpoint: URL): string {
     const { grant } = this.#settings;
     if (grant.kind === "refreshToken") {

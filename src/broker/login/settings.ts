@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { LoginStoreOptions } from "../../store/logins/login-store.ts";
+import type { LoginStoreOptions } from "../../store/logins/login-table.ts";
 
 /** How a client proves to an authorization server who it is. Secrets are named, not contained. */
 export type ClientProof =

@@ -7,7 +7,7 @@ import type { ListedTools } from "../../tool/connectors/mcp/messages.ts";
 import type { McpFailure } from "../../tool/connectors/mcp/failure.ts";
 import type { McpServer } from "../../tool/connectors/mcp/server.ts";
 import { McpSession } from "../../tool/connectors/mcp/session.ts";
-import type { LoginStoreOptions } from "../../store/logins/login-store.ts";
+import type { LoginStoreOptions } from "../../store/logins/login-table.ts";
 import { type LoginReport, secretsOfLogin } from "../../broker/login/settings.ts";
 import { TenantSessions } from "./tenant-sessions.ts";
 import { readDocument } from "./document.ts";

@@ -2,7 +2,7 @@ import { GloveboxError } from "../../base/errors.ts";
 import { eachInTurns } from "../../base/turns.ts";
 import type { ConnectorRoute } from "../../broker/capabilities/connector/route.ts";
 import type { LoginReport } from "../../broker/login/settings.ts";
-import type { LoginStoreOptions } from "../../store/logins/login-store.ts";
+import type { LoginStoreOptions } from "../../store/logins/login-table.ts";
 import { messageOf } from "../../broker/method-call.ts";
 import type { ResolvedConnector } from "../../tool/connectors/options.ts";
 import type { ReadConnector } from "../../tool/connectors/read-connector.ts";

@@ -1,7 +1,7 @@
 import type { RedisConnection } from "../redis/connection.ts";
 import { Script, ScriptRunner } from "../redis/script.ts";
 import { importOptional } from "../../base/optional-package.ts";
-import type { LoginClaim, LoginHolder, LoginStoreOptions, LoginTable, StoredLogin } from "./login-store.ts";
+import type { LoginClaim, LoginHolder, LoginStoreOptions, LoginTable, StoredLogin } from "./login-table.ts";
 
 /** A login is a hash: `version`, `text`; its claim a key of its own, which Redis lets expire by its own clock. */
 const CLAIM = new Script(`

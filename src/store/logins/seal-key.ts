@@ -22,7 +22,7 @@ export function readKey(store: string): Buffer {
   }
 }
 
-/** `null` where there is none. */
+/** `null` where the file does not exist. */
 function readWhole(path: string): Buffer | null {
   let text: string;
   try {

@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { DatabaseLayout } from "../sqlite/layout.ts";
 import { SqliteStore, SqliteTransaction } from "../sqlite/store.ts";
-import type { LoginClaim, LoginHolder, LoginTable, StoredLogin } from "./login-store.ts";
+import type { LoginClaim, LoginHolder, LoginTable, StoredLogin } from "./login-table.ts";
 
 /** `applicationId` is "GbLg" in ASCII. */
 const LAYOUT: DatabaseLayout = {

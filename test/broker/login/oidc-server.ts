@@ -20,6 +20,8 @@ export interface OidcServer extends AsyncDisposable {
   readonly privateKey: string;
   /** Answers a request instead of the server, where it returns true. */
   intercept: ((request: IncomingMessage, response: ServerResponse) => boolean) | null;
+  /** Life of tokens as answers name it, in seconds; `null` for the true one. */
+  saidLifeS: number | null;
   /** Called with each answer of the token endpoint before it is sent. */
   onAnswer: ((body: string) => Promise<void> | void) | null;
   /** A refresh token of an account that has logged in. */
@@ -94,6 +96,7 @@ export async function serveOidc({
     privateKey: await exportPKCS8(privateKey),
     intercept: null,
     onAnswer: null,
+    saidLifeS: null,
     refreshTokenFor: async (clientId, account = "ann") => {
       const grant = new provider.Grant({ accountId: account, clientId });
       grant.addOIDCScope(SCOPES.join(" "));
@@ -126,7 +129,7 @@ export async function serveOidc({
       grant.addOIDCScope(SCOPES.join(" "));
       const authTime = Math.floor(Date.now() / 1_000);
       Object.assign(found, { accountId, grantId: await grant.save(), scope: "offline_access read", authTime });
-      await Reflect.apply(found.save, found, [600]);
+      await (found as unknown as { save(lifeS: number): Promise<unknown> }).save(600);
     },
     [Symbol.asyncDispose]: async () => {
       server.closeAllConnections();
@@ -226,7 +229,16 @@ function watch(request: IncomingMessage, response: ServerResponse, served: OidcS
   });
   const end = response.end.bind(response);
   response.end = ((body: unknown, ...rest: unknown[]) => {
-    void Promise.resolve(served.onAnswer?.(String(body))).then(() => Reflect.apply(end, undefined, [body, ...rest]));
+    const { saidLifeS } = served;
+    // Not longer than the true number: the head of the answer was written.
+    const said =
+      saidLifeS === null
+        ? String(body)
+        : String(body).replace(
+            /("expires_in":)(\d+)/,
+            (_all, key: string, life: string) => key + String(saidLifeS).padEnd(life.length),
+          );
+    void Promise.resolve(served.onAnswer?.(said)).then(() => Reflect.apply(end, undefined, [said, ...rest]));
     return response;
   }) as typeof end;
 }

@@ -65,7 +65,7 @@ export const LOGIN_CONNECTOR: RouteDescription = {
   description:
     "For a connector with an `auth` of the kind `authorizationCode`. The authorization server sends the browser back to `/v1/connectors/callback` below `publicUrl`, which has to be a redirect URI of the client.",
   params: { name: "The connector's name." },
-  query: { tenant: "Whose login it is, for a connector with `perTenant`. Default: the operator's." },
+  query: { tenant: "Tenant of the login, for a connector with `perTenant`. Default: the operator's own login." },
   answers: {
     200: json("Where the browser goes.", {
       type: "object",
