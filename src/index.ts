@@ -69,7 +69,16 @@ export type {
   PreEvent,
   Reconfigured,
 } from "./engine/telemetry/events.ts";
-export type { ConnectorStatus } from "./engine/connectors/running-connector.ts";
+export type { ConnectorStatus, LoginStatus } from "./engine/connectors/running-connector.ts";
+export type { BegunLogin, FinishedLogin } from "./engine/connectors/pending-logins.ts";
+export type { ConnectorLoginOptions } from "./engine/local-engine.ts";
+export type { LoginReport } from "./broker/login/settings.ts";
+export type {
+  AuthorizationCodeClient,
+  ClientAuthentication,
+  ConnectorAuth,
+  OAuthClient,
+} from "./tool/connectors/auth-options.ts";
 export type { ConnectorOptions } from "./tool/connectors/options.ts";
 export type { ConnectorFinding } from "./tool/connectors/remote-tool.ts";
 export type { ToolAnnotations } from "./tool/contracts/contract.ts";
@@ -77,7 +86,14 @@ export type { JsonSchema, JsonValue } from "./base/json.ts";
 export { DEFAULT_LIMITS, type Limits, MAX_LIMITS } from "./base/limits.ts";
 export type { ExecutorKind, ExecutorOptions, Recycling, SandboxMode, SandboxState } from "./executor/executor.ts";
 export type { Logger } from "./engine/telemetry/log.ts";
-export type { EngineOptions, IdempotencyOptions, KvOptions, QueueOptions, ToolSource } from "./engine/options.ts";
+export type {
+  EngineOptions,
+  IdempotencyOptions,
+  KvOptions,
+  LoginOptions,
+  QueueOptions,
+  ToolSource,
+} from "./engine/options.ts";
 export type { Isolation, Runtime } from "./base/protocol/script.ts";
 export type { Throttling } from "./base/host-work-queue.ts";
 export {

@@ -1,7 +1,8 @@
 import { readConfiguration } from "../../src/service/config/configuration.ts";
 import { effectiveValues, MACHINE_DEFAULTS } from "../../src/service/config/effective.ts";
 import { type Setting, SETTINGS } from "../../src/service/config/names.ts";
-import { CONFIG_SCHEMA, type Part } from "../../src/service/config/schema.ts";
+import { CONFIG_SCHEMA } from "../../src/service/config/schema.ts";
+import type { Part } from "../../src/service/config/schema-parts.ts";
 import { type Member, membersOf, readMembers } from "./declarations.ts";
 import { code, page, sentence, table } from "./markdown.ts";
 
@@ -18,6 +19,7 @@ const TYPES: Readonly<Record<string, readonly string[]>> = {
   idempotency: ["IdempotencyOptions"],
   kv: ["KvOptions"],
   limits: ["Limits"],
+  logins: ["LoginOptions"],
   maxLimits: ["Limits"],
   oauth: ["OAuthOptions", "KeyGrant"],
   "oauth.introspection": ["IntrospectionOptions"],
@@ -48,6 +50,21 @@ const ENTRIES: readonly Entries[] = [
     name: "connectors.*.mcp",
     types: ["McpHttpServer", "McpProcess"],
     about: "An MCP server, with exactly one of `url` and `command`.",
+  },
+  {
+    name: "connectors.*.auth",
+    types: [],
+    about: "How requests of a connector are authenticated, with exactly one member.",
+  },
+  { name: "connectors.*.auth.basic", types: [], about: "A user and a password." },
+  { name: "connectors.*.auth.bearer", types: [], about: "A token that does not end." },
+  { name: "connectors.*.auth.apiKey", types: [], about: "A key in a header, the query or a cookie." },
+  { name: "connectors.*.auth.clientCredentials", types: ["OAuthClient"], about: "A client that acts for itself." },
+  { name: "connectors.*.auth.refreshToken", types: ["OAuthClient"], about: "A client with a refresh token." },
+  {
+    name: "connectors.*.auth.authorizationCode",
+    types: ["AuthorizationCodeClient", "OAuthClient"],
+    about: "A client that somebody logs in, with `glovebox connectors login`.",
   },
   {
     name: "policy.rules[]",
@@ -111,6 +128,22 @@ const MEANINGS: Readonly<Record<string, string>> = {
     "An OpenAPI document: its path `document`, and `server`, a URL in place of the document's first.",
   "connectors.*.headers": "Headers of all requests to the server; values may contain `{secret:NAME}`.",
   "connectors.*.query": "Parameters of the query of all requests to the server; values may contain `{secret:NAME}`.",
+  "connectors.*.auth":
+    "How requests are authenticated: `basic`, `bearer`, `apiKey`, `clientCredentials`, `refreshToken` or `authorizationCode`.",
+  "connectors.*.auth.basic": "A user and a password.",
+  "connectors.*.auth.bearer": "A token that does not end.",
+  "connectors.*.auth.apiKey": "A key in a header, the query or a cookie.",
+  "connectors.*.auth.clientCredentials": "A client of an authorization server that acts for itself.",
+  "connectors.*.auth.refreshToken": "A client of an authorization server with a refresh token.",
+  "connectors.*.auth.authorizationCode": "A client of an authorization server that somebody logs in.",
+  "connectors.*.auth.basic.user": "The user; may be `{secret:NAME}`.",
+  "connectors.*.auth.basic.password": "The password: `{secret:NAME}`.",
+  "connectors.*.auth.bearer.token": "The token: `{secret:NAME}`.",
+  "connectors.*.auth.apiKey.in": "Where the key is: `header`, `query` or `cookie`.",
+  "connectors.*.auth.apiKey.name": "Name of the header, the parameter or the cookie.",
+  "connectors.*.auth.apiKey.value": "The key: `{secret:NAME}`.",
+  "connectors.*.auth.refreshToken.token": "The first refresh token: `{secret:NAME}`. Later ones are stored.",
+  logins: "Where the logins of connectors with an `auth` of OAuth are kept, sealed.",
   "policy.rules[].tools": "Names of tools; each may end in `*`. Default: all.",
   "policy.rules[].tags": "Tags of tools. Default: all.",
   "policy.rules[].tenants": "Names of tenants. Default: all.",

@@ -7,6 +7,7 @@ import type { CapabilityEvent } from "../broker/capability-event.ts";
 import { FUNCTIONS } from "../broker/capabilities/functions.ts";
 import { PROGRAM_METHODS, PROGRAM_TOOLS } from "../broker/capabilities/program-tools.ts";
 import type { CallSessionTool } from "../broker/capabilities/connector/route.ts";
+import type { LoginReport } from "../broker/login/settings.ts";
 import type { SecretViolation } from "../broker/capabilities/secrets/placeholders.ts";
 import { Binaries } from "../broker/capabilities/native/binaries.ts";
 import type { Executor } from "../executor/executor.ts";
@@ -83,12 +84,13 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
     onSecretViolation: (violation: SecretViolation) => events.emit("secret:violation", violation),
     onThreadDeath: (error: Error) => events.emit("broker:lost", { reason: error.message.slice(0, REASON_MAX) }),
     onThrottled: (throttling: Throttling) => events.emit("tenant:throttled", throttling),
+    onLogin: (report: LoginReport) => connectors.noticeLogin(report),
   };
   const broker = createBroker(options, listeners, binaries);
   const tools = new InstalledTools(registry, registrar, broker, events);
   const connectors = new Connectors(
     { registry, registrar, tools, events, broker },
-    { secrets: options.secrets, fetch },
+    { secrets: options.secrets, fetch, logins: options.logins },
   );
   const admission = new Admission(registry, bounds, executor, broker);
   const { idempotency: stored } = options;

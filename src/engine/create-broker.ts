@@ -7,6 +7,7 @@ import type { CallSessionTool } from "../broker/capabilities/connector/route.ts"
 import { Secrets } from "../broker/capabilities/secrets/secrets.ts";
 import { BrokerThread } from "../broker/thread/broker-thread.ts";
 import { remoteCapability } from "../broker/thread/remote-capability.ts";
+import type { LoginReport } from "../broker/login/settings.ts";
 import type { SecretViolation } from "../broker/capabilities/secrets/placeholders.ts";
 import { Binaries } from "../broker/capabilities/native/binaries.ts";
 import type { ResolvedOptions } from "./options.ts";
@@ -18,12 +19,13 @@ interface BrokerListeners {
   readonly onSecretViolation: (violation: SecretViolation) => void;
   readonly onThreadDeath: (error: Error) => void;
   readonly onThrottled: (throttling: Throttling) => void;
+  readonly onLogin: (report: LoginReport) => void;
 }
 
 /** Creates the broker of an engine from its capabilities and its policy. `binaries`: files of native tools. */
 export function createBroker(
   options: ResolvedOptions,
-  { onOutcome, callTool, onSecretViolation, onThreadDeath, onThrottled }: BrokerListeners,
+  { onOutcome, callTool, onSecretViolation, onThreadDeath, onThrottled, onLogin }: BrokerListeners,
   binaries: Binaries = new Binaries(),
 ): Broker {
   const { capabilities: custom, fetch, kv } = options;
@@ -37,6 +39,7 @@ export function createBroker(
     callTool,
     onViolation: onSecretViolation,
     onThrottled,
+    onLogin,
     onDeath: onThreadDeath,
   });
   const capabilities = createCapabilities({
@@ -44,7 +47,7 @@ export function createBroker(
     environment,
     fetch,
     secrets,
-    servers: new RemoteServers({ fetch, secrets, callTool, onViolation: onSecretViolation }),
+    servers: new RemoteServers({ fetch, secrets, callTool, onViolation: onSecretViolation, onLogin }),
     secretOptions: options.secrets,
     kv,
     binaries,

@@ -3,6 +3,7 @@ import { type Assembly, assemble, type Loaded } from "./assembly.ts";
 import { loadExecutor, requirePackages } from "./create-executor.ts";
 import type { LoadTool } from "./call/call-pipeline.ts";
 import { type CodeModeOptions, resolveCodeMode } from "./code-mode-options.ts";
+import type { BegunLogin, FinishedLogin } from "./connectors/pending-logins.ts";
 import type { ConnectorStatus } from "./connectors/running-connector.ts";
 import type { ExecuteOptions } from "./execute-options.ts";
 import { type Explanation, explainTool, lintAll, type ToolFinding } from "./explanation.ts";
@@ -50,6 +51,14 @@ export interface ExplainOptions {
 
 /** The tenant of the tools that are meant, beside those of all tenants. */
 export interface OfTenant {
+  readonly tenant?: string;
+}
+
+/** A login that is to be begun. */
+export interface ConnectorLoginOptions {
+  /** Where the browser is sent back to: an address of the program, which the authorization server knows. */
+  readonly redirectUri: string;
+  /** Whose login it is, for a connector with `perTenant`. Default: the operator's. */
   readonly tenant?: string;
 }
 
@@ -241,6 +250,25 @@ export class LocalEngine implements AsyncDisposable {
    */
   refreshConnector(name: string): Promise<ConnectorStatus> {
     return this.#parts.connectors.refresh(name);
+  }
+
+  /** @internal Names of the connectors that need a login: the operator's, or that of a tenant. */
+  get needLogin(): readonly string[] {
+    return this.#parts.connectors.needLogin();
+  }
+
+  /**
+   * Begins the login of a connector with an `auth` of the kind `authorizationCode`, which a person finishes in a browser.
+   * `redirectUri`: where the browser is sent back to; that address is what `finishConnectorLogin` takes. Rejects with a
+   * `GloveboxError`: `tool_not_found`, `invalid_arguments` or `capability_failed`.
+   */
+  loginConnector(name: string, { redirectUri, tenant = "" }: ConnectorLoginOptions): Promise<BegunLogin> {
+    return this.#parts.connectors.login(name, { redirectUri, tenant });
+  }
+
+  /** Finishes a login, which is stored, sealed. Rejects with a `GloveboxError`. */
+  finishConnectorLogin(callback: URL | string): Promise<FinishedLogin> {
+    return this.#parts.connectors.finishLogin(new URL(callback));
   }
 
   on<Name extends EventName>(event: Name, listener: Listener<Name>): this {

@@ -8,6 +8,7 @@ import type { Policy } from "../broker/policy.ts";
 import type { CustomCapability } from "../broker/capabilities/custom-types.ts";
 import { IN_MEMORY } from "../store/sqlite/layout.ts";
 import type { KvStoreOptions } from "../broker/capabilities/kv/kv.ts";
+import type { LoginStoreOptions } from "../store/logins/login-table.ts";
 import type { LedgerOptions } from "../store/calls/ledger.ts";
 import { BROKER_PLACES, type BrokerPlace } from "../broker/thread/start.ts";
 import type { FetchOptions } from "../broker/capabilities/fetch/connections.ts";
@@ -83,6 +84,18 @@ export interface IdempotencyOptions {
   readonly maxBytes?: number;
 }
 
+/** Where the logins of connectors are kept: a file, or Redis for engines on several machines. Sealed. */
+export interface LoginOptions {
+  /** Path of a file that engines of one machine share, or `:memory:`; else it is the file `logins.sqlite` of `stateDir`. */
+  readonly path?: string;
+  /** Redis or Valkey instead of a file. Needs a secret. */
+  readonly url?: string;
+  /** Name of the fleet: engines with the same name and Redis share logins. Default `default`. */
+  readonly fleet?: string;
+  /** Text of at least 16 characters from which the key is derived. Default: a random key in a file beside the file. */
+  readonly secret?: string;
+}
+
 /** A tool: its definition, or where its module is. */
 export type ToolSource = ToolDefinition | ToolLocation | string;
 
@@ -130,6 +143,8 @@ export interface EngineOptions<Sources extends readonly ToolSource[] = readonly 
    * `name.operation`, and a policy rule allows them by `connector: [name]`.
    */
   readonly connectors?: { readonly [name: string]: ConnectorOptions };
+  /** Where the logins of connectors with an `auth` of OAuth are kept. */
+  readonly logins?: LoginOptions;
   /** Registry for the engine's metrics. Default: a new registry. */
   readonly registry?: Registry;
   /** Receives log lines about executors and tools; a pino logger fits. Default: no log. */
@@ -157,6 +172,7 @@ export interface ResolvedOptions {
   /** As given, and valid. */
   readonly codeMode: CodeModeOptions | undefined;
   readonly connectors: readonly ResolvedConnector[];
+  readonly logins: LoginStoreOptions;
   readonly registry: Registry | undefined;
   readonly logger: Logger | undefined;
 }
@@ -197,6 +213,7 @@ export function resolveOptions(options: EngineOptions): ResolvedOptions {
     packages: resolvePackageOptions(options.packages),
     codeMode: options.codeMode,
     connectors: resolveConnectors(options.connectors),
+    logins: resolveLogins(options.logins ?? {}, options.stateDir ?? STATE_DIR),
     registry: options.registry,
     logger: options.logger,
   };
@@ -208,6 +225,7 @@ const MEMBERS = {
   kv: ["url", "path", "maxBytes"],
   idempotency: ["path", "url", "fleet", "secret", "ttlMs", "maxEntries", "maxBytes"],
   fetch: ["lookup", "connectMs", "headersMs", "idleMs"],
+  logins: ["path", "url", "fleet", "secret"],
   codeMode: ["tools", "pinned", "tokens", "typeCheck", "tenant", "resultChars", "codeChars", "limits"],
 } as const;
 const DURATIONS = ["connectMs", "headersMs", "idleMs"] as const;
@@ -216,7 +234,7 @@ const DURATIONS = ["connectMs", "headersMs", "idleMs"] as const;
  * Checks the shapes of options that nothing else checks: JavaScript callers and configuration files may pass any value.
  */
 function checkShapes(options: EngineOptions): void {
-  for (const name of ["queue", "kv", "idempotency", "fetch", "codeMode"] as const)
+  for (const name of ["queue", "kv", "idempotency", "fetch", "logins", "codeMode"] as const)
     checkMembers(name, options[name], MEMBERS[name]);
   for (const name of DURATIONS) checkDuration(`fetch.${name}`, options.fetch?.[name]);
   const { policy, secrets, capabilities, audit, logger } = options;
@@ -290,6 +308,20 @@ function resolveIdempotency(options: IdempotencyOptions): LedgerOptions {
     secret: resolveSecret("idempotency.secret", secret),
     ...room,
   };
+}
+
+/** Options of the store of logins with their defaults. Throws where one is invalid. */
+export function resolveLogins({ path, url, fleet, secret }: LoginOptions, stateDir: string): LoginStoreOptions {
+  const sealing = resolveSecret("logins.secret", secret);
+  if (url === undefined) {
+    if (fleet !== undefined) throw new TypeError("logins.fleet requires logins.url");
+    const file = resolvePath("logins.path", path ?? join(stateDir, "logins.sqlite"));
+    return { kind: "file", path: file, secret: sealing ?? null };
+  }
+  if (path !== undefined) throw new TypeError("logins takes a path or a url, not both");
+  if (sealing === undefined) throw new TypeError("logins.url requires logins.secret: others may read that Redis");
+  const where = { url: resolveRedisUrl("logins.url", url), fleet: resolveFleetName("logins.fleet", fleet) };
+  return { kind: "redis", ...where, secret: sealing };
 }
 
 function resolvePath(name: string, path: unknown): string {

@@ -10,7 +10,8 @@ import { Binaries } from "../../src/broker/capabilities/native/binaries.ts";
 import { ROOT } from "./linked-folder.ts";
 
 const secrets = new Secrets({}, {});
-const host = { fetch: {}, secrets, callTool: () => Promise.resolve("{}"), onViolation: () => undefined };
+const silent = { onViolation: () => undefined, onLogin: () => undefined };
+const host = { fetch: {}, secrets, callTool: () => Promise.resolve("{}"), ...silent };
 const builtIn = createCapabilities({
   custom: [],
   secrets,

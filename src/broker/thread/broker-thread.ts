@@ -6,6 +6,7 @@ import type { CallBinary, OpenCall } from "../capabilities/capability.ts";
 import type { CallSessionTool, ConnectorRoute, SessionToolCall } from "../capabilities/connector/route.ts";
 import type { Lookup } from "../capabilities/fetch/connections.ts";
 import type { SecretViolation } from "../capabilities/secrets/placeholders.ts";
+import type { LoginReport } from "../login/settings.ts";
 import { type EndedMethod, messageOf } from "../method-call.ts";
 import type { FromThread, ThreadSettings, ToThread } from "./messages.ts";
 import { Outbox } from "./outbox.ts";
@@ -22,6 +23,7 @@ export interface BrokerThreadOptions {
   /** Calls a tool of a connector that has a session. */
   readonly callTool: CallSessionTool;
   readonly onViolation: (violation: SecretViolation) => void;
+  readonly onLogin: (report: LoginReport) => void;
   readonly onThrottled: (throttling: Throttling) => void;
   /** A thread that ends sooner than this after its start is not started again before. Default: a second. */
   readonly restartMs?: number;
@@ -217,6 +219,8 @@ export class BrokerThread {
         return run.toolCalls.get(message.request)?.abort();
       case "violation":
         return this.#options.onViolation(message.violation);
+      case "login":
+        return this.#options.onLogin(message.report);
       case "throttled":
         return this.#options.onThrottled(message.throttling);
     }
@@ -230,9 +234,9 @@ export class BrokerThread {
   async #callTool({ outbox, toolCalls }: ThreadRun, request: number, call: SessionToolCall): Promise<void> {
     const abort = new AbortController();
     toolCalls.set(request, abort);
-    const { connector, tool, args, isRepeatable } = call;
+    const { connector, tool, tenant, args, isRepeatable } = call;
     const end = await Promise.try(() =>
-      this.#options.callTool({ connector, tool, args, isRepeatable }, abort.signal),
+      this.#options.callTool({ connector, tool, tenant, args, isRepeatable }, abort.signal),
     ).then(
       (text) => ({ kind: "answer", text }) as const,
       (error: unknown) => ({ kind: "failed", message: messageOf(error) }) as const,

@@ -3,6 +3,7 @@ import { RemoteServers } from "../capabilities/connector/connector.ts";
 import type { CallSessionTool } from "../capabilities/connector/route.ts";
 import { HELD_ELSEWHERE } from "../capabilities/native/binaries.ts";
 import type { SecretViolation } from "../capabilities/secrets/placeholders.ts";
+import type { LoginReport } from "../login/settings.ts";
 import { Secrets } from "../capabilities/secrets/secrets.ts";
 import { shareGroups } from "../../base/os/cgroup.ts";
 import { openEnginePort } from "./engine-port.ts";
@@ -29,7 +30,8 @@ function serve({ fetch, secrets: given, hasLookup, groups, routes }: ThreadSetti
     const onSecretViolation = (violation: SecretViolation): void => own.tell({ kind: "violation", violation });
     const options = hasLookup ? { ...fetch, lookup: (hostname: string) => own.lookup(hostname) } : fetch;
     const callTool: CallSessionTool = (call, signal) => own.callTool(call, signal);
-    const servers = new RemoteServers({ fetch: options, secrets, callTool, onViolation: onSecretViolation });
+    const onLogin = (report: LoginReport): void => own.tell({ kind: "login", report });
+    const servers = new RemoteServers({ fetch: options, secrets, callTool, onViolation: onSecretViolation, onLogin });
     servers.use(routes);
     const parts = { binaries: HELD_ELSEWHERE, fetch: options, secrets, servers, onSecretViolation };
     return { capabilities: threadCapabilities(parts), servers };

@@ -2,6 +2,7 @@ import type { Throttling } from "../../base/host-work-queue.ts";
 import type { CallBinary, CallOperation } from "../capabilities/capability.ts";
 import type { ConnectorRoute, SessionToolCall } from "../capabilities/connector/route.ts";
 import type { FetchOptions } from "../capabilities/fetch/connections.ts";
+import type { LoginReport } from "../login/settings.ts";
 import type { SecretViolation } from "../capabilities/secrets/placeholders.ts";
 import type { SecretOptions } from "../capabilities/secrets/secrets.ts";
 import type { EndedMethod } from "../method-call.ts";
@@ -77,4 +78,5 @@ export type FromThread =
   /** Nobody waits for the answer of a `tool` any more. */
   | { readonly kind: "untell"; readonly request: number }
   | { readonly kind: "violation"; readonly violation: SecretViolation }
+  | { readonly kind: "login"; readonly report: LoginReport }
   | { readonly kind: "throttled"; readonly throttling: Throttling };

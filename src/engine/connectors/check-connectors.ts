@@ -1,6 +1,9 @@
 import { messageOf } from "../../broker/method-call.ts";
-import { type ConnectorOptions, resolveConnectors, type ResolvedConnector } from "../../tool/connectors/options.ts";
+import { resolveConnectors, type ResolvedConnector } from "../../tool/connectors/options.ts";
 import type { ConnectorFinding } from "../../tool/connectors/remote-tool.ts";
+import { type EngineOptions, resolveLogins, STATE_DIR } from "../options.ts";
+import { Connections, type FetchOptions } from "../../broker/capabilities/fetch/connections.ts";
+import type { SuggestedAuth } from "../../tool/connectors/openapi/security.ts";
 import { type SourceOptions, Sources } from "./connector-source.ts";
 
 /** Time for a server to answer that may have to be downloaded and started first. */
@@ -20,24 +23,34 @@ export interface ConnectorReport {
   readonly pin: string | null;
   /** Operations that are not tools, with the reasons. */
   readonly findings: readonly ConnectorFinding[];
+  /** How an `auth` of the connector may be written, where it has none. */
+  readonly auths: readonly SuggestedAuth[];
+}
+
+/** The engine's options on which connectors depend. */
+export type ConnectorsOptions = Pick<EngineOptions, "connectors" | "secrets" | "fetch" | "logins" | "stateDir">;
+
+/** Applies defaults. Throws where an option is invalid. */
+export function sourceOptions({
+  secrets = {},
+  fetch = {},
+  logins = {},
+  stateDir = STATE_DIR,
+}: ConnectorsOptions): SourceOptions {
+  return { secrets, fetch, logins: resolveLogins(logins, stateDir) };
 }
 
 /**
  * Reads the documents and asks the servers of connectors, without an engine. Throws a `TypeError` or a `RangeError` where
  * an option is invalid.
  */
-export async function checkConnectors({
-  connectors,
-  secrets = {},
-  fetch = {},
-}: Partial<SourceOptions> & { readonly connectors?: { readonly [name: string]: ConnectorOptions } }): Promise<
-  readonly ConnectorReport[]
-> {
-  const sources = new Sources({ secrets, fetch });
-  return Promise.all(resolveConnectors(connectors).map((connector) => check(connector, sources)));
+export async function checkConnectors(options: ConnectorsOptions): Promise<readonly ConnectorReport[]> {
+  const used = sourceOptions(options);
+  return Promise.all(resolveConnectors(options.connectors).map((connector) => check(connector, used)));
 }
 
-async function check(connector: ResolvedConnector, sources: Sources): Promise<ConnectorReport> {
+async function check(connector: ResolvedConnector, options: SourceOptions): Promise<ConnectorReport> {
+  const sources = new Sources(options);
   const { name, source: given, pin } = connector;
   const known = {
     name,
@@ -48,13 +61,42 @@ async function check(connector: ResolvedConnector, sources: Sources): Promise<Co
     digest: null,
     pin,
     findings: [],
+    auths: [],
   } as const;
   try {
-    await using source = sources.open(connector, () => undefined);
-    const { tools, server, digest, findings } = await source.read(LIST_MS);
+    await using source = sources.open(connector, { onChange: () => undefined, onLogin: () => undefined });
+    const { tools, server, digest, findings, auths } = await source.read(LIST_MS);
     const listed = tools.map(({ tool }) => ({ name: tool.name, description: tool.description }));
-    return { ...known, server: server ?? known.server, tools: listed, digest, findings };
+    const written = hasAuth(connector) ? [] : auths;
+    return { ...known, server: server ?? known.server, tools: listed, digest, findings, auths: written };
   } catch (error) {
-    return { ...known, problem: messageOf(error) };
+    const isUnknown = given.kind === "http" && !hasAuth(connector);
+    const auths = isUnknown ? await suggest(given.url, connector.isPrivate, options.fetch).catch(() => []) : [];
+    return { ...known, problem: messageOf(error), auths };
+  }
+}
+
+/** Whether its options say how its requests are authenticated. */
+function hasAuth({ login, source }: ResolvedConnector): boolean {
+  return login !== null || (source.kind !== "process" && source.headers.some(([name]) => name === "authorization"));
+}
+
+/** The `auth` for an MCP server, by the metadata to which its refusal refers. */
+async function suggest(server: string, isPrivate: boolean, fetch: FetchOptions): Promise<readonly SuggestedAuth[]> {
+  const { findLogin } = await import("../../broker/login/protected-resource.ts");
+  const connections = new Connections(fetch);
+  try {
+    const found = await findLogin(server, isPrivate, connections);
+    if (found === null) return [];
+    const { issuer, resource, scopes, registers } = found;
+    const authorizationCode = {
+      issuer,
+      ...(registers ? {} : { clientId: "CLIENT_ID" }),
+      ...(scopes.length === 0 ? {} : { scope: scopes.join(" ") }),
+      ...(resource === server ? {} : { resource }),
+    };
+    return [{ scheme: "protected resource", auth: { authorizationCode } }];
+  } finally {
+    await connections.close();
   }
 }

@@ -7,6 +7,9 @@ import type { ListedTools } from "../../tool/connectors/mcp/messages.ts";
 import type { McpFailure } from "../../tool/connectors/mcp/failure.ts";
 import type { McpServer } from "../../tool/connectors/mcp/server.ts";
 import { McpSession } from "../../tool/connectors/mcp/session.ts";
+import type { LoginStoreOptions } from "../../store/logins/login-table.ts";
+import { type LoginReport, secretsOfLogin } from "../../broker/login/settings.ts";
+import { TenantSessions } from "./tenant-sessions.ts";
 import { readDocument } from "./document.ts";
 import type { DocumentPlace, McpSource, ResolvedConnector } from "../../tool/connectors/options.ts";
 import { type ReadConnector, readConnector } from "../../tool/connectors/read-connector.ts";
@@ -22,11 +25,18 @@ const REPEATS_MAX = 10;
 export interface SourceOptions {
   readonly secrets: { readonly [name: string]: SecretOptions };
   readonly fetch: FetchOptions;
+  /** Where logins are kept. */
+  readonly logins: LoginStoreOptions;
 }
 
 /** Changes of a server that nobody asked for. */
 export type SourceChange =
   { readonly kind: "up" } | { readonly kind: "list" } | { readonly kind: "lost"; readonly reason: string };
+
+interface SourceListener {
+  readonly onChange: (change: SourceChange) => void;
+  readonly onLogin: (report: LoginReport) => void;
+}
 
 /** Opens sources. Its secrets are read once. */
 export class Sources {
@@ -38,21 +48,26 @@ export class Sources {
   }
 
   /** Throws where a secret is not bound to the server. */
-  open(connector: ResolvedConnector, onChange: (change: SourceChange) => void): ConnectorSource {
+  open(connector: ResolvedConnector, { onChange, onLogin }: SourceListener): ConnectorSource {
     const secrets = (this.#secrets ??= new Secrets(this.#options.secrets, process.env, () => undefined));
-    const { name, source, trustsAnnotations, timeoutMs } = connector;
+    const { name, source, trustsAnnotations, timeoutMs, login } = connector;
     if (source.kind === "openapi") {
       return new DocumentSource(connector, source.document, { secrets, fetch: this.#options.fetch });
     }
     checkSecrets(connector, source.kind === "http" ? source.url : null, secrets);
-    const names = secretsOf(connector);
+    const names = [...secretsOf(connector), ...(login === null ? [] : secretsOfLogin(login))];
     const own = Object.entries(this.#options.secrets).filter(([each]) => names.includes(each));
-    const session = new McpSession({
+    const common = {
       connector: name,
       server: serverOf(connector, source),
       trustAnnotations: trustsAnnotations,
       secrets: Secrets.resolved(Object.fromEntries(own), secrets),
       fetch: this.#options.fetch,
+      login: login === null ? null : { settings: login, store: this.#options.logins },
+      onLogin,
+    };
+    const session = new McpSession({
+      ...common,
       onState: (state) => {
         if (state.kind === "up") onChange({ kind: "up" });
         if (state.kind === "down") onChange({ kind: "lost", reason: wordsOf(state.failure) });
@@ -60,7 +75,9 @@ export class Sources {
       },
       onListChanged: () => onChange({ kind: "list" }),
     });
-    return new SessionSource(connector, session, timeoutMs);
+    const isPerTenant = login?.grant.kind === "authorizationCode" && login.grant.perTenant;
+    const tenants = isPerTenant ? new TenantSessions((tenant) => new McpSession({ ...common, tenant })) : null;
+    return new SessionSource(connector, { session, tenants }, timeoutMs);
   }
 }
 
@@ -76,12 +93,15 @@ type SessionRequest = Omit<SessionToolCall, "connector">;
 export interface ConnectorSource extends AsyncDisposable {
   /** Calls a tool of its session; `null` for a document. Rejects with an error that a tool may see. */
   readonly call: ((request: SessionRequest, signal: AbortSignal) => Promise<string>) | null;
+  /** Reaches its server now, if it waits to try again; `null` for a document. */
+  readonly hasten: (() => void) | null;
   /** Rejects with an error that names the connector. `listMs`: time for the list of a session. */
   read(listMs?: number): Promise<ReadConnector>;
 }
 
 class DocumentSource implements ConnectorSource {
   readonly call = null;
+  readonly hasten = null;
   readonly #connector: ResolvedConnector;
   readonly #place: DocumentPlace;
   readonly #options: { readonly secrets: Secrets; readonly fetch: FetchOptions };
@@ -111,19 +131,41 @@ class DocumentSource implements ConnectorSource {
 
 class SessionSource implements ConnectorSource {
   readonly #session: McpSession;
+  readonly #tenants: TenantSessions | null;
   readonly #connector: ResolvedConnector;
   readonly #timeoutMs: number;
 
-  constructor(connector: ResolvedConnector, session: McpSession, timeoutMs: number) {
+  /** `session`: that of the operator's login, with which the tools are listed. `tenants`: those of their own logins. */
+  constructor(
+    connector: ResolvedConnector,
+    { session, tenants }: { readonly session: McpSession; readonly tenants: TenantSessions | null },
+    timeoutMs: number,
+  ) {
     this.#connector = connector;
     this.#session = session;
+    this.#tenants = tenants;
     this.#timeoutMs = timeoutMs;
   }
 
+  readonly call = async (request: SessionRequest, signal: AbortSignal): Promise<string> => {
+    if (this.#tenants === null) return this.#callOn(this.#session, request, signal);
+    using session = this.#tenants.use(request.tenant);
+    return await this.#callOn(session.session, request, signal);
+  };
+
+  readonly hasten = (): void => {
+    this.#session.hasten();
+    this.#tenants?.hasten();
+  };
+
   /** Asks a busy server again where the tool may be repeated. The signal ends that in time. */
-  readonly call = async ({ tool, args, isRepeatable }: SessionRequest, signal: AbortSignal): Promise<string> => {
+  async #callOn(
+    session: McpSession,
+    { tool, args, isRepeatable }: SessionRequest,
+    signal: AbortSignal,
+  ): Promise<string> {
     for (let repeats = 0; ; repeats++) {
-      const answer = await this.#session.call(tool, args, { signal, timeoutMs: this.#timeoutMs });
+      const answer = await session.call(tool, args, { signal, timeoutMs: this.#timeoutMs });
       if (answer.kind === "answered") return answer.text;
       const { message, isBusy, retryAfterMs } = answer.failure;
       const waitMs = retryAfterMs ?? PAUSE_MS * 2 ** repeats;
@@ -132,7 +174,7 @@ class SessionSource implements ConnectorSource {
       if (!mayWait) throw new Error(message + later);
       await sleep(waitMs, undefined, { signal });
     }
-  };
+  }
 
   async read(listMs = LIST_MS): Promise<ReadConnector> {
     const listed = await this.#session.list(AbortSignal.timeout(listMs));
@@ -142,8 +184,8 @@ class SessionSource implements ConnectorSource {
     return readConnector(this.#connector, writeListed(listed.list));
   }
 
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.#session.close();
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([this.#session.close(), this.#tenants?.[Symbol.asyncDispose]()]);
   }
 }
 
@@ -158,8 +200,12 @@ function writeListed({ tools, findings }: ListedTools): string {
 }
 
 /** The connector as the broker reaches it. `server`: the one that its document names. */
-export function routeOf(connector: ResolvedConnector, server: string | null): ConnectorRoute {
-  const { name, source, isPrivate, rateLimit, concurrency, timeoutMs } = connector;
+export function routeOf(
+  connector: ResolvedConnector,
+  server: string | null,
+  logins: LoginStoreOptions,
+): ConnectorRoute {
+  const { name, source, isPrivate, rateLimit, concurrency, timeoutMs, login } = connector;
   const isDocument = source.kind === "openapi";
   return {
     name,
@@ -168,6 +214,7 @@ export function routeOf(connector: ResolvedConnector, server: string | null): Co
     headers: isDocument ? source.headers : [],
     query: isDocument ? source.query : [],
     secrets: secretsOf(connector),
+    login: isDocument && login !== null ? { settings: login, store: logins } : null,
     rateLimit,
     concurrency,
     timeoutMs,

@@ -1,7 +1,9 @@
 import { GloveboxError } from "../../base/errors.ts";
 import type { Broker } from "../../broker/broker.ts";
 import type { SessionToolCall } from "../../broker/capabilities/connector/route.ts";
+import type { LoginReport } from "../../broker/login/settings.ts";
 import type { ResolvedConnector } from "../../tool/connectors/options.ts";
+import { type BegunLogin, type FinishedLogin, PendingLogins } from "./pending-logins.ts";
 import type { SourceOptions } from "./connector-source.ts";
 import type { ConnectorParts, ConnectorStatus, RunningConnector } from "./running-connector.ts";
 
@@ -21,6 +23,7 @@ export class Connectors implements AsyncDisposable {
   readonly #parts: ConnectorParts & { readonly broker: Pick<Broker, "route"> };
   readonly #options: SourceOptions;
   #open: Promise<(connector: ResolvedConnector) => RunningConnector> | null = null;
+  readonly #logins = new PendingLogins();
   #running: ReadonlyMap<string, RunningConnector> = new Map();
   /** Removed ones that have not let go of their servers. */
   readonly #closing = new Set<Promise<unknown>>();
@@ -34,14 +37,36 @@ export class Connectors implements AsyncDisposable {
     return [...this.#running.values()].map(({ status }) => status);
   }
 
+  /** Names of those that need a login: the operator's, or that of a tenant. */
+  needLogin(): readonly string[] {
+    return [...this.#running.values()].filter((one) => one.needsLogin).map(({ connector }) => connector.name);
+  }
+
   /** Reads a connector's tools again. Rejects with a `GloveboxError` where it does not exist, or cannot be read. */
   async refresh(name: string): Promise<ConnectorStatus> {
     const running = this.#running.get(name);
-    if (running === undefined) {
-      throw new GloveboxError("tool_not_found", `the engine has no connector "${name.slice(0, 64)}"`);
-    }
+    if (running === undefined) throw noConnector(name);
     await running.refresh();
     return running.status;
+  }
+
+  /** Begins a login that a browser finishes. Rejects with a `GloveboxError`. */
+  async login(name: string, place: { readonly redirectUri: string; readonly tenant: string }): Promise<BegunLogin> {
+    const running = this.#running.get(name);
+    if (running === undefined) throw noConnector(name);
+    return this.#logins.begin(running.connector, place, this.#options);
+  }
+
+  /** Finishes a login by the address to which the browser was sent back. */
+  async finishLogin(callback: URL): Promise<FinishedLogin> {
+    const finished = await this.#logins.finish(callback);
+    this.#running.get(finished.connector)?.hasLoggedIn(finished.tenant);
+    return finished;
+  }
+
+  /** A login has changed, or was renewed. */
+  noticeLogin(report: LoginReport): void {
+    this.#running.get(report.connector)?.noticeLogin(report);
   }
 
   /** Calls a tool of a connector's MCP session. */
@@ -93,6 +118,7 @@ export class Connectors implements AsyncDisposable {
     for (const one of this.#running.values()) this.#close(one);
     this.#running = new Map();
     await Promise.allSettled(this.#closing);
+    await this.#logins[Symbol.asyncDispose]();
   }
 
   /** Loaded lazily, because most engines have no connectors. */
@@ -103,8 +129,12 @@ export class Connectors implements AsyncDisposable {
     ]);
     const sources = new Sources(this.#options);
     return (connector) => {
-      const source = sources.open(connector, (change) => running.notice(change));
-      const running = new Running(connector, source, this.#parts, () => this.#route());
+      const source = sources.open(connector, {
+        onChange: (change) => running.notice(change),
+        onLogin: (report) => running.noticeLogin(report),
+      });
+      const { logins } = this.#options;
+      const running = new Running(connector, source, this.#parts, { logins, onRoute: () => this.#route() });
       return running;
     };
   }
@@ -118,4 +148,8 @@ export class Connectors implements AsyncDisposable {
   #route(): void {
     this.#parts.broker.route([...this.#running.values()].map(({ route }) => route));
   }
+}
+
+function noConnector(name: string): GloveboxError {
+  return new GloveboxError("tool_not_found", `the engine has no connector "${name.slice(0, 64)}"`);
 }

@@ -1,6 +1,8 @@
 import { GloveboxError } from "../../base/errors.ts";
 import { eachInTurns } from "../../base/turns.ts";
 import type { ConnectorRoute } from "../../broker/capabilities/connector/route.ts";
+import type { LoginReport } from "../../broker/login/settings.ts";
+import type { LoginStoreOptions } from "../../store/logins/login-table.ts";
 import { messageOf } from "../../broker/method-call.ts";
 import type { ResolvedConnector } from "../../tool/connectors/options.ts";
 import type { ReadConnector } from "../../tool/connectors/read-connector.ts";
@@ -27,6 +29,18 @@ export interface ConnectorStatus {
   readonly pin: string | null;
   /** Operations that are not tools, with the reasons. */
   readonly findings: readonly ConnectorFinding[];
+  /** Its login; `null` where it has none. */
+  readonly login: LoginStatus | null;
+}
+
+/** The login of a connector, as its last use left it. */
+export interface LoginStatus {
+  /** `needed`: somebody has to log in, or to mend the options. `failing`: it is tried again. */
+  readonly state: "unused" | "ready" | "needed" | "failing";
+  /** Why there is no token, and what to do. */
+  readonly reason: string | null;
+  /** Tenants that need a login of their own, at most 100. */
+  readonly tenants: readonly string[];
 }
 
 /** The parts of an engine that connectors change. */
@@ -35,6 +49,12 @@ export interface ConnectorParts {
   readonly registrar: Registrar;
   readonly tools: InstalledTools;
   readonly events: Events;
+}
+
+export interface ConnectorRouting {
+  readonly logins: LoginStoreOptions;
+  /** The connector's route may be another one. */
+  readonly onRoute: () => void;
 }
 
 /** Tools that were read, and are not registered. */
@@ -48,13 +68,15 @@ const RETRY_MS = 1_000;
 const RETRY_MAX_MS = 60_000;
 /** Least time between two lists that a server's notifications cause. */
 const NOTIFIED_MS = 2_000;
+/** Tenants that are named in a status. */
+const TENANTS_MAX = 100;
 
 /** A connector of an engine: its tools, whether its server is up, and the attempts to reach it. */
 export class RunningConnector implements AsyncDisposable {
   readonly connector: ResolvedConnector;
   readonly source: ConnectorSource;
   readonly #parts: ConnectorParts;
-  readonly #onRoute: () => void;
+  readonly #routing: ConnectorRouting;
   /** Its tools in the registry, and the digests of what they were made of, by name. */
   readonly #own = new Map<string, RegisteredTool>();
   #digests: ReadonlyMap<string, string> = new Map();
@@ -65,21 +87,26 @@ export class RunningConnector implements AsyncDisposable {
   #server: string | null = null;
   #state: "up" | "down" | "new" = "new";
   #problem: string | null = null;
+  #login: Pick<LoginStatus, "state" | "reason"> = { state: "unused", reason: null };
+  readonly #tenants = new Set<string>();
   #retryMs = RETRY_MS;
   #timer: NodeJS.Timeout | null = null;
   #last: Promise<unknown> = Promise.resolve();
   #isClosed = false;
 
-  /** `onRoute`: its route may be another one. */
-  constructor(connector: ResolvedConnector, source: ConnectorSource, parts: ConnectorParts, onRoute: () => void) {
+  constructor(connector: ResolvedConnector, source: ConnectorSource, parts: ConnectorParts, routing: ConnectorRouting) {
     this.connector = connector;
     this.source = source;
     this.#parts = parts;
-    this.#onRoute = onRoute;
+    this.#routing = routing;
   }
 
   get route(): ConnectorRoute {
-    return routeOf(this.connector, this.#server);
+    return routeOf(this.connector, this.#server, this.#routing.logins);
+  }
+
+  get needsLogin(): boolean {
+    return this.#login.state === "needed" || this.#tenants.size > 0;
   }
 
   get status(): ConnectorStatus {
@@ -95,6 +122,7 @@ export class RunningConnector implements AsyncDisposable {
       digest: this.#read?.digest ?? null,
       pin,
       findings: [...(this.#read?.findings ?? []), ...this.#clashes],
+      login: this.connector.login === null ? null : { ...this.#login, tenants: [...this.#tenants].toSorted() },
     };
   }
 
@@ -150,6 +178,27 @@ export class RunningConnector implements AsyncDisposable {
     else if (this.#state === "down") this.refresh().catch(() => undefined);
   }
 
+  /** Somebody has logged in: a session that waits to try again does so now. */
+  hasLoggedIn(tenant: string): void {
+    this.noticeLogin({ connector: this.connector.name, tenant, state: "ready", reason: null, renewal: null });
+    this.source.hasten?.();
+  }
+
+  /** Its login has changed, or was renewed. */
+  noticeLogin({ tenant, state, reason, renewal }: LoginReport): void {
+    const { name } = this.connector;
+    const isSame =
+      tenant === ""
+        ? this.#login.state === state && this.#login.reason === reason
+        : this.#tenants.has(tenant) === (state === "needed");
+    // The thread of a session that is down tells the same with each attempt.
+    if (isSame && renewal === null) return;
+    if (tenant === "") this.#login = { state, reason };
+    else if (state !== "needed") this.#tenants.delete(tenant);
+    else if (this.#tenants.size < TENANTS_MAX) this.#tenants.add(tenant);
+    this.#parts.events.emit("connector:login", { connector: name, tenant, state, reason, renewal });
+  }
+
   /** Removes its tools. Returns their names. */
   remove(): readonly string[] {
     const names = [...this.#own.keys()];
@@ -183,7 +232,7 @@ export class RunningConnector implements AsyncDisposable {
     this.#read = read;
     if (isTaken) {
       this.#server = read.server;
-      this.#onRoute();
+      this.#routing.onRoute();
       this.#digests = digests;
       this.#clashes = [];
     } else this.#forget(tools);

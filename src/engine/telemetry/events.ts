@@ -1,5 +1,6 @@
 import type { CapabilityEvent } from "../../broker/capability-event.ts";
 import type { SecretViolation } from "../../broker/capabilities/secrets/placeholders.ts";
+import type { LoginReport } from "../../broker/login/settings.ts";
 import type { Finding } from "../../broker/grants.ts";
 import type { ErrorCode } from "../../base/errors.ts";
 import type { ExecutorEvents } from "../../executor/executor.ts";
@@ -73,6 +74,8 @@ export interface EventMap<Tools = AnyTools> extends ExecutorEvents {
   "connector:up": [event: { readonly connector: string; readonly tools: number }];
   /** A connector's server cannot be reached. It is tried again after 1 s, and then up to every 60 s. */
   "connector:down": [event: { readonly connector: string; readonly reason: string }];
+  /** A connector's login is ready, needed or failing, or its token was renewed. */
+  "connector:login": [event: LoginReport];
   /** A connector's server has other tools than before. */
   "connector:change": [event: ConnectorChange];
   /** The engine was reconfigured. */

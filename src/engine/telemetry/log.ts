@@ -63,6 +63,11 @@ const NAMES_MAX = 50;
 function logConnectors(events: Events, logger: Logger): void {
   events.on("connector:up", (event) => logger.info(event, "a connector's server can be called"));
   events.on("connector:down", (event) => logger.warn(event, "a connector's server cannot be reached"));
+  events.on("connector:login", (event) => {
+    if (event.state === "ready") logger.info(event, "a connector has a token");
+    else if (event.state === "needed") logger.warn(event, "a connector needs a login");
+    else logger.warn(event, "a connector's token cannot be renewed now");
+  });
   events.on("connector:change", ({ added, removed, changed, ...event }) => {
     const [some, gone, other] = [added, removed, changed].map((names) => names.slice(0, NAMES_MAX));
     const fields = { ...event, added: some, removed: gone, changed: other };

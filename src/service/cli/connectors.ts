@@ -1,6 +1,7 @@
 import { Command } from "commander";
 import type { ConnectorReport } from "../../engine/connectors/check-connectors.ts";
 import type { ConnectorStatus } from "../../engine/connectors/running-connector.ts";
+import { loginCommands } from "./connectors-login.ts";
 import { EXIT } from "./exit.ts";
 import { engineOptions, orUsage, readConfig } from "./open-engine.ts";
 import { print, printJson, visible } from "./output.ts";
@@ -32,10 +33,12 @@ export function connectorsCommand(): Command {
     .option("--config <file>", "configuration file (default: glovebox.config.yaml or .json in this folder, if present)")
     .option("--json", "print every detail as JSON")
     .action(checkAll);
-  return new Command("connectors")
-    .description("list and check connectors to MCP servers and to APIs with an OpenAPI document")
+  const command = new Command("connectors")
+    .description("list, check and log in connectors to MCP servers and to APIs with an OpenAPI document")
     .addCommand(list)
     .addCommand(check);
+  for (const each of loginCommands()) command.addCommand(each);
+  return command;
 }
 
 async function listConnectors({ url, keyEnv, json }: ListOptions): Promise<void> {
@@ -48,18 +51,16 @@ async function listConnectors({ url, keyEnv, json }: ListOptions): Promise<void>
   });
   const connectors = (await response.json()) as readonly ConnectorStatus[];
   if (json === true) return printJson(connectors);
-  for (const { name, kind, state, tools, problem } of connectors) {
-    print(
-      `${visible(name)}  ${kind}  ${state}  ${countOf(tools.length, "tool")}${problem === null ? "" : `  ${visible(problem)}`}`,
-    );
+  for (const { name, kind, state, tools, problem, login } of connectors) {
+    const why = [problem, login?.reason ?? null].filter((text) => text !== null).map((text) => `  ${visible(text)}`);
+    print(`${visible(name)}  ${kind}  ${state}  ${countOf(tools.length, "tool")}${why.join("")}`);
   }
 }
 
 async function checkAll({ config: file, json }: CheckOptions): Promise<void> {
-  const { connectors, secrets, fetch } = engineOptions(await readConfig(file));
+  const options = engineOptions(await readConfig(file));
   const { checkConnectors } = await import("../../engine/connectors/check-connectors.ts");
-  const given = { ...(connectors && { connectors }), ...(secrets && { secrets }), ...(fetch && { fetch }) };
-  const reports = await orUsage(Promise.try(() => checkConnectors(given)));
+  const reports = await orUsage(Promise.try(() => checkConnectors(options)));
   if (reports.some((report) => report.problem !== null || isOther(report))) process.exitCode = EXIT.FAILED;
   if (json === true) return printJson(reports);
   for (const report of reports) for (const line of linesOf(report)) print(line);
@@ -73,15 +74,21 @@ function isOther({ pin, digest }: ConnectorReport): boolean {
 function linesOf(report: ConnectorReport): readonly string[] {
   const { name, kind, server, tools, digest, pin, problem, findings } = report;
   const head = `${visible(name)}  ${kind}${server === null ? "" : `  ${visible(server)}`}`;
-  if (problem !== null) return [head, `  cannot be read: ${visible(problem)}`];
+  if (problem !== null) return [head, `  cannot be read: ${visible(problem)}`, ...authLines(report)];
   const pinned = pin === null ? "not pinned" : isOther(report) ? `pinned to another list: ${pin}` : "pinned";
   return [
     head,
     `  ${countOf(tools.length, "tool")}, ${pinned}`,
     `  pin: ${digest}`,
+    ...authLines(report),
     ...tools.map((tool) => `  ${visible(tool.name)}  ${visible(tool.description.split("\n", 1)[0] ?? "")}`),
     ...findings.map(({ tool, reason }) => `  left out: ${tool === null ? "" : `${visible(tool)}: `}${visible(reason)}`),
   ];
+}
+
+/** Lines of the configuration that log the connector in. JSON is valid YAML, whatever a server wrote. */
+function authLines({ auths }: ConnectorReport): readonly string[] {
+  return auths.map(({ scheme, auth }) => `  auth: ${visible(JSON.stringify(auth))}  # ${visible(scheme)}`);
 }
 
 function countOf(count: number, noun: string): string {

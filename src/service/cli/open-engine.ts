@@ -83,6 +83,7 @@ export async function checkOptions(config: Config): Promise<void> {
     onSecretViolation: () => {},
     onThreadDeath: () => {},
     onThrottled: () => {},
+    onLogin: () => {},
   }).close();
 }
 

@@ -1,4 +1,5 @@
-import { type Config, CONFIG_SCHEMA, type Part, PATHS } from "./schema.ts";
+import { type Config, CONFIG_SCHEMA, PATHS } from "./schema.ts";
+import type { Part } from "./schema-parts.ts";
 import path from "node:path";
 import { describeKeyViolation } from "../access/keys.ts";
 import { hideKeys } from "../access/secret.ts";

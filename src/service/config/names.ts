@@ -1,4 +1,5 @@
-import { CONFIG_SCHEMA, type Part } from "./schema.ts";
+import { CONFIG_SCHEMA } from "./schema.ts";
+import type { Part } from "./schema-parts.ts";
 
 /** A setting: its path in the configuration and its environment variable. */
 export interface Setting {

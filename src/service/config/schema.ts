@@ -6,6 +6,8 @@ import { NAMES } from "../../base/limits.ts";
 import { MODULE_CONTRACT_NAMES } from "../../base/protocol/script.ts";
 import { TYPE_CHECKS } from "../../engine/code-mode-options.ts";
 import { SECRET_LEAST, SECRET_MOST } from "../../store/redis/seal.ts";
+import { CONNECTOR } from "./connector-schema.ts";
+import { COUNT, DURATION, exactlyOne, type Part, PATH, section, TEXTS } from "./schema-parts.ts";
 import type { ToolLocation } from "../../tool/definition.ts";
 
 /** Configuration: the engine's options that are plain data, and the options of the service around it. */
@@ -64,21 +66,8 @@ export interface Config extends Omit<EngineOptions, "capabilities" | "registry" 
 export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "silent"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** A part of the schema, with the keywords from which setting names, help texts and variables are derived. */
-export interface Part {
-  readonly type?: string;
-  readonly description?: string;
-  readonly enum?: readonly unknown[];
-  readonly properties?: { readonly [name: string]: Part };
-  readonly [keyword: string]: unknown;
-}
-
 const OBJECT = { type: "object" };
-const PATH = { type: "string", minLength: 1 };
 const SEALED_WITH = { type: "string", minLength: SECRET_LEAST, maxLength: SECRET_MOST };
-const TEXTS = { type: "array", items: { type: "string" } };
-const COUNT = { type: "integer", minimum: 1 };
-const DURATION = { type: "number", exclusiveMinimum: 0 };
 const PORT = { type: "integer", minimum: 0, maximum: 65_535 };
 /** Time to stop a service, in milliseconds; at most one hour. */
 const PATIENCE = { type: "integer", minimum: 0, maximum: 3_600_000 };
@@ -106,47 +95,6 @@ const SECRET = {
     origins: { ...TEXTS, minItems: 1 },
   }),
   allOf: [exactlyOne("value", "env", "file"), exactlyOne("bind", "origins")],
-};
-
-const TEXTS_BY_NAME = { type: "object", additionalProperties: { type: "string" } };
-/** A connector; the engine checks the meaning of the values. */
-const CONNECTOR = {
-  ...section({
-    mcp: {
-      ...section({
-        url: PATH,
-        headers: TEXTS_BY_NAME,
-        command: PATH,
-        args: TEXTS,
-        env: TEXTS_BY_NAME,
-        cwd: PATH,
-        folders: {
-          type: "object",
-          additionalProperties: {
-            anyOf: [
-              { enum: ["ro", "rw"] },
-              { ...section({ path: PATH, mode: { enum: ["ro", "rw"] } }), required: ["path", "mode"] },
-            ],
-          },
-        },
-        network: { type: "boolean" },
-        sandbox: { enum: ["require", "off"] },
-      }),
-      ...exactlyOne("url", "command"),
-    },
-    openapi: section({ document: PATH, url: PATH, pin: PATH, server: PATH, headers: { type: "boolean" } }),
-    headers: TEXTS_BY_NAME,
-    query: TEXTS_BY_NAME,
-    tools: TEXTS,
-    pin: { type: "string" },
-    rateLimit: { ...section({ calls: COUNT, perMs: DURATION }), required: ["calls", "perMs"] },
-    concurrency: COUNT,
-    timeoutMs: COUNT,
-    trustAnnotations: { type: "boolean" },
-    descriptions: { enum: ["none"] },
-    private: { type: "boolean" },
-  }),
-  ...exactlyOne("mcp", "openapi"),
 };
 
 /** A location of tools, with settings that their modules do not declare. */
@@ -292,6 +240,12 @@ export const CONFIG_SCHEMA: Part = section({
     type: "object",
     additionalProperties: CONNECTOR,
   },
+  logins: section({
+    path: { description: "file of the logins of connectors", ...PATH },
+    url: { description: "Redis that stores logins, shared by several machines", ...PATH },
+    fleet: { description: "name shared by the engines that share logins", ...PATH },
+    secret: { description: "secret that seals logins; without one, a key in a file beside the file", ...SEALED_WITH },
+  }),
   codeMode: {
     description: "code mode: run_code and search_tools, and the routes /mcp/code and /v1/code",
     ...section({
@@ -319,6 +273,7 @@ export const PATHS = [
   "agentspace/path",
   "agentspace/folder",
   "idempotency/path",
+  "logins/path",
   "executor/store",
   "packages/modules",
   "packages/wheels",
@@ -342,16 +297,8 @@ export const HIDDEN: readonly string[] = [
   "tools/*/config",
   "executor/secret",
   "idempotency/secret",
+  "logins/secret",
 ];
 
 /** URLs shown without their user and password. */
-export const URLS: readonly string[] = ["executor/url", "executor/store", "kv/url", "idempotency/url"];
-
-/** Requires exactly one of some properties. */
-function exactlyOne(...names: readonly string[]): object {
-  return { oneOf: names.map((name) => ({ required: [name] })) };
-}
-
-function section(properties: { readonly [name: string]: unknown }): Part {
-  return { type: "object", properties: properties as { readonly [name: string]: Part }, additionalProperties: false };
-}
+export const URLS: readonly string[] = ["executor/url", "executor/store", "kv/url", "idempotency/url", "logins/url"];

@@ -1,7 +1,8 @@
 import type { FastifyInstance } from "fastify";
 import { GloveboxError } from "../../base/errors.ts";
 import { sendJson, sendRefusal } from "./answers.ts";
-import { LIST_CONNECTORS, REFRESH_CONNECTOR } from "./api/connector-routes.ts";
+import { FINISH_LOGIN, LIST_CONNECTORS, LOGIN_CONNECTOR, REFRESH_CONNECTOR } from "./api/connector-routes.ts";
+import { LOGGED_IN, NOT_LOGGED_IN } from "./login-page.ts";
 import { refuseOthers, type Surface } from "./surface.ts";
 
 const ADMIN = { role: "admin", needsKey: true } as const;
@@ -14,8 +15,12 @@ const STATUSES = new Map([
   ["capability_failed", 502],
 ]);
 
-/** Adds the routes that list connectors, and that read the tools of one again. */
-export function addConnectors(app: FastifyInstance, { engine }: Surface): void {
+const LOGIN = "/v1/connectors/:name/login";
+const CALLBACK = "/v1/connectors/callback";
+
+/** Adds the routes that list connectors, that read the tools of one again, and that log one in. */
+export function addConnectors(app: FastifyInstance, surface: Surface): void {
+  const { engine } = surface;
   app.get(CONNECTORS, { config: { ...ADMIN, api: LIST_CONNECTORS } }, (_request, reply) =>
     sendJson(reply, 200, engine.connectors()),
   );
@@ -35,4 +40,40 @@ export function addConnectors(app: FastifyInstance, { engine }: Surface): void {
     },
   );
   refuseOthers(app, REFRESH, ["POST"]);
+  addLogin(app, surface);
+}
+
+/** A browser begins with what an administrator got, and comes back with a state that only the two of them know. */
+function addLogin(app: FastifyInstance, { engine, publicUrl, basePathOf = () => "" }: Surface): void {
+  app.post<{ Params: { name: string }; Querystring: { tenant?: unknown } }>(
+    LOGIN,
+    { config: { ...ADMIN, api: LOGIN_CONNECTOR } },
+    async (request, reply) => {
+      const { tenant = "" } = request.query;
+      if (typeof tenant !== "string") return sendRefusal(reply, "invalid_arguments", "tenant is one name");
+      const base = publicUrl?.replace(/\/+$/, "") ?? `${request.protocol}://${request.host}${basePathOf(request)}`;
+      try {
+        const begun = await engine.loginConnector(request.params.name, { redirectUri: base + CALLBACK, tenant });
+        return await sendJson(reply, 200, begun);
+      } catch (error) {
+        if (!(error instanceof GloveboxError)) throw error;
+        const status = STATUSES.get(error.code);
+        return sendRefusal(reply, error.code, error.message, status === undefined ? {} : { status });
+      }
+    },
+  );
+  refuseOthers(app, LOGIN, ["POST"]);
+
+  app.get(CALLBACK, { config: { role: "anybody", api: FINISH_LOGIN } }, async (request, reply) => {
+    const isFinished = await engine.finishConnectorLogin(new URL(request.url, "http://localhost")).then(
+      () => true,
+      () => false,
+    );
+    const { headers, text } = isFinished ? LOGGED_IN : NOT_LOGGED_IN;
+    return reply
+      .code(isFinished ? 200 : 400)
+      .headers(headers)
+      .send(text);
+  });
+  refuseOthers(app, CALLBACK, ["GET", "HEAD"]);
 }

@@ -119,7 +119,8 @@ async function serve(engine: Engine, options: ServerOptions, stores: AgentSpaceS
   const app = await createApp(bodyBytes, access, { limits, bodiesBytes, traffic: Traffic.of(engine.registry) });
   const endings: (() => void)[] = [];
   const onDrain = (end: () => void): void => void endings.push(end);
-  const surface = { engine, gate: access.gate, isDraining: () => isDraining, onDrain, processMetrics };
+  const publicUrl = options.publicUrl === undefined ? {} : { publicUrl: options.publicUrl };
+  const surface = { engine, gate: access.gate, isDraining: () => isDraining, onDrain, processMetrics, ...publicUrl };
   const routed = { ...surface, ...stores.surface(), ...(batchCalls === undefined ? {} : { batchCalls }) };
   addRoutes(app, routed);
   if (access.tokens !== undefined) addResourceMetadata(app, new ResourceMetadata(access.tokens.settings));

@@ -23,6 +23,8 @@ export interface Surface {
   readonly batchCalls?: number;
   /** Whether `/metrics` includes the metrics of this process. Default: true. */
   readonly processMetrics?: boolean;
+  /** URL at which clients reach the server. Default: the host of the request. */
+  readonly publicUrl?: string;
   /** Path below which the routes are mounted, as a request reached them. Default: none. */
   readonly basePathOf?: (request: FastifyRequest) => string;
 }

@@ -1,6 +1,7 @@
 import { namesIn } from "../../broker/capabilities/secrets/placeholders.ts";
 import type { Secrets } from "../../broker/capabilities/secrets/secrets.ts";
 import type { NamedValue } from "../../broker/capabilities/connector/route.ts";
+import { secretsOfLogin } from "../../broker/login/settings.ts";
 import type { ResolvedConnector } from "./options.ts";
 
 /** Names of the secrets that a connector's requests carry, or its process gets. */
@@ -25,7 +26,9 @@ function valuesOf(source: ResolvedConnector["source"]): readonly NamedValue[] {
  * Throws a `TypeError` that names the connector and the secret, where a secret is missing, or is not bound to the
  * connector's server and the place in which the connector puts it. `server`: `null` for a process.
  */
-export function checkSecrets({ name, source }: ResolvedConnector, server: string | null, secrets: Secrets): void {
+export function checkSecrets(connector: ResolvedConnector, server: string | null, secrets: Secrets): void {
+  const { name, source } = connector;
+  checkLoginSecrets(connector, secrets);
   const places =
     source.kind === "process"
       ? source.env.map(([key, value]) => [`env.${key}`, value] as const)
@@ -36,10 +39,7 @@ export function checkSecrets({ name, source }: ResolvedConnector, server: string
   for (const [place, value] of places) {
     for (const named of namesIn([value])) {
       const secret = secrets.find(named);
-      if (secret === undefined) {
-        const problem = `connectors.${name} names the secret "${named}", which the engine does not have`;
-        throw new TypeError(`${problem}; add it to the option secrets, and start the engine anew`);
-      }
+      if (secret === undefined) throw missing(name, named);
       // The operator gives a process its secrets: it has no origin.
       if (server === null) continue;
       const request = { method: "GET", url: new URL(server) };
@@ -58,4 +58,16 @@ export function checkSecrets({ name, source }: ResolvedConnector, server: string
       );
     }
   }
+}
+
+/** Throws where a secret of its login is missing. To which servers they are bound is checked when these are known. */
+export function checkLoginSecrets({ name, login }: ResolvedConnector, secrets: Secrets): void {
+  for (const named of login === null ? [] : secretsOfLogin(login)) {
+    if (secrets.find(named) === undefined) throw missing(name, named);
+  }
+}
+
+function missing(connector: string, secret: string): TypeError {
+  const problem = `connectors.${connector} names the secret "${secret}", which the engine does not have`;
+  return new TypeError(`${problem}; add it to the option secrets, and start the engine anew`);
 }

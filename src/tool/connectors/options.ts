@@ -1,11 +1,12 @@
 import { resolve } from "node:path";
 import { isObject } from "../../base/json.ts";
 import { count } from "../../base/limits.ts";
-import { isPublicAddress } from "../../broker/capabilities/fetch/connections.ts";
+import { isPrivateHost } from "../../broker/capabilities/fetch/connections.ts";
 import { patternBelow } from "../../broker/capabilities/connector/permission.ts";
 import type { NamedValue } from "../../broker/capabilities/connector/route.ts";
 import { type RateLimit, RateLimiter } from "../../broker/capabilities/rate-limit.ts";
-import { isIP } from "node:net";
+import { type ConnectorAuth, NO_AUTH, resolveAuth } from "./auth-options.ts";
+import type { LoginSettings } from "../../broker/login/settings.ts";
 import { type ProcessFolders, type ProcessWalls, resolveWalls, WALLS } from "./mcp/process-walls.ts";
 import { placeholderOf } from "../../broker/capabilities/secrets/secrets.ts";
 
@@ -36,6 +37,8 @@ export interface ConnectorSettings {
 /** An MCP server. Values of headers and of variables may contain `{secret:NAME}`. */
 export interface McpConnector extends ConnectorSettings {
   readonly mcp: McpHttpServer | McpProcess;
+  /** How requests to a server of Streamable HTTP are authenticated. */
+  readonly auth?: ConnectorAuth;
   /** Whether tools that the server calls read-only or idempotent are. Default: false. */
   readonly trustAnnotations?: boolean;
 }
@@ -87,6 +90,8 @@ export interface OpenApiConnector extends ConnectorSettings {
      */
     readonly mounts?: readonly string[];
   };
+  /** How requests are authenticated. */
+  readonly auth?: ConnectorAuth;
   readonly headers?: { readonly [name: string]: string };
   readonly query?: { readonly [name: string]: string };
 }
@@ -134,6 +139,8 @@ export interface ResolvedConnector {
   readonly hasDescriptions: boolean;
   readonly trustsAnnotations: boolean;
   readonly isPrivate: boolean;
+  /** How it gets tokens; `null` without an `auth` of OAuth. */
+  readonly login: LoginSettings | null;
 }
 
 const NAME = /^[A-Za-z][A-Za-z0-9_-]{0,31}$/;
@@ -142,7 +149,7 @@ const PIN = /^sha256:[0-9a-f]{64}$/;
 const CONNECTORS_MAX = 100;
 const LIST_MAX = 1_000;
 const TEXT_MAX = 8_192;
-const COMMON = ["tools", "pin", "rateLimit", "concurrency", "timeoutMs", "descriptions", "private"];
+const COMMON = ["tools", "pin", "rateLimit", "concurrency", "timeoutMs", "descriptions", "private", "auth"];
 const TIMEOUT_MAX_MS = 600_000;
 
 /** Throws a `TypeError` or a `RangeError` that names the option and what it must be. */
@@ -166,7 +173,9 @@ function resolveConnector(name: string, options: unknown): ResolvedConnector {
   if (!isObject(options) || "mcp" in options === "openapi" in options) {
     throw new TypeError(`${where} must be an object with either mcp or openapi`);
   }
-  const source = "mcp" in options ? resolveMcp(where, options) : resolveOpenApi(where, options);
+  const given = "mcp" in options ? resolveMcp(where, options) : resolveOpenApi(where, options);
+  const isPrivate = flag(`${where}.private`, options["private"]);
+  const { source, login } = withAuth(given, options["auth"], { connector: name, where, isPrivate: isPrivate ?? false });
   const { pin, rateLimit, concurrency, timeoutMs, descriptions, trustAnnotations } = options;
   if (pin !== undefined && !(typeof pin === "string" && PIN.test(pin))) {
     throw new TypeError(
@@ -187,8 +196,26 @@ function resolveConnector(name: string, options: unknown): ResolvedConnector {
     timeoutMs: time,
     hasDescriptions: descriptions === undefined,
     trustsAnnotations: flag(`${where}.trustAnnotations`, trustAnnotations) ?? false,
-    isPrivate: flag(`${where}.private`, options["private"]) ?? namesPrivate(source),
+    isPrivate: isPrivate ?? namesPrivate(source),
+    login,
   };
+}
+
+/** A source with the headers and the query of its `auth`. */
+function withAuth(
+  source: ConnectorSource,
+  given: unknown,
+  { connector, where, isPrivate }: { readonly connector: string; readonly where: string; readonly isPrivate: boolean },
+): { readonly source: ConnectorSource; readonly login: LoginSettings | null } {
+  if (given === undefined) return { source, login: NO_AUTH.login };
+  if (source.kind === "process") throw new TypeError(`${where}.auth is for servers that are reached over HTTP`);
+  const mcp = source.kind === "http" ? source.url : null;
+  const { headers, query, login } = resolveAuth(given, { connector, where: `${where}.auth`, mcp, isPrivate });
+  const taken = login === null ? headers : [["authorization"] as const];
+  const twice = source.headers.find(([name]) => taken.some(([own]) => own === name));
+  if (twice !== undefined) throw new TypeError(`${where} sets the header ${twice[0]} by its auth and by its headers`);
+  const all = { ...source, headers: [...source.headers, ...headers] };
+  return { source: all.kind === "openapi" ? { ...all, query: [...all.query, ...query] } : all, login };
 }
 
 function resolveOpenApi(where: string, options: Readonly<Record<string, unknown>>): ConnectorSource {
@@ -253,11 +280,6 @@ function resolveMcp(where: string, options: Readonly<Record<string, unknown>>): 
 function namesPrivate(source: ConnectorSource): boolean {
   const url = source.kind === "openapi" ? source.server : source.kind === "http" ? source.url : null;
   return url !== null && isPrivateHost(new URL(url));
-}
-
-function isPrivateHost({ hostname }: URL): boolean {
-  const host = hostname.replace(/^\[|\]$/g, "");
-  return host === "localhost" || (isIP(host) !== 0 && !isPublicAddress(host));
 }
 
 function urlOf(where: string, value: unknown): string {

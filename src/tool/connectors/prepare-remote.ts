@@ -3,6 +3,7 @@ import { isObject, type JsonSchema } from "../../base/json.ts";
 import type { ToolChecks } from "../../base/protocol/script.ts";
 import { compileChecks } from "../../base/schema/checks.ts";
 import { writeSchema } from "../../base/schema/schema-text.ts";
+import type { SuggestedAuth } from "./openapi/security.ts";
 import { readOpenApi } from "./openapi/read-openapi.ts";
 import { type CompiledSchema, compileLoosened, loosenSchema, withoutDefaults } from "./loosen.ts";
 import {
@@ -42,6 +43,8 @@ export interface ConnectorReading {
   readonly server: string | null;
   readonly digest: string;
   readonly findings: readonly ConnectorFinding[];
+  /** How the document's security schemes are written as an `auth`. */
+  readonly auths: readonly SuggestedAuth[];
 }
 
 const TOOLS_MAX = 2_500;
@@ -56,7 +59,7 @@ export function prepareRemote(
   job: ConnectorJob,
   text: string,
 ): { readonly value: ConnectorReading; readonly texts: readonly string[] } {
-  const { server, ...read } = readSource(job, text);
+  const { server, auths, ...read } = readSource(job, text);
   const { tools, findings } = cleanTools(read, job);
   const found: ConnectorFinding[] = [...findings];
   const lines: string[] = [];
@@ -81,10 +84,13 @@ export function prepareRemote(
     }
   }
   const digest = digestOfAll(kept, job.server === null ? (server ?? "") : "");
-  return { value: { server, digest, findings: shortened(found) }, texts: [lines.join("\n")] };
+  return { value: { server, digest, findings: shortened(found), auths }, texts: [lines.join("\n")] };
 }
 
-function readSource(job: ConnectorJob, text: string): RemoteTools & { readonly server: string | null } {
+function readSource(
+  job: ConnectorJob,
+  text: string,
+): RemoteTools & Pick<ConnectorReading, "auths"> & { readonly server: string | null } {
   const { connector, server } = job;
   if (job.of === "openapi") {
     const isWanted = matcherOf(job.tools);
@@ -99,7 +105,7 @@ function readSource(job: ConnectorJob, text: string): RemoteTools & { readonly s
     });
   }
   const { tools, findings } = JSON.parse(text) as RemoteTools;
-  return { server, tools, findings };
+  return { server, tools, findings, auths: [] };
 }
 
 /**

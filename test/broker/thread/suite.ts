@@ -31,6 +31,7 @@ export function opener(place: BrokerPlace): (world?: World) => BrokerThread {
       lookup: undefined,
       onViolation: () => {},
       onThrottled: () => {},
+      onLogin: () => {},
       onDeath: () => {},
       callTool: () => Promise.resolve("{}"),
     };

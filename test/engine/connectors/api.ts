@@ -14,7 +14,7 @@ export interface Seen {
   readonly body: string;
 }
 
-export type Answer = (request: Seen, response: ServerResponse) => void;
+export type Answer = (request: Seen, response: ServerResponse) => unknown;
 
 /** An HTTP server on this machine, with the folder of its document. */
 export interface Api extends AsyncDisposable {
@@ -31,7 +31,7 @@ export async function serveApi(answer: Answer = (_request, response) => sendJson
       const { method = "", url = "", headers } = request;
       const one = { method, url, headers, body };
       seen.push(one);
-      answer(one, response);
+      void answer(one, response);
     });
   });
   await once(server.listen(0, "127.0.0.1"), "listening");

@@ -1,3 +1,4 @@
+import type { ServerResponse } from "node:http";
 import { type Api, sendJson, serveApi, type Seen } from "./api.ts";
 
 /** A tool as an MCP server lists it. */
@@ -14,6 +15,8 @@ export interface HandServer extends Pick<Api, "origin" | typeof Symbol.asyncDisp
   tools: readonly ListedTool[];
   /** Result of a call of the tool. */
   answer: (tool: string, request: Seen) => object;
+  /** Answers a request itself, where it returns true. */
+  guard: (request: Seen, response: ServerResponse) => boolean | Promise<boolean>;
   /** While false, requests are answered with 503. */
   isUp: boolean;
 }
@@ -25,7 +28,8 @@ interface Message {
 }
 
 export async function serveByHand(tools: readonly ListedTool[] = []): Promise<HandServer> {
-  const api = await serveApi((request, response) => {
+  const api = await serveApi(async (request, response) => {
+    if (await hand.guard(request, response)) return;
     if (!hand.isUp) return void response.writeHead(503).end();
     if (request.method !== "POST") return void response.writeHead(405).end();
     const { id, method, params } = JSON.parse(request.body) as Message;
@@ -56,6 +60,7 @@ export async function serveByHand(tools: readonly ListedTool[] = []): Promise<Ha
     tools,
     answer: (tool) => ({ content: [{ type: "text", text: tool }] }),
     isUp: true,
+    guard: () => false,
     [Symbol.asyncDispose]: () => api[Symbol.asyncDispose](),
   };
   return hand;

@@ -4,7 +4,7 @@ import type { JsonSchema } from "../../../base/json.ts";
 import { type Capability, CapabilityRefusal, type OpenCall, type OpenCapability } from "../capability.ts";
 import { nameGrants, requireGranted } from "../names.ts";
 import { Connections, type FetchOptions } from "../fetch/connections.ts";
-import { type ConnectorHost, type RemoteCaller, RemoteServer } from "./remote-server.ts";
+import { type ConnectorHost, READING, type RemoteCaller, RemoteServer } from "./remote-server.ts";
 import type { ConnectorRoute } from "./route.ts";
 
 const NAME: JsonSchema = { type: "string", minLength: 1, maxLength: 128 };
@@ -40,8 +40,6 @@ const REQUEST: JsonSchema = {
 };
 /** Length of a request as JSON, in UTF-16 units. */
 const INPUT_MAX = 8 * 1024 * 1024;
-/** Methods without effects on a server. */
-const READING: ReadonlySet<string> = new Set(["GET", "HEAD"]);
 
 /** The servers of an engine's connectors. */
 export class RemoteServers {
@@ -59,11 +57,14 @@ export class RemoteServers {
       const isSame = old !== undefined && JSON.stringify(old.route) === JSON.stringify(route);
       return [route.name, isSame ? old : new RemoteServer(route, this.#host)] as const;
     });
+    const old = this.#servers;
     this.#servers = new Map(servers);
+    for (const [name, server] of old) if (this.#servers.get(name) !== server) void server.close();
   }
 
-  close(): Promise<void> {
-    return this.#host.connections.close();
+  async close(): Promise<void> {
+    await Promise.allSettled([...this.#servers.values()].map((server) => server.close()));
+    await this.#host.connections.close();
   }
 
   /** Throws where it was removed. */

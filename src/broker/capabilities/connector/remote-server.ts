@@ -12,6 +12,9 @@ import { type ResponseBody, readBodyData } from "../fetch/response-body.ts";
 import { RateLimiter } from "../rate-limit.ts";
 import type { SecretViolation } from "../secrets/placeholders.ts";
 import type { Secrets } from "../secrets/secrets.ts";
+import { isRefusedBefore, Logins, type RequestToken } from "../../login/logins.ts";
+import type { LoginReport } from "../../login/settings.ts";
+import { LoginFailure } from "../../login/failure.ts";
 import { WaitingSlots } from "../waiting-slots.ts";
 import { ConnectorPermission, patternBelow } from "./permission.ts";
 import type { CallSessionTool, ConnectorRoute } from "./route.ts";
@@ -22,6 +25,7 @@ export interface ConnectorHost {
   readonly secrets: Secrets;
   readonly callTool: CallSessionTool;
   readonly onViolation: (violation: SecretViolation) => void;
+  readonly onLogin: (report: LoginReport) => void;
 }
 
 /** A call that uses a connector. */
@@ -38,6 +42,10 @@ const BUSY: ReadonlySet<number> = new Set([429, 503]);
 /** Pause before asking a busy server again that names no time; it doubles. */
 const PAUSE_MS = 1_000;
 const REPEATS_MAX = 10;
+/** Status of a server that wants another token. */
+const UNAUTHORIZED = 401;
+/** Methods without effects on a server. */
+export const READING: ReadonlySet<string> = new Set(["GET", "HEAD"]);
 /** Headers of an answer that belong to the connection, or to a user. */
 const DROPPED: ReadonlySet<string> = new Set(["set-cookie", "set-cookie2", "transfer-encoding", "connection"]);
 
@@ -48,9 +56,13 @@ export class RemoteServer {
   readonly #pattern: OriginPattern | null;
   readonly #limiter: RateLimiter | null;
   readonly #slots: WaitingSlots;
+  readonly #logins: Logins | null;
 
   constructor(route: ConnectorRoute, host: ConnectorHost) {
-    const { server, rateLimit, concurrency } = route;
+    const { server, rateLimit, concurrency, login } = route;
+    const { connections, secrets, onLogin: onReport } = host;
+    this.#logins =
+      login === null || server === null ? null : new Logins(login, server, { connections, secrets, onReport });
     this.route = route;
     this.#host = host;
     this.#pattern = server === null ? null : patternBelow(server);
@@ -63,7 +75,7 @@ export class RemoteServer {
   async request(request: RemoteRequest, caller: RemoteCaller): Promise<RemoteAnswer> {
     const hop = this.#hopOf(request);
     for (let repeats = 0; ; repeats++) {
-      const answer = await this.#inSlot(caller, (signal) => this.#send(hop, caller, signal));
+      const answer = await this.#inSlot(caller, (signal) => this.#sendWithToken(hop, caller, signal));
       if (!BUSY.has(answer.status)) return answer;
       const waitMs =
         retryAfterMs(headerOf(answer.headers as readonly Header[], "retry-after")) ?? PAUSE_MS * 2 ** repeats;
@@ -79,7 +91,7 @@ export class RemoteServer {
   async call(tool: string, args: string, caller: RemoteCaller): Promise<string> {
     const { name, secrets } = this.route;
     const { secrets: all, callTool } = this.#host;
-    const request = { connector: name, tool, args, isRepeatable: caller.isRepeatable };
+    const request = { connector: name, tool, args, tenant: caller.tenant, isRepeatable: caller.isRepeatable };
     const answer = await this.#inSlot(caller, (signal) => callTool(request, signal));
     const redactor = all.redactorOf(new Set(secrets));
     return redactor === null ? answer : await caller.onHost(() => redactor.text(answer));
@@ -143,22 +155,49 @@ export class RemoteServer {
     return { url, method, headers: [...given, ...own], body: sentBody(body), hasLeftOrigin: false };
   }
 
-  async #send(hop: RequestHop, caller: RemoteCaller, signal: AbortSignal): Promise<RemoteAnswer> {
+  async close(): Promise<void> {
+    await this.#logins?.close();
+  }
+
+  /** Sends a request with the connector's token; once more with another token where the server has refused it before any effect. */
+  async #sendWithToken(hop: RequestHop, caller: RemoteCaller, signal: AbortSignal): Promise<RemoteAnswer> {
+    const logins = this.#logins;
+    if (logins === null) return this.#send(hop, null, caller, signal);
+    const token = await shown(logins.token(caller.tenant));
+    signal.throwIfAborted();
+    const answer = await this.#send(hop, token, caller, signal);
+    if (answer.status !== UNAUTHORIZED) return answer;
+    const challenge = headerOf(answer.headers as readonly Header[], "www-authenticate");
+    const mayRepeat = READING.has(hop.method) || caller.isRepeatable || isRefusedBefore(challenge);
+    const other = await shown(logins.token(caller.tenant, token));
+    signal.throwIfAborted();
+    return other.value === token.value || !mayRepeat ? answer : this.#send(hop, other, caller, signal);
+  }
+
+  async #send(
+    { headers: given, ...hop }: RequestHop,
+    token: RequestToken | null,
+    caller: RemoteCaller,
+    signal: AbortSignal,
+  ): Promise<RemoteAnswer> {
     if (this.#pattern === null) throw new FetchFailure("the connector's URL is not one of a server");
-    const { connections, secrets, onViolation } = this.#host;
+    const { connections, onViolation } = this.#host;
     const { callId, tool, tenant, onHost } = caller;
+    const secrets = token?.secrets ?? this.#host.secrets;
+    const names = token === null ? this.route.secrets : [...this.route.secrets, token.secrets.name];
+    const sent = token === null ? given : [...given.filter(([name]) => name !== "authorization"), token.secrets.header];
     const exchange = new Exchange({
       connections,
       secrets,
       permission: new ConnectorPermission(this.#pattern, this.route.isPrivate),
-      grantedSecrets: () => this.route.secrets,
+      grantedSecrets: () => names,
       onUnbound: (request) => onViolation({ callId, tool, tenant, ...request }),
       onHost,
     });
     const cancel = () => exchange.cancel(signal.reason as Error);
     signal.addEventListener("abort", cancel, { once: true });
     try {
-      const { status, headers } = await exchange.send(hop, "follow");
+      const { status, headers } = await exchange.send({ ...hop, headers: sent }, "follow");
       const bytes = exchange.body === null ? Buffer.alloc(0) : await readAll(exchange.body);
       const body = await onHost(() => answerBody(bytes, headerOf(headers, "content-type")));
       return { status, headers: headers.filter(([name]) => !DROPPED.has(name)), body };
@@ -168,6 +207,17 @@ export class RemoteServer {
     } finally {
       signal.removeEventListener("abort", cancel);
     }
+  }
+}
+
+/** A failure to get a token, as a tool may see it. */
+async function shown(token: Promise<RequestToken>): Promise<RequestToken> {
+  try {
+    return await token;
+  } catch (error) {
+    if (!(error instanceof LoginFailure)) throw error;
+    const later = error.retryAfterMs === null ? "" : `; retryAfterMs: ${error.retryAfterMs}`;
+    throw new FetchFailure(error.message + later);
   }
 }
 

@@ -1,3 +1,4 @@
+import type { LoginUse } from "../../login/settings.ts";
 import type { RateLimit } from "../rate-limit.ts";
 
 /** A connector as the broker reaches it: plain data, with placeholders of secrets. */
@@ -12,6 +13,8 @@ export interface ConnectorRoute {
   readonly query: readonly NamedValue[];
   /** Names of the secrets that its requests may carry. */
   readonly secrets: readonly string[];
+  /** How its requests get a token; `null` without one, and for a server that a session reaches. */
+  readonly login: LoginUse | null;
   readonly rateLimit: RateLimit | null;
   readonly concurrency: number;
   readonly timeoutMs: number;
@@ -25,6 +28,8 @@ export type CallSessionTool = (request: SessionToolCall, signal: AbortSignal) =>
 export interface SessionToolCall {
   readonly connector: string;
   readonly tool: string;
+  /** Whose login the call uses, where each tenant has one. */
+  readonly tenant: string;
   /** A JSON object. */
   readonly args: string;
   /** Whether a busy server may be asked again. */

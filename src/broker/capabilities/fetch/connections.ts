@@ -44,6 +44,12 @@ function embedded(parts: readonly number[]): ipaddr.IPv4 {
   return new ipaddr.IPv4([high >> 8, high & 0xff, low >> 8, low & 0xff]);
 }
 
+/** Whether a URL names an address that is not public, or `localhost`. */
+export function isPrivateHost({ hostname }: URL): boolean {
+  const host = hostname.replace(/^\[|\]$/g, "");
+  return host === "localhost" || (isIP(host) !== 0 && !isPublicAddress(host));
+}
+
 /** Resolves a host name to all of its addresses. */
 export type Lookup = (hostname: string) => Promise<readonly string[]>;
 

@@ -2,7 +2,7 @@ import type { Dispatcher } from "undici";
 import type { Redactor } from "../../../base/redaction/redactor.ts";
 import type { OnHost } from "../capability.ts";
 import { namesIn, Placeholders, type UnboundRequest } from "../secrets/placeholders.ts";
-import type { Secrets } from "../secrets/secrets.ts";
+import type { RequestSecrets } from "../secrets/secrets.ts";
 import { type Connections, PrivateAddressError } from "./connections.ts";
 import { decodersOf } from "./decoding.ts";
 import { failureOf, FetchFailure } from "./failure.ts";
@@ -17,7 +17,7 @@ export type RedirectMode = "follow" | "error" | "manual";
 export interface ExchangeHost {
   readonly connections: Connections;
   readonly permission: RequestPermission;
-  readonly secrets: Secrets;
+  readonly secrets: RequestSecrets;
   /** Patterns of the names of secrets that the call is granted. */
   readonly grantedSecrets: () => readonly string[];
   /** Called for a request that is refused, because it would carry a secret where that is not bound. */

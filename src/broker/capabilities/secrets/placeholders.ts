@@ -2,7 +2,7 @@ import { percentOf } from "../../../base/redaction/forms.ts";
 import { CapabilityRefusal, matchesName } from "../capability.ts";
 import { nameGrants } from "../names.ts";
 import type { Binding, BoundRequest, UnboundPart } from "./binding.ts";
-import { placeholderOf, type Secret, type Secrets } from "./secrets.ts";
+import { placeholderOf, type RequestSecrets, type Secret } from "./secrets.ts";
 
 const PLACEHOLDER = /glovebox\.secret\.([A-Za-z0-9_]{1,64})\./g;
 const BASIC = /^(basic +)([A-Za-z0-9+/]+={0,2})$/i;
@@ -58,7 +58,7 @@ function placeholdersOf(text: string): IteratorObject<string> {
 
 /** Options for filling the placeholders of a request. */
 export interface PlaceholderOptions extends BoundRequest {
-  readonly secrets: Secrets;
+  readonly secrets: RequestSecrets;
   /** Patterns of the names of secrets that the call is granted. */
   readonly granted: () => readonly string[];
   /** Names that the tool itself wrote. Other placeholders, which a server put into a redirect, stay as they are. */

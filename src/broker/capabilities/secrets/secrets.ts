@@ -40,6 +40,9 @@ export interface Secret {
   readonly isInjected: boolean;
 }
 
+/** The secrets of a request: placeholders are filled with them, and answers are searched for them. */
+export type RequestSecrets = Pick<Secrets, "injected" | "find" | "redactorOf">;
+
 const NAME = /^[A-Za-z0-9_]{1,64}$/;
 const SECRETS_MAX = 100;
 /** Minimum length: a shorter value may occur in texts by chance, and could not be removed from them. */

@@ -372,7 +372,8 @@ export const SCHEMAS = {
         },
         ["reason"],
       ),
+      connectors: exactly({ needLogin: listOf(text("A connector to which somebody has to log in.")) }),
     },
-    ["reason", "cgroup"],
+    ["reason", "cgroup", "connectors"],
   ),
 } as const satisfies Readonly<Record<string, ApiSchema>>;

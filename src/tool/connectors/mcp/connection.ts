@@ -13,6 +13,7 @@ import type { McpLimits } from "./limits.ts";
 import { Listing } from "./listing.ts";
 import type { ListedTools, McpPeer } from "./messages.ts";
 import type { HttpServer, McpServer, StdioServer } from "./server.ts";
+import type { SessionTokens } from "./session-tokens.ts";
 import { startServer, unseenWords } from "./server-process.ts";
 import { StdioTransport } from "./stdio-transport.ts";
 
@@ -24,6 +25,8 @@ export interface ConnectionHost {
   readonly trustAnnotations: boolean;
   readonly secrets: Secrets;
   readonly connections: Connections;
+  /** Those that its requests carry; `null` without a login. */
+  readonly tokens: SessionTokens | null;
   readonly limits: McpLimits;
   readonly clean: Clean;
   readonly onChanged: () => void;
@@ -167,8 +170,8 @@ export class McpConnection {
   }
 
   #overHttp(server: HttpServer): Wire {
-    const { sdk, connections, secrets, limits } = this.#host;
-    const guarded = new GuardedFetch(server, connections, secrets, { limits, marks: this.#marks });
+    const { sdk, connections, secrets, limits, tokens } = this.#host;
+    const guarded = new GuardedFetch(server, connections, secrets, { limits, tokens, marks: this.#marks });
     const http = new sdk.StreamableHTTPClientTransport(new URL(server.url), {
       fetch: (url, init) => guarded.send(url, init),
     });

@@ -5,12 +5,14 @@ import { FetchFailure } from "../../../broker/capabilities/fetch/failure.ts";
 import { checkHeader, type Header, isOfHost, retryAfterMs } from "../../../broker/capabilities/fetch/headers.ts";
 import { readTarget } from "../../../broker/capabilities/fetch/redirect.ts";
 import { namesIn, Placeholders } from "../../../broker/capabilities/secrets/placeholders.ts";
+import { isRefusedBefore, type RequestToken } from "../../../broker/login/logins.ts";
 import type { Secrets } from "../../../broker/capabilities/secrets/secrets.ts";
 import type { DigitMarks } from "./digit-marks.ts";
 import { McpError } from "./failure.ts";
 import { Inflow } from "./inflow.ts";
 import type { McpLimits } from "./limits.ts";
 import { partsOf } from "./lines.ts";
+import type { SessionTokens } from "./session-tokens.ts";
 import type { HttpServer } from "./server.ts";
 
 /** Statuses of responses without a body. */
@@ -18,6 +20,11 @@ const BODILESS: ReadonlySet<number> = new Set([101, 103, 204, 205, 304]);
 /** Statuses with which a server asks to come back later. */
 const LATER: ReadonlySet<number> = new Set([429, 503]);
 const LATER_MAX_MS = 3_600_000;
+const UNAUTHORIZED = 401;
+
+interface RawAnswer extends Pick<Dispatcher.ResponseData, "statusCode" | "statusText" | "body"> {
+  readonly headers: Headers;
+}
 
 /**
  * The `fetch` that the client of the protocol is given: requests to the server's own origin only, through guarded
@@ -33,13 +40,19 @@ export class GuardedFetch {
   readonly #limits: McpLimits;
   readonly #inflow: Inflow;
   readonly #marks: DigitMarks;
+  readonly #tokens: SessionTokens | null;
 
   constructor(
     server: HttpServer,
     connections: Connections,
     secrets: Secrets,
-    { limits, marks }: { readonly limits: McpLimits; readonly marks: DigitMarks },
+    {
+      limits,
+      marks,
+      tokens,
+    }: { readonly limits: McpLimits; readonly marks: DigitMarks; readonly tokens: SessionTokens | null },
   ) {
+    this.#tokens = tokens;
     this.#marks = marks;
     this.#server = server;
     this.#origin = new URL(server.url).origin;
@@ -53,10 +66,28 @@ export class GuardedFetch {
   async send(input: string | URL, init: RequestInit = {}): Promise<Response> {
     const url = readTarget(String(input));
     if (url.origin !== this.#origin) throw new FetchFailure("the server refers to another origin");
+    const tokens = this.#tokens;
+    const token = tokens === null ? null : await tokens.token();
+    const answer = await this.#request(url, init, token);
+    if (tokens === null || token === null || answer.statusCode !== UNAUTHORIZED) return this.#accept(answer);
+    const challenge = answer.headers.get("www-authenticate") ?? "";
+    const mayRepeat = (init.method ?? "GET") === "GET" || isRefusedBefore(challenge);
+    const other = await tokens.token(token);
+    if (other.value === token.value || !mayRepeat) return this.#accept(answer);
+    answer.body.destroy();
+    return this.#accept(await this.#request(url, init, other));
+  }
+
+  async #request(url: URL, init: RequestInit, token: RequestToken | null): Promise<RawAnswer> {
     const method = init.method ?? "GET";
-    const { path, headers } = this.#fill(url, method, new Headers(init.headers));
+    const { path, headers } = this.#fill(url, method, new Headers(init.headers), token);
     const agent = await this.#connections.agent(this.#server.isPrivate);
-    const data = await agent.request({
+    const {
+      statusCode,
+      statusText,
+      headers: raw,
+      body,
+    } = await agent.request({
       origin: url.origin,
       path,
       method: method as Dispatcher.HttpMethod,
@@ -65,33 +96,40 @@ export class GuardedFetch {
       signal: init.signal ?? null,
       responseHeaders: "raw",
     });
-    return this.#accept(data);
+    // A body that is not read to its end fails, and nobody else would hear that.
+    body.on("error", () => undefined);
+    const named = new Headers();
+    const pairs = raw as unknown as readonly string[];
+    for (let at = 0; at + 1 < pairs.length; at += 2) named.append(pairs[at] ?? "", pairs[at + 1] ?? "");
+    return { statusCode, statusText, headers: named, body };
   }
 
   /** Own headers of the connector come last, so that none of them replaces one of the protocol. */
-  #fill(url: URL, method: string, given: Headers): { readonly path: string; readonly headers: readonly Header[] } {
+  #fill(
+    url: URL,
+    method: string,
+    given: Headers,
+    token: RequestToken | null,
+  ): { readonly path: string; readonly headers: readonly Header[] } {
+    const written = token === null ? this.#written : new Set([...this.#written, token.secrets.name]);
     const placeholders = new Placeholders({
       url,
       method,
-      secrets: this.#secrets,
-      granted: () => [...this.#written],
-      written: this.#written,
+      secrets: token?.secrets ?? this.#secrets,
+      granted: () => [...written],
+      written,
       hasLeftOrigin: false,
       onUnbound: () => {},
     });
-    const own = this.#server.headers.filter(([name]) => !given.has(name) && !isOfHost(name));
+    const ofToken = token === null ? [] : [token.secrets.header];
+    const own = [...ofToken, ...this.#server.headers].filter(([name]) => !given.has(name) && !isOfHost(name));
     const path = placeholders.inUrl(url);
     const filled = placeholders.inHeaders(own).map(([name, value]) => checkHeader(name, value));
     const base: readonly Header[] = [...given, ["accept-encoding", "identity"], ["user-agent", "glovebox"]];
     return { path, headers: [...base, ...filled] };
   }
 
-  #accept({ statusCode, statusText, headers: raw, body }: Dispatcher.ResponseData): Response {
-    // A body that is not read to its end fails, and nobody else would hear that.
-    body.on("error", () => undefined);
-    const headers = new Headers();
-    const pairs = raw as unknown as readonly string[];
-    for (let at = 0; at + 1 < pairs.length; at += 2) headers.append(pairs[at] ?? "", pairs[at + 1] ?? "");
+  #accept({ statusCode, statusText, headers, body }: RawAnswer): Response {
     if (LATER.has(statusCode)) {
       body.destroy();
       const laterMs = retryAfterMs(headers.get("retry-after") ?? "");

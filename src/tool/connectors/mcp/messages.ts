@@ -1,5 +1,6 @@
 import type { FetchOptions } from "../../../broker/capabilities/fetch/connections.ts";
 import type { SecretOptions } from "../../../broker/capabilities/secrets/secrets.ts";
+import type { LoginReport, LoginUse } from "../../../broker/login/settings.ts";
 import type { McpFailure } from "./failure.ts";
 import type { McpLimits } from "./limits.ts";
 import type { McpServer } from "./server.ts";
@@ -17,6 +18,9 @@ export interface ThreadSettings {
   /** The folder of this process's control groups; `null` for none. */
   readonly groups: string | null;
   readonly limits: McpLimits;
+  /** How its requests get a token, and whose. */
+  readonly login: LoginUse | null;
+  readonly tenant: string;
 }
 
 /** A list of tools. Each is the JSON of a `RemoteTool`, so that the host can read them one by one. */
@@ -64,5 +68,6 @@ export type FromThread =
   /** The server says that its tools have changed. */
   | { readonly kind: "changed" }
   | { readonly kind: "lookup"; readonly lookup: number; readonly hostname: string }
+  | { readonly kind: "login"; readonly report: LoginReport }
   /** Process group that has to be killed with the thread; `null` when it has ended. */
   | { readonly kind: "group"; readonly pid: number | null };

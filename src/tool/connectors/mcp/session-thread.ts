@@ -3,6 +3,9 @@ import type { Redactor } from "../../../base/redaction/redactor.ts";
 import { Connections } from "../../../broker/capabilities/fetch/connections.ts";
 import { namesIn } from "../../../broker/capabilities/secrets/placeholders.ts";
 import { Secrets } from "../../../broker/capabilities/secrets/secrets.ts";
+import { Logins } from "../../../broker/login/logins.ts";
+import type { LoginReport } from "../../../broker/login/settings.ts";
+import { CarriedTokens, SessionTokens } from "./session-tokens.ts";
 import { McpConnection } from "./connection.ts";
 import { failed, McpError, type McpFailure } from "./failure.ts";
 import type { FromThread, ThreadSettings, ToThread } from "./messages.ts";
@@ -21,18 +24,25 @@ export class SessionThread {
   readonly #requests = new Map<number, AbortController>();
   readonly #lookups = new Map<number, (addresses: readonly string[] | null) => void>();
   #lastLookup = 0;
+  readonly #logins: Logins | null;
+  /** The last tokens that were sent: a server may repeat them in any message. */
+  readonly #carried = new CarriedTokens();
 
   constructor(settings: ThreadSettings, sdk: typeof Sdk, post: (message: FromThread) => void, end: () => void) {
     this.#post = post;
     this.#end = end;
-    const { connector, server, trustAnnotations, limits, fetch, hasLookup } = settings;
+    const { connector, server, trustAnnotations, limits, fetch, hasLookup, login } = settings;
     const secrets = new Secrets(settings.secrets, {}, () => {});
     this.#redactor = secrets.redactorOf(namesIn(textsOf(server)));
     const silent = { ...fetch, headersMs: SILENCE_MS, idleMs: SILENCE_MS };
     this.#connections = new Connections(
       hasLookup ? { ...silent, lookup: (hostname) => this.#lookup(hostname) } : silent,
     );
+    const onReport = (report: LoginReport): void => post({ kind: "login", report });
+    const host = { connections: this.#connections, secrets, onReport };
+    this.#logins = login === null || server.kind !== "http" ? null : new Logins(login, server.url, host);
     this.#connection = new McpConnection({
+      tokens: this.#logins === null ? null : new SessionTokens(this.#logins, settings.tenant, this.#carried),
       sdk,
       connector,
       server,
@@ -105,6 +115,7 @@ export class SessionThread {
 
   async #close(): Promise<void> {
     await this.#connection.close();
+    await this.#logins?.close();
     await this.#connections.close();
     this.#end();
   }
@@ -121,7 +132,7 @@ export class SessionThread {
   }
 
   #clean(text: string): string {
-    return this.#redactor?.text(text) ?? text;
+    return this.#carried.clean(this.#redactor?.text(text) ?? text);
   }
 
   #cleanFailure({ message, detail, ...rest }: McpFailure): McpFailure {

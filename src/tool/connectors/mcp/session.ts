@@ -6,6 +6,7 @@ import { delegation } from "../../../base/os/cgroup.ts";
 import { killGroupOf } from "../../../base/os/process-group.ts";
 import type { FetchOptions } from "../../../broker/capabilities/fetch/connections.ts";
 import type { SecretOptions } from "../../../broker/capabilities/secrets/secrets.ts";
+import type { LoginReport, LoginUse } from "../../../broker/login/settings.ts";
 import { failed, type McpFailure } from "./failure.ts";
 import { MCP_LIMITS, type McpLimits } from "./limits.ts";
 import type { FromThread, ListedTools, McpPeer, ThreadSettings, ToThread } from "./messages.ts";
@@ -28,6 +29,11 @@ export interface McpSessionOptions {
   readonly secrets?: { readonly [name: string]: SecretOptions };
   readonly fetch?: FetchOptions;
   readonly limits?: Partial<McpLimits>;
+  /** How its requests get a token. */
+  readonly login?: LoginUse | null;
+  /** Whose token, where each tenant has a login. */
+  readonly tenant?: string;
+  readonly onLogin?: (report: LoginReport) => void;
   readonly onState?: (state: McpState) => void;
   /** The server's list may be another now. */
   readonly onListChanged?: () => void;
@@ -124,6 +130,16 @@ export class McpSession implements AsyncDisposable {
     return answer.kind === "failed" ? answer : { kind: "failed", failure: failed("it gave no answer") };
   }
 
+  /** Connects now, if it waits to try again. */
+  hasten(): void {
+    const run = this.#run;
+    if (this.#state.kind !== "down" || this.#restart === null || run === null) return;
+    clearTimeout(this.#restart);
+    this.#restart = null;
+    this.#losses = 0;
+    void this.#again(run);
+  }
+
   async close(): Promise<void> {
     if (this.#restart !== null) clearTimeout(this.#restart);
     if (this.#refresh !== null) clearTimeout(this.#refresh);
@@ -205,6 +221,8 @@ export class McpSession implements AsyncDisposable {
       server,
       trustAnnotations = false,
       secrets = {},
+      login = null,
+      tenant = "",
       fetch: { lookup, ...fetch } = {},
     } = this.#options;
     const delegated = delegation();
@@ -217,6 +235,8 @@ export class McpSession implements AsyncDisposable {
       hasLookup: lookup !== undefined,
       groups: delegated?.kind === "delegated" ? delegated.directory : null,
       limits: this.#limits,
+      login,
+      tenant,
     };
     const worker = new Worker(new URL(`./entry.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url), {
       name: `glovebox-mcp-${connector}`,
@@ -261,6 +281,8 @@ export class McpSession implements AsyncDisposable {
       case "group":
         run.group = message.pid;
         return;
+      case "login":
+        return this.#options.onLogin?.(message.report);
       case "lookup":
         return void this.#resolve(run, message.lookup, message.hostname);
       default:
@@ -299,7 +321,10 @@ export class McpSession implements AsyncDisposable {
     this.#losses = lastedMs >= backoffMaxMs ? 0 : this.#losses + 1;
     const retryInMs = Math.min(backoffMaxMs, backoffMinMs * 2 ** Math.max(0, Math.min(this.#losses - 1, 30)));
     this.#restartAtMs = performance.now() + retryInMs;
-    this.#restart = setTimeout(() => void this.#again(run), retryInMs);
+    this.#restart = setTimeout(() => {
+      this.#restart = null;
+      void this.#again(run);
+    }, retryInMs);
     this.#change({ kind: "down", failure, retryInMs });
   }
 

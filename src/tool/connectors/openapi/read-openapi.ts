@@ -7,6 +7,7 @@ import { readBody } from "./bodies.ts";
 import { type Json, LeftOut, OpenApiDocument } from "./document.ts";
 import { type Argument, readParameters, type SentByConnector } from "./parameters.ts";
 import { describedWith, Schemas } from "./schemas.ts";
+import { readSecurity, type SuggestedAuth } from "./security.ts";
 import { checkServers, serverOf } from "./servers.ts";
 
 export interface OpenApiOptions {
@@ -28,6 +29,8 @@ export interface OpenApiOptions {
 export interface OpenApiTools extends RemoteTools {
   /** URL of the document's first server, or the one of the options. */
   readonly server: string;
+  /** How its security schemes are written as an `auth`. */
+  readonly auths: readonly SuggestedAuth[];
 }
 
 const METHODS = ["get", "put", "post", "delete", "patch", "head"] as const;
@@ -96,7 +99,8 @@ class OpenApiReader {
       const item = this.#try(shown, () => this.#document.follow(value));
       if (item !== undefined) this.#readPath(path, item);
     }
-    return { server: this.#server, tools: this.#tools, findings: this.#findings };
+    const auths = readSecurity(this.#document);
+    return { server: this.#server, tools: this.#tools, findings: this.#findings, auths };
   }
 
   #readPath(path: string, item: Json): void {

@@ -1,0 +1,87 @@
+import { GloveboxError } from "../../base/errors.ts";
+import type { BrowserLogin } from "../../broker/login/login-flow.ts";
+import { LoginFailure } from "../../broker/login/failure.ts";
+import type { ResolvedConnector } from "../../tool/connectors/options.ts";
+import type { SourceOptions } from "./connector-source.ts";
+
+/** A login that a browser has to finish. */
+export interface BegunLogin {
+  /** Where the person logs in. */
+  readonly url: string;
+  /** Time in which that has to be done, in milliseconds. */
+  readonly expiresInMs: number;
+}
+
+/** A login that was finished. */
+export interface FinishedLogin {
+  readonly connector: string;
+  readonly tenant: string;
+}
+
+interface PendingLogin extends FinishedLogin {
+  readonly login: BrowserLogin;
+  readonly opened: AsyncDisposable;
+  readonly timer: NodeJS.Timeout;
+}
+
+const PENDING_MAX = 100;
+const PENDING_MS = 600_000;
+
+/** Logins of an engine's connectors that browsers are to finish, each once and in time. */
+export class PendingLogins implements AsyncDisposable {
+  /** By the state that only whoever began the login knows. */
+  readonly #pending = new Map<string, PendingLogin>();
+
+  async begin(
+    connector: ResolvedConnector,
+    { redirectUri, tenant }: { readonly redirectUri: string; readonly tenant: string },
+    options: SourceOptions,
+  ): Promise<BegunLogin> {
+    if (this.#pending.size >= PENDING_MAX)
+      throw new GloveboxError("rate_limited", `${PENDING_MAX} logins wait for a browser; try again later`);
+    const { ConnectorLogin } = await import("./connector-login.ts");
+    const opened = await ConnectorLogin.open(connector, tenant, options);
+    try {
+      const login = await opened.flow.begin(redirectUri, tenant);
+      const timer = setTimeout(() => void this.#forget(login.state), PENDING_MS).unref();
+      this.#pending.set(login.state, { connector: connector.name, tenant, login, opened, timer });
+      return { url: login.url, expiresInMs: PENDING_MS };
+    } catch (error) {
+      await opened[Symbol.asyncDispose]();
+      throw failed(error);
+    }
+  }
+
+  /** Takes the address to which a browser was sent back. Rejects with a `GloveboxError`. */
+  async finish(callback: URL): Promise<FinishedLogin> {
+    const state = callback.searchParams.get("state") ?? "";
+    const pending = this.#pending.get(state);
+    if (pending === undefined)
+      throw new GloveboxError("tool_not_found", "no login waits for this address: it was finished, or took too long");
+    const { connector, tenant, login } = pending;
+    try {
+      await login.finish(callback);
+      return { connector, tenant };
+    } catch (error) {
+      throw failed(error);
+    } finally {
+      await this.#forget(state);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([...this.#pending.keys()].map((state) => this.#forget(state)));
+  }
+
+  async #forget(state: string): Promise<void> {
+    const pending = this.#pending.get(state);
+    this.#pending.delete(state);
+    if (pending === undefined) return;
+    clearTimeout(pending.timer);
+    await pending.opened[Symbol.asyncDispose]();
+  }
+}
+
+function failed(error: unknown): unknown {
+  return error instanceof LoginFailure ? new GloveboxError("capability_failed", error.message) : error;
+}

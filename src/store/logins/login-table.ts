@@ -1,0 +1,49 @@
+/** Where the logins of connectors are kept: a file, or Redis for engines on several machines. */
+export type LoginStoreOptions =
+  | {
+      readonly kind: "file";
+      /** An absolute path, or `:memory:`. */
+      readonly path: string;
+      /** Text from which the key is derived; `null` for a random key in a file beside it. */
+      readonly secret: string | null;
+    }
+  | { readonly kind: "redis"; readonly url: string; readonly fleet: string; readonly secret: string };
+
+/** A stored login: its version counts its changes. */
+export interface StoredLogin {
+  readonly version: number;
+  readonly text: string;
+}
+
+/** An attempt to become the only one that renews a login. */
+export interface LoginClaim {
+  readonly isHeld: boolean;
+  /** Number of changes so far, also of a login that was removed. */
+  readonly version: number;
+  readonly login: StoredLogin | null;
+}
+
+/** Who renews a login, and the version that was claimed. */
+export interface LoginHolder {
+  readonly owner: string;
+  readonly version: number;
+}
+
+/**
+ * Texts by key, of which one process at a time may write a new one. A claim that nobody extends ends by itself, because
+ * its process may have been killed. All methods reject with a `StoreError` where the store fails.
+ */
+export interface LoginTable {
+  read(key: string): Promise<StoredLogin | null>;
+  claim(key: string, owner: string, leaseMs: number): Promise<LoginClaim>;
+  /** Returns whether the owner still holds the claim. */
+  extend(key: string, owner: string, leaseMs: number): Promise<boolean>;
+  /**
+   * Writes a text, as durably as the store can, and ends the claim. A `holder` writes only where nobody has written since
+   * its claim; without one, whatever is there is replaced. Returns the new version, or `null` where nothing was written.
+   */
+  write(key: string, holder: LoginHolder | null, text: string): Promise<number | null>;
+  remove(key: string): Promise<boolean>;
+  release(key: string, owner: string): Promise<void>;
+  close(): Promise<void>;
+}

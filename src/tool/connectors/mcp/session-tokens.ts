@@ -1,0 +1,49 @@
+import { LoginFailure } from "../../../broker/login/failure.ts";
+import type { Logins, RequestToken } from "../../../broker/login/logins.ts";
+import { McpError } from "./failure.ts";
+
+/** Tokens that were sent before the last one, and may still be repeated. */
+const CARRIED_MAX = 4;
+
+/** The tokens that a session has sent, which are taken out of all that leaves its thread. */
+export class CarriedTokens {
+  #tokens: readonly RequestToken[] = [];
+
+  add(token: RequestToken): void {
+    if (this.#tokens[0] === token) return;
+    this.#tokens = [token, ...this.#tokens.filter((each) => each !== token)].slice(0, CARRIED_MAX);
+  }
+
+  clean(text: string): string {
+    return this.#tokens.reduce(
+      (clean, { secrets }) => secrets.redactorOf(new Set([secrets.name]))?.text(clean) ?? clean,
+      text,
+    );
+  }
+}
+
+/** The tokens of a session's requests. */
+export class SessionTokens {
+  readonly #logins: Logins;
+  readonly #tenant: string;
+  readonly #carried: CarriedTokens;
+
+  constructor(logins: Logins, tenant: string, carried: CarriedTokens) {
+    this.#logins = logins;
+    this.#tenant = tenant;
+    this.#carried = carried;
+  }
+
+  /** `refused`: one that the server has refused. Rejects with an `McpError`. */
+  async token(refused: RequestToken | null = null): Promise<RequestToken> {
+    try {
+      const token = await this.#logins.token(this.#tenant, refused);
+      this.#carried.add(token);
+      return token;
+    } catch (error) {
+      if (!(error instanceof LoginFailure)) throw error;
+      const { message, retryAfterMs } = error;
+      throw new McpError(message, { isSent: false, isTransient: error.kind === "failed", retryAfterMs });
+    }
+  }
+}
