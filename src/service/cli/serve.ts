@@ -39,6 +39,7 @@ const FLAGS = [
   { flags: "--drain-delay-ms <number>", setting: "drainDelayMs", otherwise: SERVICE_DEFAULTS.drainDelayMs },
   { flags: "--assets <dir>", setting: "assets/path" },
   { flags: "--agentspace <file>", setting: "agentspace/path" },
+  { flags: "--root <dir>", setting: "root", otherwise: "found above each tool" },
   { flags: "--state-dir <dir>", setting: "stateDir", otherwise: STATE_DIR },
   { flags: "--log-level <level>", setting: "logLevel", otherwise: SERVICE_DEFAULTS.logLevel },
 ];

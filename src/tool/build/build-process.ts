@@ -16,8 +16,11 @@ import { buildSandbox, type BuildSandboxState, giveUpSandbox, proveSandbox, sand
 export type Outcome =
   | { readonly kind: "done"; readonly value: unknown; readonly texts: readonly string[] }
   | Extract<Answer, { readonly kind: "refused" }>
-  /** esbuild ended itself; `needed` is the resource of which it had too little. */
-  | { readonly kind: "crashed"; readonly needed: "memory" | "stack" }
+  /**
+   * esbuild ended itself; `needed` is the resource of which it had too little, and `largest` says what was largest, if
+   * that is known.
+   */
+  | { readonly kind: "crashed"; readonly needed: "memory" | "stack"; readonly largest: string }
   | { readonly kind: "late" }
   /** The answer was none, or too long. */
   | { readonly kind: "unreadable"; readonly reason: string }
@@ -85,7 +88,7 @@ export class BuildProcess {
     child.once("exit", (code, signal) => {
       // esbuild, if it is still at work.
       killGroup(child);
-      if (group?.end() === true) this.#settle({ kind: "crashed", needed: "memory" });
+      if (group?.end() === true) this.#settle({ kind: "crashed", needed: "memory", largest: "" });
       const reason = signal ?? `exit code ${code}`;
       const isRefused = !this.#hasBegun && code !== null && code < SIGNALLED;
       if (!isRefused || !this.isInside) return this.#onEnd(reason);
@@ -129,7 +132,7 @@ export class BuildProcess {
     for (const one of [this.#process, ...this.#process.stdio]) call(one, "ref");
     this.kill();
     await this.#closed;
-    return STACK.test(this.#stderr) ? { kind: "crashed", needed: "stack" } : outcome;
+    return STACK.test(this.#stderr) ? { ...outcome, needed: "stack" } : outcome;
   }
 
   kill(): void {
@@ -163,7 +166,7 @@ export class BuildProcess {
 function outcomeOf({ head, texts }: Frame): Outcome {
   const answer = answerOf(head);
   if (answer === undefined) return { kind: "unreadable", reason: "an answer of another form" };
-  if (answer.kind === "crashed") return { kind: "crashed", needed: "memory" };
+  if (answer.kind === "crashed") return { ...answer, needed: "memory" };
   return answer.kind === "done" ? { ...answer, texts } : answer;
 }
 

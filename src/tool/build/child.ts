@@ -84,7 +84,7 @@ async function answerOf(
 }
 
 function answerTo(error: unknown, kind: JobHead["kind"]): Answer {
-  if (error instanceof CrashError) return { kind: "crashed" };
+  if (error instanceof CrashError) return { kind: "crashed", largest: error.message };
   if (error instanceof GloveboxError || error instanceof PackageError) {
     const { message, details } = error;
     return isObject(details) ? { kind: "refused", message, details } : { kind: "refused", message };

@@ -23,7 +23,7 @@ export function problemOf(
 ): string {
   switch (outcome.kind) {
     case "crashed":
-      return `crashed the bundler; ${CRASHES[outcome.needed]}`;
+      return `crashed the bundler; ${CRASHES[outcome.needed]}${outcome.largest === "" ? "" : ` (${outcome.largest})`}`;
     case "late":
       return `took longer than ${deadlineMs} ms to ${verb}; ${remedy}`;
     case "unreadable":

@@ -8,9 +8,10 @@ import type { Bundle, BundleInput, Halves } from "./bundle.ts";
 import { bundleError, isSyntaxError, loadError } from "./error.ts";
 import { globalDefinitions } from "./globals.ts";
 import { leaveExports } from "./exports.ts";
-import { loaderOf, MAX_SOURCE_BYTES, messagesOf, shownName, ToolFiles } from "./files.ts";
+import { loaderOf, MAX_PROJECT_SOURCE_BYTES, MAX_SOURCE_BYTES, messagesOf, shownName, ToolFiles } from "./files.ts";
 import { callHalf } from "./halves.ts";
 import { checkImports, isAlone, TARGET, withoutFileMaps } from "./imports.ts";
+import { Project, type ProjectOptions } from "./project.ts";
 import { isLibraryFile } from "./purity.ts";
 import { writeSourceMap } from "./source-map.ts";
 import { asScript, type Half } from "./tool-entry.ts";
@@ -19,6 +20,8 @@ const MAX_BUNDLE_BYTES = 16 * 1024 * 1024;
 /** Marks of TypeScript. Checked only in texts too short to crash the bundler. */
 const TYPES = /:\s*(?:string|number|boolean|unknown|void|any)\b|\b(?:interface|enum|type|satisfies)\s+\w/;
 const MAX_GUESSED = 64 * 1024;
+/** Paths of files that are told of a bundle. */
+const MAX_FILES = 10_000;
 
 const OPTIONS = {
   bundle: true,
@@ -98,12 +101,21 @@ function esbuild(): typeof import("esbuild") {
   return require("esbuild") as typeof import("esbuild");
 }
 
-async function bundleFile({ path: file, name, scope }: Extract<BundleInput, { kind: "file" }>): Promise<Bundle> {
+type FileInput = Extract<BundleInput, { kind: "file" }>;
+
+async function bundleFile(input: FileInput): Promise<Bundle> {
+  const { path: file, name } = input;
   const paths = [path.dirname(file), file].map((one) => realpath(one).catch(() => undefined));
   const [root, real] = await Promise.all(paths);
   if (root === undefined || real === undefined)
     throw loadError(name, `has no file ${path.basename(file)}; check its path`);
-  const files = new ToolFiles(root, scope);
+  const found = await stat(real);
+  const max = "project" in input ? MAX_PROJECT_SOURCE_BYTES : MAX_SOURCE_BYTES;
+  let files = new ToolFiles(root, "scope" in input ? input.scope : undefined);
+  const alone = found.isFile() && found.size <= max ? await readAlone(real, files.nameOf(real)) : undefined;
+  // A module without imports has no use for the project around it.
+  if ("project" in input && alone === undefined)
+    files = new ToolFiles(root, undefined, await projectAround(root, input.project, name));
   const entry = files.nameOf(real);
   if (entry === undefined) {
     throw loadError(
@@ -111,15 +123,22 @@ async function bundleFile({ path: file, name, scope }: Extract<BundleInput, { ki
       `has a file ${path.basename(file)} that is a link to a file outside its folder; register the target by its own path`,
     );
   }
-  const found = await stat(real);
   if (!found.isFile()) throw loadError(name, `has an entry ${entry} that is not a file`);
-  if (found.size > MAX_SOURCE_BYTES)
-    throw loadError(name, `is larger than ${MAX_SOURCE_BYTES} bytes of source; make it smaller`);
+  if (found.size > max) throw loadError(name, `is larger than ${max} bytes of source; make it smaller`);
   if (found.size === 0) throw emptySource(name);
   try {
-    return await bundleWith(files, entry, await readAlone(real, entry), name);
+    const bundle = await bundleWith(files, entry, alone, name);
+    return "project" in input ? { ...bundle, files: files.hostFiles().slice(0, MAX_FILES) } : bundle;
   } catch (error) {
-    throw publicError(error);
+    throw error instanceof CrashError ? new CrashError(files.largest()) : publicError(error);
+  }
+}
+
+async function projectAround(folder: string, options: ProjectOptions, name: string): Promise<Project | undefined> {
+  try {
+    return await Project.around(folder, options);
+  } catch {
+    throw loadError(name, "cannot be bundled: the option root names a folder that cannot be read; correct it");
   }
 }
 
@@ -131,8 +150,9 @@ interface Stdin {
 }
 
 /** The text of a file without imports, passed directly so that the bundler need not load it. */
-async function readAlone(file: string, sourcefile: string): Promise<Stdin | undefined> {
-  const loader = loaderOf(sourcefile);
+async function readAlone(file: string, sourcefile: string | undefined): Promise<Stdin | undefined> {
+  const loader = sourcefile === undefined ? undefined : loaderOf(sourcefile);
+  if (sourcefile === undefined || loader === undefined) return undefined;
   if (loader !== "js" && loader !== "ts") return undefined;
   const contents = await readFile(file, "utf8").then(withoutFileMaps, () => undefined);
   return contents !== undefined && isAlone(contents) ? { contents, sourcefile, loader } : undefined;
@@ -240,10 +260,12 @@ async function buildOnce(
     });
   }
   if (isAlone(stdin.contents)) return build({ ...ALONE, define: definitions, absWorkingDir, stdin });
+  const given = await files.placed(stdin);
   const found = await checkImports(stdin.contents, stdin.loader, entry, true);
   if (found.length > 0) throw new BuildFailedError(name, found);
   const metafile = half === "call";
-  return build({ ...OPTIONS, metafile, define, absWorkingDir, stdin, plugins: [files.plugin(undefined, half)] });
+  const plugins = [files.plugin(undefined, half)];
+  return build({ ...OPTIONS, metafile, define, absWorkingDir, stdin: given, plugins });
 }
 
 /** `undefined` without one that could be read. */
@@ -280,7 +302,7 @@ function publicError(error: unknown): unknown {
   return error instanceof BuildFailedError ? bundleError(error.tool, error.messages) : error;
 }
 
-/** esbuild's process has ended, and every build in it. */
+/** esbuild's process has ended, and every build in it. The message: what was largest in it, for a tool with files. */
 export class CrashError extends Error {
   override readonly name = "CrashError";
 }
@@ -292,9 +314,7 @@ async function withMessages(name: string, work: Promise<BuildResult>): Promise<B
   } catch (error) {
     if (error instanceof BuildFailedError) throw error;
     const messages = messagesOf(error);
-    throw messages.length > 0
-      ? new BuildFailedError(name, messages)
-      : new CrashError("the bundler ended", { cause: error });
+    throw messages.length > 0 ? new BuildFailedError(name, messages) : new CrashError("", { cause: error });
   }
 }
 
@@ -311,7 +331,8 @@ function emptySource(name: string): GloveboxError {
 /** The module that a job names. */
 export function inputOf({ input }: BundleJob, texts: readonly string[]): BundleInput {
   if (input.kind === "text") return { ...input, text: texts[0] ?? "" };
-  const { scope, ...rest } = input;
+  const { scope, project, ...rest } = input;
+  if (project !== undefined) return { ...rest, project };
   if (scope === undefined) return rest;
   return { ...rest, scope: { names: new Set(scope.names), modules: scope.modules } };
 }

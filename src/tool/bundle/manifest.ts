@@ -24,9 +24,15 @@ const NOTHING: Manifest = { isModule: false, sideEffects: true, leftOut: undefin
 export class Manifests {
   readonly #mayRead: (file: string) => boolean;
   readonly #read = new Map<string, Promise<Manifest>>();
+  readonly #files = new Set<string>();
 
   constructor(mayRead: (file: string) => boolean) {
     this.#mayRead = mayRead;
+  }
+
+  /** Paths of the files that were read. */
+  get files(): ReadonlySet<string> {
+    return this.#files;
   }
 
   of(file: string): Promise<Manifest> {
@@ -57,7 +63,9 @@ export class Manifests {
     const real = await realpath(file);
     const found = await stat(real);
     const isOurs = this.#mayRead(real) && found.isFile() && found.size <= MAX_MANIFEST_BYTES;
-    return isOurs ? JSON.parse(await readFile(real, "utf8")) : undefined;
+    if (!isOurs) return undefined;
+    this.#files.add(real);
+    return JSON.parse(await readFile(real, "utf8"));
   }
 }
 
