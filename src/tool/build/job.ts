@@ -85,7 +85,13 @@ type Details = Readonly<Record<string, unknown>>;
 /** The head of a build process's answer. */
 export type Answer =
   | { readonly kind: "done"; readonly value: unknown }
-  | { readonly kind: "refused"; readonly message: string; readonly details?: Details }
+  | {
+      readonly kind: "refused";
+      readonly message: string;
+      readonly details?: Details;
+      /** Paths of the operator's files that were read. */
+      readonly files?: readonly string[];
+    }
   /** esbuild's process has ended; its error output has the reason. `largest`: what was largest in a tool with files. */
   | { readonly kind: "crashed"; readonly largest: string };
 
@@ -98,9 +104,9 @@ export function answerOf(head: unknown): Answer | undefined {
   if (head.kind === "done" && "value" in head) return { kind: "done", value: head.value };
   if (head.kind !== "refused" || !("message" in head) || typeof head.message !== "string") return undefined;
   const { message } = head;
-  return "details" in head && isObject(head.details)
-    ? { kind: "refused", message, details: head.details }
-    : { kind: "refused", message };
+  const files = "files" in head ? stringsOf(head.files) : null;
+  const refused = { kind: "refused", message, ...(files !== null && { files }) } as const;
+  return "details" in head && isObject(head.details) ? { ...refused, details: head.details } : refused;
 }
 
 /** The value as a list of strings; `null` for anything else. */

@@ -6,6 +6,7 @@ import { builds } from "../build/builds.ts";
 import { type BundleJob, type Job, stringsOf } from "../build/job.ts";
 import { type JobWords, problemOf } from "../build/problem.ts";
 import { loadError } from "./error.ts";
+import { withFiles } from "./failed-files.ts";
 import { MAX_SOURCE_BYTES, type PackageScope } from "./files.ts";
 import type { ProjectOptions } from "./project.ts";
 
@@ -127,6 +128,7 @@ function bundleOf(value: unknown, texts: readonly string[]): Bundle | undefined 
 }
 
 function failure(name: string, outcome: Exclude<Outcome, { kind: "done" }>, deadlineMs: number): GloveboxError {
-  if (outcome.kind === "refused") return new GloveboxError("load_error", outcome.message, outcome.details);
+  if (outcome.kind === "refused")
+    return withFiles(new GloveboxError("load_error", outcome.message, outcome.details), outcome.files ?? []);
   return loadError(name, problemOf(outcome, WORDS, deadlineMs));
 }

@@ -6,6 +6,7 @@ import { GloveboxError } from "../../base/errors.ts";
 import type { BundleJob } from "../build/job.ts";
 import type { Bundle, BundleInput, Halves } from "./bundle.ts";
 import { bundleError, isSyntaxError, loadError } from "./error.ts";
+import { withFiles } from "./failed-files.ts";
 import { globalDefinitions } from "./globals.ts";
 import { leaveExports } from "./exports.ts";
 import { loaderOf, MAX_PROJECT_SOURCE_BYTES, MAX_SOURCE_BYTES, messagesOf, shownName, ToolFiles } from "./files.ts";
@@ -20,8 +21,6 @@ const MAX_BUNDLE_BYTES = 16 * 1024 * 1024;
 /** Marks of TypeScript. Checked only in texts too short to crash the bundler. */
 const TYPES = /:\s*(?:string|number|boolean|unknown|void|any)\b|\b(?:interface|enum|type|satisfies)\s+\w/;
 const MAX_GUESSED = 64 * 1024;
-/** Paths of files that are told of a bundle. */
-const MAX_FILES = 10_000;
 
 const OPTIONS = {
   bundle: true,
@@ -128,9 +127,10 @@ async function bundleFile(input: FileInput): Promise<Bundle> {
   if (found.size === 0) throw emptySource(name);
   try {
     const bundle = await bundleWith(files, entry, alone, name);
-    return "project" in input ? { ...bundle, files: files.hostFiles().slice(0, MAX_FILES) } : bundle;
+    return "project" in input ? { ...bundle, files: files.hostFiles() } : bundle;
   } catch (error) {
-    throw error instanceof CrashError ? new CrashError(files.largest()) : publicError(error);
+    if (error instanceof CrashError) throw new CrashError(files.largest());
+    throw "project" in input ? withFiles(publicError(error), files.hostFiles()) : publicError(error);
   }
 }
 

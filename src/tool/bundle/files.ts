@@ -40,6 +40,7 @@ const ENTRY_NAMESPACE = "glovebox";
 /** The `detail` of messages from esbuild that a plugin passes on. */
 export const BUNDLER = "esbuild";
 const PREFIX = /^(?:tool|empty|place):/;
+const MAX_HOST_FILES = 10_000;
 /** The modules that define `import.meta`, under the names of those whose it is. */
 const PLACE_NAMESPACE = "place";
 /** Suffix for modules whose `package.json` has `"type": "module"`: esbuild sees only their name. */
@@ -156,9 +157,10 @@ export class ToolFiles {
     return { ...given, contents: await this.#places.place(given.contents, given.loader, given.sourcefile) };
   }
 
-  /** Paths of all files that the bundles depend on. */
+  /** Paths of all files that the bundles depend on, sorted. */
   hostFiles(): readonly string[] {
-    return [...this.#paths.values(), ...this.#manifests.files, ...(this.#project?.configFiles ?? [])];
+    const all = new Set([...this.#paths.values(), ...this.#manifests.files, ...(this.#project?.configFiles ?? [])]);
+    return [...all].sort().slice(0, MAX_HOST_FILES);
   }
 
   /** Names and sizes of the packages with most bytes in the last bundle, for messages. */
@@ -297,18 +299,19 @@ export class ToolFiles {
     if (plain !== undefined) return plain;
     const options = { resolveDir: folder, kind: args.kind, with: args.with, pluginData: this };
     const found = await build.resolve(specifier, options);
-    if (found.errors.length > 0 || found.path === "") return this.#project?.brokenLink(specifier, folder) ?? null;
+    if (found.errors.length > 0 || found.path === "") return this.#project?.refusedLink(specifier, folder) ?? null;
     if (found.namespace !== "file" || isLeftOut(found.path, await this.#manifests.of(found.path)))
       return { path: specifier, namespace: EMPTY_NAMESPACE };
     const real = await realpath(found.path);
     const module = this.#mayReach(real, isKept) ? await this.#moduleAt(real) : undefined;
-    if (module === undefined) return this.#outside(specifier, real, real !== found.path);
+    if (module === undefined)
+      return (await this.#project?.refusedLink(specifier, folder)) ?? this.#outside(specifier, real);
     return { ...module, sideEffects: found.sideEffects };
   }
 
   /** The refusal of an import that leads to a file which the tool may not read. */
-  #outside(specifier: string, file?: string, isLink = false): OnResolveResult {
-    return refusedImport(specifier, this.#project?.refusalOf(file, isLink) ?? OUTSIDE);
+  #outside(specifier: string, file?: string): OnResolveResult {
+    return refusedImport(specifier, this.#project?.refusalOf(file) ?? OUTSIDE);
   }
 
   /**

@@ -83,8 +83,9 @@ interface PlacedModule {
 }
 
 const META = /\bimport\s*\.\s*meta\b/;
+const META_HERE = new RegExp(META, "y");
 /** As long as `import.meta`. */
-const SPARE_NAMES = ["import_meta", "import$meta", "imports_meta", "$import_meta", "_import$meta"];
+const SPARE_NAMES = ["import_meta", "import$meta", "$importmeta", "_importmeta", "importmeta_"];
 /** `new URL("./name", ` before an `import.meta.url`. */
 const URL_BEFORE = /\bnew\s+URL\s*\(\s*(["'`])([^"'`\\$\n]{1,500})\1\s*,\s*$/;
 /** `join(` before an `import.meta.dirname`, and the rest of the call behind it. */
@@ -120,14 +121,17 @@ async function placed(contents: string, loader: Loader, sourcefile: string): Pro
   let at = 0;
   let lineStart = 0;
   let line = 0;
-  for (const { line: number, column, length } of places) {
+  for (const { line: number, column } of places) {
     for (; line < number - 1; line++) lineStart += lines[line]?.length ?? 0;
     const start = lineStart + unitsOf(lines[line] ?? "", column);
-    const end = start + length;
-    if (!META.test(contents.slice(start, end))) continue;
+    META_HERE.lastIndex = start;
+    const [found] = META_HERE.exec(contents) ?? [];
+    if (found === undefined) continue;
+    const end = start + found.length;
     for (const one of namedAt(contents.slice(Math.max(0, start - AROUND), start), contents.slice(end, end + AROUND)))
       named.add(one);
-    made += contents.slice(at, start) + name.padEnd(length);
+    // What is between its words stays, for it may be lines.
+    made += contents.slice(at, start) + name + found.replaceAll(/\S/g, "");
     at = end;
   }
   const imported = `\nimport ${name} from ${JSON.stringify(PLACE)};`;

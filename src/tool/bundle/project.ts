@@ -39,7 +39,7 @@ export class Project {
   private constructor(folder: string, name: string) {
     this.folder = folder;
     this.name = name;
-    this.#configs = new TsConfigs(folder, (real) => isIn(real, folder));
+    this.#configs = new TsConfigs(folder, (real) => (isIn(real, folder) ? undefined : this.#leadsOut()));
   }
 
   /**
@@ -114,26 +114,41 @@ export class Project {
     });
   }
 
-  /** The refusal of an import that is not found because of a link; `null` where no link is the reason. */
-  async brokenLink(specifier: string, folder: string): Promise<Refusal | null> {
+  /** The refusal of an import because of a link at its place; `null` where no link is the reason. */
+  async refusedLink(specifier: string, folder: string): Promise<Refusal | null> {
     const isPath = namesPath(specifier) || path.isAbsolute(specifier);
     const name = packageName(specifier);
     const places = isPath
       ? [path.resolve(folder, specifier)]
       : packageFolders(folder).map((one) => path.join(one, name));
     for (const place of places.filter((one) => this.encloses(one))) {
-      const problem = await linkProblem(place);
+      const problem = await this.#linkProblem(place);
       if (problem !== undefined) return refusedImport(specifier, problem);
     }
     return null;
   }
 
   /** Why an import is refused that leads to this file; `undefined` for a name that leads out of its package. */
-  refusalOf(file: string | undefined, isLink: boolean): string {
+  refusalOf(file: string | undefined): string {
     if (file !== undefined && isIn(file, this.folder))
       return "which is a hidden file of the project; a tool may import those of its own folder only";
-    const what = isLink ? "a link that leads" : "which leads";
-    return `${what} out of the project ${JSON.stringify(this.name)}; move it into the project, or name a folder around both as root`;
+    return `which ${this.#leadsOut()}`;
+  }
+
+  /** What is wrong with a link; `undefined` for one that leads to a place in the project, and where there is no link. */
+  async #linkProblem(place: string): Promise<string | undefined> {
+    try {
+      return this.encloses(await realpath(place)) ? undefined : `a link that ${this.#leadsOut()}`;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "ELOOP") return "a link that leads in a circle; make it anew";
+      const isLink = (await lstat(place).catch(() => undefined))?.isSymbolicLink() === true;
+      return isLink ? "a link to nothing; install the packages of the project again" : undefined;
+    }
+  }
+
+  #leadsOut(): string {
+    const name = JSON.stringify(this.name);
+    return `leads out of the project ${name}; move it into the project, or name a folder around both as root`;
   }
 }
 
@@ -165,15 +180,4 @@ function nameOf(manifest: Readonly<Record<string, unknown>> | undefined, folder:
 
 async function isFile(file: string): Promise<boolean> {
   return (await stat(file).catch(() => undefined))?.isFile() === true;
-}
-
-/** Why nothing is found at a place that a link leads away from; `undefined` where no link is the reason. */
-async function linkProblem(place: string): Promise<string | undefined> {
-  const code = await realpath(place).then(
-    () => undefined,
-    (error: NodeJS.ErrnoException) => error.code,
-  );
-  if (code === "ELOOP") return "a link that leads in a circle; make it anew";
-  const isLink = code === "ENOENT" && (await lstat(place).catch(() => undefined))?.isSymbolicLink() === true;
-  return isLink ? "a link to nothing; install the packages of the project again" : undefined;
 }

@@ -26,14 +26,14 @@ const NOTHING: TsConfig = { paths: new Map(), pathsFrom: "", baseUrl: undefined 
 /** The tsconfig.json files of a project, read as esbuild reads them but bounded, and never above the project. */
 export class TsConfigs {
   readonly #root: string;
-  readonly #mayRead: (real: string) => boolean;
+  readonly #refusalOf: (real: string) => string | undefined;
   readonly #known = new Map<string, Promise<TsConfig | undefined>>();
   readonly #files = new Set<string>();
 
-  /** `root`: the folder of the project. `mayRead` is asked for files without symbolic links. */
-  constructor(root: string, mayRead: (real: string) => boolean) {
+  /** `root`: the folder of the project. `refusalOf`: why a file, without symbolic links, may not be read. */
+  constructor(root: string, refusalOf: (real: string) => string | undefined) {
     this.#root = root;
-    this.#mayRead = mayRead;
+    this.#refusalOf = refusalOf;
   }
 
   /** Paths of all files read so far. */
@@ -82,8 +82,8 @@ export class TsConfigs {
     const real = await realpath(file);
     const shown = path.relative(this.#root, file).split(path.sep).join("/");
     const name = shown.startsWith("..") ? path.basename(file) : shown;
-    if (!this.#mayRead(real))
-      throw new RefusalError(`uses ${name}, which leads out of the project; move it into the project`);
+    const why = this.#refusalOf(real);
+    if (why !== undefined) throw new RefusalError(`uses ${name}, which ${why}`);
     // As in esbuild, a file that extends itself adds nothing.
     if (reading.chain.includes(real)) return NOTHING;
     reading.extended.push(real);
