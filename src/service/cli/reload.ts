@@ -3,7 +3,7 @@ import type { Config } from "../config/schema.ts";
 import type { Engine } from "../../engine/engine.ts";
 import type { EngineOptions } from "../../engine/options.ts";
 import type { Reconfigured } from "../../engine/telemetry/events.ts";
-import { filesOfFailure } from "../../tool/bundle/failed-files.ts";
+import { filesOfFailure } from "../../tool/bundle/error.ts";
 import { engineOptions } from "./open-engine.ts";
 import { say } from "./output.ts";
 import type { ServiceKeys } from "./service-keys.ts";

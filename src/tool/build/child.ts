@@ -3,7 +3,7 @@ import { transform } from "esbuild";
 import { GloveboxError } from "../../base/errors.ts";
 import { isObject, type JsonSchema } from "../../base/json.ts";
 import { bundleHere, CrashError, inputOf } from "../bundle/bundler.ts";
-import { filesOfFailure } from "../bundle/failed-files.ts";
+import { filesOfFailure } from "../bundle/error.ts";
 import { PackageError } from "../package/step.ts";
 import { encodeFrame, type Frame, FrameReader } from "./frame.ts";
 import { type Answer, type JobHead, PROVES, READY } from "./job.ts";

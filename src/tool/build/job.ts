@@ -80,6 +80,11 @@ export function needsFiles(head: JobHead): boolean {
   return head.kind !== "bundle" || head.input.kind === "file" || head.input.resolveDir !== undefined;
 }
 
+/** Whether a job is to bundle a file of the operator's project. */
+export function isOfProject(head: JobHead): boolean {
+  return head.kind === "bundle" && head.input.kind === "file" && head.input.project !== undefined;
+}
+
 type Details = Readonly<Record<string, unknown>>;
 
 /** The head of a build process's answer. */

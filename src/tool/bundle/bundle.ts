@@ -5,8 +5,7 @@ import type { Outcome } from "../build/build-process.ts";
 import { builds } from "../build/builds.ts";
 import { type BundleJob, type Job, stringsOf } from "../build/job.ts";
 import { type JobWords, problemOf } from "../build/problem.ts";
-import { loadError } from "./error.ts";
-import { withFiles } from "./failed-files.ts";
+import { loadError, withFiles } from "./error.ts";
 import { MAX_SOURCE_BYTES, type PackageScope } from "./files.ts";
 import type { ProjectOptions } from "./project.ts";
 

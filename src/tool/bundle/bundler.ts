@@ -5,8 +5,7 @@ import type { BuildOptions, BuildResult, Message, OutputFile } from "esbuild";
 import { GloveboxError } from "../../base/errors.ts";
 import type { BundleJob } from "../build/job.ts";
 import type { Bundle, BundleInput, Halves } from "./bundle.ts";
-import { bundleError, isSyntaxError, loadError } from "./error.ts";
-import { withFiles } from "./failed-files.ts";
+import { bundleError, isSyntaxError, loadError, withFiles } from "./error.ts";
 import { globalDefinitions } from "./globals.ts";
 import { leaveExports } from "./exports.ts";
 import { loaderOf, MAX_PROJECT_SOURCE_BYTES, MAX_SOURCE_BYTES, messagesOf, shownName, ToolFiles } from "./files.ts";
@@ -213,12 +212,12 @@ async function bundleHalf(
     return result.outputFiles ?? [];
   };
   let output = await buildWith({});
-  const globals = globalDefinitions(fileOf(output, "tool.js", name));
+  const globals = globalDefinitions(fileOf(output, "tool.js", name, files.largest()));
   if (Object.keys(globals).length > 0) output = await buildWith(globals);
-  const text = leaveExports(fileOf(output, "tool.js", name));
+  const text = leaveExports(fileOf(output, "tool.js", name, files.largest()));
   const bytes = Buffer.byteLength(text);
   if (bytes > MAX_BUNDLE_BYTES) {
-    throw loadError(name, `is ${bytes} bytes when bundled, more than ${MAX_BUNDLE_BYTES}; import less`);
+    throw tooLarge(name, bytes, files.largest());
   }
   const shown = new Set([...files.shownNames(), entry]);
   return { runtime: "javascript", text, bytes, inputs, ...cleanMap(mapOf(output), shown) };
@@ -226,14 +225,19 @@ async function bundleHalf(
 
 type Definitions = Readonly<Record<string, string>>;
 
-function fileOf(output: readonly OutputFile[], file: string, name: string): string {
+function fileOf(output: readonly OutputFile[], file: string, name: string, largest: string): string {
   const found = output.find((one) => path.basename(one.path) === file);
   if (found === undefined) throw loadError(name, "could not be bundled: the bundler returned no script");
   const bytes = found.contents.byteLength;
   if (bytes > MAX_BUNDLE_BYTES) {
-    throw loadError(name, `is ${bytes} bytes when bundled, more than ${MAX_BUNDLE_BYTES}; import less`);
+    throw tooLarge(name, bytes, largest);
   }
   return found.text;
+}
+
+function tooLarge(name: string, bytes: number, largest: string): GloveboxError {
+  const remedy = largest === "" ? "import less" : `import less; ${largest}`;
+  return loadError(name, `is ${bytes} bytes when bundled, more than ${MAX_BUNDLE_BYTES}; ${remedy}`);
 }
 
 /** No `await` before `build` for a module without imports: the build is running when this returns. */

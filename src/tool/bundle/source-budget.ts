@@ -32,8 +32,9 @@ export class SourceBudget {
       throw new RefusalError(`all modules together are larger than ${MAX_TOTAL_BYTES} bytes; ${this.largest()}`);
   }
 
-  /** The packages with most bytes, for a message. */
+  /** The packages with most bytes, for a message; empty if nothing was counted. */
   largest(): string {
+    if (this.#byPackage.size === 0) return "";
     const sorted = [...this.#byPackage].sort(([, one], [, other]) => other - one).slice(0, SHOWN);
     return `the largest: ${sorted.map(([name, bytes]) => `${name} (${bytes} bytes)`).join(", ")}`;
   }
