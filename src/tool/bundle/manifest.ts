@@ -49,7 +49,8 @@ export class Manifests {
 
   /** The nearest file applies, except for the `browser` field, which applies until the next file that has one. */
   async #readOne(file: string, folder: string): Promise<Manifest> {
-    const above = this.#in(path.dirname(folder));
+    const outer = path.dirname(folder);
+    const above = outer === folder ? Promise.resolve(NOTHING) : this.#in(outer);
     const own = await this.#parse(file).then(
       (json) => manifestOf(json, folder),
       // A file that is missing or not JSON is ignored.

@@ -362,4 +362,25 @@ describe("sizes", () => {
     expect(await refusalIn(folder, "large.js")).toContain("larger than 16777216 bytes");
     expect(await refusalIn(folder, "imports.js")).toContain("large.js is larger than 16777216 bytes");
   });
+
+  test("a bundle that is too large, or that the bundler has no memory for, names the largest packages", async () => {
+    // Each constant has twice the text of the one before it.
+    const names = Array.from({ length: 26 }, (_, at) => `A${at + 1} = A${at} + A${at}`);
+    const folder = await temporaryFolder({
+      ...PROJECT,
+      "tool.js": `import { E } from "bomb"; import "@some/other"; export default (name) => E[name];`,
+      "large.js": `import a from "./one.txt"; import b from "./two.txt"; import "@some/other"; export default () => a + b;`,
+      "one.txt": "1".repeat(9 * MIB),
+      "two.txt": "2".repeat(9 * MIB),
+      "node_modules/bomb/package.json": `{ "exports": "./index.ts" }`,
+      "node_modules/bomb/index.ts": `export enum E { A0 = "0123456789", ${names.join(", ")} }`,
+      "node_modules/@some/other/index.js": "globalThis.other = 1;",
+    });
+    expect(await refusalIn(folder, "large.js")).toMatch(
+      /bytes when bundled, more than 16777216; import less; the largest: its own files \(\d+ bytes\), @some\/other \(21 bytes\)$/,
+    );
+    expect(await refusalIn(folder, "tool.js")).toMatch(
+      /more than 2500 MB of addresses; .* \(the largest: bomb \(\d+ bytes\), its own files \(\d+ bytes\), @some\/other/,
+    );
+  });
 });
