@@ -9,8 +9,8 @@ import { LIST_MAX } from "../../src/broker/capabilities/kv/namespace.ts";
 import { NATIVE_LIMITS } from "../../src/broker/capabilities/native/binaries.ts";
 import { BODIES_BYTES_DEFAULT } from "../../src/service/http/body-budget.ts";
 import { KEPT_LIMITS } from "../../src/service/mcp/kept-streams.ts";
-import { ADDRESS_MB } from "../../src/tool/build/limits.ts";
-import { MAX_SOURCE_BYTES } from "../../src/tool/bundle/files.ts";
+import { ADDRESS_MB, PROJECT_ADDRESS_MB } from "../../src/tool/build/limits.ts";
+import { MAX_PROJECT_SOURCE_BYTES, MAX_SOURCE_BYTES } from "../../src/tool/bundle/files.ts";
 import { ENTRIES_MAX } from "../../src/tool/package/entry.ts";
 
 /** Where a piece of work runs. */
@@ -347,7 +347,7 @@ export const HOST_WORK: readonly HostWork[] = [
   {
     work: "Bundle a tool",
     causes: ["javascript"],
-    bound: `${mib(MAX_SOURCE_BYTES)} of source, ${count(ADDRESS_MB)} MB of addresses, 30 s`,
+    bound: `${mib(MAX_SOURCE_BYTES)} of source, ${count(ADDRESS_MB)} MB of addresses, 30 s; for the operator's files ${mib(MAX_PROJECT_SOURCE_BYTES)} and, where that is too little, ${count(PROJECT_ADDRESS_MB)} MB`,
     place: "child process",
     payer: "the registrant",
     test: "attack/bundler.attack.test.ts",

@@ -239,6 +239,11 @@ export class LocalEngine implements AsyncDisposable {
     (name) => this.get(name) !== undefined,
   );
 
+  /** @internal Paths of all files of which the operator's tools were made. */
+  sourceFiles(): ReadonlySet<string> {
+    return new Set(this.#parts.registry.all().flatMap(({ files }) => files));
+  }
+
   /** The connectors, as they are now. */
   connectors(): readonly ConnectorStatus[] {
     return this.#parts.connectors.list();

@@ -136,6 +136,12 @@ export interface EngineOptions<Sources extends readonly ToolSource[] = readonly 
   readonly secrets?: { readonly [name: string]: SecretOptions };
   /** Allowed sources and dependencies of tool packages. Default: from disk only, without dependencies. */
   readonly packages?: PackageOptions;
+  /**
+   * Folder of the project whose files the operator's tools may import. Default: for each tool, the nearest folder above it
+   * with a workspace (`workspaces` in its `package.json`, or `pnpm-workspace.yaml`), else the nearest with a `package.json`,
+   * else its own. A tool outside of it has its own folder.
+   */
+  readonly root?: string;
   /** Code mode of the engine's surfaces, and defaults of `codeMode`. Default: surfaces have none. */
   readonly codeMode?: CodeModeOptions;
   /**
@@ -169,6 +175,7 @@ export interface ResolvedOptions {
   readonly fetch: FetchOptions;
   readonly secrets: { readonly [name: string]: SecretOptions };
   readonly packages: ResolvedPackageOptions;
+  readonly root: string | undefined;
   /** As given, and valid. */
   readonly codeMode: CodeModeOptions | undefined;
   readonly connectors: readonly ResolvedConnector[];
@@ -211,6 +218,7 @@ export function resolveOptions(options: EngineOptions): ResolvedOptions {
     fetch: options.fetch ?? {},
     secrets: options.secrets ?? {},
     packages: resolvePackageOptions(options.packages),
+    root: options.root === undefined ? undefined : resolvePath("root", options.root),
     codeMode: options.codeMode,
     connectors: resolveConnectors(options.connectors),
     logins: resolveLogins(options.logins ?? {}, options.stateDir ?? STATE_DIR),

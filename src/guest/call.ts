@@ -20,6 +20,7 @@ import { writeValue } from "./values.ts";
 // Captured before a tool can change them: in an open realm, a tool may replace or delete what its own call ends with.
 const { stringify } = JSON;
 const { max } = Math;
+const { get } = Reflect;
 const RealError = Error;
 
 /**
@@ -186,6 +187,12 @@ export class GuestCall {
   /** The `fetch` function of tools. */
   get fetch(): object {
     return this.#world.fetch();
+  }
+
+  /** What the global object of the call's instance has under a symbol: a tool's own value. */
+  own(key: symbol): unknown {
+    // A realm that is not hardened is the call's own.
+    return (this.global === null ? undefined : get(this.global, key)) ?? get(globalThis, key);
   }
 
   /** Number of the call's next request, starting at 1. */

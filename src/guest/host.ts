@@ -178,6 +178,16 @@ export const OWN_NAMES = [
   "queueMicrotask",
 ] as const;
 
+/** The folder under which a bundle's modules stand, as their `import.meta` says. It exists nowhere. */
+export const FILES_FOLDER = "/tool";
+
+/**
+ * Key of the registry of symbols under which the global object of an instance has the files that its bundle brought: an
+ * object without a prototype, from absolute paths below `FILES_FOLDER` to a text, or to `{ base64 }` for a file that is
+ * no UTF-8. Absent if the bundle brought none.
+ */
+export const FILES_KEY = "glovebox.files";
+
 /** Names of the global object in modules. */
 export const GLOBAL_NAMES = ["globalThis", "self", "window", "global"] as const;
 

@@ -1,3 +1,4 @@
+import { homedir } from "node:os";
 import { GloveboxError } from "../base/errors.ts";
 import type { JsonValue } from "../base/json.ts";
 import { type Limits, resolveLimits } from "../base/limits.ts";
@@ -6,6 +7,7 @@ import type { Binaries } from "../broker/capabilities/native/binaries.ts";
 import { OPERATOR } from "../broker/policy.ts";
 import { buildChecks } from "./build/checks.ts";
 import type { Bundle } from "./bundle/bundle.ts";
+import type { BundleContext } from "./bundle/code.ts";
 import { stackMapper } from "./bundle/stack.ts";
 import type { CheckedDefinition } from "./definition.ts";
 import type { Packages } from "./packages.ts";
@@ -29,6 +31,8 @@ export interface PrepareContext {
   /** A unique script key. */
   readonly nextKey: () => string;
   readonly packages: Pick<Packages, "load" | "options">;
+  /** The folder of the operator's project, where it is not found above each tool. */
+  readonly root?: string;
   /** Stores the files of native tools, by the keys of their scripts. */
   readonly binaries: Pick<Binaries, "keep">;
 }
@@ -36,6 +40,16 @@ export interface PrepareContext {
 /** The lane of the registrant's builds; the operator's files, and its definitions, run beside each other. */
 export function laneOf({ registrant }: PrepareContext): string | null {
   return registrant === OPERATOR ? null : registrant;
+}
+
+/** Only the operator's files have a project around them: what others register has its own folder alone. */
+export function bundleContext(context: PrepareContext): BundleContext {
+  const own = { lane: laneOf(context), packages: context.packages.options };
+  if (context.registrant !== OPERATOR) return own;
+  const home = homedir();
+  // Where the operator works in the home folder, that is a project like all others.
+  const outer = process.cwd() === home ? {} : { home };
+  return { ...own, project: { ...outer, ...(context.root !== undefined && { root: context.root }) } };
 }
 
 /** Evaluates a bundle in an isolate of its own. Throws a `GloveboxError` with `load_error` in words of the tool's author. */

@@ -47,6 +47,8 @@ export interface RegisteredTool {
   readonly usage: ToolUsage;
   /** A capability of its calls alone, which their caller grants: that of a program. */
   readonly own?: Capability;
+  /** Paths of the operator's files of which it was made, sorted. */
+  readonly files: readonly string[];
   /** As the bundler writes it. */
   readonly sourceMap: string;
   /** Maps a stack from inside an isolate to the tool's own lines. */
@@ -148,6 +150,7 @@ export function registeredTool(
     outputChars: definition.outputChars ?? null,
     timeoutArgument: definition.timeoutArgument ?? null,
     usage,
+    files: bundle.files ?? [],
     sourceMap: bundle.sourceMap,
     mapStack: toOwnLines,
   });
@@ -243,11 +246,11 @@ export function isSameTool(one: RegisteredTool, other: RegisteredTool): boolean 
 }
 
 function substanceOf(tool: RegisteredTool): string {
-  const { info, script, askedLimits, retryOn, outputChars, timeoutArgument } = tool;
+  const { info, script, askedLimits, retryOn, outputChars, timeoutArgument, files } = tool;
   // The evaluation time and the key are not part of a tool's behaviour.
   const { script: _measured, ...declared } = info;
   const { key: _key, ...code } = script;
-  return JSON.stringify([declared, code, askedLimits, retryOn, outputChars, timeoutArgument]);
+  return JSON.stringify([declared, code, askedLimits, retryOn, outputChars, timeoutArgument, files]);
 }
 
 /** Caches the hash of a tool's code, which may be large, across its calls. */

@@ -11,7 +11,7 @@ import type { Bundle } from "./bundle/bundle.ts";
 import { bundleDefinition, bundleFile } from "./bundle/code.ts";
 import { definedIn, withJsonSchemas } from "./defined-tool.ts";
 import { checkDefinition, type ToolDefinition, type ToolLocation } from "./definition.ts";
-import { checksOf, laneOf, load, type PrepareContext } from "./load.ts";
+import { bundleContext, checksOf, laneOf, load, type PrepareContext } from "./load.ts";
 import { configFor, type LocationExtras, readTools, requireTool } from "./module.ts";
 import type { Packages } from "./packages.ts";
 import { prepareDefined } from "./prepare-defined.ts";
@@ -47,17 +47,22 @@ export class Registrar {
   readonly #binaries: Pick<Binaries, "keep" | "forget">;
   readonly #packages: Packages;
   readonly #bounds: Bounds;
+  readonly #root: string | undefined;
   /** By registrant: however many one has waiting, the others do not wait for them. */
   readonly #preparing = new Map<string, PQueue>();
   #lastKey = 0;
   #isOpen = true;
 
-  /** `bounds` are read whenever a tool is prepared, so they may be changed in place. */
-  constructor(inspector: ScriptInspector, binaries: Binaries, packages: Packages, bounds: Bounds) {
+  /**
+   * `bounds` are read whenever a tool is prepared, so they may be changed in place. `root`: the folder of the operator's
+   * project, where it is not found above each tool.
+   */
+  constructor(inspector: ScriptInspector, binaries: Binaries, packages: Packages, bounds: Bounds, root?: string) {
     this.#inspector = inspector;
     this.#binaries = binaries;
     this.#packages = packages;
     this.#bounds = bounds;
+    this.#root = root;
   }
 
   /** Throws a `GloveboxError` with `engine_closed` after `stop`. */
@@ -162,6 +167,7 @@ export class Registrar {
       forget: (key) => this.#inspector.forget(key),
       nextKey: () => `${++this.#lastKey}`,
       packages: this.#packages,
+      ...(this.#root !== undefined && { root: this.#root }),
       binaries: this.#binaries,
     };
   }
@@ -196,7 +202,7 @@ export async function prepareTool(given: ToolDefinition, context: PrepareContext
   const definition = checkDefinition(withJsonSchemas(given));
   const { name } = definition;
   // Both at once where both are the operator's. The bundler's errors are reported first.
-  const bundling = bundleDefinition(definition, laneOf(context), context.packages.options);
+  const bundling = bundleDefinition(definition, bundleContext(context));
   const compiling = checksOf(definition, context);
   compiling.catch(() => undefined);
   const bundle = await bundling;
@@ -236,7 +242,7 @@ async function withBundle<Value>(
     return steps.take("initialize", () => use(name, bundle, { record, ...extras }));
   }
   const { name, path } = source;
-  const bundle = await bundleFile(path, name, laneOf(context), context.packages.options);
+  const bundle = await bundleFile(path, name, bundleContext(context));
   return use(name, bundle, extras).catch(async (error: unknown) => {
     throw await withSpecLine(error, path);
   });

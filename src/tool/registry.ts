@@ -102,6 +102,11 @@ export class ToolRegistry {
     return true;
   }
 
+  /** The tools of all tenants, in no order. */
+  all(): RegisteredTool[] {
+    return [this.#tools, ...this.#ofTenants.values()].flatMap((tools) => [...tools.values()]);
+  }
+
   /** The tools that a tenant's calls find, sorted by name. Default: those of all tenants. */
   list(tenant = ""): ToolInfo[] {
     const own = this.#ofTenants.get(tenant);

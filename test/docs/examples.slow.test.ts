@@ -39,10 +39,10 @@ const names = readdirSync(join(ROOT, "examples"), { withFileTypes: true })
   .map(({ name }) => name);
 
 /**
- * Installed alone: the plainest, so that it has nothing but the package, and Next's, which lays out its standalone
- * server by the folder that has the packages. All others are installed at once.
+ * Installed alone: the plainest, so that it has nothing but the package; Next's, which lays out its standalone server by
+ * the folder that has the packages; and the workspace. All others are installed at once.
  */
-const ALONE = [PLAINEST, "next"];
+const ALONE = [PLAINEST, "next", "monorepo"];
 const GROUPS = [...ALONE.map((name) => [name]), names.filter((name) => !ALONE.includes(name))];
 const folders = new Map<string, InstalledFolder>();
 beforeAll(async () => {

@@ -1,6 +1,16 @@
 /** Temporary folders in which `glovebox` is installed: programs import it, and commands run it, from the sources. */
 import { execFile } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -35,6 +45,7 @@ export function linkedFolder(packages: readonly string[], copied?: string): Link
     mkdirSync(dirname(join(modules, name)), { recursive: true });
     symlinkSync(join(ROOT, "node_modules", name), join(modules, name));
   }
+  linkWorkspace(path, modules);
   linkGlovebox(modules);
   return {
     path,
@@ -45,6 +56,17 @@ export function linkedFolder(packages: readonly string[], copied?: string): Link
     run: (file, args, environment = {}) => run(path, file, args, environment),
     [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }),
   };
+}
+
+/** Links the packages of a workspace, as npm does. */
+function linkWorkspace(path: string, modules: string): void {
+  const folder = join(path, "packages");
+  for (const name of existsSync(folder) ? readdirSync(folder) : []) {
+    const file = join(folder, name, "package.json");
+    const own = JSON.parse(readFileSync(file, "utf8")) as { readonly name: string };
+    mkdirSync(dirname(join(modules, own.name)), { recursive: true });
+    symlinkSync(join(folder, name), join(modules, own.name));
+  }
 }
 
 /** Installs the package with the entries of its manifest, and its command, from the sources. */

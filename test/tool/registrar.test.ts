@@ -263,7 +263,7 @@ describe("a tool is refused", () => {
   test.each([
     ["node-builtin.ts", /imports "node:fs" at node-builtin\.ts:2: Node built-ins do not exist/],
     ["top-level-await.js", /awaits outside of any function at top-level-await\.js:3/],
-    ["leads-out.js", /imports "\.\.\/\.\.\/package\.json", which leads out of the tool's folder/],
+    ["leads-out.js", /imports "\.\.\/\.\.\/\.\.\/package\.json", which leads out of the project "glovebox"/],
     ["unknown-import.js", /at unknown-import\.js:3 that is only known when it runs/],
     ["no-default.js", /tool "no-default" must export default a function \(input, context\) => output/],
     ["no-spec.js", /must export its specification: export const spec = \{ name, description/],

@@ -41,6 +41,7 @@ function tool(name: string, description = ""): RegisteredTool {
     },
     limits,
     askedLimits: {},
+    files: [],
     sourceMap: "",
     capabilities: {},
     retries: 0,

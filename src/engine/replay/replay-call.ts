@@ -116,6 +116,7 @@ function toolOf(recording: Recording): RegisteredTool {
     // The recorded limits already include the timeout argument.
     timeoutArgument: null,
     usage: { calls: 1, retired: false },
+    files: [],
     sourceMap,
     mapStack: stackMapper(name, sourceMap, runtime),
   };

@@ -2,7 +2,8 @@ import type { AbortState } from "./abort-state.ts";
 import { encodeBase64 } from "./base64-bytes.ts";
 import { Body } from "./body.ts";
 import { readBytes } from "./byte-stream.ts";
-import { isDataUrl, readDataUrl } from "./data-url.ts";
+import { isFileUrl, readBundleFile } from "./bundle-file.ts";
+import { type DataUrl, isDataUrl, readDataUrl } from "./data-url.ts";
 import { type Arrived, ArrivingBody, chunkOf, Exchange, type Part, unlessAborted } from "./exchange.ts";
 import { HeaderList } from "./header-list.ts";
 import { realmParts } from "./realm-parts.ts";
@@ -13,6 +14,9 @@ import { Utf8Decoder } from "./utf8.ts";
 
 /** Maximum size of a request's body, in bytes: it is buffered before it is sent. */
 const BODY_MAX_BYTES = 32 * 1024 * 1024;
+
+const NO_FILE =
+  'the tool did not bring this file: only those that a module names by new URL("./name", import.meta.url) are there';
 
 /** The host's response, sent once the headers are known. */
 interface Answer {
@@ -32,7 +36,8 @@ export async function fetch(input: string | Request, ...[init]: [init?: RequestI
   const { abortStates, currentCall } = realmParts();
   const given = request.signal === null ? undefined : abortStates.get(request.signal);
   if (given?.aborted) throw given.reason;
-  if (isDataUrl(request.url)) return responseOfData(request);
+  if (isDataUrl(request.url)) return responseOfData(request, readDataUrl(request.url), "the data: URL is malformed");
+  if (isFileUrl(request.url)) return responseOfData(request, readBundleFile(request.url, currentCall()), NO_FILE);
   if (!/^https?:/.test(request.url)) throw new TypeError("fetch failed", { cause: new TypeError("unknown scheme") });
   const call = currentCall();
   // A request by code that an ended call left behind never settles.
@@ -44,10 +49,9 @@ export async function fetch(input: string | Request, ...[init]: [init?: RequestI
   return responseFrom(answer, exchange, signal);
 }
 
-/** The response to a `data:` URL, which needs no host. */
-function responseOfData({ url, method }: RequestState): Response {
-  const data = readDataUrl(url);
-  if (data === undefined) throw new TypeError("fetch failed", { cause: new TypeError("the data: URL is malformed") });
+/** The response to a URL whose content is here already, which needs no host. */
+function responseOfData({ url, method }: RequestState, data: DataUrl | undefined, problem: string): Response {
+  if (data === undefined) throw new TypeError("fetch failed", { cause: new TypeError(problem) });
   const headers = new HeaderList([["content-type", data.type]], true);
   const body = method === "HEAD" ? null : new Body({ kind: "whole", chunk: data.bytes });
   return responseOf({ type: "basic", url, status: 200, statusText: "OK", redirected: false, headers, body });

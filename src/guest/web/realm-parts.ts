@@ -11,6 +11,8 @@ export interface FetchCall {
   readonly settled: boolean;
   /** Number of the call's next request, starting at 1. */
   nextRequest(): number;
+  /** What the global object of the call's instance has under a symbol: a tool's own value. */
+  own(key: symbol): unknown;
   ask(capability: string, method: string, args: unknown): Promise<unknown>;
 }
 

@@ -3,6 +3,7 @@ import type { Config } from "../config/schema.ts";
 import type { Engine } from "../../engine/engine.ts";
 import type { EngineOptions } from "../../engine/options.ts";
 import type { Reconfigured } from "../../engine/telemetry/events.ts";
+import { filesOfFailure } from "../../tool/bundle/error.ts";
 import { engineOptions } from "./open-engine.ts";
 import { say } from "./output.ts";
 import type { ServiceKeys } from "./service-keys.ts";
@@ -41,10 +42,16 @@ export class Reload {
   readonly #service: Reloadable;
   #values: Config;
   #last: Promise<boolean> = Promise.resolve(true);
+  #failedFiles: readonly string[] = [];
 
   constructor(service: Reloadable, values: Config) {
     this.#service = service;
     this.#values = values;
+  }
+
+  /** The files of the tool for which the last reload was refused, of which one may be the reason. */
+  get failedFiles(): readonly string[] {
+    return this.#failedFiles;
   }
 
   /**
@@ -58,6 +65,7 @@ export class Reload {
 
   async #run(): Promise<boolean> {
     const { engine, logger, keys, read, complete } = this.#service;
+    this.#failedFiles = [];
     try {
       const { values } = await read();
       const replaceKeys = keys.prepare(values);
@@ -69,6 +77,7 @@ export class Reload {
       tell(changed, ofServer);
       return true;
     } catch (error) {
+      this.#failedFiles = filesOfFailure(error);
       say(`glovebox: not reloaded, nothing has changed: ${error instanceof Error ? error.message : String(error)}`);
       return false;
     }

@@ -21,6 +21,7 @@ import { logNotices, openLog } from "./service-log.ts";
 import { ServiceManager, takeSocket } from "./service-manager.ts";
 import { addSettingFlags, readFlags } from "./setting-flags.ts";
 import { StopSignals } from "./stop-signals.ts";
+import type { Watch } from "./watch.ts";
 
 interface Options {
   readonly config?: string;
@@ -39,6 +40,7 @@ const FLAGS = [
   { flags: "--drain-delay-ms <number>", setting: "drainDelayMs", otherwise: SERVICE_DEFAULTS.drainDelayMs },
   { flags: "--assets <dir>", setting: "assets/path" },
   { flags: "--agentspace <file>", setting: "agentspace/path" },
+  { flags: "--root <dir>", setting: "root", otherwise: "found above each tool" },
   { flags: "--state-dir <dir>", setting: "stateDir", otherwise: STATE_DIR },
   { flags: "--log-level <level>", setting: "logLevel", otherwise: SERVICE_DEFAULTS.logLevel },
 ];
@@ -48,7 +50,7 @@ export function serveCommand(): Command {
   const command = withFolder(new Command("serve"))
     .description("serve a folder of tools over HTTP")
     .option("--config <file>", "configuration file (default: glovebox.config.yaml or .json in this folder, if present)")
-    .option("--watch", "reload when the configuration or a tool changes on disk");
+    .option("--watch", "reload when the configuration, a tool, or a file that one is made of changes on disk");
   return addSettingFlags(command, FLAGS).action((_dir: string | undefined, options: Options) =>
     serve(options, command),
   );
@@ -80,13 +82,15 @@ async function serve(options: Options, command: Command): Promise<void> {
   );
   logNotices(logger);
   const manager = new ServiceManager(process.env);
+  let watching: Watch | null = null;
   const reload = new Reload({ engine, logger, keys, read, complete: withSamples }, values);
   const reloadNow = async (): Promise<void> => {
     await manager.reloading();
     await reload.run();
+    watching?.follow([...engine.sourceFiles(), ...reload.failedFiles]);
     await manager.ready(`listening on ${server.url}`);
   };
-  const watching = options.watch === true ? await watch(values, file, reloadNow) : null;
+  if (options.watch === true) watching = await watch(values, file, engine, reloadNow);
   onSignals(server, manager, reloadNow, () => watching?.[Symbol.dispose]());
   warn(engine, isClosed);
   print(`glovebox listening on ${server.url}`);
@@ -133,10 +137,17 @@ async function listen(
   }
 }
 
-async function watch(values: Config, file: string | undefined, reload: () => Promise<void>): Promise<Disposable> {
-  const { watchPlaces } = await import("./watch.ts");
+async function watch(
+  values: Config,
+  file: string | undefined,
+  engine: Engine,
+  reload: () => Promise<void>,
+): Promise<Watch> {
+  const { Watch } = await import("./watch.ts");
   const tools = (values.tools ?? []).map((tool) => (typeof tool === "string" ? tool : tool.path));
-  return watchPlaces([...(file === undefined ? [] : [file]), ...tools], () => void reload());
+  const watching = new Watch([...(file === undefined ? [] : [file]), ...tools], () => void reload());
+  watching.follow(engine.sourceFiles());
+  return watching;
 }
 
 function warn(engine: Engine, isClosed: boolean): void {

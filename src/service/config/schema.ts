@@ -164,6 +164,7 @@ export const CONFIG_SCHEMA: Part = section({
     description: "lowest level that is logged, on stderr (JSON lines; text on a terminal)",
     enum: LOG_LEVELS,
   },
+  root: { description: "folder of the project whose files the tools may import", ...PATH },
   stateDir: { description: "folder for state that outlives the process", ...PATH },
   workers: { description: "number of isolate threads", type: "integer", minimum: 1, maximum: 64 },
   executor: section({
@@ -268,6 +269,7 @@ export const PATHS = [
   "tools/*/path",
   "audit",
   "kv/path",
+  "root",
   "stateDir",
   "assets/path",
   "agentspace/path",

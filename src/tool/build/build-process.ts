@@ -9,15 +9,32 @@ import { killGroup } from "../../base/os/process-group.ts";
 import { SHELL } from "../../base/os/rlimits.ts";
 import { encodeFrame, type Frame, FrameReader } from "./frame.ts";
 import { type Answer, answerOf, isReady, type Job, PROVES } from "./job.ts";
-import { ANSWER_LIMITS, esbuildLimit, HEAP_MB, writablePrefix } from "./limits.ts";
+import {
+  ADDRESS_MB,
+  ANSWER_LIMITS,
+  esbuildLimit,
+  HEAP_MB,
+  limitedTo,
+  PROJECT_ADDRESS_MB,
+  writablePrefix,
+} from "./limits.ts";
 import { buildSandbox, type BuildSandboxState, giveUpSandbox, proveSandbox, sandboxed } from "./sandbox.ts";
 
 /** How a job ended. */
 export type Outcome =
   | { readonly kind: "done"; readonly value: unknown; readonly texts: readonly string[] }
   | Extract<Answer, { readonly kind: "refused" }>
-  /** esbuild ended itself; `needed` is the resource of which it had too little. */
-  | { readonly kind: "crashed"; readonly needed: "memory" | "stack" }
+  /**
+   * esbuild ended itself; `needed` is the resource of which it had too little, and `largest` says what was largest, if
+   * that is known.
+   */
+  | {
+      readonly kind: "crashed";
+      readonly needed: "memory" | "stack";
+      readonly largest: string;
+      /** Its limit. */
+      readonly addressMb: number;
+    }
   | { readonly kind: "late" }
   /** The answer was none, or too long. */
   | { readonly kind: "unreadable"; readonly reason: string }
@@ -43,8 +60,11 @@ const FILTER_FD = 3;
 const SIGNALLED = 128;
 const ENVIRONMENT = { TZ: "UTC", LANG: "en_US.UTF-8" };
 
-/** `texts`: reads no files of the host, in a sandbox of the operating system where one works. */
-export type BuildView = "texts" | "files";
+/**
+ * `texts`: reads no files of the host, in a sandbox of the operating system where one works. `project`: reads files, and
+ * may use more memory.
+ */
+export type BuildView = "texts" | "files" | "project";
 
 /** One build process as the engine sees it. It inherits nothing of this process's environment, and ends by SIGKILL. */
 export class BuildProcess {
@@ -72,7 +92,7 @@ export class BuildProcess {
     const group = openGroup("build", GROUP);
     const sandbox = view === "texts" ? buildSandbox() : null;
     this.isInside = sandbox?.kind === "bubblewrap";
-    const child = start(`--allow-fs-write=${this.writable}*`, sandbox, group);
+    const child = start(`--allow-fs-write=${this.writable}*`, this.#addressMb, sandbox, group);
     this.#process = child;
     this.#closed = new Promise((resolve) => child.once("close", () => resolve()));
     child.once("error", (error) => {
@@ -85,7 +105,7 @@ export class BuildProcess {
     child.once("exit", (code, signal) => {
       // esbuild, if it is still at work.
       killGroup(child);
-      if (group?.end() === true) this.#settle({ kind: "crashed", needed: "memory" });
+      if (group?.end() === true) this.#settle(outOfMemory(""));
       const reason = signal ?? `exit code ${code}`;
       const isRefused = !this.#hasBegun && code !== null && code < SIGNALLED;
       if (!isRefused || !this.isInside) return this.#onEnd(reason);
@@ -106,13 +126,17 @@ export class BuildProcess {
     for (const one of [child, stdio.stdin, stdio.stdout, stdio.stderr]) call(one, "unref");
   }
 
+  get #addressMb(): number {
+    return this.view === "project" ? PROJECT_ADDRESS_MB : ADDRESS_MB;
+  }
+
   get hasEnded(): boolean {
     return this.#hasEnded;
   }
 
   async run(job: Job, deadlineMs: number): Promise<Outcome> {
     this.jobs++;
-    const outcome = await new Promise<Outcome>((resolve) => {
+    const settled = await new Promise<Outcome>((resolve) => {
       const timer = setTimeout(() => this.#settle({ kind: "late" }), deadlineMs);
       this.#settle = (settled) => {
         clearTimeout(timer);
@@ -124,12 +148,13 @@ export class BuildProcess {
       };
       if (this.#hasBegun) this.#send();
     });
-    if (outcome.kind !== "crashed") return outcome;
+    if (settled.kind !== "crashed") return settled;
+    const outcome = { ...settled, addressMb: this.#addressMb };
     // esbuild has written its reason before it ended. Nothing else may keep this process running until then.
     for (const one of [this.#process, ...this.#process.stdio]) call(one, "ref");
     this.kill();
     await this.#closed;
-    return STACK.test(this.#stderr) ? { kind: "crashed", needed: "stack" } : outcome;
+    return STACK.test(this.#stderr) ? { ...outcome, needed: "stack" } : outcome;
   }
 
   kill(): void {
@@ -160,15 +185,24 @@ export class BuildProcess {
   }
 }
 
+function outOfMemory(largest: string): Outcome {
+  return { kind: "crashed", needed: "memory", largest, addressMb: ADDRESS_MB };
+}
+
 function outcomeOf({ head, texts }: Frame): Outcome {
   const answer = answerOf(head);
   if (answer === undefined) return { kind: "unreadable", reason: "an answer of another form" };
-  if (answer.kind === "crashed") return { kind: "crashed", needed: "memory" };
+  if (answer.kind === "crashed") return outOfMemory(answer.largest);
   return answer.kind === "done" ? { ...answer, texts } : answer;
 }
 
 /** Starts the process, first of a group of its own. A failure becomes its `error`. */
-function start(writes: string, sandbox: BuildSandboxState | null, group: ControlGroup | null): ChildProcess {
+function start(
+  writes: string,
+  addressMb: number,
+  sandbox: BuildSandboxState | null,
+  group: ControlGroup | null,
+): ChildProcess {
   try {
     const limit = esbuildLimit();
     const isInside = sandbox?.kind === "bubblewrap";
@@ -180,7 +214,11 @@ function start(writes: string, sandbox: BuildSandboxState | null, group: Control
     const [file = "", ...args] = [...inGroup, ...command];
     const child = spawn(file, args, {
       stdio: descriptors.stdio,
-      env: { ...ENVIRONMENT, ...(limit.kind === "limited" ? limit.env : {}), ...(isInside ? { [PROVES]: "1" } : {}) },
+      env: {
+        ...ENVIRONMENT,
+        ...(limit.kind === "limited" ? limitedTo(limit.env, addressMb) : {}),
+        ...(isInside ? { [PROVES]: "1" } : {}),
+      },
       cwd: path.parse(process.cwd()).root,
       detached: process.platform !== "win32",
       windowsHide: true,

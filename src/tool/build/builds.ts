@@ -1,6 +1,6 @@
 import { isPressed, relief } from "../../base/os/pressure.ts";
 import { BuildProcess, type BuildView, type Outcome } from "./build-process.ts";
-import { type Job, needsFiles } from "./job.ts";
+import { isOfProject, type Job, needsFiles } from "./job.ts";
 import { writablePrefix } from "./limits.ts";
 import { buildSandbox } from "./sandbox.ts";
 
@@ -41,7 +41,12 @@ export class Builds {
     // What strangers register is text; what the operator registers is as trusted as the operator's other files.
     const isTrusted = registrant === null && !isForeign;
     const view: BuildView = isTrusted || needsFiles(job.head) ? "files" : "texts";
-    const work = (): Promise<Outcome> => this.#runInPlace(() => this.#runOnce(job, view, deadlineMs), stops);
+    const run = async (): Promise<Outcome> => {
+      const outcome = await this.#runOnce(job, view, deadlineMs);
+      const needsMore = outcome.kind === "crashed" && outcome.needed === "memory" && isOfProject(job.head);
+      return needsMore ? this.#runOnce(job, "project", deadlineMs) : outcome;
+    };
+    const work = (): Promise<Outcome> => this.#runInPlace(run, stops);
     if (registrant === null) return work();
     // The operator's tools are not held up: a service has to start, also on a busy machine.
     const held = (): Promise<Outcome> => (isPressed("cpu") ? relief("cpu", RELIEF_MS).then(work) : work());

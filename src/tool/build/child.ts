@@ -3,6 +3,7 @@ import { transform } from "esbuild";
 import { GloveboxError } from "../../base/errors.ts";
 import { isObject, type JsonSchema } from "../../base/json.ts";
 import { bundleHere, CrashError, inputOf } from "../bundle/bundler.ts";
+import { filesOfFailure } from "../bundle/error.ts";
 import { PackageError } from "../package/step.ts";
 import { encodeFrame, type Frame, FrameReader } from "./frame.ts";
 import { type Answer, type JobHead, PROVES, READY } from "./job.ts";
@@ -84,10 +85,12 @@ async function answerOf(
 }
 
 function answerTo(error: unknown, kind: JobHead["kind"]): Answer {
-  if (error instanceof CrashError) return { kind: "crashed" };
+  if (error instanceof CrashError) return { kind: "crashed", largest: error.message };
   if (error instanceof GloveboxError || error instanceof PackageError) {
     const { message, details } = error;
-    return isObject(details) ? { kind: "refused", message, details } : { kind: "refused", message };
+    const files = filesOfFailure(error);
+    const refused = { kind: "refused", message, ...(files.length > 0 && { files }) } as const;
+    return isObject(details) ? { ...refused, details } : refused;
   }
   // Messages of the system contain paths of the host.
   const code = error instanceof Error && "code" in error ? String(error.code) : null;

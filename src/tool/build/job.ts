@@ -1,4 +1,5 @@
 import { isObject } from "../../base/json.ts";
+import type { ProjectOptions } from "../bundle/project.ts";
 import type { ConnectorJob } from "../connectors/prepare-remote.ts";
 import type { ArchiveFormat } from "../package/location.ts";
 import type { Frame } from "./frame.ts";
@@ -21,6 +22,7 @@ export interface BundleJob {
         readonly path: string;
         readonly name: string;
         readonly scope?: { readonly names: readonly string[]; readonly modules?: string };
+        readonly project?: ProjectOptions;
       };
 }
 
@@ -78,25 +80,38 @@ export function needsFiles(head: JobHead): boolean {
   return head.kind !== "bundle" || head.input.kind === "file" || head.input.resolveDir !== undefined;
 }
 
+/** Whether a job is to bundle a file of the operator's project. */
+export function isOfProject(head: JobHead): boolean {
+  return head.kind === "bundle" && head.input.kind === "file" && head.input.project !== undefined;
+}
+
 type Details = Readonly<Record<string, unknown>>;
 
 /** The head of a build process's answer. */
 export type Answer =
   | { readonly kind: "done"; readonly value: unknown }
-  | { readonly kind: "refused"; readonly message: string; readonly details?: Details }
-  /** esbuild's process has ended; its error output has the reason. */
-  | { readonly kind: "crashed" };
+  | {
+      readonly kind: "refused";
+      readonly message: string;
+      readonly details?: Details;
+      /** Paths of the operator's files that were read. */
+      readonly files?: readonly string[];
+    }
+  /** esbuild's process has ended; its error output has the reason. `largest`: what was largest in a tool with files. */
+  | { readonly kind: "crashed"; readonly largest: string };
 
 /** The answer that a frame holds, checked by its shape only; `undefined` for anything else. */
 export function answerOf(head: unknown): Answer | undefined {
   if (typeof head !== "object" || head === null || !("kind" in head)) return undefined;
-  if (head.kind === "crashed") return { kind: "crashed" };
+  if (head.kind === "crashed") {
+    return { kind: "crashed", largest: "largest" in head && typeof head.largest === "string" ? head.largest : "" };
+  }
   if (head.kind === "done" && "value" in head) return { kind: "done", value: head.value };
   if (head.kind !== "refused" || !("message" in head) || typeof head.message !== "string") return undefined;
   const { message } = head;
-  return "details" in head && isObject(head.details)
-    ? { kind: "refused", message, details: head.details }
-    : { kind: "refused", message };
+  const files = "files" in head ? stringsOf(head.files) : null;
+  const refused = { kind: "refused", message, ...(files !== null && { files }) } as const;
+  return "details" in head && isObject(head.details) ? { ...refused, details: head.details } : refused;
 }
 
 /** The value as a list of strings; `null` for anything else. */

@@ -1,5 +1,4 @@
 import type { Outcome } from "./build-process.ts";
-import { ADDRESS_MB } from "./limits.ts";
 
 /** Words for a job: "took too long to <verb>", "could not be <participle>", and the remedy of its author. */
 export interface JobWords {
@@ -8,12 +7,12 @@ export interface JobWords {
   readonly remedy: string;
 }
 
-const CRASHES = {
-  stack: "its source is nested too deeply, flatten it",
-  memory:
-    `bundling it needs more than ${ADDRESS_MB} MB of addresses; import less, and ` +
-    "compute large values when the tool runs instead of in enums and constants",
-} as const;
+const FLATTEN = "its source is nested too deeply, flatten it";
+
+function memoryOf({ largest, addressMb }: Extract<Outcome, { readonly kind: "crashed" }>): string {
+  const remedy = "import less, and compute large values when the tool runs instead of in enums and constants";
+  return `bundling it needs more than ${addressMb} MB of addresses; ${remedy}${largest === "" ? "" : ` (${largest})`}`;
+}
 
 /** The problem of a job that its build process did not answer, for a sentence that begins with its subject. */
 export function problemOf(
@@ -23,7 +22,7 @@ export function problemOf(
 ): string {
   switch (outcome.kind) {
     case "crashed":
-      return `crashed the bundler; ${CRASHES[outcome.needed]}`;
+      return `crashed the bundler; ${outcome.needed === "stack" ? FLATTEN : memoryOf(outcome)}`;
     case "late":
       return `took longer than ${deadlineMs} ms to ${verb}; ${remedy}`;
     case "unreadable":

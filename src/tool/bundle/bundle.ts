@@ -5,16 +5,18 @@ import type { Outcome } from "../build/build-process.ts";
 import { builds } from "../build/builds.ts";
 import { type BundleJob, type Job, stringsOf } from "../build/job.ts";
 import { type JobWords, problemOf } from "../build/problem.ts";
-import { loadError } from "./error.ts";
+import { loadError, withFiles } from "./error.ts";
 import { MAX_SOURCE_BYTES, type PackageScope } from "./files.ts";
+import type { ProjectOptions } from "./project.ts";
 
 /**
  * A tool's module: its text or its file. `name` is the tool's, for messages. A `scope` restricts it to the npm packages
- * listed there.
+ * listed there. With `project` it may read the files of the project around it: only where the operator names the file.
  */
 export type BundleInput =
   | { readonly kind: "text"; readonly text: string; readonly name: string; readonly resolveDir?: string }
-  | { readonly kind: "file"; readonly path: string; readonly name: string; readonly scope?: PackageScope };
+  | { readonly kind: "file"; readonly path: string; readonly name: string; readonly scope?: PackageScope }
+  | { readonly kind: "file"; readonly path: string; readonly name: string; readonly project: ProjectOptions };
 
 /** A module with all its imports, as one script. */
 export interface Bundle {
@@ -31,6 +33,8 @@ export interface Bundle {
   readonly binary?: Uint8Array;
   /** The bundled modules as the source map names them: relative to the tool's folder. */
   readonly sources: readonly string[];
+  /** Of the operator's files: paths of all that the bundle was made of, for a service that reloads when they change. */
+  readonly files?: readonly string[];
   /** Of a tool of `defineTool`: what its calls need of it. */
   readonly halves?: Halves;
 }
@@ -95,6 +99,10 @@ function dataOf(input: BundleInput): BundleJob["input"] {
       : { kind: "text", name, resolveDir: path.resolve(resolveDir) };
   }
   const file = { kind: "file", name, path: path.resolve(input.path) } as const;
+  if ("project" in input) {
+    const { root, home } = input.project;
+    return { ...file, project: { ...(root !== undefined && { root }), ...(home !== undefined && { home }) } };
+  }
   if (input.scope === undefined) return file;
   const names = [...input.scope.names];
   const { modules } = input.scope;
@@ -107,7 +115,9 @@ function bundleOf(value: unknown, texts: readonly string[]): Bundle | undefined 
   if (text === undefined || sourceMap === undefined || typeof value !== "object" || value === null) return undefined;
   const sources = stringsOf(Reflect.get(value, "sources"));
   if (sources === null) return undefined;
-  const bundle = { runtime: "javascript", text, bytes: Buffer.byteLength(text), sourceMap, sources } as const;
+  const files = stringsOf(Reflect.get(value, "files"));
+  const made = { runtime: "javascript", text, bytes: Buffer.byteLength(text), sourceMap, sources } as const;
+  const bundle = files === null ? made : { ...made, files };
   if (callText !== undefined && callMap !== undefined) {
     const call = { text: callText, bytes: Buffer.byteLength(callText), sourceMap: callMap };
     return { ...bundle, halves: { kind: "call", call } };
@@ -117,6 +127,7 @@ function bundleOf(value: unknown, texts: readonly string[]): Bundle | undefined 
 }
 
 function failure(name: string, outcome: Exclude<Outcome, { kind: "done" }>, deadlineMs: number): GloveboxError {
-  if (outcome.kind === "refused") return new GloveboxError("load_error", outcome.message, outcome.details);
+  if (outcome.kind === "refused")
+    return withFiles(new GloveboxError("load_error", outcome.message, outcome.details), outcome.files ?? []);
   return loadError(name, problemOf(outcome, WORDS, deadlineMs));
 }

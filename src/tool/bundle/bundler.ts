@@ -5,12 +5,13 @@ import type { BuildOptions, BuildResult, Message, OutputFile } from "esbuild";
 import { GloveboxError } from "../../base/errors.ts";
 import type { BundleJob } from "../build/job.ts";
 import type { Bundle, BundleInput, Halves } from "./bundle.ts";
-import { bundleError, isSyntaxError, loadError } from "./error.ts";
+import { bundleError, isSyntaxError, loadError, withFiles } from "./error.ts";
 import { globalDefinitions } from "./globals.ts";
 import { leaveExports } from "./exports.ts";
-import { loaderOf, MAX_SOURCE_BYTES, messagesOf, shownName, ToolFiles } from "./files.ts";
+import { loaderOf, MAX_PROJECT_SOURCE_BYTES, MAX_SOURCE_BYTES, messagesOf, shownName, ToolFiles } from "./files.ts";
 import { callHalf } from "./halves.ts";
 import { checkImports, isAlone, TARGET, withoutFileMaps } from "./imports.ts";
+import { Project, type ProjectOptions } from "./project.ts";
 import { isLibraryFile } from "./purity.ts";
 import { writeSourceMap } from "./source-map.ts";
 import { asScript, type Half } from "./tool-entry.ts";
@@ -98,12 +99,21 @@ function esbuild(): typeof import("esbuild") {
   return require("esbuild") as typeof import("esbuild");
 }
 
-async function bundleFile({ path: file, name, scope }: Extract<BundleInput, { kind: "file" }>): Promise<Bundle> {
+type FileInput = Extract<BundleInput, { kind: "file" }>;
+
+async function bundleFile(input: FileInput): Promise<Bundle> {
+  const { path: file, name } = input;
   const paths = [path.dirname(file), file].map((one) => realpath(one).catch(() => undefined));
   const [root, real] = await Promise.all(paths);
   if (root === undefined || real === undefined)
     throw loadError(name, `has no file ${path.basename(file)}; check its path`);
-  const files = new ToolFiles(root, scope);
+  const found = await stat(real);
+  const max = "project" in input ? MAX_PROJECT_SOURCE_BYTES : MAX_SOURCE_BYTES;
+  let files = new ToolFiles(root, "scope" in input ? input.scope : undefined);
+  const alone = found.isFile() && found.size <= max ? await readAlone(real, files.nameOf(real)) : undefined;
+  // A module without imports has no use for the project around it.
+  if ("project" in input && alone === undefined)
+    files = new ToolFiles(root, undefined, await projectAround(root, input.project, name));
   const entry = files.nameOf(real);
   if (entry === undefined) {
     throw loadError(
@@ -111,15 +121,23 @@ async function bundleFile({ path: file, name, scope }: Extract<BundleInput, { ki
       `has a file ${path.basename(file)} that is a link to a file outside its folder; register the target by its own path`,
     );
   }
-  const found = await stat(real);
   if (!found.isFile()) throw loadError(name, `has an entry ${entry} that is not a file`);
-  if (found.size > MAX_SOURCE_BYTES)
-    throw loadError(name, `is larger than ${MAX_SOURCE_BYTES} bytes of source; make it smaller`);
+  if (found.size > max) throw loadError(name, `is larger than ${max} bytes of source; make it smaller`);
   if (found.size === 0) throw emptySource(name);
   try {
-    return await bundleWith(files, entry, await readAlone(real, entry), name);
+    const bundle = await bundleWith(files, entry, alone, name);
+    return "project" in input ? { ...bundle, files: files.hostFiles() } : bundle;
   } catch (error) {
-    throw publicError(error);
+    if (error instanceof CrashError) throw new CrashError(files.largest());
+    throw "project" in input ? withFiles(publicError(error), files.hostFiles()) : publicError(error);
+  }
+}
+
+async function projectAround(folder: string, options: ProjectOptions, name: string): Promise<Project | undefined> {
+  try {
+    return await Project.around(folder, options);
+  } catch {
+    throw loadError(name, "cannot be bundled: the option root names a folder that cannot be read; correct it");
   }
 }
 
@@ -131,8 +149,9 @@ interface Stdin {
 }
 
 /** The text of a file without imports, passed directly so that the bundler need not load it. */
-async function readAlone(file: string, sourcefile: string): Promise<Stdin | undefined> {
-  const loader = loaderOf(sourcefile);
+async function readAlone(file: string, sourcefile: string | undefined): Promise<Stdin | undefined> {
+  const loader = sourcefile === undefined ? undefined : loaderOf(sourcefile);
+  if (sourcefile === undefined || loader === undefined) return undefined;
   if (loader !== "js" && loader !== "ts") return undefined;
   const contents = await readFile(file, "utf8").then(withoutFileMaps, () => undefined);
   return contents !== undefined && isAlone(contents) ? { contents, sourcefile, loader } : undefined;
@@ -193,12 +212,12 @@ async function bundleHalf(
     return result.outputFiles ?? [];
   };
   let output = await buildWith({});
-  const globals = globalDefinitions(fileOf(output, "tool.js", name));
+  const globals = globalDefinitions(fileOf(output, "tool.js", name, files.largest()));
   if (Object.keys(globals).length > 0) output = await buildWith(globals);
-  const text = leaveExports(fileOf(output, "tool.js", name));
+  const text = leaveExports(fileOf(output, "tool.js", name, files.largest()));
   const bytes = Buffer.byteLength(text);
   if (bytes > MAX_BUNDLE_BYTES) {
-    throw loadError(name, `is ${bytes} bytes when bundled, more than ${MAX_BUNDLE_BYTES}; import less`);
+    throw tooLarge(name, bytes, files.largest());
   }
   const shown = new Set([...files.shownNames(), entry]);
   return { runtime: "javascript", text, bytes, inputs, ...cleanMap(mapOf(output), shown) };
@@ -206,14 +225,19 @@ async function bundleHalf(
 
 type Definitions = Readonly<Record<string, string>>;
 
-function fileOf(output: readonly OutputFile[], file: string, name: string): string {
+function fileOf(output: readonly OutputFile[], file: string, name: string, largest: string): string {
   const found = output.find((one) => path.basename(one.path) === file);
   if (found === undefined) throw loadError(name, "could not be bundled: the bundler returned no script");
   const bytes = found.contents.byteLength;
   if (bytes > MAX_BUNDLE_BYTES) {
-    throw loadError(name, `is ${bytes} bytes when bundled, more than ${MAX_BUNDLE_BYTES}; import less`);
+    throw tooLarge(name, bytes, largest);
   }
   return found.text;
+}
+
+function tooLarge(name: string, bytes: number, largest: string): GloveboxError {
+  const remedy = largest === "" ? "import less" : `import less; ${largest}`;
+  return loadError(name, `is ${bytes} bytes when bundled, more than ${MAX_BUNDLE_BYTES}; ${remedy}`);
 }
 
 /** No `await` before `build` for a module without imports: the build is running when this returns. */
@@ -240,10 +264,12 @@ async function buildOnce(
     });
   }
   if (isAlone(stdin.contents)) return build({ ...ALONE, define: definitions, absWorkingDir, stdin });
+  const given = await files.placed(stdin);
   const found = await checkImports(stdin.contents, stdin.loader, entry, true);
   if (found.length > 0) throw new BuildFailedError(name, found);
   const metafile = half === "call";
-  return build({ ...OPTIONS, metafile, define, absWorkingDir, stdin, plugins: [files.plugin(undefined, half)] });
+  const plugins = [files.plugin(undefined, half)];
+  return build({ ...OPTIONS, metafile, define, absWorkingDir, stdin: given, plugins });
 }
 
 /** `undefined` without one that could be read. */
@@ -280,7 +306,7 @@ function publicError(error: unknown): unknown {
   return error instanceof BuildFailedError ? bundleError(error.tool, error.messages) : error;
 }
 
-/** esbuild's process has ended, and every build in it. */
+/** esbuild's process has ended, and every build in it. The message: what was largest in it, for a tool with files. */
 export class CrashError extends Error {
   override readonly name = "CrashError";
 }
@@ -292,9 +318,7 @@ async function withMessages(name: string, work: Promise<BuildResult>): Promise<B
   } catch (error) {
     if (error instanceof BuildFailedError) throw error;
     const messages = messagesOf(error);
-    throw messages.length > 0
-      ? new BuildFailedError(name, messages)
-      : new CrashError("the bundler ended", { cause: error });
+    throw messages.length > 0 ? new BuildFailedError(name, messages) : new CrashError("", { cause: error });
   }
 }
 
@@ -311,7 +335,8 @@ function emptySource(name: string): GloveboxError {
 /** The module that a job names. */
 export function inputOf({ input }: BundleJob, texts: readonly string[]): BundleInput {
   if (input.kind === "text") return { ...input, text: texts[0] ?? "" };
-  const { scope, ...rest } = input;
+  const { scope, project, ...rest } = input;
+  if (project !== undefined) return { ...rest, project };
   if (scope === undefined) return rest;
   return { ...rest, scope: { names: new Set(scope.names), modules: scope.modules } };
 }

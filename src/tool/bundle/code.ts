@@ -9,18 +9,28 @@ import type { DefinedRuntime } from "../../base/protocol/script.ts";
 import { readBinary } from "../runtimes/native/binary.ts";
 import { type Bundle, bundleModule } from "./bundle.ts";
 import type { PackageScope } from "./files.ts";
+import type { ProjectOptions } from "./project.ts";
 import { bundleWasmFile, bundleWasmText } from "./wasm.ts";
 import type { CheckedDefinition } from "../definition.ts";
 
 /** Selects the bundler for a tool's runtime. Nothing of a tool runs. */
 
-/** Bundles a definition's text or file. `lane`: see `BuildOptions.registrant`. Rejects with a `GloveboxError`: `load_error`. */
+/** On whose behalf code is bundled, and with what. */
+export interface BundleContext {
+  /** See `BuildOptions.registrant`. */
+  readonly lane: string | null;
+  readonly packages: ResolvedPackageOptions;
+  /** Of the operator's files: what decides which project is theirs. */
+  readonly project?: ProjectOptions;
+}
+
+/** Bundles a definition's text or file. Rejects with a `GloveboxError`: `load_error`. */
 export async function bundleDefinition(
   { name, source, entry = "", runtime }: CheckedDefinition,
-  lane: string | null,
-  options: ResolvedPackageOptions,
+  context: BundleContext,
 ): Promise<Bundle> {
-  if (source === undefined) return bundleFile(entry, name, lane, options, runtime);
+  const { lane } = context;
+  if (source === undefined) return bundleFile(entry, name, context, runtime);
   switch (runtime) {
     case undefined:
     case "javascript":
@@ -42,15 +52,16 @@ export async function bundleDefinition(
 export async function bundleFile(
   file: string,
   name: string,
-  lane: string | null,
-  options: ResolvedPackageOptions,
+  { lane, packages, project }: BundleContext,
   runtime: DefinedRuntime = runtimeOf(file),
 ): Promise<Bundle> {
   switch (runtime) {
-    case "javascript":
-      return bundleModule({ kind: "file", path: file, name }, lane);
+    case "javascript": {
+      const input = { kind: "file", path: file, name } as const;
+      return bundleModule(project === undefined ? input : { ...input, project }, lane);
+    }
     case "python":
-      return (await import("./python.ts")).bundlePythonFile(file, name, options, lane);
+      return (await import("./python.ts")).bundlePythonFile(file, name, packages, lane);
     case "wasi":
       return bundleWasmFile(file, name, true);
     case "native":

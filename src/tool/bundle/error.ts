@@ -85,3 +85,17 @@ function sourceLine({ lineText, column }: Location): string {
   const start = Math.max(0, column - MAX_LINE / 2);
   return `\n  ${lineText.slice(start, start + MAX_LINE).trim()}`;
 }
+
+/** Paths of the files that a bundle read before it failed, by its error: whoever corrects one wants to try again. */
+const filesByError = new WeakMap<object, readonly string[]>();
+
+/** Remembers them; returns the error. */
+export function withFiles<Failure>(error: Failure, read: readonly string[]): Failure {
+  if (typeof error === "object" && error !== null) filesByError.set(error, read);
+  return error;
+}
+
+/** Paths of the operator's files of which one may be the reason for an error; `[]` for any other error. */
+export function filesOfFailure(error: unknown): readonly string[] {
+  return (typeof error === "object" && error !== null ? filesByError.get(error) : undefined) ?? [];
+}

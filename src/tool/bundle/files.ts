@@ -4,7 +4,12 @@ import path from "node:path";
 import { checkImports, withoutFileMaps } from "./imports.ts";
 import { callHalf, TOOL_ENTRY, withPureSchemas } from "./halves.ts";
 import { isLeftOut, Manifests } from "./manifest.ts";
+import { ModulePlaces, PLACE } from "./module-places.ts";
+import { isIn, type Project } from "./project.ts";
 import { isSchemaLibrary } from "./purity.ts";
+import { noFolder, OUTSIDE, refusal, refusedImport, unreadable } from "./refusal.ts";
+import { SourceBudget } from "./source-budget.ts";
+import { MODULES, namesPath, packageFolders, packageName } from "./specifier.ts";
 import { asScript, type Half, toolEntryText } from "./tool-entry.ts";
 import type {
   Loader,
@@ -19,7 +24,8 @@ import type {
 
 /** Maximum size of a module that a tool may import, in bytes. */
 export const MAX_SOURCE_BYTES = 4 * 1024 * 1024;
-const MAX_TOTAL_BYTES = 64 * 1024 * 1024;
+/** The same for tools that the operator names. */
+export const MAX_PROJECT_SOURCE_BYTES = 16 * 1024 * 1024;
 
 /**
  * All modules live in a namespace of our own under their displayed names. So esbuild has no path from which it could
@@ -33,8 +39,10 @@ const EMPTY_NAMESPACE = "empty";
 const ENTRY_NAMESPACE = "glovebox";
 /** The `detail` of messages from esbuild that a plugin passes on. */
 export const BUNDLER = "esbuild";
-const PREFIX = /^(?:tool|empty):/;
-const MODULES = "node_modules";
+const PREFIX = /^(?:tool|empty|place):/;
+const MAX_HOST_FILES = 10_000;
+/** The modules that define `import.meta`, under the names of those whose it is. */
+const PLACE_NAMESPACE = "place";
 /** Suffix for modules whose `package.json` has `"type": "module"`: esbuild sees only their name. */
 const MODULE_MARK = "?.mjs";
 
@@ -89,21 +97,34 @@ export class ToolFiles {
   readonly #root: string | undefined;
   readonly #packages: readonly string[];
   readonly #scope: PackageScope | undefined;
+  readonly #project: Project | undefined;
   /** Displayed names to paths. */
   readonly #paths = new Map<string, string>();
   readonly #names = new Map<string, string>();
   readonly #answers = new Map<string, Promise<OnResolveResult | null>>();
   readonly #manifests = new Manifests((file) => this.#mayReach(file));
-  #bytes = 0;
+  readonly #places = new ModulePlaces({
+    fileOf: (shown) => this.#paths.get(shown),
+    placeOf: (shown) => this.#project?.placeOf(this.#paths.get(shown)) ?? shown,
+    mayReach: (file) => this.#mayReach(file),
+    isOwn: (file) => this.#isOwn(file),
+    take: (file, size) => this.#budget.take(this.nameOf(file) ?? "a file", size),
+  });
+  readonly #budget: SourceBudget;
   /** Whether a module defines a tool. */
   #definesTool = false;
   /** Why the last bundle is not the half of a tool that calls need, if it is not. */
   #wholeBecause: string | undefined;
 
-  /** `root` and the folder of the scope's `node_modules` must be real paths. */
-  constructor(root: string | undefined, scope?: PackageScope) {
+  /**
+   * `root` and the folder of the scope's `node_modules` must be real paths. `project`: whose files the tool may read,
+   * besides those in its folder.
+   */
+  constructor(root: string | undefined, scope?: PackageScope, project?: Project) {
     this.#root = root;
     this.#scope = scope;
+    this.#project = project;
+    this.#budget = new SourceBudget(project === undefined ? MAX_SOURCE_BYTES : MAX_PROJECT_SOURCE_BYTES);
     if (scope !== undefined) this.#packages = scope.modules === undefined ? [] : [path.join(scope.modules, MODULES)];
     else this.#packages = root === undefined ? [] : packageFolders(root);
   }
@@ -112,12 +133,12 @@ export class ToolFiles {
   nameOf(file: string): string | undefined {
     const known = this.#names.get(file);
     if (known !== undefined) return known;
-    const folder = [...this.#packages, ...(this.#root === undefined ? [] : [this.#root])].find((one) =>
-      isIn(file, one),
-    );
+    if (!this.#mayReach(file)) return undefined;
+    const folders = [...this.#packages, this.#root, this.#project?.folder];
+    const folder = folders.find((one) => one !== undefined && isIn(file, one));
     if (folder === undefined) return undefined;
     const inside = path.relative(folder, file).split(path.sep).join("/");
-    let name = folder === this.#root ? inside : `node_modules/${inside}`;
+    let name = this.#packages.includes(folder) ? `node_modules/${inside}` : inside;
     for (let copy = 2; this.#paths.has(name); copy++) name = `${name.replace(/#\d+$/, "")}#${copy}`;
     this.#names.set(file, name);
     this.#paths.set(name, file);
@@ -127,6 +148,24 @@ export class ToolFiles {
   /** The displayed names of all files found so far. */
   shownNames(): ReadonlySet<string> {
     return new Set(this.#paths.keys());
+  }
+
+  /** A module given as text, without its `import.meta`. */
+  async placed<Given extends { readonly contents: string; readonly loader: Loader; readonly sourcefile: string }>(
+    given: Given,
+  ): Promise<Given> {
+    return { ...given, contents: await this.#places.place(given.contents, given.loader, given.sourcefile) };
+  }
+
+  /** Paths of all files that the bundles depend on, sorted. */
+  hostFiles(): readonly string[] {
+    const all = new Set([...this.#paths.values(), ...this.#manifests.files, ...(this.#project?.configFiles ?? [])]);
+    return [...all].sort().slice(0, MAX_HOST_FILES);
+  }
+
+  /** Names and sizes of the packages with most bytes in the last bundle, for messages. */
+  largest(): string {
+    return this.#budget.largest();
   }
 
   /** Whether a module of the last bundle imports what defines tools. */
@@ -145,7 +184,7 @@ export class ToolFiles {
       name: "tool-files",
       setup: (build) => {
         // The same files may be bundled more than once.
-        this.#bytes = 0;
+        this.#budget.clear();
         this.#answers.clear();
         this.#wholeBecause = undefined;
         build.onResolve({ filter: /.*/ }, async (args) => {
@@ -157,6 +196,9 @@ export class ToolFiles {
         });
         build.onLoad({ filter: /.*/, namespace: NAMESPACE }, (args) =>
           this.#load(args, entry, half).catch((error: unknown) => unreadable(error, shownName(args.path))),
+        );
+        build.onLoad({ filter: /.*/, namespace: PLACE_NAMESPACE }, (args) =>
+          this.#places.load(args.path).catch((error: unknown) => unreadable(error, args.path)),
         );
         build.onLoad({ filter: /.*/, namespace: ENTRY_NAMESPACE }, () => toolEntryText(half));
         build.onLoad({ filter: /.*/, namespace: EMPTY_NAMESPACE }, () => ({ contents: "" }));
@@ -173,27 +215,46 @@ export class ToolFiles {
       this.#definesTool = true;
       return { path: "tool", namespace: ENTRY_NAMESPACE };
     }
+    if (args.path === PLACE) return { path: shownName(args.importer), namespace: PLACE_NAMESPACE };
     const specifier = STAND_INS.includes(bareName(args.path)) ? bareName(args.path) : args.path;
     if (specifier.startsWith("node:") || specifier.startsWith("data:")) return null;
-    if (/^[a-z][a-z\d+.-]*:/i.test(specifier))
-      return refusal(`imports ${quoted(specifier)}; a tool may not import URLs`);
+    if (/^[a-z][a-z\d+.-]*:/i.test(specifier)) return refusedImport(specifier, "a URL; a tool may not import URLs");
     const importer = this.#paths.get(shownName(args.importer));
     const isScoped = this.#scope !== undefined && this.#isOwn(importer);
     const folder = this.#folderFor(specifier, importer, isScoped);
     if (typeof folder === "object") return folder;
     if (folder === undefined) return isNodeBuiltin(specifier) ? null : noFolder(specifier);
     const isPath = namesPath(specifier);
-    if (!isPath && /[/\\]\.\.(?:[/\\]|$)/.test(specifier)) return outside(specifier);
+    if (!isPath && /[/\\]\.\.(?:[/\\]|$)/.test(specifier)) return this.#outside(specifier);
     // Without this, a tool with a list of packages could reach others by path or through a manifest of its own.
     const isKept = isScoped && (isPath || this.#scope?.names.has(packageName(specifier)) !== true);
     // Checked before any disk access: a result that depends on the disk would reveal which files of the host exist.
-    if (isPath && !this.#mayReach(path.resolve(folder, specifier), isKept)) return outside(specifier);
+    const place = path.resolve(folder, specifier);
+    if (isPath && !this.#mayReach(place, isKept) && this.#project?.encloses(place) !== true)
+      return this.#outside(specifier, place);
     // A package's modules import each other repeatedly, and each resolution is a round trip to the bundler's process.
     const question = JSON.stringify([folder, specifier, args.kind, args.with, isKept]);
     let answer = this.#answers.get(question);
     if (answer === undefined)
-      this.#answers.set(question, (answer = this.#find(build, specifier, folder, args, isKept)));
+      this.#answers.set(question, (answer = this.#findMapped(build, specifier, folder, args, isKept)));
     return answer;
+  }
+
+  /** Looks first where the project's tsconfig.json says that an import by one of its own modules leads. */
+  async #findMapped(
+    build: PluginBuild,
+    specifier: string,
+    folder: string,
+    args: OnResolveArgs,
+    isKept: boolean,
+  ): Promise<OnResolveResult | null> {
+    const targets = await this.#project?.targets(specifier, this.#paths.get(shownName(args.importer)), build, this);
+    for (const target of targets ?? []) {
+      if (this.#project?.encloses(target) !== true && !this.#mayReach(target)) return this.#outside(specifier, target);
+      const found = await this.#find(build, target, folder, args, false);
+      if (found !== null) return found;
+    }
+    return this.#find(build, specifier, folder, args, isKept);
   }
 
   /** In the half for calls, a schema library is left out where nothing uses it, whatever its modules do. */
@@ -212,7 +273,8 @@ export class ToolFiles {
 
   /** Whether a module belongs to the tool rather than to a package that it imports. */
   #isOwn(importer: string | undefined): boolean {
-    return importer === undefined || (this.#root !== undefined && isIn(importer, this.#root));
+    if (importer === undefined || (this.#root !== undefined && isIn(importer, this.#root))) return true;
+    return this.#project?.isOwn(importer) === true;
   }
 
   /** The folder from which to resolve a module's import, or the refusal of an import that is never allowed. */
@@ -222,7 +284,7 @@ export class ToolFiles {
     if (this.#scope.names.has(packageName(specifier))) return this.#scope.modules;
     // The bundler finds no such module in an empty scope, and reports Node.js modules in the usual way.
     if (isNodeBuiltin(specifier) && !STAND_INS.includes(specifier)) return folder;
-    return refusal(`imports ${quoted(specifier)}, which the package does not list; add it to code/requirements.txt`);
+    return refusedImport(specifier, "which the package does not list; add it to code/requirements.txt");
   }
 
   /** `isKept`: the result must be one of the tool's own files. */
@@ -237,12 +299,19 @@ export class ToolFiles {
     if (plain !== undefined) return plain;
     const options = { resolveDir: folder, kind: args.kind, with: args.with, pluginData: this };
     const found = await build.resolve(specifier, options);
-    if (found.errors.length > 0 || found.path === "") return null;
+    if (found.errors.length > 0 || found.path === "") return this.#project?.refusedLink(specifier, folder) ?? null;
     if (found.namespace !== "file" || isLeftOut(found.path, await this.#manifests.of(found.path)))
       return { path: specifier, namespace: EMPTY_NAMESPACE };
     const real = await realpath(found.path);
     const module = this.#mayReach(real, isKept) ? await this.#moduleAt(real) : undefined;
-    return module === undefined ? outside(specifier) : { ...module, sideEffects: found.sideEffects };
+    if (module === undefined)
+      return (await this.#project?.refusedLink(specifier, folder)) ?? this.#outside(specifier, real);
+    return { ...module, sideEffects: found.sideEffects };
+  }
+
+  /** The refusal of an import that leads to a file which the tool may not read. */
+  #outside(specifier: string, file?: string): OnResolveResult {
+    return refusedImport(specifier, this.#project?.refusalOf(file) ?? OUTSIDE);
   }
 
   /**
@@ -270,7 +339,9 @@ export class ToolFiles {
 
   #mayReach(file: string, isKept = false): boolean {
     const packages = isKept ? [] : this.#packages;
-    return [...packages, this.#root].some((folder) => folder !== undefined && isIn(file, folder));
+    const folders = [...packages, this.#root];
+    if (folders.some((folder) => folder !== undefined && isIn(file, folder))) return true;
+    return this.#project?.holds(file) === true;
   }
 
   async #load(args: OnLoadArgs, entry: string | undefined, half: Half): Promise<OnLoadResult> {
@@ -284,16 +355,15 @@ export class ToolFiles {
     }
     const { size } = await stat(file).then((found) => (found.isFile() ? found : { size: undefined }));
     if (size === undefined) return refusal(`${shown} is not a file`);
-    this.#bytes += size;
-    if (size > MAX_SOURCE_BYTES) return refusal(`${shown} is larger than ${MAX_SOURCE_BYTES} bytes`);
-    if (this.#bytes > MAX_TOTAL_BYTES) return refusal(`all modules together are larger than ${MAX_TOTAL_BYTES} bytes`);
+    this.#budget.take(shown, size);
     if (loader !== "js" && loader !== "ts") return { contents: await readFile(file), loader };
-    const contents = withoutFileMaps(await readFile(file, "utf8"));
+    const text = withoutFileMaps(await readFile(file, "utf8"));
     // Packages above the tool's folder are the operator's.
-    if (this.#root === undefined || !isIn(file, this.#root)) return { contents, loader };
-    const found = await parsed(contents, loader, shown);
+    const isOwn = this.#isOwn(file);
+    const found = isOwn ? await parsed(text, loader, shown) : [];
     if (found.length > 0) return { errors: [...found] };
-    if (half !== "call") return { contents, loader };
+    const contents = await this.#places.place(text, loader, shown);
+    if (!isOwn || half !== "call") return { contents, loader };
     const script = await asScript(contents, loader, shown);
     if (shown !== entry) return { contents: withPureSchemas(script), loader: "js" };
     const made = callHalf(script);
@@ -317,51 +387,4 @@ async function parsed(contents: string, loader: Loader, name: string): Promise<r
 export function messagesOf(error: unknown): readonly Message[] {
   if (typeof error !== "object" || error === null || !("errors" in error) || !Array.isArray(error.errors)) return [];
   return error.errors;
-}
-
-function namesPath(specifier: string): boolean {
-  return /^\.{0,2}(?:[/\\]|$)/.test(specifier);
-}
-
-/** The npm package of a specifier: `@scope/name` for `@scope/name/file.js`. */
-function packageName(specifier: string): string {
-  return /^(?:@[^/]*\/)?[^/]*/.exec(specifier)?.[0] ?? specifier;
-}
-
-function packageFolders(root: string): string[] {
-  const folders: string[] = [];
-  for (let folder = root; ; folder = path.dirname(folder)) {
-    folders.push(path.join(folder, MODULES));
-    if (path.dirname(folder) === folder) return folders;
-  }
-}
-
-function isIn(file: string, folder: string): boolean {
-  const relative = path.relative(folder, file);
-  return relative !== "" && relative !== ".." && !relative.startsWith(`..${path.sep}`) && !path.isAbsolute(relative);
-}
-
-function outside(specifier: string): OnResolveResult {
-  return refusal(
-    `imports ${quoted(specifier)}, which leads out of the tool's folder; import only files inside it, and packages`,
-  );
-}
-
-function noFolder(specifier: string): OnResolveResult {
-  const what = `imports ${quoted(specifier)}, but a tool given as text has no folder to import from`;
-  return refusal(`${what}; put it into a file and register that`);
-}
-
-/** File system errors contain paths of the host, so they are not reported. */
-function unreadable(error: unknown, name: string): { errors: { text: string }[] } {
-  if (!(error instanceof Error) || !("syscall" in error)) throw error;
-  return refusal(`imports ${quoted(name)}, which cannot be read; check its file and its rights`);
-}
-
-function refusal(text: string): { errors: { text: string }[] } {
-  return { errors: [{ text }] };
-}
-
-function quoted(specifier: string): string {
-  return JSON.stringify(specifier.length > 200 ? `${specifier.slice(0, 200)}…` : specifier);
 }

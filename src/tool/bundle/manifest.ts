@@ -24,9 +24,15 @@ const NOTHING: Manifest = { isModule: false, sideEffects: true, leftOut: undefin
 export class Manifests {
   readonly #mayRead: (file: string) => boolean;
   readonly #read = new Map<string, Promise<Manifest>>();
+  readonly #files = new Set<string>();
 
   constructor(mayRead: (file: string) => boolean) {
     this.#mayRead = mayRead;
+  }
+
+  /** Paths of the files that were read. */
+  get files(): ReadonlySet<string> {
+    return this.#files;
   }
 
   of(file: string): Promise<Manifest> {
@@ -43,7 +49,8 @@ export class Manifests {
 
   /** The nearest file applies, except for the `browser` field, which applies until the next file that has one. */
   async #readOne(file: string, folder: string): Promise<Manifest> {
-    const above = this.#in(path.dirname(folder));
+    const outer = path.dirname(folder);
+    const above = outer === folder ? Promise.resolve(NOTHING) : this.#in(outer);
     const own = await this.#parse(file).then(
       (json) => manifestOf(json, folder),
       // A file that is missing or not JSON is ignored.
@@ -57,7 +64,9 @@ export class Manifests {
     const real = await realpath(file);
     const found = await stat(real);
     const isOurs = this.#mayRead(real) && found.isFile() && found.size <= MAX_MANIFEST_BYTES;
-    return isOurs ? JSON.parse(await readFile(real, "utf8")) : undefined;
+    if (!isOurs) return undefined;
+    this.#files.add(real);
+    return JSON.parse(await readFile(real, "utf8"));
   }
 }
 

@@ -1,0 +1,183 @@
+import { lstat, readFile, realpath, stat } from "node:fs/promises";
+import path from "node:path";
+import type { PluginBuild } from "esbuild";
+import { isObject } from "../../base/json.ts";
+import { type Refusal, refusedImport } from "./refusal.ts";
+import { MODULES, namesPath, packageFolders, packageName } from "./specifier.ts";
+import { TsConfigs } from "./ts-config.ts";
+
+/** What decides the project of a tool besides the files above it. */
+export interface ProjectOptions {
+  /** The folder of the project, as the operator says. Default: found above the tool. */
+  readonly root?: string;
+  /** The user's own folder: it and those above it are no project. Absent where the operator works there. */
+  readonly home?: string;
+}
+
+const MAX_MANIFEST_BYTES = 1024 * 1024;
+const NAME_MAX = 214;
+/** Modules that may be in hidden folders, where generators write them. */
+const CODE = /\.[cm]?[jt]s$/;
+
+/** Whether a path is below a folder. */
+export function isIn(file: string, folder: string): boolean {
+  const relative = path.relative(folder, file);
+  return relative !== "" && relative !== ".." && !relative.startsWith(`..${path.sep}`) && !path.isAbsolute(relative);
+}
+
+/**
+ * The operator's project around a tool: the folder whose files it may import. Only tools that the operator names have
+ * one; what comes in archives or from keys has its own folder alone.
+ */
+export class Project {
+  /** Without symbolic links. */
+  readonly folder: string;
+  /** Its name for messages, which hold no path of the host. */
+  readonly name: string;
+  readonly #configs: TsConfigs;
+
+  private constructor(folder: string, name: string) {
+    this.folder = folder;
+    this.name = name;
+    this.#configs = new TsConfigs(folder, (real) => (isIn(real, folder) ? undefined : this.#leadsOut()));
+  }
+
+  /**
+   * The project around a folder, which has no symbolic links: what `root` names; else the nearest folder above with a
+   * workspace; else the nearest with a package.json. `undefined` without one, and where `root` is elsewhere.
+   */
+  static async around(folder: string, { root, home }: ProjectOptions): Promise<Project | undefined> {
+    if (root !== undefined) {
+      const real = await realpath(root);
+      if (folder !== real && !isIn(folder, real)) return undefined;
+      return new Project(real, nameOf(await readManifest(real), real));
+    }
+    let nearest: Project | undefined;
+    const own = home === undefined ? undefined : await realpath(home).catch(() => home);
+    for (let at = folder; isCandidate(at, own); at = path.dirname(at)) {
+      const manifest = await readManifest(at);
+      const isWorkspace =
+        manifest?.["workspaces"] !== undefined || (await isFile(path.join(at, "pnpm-workspace.yaml")));
+      if (isWorkspace) return new Project(at, nameOf(manifest, at));
+      if (manifest !== undefined) nearest ??= new Project(at, nameOf(manifest, at));
+    }
+    return nearest;
+  }
+
+  /** Whether a path is in the project, whatever is there. */
+  encloses(place: string): boolean {
+    return place === this.folder || isIn(place, this.folder);
+  }
+
+  /**
+   * Whether the file may be imported. Hidden files are not: they hold what belongs to no tool, such as `.env`, `.npmrc`
+   * and `.git`. Modules in hidden folders are.
+   */
+  holds(file: string): boolean {
+    if (!isIn(file, this.folder)) return false;
+    const own = path.relative(this.folder, file).split(path.sep);
+    const inPackage = own.slice(own.lastIndexOf(MODULES) + 1);
+    const isHidden = (name: string | undefined): boolean => name?.startsWith(".") === true;
+    if (isHidden(inPackage.at(-1))) return false;
+    return CODE.test(file) || !inPackage.some(isHidden);
+  }
+
+  /** Whether a file is the project's own code, and not a package's that is installed there. */
+  isOwn(file: string): boolean {
+    return isIn(file, this.folder) && !path.relative(this.folder, file).split(path.sep).includes(MODULES);
+  }
+
+  /** Where a file stands below the project's folder, with `/`; `undefined` for a file elsewhere. */
+  placeOf(file: string | undefined): string | undefined {
+    if (file === undefined || !isIn(file, this.folder)) return undefined;
+    return path.relative(this.folder, file).split(path.sep).join("/");
+  }
+
+  /** The tsconfig.json files that were read. */
+  get configFiles(): ReadonlySet<string> {
+    return this.#configs.files;
+  }
+
+  /**
+   * Where an import leads by the project's tsconfig.json, best first. Nowhere for a package that it imports.
+   * `mark`: the plugin data by which a resolution of the plugin's own is known.
+   */
+  async targets(
+    specifier: string,
+    importer: string | undefined,
+    build: PluginBuild,
+    mark: unknown,
+  ): Promise<readonly string[]> {
+    if (importer === undefined || specifier.startsWith(".") || !this.isOwn(importer)) return [];
+    return this.#configs.targets(specifier, path.dirname(importer), async (name, resolveDir) => {
+      return (await build.resolve(name, { resolveDir, kind: "require-resolve", pluginData: mark })).path;
+    });
+  }
+
+  /** The refusal of an import because of a link at its place; `null` where no link is the reason. */
+  async refusedLink(specifier: string, folder: string): Promise<Refusal | null> {
+    const isPath = namesPath(specifier) || path.isAbsolute(specifier);
+    const name = packageName(specifier);
+    const places = isPath
+      ? [path.resolve(folder, specifier)]
+      : packageFolders(folder).map((one) => path.join(one, name));
+    for (const place of places.filter((one) => this.encloses(one))) {
+      const problem = await this.#linkProblem(place);
+      if (problem !== undefined) return refusedImport(specifier, problem);
+    }
+    return null;
+  }
+
+  /** Why an import is refused that leads to this file; `undefined` for a name that leads out of its package. */
+  refusalOf(file: string | undefined): string {
+    if (file !== undefined && isIn(file, this.folder))
+      return "which is a hidden file of the project; a tool may import those of its own folder only";
+    return `which ${this.#leadsOut()}`;
+  }
+
+  /** What is wrong with a link; `undefined` for one that leads to a place in the project, and where there is no link. */
+  async #linkProblem(place: string): Promise<string | undefined> {
+    try {
+      return this.encloses(await realpath(place)) ? undefined : `a link that ${this.#leadsOut()}`;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "ELOOP") return "a link that leads in a circle; make it anew";
+      const isLink = (await lstat(place).catch(() => undefined))?.isSymbolicLink() === true;
+      return isLink ? "a link to nothing; install the packages of the project again" : undefined;
+    }
+  }
+
+  #leadsOut(): string {
+    const name = JSON.stringify(this.name);
+    return `leads out of the project ${name}; move it into the project, or name a folder around both as root`;
+  }
+}
+
+/** Above an installed package, and above the user's own folder, nothing belongs to the tool. */
+function isCandidate(folder: string, home: string | undefined): boolean {
+  const isTop = path.dirname(folder) === folder;
+  return (
+    !isTop && path.basename(folder) !== MODULES && (home === undefined || !(folder === home || isIn(home, folder)))
+  );
+}
+
+async function readManifest(folder: string): Promise<Readonly<Record<string, unknown>> | undefined> {
+  const file = path.join(folder, "package.json");
+  try {
+    const found = await stat(file);
+    if (!found.isFile() || found.size > MAX_MANIFEST_BYTES) return undefined;
+    const manifest: unknown = JSON.parse(await readFile(file, "utf8"));
+    return isObject(manifest) ? manifest : undefined;
+  } catch {
+    // A file that is missing or not JSON is no sign of a project.
+    return undefined;
+  }
+}
+
+function nameOf(manifest: Readonly<Record<string, unknown>> | undefined, folder: string): string {
+  const name = manifest?.["name"];
+  return typeof name === "string" && name !== "" && name.length <= NAME_MAX ? name : path.basename(folder);
+}
+
+async function isFile(file: string): Promise<boolean> {
+  return (await stat(file).catch(() => undefined))?.isFile() === true;
+}

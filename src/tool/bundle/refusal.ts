@@ -1,0 +1,40 @@
+import type { OnResolveResult } from "esbuild";
+
+/** Answers of the bundler's plugin to an import that it refuses. No text has a path of the host. */
+
+/** An import that is refused, for its author. */
+export class RefusalError extends Error {
+  override readonly name = "RefusalError";
+}
+
+export interface Refusal {
+  errors: { text: string }[];
+}
+
+export function refusal(text: string): Refusal {
+  return { errors: [{ text }] };
+}
+
+/** The refusal of what an import names, and why. */
+export function refusedImport(specifier: string, why: string): Refusal {
+  return refusal(`imports ${quoted(specifier)}, ${why}`);
+}
+
+/** Why a tool may not import a file outside its folder that has no project around it. */
+export const OUTSIDE = "which leads out of the tool's folder; import only files inside it, and packages";
+
+export function noFolder(specifier: string): OnResolveResult {
+  const what = `imports ${quoted(specifier)}, but a tool given as text has no folder to import from`;
+  return refusal(`${what}; put it into a file and register that`);
+}
+
+/** File system errors contain paths of the host, so they are not reported. */
+export function unreadable(error: unknown, name: string): Refusal {
+  if (error instanceof RefusalError) return refusal(error.message);
+  if (!(error instanceof Error) || !("syscall" in error)) throw error;
+  return refusedImport(name, "which cannot be read; check its file and its rights");
+}
+
+function quoted(specifier: string): string {
+  return JSON.stringify(specifier.length > 200 ? `${specifier.slice(0, 200)}…` : specifier);
+}

@@ -1,0 +1,41 @@
+import { RefusalError } from "./refusal.ts";
+
+const MAX_TOTAL_BYTES = 64 * 1024 * 1024;
+const SHOWN = 3;
+const PACKAGE = /^.*node_modules\/((?:@[^/]+\/)?[^/]+)\//;
+const OWN = "its own files";
+
+/** What one bundle reads: bounded, and counted by package. */
+export class SourceBudget {
+  readonly #fileMax: number;
+  #bytes = 0;
+  readonly #byPackage = new Map<string, number>();
+
+  /** `fileMax`: most bytes of one file. */
+  constructor(fileMax: number) {
+    this.#fileMax = fileMax;
+  }
+
+  /** Begins a bundle. */
+  clear(): void {
+    this.#bytes = 0;
+    this.#byPackage.clear();
+  }
+
+  /** Counts a file by its displayed name. Throws a `RefusalError` where it, or all together, is too large. */
+  take(shown: string, bytes: number): void {
+    const name = PACKAGE.exec(shown)?.[1] ?? OWN;
+    this.#byPackage.set(name, (this.#byPackage.get(name) ?? 0) + bytes);
+    this.#bytes += bytes;
+    if (bytes > this.#fileMax) throw new RefusalError(`${shown} is larger than ${this.#fileMax} bytes`);
+    if (this.#bytes > MAX_TOTAL_BYTES)
+      throw new RefusalError(`all modules together are larger than ${MAX_TOTAL_BYTES} bytes; ${this.largest()}`);
+  }
+
+  /** The packages with most bytes, for a message; empty if nothing was counted. */
+  largest(): string {
+    if (this.#byPackage.size === 0) return "";
+    const sorted = [...this.#byPackage].sort(([, one], [, other]) => other - one).slice(0, SHOWN);
+    return `the largest: ${sorted.map(([name, bytes]) => `${name} (${bytes} bytes)`).join(", ")}`;
+  }
+}

@@ -1,0 +1,24 @@
+import path from "node:path";
+
+/** What the text of an import names. */
+
+export const MODULES = "node_modules";
+
+/** Whether it is a path, relative or absolute. */
+export function namesPath(specifier: string): boolean {
+  return /^\.{0,2}(?:[/\\]|$)/.test(specifier);
+}
+
+/** The npm package of a specifier: `@scope/name` for `@scope/name/file.js`. */
+export function packageName(specifier: string): string {
+  return /^(?:@[^/]*\/)?[^/]*/.exec(specifier)?.[0] ?? specifier;
+}
+
+/** The folders in which a module of a folder finds its packages, nearest first. */
+export function packageFolders(root: string): string[] {
+  const folders: string[] = [];
+  for (let folder = root; ; folder = path.dirname(folder)) {
+    folders.push(path.join(folder, MODULES));
+    if (path.dirname(folder) === folder) return folders;
+  }
+}
