@@ -91,9 +91,8 @@ function definitionOf(
  * or a server. Such code cannot be moved into an isolate, so its module is named instead.
  */
 export function refuseLiveTool(given: unknown): void {
-  const values: readonly unknown[] = isObject(given) || Array.isArray(given) ? Object.values(given) : [given];
-  const isServer = isObject(given) && typeof given["connect"] === "function";
-  if (!isServer && !values.some((value) => typeof value === "function" || (isObject(value) && hasCode(value)))) return;
+  const inside: readonly unknown[] = isObject(given) || Array.isArray(given) ? Object.values(given) : [];
+  if (typeof given !== "function" && ![given, ...inside].some(hasCode)) return;
   const own: unknown = isObject(given) ? (given["name"] ?? given["id"]) : undefined;
   const named = typeof own === "string" ? `tool "${own.slice(0, 128)}"` : "the tool";
   throw new GloveboxError(
@@ -103,8 +102,8 @@ export function refuseLiveTool(given: unknown): void {
   );
 }
 
-function hasCode(value: Readonly<Record<string, unknown>>): boolean {
-  return ["execute", "invoke", "run", "connect"].some((name) => typeof value[name] === "function");
+function hasCode(value: unknown): boolean {
+  return isObject(value) && ["execute", "invoke", "run", "connect"].some((name) => typeof value[name] === "function");
 }
 
 /** The tools that the isolate found. Throws for a module that holds one that cannot be called. */

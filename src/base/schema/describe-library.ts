@@ -14,6 +14,7 @@ export async function describeLibrarySchema(given: unknown, side: SchemaSide): P
   const schema = isMaker(given) ? (Reflect.apply(given, undefined, []) as unknown) : given;
   if ((typeof schema !== "object" || schema === null) && typeof schema !== "function")
     throw new TypeError(`it is ${schema === null ? "null" : `a ${typeof schema}`}, and no schema`);
+  if (typeof Reflect.get(schema, "then") === "function") throw new TypeError("it is a promise, and no schema");
   if (Reflect.get(schema, AI_SCHEMA) === true) {
     const json = (await Reflect.get(schema, "jsonSchema")) as JsonSchema;
     const checks = typeof Reflect.get(schema, "validate") === "function";
