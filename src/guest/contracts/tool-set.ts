@@ -42,7 +42,7 @@ async function describeTools(exports: Exports, facts: ToolFacts, describe: Descr
   for (const { place, name = facts.name, library, value } of findTools(exports)) {
     const problem = await library.refusal(value);
     if (problem !== undefined) return { problem: `exports ${cut(place)}, which ${problem}` };
-    if (/\]$/.test(place) && library.nameOf(value) === undefined && library.name !== "mcp")
+    if (place.endsWith("]") && library.nameOf(value) === undefined && library.name !== "mcp")
       return { problem: `exports ${cut(place)}, which has no name; export it by name, or in a record` };
     const described = await library.describe(value);
     for (const one of Array.isArray(described) ? (described as readonly LibraryTool[]) : [described as LibraryTool]) {

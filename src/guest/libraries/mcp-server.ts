@@ -104,7 +104,8 @@ class McpClient {
     if (method === undefined) this.#settle(id, message);
     else if (id === undefined) this.#hear(method, memberOf(message, "params"));
     else {
-      const problem = `${String(method)} is not available: a tool in an isolate has no client that answers it`;
+      const asked = typeof method === "string" ? method : "this";
+      const problem = `${asked} is not available: a tool in an isolate has no client that answers it`;
       // In a turn of its own: the server does not wait for an answer yet.
       void Promise.resolve().then(() => this.#send({ id, error: { code: NO_METHOD, message: problem } }));
     }
