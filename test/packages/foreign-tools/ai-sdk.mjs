@@ -64,7 +64,7 @@ export const screenshot = tool({
     type: "image",
     data: "iVBORw0KGgo=",
     text: text ?? null,
-    call: [typeof toolCallId, messages.length, abortSignal?.aborted ?? false],
+    call: [typeof toolCallId, Array.isArray(messages), abortSignal?.aborted ?? false],
   }),
   toModelOutput: ({ output }) => ({
     type: "content",
