@@ -3,7 +3,13 @@ import { ContractError, type ToolDescription } from "./contracts/contract.ts";
 import { MODULE_CONTRACTS } from "./contracts/modules.ts";
 import { GloveboxError } from "../base/errors.ts";
 import { isObject, type JsonValue } from "../base/json.ts";
-import { type Inspection, isLibrary, type LibraryName, type ModuleContractName, type Runtime } from "../base/protocol/script.ts";
+import {
+  type Inspection,
+  isLibrary,
+  type LibraryName,
+  type ModuleContractName,
+  type Runtime,
+} from "../base/protocol/script.ts";
 import { checkDefinition } from "./definition.ts";
 import { definedIn } from "./defined-tool.ts";
 import type { CheckedDefinition, ToolLocation } from "./definition.ts";
@@ -115,15 +121,15 @@ function readSpec(name: string, spec: unknown, found: Found): object {
 }
 
 /** Throws if a module follows no other contract and exports no function to call. */
-export function requireTool(
-  { contract, defaultExport, runtime, described }: Omit<Found, "spec">,
-  name: string,
-): void {
+export function requireTool({ contract, defaultExport, runtime, described }: Omit<Found, "spec">, name: string): void {
   if (contract !== "glovebox" || defaultExport === "function") return;
   if (runtime !== "python") {
     const seen: unknown = Reflect.get(Object(JSON.parse(described)), "seen");
     const exported = typeof seen === "string" && seen !== "" ? `; it exports ${seen.slice(0, SEEN_MAX)}` : "";
-    throw loadError(name, `must export default a function (input, context) => output, or tools of a library${exported}`);
+    throw loadError(
+      name,
+      `must export default a function (input, context) => output, or tools of a library${exported}`,
+    );
   }
   const forms = "execute(input), a TOOL_SPEC with its function, a class AgentSpaceV1Tool, a tool provider, or mount";
   throw loadError(name, `must define one of: ${forms}`);

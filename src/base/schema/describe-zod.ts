@@ -59,11 +59,11 @@ function ofKind(kind: string, def: Def, depth: number): Json {
     case "null":
       return { type: "null" };
     case "literal":
-      return { enum: literals(def) };
+      return oneOf(literals(def));
     case "enum":
-      return { enum: Array.isArray(def["values"]) ? def["values"] : enumValues(def["entries"]) };
+      return oneOf(Array.isArray(def["values"]) ? def["values"] : enumValues(def["entries"]));
     case "nativeEnum":
-      return { enum: enumValues(def["values"]) };
+      return oneOf(enumValues(def["values"]));
     case "array":
       return { type: "array", items: written(def["element"] ?? def["type"], depth), ...listChecks(def) };
     case "tuple":
@@ -198,11 +198,17 @@ function literals(def: Def): readonly unknown[] {
   return (Array.isArray(def["values"]) ? def["values"] : [def["value"]]).filter((value) => value !== undefined);
 }
 
+function oneOf(values: readonly unknown[]): Json {
+  return values.every((value) => typeof value === "string") ? { type: "string", enum: values } : { enum: values };
+}
+
 /** Values of an enum of TypeScript, which has its numbers as keys too. */
 function enumValues(entries: unknown): readonly unknown[] {
   const values = Object.entries(Object(entries) as Record<string, unknown>);
   const numbers = values.filter(([, value]) => typeof value === "number").map(([key]) => key);
-  return values.filter(([, value]) => !(typeof value === "string" && numbers.includes(value))).map(([, value]) => value);
+  return values
+    .filter(([, value]) => !(typeof value === "string" && numbers.includes(value)))
+    .map(([, value]) => value);
 }
 
 function defaultOf(def: Def): Json {

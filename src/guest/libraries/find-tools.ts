@@ -107,7 +107,9 @@ function looksLike(value: unknown): string {
   if (typeof get(value, "~tool") === "function") return "a tool of defineTool, which must be the default export";
   const keys = Object.keys(value);
   const named = keys.slice(0, KEYS_MAX).map(cut).join(", ");
-  return keys.length === 0 ? "an object without members" : `an object with ${named}${keys.length > KEYS_MAX ? ", …" : ""}`;
+  return keys.length === 0
+    ? "an object without members"
+    : `an object with ${named}${keys.length > KEYS_MAX ? ", …" : ""}`;
 }
 
 function isClass(value: unknown): boolean {

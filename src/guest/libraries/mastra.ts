@@ -9,7 +9,8 @@ const MARKER = Symbol.for("mastra.core.tool.Tool");
 /** Tools of Mastra: `createTool({ id, description, inputSchema, execute })`. */
 export const mastra: Library = {
   name: "mastra",
-  matches: (value) => textIn(value, "id") !== undefined && (isNewer(value) || "suspendSchema" in value || "mastra" in value),
+  matches: (value) =>
+    textIn(value, "id") !== undefined && (isNewer(value) || "suspendSchema" in value || "mastra" in value),
   nameOf: (value) => textIn(value, "id"),
   refusal: (value) => {
     const approval = memberOf(value, "requireApproval");
@@ -47,7 +48,9 @@ function checked(answer: unknown): unknown {
   const message = memberOf(answer, "message");
   if (memberOf(answer, "error") !== true || typeof message !== "string" || !isObject(answer)) return answer;
   if (!("validationErrors" in answer)) return answer;
-  throw new Refusal(failure(/output/i.test(message.slice(0, 100)) ? "invalid_output" : "invalid_arguments", message, []));
+  throw new Refusal(
+    failure(/output/i.test(message.slice(0, 100)) ? "invalid_output" : "invalid_arguments", message, []),
+  );
 }
 
 const CONFIG = "give the tool what it needs as its config, which is its request context";
@@ -61,7 +64,9 @@ function offeredTo(context: ToolContext): object {
     get abortSignal() {
       return context.signal;
     },
-    mastra: absent("mastra", "do in the tool what it asks Mastra for", { getLogger: () => Reflect.get(globalThis, "console") as object }),
+    mastra: absent("mastra", "do in the tool what it asks Mastra for", {
+      getLogger: () => Reflect.get(globalThis, "console") as object,
+    }),
     memory: absent("memory", "use host.kv with a grant"),
     writer: { write, custom: write },
     suspend: () => refuseUse("suspend", CONFIG),

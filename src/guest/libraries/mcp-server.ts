@@ -5,7 +5,7 @@ import { isFunctionIn, type Library, type LibraryTool, memberOf, textIn } from "
 
 /**
  * Servers of the Model Context Protocol that are not connected: `new McpServer(…)` with `registerTool`, or a `Server` with
- * handlers. A call is a client of its own, which speaks to the server over a transport in memory, as any client would.
+ * handlers. Each instance of the module has a client, which speaks to the server over a transport in memory, as any would.
  */
 export const mcpServer: Library = {
   name: "mcp",
@@ -15,11 +15,10 @@ export const mcpServer: Library = {
     !isFunctionIn(value, "callTool"),
   nameOf: () => undefined,
   refusal: () => undefined,
-  describe: async (value) => toolsOf(await McpClient.open(value, null)),
+  describe: async (value) => toolsOf(await clientOf(value)),
   open: (value, { name }) => {
     return async (input, context) => {
-      const client = await McpClient.open(value, context);
-      const result = await client.request("tools/call", { name, arguments: input, _meta: { progressToken: name } });
+      const result = await (await clientOf(value)).call(name, input, context);
       return readMcpResult(isObject(result) ? result : {}, false);
     };
   },
@@ -51,32 +50,40 @@ async function toolsOf(client: McpClient): Promise<LibraryTool[]> {
 
 /** Whether a server has a tool of this name. */
 export async function hasMcpTool(server: object, name: string): Promise<boolean> {
-  const tools = await toolsOf(await McpClient.open(server, null));
+  const tools = await toolsOf(await clientOf(server));
   return tools.some((tool) => tool.name === name);
 }
 
 const VERSION = "2025-06-18";
 const NO_METHOD = -32_601;
 
-/** The client of one call. */
+/** A server takes one client only. */
+const clients = new WeakMap<object, Promise<McpClient>>();
+
+function clientOf(server: object): Promise<McpClient> {
+  let client = clients.get(server);
+  if (client === undefined) {
+    client = McpClient.open(server);
+    clients.set(server, client);
+  }
+  return client;
+}
+
 class McpClient {
-  readonly #context: ToolContext | null;
   readonly #waiting = new Map<unknown, { resolve: (result: unknown) => void; reject: (error: Error) => void }>();
+  /** Contexts of calls, by the number of their request, which is their progress token too. */
+  readonly #contexts = new Map<unknown, ToolContext>();
   #last = 0;
-  /** How the server hears of a message, once it is connected. */
   readonly #transport = {
+    // Set by the server when it is connected.
     onmessage: undefined as unknown,
     start: () => Promise.resolve(),
     close: () => Promise.resolve(),
     send: (message: unknown) => this.#read(message),
   };
 
-  private constructor(context: ToolContext | null) {
-    this.#context = context;
-  }
-
-  static async open(server: object, context: ToolContext | null): Promise<McpClient> {
-    const client = new McpClient(context);
+  static async open(server: object): Promise<McpClient> {
+    const client = new McpClient();
     await methodOf(server, "connect")?.(client.#transport);
     const clientInfo = { name: "glovebox", version: "1.0.0" };
     await client.request("initialize", { protocolVersion: VERSION, capabilities: {}, clientInfo });
@@ -84,12 +91,22 @@ class McpClient {
     return client;
   }
 
+  async call(name: string, input: unknown, context: ToolContext): Promise<unknown> {
+    const id = this.#last + 1;
+    this.#contexts.set(id, context);
+    const cancel = (): void => this.#send({ method: "notifications/cancelled", params: { requestId: id } });
+    methodOf(context.signal, "addEventListener")?.("abort", cancel);
+    try {
+      return await this.request("tools/call", { name, arguments: input, _meta: { progressToken: id } });
+    } finally {
+      this.#contexts.delete(id);
+    }
+  }
+
   request(method: string, params: object): Promise<unknown> {
     const id = ++this.#last;
     const answer = new Promise<unknown>((resolve, reject) => this.#waiting.set(id, { resolve, reject }));
     this.#send({ id, method, params });
-    const cancel = (): void => this.#send({ method: "notifications/cancelled", params: { requestId: id } });
-    if (method === "tools/call") methodOf(this.#context?.signal, "addEventListener")?.("abort", cancel);
     return answer;
   }
 
@@ -121,15 +138,16 @@ class McpClient {
   }
 
   #hear(method: unknown, params: unknown): void {
-    if (this.#context === null) return;
-    const [progress, total, message] = ["progress", "total", "message"].map((name) => memberOf(params, name));
-    if (method === "notifications/progress" && typeof progress === "number") {
+    if (method === "notifications/progress") {
+      const [progress, total, message] = ["progress", "total", "message"].map((name) => memberOf(params, name));
       // The context leaves out what is no number and no text.
-      this.#context.progress(progress, total as number, message as string);
+      if (typeof progress === "number")
+        this.#contexts.get(memberOf(params, "progressToken"))?.progress(progress, total as number, message as string);
     } else if (method === "notifications/message") {
+      const context = [...this.#contexts.values()].at(-1);
       const data = memberOf(params, "data");
       const text = typeof data === "string" ? data : (JSON.stringify(data) ?? "");
-      ToolContext.log(this.#context, String(memberOf(params, "level")), text);
+      if (context !== undefined) ToolContext.log(context, String(memberOf(params, "level")), text);
     }
   }
 }

@@ -3,7 +3,7 @@ import type { Progress } from "../../../src/index.ts";
 import { mcp } from "../../../src/tool/contracts/index.ts";
 import { forModels } from "../../../src/base/result.ts";
 import { type ModuleEngine, openModuleEngine } from "./module-engine.ts";
-import { AI_SDK, LANGCHAIN, MASTRA, OPENAI_AGENTS, PLAIN } from "./shapes.ts";
+import { AI_SDK, LANGCHAIN, MASTRA, MCP, OPENAI_AGENTS, PLAIN } from "./shapes.ts";
 
 let modules: ModuleEngine;
 
@@ -75,7 +75,9 @@ describe("tools of OpenAI Agents", () => {
 
   test("end a call that needs an approval", async () => {
     expect(await modules.output("asks", { city: "Rome" })).toBe("never");
-    expect(await modules.output("asks", { city: "Berlin" })).toMatch(/^tool_error: this call of "asks" needs an approval/);
+    expect(await modules.output("asks", { city: "Berlin" })).toMatch(
+      /^tool_error: this call of "asks" needs an approval/,
+    );
   });
 });
 
@@ -123,7 +125,9 @@ describe("tools of Mastra", () => {
   });
 
   test("that ask for an agent end with an error that says so", async () => {
-    expect(await modules.output("asks-agent", { location: "rome" })).toMatch(/^tool_error: mastra.getAgent is not available/);
+    expect(await modules.output("asks-agent", { location: "rome" })).toMatch(
+      /^tool_error: mastra.getAgent is not available/,
+    );
   });
 });
 
@@ -137,5 +141,39 @@ describe("plain objects with a name and an execute", () => {
     expect(await modules.output("add", { a: 1 })).toMatch(/^invalid_arguments/);
     expect(await modules.output("shout", { location: "rome" })).toEqual(["ROME", "object"]);
     expect(await modules.output("shout", { location: "nowhere" })).toBe("invalid_arguments: /location: is nowhere");
+  });
+});
+
+describe("tools of a server of the Model Context Protocol", () => {
+  beforeAll(async () => {
+    const made = await modules.register("servers", MCP);
+    expect(made).toEqual({ blocks: "mcp", data: "mcp", fails: "mcp", hello: "mcp" });
+  });
+
+  test("are called by a client of the module's own, and their results read as a connector's", async () => {
+    expect(await modules.output("hello", { name: "Ada" })).toBe("hello Ada");
+    expect(await modules.output("data")).toEqual({ count: 1 });
+    expect(await modules.output("data")).toEqual({ count: 1 });
+    expect(await modules.output("fails")).toBe("tool_error: no luck");
+    expect(await modules.output("blocks")).toEqual([
+      { type: "text", text: "a" },
+      { type: "image", data: "iVBORw0KGgo=", mimeType: "image/png" },
+    ]);
+  });
+
+  test("report progress and log lines to their call", async () => {
+    const told: Progress[] = [];
+    const onProgress = (one: Progress): void => void told.push(one);
+    const { metadata } = await modules.engine.execute({ name: "hello", arguments: {} }, { onProgress });
+    expect(told).toEqual([{ progress: 1, total: 2, message: "half" }]);
+    expect(metadata.logs).toEqual([{ level: "info", message: "called hello" }]);
+  });
+
+  test("share one client where the module lives on", async () => {
+    await modules.engine.unregister("data");
+    await modules.register("shared", MCP.replaceAll(/\b(?:hello|fails|blocks)\b(?=: async)/g, "shared_$&"), {
+      isolation: "shared",
+    });
+    expect(await Promise.all([modules.output("data"), modules.output("data")])).toEqual([{ count: 1 }, { count: 2 }]);
   });
 });

@@ -120,3 +120,35 @@ export default {
   },
 };
 `;
+
+/** A server that is not connected: its client sends messages, and it answers them. */
+export const MCP = `
+class Server {
+  constructor(tools) { this.tools = tools; }
+  setRequestHandler() {}
+  async close() {}
+  async connect(transport) {
+    if (this.transport) throw new Error("already connected");
+    this.transport = transport;
+    transport.onmessage = ({ id, method, params }) => {
+      if (id === undefined) return;
+      const answer = (result) => transport.send({ jsonrpc: "2.0", id, result });
+      if (method === "initialize") return answer({ protocolVersion: params.protocolVersion, capabilities: { tools: {} } });
+      if (method === "tools/list") return answer({ tools: Object.keys(this.tools).map((name) => ({ name, inputSchema: { type: "object" } })) });
+      const tool = this.tools[params.name];
+      if (!tool) return transport.send({ jsonrpc: "2.0", id, error: { code: -32602, message: "no such tool" } });
+      const note = (method, params) => transport.send({ jsonrpc: "2.0", method, params });
+      note("notifications/progress", { progressToken: params._meta.progressToken, progress: 1, total: 2, message: "half" });
+      note("notifications/message", { level: "info", data: "called " + params.name });
+      tool(params.arguments).then(answer);
+    };
+  }
+}
+let count = 0;
+export const first = new Server({ hello: async ({ name }) => ({ content: [{ type: "text", text: "hello " + name }] }) });
+export const second = new Server({
+  data: async () => ({ content: [], structuredContent: { count: ++count } }),
+  fails: async () => ({ content: [{ type: "text", text: "no luck" }], isError: true }),
+  blocks: async () => ({ content: [{ type: "text", text: "a" }, { type: "image", data: "iVBORw0KGgo=", mimeType: "image/png" }] }),
+});
+`;
