@@ -78,8 +78,8 @@ function definitionOf(
   }
   const called = String(Reflect.get(definition, "name"));
   if (!NAME.test(called)) {
-    const problem = `exports ${place}, whose name ${JSON.stringify(called.slice(0, 128))} is none that a tool can have`;
-    throw loadError(name, `${problem}: 1 to 128 of A-Z a-z 0-9 _ . -; give it another`);
+    const problem = `exports ${place}, whose name ${JSON.stringify(called.slice(0, 128))} no tool can have`;
+    throw loadError(name, `${problem}; a name is 1 to 128 of A-Z a-z 0-9 _ . -`);
   }
   requireNames([called], name, names);
   const all = { config: configFor(extras), ...together(extrasIn(JSON.parse(spec)), definition, location) };

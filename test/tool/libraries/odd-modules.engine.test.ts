@@ -65,7 +65,7 @@ describe("what a module exports", () => {
 
   test("is refused where a tool has a name that no tool can have, or none", async () => {
     expect(await refused(`export const a = ${tool("get weather!")};`)).toBe(
-      'tool "odd" exports a, whose name "get weather!" is none that a tool can have: 1 to 128 of A-Z a-z 0-9 _ . -; give it another',
+      'tool "odd" exports a, whose name "get weather!" no tool can have; a name is 1 to 128 of A-Z a-z 0-9 _ . -',
     );
     expect(await refused(`export const tools = [${aiTool("execute: () => 1")}];`)).toBe(
       'tool "odd" exports tools[0], which has no name; export it by name, or in a record',
