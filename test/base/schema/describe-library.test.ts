@@ -13,10 +13,6 @@ async function described(schema: unknown): Promise<JsonSchema> {
   return rest;
 }
 
-const enum Direction {
-  Up = "up",
-}
-
 describe("a schema of zod 3", () => {
   test("is described for models, with what zod judges itself", async () => {
     const schema = z.object({
@@ -69,7 +65,7 @@ describe("a schema of zod 3", () => {
       [z.literal(null), null],
       [z.number().multipleOf(3), 9],
       [z.string().ip(), "127.0.0.1"],
-      [z.enum([Direction.Up]), "up"],
+      [z.enum(["up"]), "up"],
     ];
     for (const [schema, value] of cases) {
       expect(schema.safeParse(value).success, `${schema._def.typeName} ${String(value)}`).toBe(true);

@@ -29,7 +29,7 @@ export const looseTool = tool({
   },
   execute: async (input) => {
     if (typeof input !== "object" || input === null || !("text" in input)) throw new Error("Please provide text");
-    return `You said: ${input.text}`;
+    return `You said: ${String(input.text)}`;
   },
   name: "loose_tool",
 });
