@@ -44,7 +44,7 @@ export function findAdapter(exports: Exports): Adapter {
   return ADAPTERS.find((adapter) => adapter.matches(exports)) ?? gloveboxAdapter;
 }
 
-/** Contracts that are none of these are libraries, whose tools are found in one way. */
+/** The adapter of a contract. Every other name is a library, whose tools are found in one way. */
 export function adapterNamed(name: string): Adapter {
   return ADAPTERS.find((adapter) => adapter.name === name) ?? toolSetAdapter;
 }

@@ -5,7 +5,7 @@ import { isFunctionIn, type Library, type LibraryTool, memberOf, textIn } from "
 
 /**
  * Servers of the Model Context Protocol that are not connected: `new McpServer(…)` with `registerTool`, or a `Server` with
- * handlers. Each instance of the module has a client, which speaks to the server over a transport in memory, as any would.
+ * handlers. Each instance of the module has a client, which speaks to the server over a transport in memory.
  */
 export const mcpServer: Library = {
   name: "mcp",

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Progress } from "../../../src/index.ts";
+import { type Progress, readRecording, replayCall } from "../../../src/index.ts";
 import { mcp } from "../../../src/tool/contracts/index.ts";
 import { forModels } from "../../../src/base/result.ts";
 import { type ModuleEngine, openModuleEngine } from "./module-engine.ts";
@@ -50,6 +50,14 @@ describe("tools of the AI SDK", () => {
       { type: "image", data: "iVBORw0KGgo=", mimeType: "image/png" },
     ]);
   });
+});
+
+test("a recorded call of a tool that shapes its output is replayed with both", async () => {
+  const { metadata } = await modules.engine.execute({ name: "chart", arguments: {} }, { record: true });
+  const { isSame, result } = await replayCall(readRecording(JSON.stringify(metadata["recording"])));
+  expect(isSame).toBe(true);
+  expect(result.output).toEqual({ png: "iVBORw0KGgo=", points: [1, 2] });
+  expect(result.metadata).toMatchObject({ modelOutput: { content: [{ type: "text" }, { type: "image" }] } });
 });
 
 describe("tools of OpenAI Agents", () => {
