@@ -20,6 +20,7 @@ export const KINDS = {
   attack: { what: "hostile tools, requests and archives", needs: [], waits: false },
   conformance: { what: "public suites of protocols, against our servers", needs: [], waits: false },
   browser: { what: "the console in Chromium", needs: ["chromium"], waits: true },
+  packages: { what: "libraries as they are installed, from the registry", needs: [], waits: true },
   slow: { what: "chaos, load, soak, benchmarks, npm packages", needs: [], waits: false },
 } as const satisfies Readonly<Record<string, KindOfTest>>;
 

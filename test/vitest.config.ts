@@ -17,6 +17,9 @@ const files = testFiles();
 /** `npm run test:all -- --sequence.shuffle.files`: the order is to be random. */
 const IS_SHUFFLED = process.argv.some((arg) => arg.startsWith("--sequence.shuffle"));
 
+/** `npm run test:packages` alone installs packages from the registry. */
+const IS_OF_PACKAGES = process.argv.includes("packages");
+
 // Every process of a run, and all that it starts: what is built, and compiled code from run to run.
 const BUILT = new URL("built.js", import.meta.url).href;
 process.env["NODE_OPTIONS"] = `${process.env["NODE_OPTIONS"] ?? ""} --import=${BUILT}`;
@@ -37,7 +40,7 @@ function project(kind: Kind) {
 export default defineConfig({
   test: {
     root: new URL("..", import.meta.url).pathname,
-    projects: KIND_NAMES.map(project),
+    projects: KIND_NAMES.filter((kind) => kind !== "packages" || IS_OF_PACKAGES).map(project),
     reporters: ["default", new KindReporter(files)],
     pool: "forks",
     setupFiles: [new URL("setup.ts", import.meta.url).pathname],

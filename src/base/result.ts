@@ -142,6 +142,12 @@ export function withMetadata(result: ToolResult, metadata: ResultMetadata): Tool
   return output === undefined ? { ...result, metadata } : unreadResult(output, metadata, result.error);
 }
 
+/** A result as models see it: a tool of the AI SDK may shape its output for them. */
+export function forModels(result: ToolResult): ToolResult {
+  const { modelOutput } = result.metadata;
+  return result.success && modelOutput !== undefined ? { ...result, output: modelOutput } : result;
+}
+
 /** A result's output as JSON, in which long integers have their digits. One that nobody has read is passed on as it is. */
 export function outputText(result: ToolResult): string {
   return exactJson(result, "output")?.json ?? JSON.stringify(result.output);

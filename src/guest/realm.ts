@@ -26,6 +26,9 @@ type QueuedCall = readonly [
   seed?: string,
 ];
 
+/** The member of a module with which the host describes schemas. */
+const SCHEMAS = "~schemas";
+
 const NO_CALLS: readonly QueuedCall[] = [];
 
 const NO_CHECKS: Checks = { input: null, output: null };
@@ -141,14 +144,15 @@ export class Realm implements Guest {
     this.#world.turn.call = call;
     try {
       const holder: Holder = { call, realm: this };
-      const exports = exportsOf(this.#evaluate(new CallGlobal(holder), call));
+      const module = this.#evaluate(new CallGlobal(holder), call);
+      const exports = exportsOf(module);
       const adapter = this.#adapter ?? findAdapter(exports);
       const facts = {
         contract: adapter.name,
         spec: write(exports["spec"] ?? null) ?? "null",
         defaultExport: definedIn(exports) === undefined ? typeof exports["default"] : "function",
       };
-      const described = adapter.describe(exports, this.#facts);
+      const described = adapter.describe(exports, this.#facts, get(module, SCHEMAS));
       const found = (value: unknown) => describeFound({ ...facts, described: write(value ?? null) ?? "null" });
       if (!isThenable(described)) {
         call.end();

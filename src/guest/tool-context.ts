@@ -25,6 +25,11 @@ export class ToolContext {
     this.#facts = facts;
   }
 
+  /** Writes a line into the log of a context's call. */
+  static log(context: ToolContext, level: string, message: string): void {
+    context.#call.log(level, message);
+  }
+
   get callId(): string {
     return this.#call.id;
   }

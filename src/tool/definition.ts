@@ -1,5 +1,5 @@
 import type { CapabilityRequest } from "../broker/capabilities/capability.ts";
-import type { ContractName, ToolAnnotations } from "./contracts/contract.ts";
+import type { ToolAnnotations } from "./contracts/contract.ts";
 import type { SchemaRewrite } from "./contracts/mcp-schema.ts";
 import { GloveboxError } from "../base/errors.ts";
 import type { JsonSchema, JsonValue } from "../base/json.ts";
@@ -102,7 +102,7 @@ export interface ToolInfo<Name extends string = string> {
   readonly outputSchema: JsonSchema | null;
   readonly runtime: Runtime;
   /** The contract in which its module is written. */
-  readonly contract: Extract<ContractName, ModuleContractName>;
+  readonly contract: ModuleContractName;
   readonly annotations: ToolAnnotations;
   readonly retries: number;
   /** The level in force; `isolationReason` explains a difference from the requested one. */

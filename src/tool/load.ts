@@ -2,7 +2,7 @@ import { homedir } from "node:os";
 import { GloveboxError } from "../base/errors.ts";
 import type { JsonValue } from "../base/json.ts";
 import { type Limits, resolveLimits } from "../base/limits.ts";
-import { type Inspection, NO_CHECKS, type ToolChecks, type ToolScript } from "../base/protocol/script.ts";
+import { describing, type Inspection, NO_CHECKS, type ToolChecks, type ToolScript } from "../base/protocol/script.ts";
 import type { Binaries } from "../broker/capabilities/native/binaries.ts";
 import { OPERATOR } from "../broker/policy.ts";
 import { buildChecks } from "./build/checks.ts";
@@ -11,6 +11,7 @@ import type { BundleContext } from "./bundle/code.ts";
 import { stackMapper } from "./bundle/stack.ts";
 import type { CheckedDefinition } from "./definition.ts";
 import type { Packages } from "./packages.ts";
+import { loadDescriber } from "./runtimes/prelude.ts";
 import { placeInStack } from "./spec-line.ts";
 import { ANY_ARGUMENTS, type Loaded } from "./registered-tool.ts";
 
@@ -77,7 +78,22 @@ export async function load(
   };
   const inspection = await context.inspect(script);
   if (!inspection.ok) throw loadFailure(script, bundle, inspection.error);
-  return { ...inspection, key: script.key };
+  if (inspection.contract !== "tools") return { ...inspection, key: script.key };
+  context.forget(script.key);
+  return describeSet(script, bundle, inspection, context);
+}
+
+/** Evaluates a module with tools of libraries again, with what describes their schemas: only such modules need that. */
+async function describeSet(
+  script: ToolScript,
+  bundle: Bundle,
+  { evaluationMs }: Extract<Inspection, { ok: true }>,
+  context: PrepareContext,
+): Promise<Loaded> {
+  const again = { ...script, key: context.nextKey(), text: describing(bundle.text, await loadDescriber()) };
+  const inspection = await context.inspect(again);
+  if (!inspection.ok) throw loadFailure(again, bundle, inspection.error);
+  return { ...inspection, evaluationMs, key: again.key };
 }
 
 /** The code of the checks of a tool's schemas. Throws a `GloveboxError` with `load_error`. */

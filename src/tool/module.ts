@@ -3,7 +3,13 @@ import { ContractError, type ToolDescription } from "./contracts/contract.ts";
 import { MODULE_CONTRACTS } from "./contracts/modules.ts";
 import { GloveboxError } from "../base/errors.ts";
 import { isObject, type JsonValue } from "../base/json.ts";
-import type { Inspection, ModuleContractName, Runtime } from "../base/protocol/script.ts";
+import {
+  type Inspection,
+  isLibrary,
+  type LibraryName,
+  type ModuleContractName,
+  type Runtime,
+} from "../base/protocol/script.ts";
 import { checkDefinition } from "./definition.ts";
 import { definedIn } from "./defined-tool.ts";
 import type { CheckedDefinition, ToolLocation } from "./definition.ts";
@@ -16,6 +22,8 @@ type Found = Pick<Extract<Inspection, { ok: true }>, "contract" | "described" | 
 /** Settings of a tool given beside its module. */
 export type LocationExtras = Omit<ToolLocation, "path">;
 
+/** Maximum length of what an error says of a module's exports. */
+const SEEN_MAX = 1_000;
 const MAX_SPEC_LENGTH = 4 * 1024 * 1024;
 /** Settings that a module may export in `spec` because contracts have no place for them. */
 const EXTRAS = [
@@ -40,9 +48,19 @@ export function configFor({ config, record }: LocationExtras): JsonValue {
 /** The tools of a module, from the description by its isolate: hostile input. */
 export function readTools(found: Found, name: string, extras: LocationExtras): readonly CheckedDefinition[] {
   const tools = definitionsIn(found, name, extras);
-  const other = tools.find((tool) => extras.names?.includes(tool.name) === false);
-  if (other === undefined) return tools;
-  throw loadError(name, `holds "${other.name}", which is not one of the tool names that it may define`);
+  requireNames(
+    tools.map((tool) => tool.name),
+    name,
+    extras.names,
+  );
+  return tools;
+}
+
+/** Throws if a module's tool has a name that is not among those it may define. */
+export function requireNames(names: readonly string[], module: string, allowed: LocationExtras["names"]): void {
+  const other = names.find((one) => allowed?.includes(one) === false);
+  if (other === undefined) return;
+  throw loadError(module, `holds "${other}", which is not one of the tool names that it may define`);
 }
 
 function definitionsIn(found: Found, name: string, extras: LocationExtras): readonly CheckedDefinition[] {
@@ -60,6 +78,7 @@ function definitionsIn(found: Found, name: string, extras: LocationExtras): read
   if (defined !== undefined) return [checkDefinition(together(defined.definition, location), MODULE)];
   if (contract === "glovebox")
     return [checkDefinition(together(readSpec(name, spec, found, extras), location), MODULE)];
+  if (isLibrary(contract)) return [];
   const descriptions = reading(name, () => describedBy(contract, found, name, extras));
   // An Amplifier module that mounts nothing has found that it cannot work here; its neighbours still register.
   if (descriptions.length === 0 && contract !== "amplifier")
@@ -74,7 +93,7 @@ function definitionsIn(found: Found, name: string, extras: LocationExtras): read
  * Merges a module's `spec`, its description in the terms of its contract (for AgentSpace: from the registration record)
  * and the settings of its location. The last one wins; limits are merged one by one.
  */
-function together(...parts: readonly object[]): object {
+export function together(...parts: readonly object[]): object {
   const merge = (values: readonly object[]): object => values.reduce((all, each) => ({ ...all, ...each }), {});
   const limits = parts.map((part): unknown => Reflect.get(part, "limits")).filter((one) => one !== undefined);
   // Limits that are not an object are refused later, when the definition is checked.
@@ -84,7 +103,7 @@ function together(...parts: readonly object[]): object {
 const MODULE = { allowNoSource: true };
 
 function describedBy(
-  contract: Exclude<ModuleContractName, "glovebox">,
+  contract: Exclude<ModuleContractName, "glovebox" | LibraryName>,
   { described, runtime }: Found,
   name: string,
   { record }: LocationExtras,
@@ -104,7 +123,7 @@ function readSpec(name: string, spec: unknown, found: Found, extras: LocationExt
 
 /** Throws if a module follows no other contract and exports no function to call. */
 export function requireTool(
-  { contract, defaultExport, runtime }: Omit<Found, "spec" | "described">,
+  { contract, defaultExport, runtime, described }: Omit<Found, "spec">,
   name: string,
   extras: LocationExtras = {},
 ): void {
@@ -117,7 +136,12 @@ export function requireTool(
   }
   // Packages have a record, or none.
   const other = "record" in extras ? `, or ${ofAgentSpace}` : "";
-  if (!isPython) throw loadError(name, `must export default a function (input, context) => output${other}`);
+  if (!isPython) {
+    const seen: unknown = Reflect.get(Object(JSON.parse(described)), "seen");
+    const exported = typeof seen === "string" && seen !== "" ? `; it exports ${seen.slice(0, SEEN_MAX)}` : "";
+    const wanted = `a function (input, context) => output, or tools of a library${other}`;
+    throw loadError(name, `must export default ${wanted}${exported}`);
+  }
   const forms =
     "execute(input), a TOOL_SPEC with its function, a class AgentSpaceV1Tool, a tool provider, mount, " +
     "functions with @tool, or one public function with type hints and a docstring";
@@ -137,7 +161,7 @@ function definitionOf(description: ToolDescription, contract: ModuleContractName
   };
 }
 
-function extrasIn(spec: unknown): object {
+export function extrasIn(spec: unknown): object {
   if (!isObject(spec)) return {};
   const said = new Map<string, unknown>(Object.entries(spec));
   return Object.fromEntries(EXTRAS.filter((key) => said.has(key)).map((key) => [key, said.get(key)]));

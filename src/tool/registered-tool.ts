@@ -6,9 +6,10 @@ import { readCommands } from "./contracts/agentspace.ts";
 import { mcpSchemas } from "./contracts/mcp-schema.ts";
 import { MODULE_CONTRACTS } from "./contracts/modules.ts";
 import { GloveboxError } from "../base/errors.ts";
-import type { JsonSchema } from "../base/json.ts";
+import { isObject, type JsonSchema } from "../base/json.ts";
 import { resolveLimits, type Limits } from "../base/limits.ts";
 import {
+  isLibrary,
   NO_CONFIG,
   type Inspection,
   type Isolation,
@@ -146,7 +147,7 @@ export function registeredTool(
     capabilities,
     retries,
     retryOn: definition.retryOn ?? "lost",
-    readResult: readerOf(inspection.contract),
+    readResult: readerOf(inspection.contract, checks),
     outputChars: definition.outputChars ?? null,
     timeoutArgument: definition.timeoutArgument ?? null,
     usage,
@@ -202,13 +203,18 @@ export function checksFor(contract: ModuleContractName | null, checks: ToolCheck
 }
 
 function placeOf(contract: ModuleContractName | null): OutputAt | undefined {
-  if (contract === null || contract === "glovebox") return undefined;
+  if (contract === null || contract === "glovebox" || isLibrary(contract)) return undefined;
   const { outputAt }: ModuleContract = MODULE_CONTRACTS[contract];
   return outputAt;
 }
 
 /** The reader of a module's return value; `null` if that is the output itself. */
-export function readerOf(contract: ModuleContractName | null): RegisteredTool["readResult"] {
+export function readerOf(
+  contract: ModuleContractName | null,
+  { outputAt }: Pick<ToolChecks, "outputAt">,
+): RegisteredTool["readResult"] {
+  // Most tools of libraries answer with their output.
+  if (isLibrary(contract)) return outputAt === undefined ? null : readWrapped;
   switch (contract) {
     case "amplifier":
     case "strands":
@@ -221,6 +227,12 @@ export function readerOf(contract: ModuleContractName | null): RegisteredTool["r
     default:
       return contract satisfies never;
   }
+}
+
+/** `WrappedAnswer` of `guest/libraries`. */
+function readWrapped(answer: unknown): Outcome {
+  if (!isObject(answer) || !isObject(answer["metadata"])) throw new TypeError("the tool changed what holds its output");
+  return { ok: true, output: answer["output"] ?? null, metadata: answer["metadata"] };
 }
 
 function frozenCopy<Value>(value: Value): Value {

@@ -19,6 +19,7 @@ import { type RegisteredTool, registeredTool } from "./registered-tool.ts";
 import { MAX_TOOLS } from "./registry.ts";
 import { withSpecLine } from "./spec-line.ts";
 import { findSources, type ToolSource } from "./source.ts";
+import { prepareToolSet, refuseLiveTool } from "./tool-set.ts";
 
 /** Maximum number of tools of a registrant that are bundled and inspected concurrently. */
 const PREPARED_AT_ONCE = 4;
@@ -173,10 +174,15 @@ export class Registrar {
   }
 
   async #worksFor(tool: ToolDefinition | ToolLocation, context: PrepareContext): Promise<readonly Work[]> {
-    if (!("path" in tool)) return [async () => [await prepareTool(tool, context)]];
+    if (!isLocation(tool)) return [async () => [await prepareTool(tool, context)]];
     const { sources, extras } = await found(tool);
     return sources.map((source) => () => prepareModule(source, extras, context));
   }
+}
+
+/** JavaScript callers may pass any value, which is refused later. */
+function isLocation(tool: ToolDefinition | ToolLocation): tool is ToolLocation {
+  return typeof tool === "object" && tool !== null && "path" in tool;
 }
 
 /** A name shared by two tools, if any. */
@@ -199,6 +205,7 @@ async function found({ path, ...extras }: ToolLocation): Promise<{
  * even to read its spec. Throws a `GloveboxError` that says what to change.
  */
 export async function prepareTool(given: ToolDefinition, context: PrepareContext): Promise<RegisteredTool> {
+  refuseLiveTool(given);
   const definition = checkDefinition(withJsonSchemas(given));
   const { name } = definition;
   // Both at once where both are the operator's. The bundler's errors are reported first.
@@ -270,6 +277,7 @@ async function prepareBundle(
   context: PrepareContext,
 ): Promise<readonly RegisteredTool[]> {
   const loaded = await load(name, bundle, context, configFor(extras));
+  if (loaded.contract === "tools") return prepareToolSet(name, bundle, extras, loaded, context);
   const definitions = readTools({ ...loaded, runtime: bundle.runtime }, name, extras);
   const tools: RegisteredTool[] = [];
   const defined = definedIn(loaded);

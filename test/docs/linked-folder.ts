@@ -11,7 +11,6 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import manifest from "../../package.json" with { type: "json" };
@@ -38,7 +37,8 @@ export interface LinkedFolder extends Disposable {
 
 /** Makes a folder with a copy of another one, where one is given, and with these packages beside `glovebox`. */
 export function linkedFolder(packages: readonly string[], copied?: string): LinkedFolder {
-  const path = mkdtempSync(join(tmpdir(), "glovebox-docs-"));
+  // Below the repository: a tool may import the packages of the folders above it, and no others that a link leads to.
+  const path = mkdtempSync(join(ROOT, "test/docs/.modules-"));
   if (copied !== undefined) cpSync(copied, path, { recursive: true });
   const modules = join(path, "node_modules");
   for (const name of packages) {

@@ -11,11 +11,22 @@ import type { ToolError } from "../errors.ts";
 export type Isolation = "instance" | "context" | "isolate" | "shared";
 
 /** The contracts in which modules may be written; `guest/contracts` defines the exports that each requires. */
-export type ModuleContractName = (typeof MODULE_CONTRACT_NAMES)[number];
+export type ModuleContractName = (typeof MODULE_CONTRACT_NAMES)[number] | LibraryName;
 export const MODULE_CONTRACT_NAMES = ["glovebox", "amplifier", "agentspace", "strands", "xaibo"] as const;
 
+/**
+ * Libraries whose tools are objects that a module exports, in any number; `guest/libraries` recognises them. `tools`: objects
+ * of no library, and a module before its tools are known.
+ */
+export type LibraryName = (typeof LIBRARY_NAMES)[number];
+export const LIBRARY_NAMES = ["tools", "ai-sdk", "openai-agents", "langchain", "mastra", "mcp"] as const;
+
 export function isModuleContract(name: unknown): name is ModuleContractName {
-  return MODULE_CONTRACT_NAMES.some((one) => one === name);
+  return MODULE_CONTRACT_NAMES.some((one) => one === name) || isLibrary(name);
+}
+
+export function isLibrary(name: unknown): name is LibraryName {
+  return LIBRARY_NAMES.some((one) => one === name);
 }
 
 /** The `config` of a tool without one, as JSON text. */
@@ -94,6 +105,11 @@ export const SCRIPT_EXPORTS = "__tool";
 
 /** Statement at the end of a bundle of `defineTool` whose own schemas parse the arguments and the output of calls. */
 const PARSES = `\n${SCRIPT_EXPORTS}["~parses"] = true;`;
+
+/** Adds what describes schemas of libraries to a bundle, for its description: no member that a walk over the exports finds. */
+export function describing(text: string, describer: string): string {
+  return `${text}\nObject.defineProperty(${SCRIPT_EXPORTS}, "~schemas", { value: ${describer} });`;
+}
 
 /** The bundle of a tool whose schemas say more than their JSON Schemas. */
 export function parsing(text: string): string {

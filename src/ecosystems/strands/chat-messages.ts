@@ -1,4 +1,5 @@
 import { memberOf } from "../../base/json.ts";
+import { forModels } from "../../base/result.ts";
 import { ContractError } from "../../tool/contracts/contract.ts";
 import { openaiChat } from "../../tool/contracts/openai-chat.ts";
 import { readName, writeName } from "../../tool/contracts/portable-name.ts";
@@ -39,7 +40,7 @@ function writeMessage(message: ModelMessage): unknown {
         ...(message.calls.length === 0 ? {} : { tool_calls: message.calls.map((call) => openaiChat.writeCall(call)) }),
       };
     case "tool":
-      return openaiChat.writeResult(message.result);
+      return openaiChat.writeResult(forModels(message.result));
   }
 }
 

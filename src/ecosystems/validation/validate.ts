@@ -37,7 +37,7 @@ interface Candidate {
 
 const NO_CONTRACT =
   "exports what no contract asks for: neither mount(coordinator, config), nor a tool of defineTool, a default function, TOOL_SPEC, " +
-  "AgentSpaceV1Tool, or a provider with list_tools and execute_tool";
+  "AgentSpaceV1Tool, a provider with list_tools and execute_tool, or tools of a library";
 
 /**
  * Checks the modules at a path against their contracts. They are loaded, mounted and called in isolates of `engine`,
@@ -96,9 +96,24 @@ async function validate(
 async function checkStructure(report: ModuleReport, file: string): Promise<readonly Check[]> {
   if (report.contract === "glovebox" && report.defaultExport !== "function") return [error("contract", NO_CONTRACT)];
   if (report.contract === "strands") return checkStrands(report.described);
+  if (report.contract === "tools") return [checkLibraries(report.described)];
   if (report.contract !== "amplifier") return [pass("contract", `is written in ${report.contract}`)];
   return [await checkEntryPoint(file, report.runtime), ...checkAmplifier(report)];
 }
+
+/** Tells of which libraries a module's tools are. */
+function checkLibraries(described: unknown): Check {
+  const { tools, problem } = Object(described) as { readonly tools?: unknown; readonly problem?: unknown };
+  if (typeof problem === "string") return error("contract", problem);
+  const places = (Array.isArray(tools) ? tools : []).map(
+    (tool) => Object(tool) as { readonly place?: unknown; readonly library?: unknown },
+  );
+  const found = places.map(({ place, library }) => `${String(place)} (${String(library)})`);
+  return pass("contract", `exports tools of libraries: ${[...new Set(found)].join(", ").slice(0, PLACES_MAX)}`);
+}
+
+/** Maximum length of the list of a module's tools. */
+const PLACES_MAX = 1_000;
 
 /** Checks that `package.json`, or the `pyproject.toml` of a Python project, names the module, so that others find it. */
 async function checkEntryPoint(given: string, runtime: ToolInfo["runtime"]): Promise<Check> {

@@ -7,6 +7,7 @@ import type { EngineCall } from "../call/engine-call.ts";
 import type { JsonSchema } from "../../base/json.ts";
 import type { Failure, LateTimer, SharedTurn } from "../../base/protocol/messages.ts";
 import {
+  LIBRARY_NAMES,
   MODULE_CONTRACT_NAMES,
   OUTPUT_PLACES,
   RUNTIMES,
@@ -92,7 +93,7 @@ const TOOL = record({
   isolation: { enum: ["instance", "context", "isolate", "shared"] },
   memoryMb: { type: "number", minimum: 8, maximum: 65_536 },
   config: TEXT,
-  contract: { enum: MODULE_CONTRACT_NAMES },
+  contract: { enum: [...MODULE_CONTRACT_NAMES, ...LIBRARY_NAMES] },
   text: TEXT,
   outputSchema: { type: ["object", "boolean", "null"] },
   outputChars: { type: ["integer", "null"], minimum: 1 },

@@ -84,6 +84,7 @@ function run(recording: Recording, executor: Executor, callNumber: number): Prom
 function toolOf(recording: Recording): RegisteredTool {
   const { outputSchema, outputChars, sourceMap, registrant = OPERATOR, digest = "", ...script } = recording.tool;
   const { limits } = recording;
+  const checks = checksOf(recording);
   const { name, version, runtime, isolation, text } = script;
   return {
     info: {
@@ -105,13 +106,13 @@ function toolOf(recording: Recording): RegisteredTool {
       registrant,
       digest,
     },
-    script: { ...script, key: "recorded", checks: checksOf(recording) },
+    script: { ...script, key: "recorded", checks },
     limits,
     askedLimits: {},
     capabilities: {},
     retries: 0,
     retryOn: "lost",
-    readResult: readerOf(script.contract),
+    readResult: readerOf(script.contract, checks),
     outputChars,
     // The recorded limits already include the timeout argument.
     timeoutArgument: null,

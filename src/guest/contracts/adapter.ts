@@ -15,8 +15,11 @@ export interface Adapter {
   readonly name: string;
   /** Whether a module is written for this contract. */
   matches(exports: Exports): boolean;
-  /** The module's self-description as JSON for the host's reader of the contract, or a promise of it. */
-  describe(exports: Exports, facts: ToolFacts): unknown;
+  /**
+   * The module's self-description as JSON for the host's reader of the contract, or a promise of it. `schemas`: what
+   * describes schemas of libraries, where the host has added it to the module.
+   */
+  describe(exports: Exports, facts: ToolFacts, schemas: unknown): unknown;
   /**
    * An instance of the tool that `facts` name; with `lives`, for more than one call. Throws if it cannot be created.
    */

@@ -111,7 +111,7 @@ export class Refusal extends Error {
 type Refuse = (value: unknown, issues: readonly unknown[]) => Refusal;
 
 /** Parses values with a schema of a library; `null` for a JSON Schema, which has checked them already. */
-function parserOf(schema: unknown, refuse: Refuse): ((value: unknown) => unknown) | null {
+export function parserOf(schema: unknown, refuse: Refuse): ((value: unknown) => unknown) | null {
   const isLibrary = isObject(schema) || typeof schema === "function";
   const standard: unknown = isLibrary ? Reflect.get(schema, "~standard") : undefined;
   const validate: unknown = isObject(standard) ? Reflect.get(standard, "validate") : undefined;
@@ -140,7 +140,7 @@ const ISSUES_MAX = 50;
 const SHOWN_MAX = 5;
 const TEXT_MAX = 300;
 
-function refuseArguments(value: unknown, issues: readonly unknown[]): Refusal {
+export function refuseArguments(value: unknown, issues: readonly unknown[]): Refusal {
   const violations = issues.slice(0, ISSUES_MAX).map((issue) => violationOf(value, issue));
   const shown = violations.slice(0, SHOWN_MAX).map(({ message }) => message);
   const more = issues.length - shown.length;
@@ -154,7 +154,7 @@ function refuseOutput(value: unknown, issues: readonly unknown[]): Refusal {
 }
 
 /** A failure as JSON, without the last of its violations where the text would be too long. */
-function failure(code: string, message: string, violations: readonly object[]): string {
+export function failure(code: string, message: string, violations: readonly object[]): string {
   const text = JSON.stringify({ code, message, violations });
   return text.length > FAILURE_MAX && violations.length > 0 ? failure(code, message, violations.slice(0, -1)) : text;
 }

@@ -1,8 +1,10 @@
+import { describeExports } from "../libraries/find-tools.ts";
 import { type Adapter, type Exports, isObject, type ToolFunction } from "./adapter.ts";
 import { agentspaceAdapter } from "./agentspace.ts";
 import { amplifierAdapter } from "./amplifier.ts";
 import { definedIn, describeDefined, openDefined } from "./defined.ts";
 import { strandsAdapter } from "./strands.ts";
+import { toolSetAdapter } from "./tool-set.ts";
 import { xaiboAdapter } from "./xaibo.ts";
 
 /**
@@ -14,7 +16,8 @@ const gloveboxAdapter: Adapter = {
   matches: (exports) => typeof exports["default"] === "function",
   describe: (exports) => {
     const defined = definedIn(exports);
-    return defined === undefined ? null : describeDefined(defined);
+    if (defined !== undefined) return describeDefined(defined);
+    return typeof exports["default"] === "function" ? null : { seen: describeExports(exports) };
   },
   open: (exports) => {
     const defined = definedIn(exports);
@@ -32,6 +35,7 @@ const ADAPTERS: readonly Adapter[] = [
   xaiboAdapter,
   gloveboxAdapter,
   amplifierAdapter,
+  toolSetAdapter,
 ];
 
 /** The contract that a module matches; by default Glovebox's own, which then reports what is missing. */
@@ -40,8 +44,9 @@ export function findAdapter(exports: Exports): Adapter {
   return ADAPTERS.find((adapter) => adapter.matches(exports)) ?? gloveboxAdapter;
 }
 
+/** The adapter of a contract. Every other name is a library, whose tools are found in one way. */
 export function adapterNamed(name: string): Adapter {
-  return ADAPTERS.find((adapter) => adapter.name === name) ?? gloveboxAdapter;
+  return ADAPTERS.find((adapter) => adapter.name === name) ?? toolSetAdapter;
 }
 
 /** Exports of a module: those of a CommonJS module are all properties of its default export. */

@@ -9,20 +9,24 @@ interface McpResult {
 }
 
 /** A failure that the server reports of its tool. */
-class McpToolError extends Error {
+export class McpToolError extends Error {
   override readonly name = "McpToolError";
 }
 
 const SHOWN_MAX = 4_000;
 
-/** Calls the tool of an MCP server, and reads its answer: the structured content, else one text, else the list of blocks. */
+/** Calls the tool of an MCP server, and reads its answer. */
 export async function callMcp(
   { connector, tool, isTyped, isRead }: McpOperation,
   args: Readonly<Record<string, unknown>>,
   ask: AskConnector,
 ): Promise<unknown> {
   const answer = await ask("call", { connector, tool, isRead, arguments: JSON.stringify(args) });
-  const { structuredContent, content, isError } = parseWithBigInts(answer as string) as McpResult;
+  return readMcpResult(parseWithBigInts(answer as string) as McpResult, isTyped);
+}
+
+/** The output of a result: the structured content, else one text, else the list of blocks. Throws what the tool reports as an error. */
+export function readMcpResult({ structuredContent, content, isError }: McpResult, isTyped: boolean): unknown {
   const blocks: readonly unknown[] = Array.isArray(content) ? content : [];
   if (isError === true) throw new McpToolError(wordsOf(blocks, structuredContent));
   if (structuredContent !== undefined) return structuredContent;

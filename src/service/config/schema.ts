@@ -3,7 +3,7 @@ import { OAUTH_SCHEMA, type OAuthOptions } from "../access/oauth-options.ts";
 import type { FetchOptions } from "../../broker/capabilities/fetch/connections.ts";
 import { BROKER_PLACES, type EngineOptions, EXECUTOR_KINDS, LATENCIES, SANDBOX_MODES } from "../../engine/options.ts";
 import { NAMES } from "../../base/limits.ts";
-import { MODULE_CONTRACT_NAMES } from "../../base/protocol/script.ts";
+import { LIBRARY_NAMES, MODULE_CONTRACT_NAMES } from "../../base/protocol/script.ts";
 import { TYPE_CHECKS } from "../../engine/code-mode-options.ts";
 import { SECRET_LEAST, SECRET_MOST } from "../../store/redis/seal.ts";
 import { CONNECTOR } from "./connector-schema.ts";
@@ -101,7 +101,7 @@ const SECRET = {
 const LOCATION = {
   ...section({
     path: PATH,
-    contract: { enum: MODULE_CONTRACT_NAMES },
+    contract: { enum: [...MODULE_CONTRACT_NAMES, ...LIBRARY_NAMES] },
     config: true,
     limits: OBJECT,
     isolation: { type: "string" },

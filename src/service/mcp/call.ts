@@ -9,7 +9,7 @@ import {
 } from "@modelcontextprotocol/server";
 import { mcp, type RunOptions, type ToolDescription, type ToolRunner } from "../../tool/contracts/index.ts";
 import type { McpResult, McpTool } from "../../tool/contracts/mcp.ts";
-import { type LogLine, type Progress, writableOutput } from "../../base/result.ts";
+import { forModels, type LogLine, type Progress, writableOutput } from "../../base/result.ts";
 import { partsOf, unreadJson } from "../../base/unread-json.ts";
 import { underSender } from "../trace-context.ts";
 import { lifetimeOf } from "./kept-streams.ts";
@@ -94,15 +94,16 @@ export async function callTool(
   // Send all notifications before the result.
   await notifications.sent;
   const { outputSchema } = describeTool(tool).tool;
-  const long = unreadJson(result);
+  const shown = forModels(result);
+  const long = unreadJson(shown);
   const request = context.http?.req;
   if (long !== undefined && request !== undefined && mayBeCopied(partsOf(long), outputSchema)) {
     return { result: writeLong(request, partsOf(long)), outputSchema };
   }
-  const written = withKnownBlocks(mcp.writeResult(result), revision);
+  const written = withKnownBlocks(mcp.writeResult(shown), revision);
   // A client may validate structured content against the schema, even if it is a string.
   const isPromised = written.structuredContent !== undefined || (outputSchema !== undefined && result.success);
-  const promised = isPromised ? { structuredContent: writableOutput(result) } : {};
+  const promised = isPromised ? { structuredContent: writableOutput(outputSchema === undefined ? shown : result) } : {};
   return { result: { ...written, ...promised } as CallToolResult, outputSchema };
 }
 

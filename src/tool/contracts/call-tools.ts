@@ -1,6 +1,6 @@
 import { memberOf } from "../../base/json.ts";
 import { toolError } from "../../base/errors.ts";
-import { emptyMetadata, failure, type ToolResult, withMetadata } from "../../base/result.ts";
+import { emptyMetadata, failure, forModels, type ToolResult, withMetadata } from "../../base/result.ts";
 import { anthropic, type AnthropicToolResult } from "./anthropic.ts";
 import { type Contract, ContractError } from "./contract.ts";
 import { gemini, type GeminiResponsePart } from "./gemini.ts";
@@ -32,19 +32,19 @@ const TURNS: { readonly [Name in keyof Answers]: Turn<Answers[Name]> } = {
     contract: openaiChat,
     find: (message) => listOf(message, "tool_calls"),
     identify: (call) => ({ id: memberOf(call, "id"), name: memberOf(memberOf(call, "function"), "name") }),
-    answer: (results) => results.map((result) => openaiChat.writeResult(result)),
+    answer: (results) => results.map((result) => openaiChat.writeResult(forModels(result))),
   },
   "openai-responses": {
     contract: openaiResponses,
     find: (message) => (Array.isArray(message) ? message : listOf(message, "output")).filter(isOf("function_call")),
     identify: (call) => ({ id: memberOf(call, "call_id"), name: memberOf(call, "name") }),
-    answer: (results) => results.map((result) => openaiResponses.writeResult(result)),
+    answer: (results) => results.map((result) => openaiResponses.writeResult(forModels(result))),
   },
   anthropic: {
     contract: anthropic,
     find: (message) => listOf(message, "content").filter(isOf("tool_use")),
     identify: (call) => ({ id: memberOf(call, "id"), name: memberOf(call, "name") }),
-    answer: (results) => [{ role: "user", content: results.map((result) => anthropic.writeResult(result)) }],
+    answer: (results) => [{ role: "user", content: results.map((result) => anthropic.writeResult(forModels(result))) }],
   },
   gemini: {
     contract: gemini,
@@ -53,7 +53,7 @@ const TURNS: { readonly [Name in keyof Answers]: Turn<Answers[Name]> } = {
       const call = memberOf(part, "functionCall");
       return { id: memberOf(call, "id"), name: memberOf(call, "name") };
     },
-    answer: (results) => [{ role: "user", parts: results.map((result) => gemini.writeResult(result)) }],
+    answer: (results) => [{ role: "user", parts: results.map((result) => gemini.writeResult(forModels(result))) }],
   },
 };
 

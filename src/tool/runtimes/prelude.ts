@@ -13,9 +13,19 @@ const ABSENT = { fetch: "web/fetch-globals", streams: "web/stream-globals" };
 /** The scripts, bundled by `npm run build`: esbuild's start is half of an engine's. */
 const BUILT_SCRIPTS = new URL("../../guest/scripts.json", import.meta.url);
 
-type Scripts = Omit<Prelude, "pythonImage">;
+interface Scripts {
+  readonly prelude: Omit<Prelude, "pythonImage">;
+  /** An expression whose value describes schemas of libraries, for `describing`. */
+  readonly describer: string;
+}
 
+let scripts: Promise<Scripts> | null = null;
 let loaded: Promise<Prelude> | null = null;
+
+function loadScripts(): Promise<Scripts> {
+  scripts ??= readScripts().then((built) => built ?? bundleScripts());
+  return scripts;
+}
 
 /** Scripts that run before the core in the realms of a runtime. */
 const ENGINES = { wasi: "wasi/engine", native: "native/engine", remote: "remote/engine" };
@@ -27,8 +37,13 @@ export function loadPrelude(): Promise<Prelude> {
 }
 
 async function load(): Promise<Prelude> {
-  const scripts = (await readScripts()) ?? (await bundleScripts());
-  return { ...scripts, pythonImage: pythonPlace()?.image ?? null };
+  const { prelude } = await loadScripts();
+  return { ...prelude, pythonImage: pythonPlace()?.image ?? null };
+}
+
+/** What describes schemas of libraries, for the isolate of a module with tools of other libraries. */
+export async function loadDescriber(): Promise<string> {
+  return (await loadScripts()).describer;
 }
 
 /** `null` where nothing is built: in the sources, which may be newer. */
@@ -44,9 +59,10 @@ export async function writeScripts(): Promise<void> {
 }
 
 async function bundleScripts(): Promise<Scripts> {
-  const [texts, checks] = await Promise.all([
+  const [texts, checks, describers] = await Promise.all([
     bundleFiles("guest", GLOBAL_NAME, { core: "prelude", ...DEFERRED, ...ABSENT, ...ENGINES }),
     bundleFiles("base/schema", CHECKS_GLOBAL, { checks: "check-runtime" }),
+    bundleFiles("base/schema", GLOBAL_NAME, { describer: "describe-library" }),
   ]);
   const textOf = (name: string): string => texts.get(name) ?? "";
   const deferred = Object.keys(DEFERRED).map((name) => `${name}() {\n${textOf(name)}return ${GLOBAL_NAME};\n}`);
@@ -54,12 +70,14 @@ async function bundleScripts(): Promise<Scripts> {
   const parts = Object.keys(ABSENT).map((name) => [name, script(`${textOf(name)}return ${GLOBAL_NAME};`)] as const);
   const engineOf = (name: keyof typeof ENGINES) => script(`${textOf(name)}return ${GLOBAL_NAME}.createEngine();`);
   const engines = { wasi: engineOf("wasi"), native: engineOf("native"), remote: engineOf("remote") };
-  return {
+  const prelude = {
     core: script(core),
     parts: Object.fromEntries(parts),
     checks: checks.get("checks") ?? "",
     engines,
   };
+  const describer = `${describers.get("describer") ?? ""}return ${GLOBAL_NAME}.describeLibrarySchema;`;
+  return { prelude, describer: script(describer) };
 }
 
 /** A script that evaluates to the body's return value. */

@@ -32,6 +32,12 @@ const MODULES = {
       async list_tools() { return [{ name: "xaibo", description: "d", parameters: {} }]; }
       async execute_tool() { return { success: true, result: ["Look:", ${JSON.stringify(IMAGE)}] }; }
     }`,
+  "ai-sdk": `export const tools = { "ai-sdk": {
+      description: "d", inputSchema: { type: "object" }, execute: () => ({ png: "${PNG}" }),
+      toModelOutput: ({ output }) => ({ type: "content", value: [
+        { type: "text", text: "Look:" }, { type: "image-data", data: output.png, mediaType: "image/png" },
+      ] }),
+    } };`,
 } as const;
 
 const OTHERS = [

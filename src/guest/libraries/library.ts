@@ -1,0 +1,87 @@
+import type { ToolFunction } from "../contracts/adapter.ts";
+import type { ToolContext, ToolFacts } from "../tool-context.ts";
+
+const { get } = Reflect;
+
+/** A tool of a library, before its schemas are described. */
+export interface LibraryTool {
+  readonly name: string | undefined;
+  readonly description: string | undefined;
+  /** Schemas as the library takes them; `undefined` for none. */
+  readonly input: unknown;
+  readonly output?: unknown;
+  /** Its answer is a `WrappedAnswer`. */
+  readonly wraps?: boolean;
+  readonly title?: string | undefined;
+  /** A tool as an MCP server lists it, which says the rest. */
+  readonly listed?: unknown;
+}
+
+/** The answer of a tool that says more than its output. */
+export interface WrappedAnswer {
+  readonly output: unknown;
+  readonly metadata: { readonly [key: string]: unknown };
+}
+
+/** How tools of one library are recognised by their shape, described, and called as the library calls them. */
+export interface Library {
+  /** The host's name of the library. */
+  readonly name: string;
+  matches(value: object): boolean;
+  /** Its own name; `undefined` where the export or the key of a record names it. */
+  nameOf(value: object): string | undefined;
+  /** Why the tool cannot be called here; `undefined` if it can. */
+  refusal(value: object): string | undefined | Promise<string | undefined>;
+  /** The tool, or the tools of a server. */
+  describe(value: object): LibraryTool | Promise<readonly LibraryTool[]>;
+  open(value: object, facts: ToolFacts): ToolFunction;
+}
+
+export function memberOf(value: unknown, name: string): unknown {
+  return (typeof value === "object" && value !== null) || typeof value === "function" ? get(value, name) : undefined;
+}
+
+export function textIn(value: object, name: string): string | undefined {
+  const text = get(value, name) as unknown;
+  return typeof text === "string" && text !== "" ? text : undefined;
+}
+
+export function isFunctionIn(value: object, name: string): boolean {
+  return typeof get(value, name) === "function";
+}
+
+/** What an application hands to its tools: here the tool's config. `undefined` for a tool without one. */
+export function configOf(context: ToolContext): object | undefined {
+  const { config } = context;
+  return typeof config === "object" && config !== null ? config : undefined;
+}
+
+/** The use of something that a library offers to its tools, and an isolate does not have. */
+class AbsentError extends Error {
+  override readonly name = "AbsentError";
+}
+
+/** Throws an error that says what there is instead. */
+export function refuseUse(what: string, instead: string): never {
+  throw new AbsentError(`${what} is not available: a tool in an isolate belongs to no run of an agent; ${instead}`);
+}
+
+/** An object whose members are absent but for `known`: using one says so. */
+export function absent(what: string, instead: string, known: { readonly [key: string]: unknown } = {}): object {
+  return new Proxy(known, {
+    get: (target, key): unknown => {
+      if (typeof key === "symbol" || Object.hasOwn(target, key)) return get(target, key);
+      // What promises and `JSON.stringify` ask of every object.
+      if (key === "then" || key === "toJSON") return undefined;
+      return refuseUse(`${what}.${key}`, instead);
+    },
+  });
+}
+
+const MESSAGE_MAX = 1_000;
+
+/** Reports a value that a tool gives before its last one. */
+export function report(context: ToolContext, count: number, value: unknown): void {
+  const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "");
+  context.progress(count, undefined, text.slice(0, MESSAGE_MAX));
+}
