@@ -46,6 +46,8 @@ export interface CallWorld {
   /** Real time in whole milliseconds, which no tool sees. */
   readonly realMs: () => number;
   readonly fetch: () => object;
+  /** Node's names for an instance, which its global stands for. */
+  readonly openNode: (global: object) => object;
   readonly createAbort: () => { readonly signal: object; abort(reason?: unknown): void };
 }
 

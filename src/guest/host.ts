@@ -178,6 +178,9 @@ export const OWN_NAMES = [
   "queueMicrotask",
 ] as const;
 
+/** The parameter of a factory through which its module reaches Node's names: a `NodeInstance`. */
+export const NODE_NAME = "__node";
+
 /** Names of the global object in modules. */
 export const GLOBAL_NAMES = ["globalThis", "self", "window", "global"] as const;
 

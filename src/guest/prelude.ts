@@ -8,6 +8,7 @@ import { harden, removeEscapes } from "./harden.ts";
 import { type Boot, type Guest, OWN_NAMES } from "./host.ts";
 import { defineLazily, defineReplaceable } from "./lazy-globals.ts";
 import { LineWriter } from "./line-writer.ts";
+import { nodeOpener } from "./node-part.ts";
 import { Realm } from "./realm.ts";
 import { createTemporal, separateDates } from "./temporal.ts";
 import { ToolContext } from "./tool-context.ts";
@@ -48,8 +49,10 @@ export const boot: Boot = (emit, pure, lines, hardened, engine, ...tool) => {
     turn,
     realMs,
     fetch: () => parts.fetch().globals.fetch,
+    openNode: (global) => openNode(global),
     createAbort: () => new (parts.web().globals.AbortController)(),
   };
+  const openNode = nodeOpener({ realm, pure, turn, hardened, report: (call, error) => guest.report(call, error) });
   engine?.connect({ turn, emit, issue });
   const guest = new Realm(world, hardened);
   const [factory, ownNames = "", facts = "", shared = false, checks = null] = tool;

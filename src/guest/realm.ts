@@ -5,7 +5,7 @@ import { type Adapter, isObject, type ToolFunction } from "./contracts/adapter.t
 import { definedIn, Refusal } from "./contracts/defined.ts";
 import { adapterNamed, exportsOf, findAdapter } from "./contracts/index.ts";
 import { describeError } from "./describe-error.ts";
-import { type Checks, type Factory, type Failure, type Guest, STARTS_MS } from "./host.ts";
+import { type Checks, type Factory, type Failure, type Guest, NODE_NAME, STARTS_MS } from "./host.ts";
 import { ToolContext, type ToolFacts } from "./tool-context.ts";
 
 // Captured before a tool can change them: in an open realm, a tool may replace or delete what its own call ends with.
@@ -269,12 +269,16 @@ export class Realm implements Guest {
     call.global = global;
     // A realm that is not hardened serves one call, so its own global is the call's: polyfills work there as usual.
     const own = this.#hardened ? global : globalThis;
-    const named = this.#ownNames.length === 0 ? NONE : this.#ownNames.map((name) => get(global, name) as unknown);
+    const named = this.#ownNames.length === 0 ? NONE : this.#ownNames.map((name) => this.#named(name, global));
     // In the order of `GLOBAL_NAMES`. Without a receiver: a direct `eval("this")` in the module would find the realm.
     const factory = this.#factory;
     const exported = factory(own, own, own, own, ...named);
     if (typeof exported !== "object" || exported === null) throw new TypeError("the module exports nothing");
     return exported;
+  }
+
+  #named(name: string, global: CallGlobal): unknown {
+    return name === NODE_NAME ? this.#world.openNode(global) : get(global, name);
   }
 
   #loadFailure(error: unknown): Failure {

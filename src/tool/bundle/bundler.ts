@@ -11,6 +11,7 @@ import { leaveExports } from "./exports.ts";
 import { loaderOf, MAX_SOURCE_BYTES, messagesOf, shownName, ToolFiles } from "./files.ts";
 import { callHalf } from "./halves.ts";
 import { checkImports, isAlone, TARGET, withoutFileMaps } from "./imports.ts";
+import { nodeDefinitions } from "./node-names.ts";
 import { isLibraryFile } from "./purity.ts";
 import { writeSourceMap } from "./source-map.ts";
 import { asScript, type Half } from "./tool-entry.ts";
@@ -33,7 +34,7 @@ const OPTIONS = {
   conditions: ["browser", "worker", "module", "import"],
   target: TARGET,
   define: {
-    "process.env.NODE_ENV": '"production"',
+    ...nodeDefinitions(),
     global: "globalThis",
     // Packages disable stacks for a moment, for speed; `Error` is frozen, so their assignment goes to their own global.
     "Error.stackTraceLimit": "globalThis.stackTraceLimit",

@@ -1,9 +1,9 @@
-import { builtinModules } from "node:module";
 import { lstat, readFile, realpath, stat } from "node:fs/promises";
 import path from "node:path";
 import { checkImports, withoutFileMaps } from "./imports.ts";
 import { callHalf, TOOL_ENTRY, withPureSchemas } from "./halves.ts";
 import { isLeftOut, Manifests } from "./manifest.ts";
+import { importedText, isNodeBuiltin, NODE_IMPORTED, NODE_REQUIRED, nodeModule, requiredText } from "./node-names.ts";
 import { isSchemaLibrary } from "./purity.ts";
 import { asScript, type Half, toolEntryText } from "./tool-entry.ts";
 import type {
@@ -58,19 +58,6 @@ export function shownName(name: string): string {
 /** esbuild's loader for a file name; `undefined` if the file is not a module. */
 export function loaderOf(file: string): Loader | undefined {
   return LOADERS[path.extname(file)];
-}
-
-/** Node.js modules that npm packages of the same name replace. */
-export const STAND_INS: readonly string[] = "assert buffer events punycode querystring string_decoder".split(" ");
-
-/** The name of a Node.js module without the `node:` prefix. */
-export function bareName(specifier: string): string {
-  return specifier.replace(/^node:/, "");
-}
-
-/** Whether an import names a Node.js module. */
-export function isNodeBuiltin(specifier: string): boolean {
-  return specifier.startsWith("node:") || builtinModules.includes(specifier);
 }
 
 /** The npm packages that a tool may import, instead of those in the folders above its own. */
@@ -160,6 +147,8 @@ export class ToolFiles {
         );
         build.onLoad({ filter: /.*/, namespace: ENTRY_NAMESPACE }, () => toolEntryText(half));
         build.onLoad({ filter: /.*/, namespace: EMPTY_NAMESPACE }, () => ({ contents: "" }));
+        build.onLoad({ filter: /.*/, namespace: NODE_IMPORTED }, (args) => importedText(args.path));
+        build.onLoad({ filter: /.*/, namespace: NODE_REQUIRED }, (args) => requiredText(args.path));
         build.onLoad({ filter: /.*/, namespace: "file" }, () => refusal("this file is not the tool's to read"));
       },
     };
@@ -173,15 +162,19 @@ export class ToolFiles {
       this.#definesTool = true;
       return { path: "tool", namespace: ENTRY_NAMESPACE };
     }
-    const specifier = STAND_INS.includes(bareName(args.path)) ? bareName(args.path) : args.path;
-    if (specifier.startsWith("node:") || specifier.startsWith("data:")) return null;
+    const specifier = args.path;
+    if (specifier.startsWith("data:")) return null;
+    const importer = this.#paths.get(shownName(args.importer));
+    if (isNodeBuiltin(specifier) && !(await this.#isReplaced(specifier, importer))) {
+      return nodeModule(specifier, args.kind);
+    }
+    if (specifier.startsWith("node:")) return null;
     if (/^[a-z][a-z\d+.-]*:/i.test(specifier))
       return refusal(`imports ${quoted(specifier)}; a tool may not import URLs`);
-    const importer = this.#paths.get(shownName(args.importer));
     const isScoped = this.#scope !== undefined && this.#isOwn(importer);
     const folder = this.#folderFor(specifier, importer, isScoped);
     if (typeof folder === "object") return folder;
-    if (folder === undefined) return isNodeBuiltin(specifier) ? null : noFolder(specifier);
+    if (folder === undefined) return noFolder(specifier);
     const isPath = namesPath(specifier);
     if (!isPath && /[/\\]\.\.(?:[/\\]|$)/.test(specifier)) return outside(specifier);
     // Without this, a tool with a list of packages could reach others by path or through a manifest of its own.
@@ -194,6 +187,11 @@ export class ToolFiles {
     if (answer === undefined)
       this.#answers.set(question, (answer = this.#find(build, specifier, folder, args, isKept)));
     return answer;
+  }
+
+  /** Whether the `browser` field of the importing package puts something else in the place of a module of Node. */
+  async #isReplaced(specifier: string, importer: string | undefined): Promise<boolean> {
+    return importer !== undefined && (await this.#manifests.of(importer)).replaced.includes(specifier);
   }
 
   /** In the half for calls, a schema library is left out where nothing uses it, whatever its modules do. */
@@ -220,8 +218,6 @@ export class ToolFiles {
     const folder = importer === undefined ? this.#root : path.dirname(importer);
     if (this.#scope === undefined || !isScoped || namesPath(specifier)) return folder;
     if (this.#scope.names.has(packageName(specifier))) return this.#scope.modules;
-    // The bundler finds no such module in an empty scope, and reports Node.js modules in the usual way.
-    if (isNodeBuiltin(specifier) && !STAND_INS.includes(specifier)) return folder;
     return refusal(`imports ${quoted(specifier)}, which the package does not list; add it to code/requirements.txt`);
   }
 

@@ -16,9 +16,11 @@ export interface Manifest {
   readonly sideEffects: boolean | undefined;
   /** The files that the `browser` field replaces by an empty module; `undefined` without such a field. */
   readonly leftOut: readonly string[] | undefined;
+  /** The modules of other packages, or of Node, that the `browser` field replaces. */
+  readonly replaced: readonly string[];
 }
 
-const NOTHING: Manifest = { isModule: false, sideEffects: true, leftOut: undefined };
+const NOTHING: Manifest = { isModule: false, sideEffects: true, leftOut: undefined, replaced: [] };
 
 /** The `package.json` files of one tool: esbuild reads them as well, but does not pass all their fields to plugins. */
 export class Manifests {
@@ -50,7 +52,9 @@ export class Manifests {
       () => undefined,
     );
     if (own === undefined) return above;
-    return own.leftOut === undefined ? { ...own, leftOut: (await above).leftOut } : own;
+    if (own.leftOut !== undefined) return own;
+    const { leftOut, replaced } = await above;
+    return { ...own, leftOut, replaced };
   }
 
   async #parse(file: string): Promise<unknown> {
@@ -73,6 +77,7 @@ function manifestOf(json: unknown, folder: string): Manifest | undefined {
     isModule: type === "module",
     sideEffects: typeof sideEffects === "boolean" ? sideEffects : sideEffects === undefined ? true : undefined,
     leftOut: typeof browser === "object" && browser !== null ? filesWithout(browser, folder) : undefined,
+    replaced: typeof browser === "object" && browser !== null ? Object.keys(browser) : [],
   };
 }
 

@@ -1,0 +1,42 @@
+import { entropyOf, type GuestCall, type TurnState } from "./call.ts";
+import { consolePart, evaluateModule, evaluatePart } from "./deferred.ts";
+import { hardenLibrary } from "./harden.ts";
+import type { Pure } from "./host.ts";
+import { once } from "./lazy-globals.ts";
+import { shown } from "./shown.ts";
+import type { NodeHost } from "./node/inner/library.ts";
+
+interface NodeWorld {
+  readonly realm: object;
+  readonly pure: Pure;
+  readonly turn: TurnState;
+  readonly hardened: boolean;
+  readonly report: (call: GuestCall, error: unknown) => void;
+}
+
+/**
+ * Opens Node's names for instances. The library is evaluated when the realm's first instance uses it, module by module,
+ * and frozen if calls share the realm.
+ */
+export function nodeOpener(world: NodeWorld): (global: object) => object {
+  const open = once(() => evaluatePart(world.pure, "node").createNode(nodeHost(world)));
+  return (global) => open()(global);
+}
+
+function nodeHost({ realm, pure, turn, hardened, report }: NodeWorld): NodeHost {
+  const harden = hardened ? hardenLibrary(realm) : <T>(made: T) => made;
+  return {
+    call: () => turn.call,
+    nowMs: () => turn.nowMs,
+    report: (error) => {
+      if (turn.call !== null) report(turn.call, error);
+    },
+    evaluate: (name) => evaluateModule(pure, name),
+    text: (name) => pure("part", name, "", ""),
+    harden,
+    fillRandom: (bytes) => entropyOf(turn, pure).fill(bytes),
+    digest: (algorithm, latin1) => pure("digest", algorithm, latin1, ""),
+    console: consolePart,
+    shown,
+  };
+}

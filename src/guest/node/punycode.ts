@@ -1,0 +1,4 @@
+import punycode from "unenv/node/punycode";
+
+/** `node:punycode`. */
+export const shared = { ...punycode };

@@ -1,0 +1,4 @@
+import querystring from "unenv/node/querystring";
+
+/** `node:querystring`. */
+export const shared = { ...querystring };
