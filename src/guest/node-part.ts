@@ -4,6 +4,7 @@ import { hardenLibrary } from "./harden.ts";
 import type { Pure } from "./host.ts";
 import { once } from "./lazy-globals.ts";
 import { shown } from "./shown.ts";
+import type { SubtleMethods } from "./web/crypto.ts";
 import type { NodeHost } from "./node/inner/library.ts";
 
 interface NodeWorld {
@@ -14,13 +15,24 @@ interface NodeWorld {
   readonly report: (call: GuestCall, error: unknown) => void;
 }
 
+/** Node's names in a realm. */
+interface NodePart {
+  /** Opens them for an instance. */
+  readonly open: () => object;
+  /** The methods of `crypto.subtle` other than `digest`. */
+  readonly subtle: () => SubtleMethods;
+}
+
 /**
- * Opens Node's names for instances. The library is evaluated when the realm's first instance uses it, module by module,
- * and frozen if calls share the realm.
+ * The library is evaluated when the realm's first instance uses it, module by module, and frozen if calls share the
+ * realm.
  */
-export function nodeOpener(world: NodeWorld): (global: object) => object {
-  const open = once(() => evaluatePart(world.pure, "node").createNode(nodeHost(world)));
-  return (global) => open()(global);
+export function nodePart(world: NodeWorld): NodePart {
+  const library = once(() => evaluatePart(world.pure, "node").createNode(nodeHost(world)));
+  return {
+    open: () => library().open(),
+    subtle: () => library().shared("subtle")["methods"] as SubtleMethods,
+  };
 }
 
 function nodeHost({ realm, pure, turn, hardened, report }: NodeWorld): NodeHost {

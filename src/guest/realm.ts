@@ -34,6 +34,7 @@ interface Instance {
   readonly tool: ToolFunction;
   readonly holder: Holder;
   readonly global: CallGlobal;
+  readonly node: object | null;
 }
 
 export class Realm implements Guest {
@@ -202,6 +203,7 @@ export class Realm implements Guest {
       return call.failWith(this.#loadFailure(error));
     }
     call.global = instance.global;
+    call.node = instance.node;
     try {
       // Called without a receiver: `this` would be an object of the prelude.
       const { tool } = instance;
@@ -259,7 +261,12 @@ export class Realm implements Guest {
     const global = new CallGlobal(holder);
     const exports = exportsOf(this.#evaluate(global, call));
     this.#adapter ??= findAdapter(exports);
-    const instance = { tool: this.#adapter.open(exports, this.#facts, this.#isShared), holder, global };
+    const instance = {
+      tool: this.#adapter.open(exports, this.#facts, this.#isShared),
+      holder,
+      global,
+      node: call.node,
+    };
     if (this.#isShared) this.#shared = instance;
     return instance;
   }
@@ -269,7 +276,7 @@ export class Realm implements Guest {
     call.global = global;
     // A realm that is not hardened serves one call, so its own global is the call's: polyfills work there as usual.
     const own = this.#hardened ? global : globalThis;
-    const named = this.#ownNames.length === 0 ? NONE : this.#ownNames.map((name) => this.#named(name, global));
+    const named = this.#ownNames.length === 0 ? NONE : this.#ownNames.map((name) => this.#named(name, global, call));
     // In the order of `GLOBAL_NAMES`. Without a receiver: a direct `eval("this")` in the module would find the realm.
     const factory = this.#factory;
     const exported = factory(own, own, own, own, ...named);
@@ -277,8 +284,8 @@ export class Realm implements Guest {
     return exported;
   }
 
-  #named(name: string, global: CallGlobal): unknown {
-    return name === NODE_NAME ? this.#world.openNode(global) : get(global, name);
+  #named(name: string, global: CallGlobal, call: GuestCall): unknown {
+    return name === NODE_NAME ? (call.node = this.#world.openNode()) : get(global, name);
   }
 
   #loadFailure(error: unknown): Failure {

@@ -19,8 +19,10 @@ const custom = Symbol.for("nodejs.util.inspect.custom");
 
 class FastBuffer extends Uint8Array<ArrayBuffer> {}
 
+const ofLength = FastBuffer as unknown as new (length: number) => FastBuffer;
+
 function make(length: number): FastBuffer {
-  return Reflect.construct(FastBuffer, [length]) as FastBuffer;
+  return new ofLength(length);
 }
 
 /** The bytes of an array as a buffer, without a copy. */
@@ -48,7 +50,7 @@ function checkSize(size: unknown): number {
 }
 
 function from(value: unknown, encoding?: unknown, length?: unknown): FastBuffer {
-  if (typeof value === "string") return bufferOver(encode(value, encodingOf(encoding)));
+  if (typeof value === "string") return fromText(value, encodingOf(encoding));
   if (typeof value === "object" && value !== null) {
     if (isAnyArrayBuffer(value)) return fromArrayBuffer(value, encoding, length);
     const primitive: unknown = Reflect.get(value, "valueOf");
@@ -70,6 +72,19 @@ function from(value: unknown, encoding?: unknown, length?: unknown): FastBuffer 
     }
   }
   throw invalidArgType("first argument", ["string", "Buffer", "ArrayBuffer", "Array", "Array-like Object"], value);
+}
+
+/** Most texts are ASCII: those need one array, not two. */
+function fromText(text: string, encoding: Encoding): FastBuffer {
+  if (encoding !== "utf8") return bufferOver(encode(text, encoding));
+  const { length } = text;
+  const buffer = new ofLength(length);
+  for (let at = 0; at < length; at++) {
+    const unit = text.charCodeAt(at);
+    if (unit >= 0x80) return bufferOver(encode(text, encoding));
+    buffer[at] = unit;
+  }
+  return buffer;
 }
 
 function isAnyArrayBuffer(value: object): value is ArrayBuffer {

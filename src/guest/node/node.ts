@@ -32,9 +32,10 @@ const { defineProperty, freeze } = Object;
 
 /** Node's names, as the factory of a tool gets them. */
 export class NodeInstance implements NodeState {
-  readonly kept = new Map<string, unknown>();
   readonly #realm: NodeRealm;
-  readonly #modules = new Map<string, unknown>();
+  // Made on first use: most instances use one module.
+  #kept: Map<string, unknown> | null = null;
+  #modules: Map<string, unknown> | null = null;
   /** Globals that the instance's code has replaced. */
   #replaced: Map<string, unknown> | null = null;
 
@@ -42,20 +43,30 @@ export class NodeInstance implements NodeState {
     this.#realm = realm;
   }
 
+  get kept(): Map<string, unknown> {
+    return (this.#kept ??= new Map());
+  }
+
   env(): { readonly [name: string]: string } {
     return {};
   }
 
   require(name: string): unknown {
-    const known = this.#modules.get(name);
+    const modules = (this.#modules ??= new Map());
+    const known = modules.get(name);
     if (known !== undefined) return known;
     const made = this.#open(name);
-    this.#modules.set(name, made);
+    modules.set(name, made);
     return made;
   }
 
   /** A member of a module; one that an isolate cannot have throws when it is used. */
   member(name: string, member: string): unknown {
+    // Without the instance's module, which costs more to make than one member, as long as nothing has asked for it.
+    if (this.#modules?.has(name) !== true) {
+      const found = this.#realm.sharedMember(name, member);
+      if (found !== undefined) return found;
+    }
     const module = this.require(name) as NodeModule;
     return member in module ? module[member] : this.#realm.refused(name, member);
   }
@@ -151,7 +162,6 @@ class NodeRealm implements Library {
   readonly #refusals = new Map<string, NodeModule>();
   /** What each module lacks, by its name. */
   readonly #missing = new Map<string, readonly (readonly [member: string, refuse: unknown])[]>();
-  readonly #instances = new WeakMap<object, NodeInstance>();
   readonly #library: Library;
 
   constructor(host: NodeHost) {
@@ -164,16 +174,9 @@ class NodeRealm implements Library {
     });
   }
 
-  open(global: object): NodeInstance {
-    const instance = new NodeInstance(this);
-    this.#instances.set(global, instance);
-    return instance;
-  }
-
   /** Code that runs without a call has a state of its own, which nobody sees again. */
   state(): NodeState {
-    const global = this.host.call()?.global ?? null;
-    return (global === null ? undefined : this.#instances.get(global)) ?? new NodeInstance(this);
+    return (this.host.call()?.node as NodeInstance | null | undefined) ?? new NodeInstance(this);
   }
 
   load(name: string): LibraryPart {
@@ -216,6 +219,12 @@ class NodeRealm implements Library {
     return made;
   }
 
+  sharedMember(module: string, member: string): unknown {
+    const inside = MEMBERS.get(module);
+    const shared = this.part(inside === undefined ? module : inside[0])?.shared as NodeModule | undefined;
+    return inside === undefined ? shared?.[member] : (shared?.[inside[1]] as NodeModule | undefined)?.[member];
+  }
+
   missing(name: string, module: NodeModule): readonly (readonly [member: string, refuse: unknown])[] {
     const known = this.#missing.get(name);
     if (known !== undefined) return known;
@@ -244,9 +253,16 @@ class NodeRealm implements Library {
   }
 }
 
-/** Creates the library of a realm; the result opens Node's names for an instance. */
-export function createNode(host: NodeHost): (global: object) => NodeInstance {
+/** The library of a realm. */
+export interface NodeLibrary {
+  /** Node's names for an instance. */
+  readonly open: () => NodeInstance;
+  /** What instances share of a part. */
+  readonly shared: (part: string) => NodeModule;
+}
+
+export function createNode(host: NodeHost): NodeLibrary {
   const realm = new NodeRealm(host);
   host.harden([NodeInstance, NodeRealm, adviceOn]);
-  return (global) => realm.open(global);
+  return { open: () => new NodeInstance(realm), shared: (part) => realm.load(part).shared as NodeModule };
 }

@@ -286,6 +286,7 @@ export const shared: NodeModule = {
   parseEnv,
   parseArgs,
   types,
+  transferableAbortController: () => new AbortController(),
   isDeepStrictEqual: (a: unknown, b: unknown) => isDeepEqual(a, b, true),
   getSystemErrorName: (code: number) => `Unknown system error ${code}`,
   getSystemErrorMap: () => new Map(),
@@ -294,15 +295,14 @@ export const shared: NodeModule = {
   ...is,
 };
 
+const web = (name: "TextEncoder" | "TextDecoder") => ({
+  get: () => Reflect.get(globalThis, name) as unknown,
+  enumerable: true,
+  configurable: true,
+});
 /** The web's classes are made when they are read. */
+const WEB = { TextEncoder: web("TextEncoder"), TextDecoder: web("TextDecoder") };
+
 export function open(): NodeModule {
-  const module: NodeModule = { ...shared, types: { ...types } };
-  const web = (name: "TextEncoder" | "TextDecoder") => ({
-    get: () => Reflect.get(globalThis, name) as unknown,
-    enumerable: true,
-    configurable: true,
-  });
-  Object.defineProperties(module, { TextEncoder: web("TextEncoder"), TextDecoder: web("TextDecoder") });
-  module["transferableAbortController"] = () => new AbortController();
-  return module;
+  return Object.defineProperties({ ...shared }, WEB);
 }

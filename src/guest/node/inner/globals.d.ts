@@ -52,3 +52,7 @@ declare function clearTimeout(timer: unknown): void;
 declare function clearInterval(timer: unknown): void;
 declare function atob(text: string): string;
 declare function btoa(text: string): string;
+declare var crypto: object;
+declare class DOMException extends Error {
+  constructor(message: string, name: string);
+}

@@ -38,6 +38,8 @@ export interface NodeState {
 export interface LibraryPart {
   /** The exports that all instances share, frozen. */
   readonly shared?: NodeModule | ((...args: never[]) => unknown);
+  /** The exports for the packages of the library itself, where they differ. */
+  readonly packages?: NodeModule;
   /** What is reached through objects of its classes only: frozen as well. */
   readonly hidden?: readonly object[];
   /** Objects of classes that a package keeps for itself. */
