@@ -1,5 +1,5 @@
 import { entropyOf, type GuestCall, type TurnState } from "./call.ts";
-import { consolePart, evaluateModule, evaluatePart } from "./deferred.ts";
+import { consolePart, evaluateModule, evaluatePart, fsPart } from "./deferred.ts";
 import { hardenLibrary } from "./harden.ts";
 import type { Pure } from "./host.ts";
 import { once } from "./lazy-globals.ts";
@@ -46,6 +46,7 @@ function nodeHost({ realm, pure, turn, hardened, report }: NodeWorld): NodeHost 
     evaluate: (name) => evaluateModule(pure, name),
     text: (name) => pure("part", name, "", ""),
     harden,
+    fs: (call) => fsPart().fsFace((capability, method, args) => call.ask(capability, method, args)),
     fillRandom: (bytes) => entropyOf(turn, pure).fill(bytes),
     digest: (algorithm, latin1) => pure("digest", algorithm, latin1, ""),
     console: consolePart,

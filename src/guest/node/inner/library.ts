@@ -14,6 +14,8 @@ export interface NodeHost {
   readonly text: (name: string) => string;
   /** Freezes everything reachable from a value, if calls share the realm. */
   readonly harden: <T>(made: T) => T;
+  /** `context.host.fs` of a call. */
+  readonly fs: (call: GuestCall) => object;
   readonly fillRandom: (bytes: Uint8Array) => void;
   /** A hash by the worker: data and result are strings with one character for each byte. */
   readonly digest: (algorithm: string, latin1: string) => string;
@@ -30,6 +32,8 @@ export interface NodeState {
   require(name: string): unknown;
   /** Variables of the environment that the call was granted. */
   env(): { readonly [name: string]: string };
+  /** Files that the bundle brought, by their paths. */
+  files(): ReadonlyMap<string, Uint8Array>;
   /** What modules keep for this instance, by the name of what it is. */
   readonly kept: Map<string, unknown>;
 }
