@@ -46,8 +46,8 @@ export interface CallWorld {
   /** Real time in whole milliseconds, which no tool sees. */
   readonly realMs: () => number;
   readonly fetch: () => object;
-  /** Node's names for an instance. */
-  readonly openNode: () => object;
+  /** Node's names for instances that use any, and the class of their globals. */
+  readonly node: { readonly open: () => object; readonly globals: () => object };
   readonly createAbort: () => { readonly signal: object; abort(reason?: unknown): void };
 }
 

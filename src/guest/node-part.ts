@@ -1,6 +1,7 @@
 import { entropyOf, type GuestCall, type TurnState } from "./call.ts";
 import { consolePart, evaluateModule, evaluatePart, fsPart } from "./deferred.ts";
-import { hardenLibrary } from "./harden.ts";
+import { CallGlobal } from "./call-global.ts";
+import { hardenLater, hardenLibrary, overrider } from "./harden.ts";
 import type { Pure } from "./host.ts";
 import { once } from "./lazy-globals.ts";
 import { shown } from "./shown.ts";
@@ -15,10 +16,27 @@ interface NodeWorld {
   readonly report: (call: GuestCall, error: unknown) => void;
 }
 
+/** Node's globals, which code may also read from its global object. */
+const GLOBALS = ["Buffer", "process", "setImmediate", "clearImmediate"] as const;
+
+/** The class of the globals of instances that use Node's names. */
+function globalClass(turn: TurnState, hardened: boolean): typeof CallGlobal {
+  class NodeGlobal extends CallGlobal {}
+  const { prototype } = NodeGlobal;
+  for (const name of GLOBALS) {
+    const get = (): unknown => (turn.call?.node === undefined || turn.call.node === null ? undefined : Reflect.get(turn.call.node, name));
+    Object.defineProperty(prototype, name, { get, set: overrider(prototype, name), configurable: true });
+  }
+  Reflect.deleteProperty(prototype, "constructor");
+  return hardened ? hardenLater(NodeGlobal) : NodeGlobal;
+}
+
 /** Node's names in a realm. */
 interface NodePart {
   /** Opens them for an instance. */
   readonly open: () => object;
+  /** The class of its global. */
+  readonly globals: () => typeof CallGlobal;
   /** The methods of `crypto.subtle` other than `digest`. */
   readonly subtle: () => SubtleMethods;
 }
@@ -31,6 +49,7 @@ export function nodePart(world: NodeWorld): NodePart {
   const library = once(() => evaluatePart(world.pure, "node").createNode(nodeHost(world)));
   return {
     open: () => library().open(),
+    globals: once(() => globalClass(world.turn, world.hardened)),
     subtle: () => library().shared("subtle")["methods"] as SubtleMethods,
   };
 }

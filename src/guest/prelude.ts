@@ -51,7 +51,7 @@ export const boot: Boot = (emit, pure, lines, hardened, engine, ...tool) => {
     turn,
     realMs,
     fetch: () => parts.fetch().globals.fetch,
-    openNode: node.open,
+    node,
     createAbort: () => new (parts.web().globals.AbortController)(),
   };
   engine?.connect({ turn, emit, issue });

@@ -142,7 +142,7 @@ export class Realm implements Guest {
     this.#world.turn.call = call;
     try {
       const holder: Holder = { call, realm: this };
-      const exports = exportsOf(this.#evaluate(new CallGlobal(holder), call));
+      const exports = exportsOf(this.#evaluate(this.#openGlobal(holder), call));
       const adapter = this.#adapter ?? findAdapter(exports);
       const facts = {
         contract: adapter.name,
@@ -258,7 +258,7 @@ export class Realm implements Guest {
       return this.#shared;
     }
     const holder: Holder = { call, realm: this };
-    const global = new CallGlobal(holder);
+    const global = this.#openGlobal(holder);
     const exports = exportsOf(this.#evaluate(global, call));
     this.#adapter ??= findAdapter(exports);
     const instance = {
@@ -269,6 +269,11 @@ export class Realm implements Guest {
     };
     if (this.#isShared) this.#shared = instance;
     return instance;
+  }
+
+  #openGlobal(holder: Holder): CallGlobal {
+    const Global = this.#ownNames.includes(NODE_NAME) ? (this.#world.node.globals() as typeof CallGlobal) : CallGlobal;
+    return new Global(holder);
   }
 
   #evaluate(global: CallGlobal, call: GuestCall): object {
@@ -285,7 +290,7 @@ export class Realm implements Guest {
   }
 
   #named(name: string, global: CallGlobal, call: GuestCall): unknown {
-    return name === NODE_NAME ? (call.node = this.#world.openNode()) : get(global, name);
+    return name === NODE_NAME ? (call.node = this.#world.node.open()) : get(global, name);
   }
 
   #loadFailure(error: unknown): Failure {

@@ -131,18 +131,18 @@ function compareBytes(a: Uint8Array, b: Uint8Array): number {
 }
 
 const statics = {
-  from(value: unknown, encoding?: unknown, length?: unknown) {
+  from: function (value: unknown, encoding?: unknown, length?: unknown) {
     return from(value, encoding, length);
   },
-  alloc(size: unknown, fill?: unknown, encoding?: unknown) {
+  alloc: function (size: unknown, fill?: unknown, encoding?: unknown) {
     const buffer = make(checkSize(size));
     if (fill === undefined || fill === 0 || buffer.length === 0) return buffer;
     return Reflect.apply(methods.fill, buffer, [fill, 0, buffer.length, encoding]) as FastBuffer;
   },
-  allocUnsafe(size: unknown) {
+  allocUnsafe: function (size: unknown) {
     return make(checkSize(size));
   },
-  allocUnsafeSlow(size: unknown) {
+  allocUnsafeSlow: function (size: unknown) {
     return make(checkSize(size));
   },
   isBuffer(value: unknown) {
@@ -159,7 +159,7 @@ const statics = {
     if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return value.byteLength;
     throw invalidArgType("string", ["string", "Buffer", "ArrayBuffer"], value);
   },
-  concat(list: unknown, total?: unknown) {
+  concat: function (list: unknown, total?: unknown) {
     if (!Array.isArray(list)) throw invalidArgType("list", "Array", list);
     const parts = list.map((one: unknown, at) => bytesOf(one, `list[${at}]`));
     const length = total === undefined ? parts.reduce((sum, one) => sum + one.length, 0) : total;

@@ -77,6 +77,11 @@ export class NodeInstance implements NodeState {
     return member in module ? module[member] : this.#realm.refused(name, member);
   }
 
+  /** A global that an isolate cannot have, for code that takes it for granted. */
+  absent(name: string): unknown {
+    return this.#realm.absent(name);
+  }
+
   #open(name: string): unknown {
     const same = SAME.get(name);
     if (same !== undefined) return this.require(same);
@@ -161,6 +166,37 @@ export class NodeInstance implements NodeState {
   }
 }
 
+/** Nothing is ever collected, as far as a tool can see. */
+class FinalizationRegistry {
+  register(): void {}
+
+  unregister(): boolean {
+    return false;
+  }
+}
+
+class WeakRef {
+  readonly #target: unknown;
+
+  constructor(target: unknown) {
+    this.#target = target;
+  }
+
+  deref(): unknown {
+    return this.#target;
+  }
+}
+
+const STAND_INS: ReadonlyMap<string, { prototype: object }> = new Map<string, { prototype: object }>([
+  ["FinalizationRegistry", FinalizationRegistry],
+  ["WeakRef", WeakRef],
+]);
+
+/** The getter of a class without objects. */
+function notOne(): never {
+  throw new TypeError("this is no object of the class");
+}
+
 /** The library of one realm. */
 class NodeRealm implements Library {
   readonly host: NodeHost;
@@ -168,6 +204,7 @@ class NodeRealm implements Library {
   readonly #refusals = new Map<string, NodeModule>();
   /** What each module lacks, by its name. */
   readonly #missing = new Map<string, readonly (readonly [member: string, refuse: unknown])[]>();
+  readonly #absent = new Map<string, unknown>();
   readonly #library: Library;
 
   constructor(host: NodeHost) {
@@ -237,6 +274,16 @@ class NodeRealm implements Library {
     const found = Object.entries(this.refusals(name)).filter(([member]) => !(member in module));
     this.#missing.set(name, found);
     return found;
+  }
+
+  absent(name: string): unknown {
+    const known = this.#absent.get(name);
+    if (known !== undefined) return known;
+    const made = STAND_INS.get(name) ?? (this.#refuser("globalThis", name) as { prototype: object });
+    if (name === "SharedArrayBuffer") defineProperty(made.prototype, "byteLength", { get: notOne, configurable: true });
+    this.host.harden(made);
+    this.#absent.set(name, made);
+    return made;
   }
 
   refused(module: string, member: string): unknown {

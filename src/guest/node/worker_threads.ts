@@ -10,6 +10,7 @@ export const shared: NodeModule = {
   threadName: "",
   resourceLimits: Object.freeze({}),
   SHARE_ENV: Symbol.for("nodejs.worker_threads.SHARE_ENV"),
+  markAsUncloneable: () => undefined,
   markAsUntransferable: () => undefined,
   isMarkedAsUntransferable: () => false,
   getEnvironmentData: () => undefined,

@@ -30,8 +30,9 @@ const OPTIONS = {
   // A script has neither; esbuild then refuses top-level await and replaces `import.meta` by an empty object.
   supported: { "top-level-await": false, "import-meta": false },
   mainFields: ["browser", "module", "main"],
-  // esbuild adds `module` only if no conditions are given: packages use it for the form that suits bundlers best.
-  conditions: ["browser", "worker", "module", "import"],
+  // esbuild adds `module` only if no conditions are given: packages use it for the form that suits bundlers best. It adds
+  // `import` or `require` by itself, by how a module is named.
+  conditions: ["browser", "worker", "module"],
   target: TARGET,
   define: {
     ...nodeDefinitions(),

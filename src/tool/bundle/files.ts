@@ -3,7 +3,8 @@ import path from "node:path";
 import { checkImports, withoutFileMaps } from "./imports.ts";
 import { callHalf, TOOL_ENTRY, withPureSchemas } from "./halves.ts";
 import { isLeftOut, Manifests } from "./manifest.ts";
-import { importedText, isNodeBuiltin, NODE_IMPORTED, NODE_REQUIRED, nodeModule, requiredText } from "./node-names.ts";
+import { importedText, isInLibrary, isNodeBuiltin, NODE_IMPORTED, NODE_REQUIRED, nodeModule, requiredText, withAbsentGlobals } from "./node-names.ts";
+import { missingText, resolvedByNode, wantsDocument, withoutSearches } from "./missing.ts";
 import { isSchemaLibrary } from "./purity.ts";
 import { asScript, type Half, toolEntryText } from "./tool-entry.ts";
 import type {
@@ -29,6 +30,8 @@ const MAX_TOTAL_BYTES = 64 * 1024 * 1024;
 const NAMESPACE = "tool";
 /** Modules that a package's `browser` field replaces by an empty one. */
 const EMPTY_NAMESPACE = "empty";
+/** Modules that a package may require and nobody installed. */
+const MISSING_NAMESPACE = "missing";
 /** The module that defines tools: the bundler's own. */
 const ENTRY_NAMESPACE = "glovebox";
 /** The `detail` of messages from esbuild that a plugin passes on. */
@@ -81,6 +84,8 @@ export class ToolFiles {
   readonly #names = new Map<string, string>();
   readonly #answers = new Map<string, Promise<OnResolveResult | null>>();
   readonly #manifests = new Manifests((file) => this.#mayReach(file));
+  /** Folders of packages that are taken in their form for Node. */
+  readonly #asNode = new Set<string>();
   #bytes = 0;
   /** Whether a module defines a tool. */
   #definesTool = false;
@@ -147,6 +152,7 @@ export class ToolFiles {
         );
         build.onLoad({ filter: /.*/, namespace: ENTRY_NAMESPACE }, () => toolEntryText(half));
         build.onLoad({ filter: /.*/, namespace: EMPTY_NAMESPACE }, () => ({ contents: "" }));
+        build.onLoad({ filter: /.*/, namespace: MISSING_NAMESPACE }, (args) => missingText(args.path));
         build.onLoad({ filter: /.*/, namespace: NODE_IMPORTED }, (args) => importedText(args.path));
         build.onLoad({ filter: /.*/, namespace: NODE_REQUIRED }, (args) => requiredText(args.path));
         build.onLoad({ filter: /.*/, namespace: "file" }, () => refusal("this file is not the tool's to read"));
@@ -191,7 +197,10 @@ export class ToolFiles {
 
   /** Whether the `browser` field of the importing package puts something else in the place of a module of Node. */
   async #isReplaced(specifier: string, importer: string | undefined): Promise<boolean> {
-    return importer !== undefined && (await this.#manifests.of(importer)).replaced.includes(specifier);
+    if (importer === undefined) return false;
+    const replaced = (await this.#manifests.of(importer)).replaced.get(specifier);
+    // Nothing in its place would be less than the library has.
+    return typeof replaced === "string" || (replaced === false && !isInLibrary(specifier));
   }
 
   /** In the half for calls, a schema library is left out where nothing uses it, whatever its modules do. */
@@ -231,14 +240,52 @@ export class ToolFiles {
   ): Promise<OnResolveResult | null> {
     const plain = await this.#findPlain(specifier, folder);
     if (plain !== undefined) return plain;
+    const asNode = this.#asNode.has(packageFolder(folder)) ? await this.#inNode(specifier, folder, isKept) : undefined;
+    if (asNode !== undefined) return asNode;
     const options = { resolveDir: folder, kind: args.kind, with: args.with, pluginData: this };
     const found = await build.resolve(specifier, options);
-    if (found.errors.length > 0 || found.path === "") return null;
+    if (found.errors.length > 0 || found.path === "") return this.#findAsNode(specifier, folder, args, isKept);
     if (found.namespace !== "file" || isLeftOut(found.path, await this.#manifests.of(found.path)))
       return { path: specifier, namespace: EMPTY_NAMESPACE };
     const real = await realpath(found.path);
+    if (!namesPath(specifier) && this.#mayReach(real, isKept) && (await this.#isForBrowsers(real))) {
+      this.#asNode.add(packageFolder(real));
+      const other = await this.#inNode(specifier, folder, isKept);
+      if (other !== undefined) return other;
+    }
     const module = this.#mayReach(real, isKept) ? await this.#moduleAt(real) : undefined;
     return module === undefined ? outside(specifier) : { ...module, sideEffects: found.sideEffects };
+  }
+
+  /**
+   * Resolves a package as Node does: one may have no form but Node's. What a package requires and nobody installed fails
+   * when it is evaluated, as in Node.
+   */
+  async #findAsNode(
+    specifier: string,
+    folder: string,
+    { importer, kind }: OnResolveArgs,
+    isKept: boolean,
+  ): Promise<OnResolveResult | null> {
+    const module = namesPath(specifier) ? undefined : await this.#inNode(specifier, folder, isKept);
+    if (module !== undefined) return module;
+    const isLate = isPackages(shownName(importer)) && (kind === "require-call" || kind === "dynamic-import");
+    return isLate ? { path: specifier, namespace: MISSING_NAMESPACE } : null;
+  }
+
+  /** The module that Node would load. */
+  async #inNode(specifier: string, folder: string, isKept: boolean): Promise<OnResolveResult | undefined> {
+    const file = resolvedByNode(specifier, folder);
+    const real = file === undefined ? undefined : await realpath(file).catch(() => undefined);
+    if (real === undefined || !this.#mayReach(real, isKept) || loaderOf(real) === undefined) return undefined;
+    return this.#moduleAt(real);
+  }
+
+  /** Whether the file is of a package that is taken in its form for Node, because its other one needs a document. */
+  async #isForBrowsers(file: string): Promise<boolean> {
+    const { leftOut } = await this.#manifests.of(file);
+    if (leftOut === undefined || loaderOf(file) !== "js") return false;
+    return wantsDocument(await readFile(file, "utf8"));
   }
 
   /**
@@ -284,7 +331,8 @@ export class ToolFiles {
     if (size > MAX_SOURCE_BYTES) return refusal(`${shown} is larger than ${MAX_SOURCE_BYTES} bytes`);
     if (this.#bytes > MAX_TOTAL_BYTES) return refusal(`all modules together are larger than ${MAX_TOTAL_BYTES} bytes`);
     if (loader !== "js" && loader !== "ts") return { contents: await readFile(file), loader };
-    const contents = withoutFileMaps(await readFile(file, "utf8"));
+    const text = withoutFileMaps(await readFile(file, "utf8"));
+    const contents = isPackages(shown) ? withAbsentGlobals(await withoutSearches(text, loader)) : text;
     // Packages above the tool's folder are the operator's.
     if (this.#root === undefined || !isIn(file, this.#root)) return { contents, loader };
     const found = await parsed(contents, loader, shown);
@@ -313,6 +361,16 @@ async function parsed(contents: string, loader: Loader, name: string): Promise<r
 export function messagesOf(error: unknown): readonly Message[] {
   if (typeof error !== "object" || error === null || !("errors" in error) || !Array.isArray(error.errors)) return [];
   return error.errors;
+}
+
+/** Whether a displayed name is that of a package's file. */
+function isPackages(shown: string): boolean {
+  return shown.startsWith(`${MODULES}/`);
+}
+
+/** The folder of the package that a path belongs to; empty for none. */
+function packageFolder(file: string): string {
+  return /^.*[/\\]node_modules[/\\](?:@[^/\\]+[/\\])?[^/\\]+/.exec(file)?.[0] ?? "";
 }
 
 function namesPath(specifier: string): boolean {

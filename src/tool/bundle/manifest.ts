@@ -16,11 +16,11 @@ export interface Manifest {
   readonly sideEffects: boolean | undefined;
   /** The files that the `browser` field replaces by an empty module; `undefined` without such a field. */
   readonly leftOut: readonly string[] | undefined;
-  /** The modules of other packages, or of Node, that the `browser` field replaces. */
-  readonly replaced: readonly string[];
+  /** What the `browser` field puts in the place of other modules, by their names: `false` for nothing. */
+  readonly replaced: ReadonlyMap<string, unknown>;
 }
 
-const NOTHING: Manifest = { isModule: false, sideEffects: true, leftOut: undefined, replaced: [] };
+const NOTHING: Manifest = { isModule: false, sideEffects: true, leftOut: undefined, replaced: new Map() };
 
 /** The `package.json` files of one tool: esbuild reads them as well, but does not pass all their fields to plugins. */
 export class Manifests {
@@ -76,9 +76,15 @@ function manifestOf(json: unknown, folder: string): Manifest | undefined {
   return {
     isModule: type === "module",
     sideEffects: typeof sideEffects === "boolean" ? sideEffects : sideEffects === undefined ? true : undefined,
-    leftOut: typeof browser === "object" && browser !== null ? filesWithout(browser, folder) : undefined,
-    replaced: typeof browser === "object" && browser !== null ? Object.keys(browser) : [],
+    leftOut: leftOutBy(browser, folder),
+    replaced: new Map(typeof browser === "object" && browser !== null ? Object.entries(browser) : []),
   };
+}
+
+/** A field that names one file for all of a package leaves nothing out. */
+function leftOutBy(browser: unknown, folder: string): readonly string[] | undefined {
+  if (typeof browser === "string") return [];
+  return typeof browser === "object" && browser !== null ? filesWithout(browser, folder) : undefined;
 }
 
 function filesWithout(browser: object, folder: string): readonly string[] {

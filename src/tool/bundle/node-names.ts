@@ -56,6 +56,19 @@ export function isNodeBuiltin(specifier: string): boolean {
   return builtinModules.includes(specifier) && !specifier.startsWith("_");
 }
 
+/** Modules of which an isolate has nothing but names. */
+const NAMES_ONLY: ReadonlySet<string> = new Set(
+  (
+    "child_process cluster dgram dns dns/promises fs fs/promises http2 inspector inspector/promises module net readline " +
+    "readline/promises repl sea sqlite test tls trace_events vm wasi worker_threads"
+  ).split(" "),
+);
+
+/** Whether an isolate has more of a module than names that refuse. */
+export function isInLibrary(specifier: string): boolean {
+  return !NAMES_ONLY.has(bareName(specifier));
+}
+
 /** Where the bundler finds a module of Node. */
 export function nodeModule(specifier: string, kind: string): OnResolveResult {
   const namespace = kind === "require-call" || kind === "require-resolve" ? NODE_REQUIRED : NODE_IMPORTED;
@@ -112,4 +125,20 @@ export function nodeNamesIn(text: string): readonly string[] {
   }
   names.delete("");
   return [...names].toSorted();
+}
+
+/** Globals of Node without a stand-in. A file that asks for none of them is left alone. */
+const ABSENT = ["SharedArrayBuffer", "MessagePort", "MessageChannel", "BroadcastChannel", "FinalizationRegistry", "WeakRef"];
+
+/** A package's file that takes globals for granted which an isolate has not: they exist there, and refuse to be made. */
+export function withAbsentGlobals(contents: string): string {
+  const taken = ABSENT.filter((name) => contents.includes(name) && isTakenForGranted(name, contents));
+  return taken.map((name) => `const ${name} = ${NODE_NAME}.absent("${name}");`).join("") + contents;
+}
+
+function isTakenForGranted(name: string, contents: string): boolean {
+  const declared = new RegExp(
+    String.raw`typeof ${name}\b|\b(?:class|function|const|let|var) ${name}\b|\bimport [^;\n]*\b${name}\b|[{,]\s*${name}\s*[,}]`,
+  );
+  return new RegExp(String.raw`(?<![.\w$"'])${name}\b(?!["':])`).test(contents) && !declared.test(contents);
 }

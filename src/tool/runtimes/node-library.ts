@@ -91,9 +91,12 @@ function constants() {
   const { METHODS, STATUS_CODES } = process.getBuiltinModule("node:http");
   const { constants: os } = process.getBuiltinModule("node:os");
   const { constants: fs } = process.getBuiltinModule("node:fs");
-  const { constants: zlib, codes } = process.getBuiltinModule("node:zlib");
+  const compression = process.getBuiltinModule("node:zlib");
+  const { constants: zlib } = compression;
+  const codes: unknown = Reflect.get(compression, "codes");
   const { constants: crypto } = process.getBuiltinModule("node:crypto");
-  return { METHODS, STATUS_CODES, os, fs, zlib, codes, crypto };
+  const { constants: http2 } = process.getBuiltinModule("node:http2");
+  return { METHODS, STATUS_CODES, os, fs, zlib, codes, crypto, http2 };
 }
 
 /** Names of the functions of each module of Node, separated by commas. */

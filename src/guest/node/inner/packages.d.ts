@@ -7,6 +7,7 @@ declare const NODE_CONSTANTS: {
   readonly fs: { readonly [name: string]: number };
   readonly zlib: { readonly [name: string]: number };
   readonly codes: { readonly [name: string]: unknown };
+  readonly http2: { readonly [name: string]: unknown };
   readonly crypto: { readonly [name: string]: unknown };
 };
 
