@@ -1,7 +1,7 @@
 import { isDeepEqual } from "./inner/deep-equal.ts";
 import { checkFunction, invalidArgType, nodeError } from "./inner/errors.ts";
 import type { NodeModule } from "./inner/library.ts";
-import { inspect } from "./util.ts";
+import { inspect } from "./node-util.ts";
 
 /** `node:assert`. */
 

@@ -1,14 +1,18 @@
 import { numberMethods } from "./inner/buffer-numbers.ts";
-import { byteLengthOf, decode, encode, type Encoding, encodingNamed, writeText } from "./inner/encodings.ts";
 import {
-  checkInteger,
-  checkNumber,
-  checkString,
-  invalidArgType,
-  invalidArgValue,
-  nodeError,
-  outOfRange,
-} from "./inner/errors.ts";
+  bytesOf,
+  compareBytes,
+  swap,
+  encodingOf,
+  fillRange,
+  isAscii,
+  isUtf8,
+  relative,
+  transcode as transcoded,
+} from "./inner/buffer-texts.ts";
+import { search } from "./inner/buffer-search.ts";
+import { byteLengthOf, decode, encode, type Encoding, encodingNamed, writeText } from "./inner/encodings.ts";
+import { checkInteger, checkNumber, checkString, invalidArgType, nodeError, outOfRange } from "./inner/errors.ts";
 import { kept, type NodeModule } from "./inner/library.ts";
 
 /** `node:buffer`. Buffers have no pool: each has its own memory, so none shows the bytes of another. */
@@ -35,13 +39,6 @@ export function Buffer(this: unknown, value: unknown, encoding?: unknown, length
   if (typeof value !== "number") return from(value, encoding, length);
   if (typeof encoding === "string") throw invalidArgType("string", "string", value);
   return make(checkSize(value));
-}
-
-function encodingOf(name: unknown): Encoding {
-  if (typeof name !== "string" || name === "") return "utf8";
-  const encoding = encodingNamed(name);
-  if (encoding === undefined) throw nodeError(TypeError, "ERR_UNKNOWN_ENCODING", `Unknown encoding: ${name}`);
-  return encoding;
 }
 
 function checkSize(size: unknown): number {
@@ -116,20 +113,6 @@ function fromList(list: ArrayLike<number>): FastBuffer {
   return buffer;
 }
 
-function bytesOf(value: unknown, name: string): Uint8Array {
-  if (value instanceof Uint8Array) return value;
-  throw invalidArgType(name, ["Buffer", "Uint8Array"], value);
-}
-
-function compareBytes(a: Uint8Array, b: Uint8Array): number {
-  const length = Math.min(a.length, b.length);
-  for (let at = 0; at < length; at++) {
-    const difference = (a[at] ?? 0) - (b[at] ?? 0);
-    if (difference !== 0) return difference < 0 ? -1 : 1;
-  }
-  return Math.sign(a.length - b.length);
-}
-
 const statics = {
   from: function (value: unknown, encoding?: unknown, length?: unknown) {
     return from(value, encoding, length);
@@ -198,59 +181,6 @@ function checkBound(value: unknown, name: string, usual: number, max: number): n
   if (value === undefined) return usual;
   checkInteger(value, name, 0, max);
   return value;
-}
-
-function search(bytes: Uint8Array, wanted: unknown, start: unknown, encoding: unknown, isForward: boolean): number {
-  let from: unknown = start;
-  let named: unknown = encoding;
-  if (typeof from === "string") {
-    named = from;
-    from = undefined;
-  }
-  let at = Math.trunc(Number(from));
-  if (Number.isNaN(at)) at = isForward ? 0 : bytes.length;
-  if (at < 0) at += bytes.length;
-  if (at < 0) {
-    if (!isForward) return -1;
-    at = 0;
-  }
-  if (typeof wanted === "number") {
-    const byte = wanted & 255;
-    return isForward ? Reflect.apply(INDEX_OF, bytes, [byte, at]) : Reflect.apply(LAST_INDEX_OF, bytes, [byte, at]);
-  }
-  if (typeof wanted !== "string" && !(wanted instanceof Uint8Array)) {
-    throw invalidArgType("value", ["number", "string", "Buffer", "Uint8Array"], wanted);
-  }
-  const needle = typeof wanted === "string" ? encode(wanted, encodingOf(named)) : wanted;
-  const step = encodingNamed(String(named as string)) === "utf16le" ? 2 : 1;
-  return searchBytes(bytes, needle, at, isForward, step);
-}
-
-const { indexOf: INDEX_OF, lastIndexOf: LAST_INDEX_OF } = Uint8Array.prototype;
-
-function searchBytes(bytes: Uint8Array, needle: Uint8Array, start: number, isForward: boolean, step: number): number {
-  const last = bytes.length - needle.length;
-  if (needle.length === 0) return Math.min(start, bytes.length);
-  if (last < 0) return -1;
-  const isAt = (at: number): boolean => {
-    if ((at - start) % step !== 0 && at % step !== 0) return false;
-    for (let index = 0; index < needle.length; index++) if (bytes[at + index] !== needle[index]) return false;
-    return true;
-  };
-  if (isForward) {
-    for (let at = start; at <= last; at++) if (isAt(at)) return at;
-  } else {
-    for (let at = Math.min(start, last); at >= 0; at--) if (isAt(at)) return at;
-  }
-  return -1;
-}
-
-function swap(bytes: Uint8Array, size: number): Uint8Array {
-  if (bytes.length % size !== 0) {
-    throw nodeError(RangeError, "ERR_INVALID_BUFFER_SIZE", `Buffer size must be a multiple of ${size * 8}-bits`);
-  }
-  for (let at = 0; at < bytes.length; at += size) bytes.subarray(at, at + size).reverse();
-  return bytes;
 }
 
 function writeRange(bytes: Uint8Array, text: unknown, offset: unknown, length: unknown, encoding: unknown): number {
@@ -348,34 +278,6 @@ const methods = {
   },
 };
 
-function relative(value: unknown, usual: number, length: number): number {
-  if (value === undefined) return usual;
-  const number = Math.trunc(Number(value)) || 0;
-  return number < 0 ? Math.max(0, number + length) : Math.min(number, length);
-}
-
-function fillRange(bytes: Uint8Array, value: unknown, named: unknown): void {
-  if (named !== undefined && typeof named !== "string") throw invalidArgType("encoding", "string", named);
-  if (typeof value === "boolean" || typeof value === "number" || value === undefined || value === null) {
-    Uint8Array.prototype.fill.call(bytes, Number(value ?? 0) & 255);
-    return;
-  }
-  const encoding = encodingOf(named);
-  const pattern = typeof value === "string" ? encode(value, encoding) : value;
-  if (!(pattern instanceof Uint8Array)) {
-    Uint8Array.prototype.fill.call(bytes, Number(value) & 255);
-    return;
-  }
-  if (pattern.length === 0) {
-    if (value === "") Uint8Array.prototype.fill.call(bytes, 0);
-    else throw invalidArgValue("value", value);
-    return;
-  }
-  for (let at = 0; at < bytes.length; at += pattern.length) {
-    bytes.set(at + pattern.length > bytes.length ? pattern.subarray(0, bytes.length - at) : pattern, at);
-  }
-}
-
 const SLICES = ["utf8", "latin1", "ascii", "ucs2", "hex", "base64", "base64url"] as const;
 
 function sliceMethods(): { [name: string]: unknown } {
@@ -434,7 +336,9 @@ Object.defineProperties(Buffer, {
   poolSize: {
     enumerable: true,
     get: () => sizes().poolSize,
-    set: (size: number) => void (sizes().poolSize = size),
+    set: (size: number) => {
+      sizes().poolSize = size;
+    },
   },
   [Symbol.species]: { get: () => FastBuffer, configurable: true },
 });
@@ -443,34 +347,8 @@ function SlowBuffer(size: unknown): unknown {
   return make(checkSize(size));
 }
 
-function transcode(source: unknown, fromName: unknown, toName: unknown): FastBuffer {
-  const bytes = bytesOf(source, "source");
-  const [decoded, encoded] = [fromName, toName].map((name) => encodingNamed(String(name as string)));
-  if (decoded === undefined || encoded === undefined || [decoded, encoded].some((one) => /base64|hex/.test(one))) {
-    throw Object.assign(new Error("Unable to transcode Buffer [U_ILLEGAL_ARGUMENT_ERROR]"), {
-      code: "U_ILLEGAL_ARGUMENT_ERROR",
-      errno: 1,
-    });
-  }
-  const text = decode(bytes, decoded);
-  const isNarrow = encoded === "latin1" || encoded === "ascii";
-  // eslint-disable-next-line no-control-regex
-  const fitting = isNarrow ? text.replaceAll(encoded === "ascii" ? /[^\0-\u007f]/gu : /[^\0-\u00ff]/gu, "?") : text;
-  return bufferOver(encode(fitting, encoded));
-}
-
-function isUtf8(input: unknown): boolean {
-  try {
-    new TextDecoder("utf-8", { fatal: true }).decode(input as Uint8Array);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-function isAscii(input: unknown): boolean {
-  const bytes = input instanceof ArrayBuffer ? new Uint8Array(input) : bytesOf(input, "input");
-  return bytes.every((byte) => byte < 0x80);
+function transcode(source: unknown, from: unknown, to: unknown): FastBuffer {
+  return bufferOver(transcoded(source, from, to));
 }
 
 function decodeAtob(text: unknown): string {

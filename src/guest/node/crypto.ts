@@ -197,11 +197,8 @@ const members = (part: string): NodeModule => (library.load(part) as Parts).shar
 const ELSEWHERE: { readonly [part: string]: readonly string[] } = {
   derivation: ["pbkdf2", "pbkdf2Sync", "scrypt", "scryptSync", "hkdf", "hkdfSync"],
   ciphers: ["createCipheriv", "createDecipheriv", "Cipheriv", "Decipheriv", "getCipherInfo"],
-  keys: [
-    "KeyObject",
-    "createSecretKey",
-    "createPublicKey",
-    "createPrivateKey",
+  keys: ["KeyObject", "createSecretKey", "createPublicKey", "createPrivateKey"],
+  "key-pairs": [
     "generateKey",
     "generateKeySync",
     "generateKeyPair",

@@ -80,7 +80,7 @@ export function secretOf(curve: Curve, random: (size: number) => Uint8Array): Ui
   }
 }
 
-/** An uncompressed point of a point in any form; throws where it is none of the curve. */
+/** An uncompressed point of a point in any form; throws where it is not on the curve. */
 export function pointOf(curve: WeierstrassCurve, bytes: Uint8Array): Uint8Array {
   return curve.curve.Point.fromBytes(bytes).toBytes(false);
 }

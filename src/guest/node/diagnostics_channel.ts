@@ -30,7 +30,7 @@ class Channel {
   }
 
   publish(message: unknown): void {
-    for (const subscriber of [...this.#subscribers]) subscriber(message, this.name);
+    for (const subscriber of this.#subscribers.slice()) subscriber(message, this.name);
   }
 
   runStores(

@@ -1,4 +1,5 @@
-import { abortError, checkFunction, checkNumber, invalidArgType, nodeError } from "./inner/errors.ts";
+import { checkFunction, checkNumber, invalidArgType, nodeError } from "./inner/errors.ts";
+import { isEmitter, on, once } from "./inner/event-promises.ts";
 import { kept, library, type NodeModule, soon } from "./inner/library.ts";
 
 /** `node:events`. The default number of listeners belongs to the instance. */
@@ -6,7 +7,7 @@ import { kept, library, type NodeModule, soon } from "./inner/library.ts";
 type Listener = ((...args: unknown[]) => unknown) & { listener?: Listener };
 type Listeners = { [event: string | symbol]: Listener | Listener[] };
 
-/** An emitter, as its functions see it: any object that inherits from the prototype, also without its constructor. */
+/** An emitter, as its functions see it: an object that inherits from the prototype, also without its constructor. */
 export interface Emitter {
   _events: Listeners | undefined;
   _eventsCount: number;
@@ -126,7 +127,7 @@ function unhandled(args: readonly unknown[]): unknown {
   const shown =
     typeof error === "string"
       ? `'${error}'`
-      : (library.load("util").shared as { inspect: (value: unknown) => string }).inspect(error);
+      : (library.load("node-util").shared as { inspect: (value: unknown) => string }).inspect(error);
   const made = nodeError(
     Error,
     "ERR_UNHANDLED_ERROR",
@@ -174,7 +175,7 @@ const methods = {
     const listeners = events?.[event];
     if (listeners === undefined) return false;
     if (typeof listeners === "function") call(this, event, listeners, args);
-    else for (const listener of [...listeners]) call(this, event, listener, args);
+    else for (const listener of listeners.slice()) call(this, event, listener, args);
     return true;
   },
   addListener(this: Emitter, event: string | symbol, listener: unknown): Emitter {
@@ -253,113 +254,6 @@ Object.assign(EventEmitter.prototype as object, methods, {
   _maxListeners: undefined,
 });
 
-/** Resolves with the arguments of an emitter's or a target's next event. */
-function once(emitter: unknown, event: string | symbol, options?: { signal?: AbortSignal }): Promise<unknown[]> {
-  return new Promise((resolve, reject) => {
-    const signal = options?.signal;
-    if (signal?.aborted === true) return reject(abortError(signal.reason));
-    const stop = (): void => {
-      off(emitter, event, done);
-      off(emitter, "error", failed);
-      signal?.removeEventListener("abort", aborted);
-    };
-    const done = (...args: unknown[]): void => {
-      stop();
-      resolve(args);
-    };
-    const failed = (error: unknown): void => {
-      stop();
-      reject(error as Error);
-    };
-    const aborted = (): void => failed(abortError(signal?.reason));
-    listen(emitter, event, done);
-    if (event !== "error" && isEmitter(emitter)) emitter.once("error", failed);
-    signal?.addEventListener("abort", aborted, { once: true });
-    return undefined;
-  });
-}
-
-function isEmitter(value: unknown): value is Emitter {
-  return typeof value === "object" && value !== null && typeof Reflect.get(value, "on") === "function";
-}
-
-function isTarget(value: unknown): value is EventTarget {
-  return typeof value === "object" && value !== null && typeof Reflect.get(value, "addEventListener") === "function";
-}
-
-function listen(emitter: unknown, event: string | symbol, listener: Listener): void {
-  if (isEmitter(emitter)) emitter.on(event, listener);
-  else if (isTarget(emitter)) emitter.addEventListener(String(event), listener);
-  else throw invalidArgType("emitter", "EventEmitter", emitter);
-}
-
-function off(emitter: unknown, event: string | symbol, listener: Listener): void {
-  if (isEmitter(emitter)) emitter.removeListener(event, listener);
-  else if (isTarget(emitter)) emitter.removeEventListener(String(event), listener);
-}
-
-interface OnOptions {
-  readonly signal?: AbortSignal;
-  readonly close?: readonly string[];
-}
-
-/** Iterates over an emitter's events. */
-function on(emitter: unknown, event: string | symbol, options: OnOptions = {}): AsyncIterableIterator<unknown[]> {
-  const { signal } = options;
-  if (signal?.aborted === true) throw abortError(signal.reason);
-  const values: unknown[][] = [];
-  const waiting: { resolve: (result: IteratorResult<unknown[]>) => void; reject: (error: unknown) => void }[] = [];
-  let failure: { readonly error: unknown } | null = null;
-  let isDone = false;
-  const heard = (...args: unknown[]): void => {
-    const first = waiting.shift();
-    if (first === undefined) values.push(args);
-    else first.resolve({ value: args, done: false });
-  };
-  const failed = (error: unknown): void => {
-    const first = waiting.shift();
-    if (first === undefined) failure = { error };
-    else first.reject(error);
-    void close();
-  };
-  const aborted = (): void => failed(abortError(signal?.reason));
-  const close = (): Promise<IteratorResult<unknown[]>> => {
-    off(emitter, event, heard);
-    off(emitter, "error", failed);
-    for (const name of options.close ?? []) off(emitter, name, closed);
-    signal?.removeEventListener("abort", aborted);
-    isDone = true;
-    for (const { resolve } of waiting.splice(0)) resolve({ value: undefined, done: true });
-    return Promise.resolve({ value: undefined, done: true });
-  };
-  const closed = (): void => void close();
-  listen(emitter, event, heard);
-  if (event !== "error" && isEmitter(emitter)) emitter.on("error", failed);
-  for (const name of options.close ?? []) listen(emitter, name, closed);
-  signal?.addEventListener("abort", aborted, { once: true });
-  return {
-    next: () => {
-      const value = values.shift();
-      if (value !== undefined) return Promise.resolve({ value, done: false });
-      if (failure !== null) {
-        const { error } = failure;
-        failure = null;
-        return Promise.reject(error as Error);
-      }
-      if (isDone) return close();
-      return new Promise((resolve, reject) => waiting.push({ resolve, reject }));
-    },
-    return: close,
-    throw: (error: unknown) => {
-      failed(error);
-      return Promise.resolve({ value: undefined, done: true });
-    },
-    [Symbol.asyncIterator]() {
-      return this;
-    },
-  };
-}
-
 function addAbortListener(signal: AbortSignal, listener: () => void): { [Symbol.dispose](): void } {
   if (signal === undefined) throw invalidArgType("signal", "AbortSignal", signal);
   checkFunction(listener, "listener");
@@ -377,12 +271,12 @@ const statics = {
   errorMonitor,
   usingDomains: false,
   getEventListeners: (emitter: unknown, event: string | symbol) =>
-    isEmitter(emitter) ? apply(methods.listeners, emitter, [event]) : [],
-  getMaxListeners: (emitter: unknown) => (isEmitter(emitter) ? maxOf(emitter) : defaults().max),
+    isEmitter(emitter) ? apply(methods.listeners, emitter as Emitter, [event]) : [],
+  getMaxListeners: (emitter: unknown) => (isEmitter(emitter) ? maxOf(emitter as Emitter) : defaults().max),
   setMaxListeners: (count: unknown = defaults().max, ...targets: readonly unknown[]) => {
     checkNumber(count, "setMaxListeners", 0);
     if (targets.length === 0) defaults().max = count;
-    for (const target of targets) if (isEmitter(target)) target._maxListeners = count;
+    for (const target of targets) if (isEmitter(target)) (target as Emitter)._maxListeners = count;
   },
   listenerCount: (emitter: Emitter, event: string | symbol) => apply(methods.listenerCount, emitter, [event]),
   init,
@@ -400,7 +294,9 @@ Object.defineProperties(EventEmitter, {
   captureRejections: {
     enumerable: true,
     get: () => defaults().captures,
-    set: (value: unknown) => void (defaults().captures = value === true),
+    set: (value: unknown) => {
+      defaults().captures = value === true;
+    },
   },
 });
 

@@ -28,7 +28,8 @@ function pathOf(path: unknown): unknown {
 
 function encodingIn(options: unknown): string | undefined {
   if (typeof options === "string") return options;
-  const encoding: unknown = typeof options === "object" && options !== null ? Reflect.get(options, "encoding") : undefined;
+  const encoding: unknown =
+    typeof options === "object" && options !== null ? Reflect.get(options, "encoding") : undefined;
   return typeof encoding === "string" && encoding !== "buffer" ? encoding : undefined;
 }
 
@@ -45,7 +46,8 @@ async function readFile(path: unknown, options?: unknown): Promise<unknown> {
 
 function contentOf(data: unknown, options: unknown): unknown {
   const encoding = encodingIn(options);
-  if (typeof data === "string") return encoding === undefined || /^utf-?8$/i.test(encoding) ? data : dataOf(data, "data", encoding);
+  if (typeof data === "string")
+    return encoding === undefined || /^utf-?8$/i.test(encoding) ? data : dataOf(data, "data", encoding);
   return data;
 }
 
@@ -59,14 +61,16 @@ const PLAIN = ["copyFile", "truncate", "readdir", "realpath", "access", "mkdir",
 
 const promised: { [name: string]: Method } = {
   readFile,
-  writeFile: async (path, data, options) => face()["writeFile"]?.(pathOf(path), contentOf(data, options), flagsOf(options)),
+  writeFile: async (path, data, options) =>
+    face()["writeFile"]?.(pathOf(path), contentOf(data, options), flagsOf(options)),
   appendFile: async (path, data, options) => face()["appendFile"]?.(pathOf(path), contentOf(data, options)),
   rename: async (path, to) => face()["rename"]?.(pathOf(path), pathOf(to)),
   stat: async (path) => statsOf(await face()["stat"]?.(pathOf(path))),
   lstat: async (path) => statsOf(await face()["lstat"]?.(pathOf(path))),
 };
 for (const name of PLAIN) {
-  promised[name] = async (path, ...rest) => face()[name]?.(pathOf(path), ...(name === "copyFile" ? [pathOf(rest[0]), ...rest.slice(1)] : rest));
+  promised[name] = async (path, ...rest) =>
+    face()[name]?.(pathOf(path), ...(name === "copyFile" ? [pathOf(rest[0]), ...rest.slice(1)] : rest));
 }
 
 /** `Stats` with the members that a mount does not tell as fixed values. */
@@ -75,9 +79,24 @@ function statsOf(found: unknown): unknown {
   const { mtime, mtimeMs } = found as { mtime?: Date; mtimeMs?: number };
   const no = (): boolean => false;
   return Object.assign(found, {
-    atime: mtime, ctime: mtime, birthtime: mtime, atimeMs: mtimeMs, ctimeMs: mtimeMs, birthtimeMs: mtimeMs,
-    dev: 0, ino: 0, mode: 0o644, nlink: 1, uid: 0, gid: 0, blksize: 4096, blocks: 0,
-    isBlockDevice: no, isCharacterDevice: no, isFIFO: no, isSocket: no,
+    atime: mtime,
+    ctime: mtime,
+    birthtime: mtime,
+    atimeMs: mtimeMs,
+    ctimeMs: mtimeMs,
+    birthtimeMs: mtimeMs,
+    dev: 0,
+    ino: 0,
+    mode: 0o644,
+    nlink: 1,
+    uid: 0,
+    gid: 0,
+    blksize: 4096,
+    blocks: 0,
+    isBlockDevice: no,
+    isCharacterDevice: no,
+    isFIFO: no,
+    isSocket: no,
   });
 }
 
@@ -95,7 +114,10 @@ function called(method: Method): (...args: unknown[]) => void {
 
 /** The bytes of a file that the tool's bundle brought, by its path; the bundle defines none yet that are not imported. */
 function fileAt(path: unknown): Uint8Array | undefined {
-  return library.state().files().get(String(pathOf(path) as string));
+  return library
+    .state()
+    .files()
+    .get(String(pathOf(path) as string));
 }
 
 function missing(operation: string, path: unknown): Error {
@@ -121,7 +143,14 @@ const sync: NodeModule = {
     const bytes = fileAt(path);
     if (bytes === undefined && options?.throwIfNoEntry === false) return undefined;
     const { length } = bytes ?? bytesOf("stat", path);
-    return statsOf({ size: length, mtimeMs: 0, mtime: new Date(0), isFile: () => true, isDirectory: () => false, isSymbolicLink: () => false });
+    return statsOf({
+      size: length,
+      mtimeMs: 0,
+      mtime: new Date(0),
+      isFile: () => true,
+      isDirectory: () => false,
+      isSymbolicLink: () => false,
+    });
   },
   accessSync: (path: unknown) => void bytesOf("access", path),
   realpathSync: (path: unknown) => (bytesOf("realpath", path), pathOf(path)),
@@ -153,7 +182,9 @@ function createReadStream(path: unknown, options?: unknown): object {
       isRead = true;
       readFile(path).then(
         (bytes) => {
-          this.push((bytes as Uint8Array).subarray(range.start ?? 0, range.end === undefined ? undefined : range.end + 1));
+          this.push(
+            (bytes as Uint8Array).subarray(range.start ?? 0, range.end === undefined ? undefined : range.end + 1),
+          );
           this.push(null);
         },
         (error: unknown) => this.destroy(error),
@@ -186,7 +217,11 @@ function createWriteStream(path: unknown, options?: unknown): object {
 export function open(): NodeModule {
   const module: NodeModule = { ...sync, constants, createReadStream, createWriteStream, ...constantsOf() };
   for (const [name, method] of Object.entries(promised)) module[name] = called(method);
-  module["exists"] = (path: unknown, callback: (exists: boolean) => void) => void promised["access"]?.(path).then(() => callback(true), () => callback(false));
+  module["exists"] = (path: unknown, callback: (exists: boolean) => void) =>
+    void promised["access"]?.(path).then(
+      () => callback(true),
+      () => callback(false),
+    );
   module["promises"] = { ...promised, constants };
   return module;
 }

@@ -73,7 +73,7 @@ function plainName(name: string): string {
   return plain === "rmd160" || plain === "ripemd" ? "ripemd160" : plain;
 }
 
-/** A hash function; `undefined` if there is none of that name. */
+/** A hash function; `undefined` if there is no such one. */
 export function hashNamed(name: string): CHash | undefined {
   return HASHES.get(plainName(name));
 }

@@ -42,7 +42,9 @@ interface Response {
   readonly statusText: string;
   readonly url: string;
   readonly headers: { forEach(each: (value: string, name: string) => void): void; getSetCookie(): string[] };
-  readonly body: { getReader(): { read(): Promise<{ done: boolean; value?: Uint8Array }>; cancel(): Promise<void> } } | null;
+  readonly body: {
+    getReader(): { read(): Promise<{ done: boolean; value?: Uint8Array }>; cancel(): Promise<void> };
+  } | null;
 }
 
 /** What keeps connections open in Node: here it has nothing to keep. */
@@ -144,7 +146,17 @@ class IncomingMessage extends Readable {
 function fakeSocket(): object {
   const socket = Reflect.construct(EventEmitter, []) as object;
   const same = (): object => socket;
-  return Object.assign(socket, { setKeepAlive: same, setNoDelay: same, setTimeout: same, ref: same, unref: same, destroy: same, encrypted: true, authorized: true, remoteAddress: undefined });
+  return Object.assign(socket, {
+    setKeepAlive: same,
+    setNoDelay: same,
+    setTimeout: same,
+    ref: same,
+    unref: same,
+    destroy: same,
+    encrypted: true,
+    authorized: true,
+    remoteAddress: undefined,
+  });
 }
 
 /** A request that is sent when it ends: `fetch` takes its body whole. */
@@ -174,9 +186,13 @@ class ClientRequest extends Writable {
     this.host = hostname;
     this.protocol = protocol;
     const { headers = {} } = options;
-    if (Array.isArray(headers)) for (let at = 0; at < headers.length; at += 2) this.setHeader(String(headers[at]), String(headers[at + 1]));
-    else for (const [name, value] of Object.entries(headers)) if (value !== undefined) this.setHeader(name, value as Values);
-    if (options.auth !== undefined && !this.hasHeader("authorization")) this.setHeader("Authorization", `Basic ${btoa(options.auth)}`);
+    if (Array.isArray(headers))
+      for (let at = 0; at < headers.length; at += 2) this.setHeader(String(headers[at]), String(headers[at + 1]));
+    else
+      for (const [name, value] of Object.entries(headers))
+        if (value !== undefined) this.setHeader(name, value as Values);
+    if (options.auth !== undefined && !this.hasHeader("authorization"))
+      this.setHeader("Authorization", `Basic ${btoa(options.auth)}`);
     options.signal?.addEventListener("abort", () => this.destroy(options.signal?.reason), { once: true });
     if (options.timeout !== undefined) this.setTimeout(options.timeout);
     soon(() => this.emit("socket", this.socket));
@@ -184,7 +200,8 @@ class ClientRequest extends Writable {
 
   setHeader(name: unknown, value: unknown): this {
     if (typeof name !== "string") throw invalidArgType("name", "string", name);
-    if (value === undefined) throw nodeError(TypeError, "ERR_HTTP_INVALID_HEADER_VALUE", `Invalid value "undefined" for header "${name}"`);
+    if (value === undefined)
+      throw nodeError(TypeError, "ERR_HTTP_INVALID_HEADER_VALUE", `Invalid value "undefined" for header "${name}"`);
     this.#headers.set(name.toLowerCase(), [name, Array.isArray(value) ? value.join(", ") : String(value as string)]);
     return this;
   }
@@ -248,7 +265,13 @@ class ClientRequest extends Writable {
     const body = isBodiless || this.#chunks.length === 0 ? {} : { body: join(...this.#chunks) };
     const headers = [...this.#headers.values()].filter(([name]) => !NOT_SENT.has(name.toLowerCase()));
     const { fetch } = globalThis as unknown as { fetch: (url: string, init: object) => Promise<Response> };
-    const response = await fetch(this.#url, { method: this.method, headers, redirect: "manual", signal: this.#abort.signal, ...body });
+    const response = await fetch(this.#url, {
+      method: this.method,
+      headers,
+      redirect: "manual",
+      signal: this.#abort.signal,
+      ...body,
+    });
     clearTimeout(this.#timer);
     if (this.destroyed) return;
     const message = new IncomingMessage(response);
@@ -263,7 +286,16 @@ class ClientRequest extends Writable {
 }
 
 /** Headers that belong to the connection, which the host has. */
-const NOT_SENT: ReadonlySet<string> = new Set(["host", "connection", "content-length", "transfer-encoding", "keep-alive", "upgrade", "expect", "accept-encoding"]);
+const NOT_SENT: ReadonlySet<string> = new Set([
+  "host",
+  "connection",
+  "content-length",
+  "transfer-encoding",
+  "keep-alive",
+  "upgrade",
+  "expect",
+  "accept-encoding",
+]);
 
 type RequestArgs = readonly unknown[];
 
@@ -293,17 +325,39 @@ function moduleOf(scheme: "http:" | "https:"): NodeModule {
     (made as unknown as { end(): void }).end();
     return made;
   };
-  return { request, get, Agent, ClientRequest, IncomingMessage, ServerResponse, OutgoingMessage, METHODS: [...METHODS], STATUS_CODES, maxHeaderSize: 16_384, validateHeaderName, validateHeaderValue };
+  return {
+    request,
+    get,
+    Agent,
+    ClientRequest,
+    IncomingMessage,
+    ServerResponse,
+    OutgoingMessage,
+    METHODS: [...METHODS],
+    STATUS_CODES,
+    maxHeaderSize: 16_384,
+    validateHeaderName,
+    validateHeaderValue,
+  };
 }
 
 function validateHeaderName(name: unknown): void {
   if (typeof name !== "string" || !/^[\w!#$%&'*+.^`|~-]+$/.test(name)) {
-    throw nodeError(TypeError, "ERR_INVALID_HTTP_TOKEN", `Header name must be a valid HTTP token ["${String(name as string)}"]`);
+    throw nodeError(
+      TypeError,
+      "ERR_INVALID_HTTP_TOKEN",
+      `Header name must be a valid HTTP token ["${String(name as string)}"]`,
+    );
   }
 }
 
 function validateHeaderValue(name: unknown, value: unknown): void {
-  if (value === undefined) throw nodeError(TypeError, "ERR_HTTP_INVALID_HEADER_VALUE", `Invalid value "undefined" for header "${String(name as string)}"`);
+  if (value === undefined)
+    throw nodeError(
+      TypeError,
+      "ERR_HTTP_INVALID_HEADER_VALUE",
+      `Invalid value "undefined" for header "${String(name as string)}"`,
+    );
 }
 
 /** Classes of servers, which packages extend. */

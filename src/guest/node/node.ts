@@ -23,7 +23,18 @@ const MEMBERS: ReadonlyMap<string, readonly [module: string, member: string]> = 
 const SAME: ReadonlyMap<string, string> = new Map([["sys", "util"]]);
 /** Parts by module, where several modules are in one. */
 const PARTS: ReadonlyMap<string, string> = new Map([
+  ["constants", "tables"],
+  ["http2", "tables"],
   ["https", "http"],
+  ["punycode", "texts"],
+  ["querystring", "texts"],
+  ["string_decoder", "texts"],
+  ["tls", "tables"],
+  ["tty", "probes"],
+  ["util", "node-util"],
+  ["v8", "probes"],
+  ["vm", "probes"],
+  ["worker_threads", "probes"],
   ["stream/web", "streams"],
   ["stream/consumers", "streams"],
 ]);
@@ -92,7 +103,7 @@ export class NodeInstance implements NodeState {
     }
     const part = this.#realm.part(name);
     const opened = part?.open?.(this, name);
-    const shared = opened ?? part?.shared ?? {};
+    const shared = opened ?? sharedOf(part, name) ?? {};
     if (typeof shared === "function") return shared;
     // A copy: its code may put something else in the place of a member, for itself.
     const module = (opened ?? { ...shared }) as NodeModule;
@@ -166,6 +177,11 @@ export class NodeInstance implements NodeState {
   }
 }
 
+/** What instances share of a module's exports. */
+function sharedOf(part: LibraryPart | null, module: string): LibraryPart["shared"] | undefined {
+  return part?.modules?.[module] ?? part?.shared;
+}
+
 /** Nothing is ever collected, as far as a tool can see. */
 class FinalizationRegistry {
   register(): void {}
@@ -212,12 +228,18 @@ class NodeRealm implements Library {
     this.#library = freeze({
       host,
       load: (part: string) => this.load(part),
+      module: (name: string) => this.module(name),
       state: () => this.state(),
       refusal: (module: string, member: string) => this.refusal(module, member),
     });
   }
 
   /** Code that runs without a call has a state of its own, which nobody sees again. */
+  module(name: string): unknown {
+    const part = this.part(name);
+    return part?.packages ?? sharedOf(part, name);
+  }
+
   state(): NodeState {
     return (this.host.call()?.node as NodeInstance | null | undefined) ?? new NodeInstance(this);
   }
@@ -264,7 +286,8 @@ class NodeRealm implements Library {
 
   sharedMember(module: string, member: string): unknown {
     const inside = MEMBERS.get(module);
-    const shared = this.part(inside === undefined ? module : inside[0])?.shared as NodeModule | undefined;
+    const root = inside === undefined ? module : inside[0];
+    const shared = sharedOf(this.part(root), root) as NodeModule | undefined;
     return inside === undefined ? shared?.[member] : (shared?.[inside[1]] as NodeModule | undefined)?.[member];
   }
 

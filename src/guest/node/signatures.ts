@@ -16,7 +16,8 @@ import {
   verifyPkcs1,
   verifyPss,
 } from "./inner/rsa.ts";
-import { type AsymmetricData, random, readKey } from "./keys.ts";
+import { type AsymmetricData } from "./inner/key-forms.ts";
+import { random, readKey } from "./keys.ts";
 
 /** Signatures of `node:crypto`, and RSA's encryption. */
 

@@ -8,7 +8,12 @@ class WebSocket {
   constructor(url?: unknown) {
     if (url === undefined) throw new TypeError("WebSocket takes a URL");
     const shown = String(url as string).slice(0, 200);
-    throw Object.assign(new Error(`WebSocket cannot connect to ${shown} from an isolate: use fetch, which may stream an answer, with a grant of the capability "fetch"; or a custom capability of the host`), { code: "ERR_FEATURE_UNAVAILABLE_ON_PLATFORM" });
+    throw Object.assign(
+      new Error(
+        `WebSocket cannot connect to ${shown} from an isolate: use fetch, which may stream an answer, with a grant of the capability "fetch"; or a custom capability of the host`,
+      ),
+      { code: "ERR_FEATURE_UNAVAILABLE_ON_PLATFORM" },
+    );
   }
 }
 Object.assign(WebSocket, STATES);
@@ -62,16 +67,20 @@ class EventSource {
 
   #emit(type: string, facts: object = {}): void {
     const event = { type, target: this, ...facts };
-    const own = type === "open" ? this.onopen : type === "error" ? this.onerror : type === "message" ? this.onmessage : null;
+    const own =
+      type === "open" ? this.onopen : type === "error" ? this.onerror : type === "message" ? this.onmessage : null;
     own?.(event);
-    for (const listener of [...(this.#listeners.get(type) ?? [])]) listener(event);
+    for (const listener of Array.from(this.#listeners.get(type) ?? [])) listener(event);
   }
 
   async #connect(): Promise<void> {
     const { fetch } = globalThis as unknown as { fetch: (url: string, init: object) => Promise<Streaming> };
     const last = this.#lastId === "" ? {} : { "last-event-id": this.#lastId };
     try {
-      const response = await fetch(this.url, { headers: { accept: "text/event-stream", ...last }, signal: this.#abort.signal });
+      const response = await fetch(this.url, {
+        headers: { accept: "text/event-stream", ...last },
+        signal: this.#abort.signal,
+      });
       const isStream = response.headers.get("content-type")?.startsWith("text/event-stream") === true;
       if (!response.ok || !isStream || response.body === null) return this.#fail(`status ${response.status}`);
       this.readyState = 1;
@@ -109,7 +118,8 @@ class EventSource {
         if (line !== "") this.#take(line, event);
         else {
           this.#lastId = event.id;
-          if (event.data.length > 0) this.#emit(event.type, { data: event.data.join("\n"), lastEventId: event.id, origin: this.url });
+          if (event.data.length > 0)
+            this.#emit(event.type, { data: event.data.join("\n"), lastEventId: event.id, origin: this.url });
           event = { type: "message", data: [], id: this.#lastId };
         }
       }

@@ -33,7 +33,7 @@ async function buffer(chunks: Chunks): Promise<unknown> {
 }
 
 async function text(chunks: Chunks): Promise<string> {
-  return String((await buffer(chunks)) as object);
+  return new TextDecoder().decode((await buffer(chunks)) as Uint8Array);
 }
 
 const consumers: NodeModule = {

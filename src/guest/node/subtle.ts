@@ -1,6 +1,6 @@
 import { hkdf } from "@noble/hashes/hkdf.js";
 import { pbkdf2 } from "@noble/hashes/pbkdf2.js";
-import { agreed, type Curve, curveNamed, signEcdsa, signEdwards, verifyEcdsa, verifyEdwards } from "./curves.ts";
+import { agreed, signEcdsa, signEdwards, verifyEcdsa, verifyEdwards } from "./curves.ts";
 import { hashNamed, hmacOf } from "./hashes.ts";
 import { openAes, sealAes, unwrapAes, wrapAes } from "./inner/web-aes.ts";
 import {
@@ -12,7 +12,6 @@ import {
   encryptOaep,
   decryptOaep,
   type Hashing,
-  BITS_MAX,
 } from "./inner/rsa.ts";
 import {
   ALGORITHMS,
@@ -22,66 +21,19 @@ import {
   domError,
   type Given,
   hashOf,
-  type KeyType,
   numberFrom,
   type Usage,
   usagesFrom,
 } from "./inner/web-algorithms.ts";
 import type { NodeModule } from "./inner/library.ts";
-import { bigOf } from "./inner/asn1.ts";
 import { encode } from "./inner/encodings.ts";
-import { dataIn, generateData, hold, type KeyData, random } from "./keys.ts";
+
+import { type KeyData } from "./inner/key-forms.ts";
+import { dataIn, random } from "./keys.ts";
+import { CryptoKey, failed, generatePair, generateSecret, keyOf, lengthOf } from "./web-generation.ts";
 import { exportData, type Format, importData } from "./web-keys.ts";
 
 /** The algorithms of `crypto.subtle` beyond hashes (Web Cryptography API). */
-
-const MADE = Symbol("CryptoKey");
-
-export class CryptoKey {
-  readonly #facts: {
-    readonly type: KeyType;
-    readonly extractable: boolean;
-    readonly algorithm: Given;
-    readonly usages: readonly Usage[];
-  };
-
-  constructor(made: unknown, type: KeyType, extractable: boolean, algorithm: Given, usages: readonly Usage[]) {
-    if (made !== MADE) throw new TypeError("Illegal constructor");
-    this.#facts = { type, extractable, algorithm, usages };
-  }
-
-  get type(): KeyType {
-    return this.#facts.type;
-  }
-
-  get extractable(): boolean {
-    return this.#facts.extractable;
-  }
-
-  get algorithm(): Given {
-    return this.#facts.algorithm;
-  }
-
-  get usages(): readonly Usage[] {
-    return this.#facts.usages;
-  }
-
-  get [Symbol.toStringTag](): string {
-    return "CryptoKey";
-  }
-}
-
-function keyOf(
-  held: KeyData,
-  type: KeyType,
-  algorithm: Given,
-  extractable: boolean,
-  usages: readonly Usage[],
-): CryptoKey {
-  const key = new CryptoKey(MADE, type, extractable, algorithm, usages);
-  hold(key, held);
-  return key;
-}
 
 function checkKey(key: unknown): asserts key is CryptoKey {
   if (!(key instanceof CryptoKey)) throw new TypeError("The key is no CryptoKey");
@@ -93,10 +45,6 @@ function usable(key: unknown, name: string, usage: Usage): KeyData {
   if (key.algorithm.name !== name) throw domError("InvalidAccessError", "The key is not for this algorithm");
   if (!key.usages.includes(usage)) throw domError("InvalidAccessError", `The key is not for ${usage}`);
   return dataIn(key);
-}
-
-function failed(message = "The operation failed"): Error {
-  return domError("OperationError", message);
 }
 
 function hashing(name: string): Hashing {
@@ -237,102 +185,6 @@ function agree(algorithm: Given, key: CryptoKey, held: KeyData & { kind: "curve"
   const bytes = secret.slice(0, Math.ceil(bits / 8));
   if (bits % 8 !== 0) bytes[bytes.length - 1] = (bytes.at(-1) ?? 0) & (0xff << (8 - (bits % 8)));
   return bytes;
-}
-
-/** Length of a derived key, in bits. */
-function lengthOf(algorithm: Given): number | null {
-  if (algorithm.name === "HKDF" || algorithm.name === "PBKDF2") return null;
-  if (algorithm.name !== "HMAC") return aesLength(algorithm);
-  if (algorithm["length"] !== undefined) {
-    const bits = numberFrom(algorithm["length"], "length", 2 ** 32 - 1);
-    if (bits === 0) throw new TypeError("length cannot be zero");
-    return bits;
-  }
-  return blockBits(hashOf(algorithm["hash"]));
-}
-
-function blockBits(hash: string): number {
-  return hash === "SHA-1" || hash === "SHA-256" ? 512 : 1024;
-}
-
-function aesLength(algorithm: Given): number {
-  const bits = numberFrom(algorithm["length"], "length", 2 ** 16 - 1);
-  if (![128, 192, 256].includes(bits)) throw failed("AES has keys of 128, 192 or 256 bits");
-  return bits;
-}
-
-function generateSecret(algorithm: Given, extractable: boolean, usages: readonly Usage[]): CryptoKey {
-  checkUsages(algorithm.name, "secret", usages);
-  const isHmac = algorithm.name === "HMAC";
-  const hash = isHmac ? { hash: { name: hashOf(algorithm["hash"]) } } : {};
-  const bits = isHmac ? hmacBits(algorithm) : aesLength(algorithm);
-  if (usages.length === 0) throw domError("SyntaxError", "A secret key needs a usage");
-  const held = { kind: "secret", bytes: random(Math.ceil(bits / 8)) } as const;
-  return keyOf(held, "secret", { name: algorithm.name, length: bits, ...hash }, extractable, usages);
-}
-
-function hmacBits(algorithm: Given): number {
-  const bits =
-    algorithm["length"] === undefined
-      ? blockBits(hashOf(algorithm["hash"]))
-      : numberFrom(algorithm["length"], "length", 2 ** 32 - 1);
-  if (bits === 0) throw failed("length cannot be zero");
-  return bits;
-}
-
-function generatePair(algorithm: Given, extractable: boolean, usages: readonly Usage[]): object {
-  const { name } = algorithm;
-  const { public: open = [], private: closed = [] } = ALGORITHMS.get(name)?.uses ?? {};
-  if (usages.some((usage) => !open.includes(usage) && !closed.includes(usage)))
-    throw domError("SyntaxError", `Unsupported key usage for a ${name} key`);
-  const { held, facts } = pairOf(algorithm);
-  const secretUsages = usages.filter((usage) => closed.includes(usage));
-  if (secretUsages.length === 0) throw domError("SyntaxError", "A private key needs a usage");
-  return {
-    publicKey: keyOf(
-      { ...held, secret: null } as KeyData,
-      "public",
-      facts,
-      true,
-      usages.filter((usage) => open.includes(usage)),
-    ),
-    privateKey: keyOf(held, "private", facts, extractable, secretUsages),
-  };
-}
-
-function pairOf(algorithm: Given): { held: KeyData; facts: Given } {
-  const { name } = algorithm;
-  if (name.startsWith("RSA")) {
-    const hash = { name: hashOf(algorithm["hash"]) };
-    const modulusLength = numberFrom(algorithm["modulusLength"], "modulusLength", 2 ** 32 - 1);
-    const publicExponent = algorithm["publicExponent"];
-    if (!(publicExponent instanceof Uint8Array)) throw new TypeError("publicExponent has to be a Uint8Array");
-    const exponent = bigOf(publicExponent);
-    if (
-      modulusLength < 512 ||
-      modulusLength > BITS_MAX ||
-      modulusLength % 8 !== 0 ||
-      exponent < 3n ||
-      (exponent & 1n) === 0n ||
-      exponent > 2n ** 32n
-    ) {
-      throw failed("RSA keys of these numbers are not made");
-    }
-    const held = generateData("rsa", { modulusLength, publicExponent: Number(exponent) });
-    return { held, facts: { name, modulusLength, publicExponent: new Uint8Array(publicExponent), hash } };
-  }
-  if (name === "ECDSA" || name === "ECDH") {
-    const { name: namedCurve } = webCurve(algorithm["namedCurve"]);
-    return { held: generateData("ec", { namedCurve }), facts: { name, namedCurve } };
-  }
-  return { held: generateData(name.toLowerCase(), {}), facts: { name } };
-}
-
-function webCurve(given: unknown): Curve {
-  if (given === undefined) throw new TypeError("The algorithm has no namedCurve");
-  const curve = curveNamed(String(given as string));
-  if (curve?.kind !== "ec" || curve.name !== given) throw domError("NotSupportedError", "Unrecognized curve");
-  return curve;
 }
 
 function importKey(

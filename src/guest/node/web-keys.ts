@@ -13,7 +13,7 @@ import {
   writeJwk,
   writePkcs8,
   writeSpki,
-} from "./keys.ts";
+} from "./inner/key-forms.ts";
 
 /** Forms of the keys of `crypto.subtle`. */
 

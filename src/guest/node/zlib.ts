@@ -37,13 +37,17 @@ function coderOf(format: Format, isInflating: boolean, options: Options): Coder 
     ...(dictionary === undefined ? {} : { dictionary: dataOf(dictionary, "options.dictionary") }),
   };
   const bits = { raw: format === "raw", windowBits: format === "gzip" ? windowBits + 16 : windowBits };
-  const made: unknown = isInflating ? new Inflate({ ...given, ...bits } as object) : new Deflate({ ...given, ...bits, gzip: format === "gzip" } as object);
+  const made: unknown = isInflating
+    ? new Inflate({ ...given, ...bits } as object)
+    : new Deflate({ ...given, ...bits, gzip: format === "gzip" } as object);
   return made as Coder;
 }
 
 function failure({ err, msg }: Coder): Error {
   const [code, errno] = err === -5 || err === 0 ? ["Z_BUF_ERROR", -5] : ["Z_DATA_ERROR", -3];
-  return Object.assign(nodeError(Error, code as string, err === 0 || msg === "" ? "unexpected end of file" : msg), { errno });
+  return Object.assign(nodeError(Error, code as string, err === 0 || msg === "" ? "unexpected end of file" : msg), {
+    errno,
+  });
 }
 
 /** Passes each part of the output on; throws where the input is broken or the output too long. */
@@ -59,7 +63,8 @@ class Coding {
     const most = options.maxOutputLength ?? OUTPUT_MAX;
     this.#coder.onData = (chunk) => {
       this.#length += chunk.length;
-      if (this.#length > most) throw nodeError(RangeError, "ERR_BUFFER_TOO_LARGE", `Cannot create a Buffer larger than ${most} bytes`);
+      if (this.#length > most)
+        throw nodeError(RangeError, "ERR_BUFFER_TOO_LARGE", `Cannot create a Buffer larger than ${most} bytes`);
       take(chunk);
     };
     this.#coder.onEnd = () => {
@@ -147,7 +152,8 @@ function crc32(data: unknown, before = 0): number {
 const { zlib: constants, codes } = NODE_CONSTANTS;
 const own: NodeModule = { constants, codes, crc32, ...constants };
 for (const [name, className, format, isInflating] of FORMS) {
-  const once = (data: unknown, options?: Options): unknown => sync(format === "any" ? unzipFormat(data) : format, isInflating, data, options);
+  const once = (data: unknown, options?: Options): unknown =>
+    sync(format === "any" ? unzipFormat(data) : format, isInflating, data, options);
   own[`${name}Sync`] = once;
   own[name] = (data: unknown, ...rest: readonly unknown[]): void => {
     deliver(() => once(data, rest.length > 1 ? (rest[0] as Options) : {}), rest.at(-1) ?? null);

@@ -3,8 +3,8 @@ import path from "node:path";
 import { checkImports, withoutFileMaps } from "./imports.ts";
 import { callHalf, TOOL_ENTRY, withPureSchemas } from "./halves.ts";
 import { isLeftOut, Manifests } from "./manifest.ts";
-import { importedText, isInLibrary, isNodeBuiltin, NODE_IMPORTED, NODE_REQUIRED, nodeModule, requiredText, withAbsentGlobals } from "./node-names.ts";
-import { missingText, resolvedByNode, wantsDocument, withoutSearches } from "./missing.ts";
+import { isInLibrary, isNodeBuiltin, loadNodeModules, nodeModule } from "./node-names.ts";
+import { isPackages, missingModule, packageFolder, resolvedByNode, runnable, isForBrowsers } from "./missing.ts";
 import { isSchemaLibrary } from "./purity.ts";
 import { asScript, type Half, toolEntryText } from "./tool-entry.ts";
 import type {
@@ -30,8 +30,6 @@ const MAX_TOTAL_BYTES = 64 * 1024 * 1024;
 const NAMESPACE = "tool";
 /** Modules that a package's `browser` field replaces by an empty one. */
 const EMPTY_NAMESPACE = "empty";
-/** Modules that a package may require and nobody installed. */
-const MISSING_NAMESPACE = "missing";
 /** The module that defines tools: the bundler's own. */
 const ENTRY_NAMESPACE = "glovebox";
 /** The `detail` of messages from esbuild that a plugin passes on. */
@@ -84,7 +82,7 @@ export class ToolFiles {
   readonly #names = new Map<string, string>();
   readonly #answers = new Map<string, Promise<OnResolveResult | null>>();
   readonly #manifests = new Manifests((file) => this.#mayReach(file));
-  /** Folders of packages that are taken in their form for Node. */
+  /** Packages that are taken in their form for Node. */
   readonly #asNode = new Set<string>();
   #bytes = 0;
   /** Whether a module defines a tool. */
@@ -152,9 +150,7 @@ export class ToolFiles {
         );
         build.onLoad({ filter: /.*/, namespace: ENTRY_NAMESPACE }, () => toolEntryText(half));
         build.onLoad({ filter: /.*/, namespace: EMPTY_NAMESPACE }, () => ({ contents: "" }));
-        build.onLoad({ filter: /.*/, namespace: MISSING_NAMESPACE }, (args) => missingText(args.path));
-        build.onLoad({ filter: /.*/, namespace: NODE_IMPORTED }, (args) => importedText(args.path));
-        build.onLoad({ filter: /.*/, namespace: NODE_REQUIRED }, (args) => requiredText(args.path));
+        loadNodeModules(build);
         build.onLoad({ filter: /.*/, namespace: "file" }, () => refusal("this file is not the tool's to read"));
       },
     };
@@ -240,27 +236,27 @@ export class ToolFiles {
   ): Promise<OnResolveResult | null> {
     const plain = await this.#findPlain(specifier, folder);
     if (plain !== undefined) return plain;
-    const asNode = this.#asNode.has(packageFolder(folder)) ? await this.#inNode(specifier, folder, isKept) : undefined;
-    if (asNode !== undefined) return asNode;
+    const other = this.#asNode.has(packageFolder(folder)) ? await this.#inNode(specifier, folder, isKept) : undefined;
+    if (other !== undefined) return other;
     const options = { resolveDir: folder, kind: args.kind, with: args.with, pluginData: this };
     const found = await build.resolve(specifier, options);
     if (found.errors.length > 0 || found.path === "") return this.#findAsNode(specifier, folder, args, isKept);
     if (found.namespace !== "file" || isLeftOut(found.path, await this.#manifests.of(found.path)))
       return { path: specifier, namespace: EMPTY_NAMESPACE };
     const real = await realpath(found.path);
-    if (!namesPath(specifier) && this.#mayReach(real, isKept) && (await this.#isForBrowsers(real))) {
+    if (
+      !namesPath(specifier) &&
+      this.#mayReach(real, isKept) &&
+      (await isForBrowsers(real, await this.#manifests.of(real)))
+    ) {
       this.#asNode.add(packageFolder(real));
-      const other = await this.#inNode(specifier, folder, isKept);
-      if (other !== undefined) return other;
+      return (await this.#inNode(specifier, folder, isKept)) ?? null;
     }
     const module = this.#mayReach(real, isKept) ? await this.#moduleAt(real) : undefined;
     return module === undefined ? outside(specifier) : { ...module, sideEffects: found.sideEffects };
   }
 
-  /**
-   * Resolves a package as Node does: one may have no form but Node's. What a package requires and nobody installed fails
-   * when it is evaluated, as in Node.
-   */
+  /** Resolves a package that may have no form but Node's. One that nobody installed fails when it is evaluated. */
   async #findAsNode(
     specifier: string,
     folder: string,
@@ -269,23 +265,15 @@ export class ToolFiles {
   ): Promise<OnResolveResult | null> {
     const module = namesPath(specifier) ? undefined : await this.#inNode(specifier, folder, isKept);
     if (module !== undefined) return module;
-    const isLate = isPackages(shownName(importer)) && (kind === "require-call" || kind === "dynamic-import");
-    return isLate ? { path: specifier, namespace: MISSING_NAMESPACE } : null;
+    const isLate = kind === "require-call" || kind === "dynamic-import";
+    return isLate && isPackages(shownName(importer)) ? missingModule(specifier) : null;
   }
 
-  /** The module that Node would load. */
   async #inNode(specifier: string, folder: string, isKept: boolean): Promise<OnResolveResult | undefined> {
     const file = resolvedByNode(specifier, folder);
     const real = file === undefined ? undefined : await realpath(file).catch(() => undefined);
     if (real === undefined || !this.#mayReach(real, isKept) || loaderOf(real) === undefined) return undefined;
     return this.#moduleAt(real);
-  }
-
-  /** Whether the file is of a package that is taken in its form for Node, because its other one needs a document. */
-  async #isForBrowsers(file: string): Promise<boolean> {
-    const { leftOut } = await this.#manifests.of(file);
-    if (leftOut === undefined || loaderOf(file) !== "js") return false;
-    return wantsDocument(await readFile(file, "utf8"));
   }
 
   /**
@@ -332,7 +320,7 @@ export class ToolFiles {
     if (this.#bytes > MAX_TOTAL_BYTES) return refusal(`all modules together are larger than ${MAX_TOTAL_BYTES} bytes`);
     if (loader !== "js" && loader !== "ts") return { contents: await readFile(file), loader };
     const text = withoutFileMaps(await readFile(file, "utf8"));
-    const contents = isPackages(shown) ? withAbsentGlobals(await withoutSearches(text, loader)) : text;
+    const contents = isPackages(shown) ? await runnable(text, loader) : text;
     // Packages above the tool's folder are the operator's.
     if (this.#root === undefined || !isIn(file, this.#root)) return { contents, loader };
     const found = await parsed(contents, loader, shown);
@@ -361,16 +349,6 @@ async function parsed(contents: string, loader: Loader, name: string): Promise<r
 export function messagesOf(error: unknown): readonly Message[] {
   if (typeof error !== "object" || error === null || !("errors" in error) || !Array.isArray(error.errors)) return [];
   return error.errors;
-}
-
-/** Whether a displayed name is that of a package's file. */
-function isPackages(shown: string): boolean {
-  return shown.startsWith(`${MODULES}/`);
-}
-
-/** The folder of the package that a path belongs to; empty for none. */
-function packageFolder(file: string): string {
-  return /^.*[/\\]node_modules[/\\](?:@[^/\\]+[/\\])?[^/\\]+/.exec(file)?.[0] ?? "";
 }
 
 function namesPath(specifier: string): boolean {

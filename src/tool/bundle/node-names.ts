@@ -1,6 +1,7 @@
 import { builtinModules } from "node:module";
-import type { OnLoadResult, OnResolveResult } from "esbuild";
+import type { OnLoadResult, OnResolveResult, PluginBuild } from "esbuild";
 import { NODE_NAME } from "../../guest/host.ts";
+import { MISSING_NAMESPACE, missingText } from "./missing.ts";
 
 /**
  * Node's names in a tool. An import of one of Node's modules becomes an access to the realm's library, as does a free
@@ -8,8 +9,8 @@ import { NODE_NAME } from "../../guest/host.ts";
  */
 
 /** The namespaces of Node's modules in a bundle, by how they are named: `import` or `require`. */
-export const NODE_IMPORTED = "node";
-export const NODE_REQUIRED = "node-require";
+const NODE_IMPORTED = "node";
+const NODE_REQUIRED = "node-require";
 
 /** Node's globals, and two of the web's that Node has and a realm has not. */
 export const NODE_GLOBALS = [
@@ -76,7 +77,7 @@ export function nodeModule(specifier: string, kind: string): OnResolveResult {
 }
 
 /** A module of Node, as it is imported: each export that is used is looked up once for an instance. */
-export function importedText(name: string): OnLoadResult {
+function importedText(name: string): OnLoadResult {
   const shown = JSON.stringify(name);
   const members = exportNames(name).map((member) => {
     return `export const ${member} = /* @__PURE__ */ ${NODE_NAME}.member(${shown}, "${member}");`;
@@ -86,8 +87,15 @@ export function importedText(name: string): OnLoadResult {
 }
 
 /** A module of Node, as `require` returns it. */
-export function requiredText(name: string): OnLoadResult {
+function requiredText(name: string): OnLoadResult {
   return { contents: `module.exports = ${NODE_NAME}.require(${JSON.stringify(name)});`, loader: "js" };
+}
+
+/** Gives the bundler the modules of Node. */
+export function loadNodeModules(build: PluginBuild): void {
+  build.onLoad({ filter: /.*/, namespace: MISSING_NAMESPACE }, (args) => missingText(args.path));
+  build.onLoad({ filter: /.*/, namespace: NODE_IMPORTED }, (args) => importedText(args.path));
+  build.onLoad({ filter: /.*/, namespace: NODE_REQUIRED }, (args) => requiredText(args.path));
 }
 
 /** Names that no variable can have. */
@@ -125,20 +133,4 @@ export function nodeNamesIn(text: string): readonly string[] {
   }
   names.delete("");
   return [...names].toSorted();
-}
-
-/** Globals of Node without a stand-in. A file that asks for none of them is left alone. */
-const ABSENT = ["SharedArrayBuffer", "MessagePort", "MessageChannel", "BroadcastChannel", "FinalizationRegistry", "WeakRef"];
-
-/** A package's file that takes globals for granted which an isolate has not: they exist there, and refuse to be made. */
-export function withAbsentGlobals(contents: string): string {
-  const taken = ABSENT.filter((name) => contents.includes(name) && isTakenForGranted(name, contents));
-  return taken.map((name) => `const ${name} = ${NODE_NAME}.absent("${name}");`).join("") + contents;
-}
-
-function isTakenForGranted(name: string, contents: string): boolean {
-  const declared = new RegExp(
-    String.raw`typeof ${name}\b|\b(?:class|function|const|let|var) ${name}\b|\bimport [^;\n]*\b${name}\b|[{,]\s*${name}\s*[,}]`,
-  );
-  return new RegExp(String.raw`(?<![.\w$"'])${name}\b(?!["':])`).test(contents) && !declared.test(contents);
 }

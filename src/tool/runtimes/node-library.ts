@@ -75,15 +75,10 @@ function linked(folder: string, extension: string, parts: readonly string[]): Pl
         contents: `module.exports = __library.load(${JSON.stringify(part)});`,
       }));
       build.onLoad({ filter: /.*/, namespace: SHARED_NAMESPACE }, ({ path: part }) => ({
-        contents: part === "web" ? "" : packageText(part),
+        contents: part === "web" ? "" : `module.exports = __library.module(${JSON.stringify(part)});`,
       }));
     },
   };
-}
-
-/** A module of Node, as packages of the library itself have it. */
-function packageText(part: string): string {
-  return `const found = __library.load(${JSON.stringify(part)});\nmodule.exports = found.packages ?? found.shared;`;
 }
 
 /** Tables of Node that packages read. */

@@ -20,7 +20,7 @@ const NAMES: ReadonlyMap<string, Encoding> = new Map([
   ["hex", "hex"],
 ]);
 
-/** The encoding of a name, in any case; `undefined` if there is none. */
+/** The encoding of a name, in any case; `undefined` if no encoding has that name. */
 export function encodingNamed(name: string): Encoding | undefined {
   return NAMES.get(name) ?? NAMES.get(name.toLowerCase());
 }

@@ -37,6 +37,7 @@ declare class Blob {
 }
 declare class File extends Blob {}
 declare const console: { readonly [name: string]: (...args: readonly unknown[]) => void };
+// oxlint-disable-next-line no-var
 declare var performance: { now(): number; readonly timeOrigin: number };
 declare function setTimeout(
   callback: (...args: never[]) => unknown,
@@ -52,6 +53,7 @@ declare function clearTimeout(timer: unknown): void;
 declare function clearInterval(timer: unknown): void;
 declare function atob(text: string): string;
 declare function btoa(text: string): string;
+// oxlint-disable-next-line no-var
 declare var crypto: object;
 declare class DOMException extends Error {
   constructor(message: string, name: string);

@@ -42,6 +42,8 @@ export interface NodeState {
 export interface LibraryPart {
   /** The exports that all instances share, frozen. */
   readonly shared?: NodeModule | ((...args: never[]) => unknown);
+  /** The same of several modules, by their names. */
+  readonly modules?: { readonly [name: string]: NodeModule };
   /** The exports for the packages of the library itself, where they differ. */
   readonly packages?: NodeModule;
   /** What is reached through objects of its classes only: frozen as well. */
@@ -57,6 +59,8 @@ export interface Library {
   readonly host: NodeHost;
   /** A part by the name of its file, evaluated once. */
   load(part: string): LibraryPart;
+  /** The shared exports of a module. */
+  module(name: string): unknown;
   /** The state of the instance whose turn it is. */
   state(): NodeState;
   /** The error of a function that an isolate cannot have. */

@@ -96,7 +96,7 @@ function named(given: unknown): Given {
   return { ...(given as object), name: String(name as string) };
 }
 
-/** Reads an algorithm for an operation; throws where there is none of that name. */
+/** Reads an algorithm for an operation; throws where no algorithm has that name. */
 export function algorithmOf(given: unknown, operation: Operation): Given {
   const algorithm = named(given);
   for (const [name, facts] of ALGORITHMS) {

@@ -1,4 +1,0 @@
-import punycode from "unenv/node/punycode";
-
-/** `node:punycode`. */
-export const shared = { ...punycode };

@@ -1,4 +1,0 @@
-import querystring from "unenv/node/querystring";
-
-/** `node:querystring`. */
-export const shared = { ...querystring };

@@ -1,4 +1,0 @@
-import { StringDecoder } from "string_decoder";
-
-/** `node:string_decoder`. */
-export const shared = { StringDecoder };
