@@ -47,6 +47,8 @@ export interface CallWorld {
   /** Real time in whole milliseconds, which no tool sees. */
   readonly realMs: () => number;
   readonly fetch: () => object;
+  /** Node's names for instances that use any, and the class of their globals. */
+  readonly node: { readonly open: () => object; readonly globals: () => object };
   readonly createAbort: () => { readonly signal: object; abort(reason?: unknown): void };
 }
 
@@ -147,6 +149,8 @@ export class GuestCall {
   readonly #seed: string | undefined;
   /** The global of the instance that works for this call. */
   global: object | null = null;
+  /** Node's names as that instance has them, if it uses any. */
+  node: object | null = null;
   readonly #world: CallWorld;
   #seenMs: number;
   // Created on first use: most calls need none of these, and they cost more to make than a short call.

@@ -3,6 +3,7 @@ import { once } from "./lazy-globals.ts";
 import type { Pure } from "./host.ts";
 import type * as Console from "./web/console.ts";
 import type * as Fetch from "./web/fetch-globals.ts";
+import type * as Node from "./node/node.ts";
 import type * as Web from "./web/index.ts";
 import type * as Streams from "./web/stream-globals.ts";
 
@@ -17,6 +18,7 @@ interface Deferred {
 interface Absent {
   readonly fetch: typeof Fetch;
   readonly streams: typeof Streams;
+  readonly node: typeof Node;
 }
 
 // Captured before a tool can change it. It evaluates only text of the worker, never of a tool.
@@ -34,6 +36,11 @@ export const webPart = once(() => DEFERRED.web());
 
 /** The face of the capability `fs`, evaluated on first access. */
 export const fsPart = once(() => DEFERRED.fs());
+
+/** Evaluates a module of Node's library, which the worker sends as text: a function of the library. */
+export function evaluateModule(pure: Pure, name: string): unknown {
+  return evaluate(pure("part", name, "", ""));
+}
 
 /** Evaluates a part that the worker sends as text. */
 export function evaluatePart<Name extends keyof Absent>(pure: Pure, name: Name): Absent[Name] {

@@ -100,6 +100,66 @@ export function hardenLater<T extends object>(made: T): T {
   return made;
 }
 
+/**
+ * Freezes the modules of a library that is evaluated in a hardened realm, before a tool can see them. Instances of its
+ * classes may override every method that they inherit, as they may in Node.
+ */
+export function hardenLibrary(realm: object): <T>(made: T) => T {
+  const known = new WeakSet<object>();
+  for (const key of ownKeys(realm)) {
+    // The accessors of what is made later are left alone.
+    const value: unknown = getOwnPropertyDescriptor(realm, key)?.value;
+    if (value === null || (typeof value !== "object" && typeof value !== "function")) continue;
+    known.add(value);
+    const prototype: unknown = getOwnPropertyDescriptor(value, "prototype")?.value;
+    if (typeof prototype === "object" && prototype !== null) known.add(prototype);
+  }
+  for (const object of [...syntaxPrototypes(), TYPED_ARRAY, getPrototypeOf(Uint8Array), FUNCTION])
+    known.add(object as object);
+  return (made) => {
+    if (made === null || (typeof made !== "object" && typeof made !== "function")) return made;
+    const found = new Set<object>([made]);
+    const add = (value: unknown): void => {
+      if (value === null || (typeof value !== "object" && typeof value !== "function") || known.has(value)) return;
+      known.add(value);
+      found.add(value);
+    };
+    found.forEach((object) => {
+      add(getPrototypeOf(object));
+      for (const key of ownKeys(object)) {
+        const property = getOwnPropertyDescriptor(object, key);
+        add(property?.value);
+        add(property?.get);
+        add(property?.set);
+      }
+    });
+    found.forEach((object) => {
+      if (hasOwn(object, "constructor") && object !== made) overrideAll(object);
+    });
+    found.forEach((object) => {
+      // V8 freezes no array of bytes: those of samples are nobody's.
+      if (!ArrayBuffer.isView(object)) freeze(object);
+    });
+    return made;
+  };
+}
+
+/** Lets objects that inherit from a prototype, and classes that extend its class, have properties of the same name. */
+function overrideAll(prototype: object): void {
+  const { constructor } = prototype;
+  for (const holder of typeof constructor === "function" ? [prototype, constructor] : [prototype]) {
+    for (const key of ownKeys(holder)) {
+      const property = getOwnPropertyDescriptor(holder, key);
+      if (property === undefined || !("value" in property) || property.configurable !== true) continue;
+      if (holder === constructor && key === "name") continue;
+      const accessor = overridable(holder, key, property);
+      freeze(accessor.get);
+      freeze(accessor.set);
+      defineProperty(holder, key, accessor);
+    }
+  }
+}
+
 function freezeAll(objects: ReadonlySet<object>, realm: object | null): void {
   objects.forEach((object) => {
     // The override mistake: in strict code, assigning a property that an object inherits from a frozen one throws.

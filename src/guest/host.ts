@@ -188,6 +188,9 @@ export const FILES_FOLDER = "/tool";
  */
 export const FILES_KEY = "glovebox.files";
 
+/** The parameter of a factory through which its module reaches Node's names: a `NodeInstance`. */
+export const NODE_NAME = "__node";
+
 /** Names of the global object in modules. */
 export const GLOBAL_NAMES = ["globalThis", "self", "window", "global"] as const;
 

@@ -8,6 +8,7 @@ import { harden, removeEscapes } from "./harden.ts";
 import { type Boot, type Guest, OWN_NAMES } from "./host.ts";
 import { defineLazily, defineReplaceable } from "./lazy-globals.ts";
 import { LineWriter } from "./line-writer.ts";
+import { nodePart } from "./node-part.ts";
 import { Realm } from "./realm.ts";
 import { createTemporal, separateDates } from "./temporal.ts";
 import { ToolContext } from "./tool-context.ts";
@@ -32,7 +33,9 @@ export const boot: Boot = (emit, pure, lines, hardened, engine, ...tool) => {
   const { random } = { random: () => entropyOf(turn, pure).fraction() };
   realm.Math.random = random;
   // An uncaught error ends the call, as it would end a process.
-  const parts = createWebParts(pure, turn, hardened, (call, error) => guest.report(call, error));
+  const report = (call: GuestCall, error: unknown): void => guest.report(call, error);
+  const node = nodePart({ realm, pure, turn, hardened, report });
+  const parts = createWebParts(pure, turn, hardened, report, node.subtle);
   defineWebGlobals(realm, parts, hardened);
   // Code made by `Function` or an indirect `eval` sees the realm's global: there, too, these belong to the call.
   const owned = (name: string): unknown => (turn.call?.global ? Reflect.get(turn.call.global, name) : undefined);
@@ -48,6 +51,7 @@ export const boot: Boot = (emit, pure, lines, hardened, engine, ...tool) => {
     turn,
     realMs,
     fetch: () => parts.fetch().globals.fetch,
+    node,
     createAbort: () => new (parts.web().globals.AbortController)(),
   };
   engine?.connect({ turn, emit, issue });

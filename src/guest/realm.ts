@@ -5,7 +5,7 @@ import { type Adapter, isObject, type ToolFunction } from "./contracts/adapter.t
 import { definedIn, Refusal } from "./contracts/defined.ts";
 import { adapterNamed, exportsOf, findAdapter } from "./contracts/index.ts";
 import { describeError } from "./describe-error.ts";
-import { type Checks, type Factory, type Failure, type Guest, STARTS_MS } from "./host.ts";
+import { type Checks, type Factory, type Failure, type Guest, NODE_NAME, STARTS_MS } from "./host.ts";
 import { ToolContext, type ToolFacts } from "./tool-context.ts";
 
 // Captured before a tool can change them: in an open realm, a tool may replace or delete what its own call ends with.
@@ -37,6 +37,7 @@ interface Instance {
   readonly tool: ToolFunction;
   readonly holder: Holder;
   readonly global: CallGlobal;
+  readonly node: object | null;
 }
 
 export class Realm implements Guest {
@@ -144,7 +145,7 @@ export class Realm implements Guest {
     this.#world.turn.call = call;
     try {
       const holder: Holder = { call, realm: this };
-      const module = this.#evaluate(new CallGlobal(holder), call);
+      const module = this.#evaluate(this.#openGlobal(holder), call);
       const exports = exportsOf(module);
       const adapter = this.#adapter ?? findAdapter(exports);
       const facts = {
@@ -206,6 +207,7 @@ export class Realm implements Guest {
       return call.failWith(this.#loadFailure(error));
     }
     call.global = instance.global;
+    call.node = instance.node;
     try {
       // Called without a receiver: `this` would be an object of the prelude.
       const { tool } = instance;
@@ -260,12 +262,22 @@ export class Realm implements Guest {
       return this.#shared;
     }
     const holder: Holder = { call, realm: this };
-    const global = new CallGlobal(holder);
+    const global = this.#openGlobal(holder);
     const exports = exportsOf(this.#evaluate(global, call));
     this.#adapter ??= findAdapter(exports);
-    const instance = { tool: this.#adapter.open(exports, this.#facts, this.#isShared), holder, global };
+    const instance = {
+      tool: this.#adapter.open(exports, this.#facts, this.#isShared),
+      holder,
+      global,
+      node: call.node,
+    };
     if (this.#isShared) this.#shared = instance;
     return instance;
+  }
+
+  #openGlobal(holder: Holder): CallGlobal {
+    const Global = this.#ownNames.includes(NODE_NAME) ? (this.#world.node.globals() as typeof CallGlobal) : CallGlobal;
+    return new Global(holder);
   }
 
   #evaluate(global: CallGlobal, call: GuestCall): object {
@@ -273,12 +285,16 @@ export class Realm implements Guest {
     call.global = global;
     // A realm that is not hardened serves one call, so its own global is the call's: polyfills work there as usual.
     const own = this.#hardened ? global : globalThis;
-    const named = this.#ownNames.length === 0 ? NONE : this.#ownNames.map((name) => get(global, name) as unknown);
+    const named = this.#ownNames.length === 0 ? NONE : this.#ownNames.map((name) => this.#named(name, global, call));
     // In the order of `GLOBAL_NAMES`. Without a receiver: a direct `eval("this")` in the module would find the realm.
     const factory = this.#factory;
     const exported = factory(own, own, own, own, ...named);
     if (typeof exported !== "object" || exported === null) throw new TypeError("the module exports nothing");
     return exported;
+  }
+
+  #named(name: string, global: CallGlobal, call: GuestCall): unknown {
+    return name === NODE_NAME ? (call.node = this.#world.node.open()) : get(global, name);
   }
 
   #loadFailure(error: unknown): Failure {

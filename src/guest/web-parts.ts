@@ -27,8 +27,9 @@ export function createWebParts(
   turn: TurnState,
   hardened: boolean,
   report: (call: GuestCall, error: unknown) => void,
+  further: WebHost["further"],
 ): WebParts {
-  const host = webHost(pure, turn, report);
+  const host = { ...webHost(pure, turn, report), further };
   const web = prepared(hardened, () => webPart().createWebPart(host));
   let streamPart: StreamPart | null = null;
   const streams = prepared(hardened, () => {
@@ -64,7 +65,11 @@ export function defineWebGlobals(realm: object, { web, streams, fetch }: WebPart
   for (const name of FETCH_NAMES) defineLazily(realm, name, () => fetch().globals[name], hardened);
 }
 
-function webHost(pure: Pure, turn: TurnState, report: (call: GuestCall, error: unknown) => void): WebHost {
+function webHost(
+  pure: Pure,
+  turn: TurnState,
+  report: (call: GuestCall, error: unknown) => void,
+): Omit<WebHost, "further"> {
   return {
     parseUrl: (href, base) => pure("url.parse", href, base, ""),
     updateUrl: (href, part, value) => pure("url.update", href, part, value),

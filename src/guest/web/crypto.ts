@@ -11,11 +11,16 @@ export interface CryptoParts {
   readonly fill: (bytes: Uint8Array) => void;
   /** Hashes bytes; data and result are strings with one character for each byte. */
   readonly digest: (algorithm: DigestAlgorithm, latin1: string) => string;
+  /** The methods of `SubtleCrypto` other than `digest`, evaluated on first use. */
+  readonly further: () => SubtleMethods;
   readonly DOMException: new (message: string, name: string) => Error;
   readonly QuotaExceededError: new (message: string) => Error;
 }
 
-/** `SubtleCrypto` of this engine: it hashes, and refuses everything else. */
+/** Methods by name: each takes what its caller gives, and throws what the caller's promise rejects with. */
+export type SubtleMethods = { readonly [name: string]: (...args: readonly unknown[]) => unknown };
+
+/** `SubtleCrypto` of this engine: it hashes by itself, and has everything else from a part of its own. */
 export interface WebSubtleCrypto {
   digest(algorithm: string | { readonly name: string }, data: ArrayBuffer | ArrayBufferView): Promise<ArrayBuffer>;
 }
@@ -49,8 +54,8 @@ const INTEGER_ARRAYS: readonly unknown[] = [
   "BigUint64Array",
 ];
 
-/** Unsupported methods of `SubtleCrypto`, with the number of arguments of each. */
-const UNSUPPORTED: readonly (readonly [name: string, length: number])[] = [
+/** Further methods of `SubtleCrypto`, with the number of arguments of each. */
+const FURTHER: readonly (readonly [name: string, length: number])[] = [
   ["encrypt", 3],
   ["decrypt", 3],
   ["sign", 3],
@@ -65,13 +70,12 @@ const UNSUPPORTED: readonly (readonly [name: string, length: number])[] = [
 ];
 
 /** Creates `crypto` and its classes, which tools cannot construct. */
-export function createCrypto({ fill, digest, DOMException, QuotaExceededError }: CryptoParts): CryptoGlobals {
+export function createCrypto({ fill, digest, further, DOMException, QuotaExceededError }: CryptoParts): CryptoGlobals {
   const key = Symbol("Crypto");
 
   class SubtleCrypto implements WebSubtleCrypto {
     static {
-      const refuse = (name: string) => new DOMException(`crypto.subtle.${name} is not supported`, "NotSupportedError");
-      for (const [name, length] of UNSUPPORTED) defineRefusal(this.prototype, name, length, refuse);
+      for (const [name, length] of FURTHER) defineFurther(this.prototype, name, length, further);
       describeInterface(this, "SubtleCrypto");
     }
 
@@ -136,10 +140,11 @@ export function createCrypto({ fill, digest, DOMException, QuotaExceededError }:
   return { crypto: Object.freeze(new Crypto(key)), Crypto, SubtleCrypto };
 }
 
-function defineRefusal(prototype: object, name: string, length: number, refuse: (name: string) => Error): void {
+function defineFurther(prototype: object, name: string, length: number, further: () => SubtleMethods): void {
   const methods = {
-    async [name](): Promise<never> {
-      throw refuse(name);
+    async [name](...args: readonly unknown[]): Promise<unknown> {
+      if (args.length < length) throw new TypeError(`crypto.subtle.${name} takes ${length} arguments`);
+      return further()[name]?.(...args);
     },
   };
   Object.defineProperty(methods[name], "length", { value: length, configurable: true });

@@ -1,6 +1,6 @@
 import { createAbortClasses } from "./abort.ts";
 import { atob, btoa } from "./base64.ts";
-import { createCrypto, type DigestAlgorithm } from "./crypto.ts";
+import { createCrypto, type DigestAlgorithm, type SubtleMethods } from "./crypto.ts";
 import { DOMException, QuotaExceededError } from "./dom-exception.ts";
 import { type FindSingleByte, provideSingleByte, TextDecoder, TextEncoder } from "./encoding.ts";
 import { createEventClasses } from "./events.ts";
@@ -13,6 +13,8 @@ export interface WebHost {
   readonly updateUrl: UpdateUrl;
   /** Hashes bytes; data and result are strings with one character for each byte. */
   readonly digest: (algorithm: DigestAlgorithm, latin1: string) => string;
+  /** The methods of `crypto.subtle` other than `digest`. */
+  readonly further: () => SubtleMethods;
   readonly findSingleByte: FindSingleByte;
   readonly fillRandom: (bytes: Uint8Array) => void;
   /** Detaches a buffer, whose bytes are gone. */
@@ -42,7 +44,13 @@ function buildPart(host: WebHost) {
   const { setTimeout } = host;
   const abortClasses = createAbortClasses({ Event, EventTarget, DOMException, setTimeout, abortStates });
   const { URL, URLSearchParams } = createUrlClasses(host.parseUrl, host.updateUrl);
-  const cryptoGlobals = createCrypto({ fill: host.fillRandom, digest: host.digest, DOMException, QuotaExceededError });
+  const cryptoGlobals = createCrypto({
+    fill: host.fillRandom,
+    digest: host.digest,
+    further: host.further,
+    DOMException,
+    QuotaExceededError,
+  });
   const { AbortController } = abortClasses;
   const { Crypto, SubtleCrypto } = cryptoGlobals;
   const cloneRules = new CloneRules();

@@ -8,9 +8,11 @@ import type { Bundle, BundleInput, Halves } from "./bundle.ts";
 import { bundleError, isSyntaxError, loadError, withFiles } from "./error.ts";
 import { globalDefinitions } from "./globals.ts";
 import { leaveExports } from "./exports.ts";
-import { loaderOf, MAX_PROJECT_SOURCE_BYTES, MAX_SOURCE_BYTES, messagesOf, shownName, ToolFiles } from "./files.ts";
+import { MAX_PROJECT_SOURCE_BYTES, MAX_SOURCE_BYTES, messagesOf, ToolFiles } from "./files.ts";
+import { loaderOf, shownName } from "./module-name.ts";
 import { callHalf } from "./halves.ts";
 import { checkImports, isAlone, TARGET, withoutFileMaps } from "./imports.ts";
+import { nodeDefinitions } from "./node-names.ts";
 import { Project, type ProjectOptions } from "./project.ts";
 import { isLibraryFile } from "./purity.ts";
 import { writeSourceMap } from "./source-map.ts";
@@ -30,11 +32,12 @@ const OPTIONS = {
   // A script has neither; esbuild then refuses top-level await and replaces `import.meta` by an empty object.
   supported: { "top-level-await": false, "import-meta": false },
   mainFields: ["browser", "module", "main"],
-  // esbuild adds `module` only if no conditions are given: packages use it for the form that suits bundlers best.
-  conditions: ["browser", "worker", "module", "import"],
+  // esbuild adds `module` only if no conditions are given: packages use it for the form that suits bundlers best. It adds
+  // `import` or `require` by itself, by how a module is named.
+  conditions: ["browser", "worker", "module"],
   target: TARGET,
   define: {
-    "process.env.NODE_ENV": '"production"',
+    ...nodeDefinitions(),
     global: "globalThis",
     // Packages disable stacks for a moment, for speed; `Error` is frozen, so their assignment goes to their own global.
     "Error.stackTraceLimit": "globalThis.stackTraceLimit",

@@ -1,6 +1,7 @@
 import type { Location, Message } from "esbuild";
 import { GloveboxError } from "../../base/errors.ts";
-import { bareName, BUNDLER, isNodeBuiltin, shownName, STAND_INS } from "./files.ts";
+import { BUNDLER } from "./files.ts";
+import { shownName } from "./module-name.ts";
 
 const MAX_ERRORS = 10;
 const MAX_LINE = 160;
@@ -48,37 +49,13 @@ function problem(message: Message): string {
 
 function unresolved(specifier: string, line: string): string {
   const shown = JSON.stringify(specifier.slice(0, 200));
-  if (isNodeBuiltin(specifier)) {
-    const importer = packageOf(line);
-    const advice = adviceOn(specifier, importer !== undefined);
-    return `imports ${shown}${line}${importer ?? ""}: Node built-ins do not exist inside an isolate; ${advice}`;
-  }
+  if (specifier.startsWith("node:"))
+    return `imports ${shown}${line}: Node.js has no module of that name; check its spelling`;
   const isPath = /^\.{0,2}\//.test(specifier);
   const where = isPath
     ? "in the tool's folder; check its path"
     : "in any node_modules folder above the tool; install it there";
   return `imports ${shown}${line}, which was not found ${where}`;
-}
-
-/** The package that a line belongs to: the tool's author cannot change its code. */
-function packageOf(line: string): string | undefined {
-  const name = /node_modules\/((?:@[^/]+\/)?[^/]+)\/(?!.*node_modules\/)/.exec(line)?.[1];
-  return name === undefined ? undefined : ` in the package "${name}"`;
-}
-
-/** Node.js modules that a web global replaces. */
-const GLOBALS: ReadonlyMap<string, string> = new Map([
-  ["crypto", "crypto"],
-  ["url", "URL"],
-  ["timers", "setTimeout"],
-  ["perf_hooks", "performance"],
-]);
-function adviceOn(specifier: string, isPackages: boolean): string {
-  const name = bareName(specifier);
-  if (STAND_INS.includes(name)) return `install the npm package "${name}", which stands in for it`;
-  if (isPackages) return "use a package that works in browsers too, or ask for a capability instead";
-  const global = GLOBALS.get(name);
-  return global === undefined ? "ask for a capability instead" : `use the global ${global}`;
 }
 
 function sourceLine({ lineText, column }: Location): string {

@@ -1,10 +1,13 @@
-import { builtinModules } from "node:module";
 import { lstat, readFile, realpath, stat } from "node:fs/promises";
 import path from "node:path";
 import { checkImports, withoutFileMaps } from "./imports.ts";
 import { callHalf, TOOL_ENTRY, withPureSchemas } from "./halves.ts";
 import { isLeftOut, Manifests } from "./manifest.ts";
+import { isPackages, runnable } from "./missing.ts";
+import { loaderOf, LOADERS, MODULE_MARK, shownName } from "./module-name.ts";
 import { ModulePlaces, PLACE } from "./module-places.ts";
+import { NodeForms } from "./node-forms.ts";
+import { isNodeBuiltin, loadNodeModules, nodeModule } from "./node-names.ts";
 import { isIn, type Project } from "./project.ts";
 import { isSchemaLibrary } from "./purity.ts";
 import { noFolder, OUTSIDE, refusal, refusedImport, unreadable } from "./refusal.ts";
@@ -39,48 +42,9 @@ const EMPTY_NAMESPACE = "empty";
 const ENTRY_NAMESPACE = "glovebox";
 /** The `detail` of messages from esbuild that a plugin passes on. */
 export const BUNDLER = "esbuild";
-const PREFIX = /^(?:tool|empty|place):/;
 const MAX_HOST_FILES = 10_000;
 /** The modules that define `import.meta`, under the names of those whose it is. */
 const PLACE_NAMESPACE = "place";
-/** Suffix for modules whose `package.json` has `"type": "module"`: esbuild sees only their name. */
-const MODULE_MARK = "?.mjs";
-
-const LOADERS: { readonly [extension: string]: Loader } = {
-  ".js": "js",
-  ".mjs": "js",
-  ".cjs": "js",
-  ".ts": "ts",
-  ".mts": "ts",
-  ".cts": "ts",
-  ".json": "json",
-  ".txt": "text",
-};
-
-/** The displayed name of a module. */
-export function shownName(name: string): string {
-  const shown = name.replace(PREFIX, "");
-  return shown.endsWith(MODULE_MARK) ? shown.slice(0, -MODULE_MARK.length) : shown;
-}
-
-/** esbuild's loader for a file name; `undefined` if the file is not a module. */
-export function loaderOf(file: string): Loader | undefined {
-  return LOADERS[path.extname(file)];
-}
-
-/** Node.js modules that npm packages of the same name replace. */
-export const STAND_INS: readonly string[] = "assert buffer events punycode querystring string_decoder".split(" ");
-
-/** The name of a Node.js module without the `node:` prefix. */
-export function bareName(specifier: string): string {
-  return specifier.replace(/^node:/, "");
-}
-
-/** Whether an import names a Node.js module. */
-export function isNodeBuiltin(specifier: string): boolean {
-  return specifier.startsWith("node:") || builtinModules.includes(specifier);
-}
-
 /** The npm packages that a tool may import, instead of those in the folders above its own. */
 export interface PackageScope {
   readonly names: ReadonlySet<string>;
@@ -111,6 +75,11 @@ export class ToolFiles {
     take: (file, size) => this.#budget.take(this.nameOf(file) ?? "a file", size),
   });
   readonly #budget: SourceBudget;
+  readonly #nodeForms = new NodeForms(
+    this.#manifests,
+    (file, isKept) => this.#mayReach(file, isKept),
+    (real) => this.#moduleAt(real),
+  );
   /** Whether a module defines a tool. */
   #definesTool = false;
   /** Why the last bundle is not the half of a tool that calls need, if it is not. */
@@ -202,6 +171,7 @@ export class ToolFiles {
         );
         build.onLoad({ filter: /.*/, namespace: ENTRY_NAMESPACE }, () => toolEntryText(half));
         build.onLoad({ filter: /.*/, namespace: EMPTY_NAMESPACE }, () => ({ contents: "" }));
+        loadNodeModules(build);
         build.onLoad({ filter: /.*/, namespace: "file" }, () => refusal("this file is not the tool's to read"));
       },
     };
@@ -216,14 +186,17 @@ export class ToolFiles {
       return { path: "tool", namespace: ENTRY_NAMESPACE };
     }
     if (args.path === PLACE) return { path: shownName(args.importer), namespace: PLACE_NAMESPACE };
-    const specifier = STAND_INS.includes(bareName(args.path)) ? bareName(args.path) : args.path;
-    if (specifier.startsWith("node:") || specifier.startsWith("data:")) return null;
-    if (/^[a-z][a-z\d+.-]*:/i.test(specifier)) return refusedImport(specifier, "a URL; a tool may not import URLs");
+    const specifier = args.path;
+    if (specifier.startsWith("data:")) return null;
     const importer = this.#paths.get(shownName(args.importer));
+    if (isNodeBuiltin(specifier) && !(await this.#nodeForms.isReplaced(specifier, importer)))
+      return nodeModule(specifier, args.kind);
+    if (specifier.startsWith("node:")) return null;
+    if (/^[a-z][a-z\d+.-]*:/i.test(specifier)) return refusedImport(specifier, "a URL; a tool may not import URLs");
     const isScoped = this.#scope !== undefined && this.#isOwn(importer);
     const folder = this.#folderFor(specifier, importer, isScoped);
     if (typeof folder === "object") return folder;
-    if (folder === undefined) return isNodeBuiltin(specifier) ? null : noFolder(specifier);
+    if (folder === undefined) return noFolder(specifier);
     const isPath = namesPath(specifier);
     if (!isPath && /[/\\]\.\.(?:[/\\]|$)/.test(specifier)) return this.#outside(specifier);
     // Without this, a tool with a list of packages could reach others by path or through a manifest of its own.
@@ -282,8 +255,6 @@ export class ToolFiles {
     const folder = importer === undefined ? this.#root : path.dirname(importer);
     if (this.#scope === undefined || !isScoped || namesPath(specifier)) return folder;
     if (this.#scope.names.has(packageName(specifier))) return this.#scope.modules;
-    // The bundler finds no such module in an empty scope, and reports Node.js modules in the usual way.
-    if (isNodeBuiltin(specifier) && !STAND_INS.includes(specifier)) return folder;
     return refusedImport(specifier, "which the package does not list; add it to code/requirements.txt");
   }
 
@@ -297,13 +268,21 @@ export class ToolFiles {
   ): Promise<OnResolveResult | null> {
     const plain = await this.#findPlain(specifier, folder);
     if (plain !== undefined) return plain;
+    const other = await this.#nodeForms.ofPackage(specifier, folder, isKept);
+    if (other !== undefined) return other;
     const options = { resolveDir: folder, kind: args.kind, with: args.with, pluginData: this };
     const found = await build.resolve(specifier, options);
-    if (found.errors.length > 0 || found.path === "") return this.#project?.refusedLink(specifier, folder) ?? null;
+    if (found.errors.length > 0 || found.path === "") {
+      const late = await this.#nodeForms.find(specifier, folder, args, isKept);
+      return late ?? (await this.#project?.refusedLink(specifier, folder)) ?? null;
+    }
     if (found.namespace !== "file" || isLeftOut(found.path, await this.#manifests.of(found.path)))
       return { path: specifier, namespace: EMPTY_NAMESPACE };
     const real = await realpath(found.path);
-    const module = this.#mayReach(real, isKept) ? await this.#moduleAt(real) : undefined;
+    const isReachable = this.#mayReach(real, isKept);
+    if (isReachable && !namesPath(specifier) && (await this.#nodeForms.replaces(real)))
+      return (await this.#nodeForms.at(specifier, folder, isKept)) ?? null;
+    const module = isReachable ? await this.#moduleAt(real) : undefined;
     if (module === undefined)
       return (await this.#project?.refusedLink(specifier, folder)) ?? this.#outside(specifier, real);
     return { ...module, sideEffects: found.sideEffects };
@@ -357,7 +336,8 @@ export class ToolFiles {
     if (size === undefined) return refusal(`${shown} is not a file`);
     this.#budget.take(shown, size);
     if (loader !== "js" && loader !== "ts") return { contents: await readFile(file), loader };
-    const text = withoutFileMaps(await readFile(file, "utf8"));
+    const given = withoutFileMaps(await readFile(file, "utf8"));
+    const text = isPackages(shown) ? await runnable(given, loader) : given;
     // Packages above the tool's folder are the operator's.
     const isOwn = this.#isOwn(file);
     const found = isOwn ? await parsed(text, loader, shown) : [];

@@ -1,9 +1,4 @@
-/** Names that polyfills assign on any alias of the global object, and that packages for Node use as free variables. */
-const OF_NODE = "Buffer|process|setImmediate|clearImmediate";
-const ASSIGNED = new RegExp(
-  String.raw`(?:\b(?:globalThis|window)\.([A-Za-z_$][\w$]*)|\.(${OF_NODE}))\s*(?:\|\||\?\?)?=(?![=>])`,
-  "g",
-);
+const ASSIGNED = /\b(?:globalThis|window)\.([A-Za-z_$][\w$]*)\s*(?:\|\||\?\?)?=(?![=>])/g;
 const MAX_NAMES = 100;
 /** Names with a meaning of their own for the bundler, and names that cannot be free variables. */
 const NOT_FREE = (
@@ -16,12 +11,12 @@ const NOT_FREE = (
  * Definitions for the bundler that redirect free uses of names that a bundle assigns on its global.
  *
  * An instance's global is an object of its own above a frozen one, and free names are looked up in the frozen one:
- * without this, `globalThis.Buffer = Buffer` would not make `Buffer` visible.
+ * without this, `globalThis.Response = Response` would not make `Response` visible.
  */
 export function globalDefinitions(text: string): Readonly<Record<string, string>> {
   const names = new Set<string>();
-  for (const [, own, ofNode] of text.matchAll(ASSIGNED)) {
-    names.add(own ?? ofNode ?? "");
+  for (const [, name = ""] of text.matchAll(ASSIGNED)) {
+    names.add(name);
     if (names.size >= MAX_NAMES) break;
   }
   for (const name of NOT_FREE) names.delete(name);

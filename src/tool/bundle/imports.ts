@@ -1,4 +1,5 @@
 import type { Loader, Message } from "esbuild";
+import { MAY_USE_NODE } from "./node-names.ts";
 
 /** The language level of bundles: syntax that the isolates' V8 supports is left unchanged. */
 export const TARGET = "es2024";
@@ -13,11 +14,11 @@ const LITERAL = /(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\$]|\\.|\$(?
  * that bundling replaces. None of these words has another spelling except with escapes; a relevant `from` is followed
  * by a string, or by a comment before the string.
  */
-const NOT_ALONE = /\b(?:import|require|global|process|stackTraceLimit)\b|\bfrom\s*["'`/<-]|\\u/;
+const NOT_ALONE = /\b(?:import|require|global|stackTraceLimit)\b|\bfrom\s*["'`/<-]|\\u/;
 
 /** Whether a module certainly imports nothing. Also `false` if such a word occurs only in a comment or a string. */
 export function isAlone(contents: string): boolean {
-  return !NOT_ALONE.test(contents);
+  return !NOT_ALONE.test(contents) && !MAY_USE_NODE.test(contents);
 }
 
 /**

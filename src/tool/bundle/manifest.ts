@@ -16,9 +16,11 @@ export interface Manifest {
   readonly sideEffects: boolean | undefined;
   /** The files that the `browser` field replaces by an empty module; `undefined` without such a field. */
   readonly leftOut: readonly string[] | undefined;
+  /** What the `browser` field puts in the place of other modules, by their names: `false` for nothing. */
+  readonly replaced: ReadonlyMap<string, unknown>;
 }
 
-const NOTHING: Manifest = { isModule: false, sideEffects: true, leftOut: undefined };
+const NOTHING: Manifest = { isModule: false, sideEffects: true, leftOut: undefined, replaced: new Map() };
 
 /** The `package.json` files of one tool: esbuild reads them as well, but does not pass all their fields to plugins. */
 export class Manifests {
@@ -57,7 +59,9 @@ export class Manifests {
       () => undefined,
     );
     if (own === undefined) return above;
-    return own.leftOut === undefined ? { ...own, leftOut: (await above).leftOut } : own;
+    if (own.leftOut !== undefined) return own;
+    const { leftOut, replaced } = await above;
+    return { ...own, leftOut, replaced };
   }
 
   async #parse(file: string): Promise<unknown> {
@@ -81,8 +85,15 @@ function manifestOf(json: unknown, folder: string): Manifest | undefined {
   return {
     isModule: type === "module",
     sideEffects: typeof sideEffects === "boolean" ? sideEffects : sideEffects === undefined ? true : undefined,
-    leftOut: typeof browser === "object" && browser !== null ? filesWithout(browser, folder) : undefined,
+    leftOut: leftOutBy(browser, folder),
+    replaced: new Map(typeof browser === "object" && browser !== null ? Object.entries(browser) : []),
   };
+}
+
+/** A field that names one file for all of a package leaves nothing out. */
+function leftOutBy(browser: unknown, folder: string): readonly string[] | undefined {
+  if (typeof browser === "string") return [];
+  return typeof browser === "object" && browser !== null ? filesWithout(browser, folder) : undefined;
 }
 
 function filesWithout(browser: object, folder: string): readonly string[] {

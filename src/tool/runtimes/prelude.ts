@@ -2,13 +2,14 @@ import { readFile, writeFile } from "node:fs/promises";
 import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 import { CHECKS_GLOBAL, type Prelude } from "../../base/protocol/prelude.ts";
+import { bundleNodeLibrary } from "./node-library.ts";
 import { pythonPlace } from "./python/place.ts";
 
 const GLOBAL_NAME = "__prelude";
 /** Parts evaluated only when a tool first uses them, keyed by their names in the prelude. */
 const DEFERRED = { console: "web/console", web: "web/index", fs: "faces/fs" };
 /** Long parts that few tools use: an isolate does not even hold their text before the first use. */
-const ABSENT = { fetch: "web/fetch-globals", streams: "web/stream-globals" };
+const ABSENT = { fetch: "web/fetch-globals", streams: "web/stream-globals", node: "node/node" };
 
 /** The scripts, bundled by `npm run build`: esbuild's start is half of an engine's. */
 const BUILT_SCRIPTS = new URL("../../guest/scripts.json", import.meta.url);
@@ -59,10 +60,11 @@ export async function writeScripts(): Promise<void> {
 }
 
 async function bundleScripts(): Promise<Scripts> {
-  const [texts, checks, describers] = await Promise.all([
+  const [texts, checks, describers, node] = await Promise.all([
     bundleFiles("guest", GLOBAL_NAME, { core: "prelude", ...DEFERRED, ...ABSENT, ...ENGINES }),
     bundleFiles("base/schema", CHECKS_GLOBAL, { checks: "check-runtime" }),
     bundleFiles("base/schema", GLOBAL_NAME, { describer: "describe-library" }),
+    bundleNodeLibrary(),
   ]);
   const textOf = (name: string): string => texts.get(name) ?? "";
   const deferred = Object.keys(DEFERRED).map((name) => `${name}() {\n${textOf(name)}return ${GLOBAL_NAME};\n}`);
@@ -72,7 +74,7 @@ async function bundleScripts(): Promise<Scripts> {
   const engines = { wasi: engineOf("wasi"), native: engineOf("native"), remote: engineOf("remote") };
   const prelude = {
     core: script(core),
-    parts: Object.fromEntries(parts),
+    parts: { ...Object.fromEntries(parts), ...node },
     checks: checks.get("checks") ?? "",
     engines,
   };

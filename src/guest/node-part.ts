@@ -1,0 +1,74 @@
+import { entropyOf, type GuestCall, type TurnState } from "./call.ts";
+import { consolePart, evaluateModule, evaluatePart, fsPart } from "./deferred.ts";
+import { CallGlobal } from "./call-global.ts";
+import { hardenLater, hardenLibrary, overrider } from "./harden.ts";
+import type { Pure } from "./host.ts";
+import { once } from "./lazy-globals.ts";
+import { shown } from "./shown.ts";
+import type { SubtleMethods } from "./web/crypto.ts";
+import type { NodeHost } from "./node/inner/library.ts";
+
+interface NodeWorld {
+  readonly realm: object;
+  readonly pure: Pure;
+  readonly turn: TurnState;
+  readonly hardened: boolean;
+  readonly report: (call: GuestCall, error: unknown) => void;
+}
+
+/** Node's globals, which code may also read from its global object. */
+const GLOBALS = ["Buffer", "process", "setImmediate", "clearImmediate"] as const;
+
+/** The class of the globals of instances that use Node's names. */
+function globalClass(turn: TurnState, hardened: boolean): typeof CallGlobal {
+  class NodeGlobal extends CallGlobal {}
+  const { prototype } = NodeGlobal;
+  for (const name of GLOBALS) {
+    const get = (): unknown => (turn.call?.node === undefined || turn.call.node === null ? undefined : Reflect.get(turn.call.node, name));
+    Object.defineProperty(prototype, name, { get, set: overrider(prototype, name), configurable: true });
+  }
+  Reflect.deleteProperty(prototype, "constructor");
+  return hardened ? hardenLater(NodeGlobal) : NodeGlobal;
+}
+
+/** Node's names in a realm. */
+interface NodePart {
+  /** Opens them for an instance. */
+  readonly open: () => object;
+  /** The class of its global. */
+  readonly globals: () => typeof CallGlobal;
+  /** The methods of `crypto.subtle` other than `digest`. */
+  readonly subtle: () => SubtleMethods;
+}
+
+/**
+ * The library is evaluated when the realm's first instance uses it, module by module, and frozen if calls share the
+ * realm.
+ */
+export function nodePart(world: NodeWorld): NodePart {
+  const library = once(() => evaluatePart(world.pure, "node").createNode(nodeHost(world)));
+  return {
+    open: () => library().open(),
+    globals: once(() => globalClass(world.turn, world.hardened)),
+    subtle: () => library().shared("subtle")["methods"] as SubtleMethods,
+  };
+}
+
+function nodeHost({ realm, pure, turn, hardened, report }: NodeWorld): NodeHost {
+  const harden = hardened ? hardenLibrary(realm) : <T>(made: T) => made;
+  return {
+    call: () => turn.call,
+    nowMs: () => turn.nowMs,
+    report: (error) => {
+      if (turn.call !== null) report(turn.call, error);
+    },
+    evaluate: (name) => evaluateModule(pure, name),
+    text: (name) => pure("part", name, "", ""),
+    harden,
+    fs: (call) => fsPart().fsFace((capability, method, args) => call.ask(capability, method, args)),
+    fillRandom: (bytes) => entropyOf(turn, pure).fill(bytes),
+    digest: (algorithm, latin1) => pure("digest", algorithm, latin1, ""),
+    console: consolePart,
+    shown,
+  };
+}

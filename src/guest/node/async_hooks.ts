@@ -1,0 +1,117 @@
+import type { NodeModule } from "./inner/library.ts";
+
+/**
+ * `node:async_hooks`. A store is there while its function runs, and while a promise that the function returned is
+ * pending: the isolate does not say to which of several pending ones code belongs, so it is the last that began.
+ */
+
+type AnyFunction = (...args: never[]) => unknown;
+const { apply } = Reflect;
+
+interface Run {
+  readonly store: unknown;
+}
+
+class AsyncLocalStorage {
+  /** Stores of functions on the stack. */
+  readonly #stack: Run[] = [];
+  readonly #pending = new Set<Run>();
+  #entered: Run | null = null;
+  readonly #usual: Run | null;
+  readonly name: string;
+
+  constructor(options: { defaultValue?: unknown; name?: string } = {}) {
+    this.#usual = "defaultValue" in options ? { store: options.defaultValue } : null;
+    this.name = options.name ?? "";
+  }
+
+  #current(): Run | null {
+    return this.#stack.at(-1) ?? [...this.#pending].at(-1) ?? this.#entered ?? this.#usual;
+  }
+
+  getStore(): unknown {
+    return this.#current()?.store;
+  }
+
+  enterWith(store: unknown): void {
+    this.#entered = { store };
+  }
+
+  disable(): void {
+    this.#pending.clear();
+    this.#entered = null;
+  }
+
+  run(store: unknown, callback: AnyFunction, ...args: readonly unknown[]): unknown {
+    const run = { store };
+    this.#stack.push(run);
+    let result: unknown;
+    try {
+      result = apply(callback, undefined, args);
+    } finally {
+      this.#stack.pop();
+    }
+    if (typeof result === "object" && result !== null && typeof Reflect.get(result, "then") === "function") {
+      this.#pending.add(run);
+      const end = (): void => void this.#pending.delete(run);
+      void Promise.resolve(result).then(end, end);
+    }
+    return result;
+  }
+
+  exit(callback: AnyFunction, ...args: readonly unknown[]): unknown {
+    return this.run(undefined, callback, ...args);
+  }
+
+  static bind(callback: AnyFunction): AnyFunction {
+    return callback;
+  }
+
+  static snapshot(): (callback: AnyFunction, ...args: readonly unknown[]) => unknown {
+    return (callback, ...args) => apply(callback, undefined, args);
+  }
+}
+
+class AsyncResource {
+  readonly type: string;
+
+  constructor(type: string) {
+    this.type = type;
+  }
+
+  runInAsyncScope(callback: AnyFunction, receiver?: unknown, ...args: readonly unknown[]): unknown {
+    return apply(callback, receiver, args);
+  }
+
+  emitDestroy(): this {
+    return this;
+  }
+
+  asyncId(): number {
+    return 1;
+  }
+
+  triggerAsyncId(): number {
+    return 0;
+  }
+
+  bind(callback: AnyFunction): AnyFunction {
+    return (...args: never[]) => this.runInAsyncScope(callback, undefined, ...args);
+  }
+
+  static bind(callback: AnyFunction): AnyFunction {
+    return callback;
+  }
+}
+
+const hook = { enable: () => hook, disable: () => hook };
+
+export const shared: NodeModule = {
+  AsyncLocalStorage,
+  AsyncResource,
+  createHook: () => hook,
+  executionAsyncId: () => 1,
+  triggerAsyncId: () => 0,
+  executionAsyncResource: () => ({}),
+  asyncWrapProviders: Object.freeze({}),
+};

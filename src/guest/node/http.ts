@@ -1,0 +1,377 @@
+import { bufferOver } from "./buffer.ts";
+import { dataOf } from "./crypto.ts";
+import { EventEmitter } from "./events.ts";
+import { join } from "./inner/asn1.ts";
+import { invalidArgType, nodeError } from "./inner/errors.ts";
+import { library, type NodeModule, type NodeState, soon } from "./inner/library.ts";
+import { shared as streams } from "./stream.ts";
+
+/** `node:http` and `node:https`: clients over `fetch`, with the errors of that capability. */
+
+const { METHODS, STATUS_CODES } = NODE_CONSTANTS;
+
+type Values = string | number | readonly string[];
+interface Options {
+  readonly protocol?: string;
+  readonly host?: string;
+  readonly hostname?: string;
+  readonly port?: number | string;
+  readonly path?: string;
+  readonly pathname?: string;
+  readonly search?: string;
+  readonly method?: string;
+  readonly headers?: { readonly [name: string]: Values } | readonly string[];
+  readonly auth?: string;
+  readonly signal?: AbortSignal;
+  readonly timeout?: number;
+}
+
+interface Stream {
+  emit(event: string, ...args: unknown[]): boolean;
+  on(event: string, listener: unknown): Stream;
+  once(event: string, listener: unknown): Stream;
+  push(chunk: unknown): boolean;
+  destroy(error?: unknown): Stream;
+  readonly destroyed: boolean;
+}
+type StreamClass = new (options?: object) => Stream;
+const { Readable, Writable } = streams as unknown as { Readable: StreamClass; Writable: StreamClass };
+
+interface Response {
+  readonly status: number;
+  readonly statusText: string;
+  readonly url: string;
+  readonly headers: { forEach(each: (value: string, name: string) => void): void; getSetCookie(): string[] };
+  readonly body: {
+    getReader(): { read(): Promise<{ done: boolean; value?: Uint8Array }>; cancel(): Promise<void> };
+  } | null;
+}
+
+/** What keeps connections open in Node: here it has nothing to keep. */
+class Agent {
+  readonly options: object;
+  maxSockets: number = Number.POSITIVE_INFINITY;
+  maxFreeSockets = 256;
+  maxTotalSockets: number = Number.POSITIVE_INFINITY;
+  keepAlive = true;
+  readonly sockets = {};
+  readonly freeSockets = {};
+  readonly requests = {};
+  readonly protocol: string;
+
+  constructor(options: object = {}) {
+    this.options = options;
+    this.protocol = "http:";
+  }
+
+  destroy(): void {}
+
+  getName(): string {
+    return "localhost:";
+  }
+}
+Object.setPrototypeOf(Agent.prototype, EventEmitter.prototype as object);
+
+/** An answer as it arrives. */
+class IncomingMessage extends Readable {
+  readonly httpVersion = "1.1";
+  readonly httpVersionMajor = 1;
+  readonly httpVersionMinor = 1;
+  readonly statusCode: number;
+  readonly statusMessage: string;
+  readonly headers: { [name: string]: string | string[] } = {};
+  readonly rawHeaders: string[] = [];
+  readonly trailers = {};
+  readonly url: string;
+  readonly socket = fakeSocket();
+  complete = false;
+  readonly #reader;
+
+  constructor(response: Response) {
+    super();
+    this.statusCode = response.status;
+    this.statusMessage = response.statusText || (STATUS_CODES[response.status] ?? "");
+    this.url = response.url;
+    response.headers.forEach((value, name) => {
+      if (name === "set-cookie") return;
+      // The body that fetch gives is decoded, and whole.
+      this.headers[name] = value;
+      this.rawHeaders.push(name, value);
+    });
+    const cookies = response.headers.getSetCookie();
+    if (cookies.length > 0) this.headers["set-cookie"] = cookies;
+    for (const cookie of cookies) this.rawHeaders.push("set-cookie", cookie);
+    delete this.headers["content-encoding"];
+    this.#reader = response.body?.getReader() ?? null;
+  }
+
+  get connection(): object {
+    return this.socket;
+  }
+
+  get headersDistinct(): object {
+    return Object.fromEntries(Object.entries(this.headers).map(([name, value]) => [name, [value].flat()]));
+  }
+
+  _read(): void {
+    const reader = this.#reader;
+    if (reader === null) {
+      this.#end();
+      return;
+    }
+    reader.read().then(
+      ({ done, value }) => {
+        if (done || value === undefined) this.#end();
+        else this.push(bufferOver(value));
+      },
+      (error: unknown) => this.destroy(error),
+    );
+  }
+
+  #end(): void {
+    this.complete = true;
+    this.push(null);
+  }
+
+  _destroy(error: unknown, done: (error?: unknown) => void): void {
+    this.#reader?.cancel().catch(() => undefined);
+    done(error);
+  }
+
+  setTimeout(): this {
+    return this;
+  }
+}
+
+function fakeSocket(): object {
+  const socket = Reflect.construct(EventEmitter, []) as object;
+  const same = (): object => socket;
+  return Object.assign(socket, {
+    setKeepAlive: same,
+    setNoDelay: same,
+    setTimeout: same,
+    ref: same,
+    unref: same,
+    destroy: same,
+    encrypted: true,
+    authorized: true,
+    remoteAddress: undefined,
+  });
+}
+
+/** A request that is sent when it ends: `fetch` takes its body whole. */
+class ClientRequest extends Writable {
+  readonly method: string;
+  readonly path: string;
+  readonly host: string;
+  readonly protocol: string;
+  reusedSocket = false;
+  aborted = false;
+  finished = false;
+  headersSent = false;
+  readonly agent = null;
+  readonly socket = fakeSocket();
+  readonly #url: string;
+  readonly #headers = new Map<string, readonly [name: string, value: string]>();
+  readonly #chunks: Uint8Array[] = [];
+  readonly #abort = new AbortController();
+  #timer: unknown;
+
+  constructor(url: string, options: Options) {
+    super();
+    this.#url = url;
+    this.method = (options.method ?? "GET").toUpperCase();
+    const { pathname, hostname, protocol } = new URL(url);
+    this.path = options.path ?? pathname;
+    this.host = hostname;
+    this.protocol = protocol;
+    const { headers = {} } = options;
+    if (Array.isArray(headers))
+      for (let at = 0; at < headers.length; at += 2) this.setHeader(String(headers[at]), String(headers[at + 1]));
+    else
+      for (const [name, value] of Object.entries(headers))
+        if (value !== undefined) this.setHeader(name, value as Values);
+    if (options.auth !== undefined && !this.hasHeader("authorization"))
+      this.setHeader("Authorization", `Basic ${btoa(options.auth)}`);
+    options.signal?.addEventListener("abort", () => this.destroy(options.signal?.reason), { once: true });
+    if (options.timeout !== undefined) this.setTimeout(options.timeout);
+    soon(() => this.emit("socket", this.socket));
+  }
+
+  setHeader(name: unknown, value: unknown): this {
+    if (typeof name !== "string") throw invalidArgType("name", "string", name);
+    if (value === undefined)
+      throw nodeError(TypeError, "ERR_HTTP_INVALID_HEADER_VALUE", `Invalid value "undefined" for header "${name}"`);
+    this.#headers.set(name.toLowerCase(), [name, Array.isArray(value) ? value.join(", ") : String(value as string)]);
+    return this;
+  }
+
+  getHeader(name: string): string | undefined {
+    return this.#headers.get(name.toLowerCase())?.[1];
+  }
+
+  getHeaders(): object {
+    return Object.fromEntries([...this.#headers].map(([name, [, value]]) => [name, value]));
+  }
+
+  getHeaderNames(): string[] {
+    return [...this.#headers.keys()];
+  }
+
+  hasHeader(name: string): boolean {
+    return this.#headers.has(name.toLowerCase());
+  }
+
+  removeHeader(name: string): void {
+    this.#headers.delete(name.toLowerCase());
+  }
+
+  flushHeaders(): void {}
+
+  setNoDelay(): this {
+    return this;
+  }
+
+  setSocketKeepAlive(): this {
+    return this;
+  }
+
+  setTimeout(delay: number, listener?: unknown): this {
+    if (listener !== undefined) this.once("timeout", listener);
+    clearTimeout(this.#timer);
+    if (delay > 0) this.#timer = setTimeout(() => this.emit("timeout"), delay);
+    return this;
+  }
+
+  abort(): void {
+    this.aborted = true;
+    this.destroy();
+  }
+
+  _write(chunk: unknown, encoding: unknown, done: () => void): void {
+    this.#chunks.push(new Uint8Array(dataOf(chunk, "chunk", encoding)));
+    done();
+  }
+
+  _final(done: () => void): void {
+    this.finished = true;
+    this.#send().catch((error: unknown) => this.destroy(error));
+    done();
+  }
+
+  async #send(): Promise<void> {
+    this.headersSent = true;
+    const isBodiless = this.method === "GET" || this.method === "HEAD";
+    const body = isBodiless || this.#chunks.length === 0 ? {} : { body: join(...this.#chunks) };
+    const headers = [...this.#headers.values()].filter(([name]) => !NOT_SENT.has(name.toLowerCase()));
+    const { fetch } = globalThis as unknown as { fetch: (url: string, init: object) => Promise<Response> };
+    const response = await fetch(this.#url, {
+      method: this.method,
+      headers,
+      redirect: "manual",
+      signal: this.#abort.signal,
+      ...body,
+    });
+    clearTimeout(this.#timer);
+    if (this.destroyed) return;
+    const message = new IncomingMessage(response);
+    if (!this.emit("response", message)) message.destroy();
+  }
+
+  _destroy(error: unknown, done: (error?: unknown) => void): void {
+    clearTimeout(this.#timer);
+    this.#abort.abort(error ?? undefined);
+    done(error);
+  }
+}
+
+/** Headers that belong to the connection, which the host has. */
+const NOT_SENT: ReadonlySet<string> = new Set([
+  "host",
+  "connection",
+  "content-length",
+  "transfer-encoding",
+  "keep-alive",
+  "upgrade",
+  "expect",
+  "accept-encoding",
+]);
+
+type RequestArgs = readonly unknown[];
+
+function requestOf(scheme: "http:" | "https:", args: RequestArgs): ClientRequest {
+  const rest = [...args];
+  const listener = typeof rest.at(-1) === "function" ? rest.pop() : undefined;
+  const [first, second] = rest;
+  const isUrl = typeof first === "string" || first instanceof URL;
+  const options = ((isUrl ? second : first) ?? {}) as Options;
+  const url = isUrl ? String(first) : urlOf(scheme, options);
+  const request = new ClientRequest(url, options);
+  if (listener !== undefined) request.once("response", listener);
+  return request;
+}
+
+function urlOf(scheme: string, options: Options): string {
+  const { protocol = scheme, hostname, host, port, path, pathname, search = "" } = options;
+  const [name = "localhost"] = [hostname ?? host];
+  const isNumbered = port !== undefined && port !== "" && port !== null && !/:\d+$/.test(name);
+  return `${protocol}//${name}${isNumbered ? `:${port}` : ""}${path ?? `${pathname ?? "/"}${search}`}`;
+}
+
+function moduleOf(scheme: "http:" | "https:"): NodeModule {
+  const request = (...args: RequestArgs): ClientRequest => requestOf(scheme, args);
+  const get = (...args: RequestArgs): ClientRequest => {
+    const made = request(...args);
+    (made as unknown as { end(): void }).end();
+    return made;
+  };
+  return {
+    request,
+    get,
+    Agent,
+    ClientRequest,
+    IncomingMessage,
+    ServerResponse,
+    OutgoingMessage,
+    METHODS: [...METHODS],
+    STATUS_CODES,
+    maxHeaderSize: 16_384,
+    validateHeaderName,
+    validateHeaderValue,
+  };
+}
+
+function validateHeaderName(name: unknown): void {
+  if (typeof name !== "string" || !/^[\w!#$%&'*+.^`|~-]+$/.test(name)) {
+    throw nodeError(
+      TypeError,
+      "ERR_INVALID_HTTP_TOKEN",
+      `Header name must be a valid HTTP token ["${String(name as string)}"]`,
+    );
+  }
+}
+
+function validateHeaderValue(name: unknown, value: unknown): void {
+  if (value === undefined)
+    throw nodeError(
+      TypeError,
+      "ERR_HTTP_INVALID_HEADER_VALUE",
+      `Invalid value "undefined" for header "${String(name as string)}"`,
+    );
+}
+
+/** Classes of servers, which packages extend. */
+function ServerResponse(): never {
+  throw library.refusal("http", "ServerResponse");
+}
+function OutgoingMessage(): never {
+  throw library.refusal("http", "OutgoingMessage");
+}
+
+const modules = { http: moduleOf("http:"), https: moduleOf("https:") };
+
+export function open(_state: NodeState, name: string): NodeModule {
+  return { ...(name === "https" ? modules.https : modules.http), globalAgent: new Agent() };
+}
+
+export const hidden = [modules];

@@ -1,0 +1,35 @@
+/** What to use instead of modules of Node that need a process, sockets or threads of their own. */
+const ADVICE: ReadonlyMap<string, string> = new Map([
+  ["child_process", 'use context.host.exec, with a grant of the capability "exec"'],
+  ["cluster", "a call has one thread; make several calls, which the engine runs beside each other"],
+  ["dgram", "use fetch, or a custom capability of the host"],
+  ["dns", 'names are resolved by the host; use fetch, with a grant of the capability "fetch"'],
+  ["fs", 'use fs.promises or context.host.fs, with a grant of the capability "fs"'],
+  ["http", 'a tool has no server and no sockets; use fetch or http.request, with a grant of the capability "fetch"'],
+  ["http2", 'use fetch, with a grant of the capability "fetch"'],
+  ["https", 'a tool has no server and no sockets; use fetch or https.request, with a grant of the capability "fetch"'],
+  ["module", "a tool is bundled with all its modules; import them by name"],
+  ["net", 'use fetch, with a grant of the capability "fetch", or a custom capability of the host'],
+  ["repl", "a tool has no terminal; take what it needs as arguments"],
+  ["readline", "a tool has no terminal; take what it needs as arguments"],
+  ["sqlite", 'use context.host.kv, with a grant of the capability "kv", or a custom capability of the host'],
+  ["tls", 'use fetch, with a grant of the capability "fetch"'],
+  ["vm", "the isolate is the sandbox already; use new Function for code that the tool makes"],
+  ["wasi", 'register the command as a tool with the runtime "wasi"'],
+  ["worker_threads", "a call has one thread; make several calls, which the engine runs beside each other"],
+  ["zlib", "use gzip or deflate, which are there"],
+  ["crypto", "use another algorithm, or a custom capability of the host"],
+]);
+
+/** A sentence's end: what there is instead of a member of a module. */
+export function adviceOn(module: string, member: string): string {
+  const [root = module] = module.split("/");
+  if (module === "process") return processAdvice(member);
+  return ADVICE.get(root) ?? "use a capability of the host instead";
+}
+
+function processAdvice(member: string): string {
+  return member === "exit" || member === "abort" || member === "kill"
+    ? "throw an error to end the call"
+    : "use a capability of the host instead";
+}

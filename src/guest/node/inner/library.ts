@@ -1,0 +1,98 @@
+import type { GuestCall } from "../../call.ts";
+import type * as Console from "../../web/console.ts";
+
+/** What the realm offers the library. */
+export interface NodeHost {
+  /** The call whose turn it is. */
+  readonly call: () => GuestCall | null;
+  readonly nowMs: () => number;
+  /** Ends the call with an uncaught error. */
+  readonly report: (error: unknown) => void;
+  /** Evaluates a module of the library: a function of the library. */
+  readonly evaluate: (name: string) => unknown;
+  /** A text that the worker has for the library. */
+  readonly text: (name: string) => string;
+  /** Freezes everything reachable from a value, if calls share the realm. */
+  readonly harden: <T>(made: T) => T;
+  /** `context.host.fs` of a call. */
+  readonly fs: (call: GuestCall) => object;
+  readonly fillRandom: (bytes: Uint8Array) => void;
+  /** A hash by the worker: data and result are strings with one character for each byte. */
+  readonly digest: (algorithm: string, latin1: string) => string;
+  readonly console: () => typeof Console;
+  readonly shown: (value: object) => object | undefined;
+}
+
+/** A module of Node as an instance has it. */
+export type NodeModule = { [name: string]: unknown };
+
+/** Node's names as one instance has them, and what its code changes of them. */
+export interface NodeState {
+  /** A module: the same object each time. */
+  require(name: string): unknown;
+  /** Variables of the environment that the call was granted. */
+  env(): { readonly [name: string]: string };
+  /** Files that the bundle brought, by their paths. */
+  files(): ReadonlyMap<string, Uint8Array>;
+  /** What modules keep for this instance, by the name of what it is. */
+  readonly kept: Map<string, unknown>;
+}
+
+/** A part of the library: what instances share of a module, and what each has for itself. */
+export interface LibraryPart {
+  /** The exports that all instances share, frozen. */
+  readonly shared?: NodeModule | ((...args: never[]) => unknown);
+  /** The same of several modules, by their names. */
+  readonly modules?: { readonly [name: string]: NodeModule };
+  /** The exports for the packages of the library itself, where they differ. */
+  readonly packages?: NodeModule;
+  /** What is reached through objects of its classes only: frozen as well. */
+  readonly hidden?: readonly object[];
+  /** Objects of classes that a package keeps for itself. */
+  readonly samples?: () => readonly unknown[];
+  /** Makes the exports of one instance. Default: a copy of those that are shared. */
+  readonly open?: (state: NodeState, name: string) => unknown;
+}
+
+/** The library of a realm, as its modules see it. */
+export interface Library {
+  readonly host: NodeHost;
+  /** A part by the name of its file, evaluated once. */
+  load(part: string): LibraryPart;
+  /** The shared exports of a module. */
+  module(name: string): unknown;
+  /** The state of the instance whose turn it is. */
+  state(): NodeState;
+  /** The error of a function that an isolate cannot have. */
+  refusal(module: string, member: string): Error;
+}
+
+/** The parameter of each part's script. */
+declare const __library: Library;
+
+export const library: Library = __library;
+
+/** A value that an instance has for itself, made when it first uses it. */
+export function kept<T>(name: string, make: () => T, state: NodeState = library.state()): T {
+  const known = state.kept.get(name);
+  if (known !== undefined) return known as T;
+  const made = make();
+  state.kept.set(name, made);
+  return made;
+}
+
+const { apply } = Reflect;
+const { then } = Promise.prototype;
+const SETTLED = Promise.resolve();
+
+/** Runs a callback as a microtask of the call; what it throws ends the call. */
+export function soon(callback: (...args: never[]) => unknown, ...args: readonly unknown[]): void {
+  const run = (): void => {
+    try {
+      apply(callback, undefined, args);
+    } catch (error) {
+      library.host.report(error);
+    }
+  };
+  void apply(then, SETTLED, [run]);
+}

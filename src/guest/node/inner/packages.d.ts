@@ -1,0 +1,39 @@
+/** Types of what the library uses of npm packages that have none. */
+
+declare const NODE_CONSTANTS: {
+  readonly METHODS: readonly string[];
+  readonly STATUS_CODES: { readonly [status: string]: string };
+  readonly os: { readonly [name: string]: unknown };
+  readonly fs: { readonly [name: string]: number };
+  readonly zlib: { readonly [name: string]: number };
+  readonly codes: { readonly [name: string]: unknown };
+  readonly http2: { readonly [name: string]: unknown };
+  readonly crypto: { readonly [name: string]: unknown };
+};
+
+declare module "path-browserify" {
+  const path: { readonly [name: string]: unknown };
+  export default path;
+}
+declare module "readable-stream" {
+  const stream: { [name: string]: unknown };
+  export default stream;
+}
+declare module "string_decoder" {
+  export const StringDecoder: new (encoding?: string) => {
+    write(bytes: Uint8Array): string;
+    end(bytes?: Uint8Array): string;
+  };
+}
+declare module "unenv/node/url" {
+  const url: { readonly [name: string]: unknown };
+  export default url;
+}
+declare module "unenv/node/querystring" {
+  const querystring: { readonly [name: string]: unknown };
+  export default querystring;
+}
+declare module "unenv/node/punycode" {
+  const punycode: { readonly [name: string]: unknown };
+  export default punycode;
+}

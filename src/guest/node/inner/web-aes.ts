@@ -1,0 +1,120 @@
+import { aeskw, cbc } from "@noble/ciphers/aes.js";
+import { Aes, GcmTag } from "./aes.ts";
+import { join } from "./asn1.ts";
+import { isSame } from "./rsa.ts";
+import { bytesFrom, domError, type Given, numberFrom } from "./web-algorithms.ts";
+
+/** AES as the Web Cryptography API has it: one whole text at a time. */
+
+function failed(message: string): Error {
+  return domError("OperationError", message);
+}
+
+function vectorIn(algorithm: Given, name: string): Uint8Array {
+  const bytes = bytesFrom(algorithm[name], name);
+  if (bytes.length !== 16) throw failed(`${name} has to have 16 bytes`);
+  return bytes;
+}
+
+function tagBytes(algorithm: Given): number {
+  const bits = algorithm["tagLength"] === undefined ? 128 : numberFrom(algorithm["tagLength"], "tagLength", 255);
+  if (![32, 64, 96, 104, 112, 120, 128].includes(bits)) throw failed("tagLength is invalid");
+  return bits / 8;
+}
+
+/** Encrypts a stream with a counter in the last bits of its block, which wraps around there. */
+function stream(aes: Aes, start: Uint8Array, bits: number, data: Uint8Array): Uint8Array {
+  const out = new Uint8Array(data.length);
+  const counter = start.slice();
+  for (let at = 0; at < data.length; at += 16) {
+    const mask = aes.encrypt(counter);
+    for (let index = at; index < Math.min(at + 16, data.length); index++)
+      out[index] = (data[index] ?? 0) ^ (mask[index - at] ?? 0);
+    countBits(counter, start, bits);
+  }
+  return out;
+}
+
+function countBits(counter: Uint8Array, start: Uint8Array, bits: number): void {
+  const whole = bits >>> 3;
+  const part = bits & 7;
+  const size = whole + (part === 0 ? 0 : 1);
+  Aes.count(counter, size);
+  if (part === 0) return;
+  const at = 16 - size;
+  const mask = (1 << part) - 1;
+  counter[at] = ((start[at] ?? 0) & ~mask) | ((counter[at] ?? 0) & mask);
+}
+
+function ctr(algorithm: Given, key: Uint8Array, data: Uint8Array): Uint8Array {
+  const counter = vectorIn(algorithm, "counter");
+  const bits = numberFrom(algorithm["length"], "length", 255);
+  if (bits < 1 || bits > 128) throw failed("length is invalid");
+  if (bits < 32 && Math.ceil(data.length / 16) > 2 ** bits) throw failed("The counter repeats itself");
+  return stream(new Aes(key), counter, bits, data);
+}
+
+function gcm(algorithm: Given, key: Uint8Array): { aes: Aes; tag: GcmTag; size: number } {
+  const iv = bytesFrom(algorithm["iv"], "iv");
+  const size = tagBytes(algorithm);
+  if (iv.length === 0) throw failed("iv cannot be empty");
+  const aes = new Aes(key);
+  const tag = new GcmTag(aes, iv);
+  if (algorithm["additionalData"] !== undefined)
+    tag.authenticate(bytesFrom(algorithm["additionalData"], "additionalData"));
+  return { aes, tag, size };
+}
+
+export function sealAes(algorithm: Given, key: Uint8Array, data: Uint8Array): Uint8Array {
+  switch (algorithm.name) {
+    case "AES-CBC":
+      return cbc(key, vectorIn(algorithm, "iv")).encrypt(data);
+    case "AES-CTR":
+      return ctr(algorithm, key, data);
+    default: {
+      const { aes, tag, size } = gcm(algorithm, key);
+      const sealed = stream(aes, tag.firstCounter(), 32, data);
+      tag.update(sealed);
+      return join(sealed, tag.finish().subarray(0, size));
+    }
+  }
+}
+
+export function openAes(algorithm: Given, key: Uint8Array, data: Uint8Array): Uint8Array {
+  switch (algorithm.name) {
+    case "AES-CBC": {
+      const iv = vectorIn(algorithm, "iv");
+      if (data.length === 0 || data.length % 16 !== 0) throw failed("The data has a wrong length");
+      try {
+        return cbc(key, iv).decrypt(data);
+      } catch {
+        throw failed("The data cannot be decrypted");
+      }
+    }
+    case "AES-CTR":
+      return ctr(algorithm, key, data);
+    default: {
+      const { aes, tag, size } = gcm(algorithm, key);
+      if (data.length < size) throw failed("The data is too short");
+      const sealed = data.subarray(0, data.length - size);
+      tag.update(sealed);
+      if (!isSame(tag.finish().subarray(0, size), data.subarray(data.length - size)))
+        throw failed("The data cannot be decrypted");
+      return stream(aes, tag.firstCounter(), 32, sealed);
+    }
+  }
+}
+
+export function wrapAes(key: Uint8Array, data: Uint8Array): Uint8Array {
+  if (data.length % 8 !== 0 || data.length < 16)
+    throw failed("The key cannot be wrapped: its length is no multiple of 8 bytes");
+  return aeskw(key).encrypt(data);
+}
+
+export function unwrapAes(key: Uint8Array, data: Uint8Array): Uint8Array {
+  try {
+    return aeskw(key).decrypt(data);
+  } catch {
+    throw failed("The key cannot be unwrapped");
+  }
+}

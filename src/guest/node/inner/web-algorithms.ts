@@ -1,0 +1,147 @@
+/** Algorithms of the Web Cryptography API: their names, parameters and the uses of their keys. */
+
+export type Usage = "encrypt" | "decrypt" | "sign" | "verify" | "deriveKey" | "deriveBits" | "wrapKey" | "unwrapKey";
+export type Operation = Usage | "generateKey" | "importKey" | "exportKey" | "getLength";
+export type KeyType = "secret" | "public" | "private";
+
+export const USAGES: readonly Usage[] = [
+  "encrypt",
+  "decrypt",
+  "sign",
+  "verify",
+  "deriveKey",
+  "deriveBits",
+  "wrapKey",
+  "unwrapKey",
+];
+export const HASHES: readonly string[] = ["SHA-1", "SHA-256", "SHA-384", "SHA-512"];
+
+interface Facts {
+  readonly operations: readonly Operation[];
+  readonly uses: { readonly [Type in KeyType]?: readonly Usage[] };
+  /** Whether the hash function belongs to the key. */
+  readonly hashed?: true;
+}
+
+const AES: Facts = {
+  operations: ["generateKey", "importKey", "exportKey", "encrypt", "decrypt", "wrapKey", "unwrapKey", "getLength"],
+  uses: { secret: ["encrypt", "decrypt", "wrapKey", "unwrapKey"] },
+};
+const SIGNER: Facts = {
+  operations: ["generateKey", "importKey", "exportKey", "sign", "verify"],
+  uses: { public: ["verify"], private: ["sign"] },
+};
+const AGREER: Facts = {
+  operations: ["generateKey", "importKey", "exportKey", "deriveKey", "deriveBits"],
+  uses: { public: [], private: ["deriveKey", "deriveBits"] },
+};
+const DERIVER: Facts = {
+  operations: ["importKey", "deriveKey", "deriveBits", "getLength"],
+  uses: { secret: ["deriveKey", "deriveBits"] },
+};
+
+export const ALGORITHMS: ReadonlyMap<string, Facts> = new Map<string, Facts>([
+  [
+    "HMAC",
+    {
+      operations: ["generateKey", "importKey", "exportKey", "sign", "verify", "getLength"],
+      uses: { secret: ["sign", "verify"] },
+      hashed: true,
+    },
+  ],
+  ["AES-CBC", AES],
+  ["AES-CTR", AES],
+  ["AES-GCM", AES],
+  [
+    "AES-KW",
+    {
+      operations: ["generateKey", "importKey", "exportKey", "wrapKey", "unwrapKey", "getLength"],
+      uses: { secret: ["wrapKey", "unwrapKey"] },
+    },
+  ],
+  ["RSASSA-PKCS1-v1_5", { ...SIGNER, hashed: true }],
+  ["RSA-PSS", { ...SIGNER, hashed: true }],
+  [
+    "RSA-OAEP",
+    {
+      operations: ["generateKey", "importKey", "exportKey", "encrypt", "decrypt", "wrapKey", "unwrapKey"],
+      uses: { public: ["encrypt", "wrapKey"], private: ["decrypt", "unwrapKey"] },
+      hashed: true,
+    },
+  ],
+  ["ECDSA", SIGNER],
+  ["ECDH", AGREER],
+  ["Ed25519", SIGNER],
+  ["Ed448", SIGNER],
+  ["X25519", AGREER],
+  ["X448", AGREER],
+  ["HKDF", DERIVER],
+  ["PBKDF2", DERIVER],
+]);
+
+export function domError(name: string, message: string): Error {
+  return new DOMException(message, name);
+}
+
+/** An algorithm with its parameters, as a caller gives it. */
+export interface Given {
+  readonly name: string;
+  readonly [parameter: string]: unknown;
+}
+
+function named(given: unknown): Given {
+  if (typeof given !== "object" || given === null) return { name: String(given as string) };
+  const name: unknown = Reflect.get(given, "name");
+  if (name === undefined) throw new TypeError("The algorithm has no name");
+  return { ...(given as object), name: String(name as string) };
+}
+
+/** Reads an algorithm for an operation; throws where no algorithm has that name. */
+export function algorithmOf(given: unknown, operation: Operation): Given {
+  const algorithm = named(given);
+  for (const [name, facts] of ALGORITHMS) {
+    if (name.toUpperCase() === algorithm.name.toUpperCase() && facts.operations.includes(operation))
+      return { ...algorithm, name };
+  }
+  throw domError("NotSupportedError", `Unrecognized algorithm name "${algorithm.name.slice(0, 100)}" for ${operation}`);
+}
+
+/** The name of the hash function that a parameter names. */
+export function hashOf(given: unknown): string {
+  if (given === undefined) throw new TypeError("The algorithm has no hash");
+  const { name } = named(given);
+  const known = HASHES.find((hash) => hash === name.toUpperCase());
+  if (known === undefined) throw domError("NotSupportedError", `Unrecognized hash "${name.slice(0, 100)}"`);
+  return known;
+}
+
+export function bytesFrom(source: unknown, name: string): Uint8Array<ArrayBuffer> {
+  if (ArrayBuffer.isView(source))
+    return new Uint8Array(source.buffer as ArrayBuffer, source.byteOffset, source.byteLength).slice();
+  if (source instanceof ArrayBuffer) return new Uint8Array(source).slice();
+  throw new TypeError(`${name} has to be an ArrayBuffer or a view of one`);
+}
+
+export function numberFrom(given: unknown, name: string, max: number): number {
+  const value = Number(given);
+  if (given === undefined || !Number.isFinite(value)) throw new TypeError(`${name} has to be a number`);
+  const whole = Math.trunc(value);
+  if (whole < 0 || whole > max) throw new TypeError(`${name} is out of range`);
+  return whole;
+}
+
+export function usagesFrom(given: unknown): Usage[] {
+  if (typeof given !== "object" || given === null || !(Symbol.iterator in given))
+    throw new TypeError("keyUsages has to be a list");
+  const usages = [...(given as Iterable<unknown>)].map((one) => String(one as string));
+  for (const usage of usages)
+    if (!USAGES.some((known) => known === usage)) throw new TypeError(`"${usage}" is no key usage`);
+  return USAGES.filter((usage) => usages.includes(usage));
+}
+
+/** Throws where a key of an algorithm cannot be used so. */
+export function checkUsages(name: string, type: KeyType, usages: readonly Usage[]): void {
+  const allowed = ALGORITHMS.get(name)?.uses[type] ?? [];
+  if (usages.some((usage) => !allowed.includes(usage)))
+    throw domError("SyntaxError", `Unsupported key usage for a ${type} ${name} key`);
+}

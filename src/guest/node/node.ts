@@ -1,0 +1,344 @@
+import { adviceOn } from "./inner/advice.ts";
+import type { Library, LibraryPart, NodeHost, NodeModule, NodeState } from "./inner/library.ts";
+
+/**
+ * Node's modules and globals inside a realm. What instances share of a module is evaluated once for the realm, when the
+ * first instance uses it, and frozen with it; what code may change belongs to its instance.
+ */
+
+/** Modules that are a member of another one. */
+const MEMBERS: ReadonlyMap<string, readonly [module: string, member: string]> = new Map([
+  ["assert/strict", ["assert", "strict"]],
+  ["dns/promises", ["dns", "promises"]],
+  ["fs/promises", ["fs", "promises"]],
+  ["inspector/promises", ["inspector", "promises"]],
+  ["path/posix", ["path", "posix"]],
+  ["path/win32", ["path", "win32"]],
+  ["readline/promises", ["readline", "promises"]],
+  ["stream/promises", ["stream", "promises"]],
+  ["timers/promises", ["timers", "promises"]],
+  ["util/types", ["util", "types"]],
+]);
+/** Modules that are another one. */
+const SAME: ReadonlyMap<string, string> = new Map([["sys", "util"]]);
+/** Parts by module, where several modules are in one. */
+const PARTS: ReadonlyMap<string, string> = new Map([
+  ["constants", "tables"],
+  ["http2", "tables"],
+  ["https", "http"],
+  ["punycode", "texts"],
+  ["querystring", "texts"],
+  ["string_decoder", "texts"],
+  ["tls", "tables"],
+  ["tty", "probes"],
+  ["util", "node-util"],
+  ["v8", "probes"],
+  ["vm", "probes"],
+  ["worker_threads", "probes"],
+  ["stream/web", "streams"],
+  ["stream/consumers", "streams"],
+]);
+
+const { defineProperty, freeze } = Object;
+
+const NO_FILES: ReadonlyMap<string, Uint8Array> = new Map();
+
+/** Node's names, as the factory of a tool gets them. */
+export class NodeInstance implements NodeState {
+  readonly #realm: NodeRealm;
+  // Made on first use: most instances use one module.
+  #kept: Map<string, unknown> | null = null;
+  #modules: Map<string, unknown> | null = null;
+  /** Globals that the instance's code has replaced. */
+  #replaced: Map<string, unknown> | null = null;
+
+  constructor(realm: NodeRealm) {
+    this.#realm = realm;
+  }
+
+  get kept(): Map<string, unknown> {
+    return (this.#kept ??= new Map());
+  }
+
+  env(): { readonly [name: string]: string } {
+    return {};
+  }
+
+  files(): ReadonlyMap<string, Uint8Array> {
+    return NO_FILES;
+  }
+
+  require(name: string): unknown {
+    const modules = (this.#modules ??= new Map());
+    const known = modules.get(name);
+    if (known !== undefined) return known;
+    const made = this.#open(name);
+    modules.set(name, made);
+    return made;
+  }
+
+  /** A member of a module; one that an isolate cannot have throws when it is used. */
+  member(name: string, member: string): unknown {
+    // Without the instance's module, which costs more to make than one member, as long as nothing has asked for it.
+    if (this.#modules?.has(name) !== true) {
+      const found = this.#realm.sharedMember(name, member);
+      if (found !== undefined) return found;
+    }
+    const module = this.require(name) as NodeModule;
+    return member in module ? module[member] : this.#realm.refused(name, member);
+  }
+
+  /** A global that an isolate cannot have, for code that takes it for granted. */
+  absent(name: string): unknown {
+    return this.#realm.absent(name);
+  }
+
+  #open(name: string): unknown {
+    const same = SAME.get(name);
+    if (same !== undefined) return this.require(same);
+    const inside = MEMBERS.get(name);
+    if (inside !== undefined) {
+      const found = (this.require(inside[0]) as NodeModule)[inside[1]];
+      if (found !== undefined) return found;
+    }
+    const part = this.#realm.part(name);
+    const opened = part?.open?.(this, name);
+    const shared = opened ?? sharedOf(part, name) ?? {};
+    if (typeof shared === "function") return shared;
+    // A copy: its code may put something else in the place of a member, for itself.
+    const module = (opened ?? { ...shared }) as NodeModule;
+    for (const [member, refuse] of this.#realm.missing(name, module)) module[member] = refuse;
+    return module;
+  }
+
+  #global(name: string, find: () => unknown): unknown {
+    const replaced = this.#replaced;
+    return replaced !== null && replaced.has(name) ? replaced.get(name) : find();
+  }
+
+  #replace(name: string, value: unknown): void {
+    (this.#replaced ??= new Map()).set(name, value);
+  }
+
+  get Buffer(): unknown {
+    return this.#global("Buffer", () => (this.#realm.load("buffer").shared as NodeModule)["Buffer"]);
+  }
+
+  set Buffer(value: unknown) {
+    this.#replace("Buffer", value);
+  }
+
+  get process(): unknown {
+    return this.#global("process", () => this.require("process"));
+  }
+
+  set process(value: unknown) {
+    this.#replace("process", value);
+  }
+
+  get setImmediate(): unknown {
+    return this.#global("setImmediate", () => this.member("timers", "setImmediate"));
+  }
+
+  set setImmediate(value: unknown) {
+    this.#replace("setImmediate", value);
+  }
+
+  get clearImmediate(): unknown {
+    return this.#global("clearImmediate", () => this.member("timers", "clearImmediate"));
+  }
+
+  set clearImmediate(value: unknown) {
+    this.#replace("clearImmediate", value);
+  }
+
+  get CryptoKey(): unknown {
+    return this.#global("CryptoKey", () => (this.#realm.load("subtle").shared as NodeModule)["CryptoKey"]);
+  }
+
+  set CryptoKey(value: unknown) {
+    this.#replace("CryptoKey", value);
+  }
+
+  get WebSocket(): unknown {
+    return this.#global("WebSocket", () => (this.#realm.load("sockets").shared as NodeModule)["WebSocket"]);
+  }
+
+  set WebSocket(value: unknown) {
+    this.#replace("WebSocket", value);
+  }
+
+  get EventSource(): unknown {
+    return this.#global("EventSource", () => (this.#realm.load("sockets").shared as NodeModule)["EventSource"]);
+  }
+
+  set EventSource(value: unknown) {
+    this.#replace("EventSource", value);
+  }
+}
+
+/** What instances share of a module's exports. */
+function sharedOf(part: LibraryPart | null, module: string): LibraryPart["shared"] | undefined {
+  return part?.modules?.[module] ?? part?.shared;
+}
+
+/** Nothing is ever collected, as far as a tool can see. */
+class FinalizationRegistry {
+  register(): void {}
+
+  unregister(): boolean {
+    return false;
+  }
+}
+
+class WeakRef {
+  readonly #target: unknown;
+
+  constructor(target: unknown) {
+    this.#target = target;
+  }
+
+  deref(): unknown {
+    return this.#target;
+  }
+}
+
+const STAND_INS: ReadonlyMap<string, { prototype: object }> = new Map<string, { prototype: object }>([
+  ["FinalizationRegistry", FinalizationRegistry],
+  ["WeakRef", WeakRef],
+]);
+
+/** The getter of a class without objects. */
+function notOne(): never {
+  throw new TypeError("this is no object of the class");
+}
+
+/** The library of one realm. */
+class NodeRealm implements Library {
+  readonly host: NodeHost;
+  readonly #parts = new Map<string, LibraryPart | null>();
+  readonly #refusals = new Map<string, NodeModule>();
+  /** What each module lacks, by its name. */
+  readonly #missing = new Map<string, readonly (readonly [member: string, refuse: unknown])[]>();
+  readonly #absent = new Map<string, unknown>();
+  readonly #library: Library;
+
+  constructor(host: NodeHost) {
+    this.host = host;
+    this.#library = freeze({
+      host,
+      load: (part: string) => this.load(part),
+      module: (name: string) => this.module(name),
+      state: () => this.state(),
+      refusal: (module: string, member: string) => this.refusal(module, member),
+    });
+  }
+
+  /** Code that runs without a call has a state of its own, which nobody sees again. */
+  module(name: string): unknown {
+    const part = this.part(name);
+    return part?.packages ?? sharedOf(part, name);
+  }
+
+  state(): NodeState {
+    return (this.host.call()?.node as NodeInstance | null | undefined) ?? new NodeInstance(this);
+  }
+
+  load(name: string): LibraryPart {
+    const part = this.#find(name);
+    if (part === null) throw new TypeError(`the library has no part "${name}"`);
+    return part;
+  }
+
+  /** The part of a module, if it has one. */
+  part(module: string): LibraryPart | null {
+    return this.#find(PARTS.get(module) ?? module.replaceAll("/", "-"));
+  }
+
+  #find(name: string): LibraryPart | null {
+    const known = this.#parts.get(name);
+    if (known !== undefined) return known;
+    const text = this.host.text(`node/${name}`);
+    const part = text === "" ? null : this.#evaluate(name);
+    this.#parts.set(name, part);
+    return part;
+  }
+
+  #evaluate(name: string): LibraryPart {
+    const make = this.host.evaluate(`node/${name}`) as (library: Library) => LibraryPart;
+    const part = make(this.#library);
+    this.#parts.set(name, part);
+    this.host.harden([part, ...(part.samples?.() ?? [])]);
+    return part;
+  }
+
+  /** Functions in the place of those of a module that an isolate cannot have. */
+  refusals(module: string): NodeModule {
+    const known = this.#refusals.get(module);
+    if (known !== undefined) return known;
+    const names = this.host.text(`node/names/${module}`);
+    const made: NodeModule = {};
+    for (const name of names === "" ? [] : names.split(",")) made[name] = this.#refuser(module, name);
+    this.host.harden(made);
+    this.#refusals.set(module, made);
+    return made;
+  }
+
+  sharedMember(module: string, member: string): unknown {
+    const inside = MEMBERS.get(module);
+    const root = inside === undefined ? module : inside[0];
+    const shared = sharedOf(this.part(root), root) as NodeModule | undefined;
+    return inside === undefined ? shared?.[member] : (shared?.[inside[1]] as NodeModule | undefined)?.[member];
+  }
+
+  missing(name: string, module: NodeModule): readonly (readonly [member: string, refuse: unknown])[] {
+    const known = this.#missing.get(name);
+    if (known !== undefined) return known;
+    const found = Object.entries(this.refusals(name)).filter(([member]) => !(member in module));
+    this.#missing.set(name, found);
+    return found;
+  }
+
+  absent(name: string): unknown {
+    const known = this.#absent.get(name);
+    if (known !== undefined) return known;
+    const made = STAND_INS.get(name) ?? (this.#refuser("globalThis", name) as { prototype: object });
+    if (name === "SharedArrayBuffer") defineProperty(made.prototype, "byteLength", { get: notOne, configurable: true });
+    this.host.harden(made);
+    this.#absent.set(name, made);
+    return made;
+  }
+
+  refused(module: string, member: string): unknown {
+    return this.refusals(module)[member];
+  }
+
+  /** A function, also for code that extends it: only a call of it throws. */
+  #refuser(module: string, member: string): unknown {
+    const refusal = (): Error => this.refusal(module, member);
+    const refuse = function (): never {
+      throw refusal();
+    };
+    defineProperty(refuse, "name", { value: member, configurable: true });
+    return refuse;
+  }
+
+  refusal(module: string, member: string): Error {
+    const error = new Error(`${module}.${member} does not exist inside an isolate: ${adviceOn(module, member)}`);
+    return Object.assign(error, { code: "ERR_FEATURE_UNAVAILABLE_ON_PLATFORM" });
+  }
+}
+
+/** The library of a realm. */
+export interface NodeLibrary {
+  /** Node's names for an instance. */
+  readonly open: () => NodeInstance;
+  /** What instances share of a part. */
+  readonly shared: (part: string) => NodeModule;
+}
+
+export function createNode(host: NodeHost): NodeLibrary {
+  const realm = new NodeRealm(host);
+  host.harden([NodeInstance, NodeRealm, adviceOn]);
+  return { open: () => new NodeInstance(realm), shared: (part) => realm.load(part).shared as NodeModule };
+}

@@ -1,0 +1,29 @@
+import type { NodeModule } from "./inner/library.ts";
+
+/** `node:os`: fixed values, which say nothing of the host. */
+const { os: constants } = NODE_CONSTANTS;
+
+export const shared: NodeModule = {
+  EOL: "\n",
+  devNull: "/dev/null",
+  constants,
+  arch: () => "x64",
+  platform: () => "linux",
+  type: () => "Linux",
+  release: () => "0.0.0",
+  version: () => "",
+  machine: () => "x86_64",
+  hostname: () => "localhost",
+  homedir: () => "/",
+  tmpdir: () => "/tmp",
+  endianness: () => "LE",
+  uptime: () => 0,
+  loadavg: () => [0, 0, 0],
+  totalmem: () => 0,
+  freemem: () => 0,
+  availableParallelism: () => 1,
+  cpus: () => [],
+  networkInterfaces: () => ({}),
+  userInfo: () => ({ username: "tool", uid: -1, gid: -1, shell: null, homedir: "/" }),
+  getPriority: () => 0,
+};

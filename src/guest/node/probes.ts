@@ -1,0 +1,52 @@
+import { library, type NodeModule } from "./inner/library.ts";
+
+/** Modules that answer what is asked of a process: `node:tty`, `node:v8`, `node:vm` and `node:worker_threads`. */
+
+/** There is no terminal. */
+function ReadStream(): never {
+  throw library.refusal("tty", "ReadStream");
+}
+function WriteStream(): never {
+  throw library.refusal("tty", "WriteStream");
+}
+
+/** Sizes are not told. */
+const noSizes = (): object => ({
+  total_heap_size: 0,
+  used_heap_size: 0,
+  heap_size_limit: 0,
+  total_available_size: 0,
+  malloced_memory: 0,
+  peak_malloced_memory: 0,
+});
+
+/** Code of this realm. Other realms do not exist. */
+// oxlint-disable-next-line no-eval
+const evaluate = globalThis.eval;
+
+export const modules: { readonly [name: string]: NodeModule } = {
+  tty: { isatty: () => false, ReadStream, WriteStream },
+  v8: {
+    getHeapStatistics: noSizes,
+    getHeapSpaceStatistics: () => [],
+    getHeapCodeStatistics: noSizes,
+    cachedDataVersionTag: () => 0,
+    setFlagsFromString: () => undefined,
+  },
+  vm: { runInThisContext: (code: unknown) => evaluate(String(code as string)) as unknown, isContext: () => false },
+  worker_threads: {
+    isMainThread: true,
+    isInternalThread: false,
+    parentPort: null,
+    workerData: null,
+    threadId: 0,
+    threadName: "",
+    resourceLimits: Object.freeze({}),
+    SHARE_ENV: Symbol.for("nodejs.worker_threads.SHARE_ENV"),
+    markAsUncloneable: () => undefined,
+    markAsUntransferable: () => undefined,
+    isMarkedAsUntransferable: () => false,
+    getEnvironmentData: () => undefined,
+    setEnvironmentData: () => undefined,
+  },
+};

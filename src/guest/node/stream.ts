@@ -1,0 +1,29 @@
+import stream from "readable-stream";
+import type { NodeModule } from "./inner/library.ts";
+
+/** `node:stream`. */
+const promises = stream["promises"] as NodeModule;
+
+const classes = stream as NodeModule & ((...args: never[]) => unknown);
+for (const [name, value] of Object.entries({
+  promises: { ...promises },
+  isErrored: (one: { errored?: unknown }) => one.errored !== null && one.errored !== undefined,
+  isReadable: (one: { readable?: boolean }) => one.readable === true,
+  isWritable: (one: { writable?: boolean }) => one.writable === true,
+})) {
+  if (!(name in classes) || name === "promises") {
+    Object.defineProperty(classes, name, { value, enumerable: true, writable: true, configurable: true });
+  }
+}
+
+export const shared = classes;
+
+type Stream = { iterator?: () => object; [Symbol.asyncIterator]?: () => object };
+export function samples(): readonly unknown[] {
+  const options = { read: () => undefined, write: () => undefined, transform: () => undefined };
+  const made = ["Readable", "Writable", "Duplex", "Transform", "PassThrough"].map((name) => {
+    return new (classes[name] as new (options: object) => Stream)(options);
+  });
+  const from = (classes["Readable"] as unknown as { from(list: unknown[]): Stream }).from([]);
+  return [...made, from, from.iterator?.()];
+}

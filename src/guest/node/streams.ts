@@ -1,0 +1,65 @@
+import { Buffer } from "./buffer.ts";
+import type { NodeModule } from "./inner/library.ts";
+
+/** `node:stream/web` and `node:stream/consumers`. */
+
+const NAMES = [
+  "ReadableStream",
+  "ReadableStreamDefaultReader",
+  "ReadableStreamBYOBReader",
+  "ReadableStreamDefaultController",
+  "ReadableByteStreamController",
+  "ReadableStreamBYOBRequest",
+  "WritableStream",
+  "WritableStreamDefaultWriter",
+  "WritableStreamDefaultController",
+  "TransformStream",
+  "ByteLengthQueuingStrategy",
+  "CountQueuingStrategy",
+  "TextDecoderStream",
+  "TextEncoderStream",
+];
+
+type Chunks = AsyncIterable<Uint8Array | string>;
+
+async function buffer(chunks: Chunks): Promise<unknown> {
+  const { concat, from } = Buffer as unknown as {
+    concat(list: unknown[]): Uint8Array;
+    from(value: unknown): Uint8Array;
+  };
+  const parts: Uint8Array[] = [];
+  for await (const chunk of chunks) parts.push(typeof chunk === "string" ? from(chunk) : chunk);
+  return concat(parts);
+}
+
+async function text(chunks: Chunks): Promise<string> {
+  return new TextDecoder().decode((await buffer(chunks)) as Uint8Array);
+}
+
+const consumers: NodeModule = {
+  buffer,
+  text,
+  json: async (chunks: Chunks) => JSON.parse(await text(chunks)) as unknown,
+  arrayBuffer: async (chunks: Chunks) => {
+    const { buffer: bytes, byteOffset, byteLength } = (await buffer(chunks)) as Uint8Array;
+    return bytes.slice(byteOffset, byteOffset + byteLength);
+  },
+  bytes: async (chunks: Chunks) => new Uint8Array((await buffer(chunks)) as Uint8Array),
+  blob: async (chunks: Chunks) => new Blob([(await buffer(chunks)) as Uint8Array<ArrayBuffer>]),
+};
+
+/** The realm's own classes, which are made when they are read. */
+export function open(_state: unknown, name: string): NodeModule {
+  if (name === "stream/consumers") return { ...consumers };
+  const module: NodeModule = {};
+  for (const one of NAMES) {
+    Object.defineProperty(module, one, {
+      get: () => Reflect.get(globalThis, one) as unknown,
+      enumerable: true,
+      configurable: true,
+    });
+  }
+  return module;
+}
+
+export const shared: NodeModule = { ...consumers };

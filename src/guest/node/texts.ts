@@ -1,0 +1,17 @@
+import { StringDecoder } from "string_decoder";
+import punycode from "unenv/node/punycode";
+import querystring from "unenv/node/querystring";
+import type { NodeModule } from "./inner/library.ts";
+
+/** Small modules for texts: `node:string_decoder`, `node:querystring` and `node:punycode`. */
+export const modules: { readonly [name: string]: NodeModule } = {
+  string_decoder: { StringDecoder },
+  querystring: { ...querystring },
+  punycode: { ...punycode },
+};
+
+export function samples(): readonly unknown[] {
+  return [new StringDecoder("utf8")];
+}
+
+export const hidden = [modules];

@@ -1,0 +1,115 @@
+import { abortError, checkFunction } from "./inner/errors.ts";
+import type { NodeModule } from "./inner/library.ts";
+
+/** `node:timers`. Timers belong to the call, as those of the globals. */
+
+type Callback = (...args: unknown[]) => unknown;
+
+/** A timer as Node's: an object that stands for a number. */
+export class Timeout {
+  #id: number;
+  readonly #start: () => number;
+
+  constructor(start: () => number) {
+    this.#start = start;
+    this.#id = start();
+  }
+
+  ref(): this {
+    return this;
+  }
+
+  unref(): this {
+    return this;
+  }
+
+  hasRef(): boolean {
+    return true;
+  }
+
+  refresh(): this {
+    clearTimeout(this.#id);
+    this.#id = this.#start();
+    return this;
+  }
+
+  close(): this {
+    clearTimeout(this.#id);
+    return this;
+  }
+
+  [Symbol.toPrimitive](): number {
+    return this.#id;
+  }
+
+  [Symbol.dispose](): void {
+    clearTimeout(this.#id);
+  }
+}
+
+class Immediate extends Timeout {}
+
+const timers = {
+  setTimeout(callback: unknown, delay?: number, ...args: unknown[]) {
+    checkFunction(callback, "callback");
+    return new Timeout(() => setTimeout(callback as Callback, delay, ...args));
+  },
+  setInterval(callback: unknown, delay?: number, ...args: unknown[]) {
+    checkFunction(callback, "callback");
+    return new Timeout(() => setInterval(callback as Callback, delay, ...args));
+  },
+  setImmediate(callback: unknown, ...args: unknown[]) {
+    checkFunction(callback, "callback");
+    return new Immediate(() => setTimeout(callback as Callback, 0, ...args));
+  },
+  clearTimeout(timer: unknown) {
+    clearTimeout(Number(timer));
+  },
+  clearInterval(timer: unknown) {
+    clearInterval(Number(timer));
+  },
+  clearImmediate(timer: unknown) {
+    clearTimeout(Number(timer));
+  },
+};
+
+interface Options {
+  readonly signal?: AbortSignal;
+}
+
+function after<T>(delay: number | undefined, value: T, { signal }: Options = {}): Promise<T> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted === true) return reject(abortError(signal.reason));
+    const timer = setTimeout(() => {
+      signal?.removeEventListener("abort", stop);
+      resolve(value);
+    }, delay);
+    const stop = (): void => {
+      clearTimeout(timer);
+      reject(abortError(signal?.reason));
+    };
+    signal?.addEventListener("abort", stop, { once: true });
+    return undefined;
+  });
+}
+
+async function* every<T>(delay: number | undefined, value: T, options: Options = {}): AsyncGenerator<T> {
+  for (;;) yield await after(delay, value, options);
+}
+
+const promises = {
+  setTimeout: after,
+  setImmediate: <T>(value: T, options?: Options) => after(0, value, options),
+  setInterval: every,
+  scheduler: {
+    wait: (delay: number, options?: Options) => after(delay, undefined, options),
+    yield: () => after(0, undefined),
+  },
+};
+
+export function open(): NodeModule {
+  return { ...timers, promises: { ...promises } };
+}
+
+export const shared: NodeModule = { ...timers, promises };
+export const hidden = [Timeout, Immediate];

@@ -1,0 +1,290 @@
+import { curveNamed } from "./curves.ts";
+import { join } from "./inner/asn1.ts";
+import { modulusBits } from "./inner/rsa.ts";
+import { domError, type Given, hashOf, type KeyType, numberFrom, type Usage } from "./inner/web-algorithms.ts";
+import { bytesOfBig } from "./inner/asn1.ts";
+import {
+  type AsymmetricData,
+  type Jwk,
+  type KeyData,
+  readJwk,
+  readPkcs8,
+  readSpki,
+  writeJwk,
+  writePkcs8,
+  writeSpki,
+} from "./inner/key-forms.ts";
+
+/** Forms of the keys of `crypto.subtle`. */
+
+export type Format = "raw" | "pkcs8" | "spki" | "jwk";
+
+export interface Imported {
+  readonly held: KeyData;
+  readonly type: KeyType;
+  readonly facts: Given;
+}
+
+function dataError(message: string): Error {
+  return domError("DataError", message);
+}
+
+const unsupported = (format: string): Error =>
+  domError("NotSupportedError", `The format ${format} is not supported for this key`);
+
+export function importData(
+  format: Format,
+  data: unknown,
+  algorithm: Given,
+  extractable: boolean,
+  usages: readonly Usage[],
+): Imported {
+  const { name } = algorithm;
+  switch (name) {
+    case "HKDF":
+    case "PBKDF2":
+      if (format !== "raw") throw unsupported(format);
+      if (extractable) throw domError("SyntaxError", "A key of this algorithm cannot be extractable");
+      return { held: { kind: "secret", bytes: data as Uint8Array }, type: "secret", facts: { name } };
+    case "HMAC":
+      return importHmac(format, data, algorithm, extractable, usages);
+    case "AES-CBC":
+    case "AES-CTR":
+    case "AES-GCM":
+    case "AES-KW":
+      return importAes(format, data, algorithm, extractable, usages);
+    case "RSASSA-PKCS1-v1_5":
+    case "RSA-PSS":
+    case "RSA-OAEP":
+      return importRsa(format, data, algorithm, extractable, usages);
+    default:
+      return importCurve(format, data, algorithm, extractable, usages);
+  }
+}
+
+function secretData(
+  format: Format,
+  data: unknown,
+  checkAlg: (alg: unknown, bytes: Uint8Array) => void,
+  use: string,
+  extractable: boolean,
+  usages: readonly Usage[],
+): Uint8Array {
+  if (format === "raw") return data as Uint8Array;
+  if (format !== "jwk") throw unsupported(format);
+  const jwk = data as Jwk;
+  if (jwk["kty"] !== "oct") throw dataError('The key\'s member "kty" is not "oct"');
+  const held = readWebJwk(jwk);
+  if (held.kind !== "secret") throw dataError("The key is not secret");
+  checkAlg(jwk["alg"], held.bytes);
+  checkJwk(jwk, use, extractable, usages);
+  return held.bytes;
+}
+
+function importHmac(
+  format: Format,
+  data: unknown,
+  algorithm: Given,
+  extractable: boolean,
+  usages: readonly Usage[],
+): Imported {
+  const hash = hashOf(algorithm["hash"]);
+  const wanted = `HS${hash.slice(4)}`;
+  const checkAlg = (alg: unknown): void => {
+    if (alg !== undefined && alg !== wanted) throw dataError(`The key's member "alg" is not "${wanted}"`);
+  };
+  let bytes = secretData(format, data, checkAlg, "sig", extractable, usages);
+  if (bytes.length === 0) throw dataError("The key is empty");
+  let length = bytes.length * 8;
+  if (algorithm["length"] !== undefined) {
+    const bits = numberFrom(algorithm["length"], "length", 2 ** 32 - 1);
+    if (bits > length || bits <= length - 8) throw dataError("length does not fit the key");
+    length = bits;
+    if (bits % 8 !== 0) {
+      bytes = bytes.slice();
+      bytes[bytes.length - 1] = (bytes.at(-1) ?? 0) & (0xff << (8 - (bits % 8)));
+    }
+  }
+  return { held: { kind: "secret", bytes }, type: "secret", facts: { name: "HMAC", length, hash: { name: hash } } };
+}
+
+function importAes(
+  format: Format,
+  data: unknown,
+  { name }: Given,
+  extractable: boolean,
+  usages: readonly Usage[],
+): Imported {
+  const checkAlg = (alg: unknown, bytes: Uint8Array): void => {
+    const wanted = `A${bytes.length * 8}${name.slice(4)}`;
+    if (alg !== undefined && alg !== wanted) throw dataError(`The key's member "alg" is not "${wanted}"`);
+  };
+  const bytes = secretData(format, data, checkAlg, "enc", extractable, usages);
+  const length = bytes.length * 8;
+  if (![128, 192, 256].includes(length)) throw dataError("AES has keys of 128, 192 or 256 bits");
+  return { held: { kind: "secret", bytes }, type: "secret", facts: { name, length } };
+}
+
+/** Members of a JSON Web Key that say what it may be used for. */
+function checkJwk(jwk: Jwk, use: string, extractable: boolean, usages: readonly Usage[]): void {
+  if (usages.length > 0 && jwk["use"] !== undefined && jwk["use"] !== use)
+    throw dataError(`The key's member "use" is not "${use}"`);
+  const operations = jwk["key_ops"];
+  if (operations !== undefined) {
+    if (!Array.isArray(operations) || new Set(operations).size !== operations.length)
+      throw dataError('The key\'s member "key_ops" is invalid');
+    if (usages.some((usage) => !operations.includes(usage)))
+      throw dataError('The key\'s member "key_ops" does not have all usages');
+  }
+  if (jwk["ext"] === false && extractable) throw dataError("The key is not extractable");
+}
+
+/** Reads a key, with the errors of the web. */
+function orDataError<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw dataError(error instanceof Error ? error.message : "The key cannot be read");
+  }
+}
+
+function readWebJwk(jwk: Jwk): KeyData {
+  return orDataError(() => readJwk(jwk));
+}
+
+function asymmetric(
+  format: Format,
+  data: unknown,
+  kty: string,
+  use: string,
+  extractable: boolean,
+  usages: readonly Usage[],
+): { held: AsymmetricData; type: KeyType } {
+  if (format === "jwk") {
+    const jwk = data as Jwk;
+    if (jwk["kty"] !== kty) throw dataError(`The key's member "kty" is not "${kty}"`);
+    if (jwk["oth"] !== undefined)
+      throw domError("NotSupportedError", "Keys with more than two primes are not supported");
+    const held = readWebJwk(jwk);
+    if (held.kind === "secret") throw dataError("The key is secret");
+    checkJwk(jwk, use, extractable, usages);
+    return { held, type: held.secret === null ? "public" : "private" };
+  }
+  if (format === "raw") throw unsupported(format);
+  const bytes = data as Uint8Array;
+  const held = orDataError(() => (format === "spki" ? readSpki(bytes) : readPkcs8(bytes)));
+  return { held, type: format === "spki" ? "public" : "private" };
+}
+
+const RSA_ALGS: { readonly [name: string]: (hash: string) => string } = {
+  "RSASSA-PKCS1-v1_5": (hash) => `RS${hash}`,
+  "RSA-PSS": (hash) => `PS${hash}`,
+  "RSA-OAEP": (hash) => (hash === "1" ? "RSA-OAEP" : `RSA-OAEP-${hash}`),
+};
+
+function importRsa(
+  format: Format,
+  data: unknown,
+  algorithm: Given,
+  extractable: boolean,
+  usages: readonly Usage[],
+): Imported {
+  const { name } = algorithm;
+  const hash = hashOf(algorithm["hash"]);
+  const { held, type } = asymmetric(format, data, "RSA", name === "RSA-OAEP" ? "enc" : "sig", extractable, usages);
+  if (held.kind !== "rsa") throw dataError("The key is not one of RSA");
+  const wanted = RSA_ALGS[name]?.(hash.slice(4));
+  const alg = format === "jwk" ? (data as Jwk)["alg"] : undefined;
+  if (alg !== undefined && alg !== wanted) throw dataError(`The key's member "alg" is not "${wanted}"`);
+  const facts = {
+    name,
+    modulusLength: modulusBits(held.open),
+    publicExponent: bytesOfBig(held.open.e),
+    hash: { name: hash },
+  };
+  return { held, type, facts };
+}
+
+function importCurve(
+  format: Format,
+  data: unknown,
+  algorithm: Given,
+  extractable: boolean,
+  usages: readonly Usage[],
+): Imported {
+  const { name } = algorithm;
+  const isNamed = name === "ECDSA" || name === "ECDH";
+  const wanted = isNamed ? algorithm["namedCurve"] : name;
+  if (wanted === undefined) throw new TypeError("The algorithm has no namedCurve");
+  const curve = curveNamed(String(wanted as string));
+  if (curve === undefined || curve.name !== wanted) throw domError("NotSupportedError", "Unrecognized curve");
+  const facts = isNamed ? { name, namedCurve: curve.name } : { name };
+  if (format === "raw") {
+    const bytes = data as Uint8Array;
+    const point = curve.kind === "ec" ? orDataError(() => curve.curve.Point.fromBytes(bytes).toBytes(false)) : bytes;
+    if (curve.kind === "okp" && bytes.length !== curve.size) throw dataError("The key has a wrong length");
+    return { held: { kind: "curve", curve, point, secret: null }, type: "public", facts };
+  }
+  const use = name === "ECDH" || name.startsWith("X") ? "enc" : "sig";
+  const { held, type } = asymmetric(format, data, isNamed ? "EC" : "OKP", use, extractable, usages);
+  if (held.kind !== "curve" || held.curve !== curve) throw dataError("The key is of another curve");
+  if (format === "jwk") checkCurveAlg(data as Jwk, name, curve.name);
+  return { held, type, facts };
+}
+
+function checkCurveAlg(jwk: Jwk, name: string, curve: string): void {
+  const { alg } = jwk as { alg?: unknown };
+  if (alg === undefined) return;
+  if (
+    name === "ECDSA" &&
+    alg !== ({ "P-256": "ES256", "P-384": "ES384", "P-521": "ES512" } as { [curve: string]: string })[curve]
+  )
+    throw dataError('The key\'s member "alg" is of another algorithm');
+  if (name.startsWith("Ed") && alg !== name && alg !== "EdDSA")
+    throw dataError('The key\'s member "alg" is of another algorithm');
+}
+
+interface Exported {
+  readonly type: KeyType;
+  readonly extractable: boolean;
+  readonly algorithm: Given;
+  readonly usages: readonly Usage[];
+}
+
+function buffer(bytes: Uint8Array): ArrayBuffer {
+  return join(bytes).buffer;
+}
+
+export function exportData(format: Format, key: Exported, held: KeyData): unknown {
+  switch (format) {
+    case "jwk":
+      return {
+        ...writeJwk(held, key.type === "private"),
+        ...algOf(key, held),
+        key_ops: [...key.usages],
+        ext: key.extractable,
+      };
+    case "raw":
+      if (held.kind === "secret") return buffer(held.bytes);
+      if (held.kind === "rsa") throw unsupported(format);
+      if (key.type !== "public") throw domError("InvalidAccessError", "The key is not public");
+      return buffer(held.point);
+    case "spki":
+    case "pkcs8":
+      if (held.kind === "secret") throw unsupported(format);
+      if ((format === "spki") !== (key.type === "public"))
+        throw domError("InvalidAccessError", `The key is ${key.type}`);
+      return buffer(format === "spki" ? writeSpki(held) : writePkcs8(held));
+    default:
+      return format satisfies never;
+  }
+}
+
+function algOf({ algorithm }: Exported, held: KeyData): { alg?: string } {
+  const { name } = algorithm;
+  const hash = (algorithm["hash"] as { name?: string } | undefined)?.name?.slice(4) ?? "";
+  if (name === "HMAC") return { alg: `HS${hash}` };
+  if (held.kind === "secret") return { alg: `A${held.bytes.length * 8}${name.slice(4)}` };
+  if (held.kind === "rsa") return { alg: RSA_ALGS[name]?.(hash) ?? "" };
+  return name.startsWith("Ed") ? { alg: name } : {};
+}

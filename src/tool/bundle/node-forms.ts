@@ -1,0 +1,66 @@
+import { realpath } from "node:fs/promises";
+import type { OnResolveArgs, OnResolveResult } from "esbuild";
+import { loaderOf, shownName } from "./module-name.ts";
+import type { Manifests } from "./manifest.ts";
+import { isForBrowsers, isPackages, missingModule, packageFolder, resolvedByNode } from "./missing.ts";
+import { isInLibrary } from "./node-names.ts";
+import { namesPath } from "./specifier.ts";
+
+/** Packages that an isolate runs in their form for Node, because they have no other, or one that needs a document. */
+export class NodeForms {
+  readonly #manifests: Manifests;
+  readonly #mayReach: (file: string, isKept: boolean) => boolean;
+  readonly #moduleAt: (real: string) => Promise<OnResolveResult | undefined>;
+  /** Folders of packages that are taken in this form. */
+  readonly #packages = new Set<string>();
+
+  constructor(
+    manifests: Manifests,
+    mayReach: (file: string, isKept: boolean) => boolean,
+    moduleAt: (real: string) => Promise<OnResolveResult | undefined>,
+  ) {
+    this.#manifests = manifests;
+    this.#mayReach = mayReach;
+    this.#moduleAt = moduleAt;
+  }
+
+  /** Whether the `browser` field of the importing package puts something else in the place of a module of Node. */
+  async isReplaced(specifier: string, importer: string | undefined): Promise<boolean> {
+    if (importer === undefined) return false;
+    const replaced = (await this.#manifests.of(importer)).replaced.get(specifier);
+    // Nothing in its place would be less than the library has.
+    return typeof replaced === "string" || (replaced === false && !isInLibrary(specifier));
+  }
+
+  /** Whether a file is of a form for browsers that an isolate cannot run: its package is taken in Node's from now on. */
+  async replaces(real: string): Promise<boolean> {
+    const isForDocuments = await isForBrowsers(real, await this.#manifests.of(real));
+    if (isForDocuments) this.#packages.add(packageFolder(real));
+    return isForDocuments;
+  }
+
+  /** What an import by a package of this form leads to; `undefined` for other packages. */
+  async ofPackage(specifier: string, folder: string, isKept: boolean): Promise<OnResolveResult | undefined> {
+    return this.#packages.has(packageFolder(folder)) ? this.at(specifier, folder, isKept) : undefined;
+  }
+
+  /** Resolves a package that may have no form but Node's. One that nobody installed fails when it is evaluated. */
+  async find(
+    specifier: string,
+    folder: string,
+    { importer, kind }: OnResolveArgs,
+    isKept: boolean,
+  ): Promise<OnResolveResult | null> {
+    const module = namesPath(specifier) ? undefined : await this.at(specifier, folder, isKept);
+    if (module !== undefined) return module;
+    const isLate = kind === "require-call" || kind === "dynamic-import";
+    return isLate && isPackages(shownName(importer)) ? missingModule(specifier) : null;
+  }
+
+  async at(specifier: string, folder: string, isKept: boolean): Promise<OnResolveResult | undefined> {
+    const file = resolvedByNode(specifier, folder);
+    const real = file === undefined ? undefined : await realpath(file).catch(() => undefined);
+    if (real === undefined || !this.#mayReach(real, isKept) || loaderOf(real) === undefined) return undefined;
+    return this.#moduleAt(real);
+  }
+}

@@ -1,0 +1,136 @@
+import { builtinModules } from "node:module";
+import type { OnLoadResult, OnResolveResult, PluginBuild } from "esbuild";
+import { NODE_NAME } from "../../guest/host.ts";
+import { MISSING_NAMESPACE, missingText } from "./missing.ts";
+
+/**
+ * Node's names in a tool. An import of one of Node's modules becomes an access to the realm's library, as does a free
+ * use of one of its globals: both go through the parameter `NODE_NAME` of the tool's factory.
+ */
+
+/** The namespaces of Node's modules in a bundle, by how they are named: `import` or `require`. */
+const NODE_IMPORTED = "node";
+const NODE_REQUIRED = "node-require";
+
+/** Node's globals, and two of the web's that Node has and a realm has not. */
+export const NODE_GLOBALS = [
+  "Buffer",
+  "process",
+  "setImmediate",
+  "clearImmediate",
+  "CryptoKey",
+  "WebSocket",
+  "EventSource",
+] as const;
+
+/** Tokens of which a module that uses a name of Node has at least one, unless it hides it behind an escape. */
+export const MAY_USE_NODE = new RegExp(String.raw`\b(?:${NODE_GLOBALS.join("|")}|__dirname|__filename)\b`);
+
+/** Definitions for the bundler that lead free uses of Node's globals to the library. A bundle without any is unchanged. */
+export function nodeDefinitions(): Readonly<Record<string, string>> {
+  const globals = NODE_GLOBALS.flatMap((name) =>
+    [name, `globalThis.${name}`, `global.${name}`].map((used) => [used, `${NODE_NAME}.${name}`] as const),
+  );
+  return {
+    ...Object.fromEntries(globals),
+    "process.env.NODE_ENV": '"production"',
+    "globalThis.process.env.NODE_ENV": '"production"',
+    "global.process.env.NODE_ENV": '"production"',
+    __dirname: '"/tool"',
+    __filename: '"/tool/tool.js"',
+  };
+}
+
+/** The name of a Node.js module without the `node:` prefix. */
+export function bareName(specifier: string): string {
+  return specifier.replace(/^node:/, "");
+}
+
+/** Modules that need their prefix, such as `node:sqlite`: without one, the name may be an npm package's. */
+const PREFIXED: ReadonlySet<string> = new Set(
+  builtinModules.flatMap((name) => (name.startsWith("node:") ? [name] : [])),
+);
+
+/** Whether an import names a Node.js module. */
+export function isNodeBuiltin(specifier: string): boolean {
+  if (specifier.startsWith("node:")) return PREFIXED.has(specifier) || builtinModules.includes(bareName(specifier));
+  return builtinModules.includes(specifier) && !specifier.startsWith("_");
+}
+
+/** Modules of which an isolate has nothing but names. */
+const NAMES_ONLY: ReadonlySet<string> = new Set(
+  (
+    "child_process cluster dgram dns dns/promises fs fs/promises http2 inspector inspector/promises module net readline " +
+    "readline/promises repl sea sqlite test tls trace_events vm wasi worker_threads"
+  ).split(" "),
+);
+
+/** Whether an isolate has more of a module than names that refuse. */
+export function isInLibrary(specifier: string): boolean {
+  return !NAMES_ONLY.has(bareName(specifier));
+}
+
+/** Where the bundler finds a module of Node. */
+export function nodeModule(specifier: string, kind: string): OnResolveResult {
+  const namespace = kind === "require-call" || kind === "require-resolve" ? NODE_REQUIRED : NODE_IMPORTED;
+  return { path: bareName(specifier), namespace, sideEffects: false };
+}
+
+/** A module of Node, as it is imported: each export that is used is looked up once for an instance. */
+function importedText(name: string): OnLoadResult {
+  const shown = JSON.stringify(name);
+  const members = exportNames(name).map((member) => {
+    return `export const ${member} = /* @__PURE__ */ ${NODE_NAME}.member(${shown}, "${member}");`;
+  });
+  const whole = `export default /* @__PURE__ */ ${NODE_NAME}.require(${shown});`;
+  return { contents: [...members, whole].join("\n"), loader: "js" };
+}
+
+/** A module of Node, as `require` returns it. */
+function requiredText(name: string): OnLoadResult {
+  return { contents: `module.exports = ${NODE_NAME}.require(${JSON.stringify(name)});`, loader: "js" };
+}
+
+/** Gives the bundler the modules of Node. */
+export function loadNodeModules(build: PluginBuild): void {
+  build.onLoad({ filter: /.*/, namespace: MISSING_NAMESPACE }, (args) => missingText(args.path));
+  build.onLoad({ filter: /.*/, namespace: NODE_IMPORTED }, (args) => importedText(args.path));
+  build.onLoad({ filter: /.*/, namespace: NODE_REQUIRED }, (args) => requiredText(args.path));
+}
+
+/** Names that no variable can have. */
+const RESERVED: ReadonlySet<string> = new Set([
+  "default",
+  "delete",
+  "import",
+  "export",
+  "new",
+  "class",
+  "module.exports",
+]);
+
+/** The exports of a module, as the Node.js of this process has it. */
+function exportNames(name: string): readonly string[] {
+  const module: unknown = process.getBuiltinModule(`node:${name}`);
+  if (module === undefined || module === null) return [];
+  return Object.getOwnPropertyNames(module)
+    .filter((member) => /^[A-Za-z_$][\w$]*$/.test(member) && !RESERVED.has(member))
+    .filter(
+      (member) =>
+        typeof module !== "function" || !["length", "name", "prototype", "arguments", "caller"].includes(member),
+    );
+}
+
+/** A use of Node's names in a bundle. */
+const USE = new RegExp(String.raw`\b${NODE_NAME}\.(?:(?:require|member)\("([\w./]+)"(?:, "([\w$]+)")?\)|(\w+))`, "g");
+
+/** Node's names in a bundle: modules, `module.member` where single members are imported, and globals. */
+export function nodeNamesIn(text: string): readonly string[] {
+  const names = new Set<string>();
+  for (const [, module, member, global] of text.matchAll(USE)) {
+    if (module === undefined) names.add(global ?? "");
+    else names.add(member === undefined ? `node:${module}` : `node:${module}.${member}`);
+  }
+  names.delete("");
+  return [...names].toSorted();
+}

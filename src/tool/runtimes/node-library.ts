@@ -1,0 +1,115 @@
+import { readdir } from "node:fs/promises";
+import { builtinModules } from "node:module";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Plugin } from "esbuild";
+
+/**
+ * The library of Node's names, as texts that a worker sends into realms which use them: a script for each part, and the
+ * names of what each module of Node has. Its npm packages are development dependencies: a build contains them.
+ */
+
+const GLOBAL_NAME = "__part";
+const PART_NAMESPACE = "part";
+const SHARED_NAMESPACE = "shared";
+
+/** Bundles the library, keyed by the names by which a realm asks for its texts. */
+export async function bundleNodeLibrary(): Promise<Readonly<Record<string, string>>> {
+  const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
+  const folder = fileURLToPath(new URL("../../guest/node/", import.meta.url));
+  const files = (await readdir(folder)).filter(
+    (file) => file.endsWith(`.${extension}`) && !file.endsWith(`.d.${extension}`),
+  );
+  const parts = files.map((file) => path.basename(file, `.${extension}`)).filter((part) => part !== "node");
+  const { build } = await import("esbuild");
+  const result = await build({
+    entryPoints: Object.fromEntries(parts.map((part) => [part, path.join(folder, `${part}.${extension}`)])),
+    outdir: "node",
+    write: false,
+    bundle: true,
+    format: "iife",
+    globalName: GLOBAL_NAME,
+    platform: "browser",
+    mainFields: ["browser", "module", "main"],
+    conditions: ["browser", "import"],
+    target: "esnext",
+    define: {
+      global: "globalThis",
+      "process.env.NODE_ENV": '"production"',
+      NODE_CONSTANTS: JSON.stringify(constants()),
+    },
+    minifyWhitespace: true,
+    minifySyntax: true,
+    legalComments: "none",
+    logLevel: "silent",
+    tsconfigRaw: "{}",
+    plugins: [linked(folder, extension, parts)],
+  });
+  const scripts = result.outputFiles.map(({ path: file, text }) => {
+    const script = `(function (__library) {\n"use strict";\n${text}return ${GLOBAL_NAME};\n})`;
+    return [`node/${path.basename(file, ".js")}`, script] as const;
+  });
+  return { ...Object.fromEntries(scripts), ...memberNames() };
+}
+
+/** Makes a part reach other parts through the library, and its packages reach Node's modules there. */
+function linked(folder: string, extension: string, parts: readonly string[]): Plugin {
+  return {
+    name: "node-library",
+    setup: (build) => {
+      build.onResolve({ filter: /^\.\.?\/[\w-]+\.[jt]s$/ }, (args) => {
+        const file = path.resolve(path.dirname(args.importer), args.path);
+        const name = path.basename(file, `.${extension}`);
+        const isLink = args.kind !== "entry-point" && path.dirname(file) === path.dirname(`${folder}x`);
+        return isLink && parts.includes(name) ? { path: name, namespace: PART_NAMESPACE } : undefined;
+      });
+      build.onResolve(
+        { filter: /^(?:node:)?(?:buffer|events|string_decoder|process|stream|util|querystring|punycode|path|url)\/?$/ },
+        (args) => {
+          if (!args.importer.includes("node_modules")) return undefined;
+          return { path: args.path.replace(/^node:/, "").replace("/", ""), namespace: SHARED_NAMESPACE };
+        },
+      );
+      build.onResolve({ filter: /^abort-controller$/ }, () => ({ path: "web", namespace: SHARED_NAMESPACE }));
+      build.onLoad({ filter: /.*/, namespace: PART_NAMESPACE }, ({ path: part }) => ({
+        contents: `module.exports = __library.load(${JSON.stringify(part)});`,
+      }));
+      build.onLoad({ filter: /.*/, namespace: SHARED_NAMESPACE }, ({ path: part }) => ({
+        contents: part === "web" ? "" : `module.exports = __library.module(${JSON.stringify(part)});`,
+      }));
+    },
+  };
+}
+
+/** Tables of Node that packages read. */
+function constants() {
+  const { METHODS, STATUS_CODES } = process.getBuiltinModule("node:http");
+  const { constants: os } = process.getBuiltinModule("node:os");
+  const { constants: fs } = process.getBuiltinModule("node:fs");
+  const compression = process.getBuiltinModule("node:zlib");
+  const { constants: zlib } = compression;
+  const codes: unknown = Reflect.get(compression, "codes");
+  const { constants: crypto } = process.getBuiltinModule("node:crypto");
+  const { constants: http2 } = process.getBuiltinModule("node:http2");
+  return { METHODS, STATUS_CODES, os, fs, zlib, codes, crypto, http2 };
+}
+
+/** Names of the functions of each module of Node, separated by commas. */
+function memberNames(): Readonly<Record<string, string>> {
+  const names: { [name: string]: string } = {};
+  for (const name of builtinModules) {
+    const bare = name.replace(/^node:/, "");
+    if (bare.startsWith("_") || SILENT.has(bare)) continue;
+    const module: unknown = process.getBuiltinModule(`node:${bare}`);
+    if (typeof module !== "object" || module === null) continue;
+    const functions = Object.getOwnPropertyNames(module).filter((member) => {
+      const value: unknown = Object.getOwnPropertyDescriptor(module, member)?.value;
+      return typeof value === "function" && member !== "default";
+    });
+    names[`node/names/${bare}`] = functions.join(",");
+  }
+  return names;
+}
+
+/** Modules that warn when they are loaded. */
+const SILENT: ReadonlySet<string> = new Set(["wasi", "sqlite", "sys", "punycode", "trace_events"]);
