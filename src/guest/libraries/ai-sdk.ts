@@ -74,9 +74,13 @@ function optionsFor(context: ToolContext): object {
     context: config,
     experimental_context: config,
   };
-  // Not enumerable: a copy of the options is no use of it.
-  const sandbox = (): never => refuseUse("experimental_sandbox", "use host.fs or host.exec with a grant");
-  return Object.defineProperty(options, "experimental_sandbox", { get: sandbox });
+  // Not enumerable: a copy of the options is no use of them. `host` is the engine's addition.
+  return Object.defineProperties(options, {
+    host: { get: () => context.host },
+    experimental_sandbox: {
+      get: () => refuseUse("experimental_sandbox", "use options.host.fs or options.host.exec with a grant"),
+    },
+  });
 }
 
 /** The values of a generator are progress, and the last of them is the output. */

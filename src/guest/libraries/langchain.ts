@@ -49,8 +49,10 @@ function configFor(context: ToolContext): object {
     configurable: given ?? {},
     ...(given === undefined ? {} : { context: given }),
     toolCallId: context.callId,
+    // The engine's addition.
+    host: context.host,
     writer: (value: unknown) => report(context, ++count, value),
     state: absent("state", INSTEAD),
-    store: absent("store", "use host.kv with a grant"),
+    store: absent("store", "use config.host.kv with a grant"),
   };
 }

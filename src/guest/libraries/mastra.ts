@@ -67,8 +67,10 @@ function offeredTo(context: ToolContext): object {
     mastra: absent("mastra", "do in the tool what it asks Mastra for", {
       getLogger: () => Reflect.get(globalThis, "console") as object,
     }),
-    memory: absent("memory", "use host.kv with a grant"),
+    memory: absent("memory", "use context.host.kv with a grant"),
     writer: { write, custom: write },
+    // The engine's addition.
+    host: context.host,
     suspend: () => refuseUse("suspend", CONFIG),
   };
 }

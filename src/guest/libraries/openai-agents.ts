@@ -46,10 +46,12 @@ export const openaiAgents: Library = {
   },
 };
 
-const INSTEAD = "give the tool what it needs as its config, which is runContext.context";
+const INSTEAD =
+  "give the tool what it needs as its config, which is runContext.context, or use runContext.host with a grant";
 
 function runContextOf(context: ToolContext): object {
-  return absent("runContext", INSTEAD, { context: configOf(context) ?? {} });
+  // `host` is the engine's addition.
+  return absent("runContext", INSTEAD, { context: configOf(context) ?? {}, host: context.host });
 }
 
 /** Every tool has the function: whether it needs one is known only when it is asked. */

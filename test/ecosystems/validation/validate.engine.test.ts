@@ -279,3 +279,24 @@ describe("modules of other contracts", () => {
     expect(checks.map(({ about }) => about)).toContain("execute");
   });
 });
+
+describe("a module with tools of other libraries", () => {
+  const TWO = `const inputSchema = { type: "object", properties: { text: { type: "string", description: "A text." } } };
+    export const shout = { description: "Writes a text in capitals.", inputSchema, execute: ({ text = "" }) => text.toUpperCase() };
+    export const tools = [{ name: "count", description: "Counts the characters of a text.", parameters: inputSchema, execute: ({ text = "" }) => text.length }];`;
+
+  test("is checked tool by tool", async () => {
+    const [validation] = await validate({ "made.js": TWO }, "made.js");
+    expect(validation?.contract).toBe("tools");
+    const found = validation?.checks.map((check) => `${check.tool ?? "-"} ${shown(check)}`) ?? [];
+    expect(found).toContain("- pass contract: exports tools of libraries: tools[0] (tools), shout (ai-sdk)");
+    expect(found).toContain("shout pass execute: given input that fits, answers with a result");
+    expect(found).toContain("count pass execute: given no input, answers with a result");
+  });
+
+  test("is told why one of them cannot be called", async () => {
+    expect(await problems(`${TWO} export const asks = { ...shout, needsApproval: true };`)).toEqual([
+      "error contract: exports asks, which has needsApproval, and calls cannot wait for an approval",
+    ]);
+  });
+});

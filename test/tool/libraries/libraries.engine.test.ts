@@ -77,7 +77,7 @@ describe("tools of OpenAI Agents", () => {
   test("that use what only a run has end with an error that says so", async () => {
     expect(await modules.output("used", { city: "Rome" })).toBe(
       "tool_error: runContext.usage is not available: a tool in an isolate belongs to no run of an agent; " +
-        "give the tool what it needs as its config, which is runContext.context",
+        "give the tool what it needs as its config, which is runContext.context, or use runContext.host with a grant",
     );
   });
 
@@ -110,7 +110,7 @@ describe("tools of LangChain", () => {
 
   test("that use a store end with an error that says so", async () => {
     expect(await modules.output("remembers", { a: 1, b: 2 })).toMatch(
-      /^tool_error: store.get is not available: .* use host\.kv/,
+      /^tool_error: store.get is not available: .* use config\.host\.kv/,
     );
   });
 });
@@ -150,6 +150,23 @@ describe("plain objects with a name and an execute", () => {
     expect(await modules.output("shout", { location: "rome" })).toEqual(["ROME", "object"]);
     expect(await modules.output("shout", { location: "nowhere" })).toBe("invalid_arguments: /location: is nowhere");
   });
+});
+
+test("a tool of any library has the host, and what a policy grants it", async () => {
+  await using granting = await openModuleEngine({ policy: { rules: [{ allow: { kv: true } }] } });
+  const put = "host.kv.set('a', 'b').then(() => host.kv.get('a'))";
+  await granting.register(
+    "hosts",
+    `export const ai = { description: "d", inputSchema: { type: "object" }, execute: (input, { host }) => ${put} };
+     export const agent = { type: "function", name: "agent", description: "d", parameters: { type: "object" },
+       invoke: ({ host }) => ${put} };
+     export const chain = { name: "chain", description: "d", schema: { type: "object" }, lc_runnable: true,
+       invoke: (input, { host }) => ${put} };
+     export const mastra = { id: "mastra", mastra: undefined, description: "d", requestContextSchema: undefined,
+       execute: (input, { host }) => ${put} };`,
+    { capabilities: { kv: true } },
+  );
+  for (const name of ["ai", "agent", "chain", "mastra"]) expect(await granting.output(name), name).toBe("b");
 });
 
 describe("tools of a server of the Model Context Protocol", () => {

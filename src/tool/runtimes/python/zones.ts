@@ -24,11 +24,16 @@ export async function readZones(built: string): Promise<Buffer | null> {
   return folder === undefined ? readFile(path.join(built, ZONES_FILE)).catch(() => null) : pack(folder);
 }
 
-/** A step of `npm run build`. @public */
+/** A step of `npm run build`: a machine without zones makes a package without them. @public */
 export async function writeZones(folder: string): Promise<void> {
   const zones = await readZones(folder);
-  if (zones === null) throw new Error(`no data of time zones are in ${FOLDERS.join(", ")}: install tzdata`);
-  await writeFile(path.join(folder, ZONES_FILE), zones);
+  if (zones !== null) return writeFile(path.join(folder, ZONES_FILE), zones);
+  process.stderr.write(`no data of time zones are in ${FOLDERS.join(", ")}: install tzdata before you publish\n`);
+}
+
+/** Whether this machine has data of time zones. */
+export function hasZones(): boolean {
+  return machineFolder() !== undefined;
 }
 
 /** The version of the machine's data; empty where it has none. */

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { hasZones } from "../../../../src/tool/runtimes/python/zones.ts";
 import { PYTHON_MS, PythonBench } from "./bench.ts";
 
 let bench: PythonBench;
@@ -14,7 +15,7 @@ const output = async (text: string): Promise<unknown> => {
   return error ?? value;
 };
 
-describe("zoneinfo", () => {
+describe.skipIf(!hasZones())("zoneinfo", () => {
   test("knows the rules of a zone, over changes of the clock and beyond the last one that is written", async () => {
     const text = `
 from datetime import datetime, timedelta
