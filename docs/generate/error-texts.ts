@@ -21,8 +21,8 @@ const GRANTED = "GET, HEAD to https://api.example.com (at most 5242880 bytes and
 const REMEDY =
   'add "https://evil.example" to fetch.origins and "GET" to fetch.methods, in the tool\'s capabilities and in allow of a policy rule';
 
-const NO_BUILT_INS =
-  'imports "node:fs" at greet.js:1: Node built-ins do not exist inside an isolate; ask for a capability instead';
+const NOT_FOUND =
+  'imports "left-pad" at greet.js:1, which was not found in any node_modules folder above the tool; install it there';
 
 export const ERROR_TEXTS = {
   tool_not_found: {
@@ -120,8 +120,8 @@ export const ERROR_TEXTS = {
       "A package lacks a file that its contract demands.",
       "The runtime is missing: Python needs the package `pyodide`.",
     ],
-    message: `tool "greet" ${NO_BUILT_INS}`,
-    details: { errors: [NO_BUILT_INS] },
+    message: `tool "greet" ${NOT_FOUND}`,
+    details: { errors: [NOT_FOUND] },
   },
   cpu_limit: {
     meaning: "The call used more processor time than it may. It was stopped.",

@@ -121,13 +121,6 @@ function loadFailure(
     typeof stack === "string" ? stackMapper(script.name, bundle.sourceMap, bundle.runtime)(stack) : undefined;
   if (mapped !== undefined) details["stack"] = mapped;
   const problem = error.message.slice(0, 2_000);
-  const message = `tool "${script.name}" could not be loaded: ${problem}${placeInStack(mapped ?? "")}${adviceOnGlobal(problem)}`;
+  const message = `tool "${script.name}" could not be loaded: ${problem}${placeInStack(mapped ?? "")}`;
   return new GloveboxError(error.code, message, { ...details, type: error.type });
-}
-
-/** Advice for a module that uses a global of Node.js without checking for it. */
-function adviceOnGlobal(problem: string): string {
-  const name = /\b(Buffer|process|setImmediate) is not defined$/.exec(problem)?.[1];
-  if (name === undefined) return "";
-  return `; Node's globals do not exist inside an isolate: import a module first that sets globalThis.${name}`;
 }

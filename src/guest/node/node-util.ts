@@ -208,8 +208,8 @@ function debuglog(): AnyFunction {
   return Object.assign((): void => undefined, { enabled: false });
 }
 
-// oxlint-disable-next-line no-control-regex
 const ANSI =
+  // oxlint-disable-next-line no-control-regex
   /[\u001B\u009B][[\]()#;?]*(?:(?:(?:(?:;[-a-zA-Z\d/#&.:=?%@~_]+)*|[a-zA-Z\d]+(?:;[-a-zA-Z\d/#&.:=?%@~_]*)*)?\u0007)|(?:(?:\d{1,4}(?:;\d{0,4})*)?[\dA-PR-TZcf-ntqry=><~]))/g;
 
 function stripVTControlCharacters(text: unknown): string {

@@ -60,42 +60,21 @@ describe("a package that knows Node", () => {
     await engine.register({ name: "user", description: "A job.", entry: path.join(folder, "tool.js") });
   }
 
-  test("does without it where it looks first", async () => {
+  test("finds it where it looks first", async () => {
     await register(`
       const isNode = typeof process !== "undefined" && process.versions != null && process.versions.node != null;
       const bytes = typeof Buffer === "function" ? Buffer.from("a") : new Uint8Array(1);
       let fs; try { fs = require("node:fs"); } catch {}
       const root = typeof global !== "undefined" ? global : self;
       module.exports = [isNode, bytes.length, typeof fs, root === globalThis, process.env.NODE_ENV];`);
-    expect(await output("user", {})).toEqual([false, 1, "undefined", true, "production"]);
+    expect(await output("user", {})).toEqual([true, 1, "object", true, "production"]);
   });
 
-  test("is refused where it imports it, with the package's name and what to do", async () => {
-    const error = await refusalOf(register(`module.exports = require("fs").readFileSync;`));
-    expect(error.code).toBe("load_error");
-    expect(error.message).toBe(
-      'tool "user" imports "fs" at node_modules/p/index.js:1 in the package "p": Node built-ins do not exist inside an ' +
-        "isolate; use a package that works in browsers too, or ask for a capability instead",
-    );
-  });
-
-  test.each(["Buffer", "process", "setImmediate"])(
-    "is refused where it takes %s for granted, with what to do",
-    async (name) => {
-      const error = await refusalOf(register(`module.exports = ${name}.name;`));
-      expect(error.code).toBe("load_error");
-      const what = `${name} is not defined (at node_modules/p/index.js:1); Node's globals do not exist inside an isolate`;
-      expect(error.message).toContain(what);
-      expect(error.message).toContain(`sets globalThis.${name}`);
-      expect(JSON.stringify(error.details)).toContain("node_modules/p/index.js:1");
-    },
-  );
-
-  test("fails a call at the package's own line where only a call takes it for granted", async () => {
-    await register(`module.exports = () =>\n  Buffer.from("a");`);
+  test("is told what to use where it uses what an isolate cannot have", async () => {
+    await register(`module.exports = () => require("fs").readFileSync("/etc/hostname");`);
     const { error } = await engine.execute({ name: "user", arguments: {} });
-    expect(error).toMatchObject({ code: "tool_error", message: "Buffer is not defined" });
-    expect(JSON.stringify(error?.details)).toContain("node_modules/p/index.js:2");
+    expect(error?.message).toContain('use fs.promises with a grant of the capability "fs"');
+    expect(JSON.stringify(error?.details)).toContain("node_modules/p/index.js:1");
   });
 
   test("has what a module before it sets on the global", async () => {

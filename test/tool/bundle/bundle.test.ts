@@ -5,6 +5,7 @@ import { promisify } from "node:util";
 import vm from "node:vm";
 import { afterAll, describe, expect, test } from "vitest";
 import { SCRIPT_EXPORTS } from "../../../src/base/protocol/script.ts";
+import { nodeNamesIn } from "../../../src/tool/bundle/node-names.ts";
 import { bundleModule, stopBundler, type Bundle } from "../../../src/tool/bundle/bundle.ts";
 import { mapStack } from "../../../src/tool/bundle/stack.ts";
 import { refusalOf, temporaryFolder } from "../temporary.ts";
@@ -100,9 +101,10 @@ describe("what a bundle is", () => {
     expect(evaluate(bundle).default()).toBe(7);
   });
 
-  test("process.env.NODE_ENV is production and process is not there", async () => {
-    const bundle = await fromText("export default () => [process.env.NODE_ENV, typeof process, typeof global];");
-    expect(evaluate(bundle).default()).toEqual(["production", "undefined", "object"]);
+  test("process.env.NODE_ENV is production, without Node's library", async () => {
+    const bundle = await fromText("export default () => [process.env.NODE_ENV, typeof global];");
+    expect(evaluate(bundle).default()).toEqual(["production", "object"]);
+    expect(bundle.text).not.toContain("__node");
   });
 
   test("files that a package's browser field takes out are empty, by any of their names", async () => {
@@ -189,9 +191,7 @@ describe("what a bundle is", () => {
   });
 
   test.each([
-    ["Buffer", "globalThis.Buffer = { from: () => 1 };", "Buffer.from()", 1],
-    ["process", "globalThis.process ??= { version: 2 };", "typeof process === 'object' && process.version", 2],
-    ["setImmediate", "const attached = self; attached.setImmediate = () => 3;", "setImmediate()", 3],
+    ["Response", "globalThis.Response = { error: () => 1 };", "Response.error()", 1],
     ["any other", "globalThis.mine = 4; globalThis.class = 5; globalThis.global = 6;", "mine", 4],
     ["none", "const tool = { mine: 5 }; tool.mine == 5;", "typeof mine", "undefined"],
   ])("a name that a module defines on its global is there for all: %s", async (_name, defines, uses, expected) => {
@@ -213,12 +213,50 @@ describe("what a bundle is", () => {
     }
   });
 
-  test("a stand-in from npm takes the place of a module of Node, by either of its names", async () => {
+  test.each([
+    [
+      "globals",
+      "Buffer.from(''); print(typeof process); globalThis.setImmediate(x); function f(Buffer) { return Buffer }",
+    ],
+    ["modules", `import { createHmac } from "crypto"; import "node:fs"; export { createHmac };`],
+  ])("names of Node lead to the parameter of the factory: %s", async (kind, text) => {
+    const bundle = await fromText(`${text}; export default () => 1;`);
+    const found = kind === "globals" ? ["Buffer", "process", "setImmediate"] : ["node:crypto.createHmac"];
+    expect(nodeNamesIn(bundle.text)).toEqual(found);
+  });
+
+  test("a module of Node is Node's, also where a package of its name is installed", async () => {
     const files = {
       "node_modules/buffer/index.js": "exports.Buffer = 'stands in';",
-      "tool.js": `import { Buffer as a } from "buffer"; import { Buffer as b } from "node:buffer"; export default () => [a, b];`,
+      "node_modules/p/package.json": `{ "browser": { "events": "./mine.js", "fs": false, "crypto": false } }`,
+      "node_modules/p/index.js": `module.exports = [require("events"), require("fs"), require("crypto")];`,
+      "node_modules/p/mine.js": "module.exports = 'mine';",
+      "tool.js": `import { Buffer as a } from "buffer"; import b from "p"; export default () => [a, b];`,
     };
-    expect(evaluate(await fromFiles(files, "tool.js")).default()).toEqual(["stands in", "stands in"]);
+    const bundle = await fromFiles(files, "tool.js");
+    expect(bundle.text).not.toContain("stands in");
+    // What a package puts in the place of a module, it gets; nothing in its place is less than the library has.
+    expect(bundle.text).toContain("mine");
+    expect(nodeNamesIn(bundle.text)).toEqual(["node:buffer.Buffer", "node:crypto"]);
+  });
+
+  test("what a package requires and nobody installed fails when it is required", async () => {
+    const files = {
+      "tool.js": `import p from "p"; export default () => p();`,
+      "node_modules/p/index.js": `module.exports = () => { try { require("none-such"); } catch (error) { return error.code; } };`,
+    };
+    expect(evaluate(await fromFiles(files, "tool.js")).default()).toBe("MODULE_NOT_FOUND");
+  });
+
+  test("a package whose form for browsers needs a document is taken in its other one", async () => {
+    const files = {
+      "tool.js": `import p from "p"; export default () => p;`,
+      "node_modules/p/package.json": `{ "main": "./main.js", "browser": { "./main.js": "./browser.js", "dom": false } }`,
+      "node_modules/p/browser.js": "module.exports = document.createElement('p');",
+      "node_modules/p/main.js": "module.exports = require('dom');",
+      "node_modules/dom/index.js": "module.exports = 'a document';",
+    };
+    expect(evaluate(await fromFiles(files, "tool.js")).default()).toBe("a document");
   });
 
   test("no tsconfig.json around the tool changes it", async () => {
@@ -326,38 +364,9 @@ describe("a module that is bundled alone", () => {
 });
 
 describe("what is refused", () => {
-  test("a built-in that a global or a package can replace, with its name", async () => {
-    expect((await refusalOf(fromText(`import c from "node:crypto"; export default c;`))).message).toMatch(
-      /use the global crypto$/,
-    );
-    for (const name of ["buffer", "node:buffer"]) {
-      expect(await messageOf({ "tool.js": `import { Buffer } from "${name}"; export default Buffer;` })).toBe(
-        `tool "x" imports "${name}" at tool.js:1: Node built-ins do not exist inside an isolate; install the npm package "buffer", which stands in for it`,
-      );
-    }
-  });
-
-  test.each(["node:fs", "fs", "path", "node:child_process", "fs/promises", "worker_threads"])(
-    "the Node built-in %s, by name and line",
-    async (name) => {
-      expect(
-        await messageOf({ "tool.ts": `const a = 1;\n\nimport x from "${name}"; export default () => x;` }, "tool.ts"),
-      ).toBe(
-        `tool "x" imports "${name}" at tool.ts:3: Node built-ins do not exist inside an isolate; ask for a capability instead`,
-      );
-      const error = await refusalOf(fromText(`import x from "${name}"; export default x;`));
-      expect(error.message).toContain(`imports "${name}" at add.js:1: Node built-ins`);
-    },
-  );
-
-  test.each(["p", "@a/p"])("a built-in deep in the package %s, by the package and its line", async (name) => {
-    const message = await messageOf({
-      "tool.js": `import p from "${name}"; export default p;`,
-      [`node_modules/${name}/index.js`]: `\nmodule.exports = require("net");`,
-    });
-    expect(message).toBe(
-      `tool "x" imports "net" at node_modules/${name}/index.js:2 in the package "${name}": ` +
-        "Node built-ins do not exist inside an isolate; use a package that works in browsers too, or ask for a capability instead",
+  test("a module that Node does not have, by line", async () => {
+    expect(await messageOf({ "tool.js": `import "node:nothing";` })).toBe(
+      'tool "x" imports "node:nothing" at tool.js:1: Node.js has no module of that name; check its spelling',
     );
   });
 
@@ -557,8 +566,13 @@ describe("searching files for an import", () => {
     const own = {
       "tool.ts": `import "p"; export default () => 1;`,
       "node_modules/p/package.json": `{ "main": "i.ts" }`,
+      "node_modules/p/beside.js": "export default 'beside';",
+      "beside.js": "export default 'beside';",
     };
-    expect(await messageOf({ ...own, "node_modules/p/i.ts": text }, "tool.ts")).toContain("only known when it runs");
+    // A package's call fails when it is made, or its module is refused: in neither case are files searched.
+    const bundle = await fromFiles({ ...own, "node_modules/p/i.ts": text }, "tool.ts").catch((error: unknown) => error);
+    if (bundle instanceof Error) expect(bundle.message).toContain("only known when it runs");
+    else expect((bundle as Bundle).text).not.toContain("beside");
   });
 
   test("is not suspected where the argument is plain or unknown", async () => {
