@@ -137,7 +137,6 @@ export function registeredTool(
     digest: info.digest,
   });
   const usage: ToolUsage = { calls: 0, retired: false };
-  const toOwnLines = stackMapper(name, bundle.sourceMap, bundle.runtime);
   const askedLimits = Object.freeze({ ...definition.limits });
   return Object.freeze({
     info,
@@ -153,7 +152,7 @@ export function registeredTool(
     usage,
     files: bundle.files ?? [],
     sourceMap: bundle.sourceMap,
-    mapStack: toOwnLines,
+    mapStack: stackMapper(name, bundle.sourceMap, bundle.runtime),
   });
 }
 

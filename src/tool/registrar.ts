@@ -121,7 +121,7 @@ export class Registrar {
   async describe(location: ToolLocation | string): Promise<readonly ModuleReport[]> {
     this.requireOpen();
     const context = this.#contextFor(this.#bounds);
-    const { sources, extras } = await found(typeof location === "string" ? { path: location } : location);
+    const { sources, extras } = await found(typeof location === "string" ? { path: location } : location, context);
     const describe = async (source: ToolSource): Promise<ModuleReport> => {
       const { key, report } = await describeModule(source, extras, context);
       this.forget(key);
@@ -175,7 +175,7 @@ export class Registrar {
 
   async #worksFor(tool: ToolDefinition | ToolLocation, context: PrepareContext): Promise<readonly Work[]> {
     if (!isLocation(tool)) return [async () => [await prepareTool(tool, context)]];
-    const { sources, extras } = await found(tool);
+    const { sources, extras } = await found(tool, context);
     return sources.map((source) => () => prepareModule(source, extras, context));
   }
 }
@@ -192,11 +192,15 @@ function nameOfTwo(tools: readonly RegisteredTool[]): string | undefined {
 }
 
 /** The sources at a location. A record describes one AgentSpace tool, so its location must be a single source. */
-async function found({ path, ...extras }: ToolLocation): Promise<{
+async function found(
+  { path, ...extras }: ToolLocation,
+  context: PrepareContext,
+): Promise<{
   readonly sources: readonly ToolSource[];
   readonly extras: LocationExtras;
 }> {
-  if (extras.record === undefined) return { sources: await findSources(path), extras };
+  if (extras.record === undefined)
+    return { sources: await findSources(path, false, bundleContext(context).project), extras };
   return { sources: await findSources(path, true), extras: { contract: "agentspace", ...extras } };
 }
 

@@ -1,6 +1,7 @@
 import { readdir, realpath, stat } from "node:fs/promises";
 import path from "node:path";
 import { GloveboxError } from "../base/errors.ts";
+import { isIn, Project, type ProjectOptions } from "./bundle/project.ts";
 import { readFileAt } from "./package/file.ts";
 import { hasCode, looksLikePackage } from "./package/layout.ts";
 import { isArchiveName, isUrl, packageStem } from "./package/location.ts";
@@ -35,15 +36,20 @@ const INDEX_BYTES_MAX = 256 * 1024;
 /**
  * The tools at a path, sorted by name: a module; a folder with an `index` file or an `__init__.py`, which is one tool;
  * a package, as a folder, an archive or the URL of one; or a folder of any of these. `isOnePackage`: treat a folder as
- * one package. Throws a `GloveboxError` with `load_error` that names the path as given.
+ * one package. `project`: of the operator, whose folder may have links to any place in its project. Throws a
+ * `GloveboxError` with `load_error` that names the path as given.
  */
-export async function findSources(given: string, isOnePackage = false): Promise<readonly ToolSource[]> {
+export async function findSources(
+  given: string,
+  isOnePackage = false,
+  project?: ProjectOptions,
+): Promise<readonly ToolSource[]> {
   if (isUrl(given)) return [{ kind: "package", path: given, name: given.replace(/[?#].*$/s, "") }];
   const found = await stat(given).catch(() => undefined);
   if (found === undefined)
     throw loadError(given, "does not exist; check the path, which is relative to the working directory");
   if (found.isDirectory() && isOnePackage) return [packageSource(path.resolve(given))];
-  if (found.isDirectory()) return findInFolder(path.resolve(given), given);
+  if (found.isDirectory()) return findInFolder(path.resolve(given), given, project);
   if (found.isFile() && isArchiveName(given)) return [packageSource(path.resolve(given))];
   if (!found.isFile() || !isModuleName(path.basename(given))) {
     throw loadError(
@@ -54,17 +60,24 @@ export async function findSources(given: string, isOnePackage = false): Promise<
   return [moduleSource(path.resolve(given))];
 }
 
-async function findInFolder(folder: string, given: string): Promise<readonly ToolSource[]> {
+async function findInFolder(
+  folder: string,
+  given: string,
+  options: ProjectOptions | undefined,
+): Promise<readonly ToolSource[]> {
   const index = await indexFile(folder);
   if (index !== undefined) return [{ kind: "module", path: index, name: path.basename(folder) }];
   if (await looksLikePackage(folder)) return [packageSource(folder)];
   const sources: ToolSource[] = [];
   const root = await realpath(folder);
+  let project: Promise<Project | undefined> | undefined;
   for (const name of await readdir(folder)) {
     const source = await sourceOf(path.join(folder, name));
     if (source === undefined) continue;
     // A link must not bring in files of the host that the folder's author does not own.
-    if (!(await realpath(source.path)).startsWith(root.endsWith(path.sep) ? root : root + path.sep)) {
+    const real = await realpath(source.path);
+    if (!isIn(real, root) && options !== undefined) project ??= Project.around(root, options);
+    if (!isIn(real, root) && (await project)?.encloses(real) !== true) {
       throw loadError(given, `holds ${name}, a link to a file outside the folder; register the target by its own path`);
     }
     sources.push(source);

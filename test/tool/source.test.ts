@@ -102,6 +102,22 @@ describe("tools in Python are found", () => {
     expect(await findSources(folder)).toEqual([{ kind: "package", path: given, name: "mine" }]);
   });
 
+  test("also by links to other places in the operator's project, and no further", async () => {
+    const folder = await temporaryFolder({
+      "p/package.json": "{}",
+      "p/src/one.js": "",
+      "p/tools/two.js": "",
+      "outer.js": "",
+    });
+    const tools = path.join(folder, "p/tools");
+    await symlink("../src/one.js", path.join(tools, "one.js"));
+    expect((await findSources(tools, false, {})).map(({ name }) => name)).toEqual(["one", "two"]);
+    expect((await refusalOf(findSources(tools))).message).toContain("a link to a file outside the folder");
+    await symlink("../../outer.js", path.join(tools, "outer.js"));
+    const refused = await refusalOf(findSources(tools, false, {}));
+    expect(refused.message).toContain("outer.js, a link to a file outside the folder");
+  });
+
   test("and refused where a link leads out of their folder", async () => {
     const folder = await temporaryFolder({ "secret.py": "", "tools/a.py": "" });
     await symlink("../secret.py", path.join(folder, "tools/evil.py"));
