@@ -18,7 +18,7 @@ const files = testFiles();
 const IS_SHUFFLED = process.argv.some((arg) => arg.startsWith("--sequence.shuffle"));
 
 /** `npm run test:packages` alone installs packages from the registry. */
-const IS_OF_PACKAGES = process.argv.includes("packages");
+const IS_OF_PACKAGES = process.argv.some((arg) => arg === "packages" || arg === "--project=packages");
 
 // Every process of a run, and all that it starts: what is built, and compiled code from run to run.
 const BUILT = new URL("built.js", import.meta.url).href;

@@ -237,6 +237,11 @@ export class GuestCall {
     emit(EMIT_LOG, this.run, level.length > NAME_MAX ? "log" : level, line, "", 0);
   }
 
+  /** `false` once it is known that nobody listens to progress. */
+  get isHeard(): boolean {
+    return !this.#isUnheard;
+  }
+
   /** Emits progress. A `progress` that is not finite is ignored; an invalid `total` or `message` is left out. */
   progress(progress: unknown, total: unknown, message: unknown): void {
     if (typeof progress !== "number") throw new TypeError("context.progress takes a number");

@@ -30,6 +30,11 @@ export class ToolContext {
     context.#call.log(level, message);
   }
 
+  /** Whether a report of progress may be worth its words. */
+  static isHeard(context: ToolContext): boolean {
+    return context.#call.isHeard;
+  }
+
   get callId(): string {
     return this.#call.id;
   }

@@ -78,7 +78,7 @@ export async function load(
   };
   const inspection = await context.inspect(script);
   if (!inspection.ok) throw loadFailure(script, bundle, inspection.error);
-  if (inspection.contract !== "tools") return { ...inspection, key: script.key };
+  if (inspection.contract !== "tools" || bundle.runtime !== "javascript") return { ...inspection, key: script.key };
   context.forget(script.key);
   return describeSet(script, bundle, inspection, context);
 }

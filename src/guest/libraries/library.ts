@@ -1,5 +1,5 @@
 import type { ToolFunction } from "../contracts/adapter.ts";
-import type { ToolContext, ToolFacts } from "../tool-context.ts";
+import { ToolContext, type ToolFacts } from "../tool-context.ts";
 
 const { get } = Reflect;
 
@@ -82,6 +82,7 @@ const MESSAGE_MAX = 1_000;
 
 /** Reports a value that a tool gives before its last one. */
 export function report(context: ToolContext, count: number, value: unknown): void {
+  if (!ToolContext.isHeard(context)) return;
   const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "");
   context.progress(count, undefined, text.slice(0, MESSAGE_MAX));
 }
