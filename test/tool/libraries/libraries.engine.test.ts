@@ -15,7 +15,7 @@ afterAll(() => modules[Symbol.asyncDispose]());
 describe("tools of the AI SDK", () => {
   beforeAll(async () => {
     const made = await modules.register("ai-sdk", AI_SDK);
-    expect(made).toEqual({ chart: "ai-sdk", steps: "ai-sdk", weather: "ai-sdk" });
+    expect(made).toMatchObject({ chart: "ai-sdk", note_bare: "ai-sdk", steps: "ai-sdk", weather: "ai-sdk" });
   });
 
   test("have the names of their exports, and their own descriptions and schemas", () => {
@@ -50,6 +50,18 @@ describe("tools of the AI SDK", () => {
       { type: "image", data: "iVBORw0KGgo=", mimeType: "image/png" },
     ]);
   });
+});
+
+test.each([
+  ["note_arrow", "kept"],
+  ["note_bare", "kept"],
+  ["note_method", "kept"],
+  ["note_newer", ["kept"]],
+  ["note_async", "kept"],
+])("%s shapes its output in the form of its version", async (name, shown) => {
+  const result = await modules.engine.execute({ name, arguments: {} });
+  expect(result.output).toEqual({ text: "kept" });
+  expect(forModels(result).output).toEqual(shown);
 });
 
 test("a recorded call of a tool that shapes its output is replayed with both", async () => {

@@ -27,6 +27,15 @@ export const chart = {
     { type: "image-data", data: output.png, mediaType: "image/png" },
   ] }),
 };
+/** Version 5 gives the output itself. */
+const older = (toModelOutput) => ({ description: "Notes.", inputSchema: schema({}), execute: () => ({ text: "kept" }), toModelOutput });
+export const notes = {
+  note_arrow: older((result) => ({ type: "text", value: result.text })),
+  note_bare: older(result => ({ type: "text", value: result.text })),
+  note_method: older({ toModelOutput(result) { return { type: "text", value: result.text }; } }.toModelOutput),
+  note_newer: older(function (options) { return { type: "json", value: [options.output.text] }; }),
+  note_async: older(async ({ output }) => ({ type: "text", value: output.text })),
+};
 `;
 
 /** Every function tool of OpenAI Agents has \`needsApproval\`, and gets its arguments as text. */
