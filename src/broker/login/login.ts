@@ -174,11 +174,12 @@ export class Login {
     }
   }
 
-  #pauseMs({ kind, retryAfterMs }: LoginFailure): number {
+  #pauseMs({ kind, code, retryAfterMs }: LoginFailure): number {
     const times = 2 ** Math.min(this.#failures++, 20);
     if (kind === "failed") return Math.max(retryAfterMs ?? 0, Math.min(PAUSE_MAX_MS, PAUSE_MS * times));
     // A person has to log in: nothing changes until then.
-    if (this.#settings.grant.kind === "authorizationCode") return Number.POSITIVE_INFINITY;
+    const isPerson = this.#settings.grant.kind === "authorizationCode";
+    if (isPerson && (code === "invalid_grant" || code === "login_required")) return Number.POSITIVE_INFINITY;
     return Math.min(REFUSED_PAUSE_MAX_MS, REFUSED_PAUSE_MS * times);
   }
 
@@ -186,7 +187,7 @@ export class Login {
   async #renewed(onSeen: (version: number) => void): Promise<HeldToken> {
     const untilMs = performance.now() + RENEWAL_MS;
     for (;;) {
-      const opened = await this.#claim();
+      const opened = await this.#claim(onSeen);
       // Nothing is lost without a store: the client gets another token whenever it asks.
       if (opened === null) return await this.#askedAlone();
       const { store, isHeld, login, version } = opened;
@@ -207,14 +208,24 @@ export class Login {
   }
 
   /** `null` where the store fails, and is not needed. */
-  async #claim(): Promise<(LoginClaim & { readonly store: LoginStore }) | null> {
+  async #claim(onSeen: (version: number) => void): Promise<(LoginClaim & { readonly store: LoginStore }) | null> {
     try {
       const store = await this.#host.store();
+      await this.#requireLogin(store, onSeen);
       return { store, ...(await store.claim(this.#key, this.#owner, LEASE_MS)) };
     } catch (error) {
       if (this.#settings.grant.kind === "clientCredentials") return null;
       throw error;
     }
+  }
+
+  /** Throws where nobody has logged in, or the login was refused: nothing is claimed then, nor written. */
+  async #requireLogin(store: LoginStore, onSeen: (version: number) => void): Promise<void> {
+    if (this.#settings.grant.kind !== "authorizationCode") return;
+    const stored = await store.read(this.#key);
+    const kept = this.#read(stored);
+    if (stored !== null) onSeen(stored.version);
+    if (kept === null || kept.refused !== null) throw this.#needed(kept);
   }
 
   async #askedAlone(): Promise<HeldToken> {
@@ -345,7 +356,7 @@ export class Login {
   }
 
   #needed(kept: KeptLogin | null): LoginFailure {
-    return new LoginFailure("refused", kept?.refused ?? "nobody has logged in");
+    return new LoginFailure("refused", kept?.refused ?? "nobody has logged in", null, "login_required");
   }
 
   /** A failure in words that name the connector and what to do. */

@@ -19,6 +19,8 @@ export interface RequestToken extends AccessToken {
 
 /** Tenants whose logins are held in memory; the others are read again. */
 const TENANTS_MAX = 1_000;
+/** Former tokens that are looked for in answers. */
+const FORMER_MAX = 3;
 
 /** The logins of one connector: one for all, or one for each tenant. */
 export class Logins {
@@ -51,7 +53,8 @@ export class Logins {
     const { value, version } = await entry.login.token();
     if (entry.token?.value === value) return entry.token;
     const { connector } = this.#use.settings;
-    const secrets = new TokenSecrets(this.#host.secrets, tokenSecret(connector, value, this.#server));
+    const former = entry.token?.secrets.values.slice(0, FORMER_MAX) ?? [];
+    const secrets = new TokenSecrets(this.#host.secrets, tokenSecret(connector, value, this.#server), former);
     return (entry.token = { value, version, secrets });
   }
 

@@ -7,12 +7,20 @@ export class TokenSecrets implements RequestSecrets {
   readonly injected: readonly Secret[];
   readonly #base: RequestSecrets;
   readonly #token: Secret;
+  readonly #former: readonly string[];
   readonly #redactors = new Map<string, Redactor>();
 
-  constructor(base: RequestSecrets, token: Secret) {
+  /** `former`: tokens that the server got before, and may still repeat. */
+  constructor(base: RequestSecrets, token: Secret, former: readonly string[] = []) {
     this.#base = base;
+    this.#former = former;
     this.#token = token;
     this.injected = base.injected;
+  }
+
+  /** The token, and those before it. */
+  get values(): readonly string[] {
+    return [this.#token.value, ...this.#former];
   }
 
   /** Name of the token among the secrets. */
@@ -39,8 +47,9 @@ export class TokenSecrets implements RequestSecrets {
   }
 
   #shownOf(name: string): readonly { readonly value: string; readonly shown: string }[] {
-    const secret = this.find(name);
-    return secret === undefined ? [] : [{ value: secret.value, shown: placeholderOf(name) }];
+    const { value } = this.find(name) ?? {};
+    const values = [value ?? [], name === this.#token.name ? this.#former : []].flat();
+    return values.map((each) => ({ value: each, shown: placeholderOf(name) }));
   }
 }
 

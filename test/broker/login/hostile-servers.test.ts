@@ -1,7 +1,9 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { Connections } from "../../../src/broker/capabilities/fetch/connections.ts";
+import { findLogin } from "../../../src/broker/login/protected-resource.ts";
 import type { ConnectorAuth } from "../../../src/tool/connectors/auth-options.ts";
 import { closeAll, openLogins } from "./opened.ts";
 
@@ -175,4 +177,43 @@ test("a server that refuses has its metadata and its token endpoint asked once f
   const { logins } = openLogins({ issuer }, byIssuer(), { CLIENT: SECRET });
   for (let times = 0; times < 1_000; times++) await expect(logins.token("")).rejects.toThrow("needs a login");
   expect(asked).toHaveLength(2);
+});
+
+describe("metadata of a protected resource", () => {
+  const ask = async (): Promise<unknown> => {
+    const connections = new Connections({ headersMs: 3_000 });
+    try {
+      return await findLogin(`${issuer}/mcp`, false, connections).catch(String);
+    } finally {
+      await connections.close();
+    }
+  };
+  const refuse = (response: ServerResponse, metadata: string): void =>
+    void response.writeHead(401, { "www-authenticate": `Bearer resource_metadata="${metadata}"` }).end();
+
+  test.each<[string, (at: string) => object]>([
+    ["of another resource", () => ({ resource: "https://other.example.com", authorization_servers: [issuer] })],
+    [
+      "with a server at an internal address",
+      (at) => ({ resource: at, authorization_servers: ["http://169.254.169.254"] }),
+    ],
+    ["with a server that is no URL", (at) => ({ resource: at, authorization_servers: ["x"] })],
+    ["without a server", (at) => ({ resource: at, authorization_servers: [] })],
+  ])("%s are not used", async (_name, described) => {
+    answer = ({ url }, response) => {
+      if (url?.includes("well-known") === true) json(response, described(`${issuer}/mcp`));
+      else refuse(response, `${issuer}/.well-known/oauth-protected-resource/mcp`);
+    };
+    expect(await ask()).toBeNull();
+    expect(asked.every((line) => line.includes("/mcp") || line.includes("oauth-protected-resource"))).toBe(true);
+  });
+
+  test("at another server of this machine are not asked for", async () => {
+    answer = ({ url }, response) => {
+      if (url === "/mcp") refuse(response, `${other}/metadata`);
+      else response.writeHead(404).end();
+    };
+    expect(await ask()).toBeNull();
+    expect(asked.filter((line) => line.startsWith("other"))).toEqual([]);
+  });
 });

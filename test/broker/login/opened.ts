@@ -5,6 +5,7 @@ import { Connections } from "../../../src/broker/capabilities/fetch/connections.
 import { Secrets } from "../../../src/broker/capabilities/secrets/secrets.ts";
 import { AuthorizationServer } from "../../../src/broker/login/authorization-server.ts";
 import { LoginFlow } from "../../../src/broker/login/login-flow.ts";
+import type { LoginStoreOptions } from "../../../src/store/logins/login-table.ts";
 import { openLoginStore } from "../../../src/store/logins/login-store.ts";
 import { Logins } from "../../../src/broker/login/logins.ts";
 import type { LoginReport } from "../../../src/broker/login/settings.ts";
@@ -60,7 +61,7 @@ export function openLogins(
   { issuer }: Pick<OidcServer, "issuer">,
   auth: ConnectorAuth,
   secrets: { readonly [name: string]: string },
-  file = ":memory:",
+  store: string | LoginStoreOptions = ":memory:",
 ): Opened {
   const { login } = resolveAuth(auth, { connector: "crm", where: "connectors.crm.auth", mcp: null, isPrivate: false });
   if (login === null) throw new TypeError("no login");
@@ -69,7 +70,8 @@ export function openLogins(
   const given = Object.entries(secrets).map(([name, value]) => [name, { value, bind }] as const);
   const connections = new Connections({ headersMs: 3_000 });
   const reports: LoginReport[] = [];
-  const use = { settings: login, store: { kind: "file", path: file, secret: null } } as const;
+  const kept = typeof store === "string" ? ({ kind: "file", path: store, secret: null } as const) : store;
+  const use = { settings: login, store: kept };
   const logins = new Logins(use, "https://api.example.com/v1", {
     connections,
     secrets: new Secrets(Object.fromEntries(given), {}),
@@ -83,9 +85,9 @@ export function openLogins(
   });
   const flow = async (): Promise<LoginFlow> => {
     const server = new AuthorizationServer(login, connections, new Secrets(Object.fromEntries(given), {}));
-    const store = await openLoginStore(use.store);
-    opened.push({ [Symbol.asyncDispose]: () => store.close() });
-    return new LoginFlow(server, store);
+    const logged = await openLoginStore(kept);
+    opened.push({ [Symbol.asyncDispose]: () => logged.close() });
+    return new LoginFlow(server, logged);
   };
   return { logins, reports, flow };
 }

@@ -102,14 +102,15 @@ test("a token leaves the host in its header only: not in answers, events, logs, 
   await open(machine());
   const results = [
     await engine.execute({ name: "crm.read", arguments: { id: "1" } }, { idempotencyKey: "k" }),
+    await engine.execute({ name: "crm.read", arguments: { id: "3" } }, { record: true }),
     await engine.execute({ name: "crm.write", arguments: { body: { text: "glovebox.secret.login_crm." } } }),
   ];
   for (const token of tokens) ended.add(token);
   challenge = "Basic";
   results.push(await engine.execute({ name: "crm.write", arguments: { body: { text: "x" } } }), await read(2));
-  expect(results.map(({ success }) => success)).toEqual([true, false, false, true]);
+  expect(results.map(({ success }) => success)).toEqual([true, true, false, false, true]);
   expect(results[0]?.output).toMatchObject({ token: "glovebox.secret.login_crm." });
-  expect(results[1]?.error?.message).toContain("is not bound to body");
+  expect(results[2]?.error?.message).toContain("is not bound to body");
   const texts = [
     JSON.stringify([results, told, engine.connectors()]),
     await engine.metrics(),
@@ -122,6 +123,29 @@ test("a token leaves the host in its header only: not in answers, events, logs, 
       for (const text of texts) expect(text).not.toContain(form);
     }
   }
+});
+
+test("a broker in a process of its own gets tokens as well", async () => {
+  oidc = await served();
+  api = await serveProtected();
+  await open(machine(), { broker: "process" });
+  expect((await many(8)).map(({ success }) => success)).not.toContain(false);
+  expect(oidc.seen).toHaveLength(1);
+});
+
+test("a server that repeats a former token has it taken out as well", async () => {
+  oidc = await served();
+  api = await serveProtected();
+  await open(machine());
+  await read(1);
+  const [former = ""] = tokens;
+  ended.add(former);
+  // The API answers with what it was asked for.
+  const repeated = await read(2);
+  expect(tokens.size).toBe(2);
+  const echoed = await engine.execute({ name: "crm.read", arguments: { id: former } });
+  expect([repeated.success, echoed.success]).toEqual([true, true]);
+  expect(JSON.stringify(echoed.output)).not.toContain(former);
 });
 
 test("a 401 is renewed once: for reads, and for writes that were refused before they had an effect", async () => {

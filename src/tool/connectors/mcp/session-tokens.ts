@@ -2,23 +2,18 @@ import { LoginFailure } from "../../../broker/login/failure.ts";
 import type { Logins, RequestToken } from "../../../broker/login/logins.ts";
 import { McpError } from "./failure.ts";
 
-/** Tokens that were sent before the last one, and may still be repeated. */
-const CARRIED_MAX = 4;
-
 /** The tokens that a session has sent, which are taken out of all that leaves its thread. */
 export class CarriedTokens {
-  #tokens: readonly RequestToken[] = [];
+  #last: RequestToken | null = null;
 
   add(token: RequestToken): void {
-    if (this.#tokens[0] === token) return;
-    this.#tokens = [token, ...this.#tokens.filter((each) => each !== token)].slice(0, CARRIED_MAX);
+    this.#last = token;
   }
 
   clean(text: string): string {
-    return this.#tokens.reduce(
-      (clean, { secrets }) => secrets.redactorOf(new Set([secrets.name]))?.text(clean) ?? clean,
-      text,
-    );
+    if (this.#last === null) return text;
+    const { secrets } = this.#last;
+    return secrets.redactorOf(new Set([secrets.name]))?.text(text) ?? text;
   }
 }
 

@@ -605,3 +605,42 @@ describe("two operations with one id", () => {
     expect(read({ "/a": { get: dup } }).tools.map(({ name }) => name)).toEqual(["dup"]);
   });
 });
+
+describe("security schemes", () => {
+  it("are told as the auth to write, as far as they can be", () => {
+    const flow = { tokenUrl: "https://auth.example/token", scopes: { read: "", write: "" } };
+    const code = { ...flow, authorizationUrl: "https://auth.example/authorize" };
+    const securitySchemes = {
+      key: { type: "apiKey", in: "header", name: "X-Key" },
+      basic: { type: "http", scheme: "Basic" },
+      bearer: { type: "http", scheme: "bearer" },
+      digest: { type: "http", scheme: "digest" },
+      oauth: { type: "oauth2", flows: { clientCredentials: flow, authorizationCode: code, implicit: code } },
+      relative: { type: "oauth2", flows: { clientCredentials: { tokenUrl: "/token", scopes: {} } } },
+      oidc: { type: "openIdConnect", openIdConnectUrl: "https://auth.example/.well-known/openid-configuration" },
+      pointer: { $ref: "#/components/securitySchemes/bearer" },
+      none: null,
+    };
+    const { auths } = read({}, { components: { securitySchemes } });
+    const client = { clientId: "CLIENT_ID", clientSecret: "{secret:NAME}" };
+    expect(auths.map(({ scheme, auth }) => [scheme, auth])).toEqual([
+      ["key", { apiKey: { in: "header", name: "X-Key", value: "{secret:NAME}" } }],
+      ["basic", { basic: { user: "USER", password: "{secret:NAME}" } }],
+      ["bearer", { bearer: { token: "{secret:NAME}" } }],
+      ["oauth", { clientCredentials: { tokenUrl: flow.tokenUrl, ...client, scope: "read write" } }],
+      [
+        "oauth",
+        {
+          authorizationCode: {
+            tokenUrl: flow.tokenUrl,
+            authorizationUrl: code.authorizationUrl,
+            ...client,
+            scope: "read write",
+          },
+        },
+      ],
+      ["oidc", { authorizationCode: { issuer: "https://auth.example", ...client } }],
+      ["pointer", { bearer: { token: "{secret:NAME}" } }],
+    ]);
+  });
+});
