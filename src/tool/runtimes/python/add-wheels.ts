@@ -22,7 +22,7 @@ import { readingOf, type ReadWheel, Wheels } from "./wheels.ts";
 export interface WheelPlaces {
   readonly folder: string;
   readonly index: PackageIndex;
-  /** Wheels that were compiled for the interpreter; `null` where there are none. */
+  /** Wheels that were compiled for the interpreter; `null` without Pyodide. */
   readonly distribution: Distribution | null;
   /** Maximum size of a wheel, packed and unpacked. */
   readonly maxBytes: number;

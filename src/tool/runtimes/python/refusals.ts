@@ -26,17 +26,17 @@ export function missing(
 ): PackageError {
   const [first, ...others] = requirements;
   if (first === undefined) return new PackageError(`${quoted(name)} is not there`);
+  const isOfFolder = place === "folder";
   const usable = listed.filter(isUsable);
   if (usable.length > 0) {
     const there = usable.map(({ version }) => version).join(", ");
     const also = others.map((one) => `; ${one.place} asks for ${shownRequirement(one)}`).join("");
-    return refused(first, `and what is there is ${quoted(there)}${also.slice(0, 1_000)}`);
+    return refused(first, `and ${isOfFolder ? "what is there is" : "the index has"} ${quoted(there)}${also.slice(0, 1_000)}`);
   }
   if (locked !== undefined) {
     const problem = `which ${LOCK} names, and whose file ${quoted(locked.file)} is not there`;
     return refused(first, `${problem}; the operator can put it ${FOLDER}`);
   }
-  const isOfFolder = place === "folder";
   const foreign = listed.find(({ code }) => code === "foreign");
   if (foreign !== undefined || isCompiled(name)) {
     const problem =

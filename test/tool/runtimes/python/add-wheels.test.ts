@@ -177,7 +177,7 @@ describe("what cannot be added is named, and nothing is written", () => {
     [
       "a version that there is not",
       ["leaf>=9"],
-      /the command line asks for "leaf>=9", and what is there is "0\.1, 0\.2"/,
+      /the command line asks for "leaf>=9", and the index has "0\.1, 0\.2"/,
     ],
     [
       "a package that there is not",
@@ -198,7 +198,7 @@ describe("what cannot be added is named, and nothing is written", () => {
     ],
     ["a package that has sources only", ["source"], /asks for "source", of which the index has no wheel/],
     ["a wheel that is too large", ["big"], /big-1\.0-py3-none-any\.whl is larger than 1048576 bytes/],
-    ["a wheel that is none", ["broken"], /the wheel "broken-1\.0-py3-none-any\.whl" cannot be used/],
+    ["a wheel that is no archive", ["broken"], /the wheel "broken-1\.0-py3-none-any\.whl" cannot be used/],
   ])("%s", async (_what, texts, problem) => {
     await using bench = await open(files);
     expect(await problemOf(() => bench.add(...texts, "tables"))).toMatch(problem);
