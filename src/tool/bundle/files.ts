@@ -221,7 +221,7 @@ export class ToolFiles {
     args: OnResolveArgs,
     isKept: boolean,
   ): Promise<OnResolveResult | null> {
-    const targets = await this.#project?.targets(specifier, this.#paths.get(shownName(args.importer)), build, this);
+    const targets = await this.#project?.targets(specifier, this.#paths.get(shownName(args.importer)));
     for (const target of targets ?? []) {
       if (this.#project?.encloses(target) !== true && !this.#mayReach(target)) return this.#outside(specifier, target);
       const found = await this.#find(build, target, folder, args, false);

@@ -1,10 +1,9 @@
 import { lstat, readFile, realpath, stat } from "node:fs/promises";
 import path from "node:path";
-import type { PluginBuild } from "esbuild";
 import { isObject } from "../../base/json.ts";
 import { type Refusal, refusedImport } from "./refusal.ts";
 import { MODULES, namesPath, packageFolders, packageName } from "./specifier.ts";
-import { TsConfigs } from "./ts-config.ts";
+import { PLAIN, TsConfigs } from "./ts-config.ts";
 
 /** What decides the project of a tool besides the files above it. */
 export interface ProjectOptions {
@@ -98,20 +97,15 @@ export class Project {
     return this.#configs.files;
   }
 
-  /**
-   * Where an import leads by the project's tsconfig.json, best first. Nowhere for a package that it imports.
-   * `mark`: the plugin data by which a resolution of the plugin's own is known.
-   */
-  async targets(
-    specifier: string,
-    importer: string | undefined,
-    build: PluginBuild,
-    mark: unknown,
-  ): Promise<readonly string[]> {
+  /** Where an import leads by the project's tsconfig.json, best first. Nowhere for a package that it imports. */
+  async targets(specifier: string, importer: string | undefined): Promise<readonly string[]> {
     if (importer === undefined || specifier.startsWith(".") || !this.isOwn(importer)) return [];
-    return this.#configs.targets(specifier, path.dirname(importer), async (name, resolveDir) => {
-      return (await build.resolve(name, { resolveDir, kind: "require-resolve", pluginData: mark })).path;
-    });
+    return this.#configs.targets(specifier, path.dirname(importer));
+  }
+
+  /** The text of a tsconfig.json with the options for a module. */
+  async optionsFor(file: string): Promise<string> {
+    return this.isOwn(file) ? this.#configs.optionsFor(path.dirname(file)) : PLAIN;
   }
 
   /** The refusal of an import because of a link at its place; `null` where no link is the reason. */

@@ -2,26 +2,30 @@ import { readFile, realpath, stat } from "node:fs/promises";
 import path from "node:path";
 import { isObject } from "../../base/json.ts";
 import { RefusalError } from "./refusal.ts";
-import { packageFolders } from "./specifier.ts";
+import { packageFolders, packageName } from "./specifier.ts";
 
-/** The part of a tsconfig.json that decides what an import means, with that of the files that it extends. */
+/** The part of a tsconfig.json that decides what code means, with that of the files that it extends. */
 export interface TsConfig {
   /** Patterns with at most one `*`, and where they lead. */
   readonly paths: ReadonlyMap<string, readonly string[]>;
   /** The folder to which the targets of `paths` are relative. */
   readonly pathsFrom: string;
   readonly baseUrl: string | undefined;
+  /** Compiler options that change what a module does. */
+  readonly options: Readonly<Record<string, unknown>>;
 }
-
-/** Resolves a package's file as `require` does: its path, or an empty text. */
-type ResolvePackage = (specifier: string, folder: string) => Promise<string>;
 
 const NAMES = ["tsconfig.json", "jsconfig.json"] as const;
 const MAX_BYTES = 1024 * 1024;
 const MAX_PATTERNS = 10_000;
 /** Files that one tsconfig.json may extend, directly and indirectly. */
 const MAX_EXTENDED = 100;
-const NOTHING: TsConfig = { paths: new Map(), pathsFrom: "", baseUrl: undefined };
+const NOTHING: TsConfig = { paths: new Map(), pathsFrom: "", baseUrl: undefined, options: {} };
+const OPTIONS = ["experimentalDecorators", "useDefineForClassFields", "verbatimModuleSyntax", "target"] as const;
+/** Targets for which class fields are assigned, unless `useDefineForClassFields` says otherwise. */
+const OLD_TARGET = /^es(?:[356]|201\d|202[01])$/i;
+/** What a module without a tsconfig.json is compiled with, as text of one. */
+export const PLAIN = "{}";
 
 /** The tsconfig.json files of a project, read as esbuild reads them but bounded, and never above the project. */
 export class TsConfigs {
@@ -45,37 +49,46 @@ export class TsConfigs {
    * Where an import of this name may lead for a module in a folder, best first: absolute paths, without extensions as
    * they are written. Rejects with a `RefusalError`.
    */
-  async targets(specifier: string, folder: string, resolve: ResolvePackage): Promise<readonly string[]> {
-    const config = await this.#of(folder, resolve);
+  async targets(specifier: string, folder: string): Promise<readonly string[]> {
+    const config = await this.#of(folder);
     if (config === undefined) return [];
     const { paths, pathsFrom, baseUrl } = config;
     const mapped = targetsIn(paths, specifier).map((target) => path.resolve(pathsFrom, target));
     return baseUrl === undefined ? mapped : [...mapped, path.join(baseUrl, specifier)];
   }
 
+  /** The text of a tsconfig.json with the options for a module in a folder. Rejects with a `RefusalError`. */
+  async optionsFor(folder: string): Promise<string> {
+    const options = (await this.#of(folder))?.options ?? {};
+    const { experimentalDecorators, useDefineForClassFields, verbatimModuleSyntax, target } = options;
+    const isOld = typeof target === "string" && OLD_TARGET.test(target);
+    const compilerOptions = {
+      ...(experimentalDecorators === true && { experimentalDecorators }),
+      ...((useDefineForClassFields ?? !isOld) === false && { useDefineForClassFields: false }),
+      ...(verbatimModuleSyntax === true && { verbatimModuleSyntax }),
+    };
+    return Object.keys(compilerOptions).length === 0 ? PLAIN : JSON.stringify({ compilerOptions });
+  }
+
   /** The config of the nearest folder that has one, up to the root. */
-  #of(folder: string, resolve: ResolvePackage): Promise<TsConfig | undefined> {
+  #of(folder: string): Promise<TsConfig | undefined> {
     let found = this.#known.get(folder);
-    if (found === undefined) this.#known.set(folder, (found = this.#nearest(folder, resolve)));
+    if (found === undefined) this.#known.set(folder, (found = this.#nearest(folder)));
     return found;
   }
 
-  async #nearest(folder: string, resolve: ResolvePackage): Promise<TsConfig | undefined> {
+  async #nearest(folder: string): Promise<TsConfig | undefined> {
     for (const name of NAMES) {
       const file = path.join(folder, name);
       if (!(await isFile(file))) continue;
-      const { paths, pathsFrom, baseUrl } = await this.#read(file, {
-        configDir: folder,
-        resolve,
-        chain: [],
-        extended: [],
-      });
-      if (baseUrl !== undefined) return { paths, pathsFrom: baseUrl, baseUrl };
+      const found = await this.#read(file, { configDir: folder, chain: [], extended: [] });
+      const { paths, baseUrl } = found;
+      if (baseUrl !== undefined) return { ...found, pathsFrom: baseUrl };
       // Names of packages mean nothing without a base.
       const own = [...paths].map(([key, targets]) => [key, targets.filter(namesFile)] as const);
-      return { paths: new Map(own), pathsFrom, baseUrl };
+      return { ...found, paths: new Map(own) };
     }
-    return folder === this.#root ? undefined : this.#of(path.dirname(folder), resolve);
+    return folder === this.#root ? undefined : this.#of(path.dirname(folder));
   }
 
   async #read(file: string, reading: Reading): Promise<TsConfig> {
@@ -96,7 +109,7 @@ export class TsConfigs {
     const inner = { ...reading, chain: [...reading.chain, real] };
     let config = NOTHING;
     for (const base of namesIn(json["extends"])) {
-      const found = await this.#baseOf(base, path.dirname(real), reading.resolve);
+      const found = await this.#baseOf(base, path.dirname(real));
       // One that is missing is for tools of development.
       if (found !== undefined) config = merged(config, await this.#read(found, inner));
     }
@@ -104,34 +117,65 @@ export class TsConfigs {
     return merged(config, ownOf(options, path.dirname(real), reading.configDir));
   }
 
-  async #baseOf(specifier: string, folder: string, resolve: ResolvePackage): Promise<string | undefined> {
-    if (!namesFile(specifier)) return this.#packageFile(specifier, folder, resolve);
+  async #baseOf(specifier: string, folder: string): Promise<string | undefined> {
+    if (!namesFile(specifier)) return this.#packageFile(specifier, folder);
     const file = path.resolve(folder, /^\.{1,2}$/.test(specifier) ? `${specifier}/tsconfig.json` : specifier);
-    if (await isFile(file)) return file;
-    return !file.endsWith(".json") && (await isFile(`${file}.json`)) ? `${file}.json` : undefined;
+    return firstFile(file.endsWith(".json") ? [file] : [file, `${file}.json`]);
   }
 
-  /** A package's file: by its `exports` or its own name, else its `tsconfig` field or its tsconfig.json. */
-  async #packageFile(specifier: string, folder: string, resolve: ResolvePackage): Promise<string | undefined> {
-    const found = await resolve(specifier, folder);
-    if (found.endsWith(".json")) return found;
+  /** A package's file, by its `exports`, its `tsconfig` field, or its own name. */
+  async #packageFile(specifier: string, folder: string): Promise<string | undefined> {
+    const name = packageName(specifier);
     for (const modules of packageFolders(folder)) {
-      const manifest = path.join(modules, specifier, "package.json");
-      const field = (await isFile(manifest))
-        ? parse(await textOf(manifest, specifier), specifier)["tsconfig"]
-        : undefined;
-      const names = [...namesIn(field), "tsconfig.json"].map((one) => path.join(modules, specifier, one));
-      for (const file of names) if (await isFile(file)) return file;
+      const file = path.join(modules, name, "package.json");
+      const manifest = (await isFile(file))
+        ? parse(await textOf(file, `${name}/package.json`), `${name}/package.json`)
+        : {};
+      const exported = exportedFile(manifest["exports"], `.${specifier.slice(name.length)}`);
+      const field = specifier === name ? namesIn(manifest["tsconfig"]) : [];
+      const within = [...(exported === undefined ? [] : [exported]), ...field].map((one) => path.join(name, one));
+      const names = [...within, `${specifier}/tsconfig.json`, specifier, `${specifier}.json`];
+      const found = await firstFile(names.map((one) => path.join(modules, one)));
+      if (found !== undefined) return found;
     }
     return undefined;
   }
+}
+
+/** The file of a package's `exports` at a subpath, as `require` finds it; `undefined` if there is none. */
+function exportedFile(exports: unknown, subpath: string): string | undefined {
+  const isMap = isObject(exports) && Object.keys(exports).some((key) => key.startsWith("."));
+  if (!isMap) return subpath === "." ? conditional(exports) : undefined;
+  if (Object.hasOwn(exports, subpath)) return conditional(exports[subpath]);
+  for (const [key, value] of Object.entries(exports)) {
+    const [prefix = "", suffix] = key.split("*");
+    if (suffix === undefined || subpath.length < key.length || !subpath.startsWith(prefix)) continue;
+    if (!subpath.endsWith(suffix)) continue;
+    const matched = subpath.slice(prefix.length, subpath.length - suffix.length);
+    return conditional(value)?.replaceAll("*", () => matched);
+  }
+  return undefined;
+}
+
+const CONDITIONS: readonly string[] = ["require", "node", "default"];
+
+function conditional(value: unknown): string | undefined {
+  if (typeof value === "string") return value;
+  if (!isObject(value)) return undefined;
+  const key = Object.keys(value).find((one) => CONDITIONS.includes(one));
+  const chosen = key === undefined ? undefined : value[key];
+  return typeof chosen === "string" ? chosen : undefined;
+}
+
+async function firstFile(files: readonly string[]): Promise<string | undefined> {
+  for (const file of files) if (await isFile(file)) return file;
+  return undefined;
 }
 
 /** State of the reading of one tsconfig.json. */
 interface Reading {
   /** Where the first file is: the meaning of `${configDir}` in all. */
   readonly configDir: string;
-  readonly resolve: ResolvePackage;
   /** The files that extend this one. */
   readonly chain: readonly string[];
   readonly extended: string[];
@@ -140,17 +184,20 @@ interface Reading {
 /** A later config replaces each part of an earlier one. */
 function merged(earlier: TsConfig, later: TsConfig): TsConfig {
   const { paths, pathsFrom } = later.pathsFrom === "" ? earlier : later;
-  return { paths, pathsFrom, baseUrl: later.baseUrl ?? earlier.baseUrl };
+  const options = { ...earlier.options, ...later.options };
+  return { paths, pathsFrom, baseUrl: later.baseUrl ?? earlier.baseUrl, options };
 }
 
 function ownOf(options: Readonly<Record<string, unknown>>, folder: string, configDir: string): TsConfig {
   const placed = (text: string): string => text.replace(/^\$\{configDir\}/, () => configDir);
   const { baseUrl, paths } = options;
   const base = typeof baseUrl === "string" ? path.resolve(folder, placed(baseUrl)) : undefined;
-  if (!isObject(paths)) return { ...NOTHING, baseUrl: base };
+  const own = Object.fromEntries(OPTIONS.flatMap((name) => (name in options ? [[name, options[name]]] : [])));
+  const rest = { baseUrl: base, options: own };
+  if (!isObject(paths)) return { ...NOTHING, ...rest };
   const entries = Object.entries(paths).slice(0, MAX_PATTERNS);
-  const own = entries.map(([key, targets]) => [key, namesIn(targets).map(placed).filter(isPattern)] as const);
-  return { paths: new Map(own.filter(([key]) => isPattern(key))), pathsFrom: folder, baseUrl: base };
+  const mapped = entries.map(([key, targets]) => [key, namesIn(targets).map(placed).filter(isPattern)] as const);
+  return { paths: new Map(mapped.filter(([key]) => isPattern(key))), pathsFrom: folder, ...rest };
 }
 
 /** The targets of the best pattern for an import: the exact one, else that with the longest text before its `*`. */
