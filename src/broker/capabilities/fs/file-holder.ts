@@ -17,10 +17,10 @@ export interface FileHolder {
   /** Opens the same file that is held. */
   reopen(held: HeldFile, flags: number): Promise<FileHandle>;
   /** Creates a new file in a held folder. */
-  create(folder: HeldFile, name: string): Promise<FileHandle>;
+  create(folder: HeldFile, name: string, flags: number): Promise<FileHandle>;
 }
 
-const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_WRONLY } = constants;
+const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK } = constants;
 /** Linux only, and missing from Node's constants: opens a descriptor that refers to a file without opening the file. */
 export const O_PATH = 0o10000000;
 /** Mode of new files: readable and writable for all, minus the host's umask. */
@@ -48,7 +48,7 @@ export const descriptorFileHolder: FileHolder = {
   },
   hold: (path) => holdByDescriptor(path, 0),
   reopen: (held, flags) => open(held.path, flags | O_NONBLOCK | O_NOCTTY),
-  create: (folder, name) => open(child(folder, name), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, MODE),
+  create: (folder, name, flags) => open(child(folder, name), flags | O_CREAT | O_EXCL | O_NOFOLLOW, MODE),
 };
 
 async function holdByDescriptor(path: string, flags: number): Promise<HeldFile> {
@@ -92,9 +92,9 @@ export const pathFileHolder: FileHolder = {
       throw error;
     }
   },
-  async create(folder, name) {
+  async create(folder, name, flags) {
     if ((await realpath(folder.path)) !== folder.path) throw new SystemError("ENOENT");
-    return open(child(folder, name), O_WRONLY | O_CREAT | O_EXCL | (O_NOFOLLOW ?? 0), MODE);
+    return open(child(folder, name), flags | O_CREAT | O_EXCL | (O_NOFOLLOW ?? 0), MODE);
   },
 };
 

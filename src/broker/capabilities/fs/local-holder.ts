@@ -104,8 +104,8 @@ export class LocalFileHolder implements FileHolder {
     return descriptorFileHolder.reopen(held, flags);
   }
 
-  create(folder: HeldFile, name: string): Promise<FileHandle> {
-    return descriptorFileHolder.create(folder, name);
+  create(folder: HeldFile, name: string, flags: number): Promise<FileHandle> {
+    return descriptorFileHolder.create(folder, name, flags);
   }
 }
 

@@ -157,16 +157,17 @@ async function openToWrite(operation: FsOperation, path: string, flag: Flag, byt
     await using target = await operation.claim(path, !isNew);
     if (isNew && target.held !== null) throw new SystemError("EEXIST");
     const { holder } = operation.call;
-    const append = flag === "a" ? O_APPEND : 0;
+    // Also where the file is made: another operation may write to it before this one does.
+    const flags = O_WRONLY | (flag === "a" || flag === "ax" ? O_APPEND : 0);
     if (target.held !== null) {
-      const handle = await holder.reopen(requireFile(operation, target), O_WRONLY | append);
+      const handle = await holder.reopen(requireFile(operation, target), flags);
       return await counted(operation, target, bytes, handle);
     }
     if (target.path.isFolder) throw new SystemError("EISDIR");
     const { folder, name } = parentEntryOf(target);
     operation.countNew(target);
     try {
-      return await counted(operation, target, bytes, await holder.create(folder, name));
+      return await counted(operation, target, bytes, await holder.create(folder, name, flags));
     } catch (error) {
       if (isNew || codeOf(error) !== "EEXIST" || tries >= TRIES_MAX) throw error;
     }

@@ -1,4 +1,4 @@
-import { readFileSync, readdirSync, statSync } from "node:fs";
+import { appendFileSync, readFileSync, readdirSync, statSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, test } from "vitest";
 import { descriptorFileHolder, pathFileHolder } from "../../../../src/broker/capabilities/fs/file-holder.ts";
@@ -119,6 +119,17 @@ describe.each(GRIPS)("files that are held by %s", (_, holder) => {
     expect(await fs.mkdir("/data/a/b/c", { recursive: true })).toBeUndefined();
     await fs.rmdir("/data/a/b/c");
     expect(readdirSync(folder, { recursive: true })).toEqual(["a", path.join("a", "b")]);
+  });
+
+  test("are written at the end also by the operation that makes them, as another may write first", async () => {
+    const create: typeof holder.create = async (made, name, flags) => {
+      const handle = await holder.create(made, name, flags);
+      appendFileSync(path.join(made.path, name), "first\n");
+      return handle;
+    };
+    const { fs, folder } = await mounted({ holder: { ...holder, create } });
+    await fs.appendFile("/data/log", "second\n");
+    expect(readFileSync(path.join(folder, "log"), "utf8")).toBe("first\nsecond\n");
   });
 
   test("are written by several operations at once without loss", async () => {
