@@ -31,7 +31,10 @@ export function missing(
   if (usable.length > 0) {
     const there = usable.map(({ version }) => version).join(", ");
     const also = others.map((one) => `; ${one.place} asks for ${shownRequirement(one)}`).join("");
-    return refused(first, `and ${isOfFolder ? "what is there is" : "the index has"} ${quoted(there)}${also.slice(0, 1_000)}`);
+    return refused(
+      first,
+      `and ${isOfFolder ? "what is there is" : "the index has"} ${quoted(there)}${also.slice(0, 1_000)}`,
+    );
   }
   if (locked !== undefined) {
     const problem = `which ${LOCK} names, and whose file ${quoted(locked.file)} is not there`;

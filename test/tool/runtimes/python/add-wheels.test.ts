@@ -174,11 +174,7 @@ describe("what cannot be added is named, and nothing is written", () => {
       ["left", "right"],
       /"left-1\.0-py3-none-any\.whl" asks for "leaf>=0\.2".*"0\.1, 0\.2".*"right-1\.0-py3-none-any\.whl" asks for "leaf<0\.2"/,
     ],
-    [
-      "a version that there is not",
-      ["leaf>=9"],
-      /the command line asks for "leaf>=9", and the index has "0\.1, 0\.2"/,
-    ],
+    ["a version that there is not", ["leaf>=9"], /the command line asks for "leaf>=9", and the index has "0\.1, 0\.2"/],
     [
       "a package that there is not",
       ["nowhere"],
