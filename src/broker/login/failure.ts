@@ -45,3 +45,8 @@ export function refusalOf(code: string, isPassing = false): LoginFailure {
   const kind = isPassing || PASSING.has(code) ? "failed" : "refused";
   return new LoginFailure(kind, `the authorization server refuses: ${shown}`, null, CODES.has(code) ? code : "");
 }
+
+/** Whether a 401 says that the token was refused before anything was done. */
+export function isRefusedBefore(challenge: string): boolean {
+  return /(?:^|,)\s*bearer\b/i.test(challenge);
+}

@@ -85,6 +85,11 @@ export class Login {
     return this.#renewing === null;
   }
 
+  /** Resolves when no renewal is under way. */
+  async settled(): Promise<void> {
+    await this.#renewing?.catch(() => undefined);
+  }
+
   /** A token that the server may accept. Rejects with a `LoginFailure`. */
   async token(): Promise<AccessToken> {
     const nowMs = performance.now();
@@ -166,8 +171,9 @@ export class Login {
         error instanceof LoginFailure
           ? error
           : new LoginFailure("failed", `the login cannot be renewed: ${messageOf(error)}`);
-      const shown = this.#shown(failure);
-      this.#trouble = { failure: shown, version, untilMs: performance.now() + this.#pauseMs(failure) };
+      const pauseMs = this.#pauseMs(failure);
+      const shown = this.#shown(failure, failure.kind === "failed" ? pauseMs : null);
+      this.#trouble = { failure: shown, version, untilMs: performance.now() + pauseMs };
       const state = failure.kind === "refused" ? "needed" : "failing";
       this.#tell(state, shown.message, this.#hasAsked ? failure.kind : null);
       throw shown;
@@ -360,7 +366,7 @@ export class Login {
   }
 
   /** A failure in words that name the connector and what to do. */
-  #shown({ kind, message, retryAfterMs }: LoginFailure): LoginFailure {
+  #shown({ kind, message }: LoginFailure, retryAfterMs: number | null): LoginFailure {
     const { connector, grant } = this.#settings;
     const head = `the connector "${connector}"`;
     if (kind === "failed") return new LoginFailure(kind, `${head} gets no token now: ${message}`, retryAfterMs);

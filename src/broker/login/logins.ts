@@ -1,3 +1,4 @@
+import { within } from "../../base/deadline.ts";
 import { type LoginStore, openLoginStore } from "../../store/logins/login-store.ts";
 import type { Connections } from "../capabilities/fetch/connections.ts";
 import type { Secrets } from "../capabilities/secrets/secrets.ts";
@@ -19,6 +20,8 @@ export interface RequestToken extends AccessToken {
 
 /** Tenants whose logins are held in memory; the others are read again. */
 const TENANTS_MAX = 1_000;
+/** Less than the time that a broker has to close. */
+const CLOSE_MS = 2_500;
 /** Former tokens that are looked for in answers. */
 const FORMER_MAX = 3;
 
@@ -58,7 +61,9 @@ export class Logins {
     return (entry.token = { value, version, secrets });
   }
 
+  /** A renewal under way is waited for: its refresh token may be the only one that is good. */
   async close(): Promise<void> {
+    await within(CLOSE_MS, Promise.all([...this.#logins.values()].map(({ login }) => login.settled())));
     const store = this.#store;
     this.#store = null;
     await (await store?.catch(() => undefined))?.close();
@@ -86,9 +91,4 @@ export class Logins {
     };
     return new Login({ server: this.#authorization, store, onReport: this.#host.onReport }, tenant);
   }
-}
-
-/** Whether a 401 says that the token was refused before anything was done. */
-export function isRefusedBefore(challenge: string): boolean {
-  return /(?:^|,)\s*bearer\b/i.test(challenge);
 }

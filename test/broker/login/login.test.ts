@@ -120,7 +120,28 @@ test("a server that is down is asked again after pauses that grow, and the old t
   expect(String(failed)).toContain(
     'the connector "crm" gets no token now: the authorization server answered with HTTP 503',
   );
-  expect(asked).toBeLessThanOrEqual(2);
+  expect(asked).toBeLessThanOrEqual(3);
   server.intercept = null;
   await expect.poll(async () => (await logins.token("").catch(() => null)) !== null, { timeout: 8_000 }).toBe(true);
+});
+
+test("a process that closes while a token rotates stores the new one", async () => {
+  const server = await served();
+  const [auth, secrets] = await refreshingOf(server);
+  const file = path.join(await folder(), "logins.sqlite");
+  const { logins } = openLogins(server, auth, secrets, file);
+  const first = await logins.token("");
+  const asked = Promise.withResolvers<void>();
+  server.onAnswer = async () => {
+    asked.resolve();
+    await sleep(200);
+  };
+  const renewed = logins.token("", first);
+  await asked.promise;
+  await logins.close();
+  expect((await renewed).value).not.toBe(first.value);
+  const next = openLogins(server, auth, secrets, file);
+  const stored = await next.logins.token("");
+  expect(stored.value).toBe((await renewed).value);
+  expect(await server.accountOf((await next.logins.token("", stored)).value)).toBe("ann");
 });

@@ -12,9 +12,9 @@ import { type ResponseBody, readBodyData } from "../fetch/response-body.ts";
 import { RateLimiter } from "../rate-limit.ts";
 import type { SecretViolation } from "../secrets/placeholders.ts";
 import type { Secrets } from "../secrets/secrets.ts";
-import { isRefusedBefore, Logins, type RequestToken } from "../../login/logins.ts";
-import type { LoginReport } from "../../login/settings.ts";
-import { LoginFailure } from "../../login/failure.ts";
+import { isRefusedBefore, LoginFailure } from "../../login/failure.ts";
+import type { Logins, RequestToken } from "../../login/logins.ts";
+import type { LoginReport, LoginUse } from "../../login/settings.ts";
 import { WaitingSlots } from "../waiting-slots.ts";
 import { ConnectorPermission, patternBelow } from "./permission.ts";
 import type { CallSessionTool, ConnectorRoute } from "./route.ts";
@@ -56,13 +56,11 @@ export class RemoteServer {
   readonly #pattern: OriginPattern | null;
   readonly #limiter: RateLimiter | null;
   readonly #slots: WaitingSlots;
-  readonly #logins: Logins | null;
+  readonly #logins: Promise<Logins> | null;
 
   constructor(route: ConnectorRoute, host: ConnectorHost) {
     const { server, rateLimit, concurrency, login } = route;
-    const { connections, secrets, onLogin: onReport } = host;
-    this.#logins =
-      login === null || server === null ? null : new Logins(login, server, { connections, secrets, onReport });
+    this.#logins = login === null || server === null ? null : openLogins(login, server, host);
     this.route = route;
     this.#host = host;
     this.#pattern = server === null ? null : patternBelow(server);
@@ -156,13 +154,13 @@ export class RemoteServer {
   }
 
   async close(): Promise<void> {
-    await this.#logins?.close();
+    await (await this.#logins)?.close();
   }
 
   /** Sends a request with the connector's token; once more with another token where the server has refused it before any effect. */
   async #sendWithToken(hop: RequestHop, caller: RemoteCaller, signal: AbortSignal): Promise<RemoteAnswer> {
-    const logins = this.#logins;
-    if (logins === null) return this.#send(hop, null, caller, signal);
+    if (this.#logins === null) return this.#send(hop, null, caller, signal);
+    const logins = await this.#logins;
     const token = await shown(logins.token(caller.tenant));
     signal.throwIfAborted();
     const answer = await this.#send(hop, token, caller, signal);
@@ -208,6 +206,16 @@ export class RemoteServer {
       signal.removeEventListener("abort", cancel);
     }
   }
+}
+
+/** Loaded lazily, because most connectors have no login. */
+async function openLogins(
+  login: LoginUse,
+  server: string,
+  { connections, secrets, onLogin: onReport }: ConnectorHost,
+): Promise<Logins> {
+  const { Logins: Opened } = await import("../../login/logins.ts");
+  return new Opened(login, server, { connections, secrets, onReport });
 }
 
 /** A failure to get a token, as a tool may see it. */
