@@ -15,13 +15,17 @@ import { checkImports, isAlone, TARGET, withoutFileMaps } from "./imports.ts";
 import { nodeDefinitions } from "./node-names.ts";
 import { Project, type ProjectOptions } from "./project.ts";
 import { isLibraryFile } from "./purity.ts";
+import { RefusalError } from "./refusal.ts";
 import { writeSourceMap } from "./source-map.ts";
 import { asScript, type Half } from "./tool-entry.ts";
+import { PLAIN } from "./ts-config.ts";
 
 const MAX_BUNDLE_BYTES = 16 * 1024 * 1024;
 /** Marks of TypeScript. Checked only in texts too short to crash the bundler. */
 const TYPES = /:\s*(?:string|number|boolean|unknown|void|any)\b|\b(?:interface|enum|type|satisfies)\s+\w/;
 const MAX_GUESSED = 64 * 1024;
+/** Marks of a class or a decorator, whose meaning depends on a tsconfig.json. */
+const CLASSES = /\bclass\b|@/;
 
 const OPTIONS = {
   bundle: true,
@@ -113,10 +117,13 @@ async function bundleFile(input: FileInput): Promise<Bundle> {
   const found = await stat(real);
   const max = "project" in input ? MAX_PROJECT_SOURCE_BYTES : MAX_SOURCE_BYTES;
   let files = new ToolFiles(root, "scope" in input ? input.scope : undefined);
-  const alone = found.isFile() && found.size <= max ? await readAlone(real, files.nameOf(real)) : undefined;
-  // A module without imports has no use for the project around it.
-  if ("project" in input && alone === undefined)
-    files = new ToolFiles(root, undefined, await projectAround(root, input.project, name));
+  let alone = found.isFile() && found.size <= max ? await readAlone(real, files.nameOf(real)) : undefined;
+  // A module without imports has no use for the project around it, but for what its classes mean.
+  if ("project" in input && (alone === undefined || (alone.loader === "ts" && CLASSES.test(alone.contents)))) {
+    const around = await projectAround(root, real, input.project, name);
+    if (around.options !== PLAIN) alone = undefined;
+    if (alone === undefined) files = new ToolFiles(root, undefined, around.project, around.options);
+  }
   const entry = files.nameOf(real);
   if (entry === undefined) {
     throw loadError(
@@ -136,11 +143,24 @@ async function bundleFile(input: FileInput): Promise<Bundle> {
   }
 }
 
-async function projectAround(folder: string, options: ProjectOptions, name: string): Promise<Project | undefined> {
+/** The project around a tool's module, and the compiler's options for it. */
+async function projectAround(
+  folder: string,
+  file: string,
+  given: ProjectOptions,
+  name: string,
+): Promise<{ readonly project: Project | undefined; readonly options: string }> {
+  let project: Project | undefined;
   try {
-    return await Project.around(folder, options);
+    project = await Project.around(folder, given);
   } catch {
     throw loadError(name, "cannot be bundled: the option root names a folder that cannot be read; correct it");
+  }
+  try {
+    return { project, options: (await project?.optionsFor(file)) ?? PLAIN };
+  } catch (error) {
+    if (!(error instanceof RefusalError)) throw error;
+    throw withFiles(loadError(name, error.message), [file, ...(project?.configFiles ?? [])]);
   }
 }
 
@@ -259,6 +279,7 @@ async function buildOnce(
     const metafile = half === "call";
     return build({
       ...OPTIONS,
+      tsconfigRaw: files.options,
       metafile,
       define,
       absWorkingDir,

@@ -14,6 +14,7 @@ import { noFolder, OUTSIDE, refusal, refusedImport, unreadable } from "./refusal
 import { SourceBudget } from "./source-budget.ts";
 import { MODULES, namesPath, packageFolders, packageName } from "./specifier.ts";
 import { asScript, type Half, toolEntryText } from "./tool-entry.ts";
+import { PLAIN } from "./ts-config.ts";
 import type {
   Loader,
   Message,
@@ -62,6 +63,8 @@ export class ToolFiles {
   readonly #packages: readonly string[];
   readonly #scope: PackageScope | undefined;
   readonly #project: Project | undefined;
+  /** The text of a tsconfig.json with the options of the bundle. */
+  readonly options: string;
   /** Displayed names to paths. */
   readonly #paths = new Map<string, string>();
   readonly #names = new Map<string, string>();
@@ -87,9 +90,10 @@ export class ToolFiles {
 
   /**
    * `root` and the folder of the scope's `node_modules` must be real paths. `project`: whose files the tool may read,
-   * besides those in its folder.
+   * besides those in its folder. `options`: of the tool's own module, as `Project.optionsFor` says.
    */
-  constructor(root: string | undefined, scope?: PackageScope, project?: Project) {
+  constructor(root: string | undefined, scope?: PackageScope, project?: Project, options: string = PLAIN) {
+    this.options = options;
     this.#root = root;
     this.#scope = scope;
     this.#project = project;
@@ -340,11 +344,16 @@ export class ToolFiles {
     const text = isPackages(shown) ? await runnable(given, loader) : given;
     // Packages above the tool's folder are the operator's.
     const isOwn = this.#isOwn(file);
-    const found = isOwn ? await parsed(text, loader, shown) : [];
+    const options = (await this.#project?.optionsFor(file)) ?? PLAIN;
+    const found = isOwn ? await parsed(text, loader, shown, options) : [];
     if (found.length > 0) return { errors: [...found] };
-    const contents = await this.#places.place(text, loader, shown);
-    if (!isOwn || half !== "call") return { contents, loader };
-    const script = await asScript(contents, loader, shown);
+    const contents = await this.#places.place(text, loader, shown, options);
+    // The bundler knows the options of the tool's own module only.
+    const isForeign = loader === "ts" && options !== this.options;
+    if (!isOwn || half !== "call") {
+      return isForeign ? { contents: await asScript(contents, loader, shown, options) } : { contents, loader };
+    }
+    const script = await asScript(contents, loader, shown, options);
     if (shown !== entry) return { contents: withPureSchemas(script), loader: "js" };
     const made = callHalf(script);
     if (made.kind === "whole") this.#wholeBecause = made.reason;
@@ -353,9 +362,9 @@ export class ToolFiles {
 }
 
 /** Errors in a module found before it is bundled; `detail` marks those of the bundler itself. */
-async function parsed(contents: string, loader: Loader, name: string): Promise<readonly Message[]> {
+async function parsed(contents: string, loader: Loader, name: string, options: string): Promise<readonly Message[]> {
   const isOwn = !name.startsWith("node_modules/");
-  const found = await checkImports(contents, loader, name, isOwn).catch((error: unknown) => {
+  const found = await checkImports(contents, loader, name, isOwn, options).catch((error: unknown) => {
     const messages = messagesOf(error);
     if (messages.length === 0) throw error;
     return messages;

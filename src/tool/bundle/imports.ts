@@ -37,6 +37,7 @@ export async function checkImports(
   loader: Loader,
   sourcefile: string,
   isOwn: boolean,
+  tsconfigRaw = "{}",
 ): Promise<readonly Message[]> {
   if (!MAY_IMPORT.test(contents)) return [];
   const { transform } = await import("esbuild");
@@ -46,7 +47,7 @@ export async function checkImports(
     format: "esm",
     target: TARGET,
     charset: "utf8",
-    tsconfigRaw: "{}",
+    tsconfigRaw,
     logLevel: "silent",
     logOverride: { "unsupported-dynamic-import": "warning", "unsupported-require-call": "warning" },
   });

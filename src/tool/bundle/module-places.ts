@@ -37,9 +37,9 @@ export class ModulePlaces {
   }
 
   /** The text of a module without its `import.meta`. One that cannot be parsed stays as it is. */
-  async place(contents: string, loader: Loader, shown: string): Promise<string> {
+  async place(contents: string, loader: Loader, shown: string, tsconfigRaw = "{}"): Promise<string> {
     if (!META.test(contents)) return contents;
-    const made = await placed(contents, loader, shown).catch(() => undefined);
+    const made = await placed(contents, loader, shown, tsconfigRaw).catch(() => undefined);
     if (made === undefined) return contents;
     this.#named.set(shown, made.named);
     return made.contents;
@@ -98,7 +98,12 @@ const CODE = /\.[cm]?[jt]s$/;
 const AROUND = 1_000;
 
 /** Replaces a module's `import.meta`. Rejects as esbuild does. */
-async function placed(contents: string, loader: Loader, sourcefile: string): Promise<PlacedModule> {
+async function placed(
+  contents: string,
+  loader: Loader,
+  sourcefile: string,
+  tsconfigRaw: string,
+): Promise<PlacedModule> {
   const name = SPARE_NAMES.find((one) => !contents.includes(one));
   if (name === undefined) return { contents, named: [] };
   // The warnings are the places where the module really means it, and not a text or a comment.
@@ -109,7 +114,7 @@ async function placed(contents: string, loader: Loader, sourcefile: string): Pro
     target: TARGET,
     supported: { "import-meta": false },
     charset: "utf8",
-    tsconfigRaw: "{}",
+    tsconfigRaw,
     logLevel: "silent",
     logLimit: 0,
   });

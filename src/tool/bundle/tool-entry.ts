@@ -33,7 +33,7 @@ export function toolEntryText(half: Half): OnLoadResult {
 }
 
 /** A module as JavaScript without being bundled, with a source map in its last line. */
-export async function asScript(contents: string, loader: Loader, shown: string): Promise<string> {
+export async function asScript(contents: string, loader: Loader, shown: string, tsconfigRaw = "{}"): Promise<string> {
   const { transform } = await import("esbuild");
   const { code } = await transform(contents, {
     loader,
@@ -43,7 +43,7 @@ export async function asScript(contents: string, loader: Loader, shown: string):
     target: TARGET,
     charset: "utf8",
     legalComments: "none",
-    tsconfigRaw: "{}",
+    tsconfigRaw,
     logLevel: "silent",
   });
   return code;

@@ -142,7 +142,7 @@ export class TsConfigs {
   }
 }
 
-/** The file of a package's `exports` at a subpath, as `require` finds it; `undefined` if there is none. */
+/** The file of a package's `exports` at a subpath, as `require` finds it; `undefined` without one. */
 function exportedFile(exports: unknown, subpath: string): string | undefined {
   const isMap = isObject(exports) && Object.keys(exports).some((key) => key.startsWith("."));
   if (!isMap) return subpath === "." ? conditional(exports) : undefined;

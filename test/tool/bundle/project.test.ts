@@ -234,6 +234,32 @@ describe("tsconfig.json", () => {
     expect(await refusalIn(folder, "b/tool.ts")).toContain('imports "x" at node_modules/p/index.js:1');
   });
 
+  const DECORATED = `
+    const seen: unknown[] = [];
+    const mark = (...args: unknown[]): void => void seen.push(args.length, typeof args[1]);
+    class Value { @mark first = 1; constructor(@mark readonly second: number) {} }
+    class Field { set first(value: number) { seen.push("set", value); } }
+    class Assigned extends Field { override first = 2; }
+    export const value = () => [new Assigned(), new Value(3)] && seen;`;
+  const LEGACY = `{ "compilerOptions": { "experimentalDecorators": true, "target": "ES2020" } }`;
+  const MARKS = [3, "string", 3, "undefined", "set", 2];
+
+  test("says what decorators and class fields are, to each module of its own", async () => {
+    const folder = await temporaryFolder({
+      ...PROJECT,
+      "old/tsconfig.json": LEGACY,
+      "old/value.ts": DECORATED,
+      "old/tool.ts": `import { value } from "./value.ts"; export default () => [value(), import.meta.dirname];`,
+      "old/alone.ts": `${DECORATED} export default value;`,
+      "new/tool.ts": `import { value } from "../old/value.ts"; class A { a = 1 } export default () => [value(), new A().a];`,
+    });
+    expect(valueOf(await bundled(folder, "old/tool.ts"))).toEqual([MARKS, "/tool/old"]);
+    expect(valueOf(await bundled(folder, "old/alone.ts"))).toEqual(MARKS);
+    const other = await bundled(folder, "new/tool.ts");
+    expect(valueOf(other)).toEqual([MARKS, 1]);
+    expect(other.text).toContain("a = 1;");
+  });
+
   test.each([
     ["of 10 MB", `{ "a": "${"x".repeat(10 * MIB)}" }`, "uses tsconfig.json, which is larger than 1048576 bytes"],
     ["of 1 MB of open comments", "/*".repeat(MIB / 2 - 1), "which is not JSON with comments"],
