@@ -231,4 +231,4 @@ function constantsOf(): NodeModule {
   return { F_OK, R_OK, W_OK, X_OK };
 }
 
-export const hidden = [statsOf, called, promised, sync];
+export const hidden = [constants, statsOf, called, promised, sync];

@@ -107,6 +107,7 @@ export class NodeInstance implements NodeState {
     if (typeof shared === "function") return shared;
     // A copy: its code may put something else in the place of a member, for itself.
     const module = (opened ?? { ...shared }) as NodeModule;
+    if (opened !== undefined) this.#realm.hardenFunctions(name, module);
     for (const [member, refuse] of this.#realm.missing(name, module)) module[member] = refuse;
     return module;
   }
@@ -220,6 +221,7 @@ class NodeRealm implements Library {
   readonly #refusals = new Map<string, NodeModule>();
   /** What each module lacks, by its name. */
   readonly #missing = new Map<string, readonly (readonly [member: string, refuse: unknown])[]>();
+  readonly #opened = new Set<string>();
   readonly #absent = new Map<string, unknown>();
   readonly #library: Library;
 
@@ -268,7 +270,8 @@ class NodeRealm implements Library {
     const make = this.host.evaluate(`node/${name}`) as (library: Library) => LibraryPart;
     const part = make(this.#library);
     this.#parts.set(name, part);
-    this.host.harden([part, ...(part.samples?.() ?? [])]);
+    // The exports themselves: the bundler makes getters of them.
+    this.host.harden([...Object.values(part), ...(part.samples?.() ?? [])]);
     return part;
   }
 
@@ -299,11 +302,23 @@ class NodeRealm implements Library {
     return found;
   }
 
+  /** Freezes the functions of a module that each instance has for itself: instances share most of them. */
+  hardenFunctions(name: string, module: NodeModule): void {
+    if (this.#opened.has(name)) return;
+    this.#opened.add(name);
+    const functions: unknown[] = [];
+    for (const { value, get, set } of Object.values(Object.getOwnPropertyDescriptors(module))) {
+      functions.push(typeof value === "function" ? value : undefined, get, set);
+    }
+    this.host.harden(functions.filter((one) => one !== undefined));
+  }
+
   absent(name: string): unknown {
     const known = this.#absent.get(name);
     if (known !== undefined) return known;
     const made = STAND_INS.get(name) ?? (this.#refuser("globalThis", name) as { prototype: object });
-    if (name === "SharedArrayBuffer") defineProperty(made.prototype, "byteLength", { get: notOne, configurable: true });
+    const members = name === "SharedArrayBuffer" ? ["byteLength", "growable", "maxByteLength"] : [];
+    for (const member of members) defineProperty(made.prototype, member, { get: notOne, configurable: true });
     this.host.harden(made);
     this.#absent.set(name, made);
     return made;

@@ -17,6 +17,7 @@ for (const [name, value] of Object.entries({
 }
 
 export const shared = classes;
+export const hidden = [promises];
 
 type Stream = { iterator?: () => object; [Symbol.asyncIterator]?: () => object };
 export function samples(): readonly unknown[] {

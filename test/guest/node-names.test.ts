@@ -1,0 +1,153 @@
+import { builtinModules } from "node:module";
+import { describe, expect, test } from "vitest";
+import { openRealm } from "./in-realm.ts";
+
+const NAMES = builtinModules.map((name) => name.replace("node:", "")).filter((name) => !name.startsWith("_"));
+
+/** Everything that a tool reaches of Node's names: modules, globals, and objects of their classes. */
+const ROOTS = `() => {
+  const roots = ${JSON.stringify(NAMES)}.map((name) => [name, __node.require(name)]);
+  const make = (name, create) => { roots.push([name, create()]); };
+  const { Readable, Writable, Duplex, Transform, PassThrough } = __node.require("stream");
+  const c = __node.require("crypto"), zlib = __node.require("zlib"), timers = __node.require("timers");
+  const events = __node.require("events"), hooks = __node.require("async_hooks"), url = __node.require("url");
+  const { privateKey, publicKey } = c.generateKeyPairSync("ed25519");
+  make("buffer", () => __node.Buffer.from("a"));
+  make("emitter", () => new events().on("a", () => {}));
+  make("events.on", () => events.on(new events(), "a"));
+  for (const Class of [Readable, Writable, Duplex, Transform, PassThrough]) make(Class.name, () => new Class({ read() {}, write() {} }));
+  make("from", () => Readable.from(["a"]));
+  make("iterator", () => Readable.from(["a"])[Symbol.asyncIterator]());
+  make("hash", () => c.createHash("sha256"));
+  make("hmac", () => c.createHmac("sha256", "a"));
+  make("key", () => privateKey);
+  make("sign", () => c.createSign("sha256"));
+  make("verify", () => c.createVerify("sha256"));
+  make("cipher", () => c.createCipheriv("aes-128-gcm", new Uint8Array(16), new Uint8Array(12)));
+  make("ecdh", () => c.createECDH("secp256k1"));
+  make("gzip", () => zlib.createGzip());
+  make("timeout", () => timers.setTimeout(() => {}, 1));
+  make("immediate", () => __node.setImmediate(() => {}));
+  make("store", () => new hooks.AsyncLocalStorage());
+  make("resource", () => new hooks.AsyncResource("a"));
+  make("channel", () => __node.require("diagnostics_channel").channel("a"));
+  make("legacy url", () => url.parse("http://a.b/c"));
+  make("decoder", () => new (__node.require("string_decoder").StringDecoder)());
+  make("request", () => __node.require("http").request("http://a.b/"));
+  make("CryptoKey", () => __node.CryptoKey.prototype);
+  make("WeakRef", () => new (__node.absent("WeakRef"))({}));
+  make("refusal", () => { try { __node.require("child_process").exec(); } catch (error) { return error; } });
+  make("assertion", () => { try { __node.require("assert")(false); } catch (error) { return error; } });
+  make("node", () => __node);
+  return roots;
+}`;
+
+const WALK = `(roots, visit) => {
+  const todo = [...roots];
+  const seen = new Set([globalThis]);
+  while (todo.length > 0) {
+    const [path, value] = todo.pop();
+    if (value === null || (typeof value !== "object" && typeof value !== "function") || seen.has(value)) continue;
+    seen.add(value);
+    visit(path, value);
+    todo.push([path + "^", Object.getPrototypeOf(value)]);
+    if (ArrayBuffer.isView(value)) continue;
+    for (const key of Reflect.ownKeys(value)) {
+      const { value: inner, get, set } = Object.getOwnPropertyDescriptor(value, key);
+      const name = path + "." + String(key);
+      todo.push([name, inner], [name + ":get", get], [name + ":set", set]);
+      if (get !== undefined && path.length < 60) try { const got = value[key]; if (got instanceof Promise) got.catch(() => {}); else todo.push([name + "!", got]); } catch {}
+    }
+  }
+  return seen.size;
+}`;
+
+/** The first call changes what it can; each later one tells what it sees of that. */
+const POLLUTED = `(input) => {
+  const found = [];
+  const roots = (${ROOTS})();
+  const size = (${WALK})(roots, (path, value) => {
+    if (Object.hasOwn(value, "polluted")) found.push(path);
+  });
+  if (input) (${WALK})(roots, (path, value) => {
+    try { Reflect.defineProperty(value, "polluted", { value: 1 }); } catch {}
+    try { Reflect.set(value, "toString", "polluted"); } catch {}
+    try { Reflect.set(value, "emit", "polluted"); } catch {}
+    if (ArrayBuffer.isView(value)) try { value[0] = 99; } catch {}
+  });
+  return { found, size };
+}`;
+
+describe("Node's names in a hardened realm", () => {
+  test("show nothing of what an earlier call did to everything that it reached", async () => {
+    using realm = await openRealm(POLLUTED);
+    const first = realm.call(true) as { found: string[]; size: number };
+    expect(first.found).toEqual([]);
+    expect(first.size).toBeGreaterThan(2_000);
+    expect(realm.call(false)).toMatchObject({ found: [] });
+  });
+
+  test("keep their state for one call", async () => {
+    using realm = await openRealm(`(input) => {
+      const events = __node.require("events"), util = __node.require("util"), buffer = __node.require("buffer");
+      const fs = __node.require("fs"), channels = __node.require("diagnostics_channel");
+      const { process, Buffer } = __node;
+      const emitter = new events();
+      const seen = [events.defaultMaxListeners, util.inspect.defaultOptions.depth, buffer.INSPECT_MAX_BYTES, Buffer.poolSize,
+        process.env.MINE, process.title, process.listenerCount("exit"), process.exitCode, typeof fs.readFileSync, channels.hasSubscribers("a"),
+        typeof globalThis.mine, globalThis.Buffer === Buffer, process.argv.length, emitter.getMaxListeners()];
+      events.defaultMaxListeners = 99; util.inspect.defaultOptions.depth = 9; buffer.INSPECT_MAX_BYTES = 3; Buffer.poolSize = 4;
+      process.env.MINE = "mine"; process.title = "mine"; process.on("exit", () => {}); process.exitCode = 7; fs.readFileSync = "mine";
+      channels.subscribe("a", () => {}); globalThis.mine = 1; globalThis.Buffer = "mine"; process.argv.push("mine");
+      return seen;
+    }`);
+    const fresh = [10, 2, 50, 8192, null, "node", 0, null, "function", false, "undefined", true, 2, 10];
+    for (let call = 0; call < 3; call++) expect(realm.call()).toEqual(fresh);
+  });
+
+  test("have state of a shared module that lives on", async () => {
+    using realm = await openRealm(
+      `() => { const { process } = __node; return __node.process && (process.env.COUNT = Number(process.env.COUNT ?? 0) + 1); }`,
+      {
+        shared: true,
+      },
+    );
+    expect([realm.call(), realm.call(), realm.call()]).toEqual([1, 2, 3]);
+  });
+
+  test("let classes and their objects override what they inherit", async () => {
+    using realm = await openRealm(`() => {
+      const events = __node.require("events"), { Readable } = __node.require("stream"), { inherits } = __node.require("util");
+      function Old() { events.call(this); }
+      inherits(Old, events);
+      Old.prototype.on = () => "old"; Old.once = () => "once";
+      const stream = new Readable(); stream.read = () => "read"; stream.destroy = () => "destroyed";
+      return [new Old().on(), Old.once(), stream.read(), stream.destroy()];
+    }`);
+    expect(realm.call()).toEqual(["old", "once", "read", "destroyed"]);
+  });
+
+  test("refuse when they are used, not when they are imported or extended", async () => {
+    using realm = await openRealm(`() => {
+      const net = __node.require("net"), http = __node.require("http"), fs = __node.require("fs");
+      class Mine extends net.Socket {}
+      class Server extends http.Server {}
+      const told = (act) => { try { act(); return "nothing"; } catch (error) { return [error.code, error.message]; } };
+      return [told(() => new Mine()), told(() => new Server()), told(() => fs.readFileSync("/a")), told(() => __node.process.exit()), told(() => __node.member("child_process", "spawn")("ls"))];
+    }`);
+    const [socket, server, file, exit, spawn] = realm.call() as [string, string][];
+    expect(socket).toEqual([
+      "ERR_FEATURE_UNAVAILABLE_ON_PLATFORM",
+      expect.stringContaining("net.Socket does not exist inside an isolate: use fetch"),
+    ]);
+    expect(server?.[1]).toContain("a tool has no server");
+    expect(file).toEqual(["ENOENT", expect.stringContaining('grant of the capability "fs"')]);
+    expect(exit?.[1]).toContain("throw an error to end the call");
+    expect(spawn?.[1]).toContain("context.host.exec");
+  });
+
+  test("take no time of a realm that names none of them", async () => {
+    using realm = await openRealm("() => [typeof globalThis.Buffer, typeof globalThis.process]");
+    expect(realm.call()).toEqual(["undefined", "undefined"]);
+  });
+});
