@@ -134,13 +134,12 @@ export function requireTool(
     const problem = `must ${isPython ? "define" : "export"} ${ofAgentSpace}, as AgentSpace's contract asks`;
     throw loadError(name, `${problem}: its tool.json is a record of AgentSpace`);
   }
-  // Packages have a record, or none.
-  const other = "record" in extras ? `, or ${ofAgentSpace}` : "";
   if (!isPython) {
     const seen: unknown = Reflect.get(Object(JSON.parse(described)), "seen");
     const exported = typeof seen === "string" && seen !== "" ? `; it exports ${seen.slice(0, SEEN_MAX)}` : "";
-    const wanted = `a function (input, context) => output, or tools of a library${other}`;
-    throw loadError(name, `must export default ${wanted}${exported}`);
+    // Packages have a record, or none.
+    const others = "record" in extras ? `tools of a library, or ${ofAgentSpace}` : "or tools of a library";
+    throw loadError(name, `must export default a function (input, context) => output, ${others}${exported}`);
   }
   const forms =
     "execute(input), a TOOL_SPEC with its function, a class AgentSpaceV1Tool, a tool provider, mount, " +

@@ -265,11 +265,7 @@ describe("bad input", () => {
     ["does not parse", "export default (", /line|:1:/],
     ["exports nothing", "const a = 1;", /default/],
     ["throws at load", "throw new Error('too early'); export default () => 1;", /too early/],
-    [
-      "imports a Node built-in",
-      "import { readFileSync } from 'node:fs'; export default () => readFileSync('/');",
-      /node:fs/,
-    ],
+    ["imports a module that Node has not", "import x from 'node:x'; export default () => x;", /node:x/],
     ["awaits at its top level", "await 1; export default () => 1;", /await/],
   ])("a tool that %s is not registered, and the error says why", async (_what, source, message) => {
     const registering = engine.register({ name: "broken", description: "broken", source });
