@@ -24,7 +24,8 @@ function globalClass(turn: TurnState, hardened: boolean): typeof CallGlobal {
   class NodeGlobal extends CallGlobal {}
   const { prototype } = NodeGlobal;
   for (const name of GLOBALS) {
-    const get = (): unknown => (turn.call?.node === undefined || turn.call.node === null ? undefined : Reflect.get(turn.call.node, name));
+    const get = (): unknown =>
+      turn.call?.node === undefined || turn.call.node === null ? undefined : Reflect.get(turn.call.node, name);
     Object.defineProperty(prototype, name, { get, set: overrider(prototype, name), configurable: true });
   }
   Reflect.deleteProperty(prototype, "constructor");

@@ -3,7 +3,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createEngine, type Engine } from "../../../src/index.ts";
-import { refusalOf, temporaryFolder } from "../../tool/temporary.ts";
+import { temporaryFolder } from "../../tool/temporary.ts";
 import { JOBS } from "./jobs.ts";
 
 const FOLDER = fileURLToPath(new URL("../../../fixtures/packages", import.meta.url));
