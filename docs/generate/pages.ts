@@ -8,6 +8,7 @@ import { exportsPage } from "./exports.ts";
 import { httpPage } from "./http.ts";
 import { limitsPage } from "./limits.ts";
 import { metricsPage } from "./metrics.ts";
+import { nodePage } from "./node.ts";
 import { valuesPage } from "./values.ts";
 import { whoPaysPage } from "./who-pays.ts";
 
@@ -36,6 +37,7 @@ async function referencePages(): Promise<ReadonlyMap<string, string>> {
     ["http.md", await httpPage()],
     ["limits.md", limitsPage()],
     ["metrics.md", await metricsPage()],
+    ["node.md", nodePage()],
     ["values.md", valuesPage()],
   ]);
 }

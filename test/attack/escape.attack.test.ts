@@ -167,6 +167,40 @@ const POLLUTION: readonly Hazard[] = (["instance", "context", "isolate"] as cons
   next: { arguments: { look: true }, output: SEEN },
 }));
 
+/** The same of Node's names: what one call changes of them, the next does not see. */
+const NODE_POLLUTION: readonly Hazard[] = (["instance", "context", "isolate"] as const).map((isolation) => ({
+  name: `pollution of Buffer, events, process and util, at level ${isolation}`,
+  isolation,
+  module: `import events from "node:events"; import util from "node:util"; import fs from "node:fs"; import stream from "node:stream";`,
+  body: `const seen = [Buffer.mine, Buffer.from("a").toString(), new events().mine, events.defaultMaxListeners, process.env.MINE, process.mine, process.listenerCount("exit"),
+      util.inspect.defaultOptions.depth, util.mine, fs.mine, new stream.Readable().mine].map(String);
+    if (input.look) return seen;
+    for (const one of [Buffer, Buffer.prototype, events, events.prototype, process, Object.getPrototypeOf(process), util, util.inspect, fs, stream, stream.Readable.prototype]) {
+      try { one.mine = 1; } catch {}
+      try { Object.defineProperty(one, "mine", { value: 1 }); } catch {}
+      try { one.toString = () => "mine"; } catch {}
+    }
+    for (const act of [() => { events.defaultMaxListeners = 1; }, () => { process.env.MINE = "1"; }, () => process.on("exit", () => {}), () => { util.inspect.defaultOptions.depth = 9; }]) try { act(); } catch {}
+    return 'done';`,
+  ends: ["ok"] as const,
+  next: {
+    arguments: { look: true },
+    output: [
+      "undefined",
+      "a",
+      "undefined",
+      "10",
+      "undefined",
+      "undefined",
+      "0",
+      "2",
+      "undefined",
+      "undefined",
+      "undefined",
+    ],
+  },
+}));
+
 const REMEMBERING: readonly Hazard[] = [
   {
     name: "global variables made by indirect eval and Function",
@@ -199,6 +233,7 @@ attack("ways out of the realm", {
     ...looking("isolate"),
     ...TALE,
     ...POLLUTION,
+    ...NODE_POLLUTION,
     ...REMEMBERING,
   ],
 });

@@ -86,7 +86,23 @@ const BUNDLED: readonly HostileModule[] = [
   {
     name: "a module that imports a module of Node",
     source: `import { readFileSync } from "node:fs";\nexport default () => readFileSync("/etc/passwd", "utf8");`,
-    ends: REFUSED,
+    ends: ["registered"],
+    callEnds: ["tool_error"],
+  },
+  {
+    name: "a module with ten thousand imports of Node's names",
+    source: `${Array.from({ length: 10_000 }, (_, at) => `import { join as j${at} } from "node:path";`).join("\n")}\n${TOOL}`,
+    ends: [...REFUSED, "registered"],
+  },
+  {
+    name: "a module that changes Buffer, process.env and crypto when it is loaded",
+    source: `import events from "node:events"; import util from "node:util";
+      for (const act of [() => { Buffer.prototype.toString = () => "mine"; }, () => { Buffer.from = () => "mine"; }, () => { process.env.PATH = "mine"; },
+        () => { globalThis.crypto = "mine"; }, () => { crypto.subtle.sign = "mine"; }, () => { events.prototype.emit = () => "mine"; },
+        () => { util.inspect = "mine"; }, () => { Object.getPrototypeOf(process).exit = "mine"; }]) try { act(); } catch {}
+      ${TOOL}`,
+    ends: ["registered"],
+    callEnds: ["ok"],
   },
   {
     name: "a module that imports a file of the machine",

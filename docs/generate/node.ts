@@ -1,0 +1,36 @@
+import { builtinModules } from "node:module";
+import { adviceOn } from "../../src/guest/node/inner/advice.ts";
+import { isInLibrary, NODE_GLOBALS } from "../../src/tool/bundle/node-names.ts";
+import { page, table } from "./markdown.ts";
+
+const INTRODUCTION = `An import of any of Node's modules works, with \`node:\` and without. What an isolate cannot have throws an error when it is used: its message says what to use instead, its
+\`code\` is \`ERR_FEATURE_UNAVAILABLE_ON_PLATFORM\`. A tool that names none of these has none of them, and pays nothing for them.
+
+The library is evaluated once for an isolate and frozen: \`Buffer.prototype\` and the like cannot be changed, by no tool. What a module keeps, such as \`events.defaultMaxListeners\`, \`util.inspect.defaultOptions\`,
+\`process.env\` or a replaced member of \`fs\`, belongs to the call, or to the module where \`isolation\` is \`shared\`.`;
+
+const NOTES = `- \`process.env\` has \`NODE_ENV\`. \`process.stdout\` and \`stderr\` write to the call's log. \`process.version\` is a version of Node; \`os\` and \`process\` tell nothing of the host.
+- \`fs.promises\` and functions with callbacks use the capability \`fs\`; synchronous ones end with \`ENOENT\`.
+- \`http.request\` and \`https.request\` use \`fetch\`: the capability decides, a body is sent when the request ends, redirects are not followed.
+- \`AsyncLocalStorage\`: a store is there while its function runs, and until the promise that it returned settles. Of several runs at once, it is the last one's.
+- \`crypto\` has hashes, HMAC, HKDF, PBKDF2, scrypt, AES (CBC, CTR, ECB, GCM), ChaCha20-Poly1305, RSA, ECDSA and ECDH (P-256, P-384, P-521, secp256k1), Ed25519, Ed448, X25519, X448. \`crypto.subtle\` has the same, also
+  without an import. RSA is computed by integers of the language: some milliseconds for a signature of 2048 bits, and not in constant time.
+- \`zlib\` has deflate and gzip, not Brotli and Zstandard.
+- \`WebSocket\` exists, and its constructor throws. \`EventSource\` reads a stream over \`fetch\`.
+- A package is taken in its form for browsers and workers; in its other one where that needs a document. \`import()\` and \`require()\` of computed names in packages fail when they are called.`;
+
+/** The page of Node's names. */
+export function nodePage(): string {
+  const names = builtinModules.map((name) => name.replace(/^node:/, "")).filter((name) => !name.startsWith("_"));
+  const rows = names.toSorted().map((name) => {
+    const root = name.split("/")[0] ?? name;
+    return [`\`${name}\``, isInLibrary(name) ? "a library" : `names and values; else ${adviceOn(root, "")}`];
+  });
+  const globals = [...NODE_GLOBALS, "global", "__dirname", "__filename"].map((name) => `\`${name}\``).join(", ");
+  return page("Node's names", [
+    INTRODUCTION,
+    `Globals, where a module names them: ${globals}.`,
+    NOTES,
+    table(["module", "inside an isolate"], rows),
+  ]);
+}
