@@ -95,10 +95,6 @@ export function checkInteger(
   if (value < min || value > max) throw outOfRange(name, `>= ${digits(min)} && <= ${digits(max)}`, value);
 }
 
-export function checkBoolean(value: unknown, name: string): asserts value is boolean {
-  if (typeof value !== "boolean") throw invalidArgType(name, "boolean", value);
-}
-
 export function abortError(reason?: unknown): Error {
   const error = nodeError(Error, "ABORT_ERR", "The operation was aborted");
   error.name = "AbortError";
