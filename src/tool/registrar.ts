@@ -19,7 +19,7 @@ import { type RegisteredTool, registeredTool } from "./registered-tool.ts";
 import { MAX_TOOLS } from "./registry.ts";
 import { withSpecLine } from "./spec-line.ts";
 import { findSources, type ToolSource } from "./source.ts";
-import { prepareToolSet, refuseLiveTool } from "./tool-set.ts";
+import { refuseLiveTool } from "./live-tool.ts";
 
 /** Maximum number of tools of a registrant that are bundled and inspected concurrently. */
 const PREPARED_AT_ONCE = 4;
@@ -281,7 +281,10 @@ async function prepareBundle(
   context: PrepareContext,
 ): Promise<readonly RegisteredTool[]> {
   const loaded = await load(name, bundle, context, configFor(extras));
-  if (loaded.contract === "tools") return prepareToolSet(name, bundle, extras, loaded, context);
+  if (loaded.contract === "tools") {
+    const { prepareToolSet } = await import("./tool-set.ts");
+    return prepareToolSet(name, bundle, extras, loaded, context);
+  }
   const definitions = readTools({ ...loaded, runtime: bundle.runtime }, name, extras);
   const tools: RegisteredTool[] = [];
   const defined = definedIn(loaded);

@@ -1,7 +1,8 @@
 import { readdir, realpath, stat } from "node:fs/promises";
 import path from "node:path";
 import { GloveboxError } from "../base/errors.ts";
-import { isIn, Project, type ProjectOptions } from "./bundle/project.ts";
+import type { Project, ProjectOptions } from "./bundle/project.ts";
+import { isIn } from "./bundle/specifier.ts";
 import { readFileAt } from "./package/file.ts";
 import { hasCode, looksLikePackage } from "./package/layout.ts";
 import { isArchiveName, isUrl, packageStem } from "./package/location.ts";
@@ -76,7 +77,7 @@ async function findInFolder(
     if (source === undefined) continue;
     // A link must not bring in files of the host that the folder's author does not own.
     const real = await realpath(source.path);
-    if (!isIn(real, root) && options !== undefined) project ??= Project.around(root, options);
+    if (!isIn(real, root) && options !== undefined) project ??= projectAround(root, options);
     if (!isIn(real, root) && (await project)?.encloses(real) !== true) {
       throw loadError(given, `holds ${name}, a link to a file outside the folder; register the target by its own path`);
     }
@@ -92,6 +93,11 @@ async function findInFolder(
     );
   }
   return withoutCopies(sources).sort((a, b) => order(a.name, b.name) || order(a.path, b.path));
+}
+
+async function projectAround(folder: string, options: ProjectOptions): Promise<Project | undefined> {
+  const { Project } = await import("./bundle/project.ts");
+  return Project.around(folder, options);
 }
 
 /** Removes archives of packages that also exist as a folder or in another archive format: they are one tool. */

@@ -6,8 +6,9 @@ import { builds } from "../build/builds.ts";
 import { type BundleJob, type Job, stringsOf } from "../build/job.ts";
 import { type JobWords, problemOf } from "../build/problem.ts";
 import { loadError, withFiles } from "./error.ts";
-import { MAX_SOURCE_BYTES, type PackageScope } from "./files.ts";
+import type { PackageScope } from "./files.ts";
 import type { ProjectOptions } from "./project.ts";
+import { MAX_SOURCE_BYTES } from "./source-budget.ts";
 
 /**
  * A tool's module: its text or its file. `name` is the tool's, for messages. A `scope` restricts it to the npm packages

@@ -1,8 +1,9 @@
 import type { Location, Message } from "esbuild";
 import { GloveboxError } from "../../base/errors.ts";
-import { BUNDLER } from "./files.ts";
 import { shownName } from "./module-name.ts";
 
+/** The `detail` of messages from esbuild that a plugin passes on. */
+export const BUNDLER = "esbuild";
 const MAX_ERRORS = 10;
 const MAX_LINE = 160;
 

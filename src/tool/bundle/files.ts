@@ -1,5 +1,6 @@
 import { lstat, readFile, realpath, stat } from "node:fs/promises";
 import path from "node:path";
+import { BUNDLER } from "./error.ts";
 import { checkImports, withoutFileMaps } from "./imports.ts";
 import { callHalf, TOOL_ENTRY, withPureSchemas } from "./halves.ts";
 import { isLeftOut, Manifests } from "./manifest.ts";
@@ -8,11 +9,11 @@ import { loaderOf, LOADERS, MODULE_MARK, shownName } from "./module-name.ts";
 import { ModulePlaces, PLACE } from "./module-places.ts";
 import { NodeForms } from "./node-forms.ts";
 import { isNodeBuiltin, loadNodeModules, nodeModule } from "./node-names.ts";
-import { isIn, type Project } from "./project.ts";
+import type { Project } from "./project.ts";
 import { isSchemaLibrary } from "./purity.ts";
 import { noFolder, OUTSIDE, refusal, refusedImport, unreadable } from "./refusal.ts";
-import { SourceBudget } from "./source-budget.ts";
-import { MODULES, namesPath, packageFolders, packageName } from "./specifier.ts";
+import { MAX_PROJECT_SOURCE_BYTES, MAX_SOURCE_BYTES, SourceBudget } from "./source-budget.ts";
+import { isIn, MODULES, namesPath, packageFolders, packageName } from "./specifier.ts";
 import { asScript, type Half, toolEntryText } from "./tool-entry.ts";
 import { PLAIN } from "./ts-config.ts";
 import type {
@@ -26,11 +27,6 @@ import type {
   PluginBuild,
 } from "esbuild";
 
-/** Maximum size of a module that a tool may import, in bytes. */
-export const MAX_SOURCE_BYTES = 4 * 1024 * 1024;
-/** The same for tools that the operator names. */
-export const MAX_PROJECT_SOURCE_BYTES = 16 * 1024 * 1024;
-
 /**
  * All modules live in a namespace of our own under their displayed names. So esbuild has no path from which it could
  * read a file by itself (as it does for source map comments and for patterns in `import()`), and no path of the host
@@ -41,8 +37,6 @@ const NAMESPACE = "tool";
 const EMPTY_NAMESPACE = "empty";
 /** The module that defines tools: the bundler's own. */
 const ENTRY_NAMESPACE = "glovebox";
-/** The `detail` of messages from esbuild that a plugin passes on. */
-export const BUNDLER = "esbuild";
 const MAX_HOST_FILES = 10_000;
 /** The modules that define `import.meta`, under the names of those whose it is. */
 const PLACE_NAMESPACE = "place";

@@ -2,7 +2,7 @@ import { lstat, readFile, realpath, stat } from "node:fs/promises";
 import path from "node:path";
 import { isObject } from "../../base/json.ts";
 import { type Refusal, refusedImport } from "./refusal.ts";
-import { MODULES, namesPath, packageFolders, packageName } from "./specifier.ts";
+import { MODULES, namesPath, packageFolders, packageName, isIn } from "./specifier.ts";
 import { PLAIN, TsConfigs } from "./ts-config.ts";
 
 /** What decides the project of a tool besides the files above it. */
@@ -17,12 +17,6 @@ const MAX_MANIFEST_BYTES = 1024 * 1024;
 const NAME_MAX = 214;
 /** Modules that may be in hidden folders, where generators write them. */
 const CODE = /\.[cm]?[jt]s$/;
-
-/** Whether a path is below a folder. */
-export function isIn(file: string, folder: string): boolean {
-  const relative = path.relative(folder, file);
-  return relative !== "" && relative !== ".." && !relative.startsWith(`..${path.sep}`) && !path.isAbsolute(relative);
-}
 
 /**
  * The operator's project around a tool: the folder whose files it may import. Only tools that the operator names have

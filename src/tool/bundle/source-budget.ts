@@ -1,5 +1,9 @@
 import { RefusalError } from "./refusal.ts";
 
+/** Maximum size of a module that a tool may import, in bytes. */
+export const MAX_SOURCE_BYTES = 4 * 1024 * 1024;
+/** The same for tools that the operator names. */
+export const MAX_PROJECT_SOURCE_BYTES = 16 * 1024 * 1024;
 const MAX_TOTAL_BYTES = 64 * 1024 * 1024;
 const SHOWN = 3;
 const PACKAGE = /^.*node_modules\/((?:@[^/]+\/)?[^/]+)\//;

@@ -22,3 +22,9 @@ export function packageFolders(root: string): string[] {
     if (path.dirname(folder) === folder) return folders;
   }
 }
+
+/** Whether a path is below a folder. */
+export function isIn(file: string, folder: string): boolean {
+  const relative = path.relative(folder, file);
+  return relative !== "" && relative !== ".." && !relative.startsWith(`..${path.sep}`) && !path.isAbsolute(relative);
+}

@@ -2,7 +2,6 @@ import { readFile, writeFile } from "node:fs/promises";
 import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 import { CHECKS_GLOBAL, type Prelude } from "../../base/protocol/prelude.ts";
-import { bundleNodeLibrary } from "./node-library.ts";
 import { pythonPlace } from "./python/place.ts";
 
 const GLOBAL_NAME = "__prelude";
@@ -60,6 +59,7 @@ export async function writeScripts(): Promise<void> {
 }
 
 async function bundleScripts(): Promise<Scripts> {
+  const { bundleNodeLibrary } = await import("./node-library.ts");
   const [texts, checks, describers, node] = await Promise.all([
     bundleFiles("guest", GLOBAL_NAME, { core: "prelude", ...DEFERRED, ...ABSENT, ...ENGINES }),
     bundleFiles("base/schema", CHECKS_GLOBAL, { checks: "check-runtime" }),
