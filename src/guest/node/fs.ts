@@ -2,6 +2,7 @@ import { Buffer, bufferOver } from "./buffer.ts";
 import { dataOf } from "./crypto.ts";
 import { checkFunction, nodeError } from "./inner/errors.ts";
 import { library, type NodeModule, soon } from "./inner/library.ts";
+import { bundleFileAt } from "../web/bundle-file.ts";
 import { shared as streams } from "./stream.ts";
 
 /**
@@ -112,12 +113,9 @@ function called(method: Method): (...args: unknown[]) => void {
   };
 }
 
-/** The bytes of a file that the tool's bundle brought, by its path; the bundle defines none yet that are not imported. */
+/** The bytes of a file that the tool's bundle brought. */
 function fileAt(path: unknown): Uint8Array | undefined {
-  return library
-    .state()
-    .files()
-    .get(String(pathOf(path) as string));
+  return bundleFileAt(String(pathOf(path) as string), library.host.call());
 }
 
 function missing(operation: string, path: unknown): Error {

@@ -41,8 +41,6 @@ const PARTS: ReadonlyMap<string, string> = new Map([
 
 const { defineProperty, freeze } = Object;
 
-const NO_FILES: ReadonlyMap<string, Uint8Array> = new Map();
-
 /** Node's names, as the factory of a tool gets them. */
 export class NodeInstance implements NodeState {
   readonly #realm: NodeRealm;
@@ -62,10 +60,6 @@ export class NodeInstance implements NodeState {
 
   env(): { readonly [name: string]: string } {
     return {};
-  }
-
-  files(): ReadonlyMap<string, Uint8Array> {
-    return NO_FILES;
   }
 
   require(name: string): unknown {

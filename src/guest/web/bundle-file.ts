@@ -26,11 +26,16 @@ export function isFileUrl(href: string): boolean {
 /** A file that the bundle of a call's tool brought, which needs no host; `undefined` for any other. */
 export function readBundleFile(href: string, call: FetchCall | null): DataUrl | undefined {
   const path = pathOf(href);
-  const files = call?.own(KEY);
-  if (path?.startsWith(`${FILES_FOLDER}/`) !== true || typeof files !== "object" || files === null) return undefined;
-  const bytes = bytesOf(get(files, path));
-  const type = TYPES.find(([extension]) => path.endsWith(extension))?.[1] ?? "application/octet-stream";
+  const bytes = path === undefined ? undefined : bundleFileAt(path, call);
+  const type = TYPES.find(([extension]) => path?.endsWith(extension))?.[1] ?? "application/octet-stream";
   return bytes === undefined ? undefined : { type, bytes };
+}
+
+/** The same by its path. */
+export function bundleFileAt(path: string, call: Pick<FetchCall, "own"> | null): Uint8Array | undefined {
+  const files = call?.own(KEY);
+  const isBrought = path.startsWith(`${FILES_FOLDER}/`) && typeof files === "object" && files !== null;
+  return isBrought ? bytesOf(get(files, path)) : undefined;
 }
 
 function pathOf(href: string): string | undefined {

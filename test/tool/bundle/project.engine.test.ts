@@ -55,6 +55,23 @@ test.each(["instance", "context", "isolate", "shared"] as const)(
   },
 );
 
+test("a tool reads its bundle's files with Node's fs too, and no others", async () => {
+  const read = `import { existsSync, readFileSync } from "node:fs";
+    import { join } from "node:path";
+    export const spec = { name: "synchronous", description: "Reads." };
+    export default () => {
+      const [url, path] = [new URL("./table.json", import.meta.url), join(import.meta.dirname, "bytes.bin")];
+      const bytes = readFileSync(path);
+      bytes.fill(0);
+      const others = ["/etc/hostname", "/tool/none", "/tool/tools/../../etc/hostname", "/tool/__proto__"];
+      return [JSON.parse(readFileSync(url, "utf8")), readFileSync(path, "latin1"), existsSync(path), others.map(existsSync)];
+    };`;
+  const folder = await temporaryFolder({ ...FILES, "tools/synchronous.js": read });
+  await engine.register(path.join(folder, "tools/synchronous.js"));
+  const answer = [{ eur: 1 }, "bytes", true, [false, false, false, false]];
+  expect((await engine.execute({ name: "synchronous", arguments: {} })).output).toEqual(answer);
+});
+
 test("the half of a tool that calls need brings the files that it names", async () => {
   const folder = await temporaryFolder({
     ...FILES,

@@ -32,8 +32,6 @@ export interface NodeState {
   require(name: string): unknown;
   /** Variables of the environment that the call was granted. */
   env(): { readonly [name: string]: string };
-  /** Files that the bundle brought, by their paths. */
-  files(): ReadonlyMap<string, Uint8Array>;
   /** What modules keep for this instance, by the name of what it is. */
   readonly kept: Map<string, unknown>;
 }
