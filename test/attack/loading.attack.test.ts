@@ -129,7 +129,12 @@ const BUNDLED: readonly HostileModule[] = [
     source: `import data from "https://127.0.0.1:9/x.js";\nexport default () => data;`,
     ends: REFUSED,
   },
-  { name: "a module that requires", source: `const fs = require("fs");\nexport default () => fs;`, ends: REFUSED },
+  {
+    name: "a module that requires",
+    source: `const fs = require("fs");\nexport default () => fs.readFileSync("/etc/passwd", "utf8");`,
+    ends: ["registered"],
+    callEnds: ["tool_error"],
+  },
   {
     name: "a module that globs files by require",
     source: "const n = './src/' + Date.now() + '.ts';\nexport default () => require(n);",
