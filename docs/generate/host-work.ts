@@ -10,7 +10,7 @@ import { NATIVE_LIMITS } from "../../src/broker/capabilities/native/binaries.ts"
 import { BODIES_BYTES_DEFAULT } from "../../src/service/http/body-budget.ts";
 import { KEPT_LIMITS } from "../../src/service/mcp/kept-streams.ts";
 import { ADDRESS_MB, PROJECT_ADDRESS_MB } from "../../src/tool/build/limits.ts";
-import { MAX_PROJECT_SOURCE_BYTES, MAX_SOURCE_BYTES } from "../../src/tool/bundle/files.ts";
+import { MAX_PROJECT_SOURCE_BYTES, MAX_SOURCE_BYTES } from "../../src/tool/bundle/source-budget.ts";
 import { ENTRIES_MAX } from "../../src/tool/package/entry.ts";
 
 /** Where a piece of work runs. */
