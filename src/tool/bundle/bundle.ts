@@ -6,6 +6,8 @@ import { builds } from "../build/builds.ts";
 import { type BundleJob, type Job, stringsOf } from "../build/job.ts";
 import { type JobWords, problemOf } from "../build/problem.ts";
 import { loadError, withFiles } from "./error.ts";
+// The build process needs it. Tracers such as that of Next find its package, acorn, by imports alone.
+import "./halves.ts";
 import type { PackageScope } from "./files.ts";
 import type { ProjectOptions } from "./project.ts";
 import { MAX_SOURCE_BYTES } from "./source-budget.ts";
