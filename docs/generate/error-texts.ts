@@ -116,7 +116,6 @@ export const ERROR_TEXTS = {
     meaning: "The tool's module cannot be bundled or evaluated, so the tool cannot be registered or run.",
     causes: [
       "A syntax error, or an import that does not resolve.",
-      "The module imports a module of Node, such as `node:fs`.",
       "A package lacks a file that its contract demands.",
       "The runtime is missing: Python needs the package `pyodide`.",
     ],

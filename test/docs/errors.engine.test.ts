@@ -1,3 +1,6 @@
+import { mkdtempDisposable, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ERROR_TEXTS, type ErrorText } from "../../docs/generate/error-texts.ts";
 import {
@@ -105,9 +108,11 @@ test.each<[code: ErrorCode, tool: string, args?: object, options?: ExecuteOption
 });
 
 test("the page of load_error shows the error as it is", async () => {
-  const source = 'import fs from "node:fs";\nexport default () => fs;';
+  await using folder = await mkdtempDisposable(join(tmpdir(), "glovebox-errors-"));
+  const entry = join(folder.path, "greet.js");
+  await writeFile(entry, 'import pad from "left-pad";\nexport default () => pad;');
   const refused: unknown = await engine
-    .register({ name: "greet", description: "Greets.", source })
+    .register({ name: "greet", description: "Greets.", entry })
     .catch((error: unknown) => error);
   if (!(refused instanceof GloveboxError)) throw new Error("it was registered");
   const { message, details }: ErrorText = ERROR_TEXTS.load_error;

@@ -154,6 +154,7 @@ describe("the description of the API", () => {
       "post /upload_asset",
       "post /v1/agentspace/tools",
       "post /v1/code/check",
+      "post /v1/connectors/{name}/login",
       "post /v1/connectors/{name}/refresh",
       "post /v1/execute",
       "post /v1/execute/batch",
