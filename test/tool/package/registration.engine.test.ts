@@ -74,7 +74,9 @@ describe("a package is registered and called", () => {
     expect(message).toContain("must export the class AgentSpaceV1Tool with a method execute(input)");
     expect(message).toContain("tool.json");
     const alone = await refusalOf(engine.register(await newTree(wrong)));
-    expect(alone.message).toContain("=> output, tools of a library, or the class AgentSpaceV1Tool with a method execute(input)");
+    expect(alone.message).toContain(
+      "=> output, tools of a library, or the class AgentSpaceV1Tool with a method execute(input)",
+    );
   });
 
   test.each([
