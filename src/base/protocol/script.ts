@@ -83,6 +83,8 @@ export interface ToolScript {
    */
   readonly text: string;
   readonly checks: ToolChecks;
+  /** Whether it names `WebSocket` or `EventSource`, and the tool does not ask for `fetch`: their constructors say so. */
+  readonly lacksFetch?: true;
   /** Who registered the tool. Default: the operator. */
   readonly registrant?: string;
   /** Digest of this version: strikes of another one do not count against it. */

@@ -43,6 +43,7 @@ const { defineProperty, freeze } = Object;
 
 /** Node's names, as the factory of a tool gets them. */
 export class NodeInstance implements NodeState {
+  readonly lacksFetch: boolean;
   readonly #realm: NodeRealm;
   // Made on first use: most instances use one module.
   #kept: Map<string, unknown> | null = null;
@@ -50,8 +51,9 @@ export class NodeInstance implements NodeState {
   /** Globals that the instance's code has replaced. */
   #replaced: Map<string, unknown> | null = null;
 
-  constructor(realm: NodeRealm) {
+  constructor(realm: NodeRealm, lacksFetch: boolean) {
     this.#realm = realm;
+    this.lacksFetch = lacksFetch;
   }
 
   get kept(): Map<string, unknown> {
@@ -164,7 +166,7 @@ export class NodeInstance implements NodeState {
   }
 
   get EventSource(): unknown {
-    return this.#global("EventSource", () => (this.#realm.load("sockets").shared as NodeModule)["EventSource"]);
+    return this.#global("EventSource", () => (this.#realm.load("event-source").shared as NodeModule)["EventSource"]);
   }
 
   set EventSource(value: unknown) {
@@ -237,7 +239,7 @@ class NodeRealm implements Library {
   }
 
   state(): NodeState {
-    return (this.host.call()?.node as NodeInstance | null | undefined) ?? new NodeInstance(this);
+    return (this.host.call()?.node as NodeInstance | null | undefined) ?? new NodeInstance(this, false);
   }
 
   load(name: string): LibraryPart {
@@ -341,7 +343,7 @@ class NodeRealm implements Library {
 /** The library of a realm. */
 export interface NodeLibrary {
   /** Node's names for an instance. */
-  readonly open: () => NodeInstance;
+  readonly open: (lacksFetch: boolean) => NodeInstance;
   /** What instances share of a part. */
   readonly shared: (part: string) => NodeModule;
 }
@@ -349,5 +351,5 @@ export interface NodeLibrary {
 export function createNode(host: NodeHost): NodeLibrary {
   const realm = new NodeRealm(host);
   host.harden([NodeInstance, NodeRealm, adviceOn]);
-  return { open: () => new NodeInstance(realm), shared: (part) => realm.load(part).shared as NodeModule };
+  return { open: (lacksFetch) => new NodeInstance(realm, lacksFetch), shared: (part) => realm.load(part).shared as NodeModule };
 }

@@ -14,6 +14,8 @@ export interface NodeHost {
   readonly text: (name: string) => string;
   /** Freezes everything reachable from a value, if calls share the realm. */
   readonly harden: <T>(made: T) => T;
+  /** The error of a capability call that is denied before the host is asked. */
+  readonly denied: (capability: string, method: string, message: string) => Error;
   /** `context.host.fs` of a call. */
   readonly fs: (call: GuestCall) => object;
   readonly fillRandom: (bytes: Uint8Array) => void;
@@ -32,6 +34,8 @@ export interface NodeState {
   require(name: string): unknown;
   /** Variables of the environment that the call was granted. */
   env(): { readonly [name: string]: string };
+  /** Whether the tool does not ask for the capability `fetch`. */
+  readonly lacksFetch: boolean;
   /** What modules keep for this instance, by the name of what it is. */
   readonly kept: Map<string, unknown>;
 }
