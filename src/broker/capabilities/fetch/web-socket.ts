@@ -1,3 +1,4 @@
+import { subscribe } from "node:diagnostics_channel";
 import type { Duplex } from "node:stream";
 import type { Dispatcher, WebSocket as UndiciWebSocket } from "undici";
 import { type Connections, MESSAGE_BYTES_MAX, PrivateAddressError } from "./connections.ts";
@@ -27,6 +28,10 @@ export interface SocketHost {
 const QUEUED_BYTES_MAX = 64 * 1024;
 /** Memory of a message besides its content, in bytes. */
 const MESSAGE_COST = 64;
+/** From here on, more are read again. */
+const RESUMED_BYTES = QUEUED_BYTES_MAX / 2;
+/** Maximum pings and pongs of a server: nobody takes them, so nothing else slows them down. */
+const CONTROL_FRAMES_MAX = 10_000;
 /** Time that a server has to answer a close. */
 const CLOSE_MS = 2_000;
 /** Headers of a handshake. No extension is offered: a compressed message would take time that nobody pays for. */
@@ -56,6 +61,7 @@ export class WebSocketConnection {
   #turn: Promise<unknown> = Promise.resolve();
   #closeTimer: NodeJS.Timeout | undefined;
   #isClosing = false;
+  #controlFrames = 0;
 
   constructor(host: SocketHost, url: URL, onEnd: () => void) {
     this.#host = host;
@@ -82,6 +88,7 @@ export class WebSocketConnection {
     const init = { protocols: [...protocols], dispatcher, headers: { "user-agent": "glovebox" } };
     const socket = new WebSocket(url, init);
     this.#socket = socket;
+    onControlFrame(socket, () => this.#countControl());
     socket.binaryType = "arraybuffer";
     socket.addEventListener("open", () => resolve());
     socket.addEventListener("message", ({ data }: { readonly data: unknown }) => this.#take(data));
@@ -127,7 +134,7 @@ export class WebSocketConnection {
         const message = this.#queue.shift();
         if (message !== undefined) {
           this.#queuedBytes -= costOf(message);
-          if (this.#queuedBytes < QUEUED_BYTES_MAX) this.#metered?.release();
+          if (this.#queuedBytes <= RESUMED_BYTES) this.#metered?.release();
           return message;
         }
         if (this.#failure !== null) throw this.#failure;
@@ -179,6 +186,12 @@ export class WebSocketConnection {
     return metered;
   };
 
+  #countControl(): void {
+    if (++this.#controlFrames <= CONTROL_FRAMES_MAX) return;
+    this.#fail(new FetchFailure("the server sends too many pings"));
+    this.#metered?.destroy();
+  }
+
   #opened(): readonly [UndiciWebSocket, RequestPermit] {
     if (this.#failure !== null) throw this.#failure;
     const [socket, permit] = [this.#socket, this.#permit];
@@ -217,6 +230,21 @@ export class WebSocketConnection {
 
 function costOf(message: BodyData): number {
   return MESSAGE_COST + ("text" in message ? message.text.length : message.base64.length);
+}
+
+/** What counts the pings and pongs of each WebSocket; undici tells of those of all. */
+const controlCounters = new WeakMap<object, () => void>();
+let isSubscribed = false;
+
+function tellControlFrame(message: unknown): void {
+  controlCounters.get((message as { readonly websocket: object }).websocket)?.();
+}
+
+function onControlFrame(socket: object, count: () => void): void {
+  controlCounters.set(socket, count);
+  if (isSubscribed) return;
+  isSubscribed = true;
+  for (const name of ["ping", "pong"]) subscribe(`undici:websocket:${name}`, tellControlFrame);
 }
 
 /** A handshake's response: its connection is metered, and what fails is told. */
