@@ -1,6 +1,6 @@
 import { defineConstants, describeInterface } from "../web/web-interface.ts";
-import { checkGrant } from "./inner/granted.ts";
-import { library, type NodeModule } from "./inner/library.ts";
+import { checkGrant, type SocketCall } from "./inner/granted.ts";
+import type { NodeModule } from "./inner/library.ts";
 import { ErrorEvent, type Handler, Handlers, MessageEvent } from "./web-events.ts";
 
 /** The global `EventSource`: server-sent events over `fetch` (HTML Living Standard, 9.2). */
@@ -41,7 +41,8 @@ class EventSource extends EventTarget {
   #retryMs = RETRY_MS;
   /** Connections since the last one that gave an event: the wait doubles with each. */
   #vain = 0;
-  #timer: unknown;
+  readonly #call: SocketCall | null;
+  #timer = 0;
 
   static {
     describeInterface(this, "EventSource");
@@ -57,7 +58,8 @@ class EventSource extends EventTarget {
       throw new DOMException(`The URL ${`${url as string}`.slice(0, 200)} is invalid`, "SyntaxError");
     }
     this.#withCredentials = Boolean(options?.withCredentials);
-    if (checkGrant("EventSource", this.#url.href) !== null) void this.#connect();
+    this.#call = checkGrant("EventSource", this.#url.href);
+    if (this.#call !== null) void this.#connect(this.#call);
   }
 
   get url(): string {
@@ -98,11 +100,11 @@ class EventSource extends EventTarget {
 
   close(): void {
     this.#readyState = CLOSED;
-    clearTimeout(this.#timer);
+    this.#call?.timers.clear(this.#timer);
     this.#abort.abort();
   }
 
-  async #connect(): Promise<void> {
+  async #connect(call: SocketCall): Promise<void> {
     const { fetch } = globalThis as unknown as Fetching;
     const last = this.#lastId === "" ? {} : { "last-event-id": bytesAsText(this.#lastId) };
     let failure: unknown = new Error("the server ended the stream");
@@ -116,12 +118,12 @@ class EventSource extends EventTarget {
     } catch (error) {
       failure = error;
     }
-    if (this.#readyState === CLOSED) return;
+    if (this.#readyState === CLOSED || call.settled) return;
     // A connection that fails is made again; a refusal and another answer than a stream are final.
     if (failure instanceof Final || isRefusal(failure)) {
       this.#readyState = CLOSED;
       const reason = failure instanceof Error ? failure.message : "";
-      library.host.call()?.log("warn", `EventSource to ${this.url.slice(0, 200)} failed: ${reason}`);
+      call.log("warn", `EventSource to ${this.url.slice(0, 200)} failed: ${reason}`);
       this.dispatchEvent(new ErrorEvent("error", { error: failure }));
       return;
     }
@@ -130,7 +132,7 @@ class EventSource extends EventTarget {
     // A listener may have closed it.
     if (this.#readyState === CLOSED) return;
     const delayMs = Math.min(Math.max(this.#retryMs, RETRY_MIN_MS) * 2 ** this.#vain++, RETRY_MAX_MS);
-    this.#timer = setTimeout(() => void this.#connect(), delayMs);
+    this.#timer = call.timers.set(() => void this.#connect(call), delayMs, [], false);
   }
 
   async #read({ status, url, headers, body }: StreamingResponse): Promise<void> {

@@ -6,6 +6,10 @@ export interface SocketCall {
   nextRequest(): number;
   ask(capability: string, method: string, args: unknown): Promise<unknown>;
   log(level: string, message: string): void;
+  readonly timers: {
+    set(callback: () => void, delayMs: number, args: readonly unknown[], repeat: boolean): number;
+    clear(id: number): void;
+  };
 }
 
 /**
