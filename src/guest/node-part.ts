@@ -17,7 +17,16 @@ interface NodeWorld {
 }
 
 /** Node's globals, which code may also read from its global object. */
-const GLOBALS = ["Buffer", "process", "setImmediate", "clearImmediate"] as const;
+const GLOBALS = [
+  "Buffer",
+  "process",
+  "setImmediate",
+  "clearImmediate",
+  "WebSocket",
+  "EventSource",
+  "MessageEvent",
+  "CloseEvent",
+] as const;
 
 /** The class of the globals of instances that use Node's names. */
 function globalClass(turn: TurnState, hardened: boolean): typeof CallGlobal {

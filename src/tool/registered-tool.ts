@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import type { ToolFingerprint } from "../base/ledger-claim.ts";
-import { NODE_NAME } from "../guest/host.ts";
+import { SOCKET_USE } from "../guest/host.ts";
 import type { Capability, CapabilityRequest } from "../broker/capabilities/capability.ts";
 import type { ModuleContract, Outcome } from "./contracts/contract.ts";
 import { readCommands } from "./contracts/agentspace.ts";
@@ -74,9 +74,6 @@ function commandsOf({ contract, described }: Loaded): Pick<ToolInfo, "commands">
   return commands === undefined ? {} : { commands };
 }
 
-/** A use of a global that needs the capability `fetch`, in a bundle. */
-const NAMES_SOCKET = new RegExp(String.raw`\b${NODE_NAME}\.(?:WebSocket|EventSource)\b`);
-
 /** Assembles a tool. Throws a `GloveboxError` if it requests an isolation level at which it does not load. */
 export function registeredTool(
   definition: CheckedDefinition,
@@ -137,7 +134,7 @@ export function registeredTool(
     contract: inspection.contract,
     checks: checksFor(inspection.contract, checks),
     text: bundle.text,
-    ...(NAMES_SOCKET.test(bundle.text) && capabilities.fetch === undefined ? { lacksFetch: true } : {}),
+    ...(SOCKET_USE.test(bundle.text) && capabilities.fetch === undefined ? { lacksFetch: true } : {}),
     registrant: info.registrant,
     digest: info.digest,
   });

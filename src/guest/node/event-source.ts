@@ -1,5 +1,5 @@
 import { defineConstants, describeInterface } from "../web/web-interface.ts";
-import { checkGrant, type SocketCall } from "./inner/granted.ts";
+import { checkGrant, shownUrl, type SocketCall } from "./inner/granted.ts";
 import type { NodeModule } from "./inner/library.ts";
 import { ErrorEvent, type Handler, Handlers, MessageEvent } from "./web-events.ts";
 
@@ -123,7 +123,7 @@ class EventSource extends EventTarget {
     if (failure instanceof Final || isRefusal(failure)) {
       this.#readyState = CLOSED;
       const reason = failure instanceof Error ? failure.message : "";
-      call.log("warn", `EventSource to ${this.url.slice(0, 200)} failed: ${reason}`);
+      call.log("warn", `EventSource to ${shownUrl(this.#url)} failed: ${reason}`);
       this.dispatchEvent(new ErrorEvent("error", { error: failure }));
       return;
     }

@@ -39,6 +39,15 @@ const PARTS: ReadonlyMap<string, string> = new Map([
   ["stream/consumers", "streams"],
 ]);
 
+/** The web's globals that Node has and a realm has not, and the part of each. */
+const WEB_GLOBALS = [
+  ["CryptoKey", "subtle"],
+  ["WebSocket", "sockets"],
+  ["EventSource", "event-source"],
+  ["MessageEvent", "web-events"],
+  ["CloseEvent", "web-events"],
+] as const;
+
 const { defineProperty, freeze } = Object;
 
 /** Node's names, as the factory of a tool gets them. */
@@ -149,28 +158,21 @@ export class NodeInstance implements NodeState {
     this.#replace("clearImmediate", value);
   }
 
-  get CryptoKey(): unknown {
-    return this.#global("CryptoKey", () => (this.#realm.load("subtle").shared as NodeModule)["CryptoKey"]);
-  }
-
-  set CryptoKey(value: unknown) {
-    this.#replace("CryptoKey", value);
-  }
-
-  get WebSocket(): unknown {
-    return this.#global("WebSocket", () => (this.#realm.load("sockets").shared as NodeModule)["WebSocket"]);
-  }
-
-  set WebSocket(value: unknown) {
-    this.#replace("WebSocket", value);
-  }
-
-  get EventSource(): unknown {
-    return this.#global("EventSource", () => (this.#realm.load("event-source").shared as NodeModule)["EventSource"]);
-  }
-
-  set EventSource(value: unknown) {
-    this.#replace("EventSource", value);
+  static {
+    for (const [name, part] of WEB_GLOBALS) {
+      defineProperty(this.prototype, name, {
+        get(this: NodeInstance) {
+          return this.#global(name, () => {
+            const loaded = this.#realm.load(part);
+            return Reflect.get(loaded.shared ?? loaded, name) as unknown;
+          });
+        },
+        set(this: NodeInstance, value: unknown) {
+          this.#replace(name, value);
+        },
+        configurable: true,
+      });
+    }
   }
 }
 

@@ -1,7 +1,7 @@
 import { decodeBase64, encodeBase64 } from "../web/base64-bytes.ts";
 import { bytesOf } from "../web/buffer-source.ts";
 import { defineConstants, describeInterface } from "../web/web-interface.ts";
-import { checkGrant, type SocketCall } from "./inner/granted.ts";
+import { checkGrant, shownUrl, type SocketCall } from "./inner/granted.ts";
 import type { NodeModule } from "./inner/library.ts";
 import { CloseEvent, type Closing, ErrorEvent, type Handler, Handlers, MessageEvent } from "./web-events.ts";
 
@@ -203,7 +203,7 @@ class WebSocket extends EventTarget {
 
   #close(error: unknown, closing: Closing): void {
     const reason = error instanceof Error ? error.message : "";
-    this.#call?.log("warn", `WebSocket to ${this.url.slice(0, 200)} failed: ${reason}`);
+    this.#call?.log("warn", `WebSocket to ${shownUrl(this.#url)} failed: ${reason}`);
     this.dispatchEvent(new ErrorEvent("error", { error }));
     this.dispatchEvent(new CloseEvent("close", { ...closing, reason: closing.reason || reason }));
   }

@@ -27,3 +27,8 @@ export function checkGrant(name: string, url: string): SocketCall | null {
     `${name} needs the capability "fetch", which the tool does not ask for; to grant it, add ${grant} to the tool's capabilities, and allow it in a policy rule`,
   );
 }
+
+/** A URL for the log, without its query, which may hold a key. */
+export function shownUrl({ origin, pathname }: URL): string {
+  return `${origin}${pathname}`.slice(0, 200);
+}
