@@ -294,7 +294,9 @@ export class Realm implements Guest {
   }
 
   #named(name: string, global: CallGlobal, call: GuestCall): unknown {
-    return name === NODE_NAME ? (call.node = this.#world.node.open(this.#facts.lacksFetch === true)) : get(global, name);
+    return name === NODE_NAME
+      ? (call.node = this.#world.node.open(this.#facts.lacksFetch === true))
+      : get(global, name);
   }
 
   #loadFailure(error: unknown): Failure {

@@ -133,8 +133,7 @@ export function registeredTool(
     config: JSON.stringify(definition.config ?? null),
     contract: inspection.contract,
     checks: checksFor(inspection.contract, checks),
-    text: bundle.text,
-    ...(SOCKET_USE.test(bundle.text) && capabilities.fetch === undefined ? { lacksFetch: true } : {}),
+    ...codeOf(bundle, capabilities),
     registrant: info.registrant,
     digest: info.digest,
   });
@@ -156,6 +155,11 @@ export function registeredTool(
     sourceMap: bundle.sourceMap,
     mapStack: stackMapper(name, bundle.sourceMap, bundle.runtime),
   });
+}
+
+/** The code, and whether constructors of sockets are to say that the tool does not ask for `fetch`. */
+function codeOf({ text }: Bundle, { fetch }: CapabilityRequest): Pick<ToolScript, "text" | "lacksFetch"> {
+  return fetch === undefined && SOCKET_USE.test(text) ? { text, lacksFetch: true } : { text };
 }
 
 /** What a rule of the policy pins. The operator's settings are not part of it, nor config, which may hold secrets. */

@@ -15,7 +15,10 @@ const CLOSED = { closed: { code: 4_000, reason: "bye", wasClean: true } };
 /** A host whose server sends these messages, and what the guest asked of it. */
 function server(
   messages: readonly object[] = [],
-  { connect = { value: { protocol: "", extensions: "" } }, send = { value: null } }: {
+  {
+    connect = { value: { protocol: "", extensions: "" } },
+    send = { value: null },
+  }: {
     readonly connect?: HostAnswer;
     readonly send?: HostAnswer;
   } = {},
@@ -43,7 +46,11 @@ async function run(body: string, { host }: { readonly host: FakeHost }, options 
       type === "message" ? [type, event.data] : type === "close" ? [type, event.code, event.reason, event.wasClean] : type === "error" ? [type, event.message] : [type])); };
     const ended = (ws) => new Promise((resolve) => ws.addEventListener("close", resolve));
     const thrown = (act) => { try { act(); return "nothing"; } catch (error) { return error.name; } };`;
-  using realm = await openRealm(`async () => { const WebSocket = __node.WebSocket; ${body} }`, { host, before, ...options });
+  using realm = await openRealm(`async () => { const WebSocket = __node.WebSocket; ${body} }`, {
+    host,
+    before,
+    ...options,
+  });
   return realm.call();
 }
 
@@ -94,7 +101,9 @@ describe("a WebSocket", () => {
       return [buffered, ws.bufferedAmount, ws.readyState];`;
     const world = server();
     expect(await run(body, world)).toEqual([13, 0, 2]);
-    const sent = world.asked.filter(([method]) => method !== "receive").map(([method, { data, code, reason }]) => [method, data ?? code, reason]);
+    const sent = world.asked
+      .filter(([method]) => method !== "receive")
+      .map(([method, { data, code, reason }]) => [method, data ?? code, reason]);
     expect(sent.slice(1)).toEqual([
       ["send", { text: "\ufffdé" }, undefined],
       ["send", { base64: "AQI=" }, undefined],
@@ -108,7 +117,10 @@ describe("a WebSocket", () => {
   test("that is refused says so in its events and in the log", async () => {
     const connect = { code: "capability_denied", message: "GET https://a.b was not granted" };
     const body = `const ws = new WebSocket("wss://a.b"); note(ws); await ended(ws); ws.send("x"); return [seen, ws.readyState];`;
-    const seen = [["error", connect.message], ["close", 1_006, connect.message, false]];
+    const seen = [
+      ["error", connect.message],
+      ["close", 1_006, connect.message, false],
+    ];
     expect(await run(body, server([], { connect }))).toEqual([seen, 3]);
   });
 
@@ -125,7 +137,11 @@ describe("a WebSocket", () => {
     expect(await run(body, server([lost]))).toEqual([["open", null], error, ["close", 1_006]]);
     const send = { code: "capability_limit", message: "too much" };
     const world = server([], { send });
-    expect(await run(body, world)).toEqual([["open", null], ["error", "too much"], ["close", 1_006]]);
+    expect(await run(body, world)).toEqual([
+      ["open", null],
+      ["error", "too much"],
+      ["close", 1_006],
+    ]);
     expect(world.asked.at(-1)).toEqual(["close", { id: 1, reason: "" }]);
   });
 
@@ -165,17 +181,30 @@ describe("a WebSocket", () => {
       return [WebSocket.OPEN, ws.CLOSING, String(ws), WebSocket.name, ws instanceof EventTarget, ws.binaryType, ws.extensions,
         ws.onmessage === handler, ws.onerror, "onclose" in WebSocket.prototype, Object.keys(WebSocket).join()];`;
     const statics = "CONNECTING,OPEN,CLOSING,CLOSED";
-    expect(await run(body, server())).toEqual(
-      [1, 2, "[object WebSocket]", "WebSocket", true, "blob", "", true, null, true, statics],
-    );
+    expect(await run(body, server())).toEqual([
+      1,
+      2,
+      "[object WebSocket]",
+      "WebSocket",
+      true,
+      "blob",
+      "",
+      true,
+      null,
+      true,
+      statics,
+    ]);
   });
 
-  test.for(["WebSocket", "EventSource"])("of a tool without fetch: the constructor of %s names the grant", async (name) => {
-    const body = `new __node.${name}("https://a.b:444/c")`;
-    const refused = run(body, server(), { lacksFetch: true });
-    await expect(refused).rejects.toThrow('"code":"capability_denied"');
-    await expect(refused).rejects.toThrow(
-      `${name} needs the capability \\"fetch\\", which the tool does not ask for; to grant it, add { \\"fetch\\": { \\"origins\\": [\\"https://a.b:444\\"] } }`,
-    );
-  });
+  test.for(["WebSocket", "EventSource"])(
+    "of a tool without fetch: the constructor of %s names the grant",
+    async (name) => {
+      const body = `new __node.${name}("https://a.b:444/c")`;
+      const refused = run(body, server(), { lacksFetch: true });
+      await expect(refused).rejects.toThrow('"code":"capability_denied"');
+      await expect(refused).rejects.toThrow(
+        `${name} needs the capability \\"fetch\\", which the tool does not ask for; to grant it, add { \\"fetch\\": { \\"origins\\": [\\"https://a.b:444\\"] } }`,
+      );
+    },
+  );
 });

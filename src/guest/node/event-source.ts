@@ -183,8 +183,7 @@ class EventLines {
     const lines = given.split(/\r\n|\n|\r/);
     lines[0] = this.#rest + (lines[0] ?? "");
     this.#rest = lines.pop() ?? "";
-    if (this.#rest.length + this.#length > EVENT_MAX)
-      throw new Final(`an event has more than ${EVENT_MAX} characters`);
+    if (this.#rest.length + this.#length > EVENT_MAX) throw new Final(`an event has more than ${EVENT_MAX} characters`);
     return lines;
   }
 

@@ -353,5 +353,8 @@ export interface NodeLibrary {
 export function createNode(host: NodeHost): NodeLibrary {
   const realm = new NodeRealm(host);
   host.harden([NodeInstance, NodeRealm, adviceOn]);
-  return { open: (lacksFetch) => new NodeInstance(realm, lacksFetch), shared: (part) => realm.load(part).shared as NodeModule };
+  return {
+    open: (lacksFetch) => new NodeInstance(realm, lacksFetch),
+    shared: (part) => realm.load(part).shared as NodeModule,
+  };
 }

@@ -117,7 +117,10 @@ class WebSocket extends EventTarget {
   close(code?: unknown, reason: unknown = ""): void {
     const number = code === undefined ? undefined : clamp(code);
     if (number !== undefined && number !== 1_000 && !(number >= 3_000 && number <= 4_999))
-      throw new DOMException(`The close code ${number} is neither 1000 nor between 3000 and 4999`, "InvalidAccessError");
+      throw new DOMException(
+        `The close code ${number} is neither 1000 nor between 3000 and 4999`,
+        "InvalidAccessError",
+      );
     const text = `${reason as string}`.toWellFormed();
     if (utf8Length(text) > REASON_MAX)
       throw new DOMException(`The reason is longer than ${REASON_MAX} bytes`, "SyntaxError");

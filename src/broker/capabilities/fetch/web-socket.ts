@@ -10,8 +10,7 @@ import { type BodyData, readBodyData } from "./response-body.ts";
 
 /** What a WebSocket gives next: a message, or its end. */
 export type Received =
-  | BodyData
-  | { readonly closed: { readonly code: number; readonly reason: string; readonly wasClean: boolean } };
+  BodyData | { readonly closed: { readonly code: number; readonly reason: string; readonly wasClean: boolean } };
 
 /** A WebSocket that has been opened. */
 export interface OpenedSocket {
@@ -150,7 +149,8 @@ export class WebSocketConnection {
   close(code: number | undefined, reason: string): void {
     if (this.#isClosing || this.#failure !== null) return;
     const socket = this.#socket;
-    if (socket === null || this.#metered === null) return this.destroy(new FetchFailure("it was closed before it opened"));
+    if (socket === null || this.#metered === null)
+      return this.destroy(new FetchFailure("it was closed before it opened"));
     this.#isClosing = true;
     this.#drop();
     socket.close(code, reason);

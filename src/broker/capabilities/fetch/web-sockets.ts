@@ -73,7 +73,11 @@ export class CallSockets {
   #open = 0;
 
   /** `slots`: of the WebSockets of all calls. */
-  constructor(host: SocketHost, slots: WaitingSlots, { tenant = "", signal }: { tenant?: string; signal: AbortSignal }) {
+  constructor(
+    host: SocketHost,
+    slots: WaitingSlots,
+    { tenant = "", signal }: { tenant?: string; signal: AbortSignal },
+  ) {
     this.#host = host;
     this.#slots = slots;
     this.#tenant = tenant;

@@ -55,7 +55,9 @@ describe.for(["threads", "process"] as const)("a tool in %s", (executor) => {
       workers: 1,
       executor,
       capabilities: [killer.capability],
-      policy: { rules: [{ allow: { fetch: { origins: [], privateOrigins: [server.origin, events.origin] }, kill: true } }] },
+      policy: {
+        rules: [{ allow: { fetch: { origins: [], privateOrigins: [server.origin, events.origin] }, kill: true } }],
+      },
     });
     killer.watch(engine);
   });
@@ -98,7 +100,10 @@ describe.for(["threads", "process"] as const)("a tool in %s", (executor) => {
     await call(wait, { limits: { wallMs: 300 } });
     await call("await open(url); for (;;) {}", { limits: { cpuMs: 100 } });
     const abort = new AbortController();
-    const cancelled = engine.execute({ name: await put(wait), arguments: { url: `${server.url}/wait` } }, { signal: abort.signal });
+    const cancelled = engine.execute(
+      { name: await put(wait), arguments: { url: `${server.url}/wait` } },
+      { signal: abort.signal },
+    );
     await vi.waitFor(() => expect(heard.at(-1)?.path).toBe("/wait"), 10_000);
     abort.abort();
     expect((await cancelled).error?.code).toBe("cancelled");
@@ -110,7 +115,10 @@ describe.for(["threads", "process"] as const)("a tool in %s", (executor) => {
     const capabilities = { fetch: { origins: ["https://api.example.com", server.origin] } };
     const name = await put(body, { capabilities });
     const { output, metadata } = await engine.execute({ name, arguments: { url: "wss://evil.example/x?y=z" } });
-    expect(output).toEqual(["capability_denied", expect.stringContaining("GET https://evil.example/x was not granted")]);
+    expect(output).toEqual([
+      "capability_denied",
+      expect.stringContaining("GET https://evil.example/x was not granted"),
+    ]);
     expect(metadata.logs[0]?.message).toContain('add "https://evil.example" to fetch.origins');
     const { error } = await call("new WebSocket(url)", { capabilities: {} });
     expect(error).toMatchObject({ code: "capability_denied", message: expect.stringContaining(server.origin) });
@@ -128,7 +136,10 @@ describe.for(["threads", "process"] as const)("a tool in %s", (executor) => {
 
   test("that has opened one is not tried again after its own failure", async () => {
     const before = heard.length;
-    const { error, metadata } = await call("await open(url); throw new Error('x');", { retries: 2, retryOn: "failure" });
+    const { error, metadata } = await call("await open(url); throw new Error('x');", {
+      retries: 2,
+      retryOn: "failure",
+    });
     expect([error?.code, metadata.attempts, heard.length - before]).toEqual(["tool_error", 1, 1]);
   });
 
@@ -146,7 +157,10 @@ describe.for(["threads", "process"] as const)("a tool in %s", (executor) => {
     const { output } = await engine.execute({ name, arguments: { url: events.origin } });
     const ids = [1, 2, 3].map((at) => `${before + at}`);
     expect(output).toEqual(ids.map((id) => [id, id]));
-    expect(events.seen.slice(before).map(({ headers }) => headers["last-event-id"])).toEqual([undefined, ...ids.slice(0, 2)]);
+    expect(events.seen.slice(before).map(({ headers }) => headers["last-event-id"])).toEqual([
+      undefined,
+      ...ids.slice(0, 2),
+    ]);
   });
 
   test("is replayed from its recording, without a connection", async () => {
@@ -157,13 +171,15 @@ describe.for(["threads", "process"] as const)("a tool in %s", (executor) => {
     expect(heard).toHaveLength(before);
   });
 
-  test.runIf(executor === "process")("whose executor is killed goes on with the same connection, and sends nothing twice", async () => {
-    // The process that was at work before anybody listened is replaced by one that is known.
-    await call("for (;;) [].indexOf.call({ length: 2 ** 53 - 1 }, 1);", { limits: { cpuMs: 20 } });
-    killer.left = 2;
-    const before = heard.length;
-    const { output, metadata } = await call(
-      `const ws = await open(url);
+  test.runIf(executor === "process")(
+    "whose executor is killed goes on with the same connection, and sends nothing twice",
+    async () => {
+      // The process that was at work before anybody listened is replaced by one that is known.
+      await call("for (;;) [].indexOf.call({ length: 2 ** 53 - 1 }, 1);", { limits: { cpuMs: 20 } });
+      killer.left = 2;
+      const before = heard.length;
+      const { output, metadata } = await call(
+        `const ws = await open(url);
       const got = [];
       for (let at = 0; at < 4; at++) {
         ws.send("m" + at);
@@ -171,12 +187,13 @@ describe.for(["threads", "process"] as const)("a tool in %s", (executor) => {
         await host.kill.now();
       }
       return got;`,
-      {},
-      "/killed",
-    );
-    const number = before + 1;
-    expect(output).toEqual([0, 1, 2, 3].map((at) => `${number}: m${at}`));
-    expect(metadata.attempts).toBe(3);
-    expect(heard.slice(before)).toMatchObject([{ path: "/killed", messages: ["m0", "m1", "m2", "m3"] }]);
-  });
+        {},
+        "/killed",
+      );
+      const number = before + 1;
+      expect(output).toEqual([0, 1, 2, 3].map((at) => `${number}: m${at}`));
+      expect(metadata.attempts).toBe(3);
+      expect(heard.slice(before)).toMatchObject([{ path: "/killed", messages: ["m0", "m1", "m2", "m3"] }]);
+    },
+  );
 });

@@ -73,7 +73,11 @@ describe("a WebSocket", () => {
 
   test("does not carry a secret", async () => {
     await using server = await echo();
-    await using session = allow(server, {}, { secrets: { KEY: { value: "a secret value", bind: [{ origin: server.origin }] } }, grantedSecrets: ["KEY"] });
+    await using session = allow(
+      server,
+      {},
+      { secrets: { KEY: { value: "a secret value", bind: [{ origin: server.origin }] } }, grantedSecrets: ["KEY"] },
+    );
     const message = "a secret can be sent by fetch";
     await expect(session.connect(`${server.url}/?key=glovebox.secret.KEY.`)).rejects.toThrow(message);
     await expect(session.connect(server.url, ["glovebox.secret.KEY."])).rejects.toThrow(message);
@@ -296,7 +300,9 @@ describe("a call", () => {
     await using server = await serveSockets((socket) => socket.on("close", (code) => closed.push(code)));
     await using session = new Session({ rules: [{ privateOrigins: [server.origin, silent.origin] }] });
     const { id } = await session.connect(server.url);
-    const waiting = [session.receive(id), session.connect(silent.url)].map((each) => each.catch((error: Error) => error));
+    const waiting = [session.receive(id), session.connect(silent.url)].map((each) =>
+      each.catch((error: Error) => error),
+    );
     await vi.waitFor(() => expect(silent.handshakes()).toBe(1));
     session.end();
     for (const error of await Promise.all(waiting)) expect((error as Error).message).toMatch(/the call has ended/);
@@ -317,6 +323,8 @@ describe("a call", () => {
     await using server = await echo();
     await using session = allow(server);
     const { id } = await session.connect(server.url);
-    await expect(session.send(id, { text: "x".repeat(MIB + 1) })).rejects.toThrow("a message may have at most 1048576 bytes");
+    await expect(session.send(id, { text: "x".repeat(MIB + 1) })).rejects.toThrow(
+      "a message may have at most 1048576 bytes",
+    );
   });
 });
