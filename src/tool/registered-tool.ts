@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import type { ToolFingerprint } from "../base/ledger-claim.ts";
-import { SOCKET_USE } from "../guest/host.ts";
+import { usesSockets } from "../guest/host.ts";
 import type { Capability, CapabilityRequest } from "../broker/capabilities/capability.ts";
 import type { ModuleContract, Outcome } from "./contracts/contract.ts";
 import { readCommands } from "./contracts/agentspace.ts";
@@ -159,7 +159,7 @@ export function registeredTool(
 
 /** The code, and whether constructors of sockets are to say that the tool does not ask for `fetch`. */
 function codeOf({ text }: Bundle, { fetch }: CapabilityRequest): Pick<ToolScript, "text" | "lacksFetch"> {
-  return fetch === undefined && SOCKET_USE.test(text) ? { text, lacksFetch: true } : { text };
+  return fetch === undefined && usesSockets(text) ? { text, lacksFetch: true } : { text };
 }
 
 /** What a rule of the policy pins. The operator's settings are not part of it, nor config, which may hold secrets. */

@@ -27,6 +27,8 @@ export class MeteredSocket extends Duplex {
     raw.on("data", (chunk: Buffer) => this.#receive(chunk));
     // What was received before an error is still passed on.
     raw.on("error", () => {});
+    // The parser listens only once it has accepted the handshake.
+    this.on("error", () => {});
     raw.once("close", () => {
       this.#hasEnded = true;
       this.#pass();
