@@ -80,7 +80,7 @@ function installTime(realm: typeof globalThis, turn: TurnState, hardened: boolea
 function faceOf(guest: Guest): Guest {
   return {
     load: (factory, ownNames, facts, shared, checks) => guest.load(factory, ownNames, facts, shared, checks),
-    start: (calls) => guest.start(calls),
+    start: (calls, hasLongIntegers) => guest.start(calls, hasLongIntegers),
     startNext: () => guest.startNext(),
     settle: (run, asks, payloads, nowMs) => guest.settle(run, asks, payloads, nowMs),
     fire: (run, nowMs) => guest.fire(run, nowMs),

@@ -73,8 +73,8 @@ export class Realm implements Guest {
     this.#isOnePerTurn = shared;
   }
 
-  start(calls: string): string {
-    this.#queue = parseWithBigInts(calls) as QueuedCall[];
+  start(calls: string, hasLongIntegers: boolean): string {
+    this.#queue = (hasLongIntegers ? parseWithBigInts(calls) : parse(calls)) as QueuedCall[];
     this.#next = 0;
     return this.startNext();
   }

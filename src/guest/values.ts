@@ -105,12 +105,13 @@ const [BRACE, QUOTE, END_BRACE, ZERO, N, U, L] = [123, 34, 125, 48, 110, 117, 10
 /** Whether a text has `null`, `{}` or `{"0":`, by which `JSON.stringify` writes what it cannot hold. */
 function hasSign(text: string): boolean {
   if (text.length > SHORT) return text.includes("null") || text.includes("{}") || text.includes('{"0":');
-  for (let at = 1; at < text.length; at++) {
-    const before = text.charCodeAt(at - 1);
-    if (before !== BRACE && before !== N) continue;
+  let before = 0;
+  for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
-    if (before === N ? code === U && text.charCodeAt(at + 1) === L : code === END_BRACE) return true;
-    if (before === BRACE && code === QUOTE && text.charCodeAt(at + 1) === ZERO) return true;
+    if (before === BRACE) {
+      if (code === END_BRACE || (code === QUOTE && text.charCodeAt(at + 1) === ZERO)) return true;
+    } else if (before === N && code === U && text.charCodeAt(at + 1) === L) return true;
+    before = code;
   }
   return false;
 }

@@ -109,7 +109,7 @@ export class Starter {
   /** Runs turns until all calls have started or one turn is cut. */
   #startAll(start: Start): TurnEnd {
     const { message, runs, realm } = start;
-    let end = this.#turn(start, (ms) => realm.start(message.calls, ms));
+    let end = this.#turn(start, (ms) => realm.start(message.calls, ms, message.hasLongIntegers));
     for (let beforeMs = 0; ;) {
       if (isEndOfIsolate(end)) {
         start.lastCpuMs = start.cpuMs - beforeMs;

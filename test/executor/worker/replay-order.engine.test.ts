@@ -86,7 +86,16 @@ class ReplayedCall {
     const calls = `[[${callNumber},"id",${this.#startMs},${outputBytes},${JSON.stringify({ lines: this.#lines })}]]`;
     const what = { kind: "run", callNumber, runs: `${callNumber}`, key: LINES.key, tenant: "", stream: true } as const;
     const limits = { cpuMs, outputBytes, logBytes, capabilityCalls, capabilityBytes };
-    this.#read(encodeToWorker({ ...what, ...limits, ownIsolate: false, plan: this.journal.plan(), calls }));
+    this.#read(
+      encodeToWorker({
+        ...what,
+        ...limits,
+        ownIsolate: false,
+        hasLongIntegers: true,
+        plan: this.journal.plan(),
+        calls,
+      }),
+    );
   }
 
   #read(...lines: readonly string[]): void {

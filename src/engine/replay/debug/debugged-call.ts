@@ -86,7 +86,7 @@ export class DebuggedCall {
       const command = call.command === null ? "" : `,${JSON.stringify(call.command)}`;
       const calls = `[[${RUN},${JSON.stringify(call.id)},${startMs},${limits.outputBytes},${call.arguments}${command}]]`;
       this.#turn(() => {
-        const answer: unknown = this.#guest.start(calls);
+        const answer: unknown = this.#guest.start(calls, true);
         const [outcome = ""] = typeof answer === "string" ? answer.split("\t") : [BROKEN];
         if (outcome !== "") resolve(outcome);
       });
