@@ -1,5 +1,5 @@
 import { parseWithBigInts } from "../base/exact-json.ts";
-import { GuestCall, type CallWorld, describeFound, issuedCode, write } from "./call.ts";
+import { GuestCall, type CallWorld, describeFound, issuedCode } from "./call.ts";
 import { CallGlobal, type Holder } from "./call-global.ts";
 import { type Adapter, isObject, type ToolFunction } from "./contracts/adapter.ts";
 import { definedIn, Refusal } from "./contracts/defined.ts";
@@ -7,6 +7,7 @@ import { adapterNamed, exportsOf, findAdapter } from "./contracts/index.ts";
 import { describeError } from "./describe-error.ts";
 import { type Checks, type Factory, type Failure, type Guest, NODE_NAME, STARTS_MS } from "./host.ts";
 import { ToolContext, type ToolFacts } from "./tool-context.ts";
+import { write } from "./values.ts";
 
 // Captured before a tool can change them: in an open realm, a tool may replace or delete what its own call ends with.
 const { parse } = JSON;
