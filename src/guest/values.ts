@@ -50,7 +50,7 @@ export class ValueError extends TypeError {
   override readonly name = "ValueError";
 }
 
-/** Whether a text that was written since the last value may have lost something that it has no sign of. */
+/** Whether the text that is written may have lost something that it has no sign of. */
 let isOdd = false;
 /** Whether a tool has written numbers itself, which may be of any size. */
 let hasRaw = false;
@@ -98,6 +98,8 @@ export function write(value: unknown): string | undefined {
  * only where the text has a sign of it. Throws a `ValueError`, and what `write` throws.
  */
 export function writeValue(value: unknown): string | undefined {
+  // What a tool wrote itself, in this call or another, says nothing of this value.
+  isOdd = hasRaw;
   let text: string | undefined;
   try {
     text = write(value);
@@ -106,12 +108,9 @@ export function writeValue(value: unknown): string | undefined {
     new Conversion().convert(value, null);
     throw error;
   }
-  return typeof text !== "string" || (!isOdd && !hasSign(text)) ? text : writeOdd(value, text);
-}
-
-function writeOdd(value: unknown, text: string): string {
-  isOdd = hasRaw;
-  return isPlain(value) ? text : stringify(new Conversion().convert(value, null));
+  return typeof text !== "string" || (!isOdd && !hasSign(text)) || isPlain(value)
+    ? text
+    : stringify(new Conversion().convert(value, null));
 }
 
 /** Longest text that is searched here: a call of a built-in function takes as long as a hundred characters. */
