@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { type Prelude, seedOf } from "../../base/protocol/prelude.ts";
+import type { Prelude } from "../../base/protocol/prelude.ts";
 
 /**
  * Pure functions that the worker computes for guests: they need no authority, and Node implements the standards. Each
@@ -15,8 +15,9 @@ const HASHES: ReadonlyMap<string, string> = new Map([
   ["SHA-512", "sha512"],
 ]);
 
+/** `seedOf`: the seed of the call that runs in the realm that asks, by the number that the realm names. */
 export function createPure(
-  entropyKey: string,
+  seedOf: (run: string) => string,
   parts: Prelude["parts"],
 ): (operation: string, a: string, b: string, c: string) => string {
   const partTexts = new Map(Object.entries(parts));
@@ -33,7 +34,7 @@ export function createPure(
         case "encoding":
           return singleByteEncoding(a);
         case "entropy":
-          return seedOf(entropyKey, a);
+          return seedOf(a);
         case "part":
           return partTexts.get(a) ?? "";
         default:

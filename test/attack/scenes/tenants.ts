@@ -90,10 +90,38 @@ export const SCENES: readonly Scene[] = [
       expectSame(harm, "another tenant", await ask(stage, tool, "b"), clean);
     },
   },
+  ...(["context", "isolate"] as const).map((isolation): Scene => ({
+    name: `a call that gives itself the number of another tenant's call for its randomness, at level ${isolation}`,
+    act: async (stage, harm) => {
+      // In a realm that a tool can change, it sees the object of its own call, which its seed was once derived from.
+      const attacker = await stage.put(
+        `const seen = []; const { set } = Map.prototype;
+        Map.prototype.set = function (key, value) { seen.push(value); return Reflect.apply(set, this, [key, value]); };
+        export default async ({ by }) => {
+          await new Promise((done) => setTimeout(done, 1));
+          const call = seen.find((value) => value?.run); const own = call.run;
+          call.run = own + by;
+          const drawn = crypto.randomUUID();
+          call.run = own;
+          return { own, drawn };
+        };`,
+        { isolation },
+      );
+      const victim = await stage.put("export default () => crypto.randomUUID();");
+      const earlier = [await ask(stage, victim, "b"), await ask(stage, victim, "b")];
+      const drawn: unknown[] = [];
+      for (let by = -12; by < 12; by++)
+        drawn.push(((await ask(stage, attacker, "a", { by })) as { drawn?: unknown }).drawn);
+      const later = await Promise.all(Array.from({ length: 20 }, () => ask(stage, victim, "b")));
+      if (drawn.some((one) => typeof one !== "string")) harm.push(`no number was drawn: ${JSON.stringify(drawn)}`);
+      if (new Set(drawn).size < drawn.length) harm.push("two calls drew the same");
+      if ([...earlier, ...later].some((one) => drawn.includes(one))) harm.push("it drew what another tenant drew");
+    },
+  })),
   ...(["instance", "shared", "context", "isolate"] as const).map((isolation): Scene => ({
     name: `two tenants that change all that they reach of Node's names, at level ${isolation}`,
     act: async (stage, harm) => {
-      const extras = { isolation, limits: { cpuMs: 5_000, wallMs: 20_000 } };
+      const extras = { isolation, limits: { cpuMs: 20_000, wallMs: 60_000 } };
       const tools = [await stage.put(NODE_TOOL, extras), await stage.put(NODE_TOOL, extras)] as const;
       const clean = { seen: NODE_SEEN, isLarge: true };
       for (const [at, tool] of tools.entries()) {

@@ -14,7 +14,7 @@ import {
   type Guest,
   type Pure,
 } from "../../../guest/host.ts";
-import { fixedKey, type Prelude } from "../../../base/protocol/prelude.ts";
+import type { Prelude } from "../../../base/protocol/prelude.ts";
 import { isHardened, type ToolChecks } from "../../../base/protocol/script.ts";
 import { checksOf, type Recording, toAnswers } from "../recording.ts";
 import { checkCodeText, checkRuntimeText, factoryText } from "../../../executor/worker/factory-text.ts";
@@ -66,7 +66,10 @@ export class DebuggedCall {
     const isShared = tool.isolation === "shared";
     this.#guest = boot(
       realm.wrap(emit, 0) as Emit,
-      realm.wrap(createPure(fixedKey(seed), prelude.parts), "") as Pure,
+      realm.wrap(
+        createPure(() => seed, prelude.parts),
+        "",
+      ) as Pure,
       null,
       isHardened(script),
       null,
