@@ -4,6 +4,7 @@ import { checkFunction, nodeError } from "./inner/errors.ts";
 import { library, type NodeModule, soon } from "./inner/library.ts";
 import { bundleFileAt } from "../web/bundle-file.ts";
 import { shared as streams } from "./stream.ts";
+import { fs as constants } from "./tables.ts";
 
 /**
  * `node:fs`: promises and callbacks over the mounts of the capability `fs`; synchronous functions know only the files
@@ -12,8 +13,6 @@ import { shared as streams } from "./stream.ts";
 
 type Method = (...args: readonly unknown[]) => Promise<unknown>;
 type Face = { readonly [name: string]: Method };
-
-const { constants } = { constants: NODE_CONSTANTS.fs };
 
 /** `context.host.fs` of the call. */
 function face(): Face {

@@ -5,10 +5,9 @@ import { join } from "./inner/asn1.ts";
 import { invalidArgType, nodeError } from "./inner/errors.ts";
 import { library, type NodeModule, type NodeState, soon } from "./inner/library.ts";
 import { shared as streams } from "./stream.ts";
+import { METHODS, STATUS_CODES } from "./tables.ts";
 
 /** `node:http` and `node:https`: clients over `fetch`, with the errors of that capability. */
-
-const { METHODS, STATUS_CODES } = NODE_CONSTANTS;
 
 type Values = string | number | readonly string[];
 interface Options {
