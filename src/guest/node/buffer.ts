@@ -29,8 +29,12 @@ function make(length: number): FastBuffer {
   return new ofLength(length);
 }
 
-/** The bytes of an array as a buffer, without a copy. */
+/** Arrays of at most so many bytes have no memory outside of V8's heap until somebody asks for their `buffer`. */
+const INSIDE_MAX = 64;
+
+/** An array, which nobody uses any more, as a buffer: a short one is copied, a long one has the same memory. */
 export function bufferOver(bytes: Uint8Array): FastBuffer {
+  if (bytes.length <= INSIDE_MAX) return fromList(bytes);
   return new FastBuffer(bytes.buffer as ArrayBuffer, bytes.byteOffset, bytes.byteLength);
 }
 

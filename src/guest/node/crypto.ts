@@ -1,5 +1,5 @@
 import { Buffer, bufferOver } from "./buffer.ts";
-import { NAMES, type Running, startHash, startHmac } from "./hashes.ts";
+import { type Copied, NAMES, type Running, startHash, startHmac } from "./hashes.ts";
 import { encode } from "./inner/encodings.ts";
 import { checkFunction, checkInteger, checkString, invalidArgType, nodeError, outOfRange } from "./inner/errors.ts";
 import { library, type NodeModule, soon } from "./inner/library.ts";
@@ -7,6 +7,7 @@ import { library, type NodeModule, soon } from "./inner/library.ts";
 /** `node:crypto`: hashes and random values. Keys, signatures and ciphers are parts of their own. */
 
 const { from } = Buffer as unknown as { from(value: unknown, encoding?: unknown): Uint8Array };
+const { toString: toText } = Buffer.prototype as { toString(encoding: unknown): string };
 
 /** Bytes of what Node takes as data: a text, a view, a buffer, or a secret key. */
 export function dataOf(data: unknown, name: string, encoding?: unknown): Uint8Array {
@@ -32,19 +33,18 @@ export function keyBytes(key: unknown): Uint8Array {
 
 /** Bytes as a buffer or, with an encoding, as a text. */
 export function shownAs(bytes: Uint8Array, encoding?: unknown): unknown {
-  const buffer = bufferOver(bytes);
-  if (encoding === undefined || encoding === null || encoding === "buffer") return buffer;
-  return buffer.toString(...([encoding] as unknown as []));
+  if (encoding === undefined || encoding === null || encoding === "buffer") return bufferOver(bytes);
+  return Reflect.apply(toText, bytes, [encoding]);
 }
 
-abstract class Digesting {
-  #running: Running | null;
+abstract class Digesting<State extends Running> {
+  #running: State | null;
 
-  constructor(running: Running) {
+  constructor(running: State) {
     this.#running = running;
   }
 
-  protected running(): Running {
+  protected running(): State {
     if (this.#running === null) throw nodeError(Error, "ERR_CRYPTO_HASH_FINALIZED", "Digest already called");
     return this.#running;
   }
@@ -79,13 +79,13 @@ function unsupported(name: string): Error {
   return nodeError(Error, "ERR_OSSL_EVP_UNSUPPORTED", `Digest method not supported: ${name}`);
 }
 
-class Hash extends Digesting {
+class Hash extends Digesting<Copied> {
   copy(): Hash {
     return new Hash(this.running().clone());
   }
 }
 
-class Hmac extends Digesting {
+class Hmac extends Digesting<Running> {
   override digest(encoding?: unknown): unknown {
     return super.digest(encoding);
   }

@@ -217,6 +217,8 @@ class NodeRealm implements Library {
   readonly #missing = new Map<string, readonly (readonly [member: string, refuse: unknown])[]>();
   readonly #opened = new Set<string>();
   readonly #absent = new Map<string, unknown>();
+  /** Members that instances share, by module and name. */
+  readonly #members = new Map<string, Map<string, unknown>>();
   readonly #library: Library;
 
   constructor(host: NodeHost) {
@@ -281,7 +283,19 @@ class NodeRealm implements Library {
     return made;
   }
 
+  /** A member of a module that all instances share; `undefined` if each has its own. */
   sharedMember(module: string, member: string): unknown {
+    const known = this.#members.get(module)?.get(member);
+    if (known !== undefined) return known;
+    const found = this.#findShared(module, member);
+    if (found === undefined) return undefined;
+    let members = this.#members.get(module);
+    if (members === undefined) this.#members.set(module, (members = new Map()));
+    members.set(member, found);
+    return found;
+  }
+
+  #findShared(module: string, member: string): unknown {
     const inside = MEMBERS.get(module);
     const root = inside === undefined ? module : inside[0];
     const shared = sharedOf(this.part(root), root) as NodeModule | undefined;
