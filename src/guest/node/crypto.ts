@@ -3,6 +3,7 @@ import { type Copied, NAMES, type Running, startHash, startHmac } from "./hashes
 import { encode } from "./inner/encodings.ts";
 import { checkFunction, checkInteger, checkString, invalidArgType, nodeError, outOfRange } from "./inner/errors.ts";
 import { library, type NodeModule, soon } from "./inner/library.ts";
+import type * as Tables from "./tables.ts";
 
 /** `node:crypto`: hashes and random values. Keys, signatures and ciphers are parts of their own. */
 
@@ -221,30 +222,20 @@ const ELSEWHERE: { readonly [part: string]: readonly string[] } = {
   ],
 };
 
-const lazy: PropertyDescriptorMap = {};
-for (const [part, names] of Object.entries(ELSEWHERE)) {
-  for (const name of names) {
-    lazy[name] = {
-      get: () => members(part)[name],
-      set(this: object, value: unknown) {
-        Object.defineProperty(this, name, { value, writable: true, enumerable: true, configurable: true });
-      },
-      enumerable: true,
-      configurable: true,
-    };
-  }
-}
-for (const [name, get] of Object.entries({
+/** Members that are made when they are read. */
+const getters: { [name: string]: () => unknown } = {
+  constants: () => (library.load("tables") as unknown as typeof Tables).crypto,
   webcrypto: () => globalThis.crypto,
   subtle: () => (globalThis.crypto as { subtle: unknown }).subtle,
-})) {
-  lazy[name] = { get, enumerable: true, configurable: true };
+};
+for (const [part, names] of Object.entries(ELSEWHERE)) {
+  for (const name of names) getters[name] = () => members(part)[name];
 }
 
 const CURVES = ["prime256v1", "secp256k1", "secp384r1", "secp521r1"];
 const CIPHERS = ["cbc", "ctr", "ecb", "gcm"].flatMap((mode) => [128, 192, 256].map((bits) => `aes-${bits}-${mode}`));
 
-const own: NodeModule = {
+export const shared: NodeModule = {
   createHash,
   createHmac,
   Hash,
@@ -268,15 +259,10 @@ const own: NodeModule = {
   setFips: () => undefined,
   setEngine: () => undefined,
   secureHeapUsed: () => ({ total: 0, used: 0, utilization: 0, min: 0 }),
-  constants: NODE_CONSTANTS.crypto,
   fips: false,
 };
 
-export function open(): NodeModule {
-  return Object.defineProperties({ ...own }, lazy);
-}
-
-export const shared: NodeModule = own;
+for (const [name, get] of Object.entries(getters)) Object.defineProperty(shared, name, { get });
 
 export function samples(): readonly unknown[] {
   return [createHash("sha256"), createHmac("sha256", "")];

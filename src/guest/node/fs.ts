@@ -211,21 +211,23 @@ function createWriteStream(path: unknown, options?: unknown): object {
   return Object.assign(made, { path });
 }
 
-export function open(): NodeModule {
-  const module: NodeModule = { ...sync, constants, createReadStream, createWriteStream, ...constantsOf() };
-  for (const [name, method] of Object.entries(promised)) module[name] = called(method);
-  module["exists"] = (path: unknown, callback: (exists: boolean) => void) =>
+const { F_OK, R_OK, W_OK, X_OK } = constants;
+export const shared: NodeModule = {
+  ...sync,
+  constants,
+  createReadStream,
+  createWriteStream,
+  F_OK,
+  R_OK,
+  W_OK,
+  X_OK,
+  exists: (path: unknown, callback: (exists: boolean) => void) =>
     void promised["access"]?.(path).then(
       () => callback(true),
       () => callback(false),
-    );
-  module["promises"] = { ...promised, constants };
-  return module;
-}
-
-function constantsOf(): NodeModule {
-  const { F_OK, R_OK, W_OK, X_OK } = constants;
-  return { F_OK, R_OK, W_OK, X_OK };
-}
+    ),
+  promises: { ...promised, constants },
+};
+for (const [name, method] of Object.entries(promised)) shared[name] = called(method);
 
 export const hidden = [constants, statsOf, called, promised, sync];

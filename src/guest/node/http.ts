@@ -3,7 +3,7 @@ import { dataOf } from "./crypto.ts";
 import { EventEmitter } from "./events.ts";
 import { join } from "./inner/asn1.ts";
 import { invalidArgType, nodeError } from "./inner/errors.ts";
-import { library, type NodeModule, type NodeState, soon } from "./inner/library.ts";
+import { kept, library, type NodeModule, soon } from "./inner/library.ts";
 import { shared as streams } from "./stream.ts";
 import { METHODS, STATUS_CODES } from "./tables.ts";
 
@@ -367,10 +367,10 @@ function OutgoingMessage(): never {
   throw library.refusal("http", "OutgoingMessage");
 }
 
-const modules = { http: moduleOf("http:"), https: moduleOf("https:") };
-
-export function open(_state: NodeState, name: string): NodeModule {
-  return { ...(name === "https" ? modules.https : modules.http), globalAgent: new Agent() };
+export const modules: { readonly [name: string]: NodeModule } = {
+  http: moduleOf("http:"),
+  https: moduleOf("https:"),
+};
+for (const [name, module] of Object.entries(modules)) {
+  Object.defineProperty(module, "globalAgent", { get: () => kept(`${name}.globalAgent`, () => new Agent()) });
 }
-
-export const hidden = [modules];

@@ -2,7 +2,6 @@ import { blake2b, blake2s } from "@noble/hashes/blake2.js";
 import { ripemd160 } from "@noble/hashes/legacy.js";
 import { sha3_224, sha3_256, sha3_384, sha3_512, shake128, shake256 } from "@noble/hashes/sha3.js";
 import type { CHash } from "@noble/hashes/utils.js";
-import type { Copied } from "./hashes.ts";
 
 /** Hash functions that few tools name. */
 
@@ -17,7 +16,7 @@ export const HASHES: ReadonlyMap<string, CHash> = new Map<string, CHash>([
 ]);
 
 /** A hash of any length; `undefined` if there is no such function. */
-export function startShake(name: string, bytes?: number): Copied | undefined {
+export function startShake(name: string, bytes?: number): ReturnType<typeof shake128.create> | undefined {
   switch (name) {
     case "shake128":
       return shake128.create({ dkLen: bytes ?? 16 });
