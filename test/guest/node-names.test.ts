@@ -146,6 +146,22 @@ describe("Node's names in a hardened realm", () => {
     expect(spawn?.[1]).toContain("context.host.exec");
   });
 
+  test("are modules whose members code may list, replace, delete and freeze, for itself", async () => {
+    using realm = await openRealm(`() => {
+      const fs = __node.require("fs"), util = __node.require("util"), path = __node.require("path"), zlib = __node.require("zlib");
+      const before = [fs.mine, fs.__esModule, typeof fs.readFile, typeof fs.hasOwnProperty, typeof util.TextDecoder, fs.promises === __node.require("fs/promises")];
+      const listed = [Object.keys(path).includes("join"), "join" in path, Object.keys({ ...util }).includes("inspect"), typeof { ...util }.TextEncoder];
+      fs.readFile = "mine"; fs.mine = 1; delete path.join; util.TextDecoder = "mine"; Object.freeze(zlib);
+      const after = [fs.readFile, fs.mine, path.join ?? "gone", typeof path.dirname, util.TextDecoder, Object.isFrozen(zlib), typeof zlib.gzipSync, fs.promises === __node.require("fs/promises")];
+      return [before, listed, after, __node.member("fs", "readFile"), Object.prototype.toString.call(fs)];
+    }`);
+    const before = [null, null, "function", "function", "function", true];
+    const listed = [true, true, true, "function"];
+    const after = ["mine", 1, "gone", "function", "mine", true, "function", true];
+    for (let call = 0; call < 2; call++)
+      expect(realm.call()).toEqual([before, listed, after, "mine", "[object Object]"]);
+  });
+
   test("take no time of a realm that names none of them", async () => {
     using realm = await openRealm("() => [typeof globalThis.Buffer, typeof globalThis.process]");
     expect(realm.call()).toEqual(["undefined", "undefined"]);

@@ -32,12 +32,14 @@ class HashFunction {
   readonly #spare: State[] = [];
   /** A key's block, and its halves: given a whole block, the library would make a view of it, which takes longer. */
   readonly #block: Uint8Array;
-  readonly #halves: readonly [Uint8Array, Uint8Array];
+  readonly #firstHalf: Uint8Array;
+  readonly #secondHalf: Uint8Array;
 
   constructor(hash: CHash) {
     this.#unused = hash.create() as State;
     this.#block = new Uint8Array(hash.blockLen);
-    this.#halves = [this.#block.subarray(0, hash.blockLen / 2), this.#block.subarray(hash.blockLen / 2)];
+    this.#firstHalf = this.#block.subarray(0, hash.blockLen / 2);
+    this.#secondHalf = this.#block.subarray(hash.blockLen / 2);
   }
 
   start(from: State = this.#unused): State {
@@ -51,27 +53,24 @@ class HashFunction {
     return digest;
   }
 
-  /** The two hashes of an HMAC (RFC 2104). */
-  startKeyed(given: Uint8Array): readonly [inner: State, outer: State] {
-    const key = given.length > this.#block.length ? this.#of(given) : given;
-    const keyed = [this.#keyed(key, 0x36), this.#keyed(key, 0x5c)] as const;
-    this.#block.fill(0);
-    return keyed;
+  /** A key that fits a block. */
+  keyOf(given: Uint8Array): Uint8Array {
+    if (given.length <= this.#block.length) return given;
+    const state = this.start();
+    state.update(given);
+    return this.end(state);
   }
 
-  #keyed(key: Uint8Array, mask: number): State {
+  /** A hash that begins with a key's block. */
+  startKeyed(key: Uint8Array, mask: number): State {
     const block = this.#block;
     block.fill(mask);
     for (let at = 0; at < key.length; at++) block[at] = (key[at] ?? 0) ^ mask;
     const state = this.start();
-    for (const half of this.#halves) state.update(half);
+    state.update(this.#firstHalf);
+    state.update(this.#secondHalf);
+    block.fill(0);
     return state;
-  }
-
-  #of(bytes: Uint8Array): Uint8Array {
-    const state = this.start();
-    state.update(bytes);
-    return this.end(state);
   }
 }
 
@@ -97,14 +96,20 @@ class RunningHash implements Copied {
   }
 }
 
+const INNER = 0x36;
+const OUTER = 0x5c;
+
+/** HMAC (RFC 2104). */
 class RunningHmac implements Running {
   readonly #hash: HashFunction;
   readonly #inner: State;
   readonly #outer: State;
 
-  constructor(hash: HashFunction, key: Uint8Array) {
+  constructor(hash: HashFunction, given: Uint8Array) {
     this.#hash = hash;
-    [this.#inner, this.#outer] = hash.startKeyed(key);
+    const key = hash.keyOf(given);
+    this.#inner = hash.startKeyed(key, INNER);
+    this.#outer = hash.startKeyed(key, OUTER);
   }
 
   update(bytes: Uint8Array): void {
@@ -173,23 +178,21 @@ export function hashNamed(name: string): CHash | undefined {
 const functions = new Map<string, HashFunction>();
 
 function functionNamed(name: string): HashFunction | undefined {
-  const plain = functions.has(name) ? name : plainName(name);
-  const known = functions.get(plain);
-  if (known !== undefined) return known;
+  const plain = plainName(name);
   const hash = hashNamed(plain);
   if (hash === undefined) return undefined;
-  const made = new HashFunction(hash);
+  const made = functions.get(plain) ?? new HashFunction(hash);
   functions.set(plain, made);
   return made;
 }
 
 export function startHash(name: string, bytes?: number): Copied | undefined {
-  const hash = functionNamed(name);
+  const hash = functions.get(name) ?? functionNamed(name);
   return hash === undefined ? rare().startShake(plainName(name), bytes) : new RunningHash(hash);
 }
 
 export function startHmac(name: string, key: Uint8Array): Running | undefined {
-  const hash = functionNamed(name);
+  const hash = functions.get(name) ?? functionNamed(name);
   return hash === undefined ? undefined : new RunningHmac(hash, key);
 }
 
