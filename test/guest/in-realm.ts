@@ -39,7 +39,10 @@ export async function openRealm(
   };
   const { core, parts } = await loadPrelude();
   const prelude = compileScript(isolate, "prelude", core);
-  const callbacks = { emit: new ivm.Callback(emit), pure: new ivm.Callback(createPure("a key for tests", parts)) };
+  const callbacks = {
+    emit: new ivm.Callback(emit),
+    pure: new ivm.Callback(createPure("a key for tests", (name) => parts[name] ?? "")),
+  };
   const realm = GuestRealm.open(isolate, { prelude, engine: null }, callbacks, hardened);
   const script: ToolScript = {
     key: "1",

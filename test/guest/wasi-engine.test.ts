@@ -15,7 +15,10 @@ async function inRealm(hardened: boolean, text: string): Promise<unknown> {
   const { core, parts, engines } = await loadPrelude();
   const engine = await context.eval(engines.wasi, { reference: true });
   const boot = await context.eval(core, { reference: true });
-  const host = [new ivm.Callback(() => 0), new ivm.Callback(createPure("a key for tests", parts))];
+  const host = [
+    new ivm.Callback(() => 0),
+    new ivm.Callback(createPure("a key for tests", (name) => parts[name] ?? "")),
+  ];
   boot.applySync(undefined, [...host, hardened, engine.derefInto()]);
   const bytes = new ivm.ExternalCopy(command(1, 2).buffer).copyInto();
   return context.evalClosure(text, [engine.derefInto(), bytes], { result: { copy: true } });

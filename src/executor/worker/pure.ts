@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { type Prelude, seedOf } from "../../base/protocol/prelude.ts";
+import { seedOf } from "../../base/protocol/prelude.ts";
 
 /**
  * Pure functions that the worker computes for guests: they need no authority, and Node implements the standards. Each
@@ -15,11 +15,11 @@ const HASHES: ReadonlyMap<string, string> = new Map([
   ["SHA-512", "sha512"],
 ]);
 
+/** `partNamed` gives the text of a part of the prelude. */
 export function createPure(
   entropyKey: string,
-  parts: Prelude["parts"],
+  partNamed: (name: string) => string,
 ): (operation: string, a: string, b: string, c: string) => string {
-  const partTexts = new Map(Object.entries(parts));
   return (operation, a, b, c) => {
     try {
       if (a.length + b.length + c.length > INPUT_MAX) return "";
@@ -35,7 +35,7 @@ export function createPure(
         case "entropy":
           return seedOf(entropyKey, a);
         case "part":
-          return partTexts.get(a) ?? "";
+          return partNamed(a);
         default:
           return "";
       }

@@ -66,7 +66,10 @@ export class DebuggedCall {
     const isShared = tool.isolation === "shared";
     this.#guest = boot(
       realm.wrap(emit, 0) as Emit,
-      realm.wrap(createPure(fixedKey(seed), prelude.parts), "") as Pure,
+      realm.wrap(
+        createPure(fixedKey(seed), (name) => prelude.parts[name] ?? ""),
+        "",
+      ) as Pure,
       null,
       isHardened(script),
       null,
