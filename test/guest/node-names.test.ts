@@ -105,6 +105,24 @@ describe("Node's names in a hardened realm", () => {
     for (let call = 0; call < 3; call++) expect(realm.call()).toEqual(fresh);
   });
 
+  test("show no state of an earlier call in members that a module inherits or makes when they are read", async () => {
+    using realm = await openRealm(`() => {
+      const read = () => ["events", "stream", "buffer", "http"].flatMap((name) =>
+        ["defaultMaxListeners", "INSPECT_MAX_BYTES", "globalAgent"].map((member) => {
+          const value = __node.member(name, member);
+          return typeof value === "object" ? (value.mine ?? "an object") : value;
+        }));
+      const before = read();
+      __node.member("events", "EventEmitter").defaultMaxListeners = 99;
+      __node.require("buffer").INSPECT_MAX_BYTES = 3;
+      __node.member("http", "globalAgent").mine = "mine";
+      return { before, isChanged: before.join() !== read().join() };
+    }`);
+    const first = realm.call();
+    expect(first).toMatchObject({ isChanged: true });
+    expect(realm.call()).toEqual(first);
+  });
+
   test("have state of a shared module that lives on", async () => {
     using realm = await openRealm(
       `() => { const { process } = __node; return __node.process && (process.env.COUNT = Number(process.env.COUNT ?? 0) + 1); }`,

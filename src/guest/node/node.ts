@@ -308,12 +308,13 @@ class NodeRealm implements Library {
   sharedMember(name: string, member: string): unknown {
     const known = this.#members.get(name)?.get(member);
     if (known !== undefined) return known;
-    const isOwn = !MEMBERS.has(name) && this.part(name)?.open !== undefined;
-    const shared = isOwn ? undefined : this.shared(name);
-    const found = isOwn ? undefined : ((shared as NodeModule | undefined)?.[member] ?? this.refusals(name)[member]);
-    // What a getter makes may be the instance's.
-    const isMade = shared !== undefined && getOwnPropertyDescriptor(shared, member)?.get !== undefined;
-    if (found !== undefined && !isMade) this.#keep(name, member, found);
+    if (!MEMBERS.has(name) && this.part(name)?.open !== undefined) return undefined;
+    const shared = (this.shared(name) ?? {}) as NodeModule;
+    const found = shared[member] ?? this.refusals(name)[member];
+    // What a getter makes, also one that is inherited, may be the instance's.
+    const property = getOwnPropertyDescriptor(shared, member);
+    const isFixed = property === undefined ? !(member in shared) : "value" in property;
+    if (found !== undefined && isFixed) this.#keep(name, member, found);
     return found;
   }
 
