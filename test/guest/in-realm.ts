@@ -42,7 +42,12 @@ export async function openRealm(
   const prelude = compileScript(isolate, "prelude", core);
   const callbacks = {
     emit: new ivm.Callback(emit),
-    pure: new ivm.Callback(createPure((run) => seedOf("a key for tests", run), parts)),
+    pure: new ivm.Callback(
+      createPure(
+        (run) => seedOf("a key for tests", run),
+        (name) => parts[name] ?? "",
+      ),
+    ),
   };
   const realm = GuestRealm.open(isolate, { prelude, engine: null }, callbacks, hardened);
   const script: ToolScript = {

@@ -18,7 +18,12 @@ async function inRealm(hardened: boolean, text: string): Promise<unknown> {
   const boot = await context.eval(core, { reference: true });
   const host = [
     new ivm.Callback(() => 0),
-    new ivm.Callback(createPure((run) => seedOf("a key for tests", run), parts)),
+    new ivm.Callback(
+      createPure(
+        (run) => seedOf("a key for tests", run),
+        (name) => parts[name] ?? "",
+      ),
+    ),
   ];
   boot.applySync(undefined, [...host, hardened, engine.derefInto()]);
   const bytes = new ivm.ExternalCopy(command(1, 2).buffer).copyInto();

@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import type { Prelude } from "../../base/protocol/prelude.ts";
 
 /**
  * Pure functions that the worker computes for guests: they need no authority, and Node implements the standards. Each
@@ -15,12 +14,14 @@ const HASHES: ReadonlyMap<string, string> = new Map([
   ["SHA-512", "sha512"],
 ]);
 
-/** `seedOf`: the seed of the call that runs in the realm that asks, by the number that the realm names. */
+/**
+ * `seedOf`: the seed of the call that runs in the realm that asks, by the number that the realm names. `partNamed`: the text
+ * of a part of the prelude.
+ */
 export function createPure(
   seedOf: (run: string) => string,
-  parts: Prelude["parts"],
+  partNamed: (name: string) => string,
 ): (operation: string, a: string, b: string, c: string) => string {
-  const partTexts = new Map(Object.entries(parts));
   return (operation, a, b, c) => {
     try {
       if (a.length + b.length + c.length > INPUT_MAX) return "";
@@ -36,7 +37,7 @@ export function createPure(
         case "entropy":
           return seedOf(a);
         case "part":
-          return partTexts.get(a) ?? "";
+          return partNamed(a);
         default:
           return "";
       }

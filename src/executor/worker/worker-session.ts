@@ -2,6 +2,7 @@ import { EMIT_ASK, EMIT_DONE, EMIT_LOG, EMIT_MEMORY, EMIT_PROGRESS, EMIT_TIMER, 
 import { isContinuation } from "../../base/protocol/capability-call.ts";
 import type { RunMessage, WorkerStats } from "../../base/protocol/messages.ts";
 import type { ToolScript } from "../../base/protocol/script.ts";
+import { type SharedTexts, textNamed } from "../../base/protocol/shared-texts.ts";
 import type { WorkerHoldings } from "../../base/protocol/holdings.ts";
 import type { TurnSlot } from "../../base/protocol/turn-record.ts";
 import { decodeToWorker } from "../../base/protocol/wire.ts";
@@ -22,7 +23,8 @@ import { type Prelude, seedOf } from "../../base/protocol/prelude.ts";
 
 /** The settings of an executor's workers, passed at the start of each thread. */
 export interface WorkerSettings {
-  readonly prelude: Prelude;
+  readonly prelude: Omit<Prelude, "parts">;
+  readonly parts: SharedTexts;
   /** The key from which, with a call's number, the call's random seed is derived. */
   readonly entropyKey: string;
   readonly turnRecord: SharedArrayBuffer;
@@ -81,7 +83,10 @@ export class WorkerSession implements LinkListener {
       settings.prelude,
       settings.warmIsolates,
       (kind, callNumber, a, b, c, nowMs) => this.#onEmit(kind, callNumber, a, b, c, nowMs),
-      createPure((run) => seedOf(settings.entropyKey, this.#drawing(run)), settings.prelude.parts),
+      createPure(
+        (run) => seedOf(settings.entropyKey, this.#drawing(run)),
+        (name) => textNamed(settings.parts, name),
+      ),
       (memoryMb) => slot.reserve(memoryMb),
       (isolate) => this.#terminator.keep(isolate),
       holdings,

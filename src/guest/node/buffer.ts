@@ -29,8 +29,12 @@ function make(length: number): FastBuffer {
   return new ofLength(length);
 }
 
-/** The bytes of an array as a buffer, without a copy. */
+/** Arrays of at most so many bytes have no memory outside of V8's heap until somebody asks for their `buffer`. */
+const INSIDE_MAX = 64;
+
+/** An array, which nobody uses any more, as a buffer: a short one is copied, a long one has the same memory. */
 export function bufferOver(bytes: Uint8Array): FastBuffer {
+  if (bytes.length <= INSIDE_MAX) return fromList(bytes);
   return new FastBuffer(bytes.buffer as ArrayBuffer, bytes.byteOffset, bytes.byteLength);
 }
 
@@ -358,40 +362,28 @@ function decodeAtob(text: unknown): string {
 
 const constants = { MAX_LENGTH, MAX_STRING_LENGTH: MAX_STRING };
 
-/** The exports of one instance: `INSPECT_MAX_BYTES` may be set, and the web's classes are made when they are read. */
-export function open(): NodeModule {
-  const module: NodeModule = {
-    Buffer,
-    SlowBuffer,
-    transcode,
-    isUtf8,
-    isAscii,
-    kMaxLength: MAX_LENGTH,
-    kStringMaxLength: MAX_STRING,
-    constants,
-    atob: decodeAtob,
-    btoa: (text: string) => btoa(text),
-    resolveObjectURL: () => undefined,
-  };
-  const web = (name: "Blob" | "File") => ({
-    get: () => Reflect.get(globalThis, name) as unknown,
-    enumerable: true,
-    configurable: true,
-  });
-  return Object.defineProperties(module, {
-    Blob: web("Blob"),
-    File: web("File"),
-    INSPECT_MAX_BYTES: {
-      enumerable: true,
-      configurable: true,
-      get: () => sizes().inspectBytes,
-      set: (count: number) => {
-        checkNumber(count, "INSPECT_MAX_BYTES", 0);
-        sizes().inspectBytes = count;
-      },
-    },
-  });
+/** `INSPECT_MAX_BYTES` may be set, and the web's classes are made when they are read. */
+export const shared: NodeModule = {
+  Buffer,
+  SlowBuffer,
+  transcode,
+  isUtf8,
+  isAscii,
+  kMaxLength: MAX_LENGTH,
+  kStringMaxLength: MAX_STRING,
+  constants,
+  atob: decodeAtob,
+  btoa: (text: string) => btoa(text),
+  resolveObjectURL: () => undefined,
+};
+for (const name of ["Blob", "File"]) {
+  Object.defineProperty(shared, name, { get: () => Reflect.get(globalThis, name) as unknown });
 }
-
-export const shared: NodeModule = { Buffer, SlowBuffer, transcode, isUtf8, isAscii, kMaxLength: MAX_LENGTH, constants };
+Object.defineProperty(shared, "INSPECT_MAX_BYTES", {
+  get: () => sizes().inspectBytes,
+  set: (count: number) => {
+    checkNumber(count, "INSPECT_MAX_BYTES", 0);
+    sizes().inspectBytes = count;
+  },
+});
 export const hidden = [FastBuffer];

@@ -296,14 +296,7 @@ export const shared: NodeModule = {
   ...is,
 };
 
-const web = (name: "TextEncoder" | "TextDecoder") => ({
-  get: () => Reflect.get(globalThis, name) as unknown,
-  enumerable: true,
-  configurable: true,
-});
 /** The web's classes are made when they are read. */
-const WEB = { TextEncoder: web("TextEncoder"), TextDecoder: web("TextDecoder") };
-
-export function open(): NodeModule {
-  return Object.defineProperties({ ...shared }, WEB);
+for (const name of ["TextEncoder", "TextDecoder"]) {
+  Object.defineProperty(shared, name, { get: () => Reflect.get(globalThis, name) as unknown });
 }

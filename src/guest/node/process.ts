@@ -1,7 +1,6 @@
 import { EventEmitter, type Emitter } from "./events.ts";
 import { checkFunction } from "./inner/errors.ts";
 import { library, type NodeModule, type NodeState, soon } from "./inner/library.ts";
-import { adviceOn } from "./inner/advice.ts";
 
 /** `process`: each instance has its own. What says something of the host is fixed. */
 
@@ -70,31 +69,6 @@ function memoryUsage(): object {
 }
 Object.assign(memoryUsage, { rss: () => 0 });
 
-/** Members that would act on the process. */
-const REFUSED = [
-  "exit",
-  "abort",
-  "kill",
-  "chdir",
-  "dlopen",
-  "reallyExit",
-  "setuid",
-  "setgid",
-  "seteuid",
-  "setegid",
-  "setgroups",
-  "initgroups",
-  "loadEnvFile",
-  "execve",
-];
-for (const name of REFUSED) {
-  inherited[name] = () => {
-    throw Object.assign(new Error(`process.${name} does not exist inside an isolate: ${adviceOn("process", name)}`), {
-      code: "ERR_FEATURE_UNAVAILABLE_ON_PLATFORM",
-    });
-  };
-}
-
 /** Standard output and error are the log of the call. */
 function output(level: "log" | "error", fd: number): object {
   let rest = "";
@@ -144,22 +118,6 @@ function input(): object {
   });
 }
 
-/** Makes a member when it is first read; code may replace it. */
-function lazily(target: object, name: string, make: () => unknown): void {
-  const replace = (value: unknown): void =>
-    void Object.defineProperty(target, name, { value, writable: true, enumerable: true, configurable: true });
-  Object.defineProperty(target, name, {
-    enumerable: true,
-    configurable: true,
-    get: () => {
-      const made = make();
-      replace(made);
-      return made;
-    },
-    set: replace,
-  });
-}
-
 class Process {
   env: { [name: string]: string | undefined };
   argv = ["/usr/bin/node", "/tool/tool.js"];
@@ -172,18 +130,39 @@ class Process {
     this.env = env;
   }
 }
-Object.setPrototypeOf(Process.prototype, EventEmitter.prototype as object);
+const { prototype } = Process;
+Object.setPrototypeOf(prototype, EventEmitter.prototype as object);
 for (const [name, value] of Object.entries(inherited)) {
-  Object.defineProperty(Process.prototype, name, { value, writable: true, enumerable: true, configurable: true });
+  Object.defineProperty(prototype, name, { value, writable: true, enumerable: true, configurable: true });
 }
-Object.defineProperty(Process.prototype, Symbol.toStringTag, { value: "process", configurable: true });
+Object.defineProperty(prototype, Symbol.toStringTag, { value: "process", configurable: true });
+lazily("stdout", () => output("log", 1));
+lazily("stderr", () => output("error", 2));
+lazily("stdin", input);
+// What would act on the process.
+for (const name of library.host.text("node/names/process").split(",")) {
+  if (name in prototype) continue;
+  const refuse = (): never => {
+    throw library.refusal("process", name);
+  };
+  Object.defineProperty(prototype, name, { value: refuse, writable: true, enumerable: true, configurable: true });
+}
+
+/** Makes a member of an instance when it is first read; code may replace it. */
+function lazily(name: string, make: () => unknown): void {
+  const set = function (this: object, value: unknown): void {
+    Object.defineProperty(this, name, { value, writable: true, enumerable: true, configurable: true });
+  };
+  const get = function (this: object): unknown {
+    const made = make();
+    Reflect.apply(set, this, [made]);
+    return made;
+  };
+  Object.defineProperty(prototype, name, { get, set, enumerable: true, configurable: true });
+}
 
 export function open(state: NodeState): unknown {
-  const made = new Process(Object.assign({ NODE_ENV: "production" }, state.env()));
-  lazily(made, "stdout", () => output("log", 1));
-  lazily(made, "stderr", () => output("error", 2));
-  lazily(made, "stdin", input);
-  return made;
+  return new Process(Object.assign({ NODE_ENV: "production" }, state.env()));
 }
 
 /** What the packages of the library itself use. */

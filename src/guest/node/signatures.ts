@@ -18,10 +18,10 @@ import {
 } from "./inner/rsa.ts";
 import { type AsymmetricData } from "./inner/key-forms.ts";
 import { random, readKey } from "./keys.ts";
+import { crypto as constants } from "./tables.ts";
 
 /** Signatures of `node:crypto`, and RSA's encryption. */
 
-const { constants } = { constants: NODE_CONSTANTS.crypto as { readonly [name: string]: number } };
 const PSS = constants["RSA_PKCS1_PSS_PADDING"];
 const OAEP = constants["RSA_PKCS1_OAEP_PADDING"];
 

@@ -1,11 +1,16 @@
 import legacy from "unenv/node/url";
+import type { NodeModule } from "./inner/library.ts";
 
-/** `node:url`: the functions of its first form, and the realm's own classes. */
-export function open(): object {
-  return { ...legacy, URL, URLSearchParams, fileURLToPathBuffer, domainToASCII, domainToUnicode: domainToASCII };
+/** `node:url`: the functions of its first form, and the realm's own classes, which are made when they are read. */
+export const shared: NodeModule = {
+  ...legacy,
+  fileURLToPathBuffer,
+  domainToASCII,
+  domainToUnicode: domainToASCII,
+};
+for (const name of ["URL", "URLSearchParams"]) {
+  Object.defineProperty(shared, name, { get: () => Reflect.get(globalThis, name) as unknown });
 }
-
-export const shared = { ...legacy };
 
 function fileURLToPathBuffer(url: string | URL): unknown {
   const toPath = legacy["fileURLToPath"] as (url: string | URL) => string;

@@ -67,7 +67,10 @@ export class DebuggedCall {
     this.#guest = boot(
       realm.wrap(emit, 0) as Emit,
       realm.wrap(
-        createPure(() => seed, prelude.parts),
+        createPure(
+          () => seed,
+          (name) => prelude.parts[name] ?? "",
+        ),
         "",
       ) as Pure,
       null,

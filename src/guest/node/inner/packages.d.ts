@@ -1,5 +1,6 @@
-/** Types of what the library uses of npm packages that have none. */
+/** Types of what the library's bundler gives it, and of npm packages that have none. */
 
+/** Node's tables of constants. */
 declare const NODE_CONSTANTS: {
   readonly METHODS: readonly string[];
   readonly STATUS_CODES: { readonly [status: string]: string };
