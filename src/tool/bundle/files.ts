@@ -369,8 +369,7 @@ export class ToolFiles {
 
 /** Errors in a module found before it is bundled; `detail` marks those of the bundler itself. */
 async function parsed(contents: string, loader: Loader, name: string, options: string): Promise<readonly Message[]> {
-  const isOwn = !name.startsWith("node_modules/");
-  const found = await checkImports(contents, loader, name, isOwn, options).catch((error: unknown) => {
+  const found = await checkImports(contents, loader, name, !isPackages(name), options).catch((error: unknown) => {
     const messages = messagesOf(error);
     if (messages.length === 0) throw error;
     return messages;

@@ -167,6 +167,19 @@ describe("an installed package", () => {
     });
     expect(valueOf(await bundled(folder, "tools/tool.js"))).toBe(1);
   });
+
+  test("is treated alike where one package of a workspace has it", async () => {
+    const folder = await temporaryFolder({
+      ...PROJECT,
+      "tools/tool.js": IMPORTS("../packages/a/index.js"),
+      "packages/a/index.js": `export { default } from "p";`,
+      "packages/a/node_modules/p/index.js": `
+        const load = (name) => { try { return require("./locale/" + name); } catch { return 1; } };
+        const optional = () => { try { return require("not-installed"); } catch (error) { return error.code; } };
+        module.exports = [load("none"), optional()];`,
+    });
+    expect(valueOf(await bundled(folder, "tools/tool.js"))).toEqual([1, "MODULE_NOT_FOUND"]);
+  });
 });
 
 describe("a workspace", () => {
