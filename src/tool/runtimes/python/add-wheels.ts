@@ -138,7 +138,6 @@ class IndexStock {
   /** Versions that are asked for exactly, by name: also where they are withdrawn. */
   readonly #exact = new Map<string, readonly string[]>();
   readonly #sources = new Map<string, Source>();
-  readonly #read = new Map<string, Promise<ReadWheel>>();
   readonly #downloaded = new Map<string, Buffer>();
 
   constructor(places: WheelPlaces) {
@@ -181,10 +180,11 @@ class IndexStock {
     return [...wheels.values()];
   }
 
-  read(name: WheelName): Promise<ReadWheel> {
-    const known = this.#read.get(name.file) ?? this.#readOne(name);
-    this.#read.set(name.file, known);
-    return known;
+  async read(name: WheelName): Promise<ReadWheel> {
+    const isHere = this.#inFolder.get(name.name)?.some(({ file }) => file === name.file) === true;
+    if (isHere) return this.#wheels.read(name);
+    const bytes = await this.#download(name.file);
+    return readingOf(bytes, await readWheel(bytes, name, this.#places.maxBytes));
   }
 
   /** Has an archive of libraries that the distribution brings, where the folder has not. */
@@ -211,13 +211,6 @@ class IndexStock {
 
   urlOf({ file }: WheelName): string | undefined {
     return this.#sources.get(file)?.url.href;
-  }
-
-  async #readOne(name: WheelName): Promise<ReadWheel> {
-    const isHere = this.#inFolder.get(name.name)?.some(({ file }) => file === name.file) === true;
-    if (isHere) return this.#wheels.read(name);
-    const bytes = await this.#download(name.file);
-    return readingOf(bytes, await readWheel(bytes, name, this.#places.maxBytes));
   }
 
   async #download(file: string): Promise<Buffer> {
