@@ -9,7 +9,7 @@ import { loaderOf, LOADERS, MODULE_MARK, shownName } from "./module-name.ts";
 import { ModulePlaces, PLACE } from "./module-places.ts";
 import { NodeForms } from "./node-forms.ts";
 import { isNodeBuiltin, loadNodeModules, nodeModule } from "./node-names.ts";
-import type { Project } from "./project.ts";
+import type { Project, Reach } from "./project.ts";
 import { isSchemaLibrary } from "./purity.ts";
 import { noFolder, OUTSIDE, refusal, refusedImport, unreadable } from "./refusal.ts";
 import { MAX_PROJECT_SOURCE_BYTES, MAX_SOURCE_BYTES, SourceBudget } from "./source-budget.ts";
@@ -46,12 +46,6 @@ export interface PackageScope {
   /** The folder whose `node_modules` holds them; `undefined` for an empty scope. */
   readonly modules: string | undefined;
 }
-
-/**
- * The files that one import may lead to. `own`: those in the tool's folder. `packages`: also packages, including those
- * inside the project. `project`: also the project's own files.
- */
-export type Reach = "own" | "packages" | "project";
 
 /**
  * The files that one tool may read: those in its own folder, and packages in the `node_modules` folders above it or in

@@ -1,10 +1,10 @@
 import { realpath } from "node:fs/promises";
 import type { OnResolveArgs, OnResolveResult } from "esbuild";
-import type { Reach } from "./files.ts";
 import { loaderOf, shownName } from "./module-name.ts";
 import type { Manifests } from "./manifest.ts";
 import { isForBrowsers, isPackages, missingModule, packageFolder, resolvedByNode } from "./missing.ts";
 import { isInLibrary } from "./node-names.ts";
+import type { Reach } from "./project.ts";
 import { namesPath } from "./specifier.ts";
 
 /** Packages that an isolate runs in their form for Node, because they have no other, or one that needs a document. */

@@ -5,6 +5,12 @@ import { type Refusal, refusedImport } from "./refusal.ts";
 import { MODULES, namesPath, packageFolders, packageName, isIn } from "./specifier.ts";
 import { PLAIN, TsConfigs } from "./ts-config.ts";
 
+/**
+ * The files that one import may lead to. `own`: those in the tool's folder. `packages`: also packages, including those
+ * inside the project. `project`: also the project's own files.
+ */
+export type Reach = "own" | "packages" | "project";
+
 /** What decides the project of a tool besides the files above it. */
 export interface ProjectOptions {
   /** The folder of the project, as the operator says. Default: found above the tool. */
