@@ -351,3 +351,11 @@ export class LocalEngine implements AsyncDisposable {
     if (open === 0) await stopBundler();
   }
 }
+
+/**
+ * Nothing calls it. Tracers, such as that of Next, copy the packages that imports lead to, and find by this one those
+ * of the build process.
+ */
+export function traced(): Promise<unknown> {
+  return import("../tool/build/child.ts");
+}
