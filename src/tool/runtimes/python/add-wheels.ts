@@ -1,7 +1,7 @@
-import { randomUUID } from "node:crypto";
-import { mkdir, rename, writeFile } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import path from "node:path";
 import { memberOf } from "../../../base/json.ts";
+import { writeWhole } from "../../../base/os/whole-file.ts";
 import { readFileAt } from "../../package/file.ts";
 import { parseJson } from "../../package/layout.ts";
 import { PackageError, quoted } from "../../package/step.ts";
@@ -10,7 +10,7 @@ import { type Distribution, partOfLock } from "./distribution.ts";
 import { archivesOf } from "./installation.ts";
 import type { PackageIndex } from "./package-index.ts";
 import { askedBy, type LockedWheel, lockText, pinnedBy, PYLOCK, PYLOCK_BYTES_MAX } from "./pylock.ts";
-import { LOCK, LOCK_BYTES_MAX, type LockedPackage, NO_LOCK, type PyodideLock } from "./pyodide-lock.ts";
+import { LOCK, LOCK_BYTES_MAX, NO_LOCK, type PyodideLock } from "./pyodide-lock.ts";
 import { counts, isHashed, type Requirement, requirementText } from "./requirement.ts";
 import { type Choice, resolve } from "./resolution.ts";
 import { compareVersions, versionsIn } from "./versions.ts";
@@ -51,7 +51,7 @@ const COMPARISONS_MAX = 5_000_000;
 
 /**
  * Adds packages to a folder of wheels, with all that they require, and writes its lock. What the lock has already stays
- * in the version that it has, where that fits. Rejects with a `PackageError`, and then nothing was written.
+ * in the version that it has, where that fits. Rejects with a `PackageError`, and then no file was written.
  */
 export async function addWheels(given: readonly Requirement[], places: WheelPlaces): Promise<AddedWheels> {
   const { folder, distribution } = places;
@@ -75,10 +75,12 @@ export async function addWheels(given: readonly Requirement[], places: WheelPlac
   });
   const archives = archivesOf(choices, stock.lock);
   for (const { file } of archives.values()) await stock.readArchive(file);
-  for (const [file, bytes] of stock.downloaded(choices, archives)) await writeWhole(path.join(folder, file), bytes);
-  const ofPyodide = new Set(
-    [...choices.map(({ locked }) => locked), ...archives.values()].map((one) => one?.file ?? ""),
-  );
+  const files = [...choices.map(({ name }) => name), ...archives.values()].map(({ file }) => file);
+  for (const file of files) {
+    const bytes = stock.downloaded(file);
+    if (bytes !== undefined) await writeWhole(path.join(folder, file), bytes);
+  }
+  const ofPyodide = new Set(files.filter((file) => stock.lock.files.has(file)));
   if (distribution !== null && [...ofPyodide].some((file) => distribution.lock.files.has(file))) {
     const known = await readFileAt(path.join(folder, LOCK), LOCK, LOCK_BYTES_MAX, true);
     const text = partOfLock(distribution, ofPyodide, known === undefined ? undefined : parseJson(known, LOCK));
@@ -88,7 +90,7 @@ export async function addWheels(given: readonly Requirement[], places: WheelPlac
   const locked = choices.map((choice) => lockedWheel(choice, stock.urlOf(choice.name) ?? known.get(choice.name.file)));
   // Conditions that hold here are not written: the lock is for this interpreter only.
   await writeWhole(path.join(folder, PYLOCK), lockText(locked, asked.map(requirementText)));
-  const wheels = choices.map(({ name }) => ({ ...name, isNew: stock.isNew(name) }));
+  const wheels = choices.map(({ name }) => ({ ...name, isNew: stock.downloaded(name.file) !== undefined }));
   const builtIn = [...names].filter((name) => wheels.every((wheel) => wheel.name !== name));
   return { wheels: wheels.toSorted((one, other) => (one.name < other.name ? -1 : 1)), builtIn };
 }
@@ -113,13 +115,6 @@ function urlsIn(lock: unknown): ReadonlyMap<string, string> {
       return typeof file === "string" && typeof url === "string" ? [[file, url] as const] : [];
     }),
   );
-}
-
-/** Whoever reads the folder meanwhile sees a file whole, or not at all. */
-async function writeWhole(file: string, content: string | Buffer): Promise<void> {
-  const part = `${file}.${randomUUID()}.part`;
-  await writeFile(part, content, { flag: "wx" });
-  await rename(part, file);
 }
 
 /** A file that can be downloaded. */
@@ -193,20 +188,9 @@ class IndexStock {
     if (known === undefined) await this.#download(file);
   }
 
-  /** The files that were not in the folder, of those that are needed. */
-  *downloaded(
-    choices: readonly Choice[],
-    archives: ReadonlyMap<string, LockedPackage>,
-  ): Iterable<readonly [file: string, bytes: Buffer]> {
-    const files = [...choices.map(({ name }) => name), ...archives.values()].map(({ file }) => file);
-    for (const file of files) {
-      const bytes = this.#downloaded.get(file);
-      if (bytes !== undefined) yield [file, bytes];
-    }
-  }
-
-  isNew({ file }: WheelName): boolean {
-    return this.#downloaded.has(file);
+  /** A file that was not in the folder; `undefined` for others. */
+  downloaded(file: string): Buffer | undefined {
+    return this.#downloaded.get(file);
   }
 
   urlOf({ file }: WheelName): string | undefined {
