@@ -157,6 +157,13 @@ export const ERRORS = {
     blame: "operator",
     advice: "Fix the cause in the message, or call again: the capability's handler failed.",
   },
+  login_required: {
+    type: "LoginRequiredError",
+    http: 200,
+    retryable: false,
+    blame: "operator",
+    advice: "Log the connector in: the message has the command, or the options to mend.",
+  },
   capability_limit: {
     type: "CapabilityLimitError",
     http: 200,
@@ -263,6 +270,7 @@ export interface ErrorDetails {
   capability_denied: RefusedCapability & WithStack;
   capability_limit: RefusedCapability & WithStack;
   capability_failed: WithStack;
+  login_required: WithStack;
   missing_package: { readonly packages: readonly string[]; readonly command: string };
   executor_lost: WithEffects;
   tool_quarantined: Retry & WithEffects;

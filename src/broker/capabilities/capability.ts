@@ -193,6 +193,11 @@ export class LimitReached extends Error {
   }
 }
 
+/** Thrown where a connector has no token until somebody logs in, or mends its options. */
+export class LoginRequired extends Error {
+  override readonly name = "LoginRequired";
+}
+
 /** Whether a pattern matches a name. Patterns may end in `*`. */
 export function matchesName(pattern: string, name: string): boolean {
   return pattern.endsWith("*") ? name.startsWith(pattern.slice(0, -1)) : pattern === name;

@@ -146,10 +146,7 @@ export class Login {
       this.#lookedMs = nowMs;
       const stored = await this.#host
         .store()
-        .then(
-          (store) => store.read(this.#key),
-          () => null,
-        )
+        .then((store) => store.read(this.#key))
         .catch(() => null);
       if (stored !== null && stored.version !== version) return;
     }

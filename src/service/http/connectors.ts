@@ -13,6 +13,7 @@ const REFRESH = "/v1/connectors/:name/refresh";
 const STATUSES = new Map([
   ["load_error", 422],
   ["capability_failed", 502],
+  ["login_required", 502],
 ]);
 
 const LOGIN = "/v1/connectors/:name/login";

@@ -176,7 +176,7 @@ test("a connector whose login is refused says so in its error, its status, an ev
   api = await serveProtected();
   await open({ clientCredentials: { issuer: oidc.issuer, clientId: "stranger", clientSecret: "{secret:CLIENT}" } });
   const [first] = await many(32);
-  expect(first?.error).toMatchObject({ code: "capability_failed" });
+  expect(first?.error).toMatchObject({ code: "login_required", retryable: false });
   expect(first?.error?.message).toContain(
     'the connector "crm" needs a login: the authorization server refuses: invalid_client',
   );
