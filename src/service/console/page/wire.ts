@@ -164,6 +164,17 @@ export interface ToolResult {
   };
 }
 
+/** A connector of the engine. */
+export interface Connector {
+  readonly name: string;
+  readonly login: {
+    readonly auth: string;
+    readonly state: string;
+    readonly reason: string | null;
+    readonly tenants: readonly string[];
+  } | null;
+}
+
 /** State of the server's worker machines. */
 export interface Fleet {
   readonly machines: number;
@@ -210,6 +221,7 @@ export interface Stats {
   readonly isolates: { readonly active: number; readonly warm: number; readonly blank: number };
   readonly restarts: number;
   readonly quarantined: readonly string[];
+  readonly needLogin: readonly string[];
   readonly tools: readonly {
     readonly name: string;
     readonly callsPerSecond: number;
