@@ -198,6 +198,11 @@ export class LoginRequired extends Error {
   override readonly name = "LoginRequired";
 }
 
+/** The fault of a part of a grant or of a policy. `form`: the form that it must have, such as `is a list of names`. */
+export function faultOf(value: unknown, form: string): string {
+  return value === undefined ? `is missing; it ${form}` : form;
+}
+
 /** Whether a pattern matches a name. Patterns may end in `*`. */
 export function matchesName(pattern: string, name: string): boolean {
   return pattern.endsWith("*") ? name.startsWith(pattern.slice(0, -1)) : pattern === name;
