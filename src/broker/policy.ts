@@ -79,7 +79,7 @@ export class ReadPolicy {
     );
   }
 
-  /** What keeps rules that name the subject from applying to it: its registrant or its digest; `null` for neither. */
+  /** The reason why rules that name the subject do not apply to it: its registrant or its digest; `null` for neither. */
   obstacle(subject: PolicySubject, capability: string): "registrant" | "digest" | null {
     const named = this.#rules.filter(({ rule, allow }) => allow.has(capability) && isNamed(rule, subject));
     if (named.length === 0) return null;

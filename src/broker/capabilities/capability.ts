@@ -42,7 +42,7 @@ export interface CapabilityRequest {
 export interface CapabilityCaller {
   readonly callId: string;
   readonly tool: string;
-  /** Who registered the tool; see `ToolInfo`. Default: `operator`. */
+  /** Registrant of the tool; see `ToolInfo`. Default: `operator`. */
   readonly registrant?: string;
   readonly tenant?: string;
   /** Aborted when the call ends before the handler does. */

@@ -96,7 +96,7 @@ class ServedSession implements WorkPayer {
   }
 }
 
-/** What the thread serves with. */
+/** Parts of the thread. */
 export interface ThreadParts {
   readonly capabilities: readonly Capability[];
   /** The servers of connectors. */

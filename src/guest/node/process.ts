@@ -7,7 +7,7 @@ import { adviceOn } from "./inner/advice.ts";
 
 const VERSION = "24.0.0";
 
-/** What all instances inherit. */
+/** Prototype of all instances. */
 const inherited: NodeModule = {
   title: "node",
   version: `v${VERSION}`,
@@ -186,7 +186,7 @@ export function open(state: NodeState): unknown {
   return made;
 }
 
-/** What the packages of the library itself use. */
+/** The parts that packages of the library itself use. */
 export const shared: NodeModule = {
   nextTick: inherited["nextTick"],
   env: Object.freeze({}),

@@ -129,7 +129,7 @@ export interface Declarations {
   readonly total: number;
 }
 
-/** What can be pasted to make a failed call succeed. */
+/** Texts to paste, so that a failed call succeeds. */
 export interface Remedy {
   readonly kind: string;
   readonly pointer?: string;
