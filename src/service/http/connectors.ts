@@ -63,7 +63,7 @@ function addLogin(app: FastifyInstance, { engine, publicUrl, basePathOf = () => 
 
 async function send(reply: FastifyReply, answer: Promise<object>): Promise<FastifyReply> {
   try {
-    return sendJson(reply, 200, await answer);
+    return await sendJson(reply, 200, await answer);
   } catch (error) {
     if (!(error instanceof GloveboxError)) throw error;
     const status = STATUSES.get(error.code);
