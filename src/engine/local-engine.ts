@@ -58,7 +58,7 @@ export interface OfTenant {
 export interface ConnectorLoginOptions {
   /** Where the browser is sent back to: an address of the program, which the authorization server knows. */
   readonly redirectUri: string;
-  /** Whose login it is, for a connector with `perTenant`. Default: the operator's. */
+  /** Tenant of the login, for a connector with `perTenant`. Default: the operator's login. */
   readonly tenant?: string;
 }
 

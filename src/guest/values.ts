@@ -3,7 +3,7 @@ import { encodeBase64 } from "./web/base64-bytes.ts";
 import { bytesOf } from "./web/buffer-source.ts";
 
 /**
- * What a tool's value becomes in JSON where `JSON.stringify` would lose it without a word. The table for people, with the
+ * A tool's value as JSON, where `JSON.stringify` would lose it without a word. The table for people, with the
  * same rows for Python, is `docs/reference/values.md`.
  */
 

@@ -121,7 +121,7 @@ export function verifyEdwards(curve: OctetCurve, data: Uint8Array, signature: Ui
   }
 }
 
-/** What two keys agree on. */
+/** The shared secret of two keys. */
 export function agreed(curve: Curve, secret: Uint8Array, other: Uint8Array): Uint8Array {
   if (curve.kind === "okp")
     return octetFunctions(curve.name).montgomery?.getSharedSecret(secret, other) ?? new Uint8Array();

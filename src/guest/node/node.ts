@@ -177,7 +177,7 @@ export class NodeInstance implements NodeState {
   }
 }
 
-/** What instances share of a module's exports. */
+/** The exports of a module that instances share. */
 function sharedOf(part: LibraryPart | null, module: string): LibraryPart["shared"] | undefined {
   return part?.modules?.[module] ?? part?.shared;
 }
@@ -218,7 +218,7 @@ class NodeRealm implements Library {
   readonly host: NodeHost;
   readonly #parts = new Map<string, LibraryPart | null>();
   readonly #refusals = new Map<string, NodeModule>();
-  /** What each module lacks, by its name. */
+  /** Members that each module lacks, by its name. */
   readonly #missing = new Map<string, readonly (readonly [member: string, refuse: unknown])[]>();
   readonly #opened = new Set<string>();
   readonly #absent = new Map<string, unknown>();
@@ -375,7 +375,7 @@ class NodeRealm implements Library {
 export interface NodeLibrary {
   /** Node's names for an instance. */
   readonly open: () => NodeInstance;
-  /** What instances share of a part. */
+  /** The exports of a part that instances share. */
   readonly shared: (part: string) => NodeModule;
 }
 

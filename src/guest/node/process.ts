@@ -6,7 +6,7 @@ import { library, type NodeModule, type NodeState, soon } from "./inner/library.
 
 const VERSION = "24.0.0";
 
-/** What all instances inherit. */
+/** Prototype of all instances. */
 const inherited: NodeModule = {
   title: "node",
   version: `v${VERSION}`,
@@ -165,7 +165,7 @@ export function open(state: NodeState): unknown {
   return new Process(Object.assign({ NODE_ENV: "production" }, state.env()));
 }
 
-/** What the packages of the library itself use. */
+/** The parts that packages of the library itself use. */
 export const shared: NodeModule = {
   nextTick: inherited["nextTick"],
   env: Object.freeze({}),

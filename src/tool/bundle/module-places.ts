@@ -13,7 +13,7 @@ import { TARGET } from "./imports.ts";
 /** The name that modules import their `import.meta` by. Which module asks says which it is. */
 export const PLACE = "glovebox:place";
 
-/** What the places of modules need to know of the bundle's files. */
+/** The bundle's files, as the places of modules need them. */
 export interface PlacedFiles {
   /** The path of a module by its displayed name. */
   fileOf(shown: string): string | undefined;
@@ -136,7 +136,7 @@ async function placed(
     const end = start + found.length;
     for (const one of namedAt(contents.slice(Math.max(0, start - AROUND), start), contents.slice(end, end + AROUND)))
       named.add(one);
-    // What is between its words stays, for it may be lines.
+    // The text between its words stays: it may have line breaks.
     made += contents.slice(at, start) + name + found.replaceAll(/\S/g, "");
     at = end;
   }

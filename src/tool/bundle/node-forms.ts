@@ -40,7 +40,7 @@ export class NodeForms {
     return isForDocuments;
   }
 
-  /** What an import by a package of this form leads to; `undefined` for other packages. */
+  /** Target of an import by a package of this form; `undefined` for other packages. */
   async ofPackage(specifier: string, folder: string, reach: Reach): Promise<OnResolveResult | undefined> {
     return this.#packages.has(packageFolder(folder)) ? this.at(specifier, folder, reach) : undefined;
   }

@@ -11,7 +11,7 @@ import { PLAIN, TsConfigs } from "./ts-config.ts";
  */
 export type Reach = "own" | "packages" | "project";
 
-/** What decides the project of a tool besides the files above it. */
+/** Options that decide the project of a tool, besides the files above it. */
 export interface ProjectOptions {
   /** The folder of the project, as the operator says. Default: found above the tool. */
   readonly root?: string;

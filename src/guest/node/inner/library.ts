@@ -1,7 +1,7 @@
 import type { GuestCall } from "../../call.ts";
 import type * as Console from "../../web/console.ts";
 
-/** What the realm offers the library. */
+/** Parts of the realm that the library uses. */
 export interface NodeHost {
   /** The call whose turn it is. */
   readonly call: () => GuestCall | null;
@@ -32,7 +32,7 @@ export interface NodeState {
   require(name: string): unknown;
   /** Variables of the environment that the call was granted. */
   env(): { readonly [name: string]: string };
-  /** What modules keep for this instance, by the name of what it is. */
+  /** State of modules for this instance, by its name. */
   readonly kept: Map<string, unknown>;
 }
 
@@ -44,7 +44,7 @@ export interface LibraryPart {
   readonly modules?: { readonly [name: string]: NodeModule };
   /** The exports for the packages of the library itself, where they differ. */
   readonly packages?: NodeModule;
-  /** What is reached through objects of its classes only: frozen as well. */
+  /** Prototypes that only objects of its classes lead to: frozen as well. */
   readonly hidden?: readonly object[];
   /** Objects of classes that a package keeps for itself. */
   readonly samples?: () => readonly unknown[];

@@ -140,7 +140,7 @@ class IndexStock {
     this.#wheels = new Wheels(places.folder, places.maxBytes);
   }
 
-  /** What Pyodide says of its packages; of the same file the folder's own lock does. */
+  /** Pyodide's own lock and the folder's, which decides where both have a file. */
   get lock(): PyodideLock {
     return this.#lock;
   }

@@ -80,7 +80,7 @@ class Conflict extends PackageError {
   }
 }
 
-/** What is known of a resolution beside its requirements. */
+/** State of a resolution beside its requirements. */
 interface Attempt {
   readonly effort: Effort;
   /** Versions that require what does not fit. */
