@@ -298,7 +298,7 @@ function inspectBuffer(this: Uint8Array): string {
   const shown = Array.from(this.subarray(0, max), (byte) => byte.toString(16).padStart(2, "0")).join(" ");
   const more = this.length - max;
   const name = (this.constructor as { name?: string }).name ?? "Buffer";
-  return `<${name}${shown === "" ? "" : ` ${shown}`}${more > 0 ? ` ... ${more} more byte${more > 1 ? "s" : ""}` : ""}>`;
+  return `<${name} ${shown}${more > 0 ? ` ... ${more} more byte${more > 1 ? "s" : ""}` : ""}>`;
 }
 
 const sizes = (): { poolSize: number; inspectBytes: number } =>
@@ -327,7 +327,8 @@ function parent(this: unknown): unknown {
 function offset(this: unknown): unknown {
   return this instanceof FastBuffer ? this.byteOffset : undefined;
 }
-Object.defineProperty(Buffer, "prototype", { value: FastBuffer.prototype, writable: false });
+// The name explicitly: a bundler renames what is named like a global.
+Object.defineProperties(Buffer, { name: { value: "Buffer" }, prototype: { value: FastBuffer.prototype, writable: false } });
 Object.setPrototypeOf(Buffer, Uint8Array);
 for (const [name, value] of Object.entries(statics)) {
   Object.defineProperty(Buffer, name, { value, writable: true, enumerable: true, configurable: true });

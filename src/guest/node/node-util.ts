@@ -182,10 +182,10 @@ function callbackify(original: unknown): AnyFunction {
 }
 
 function inherits(constructor: unknown, parent: unknown): void {
-  if (constructor === undefined || constructor === null) throw invalidArgType("ctor", "Function", constructor);
-  if (parent === undefined || parent === null) throw invalidArgType("superCtor", "Function", parent);
+  if (constructor === undefined || constructor === null) throw invalidArgType("ctor", "function", constructor);
+  if (parent === undefined || parent === null) throw invalidArgType("superCtor", "function", parent);
   const { prototype } = parent as { prototype?: object };
-  if (prototype === undefined) throw invalidArgType("superCtor.prototype", "Object", prototype);
+  if (prototype === undefined) throw invalidArgType("superCtor.prototype", "object", prototype);
   defineProperty(constructor, "super_", { value: parent, writable: true, configurable: true });
   setPrototypeOf((constructor as { prototype: object }).prototype, prototype);
 }
@@ -193,12 +193,14 @@ function inherits(constructor: unknown, parent: unknown): void {
 /** Warns once for an instance. */
 function deprecate(callback: unknown, message: string, code?: string): unknown {
   checkFunction(callback, "fn");
+  if (code !== undefined) checkString(code, "code");
   return function (this: unknown, ...args: unknown[]): unknown {
     const told = kept("deprecations", () => new Set<string>());
     const name = code ?? message;
     if (!told.has(name)) {
       told.add(name);
-      library.host.call()?.log("warn", `DeprecationWarning: ${message}`);
+      const process = library.state().require("process") as { emitWarning(...args: readonly unknown[]): void };
+      process.emitWarning(message, "DeprecationWarning", code);
     }
     return new.target === undefined ? apply(callback, this, args) : Reflect.construct(callback, args, callback);
   };
@@ -288,7 +290,8 @@ export const shared: NodeModule = {
   parseArgs,
   types,
   transferableAbortController: () => new AbortController(),
-  isDeepStrictEqual: (a: unknown, b: unknown) => isDeepEqual(a, b, true),
+  isDeepStrictEqual: (a: unknown, b: unknown, skipsPrototype?: unknown) =>
+    isDeepEqual(a, b, skipsPrototype === true ? "members" : "strict"),
   getSystemErrorName: (code: number) => `Unknown system error ${code}`,
   getSystemErrorMap: () => new Map(),
   _extend: (target: unknown, source: unknown) =>

@@ -199,16 +199,18 @@ function tester(prefix) {
       const outer = current;
       current = name;
       try {
-        await Reflect.apply(fn, context, fn.length > 1 ? [context, noop] : [context]);
+        const running = Reflect.apply(fn, context, fn.length > 1 ? [context, noop] : [context]);
+        current = outer;
+        await running;
         pass(name);
       } catch (error) {
+        current = outer;
         try {
           fail(name, error);
         } catch {
           // Skipped.
         }
       }
-      current = outer;
     };
     const promise = run();
     promises.push(promise);
@@ -255,15 +257,20 @@ const STAND_INS = {
   "../common/tmpdir": { refresh: () => skip("it writes files"), path: "/tmp" },
 };
 
+/** An isolate has one context: code of another one runs in its own. */
+const oneContext = (code) => new Function(`return (${code})`)();
+if (globals.isTool) STAND_INS.vm = { ...load("vm"), runInNewContext: oneContext, runInThisContext: oneContext };
+
 function require(name) {
-  if (Object.hasOwn(STAND_INS, name)) return STAND_INS[name];
+  const bare = name.replace(/^node:(?!test$)/, "");
+  if (Object.hasOwn(STAND_INS, bare)) return STAND_INS[bare];
   if (name.startsWith("/fixtures/") && Object.hasOwn(program.fixtures, name.slice(10))) {
     const inner = { exports: {} };
     new Function("module", "exports", "require", program.fixtures[name.slice(10)])(inner, inner.exports, require);
     return inner.exports;
   }
   if (name.startsWith("internal/") || name.startsWith("../")) throw new Error(`there is no module "${name}" here`);
-  return load(name.replace(/^node:/, ""));
+  return load(bare);
 }
 require.resolve = (name) => name;
 

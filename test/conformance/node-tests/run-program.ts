@@ -85,7 +85,7 @@ const load = (name) => {
 };
 const run = new Function("globalThis", "input", ${JSON.stringify(HARNESS)});
 export default (program) => {
-  const globals = { Buffer, process, setImmediate, clearImmediate, globalThis };
+  const globals = { Buffer, process, setImmediate, clearImmediate, globalThis, isTool: true };
   return run(globalThis, { program, load, globals }).report;
 };`,
 };
