@@ -151,7 +151,8 @@ function removeAt(emitter: Emitter, event: string | symbol, listeners: Listener[
   const [only] = rest;
   if (rest.length === 1 && only !== undefined) eventsOf(emitter)[event] = only;
   else {
-    if (Object.hasOwn(listeners, "warned")) Object.defineProperty(rest, "warned", { value: true, configurable: true, writable: true });
+    if (Object.hasOwn(listeners, "warned"))
+      Object.defineProperty(rest, "warned", { value: true, configurable: true, writable: true });
     eventsOf(emitter)[event] = rest;
   }
 }

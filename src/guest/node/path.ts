@@ -77,7 +77,7 @@ function normalize(form: Form, path: string): string {
   return device + (isAbsolute && !(isRoot && device.length === 3) ? form.sep : isRoot ? form.sep : "") + tail;
 }
 
-/** A relative path that has a colon and is none of a device, as it would be after its first names are gone. */
+/** A relative path with a colon, so that it does not become the path of a device. */
 function harmless(path: string, tail: string): string {
   if (!path.includes(":")) return tail;
   const isOdd = LETTER.test(tail) || /:(?:[\\/]|$)/.test(path) || RESERVED.test(path.slice(0, path.indexOf(":")));

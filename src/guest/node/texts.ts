@@ -11,7 +11,7 @@ export const modules: { readonly [name: string]: NodeModule } = {
 };
 
 export function samples(): readonly unknown[] {
-  return [new StringDecoder("utf8")];
+  return [StringDecoder];
 }
 
 export const hidden = [modules];

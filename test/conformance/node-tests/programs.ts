@@ -14,8 +14,10 @@ export interface Program {
 
 export function programsOf(suite: string, patterns: readonly string[]): readonly Program[] {
   const files = globSync([...patterns], { cwd: join(suite, "parallel") });
-  return files.sort().map((name) => {
+  return files.sort().flatMap((name) => {
     const text = readFileSync(join(suite, "parallel", name), "utf8");
+    // A signal would end the process of the runner.
+    if (text.includes("process.kill(")) return [];
     return { name, script: withCases(text), fixtures: fixturesOf(suite, text) };
   });
 }

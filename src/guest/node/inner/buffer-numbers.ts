@@ -118,7 +118,7 @@ function checkValue(value: unknown, { min, max, size, name }: Kind): void {
 
 function rangeOf(min: number | bigint, max: number | bigint, size: number, isSigned: boolean): string {
   const n = typeof min === "bigint" ? "n" : "";
-  if (size <= 3) return `>= ${min}${n} and <= ${max}${n}`;
+  if (size <= 4) return `>= ${min}${n} and <= ${max}${n}`;
   const bits = size * 8;
   return isSigned
     ? `>= -(2${n} ** ${bits - 1}${n}) and < 2${n} ** ${bits - 1}${n}`

@@ -39,7 +39,15 @@ function hasSameClass(a: object, b: object): boolean {
   return getPrototypeOf(a) === getPrototypeOf(b);
 }
 
-const KINDS = ["isSet", "isMap", "isDate", "isRegExp", "isAnyArrayBuffer", "isBoxedPrimitive", "isNativeError"] as const;
+const KINDS = [
+  "isSet",
+  "isMap",
+  "isDate",
+  "isRegExp",
+  "isAnyArrayBuffer",
+  "isBoxedPrimitive",
+  "isNativeError",
+] as const;
 
 /** What the language makes of a value. */
 function kindOf(value: object): string {
@@ -120,7 +128,9 @@ function isSameView(a: ArrayBufferView, b: ArrayBufferView, mode: Mode): boolean
 function isSameBytes(a: Uint8Array, b: Uint8Array, mode: Mode): boolean {
   if (!isFitting(a.length, b.length, mode)) return false;
   let at = 0;
-  for (const byte of a) if (byte === b[at]) at++; else if (mode !== "partial") return false;
+  for (const byte of a)
+    if (byte === b[at]) at++;
+    else if (mode !== "partial") return false;
   return at === b.length;
 }
 

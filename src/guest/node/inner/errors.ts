@@ -23,7 +23,8 @@ export function invalidArgType(name: string, expected: string | readonly string[
   const parts: string[] = [];
   if (types.length > 0) parts.push(`${types.length > 1 ? "one of type" : "of type"} ${listOf(types)}`);
   if (classes.length > 0) parts.push(`an instance of ${listOf(classes)}`);
-  if (others.length > 0) parts.push(`${others.length > 1 ? "one of " : /^[A-Z]/.test(others[0] ?? "") ? "an " : ""}${listOf(others)}`);
+  if (others.length > 0)
+    parts.push(`${others.length > 1 ? "one of " : /^[A-Z]/.test(others[0] ?? "") ? "an " : ""}${listOf(others)}`);
   const kind = name.endsWith(" argument") ? name : `"${name}" ${name.includes(".") ? "property" : "argument"}`;
   return nodeError(TypeError, "ERR_INVALID_ARG_TYPE", `The ${kind} must be ${parts.join(" or ")}.${received(actual)}`);
 }

@@ -46,56 +46,73 @@ function unfinished(bytes: Uint8Array, encoding: Encoding): { readonly kept: num
   }
 }
 
-export class StringDecoder {
-  readonly encoding: string;
-  readonly #encoding: Encoding;
-  #kept: Uint8Array = NOTHING;
-  #size = 0;
-
-  constructor(encoding?: unknown) {
-    const known = encoding === undefined || encoding === null ? "utf8" : encodingNamed(String(encoding as string));
-    if (known === undefined)
-      throw nodeError(TypeError, "ERR_UNKNOWN_ENCODING", `Unknown encoding: ${String(encoding as string)}`);
-    this.encoding = known;
-    this.#encoding = known;
-  }
-
-  write(chunk: unknown): string {
-    if (typeof chunk === "string") return chunk;
-    if (!ArrayBuffer.isView(chunk)) throw invalidArgType("buf", ["Buffer", "TypedArray", "DataView"], chunk);
-    const bytes = new Uint8Array(chunk.buffer as ArrayBuffer, chunk.byteOffset, chunk.byteLength);
-    const all = this.#kept.length === 0 ? bytes : join(this.#kept, bytes);
-    const { kept, size } = unfinished(all, this.#encoding);
-    this.#kept = kept === 0 ? NOTHING : all.slice(all.length - kept);
-    this.#size = size;
-    return all.length === kept ? "" : decode(all.subarray(0, all.length - kept), this.#encoding);
-  }
-
-  end(chunk?: unknown): string {
-    const text = chunk === undefined ? "" : this.write(chunk);
-    const rest = this.#kept;
-    this.#kept = NOTHING;
-    this.#size = 0;
-    return rest.length === 0 ? text : text + decode(rest, this.#encoding);
-  }
-
-  text(chunk: Uint8Array, offset: number): string {
-    this.#kept = NOTHING;
-    this.#size = 0;
-    return this.write(chunk.subarray(offset));
-  }
-
-  get lastNeed(): number {
-    return this.#size - this.#kept.length;
-  }
-
-  get lastTotal(): number {
-    return this.#size;
-  }
-
-  get lastChar(): Uint8Array {
-    const bytes = new Uint8Array(4);
-    bytes.set(this.#kept);
-    return bytes;
-  }
+interface State {
+  readonly encoding: Encoding;
+  kept: Uint8Array;
+  size: number;
 }
+
+const states = new WeakMap<object, State>();
+
+function stateOf(decoder: object): State {
+  const state = states.get(decoder);
+  if (state === undefined)
+    throw nodeError(TypeError, "ERR_INVALID_THIS", 'Value of "this" must be of type StringDecoder');
+  return state;
+}
+
+/** Callable without `new`, as classes written before the language had them call it. */
+export function StringDecoder(this: object & { encoding: string }, encoding?: unknown): void {
+  const known = encoding === undefined || encoding === null ? "utf8" : encodingNamed(String(encoding as string));
+  if (known === undefined)
+    throw nodeError(TypeError, "ERR_UNKNOWN_ENCODING", `Unknown encoding: ${String(encoding as string)}`);
+  this.encoding = known;
+  states.set(this, { encoding: known, kept: NOTHING, size: 0 });
+}
+
+function write(state: State, chunk: unknown): string {
+  if (typeof chunk === "string") return chunk;
+  if (!ArrayBuffer.isView(chunk)) throw invalidArgType("buf", ["Buffer", "TypedArray", "DataView"], chunk);
+  const bytes = new Uint8Array(chunk.buffer as ArrayBuffer, chunk.byteOffset, chunk.byteLength);
+  const all = state.kept.length === 0 ? bytes : join(state.kept, bytes);
+  const { kept, size } = unfinished(all, state.encoding);
+  state.kept = kept === 0 ? NOTHING : all.slice(all.length - kept);
+  state.size = size;
+  return all.length === kept ? "" : decode(all.subarray(0, all.length - kept), state.encoding);
+}
+
+function take(state: State): string {
+  const { kept, encoding } = state;
+  state.kept = NOTHING;
+  state.size = 0;
+  return kept.length === 0 ? "" : decode(kept, encoding);
+}
+
+Object.assign(StringDecoder.prototype as object, {
+  write(this: object, chunk: unknown): string {
+    return write(stateOf(this), chunk);
+  },
+  end(this: object, chunk?: unknown): string {
+    const state = stateOf(this);
+    const text = chunk === undefined ? "" : write(state, chunk);
+    return text + take(state);
+  },
+  text(this: object, chunk: Uint8Array, offset: number): string {
+    const state = stateOf(this);
+    take(state);
+    return write(state, chunk.subarray(offset));
+  },
+});
+Object.defineProperties(StringDecoder.prototype as object, {
+  lastNeed: {
+    get(this: object) {
+      const { size, kept } = stateOf(this);
+      return size - kept.length;
+    },
+  },
+  lastTotal: {
+    get(this: object) {
+      return stateOf(this).size;
+    },
+  },
+});
