@@ -38,7 +38,9 @@ Object.defineProperties(inspect, {
   styles: member("styles"),
   defaultOptions: {
     ...member("defaultOptions"),
-    set: (options: unknown) => Reflect.set(inspection(), "defaultOptions", options),
+    set: (options: unknown) => {
+      Reflect.set(inspection(), "defaultOptions", options);
+    },
   },
 });
 

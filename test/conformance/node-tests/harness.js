@@ -1,4 +1,5 @@
 // The body of a function of `input`: runs a test file of Node, in Node and in a tool alike.
+/* oxlint-disable typescript/no-implied-eval -- it runs what the suite has */
 const { program, load, globals } = input;
 const { setTimeout, clearTimeout, Promise, Error } = globalThis;
 const results = new Map();
