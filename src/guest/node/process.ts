@@ -38,12 +38,7 @@ const inherited: NodeModule = {
   getgid: () => 65_534,
   getegid: () => 65_534,
   getgroups: () => [],
-  emitWarning(warning: unknown, type?: unknown) {
-    const name = typeof type === "string" ? type : ((type as { type?: string } | undefined)?.type ?? "Warning");
-    const text =
-      warning instanceof Error ? `${warning.name}: ${warning.message}` : `${name}: ${String(warning as string)}`;
-    library.host.call()?.log("warn", text);
-  },
+  emitWarning,
   getBuiltinModule: (name: unknown) => library.state().require(String(name as string).replace(/^node:/, "")),
   getActiveResourcesInfo: () => [],
   setUncaughtExceptionCaptureCallback: () => undefined,
@@ -53,6 +48,32 @@ const inherited: NodeModule = {
     throw library.refusal("process.binding", name);
   },
 };
+
+interface WarningOptions {
+  readonly type?: string;
+  readonly code?: string;
+  readonly detail?: string;
+}
+
+/** A warning is a line of the log, and an event where somebody listens. */
+function emitWarning(warning: unknown, type?: unknown, code?: unknown): void {
+  const options: WarningOptions =
+    typeof type === "object" && type !== null ? type : { type: type as string, code: code as string };
+  const error = warning instanceof Error ? warning : new Error(String(warning as string));
+  if (error !== warning) {
+    error.name = options.type ?? "Warning";
+    for (const name of ["code", "detail"] as const)
+      if (typeof options[name] === "string") Reflect.set(error, name, options[name]);
+  }
+  library.host.call()?.log("warn", `${error.name}: ${error.message}`);
+  const process = library.state().require("process") as EventTargetLike;
+  if (process.listenerCount("warning") > 0) soon(() => process.emit("warning", error));
+}
+
+interface EventTargetLike {
+  listenerCount(event: string): number;
+  emit(event: string, error: Error): boolean;
+}
 
 function hrtime(before?: readonly [number, number]): [number, number] {
   const ms = globalThis.performance.now();

@@ -1,4 +1,4 @@
-import { curveNamed } from "./curves.ts";
+import { curveNamed, type Lattice } from "./curves.ts";
 import { join } from "./inner/asn1.ts";
 import { modulusBits } from "./inner/rsa.ts";
 import { domError, type Given, hashOf, type KeyType, numberFrom, type Usage } from "./inner/web-algorithms.ts";
@@ -7,6 +7,7 @@ import {
   type AsymmetricData,
   type Jwk,
   type KeyData,
+  privateCurve,
   readJwk,
   readPkcs8,
   readSpki,
@@ -17,7 +18,8 @@ import {
 
 /** Forms of the keys of `crypto.subtle`. */
 
-export type Format = "raw" | "pkcs8" | "spki" | "jwk";
+export const FORMATS = ["raw", "raw-secret", "raw-public", "raw-seed", "pkcs8", "spki", "jwk"] as const;
+export type Format = (typeof FORMATS)[number];
 
 export interface Imported {
   readonly held: KeyData;
@@ -41,18 +43,26 @@ export function importData(
 ): Imported {
   const { name } = algorithm;
   switch (name) {
+    case "Argon2d":
+    case "Argon2i":
+    case "Argon2id":
     case "HKDF":
     case "PBKDF2":
-      if (format !== "raw") throw unsupported(format);
+      if (!isRawSecret(format, name)) throw unsupported(format);
       if (extractable) throw domError("SyntaxError", "A key of this algorithm cannot be extractable");
       return { held: { kind: "secret", bytes: data as Uint8Array }, type: "secret", facts: { name } };
     case "HMAC":
       return importHmac(format, data, algorithm, extractable, usages);
+    case "KMAC128":
+    case "KMAC256":
+      return importKmac(format, data, algorithm, extractable, usages);
     case "AES-CBC":
     case "AES-CTR":
     case "AES-GCM":
     case "AES-KW":
-      return importAes(format, data, algorithm, extractable, usages);
+    case "AES-OCB":
+    case "ChaCha20-Poly1305":
+      return importCipher(format, data, algorithm, extractable, usages);
     case "RSASSA-PKCS1-v1_5":
     case "RSA-PSS":
     case "RSA-OAEP":
@@ -62,15 +72,23 @@ export function importData(
   }
 }
 
+/** Algorithms of the first edition know `raw`; `raw-secret` is for all. */
+const KNOW_RAW = /^(?:AES-(?:CBC|CTR|GCM|KW)|HMAC|HKDF|PBKDF2)$/;
+
+function isRawSecret(format: Format, name: string): boolean {
+  return format === "raw-secret" || (format === "raw" && KNOW_RAW.test(name));
+}
+
 function secretData(
   format: Format,
   data: unknown,
+  name: string,
   checkAlg: (alg: unknown, bytes: Uint8Array) => void,
   use: string,
   extractable: boolean,
   usages: readonly Usage[],
 ): Uint8Array {
-  if (format === "raw") return data as Uint8Array;
+  if (isRawSecret(format, name)) return data as Uint8Array;
   if (format !== "jwk") throw unsupported(format);
   const jwk = data as Jwk;
   if (jwk["kty"] !== "oct") throw dataError('The key\'s member "kty" is not "oct"');
@@ -89,26 +107,50 @@ function importHmac(
   usages: readonly Usage[],
 ): Imported {
   const hash = hashOf(algorithm["hash"]);
-  const wanted = `HS${hash.slice(4)}`;
+  const wanted = hashedAlg("HMAC", hash);
   const checkAlg = (alg: unknown): void => {
-    if (alg !== undefined && alg !== wanted) throw dataError(`The key's member "alg" is not "${wanted}"`);
+    if (alg !== undefined && wanted !== undefined && alg !== wanted)
+      throw dataError(`The key's member "alg" is not "${wanted}"`);
   };
-  let bytes = secretData(format, data, checkAlg, "sig", extractable, usages);
-  if (bytes.length === 0) throw dataError("The key is empty");
-  let length = bytes.length * 8;
-  if (algorithm["length"] !== undefined) {
-    const bits = numberFrom(algorithm["length"], "length", 2 ** 32 - 1);
-    if (bits > length || bits <= length - 8) throw dataError("length does not fit the key");
-    length = bits;
-    if (bits % 8 !== 0) {
-      bytes = bytes.slice();
-      bytes[bytes.length - 1] = (bytes.at(-1) ?? 0) & (0xff << (8 - (bits % 8)));
-    }
-  }
+  const given = secretData(format, data, "HMAC", checkAlg, "sig", extractable, usages);
+  if (given.length === 0) throw dataError("The key is empty");
+  const { bytes, length } = shortened(given, algorithm);
   return { held: { kind: "secret", bytes }, type: "secret", facts: { name: "HMAC", length, hash: { name: hash } } };
 }
 
-function importAes(
+/** The bits of a key that its parameter `length` leaves. */
+function shortened(given: Uint8Array, algorithm: Given): { readonly bytes: Uint8Array; readonly length: number } {
+  const length = given.length * 8;
+  if (algorithm["length"] === undefined) return { bytes: given, length };
+  const bits = numberFrom(algorithm["length"], "length", 2 ** 32 - 1);
+  if (bits > length || bits <= length - 8) throw dataError("length does not fit the key");
+  const bytes = given.slice();
+  if (bits % 8 !== 0) bytes[bytes.length - 1] = (bytes.at(-1) ?? 0) & (0xff << (8 - (bits % 8)));
+  return { bytes, length: bits };
+}
+
+function importKmac(
+  format: Format,
+  data: unknown,
+  algorithm: Given,
+  extractable: boolean,
+  usages: readonly Usage[],
+): Imported {
+  const { name } = algorithm;
+  const wanted = `K${name.slice(4)}`;
+  const checkAlg = (alg: unknown): void => {
+    if (alg !== undefined && alg !== wanted) throw dataError(`The key's member "alg" is not "${wanted}"`);
+  };
+  const { bytes, length } = shortened(secretData(format, data, name, checkAlg, "sig", extractable, usages), algorithm);
+  return { held: { kind: "secret", bytes }, type: "secret", facts: { name, length } };
+}
+
+/** The name of a cipher in JSON Web Keys. */
+function cipherAlg(name: string, bytes: Uint8Array): string {
+  return name === "ChaCha20-Poly1305" ? "C20P" : `A${bytes.length * 8}${name.slice(4)}`;
+}
+
+function importCipher(
   format: Format,
   data: unknown,
   { name }: Given,
@@ -116,11 +158,15 @@ function importAes(
   usages: readonly Usage[],
 ): Imported {
   const checkAlg = (alg: unknown, bytes: Uint8Array): void => {
-    const wanted = `A${bytes.length * 8}${name.slice(4)}`;
+    const wanted = cipherAlg(name, bytes);
     if (alg !== undefined && alg !== wanted) throw dataError(`The key's member "alg" is not "${wanted}"`);
   };
-  const bytes = secretData(format, data, checkAlg, "enc", extractable, usages);
+  const bytes = secretData(format, data, name, checkAlg, "enc", extractable, usages);
   const length = bytes.length * 8;
+  if (name === "ChaCha20-Poly1305") {
+    if (length !== 256) throw dataError("ChaCha20-Poly1305 has keys of 256 bits");
+    return { held: { kind: "secret", bytes }, type: "secret", facts: { name } };
+  }
   if (![128, 192, 256].includes(length)) throw dataError("AES has keys of 128, 192 or 256 bits");
   return { held: { kind: "secret", bytes }, type: "secret", facts: { name, length } };
 }
@@ -144,6 +190,8 @@ function orDataError<T>(read: () => T): T {
   try {
     return read();
   } catch (error) {
+    if (Reflect.get(error as object, "code") === "ERR_CRYPTO_SEEDLESS_KEY")
+      throw domError("NotSupportedError", "A private key without its seed is not supported");
     throw dataError(error instanceof Error ? error.message : "The key cannot be read");
   }
 }
@@ -170,17 +218,24 @@ function asymmetric(
     checkJwk(jwk, use, extractable, usages);
     return { held, type: held.secret === null ? "public" : "private" };
   }
-  if (format === "raw") throw unsupported(format);
+  if (format !== "spki" && format !== "pkcs8") throw unsupported(format);
   const bytes = data as Uint8Array;
   const held = orDataError(() => (format === "spki" ? readSpki(bytes) : readPkcs8(bytes)));
   return { held, type: format === "spki" ? "public" : "private" };
 }
 
-const RSA_ALGS: { readonly [name: string]: (hash: string) => string } = {
-  "RSASSA-PKCS1-v1_5": (hash) => `RS${hash}`,
-  "RSA-PSS": (hash) => `PS${hash}`,
-  "RSA-OAEP": (hash) => (hash === "1" ? "RSA-OAEP" : `RSA-OAEP-${hash}`),
+const HASHED_ALGS: { readonly [name: string]: string } = {
+  HMAC: "HS",
+  "RSASSA-PKCS1-v1_5": "RS",
+  "RSA-PSS": "PS",
+  "RSA-OAEP": "RSA-OAEP-",
 };
+
+/** The name in JSON Web Keys of an algorithm with a hash function; those of SHA-3 have none. */
+function hashedAlg(name: string, hash: string): string | undefined {
+  if (!hash.startsWith("SHA-")) return undefined;
+  return name === "RSA-OAEP" && hash === "SHA-1" ? name : `${HASHED_ALGS[name] ?? ""}${hash.slice(4)}`;
+}
 
 function importRsa(
   format: Format,
@@ -193,9 +248,10 @@ function importRsa(
   const hash = hashOf(algorithm["hash"]);
   const { held, type } = asymmetric(format, data, "RSA", name === "RSA-OAEP" ? "enc" : "sig", extractable, usages);
   if (held.kind !== "rsa") throw dataError("The key is not one of RSA");
-  const wanted = RSA_ALGS[name]?.(hash.slice(4));
+  const wanted = hashedAlg(name, hash);
   const alg = format === "jwk" ? (data as Jwk)["alg"] : undefined;
-  if (alg !== undefined && alg !== wanted) throw dataError(`The key's member "alg" is not "${wanted}"`);
+  if (alg !== undefined && wanted !== undefined && alg !== wanted)
+    throw dataError(`The key's member "alg" is not "${wanted}"`);
   const facts = {
     name,
     modulusLength: modulusBits(held.open),
@@ -219,7 +275,8 @@ function importCurve(
   const curve = curveNamed(String(wanted as string));
   if (curve === undefined || curve.name !== wanted) throw domError("NotSupportedError", "Unrecognized curve");
   const facts = isNamed ? { name, namedCurve: curve.name } : { name };
-  if (format === "raw") {
+  if (curve.kind === "akp") return importLattice(curve, format, data, extractable, usages);
+  if (format === "raw" || format === "raw-public") {
     const bytes = data as Uint8Array;
     const point = curve.kind === "ec" ? orDataError(() => curve.curve.Point.fromBytes(bytes).toBytes(false)) : bytes;
     if (curve.kind === "okp" && bytes.length !== curve.size) throw dataError("The key has a wrong length");
@@ -229,6 +286,26 @@ function importCurve(
   const { held, type } = asymmetric(format, data, isNamed ? "EC" : "OKP", use, extractable, usages);
   if (held.kind !== "curve" || held.curve !== curve) throw dataError("The key is of another curve");
   if (format === "jwk") checkCurveAlg(data as Jwk, name, curve.name);
+  return { held, type, facts };
+}
+
+function importLattice(
+  curve: Lattice,
+  format: Format,
+  data: unknown,
+  extractable: boolean,
+  usages: readonly Usage[],
+): Imported {
+  const facts = { name: curve.name };
+  if (format === "raw-public") {
+    const point = data as Uint8Array;
+    if (point.length !== curve.size) throw dataError("The key has a wrong length");
+    return { held: { kind: "curve", curve, point, secret: null }, type: "public", facts };
+  }
+  if (format === "raw-seed")
+    return { held: orDataError(() => privateCurve(curve, data as Uint8Array)), type: "private", facts };
+  const { held, type } = asymmetric(format, data, "AKP", curve.signs ? "sig" : "enc", extractable, usages);
+  if (held.kind !== "curve" || held.curve !== curve) throw dataError("The key is of another algorithm");
   return { held, type, facts };
 }
 
@@ -265,10 +342,10 @@ export function exportData(format: Format, key: Exported, held: KeyData): unknow
         ext: key.extractable,
       };
     case "raw":
-      if (held.kind === "secret") return buffer(held.bytes);
-      if (held.kind === "rsa") throw unsupported(format);
-      if (key.type !== "public") throw domError("InvalidAccessError", "The key is not public");
-      return buffer(held.point);
+    case "raw-secret":
+    case "raw-public":
+    case "raw-seed":
+      return exportRaw(format, key, held);
     case "spki":
     case "pkcs8":
       if (held.kind === "secret") throw unsupported(format);
@@ -280,11 +357,27 @@ export function exportData(format: Format, key: Exported, held: KeyData): unknow
   }
 }
 
+function exportRaw(format: Format, key: Exported, held: KeyData): ArrayBuffer {
+  if (held.kind === "secret") {
+    if (!isRawSecret(format, key.algorithm.name)) throw unsupported(format);
+    return buffer(held.bytes);
+  }
+  const isLattice = held.kind === "curve" && held.curve.kind === "akp";
+  if (held.kind === "rsa" || format === "raw-secret" || format === (isLattice ? "raw" : "raw-seed"))
+    throw unsupported(format);
+  if ((format === "raw-seed") !== (key.type === "private"))
+    throw domError("InvalidAccessError", `The key is ${key.type}`);
+  return buffer(held.secret !== null && format === "raw-seed" ? held.secret : held.point);
+}
+
 function algOf({ algorithm }: Exported, held: KeyData): { alg?: string } {
   const { name } = algorithm;
-  const hash = (algorithm["hash"] as { name?: string } | undefined)?.name?.slice(4) ?? "";
-  if (name === "HMAC") return { alg: `HS${hash}` };
-  if (held.kind === "secret") return { alg: `A${held.bytes.length * 8}${name.slice(4)}` };
-  if (held.kind === "rsa") return { alg: RSA_ALGS[name]?.(hash) ?? "" };
+  const { hash } = algorithm as { hash?: { name: string } };
+  if (hash !== undefined) {
+    const alg = hashedAlg(name, hash.name);
+    return alg === undefined ? {} : { alg };
+  }
+  if (name.startsWith("KMAC")) return { alg: `K${name.slice(4)}` };
+  if (held.kind === "secret") return { alg: cipherAlg(name, held.bytes) };
   return name.startsWith("Ed") ? { alg: name } : {};
 }

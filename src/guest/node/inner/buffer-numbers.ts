@@ -11,7 +11,7 @@ function viewOf(bytes: Bytes): DataView {
 
 function checkOffset(bytes: Bytes, offset: unknown, size: number): number {
   if (typeof offset !== "number") throw invalidArgType("offset", "number", offset);
-  if (!Number.isInteger(offset)) throw outOfRange("offset", "an integer", offset);
+  if (Math.floor(offset) !== offset) throw outOfRange("offset", "an integer", offset);
   const last = bytes.length - size;
   if (last < 0)
     throw nodeError(RangeError, "ERR_BUFFER_OUT_OF_BOUNDS", "Attempt to access memory outside buffer bounds");
@@ -101,7 +101,7 @@ function checkValue(value: unknown, range: Range | null, size: number): void {
 
 function rangeOf({ min, max, isSigned }: Range, size: number): string {
   const n = typeof min === "bigint" ? "n" : "";
-  if (size <= 3) return `>= ${min}${n} and <= ${max}${n}`;
+  if (size <= 4) return `>= ${min}${n} and <= ${max}${n}`;
   const bits = size * 8;
   return isSigned
     ? `>= -(2${n} ** ${bits - 1}${n}) and < 2${n} ** ${bits - 1}${n}`
@@ -127,7 +127,7 @@ function writerOf(kind: Kind, little: boolean): Method {
 
 function checkLength(length: unknown): asserts length is number {
   if (typeof length !== "number") throw invalidArgType("byteLength", "number", length);
-  if (!Number.isInteger(length)) throw outOfRange("byteLength", "an integer", length);
+  if (Math.floor(length) !== length) throw outOfRange("byteLength", "an integer", length);
   if (length < 1 || length > 6) throw outOfRange("byteLength", ">= 1 and <= 6", length);
 }
 

@@ -19,6 +19,8 @@ export interface NodeHost {
   readonly fillRandom: (bytes: Uint8Array) => void;
   /** A hash by the worker: data and result are strings with one character for each byte. */
   readonly digest: (algorithm: string, latin1: string) => string;
+  /** Makes `structuredClone` copy objects of a class: the function gives nothing for others. */
+  readonly cloneable: (copy: (value: object) => object | undefined) => void;
   readonly console: () => typeof Console;
   readonly shown: (value: object) => object | undefined;
 }
