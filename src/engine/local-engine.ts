@@ -355,6 +355,8 @@ export class LocalEngine implements AsyncDisposable {
 /**
  * Nothing calls it. Tracers, such as that of Next, copy the packages that imports lead to, and find by this one those
  * of the build process.
+ *
+ * @public
  */
 export function traced(): Promise<unknown> {
   return import("../tool/build/child.ts");
