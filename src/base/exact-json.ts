@@ -42,7 +42,7 @@ function isDigit(code: number): boolean {
  */
 export function mayHaveLongInteger(text: string): boolean {
   const { length } = text;
-  // The last character that is none of a long integer.
+  // The last character outside of any long integer.
   let before = -1;
   for (let at = LONG - 1; at < length; at = before + LONG) {
     let start = at;
