@@ -123,6 +123,16 @@ describe("Node's names in a hardened realm", () => {
     expect(realm.call()).toEqual(first);
   });
 
+  test("keep no more of names that code makes up than Node has names", async () => {
+    using realm = await openRealm(`() => {
+      const isKept = (name) => __node.absent(name) === __node.absent(name);
+      const early = isKept("Missing");
+      for (let at = 0; at < 2_000; at++) { __node.absent("Name" + at); __node.require("name" + at).member; Object.keys(__node.require("name" + at)); }
+      return [early, isKept("Missing"), isKept("Late"), typeof __node.require("zlib").gzipSync, __node.require("child_process") === __node.require("child_process")];
+    }`);
+    for (let call = 0; call < 2; call++) expect(realm.call()).toEqual([true, true, false, "function", true]);
+  });
+
   test("have state of a shared module that lives on", async () => {
     using realm = await openRealm(
       `() => { const { process } = __node; return __node.process && (process.env.COUNT = Number(process.env.COUNT ?? 0) + 1); }`,

@@ -213,6 +213,15 @@ function notOne(): never {
   throw new TypeError("this is no object of the class");
 }
 
+/** More names than Node has: code may ask for any, and what a realm keeps of them outlives the call. */
+const NAMES_MAX = 500;
+
+/** Keeps what was made for a name, as long as there are no more than Node's own. */
+function keepNamed<T>(known: Map<string, T>, name: string, made: T): T {
+  if (known.size < NAMES_MAX) known.set(name, made);
+  return made;
+}
+
 /** The library of one realm. */
 class NodeRealm implements Library {
   readonly host: NodeHost;
@@ -262,9 +271,7 @@ class NodeRealm implements Library {
     const known = this.#parts.get(name);
     if (known !== undefined) return known;
     const text = this.host.text(`node/${name}`);
-    const part = text === "" ? null : this.#evaluate(name);
-    this.#parts.set(name, part);
-    return part;
+    return text === "" ? keepNamed(this.#parts, name, null) : this.#evaluate(name);
   }
 
   #evaluate(name: string): LibraryPart {
@@ -284,8 +291,7 @@ class NodeRealm implements Library {
     const made: NodeModule = {};
     for (const name of names === "" ? [] : names.split(",")) made[name] = this.#refuser(module, name);
     this.host.harden(made);
-    this.#refusals.set(module, made);
-    return made;
+    return keepNamed(this.#refusals, module, made);
   }
 
   /** What instances share of a module; `undefined` if it has nothing but names. */
@@ -311,7 +317,7 @@ class NodeRealm implements Library {
     if (!MEMBERS.has(name) && this.part(name)?.open !== undefined) return undefined;
     const shared = (this.shared(name) ?? {}) as NodeModule;
     const found = shared[member] ?? this.refusals(name)[member];
-    // What a getter makes, also one that is inherited, may be the instance's.
+    // The result of a getter, also of an inherited one, may be the instance's.
     const property = getOwnPropertyDescriptor(shared, member);
     const isFixed = property === undefined ? !(member in shared) : "value" in property;
     if (found !== undefined && isFixed) this.#keep(name, member, found);
@@ -327,8 +333,12 @@ class NodeRealm implements Library {
   complete(name: string, module: NodeModule): void {
     let missing = this.#missing.get(name);
     if (missing === undefined) {
-      missing = Object.entries(this.refusals(name)).filter(([member]) => !(member in module));
-      this.#missing.set(name, missing);
+      const all = Object.entries(this.refusals(name));
+      missing = keepNamed(
+        this.#missing,
+        name,
+        all.filter(([member]) => !(member in module)),
+      );
     }
     for (const [member, refuse] of missing) module[member] = refuse;
   }
@@ -351,8 +361,7 @@ class NodeRealm implements Library {
     const members = name === "SharedArrayBuffer" ? ["byteLength", "growable", "maxByteLength"] : [];
     for (const member of members) defineProperty(made.prototype, member, { get: notOne, configurable: true });
     this.host.harden(made);
-    this.#absent.set(name, made);
-    return made;
+    return keepNamed(this.#absent, name, made);
   }
 
   /** A function, also for code that extends it: only a call of it throws. */
