@@ -98,7 +98,7 @@ export function write(value: unknown): string | undefined {
  * only where the text has a sign of it. Throws a `ValueError`, and what `write` throws.
  */
 export function writeValue(value: unknown): string | undefined {
-  // What a tool wrote itself, in this call or another, says nothing of this value.
+  // Texts that a tool wrote itself, in this call or another, say nothing of this value.
   isOdd = hasRaw;
   let text: string | undefined;
   try {

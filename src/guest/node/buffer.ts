@@ -14,7 +14,7 @@ import { search } from "./inner/buffer-search.ts";
 import { sliceMethods } from "./inner/buffer-slices.ts";
 import { byteLengthOf, decode, encode, type Encoding, encodingNamed, writeText } from "./inner/encodings.ts";
 import { checkInteger, checkNumber, checkString, invalidArgType, nodeError, outOfRange } from "./inner/errors.ts";
-import { kept, type NodeModule } from "./inner/library.ts";
+import { kept, type NodeModule, shareGlobals } from "./inner/library.ts";
 
 /** `node:buffer`. Buffers have no pool: each has its own memory, so none shows the bytes of another. */
 
@@ -371,9 +371,7 @@ export const shared: NodeModule = {
   btoa: (text: string) => btoa(text),
   resolveObjectURL: () => undefined,
 };
-for (const name of ["Blob", "File"]) {
-  Object.defineProperty(shared, name, { get: () => Reflect.get(globalThis, name) as unknown });
-}
+shareGlobals(shared, ["Blob", "File"]);
 Object.defineProperty(shared, "INSPECT_MAX_BYTES", {
   get: () => sizes().inspectBytes,
   set: (count: number) => {

@@ -1,6 +1,6 @@
 import { lattices } from "./curves.ts";
-import { algorithmOf, bytesFrom, domError, type Given } from "./inner/web-algorithms.ts";
-import { type CryptoKey, failed, usable } from "./web-generation.ts";
+import { algorithmOf, bytesFrom, domError, failed, type Given } from "./inner/web-algorithms.ts";
+import { type CryptoKey, usable } from "./web-generation.ts";
 
 /** Secrets that are sealed for the holder of a key: ML-KEM. */
 

@@ -7,7 +7,7 @@ import { library } from "./inner/library.ts";
 import type * as Lattices from "./lattices.ts";
 import { bigOf, bytesOfBig, integer, integerOf, join, readSequence, sequence } from "./inner/asn1.ts";
 
-/** Elliptic curves, and what stands in their place after them, by their names in JSON Web Keys. */
+/** Elliptic curves, and schemes over lattices in their place, by their names in JSON Web Keys. */
 
 export interface WeierstrassCurve {
   readonly kind: "ec";
@@ -139,7 +139,7 @@ export function verifyEcdsa(
   }
 }
 
-/** What a signature without a hash function of its own is made with. */
+/** Parameters of a signature that hashes the data itself. */
 interface Context {
   readonly context?: Uint8Array;
 }

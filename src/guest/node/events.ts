@@ -1,6 +1,6 @@
 import { checkFunction, checkNumber, invalidArgType, nodeError } from "./inner/errors.ts";
 import { isEmitter, on, once } from "./inner/event-promises.ts";
-import { kept, library, type NodeModule, soon } from "./inner/library.ts";
+import { emitWarning, kept, library, type NodeModule, soon } from "./inner/library.ts";
 
 /** `node:events`. The default number of listeners belongs to the instance. */
 
@@ -87,7 +87,7 @@ function warnOfLeak(emitter: Emitter, event: string | symbol): void {
     `${inspectFlat(emitter)}. MaxListeners is ${max}. Use emitter.setMaxListeners() to increase limit`;
   const warning = Object.assign(new Error(text), { emitter, type: event, count: listeners.length });
   warning.name = "MaxListenersExceededWarning";
-  (library.state().require("process") as { emitWarning(warning: Error): void }).emitWarning(warning);
+  emitWarning(warning);
 }
 
 function inspectFlat(emitter: Emitter): string {

@@ -132,7 +132,7 @@ const HASHES: ReadonlyMap<string, CHash> = new Map<string, CHash>([
   ["sha512224", sha512_224],
   ["sha512256", sha512_256],
 ]);
-/** What is loaded when a name asks for it. */
+/** Further hash functions, evaluated when a name asks for one. */
 const rare = (): typeof Rare => library.load("rare-hashes") as unknown as typeof Rare;
 
 /** Names of Node's list of hash functions. */

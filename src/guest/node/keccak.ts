@@ -9,15 +9,11 @@ import {
   turboshake128,
   turboshake256,
 } from "@noble/hashes/sha3-addons.js";
-import { bytesFrom, domError, type Given, numberFrom } from "./inner/web-algorithms.ts";
+import { bytesFrom, failed, type Given, numberFrom } from "./inner/web-algorithms.ts";
 
 /** Functions of the Web Cryptography API that few tools use: those over Keccak with an output of any length, and Argon2. */
 
 const NOTHING = new Uint8Array(0);
-
-function failed(message: string): Error {
-  return domError("OperationError", message);
-}
 
 function bytesIn(algorithm: Given, name: string, most = Number.MAX_SAFE_INTEGER): Uint8Array {
   if (algorithm[name] === undefined) return NOTHING;

@@ -1,6 +1,6 @@
 import { isDeepEqual } from "./inner/deep-equal.ts";
 import { checkFunction, checkString, invalidArgType, nodeError } from "./inner/errors.ts";
-import { kept, library, type NodeModule, soon } from "./inner/library.ts";
+import { emitWarning, kept, library, type NodeModule, shareGlobals, soon } from "./inner/library.ts";
 import { parseArgs } from "./inner/parse-args.ts";
 import { styleText } from "./inner/style-text.ts";
 import { types } from "./inner/util-types.ts";
@@ -97,8 +97,7 @@ function deprecate(callback: unknown, message: string, code?: string): unknown {
     const name = code ?? message;
     if (!told.has(name)) {
       told.add(name);
-      const process = library.state().require("process") as { emitWarning(...args: readonly unknown[]): void };
-      process.emitWarning(message, "DeprecationWarning", code);
+      emitWarning(message, "DeprecationWarning", code);
     }
     return new.target === undefined ? apply(callback, this, args) : Reflect.construct(callback, args, callback);
   };
@@ -175,6 +174,4 @@ export const shared: NodeModule = {
 };
 
 /** The web's classes are made when they are read. */
-for (const name of ["TextEncoder", "TextDecoder"]) {
-  Object.defineProperty(shared, name, { get: () => Reflect.get(globalThis, name) as unknown });
-}
+shareGlobals(shared, ["TextEncoder", "TextDecoder"]);

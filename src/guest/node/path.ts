@@ -69,12 +69,10 @@ function normalize(form: Form, path: string): string {
   const { device, isAbsolute, rest } = split(form, path);
   const kept = names(form, rest, isAbsolute);
   let tail = kept.join(form.sep);
-  if (tail === "" && !isAbsolute && device === "") tail = ".";
-  else if (tail === "" && !isAbsolute) tail = ".";
+  if (tail === "" && !isAbsolute) tail = ".";
   if (tail !== "" && isSeparator(form.isWindows, path.at(-1))) tail += form.sep;
   if (form.isWindows && device === "" && !isAbsolute) tail = harmless(path, tail);
-  const isRoot = device.startsWith("\\\\");
-  return device + (isAbsolute && !(isRoot && device.length === 3) ? form.sep : isRoot ? form.sep : "") + tail;
+  return device + (isAbsolute ? form.sep : "") + tail;
 }
 
 /** A relative path with a colon, so that it does not become the path of a device. */
@@ -185,11 +183,9 @@ function parse(form: Form, path: unknown): Parsed {
   const [from, to] = lastName(form, path, root);
   const base = path.slice(from, to);
   const ext = extensionOf(base);
-  let end = from;
-  if (end > root) end--;
   return {
     root: path.slice(0, root),
-    dir: path.slice(0, Math.max(end, root)),
+    dir: path.slice(0, Math.max(from - 1, root)),
     base,
     ext,
     name: base.slice(0, base.length - ext.length),

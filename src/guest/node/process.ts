@@ -1,5 +1,6 @@
 import { EventEmitter, type Emitter } from "./events.ts";
 import { checkFunction } from "./inner/errors.ts";
+import { replacing } from "./inner/lazy-module.ts";
 import { library, type NodeModule, type NodeState, soon } from "./inner/library.ts";
 
 /** `process`: each instance has its own. What says something of the host is fixed. */
@@ -171,9 +172,7 @@ for (const name of library.host.text("node/names/process").split(",")) {
 
 /** Makes a member of an instance when it is first read; code may replace it. */
 function lazily(name: string, make: () => unknown): void {
-  const set = function (this: object, value: unknown): void {
-    Object.defineProperty(this, name, { value, writable: true, enumerable: true, configurable: true });
-  };
+  const set = replacing(name);
   const get = function (this: object): unknown {
     const made = make();
     Reflect.apply(set, this, [made]);

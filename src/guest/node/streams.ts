@@ -1,5 +1,5 @@
 import { Buffer } from "./buffer.ts";
-import type { NodeModule } from "./inner/library.ts";
+import { type NodeModule, shareGlobals } from "./inner/library.ts";
 import { STREAM_NAMES } from "../web/names.ts";
 
 /** `node:stream/web` and `node:stream/consumers`. */
@@ -34,8 +34,6 @@ const consumers: NodeModule = {
 
 /** The realm's own classes, which are made when they are read. */
 const web: NodeModule = {};
-for (const name of STREAM_NAMES) {
-  Object.defineProperty(web, name, { get: () => Reflect.get(globalThis, name) as unknown });
-}
+shareGlobals(web, STREAM_NAMES);
 
 export const modules: { readonly [name: string]: NodeModule } = { "stream/web": web, "stream/consumers": consumers };

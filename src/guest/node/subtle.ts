@@ -20,6 +20,7 @@ import {
   checkUsages,
   contextIn,
   domError,
+  failed,
   type Given,
   hashOf,
   numberFrom,
@@ -33,17 +34,8 @@ import { encode } from "./inner/encodings.ts";
 import { type KeyData } from "./inner/key-forms.ts";
 import { dataIn, random } from "./keys.ts";
 import { decapsulate, encapsulate } from "./capsules.ts";
-import {
-  checkKey,
-  CryptoKey,
-  failed,
-  generatePair,
-  generateSecret,
-  keyOf,
-  lengthOf,
-  usable,
-} from "./web-generation.ts";
-import { exportData, type Format, FORMATS, importData } from "./web-keys.ts";
+import { checkKey, CryptoKey, generatePair, generateSecret, keyOf, lengthOf, usable } from "./web-generation.ts";
+import { exportData, type Format, FORMATS, importData, type KeyImport } from "./web-keys.ts";
 
 /** The algorithms of `crypto.subtle` beyond hashes (Web Cryptography API). */
 
@@ -199,17 +191,17 @@ function agree(algorithm: Given, key: CryptoKey, held: KeyData & { kind: "curve"
   return bytes;
 }
 
-function importKey(
-  format: Format,
-  data: unknown,
-  algorithm: Given,
-  extractable: boolean,
-  usages: readonly Usage[],
-): CryptoKey {
-  const { held, type, facts } = importData(format, data, algorithm, extractable, usages);
+function importKey(given: KeyImport): CryptoKey {
+  const { algorithm, extractable, usages } = given;
+  const { held, type, facts } = importData(given);
   checkUsages(algorithm.name, type, usages);
   if (type !== "public" && usages.length === 0) throw domError("SyntaxError", `A ${type} key needs a usage`);
   return keyOf(held, type, facts, extractable, usages);
+}
+
+/** A key of bytes that were derived or shared. */
+function secretKey(data: Uint8Array, algorithm: Given, extractable: unknown, usages: readonly Usage[]): CryptoKey {
+  return importKey({ format: "raw-secret", data, algorithm, extractable: Boolean(extractable), usages });
 }
 
 function exportKey(format: Format, key: unknown): unknown {
@@ -260,7 +252,7 @@ const methods = {
     const uses = usagesFrom(usages);
     checkKey(key);
     const bits = deriveBits(algorithm, key, length, "deriveKey");
-    return importKey("raw-secret", bits, imported, Boolean(extractable), uses);
+    return secretKey(bits, imported, extractable, uses);
   },
   generateKey(given: unknown, extractable: unknown, usages: unknown): unknown {
     const algorithm = algorithmOf(given, "generateKey");
@@ -279,7 +271,8 @@ const methods = {
       (typeof data !== "object" || data === null || ArrayBuffer.isView(data) || data instanceof ArrayBuffer)
     )
       throw new TypeError("A key of the format jwk has to be an object");
-    return importKey(form, form === "jwk" ? data : bytesFrom(data, "keyData"), algorithm, Boolean(extractable), uses);
+    const whole = form === "jwk" ? data : bytesFrom(data, "keyData");
+    return importKey({ format: form, data: whole, algorithm, extractable: Boolean(extractable), usages: uses });
   },
   digest(given: unknown, data: unknown): ArrayBuffer {
     const algorithm = algorithmOf(given, "digest");
@@ -304,7 +297,7 @@ const methods = {
     const uses = usagesFrom(usages);
     const { shared, sealed } = encapsulate(given, key, "encapsulateKey");
     return {
-      sharedKey: importKey("raw-secret", shared, imported, Boolean(extractable), uses),
+      sharedKey: secretKey(shared, imported, extractable, uses),
       ciphertext: copied(sealed),
     };
   },
@@ -322,7 +315,7 @@ const methods = {
     const imported = algorithmOf(wanted, "importKey");
     const uses = usagesFrom(usages);
     const bits = decapsulate(given, key, sealed, "decapsulateKey");
-    return importKey("raw-secret", bits, imported, Boolean(extractable), uses);
+    return secretKey(bits, imported, extractable, uses);
   },
   supports: (operation: unknown, given: unknown, more?: unknown): unknown =>
     (library.load("web-support").shared as { supports: (...args: readonly unknown[]) => boolean }).supports(
@@ -363,7 +356,14 @@ const methods = {
       algorithm.name === "AES-KW"
         ? unwrapAes(secretBytes(held), data)
         : decrypt(algorithm, unwrapping, data, "unwrapKey");
-    return importKey(form, form === "jwk" ? parsed(bytes) : bytes, imported, Boolean(extractable), uses);
+    const whole = form === "jwk" ? parsed(bytes) : bytes;
+    return importKey({
+      format: form,
+      data: whole,
+      algorithm: imported,
+      extractable: Boolean(extractable),
+      usages: uses,
+    });
   },
 };
 

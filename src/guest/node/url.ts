@@ -1,5 +1,5 @@
 import legacy from "unenv/node/url";
-import type { NodeModule } from "./inner/library.ts";
+import { type NodeModule, shareGlobals } from "./inner/library.ts";
 
 /** `node:url`: the functions of its first form, and the realm's own classes, which are made when they are read. */
 export const shared: NodeModule = {
@@ -8,9 +8,7 @@ export const shared: NodeModule = {
   domainToASCII,
   domainToUnicode: domainToASCII,
 };
-for (const name of ["URL", "URLSearchParams"]) {
-  Object.defineProperty(shared, name, { get: () => Reflect.get(globalThis, name) as unknown });
-}
+shareGlobals(shared, ["URL", "URLSearchParams"]);
 
 function fileURLToPathBuffer(url: string | URL): unknown {
   const toPath = legacy["fileURLToPath"] as (url: string | URL) => string;

@@ -7,6 +7,7 @@ import {
   ALGORITHMS,
   checkUsages,
   domError,
+  failed,
   type Given,
   hashOf,
   type KeyType,
@@ -81,10 +82,6 @@ export function usable(key: unknown, name: string, usage: Usage): KeyData {
   if (key.algorithm.name !== name) throw domError("InvalidAccessError", "The key is not for this algorithm");
   if (!key.usages.includes(usage)) throw domError("InvalidAccessError", `The key is not for ${usage}`);
   return dataIn(key);
-}
-
-export function failed(message = "The operation failed"): Error {
-  return domError("OperationError", message);
 }
 
 /** Length of a derived key, in bits. */

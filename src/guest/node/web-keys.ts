@@ -21,6 +21,15 @@ import {
 export const FORMATS = ["raw", "raw-secret", "raw-public", "raw-seed", "pkcs8", "spki", "jwk"] as const;
 export type Format = (typeof FORMATS)[number];
 
+/** A key as code gives it: an object for `jwk`, bytes for the other formats. */
+export interface KeyImport {
+  readonly format: Format;
+  readonly data: unknown;
+  readonly algorithm: Given;
+  readonly extractable: boolean;
+  readonly usages: readonly Usage[];
+}
+
 export interface Imported {
   readonly held: KeyData;
   readonly type: KeyType;
@@ -34,14 +43,9 @@ function dataError(message: string): Error {
 const unsupported = (format: string): Error =>
   domError("NotSupportedError", `The format ${format} is not supported for this key`);
 
-export function importData(
-  format: Format,
-  data: unknown,
-  algorithm: Given,
-  extractable: boolean,
-  usages: readonly Usage[],
-): Imported {
-  const { name } = algorithm;
+export function importData(given: KeyImport): Imported {
+  const { format, data, extractable } = given;
+  const { name } = given.algorithm;
   switch (name) {
     case "Argon2d":
     case "Argon2i":
@@ -52,23 +56,23 @@ export function importData(
       if (extractable) throw domError("SyntaxError", "A key of this algorithm cannot be extractable");
       return { held: { kind: "secret", bytes: data as Uint8Array }, type: "secret", facts: { name } };
     case "HMAC":
-      return importHmac(format, data, algorithm, extractable, usages);
+      return importHmac(given);
     case "KMAC128":
     case "KMAC256":
-      return importKmac(format, data, algorithm, extractable, usages);
+      return importKmac(given);
     case "AES-CBC":
     case "AES-CTR":
     case "AES-GCM":
     case "AES-KW":
     case "AES-OCB":
     case "ChaCha20-Poly1305":
-      return importCipher(format, data, algorithm, extractable, usages);
+      return importCipher(given);
     case "RSASSA-PKCS1-v1_5":
     case "RSA-PSS":
     case "RSA-OAEP":
-      return importRsa(format, data, algorithm, extractable, usages);
+      return importRsa(given);
     default:
-      return importCurve(format, data, algorithm, extractable, usages);
+      return importCurve(given);
   }
 }
 
@@ -79,42 +83,32 @@ function isRawSecret(format: Format, name: string): boolean {
   return format === "raw-secret" || (format === "raw" && KNOW_RAW.test(name));
 }
 
-function secretData(
-  format: Format,
-  data: unknown,
-  name: string,
-  checkAlg: (alg: unknown, bytes: Uint8Array) => void,
-  use: string,
-  extractable: boolean,
-  usages: readonly Usage[],
-): Uint8Array {
-  if (isRawSecret(format, name)) return data as Uint8Array;
+/** `wanted`: the name of the algorithm in JSON Web Keys; `undefined` if it has none. */
+function checkAlg(jwk: Jwk, wanted: string | undefined): void {
+  const { alg } = jwk as { alg?: unknown };
+  if (alg !== undefined && wanted !== undefined && alg !== wanted)
+    throw dataError(`The key's member "alg" is not "${wanted}"`);
+}
+
+/** The bytes of a secret key. `algOf`: the name of its algorithm in JSON Web Keys. */
+function secretData(given: KeyImport, algOf: (bytes: Uint8Array) => string | undefined, use: string): Uint8Array {
+  const { format, data } = given;
+  if (isRawSecret(format, given.algorithm.name)) return data as Uint8Array;
   if (format !== "jwk") throw unsupported(format);
   const jwk = data as Jwk;
   if (jwk["kty"] !== "oct") throw dataError('The key\'s member "kty" is not "oct"');
   const held = readWebJwk(jwk);
   if (held.kind !== "secret") throw dataError("The key is not secret");
-  checkAlg(jwk["alg"], held.bytes);
-  checkJwk(jwk, use, extractable, usages);
+  checkAlg(jwk, algOf(held.bytes));
+  checkJwk(jwk, use, given);
   return held.bytes;
 }
 
-function importHmac(
-  format: Format,
-  data: unknown,
-  algorithm: Given,
-  extractable: boolean,
-  usages: readonly Usage[],
-): Imported {
-  const hash = hashOf(algorithm["hash"]);
-  const wanted = hashedAlg("HMAC", hash);
-  const checkAlg = (alg: unknown): void => {
-    if (alg !== undefined && wanted !== undefined && alg !== wanted)
-      throw dataError(`The key's member "alg" is not "${wanted}"`);
-  };
-  const given = secretData(format, data, "HMAC", checkAlg, "sig", extractable, usages);
-  if (given.length === 0) throw dataError("The key is empty");
-  const { bytes, length } = shortened(given, algorithm);
+function importHmac(given: KeyImport): Imported {
+  const hash = hashOf(given.algorithm["hash"]);
+  const whole = secretData(given, () => hashedAlg("HMAC", hash), "sig");
+  if (whole.length === 0) throw dataError("The key is empty");
+  const { bytes, length } = shortened(whole, given.algorithm);
   return { held: { kind: "secret", bytes }, type: "secret", facts: { name: "HMAC", length, hash: { name: hash } } };
 }
 
@@ -129,19 +123,10 @@ function shortened(given: Uint8Array, algorithm: Given): { readonly bytes: Uint8
   return { bytes, length: bits };
 }
 
-function importKmac(
-  format: Format,
-  data: unknown,
-  algorithm: Given,
-  extractable: boolean,
-  usages: readonly Usage[],
-): Imported {
-  const { name } = algorithm;
-  const wanted = `K${name.slice(4)}`;
-  const checkAlg = (alg: unknown): void => {
-    if (alg !== undefined && alg !== wanted) throw dataError(`The key's member "alg" is not "${wanted}"`);
-  };
-  const { bytes, length } = shortened(secretData(format, data, name, checkAlg, "sig", extractable, usages), algorithm);
+function importKmac(given: KeyImport): Imported {
+  const { name } = given.algorithm;
+  const whole = secretData(given, () => `K${name.slice(4)}`, "sig");
+  const { bytes, length } = shortened(whole, given.algorithm);
   return { held: { kind: "secret", bytes }, type: "secret", facts: { name, length } };
 }
 
@@ -150,18 +135,9 @@ function cipherAlg(name: string, bytes: Uint8Array): string {
   return name === "ChaCha20-Poly1305" ? "C20P" : `A${bytes.length * 8}${name.slice(4)}`;
 }
 
-function importCipher(
-  format: Format,
-  data: unknown,
-  { name }: Given,
-  extractable: boolean,
-  usages: readonly Usage[],
-): Imported {
-  const checkAlg = (alg: unknown, bytes: Uint8Array): void => {
-    const wanted = cipherAlg(name, bytes);
-    if (alg !== undefined && alg !== wanted) throw dataError(`The key's member "alg" is not "${wanted}"`);
-  };
-  const bytes = secretData(format, data, name, checkAlg, "enc", extractable, usages);
+function importCipher(given: KeyImport): Imported {
+  const { name } = given.algorithm;
+  const bytes = secretData(given, (key) => cipherAlg(name, key), "enc");
   const length = bytes.length * 8;
   if (name === "ChaCha20-Poly1305") {
     if (length !== 256) throw dataError("ChaCha20-Poly1305 has keys of 256 bits");
@@ -172,7 +148,7 @@ function importCipher(
 }
 
 /** Members of a JSON Web Key that say what it may be used for. */
-function checkJwk(jwk: Jwk, use: string, extractable: boolean, usages: readonly Usage[]): void {
+function checkJwk(jwk: Jwk, use: string, { extractable, usages }: KeyImport): void {
   if (usages.length > 0 && jwk["use"] !== undefined && jwk["use"] !== use)
     throw dataError(`The key's member "use" is not "${use}"`);
   const operations = jwk["key_ops"];
@@ -200,14 +176,8 @@ function readWebJwk(jwk: Jwk): KeyData {
   return orDataError(() => readJwk(jwk));
 }
 
-function asymmetric(
-  format: Format,
-  data: unknown,
-  kty: string,
-  use: string,
-  extractable: boolean,
-  usages: readonly Usage[],
-): { held: AsymmetricData; type: KeyType } {
+function asymmetric(given: KeyImport, kty: string, use: string): { held: AsymmetricData; type: KeyType } {
+  const { format, data } = given;
   if (format === "jwk") {
     const jwk = data as Jwk;
     if (jwk["kty"] !== kty) throw dataError(`The key's member "kty" is not "${kty}"`);
@@ -215,7 +185,7 @@ function asymmetric(
       throw domError("NotSupportedError", "Keys with more than two primes are not supported");
     const held = readWebJwk(jwk);
     if (held.kind === "secret") throw dataError("The key is secret");
-    checkJwk(jwk, use, extractable, usages);
+    checkJwk(jwk, use, given);
     return { held, type: held.secret === null ? "public" : "private" };
   }
   if (format !== "spki" && format !== "pkcs8") throw unsupported(format);
@@ -237,21 +207,12 @@ function hashedAlg(name: string, hash: string): string | undefined {
   return name === "RSA-OAEP" && hash === "SHA-1" ? name : `${HASHED_ALGS[name] ?? ""}${hash.slice(4)}`;
 }
 
-function importRsa(
-  format: Format,
-  data: unknown,
-  algorithm: Given,
-  extractable: boolean,
-  usages: readonly Usage[],
-): Imported {
-  const { name } = algorithm;
-  const hash = hashOf(algorithm["hash"]);
-  const { held, type } = asymmetric(format, data, "RSA", name === "RSA-OAEP" ? "enc" : "sig", extractable, usages);
+function importRsa(given: KeyImport): Imported {
+  const { name } = given.algorithm;
+  const hash = hashOf(given.algorithm["hash"]);
+  const { held, type } = asymmetric(given, "RSA", name === "RSA-OAEP" ? "enc" : "sig");
   if (held.kind !== "rsa") throw dataError("The key is not one of RSA");
-  const wanted = hashedAlg(name, hash);
-  const alg = format === "jwk" ? (data as Jwk)["alg"] : undefined;
-  if (alg !== undefined && wanted !== undefined && alg !== wanted)
-    throw dataError(`The key's member "alg" is not "${wanted}"`);
+  if (given.format === "jwk") checkAlg(given.data as Jwk, hashedAlg(name, hash));
   const facts = {
     name,
     modulusLength: modulusBits(held.open),
@@ -261,13 +222,8 @@ function importRsa(
   return { held, type, facts };
 }
 
-function importCurve(
-  format: Format,
-  data: unknown,
-  algorithm: Given,
-  extractable: boolean,
-  usages: readonly Usage[],
-): Imported {
+function importCurve(given: KeyImport): Imported {
+  const { format, data, algorithm } = given;
   const { name } = algorithm;
   const isNamed = name === "ECDSA" || name === "ECDH";
   const wanted = isNamed ? algorithm["namedCurve"] : name;
@@ -275,7 +231,7 @@ function importCurve(
   const curve = curveNamed(String(wanted as string));
   if (curve === undefined || curve.name !== wanted) throw domError("NotSupportedError", "Unrecognized curve");
   const facts = isNamed ? { name, namedCurve: curve.name } : { name };
-  if (curve.kind === "akp") return importLattice(curve, format, data, extractable, usages);
+  if (curve.kind === "akp") return importLattice(curve, given);
   if (format === "raw" || format === "raw-public") {
     const bytes = data as Uint8Array;
     const point = curve.kind === "ec" ? orDataError(() => curve.curve.Point.fromBytes(bytes).toBytes(false)) : bytes;
@@ -283,19 +239,14 @@ function importCurve(
     return { held: { kind: "curve", curve, point, secret: null }, type: "public", facts };
   }
   const use = name === "ECDH" || name.startsWith("X") ? "enc" : "sig";
-  const { held, type } = asymmetric(format, data, isNamed ? "EC" : "OKP", use, extractable, usages);
+  const { held, type } = asymmetric(given, isNamed ? "EC" : "OKP", use);
   if (held.kind !== "curve" || held.curve !== curve) throw dataError("The key is of another curve");
   if (format === "jwk") checkCurveAlg(data as Jwk, name, curve.name);
   return { held, type, facts };
 }
 
-function importLattice(
-  curve: Lattice,
-  format: Format,
-  data: unknown,
-  extractable: boolean,
-  usages: readonly Usage[],
-): Imported {
+function importLattice(curve: Lattice, given: KeyImport): Imported {
+  const { format, data } = given;
   const facts = { name: curve.name };
   if (format === "raw-public") {
     const point = data as Uint8Array;
@@ -304,7 +255,7 @@ function importLattice(
   }
   if (format === "raw-seed")
     return { held: orDataError(() => privateCurve(curve, data as Uint8Array)), type: "private", facts };
-  const { held, type } = asymmetric(format, data, "AKP", curve.signs ? "sig" : "enc", extractable, usages);
+  const { held, type } = asymmetric(given, "AKP", curve.signs ? "sig" : "enc");
   if (held.kind !== "curve" || held.curve !== curve) throw dataError("The key is of another algorithm");
   return { held, type, facts };
 }

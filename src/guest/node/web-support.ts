@@ -4,6 +4,7 @@ import {
   algorithmOf,
   bytesFrom,
   contextIn,
+  failed,
   type Given,
   hashOf,
   numberFrom,
@@ -11,7 +12,7 @@ import {
 } from "./inner/web-algorithms.ts";
 import { seal } from "./inner/web-aes.ts";
 import type * as Keccak from "./keccak.ts";
-import { CryptoKey, failed, lengthOf, macBits, rsaParameters, webCurve } from "./web-generation.ts";
+import { CryptoKey, lengthOf, macBits, rsaParameters, webCurve } from "./web-generation.ts";
 
 /** `SubtleCrypto.supports`: whether an operation takes an algorithm with its parameters. */
 

@@ -14,7 +14,7 @@ const PART_NAMESPACE = "part";
 const SHARED_NAMESPACE = "shared";
 
 /**
- * What stands around a package that shows values. It takes more for granted than a realm has, copies frozen built-ins and
+ * Wrapper of a package that shows values. The package takes more for granted than a realm has, copies frozen built-ins and
  * replaces some of the copies, and looks for constructors and methods in descriptors: in a realm, those that objects may
  * override are accessors.
  */

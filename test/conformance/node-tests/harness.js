@@ -1,7 +1,7 @@
 // The body of a function of `input`: runs a test file of Node, in Node and in a tool alike.
 /* oxlint-disable typescript/no-implied-eval -- it runs what the suite has */
 const { program, load, globals } = input;
-const { setTimeout, clearTimeout, Promise, Error } = globalThis;
+const { setTimeout, Promise, Error } = globalThis;
 const results = new Map();
 const promises = [];
 const expected = [];
@@ -95,16 +95,15 @@ function expectWarning(nameOrMap, list, code) {
   for (const [name, wanted] of Object.entries(map)) {
     const all =
       Array.isArray(wanted) && Array.isArray(wanted[0]) ? wanted : [Array.isArray(wanted) ? wanted : [wanted]];
-    const rows = all.map(([message, number]) => ({ message, code: number, done: counted(noop, 1, false) }));
+    const rows = all.map(([message]) => ({ message, done: counted(noop, 1, false) }));
     warnings.set(name, [...(warnings.get(name) ?? []), ...rows]);
   }
   if (warnings.isHeard) return;
   warnings.isHeard = true;
-  globals.process.on("warning", ({ name, message, code: given }) => {
+  globals.process.on("warning", ({ name, message }) => {
     const row = warnings.get(name)?.shift();
     if (row !== undefined && (row.message instanceof RegExp ? row.message.test(message) : row.message === message))
       row.done();
-    void given;
   });
 }
 
@@ -329,5 +328,4 @@ async function conclude() {
   return { ended, results: [...results] };
 }
 
-void clearTimeout;
 return { caught, report: conclude() };

@@ -71,7 +71,8 @@ export function copyMembers(from: object, to: NodeModule): void {
   }
 }
 
-function replacing(key: PropertyKey) {
+/** A setter that puts a value in the place of a getter. */
+export function replacing(key: PropertyKey) {
   return function (this: object, value: unknown): void {
     defineProperty(this, key, { value, writable: true, enumerable: true, configurable: true });
   };

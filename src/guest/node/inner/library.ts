@@ -72,6 +72,18 @@ declare const __library: Library;
 
 export const library: Library = __library;
 
+/** Gives a module classes of the web, which are made when they are read. */
+export function shareGlobals(module: NodeModule, names: readonly string[]): void {
+  for (const name of names) {
+    Object.defineProperty(module, name, { get: () => Reflect.get(globalThis, name) as unknown });
+  }
+}
+
+/** `process.emitWarning` of the instance. */
+export function emitWarning(...args: readonly unknown[]): void {
+  (library.state().require("process") as { emitWarning(...args: readonly unknown[]): void }).emitWarning(...args);
+}
+
 /** A value that an instance has for itself, made when it first uses it. */
 export function kept<T>(name: string, make: () => T, state: NodeState = library.state()): T {
   const known = state.kept.get(name);

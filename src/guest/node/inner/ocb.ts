@@ -9,7 +9,7 @@ export interface OcbParameters {
   readonly iv: Uint8Array;
   /** Size of the tag, in bytes. */
   readonly size: number;
-  /** What is authenticated and not encrypted. */
+  /** Bytes that are authenticated and not encrypted. */
   readonly more: Uint8Array;
 }
 

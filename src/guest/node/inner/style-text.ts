@@ -64,18 +64,13 @@ function codesOf(name: unknown): Codes {
   throw nodeError(TypeError, "ERR_INVALID_ARG_VALUE", `The argument 'format' ${reason}. Received ${shown}`);
 }
 
-interface StyleOptions {
-  readonly validateStream?: unknown;
-  readonly stream?: unknown;
-}
-
-export function styleText(format: unknown, text: unknown, options: StyleOptions = {}): string {
+/** Its third argument, options of a stream, has no effect: an isolate has no terminal. */
+export function styleText(format: unknown, text: unknown): string {
   checkString(text, "text");
-  void options;
   const codes = [format].flat().flatMap((name) => (name === "none" ? [] : [codesOf(name)]));
   let result = text;
   for (const [open, close] of codes.toReversed()) {
-    // What ends a style inside this one begins this one again.
+    // The end of an inner style begins this one again.
     const again = close === "22" ? `\u001B[22m\u001B[${open}m` : `\u001B[${open}m`;
     result = `\u001B[${open}m${result.replaceAll(`\u001B[${close}m`, again)}\u001B[${close}m`;
   }

@@ -4,13 +4,9 @@ import { Aes, GcmTag } from "./aes.ts";
 import { join } from "./asn1.ts";
 import { openOcb, sealOcb } from "./ocb.ts";
 import { isSame } from "./rsa.ts";
-import { bytesFrom, domError, type Given, numberFrom } from "./web-algorithms.ts";
+import { bytesFrom, failed, type Given, numberFrom } from "./web-algorithms.ts";
 
 /** Ciphers as the Web Cryptography API has it: one whole text at a time. */
-
-function failed(message: string): Error {
-  return domError("OperationError", message);
-}
 
 function vectorIn(algorithm: Given, name: string): Uint8Array {
   const bytes = bytesFrom(algorithm[name], name);
@@ -67,7 +63,7 @@ function gcm(algorithm: Given, key: Uint8Array): { aes: Aes; tag: GcmTag; size: 
   return { aes, tag, size };
 }
 
-/** What OCB takes: its tag is of 64 bits at least. */
+/** Parameters of OCB: its tag is of 64 bits at least. */
 function ocb(algorithm: Given, key: Uint8Array) {
   const iv = bytesFrom(algorithm["iv"], "iv");
   const size = tagBytes(algorithm);
@@ -107,11 +103,11 @@ export function seal(algorithm: Given, key: Uint8Array, data: Uint8Array): Uint8
   }
 }
 
-/** What a library cannot decrypt. */
-function opened(open: () => Uint8Array | undefined): Uint8Array {
+/** Plain bytes, with the error of the web where a library cannot decrypt. */
+function opened(decrypt: () => Uint8Array | undefined): Uint8Array {
   let plain: Uint8Array | undefined;
   try {
-    plain = open();
+    plain = decrypt();
   } catch {
     // It says no more than that it failed.
   }

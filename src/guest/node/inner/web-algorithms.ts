@@ -111,6 +111,10 @@ export function domError(name: string, message: string): Error {
   return new DOMException(message, name);
 }
 
+export function failed(message = "The operation failed"): Error {
+  return domError("OperationError", message);
+}
+
 /** An algorithm with its parameters, as a caller gives it. */
 export interface Given {
   readonly name: string;
