@@ -18,7 +18,8 @@ const NOTES = `- \`process.env\` has \`NODE_ENV\`. \`process.stdout\` and \`stde
 - \`zlib\` has deflate and gzip, not Brotli and Zstandard.
 - \`WebSocket\` and \`EventSource\` use the grants of [\`fetch\`](../how-to/capabilities.md#websocket-and-eventsource). The constructor of a tool that does not ask for \`fetch\` throws \`capability_denied\`. The package
   \`ws\` in its form for browsers throws: use the global \`WebSocket\`.
-- A package is taken in its form for browsers and workers; in its other one where that needs a document. \`import()\` and \`require()\` of computed names in packages fail when they are called.`;
+- A package is taken in its form for browsers and workers; in its other one where that needs a document. \`import()\` and \`require()\` of computed names in packages fail when they are called.
+- A warm tool with \`Buffer\` and \`createHmac\` holds 0.8 MB of heap more than one without names of Node.`;
 
 /** The page of Node's names. */
 export function nodePage(): string {

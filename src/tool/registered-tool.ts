@@ -157,12 +157,12 @@ export function registeredTool(
   });
 }
 
-/** The code, and whether constructors of sockets are to say that the tool does not ask for `fetch`. */
+/** The code, with a mark where constructors of sockets have to say that the tool does not ask for `fetch`. */
 function codeOf({ text }: Bundle, { fetch }: CapabilityRequest): Pick<ToolScript, "text" | "lacksFetch"> {
   return fetch === undefined && usesSockets(text) ? { text, lacksFetch: true } : { text };
 }
 
-/** What a rule of the policy pins. The operator's settings are not part of it, nor config, which may hold secrets. */
+/** Digest that a rule of the policy pins. The operator's settings are not part of it, nor config, which may hold secrets. */
 function digestOf(
   { inputSchema, outputSchema, limits, isolation }: CheckedDefinition,
   { text, runtime }: Bundle,

@@ -83,9 +83,9 @@ export interface ToolScript {
    */
   readonly text: string;
   readonly checks: ToolChecks;
-  /** Whether it names `WebSocket` or `EventSource`, and the tool does not ask for `fetch`: their constructors say so. */
+  /** Use of `WebSocket` or `EventSource` by a tool that does not ask for `fetch`: their constructors say so. */
   readonly lacksFetch?: true;
-  /** Who registered the tool. Default: the operator. */
+  /** Registrant of the tool. Default: the operator. */
   readonly registrant?: string;
   /** Digest of this version: strikes of another one do not count against it. */
   readonly digest?: string;
