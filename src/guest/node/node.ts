@@ -1,6 +1,7 @@
 import { adviceOn } from "./inner/advice.ts";
 import { copyMembers, lazyModule } from "./inner/lazy-module.ts";
 import type { Library, LibraryPart, NodeHost, NodeModule, NodeState } from "./inner/library.ts";
+import { STAND_INS } from "./inner/stand-ins.ts";
 
 /**
  * Node's modules and globals inside a realm. What instances share of a module is evaluated once for the realm, when the
@@ -185,32 +186,6 @@ export class NodeInstance implements NodeState {
 function sharedOf(part: LibraryPart | null, module: string): LibraryPart["shared"] | undefined {
   return part?.modules?.[module] ?? part?.shared;
 }
-
-/** Nothing is ever collected, as far as a tool can see. */
-class FinalizationRegistry {
-  register(): void {}
-
-  unregister(): boolean {
-    return false;
-  }
-}
-
-class WeakRef {
-  readonly #target: unknown;
-
-  constructor(target: unknown) {
-    this.#target = target;
-  }
-
-  deref(): unknown {
-    return this.#target;
-  }
-}
-
-const STAND_INS: ReadonlyMap<string, { prototype: object }> = new Map<string, { prototype: object }>([
-  ["FinalizationRegistry", FinalizationRegistry],
-  ["WeakRef", WeakRef],
-]);
 
 /** The getter of a class without objects. */
 function notOne(): never {
