@@ -48,6 +48,11 @@ export interface Job {
 export interface JobReplay {
   /** The responses to capability calls of earlier attempts, as a `ReplayPlan` in JSON; empty text without any. */
   plan(): string;
+  /**
+   * Before a further attempt: fetches what `plan` gives then, where that is elsewhere; `null` where nothing has to be
+   * fetched. Resolves with the failure of a call that cannot be repeated. Never rejects.
+   */
+  prepare?(): Promise<Failure | null> | null;
   /** A response was delivered later, by the call's clock, than the broker gave it. */
   onTimed(step: number, nowMs: number): void;
   /** The call's clock did not wait for the due time of its `fired`-th timer turn. */

@@ -1,10 +1,10 @@
-import { threadCapabilities } from "../capabilities/built-in.ts";
 import { RemoteServers } from "../capabilities/connector/connector.ts";
 import type { CallSessionTool } from "../capabilities/connector/route.ts";
 import { HELD_ELSEWHERE } from "../capabilities/native/binaries.ts";
 import type { SecretViolation } from "../capabilities/secrets/placeholders.ts";
-import type { LoginReport } from "../login/settings.ts";
 import { Secrets } from "../capabilities/secrets/secrets.ts";
+import { threadCapabilities } from "../capabilities/thread-capabilities.ts";
+import type { LoginReport } from "../login/settings.ts";
 import { shareGroups } from "../../base/os/cgroup.ts";
 import { openEnginePort } from "./engine-port.ts";
 import type { ThreadSettings, ToThread } from "./messages.ts";
@@ -23,7 +23,16 @@ port.onMessage((message) => {
   else server.receive(message as readonly ToThread[]);
 });
 
-function serve({ fetch, secrets: given, hasLookup, groups, routes }: ThreadSettings): ThreadServer {
+function serve({
+  fetch,
+  secrets: given,
+  environment,
+  kv,
+  host,
+  hasLookup,
+  groups,
+  routes,
+}: ThreadSettings): ThreadServer {
   if (groups !== null) shareGroups(groups);
   const secrets = new Secrets(given, {}, alreadyWarned);
   return new ThreadServer(port, (own) => {
@@ -33,8 +42,8 @@ function serve({ fetch, secrets: given, hasLookup, groups, routes }: ThreadSetti
     const onLogin = (report: LoginReport): void => own.tell({ kind: "login", report });
     const servers = new RemoteServers({ fetch: options, secrets, callTool, onViolation: onSecretViolation, onLogin });
     servers.use(routes);
-    const parts = { binaries: HELD_ELSEWHERE, fetch: options, secrets, servers, onSecretViolation };
-    return { capabilities: threadCapabilities(parts), servers };
+    const parts = { binaries: HELD_ELSEWHERE, environment, fetch: options, kv, secrets, servers, onSecretViolation };
+    return { capabilities: threadCapabilities(parts), host, servers };
   });
 }
 

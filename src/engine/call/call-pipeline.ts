@@ -12,8 +12,8 @@ import {
   type ToolCall,
   type ToolResult,
 } from "../../base/result.ts";
-import type { Broker } from "../../broker/broker.ts";
-import type { CallSession } from "../../broker/call-session.ts";
+import type { BrokerClient } from "../../broker/thread/broker-client.ts";
+import type { HostedCall, HostSession } from "../../broker/thread/host-session.ts";
 import type { CallReply, Executor, OutputText } from "../../executor/executor.ts";
 import { callOf, HOST_TOOLS, type Preparation, type ProgramSource } from "../../tool/program/program.ts";
 import type { Programs } from "../../tool/program/programs.ts";
@@ -31,7 +31,7 @@ import type { Admission } from "./admission.ts";
 import { Announcement } from "./announcement.ts";
 import { describeMalformed, describeOptions, tenantOf, writeArguments } from "./arguments.ts";
 import { callTool, parentOf } from "./child-call.ts";
-import { closeSession, concludeCall, mayRetry, spentBy } from "./conclude.ts";
+import { concludeCall, mayRetry, spentBy, withEnd } from "./conclude.ts";
 import { type CallStages, EngineCall } from "./engine-call.ts";
 import type { Idempotency, Run } from "./idempotency.ts";
 import { checkInPieces, staysText } from "./long-output.ts";
@@ -46,7 +46,7 @@ export interface PipelineParts {
   readonly tracing: Tracing;
   readonly events: Events;
   readonly scheduler: Scheduler;
-  readonly broker: Broker;
+  readonly broker: BrokerClient;
   readonly executor: Executor;
   /** Returns the number of a new attempt. */
   readonly nextCallNumber: () => number;
@@ -251,10 +251,10 @@ export class CallPipeline implements CallStages {
   }
 
   /** Opens the broker's session of a call, at its first capability call. */
-  openSession(call: EngineCall): CallSession {
-    const { broker } = this.#parts;
-    const brokered = call.brokered((name, args, signal) => callTool(call, name, args, signal, this), broker.accounts);
-    return broker.open(brokered, call.grants);
+  openSession(call: EngineCall): HostSession {
+    const { broker, events } = this.#parts;
+    const run: HostedCall["callTool"] = (name, args, signal) => callTool(call, name, args, signal, this);
+    return broker.open(call.brokered(run, broker.accounts, events.isHeard("capability:call")), call.grants);
   }
 
   /** Ends a call that the scheduler refused. */
@@ -277,11 +277,20 @@ export class CallPipeline implements CallStages {
 
   /** Handles the executor's reply: retries the call if it may be retried, otherwise concludes it. */
   settle(call: EngineCall, given: CallReply): void {
+    const { session } = call;
+    if (session === null) return this.#settle(call, given);
+    const { attempts: attempt, deliveredCount } = given;
+    void session.end({ attempt, deliveredCount }).then((end) => {
+      call.end = end;
+      this.#settle(call, withEnd(given, end));
+    });
+  }
+
+  #settle(call: EngineCall, reply: CallReply): void {
     const { executor, nextCallNumber } = this.#parts;
-    const reply = closeSession(given, call.session);
     const { outcome } = reply;
-    if (given.work === undefined) this.#charge(call, spentBy(given, call.limits));
-    else this.#awaitWork(call, given.work);
+    if (reply.work === undefined) this.#charge(call, spentBy(reply, call.limits));
+    else this.#awaitWork(call, reply.work);
     if (!outcome.ok && mayRetry(outcome.failure, call, executor)) {
       call.trace?.addEvent("glovebox.retry", { "error.type": outcome.failure.code });
       call.beginAttempt(nextCallNumber(), reply);

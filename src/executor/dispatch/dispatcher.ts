@@ -61,7 +61,8 @@ export class Dispatcher implements WorkerConnectionListener {
   constructor(owner: DispatcherOwner, nextCallNumber: () => number) {
     this.#owner = owner;
     this.#nextCallNumber = nextCallNumber;
-    this.#batcher = new Batcher(this.workers.serving, (size) => owner.emit("dispatch:batch", { size }));
+    const onFail = ({ callNumber }: LocalCall, failure: Failure): void => this.end(callNumber, failure);
+    this.#batcher = new Batcher(this.workers.serving, (size) => owner.emit("dispatch:batch", { size }), onFail);
   }
 
   run(job: Job): void {

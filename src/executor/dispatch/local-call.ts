@@ -10,6 +10,8 @@ export class LocalCall extends DispatchedCall {
   alone: boolean;
   /** Whether the call has made a capability request since its last start. */
   hasAsked = false;
+  /** Number of starts, with those that do not count as attempts: different for each start. */
+  starts = 0;
   #linesOfStart = 0;
   #isolatesLost = 0;
   /** Whether the call ever lost its executor, and the number of losses without a known culprit. */
@@ -27,6 +29,7 @@ export class LocalCall extends DispatchedCall {
   start(connection: WorkerConnection, nowMs: number, clockMs: number): void {
     this.connection = connection;
     this.attempts++;
+    this.starts++;
     this.#linesOfStart = 0;
     this.hasAsked = false;
     this.deadlineMs = nowMs + this.job.limits.wallMs;
