@@ -70,12 +70,10 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
   const nextCallNumber = (): number => ++lastRun;
   const { perTool, perTenant } = queue;
   const emit = events.emit.bind(events);
-  const executor = createExecutor({ workers, prelude, entropyKey, nextCallNumber, perTool, perTenant, emit: emit });
   const binaries = new Binaries();
   const { limits, maxLimits, toolMaxLimits } = options;
   const bounds = { limits, maxLimits, toolMaxLimits };
   const opened = new Packages(packages, fetch, (event) => events.emit("package:step", event));
-  const registrar = new Registrar(executor, binaries, opened, bounds, options.root);
   const programs = new Programs(bounds);
   const callTool: CallSessionTool = (call, signal) => connectors.callTool(call, signal);
   const listeners = {
@@ -87,6 +85,9 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
     onLogin: (report: LoginReport) => connectors.noticeLogin(report),
   };
   const broker = createBroker(options, listeners, binaries);
+  const caps = { perTool, perTenant };
+  const executor = createExecutor({ workers, prelude, entropyKey, nextCallNumber, ...caps, emit, pipes: broker });
+  const registrar = new Registrar(executor, binaries, opened, bounds, options.root);
   const tools = new InstalledTools(registry, registrar, broker, events);
   const connectors = new Connectors(
     { registry, registrar, tools, events, broker },

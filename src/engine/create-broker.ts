@@ -39,7 +39,7 @@ export function createBroker(
     policy,
     binaries,
     place,
-    settings: { ...sent, environment, kv },
+    settings: { ...sent, environment, kv, listens: options.executor.kind === "process" },
     lookup,
     callTool,
     onOutcome,

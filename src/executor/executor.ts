@@ -28,6 +28,13 @@ export interface Job {
   readonly waitMs: number;
   /** Whether `onLog` and `onProgress` receive lines and progress while the call runs. */
   readonly stream: boolean;
+  /**
+   * An attempt begins: `pipe` is the number of its worker's pipe to the broker, `null` where it has none, and `attempt`
+   * that of this start.
+   */
+  begin?(pipe: number | null, attempt: number): void;
+  /** The broker does not know the call, which asks by its worker's pipe. */
+  introduce?(): void;
   /** Sends a capability call to the broker, which responds at once or later. Never throws. */
   ask(call: CapabilityCall, respond: Respond): void;
   onLog(line: string): void;
@@ -110,6 +117,8 @@ export interface CallReply {
   readonly dropped: number;
   /** Number of responses delivered to the call, where known. */
   readonly deliveredCount?: number | undefined;
+  /** Whether its last attempt has sent the broker anything by its worker's pipe, where the worker has told. */
+  readonly asked?: boolean | undefined;
   /**
    * Where the work goes on after the reply, as of a cancelled call whose turn has to be ended first: resolves with its
    * processor time in milliseconds, which `cpuMs` does not have. Never rejects.

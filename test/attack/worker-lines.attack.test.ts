@@ -22,6 +22,8 @@ async function readFrom(program: string): Promise<{ error: string; lines: number
   const listener = {
     onMessage: (_connection: WorkerConnection, _message: ToHost) => void lines++,
     onPause: () => undefined,
+    onWho: () => undefined,
+    onDiverged: () => undefined,
     onBroken: (_connection: WorkerConnection, error: Error) => resolve(error),
   };
   const before = process.memoryUsage().heapUsed;

@@ -13,6 +13,7 @@ import { Grants } from "../grants.ts";
 import type { LoginReport } from "../login/settings.ts";
 import { MethodCaller, messageOf } from "../method-call.ts";
 import type { Policy } from "../policy.ts";
+import type { AskPipes, ConnectedPipe } from "./ask-pipe.ts";
 import { shapeOf } from "./host-capability.ts";
 import { type HostedCall, HostSession, type SessionHost } from "./host-session.ts";
 import type { FromThread, ThreadSettings, ToldOutcome } from "./messages.ts";
@@ -22,6 +23,8 @@ import { ThreadRun } from "./thread-run.ts";
 const ALLOWS_NOTHING: Policy = { rules: [] };
 const CLOSE_MS = 3_000;
 const RESTART_MS = 1_000;
+/** Longest wait for the broker at the start of an executor, in milliseconds. Without it, its workers have no pipes. */
+const PIPES_MS = 10_000;
 
 export interface BrokerClientOptions {
   readonly capabilities: EngineCapabilities;
@@ -48,7 +51,7 @@ export interface BrokerClientOptions {
  * it holds the sessions of calls, decides, and carries out all but the handlers of this thread. It is no crash boundary,
  * so what it parses is bounded before; as a process it is one.
  */
-export class BrokerClient implements SessionHost {
+export class BrokerClient implements SessionHost, AskPipes {
   /** Accounts of what the host does for tenants. The broker judges the limits, by accounts of its own. */
   readonly accounts = new TenantAccounts();
   /** Order of this thread's work for calls. */
@@ -101,6 +104,21 @@ export class BrokerClient implements SessionHost {
   start(): void {
     this.#isStarted = true;
     if (this.#grants.policy.rules.length > 0) this.#running();
+  }
+
+  async ready(): Promise<void> {
+    await within(
+      PIPES_MS,
+      this.#options.settings.listens ? (this.#current?.pipes.ready() ?? Promise.resolve()) : Promise.resolve(),
+    );
+  }
+
+  connect(): ConnectedPipe | null {
+    return this.#current?.pipes.connect() ?? null;
+  }
+
+  channel(): ReturnType<AskPipes["channel"]> {
+    return this.#current?.pipes.channel() ?? null;
   }
 
   /** Estimated time until a further capability call of the tenant would be carried out, in milliseconds. */
@@ -237,6 +255,11 @@ export class BrokerClient implements SessionHost {
         this.#forget(run, session);
         return session.receive(message);
       }
+      case "listening":
+      case "who":
+      case "diverged":
+      case "broken":
+        return run.pipes.receive(message);
       case "outcome":
         return this.#record(run, message);
       case "handle": {
@@ -293,6 +316,7 @@ export class BrokerClient implements SessionHost {
     if (run.isDead) return;
     run.isDead = true;
     run.ended.resolve();
+    run.pipes.close();
     for (const session of run.sessions.values()) {
       this.#forget(run, session);
       session.onDeath();

@@ -32,10 +32,11 @@ function serve({
   hasLookup,
   groups,
   routes,
+  listens,
 }: ThreadSettings): ThreadServer {
   if (groups !== null) shareGroups(groups);
   const secrets = new Secrets(given, {}, alreadyWarned);
-  return new ThreadServer(port, (own) => {
+  const serving = new ThreadServer(port, (own) => {
     const onSecretViolation = (violation: SecretViolation): void => own.tell({ kind: "violation", violation });
     const options = hasLookup ? { ...fetch, lookup: (hostname: string) => own.lookup(hostname) } : fetch;
     const callTool: CallSessionTool = (call, signal) => own.callTool(call, signal);
@@ -45,6 +46,8 @@ function serve({
     const parts = { binaries: HELD_ELSEWHERE, environment, fetch: options, kv, secrets, servers, onSecretViolation };
     return { capabilities: threadCapabilities(parts), host, servers };
   });
+  if (listens) serving.listen();
+  return serving;
 }
 
 /** The embedder's thread has read the same options. */

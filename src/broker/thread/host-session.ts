@@ -54,6 +54,8 @@ interface PendingAsk {
 }
 
 const LABEL_MAX = 130;
+/** Time for a worker to tell the broker of an end that it has told the engine, in milliseconds. */
+const UNHEARD_MS = 2_000;
 
 /** Failure of a call that would have to be repeated without its journal. */
 export const JOURNAL_LOST: Failure = {
@@ -74,9 +76,13 @@ export class HostSession {
   #plan: PromiseWithResolvers<string | null> | null = null;
   #end: PromiseWithResolvers<SessionEnd> | null = null;
   #effects = 0;
+  #isOver = false;
   /** Whether the broker ended that had the journal. */
   #isBroken = false;
+  /** Whether its journal may have something. */
   #hasAsked = false;
+  /** The attempt that began last, where its worker has a pipe to the broker. */
+  #attempt: number | null = null;
 
   constructor(host: SessionHost, caller: HostedCall, grants: Grants) {
     this.#host = host;
@@ -91,9 +97,17 @@ export class HostSession {
     return this.caller.callNumber;
   }
 
+  /** An attempt begins on a worker with that pipe to the broker. */
+  begin(pipe: number, attempt: number): void {
+    if (this.#run.isDead) this.#run = this.#host.startSession(this, 1);
+    this.#attempt = attempt;
+    this.#run.outbox.push({ kind: "begin", call: this.callNumber, pipe, attempt });
+  }
+
   /** Sends a capability call to the broker. Never throws. */
   ask(ask: CapabilityCall, respond: Respond): void {
     this.#hasAsked = true;
+    this.#attempt = null;
     if (this.#run.isDead) this.#run = this.#host.startSession(this, ask.step);
     const pending = { ask, respond, startMs: performance.now() };
     if (this.#run.isDead) return this.#lose(pending);
@@ -116,15 +130,30 @@ export class HostSession {
     return this.#plan.promise;
   }
 
-  /** The call has ended. */
-  end(end: AttemptEnd): Promise<SessionEnd> {
+  /**
+   * The call has ended. `asked`: whether it has told the broker so itself, behind what it has asked in its last attempt;
+   * `undefined` where that is not known. `null` for a call that has asked nothing.
+   */
+  end(end: AttemptEnd, asked?: boolean): Promise<SessionEnd> | null {
+    this.#asks.clear();
     if (this.#end !== null) return this.#end.promise;
     this.#end = Promise.withResolvers();
-    this.#asks.clear();
     this.#host.track(this.#handlers.end());
+    const isQuiet = asked === false && !this.#hasAsked && !this.#isBroken;
     if (this.#run.isDead) this.#end.resolve(this.#lostEnd());
-    else this.#run.outbox.push({ kind: "end", call: this.callNumber, end });
-    return this.#end.promise;
+    else if (asked === true) setTimeout(() => this.#askForEnd(end), UNHEARD_MS).unref();
+    else this.#askForEnd(end, !isQuiet);
+    return isQuiet ? null : this.#end.promise;
+  }
+
+  #askForEnd(end: AttemptEnd, isUrgent = true): void {
+    if (this.#isOver) return;
+    // Attempts whose capability calls come by a worker's pipe have negative numbers.
+    const attempt = this.#attempt === null ? end.attempt : -this.#attempt;
+    const message = { kind: "end", call: this.callNumber, end: { ...end, attempt } } as const;
+    // Nobody waits for the end of a call that has asked nothing.
+    if (isUrgent) this.#run.outbox.push(message);
+    else this.#run.outbox.pushLater(message);
   }
 
   receive(message: Extract<FromThread, { readonly kind: "response" | "planned" | "ended" | "spent" }>): void {
@@ -135,6 +164,7 @@ export class HostSession {
         return pending?.respond(message.response);
       }
       case "planned":
+        this.#hasAsked ||= message.plan !== "";
         this.#plan?.resolve(message.plan);
         this.#plan = null;
         return;
@@ -144,9 +174,13 @@ export class HostSession {
       case "ended": {
         const { end, delta } = message;
         if (delta !== null) this.account.receive(delta);
+        this.#isOver = true;
         // The broker closes.
         this.#loseAll();
-        this.#end ??= Promise.withResolvers();
+        if (this.#end === null) {
+          this.#end = Promise.withResolvers();
+          this.#host.track(this.#handlers.end());
+        }
         return this.#end.resolve({ ...end, effects: end.effects + this.#lostEnd().effects });
       }
     }
@@ -171,7 +205,7 @@ export class HostSession {
 
   /** The broker that had the session has ended. */
   onDeath(): void {
-    this.#isBroken = this.#hasAsked || this.account.asks > 0;
+    this.#isBroken = this.#hasAsked || this.#attempt !== null;
     this.account.release("journalBytes", this.account.journalBytes);
     this.account.release("inFlightBytes", this.account.inFlightBytes);
     this.#effects += this.#asks.size;

@@ -1,3 +1,4 @@
+import type { MessagePort } from "node:worker_threads";
 import type { ErrorCode } from "../../base/errors.ts";
 import type { Throttling } from "../../base/host-work-queue.ts";
 import type { Limits } from "../../base/limits.ts";
@@ -32,6 +33,8 @@ export interface ThreadSettings {
   readonly host: readonly HostCapabilityShape[];
   /** The folder of this process's control groups; `null` for none. */
   readonly groups: string | null;
+  /** Whether executor processes have pipes to the broker. */
+  readonly listens: boolean;
 }
 
 /** A tool as the broker decides about its calls. */
@@ -72,6 +75,12 @@ export type ToThread =
   /** No later call has this policy or tool. */
   | { readonly kind: "forget"; readonly what: "policy" | "tool"; readonly number: number }
   | SessionStart
+  /** An attempt of a call begins on the worker with that pipe. */
+  | { readonly kind: "begin"; readonly call: number; readonly pipe: number; readonly attempt: number }
+  /** The answer to `who`: that attempt of the call does not run there any more. */
+  | { readonly kind: "gone"; readonly call: number; readonly pipe: number; readonly attempt: number }
+  /** A worker will have a pipe: its port, or a connection that begins with a word. */
+  | { readonly kind: "pipe"; readonly pipe: number; readonly end: MessagePort | string }
   /** A capability call that did not come by a worker's pipe. Its response is a `response`. */
   | { readonly kind: "ask"; readonly call: number; readonly ask: CapabilityCall }
   | { readonly kind: "note"; readonly note: ReplayNote }
@@ -115,6 +124,20 @@ export type FromThread =
       readonly ask: string;
       readonly response: CapabilityResponse | Diverged;
     }
+  /** The name by which executor processes are connected; `null` where that is impossible. */
+  | { readonly kind: "listening"; readonly path: string | null }
+  /** A call asks that the broker does not know. Answered by `start` and `begin`, or `gone`. */
+  | { readonly kind: "who"; readonly call: number; readonly pipe: number; readonly attempt: number }
+  /** The call does not repeat what it did in an earlier attempt. */
+  | {
+      readonly kind: "diverged";
+      readonly call: number;
+      readonly pipe: number;
+      readonly attempt: number;
+      readonly message: string;
+    }
+  /** A worker sent what no worker sends. */
+  | { readonly kind: "broken"; readonly pipe: number; readonly reason: string }
   | { readonly kind: "planned"; readonly call: number; readonly plan: string }
   /** The session's last message. */
   | { readonly kind: "ended"; readonly call: number; readonly end: SessionEnd; readonly delta: HostDelta | null }

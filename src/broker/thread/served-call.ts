@@ -28,18 +28,22 @@ export interface ServingThread {
 export class ServedCall implements TimedCall {
   readonly number: number;
   readonly tenant: string;
-  readonly isHeard: boolean;
+  readonly capabilityBytes: number;
   brokerMs = 0;
+  /** The pipe of the worker on which it runs, and its attempt there. */
+  #pipe: number | null = null;
+  #attempt = 0;
+  #isFenced = false;
   readonly #account: HostAccount;
   readonly #session: BrokerSession;
   readonly #time: ThreadTime;
   #told = NOTHING;
 
   constructor(start: SessionStart, tool: ToldTool, grants: Grants, { broker, time, carryOut }: ServingThread) {
-    const { call, tenant, isHeard } = start;
+    const { call, tenant } = start;
     this.number = call;
     this.tenant = tenant;
-    this.isHeard = isHeard;
+    this.capabilityBytes = start.limits.capabilityBytes;
     this.#time = time;
     this.#account = new HostAccount(tenant, broker.accounts.of(tenant));
     const brokered: BrokeredCall = {
@@ -62,6 +66,22 @@ export class ServedCall implements TimedCall {
     return this.#session.effects;
   }
 
+  /** An attempt begins on a worker: what earlier ones still send does not count. */
+  begin(pipe: number, attempt: number): void {
+    this.#pipe = pipe;
+    this.#attempt = attempt;
+    this.#isFenced = false;
+  }
+
+  isAt(pipe: number, attempt: number): boolean {
+    return this.#pipe === pipe && this.#attempt === attempt && !this.#isFenced;
+  }
+
+  /** Whether another attempt has begun, or is about to. */
+  isPast(pipe: number, attempt: number): boolean {
+    return this.#pipe === pipe && (attempt < this.#attempt || (attempt === this.#attempt && this.#isFenced));
+  }
+
   invoke(ask: CapabilityCall, respond: Respond): void {
     this.#time.begin(this);
     this.#session.invoke(ask, (response) => {
@@ -82,7 +102,9 @@ export class ServedCall implements TimedCall {
     }
   }
 
+  /** The plan of a further attempt. What earlier ones still send does not count any more. */
   plan(): string {
+    this.#isFenced = true;
     return this.#session.journal.plan();
   }
 

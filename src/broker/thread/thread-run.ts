@@ -1,6 +1,7 @@
 import type { FromThread, ToThread } from "./messages.ts";
 import { Outbox } from "./outbox.ts";
 import type { HostSession } from "./host-session.ts";
+import { RunPipes } from "./run-pipes.ts";
 import { type BrokerPlace, type StartedServer, startServer } from "./start.ts";
 import type { ThreadSettings } from "./messages.ts";
 
@@ -22,6 +23,7 @@ export class ThreadRun {
   readonly toolCalls = new Map<number, AbortController>();
   readonly ended = Promise.withResolvers<void>();
   readonly startedMs = performance.now();
+  readonly pipes = new RunPipes(this);
   isDead = false;
   /** Numbers of the policies and tools that it knows. They are forgotten when nothing here refers to them any more. */
   readonly #told = new WeakMap<object, number>();

@@ -1,5 +1,6 @@
 import { HostWorkQueue } from "../../base/host-work-queue.ts";
 import type { CapabilityCall, Respond } from "../../base/protocol/capability-call.ts";
+import type { ToBroker } from "../../base/protocol/messages.ts";
 import type { RemoteServers } from "../capabilities/connector/connector.ts";
 import type { SessionToolCall } from "../capabilities/connector/route.ts";
 import type { Capability } from "../capabilities/capability.ts";
@@ -13,8 +14,10 @@ import type { EnginePort } from "./engine-port.ts";
 import { hostCapability, type HostCapabilityShape, type HostMethod } from "./host-capability.ts";
 import type { FromThread, SessionStart, SessionToolEnd, ToldTool, ToThread } from "./messages.ts";
 import { Outbox } from "./outbox.ts";
+import { PipeServer } from "./pipe-server.ts";
 import { ServedCall } from "./served-call.ts";
 import { ThreadTime } from "./thread-time.ts";
+import type { PipeListener, WorkerPipe } from "./worker-pipe.ts";
 
 /** Time between two messages about a tenant's backlog, and about what running calls use, in milliseconds. */
 const BACKLOG_EVERY_MS = 250;
@@ -30,7 +33,7 @@ export interface ThreadParts {
 }
 
 /** The broker thread's side: sessions of calls, and the capabilities, fair by tenant in measured time. */
-export class ThreadServer {
+export class ThreadServer implements PipeListener {
   readonly #broker: Broker;
   readonly #time = new ThreadTime();
   readonly #policies = new Map<number, Grants>();
@@ -41,6 +44,8 @@ export class ThreadServer {
   readonly #lookups = new Map<number, (addresses: readonly string[] | null) => void>();
   readonly #toolCalls = new Map<number, (end: SessionToolEnd) => void>();
   readonly #handled = new Map<number, (end: EndedMethod) => void>();
+  readonly #pipes = new Map<number, WorkerPipe>();
+  readonly #pipeServer = new PipeServer(this);
   readonly #outbox: Outbox<FromThread>;
   readonly #port: EnginePort;
   readonly #servers: Pick<RemoteServers, "use">;
@@ -70,6 +75,53 @@ export class ThreadServer {
 
   tell(message: FromThread): void {
     this.#outbox.push(message);
+  }
+
+  /** Accepts the pipes of executor processes. */
+  listen(): void {
+    const tell = (path: string | null): void => this.#outbox.push({ kind: "listening", path });
+    this.#pipeServer.listen().then(tell, () => tell(null));
+  }
+
+  onOpen(pipe: WorkerPipe): void {
+    this.#pipes.set(pipe.number, pipe);
+  }
+
+  onClose({ number }: WorkerPipe): void {
+    this.#pipes.delete(number);
+  }
+
+  onBroken({ number }: WorkerPipe, error: Error): void {
+    this.#outbox.push({ kind: "broken", pipe: number, reason: error.message });
+  }
+
+  /** Only the engine's thread says which call runs on which worker: a worker speaks for no others. */
+  onMessage(pipe: WorkerPipe, message: ToBroker): void {
+    const { callNumber, attempt } = message;
+    const call = this.#calls.get(callNumber);
+    if (call?.isAt(pipe.number, attempt) === true) this.#serve(pipe, call, message);
+    else if (call?.isPast(pipe.number, attempt) !== true && pipe.wait(message))
+      this.#outbox.push({ kind: "who", call: callNumber, pipe: pipe.number, attempt });
+  }
+
+  #serve(pipe: WorkerPipe, call: ServedCall, message: ToBroker): void {
+    // Negative: attempts whose capability calls come by the engine's thread have numbers of their own.
+    const attempt = -message.attempt;
+    switch (message.kind) {
+      case "ask": {
+        const { callNumber, step } = message;
+        return this.#ask(call, { ...message, attempt }, (response) => {
+          if (this.#calls.get(callNumber) !== call || !call.isAt(pipe.number, message.attempt)) return;
+          if (response.kind !== "diverged") return pipe.settle(callNumber, step, response);
+          const at = { call: callNumber, pipe: pipe.number, attempt: message.attempt };
+          this.#outbox.push({ kind: "diverged", ...at, message: response.message });
+        });
+      }
+      case "end":
+        return this.#end(message.callNumber, { attempt, deliveredCount: message.deliveredCount });
+      default:
+        return call.note(message);
+    }
   }
 
   /** Asks the embedder for the addresses of a host name. */
@@ -129,11 +181,20 @@ export class ThreadServer {
         return this.#start(message);
       case "ask": {
         const { call, ask } = message;
-        const { attempt, step } = ask;
-        this.#ask(call, ask, (response) =>
-          this.#outbox.push({ kind: "response", call, ask: `${attempt} ${step}`, response }),
-        );
-        return;
+        const served = this.#calls.get(call);
+        const key = `${ask.attempt} ${ask.step}`;
+        if (served === undefined) return;
+        return this.#ask(served, ask, (response) => this.#outbox.push({ kind: "response", call, ask: key, response }));
+      }
+      case "begin":
+        return this.#begin(message.call, message.pipe, message.attempt);
+      case "gone":
+        return this.#calls.get(message.call)?.isAt(message.pipe, message.attempt) === true
+          ? undefined
+          : this.#pipes.get(message.pipe)?.refuse(message.call, message.attempt);
+      case "pipe": {
+        const { pipe, end } = message;
+        return typeof end === "string" ? this.#pipeServer.expect(end, pipe) : this.#pipeServer.adopt(end, pipe);
       }
       case "note":
         return this.#calls.get(message.note.callNumber)?.note(message.note);
@@ -174,9 +235,16 @@ export class ThreadServer {
     this.#calls.set(start.call, new ServedCall(start, tool, grants, thread));
   }
 
-  #ask(number: number, ask: CapabilityCall, respond: Respond): void {
+  #begin(number: number, pipeNumber: number, attempt: number): void {
     const call = this.#calls.get(number);
-    if (call === undefined) return;
+    const pipe = this.#pipes.get(pipeNumber);
+    call?.begin(pipeNumber, attempt);
+    if (call === undefined || pipe === undefined) return;
+    pipe.admit(call.capabilityBytes);
+    for (const message of pipe.take(number, attempt)) this.onMessage(pipe, message);
+  }
+
+  #ask(call: ServedCall, ask: CapabilityCall, respond: Respond): void {
     call.invoke(ask, respond);
     if (this.#broker.work.backlogMs(call.tenant) > 0) this.#watchBacklog(call.tenant);
     this.#untold.add(call);
@@ -238,6 +306,8 @@ export class ThreadServer {
     clearTimeout(this.#spentTimer ?? undefined);
     for (const number of [...this.#calls.keys()]) this.#end(number, { attempt: 0 });
     await this.#broker.close();
+    this.#pipeServer.close();
+    for (const pipe of this.#pipes.values()) pipe.close();
     this.#outbox.flush();
     this.#port.close();
   }

@@ -277,10 +277,9 @@ export class CallPipeline implements CallStages {
 
   /** Handles the executor's reply: retries the call if it may be retried, otherwise concludes it. */
   settle(call: EngineCall, given: CallReply): void {
-    const { session } = call;
-    if (session === null) return this.#settle(call, given);
-    const { attempts: attempt, deliveredCount } = given;
-    void session.end({ attempt, deliveredCount }).then((end) => {
+    const ending = call.endSession(given);
+    if (ending === null) return this.#settle(call, given);
+    void ending.then((end) => {
       call.end = end;
       this.#settle(call, withEnd(given, end));
     });

@@ -83,6 +83,9 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
   #toldHostMs = 0;
   #childBudget: ChildBudget | null = null;
   #plan = "";
+  /** The worker's pipe to the broker, and the number of the start there. */
+  #pipe: number | null = null;
+  #attempt = 0;
   /** Highest progress reported to the caller. */
   #progress = Number.NEGATIVE_INFINITY;
   readonly #stages: CallStages;
@@ -221,6 +224,23 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
     this.#stages.settle(this, reply);
   }
 
+  begin(pipe: number | null, attempt: number): void {
+    this.#pipe = pipe;
+    this.#attempt = attempt;
+    if (pipe !== null && (this.session !== null || mayAsk(this.tool))) this.introduce();
+  }
+
+  introduce(): void {
+    if (this.#pipe !== null) this.#openSession().begin(this.#pipe, this.#attempt);
+  }
+
+  /** Ends the session of an attempt; `null` where it has asked nothing. */
+  endSession({ attempts: attempt, deliveredCount, asked }: CallReply): Promise<SessionEnd> | null {
+    // The broker has not asked yet who this is.
+    if (asked === true && this.session === null) this.introduce();
+    return this.session?.end({ attempt, deliveredCount }, asked) ?? null;
+  }
+
   ask(call: CapabilityCall, respond: Respond): void {
     this.#openSession().ask(call, respond);
   }
@@ -244,15 +264,15 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
   }
 
   onTimed(step: number, nowMs: number): void {
-    this.session?.note({ kind: "timed", callNumber: this.callNumber, step, nowMs });
+    this.session?.note({ kind: "timed", callNumber: this.callNumber, attempt: 0, step, nowMs });
   }
 
   onLate(fired: number, nowMs: number): void {
-    this.#openSession().note({ kind: "late", callNumber: this.callNumber, fired, nowMs });
+    this.#openSession().note({ kind: "late", callNumber: this.callNumber, attempt: 0, fired, nowMs });
   }
 
   onTogether(at: number, count: number): void {
-    this.session?.note({ kind: "together", callNumber: this.callNumber, at, count });
+    this.session?.note({ kind: "together", callNumber: this.callNumber, attempt: 0, at, count });
   }
 
   onStart(startMs: number, nowMs: number): void {
@@ -276,4 +296,11 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
     this.#progress = report.progress;
     this.#stages.notify("onProgress", () => this.options.onProgress?.(report));
   }
+}
+
+/** Whether a tool asks for anything that it might be granted. Others are refused whatever they ask. */
+function mayAsk({ capabilities, own }: RegisteredTool): boolean {
+  if (own !== undefined) return true;
+  for (const name in capabilities) if (Object.hasOwn(capabilities, name)) return true;
+  return false;
 }

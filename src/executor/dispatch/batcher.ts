@@ -23,7 +23,7 @@ const RESERVE_MS = 1_000;
 export class Batcher {
   readonly #connections: ReadonlySet<WorkerConnection>;
   readonly #onBatch: (size: number) => void;
-  readonly #onFail: (call: LocalCall, failure: Failure) => void;
+  readonly #onFail: (callNumber: number, failure: Failure) => void;
   readonly #turnTimes = new WeakMap<ToolScript, TurnTimeEstimate>();
   readonly #queues = new Map<ToolScript, Map<string, ToolQueue>>();
   /** Queues with waiting calls, in round-robin order. */
@@ -39,7 +39,7 @@ export class Batcher {
   constructor(
     connections: ReadonlySet<WorkerConnection>,
     onBatch: (size: number) => void,
-    onFail: (call: LocalCall, failure: Failure) => void,
+    onFail: (callNumber: number, failure: Failure) => void,
   ) {
     this.#connections = connections;
     this.#onBatch = onBatch;
@@ -57,7 +57,7 @@ export class Batcher {
     this.#preparing.add(call);
     void fetched.then((failure) => {
       if (!this.#preparing.delete(call) || call.isOver) return;
-      if (failure !== null) return this.#onFail(call, failure);
+      if (failure !== null) return this.#onFail(call.callNumber, failure);
       // The order of replayed responses only fits a message with a single call.
       if (call.job.replay?.plan() !== "") call.alone = true;
       this.#enqueue(call);

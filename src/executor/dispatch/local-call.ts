@@ -33,6 +33,7 @@ export class LocalCall extends DispatchedCall {
     this.#linesOfStart = 0;
     this.hasAsked = false;
     this.deadlineMs = nowMs + this.job.limits.wallMs;
+    this.job.begin?.(connection.asks?.openNumber ?? null, this.starts);
     if (this.hasStarted) return;
     this.nowMs = this.job.replay?.nowMs ?? clockMs;
     this.recordStart(nowMs);
@@ -97,7 +98,7 @@ export class LocalCall extends DispatchedCall {
 
   /** Settles with the outcome of the call's only turn. */
   conclude(outcome: CallReply["outcome"], cpuMs: number, heapBytes: number, nowMs: number): void {
-    this.settle(outcome, { cpuMs, heapBytes, logs: "", dropped: 0, deliveredCount: 0 }, nowMs);
+    this.settle(outcome, { cpuMs, heapBytes, logs: "", dropped: 0, deliveredCount: 0, asked: false }, nowMs);
   }
 
   finish(done: DoneMessage, failure: Failure | null): void {

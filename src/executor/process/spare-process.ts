@@ -71,6 +71,8 @@ export class SpareProcess {
     const child: ChildHandle = new ChildHandle(this.#options.child, {
       onMessage: () => undefined,
       onPause: () => undefined,
+      onWho: () => undefined,
+      onDiverged: () => undefined,
       onBroken: () => child.kill("protocol"),
     });
     this.#child = child;

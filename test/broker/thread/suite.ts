@@ -7,6 +7,7 @@ import { RemoteServers } from "../../../src/broker/capabilities/connector/connec
 import { defineCapability } from "../../../src/broker/capabilities/custom.ts";
 import { HELD_ELSEWHERE } from "../../../src/broker/capabilities/native/binaries.ts";
 import { type SecretOptions, Secrets } from "../../../src/broker/capabilities/secrets/secrets.ts";
+import type { SessionEnd } from "../../../src/broker/call-session.ts";
 import type { CapabilityEvent } from "../../../src/broker/capability-event.ts";
 import { BrokerClient, type BrokerClientOptions } from "../../../src/broker/thread/broker-client.ts";
 import type { BrokerPlace } from "../../../src/broker/thread/start.ts";
@@ -57,7 +58,7 @@ export function opener(place: BrokerPlace): (world?: World) => BrokerClient {
       policy: { rules: [{ allow }] },
       binaries: HELD_ELSEWHERE,
       place,
-      settings: { fetch: {}, secrets: options, environment: {}, kv },
+      settings: { fetch: {}, secrets: options, environment: {}, kv, listens: false },
     });
     clients.push(client);
     return client;
@@ -95,7 +96,12 @@ export function openSession(client: BrokerClient, requested: CapabilityRequest =
       ),
     );
   };
-  return { session, request, end: () => session.end({ attempt: 1 }) };
+  const end = async (): Promise<SessionEnd> => {
+    const ended = await session.end({ attempt: 1 });
+    if (ended === null) throw new Error("the call has asked nothing");
+    return ended;
+  };
+  return { session, request, end };
 }
 
 const requestOf = (url: string, headers: readonly (readonly [string, string])[] = []) => ({

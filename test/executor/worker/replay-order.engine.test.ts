@@ -28,7 +28,10 @@ beforeAll(async () => {
     spinMs: 0,
   };
   const slot = new TurnSlot(turnRecord, 0, undefined);
-  worker = new WorkerSession(settings, slot, new WorkerHoldings(holdings, 0), (text) => onText(text));
+  worker = new WorkerSession(settings, slot, new WorkerHoldings(holdings, 0), {
+    toHost: (text) => onText(text),
+    toBroker: null,
+  });
   worker.onLine(encodeToWorker({ kind: "load", script: LINES }).slice(0, -1));
 });
 afterAll(() => worker.close());
@@ -86,7 +89,16 @@ class ReplayedCall {
     const calls = `[[${callNumber},"id",${this.#startMs},${outputBytes},${JSON.stringify({ lines: this.#lines })}]]`;
     const what = { kind: "run", callNumber, runs: `${callNumber}`, key: LINES.key, tenant: "", stream: true } as const;
     const limits = { cpuMs, outputBytes, logBytes, capabilityCalls, capabilityBytes };
-    this.#read(encodeToWorker({ ...what, ...limits, ownIsolate: false, plan: this.journal.plan(), calls }));
+    this.#read(
+      encodeToWorker({
+        ...what,
+        ...limits,
+        ownIsolate: false,
+        attempt: this.#attempt,
+        plan: this.journal.plan(),
+        calls,
+      }),
+    );
   }
 
   #read(...lines: readonly string[]): void {
