@@ -219,8 +219,11 @@ export type EmitExecutorEvent = (
 /** The reason why an executor was replaced; `spawn`: the system could not start its process. */
 export type RestartReason = "overrun" | "memory" | "crash" | "killed" | "heartbeat" | "protocol" | "retired" | "spawn";
 
-/** The reason why a healthy process was replaced; `idle`: it starts again only when it is needed. */
-export type RecycleReason = "age" | "calls" | "heap" | "idle";
+/**
+ * The reason why a healthy process was replaced; `idle`: it starts again only when it is needed; `broker`: its workers
+ * have no pipes to the broker, which has been started again or for the first time.
+ */
+export type RecycleReason = "age" | "calls" | "heap" | "idle" | "broker";
 
 /** Limits of service after which a fresh process replaces an executor process. */
 export interface Recycling {

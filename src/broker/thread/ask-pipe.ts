@@ -32,6 +32,8 @@ export interface ConnectedPipe {
 export interface AskPipes {
   /** Resolves when pipes can be opened, or none will be. */
   ready(): Promise<void>;
+  /** Whether processes without pipes would be better replaced by such with pipes. */
+  readonly areWanted: boolean;
   connect(): ConnectedPipe | null;
   channel(): { readonly pipe: AskPipe; readonly port: MessagePort } | null;
 }

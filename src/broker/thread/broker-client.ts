@@ -103,14 +103,20 @@ export class BrokerClient implements SessionHost, AskPipes {
   /** Starts the thread where the policy allows anything, so that no call waits for it. */
   start(): void {
     this.#isStarted = true;
-    if (this.#grants.policy.rules.length > 0) this.#running();
+    if (this.#allowsAnything) this.#running();
   }
 
   async ready(): Promise<void> {
-    await within(
-      PIPES_MS,
-      this.#options.settings.listens ? (this.#current?.pipes.ready() ?? Promise.resolve()) : Promise.resolve(),
-    );
+    const listening = this.#options.settings.listens ? this.#current?.pipes.ready() : undefined;
+    if (listening !== undefined) await within(PIPES_MS, listening);
+  }
+
+  get areWanted(): boolean {
+    return this.#allowsAnything && this.#current?.pipes.isListening === true;
+  }
+
+  get #allowsAnything(): boolean {
+    return this.#grants.policy.rules.length > 0;
   }
 
   connect(): ConnectedPipe | null {

@@ -17,7 +17,7 @@ interface PipedRun {
 let lastNumber = 0;
 
 /** Pipes of workers to one start of the broker. Their numbers are of all starts. */
-export class RunPipes implements AskPipes {
+export class RunPipes implements Omit<AskPipes, "areWanted"> {
   readonly #run: PipedRun;
   readonly #pipes = new Map<number, OpenedPipe>();
   readonly #ready = Promise.withResolvers<void>();
@@ -30,6 +30,10 @@ export class RunPipes implements AskPipes {
 
   ready(): Promise<void> {
     return this.#ready.promise;
+  }
+
+  get isListening(): boolean {
+    return this.#path !== null;
   }
 
   connect(): ConnectedPipe | null {

@@ -73,6 +73,7 @@ export class ChildHandle {
   readonly pid: number;
   rssBytes = 0;
   readonly #process: ChildProcess;
+  readonly #pipes: AskPipes | undefined;
   readonly #asks: readonly (ConnectedPipe | null)[];
   readonly #workers: number;
   readonly #isSandboxed: boolean;
@@ -96,6 +97,7 @@ export class ChildHandle {
       tasks: workers * GROUP_TASKS.perWorker + GROUP_TASKS.rest,
       cpuWeight: GROUP_CPU_WEIGHT,
     });
+    this.#pipes = options.pipes;
     this.#asks = Array.from({ length: workers }, () => options.pipes?.connect() ?? null);
     this.#process = this.#start(options);
     // The process has the connections now, and nobody else.
@@ -125,6 +127,11 @@ export class ChildHandle {
       mirrorFd: this.#turnRecordFile === null ? null : FIRST_PIPE_FD - 1,
     };
     if (this.#process.connected) this.#process.send(init, () => undefined);
+  }
+
+  /** Whether its workers lack pipes to the broker, which others would have. */
+  get isCutOff(): boolean {
+    return this.#pipes?.areWanted === true && this.connections.some(({ asks }) => (asks?.openNumber ?? null) === null);
   }
 
   /** Gives the messages of its workers to another listener from now on. */

@@ -189,6 +189,8 @@ export class WorkerSession implements LinkListener {
     );
     call.cpuMs += budget.cpuMs;
     call.outcome = failed({ code: "cancelled", message: "the call was cancelled" });
+    // The host tells the broker of all calls that it cancels at once, so that none gets what another gives up.
+    call.hasSent = false;
     this.#afterTurn(call, end);
     this.#completeEnded();
   }
