@@ -81,8 +81,13 @@ export class Broker implements InvokerHost {
     return within(CLOSE_MS, this.#close());
   }
 
-  async #close(): Promise<void> {
+  /** Resolves when all ended calls have released their resources. */
+  async released(): Promise<void> {
     await Promise.all(this.#closing);
+  }
+
+  async #close(): Promise<void> {
+    await this.released();
     await Promise.allSettled([...this.grants.capabilities.values()].map(async (capability) => capability.close?.()));
   }
 }

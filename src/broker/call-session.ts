@@ -1,4 +1,5 @@
 import type { CapabilityCall, CapabilityResponse, Diverged, Respond } from "../base/protocol/capability-call.ts";
+import type { LateMessage, TimedMessage, TogetherMessage } from "../base/protocol/messages.ts";
 import type { BrokeredCall } from "./brokered-call.ts";
 import { CapabilityInvoker, type InvokerHost, type LastRefusal } from "./capability-invoker.ts";
 import type { Grants } from "./grants.ts";
@@ -48,6 +49,18 @@ export class BrokerSession implements CallSession {
 
   get effects(): number {
     return this.#invoker.effects;
+  }
+
+  /** What the call's worker has told, for a further attempt. */
+  note(note: TimedMessage | LateMessage | TogetherMessage): void {
+    switch (note.kind) {
+      case "timed":
+        return this.journal.recordTime(note.step, note.nowMs);
+      case "late":
+        return this.journal.recordLate(note.fired, note.nowMs);
+      case "together":
+        return this.journal.recordTogether(note.at, note.count);
+    }
   }
 
   /** Aborts handlers that are still running, and releases the resources of capabilities. */

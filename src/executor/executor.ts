@@ -35,6 +35,8 @@ export interface Job {
   begin?(pipe: number | null, attempt: number): void;
   /** The broker does not know the call, which asks by its worker's pipe. */
   introduce?(): void;
+  /** Whether what it asks comes by the worker's pipe to the engine, although that may have one to the broker. */
+  readonly asksHost?: boolean;
   /** Sends a capability call to the broker, which responds at once or later. Never throws. */
   ask(call: CapabilityCall, respond: Respond): void;
   onLog(line: string): void;

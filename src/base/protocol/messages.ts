@@ -64,6 +64,8 @@ export interface RunMessage extends RunLimits {
   readonly stream: boolean;
   /** Number of this start of its calls, which all that they send beside their ends has. */
   readonly attempt: number;
+  /** Whether its calls ask the host, although the worker may have a pipe to the broker. */
+  readonly asksHost: boolean;
   /** Whether the call shares no isolate with others: it was lost more than once through the fault of others. */
   readonly ownIsolate: boolean;
   /** The `ReplayPlan` of a single call that is run again, as JSON; otherwise empty. */

@@ -2,20 +2,22 @@ import { delegation } from "../../base/os/cgroup.ts";
 import { within } from "../../base/deadline.ts";
 import { HostWorkQueue, type Throttling } from "../../base/host-work-queue.ts";
 import { TenantAccounts } from "../../base/tenant-account.ts";
+import { Broker } from "../broker.ts";
 import type { EngineCapabilities } from "../capabilities/built-in.ts";
-import type { CallBinary, Capability } from "../capabilities/capability.ts";
+import type { CallBinary, Capability, CapabilityRequest } from "../capabilities/capability.ts";
 import type { CallSessionTool, ConnectorRoute, SessionToolCall } from "../capabilities/connector/route.ts";
 import type { Lookup } from "../capabilities/fetch/connections.ts";
 import type { BinaryFiles, HeldBinary } from "../capabilities/native/binaries.ts";
 import type { SecretViolation } from "../capabilities/secrets/placeholders.ts";
-import type { CapabilityEvent } from "../capability-event.ts";
+import type { CapabilityDetails, CapabilityEvent } from "../capability-event.ts";
 import { Grants } from "../grants.ts";
 import type { LoginReport } from "../login/settings.ts";
 import { MethodCaller, messageOf } from "../method-call.ts";
 import type { Policy } from "../policy.ts";
 import type { AskPipes, ConnectedPipe } from "./ask-pipe.ts";
 import { shapeOf } from "./host-capability.ts";
-import { type HostedCall, HostSession, type SessionHost } from "./host-session.ts";
+import { type EngineSession, type HostedCall, HostSession, type SessionHost } from "./host-session.ts";
+import { LocalSession } from "./local-session.ts";
 import type { FromThread, ThreadSettings, ToldOutcome } from "./messages.ts";
 import type { BrokerPlace } from "./start.ts";
 import { ThreadRun } from "./thread-run.ts";
@@ -61,6 +63,8 @@ export class BrokerClient implements SessionHost, AskPipes {
   readonly capabilities: ReadonlyMap<string, Capability>;
   readonly handlers: ReadonlyMap<string, Capability>;
   readonly #options: BrokerClientOptions;
+  /** Sessions of calls that ask for handlers of this thread alone. */
+  readonly #local: Broker;
   #grants: Grants;
   #isStarted = false;
   #current: ThreadRun | null = null;
@@ -80,6 +84,12 @@ export class BrokerClient implements SessionHost, AskPipes {
     this.handlers = new Map(host.map((capability) => [capability.name, capability]));
     this.capabilities = new Map([...broker, ...host].map((capability) => [capability.name, capability]));
     this.#grants = new Grants(this.capabilities, options.policy);
+    this.#local = new Broker({
+      capabilities: [...this.capabilities.values()],
+      work: this.work,
+      accounts: this.accounts,
+      onOutcome: (event, caller, details) => recordLocally(event, caller as HostedCall, details, options.onOutcome),
+    });
   }
 
   /**
@@ -139,8 +149,15 @@ export class BrokerClient implements SessionHost, AskPipes {
   }
 
   /** Opens the session of a call. `grants`: those in force when the call began. */
-  open(caller: HostedCall, grants: Grants = this.#grants): HostSession {
+  open(caller: HostedCall, grants: Grants = this.#grants): EngineSession {
+    if (this.isOfHost(caller.requested)) return new LocalSession(this.#local, caller, grants);
     return new HostSession(this, caller, grants);
+  }
+
+  /** Whether calls that request this can be granted nothing but handlers of this thread. */
+  isOfHost(requested: CapabilityRequest): boolean {
+    for (const name in requested) if (this.capabilities.has(name) && !this.handlers.has(name)) return false;
+    return true;
   }
 
   onOutcome(event: CapabilityEvent): void {
@@ -216,7 +233,7 @@ export class BrokerClient implements SessionHost, AskPipes {
   }
 
   async #end(): Promise<void> {
-    await within(CLOSE_MS, Promise.all(this.#closing));
+    await within(CLOSE_MS, Promise.all([...this.#closing, this.#local.released()]));
     const run = this.#current;
     if (run !== null && !run.isDead) {
       run.outbox.push({ kind: "close" });
@@ -331,6 +348,22 @@ export class BrokerClient implements SessionHost, AskPipes {
     run.backlogs.clear();
     if (!this.#isClosed) this.#options.onDeath(error);
   }
+}
+
+/** Tells of a capability call of a session of this thread. */
+function recordLocally(
+  event: CapabilityEvent,
+  { trace, onOutcome }: HostedCall,
+  { code, isContinuation = false }: CapabilityDetails,
+  emit: (event: CapabilityEvent) => void,
+): void {
+  const tell = (): void => {
+    emit(event);
+    onOutcome?.(event);
+  };
+  if (trace === null) return tell();
+  const atMs = performance.timeOrigin + performance.now();
+  trace.record({ kind: "outcome", call: 0, of: null, record: event, isContinuation, code: code ?? null, atMs }, tell);
 }
 
 /** A value of the embedder's as data that can be sent: nothing that is granted has functions or the like. */

@@ -30,6 +30,23 @@ export interface HostedCall extends BrokeredCall {
   readonly onOutcome?: ((event: CapabilityEvent) => void) | undefined;
 }
 
+/** The session of a call, as the engine has it. */
+export interface EngineSession {
+  readonly account: HostAccount;
+  /** An attempt begins on a worker with that pipe to the broker. */
+  begin(pipe: number, attempt: number): void;
+  /** Sends a capability call to the broker. Never throws. */
+  ask(ask: CapabilityCall, respond: Respond): void;
+  note(note: ReplayNote): void;
+  /** The `ReplayPlan` of a further attempt; `null` where the journal is lost. What earlier attempts still send does not count. */
+  plan(): Promise<string | null>;
+  /**
+   * The call has ended. `asked`: whether it has told the broker so itself, behind what it has asked in its last attempt;
+   * `undefined` where that is not known. `null` for a call that has asked nothing.
+   */
+  end(end: AttemptEnd, asked?: boolean): SessionEnd | Promise<SessionEnd> | null;
+}
+
 /** The start of the broker that has a session. */
 export interface SessionRun {
   readonly place: BrokerPlace;
@@ -64,7 +81,7 @@ export const JOURNAL_LOST: Failure = {
 };
 
 /** The engine's side of a call's session, which is on the broker thread. */
-export class HostSession {
+export class HostSession implements EngineSession {
   readonly caller: HostedCall;
   readonly grants: Grants;
   readonly account: HostAccount;
@@ -97,14 +114,12 @@ export class HostSession {
     return this.caller.callNumber;
   }
 
-  /** An attempt begins on a worker with that pipe to the broker. */
   begin(pipe: number, attempt: number): void {
     if (this.#run.isDead) this.#run = this.#host.startSession(this, 1);
     this.#attempt = attempt;
     this.#run.outbox.push({ kind: "begin", call: this.callNumber, pipe, attempt });
   }
 
-  /** Sends a capability call to the broker. Never throws. */
   ask(ask: CapabilityCall, respond: Respond): void {
     this.#hasAsked = true;
     this.#attempt = null;
@@ -120,7 +135,6 @@ export class HostSession {
     this.#run.outbox.push({ kind: "note", note });
   }
 
-  /** The `ReplayPlan` of a further attempt; `null` where the journal is lost. What earlier attempts still send does not count. */
   plan(): Promise<string | null> {
     this.#asks.clear();
     if (this.#isBroken) return Promise.resolve(null);
@@ -130,10 +144,6 @@ export class HostSession {
     return this.#plan.promise;
   }
 
-  /**
-   * The call has ended. `asked`: whether it has told the broker so itself, behind what it has asked in its last attempt;
-   * `undefined` where that is not known. `null` for a call that has asked nothing.
-   */
   end(end: AttemptEnd, asked?: boolean): Promise<SessionEnd> | null {
     this.#asks.clear();
     if (this.#end !== null) return this.#end.promise;

@@ -91,15 +91,7 @@ export class ServedCall implements TimedCall {
   }
 
   note(note: ReplayNote): void {
-    const { journal } = this.#session;
-    switch (note.kind) {
-      case "timed":
-        return journal.recordTime(note.step, note.nowMs);
-      case "late":
-        return journal.recordLate(note.fired, note.nowMs);
-      case "together":
-        return journal.recordTogether(note.at, note.count);
-    }
+    this.#session.note(note);
   }
 
   /** The plan of a further attempt. What earlier ones still send does not count any more. */

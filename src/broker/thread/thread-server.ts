@@ -199,11 +199,7 @@ export class ThreadServer implements PipeListener {
       case "note":
         return this.#calls.get(message.note.callNumber)?.note(message.note);
       case "plan":
-        return this.#outbox.push({
-          kind: "planned",
-          call: message.call,
-          plan: this.#calls.get(message.call)?.plan() ?? "",
-        });
+        return this.#plan(message.call);
       case "end":
         return this.#end(message.call, message.end);
       case "handled": {
@@ -242,6 +238,12 @@ export class ThreadServer implements PipeListener {
     if (call === undefined || pipe === undefined) return;
     pipe.admit(call.capabilityBytes);
     for (const message of pipe.take(number, attempt)) this.onMessage(pipe, message);
+  }
+
+  /** Answers in the next turn of the event loop: by then, all is read that the last attempt had sent. */
+  #plan(call: number): void {
+    const answer = (): void => this.#outbox.push({ kind: "planned", call, plan: this.#calls.get(call)?.plan() ?? "" });
+    setImmediate(() => setImmediate(answer));
   }
 
   #ask(call: ServedCall, ask: CapabilityCall, respond: Respond): void {

@@ -12,8 +12,9 @@ import {
   type ToolCall,
   type ToolResult,
 } from "../../base/result.ts";
+import type { SessionEnd } from "../../broker/call-session.ts";
 import type { BrokerClient } from "../../broker/thread/broker-client.ts";
-import type { HostedCall, HostSession } from "../../broker/thread/host-session.ts";
+import type { EngineSession, HostedCall } from "../../broker/thread/host-session.ts";
 import type { CallReply, Executor, OutputText } from "../../executor/executor.ts";
 import { callOf, HOST_TOOLS, type Preparation, type ProgramSource } from "../../tool/program/program.ts";
 import type { Programs } from "../../tool/program/programs.ts";
@@ -219,6 +220,7 @@ export class CallPipeline implements CallStages {
     call.slot = slot;
     call.queueMs = queueMs;
     call.grants = broker.grants;
+    call.asksHost = broker.isOfHost(call.tool.capabilities);
     const { signal } = call.options;
     if (signal !== undefined) (call.abortGroup = this.#groupOf(signal)).add(call);
     executor.run(call);
@@ -251,7 +253,7 @@ export class CallPipeline implements CallStages {
   }
 
   /** Opens the broker's session of a call, at its first capability call. */
-  openSession(call: EngineCall): HostSession {
+  openSession(call: EngineCall): EngineSession {
     const { broker, events } = this.#parts;
     const run: HostedCall["callTool"] = (name, args, signal) => callTool(call, name, args, signal, this);
     return broker.open(call.brokered(run, broker.accounts, events.isHeard("capability:call")), call.grants);
@@ -279,10 +281,9 @@ export class CallPipeline implements CallStages {
   settle(call: EngineCall, given: CallReply): void {
     const ending = call.endSession(given);
     if (ending === null) return this.#settle(call, given);
-    void ending.then((end) => {
-      call.end = end;
-      this.#settle(call, withEnd(given, end));
-    });
+    const conclude = (end: SessionEnd): void => this.#settle(call, withEnd(given, (call.end = end)));
+    if (ending instanceof Promise) void ending.then(conclude);
+    else conclude(ending);
   }
 
   #settle(call: EngineCall, reply: CallReply): void {

@@ -2,7 +2,7 @@ import type { BrokeredCall } from "../../broker/brokered-call.ts";
 import type { LastRefusal } from "../../broker/capability-invoker.ts";
 import type { SessionEnd } from "../../broker/call-session.ts";
 import type { Grants } from "../../broker/grants.ts";
-import { type HostedCall, type HostSession, JOURNAL_LOST } from "../../broker/thread/host-session.ts";
+import { type EngineSession, type HostedCall, JOURNAL_LOST } from "../../broker/thread/host-session.ts";
 import type { Failure } from "../../base/errors.ts";
 import type { Limits } from "../../base/limits.ts";
 import { HostAccount, type TenantAccounts } from "../../base/tenant-account.ts";
@@ -20,7 +20,7 @@ import { ChildBudget } from "./child-budget.ts";
 /** Pipeline stages to which a queue entry and a job pass their call. */
 export interface CallStages {
   start(call: EngineCall, slot: Slot, queueMs: number): void;
-  openSession(call: EngineCall): HostSession;
+  openSession(call: EngineCall): EngineSession;
   settle(call: EngineCall, reply: CallReply): void;
   refuse(call: EngineCall, refusal: Refusal): void;
   /** Calls a listener among the call's options. A failure of it does not affect the call. */
@@ -59,13 +59,15 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
   trace: CallTrace | null = null;
   /** Creates the claim with which another process may store the result, if the call's key is in a shared ledger. */
   claimOf: LedgerClaimOf | null = null;
-  session: HostSession | null = null;
+  session: EngineSession | null = null;
   /** The end of the session of the last attempt. */
   end: SessionEnd | null = null;
   /** What the host does for the call; `null` until it makes a capability call. */
   account: HostAccount | null = null;
   /** Grants in force when the call left the queue; a later policy does not change them. */
   grants: Grants | undefined = undefined;
+  /** Whether it may be granted nothing but handlers of this thread. */
+  asksHost = false;
   slot: Slot | null = null;
   /** Number of attempts whose workers still work, although their replies are there. */
   lingering = 0;
@@ -227,7 +229,7 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
   begin(pipe: number | null, attempt: number): void {
     this.#pipe = pipe;
     this.#attempt = attempt;
-    if (pipe !== null && (this.session !== null || mayAsk(this.tool))) this.introduce();
+    if (pipe !== null && !this.asksHost) this.introduce();
   }
 
   introduce(): void {
@@ -235,7 +237,7 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
   }
 
   /** Ends the session of an attempt; `null` where it has asked nothing. */
-  endSession({ attempts: attempt, deliveredCount, asked }: CallReply): Promise<SessionEnd> | null {
+  endSession({ attempts: attempt, deliveredCount, asked }: CallReply): SessionEnd | Promise<SessionEnd> | null {
     // The broker has not asked yet who this is.
     if (asked === true && this.session === null) this.introduce();
     return this.session?.end({ attempt, deliveredCount }, asked) ?? null;
@@ -245,7 +247,7 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
     this.#openSession().ask(call, respond);
   }
 
-  #openSession(): HostSession {
+  #openSession(): EngineSession {
     return (this.session ??= this.#stages.openSession(this));
   }
 
@@ -257,7 +259,7 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
     return this.session === null ? null : this.#fetchPlan(this.session);
   }
 
-  async #fetchPlan(session: HostSession): Promise<Failure | null> {
+  async #fetchPlan(session: EngineSession): Promise<Failure | null> {
     const plan = await session.plan();
     this.#plan = plan ?? "";
     return plan === null ? JOURNAL_LOST : null;
@@ -296,11 +298,4 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
     this.#progress = report.progress;
     this.#stages.notify("onProgress", () => this.options.onProgress?.(report));
   }
-}
-
-/** Whether a tool asks for anything that it might be granted. Others are refused whatever they ask. */
-function mayAsk({ capabilities, own }: RegisteredTool): boolean {
-  if (own !== undefined) return true;
-  for (const name in capabilities) if (Object.hasOwn(capabilities, name)) return true;
-  return false;
 }

@@ -77,7 +77,7 @@ export class Batch implements WorkItem {
     const { callNumber, ownIsolate, starts: attempt } = first;
     // A call with earlier responses runs alone.
     const plan = this.size === 1 ? (first.job.replay?.plan() ?? "") : "";
-    const how = { stream, ownIsolate, attempt, plan };
+    const how = { stream, ownIsolate, asksHost: first.job.asksHost === true, attempt, plan };
     return { kind: "run", callNumber, runs, key: script.key, tenant, ...limits, ...how, calls: `[${calls}]` };
   }
 }

@@ -15,7 +15,8 @@ export class BrokerOutbox {
 
   ask(call: WorkerCall, message: CapabilityCallMessage): void {
     const { step, capability, method, nowMs } = message;
-    if (this.#pipe !== null) call.unanswered.set(step, { capability, method, nowMs, askedMs: performance.now() });
+    if (this.#pipeOf(call) !== null)
+      call.unanswered.set(step, { capability, method, nowMs, askedMs: performance.now() });
     this.#outboxOf(call).post(message);
   }
 
@@ -39,14 +40,22 @@ export class BrokerOutbox {
     });
   }
 
-  /** What a call has asked is sent before its end. */
   flush(): void {
-    this.#pipe?.flush();
+    this.flushPipe();
     this.#toHost.flush();
   }
 
+  flushPipe(): void {
+    this.#pipe?.flush();
+  }
+
   #outboxOf(call: WorkerCall): WorkerOutbox {
-    call.hasSent = this.#pipe !== null;
-    return this.#pipe ?? this.#toHost;
+    const pipe = this.#pipeOf(call);
+    call.hasSent = pipe !== null;
+    return pipe ?? this.#toHost;
+  }
+
+  #pipeOf({ message }: WorkerCall): WorkerOutbox | null {
+    return message.asksHost ? null : this.#pipe;
   }
 }

@@ -81,7 +81,12 @@ export class WorkerSession implements LinkListener {
     };
     this.#terminator = new Terminator(slot.cells);
     this.#turns = new Turns(slot, this.#terminator, ({ lines }) => this.#lines.take(lines));
-    this.#outbox = new WorkerOutbox(atRest(toHost), this.#turns);
+    // What a call has told the broker, before what somebody may see of it: a further attempt repeats that.
+    const lastToHost = (text: string): void => {
+      this.#broker.flushPipe();
+      toHost(text);
+    };
+    this.#outbox = new WorkerOutbox(atRest(lastToHost), this.#turns);
     const pipe = toBroker === null ? null : new WorkerOutbox(atRest(toBroker), this.#turns);
     this.#broker = new BrokerOutbox(this.#outbox, pipe);
     this.#lines = new LogLines(this.#outbox, (callNumber) => this.#speaking(callNumber));

@@ -41,6 +41,7 @@ const toWorker: fc.Arbitrary<ToWorker> = fc.oneof(
       capabilityBytes: amount,
       stream: fc.boolean(),
       ownIsolate: fc.boolean(),
+      asksHost: fc.boolean(),
       attempt: run,
       plan: fc.oneof(
         fc.constant(""),

@@ -94,6 +94,7 @@ class ReplayedCall {
         ...what,
         ...limits,
         ownIsolate: false,
+      asksHost: false,
         attempt: this.#attempt,
         plan: this.journal.plan(),
         calls,
