@@ -44,7 +44,7 @@ export interface HostWork {
 const MIB = 1024 * 1024;
 const RUN: readonly Runtime[] = ["javascript", "python", "wasi", "remote"];
 const ALL: readonly Runtime[] = [...RUN, "native"];
-const THREADED = ["connector", "exec", "fetch", "fs", "native"];
+const THREADED = ["connector", "env", "exec", "fetch", "fs", "kv", "native", "secrets"];
 const ASKED = ["connector", "env", "exec", "fetch", "fs", "kv", "native", "secrets", "tools", "custom capabilities"];
 
 /** The table of `docs/explanation/who-pays.md`, in the order of a call. */
@@ -118,7 +118,7 @@ export const HOST_WORK: readonly HostWork[] = [
     work: "Receive a capability call: count it, decide the grant, write the journal",
     causes: ASKED,
     bound: `${limit("capabilityCalls")} calls; ${limit("capabilityBytes")} both ways; 4 ms in one turn of the event loop`,
-    place: "main thread",
+    place: "broker thread",
     payer: "the tenant",
     test: "attack/host-work.attack.test.ts",
   },
@@ -143,7 +143,7 @@ export const HOST_WORK: readonly HostWork[] = [
     work: "Keep the journal of a running call",
     causes: ASKED,
     bound: `texts of 256 characters, else digests; ${mib(TENANT_HELD.journalBytes)} a tenant, ${mib(ENGINE_HELD.journalBytes)} for all`,
-    place: "main thread",
+    place: "broker thread",
     payer: "the tenant",
     test: "broker/host-work.test.ts",
   },
@@ -151,7 +151,7 @@ export const HOST_WORK: readonly HostWork[] = [
     work: "Read an environment variable, or a secret's grant",
     causes: ["env", "secrets"],
     bound: "one name",
-    place: "main thread",
+    place: "broker thread",
     payer: "the tenant",
     test: "attack/host-work.attack.test.ts",
   },
@@ -184,7 +184,7 @@ export const HOST_WORK: readonly HostWork[] = [
     work: "Read, write or list entries",
     causes: ["kv"],
     bound: `one row; of a list ${count(LIST_MAX)} rows and 100 expired ones`,
-    place: "main thread",
+    place: "broker thread",
     payer: "the tenant",
     test: "broker/capabilities/kv/sqlite-entries.test.ts",
   },
@@ -252,6 +252,23 @@ export const HOST_WORK: readonly HostWork[] = [
     place: "main thread",
     payer: "nobody",
     test: "attack/builds.attack.test.ts",
+  },
+  {
+    work: "Read lines from a worker: what its calls ask",
+    causes: ASKED,
+    bound:
+      "64 KiB in one turn of the event loop; a line of 32 MiB, or what the call's limits allow; 500,000 lines without a message to the worker; 10,000 lines and 32 MiB of calls that are not known yet",
+    place: "broker thread",
+    payer: "nobody",
+    test: "broker/thread/worker-pipe.test.ts",
+  },
+  {
+    work: "Tell the engine of a call that has asked: its sum, and each capability call for metrics and the audit",
+    causes: ASKED,
+    bound: `one message for the calls that ended in one turn of the event loop; ${limit("capabilityCalls")} capability calls`,
+    place: "main thread",
+    payer: "nobody",
+    test: "broker/thread/broker-thread.test.ts",
   },
   {
     work: "Read lines from a worker",
