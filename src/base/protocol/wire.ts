@@ -1,4 +1,4 @@
-import { LINES_PER_MESSAGE_MAX, type ToHost, type ToWorker } from "./messages.ts";
+import { LINES_PER_MESSAGE_MAX, type ToBroker, type ToHost, type ToWorker } from "./messages.ts";
 
 /**
  * Messages as lines of text: a character for the kind, then fields separated by tabs, the longest last. Every free
@@ -149,6 +149,29 @@ export function decodeToHost(line: string): ToHost {
         logs: fields.text(),
         payload: fields.rest(),
       };
+    case "g":
+      return { kind: "log", callNumber: fields.number(), lines: linesIn(fields.rest()) };
+    case "p":
+      return { kind: "progress", callNumber: fields.number(), payload: fields.rest() };
+    case "x":
+      return { kind: "lost", callNumber: fields.number(), payload: fields.rest() };
+    case "n":
+      return { kind: "inspected", callNumber: fields.number(), payload: fields.rest() };
+    case "t":
+      return { kind: "stats", payload: fields.rest() };
+    default:
+      return readToBroker(kind, fields);
+  }
+}
+
+/** Reads a line that a worker sent to the broker. Throws `ProtocolError`. */
+export function decodeToBroker(line: string): ToBroker {
+  const fields = new Fields(line);
+  return readToBroker(fields.text(), fields);
+}
+
+function readToBroker(kind: string, fields: Fields): ToBroker {
+  switch (kind) {
     case "a":
       return {
         kind: "ask",
@@ -192,16 +215,6 @@ export function decodeToHost(line: string): ToHost {
         attempt: fields.number(),
         deliveredCount: fields.number(),
       };
-    case "g":
-      return { kind: "log", callNumber: fields.number(), lines: linesIn(fields.rest()) };
-    case "p":
-      return { kind: "progress", callNumber: fields.number(), payload: fields.rest() };
-    case "x":
-      return { kind: "lost", callNumber: fields.number(), payload: fields.rest() };
-    case "n":
-      return { kind: "inspected", callNumber: fields.number(), payload: fields.rest() };
-    case "t":
-      return { kind: "stats", payload: fields.rest() };
     default:
       throw new ProtocolError("a message of an unknown kind");
   }

@@ -306,7 +306,7 @@ export class ThreadServer implements PipeListener {
   async #close(): Promise<void> {
     clearTimeout(this.#backlogTimer ?? undefined);
     clearTimeout(this.#spentTimer ?? undefined);
-    for (const number of [...this.#calls.keys()]) this.#end(number, { attempt: 0 });
+    for (const number of this.#calls.keys()) this.#end(number, { attempt: 0 });
     await this.#broker.close();
     this.#pipeServer.close();
     for (const pipe of this.#pipes.values()) pipe.close();

@@ -1,7 +1,7 @@
 import { BoundedCache } from "../../base/bounded-cache.ts";
 import type { CapabilityResponse } from "../../base/protocol/capability-call.ts";
 import { settleMessage, type ToBroker } from "../../base/protocol/messages.ts";
-import { decodeToHost, encodeToWorker, LineReader, MESSAGE_MAX, ProtocolError } from "../../base/protocol/wire.ts";
+import { decodeToBroker, encodeToWorker, LineReader, MESSAGE_MAX, ProtocolError } from "../../base/protocol/wire.ts";
 
 /** The broker's end of a link to one worker thread. */
 export interface PipeTransport {
@@ -54,7 +54,7 @@ export class WorkerPipe {
     this.#listener = listener;
     const onLine = (line: string): void => {
       if (++this.#lines > LINES_MAX) throw new ProtocolError("more messages than its calls can have");
-      listener.onMessage(this, messageIn(line));
+      listener.onMessage(this, decodeToBroker(line));
     };
     transport.onText((text) => {
       if (!this.#isOpen) return;
@@ -134,18 +134,4 @@ export class WorkerPipe {
 
 function keyOf(callNumber: number, attempt: number): string {
   return `${callNumber} ${attempt}`;
-}
-
-function messageIn(line: string): ToBroker {
-  const message = decodeToHost(line);
-  switch (message.kind) {
-    case "ask":
-    case "timed":
-    case "late":
-    case "together":
-    case "end":
-      return message;
-    default:
-      throw new ProtocolError("a message that is not for the broker");
-  }
 }

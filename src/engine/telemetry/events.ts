@@ -41,8 +41,8 @@ export interface EventMap<Tools = AnyTools> extends ExecutorEvents {
   /** A request was refused that would have carried a secret to an origin, or in a place, that is not bound to it. */
   "secret:violation": [event: SecretViolation];
   /**
-   * The broker thread or process ended, which carries out fetch, fs, exec, native and connectors: capability calls under way failed. Another
-   * one starts with the next call that needs it.
+   * The broker thread or process ended: capability calls under way failed. Another one starts with the next call that needs
+   * it. Calls that had asked it go on, but cannot be repeated if they lose their executor, too.
    */
   "broker:lost": [event: { readonly reason: string }];
   /**

@@ -23,12 +23,10 @@ import type { WorkerConnection, WorkerConnectionListener } from "./worker-connec
 import { WorkerRegistry } from "./worker-registry.ts";
 import { DeadlineTimer } from "./deadline-timer.ts";
 
-/** Maximum number of lost executors of a call without a known culprit, and of its attempts. */
-const [LOSSES_MAX, ATTEMPTS_MAX] = [10, 100];
+/** Maximum number of lost executors of a call without a known culprit, of its attempts, and of those of an inspection. */
+const [LOSSES_MAX, ATTEMPTS_MAX, INSPECTION_LOSSES_MAX] = [10, 100, 3];
 /** The end of each outcome in a message. */
 const OUTCOME_END = "\t";
-/** Maximum number of attempts of an inspection, which no other call depends on. */
-const INSPECTION_LOSSES_MAX = 3;
 
 /** The executor that owns the connections of a dispatcher. */
 export interface DispatcherOwner {
@@ -230,6 +228,7 @@ export class Dispatcher implements WorkerConnectionListener {
   }
 
   #receive(connection: WorkerConnection, message: ToHost): void {
+    if (message.kind === "end") return;
     switch (message.kind) {
       case "ran":
         return this.#onRan(connection, message);

@@ -211,7 +211,7 @@ export class FleetDispatcher {
   /** Sends a machine what it needs to go on with calls of another one. */
   async #resume(machine: string, job: FleetJob, calls: readonly FleetCall[]): Promise<void> {
     const { id, start } = job;
-    const failures = await Promise.all(calls.map((call) => call.job.replay?.prepare?.() ?? null));
+    const failures = await Promise.all(calls.map(async (call) => (await call.job.replay?.prepare?.()) ?? null));
     for (const [at, { callNumber }] of calls.entries()) {
       const failure = failures[at] ?? null;
       if (failure !== null) this.end(callNumber, failure);

@@ -94,7 +94,7 @@ class ReplayedCall {
         ...what,
         ...limits,
         ownIsolate: false,
-      asksHost: false,
+        asksHost: false,
         attempt: this.#attempt,
         plan: this.journal.plan(),
         calls,
