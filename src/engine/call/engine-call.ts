@@ -229,7 +229,8 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
   begin(pipe: number | null, attempt: number): void {
     this.#pipe = pipe;
     this.#attempt = attempt;
-    if (pipe !== null && !this.asksHost) this.introduce();
+    // The broker is told of calls that will ask; of others it asks itself.
+    if (pipe !== null && !this.asksHost && (this.session !== null || this.tool.usage.asks === true)) this.introduce();
   }
 
   introduce(): void {
@@ -238,6 +239,8 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
 
   /** Ends the session of an attempt; `null` where it has asked nothing. */
   endSession({ attempts: attempt, deliveredCount, asked }: CallReply): SessionEnd | Promise<SessionEnd> | null {
+    const { usage } = this.tool;
+    if (asked !== undefined && usage.asks !== asked) usage.asks = asked;
     // The broker has not asked yet who this is.
     if (asked === true && this.session === null) this.introduce();
     return this.session?.end({ attempt, deliveredCount }, asked) ?? null;

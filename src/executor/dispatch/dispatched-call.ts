@@ -71,9 +71,8 @@ export abstract class DispatchedCall {
     const { attempts } = this;
     const startMs = this.#firstStartMs ?? nowMs;
     const [waitedMs, wallMs] = [startMs - this.#dispatchedMs, nowMs - startMs];
-    const ended = { outcome, cpuMs, waitedMs, wallMs, heapBytes, attempts, logs, dropped, deliveredCount };
-    const told = asked === undefined ? ended : { ...ended, asked };
-    const reply = work === undefined ? told : { ...told, work };
+    const ended = { outcome, cpuMs, waitedMs, wallMs, heapBytes, attempts, logs, dropped, deliveredCount, asked };
+    const reply = work === undefined ? ended : { ...ended, work };
     this.onEnd?.(reply);
     this.job.settle(reply);
   }
