@@ -220,8 +220,9 @@ export class BrokerClient implements SessionHost, AskPipes {
     }
   }
 
-  #forget(run: ThreadRun, session: HostSession): void {
-    run.sessions.delete(session.callNumber);
+  forget(session: HostSession): void {
+    const sessions = this.#current?.sessions;
+    if (sessions?.get(session.callNumber) === session) sessions.delete(session.callNumber);
     this.#held.get(session)?.[Symbol.dispose]();
     this.#held.delete(session);
   }
@@ -271,13 +272,8 @@ export class BrokerClient implements SessionHost, AskPipes {
       case "response":
       case "planned":
       case "spent":
+      case "ended":
         return run.sessions.get(message.call)?.receive(message);
-      case "ended": {
-        const session = run.sessions.get(message.call);
-        if (session === undefined) return;
-        this.#forget(run, session);
-        return session.receive(message);
-      }
       case "listening":
       case "who":
       case "diverged":
@@ -341,7 +337,7 @@ export class BrokerClient implements SessionHost, AskPipes {
     run.ended.resolve();
     run.pipes.close();
     for (const session of run.sessions.values()) {
-      this.#forget(run, session);
+      this.forget(session);
       session.onDeath();
     }
     for (const abort of run.toolCalls.values()) abort.abort();

@@ -60,6 +60,8 @@ export interface SessionHost extends HandlerHost {
   /** Tells the broker of the call. Gives the run of the broker that has its session, which may be dead already. */
   startSession(session: HostSession, firstStep: number): SessionRun;
   onOutcome(event: CapabilityEvent): void;
+  /** The broker's last word of a call. */
+  forget(session: HostSession): void;
   /** Makes the client wait, when it closes, until an ended call has released its resources. */
   track(closing: Promise<unknown>): void;
 }
@@ -93,7 +95,9 @@ export class HostSession implements EngineSession {
   #plan: PromiseWithResolvers<string | null> | null = null;
   #end: PromiseWithResolvers<SessionEnd> | null = null;
   #effects = 0;
-  #isOver = false;
+  /** What the broker has told of the call's end. */
+  #ended: SessionEnd | null = null;
+  #unheard: NodeJS.Timeout | undefined;
   /** Whether the broker ended that had the journal. */
   #isBroken = false;
   /** Whether its journal may have something. */
@@ -137,6 +141,8 @@ export class HostSession implements EngineSession {
 
   plan(): Promise<string | null> {
     this.#asks.clear();
+    // The worker that has told of the end was lost before it had told the engine.
+    this.#ended = null;
     if (this.#isBroken) return Promise.resolve(null);
     if (this.#run.isDead) return Promise.resolve("");
     this.#plan ??= Promise.withResolvers();
@@ -146,18 +152,25 @@ export class HostSession implements EngineSession {
 
   end(end: AttemptEnd, asked?: boolean): Promise<SessionEnd> | null {
     this.#asks.clear();
-    if (this.#end !== null) return this.#end.promise;
-    this.#end = Promise.withResolvers();
+    this.#end ??= Promise.withResolvers();
     this.#host.track(this.#handlers.end());
     const isQuiet = asked === false && !this.#hasAsked && !this.#isBroken;
     if (this.#run.isDead) this.#end.resolve(this.#lostEnd());
-    else if (asked === true) setTimeout(() => this.#askForEnd(end), UNHEARD_MS).unref();
+    else if (this.#ended !== null) this.#conclude(this.#end, this.#ended);
+    else if (asked === true) this.#unheard = setTimeout(() => this.#askForEnd(end), UNHEARD_MS).unref();
     else this.#askForEnd(end, !isQuiet);
     return isQuiet ? null : this.#end.promise;
   }
 
+  /** Both the broker and the engine know that the call has ended. Until then, the broker keeps the journal. */
+  #conclude(waiting: PromiseWithResolvers<SessionEnd>, end: SessionEnd): void {
+    clearTimeout(this.#unheard);
+    this.#run.outbox.pushLater({ kind: "end", call: this.callNumber, end: { attempt: 0 } });
+    this.#host.forget(this);
+    waiting.resolve(end);
+  }
+
   #askForEnd(end: AttemptEnd, isUrgent = true): void {
-    if (this.#isOver) return;
     // Attempts whose capability calls come by a worker's pipe have negative numbers.
     const attempt = this.#attempt === null ? end.attempt : -this.#attempt;
     const message = { kind: "end", call: this.callNumber, end: { ...end, attempt } } as const;
@@ -184,14 +197,11 @@ export class HostSession implements EngineSession {
       case "ended": {
         const { end, delta } = message;
         if (delta !== null) this.account.receive(delta);
-        this.#isOver = true;
         // The broker closes.
         this.#loseAll();
-        if (this.#end === null) {
-          this.#end = Promise.withResolvers();
-          this.#host.track(this.#handlers.end());
-        }
-        return this.#end.resolve({ ...end, effects: end.effects + this.#lostEnd().effects });
+        this.#ended = { ...end, effects: end.effects + this.#lostEnd().effects };
+        if (this.#end !== null) this.#conclude(this.#end, this.#ended);
+        return;
       }
     }
   }

@@ -30,6 +30,7 @@ export class ServedCall implements TimedCall {
   readonly tenant: string;
   readonly capabilityBytes: number;
   brokerMs = 0;
+  isEnded = false;
   /** The pipe of the worker on which it runs, and its attempt there. */
   #pipe: number | null = null;
   #attempt = 0;
@@ -100,7 +101,9 @@ export class ServedCall implements TimedCall {
     return this.#session.journal.plan();
   }
 
+  /** May be called again, where the call runs once more, as the engine has not heard of its end. */
   end(end: AttemptEnd): SessionEnd {
+    this.isEnded = true;
     return this.#session.end(end);
   }
 

@@ -118,7 +118,7 @@ export class ThreadServer implements PipeListener {
         });
       }
       case "end":
-        return this.#end(message.callNumber, { attempt, deliveredCount: message.deliveredCount });
+        return this.#end(call, { attempt, deliveredCount: message.deliveredCount });
       default:
         return call.note(message);
     }
@@ -201,7 +201,7 @@ export class ThreadServer implements PipeListener {
       case "plan":
         return this.#plan(message.call);
       case "end":
-        return this.#end(message.call, message.end);
+        return this.#forget(message.call, message.end);
       case "handled": {
         this.#handled.get(message.request)?.(message.end);
         this.#handled.delete(message.request);
@@ -253,15 +253,20 @@ export class ThreadServer implements PipeListener {
     this.#spentTimer ??= setTimeout(() => this.#tellSpent(), SPENT_EVERY_MS);
   }
 
-  #end(number: number, attempt: AttemptEnd): void {
-    const call = this.#calls.get(number);
-    if (call === undefined) return;
-    this.#calls.delete(number);
+  /** Ends a call whose worker has said so. Its journal is kept until the engine has heard of it, too. */
+  #end(call: ServedCall, attempt: AttemptEnd): void {
     const end = call.end(attempt);
     this.#time.shareOut();
     this.#time.forget(call);
     this.#untold.delete(call);
-    this.#outbox.push({ kind: "ended", call: number, end, delta: call.takeDelta() });
+    this.#outbox.push({ kind: "ended", call: call.number, end, delta: call.takeDelta() });
+  }
+
+  #forget(number: number, attempt: AttemptEnd): void {
+    const call = this.#calls.get(number);
+    if (call === undefined) return;
+    this.#calls.delete(number);
+    if (!call.isEnded) this.#end(call, attempt);
   }
 
   #onOutcome(event: CapabilityEvent, caller: BrokeredCall, { code, isContinuation }: CapabilityDetails): void {
@@ -270,7 +275,7 @@ export class ThreadServer implements PipeListener {
     const argsHash = isHeard === true ? event.argsHash : "";
     const record = { capability, method, step, outcome, rules, argsLength, answerLength, durationMs, argsHash };
     // The embedder's thread knows the calls that run.
-    const of = this.#calls.has(callNumber) ? null : { callId, parentId, tool, tenant };
+    const of = this.#calls.get(callNumber)?.isEnded === false ? null : { callId, parentId, tool, tenant };
     const atMs = performance.timeOrigin + performance.now();
     const told = { call: callNumber, of, record, isContinuation: isContinuation === true, code: code ?? null, atMs };
     this.#outbox.pushLater({ kind: "outcome", ...told });
@@ -306,7 +311,7 @@ export class ThreadServer implements PipeListener {
   async #close(): Promise<void> {
     clearTimeout(this.#backlogTimer ?? undefined);
     clearTimeout(this.#spentTimer ?? undefined);
-    for (const number of this.#calls.keys()) this.#end(number, { attempt: 0 });
+    for (const number of this.#calls.keys()) this.#forget(number, { attempt: 0 });
     await this.#broker.close();
     this.#pipeServer.close();
     for (const pipe of this.#pipes.values()) pipe.close();

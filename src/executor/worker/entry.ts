@@ -23,8 +23,10 @@ export default async function serve(task: ServeTask): Promise<void> {
     const session = new WorkerSession(settings, slot, holdings, { toHost: (text) => link.send(text), toBroker });
     link.receive(session);
     broker?.receive(session);
-    void broker?.closed.then(() => session.onBrokerLost());
+    let isServing = true;
+    void broker?.closed.then(() => isServing && session.onBrokerLost());
     await link.closed;
+    isServing = false;
     await session.close();
     // isolated-vm aborts the process if V8 collects one of its handles after the thread's environment is gone, so collect
     // them now. That takes a tenth of a second, after which a process that ends has nothing to collect.

@@ -157,6 +157,29 @@ describe("a worker speaks for a call", () => {
     expect(of("diverged")).toMatchObject([{ call: CALL, pipe: OURS, attempt: 2 }]);
   });
 
+  test("that has ended where its executor was lost before the engine heard of it: it is repeated without an effect", async () => {
+    const { tell, start, begin, worker, done, turn, of } = open();
+    const ours = worker(OURS);
+    tell(start(CALL), begin());
+    ours.ask(1, "once");
+    ours.say({ kind: "end", callNumber: CALL, attempt: 1, deliveredCount: 1 });
+    await turn();
+    tell({ kind: "plan", call: CALL });
+    await turn();
+    expect(of("planned")).toMatchObject([{ plan: expect.stringContaining('"asked":1') }]);
+    tell(begin(2));
+    ours.ask(1, "once", 2);
+    ours.say({ kind: "end", callNumber: CALL, attempt: 2, deliveredCount: 1 });
+    await turn();
+    expect(done).toEqual(['call-7 "once"']);
+    expect(ours.written.join("").split("\n")).toHaveLength(3);
+    const end = { effects: 1, isBehind: false };
+    expect(of("ended")).toMatchObject([{ end }, { end }]);
+    tell({ kind: "end", call: CALL, end: { attempt: 0 } });
+    await turn();
+    expect(of("ended")).toHaveLength(2);
+  });
+
   test("until the call has ended, after which nothing that it still asks is carried out", async () => {
     const { tell, start, begin, worker, done, turn, of } = open();
     const ours = worker(OURS);
