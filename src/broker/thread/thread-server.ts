@@ -6,7 +6,7 @@ import type { SessionToolCall } from "../capabilities/connector/route.ts";
 import type { Capability } from "../capabilities/capability.ts";
 import { Broker } from "../broker.ts";
 import type { BrokeredCall } from "../brokered-call.ts";
-import type { AttemptEnd } from "../call-session.ts";
+import type { AttemptEnd, SessionEnd } from "../call-session.ts";
 import type { CapabilityDetails, CapabilityEvent } from "../capability-event.ts";
 import type { Grants } from "../grants.ts";
 import type { EndedMethod } from "../method-call.ts";
@@ -49,6 +49,7 @@ export class ThreadServer implements PipeListener {
   readonly #outbox: Outbox<FromThread>;
   readonly #port: EnginePort;
   readonly #servers: Pick<RemoteServers, "use">;
+  #ended: { readonly call: ServedCall; readonly end: SessionEnd }[] = [];
   #spentTimer: NodeJS.Timeout | null = null;
   /** Tenants whose requests wait. */
   readonly #waiting = new Set<string>();
@@ -255,11 +256,21 @@ export class ThreadServer implements PipeListener {
 
   /** Ends a call whose worker has said so. Its journal is kept until the engine has heard of it, too. */
   #end(call: ServedCall, attempt: AttemptEnd): void {
-    const end = call.end(attempt);
-    this.#time.shareOut();
-    this.#time.forget(call);
+    if (this.#ended.length === 0) setImmediate(() => this.#tellEnded());
+    this.#ended.push({ call, end: call.end(attempt) });
     this.#untold.delete(call);
-    this.#outbox.push({ kind: "ended", call: call.number, end, delta: call.takeDelta() });
+  }
+
+  /** Tells the sums of calls that ended in one turn of the event loop: the thread's clock is read once for all. */
+  #tellEnded(): void {
+    const ended = this.#ended;
+    this.#ended = [];
+    this.#time.shareOut();
+    for (const { call, end } of ended) {
+      this.#time.forget(call);
+      this.#outbox.push({ kind: "ended", call: call.number, end, delta: call.takeDelta() });
+    }
+    this.#outbox.flush();
   }
 
   #forget(number: number, attempt: AttemptEnd): void {
@@ -312,6 +323,7 @@ export class ThreadServer implements PipeListener {
     clearTimeout(this.#backlogTimer ?? undefined);
     clearTimeout(this.#spentTimer ?? undefined);
     for (const number of this.#calls.keys()) this.#forget(number, { attempt: 0 });
+    this.#tellEnded();
     await this.#broker.close();
     this.#pipeServer.close();
     for (const pipe of this.#pipes.values()) pipe.close();
