@@ -15,7 +15,9 @@ const HELLO_LENGTH = 256;
  * else may enter, and gives the connection away: in the sandbox nothing has a name. The worker says first whose it is.
  */
 export class PipeServer {
-  readonly #listener: PipeListener;
+  /** `null` until the broker serves: connections wait. */
+  #listener: PipeListener | null = null;
+  readonly #early: Socket[] = [];
   /** Numbers of pipes by the words with which they begin. */
   readonly #expected = new Map<string, number>();
   readonly #folders = new TemporaryFolders("broker");
@@ -23,8 +25,10 @@ export class PipeServer {
   #server: Server | null = null;
   #folder: string | null = null;
 
-  constructor(listener: PipeListener) {
+  /** The broker serves pipes from now on. */
+  serve(listener: PipeListener): void {
     this.#listener = listener;
+    for (const socket of this.#early.splice(0)) this.#greet(socket, listener);
   }
 
   /** Resolves with the name by which it can be reached. */
@@ -32,7 +36,12 @@ export class PipeServer {
     const folder = await this.#folders.make();
     this.#folder = folder;
     const path = join(folder, "s");
-    const server = createServer((socket) => this.#greet(socket));
+    const server = createServer((socket) => {
+      this.#sockets.add(socket);
+      socket.on("error", () => undefined);
+      if (this.#listener === null) this.#early.push(socket);
+      else this.#greet(socket, this.#listener);
+    });
     this.#server = server;
     await new Promise<void>((resolve, reject) => {
       server.once("error", reject);
@@ -49,7 +58,8 @@ export class PipeServer {
 
   /** Takes over a port whose other end a worker of this process has. */
   adopt(port: MessagePort, number: number): void {
-    this.#listener.onOpen(new WorkerPipe(number, portTransport(port), this.#listener));
+    const listener = this.#listener;
+    listener?.onOpen(new WorkerPipe(number, portTransport(port), listener));
   }
 
   close(): void {
@@ -58,14 +68,12 @@ export class PipeServer {
     if (this.#folder !== null) rmSync(this.#folder, { recursive: true, force: true });
   }
 
-  #greet(socket: Socket): void {
-    this.#sockets.add(socket);
+  #greet(socket: Socket, listener: PipeListener): void {
     const timer = setTimeout(() => socket.destroy(), HELLO_MS);
     let onText: ((text: string) => void) | null = null;
     let onClose = (): void => undefined;
     let head = "";
     const decoder = new StringDecoder("utf8");
-    socket.on("error", () => undefined);
     socket.on("close", () => {
       clearTimeout(timer);
       this.#sockets.delete(socket);
@@ -88,7 +96,7 @@ export class PipeServer {
         onClose: (handler) => (onClose = handler),
         close: () => socket.destroy(),
       };
-      this.#listener.onOpen(new WorkerPipe(number, transport, this.#listener));
+      listener.onOpen(new WorkerPipe(number, transport, listener));
       const rest = head.slice(end + 1);
       if (rest !== "") (onText as ((text: string) => void) | null)?.(rest);
     });

@@ -45,7 +45,7 @@ export class ThreadServer implements PipeListener {
   readonly #toolCalls = new Map<number, (end: SessionToolEnd) => void>();
   readonly #handled = new Map<number, (end: EndedMethod) => void>();
   readonly #pipes = new Map<number, WorkerPipe>();
-  readonly #pipeServer = new PipeServer(this);
+  readonly #pipeServer: PipeServer;
   readonly #outbox: Outbox<FromThread>;
   readonly #port: EnginePort;
   readonly #servers: Pick<RemoteServers, "use">;
@@ -56,8 +56,10 @@ export class ThreadServer implements PipeListener {
   #backlogTimer: NodeJS.Timeout | null = null;
   #lastRequest = 0;
 
-  constructor(port: EnginePort, createParts: (server: ThreadServer) => ThreadParts) {
+  constructor(port: EnginePort, createParts: (server: ThreadServer) => ThreadParts, pipes = new PipeServer()) {
     this.#port = port;
+    this.#pipeServer = pipes;
+    pipes.serve(this);
     this.#outbox = new Outbox((messages) => port.post(messages));
     const { capabilities, host, servers } = createParts(this);
     this.#servers = servers;
@@ -76,12 +78,6 @@ export class ThreadServer implements PipeListener {
 
   tell(message: FromThread): void {
     this.#outbox.push(message);
-  }
-
-  /** Accepts the pipes of executor processes. */
-  listen(): void {
-    const tell = (path: string | null): void => this.#outbox.push({ kind: "listening", path });
-    this.#pipeServer.listen().then(tell, () => tell(null));
   }
 
   onOpen(pipe: WorkerPipe): void {
