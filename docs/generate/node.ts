@@ -17,7 +17,8 @@ const NOTES = `- \`process.env\` has \`NODE_ENV\`. \`process.stdout\` and \`stde
   without an import. RSA is computed by integers of the language: some milliseconds for a signature of 2048 bits, and not in constant time.
 - \`zlib\` has deflate and gzip, not Brotli and Zstandard.
 - \`WebSocket\` exists, and its constructor throws. \`EventSource\` reads a stream over \`fetch\`.
-- A package is taken in its form for browsers and workers; in its other one where that needs a document. \`import()\` and \`require()\` of computed names in packages fail when they are called.`;
+- A package is taken in its form for browsers and workers; in its other one where that needs a document. \`import()\` and \`require()\` of computed names in packages fail when they are called.
+- A warm tool with \`Buffer\` and \`createHmac\` holds 0.8 MB of heap more than one without names of Node.`;
 
 /** The page of Node's names. */
 export function nodePage(): string {

@@ -20,7 +20,7 @@ const NAME_MAX = 256;
 const METADATA_HOSTS: ReadonlySet<string> = new Set(["metadata.google.internal", "metadata", "instance-data"]);
 
 /**
- * What can be pasted so that a denied capability call is granted and no other: into the tool, where it does not ask for
+ * Texts to paste, so that a denied capability call is granted and no other: into the tool, where it does not ask for
  * it, and into the policy, where no rule allows it. Empty where nothing should be pasted, or where it takes a decision
  * of the operator, such as the path of a mount.
  */

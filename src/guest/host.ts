@@ -147,8 +147,9 @@ export interface Guest {
    * Starts calls one after the other, `[run, id, nowMs, outputMax, arguments, command?, seed?][]` as JSON, up to and
    * including the first that does not end at once. Returns, for each started call, its outcome (empty if it goes on)
    * and a tab; then a line feed if calls remain. A call that goes on emits its outcome with `EMIT_DONE`.
+   * `hasLongIntegers`: the arguments may have integers that no number holds.
    */
-  start(calls: string): string;
+  start(calls: string, hasLongIntegers: boolean): string;
   /** Starts the remaining calls, in a turn of their own. */
   startNext(): string;
   /**

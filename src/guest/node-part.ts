@@ -6,6 +6,7 @@ import type { Pure } from "./host.ts";
 import { once } from "./lazy-globals.ts";
 import { shown } from "./shown.ts";
 import type { SubtleMethods } from "./web/crypto.ts";
+import type { CloneRules } from "./web/structured-clone.ts";
 import type { NodeHost } from "./node/inner/library.ts";
 
 interface NodeWorld {
@@ -14,6 +15,7 @@ interface NodeWorld {
   readonly turn: TurnState;
   readonly hardened: boolean;
   readonly report: (call: GuestCall, error: unknown) => void;
+  readonly cloneRules: () => CloneRules;
 }
 
 /** Node's globals, which code may also read from its global object. */
@@ -55,7 +57,7 @@ export function nodePart(world: NodeWorld): NodePart {
   };
 }
 
-function nodeHost({ realm, pure, turn, hardened, report }: NodeWorld): NodeHost {
+function nodeHost({ realm, pure, turn, hardened, report, cloneRules }: NodeWorld): NodeHost {
   const harden = hardened ? hardenLibrary(realm) : <T>(made: T) => made;
   return {
     call: () => turn.call,
@@ -69,6 +71,7 @@ function nodeHost({ realm, pure, turn, hardened, report }: NodeWorld): NodeHost 
     fs: (call) => fsPart().fsFace((capability, method, args) => call.ask(capability, method, args)),
     fillRandom: (bytes) => entropyOf(turn, pure).fill(bytes),
     digest: (algorithm, latin1) => pure("digest", algorithm, latin1, ""),
+    cloneable: (copy) => cloneRules().copy(copy),
     console: consolePart,
     shown,
   };

@@ -158,7 +158,7 @@ export function registeredTool(
   });
 }
 
-/** What a rule of the policy pins. The operator's settings are not part of it, nor config, which may hold secrets. */
+/** Digest that a rule of the policy pins. The operator's settings are not part of it, nor config, which may hold secrets. */
 function digestOf(
   { inputSchema, outputSchema, limits, isolation }: CheckedDefinition,
   { text, runtime }: Bundle,

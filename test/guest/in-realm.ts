@@ -1,4 +1,5 @@
 import ivm from "isolated-vm";
+import { seedOf } from "../../src/base/protocol/prelude.ts";
 import { loadPrelude } from "../../src/tool/runtimes/prelude.ts";
 import { NO_CHECKS, SCRIPT_EXPORTS, type ToolScript } from "../../src/base/protocol/script.ts";
 import { compileScript, compileTool, GuestRealm } from "../../src/executor/worker/guest-realm.ts";
@@ -39,7 +40,15 @@ export async function openRealm(
   };
   const { core, parts } = await loadPrelude();
   const prelude = compileScript(isolate, "prelude", core);
-  const callbacks = { emit: new ivm.Callback(emit), pure: new ivm.Callback(createPure("a key for tests", parts)) };
+  const callbacks = {
+    emit: new ivm.Callback(emit),
+    pure: new ivm.Callback(
+      createPure(
+        (run) => seedOf("a key for tests", run),
+        (name) => parts[name] ?? "",
+      ),
+    ),
+  };
   const realm = GuestRealm.open(isolate, { prelude, engine: null }, callbacks, hardened);
   const script: ToolScript = {
     key: "1",

@@ -83,7 +83,7 @@ export interface ToolScript {
    */
   readonly text: string;
   readonly checks: ToolChecks;
-  /** Who registered the tool. Default: the operator. */
+  /** Registrant of the tool. Default: the operator. */
   readonly registrant?: string;
   /** Digest of this version: strikes of another one do not count against it. */
   readonly digest?: string;

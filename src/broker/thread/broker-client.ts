@@ -4,7 +4,7 @@ import { HostWorkQueue, type Throttling } from "../../base/host-work-queue.ts";
 import { TenantAccounts } from "../../base/tenant-account.ts";
 import { Broker } from "../broker.ts";
 import type { EngineCapabilities } from "../capabilities/built-in.ts";
-import type { CallBinary, Capability, CapabilityRequest } from "../capabilities/capability.ts";
+import { type CallBinary, type Capability, type CapabilityRequest, LoginRequired } from "../capabilities/capability.ts";
 import type { CallSessionTool, ConnectorRoute, SessionToolCall } from "../capabilities/connector/route.ts";
 import type { Lookup } from "../capabilities/fetch/connections.ts";
 import type { BinaryFiles, HeldBinary } from "../capabilities/native/binaries.ts";
@@ -325,7 +325,8 @@ export class BrokerClient implements SessionHost, AskPipes {
       this.#options.callTool({ connector, tool, tenant, args, isRepeatable }, abort.signal),
     ).then(
       (text) => ({ kind: "answer", text }) as const,
-      (error: unknown) => ({ kind: "failed", message: messageOf(error) }) as const,
+      (error: unknown) =>
+        ({ kind: "failed", message: messageOf(error), needsLogin: error instanceof LoginRequired }) as const,
     );
     toolCalls.delete(request);
     outbox.push({ kind: "told", request, end });

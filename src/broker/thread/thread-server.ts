@@ -3,7 +3,7 @@ import type { CapabilityCall, Respond } from "../../base/protocol/capability-cal
 import type { ToBroker } from "../../base/protocol/messages.ts";
 import type { RemoteServers } from "../capabilities/connector/connector.ts";
 import type { SessionToolCall } from "../capabilities/connector/route.ts";
-import type { Capability } from "../capabilities/capability.ts";
+import { type Capability, LoginRequired } from "../capabilities/capability.ts";
 import { Broker } from "../broker.ts";
 import type { BrokeredCall } from "../brokered-call.ts";
 import type { AttemptEnd, SessionEnd } from "../call-session.ts";
@@ -23,7 +23,7 @@ import type { PipeListener, WorkerPipe } from "./worker-pipe.ts";
 const BACKLOG_EVERY_MS = 250;
 const SPENT_EVERY_MS = 250;
 
-/** What the thread serves with. */
+/** Parts of the thread. */
 export interface ThreadParts {
   readonly capabilities: readonly Capability[];
   /** Capabilities of the embedder's thread. */
@@ -146,7 +146,7 @@ export class ThreadServer implements PipeListener {
     this.#toolCalls.set(request, (end) => {
       signal.removeEventListener("abort", onAbort);
       if (end.kind === "answer") resolve(end.text);
-      else reject(new Error(end.message));
+      else reject(end.needsLogin ? new LoginRequired(end.message) : new Error(end.message));
     });
     this.#outbox.push({ kind: "tool", request, ...call });
     return promise;

@@ -62,7 +62,7 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
   session: EngineSession | null = null;
   /** The end of the session of the last attempt. */
   end: SessionEnd | null = null;
-  /** What the host does for the call; `null` until it makes a capability call. */
+  /** The host's work for the call; `null` until it makes a capability call. */
   account: HostAccount | null = null;
   /** Grants in force when the call left the queue; a later policy does not change them. */
   grants: Grants | undefined = undefined;
@@ -141,7 +141,7 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
     return this.#earlierEffects + (this.end?.effects ?? 0);
   }
 
-  /** What the host did for the call's capability calls; `null` where it made none. */
+  /** The host's work for the call's capability calls; `null` where it made none. */
   get hostUse(): HostUse | null {
     if (this.account === null || this.account.asks === 0) return null;
     const { asks, bytesAsked, bytesAnswered, hostMs } = this.account;

@@ -42,6 +42,7 @@ const toWorker: fc.Arbitrary<ToWorker> = fc.oneof(
       stream: fc.boolean(),
       ownIsolate: fc.boolean(),
       asksHost: fc.boolean(),
+      hasLongIntegers: fc.boolean(),
       attempt: run,
       plan: fc.oneof(
         fc.constant(""),

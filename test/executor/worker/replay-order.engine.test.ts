@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { digestOf, isSame, Journal, ReplayCursor } from "../../../src/broker/journal.ts";
 import { holdingsBuffer, WorkerHoldings } from "../../../src/base/protocol/holdings.ts";
 import type { ToHost } from "../../../src/base/protocol/messages.ts";
+import { shareTexts } from "../../../src/base/protocol/shared-texts.ts";
 import type { ToolScript } from "../../../src/base/protocol/script.ts";
 import { turnRecordBuffer, TurnSlot } from "../../../src/base/protocol/turn-record.ts";
 import { decodeToHost, encodeToWorker } from "../../../src/base/protocol/wire.ts";
@@ -19,8 +20,10 @@ let lastCall = 0;
 
 beforeAll(async () => {
   const [turnRecord, holdings] = [turnRecordBuffer(1), holdingsBuffer(1)];
+  const prelude = await loadPrelude();
   const settings = {
-    prelude: await loadPrelude(),
+    prelude,
+    parts: shareTexts(prelude.parts),
     entropyKey: "a key",
     turnRecord,
     holdings,
@@ -95,6 +98,7 @@ class ReplayedCall {
         ...limits,
         ownIsolate: false,
         asksHost: false,
+        hasLongIntegers: true,
         attempt: this.#attempt,
         plan: this.journal.plan(),
         calls,
