@@ -48,8 +48,6 @@ export interface WorkerLinks {
 /** CPU time for a cancelled call's listeners, in milliseconds. */
 const CANCEL_CPU_MS = 50;
 const STATS_EVERY_MS = 500;
-/** Stands before the number of a call for which its realm draws after its end. */
-const AFTER = "after ";
 /** Largest difference between the readings of a thread's processor time by itself and by the watch, in milliseconds. */
 const CLOCKS_APART_MS = 50;
 const SHED =
@@ -99,7 +97,7 @@ export class WorkerSession implements LinkListener {
       settings.warmIsolates,
       (kind, callNumber, a, b, c, nowMs) => this.#onEmit(kind, callNumber, a, b, c, nowMs),
       createPure(
-        (run) => seedOf(settings.entropyKey, this.#drawing(run)),
+        (run) => seedOf(settings.entropyKey, this.#turns.drawing(run)),
         (name) => textNamed(settings.parts, name),
       ),
       (memoryMb) => slot.reserve(memoryMb),
@@ -374,16 +372,6 @@ export class WorkerSession implements LinkListener {
     const call = this.#calls.get(callNumber) ?? this.#starter.starting(callNumber);
     // A tool with access to its own call object may have forged another call's number.
     return call?.outcome === "" && call.realm === this.#turns.realm ? call : undefined;
-  }
-
-  /**
-   * The call whose randomness is drawn, by the name that a realm gives. A tool with access to its own call object may
-   * have forged another call's number: a realm that it can change serves one call, and draws for that alone.
-   */
-  #drawing(run: string): string {
-    const { realm, callNumber } = this.#turns;
-    if (realm === null || realm.lines !== null) return run;
-    return run.startsWith(AFTER) ? `${AFTER}${callNumber}` : `${callNumber}`;
   }
 
   #postProgress(call: WorkerCall): void {
