@@ -21,13 +21,8 @@ export type { RateLimit } from "./broker/capabilities/rate-limit.ts";
 export { ConfigError, loadConfig } from "./service/config/load.ts";
 export type { Config } from "./service/config/schema.ts";
 export { type Replayed, replayCall } from "./engine/replay/replay-call.ts";
-export {
-  readRecording,
-  type RecordedAnswer,
-  type RecordedAsk,
-  type RecordedOutcome,
-  type Recording,
-} from "./engine/replay/recording.ts";
+export { readRecording, type RecordedOutcome, type Recording } from "./engine/replay/recording.ts";
+export type { RecordedAnswer, RecordedAsk } from "./broker/journal.ts";
 export type { PackageOptions } from "./tool/package/options.ts";
 export type { PackageEvent, PackageStepName } from "./tool/package/step.ts";
 export { createEngine, type EngineStats } from "./engine/engine.ts";

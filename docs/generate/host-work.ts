@@ -1,4 +1,3 @@
-import { DEFAULT_LIMITS, type Limits, MAX_LIMITS } from "../../src/base/limits.ts";
 import { ENGINE_HELD, TENANT_HELD } from "../../src/base/tenant-account.ts";
 import type { Runtime } from "../../src/base/protocol/script.ts";
 import { EXEC_LIMITS } from "../../src/broker/capabilities/exec/grants.ts";
@@ -12,6 +11,7 @@ import { KEPT_LIMITS } from "../../src/service/mcp/kept-streams.ts";
 import { ADDRESS_MB, PROJECT_ADDRESS_MB } from "../../src/tool/build/limits.ts";
 import { MAX_PROJECT_SOURCE_BYTES, MAX_SOURCE_BYTES } from "../../src/tool/bundle/source-budget.ts";
 import { ENTRIES_MAX } from "../../src/tool/package/entry.ts";
+import { count, limit, mib } from "./limit-texts.ts";
 
 /** Where a piece of work runs. */
 export type Place =
@@ -44,7 +44,7 @@ export interface HostWork {
 const MIB = 1024 * 1024;
 const RUN: readonly Runtime[] = ["javascript", "python", "wasi", "remote"];
 const ALL: readonly Runtime[] = [...RUN, "native"];
-const THREADED = ["connector", "exec", "fetch", "fs", "native"];
+const THREADED = ["connector", "env", "exec", "fetch", "fs", "kv", "native", "secrets"];
 const ASKED = ["connector", "env", "exec", "fetch", "fs", "kv", "native", "secrets", "tools", "custom capabilities"];
 
 /** The table of `docs/explanation/who-pays.md`, in the order of a call. */
@@ -118,7 +118,7 @@ export const HOST_WORK: readonly HostWork[] = [
     work: "Receive a capability call: count it, decide the grant, write the journal",
     causes: ASKED,
     bound: `${limit("capabilityCalls")} calls; ${limit("capabilityBytes")} both ways; 4 ms in one turn of the event loop`,
-    place: "main thread",
+    place: "broker thread",
     payer: "the tenant",
     test: "attack/host-work.attack.test.ts",
   },
@@ -143,7 +143,7 @@ export const HOST_WORK: readonly HostWork[] = [
     work: "Keep the journal of a running call",
     causes: ASKED,
     bound: `texts of 256 characters, else digests; ${mib(TENANT_HELD.journalBytes)} a tenant, ${mib(ENGINE_HELD.journalBytes)} for all`,
-    place: "main thread",
+    place: "broker thread",
     payer: "the tenant",
     test: "broker/host-work.test.ts",
   },
@@ -151,7 +151,7 @@ export const HOST_WORK: readonly HostWork[] = [
     work: "Read an environment variable, or a secret's grant",
     causes: ["env", "secrets"],
     bound: "one name",
-    place: "main thread",
+    place: "broker thread",
     payer: "the tenant",
     test: "attack/host-work.attack.test.ts",
   },
@@ -193,7 +193,7 @@ export const HOST_WORK: readonly HostWork[] = [
     work: "Read, write or list entries",
     causes: ["kv"],
     bound: `one row; of a list ${count(LIST_MAX)} rows and 100 expired ones`,
-    place: "main thread",
+    place: "broker thread",
     payer: "the tenant",
     test: "broker/capabilities/kv/sqlite-entries.test.ts",
   },
@@ -261,6 +261,23 @@ export const HOST_WORK: readonly HostWork[] = [
     place: "main thread",
     payer: "nobody",
     test: "attack/builds.attack.test.ts",
+  },
+  {
+    work: "Read lines from a worker: what its calls ask",
+    causes: ASKED,
+    bound:
+      "64 KiB in one turn of the event loop; a line of 32 MiB, or what the call's limits allow; 500,000 lines without a message to the worker; 10,000 lines and 32 MiB of calls that are not known yet",
+    place: "broker thread",
+    payer: "nobody",
+    test: "broker/thread/worker-pipe.test.ts",
+  },
+  {
+    work: "Tell the engine of a call that has asked: its sum, and each capability call for metrics and the audit",
+    causes: ASKED,
+    bound: `one message for the calls that ended in one turn of the event loop; ${limit("capabilityCalls")} capability calls`,
+    place: "main thread",
+    payer: "nobody",
+    test: "broker/thread/broker-thread.test.ts",
   },
   {
     work: "Read lines from a worker",
@@ -386,24 +403,3 @@ export const HOST_WORK: readonly HostWork[] = [
     test: "engine/telemetry/audit.test.ts",
   },
 ];
-
-/** A limit's default and its ceiling. */
-function limit(name: keyof Limits): string {
-  const [usual, most] = [DEFAULT_LIMITS[name], MAX_LIMITS[name]].map((value) => shown(name, value));
-  return `\`${name}\` ${usual}, ${most} at most`;
-}
-
-function shown(name: keyof Limits, value: number): string {
-  if (name.endsWith("Ms")) return `${count(value)} ms`;
-  if (name === "memoryMb") return `${count(value)} MiB`;
-  if (name === "capabilityCalls") return count(value);
-  return value < MIB ? `${value / 1024} KiB` : mib(value);
-}
-
-function mib(bytes: number): string {
-  return `${count(bytes / MIB)} MiB`;
-}
-
-function count(value: number): string {
-  return value.toLocaleString("en");
-}

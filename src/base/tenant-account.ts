@@ -25,6 +25,12 @@ export interface HostUsage extends HeldBytes {
   readonly brokerMs: number;
 }
 
+/** What a thread has done and holds for a call since it last told. */
+export type HostDelta = Pick<
+  HostUsage,
+  "asks" | "bytesAsked" | "bytesAnswered" | "brokerMs" | "journalBytes" | "inFlightBytes"
+>;
+
 const MIB = 1024 * 1024;
 export const TENANT_HELD: HeldBytes = { journalBytes: 32 * MIB, inFlightBytes: 32 * MIB };
 export const ENGINE_HELD: HeldBytes = { journalBytes: 256 * MIB, inFlightBytes: 128 * MIB };
@@ -86,6 +92,17 @@ export class HostAccount implements HostUsage, WorkPayer {
   spendExecutor(ms: number): void {
     this.executorMs += ms;
     this.#parent?.spendExecutor(ms);
+  }
+
+  /** Adds what another thread, which judges it by accounts of its own, has done and holds since it last told. */
+  receive(delta: HostDelta): void {
+    this.asks += delta.asks;
+    this.bytesAsked += delta.bytesAsked;
+    this.bytesAnswered += delta.bytesAnswered;
+    this.brokerMs += delta.brokerMs;
+    this.journalBytes += delta.journalBytes;
+    this.inFlightBytes += delta.inFlightBytes;
+    this.#parent?.receive(delta);
   }
 
   /** Time of the host's threads for capability calls. */

@@ -1,24 +1,29 @@
 import type { Limits } from "../base/limits.ts";
 import type { HostAccount } from "../base/tenant-account.ts";
-import type { CallBinary, CallOperation, CallTool, Capability } from "./capabilities/capability.ts";
-import type { CallIdentity, CapabilityEvent } from "./capability-event.ts";
+import type { CallBinary, CallOperation, CallTool } from "./capabilities/capability.ts";
+import type { CallIdentity } from "./capability-event.ts";
 import type { GrantSubject } from "./grants.ts";
+import type { PlacedCapability } from "./thread/host-capability.ts";
 
 /** The call on whose behalf the broker acts. */
 export interface BrokeredCall extends GrantSubject, CallIdentity {
+  /** Its number, for capabilities of another thread. */
+  readonly callNumber?: number;
+  /** Its first step. Above 1 where the steps before went to a broker that has ended. Default: 1. */
+  readonly firstStep?: number;
   readonly tenant: string;
   readonly limits: Pick<Limits, "capabilityCalls" | "capabilityBytes">;
   /** The account of the call, in that of its tenant. Default: a new one. */
   readonly account?: HostAccount | undefined;
   /** Whether the journal keeps the whole arguments, where there is room for them, for a recording of the call. */
   readonly isRecorded?: boolean;
+  /** Whether somebody hears of its capability calls, with the hash of their arguments. */
+  readonly isHeard?: boolean;
   readonly callTool: (name: string, args: Record<string, unknown>, signal: AbortSignal) => ReturnType<CallTool>;
   /** The binary, where the tool is one. */
   readonly binary?: CallBinary | undefined;
   /** The operation, where the tool is another server's. */
   readonly remote?: CallOperation | undefined;
   /** A capability of this call alone, which its caller has granted with it. */
-  readonly own?: Capability | undefined;
-  /** Receives the events of this call, which the host also receives. */
-  readonly onOutcome?: ((event: CapabilityEvent) => void) | undefined;
+  readonly own?: PlacedCapability | undefined;
 }

@@ -1,30 +1,46 @@
 import type { CapabilityCall, CapabilityResponse, Diverged, Respond } from "../base/protocol/capability-call.ts";
+import type { LateMessage, TimedMessage, TogetherMessage } from "../base/protocol/messages.ts";
 import type { BrokeredCall } from "./brokered-call.ts";
 import { CapabilityInvoker, type InvokerHost, type LastRefusal } from "./capability-invoker.ts";
 import type { Grants } from "./grants.ts";
-import { digestOf, isSame, Journal, type JournalEntry, ReplayCursor } from "./journal.ts";
+import { digestOf, isSame, Journal, type JournalEntry, type RecordedJournal, ReplayCursor } from "./journal.ts";
 
-/** Source of responses to the capability calls of one call: a broker, or a recording. */
-export interface CallSession extends Disposable {
-  readonly journal: Journal;
+/** What is told of a session when its call has ended. */
+export interface SessionEnd {
   /** Number of handlers called that may have changed something that cannot be undone. */
   readonly effects: number;
   readonly lastRefusal: LastRefusal | null;
-  /** Whether this attempt, the call's last, ended before it repeated all capability calls of earlier attempts. */
-  isBehind(attempt: number): boolean;
+  /** Whether the last attempt ended before it repeated all capability calls of earlier attempts. */
+  readonly isBehind: boolean;
+  /** `null` for a call that is not recorded. */
+  readonly journal: RecordedJournal | null;
+}
+
+/** The end of an attempt, the call's last. */
+export interface AttemptEnd {
+  readonly attempt: number;
+  /** Number of responses delivered to the call, where known. */
+  readonly deliveredCount?: number | undefined;
+}
+
+/** Source of responses to the capability calls of one call: a broker, or a recording. */
+export interface CallSession {
+  readonly journal: Journal;
   /** Gives `respond` the response, at once where nothing has to be waited for. Never throws. */
   invoke(call: CapabilityCall, respond: Respond): void;
+  end(end: AttemptEnd): SessionEnd;
 }
 
 /** The broker's side of one call: its journal, and its use of the limits. */
 export class BrokerSession implements CallSession {
-  readonly journal = new Journal();
+  readonly journal: Journal;
   readonly #host: InvokerHost;
   readonly #caller: BrokeredCall;
   readonly #invoker: CapabilityInvoker;
   #replay: ReplayCursor;
 
   constructor(host: InvokerHost, caller: BrokeredCall, grants: Grants) {
+    this.journal = new Journal(false, caller.firstStep);
     this.#host = host;
     this.#caller = caller;
     this.#invoker = new CapabilityInvoker(host, caller, grants);
@@ -35,11 +51,28 @@ export class BrokerSession implements CallSession {
     return this.#invoker.effects;
   }
 
-  get lastRefusal(): LastRefusal | null {
-    return this.#invoker.lastRefusal;
+  /** What the call's worker has told, for a further attempt. */
+  note(note: TimedMessage | LateMessage | TogetherMessage): void {
+    switch (note.kind) {
+      case "timed":
+        return this.journal.recordTime(note.step, note.nowMs);
+      case "late":
+        return this.journal.recordLate(note.fired, note.nowMs);
+      case "together":
+        return this.journal.recordTogether(note.at, note.count);
+    }
   }
 
-  isBehind(attempt: number): boolean {
+  /** Aborts handlers that are still running, and releases the resources of capabilities. */
+  end({ attempt, deliveredCount }: AttemptEnd): SessionEnd {
+    this.#invoker[Symbol.dispose]();
+    if (deliveredCount !== undefined) this.journal.endAfter(deliveredCount);
+    const { effects, lastRefusal } = this.#invoker;
+    const journal = this.#caller.isRecorded === true ? this.journal.record() : null;
+    return { effects, lastRefusal, isBehind: this.#isBehind(attempt), journal };
+  }
+
+  #isBehind(attempt: number): boolean {
     const { attempt: last, asked } = this.#replay;
     return last === attempt ? asked < this.journal.size : this.journal.size > 0;
   }
@@ -54,7 +87,7 @@ export class BrokerSession implements CallSession {
       return this.#replay.ask(call.step, respond);
     }
     // The guest counts its steps without gaps, so a gap means that the worker is compromised.
-    if (call.step !== this.journal.size + 1) return respond(this.#diverge(call));
+    if (call.step !== this.journal.nextStep) return respond(this.#diverge(call));
     // The worker lets one call over the limit through, so that the tool gets an error. More than one means that the
     // worker is compromised.
     if (this.#invoker.isBeyond(call)) return respond(this.#diverge(call));
@@ -72,10 +105,6 @@ export class BrokerSession implements CallSession {
     this.#replay.ask(step, respond);
     if (response instanceof Promise) void response.then((given) => this.#record(step, given));
     else this.#record(step, response);
-  }
-
-  [Symbol.dispose](): void {
-    this.#invoker[Symbol.dispose]();
   }
 
   /** The arguments as the journal keeps them, and whether there was room for the entry. */

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { ErrorCode } from "../base/errors.ts";
 import type { CapabilityCall } from "../base/protocol/capability-call.ts";
 
 /** Outcome of a capability call. */
@@ -13,15 +14,10 @@ export interface CallIdentity {
   readonly tenant: string;
 }
 
-/** Record of a capability call, for events, metrics and the audit. */
-export class CapabilityEvent {
+/** What is recorded of a capability call. */
+export interface CapabilityRecord {
   readonly capability: string;
   readonly method: string;
-  readonly callId: string;
-  /** Id of the call whose tool called this tool. */
-  readonly parentId: string | undefined;
-  readonly tool: string;
-  readonly tenant: string;
   /** Number of the capability call within its call, from 1. */
   readonly step: number;
   readonly outcome: CapabilityOutcome;
@@ -31,33 +27,51 @@ export class CapabilityEvent {
   readonly argsLength: number;
   readonly answerLength: number;
   readonly durationMs: number;
-  readonly #args: string;
-
-  constructor(
-    { callId, parentId, tool, tenant }: CallIdentity,
-    { capability, method, args, step }: CapabilityCall,
-    outcome: CapabilityOutcome,
-    { rules = [], answerLength = 0, durationMs = 0 }: Partial<CapabilityEvent> = {},
-  ) {
-    this.capability = capability;
-    this.method = methodName(method);
-    this.callId = callId;
-    this.parentId = parentId;
-    this.tool = tool;
-    this.tenant = tenant;
-    this.step = step;
-    this.outcome = outcome;
-    this.rules = rules;
-    this.argsLength = args.length;
-    this.answerLength = answerLength;
-    this.durationMs = durationMs;
-    this.#args = args;
-  }
-
   /** SHA-256 of the arguments' JSON, in hexadecimal. */
-  get argsHash(): string {
-    return createHash("sha256").update(this.#args).digest("hex");
-  }
+  readonly argsHash: string;
+}
+
+/** Record of a capability call, for events, metrics and the audit. */
+export interface CapabilityEvent extends CapabilityRecord {
+  readonly callId: string;
+  /** Id of the call whose tool called this tool. */
+  readonly parentId: string | undefined;
+  readonly tool: string;
+  readonly tenant: string;
+}
+
+/** What is known of a capability call once it has ended. */
+export interface CapabilityDetails extends Partial<Pick<CapabilityRecord, "rules" | "answerLength" | "durationMs">> {
+  /** The error code of its response. */
+  readonly code?: ErrorCode;
+  /** Whether it only continues an earlier one. */
+  readonly isContinuation?: boolean;
+}
+
+/** The event of a capability call. The arguments are hashed when somebody asks for it. */
+export function capabilityEvent(
+  { callId, parentId, tool, tenant }: CallIdentity,
+  { capability, method, args, step }: CapabilityCall,
+  outcome: CapabilityOutcome,
+  { rules = [], answerLength = 0, durationMs = 0 }: CapabilityDetails = {},
+): CapabilityEvent {
+  return {
+    capability,
+    method: methodName(method),
+    callId,
+    parentId,
+    tool,
+    tenant,
+    step,
+    outcome,
+    rules,
+    argsLength: args.length,
+    answerLength,
+    durationMs,
+    get argsHash() {
+      return createHash("sha256").update(args).digest("hex");
+    },
+  };
 }
 
 /** Name of a method without its suffix `$begin`, `$next` or `$end`. */

@@ -4,26 +4,21 @@ import type { CapabilityCall, CapabilityResponse } from "../base/protocol/capabi
 import { CONTINUATIONS_MAX, isContinuation } from "../base/protocol/capability-call.ts";
 import { configRemedy, type Remedy } from "../base/remedy.ts";
 import { HostAccount, type TenantAccounts } from "../base/tenant-account.ts";
-import type { Capability, OpenCall, OpenCapability, Refused } from "./capabilities/capability.ts";
+import type { OpenCall, OpenCapability, Refused } from "./capabilities/capability.ts";
 import type { BrokeredCall } from "./brokered-call.ts";
 import { type Excess, explainExcess } from "./capability-excess.ts";
-import { type CapabilityEvent, type CapabilityOutcome, methodName } from "./capability-event.ts";
+import { type CapabilityDetails, type CapabilityOutcome, methodName } from "./capability-event.ts";
 import type { Decision, Grants } from "./grants.ts";
 import type { BegunMethod, MethodCaller, MethodOutcome, RunningMethod } from "./method-call.ts";
 import { DENIED_ARGS_MAX } from "./remedies.ts";
-import type { RemoteSession } from "./thread/remote-capability.ts";
+import type { PlacedCapability, RemoteSession } from "./thread/host-capability.ts";
 
 /** The broker as its sessions use it. */
 export interface InvokerHost {
   readonly work: HostWorkQueue;
   readonly accounts: TenantAccounts;
   readonly methods: MethodCaller;
-  record(
-    caller: BrokeredCall,
-    call: CapabilityCall,
-    outcome: CapabilityOutcome,
-    details?: Partial<CapabilityEvent>,
-  ): void;
+  record(caller: BrokeredCall, call: CapabilityCall, outcome: CapabilityOutcome, details?: CapabilityDetails): void;
   /** Makes the broker wait, when it closes, until an ended call has released its resources. */
   track(closing: void | Promise<void>): void;
 }
@@ -256,9 +251,9 @@ export class CapabilityInvoker implements Disposable {
     const { method, args } = call;
     const { opened } = capability;
     const placed = decision.capability;
-    if (placed.kind === "remote") {
-      const session = (opened.remote ??= placed.open(this.#callToOpenFor(), valuesOf(decision), this.account));
-      return session.request(method, label, args);
+    if (placed.kind === "host") {
+      const session = (opened.remote ??= placed.open(this.#callToOpenFor(), valuesOf(decision)));
+      return session.request(call, label);
     }
     const open = (): OpenCapability => (opened.here ??= placed.open(this.#callToOpenFor(), valuesOf(decision)));
     return this.#host.methods.begin({ capability: placed, method, args, label, open }, this.account);
@@ -305,7 +300,7 @@ export class CapabilityInvoker implements Disposable {
 
   #callToOpenFor(): OpenCall {
     if (this.#openCall !== null) return this.#openCall;
-    const { callId, tool, registrant, tenant, callTool, binary, remote } = this.#caller;
+    const { callId, callNumber, tool, registrant, tenant, callTool, binary, remote } = this.#caller;
     const signal = () => this.#signal();
     this.#openCall = {
       callId,
@@ -321,6 +316,7 @@ export class CapabilityInvoker implements Disposable {
         return signal();
       },
       ...(tenant === "" ? {} : { tenant }),
+      ...(callNumber === undefined ? {} : { callNumber }),
       ...(binary === undefined ? {} : { binary }),
       ...(remote === undefined ? {} : { remote }),
     };
@@ -369,14 +365,14 @@ export class CapabilityInvoker implements Disposable {
     code: ErrorCode = CODES[outcome],
   ): Extract<CapabilityResponse, { kind: "failure" }> {
     const durationMs = performance.now() - startMs;
-    this.#host.record(this.#caller, call, outcome, { rules, durationMs });
+    this.#host.record(this.#caller, call, outcome, { rules, durationMs, code });
     const message = text.slice(0, MESSAGE_MAX);
     return { kind: "failure", nowMs: call.nowMs + Math.round(durationMs), failure: { code, message } };
   }
 }
 
 /** No rule grants what a call brings with it. */
-function ownDecision(capability: Capability): Decision {
+function ownDecision(capability: PlacedCapability): Decision {
   return { isGranted: true, capability, granted: [] };
 }
 

@@ -3,7 +3,7 @@ import type { Remedy } from "../base/remedy.ts";
 import type { CapabilityRequest, Refused } from "./capabilities/capability.ts";
 import { type AllowedValue, isGiven, type Policy, ReadPolicy, type PolicySubject } from "./policy.ts";
 import { type DeniedCall, remediesFor } from "./remedies.ts";
-import type { PlacedCapability } from "./thread/remote-capability.ts";
+import type { PlacedCapability } from "./thread/host-capability.ts";
 
 /** The call or tool whose grants are decided. */
 export interface GrantSubject extends PolicySubject {
@@ -23,11 +23,14 @@ const NAME_SHOWN = 64;
 /** Granted = requested ∩ policy ∩ narrowed. */
 export class Grants {
   readonly capabilities: ReadonlyMap<string, PlacedCapability>;
+  /** As it was given. */
+  readonly policy: Policy;
   readonly #policy: ReadPolicy;
 
   /** Throws a `TypeError` where the policy is invalid. */
   constructor(capabilities: ReadonlyMap<string, PlacedCapability>, policy: Policy) {
     this.capabilities = capabilities;
+    this.policy = policy;
     this.#policy = new ReadPolicy(policy, capabilities);
   }
 

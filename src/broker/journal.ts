@@ -34,6 +34,37 @@ export interface OrderedResponse extends Pick<CapabilityCall, "step"> {
   readonly response: CapabilityResponse;
 }
 
+/** A capability call in a recording. */
+export interface RecordedAsk {
+  readonly capability: string;
+  readonly method: string;
+  /** Arguments as JSON. */
+  readonly args: string;
+}
+
+/** A response in a recording. */
+export interface RecordedAnswer {
+  /** Step of the capability call, from 1, and number of capability calls made by then. */
+  readonly step: number;
+  readonly asked: number;
+  readonly nowMs: number;
+  readonly ok: boolean;
+  /** JSON: the value, or `{ code, message }`. */
+  readonly payload: string;
+}
+
+/** A journal as plain data, for a recording. Responses that were pending when the call ended are left out. */
+export interface RecordedJournal {
+  /** Capability calls, in order. */
+  readonly asks: readonly RecordedAsk[];
+  /** Responses, in order of delivery. */
+  readonly answers: readonly RecordedAnswer[];
+  /** Timers that fired late: the number of timer turns by then, and the call's clock. Missing where none did. */
+  readonly late?: readonly LateTimer[];
+  /** Answers that reached the call in one turn: index of the first, and their number. Missing where each had its own. */
+  readonly together?: readonly SharedTurn[];
+}
+
 /**
  * Capability calls of a call and their responses, each in order. A call whose executor was lost is run again against
  * its journal: a capability call that has a response gets the same response again, so that no effect happens twice.
@@ -52,14 +83,21 @@ export class Journal {
   readonly #late: LateTimer[] = [];
   readonly #together: SharedTurn[] = [];
   readonly #isRecorded: boolean;
+  readonly #firstStep: number;
 
-  /** `isRecorded`: of a call that has ended, so that nothing can be added. */
-  constructor(isRecorded = false) {
+  /** `isRecorded`: of a call that has ended, so that nothing can be added. `firstStep`: the entries before are lost. */
+  constructor(isRecorded = false, firstStep = 1) {
     this.#isRecorded = isRecorded;
+    this.#firstStep = firstStep;
   }
 
   get size(): number {
     return this.#entries.length;
+  }
+
+  /** The step of the next entry. */
+  get nextStep(): number {
+    return this.#firstStep + this.#entries.length;
   }
 
   get entries(): readonly JournalEntry[] {
@@ -79,7 +117,7 @@ export class Journal {
   }
 
   find(step: number): JournalEntry | undefined {
-    return this.#entries[step - 1];
+    return this.#entries[step - this.#firstStep];
   }
 
   /**
@@ -130,6 +168,15 @@ export class Journal {
     while (endOf(this.#together.at(-1)) > this.#responses.length) this.#together.pop();
   }
 
+  record(): RecordedJournal {
+    return {
+      asks: this.#entries.map(({ capability, method, args }) => ({ capability, method, args })),
+      answers: this.responses.map(toRecorded),
+      ...(this.#late.length === 0 ? {} : { late: this.#late }),
+      ...(this.#together.length === 0 ? {} : { together: this.#together }),
+    };
+  }
+
   /** The `ReplayPlan` of a call that is run again, in JSON; empty text without any event. */
   plan(): string {
     if (this.#entries.length === 0 && this.#late.length === 0 && !this.#isRecorded) return "";
@@ -149,6 +196,12 @@ export class Journal {
       if (response !== undefined && response.asked !== asked) this.#responses[this.#ordered] = { ...response, asked };
     }
   }
+}
+
+function toRecorded({ step, asked, response }: OrderedResponse): RecordedAnswer {
+  const { nowMs } = response;
+  if (response.kind === "value") return { step, asked, nowMs, ok: true, payload: response.json };
+  return { step, asked, nowMs, ok: false, payload: JSON.stringify(response.failure) };
 }
 
 /** Index after the responses of a turn. */

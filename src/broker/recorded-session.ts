@@ -1,15 +1,13 @@
 import type { CapabilityCall, Respond } from "../base/protocol/capability-call.ts";
 import type { ReplayPlan } from "../base/protocol/messages.ts";
-import type { CallSession } from "./call-session.ts";
+import type { CallSession, SessionEnd } from "./call-session.ts";
 import type { LastRefusal } from "./capability-invoker.ts";
 import { isSame, Journal, type JournalEntry, type OrderedResponse, ReplayCursor } from "./journal.ts";
 
 /** Responds to the capability calls of a call from its recording. Calls no handler. */
 export class RecordedSession implements CallSession {
   readonly journal = new Journal(true);
-  /** No handler runs, so there are no effects. */
-  readonly effects = 0;
-  readonly lastRefusal: LastRefusal | null;
+  readonly #lastRefusal: LastRefusal | null;
   #replay: ReplayCursor;
 
   constructor(
@@ -18,7 +16,7 @@ export class RecordedSession implements CallSession {
     lastRefusal: LastRefusal | null,
     { late = [], together = [] }: Partial<Pick<ReplayPlan, "late" | "together">> = {},
   ) {
-    this.lastRefusal = lastRefusal;
+    this.#lastRefusal = lastRefusal;
     // A capability call without a response at the end of the recorded call gets no response.
     for (const [at, call] of calls.entries()) this.journal.append({ ...call, step: at + 1 });
     for (const { step, asked, response } of responses) this.journal.recordResponse(step, response, asked);
@@ -35,10 +33,11 @@ export class RecordedSession implements CallSession {
     respond({ kind: "diverged", message });
   }
 
-  /** Always false: where a call makes fewer capability calls than recorded, its result differs and shows that. */
-  isBehind(): boolean {
-    return false;
+  /**
+   * No handler runs, so there are no effects. Where a call makes fewer capability calls than recorded, its result differs
+   * and shows that.
+   */
+  end(): SessionEnd {
+    return { effects: 0, lastRefusal: this.#lastRefusal, isBehind: false, journal: null };
   }
-
-  [Symbol.dispose](): void {}
 }

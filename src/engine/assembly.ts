@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { Limits } from "../base/limits.ts";
 import type { Throttling } from "../base/host-work-queue.ts";
 import type { Prelude } from "../base/protocol/prelude.ts";
-import type { Broker } from "../broker/broker.ts";
+import type { BrokerClient } from "../broker/thread/broker-client.ts";
 import type { CapabilityEvent } from "../broker/capability-event.ts";
 import { FUNCTIONS } from "../broker/capabilities/functions.ts";
 import { PROGRAM_METHODS, PROGRAM_TOOLS } from "../broker/capabilities/program-tools.ts";
@@ -45,7 +45,7 @@ export interface Assembly {
   readonly connectors: Connectors;
   readonly scheduler: Scheduler;
   readonly executor: Executor;
-  readonly broker: Broker;
+  readonly broker: BrokerClient;
   readonly pipeline: CallPipeline;
   readonly metrics: Metrics;
   readonly audit: Audit | undefined;
@@ -70,12 +70,10 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
   const nextCallNumber = (): number => ++lastRun;
   const { perTool, perTenant } = queue;
   const emit = events.emit.bind(events);
-  const executor = createExecutor({ workers, prelude, entropyKey, nextCallNumber, perTool, perTenant, emit: emit });
   const binaries = new Binaries();
   const { limits, maxLimits, toolMaxLimits } = options;
   const bounds = { limits, maxLimits, toolMaxLimits };
   const opened = new Packages(packages, fetch, (event) => events.emit("package:step", event));
-  const registrar = new Registrar(executor, binaries, opened, bounds, options.root);
   const programs = new Programs(bounds);
   const callTool: CallSessionTool = (call, signal) => connectors.callTool(call, signal);
   const listeners = {
@@ -87,6 +85,9 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
     onLogin: (report: LoginReport) => connectors.noticeLogin(report),
   };
   const broker = createBroker(options, listeners, binaries);
+  const caps = { perTool, perTenant };
+  const executor = createExecutor({ workers, prelude, entropyKey, nextCallNumber, ...caps, emit, pipes: broker });
+  const registrar = new Registrar(executor, binaries, opened, bounds, options.root);
   const tools = new InstalledTools(registry, registrar, broker, events);
   const connectors = new Connectors(
     { registry, registrar, tools, events, broker },
@@ -100,9 +101,11 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
     logEvents(events, logger);
     logCalls(events, logger);
   }
-  const { capabilities } = broker.grants;
+  const { capabilities } = broker;
   const sources = { scheduler: () => scheduler.stats(), executor: () => executor.stats(), accounts: broker.accounts };
   const metrics = new Metrics(events, sources, [...capabilities.keys(), FUNCTIONS, PROGRAM_TOOLS], options.registry);
+  // The audit writes hashes of arguments, as other listeners may.
+  events.markOwn();
   const audit = options.audit === undefined ? undefined : new Audit(options.audit, events);
   const tracing = new Tracing(
     new Map<string, typeof PROGRAM_METHODS>([...capabilities, [PROGRAM_TOOLS, PROGRAM_METHODS]]),

@@ -1,15 +1,14 @@
-import { HostWorkQueue, type Throttling } from "../base/host-work-queue.ts";
-import { Broker } from "../broker/broker.ts";
+import type { Throttling } from "../base/host-work-queue.ts";
 import type { CapabilityEvent } from "../broker/capability-event.ts";
 import { createCapabilities } from "../broker/capabilities/built-in.ts";
 import { RemoteServers } from "../broker/capabilities/connector/connector.ts";
 import type { CallSessionTool } from "../broker/capabilities/connector/route.ts";
-import { Secrets } from "../broker/capabilities/secrets/secrets.ts";
-import { BrokerThread } from "../broker/thread/broker-thread.ts";
-import { remoteCapability } from "../broker/thread/remote-capability.ts";
-import type { LoginReport } from "../broker/login/settings.ts";
-import type { SecretViolation } from "../broker/capabilities/secrets/placeholders.ts";
+import { withoutSecrets } from "../broker/capabilities/env.ts";
 import { Binaries } from "../broker/capabilities/native/binaries.ts";
+import type { SecretViolation } from "../broker/capabilities/secrets/placeholders.ts";
+import { Secrets } from "../broker/capabilities/secrets/secrets.ts";
+import type { LoginReport } from "../broker/login/settings.ts";
+import { BrokerClient } from "../broker/thread/broker-client.ts";
 import type { ResolvedOptions } from "./options.ts";
 
 /** Receives what a broker reports. */
@@ -27,33 +26,26 @@ export function createBroker(
   options: ResolvedOptions,
   { onOutcome, callTool, onSecretViolation, onThreadDeath, onThrottled, onLogin }: BrokerListeners,
   binaries: Binaries = new Binaries(),
-): Broker {
-  const { capabilities: custom, fetch, kv } = options;
+): BrokerClient {
+  const { capabilities: custom, fetch, kv, policy, broker: place } = options;
   const { lookup, connectMs, headersMs, idleMs } = fetch;
-  const environment = process.env;
-  const secrets = new Secrets(options.secrets, environment);
-  const thread = new BrokerThread({
-    place: options.broker,
-    settings: { fetch: { connectMs, headersMs, idleMs }, secrets: Secrets.resolved(options.secrets, secrets) },
+  const secrets = new Secrets(options.secrets, process.env);
+  const environment = withoutSecrets(process.env, options.secrets);
+  const servers = new RemoteServers({ fetch, secrets, callTool, onViolation: onSecretViolation, onLogin });
+  const parts = { binaries, environment, fetch, kv, secrets, servers, onSecretViolation };
+  const sent = { fetch: { connectMs, headersMs, idleMs }, secrets: Secrets.resolved(options.secrets, secrets) };
+  return new BrokerClient({
+    capabilities: createCapabilities({ ...parts, custom }),
+    policy,
+    binaries,
+    place,
+    settings: { ...sent, environment, kv, listens: options.executor.kind === "process" },
     lookup,
     callTool,
+    onOutcome,
     onViolation: onSecretViolation,
     onThrottled,
     onLogin,
     onDeath: onThreadDeath,
   });
-  const capabilities = createCapabilities({
-    custom,
-    environment,
-    fetch,
-    secrets,
-    servers: new RemoteServers({ fetch, secrets, callTool, onViolation: onSecretViolation, onLogin }),
-    secretOptions: options.secrets,
-    kv,
-    binaries,
-    onSecretViolation,
-    place: (capability) => remoteCapability(capability, thread, binaries),
-  });
-  const work = new HostWorkQueue({ onThrottled });
-  return new Broker({ capabilities, policy: options.policy, onOutcome, work, thread });
 }

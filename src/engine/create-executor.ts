@@ -1,6 +1,7 @@
 import type { Prelude } from "../base/protocol/prelude.ts";
 import { requireIsolates } from "../base/check-node.ts";
 import { importOptional } from "../base/optional-package.ts";
+import type { AskPipes } from "../broker/thread/ask-pipe.ts";
 import type { ResolvedOptions } from "./options.ts";
 import type { Executor, ResolvedExecutorOptions, EmitExecutorEvent } from "../executor/executor.ts";
 
@@ -24,6 +25,8 @@ export interface ExecutorHost {
   readonly perTool?: number;
   readonly perTenant?: number;
   readonly emit: EmitExecutorEvent;
+  /** Pipes of workers to the broker. Default: what calls ask comes with all else. */
+  readonly pipes?: AskPipes;
 }
 
 export type CreateExecutor = (host: ExecutorHost) => Executor;

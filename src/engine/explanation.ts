@@ -1,4 +1,4 @@
-import type { Broker } from "../broker/broker.ts";
+import type { BrokerClient } from "../broker/thread/broker-client.ts";
 import { type Finding, findUncovered } from "../broker/grants.ts";
 import type { PolicySubject } from "../broker/policy.ts";
 import { pointerSegment } from "../base/json.ts";
@@ -71,7 +71,7 @@ export interface Explanation {
 
 /** The parts of an engine that decide how a call runs. */
 interface ExplainedParts {
-  readonly broker: Broker;
+  readonly broker: BrokerClient;
   readonly bounds: Bounds;
   readonly executor: Pick<Executor, "trustGroup">;
 }
@@ -103,7 +103,7 @@ function schemasOf({ parses, parsesReason, wholeReason, script: { evaluationMs }
 }
 
 /** Capability requests of a tool that the policy grants to no tenant. */
-export function lintTool(tool: RegisteredTool, broker: Broker): readonly Finding[] {
+export function lintTool(tool: RegisteredTool, broker: BrokerClient): readonly Finding[] {
   return findUncovered(broker.grants, { ...identityOf(tool), tenant: null }, tool.capabilities);
 }
 
@@ -113,7 +113,7 @@ export interface ToolFinding extends Finding {
 }
 
 /** All requests and rules without effect. */
-export function lintAll(registry: ToolRegistry, broker: Broker): readonly ToolFinding[] {
+export function lintAll(registry: ToolRegistry, broker: BrokerClient): readonly ToolFinding[] {
   const ofTools = registry.list().flatMap(({ name }) => {
     const tool = registry.get(name);
     return tool === undefined ? [] : lintTool(tool, broker).map((finding) => ({ tool: name, ...finding }));
@@ -122,7 +122,7 @@ export function lintAll(registry: ToolRegistry, broker: Broker): readonly ToolFi
 }
 
 /** Policy rules without effect. */
-function lintPolicy({ grants }: Broker): readonly Finding[] {
+function lintPolicy({ grants }: BrokerClient): readonly Finding[] {
   return grants.unknown().map(({ rule, name }) => ({
     pointer: `/policy/rules/${rule}/allow${pointerSegment(name)}`,
     reason: `the engine has no capability "${name.slice(0, 64)}"`,
@@ -136,7 +136,7 @@ export function identityOf({ info }: RegisteredTool): Omit<PolicySubject, "tenan
   return { tool: name, tags, registrant, digest };
 }
 
-export function grantLines(tool: RegisteredTool, tenant: string, broker: Broker) {
+export function grantLines(tool: RegisteredTool, tenant: string, broker: BrokerClient) {
   const { capabilities: requested } = tool;
   return Object.keys(requested).flatMap((capability): GrantLine[] => {
     const subject = { ...identityOf(tool), tenant, requested, narrowed: undefined };

@@ -1,4 +1,4 @@
-import type { Broker } from "../broker/broker.ts";
+import type { BrokerClient } from "../broker/thread/broker-client.ts";
 import type { RegisteredTool } from "../tool/registered-tool.ts";
 import type { Registrar } from "../tool/registrar.ts";
 import type { ToolRegistry } from "../tool/registry.ts";
@@ -9,10 +9,10 @@ import type { Events } from "./telemetry/events.ts";
 export class InstalledTools {
   readonly #registry: ToolRegistry;
   readonly #registrar: Registrar;
-  readonly #broker: Broker;
+  readonly #broker: BrokerClient;
   readonly #events: Events;
 
-  constructor(registry: ToolRegistry, registrar: Registrar, broker: Broker, events: Events) {
+  constructor(registry: ToolRegistry, registrar: Registrar, broker: BrokerClient, events: Events) {
     this.#registry = registry;
     this.#registrar = registrar;
     this.#broker = broker;

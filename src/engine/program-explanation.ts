@@ -1,4 +1,4 @@
-import type { Broker } from "../broker/broker.ts";
+import type { BrokerClient } from "../broker/thread/broker-client.ts";
 import { CODE_LIMITS, type ResolvedCodeMode } from "./code-mode-options.ts";
 import { matchesName } from "../broker/capabilities/capability.ts";
 import { DEFAULT_LIMITS, type Limits } from "../base/limits.ts";
@@ -25,7 +25,7 @@ interface Programs {
 export function explainPrograms(
   registered: readonly RegisteredTool[],
   { codeMode, tenant, tools }: Programs,
-  broker: Broker,
+  broker: BrokerClient,
 ): ProgramExplanation {
   const lines = registered.map((tool) => ({ tool, line: lineOf(tool.info.name, codeMode.tools, tools) }));
   const callable = lines.filter(({ line }) => line.isCallable);

@@ -16,6 +16,7 @@ const RESTART_REASONS: readonly (RestartReason | RecycleReason)[] = [
   "calls",
   "heap",
   "idle",
+  "broker",
 ];
 
 /** Prometheus metrics of an executor, in an engine and on a worker machine. They contain no tool names. */

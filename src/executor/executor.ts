@@ -28,6 +28,15 @@ export interface Job {
   readonly waitMs: number;
   /** Whether `onLog` and `onProgress` receive lines and progress while the call runs. */
   readonly stream: boolean;
+  /**
+   * An attempt begins: `pipe` is the number of its worker's pipe to the broker, `null` where it has none, and `attempt`
+   * that of this start.
+   */
+  begin?(pipe: number | null, attempt: number): void;
+  /** The broker does not know the call, which asks by its worker's pipe. */
+  introduce?(): void;
+  /** Whether what it asks comes by the worker's pipe to the engine, although that may have one to the broker. */
+  readonly asksHost?: boolean;
   /** Sends a capability call to the broker, which responds at once or later. Never throws. */
   ask(call: CapabilityCall, respond: Respond): void;
   onLog(line: string): void;
@@ -48,6 +57,11 @@ export interface Job {
 export interface JobReplay {
   /** The responses to capability calls of earlier attempts, as a `ReplayPlan` in JSON; empty text without any. */
   plan(): string;
+  /**
+   * Before a further attempt: fetches what `plan` gives then, where that is elsewhere; `null` where nothing has to be
+   * fetched. Resolves with the failure of a call that cannot be repeated. Never rejects.
+   */
+  prepare?(): Promise<Failure | null> | null;
   /** A response was delivered later, by the call's clock, than the broker gave it. */
   onTimed(step: number, nowMs: number): void;
   /** The call's clock did not wait for the due time of its `fired`-th timer turn. */
@@ -105,6 +119,8 @@ export interface CallReply {
   readonly dropped: number;
   /** Number of responses delivered to the call, where known. */
   readonly deliveredCount?: number | undefined;
+  /** Whether its last attempt has sent the broker anything by its worker's pipe, where the worker has told. */
+  readonly asked?: boolean | undefined;
   /**
    * Where the work goes on after the reply, as of a cancelled call whose turn has to be ended first: resolves with its
    * processor time in milliseconds, which `cpuMs` does not have. Never rejects.
@@ -205,8 +221,11 @@ export type EmitExecutorEvent = (
 /** The reason why an executor was replaced; `spawn`: the system could not start its process. */
 export type RestartReason = "overrun" | "memory" | "crash" | "killed" | "heartbeat" | "protocol" | "retired" | "spawn";
 
-/** The reason why a healthy process was replaced; `idle`: it starts again only when it is needed. */
-export type RecycleReason = "age" | "calls" | "heap" | "idle";
+/**
+ * The reason why a healthy process was replaced; `idle`: it starts again only when it is needed; `broker`: its workers
+ * have no pipes to the broker, which has been started again or for the first time.
+ */
+export type RecycleReason = "age" | "calls" | "heap" | "idle" | "broker";
 
 /** Limits of service after which a fresh process replaces an executor process. */
 export interface Recycling {

@@ -29,6 +29,8 @@ import { stackMapper } from "./bundle/stack.ts";
 interface ToolUsage {
   calls: number;
   retired: boolean;
+  /** Whether the call that ended last had asked the broker for something: then the next one probably will. */
+  asks?: boolean;
 }
 
 /** A tool that can be called. Immutable: registering its name again makes another one. */

@@ -22,6 +22,8 @@ async function readFrom(program: string): Promise<{ error: string; lines: number
   const listener = {
     onMessage: (_connection: WorkerConnection, _message: ToHost) => void lines++,
     onPause: () => undefined,
+    onWho: () => undefined,
+    onDiverged: () => undefined,
     onBroken: (_connection: WorkerConnection, error: Error) => resolve(error),
   };
   const before = process.memoryUsage().heapUsed;
@@ -45,7 +47,7 @@ test("a worker that writes 64 MB without a line end is cut off while it writes",
 });
 
 test("a worker that writes a million lines of no call is cut off, and the loop has its turns", async () => {
-  const felt = await readFrom("for (let at = 0; at < 100; at++) write('m\\t1\\t1\\t1\\n'.repeat(10_000))");
+  const felt = await readFrom("for (let at = 0; at < 100; at++) write('m\\t1\\t1\\t1\\t1\\n'.repeat(10_000))");
   console.info(JSON.stringify(felt));
   expect(felt).toMatchObject({ error: "ProtocolError: more messages than its calls can have", lines: 500_000 });
   expect(felt.loopMaxMs).toBeLessThan(LOOP_MS);

@@ -95,8 +95,8 @@ describe("the journal", () => {
     const session = open();
     await invoked(session, ask(1, "give", '{"length":100000}'));
     expect(broker.accounts.of("a").journalBytes).toBeGreaterThan(100_000);
-    session[Symbol.dispose]();
-    session[Symbol.dispose]();
+    session.end({ attempt: 1 });
+    session.end({ attempt: 1 });
     expect(broker.accounts.of("a").usage()).toMatchObject({ journalBytes: 0, inFlightBytes: 0 });
     expect(broker.accounts.total.journalBytes).toBe(0);
   });
@@ -162,7 +162,7 @@ describe("work for capability calls", () => {
     for (let step = 1; step <= 100; step++) void invoked(session, ask(step, "block", "null")).then(() => done++);
     await invoked(open("b"), ask(1, "add", "null"));
     expect(done).toBeLessThanOrEqual(5);
-    session[Symbol.dispose]();
+    session.end({ attempt: 1 });
   });
 
   test("does not begin after its call has ended", async () => {
@@ -170,7 +170,7 @@ describe("work for capability calls", () => {
     const session = open();
     void invoked(session, ask(1, "block", "null"));
     const late = invoked(session, ask(2, "add", '"late"'));
-    session[Symbol.dispose]();
+    session.end({ attempt: 1 });
     expect(await late).toMatchObject({ kind: "failure" });
     expect(seen).toEqual([]);
   });

@@ -7,7 +7,7 @@ import { createEnv } from "../../src/broker/capabilities/env.ts";
 import { fetchGrants } from "../../src/broker/capabilities/fetch/grants.ts";
 import { Grants } from "../../src/broker/grants.ts";
 import type { Policy } from "../../src/broker/policy.ts";
-import type { PlacedCapability } from "../../src/broker/thread/remote-capability.ts";
+import type { PlacedCapability } from "../../src/broker/thread/host-capability.ts";
 
 const FETCH = { name: "fetch", grants: fetchGrants, methods: {} } as unknown as PlacedCapability;
 const CAPABILITIES = new Map<string, PlacedCapability>([

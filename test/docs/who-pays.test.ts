@@ -12,17 +12,17 @@ import { ROOT } from "./linked-folder.ts";
 const secrets = new Secrets({}, {});
 const silent = { onViolation: () => undefined, onLogin: () => undefined };
 const host = { fetch: {}, secrets, callTool: () => Promise.resolve("{}"), ...silent };
-const builtIn = createCapabilities({
+const created = createCapabilities({
   custom: [],
   secrets,
   servers: new RemoteServers(host),
-  secretOptions: {},
   environment: {},
   binaries: new Binaries(),
   kv: { path: ":memory:", maxBytes: 1024 * 1024 },
   fetch: {},
   onSecretViolation: () => {},
-}).map(({ name }) => name);
+});
+const builtIn = [...created.broker, ...created.host].map(({ name }) => name);
 const KNOWN = [...builtIn, "custom capabilities", ...SURFACES, ...RUNTIMES];
 
 test.each(KNOWN)("the work that %s causes has a bound, a place and a payer", (cause) => {

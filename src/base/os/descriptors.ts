@@ -2,9 +2,10 @@ import { closeSync, openSync, readdirSync, readFileSync } from "node:fs";
 import { devNull } from "node:os";
 import { join } from "node:path";
 import type { StdioNull, StdioPipe } from "node:child_process";
+import type { Stream } from "node:stream";
 
 /** One entry of a child process's `stdio` option. */
-type Stdio = StdioNull | StdioPipe | "ipc" | number;
+type Stdio = StdioNull | StdioPipe | "ipc" | number | Stream;
 
 const SELF = "/proc/self";
 const FIRST_OF_NOBODY = 3;

@@ -14,6 +14,8 @@ export interface ChildInit {
   readonly rssMaxMb: number;
   /** Descriptor of the first inherited pipe; there is one for each worker. */
   readonly firstPipeFd: number;
+  /** For each worker, the word with which its pipe to the broker begins; that follows the pipes to the host. */
+  readonly hellos: readonly (string | null)[];
   readonly mirrorFd: number | null;
 }
 

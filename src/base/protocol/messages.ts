@@ -62,6 +62,10 @@ export interface RunMessage extends RunLimits {
   readonly tenant: string;
   /** Whether log lines and progress are sent as they come, beside the log lines in the result. */
   readonly stream: boolean;
+  /** Number of this start of its calls, which all that they send beside their ends has. */
+  readonly attempt: number;
+  /** Whether its calls ask the host, although the worker may have a pipe to the broker. */
+  readonly asksHost: boolean;
   /** Whether the call shares no isolate with others: it was lost more than once through the fault of others. */
   readonly ownIsolate: boolean;
   /** The `ReplayPlan` of a single call that is run again, as JSON; otherwise empty. */
@@ -111,6 +115,13 @@ export interface SettleMessage extends Pick<CapabilityCall, "step">, Pick<Capabi
   readonly payload: string;
 }
 
+/** The broker's response as a message to a worker. */
+export function settleMessage(callNumber: number, step: number, response: CapabilityResponse): SettleMessage {
+  const { kind, nowMs } = response;
+  const payload = kind === "value" ? response.json : JSON.stringify(response.failure);
+  return { kind: "settle", callNumber, step, ok: kind === "value", nowMs, payload };
+}
+
 export type ToWorker =
   | { readonly kind: "load"; readonly script: ToolScript }
   | { readonly kind: "unload"; readonly key: string }
@@ -130,6 +141,8 @@ export interface DoneMessage {
   readonly dropped: number;
   /** Number of responses delivered to the call. */
   readonly deliveredCount: number;
+  /** Whether the call has sent the broker anything, behind which an `end` follows there. */
+  readonly asked: boolean;
   /** `[level, message][]`; empty if nothing was logged. */
   readonly logs: string;
   /** The output, or a `Failure` where `ok` is false. */
@@ -138,8 +151,8 @@ export interface DoneMessage {
   readonly parts?: readonly string[];
 }
 
-/** A capability call. The host adds `attempt`. */
-export interface CapabilityCallMessage extends Required<Omit<CapabilityCall, "attempt">> {
+/** A capability call. */
+export interface CapabilityCallMessage extends Required<CapabilityCall> {
   readonly kind: "ask";
   readonly callNumber: number;
 }
@@ -178,7 +191,7 @@ export interface WorkerStats {
  * A response reached a call after a timer that was due later: this is the time of its arrival by the call's clock,
  * which a replay has to repeat.
  */
-export interface TimedMessage extends Pick<CapabilityCall, "step" | "nowMs"> {
+export interface TimedMessage extends Pick<CapabilityCall, "attempt" | "step" | "nowMs"> {
   readonly kind: "timed";
   readonly callNumber: number;
 }
@@ -187,6 +200,7 @@ export interface TimedMessage extends Pick<CapabilityCall, "step" | "nowMs"> {
 export interface LateMessage {
   readonly kind: "late";
   readonly callNumber: number;
+  readonly attempt: number;
   /** Number of the call's timer turns, with this one. */
   readonly fired: number;
   readonly nowMs: number;
@@ -196,10 +210,22 @@ export interface LateMessage {
 export interface TogetherMessage {
   readonly kind: "together";
   readonly callNumber: number;
+  readonly attempt: number;
   /** Number of responses delivered before them. */
   readonly at: number;
   readonly count: number;
 }
+
+/** A call that has asked has ended: to the broker alone. */
+export interface EndMessage {
+  readonly kind: "end";
+  readonly callNumber: number;
+  readonly attempt: number;
+  readonly deliveredCount: number;
+}
+
+/** What a call sends to the broker: by a pipe of its worker to that, or else by the pipe to the engine. */
+export type ToBroker = CapabilityCallMessage | TimedMessage | LateMessage | TogetherMessage | EndMessage;
 
 /** A turn of several calls was ended at a limit. None of them is at fault for certain: each may run alone. */
 export interface CutMessage {
@@ -215,10 +241,7 @@ export type ToHost =
   | CutMessage
   /** The call's isolate died through another call's fault: it may be run again. */
   | { readonly kind: "lost"; readonly callNumber: number; readonly payload: string }
-  | CapabilityCallMessage
-  | TimedMessage
-  | LateMessage
-  | TogetherMessage
+  | ToBroker
   | LogMessage
   | ProgressMessage
   | { readonly kind: "inspected"; readonly callNumber: number; readonly payload: string }

@@ -1,4 +1,4 @@
-import { LINES_PER_MESSAGE_MAX, type ToHost, type ToWorker } from "./messages.ts";
+import { LINES_PER_MESSAGE_MAX, type ToBroker, type ToHost, type ToWorker } from "./messages.ts";
 
 /**
  * Messages as lines of text: a character for the kind, then fields separated by tabs, the longest last. Every free
@@ -20,7 +20,8 @@ export function encodeToWorker(message: ToWorker): string {
       return (
         `r\t${message.runs}\t${message.key}\t${message.cpuMs}\t${message.outputBytes}\t${message.logBytes}\t` +
         `${message.capabilityCalls}\t${message.capabilityBytes}\t${message.stream ? 1 : 0}\t` +
-        `${message.ownIsolate ? 1 : 0}\t${message.hasLongIntegers ? 1 : 0}\t${message.plan}\t${JSON.stringify(message.tenant)}\t${message.calls}\n`
+        `${message.ownIsolate ? 1 : 0}\t${message.asksHost ? 1 : 0}\t${message.hasLongIntegers ? 1 : 0}\t${message.attempt}\t` +
+        `${message.plan}\t${JSON.stringify(message.tenant)}\t${message.calls}\n`
       );
     case "settle":
       return `s\t${message.callNumber}\t${message.step}\t${message.ok ? 1 : 0}\t${message.nowMs}\t${message.payload}\n`;
@@ -54,7 +55,9 @@ export function decodeToWorker(line: string): ToWorker {
         capabilityBytes: fields.number(),
         stream: fields.flag(),
         ownIsolate: fields.flag(),
+        asksHost: fields.flag(),
         hasLongIntegers: fields.flag(),
+        attempt: fields.number(),
         plan: fields.text(),
         tenant: fields.string(),
         calls: fields.rest(),
@@ -91,19 +94,21 @@ export function encodeToHost(message: ToHost): string {
     case "done":
       return (
         `d\t${message.callNumber}\t${message.ok ? 1 : 0}\t${message.cpuMs}\t${message.heapBytes}\t${message.dropped}\t` +
-        `${message.deliveredCount}\t${message.logs}\t${message.payload}\n`
+        `${message.deliveredCount}\t${message.asked ? 1 : 0}\t${message.logs}\t${message.payload}\n`
       );
     case "ask":
       return (
-        `a\t${message.callNumber}\t${message.step}\t${message.nowMs}\t${message.deliveredCount}\t` +
+        `a\t${message.callNumber}\t${message.attempt}\t${message.step}\t${message.nowMs}\t${message.deliveredCount}\t` +
         `${JSON.stringify(message.capability)}\t${JSON.stringify(message.method)}\t${message.args}\n`
       );
     case "timed":
-      return `m\t${message.callNumber}\t${message.step}\t${message.nowMs}\n`;
+      return `m\t${message.callNumber}\t${message.attempt}\t${message.step}\t${message.nowMs}\n`;
     case "late":
-      return `f\t${message.callNumber}\t${message.fired}\t${message.nowMs}\n`;
+      return `f\t${message.callNumber}\t${message.attempt}\t${message.fired}\t${message.nowMs}\n`;
     case "together":
-      return `h\t${message.callNumber}\t${message.at}\t${message.count}\n`;
+      return `h\t${message.callNumber}\t${message.attempt}\t${message.at}\t${message.count}\n`;
+    case "end":
+      return `z\t${message.callNumber}\t${message.attempt}\t${message.deliveredCount}\n`;
     case "log":
       return `g\t${message.callNumber}\t${message.lines.join(TAB)}\n`;
     case "progress":
@@ -142,26 +147,10 @@ export function decodeToHost(line: string): ToHost {
         heapBytes: fields.number(),
         dropped: fields.number(),
         deliveredCount: fields.number(),
+        asked: fields.flag(),
         logs: fields.text(),
         payload: fields.rest(),
       };
-    case "a":
-      return {
-        kind: "ask",
-        callNumber: fields.number(),
-        step: fields.number(),
-        nowMs: fields.number(),
-        deliveredCount: fields.number(),
-        capability: fields.string(),
-        method: fields.string(),
-        args: fields.rest(),
-      };
-    case "m":
-      return { kind: "timed", callNumber: fields.number(), step: fields.number(), nowMs: fields.number() };
-    case "f":
-      return { kind: "late", callNumber: fields.number(), fired: fields.number(), nowMs: fields.number() };
-    case "h":
-      return { kind: "together", callNumber: fields.number(), at: fields.number(), count: fields.number() };
     case "g":
       return { kind: "log", callNumber: fields.number(), lines: linesIn(fields.rest()) };
     case "p":
@@ -172,6 +161,62 @@ export function decodeToHost(line: string): ToHost {
       return { kind: "inspected", callNumber: fields.number(), payload: fields.rest() };
     case "t":
       return { kind: "stats", payload: fields.rest() };
+    default:
+      return readToBroker(kind, fields);
+  }
+}
+
+/** Reads a line that a worker sent to the broker. Throws `ProtocolError`. */
+export function decodeToBroker(line: string): ToBroker {
+  const fields = new Fields(line);
+  return readToBroker(fields.text(), fields);
+}
+
+function readToBroker(kind: string, fields: Fields): ToBroker {
+  switch (kind) {
+    case "a":
+      return {
+        kind: "ask",
+        callNumber: fields.number(),
+        attempt: fields.number(),
+        step: fields.number(),
+        nowMs: fields.number(),
+        deliveredCount: fields.number(),
+        capability: fields.string(),
+        method: fields.string(),
+        args: fields.rest(),
+      };
+    case "m":
+      return {
+        kind: "timed",
+        callNumber: fields.number(),
+        attempt: fields.number(),
+        step: fields.number(),
+        nowMs: fields.number(),
+      };
+    case "f":
+      return {
+        kind: "late",
+        callNumber: fields.number(),
+        attempt: fields.number(),
+        fired: fields.number(),
+        nowMs: fields.number(),
+      };
+    case "h":
+      return {
+        kind: "together",
+        callNumber: fields.number(),
+        attempt: fields.number(),
+        at: fields.number(),
+        count: fields.number(),
+      };
+    case "z":
+      return {
+        kind: "end",
+        callNumber: fields.number(),
+        attempt: fields.number(),
+        deliveredCount: fields.number(),
+      };
     default:
       throw new ProtocolError("a message of an unknown kind");
   }
@@ -186,7 +231,7 @@ function linesIn(text: string): readonly string[] {
 /** Number of fields before a call's outcomes, or its output. */
 const FIELDS_BEFORE: ReadonlyMap<string, number> = new Map([
   ["e", 5],
-  ["d", 8],
+  ["d", 9],
 ]);
 
 /** Reads a line that a worker sent in parts. A call's output stays in parts: to join them would copy it. */

@@ -104,6 +104,8 @@ export type OnHost = <Value>(task: () => Value) => Value | Promise<Awaited<Value
 
 /** The call for which a capability is opened. */
 export interface OpenCall extends CapabilityCaller {
+  /** The call's number, for capabilities of another thread. */
+  readonly callNumber?: number;
   readonly callTool: CallTool;
   /** Grants of the call for any capability: alternatives; empty where it has none. */
   readonly grantsOf: (capability: string) => readonly unknown[];
@@ -143,7 +145,7 @@ export interface OpenCapability {
 
 /** A capability as the broker uses it. */
 export interface Capability<Value = unknown> {
-  /** Only those on the broker thread have one. */
+  /** Only those of another thread have one. */
   readonly kind?: undefined;
   readonly name: string;
   /** Whether the embedder's functions get the arguments: long integers as strings of digits. Others pass them on. */

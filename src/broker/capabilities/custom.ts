@@ -6,7 +6,6 @@ import type { Schema, StandardSchema } from "../../base/schema/standard-schema.t
 import {
   type Capability,
   CapabilityRefusal,
-  type GrantKind,
   type MethodShape,
   type OpenCall,
   type OpenCapability,
@@ -20,6 +19,7 @@ import type {
   SchemasByMethod,
 } from "./custom-types.ts";
 import { RateLimiter } from "./rate-limit.ts";
+import { wholeGrants } from "./names.ts";
 
 const NAME = /^[A-Za-z][A-Za-z0-9_]{0,63}$/;
 
@@ -143,18 +143,6 @@ function describeIssues(issues: readonly StandardSchemaV1.Issue[]): string {
 
 /** Maximum number of issues in an error's message. */
 const ISSUES_MAX = 5;
-
-/** Grants all methods, or no method. */
-export const wholeGrants: GrantKind<true> = {
-  read: (value) => {
-    // A truthy value such as "no" or an empty list is not a grant.
-    if (value === true) return true;
-    throw new TypeError(": is true");
-  },
-  meet: (_asked, allowed) => allowed,
-  uncovered: (_asked, granted) => (granted.length > 0 ? [] : [{ pointer: "", asked: "the capability" }]),
-  describe: () => "all of its methods",
-};
 
 /** Default of a method's `inputBytes`. */
 const INPUT_BYTES = 256 * 1024;

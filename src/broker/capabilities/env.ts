@@ -2,13 +2,18 @@ import type { Capability } from "./capability.ts";
 import { nameGrants, requireGranted } from "./names.ts";
 import type { SecretOptions } from "./secrets/secrets.ts";
 
-/** `env`: named variables of the host's environment at the start of the engine, without those that hold secrets. */
-export function createEnv(
+/** Variables that tools may be granted: those that hold no secret. */
+export function withoutSecrets(
   variables: NodeJS.ProcessEnv,
-  secrets: { readonly [name: string]: SecretOptions } = {},
-): Capability<readonly string[]> {
+  secrets: { readonly [name: string]: SecretOptions },
+): { readonly [name: string]: string | undefined } {
+  const held = new Set(Object.values(secrets).flatMap((option) => ("env" in option ? [option.env] : [])));
+  return Object.fromEntries(Object.entries(variables).filter(([name]) => !held.has(name)));
+}
+
+/** `env`: named variables of the host's environment at the start of the engine. */
+export function createEnv(variables: NodeJS.ProcessEnv): Capability<readonly string[]> {
   const environment = new Map(Object.entries(variables));
-  for (const option of Object.values(secrets)) if ("env" in option) environment.delete(option.env);
   return {
     name: "env",
     grants: nameGrants,

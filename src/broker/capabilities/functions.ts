@@ -1,6 +1,6 @@
 import { messageOf } from "../method-call.ts";
 import type { Capability, MethodShape } from "./capability.ts";
-import { wholeGrants } from "./custom.ts";
+import { wholeGrants } from "./names.ts";
 
 /** Name of the capability through which a program calls the functions that its caller gave it. */
 export const FUNCTIONS = "functions";

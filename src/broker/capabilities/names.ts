@@ -29,6 +29,18 @@ export const nameGrants: GrantKind<readonly string[]> = {
   describe: (names) => names.map((name) => `"${name}"`).join(", "),
 };
 
+/** Grants all methods of a capability, or none. */
+export const wholeGrants: GrantKind<true> = {
+  read: (value) => {
+    // A truthy value such as "no" or an empty list is not a grant.
+    if (value === true) return true;
+    throw new TypeError(": is true");
+  },
+  meet: (_asked, allowed) => allowed,
+  uncovered: (_asked, granted) => (granted.length > 0 ? [] : [{ pointer: "", asked: "the capability" }]),
+  describe: () => "all of its methods",
+};
+
 /** Throws a `CapabilityRefusal` for a name that no grant covers. `kind` is the noun for the name in messages. */
 export function requireGranted(capability: string, kind: string, name: string, names: readonly string[]): void {
   if (names.some((pattern) => matchesName(pattern, name))) return;

@@ -1,5 +1,5 @@
 import type { ChildCallEnd, CalledToolResult, Capability } from "./capability.ts";
-import { wholeGrants } from "./custom.ts";
+import { wholeGrants } from "./names.ts";
 import { TOOL_CALL, type ToolRequest } from "./tools.ts";
 
 /** Name of the capability through which a program calls the tools of its caller. */

@@ -1,11 +1,22 @@
+import type { MessagePort } from "node:worker_threads";
+import type { ErrorCode } from "../../base/errors.ts";
 import type { Throttling } from "../../base/host-work-queue.ts";
-import type { CallBinary, CallOperation } from "../capabilities/capability.ts";
+import type { Limits } from "../../base/limits.ts";
+import type { CapabilityCall, CapabilityResponse, Diverged } from "../../base/protocol/capability-call.ts";
+import type { LateMessage, TimedMessage, TogetherMessage } from "../../base/protocol/messages.ts";
+import type { HostDelta } from "../../base/tenant-account.ts";
+import type { AttemptEnd, SessionEnd } from "../call-session.ts";
+import type { CallBinary, CallOperation, CapabilityRequest } from "../capabilities/capability.ts";
 import type { ConnectorRoute, SessionToolCall } from "../capabilities/connector/route.ts";
 import type { FetchOptions } from "../capabilities/fetch/connections.ts";
-import type { LoginReport } from "../login/settings.ts";
+import type { KvStoreOptions } from "../capabilities/kv/kv.ts";
 import type { SecretViolation } from "../capabilities/secrets/placeholders.ts";
 import type { SecretOptions } from "../capabilities/secrets/secrets.ts";
+import type { CallIdentity, CapabilityRecord } from "../capability-event.ts";
+import type { LoginReport } from "../login/settings.ts";
 import type { EndedMethod } from "../method-call.ts";
+import type { Policy, PolicySubject } from "../policy.ts";
+import type { HostCapabilityShape, HostMethod } from "./host-capability.ts";
 
 /** Data with which a broker thread starts: its first message. */
 export interface ThreadSettings {
@@ -14,44 +25,71 @@ export interface ThreadSettings {
   readonly hasLookup: boolean;
   /** With their values. */
   readonly secrets: { readonly [name: string]: SecretOptions };
+  /** Variables that tools may be granted, without those of secrets. */
+  readonly environment: { readonly [name: string]: string | undefined };
+  readonly kv: KvStoreOptions;
   readonly routes: readonly ConnectorRoute[];
+  /** Capabilities whose methods the embedder's thread carries out. */
+  readonly host: readonly HostCapabilityShape[];
   /** The folder of this process's control groups; `null` for none. */
   readonly groups: string | null;
+  /** Whether executor processes have pipes to the broker. */
+  readonly listens: boolean;
 }
 
-/** The use of one capability by one call. */
-export interface SessionOpening {
-  readonly kind: "open";
-  readonly session: number;
-  readonly capability: string;
+/** A tool as the broker decides about its calls. */
+export interface ToldTool extends Omit<PolicySubject, "tenant"> {
+  readonly requested: CapabilityRequest;
+  /** A capability of its calls alone. */
+  readonly own: HostCapabilityShape | null;
+}
+
+/** A call that may make capability calls: nobody else gives it authority. */
+export interface SessionStart {
+  readonly kind: "start";
+  readonly call: number;
   readonly callId: string;
-  readonly tool: string;
+  readonly parentId: string | undefined;
+  /** Numbers of a `tool` and a `policy`. */
+  readonly tool: number;
+  readonly policy: number;
   readonly tenant: string;
-  /** Values that the call is granted, as plain data. */
-  readonly grants: readonly unknown[];
+  readonly narrowed: CapabilityRequest | undefined;
+  readonly limits: Pick<Limits, "capabilityCalls" | "capabilityBytes">;
+  readonly isRecorded: boolean;
+  /** Whether arguments are hashed for a listener. */
+  readonly isHeard: boolean;
   /** Binary of the call's tool, by its path. */
-  readonly binary: CallBinary | null;
-  readonly remote: CallOperation | null;
-  /** Patterns of the secrets that the call is granted. */
-  readonly secrets: readonly unknown[];
+  readonly binary: CallBinary | undefined;
+  readonly remote: CallOperation | undefined;
+  readonly firstStep: number;
 }
 
-/** One method, with its arguments as JSON. `label`: its name in messages. */
-export interface MethodRequest {
-  readonly kind: "request";
-  readonly session: number;
-  readonly request: number;
-  readonly method: string;
-  readonly label: string;
-  readonly args: string;
-}
+/** What the worker of a call tells of it, beside its capability calls, so that a further attempt can repeat it. */
+export type ReplayNote = TimedMessage | LateMessage | TogetherMessage;
 
 /** Messages to the thread. They travel in lists, one for each turn of the event loop. */
 export type ToThread =
-  | SessionOpening
-  | MethodRequest
-  /** The call has ended: its methods are aborted, and its resources released. */
-  | { readonly kind: "end"; readonly session: number }
+  | { readonly kind: "policy"; readonly number: number; readonly policy: Policy }
+  | { readonly kind: "tool"; readonly number: number; readonly tool: ToldTool }
+  /** No later call has this policy or tool. */
+  | { readonly kind: "forget"; readonly what: "policy" | "tool"; readonly number: number }
+  | SessionStart
+  /** An attempt of a call begins on the worker with that pipe. */
+  | { readonly kind: "begin"; readonly call: number; readonly pipe: number; readonly attempt: number }
+  /** The answer to `who`: that attempt of the call does not run there any more. */
+  | { readonly kind: "gone"; readonly call: number; readonly pipe: number; readonly attempt: number }
+  /** A worker will have a pipe: its port, or a connection that begins with a word. */
+  | { readonly kind: "pipe"; readonly pipe: number; readonly end: MessagePort | string }
+  /** A capability call that did not come by a worker's pipe. Its response is a `response`. */
+  | { readonly kind: "ask"; readonly call: number; readonly ask: CapabilityCall }
+  | { readonly kind: "note"; readonly note: ReplayNote }
+  /** The call runs again: what its earlier attempts still send does not count. Answered by `planned`. */
+  | { readonly kind: "plan"; readonly call: number }
+  /** The call has ended: its methods are aborted, and its resources released. Answered by `ended`. */
+  | { readonly kind: "end"; readonly call: number; readonly end: AttemptEnd }
+  /** The end of a `handle`. */
+  | { readonly kind: "handled"; readonly request: number; readonly end: EndedMethod }
   | { readonly kind: "resolved"; readonly lookup: number; readonly addresses: readonly string[] | null }
   /** Connectors as they are from now on. */
   | { readonly kind: "routes"; readonly routes: readonly ConnectorRoute[] }
@@ -64,15 +102,52 @@ export type SessionToolEnd =
   | { readonly kind: "answer"; readonly text: string }
   | { readonly kind: "failed"; readonly message: string; readonly needsLogin: boolean };
 
+/** A capability call that has ended. */
+export interface ToldOutcome {
+  readonly kind: "outcome";
+  readonly call: number;
+  /** Of a call that has ended before. */
+  readonly of: CallIdentity | null;
+  readonly record: CapabilityRecord;
+  /** Whether it only continued an earlier one. */
+  readonly isContinuation: boolean;
+  /** The error code of its response. */
+  readonly code: ErrorCode | null;
+  /** Milliseconds since the epoch. */
+  readonly atMs: number;
+}
+
 /** Messages of the thread. */
 export type FromThread =
-  | { readonly kind: "response"; readonly request: number; readonly end: EndedMethod }
-  /** Time of the thread that a session used, in milliseconds. */
-  | { readonly kind: "spent"; readonly session: number; readonly ms: number }
+  | {
+      readonly kind: "response";
+      readonly call: number;
+      readonly ask: string;
+      readonly response: CapabilityResponse | Diverged;
+    }
+  /** The name by which executor processes are connected; `null` where that is impossible. */
+  | { readonly kind: "listening"; readonly path: string | null }
+  /** A call asks that the broker does not know. Answered by `start` and `begin`, or `gone`. */
+  | { readonly kind: "who"; readonly call: number; readonly pipe: number; readonly attempt: number }
+  /** The call does not repeat what it did in an earlier attempt. */
+  | {
+      readonly kind: "diverged";
+      readonly call: number;
+      readonly pipe: number;
+      readonly attempt: number;
+      readonly message: string;
+    }
+  /** A worker sent what no worker sends. */
+  | { readonly kind: "broken"; readonly pipe: number; readonly reason: string }
+  | { readonly kind: "planned"; readonly call: number; readonly plan: string }
+  /** The session's last message. */
+  | { readonly kind: "ended"; readonly call: number; readonly end: SessionEnd; readonly delta: HostDelta | null }
+  | { readonly kind: "spent"; readonly call: number; readonly effects: number; readonly delta: HostDelta }
+  | ToldOutcome
+  /** A method of a capability of the embedder's thread. */
+  | ({ readonly kind: "handle"; readonly request: number } & HostMethod)
   /** Estimated time until a further request of the tenant would run, in milliseconds. Told while it is above 0, and then 0. */
   | { readonly kind: "backlog"; readonly tenant: string; readonly ms: number }
-  /** A session has released its resources. Its last message. */
-  | { readonly kind: "released"; readonly session: number }
   | { readonly kind: "lookup"; readonly lookup: number; readonly hostname: string }
   /** A tool of a session's server is called: the embedder's thread holds the sessions. */
   | ({ readonly kind: "tool"; readonly request: number } & SessionToolCall)

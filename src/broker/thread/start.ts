@@ -1,6 +1,6 @@
 import { ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { Worker } from "node:worker_threads";
+import { type MessagePort, Worker } from "node:worker_threads";
 import { Descriptors } from "../../base/os/descriptors.ts";
 import type { FromThread, ThreadSettings, ToThread } from "./messages.ts";
 
@@ -10,7 +10,8 @@ export const BROKER_PLACES: readonly BrokerPlace[] = ["thread", "process"];
 
 /** A thread or process that serves messages. */
 export interface StartedServer {
-  post(messages: readonly ToThread[]): void;
+  /** `ports`: those in the messages, which a thread gets and a process cannot. */
+  post(messages: readonly ToThread[], ports?: readonly MessagePort[]): void;
   /** Ends it at once. Resolves when it has ended. */
   terminate(): Promise<unknown>;
 }
@@ -61,7 +62,7 @@ function startThread({ onMessages, onEnd }: ServerListener): UnsetServer {
   worker.on("exit", (code) => onEnd(new Error(`it ended with exit code ${code}`)));
   return {
     postSettings: (settings) => worker.postMessage(settings),
-    post: (messages) => worker.postMessage(messages),
+    post: (messages, ports = []) => worker.postMessage(messages, [...ports]),
     terminate: () => worker.terminate(),
   };
 }
@@ -81,7 +82,7 @@ function startProcess({ onMessages, onEnd }: ServerListener): UnsetServer {
   };
   return {
     postSettings: send,
-    post: send,
+    post: (messages) => send(messages),
     terminate: () => {
       child.kill("SIGKILL");
       return ended.promise;

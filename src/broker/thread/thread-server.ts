@@ -1,136 +1,75 @@
-import { HostWorkQueue, type WorkPayer } from "../../base/host-work-queue.ts";
-import { type Capability, LoginRequired, type OpenCall, type OpenCapability } from "../capabilities/capability.ts";
-import { type BegunMethod, type EndedMethod, MethodCaller } from "../method-call.ts";
-import type { EnginePort } from "./engine-port.ts";
+import { HostWorkQueue } from "../../base/host-work-queue.ts";
+import type { CapabilityCall, Respond } from "../../base/protocol/capability-call.ts";
+import type { ToBroker } from "../../base/protocol/messages.ts";
 import type { RemoteServers } from "../capabilities/connector/connector.ts";
 import type { SessionToolCall } from "../capabilities/connector/route.ts";
-import type { FromThread, MethodRequest, SessionOpening, SessionToolEnd, ToThread } from "./messages.ts";
+import { type Capability, LoginRequired } from "../capabilities/capability.ts";
+import { Broker } from "../broker.ts";
+import type { BrokeredCall } from "../brokered-call.ts";
+import type { AttemptEnd, SessionEnd } from "../call-session.ts";
+import type { CapabilityDetails, CapabilityEvent } from "../capability-event.ts";
+import type { Grants } from "../grants.ts";
+import type { EndedMethod } from "../method-call.ts";
+import type { EnginePort } from "./engine-port.ts";
+import { hostCapability, type HostCapabilityShape, type HostMethod } from "./host-capability.ts";
+import type { FromThread, SessionStart, SessionToolEnd, ToldTool, ToThread } from "./messages.ts";
 import { Outbox } from "./outbox.ts";
+import { PipeServer } from "./pipe-server.ts";
+import { ServedCall } from "./served-call.ts";
+import { ThreadTime } from "./thread-time.ts";
+import type { PipeListener, WorkerPipe } from "./worker-pipe.ts";
 
-/** Time between two messages about a tenant's backlog, in milliseconds. */
+/** Time between two messages about a tenant's backlog, and about what running calls use, in milliseconds. */
 const BACKLOG_EVERY_MS = 250;
-const ENDED = new DOMException("the call has ended", "AbortError");
-const CALL_ENDED: EndedMethod = {
-  kind: "ended",
-  effects: 0,
-  outcome: { kind: "failed", message: "the call has ended" },
-};
-
-/** The use of one capability by one call. The time it takes is told with the next messages. */
-class ServedSession implements WorkPayer {
-  readonly tenant: string;
-  readonly abort = new AbortController();
-  readonly #opening: SessionOpening;
-  readonly #capability: Capability;
-  readonly #work: HostWorkQueue;
-  readonly #charged: Set<ServedSession>;
-  #opened: OpenCapability | null = null;
-  /** Number of its methods that run. */
-  #running = 0;
-  /** Number of its methods that have run since its time was told, and the time that was measured of them. */
-  methods = 0;
-  spentMs = 0;
-
-  /** `charged`: the sessions whose time is to be told: those that were at work since it was. */
-  constructor(opening: SessionOpening, capability: Capability, work: HostWorkQueue, charged: Set<ServedSession>) {
-    this.#charged = charged;
-    this.tenant = opening.tenant;
-    this.#opening = opening;
-    this.#capability = capability;
-    this.#work = work;
-  }
-
-  get number(): number {
-    return this.#opening.session;
-  }
-
-  get capability(): Capability {
-    return this.#capability;
-  }
-
-  spendMain(ms: number): void {
-    this.spentMs += ms;
-    this.#charged.add(this);
-  }
-
-  begin(): void {
-    this.#running++;
-    this.methods++;
-    this.#charged.add(this);
-  }
-
-  end(): void {
-    this.#running--;
-  }
-
-  /** Its time was told. Returns whether it is not at work now. */
-  forgetTime(): boolean {
-    this.spentMs = 0;
-    this.methods = this.#running;
-    return this.#running === 0;
-  }
-
-  open(): OpenCapability {
-    return (this.#opened ??= this.#capability.open(this.#call(), this.#opening.grants));
-  }
-
-  async close(): Promise<void> {
-    this.abort.abort(ENDED);
-    await this.#opened?.close?.();
-  }
-
-  #call(): OpenCall {
-    const { callId, tool, tenant, secrets, binary, remote } = this.#opening;
-    const { signal } = this.abort;
-    return {
-      callId,
-      tool,
-      signal,
-      onHost: (task) => this.#work.run(this, task),
-      grantsOf: (name) => (name === "secrets" ? secrets : []),
-      callTool: () => Promise.reject(new Error("only the embedder's thread calls tools")),
-      ...(tenant === "" ? {} : { tenant }),
-      ...(binary === null ? {} : { binary }),
-      ...(remote === null ? {} : { remote }),
-    };
-  }
-}
+const SPENT_EVERY_MS = 250;
 
 /** Parts of the thread. */
 export interface ThreadParts {
   readonly capabilities: readonly Capability[];
+  /** Capabilities of the embedder's thread. */
+  readonly host: readonly HostCapabilityShape[];
   /** The servers of connectors. */
   readonly servers: Pick<RemoteServers, "use">;
 }
 
-/** The broker thread's side: carries out methods of capabilities, fair by tenant in measured time. */
-export class ThreadServer {
-  readonly #capabilities: ReadonlyMap<string, Capability>;
-  readonly #sessions = new Map<number, ServedSession>();
-  readonly #charged = new Set<ServedSession>();
+/** The broker thread's side: sessions of calls, and the capabilities, fair by tenant in measured time. */
+export class ThreadServer implements PipeListener {
+  readonly #broker: Broker;
+  readonly #time = new ThreadTime();
+  readonly #policies = new Map<number, Grants>();
+  readonly #tools = new Map<number, ToldTool>();
+  readonly #calls = new Map<number, ServedCall>();
+  /** Calls of which the embedder's thread has not been told all. */
+  readonly #untold = new Set<ServedCall>();
   readonly #lookups = new Map<number, (addresses: readonly string[] | null) => void>();
   readonly #toolCalls = new Map<number, (end: SessionToolEnd) => void>();
+  readonly #handled = new Map<number, (end: EndedMethod) => void>();
+  readonly #pipes = new Map<number, WorkerPipe>();
+  readonly #pipeServer: PipeServer;
   readonly #outbox: Outbox<FromThread>;
-  readonly #work = new HostWorkQueue({
-    onThrottled: (throttling) => this.#outbox.push({ kind: "throttled", throttling }),
-  });
-  readonly #methods = new MethodCaller(this.#work);
   readonly #port: EnginePort;
-  /** Processor time of the thread that has been told; its start is nobody's. */
-  #toldMs = threadMs();
+  readonly #servers: Pick<RemoteServers, "use">;
+  #ended: { readonly call: ServedCall; readonly end: SessionEnd }[] = [];
+  #spentTimer: NodeJS.Timeout | null = null;
   /** Tenants whose requests wait. */
   readonly #waiting = new Set<string>();
   #backlogTimer: NodeJS.Timeout | null = null;
-  #lastLookup = 0;
-  #lastToolCall = 0;
-  readonly #servers: Pick<RemoteServers, "use">;
+  #lastRequest = 0;
 
-  constructor(port: EnginePort, createParts: (server: ThreadServer) => ThreadParts) {
+  constructor(port: EnginePort, createParts: (server: ThreadServer) => ThreadParts, pipes = new PipeServer()) {
     this.#port = port;
-    this.#outbox = new Outbox((messages) => port.post(this.#withTimes(messages)));
-    const { capabilities, servers } = createParts(this);
-    this.#capabilities = new Map(capabilities.map((each) => [each.name, each]));
+    this.#pipeServer = pipes;
+    pipes.serve(this);
+    this.#outbox = new Outbox((messages) => port.post(messages));
+    const { capabilities, host, servers } = createParts(this);
     this.#servers = servers;
+    this.#broker = new Broker({
+      capabilities: [...capabilities, ...host.map((shape) => hostCapability(shape, this.#carryOut))],
+      onOutcome: (event, caller, details) => this.#onOutcome(event, caller, details),
+      work: new HostWorkQueue({
+        onThrottled: (throttling) => this.#outbox.push({ kind: "throttled", throttling }),
+      }),
+    });
   }
 
   receive(messages: readonly ToThread[]): void {
@@ -141,9 +80,50 @@ export class ThreadServer {
     this.#outbox.push(message);
   }
 
+  onOpen(pipe: WorkerPipe): void {
+    this.#pipes.set(pipe.number, pipe);
+  }
+
+  onClose({ number }: WorkerPipe): void {
+    this.#pipes.delete(number);
+  }
+
+  onBroken({ number }: WorkerPipe, error: Error): void {
+    this.#outbox.push({ kind: "broken", pipe: number, reason: error.message });
+  }
+
+  /** Only the engine's thread says which call runs on which worker: a worker speaks for no others. */
+  onMessage(pipe: WorkerPipe, message: ToBroker): void {
+    const { callNumber, attempt } = message;
+    const call = this.#calls.get(callNumber);
+    if (call?.isAt(pipe.number, attempt) === true) this.#serve(pipe, call, message);
+    else if (call?.isPast(pipe.number, attempt) !== true && pipe.wait(message))
+      this.#outbox.push({ kind: "who", call: callNumber, pipe: pipe.number, attempt });
+  }
+
+  #serve(pipe: WorkerPipe, call: ServedCall, message: ToBroker): void {
+    // Negative: attempts whose capability calls come by the engine's thread have numbers of their own.
+    const attempt = -message.attempt;
+    switch (message.kind) {
+      case "ask": {
+        const { callNumber, step } = message;
+        return this.#ask(call, { ...message, attempt }, (response) => {
+          if (this.#calls.get(callNumber) !== call || !call.isAt(pipe.number, message.attempt)) return;
+          if (response.kind !== "diverged") return pipe.settle(callNumber, step, response);
+          const at = { call: callNumber, pipe: pipe.number, attempt: message.attempt };
+          this.#outbox.push({ kind: "diverged", ...at, message: response.message });
+        });
+      }
+      case "end":
+        return this.#end(call, { attempt, deliveredCount: message.deliveredCount });
+      default:
+        return call.note(message);
+    }
+  }
+
   /** Asks the embedder for the addresses of a host name. */
   lookup(hostname: string): Promise<readonly string[]> {
-    const lookup = ++this.#lastLookup;
+    const lookup = ++this.#lastRequest;
     this.#outbox.push({ kind: "lookup", lookup, hostname });
     return new Promise((resolve, reject) => {
       this.#lookups.set(lookup, (addresses) => {
@@ -155,7 +135,7 @@ export class ThreadServer {
 
   /** Calls a tool of a connector's session, which the engine's thread holds. */
   callTool(call: SessionToolCall, signal: AbortSignal): Promise<string> {
-    const request = ++this.#lastToolCall;
+    const request = ++this.#lastRequest;
     const { promise, resolve, reject } = Promise.withResolvers<string>();
     const onAbort = (): void => {
       this.#toolCalls.delete(request);
@@ -172,18 +152,58 @@ export class ThreadServer {
     return promise;
   }
 
+  /** Has the embedder's thread carry out a method. Its time there is not this thread's. */
+  readonly #carryOut = (method: HostMethod): Promise<EndedMethod> => {
+    const request = ++this.#lastRequest;
+    const call = this.#calls.get(method.call);
+    if (call !== undefined) this.#time.end(call);
+    this.#outbox.push({ kind: "handle", request, ...method });
+    return new Promise((resolve) => {
+      this.#handled.set(request, (end) => {
+        if (call !== undefined) this.#time.begin(call);
+        resolve(end);
+      });
+    });
+  };
+
   #receive(message: ToThread): void {
     switch (message.kind) {
-      case "open": {
-        const capability = this.#capabilities.get(message.capability);
-        if (capability === undefined) throw new TypeError(`the thread has no capability "${message.capability}"`);
-        this.#sessions.set(message.session, new ServedSession(message, capability, this.#work, this.#charged));
+      case "policy":
+        return void this.#policies.set(message.number, this.#broker.grantsOf(message.policy));
+      case "tool":
+        return void this.#tools.set(message.number, message.tool);
+      case "forget":
+        return void (message.what === "policy" ? this.#policies : this.#tools).delete(message.number);
+      case "start":
+        return this.#start(message);
+      case "ask": {
+        const { call, ask } = message;
+        const served = this.#calls.get(call);
+        const key = `${ask.attempt} ${ask.step}`;
+        if (served === undefined) return;
+        return this.#ask(served, ask, (response) => this.#outbox.push({ kind: "response", call, ask: key, response }));
+      }
+      case "begin":
+        return this.#begin(message.call, message.pipe, message.attempt);
+      case "gone":
+        return this.#calls.get(message.call)?.isAt(message.pipe, message.attempt) === true
+          ? undefined
+          : this.#pipes.get(message.pipe)?.refuse(message.call, message.attempt);
+      case "pipe": {
+        const { pipe, end } = message;
+        return typeof end === "string" ? this.#pipeServer.expect(end, pipe) : this.#pipeServer.adopt(end, pipe);
+      }
+      case "note":
+        return this.#calls.get(message.note.callNumber)?.note(message.note);
+      case "plan":
+        return this.#plan(message.call);
+      case "end":
+        return this.#forget(message.call, message.end);
+      case "handled": {
+        this.#handled.get(message.request)?.(message.end);
+        this.#handled.delete(message.request);
         return;
       }
-      case "request":
-        return void this.#carryOut(message);
-      case "end":
-        return void this.#release(message.session);
       case "resolved": {
         this.#lookups.get(message.lookup)?.(message.addresses);
         this.#lookups.delete(message.lookup);
@@ -201,53 +221,83 @@ export class ThreadServer {
     }
   }
 
-  async #carryOut({ session: number, request, method, label, args }: MethodRequest): Promise<void> {
-    const session = this.#sessions.get(number);
-    if (session === undefined) return this.#outbox.push({ kind: "response", request, end: CALL_ENDED });
-    const call = { capability: session.capability, method, label, args, open: () => session.open() };
-    const begin = (): BegunMethod => (session.abort.signal.aborted ? CALL_ENDED : this.#methods.begin(call, session));
-    const turn = this.#methods.inTurn(begin, session);
-    if (turn instanceof Promise) this.#watchBacklog(session.tenant);
-    const begun = await turn;
-    session.begin();
-    const end = begun.kind === "running" ? await begun.end : begun;
-    session.end();
-    this.#outbox.push({ kind: "response", request, end });
+  #start(start: SessionStart): void {
+    const [tool, grants] = [this.#tools.get(start.tool), this.#policies.get(start.policy)];
+    if (tool === undefined || grants === undefined) throw new TypeError("a call of an unknown tool or policy");
+    const thread = { broker: this.#broker, time: this.#time, carryOut: this.#carryOut };
+    this.#calls.set(start.call, new ServedCall(start, tool, grants, thread));
   }
 
-  async #release(number: number): Promise<void> {
-    const session = this.#sessions.get(number);
-    if (session === undefined) return;
-    try {
-      await session.close();
-    } catch {
-      // The call has ended, so nothing can report the error.
+  #begin(number: number, pipeNumber: number, attempt: number): void {
+    const call = this.#calls.get(number);
+    const pipe = this.#pipes.get(pipeNumber);
+    call?.begin(pipeNumber, attempt);
+    if (call === undefined || pipe === undefined) return;
+    pipe.admit(call.capabilityBytes);
+    for (const message of pipe.take(number, attempt)) this.onMessage(pipe, message);
+  }
+
+  /** Answers in the next turn of the event loop: by then, all is read that the last attempt had sent. */
+  #plan(call: number): void {
+    const answer = (): void => this.#outbox.push({ kind: "planned", call, plan: this.#calls.get(call)?.plan() ?? "" });
+    setImmediate(() => setImmediate(answer));
+  }
+
+  #ask(call: ServedCall, ask: CapabilityCall, respond: Respond): void {
+    call.invoke(ask, respond);
+    if (this.#broker.work.backlogMs(call.tenant) > 0) this.#watchBacklog(call.tenant);
+    this.#untold.add(call);
+    this.#spentTimer ??= setTimeout(() => this.#tellSpent(), SPENT_EVERY_MS);
+  }
+
+  /** Ends a call whose worker has said so. Its journal is kept until the engine has heard of it, too. */
+  #end(call: ServedCall, attempt: AttemptEnd): void {
+    if (this.#ended.length === 0) setImmediate(() => this.#tellEnded());
+    this.#ended.push({ call, end: call.end(attempt) });
+    this.#untold.delete(call);
+  }
+
+  /** Tells the sums of calls that ended in one turn of the event loop: the thread's clock is read once for all. */
+  #tellEnded(): void {
+    const ended = this.#ended;
+    this.#ended = [];
+    this.#time.shareOut();
+    for (const { call, end } of ended) {
+      this.#time.forget(call);
+      this.#outbox.push({ kind: "ended", call: call.number, end, delta: call.takeDelta() });
     }
-    this.#sessions.delete(number);
-    this.#outbox.pushLater({ kind: "released", session: number });
+    this.#outbox.flush();
   }
 
-  /**
-   * Adds all of the thread's time since the last messages. Most of what a request costs lies between the pieces that are
-   * measured, in sockets and streams: that is shared out by the number of methods that ran.
-   */
-  #withTimes(messages: readonly FromThread[]): readonly FromThread[] {
-    const sessions = [...this.#charged];
-    if (sessions.length === 0) return messages;
-    const nowMs = threadMs();
-    const usedMs = nowMs - this.#toldMs;
-    this.#toldMs = nowMs;
-    const measuredMs = sessions.reduce((sum, { spentMs }) => sum + spentMs, 0);
-    const methods = sessions.reduce((sum, { methods: own }) => sum + own, 0);
-    // On a busy machine the measured pieces contain time in which another thread ran.
-    const factor = Math.min(1, usedMs / measuredMs) || 0;
-    const eachMs = Math.max(0, usedMs - measuredMs) / Math.max(1, methods);
-    const times = sessions.map((session): FromThread => {
-      const ms = session.spentMs * factor + session.methods * eachMs;
-      if (session.forgetTime()) this.#charged.delete(session);
-      return { kind: "spent", session: session.number, ms };
-    });
-    return [...times, ...messages];
+  #forget(number: number, attempt: AttemptEnd): void {
+    const call = this.#calls.get(number);
+    if (call === undefined) return;
+    this.#calls.delete(number);
+    if (!call.isEnded) this.#end(call, attempt);
+  }
+
+  #onOutcome(event: CapabilityEvent, caller: BrokeredCall, { code, isContinuation }: CapabilityDetails): void {
+    const { capability, method, step, outcome, rules, argsLength, answerLength, durationMs } = event;
+    const { callNumber = 0, isHeard, callId, parentId, tool, tenant } = caller;
+    const argsHash = isHeard === true ? event.argsHash : "";
+    const record = { capability, method, step, outcome, rules, argsLength, answerLength, durationMs, argsHash };
+    // The embedder's thread knows the calls that run.
+    const of = this.#calls.get(callNumber)?.isEnded === false ? null : { callId, parentId, tool, tenant };
+    const atMs = performance.timeOrigin + performance.now();
+    const told = { call: callNumber, of, record, isContinuation: isContinuation === true, code: code ?? null, atMs };
+    this.#outbox.pushLater({ kind: "outcome", ...told });
+  }
+
+  /** Tells what running calls have used. */
+  #tellSpent(): void {
+    this.#spentTimer = null;
+    this.#time.shareOut();
+    for (const call of this.#untold) {
+      const delta = call.takeDelta();
+      if (delta === null) this.#untold.delete(call);
+      else this.#outbox.push({ kind: "spent", call: call.number, effects: call.effects, delta });
+    }
+    if (this.#untold.size > 0) this.#spentTimer = setTimeout(() => this.#tellSpent(), SPENT_EVERY_MS);
   }
 
   #watchBacklog(tenant: string): void {
@@ -258,7 +308,7 @@ export class ThreadServer {
   #tellBacklogs(): void {
     this.#backlogTimer = null;
     for (const tenant of this.#waiting) {
-      const ms = this.#work.backlogMs(tenant);
+      const ms = this.#broker.work.backlogMs(tenant);
       if (ms === 0) this.#waiting.delete(tenant);
       else this.#watchBacklog(tenant);
       this.#outbox.push({ kind: "backlog", tenant, ms });
@@ -266,18 +316,14 @@ export class ThreadServer {
   }
 
   async #close(): Promise<void> {
-    if (this.#backlogTimer !== null) clearTimeout(this.#backlogTimer);
-    for (const session of this.#sessions.values()) session.abort.abort(ENDED);
-    await Promise.allSettled([...this.#capabilities.values()].map(async (each) => each.close?.()));
+    clearTimeout(this.#backlogTimer ?? undefined);
+    clearTimeout(this.#spentTimer ?? undefined);
+    for (const number of this.#calls.keys()) this.#forget(number, { attempt: 0 });
+    this.#tellEnded();
+    await this.#broker.close();
+    this.#pipeServer.close();
+    for (const pipe of this.#pipes.values()) pipe.close();
     this.#outbox.flush();
     this.#port.close();
   }
-}
-
-/** Processor time of this thread, in milliseconds. */
-function threadMs(): number {
-  // Makes the kernel update the times of all threads: otherwise a thread's own moves with the kernel's tick.
-  process.cpuUsage();
-  const { user, system } = process.threadCpuUsage();
-  return (user + system) / 1_000;
 }

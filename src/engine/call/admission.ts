@@ -6,7 +6,7 @@ import { type ExecuteOptions, isAmong } from "../execute-options.ts";
 import { type ErrorCode, toolError } from "../../base/errors.ts";
 import { type Bounds, type Limits, NAMES, resolveLimits } from "../../base/limits.ts";
 import { isObject, type JsonSchema } from "../../base/json.ts";
-import type { Broker } from "../../broker/broker.ts";
+import type { BrokerClient } from "../../broker/thread/broker-client.ts";
 import { refusedCall, type ToolCall, type ToolResult } from "../../base/result.ts";
 import { unreadJson } from "../../base/unread-json.ts";
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
@@ -20,7 +20,7 @@ export class Admission {
   readonly #registry: ToolRegistry;
   readonly #bounds: Bounds;
   readonly #executor: Pick<Executor, "refusedForMs">;
-  readonly #broker: Pick<Broker, "backlogMs">;
+  readonly #broker: Pick<BrokerClient, "backlogMs">;
   /** Prefix of generated call ids: globally unique, and cheaper than a random id for each call. */
   readonly #idPrefix = randomBytes(9).toString("base64url");
   #lastId = 0;
@@ -29,7 +29,7 @@ export class Admission {
     registry: ToolRegistry,
     bounds: Bounds,
     executor: Pick<Executor, "refusedForMs">,
-    broker: Pick<Broker, "backlogMs">,
+    broker: Pick<BrokerClient, "backlogMs">,
   ) {
     this.#registry = registry;
     this.#bounds = bounds;

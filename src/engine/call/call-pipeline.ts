@@ -12,8 +12,9 @@ import {
   type ToolCall,
   type ToolResult,
 } from "../../base/result.ts";
-import type { Broker } from "../../broker/broker.ts";
-import type { CallSession } from "../../broker/call-session.ts";
+import type { SessionEnd } from "../../broker/call-session.ts";
+import type { BrokerClient } from "../../broker/thread/broker-client.ts";
+import type { EngineSession, HostedCall } from "../../broker/thread/host-session.ts";
 import type { CallReply, Executor, OutputText } from "../../executor/executor.ts";
 import { callOf, HOST_TOOLS, type Preparation, type ProgramSource } from "../../tool/program/program.ts";
 import type { Programs } from "../../tool/program/programs.ts";
@@ -31,7 +32,7 @@ import type { Admission } from "./admission.ts";
 import { Announcement } from "./announcement.ts";
 import { describeMalformed, describeOptions, tenantOf, writeArguments } from "./arguments.ts";
 import { callTool, parentOf } from "./child-call.ts";
-import { closeSession, concludeCall, mayRetry, spentBy } from "./conclude.ts";
+import { concludeCall, mayRetry, spentBy, withEnd } from "./conclude.ts";
 import { type CallStages, EngineCall } from "./engine-call.ts";
 import type { Idempotency, Run } from "./idempotency.ts";
 import { checkInPieces, staysText } from "./long-output.ts";
@@ -46,7 +47,7 @@ export interface PipelineParts {
   readonly tracing: Tracing;
   readonly events: Events;
   readonly scheduler: Scheduler;
-  readonly broker: Broker;
+  readonly broker: BrokerClient;
   readonly executor: Executor;
   /** Returns the number of a new attempt. */
   readonly nextCallNumber: () => number;
@@ -219,6 +220,7 @@ export class CallPipeline implements CallStages {
     call.slot = slot;
     call.queueMs = queueMs;
     call.grants = broker.grants;
+    call.asksHost = broker.isOfHost(call.tool.capabilities);
     const { signal } = call.options;
     if (signal !== undefined) (call.abortGroup = this.#groupOf(signal)).add(call);
     executor.run(call);
@@ -251,10 +253,10 @@ export class CallPipeline implements CallStages {
   }
 
   /** Opens the broker's session of a call, at its first capability call. */
-  openSession(call: EngineCall): CallSession {
-    const { broker } = this.#parts;
-    const brokered = call.brokered((name, args, signal) => callTool(call, name, args, signal, this), broker.accounts);
-    return broker.open(brokered, call.grants);
+  openSession(call: EngineCall): EngineSession {
+    const { broker, events } = this.#parts;
+    const run: HostedCall["callTool"] = (name, args, signal) => callTool(call, name, args, signal, this);
+    return broker.open(call.brokered(run, broker.accounts, events.isHeard("capability:call")), call.grants);
   }
 
   /** Ends a call that the scheduler refused. */
@@ -277,11 +279,18 @@ export class CallPipeline implements CallStages {
 
   /** Handles the executor's reply: retries the call if it may be retried, otherwise concludes it. */
   settle(call: EngineCall, given: CallReply): void {
+    const ending = call.endSession(given);
+    if (ending === null) return this.#settle(call, given);
+    const conclude = (end: SessionEnd): void => this.#settle(call, withEnd(given, (call.end = end)));
+    if (ending instanceof Promise) void ending.then(conclude);
+    else conclude(ending);
+  }
+
+  #settle(call: EngineCall, reply: CallReply): void {
     const { executor, nextCallNumber } = this.#parts;
-    const reply = closeSession(given, call.session);
     const { outcome } = reply;
-    if (given.work === undefined) this.#charge(call, spentBy(given, call.limits));
-    else this.#awaitWork(call, given.work);
+    if (reply.work === undefined) this.#charge(call, spentBy(reply, call.limits));
+    else this.#awaitWork(call, reply.work);
     if (!outcome.ok && mayRetry(outcome.failure, call, executor)) {
       call.trace?.addEvent("glovebox.retry", { "error.type": outcome.failure.code });
       call.beginAttempt(nextCallNumber(), reply);

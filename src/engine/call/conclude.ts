@@ -14,7 +14,7 @@ import {
   type ToolResult,
   unreadResult,
 } from "../../base/result.ts";
-import type { CallSession } from "../../broker/call-session.ts";
+import type { SessionEnd } from "../../broker/call-session.ts";
 import type { LastRefusal } from "../../broker/capability-invoker.ts";
 import type { CallReply, Executor, OutputText } from "../../executor/executor.ts";
 import { readOrphan } from "../../fleet/wire/orphan-result.ts";
@@ -90,16 +90,11 @@ const FELL_BEHIND = {
   },
 } as const;
 
-/**
- * Closes the call's session. If the last start lacks effects of an earlier one, the call fails, whatever it returned.
- */
-export function closeSession(reply: CallReply, session: CallSession | null): CallReply {
-  if (session === null) return reply;
-  session[Symbol.dispose]();
-  const { outcome, attempts, deliveredCount } = reply;
-  if (deliveredCount !== undefined) session.journal.endAfter(deliveredCount);
-  if (!outcome.ok && !MAY_BE_BEHIND.has(outcome.failure.code)) return reply;
-  return session.isBehind(attempts) ? { ...reply, outcome: FELL_BEHIND } : reply;
+/** If the last start lacks effects of an earlier one, the call fails, whatever it returned. */
+export function withEnd(reply: CallReply, { isBehind }: SessionEnd): CallReply {
+  const { outcome } = reply;
+  if (!isBehind || (!outcome.ok && !MAY_BE_BEHIND.has(outcome.failure.code))) return reply;
+  return { ...reply, outcome: FELL_BEHIND };
 }
 
 /** Failures that an immediate retry would repeat. */

@@ -1,7 +1,9 @@
 import type { BrokeredCall } from "../../broker/brokered-call.ts";
 import type { LastRefusal } from "../../broker/capability-invoker.ts";
-import type { CallSession } from "../../broker/call-session.ts";
+import type { SessionEnd } from "../../broker/call-session.ts";
 import type { Grants } from "../../broker/grants.ts";
+import { type EngineSession, type HostedCall, JOURNAL_LOST } from "../../broker/thread/host-session.ts";
+import type { Failure } from "../../base/errors.ts";
 import type { Limits } from "../../base/limits.ts";
 import { HostAccount, type TenantAccounts } from "../../base/tenant-account.ts";
 import type { LedgerClaim, LedgerClaimOf } from "../../base/ledger-claim.ts";
@@ -18,7 +20,7 @@ import { ChildBudget } from "./child-budget.ts";
 /** Pipeline stages to which a queue entry and a job pass their call. */
 export interface CallStages {
   start(call: EngineCall, slot: Slot, queueMs: number): void;
-  openSession(call: EngineCall): CallSession;
+  openSession(call: EngineCall): EngineSession;
   settle(call: EngineCall, reply: CallReply): void;
   refuse(call: EngineCall, refusal: Refusal): void;
   /** Calls a listener among the call's options. A failure of it does not affect the call. */
@@ -57,11 +59,15 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
   trace: CallTrace | null = null;
   /** Creates the claim with which another process may store the result, if the call's key is in a shared ledger. */
   claimOf: LedgerClaimOf | null = null;
-  session: CallSession | null = null;
+  session: EngineSession | null = null;
+  /** The end of the session of the last attempt. */
+  end: SessionEnd | null = null;
   /** The host's work for the call; `null` until it makes a capability call. */
   account: HostAccount | null = null;
   /** Grants in force when the call left the queue; a later policy does not change them. */
   grants: Grants | undefined = undefined;
+  /** Whether it may be granted nothing but handlers of this thread. */
+  asksHost = false;
   slot: Slot | null = null;
   /** Number of attempts whose workers still work, although their replies are there. */
   lingering = 0;
@@ -78,6 +84,10 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
   #earlierEffects = 0;
   #toldHostMs = 0;
   #childBudget: ChildBudget | null = null;
+  #plan = "";
+  /** The worker's pipe to the broker, and the number of the start there. */
+  #pipe: number | null = null;
+  #attempt = 0;
   /** Highest progress reported to the caller. */
   #progress = Number.NEGATIVE_INFINITY;
   readonly #stages: CallStages;
@@ -128,18 +138,18 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
 
   /** Number of capability calls carried out, in all attempts. */
   get effects(): number {
-    return this.#earlierEffects + (this.session?.effects ?? 0);
+    return this.#earlierEffects + (this.end?.effects ?? 0);
   }
 
   /** The host's work for the call's capability calls; `null` where it made none. */
   get hostUse(): HostUse | null {
-    if (this.account === null) return null;
+    if (this.account === null || this.account.asks === 0) return null;
     const { asks, bytesAsked, bytesAnswered, hostMs } = this.account;
     return { askMs: Math.round(hostMs * 1_000) / 1_000, asks, bytes: bytesAsked + bytesAnswered };
   }
 
   get lastRefusal(): LastRefusal | null {
-    return this.session?.lastRefusal ?? null;
+    return this.end?.lastRefusal ?? null;
   }
 
   /** Budget for child calls. */
@@ -154,9 +164,13 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
   }
 
   /** The call as the broker sees it. `accounts`: those of all tenants. */
-  brokered(callTool: BrokeredCall["callTool"], accounts: TenantAccounts): BrokeredCall {
-    const { options, limits, script } = this;
+  brokered(callTool: BrokeredCall["callTool"], accounts: TenantAccounts, isHeard: boolean): HostedCall {
+    const { options, limits, script, trace } = this;
     return {
+      callNumber: this.callNumber,
+      version: this.tool,
+      trace,
+      isHeard: isHeard || options.onCapability !== undefined,
       callId: this.callId,
       parentId: this.parent?.callId,
       tool: this.tool.info.name,
@@ -194,6 +208,8 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
     this.queueMs += waitedMs;
     // A retry makes failed capability calls again: the last attempt's journal must not answer them.
     this.session = null;
+    this.end = null;
+    this.#plan = "";
     this.#childBudget = null;
     this.callNumber = callNumber;
   }
@@ -210,31 +226,58 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
     this.#stages.settle(this, reply);
   }
 
-  ask(call: CapabilityCall, respond: Respond): void {
-    const session = this.#openSession();
-    if (this.trace === null) return session.invoke(call, respond);
-    const isKnown = session.journal.find(call.step) !== undefined;
-    this.trace.ask(call, isKnown, respond, (traced) => session.invoke(call, traced));
+  begin(pipe: number | null, attempt: number): void {
+    this.#pipe = pipe;
+    this.#attempt = attempt;
+    // The broker is told of calls that will ask; of others it asks itself.
+    if (pipe !== null && !this.asksHost && (this.session !== null || this.tool.usage.asks === true)) this.introduce();
   }
 
-  #openSession(): CallSession {
+  introduce(): void {
+    if (this.#pipe !== null) this.#openSession().begin(this.#pipe, this.#attempt);
+  }
+
+  /** Ends the session of an attempt; `null` where it has asked nothing. */
+  endSession({ attempts: attempt, deliveredCount, asked }: CallReply): SessionEnd | Promise<SessionEnd> | null {
+    const { usage } = this.tool;
+    if (asked !== undefined && usage.asks !== asked) usage.asks = asked;
+    // The broker has not asked yet who this is.
+    if (asked === true && this.session === null) this.introduce();
+    return this.session?.end({ attempt, deliveredCount }, asked) ?? null;
+  }
+
+  ask(call: CapabilityCall, respond: Respond): void {
+    this.#openSession().ask(call, respond);
+  }
+
+  #openSession(): EngineSession {
     return (this.session ??= this.#stages.openSession(this));
   }
 
   plan(): string {
-    return this.session?.journal.plan() ?? "";
+    return this.#plan;
+  }
+
+  prepare(): Promise<Failure | null> | null {
+    return this.session === null ? null : this.#fetchPlan(this.session);
+  }
+
+  async #fetchPlan(session: EngineSession): Promise<Failure | null> {
+    const plan = await session.plan();
+    this.#plan = plan ?? "";
+    return plan === null ? JOURNAL_LOST : null;
   }
 
   onTimed(step: number, nowMs: number): void {
-    this.session?.journal.recordTime(step, nowMs);
+    this.session?.note({ kind: "timed", callNumber: this.callNumber, attempt: 0, step, nowMs });
   }
 
   onLate(fired: number, nowMs: number): void {
-    this.#openSession().journal.recordLate(fired, nowMs);
+    this.#openSession().note({ kind: "late", callNumber: this.callNumber, attempt: 0, fired, nowMs });
   }
 
   onTogether(at: number, count: number): void {
-    this.session?.journal.recordTogether(at, count);
+    this.session?.note({ kind: "together", callNumber: this.callNumber, attempt: 0, at, count });
   }
 
   onStart(startMs: number, nowMs: number): void {

@@ -1,5 +1,5 @@
 import { GloveboxError } from "../../base/errors.ts";
-import type { Broker } from "../../broker/broker.ts";
+import type { BrokerClient } from "../../broker/thread/broker-client.ts";
 import type { SessionToolCall } from "../../broker/capabilities/connector/route.ts";
 import type { LoginReport } from "../../broker/login/settings.ts";
 import type { ResolvedConnector } from "../../tool/connectors/options.ts";
@@ -20,7 +20,7 @@ interface ChangedTools {
 
 /** The connectors of an engine. */
 export class Connectors implements AsyncDisposable {
-  readonly #parts: ConnectorParts & { readonly broker: Pick<Broker, "route"> };
+  readonly #parts: ConnectorParts & { readonly broker: Pick<BrokerClient, "route"> };
   readonly #options: SourceOptions;
   #open: Promise<(connector: ResolvedConnector) => RunningConnector> | null = null;
   readonly #logins = new PendingLogins();
@@ -28,7 +28,7 @@ export class Connectors implements AsyncDisposable {
   /** Removed ones that have not let go of their servers. */
   readonly #closing = new Set<Promise<unknown>>();
 
-  constructor(parts: ConnectorParts & { readonly broker: Pick<Broker, "route"> }, options: SourceOptions) {
+  constructor(parts: ConnectorParts & { readonly broker: Pick<BrokerClient, "route"> }, options: SourceOptions) {
     this.#parts = parts;
     this.#options = options;
   }

@@ -1,11 +1,11 @@
-import type { Journal, OrderedResponse } from "../../broker/journal.ts";
+import type { OrderedResponse, RecordedAnswer, RecordedJournal } from "../../broker/journal.ts";
 import type { LastRefusal } from "../../broker/capability-invoker.ts";
 import { type ErrorCode, ERRORS } from "../../base/errors.ts";
 import { type Limits, NAMES as LIMITS } from "../../base/limits.ts";
 import { seedOf } from "../../base/protocol/prelude.ts";
 import type { EngineCall } from "../call/engine-call.ts";
 import type { JsonSchema } from "../../base/json.ts";
-import type { Failure, LateTimer, SharedTurn } from "../../base/protocol/messages.ts";
+import type { Failure, SharedTurn } from "../../base/protocol/messages.ts";
 import {
   LIBRARY_NAMES,
   MODULE_CONTRACT_NAMES,
@@ -21,7 +21,7 @@ import { compileSchema } from "../../base/schema/schema.ts";
 import { describeViolations } from "../../base/schema/violation.ts";
 
 /** All inputs of a call with its outcome: enough to run it again without the outside world. */
-export interface Recording {
+export interface Recording extends RecordedJournal {
   readonly format: typeof FORMAT;
   readonly tool: Omit<ToolScript, "key" | "checks"> & {
     /** Missing in recordings of versions that checked values outside of the isolate: their arguments have defaults. */
@@ -44,34 +44,9 @@ export interface Recording {
   readonly startMs: number;
   /** Seed of the call's randomness, in hexadecimal. */
   readonly seed: string;
-  /** Capability calls, in order. */
-  readonly asks: readonly RecordedAsk[];
-  /** Responses, in order of delivery. */
-  readonly answers: readonly RecordedAnswer[];
-  /** Timers that fired late: the number of timer turns by then, and the call's clock. Missing where none did. */
-  readonly late?: readonly LateTimer[];
-  /** Answers that reached the call in one turn: index of the first, and their number. Missing where each had its own. */
-  readonly together?: readonly SharedTurn[];
   /** The last refused capability call. */
   readonly refusal: LastRefusal | null;
   readonly outcome: RecordedOutcome;
-}
-
-export interface RecordedAsk {
-  readonly capability: string;
-  readonly method: string;
-  /** Arguments as JSON. */
-  readonly args: string;
-}
-
-export interface RecordedAnswer {
-  /** Step of the capability call, from 1, and number of capability calls made by then. */
-  readonly step: number;
-  readonly asked: number;
-  readonly nowMs: number;
-  readonly ok: boolean;
-  /** JSON: the value, or `{ code, message }`. */
-  readonly payload: string;
 }
 
 /** Part of a result that a replay must reproduce. */
@@ -232,22 +207,7 @@ export function checksOf({ tool: { checks, contract, outputSchema } }: Recording
   return checks ?? checksFor(contract, compileChecks(true, outputSchema));
 }
 
-const NOTHING = { late: [], together: [] };
-
-/** A call's capability calls and responses, as data. Responses that were pending when the call ended are left out. */
-export function recordJournal(journal: Journal | null): Pick<Recording, "asks" | "answers" | "late" | "together"> {
-  const asks = (journal?.entries ?? []).map(({ capability, method, args }) => ({ capability, method, args }));
-  const answers = (journal?.responses ?? []).map(toRecorded);
-  const { late, together } = journal ?? NOTHING;
-  const more = { ...(late.length === 0 ? {} : { late }), ...(together.length === 0 ? {} : { together }) };
-  return { asks, answers, ...more };
-}
-
-function toRecorded({ step, asked, response }: OrderedResponse): RecordedAnswer {
-  const { nowMs } = response;
-  if (response.kind === "value") return { step, asked, nowMs, ok: true, payload: response.json };
-  return { step, asked, nowMs, ok: false, payload: JSON.stringify(response.failure) };
-}
+const NOTHING: RecordedJournal = { asks: [], answers: [] };
 
 /** Part of a result that a replay must reproduce. */
 export function outcomeOf({ success, output, error, metadata: { logs } }: ToolResult): RecordedOutcome {
@@ -265,7 +225,7 @@ export function toAnswers({ answers }: Recording): readonly OrderedResponse[] {
 /** Adds a recording of the call to its result's metadata. A refused call ran nothing that could be replayed. */
 export function recordCall(call: EngineCall, result: ToolResult, entropyKey: string): ToolResult {
   if (result.metadata.attempts === 0) return result;
-  const { callId, tenant, args, command, limits, clockMs, callNumber, session } = call;
+  const { callId, tenant, args, command, limits, clockMs, callNumber, end } = call;
   const { key: _key, ...script } = call.tool.script;
   const recording: Recording = {
     format: FORMAT,
@@ -281,8 +241,8 @@ export function recordCall(call: EngineCall, result: ToolResult, entropyKey: str
     limits,
     startMs: clockMs,
     seed: seedOf(entropyKey, `${callNumber}`),
-    ...recordJournal(session?.journal ?? null),
-    refusal: session?.lastRefusal ?? null,
+    ...(end?.journal ?? NOTHING),
+    refusal: end?.lastRefusal ?? null,
     outcome: outcomeOf(result),
   };
   return withMetadata(result, { ...result.metadata, recording });

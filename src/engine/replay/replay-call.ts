@@ -1,7 +1,7 @@
 import { isParsing } from "../../base/protocol/script.ts";
 import { OPERATOR } from "../../broker/policy.ts";
 import { RecordedSession } from "../../broker/recorded-session.ts";
-import { closeSession, concludeCall } from "../call/conclude.ts";
+import { concludeCall, withEnd } from "../call/conclude.ts";
 import type { Executor } from "../../executor/executor.ts";
 import { loadExecutor } from "../create-executor.ts";
 import { loadPrelude } from "../../tool/runtimes/prelude.ts";
@@ -53,7 +53,8 @@ function run(recording: Recording, executor: Executor, callNumber: number): Prom
   const tool = toolOf(recording);
   const { id: callId, tenant, arguments: args } = call;
   const command = call.command ?? undefined;
-  const { lastRefusal } = session;
+  const end = session.end();
+  const { lastRefusal } = end;
   const ended = { callId, tool, tenant, limits, queueMs: 0, attempts: 0, effects: 0, lastRefusal };
   return new Promise((resolve) => {
     executor.run({
@@ -68,7 +69,7 @@ function run(recording: Recording, executor: Executor, callNumber: number): Prom
       stream: false,
       ask: (request, respond) => session.invoke(request, respond),
       onLog: () => undefined,
-      settle: (reply) => resolve(concludeCall(closeSession(reply, session), ended, executor)),
+      settle: (reply) => resolve(concludeCall(withEnd(reply, end), ended, executor)),
       replay: {
         plan: () => session.journal.plan(),
         onTimed: (step, nowMs) => session.journal.recordTime(step, nowMs),

@@ -41,8 +41,8 @@ export interface EventMap<Tools = AnyTools> extends ExecutorEvents {
   /** A request was refused that would have carried a secret to an origin, or in a place, that is not bound to it. */
   "secret:violation": [event: SecretViolation];
   /**
-   * The broker thread or process ended, which carries out fetch, fs, exec, native and connectors: capability calls under way failed. Another
-   * one starts with the next call that needs it.
+   * The broker thread or process ended: capability calls under way failed. Another one starts with the next call that needs
+   * it. Calls that had asked it go on, but cannot be repeated if they lose their executor, too.
    */
   "broker:lost": [event: { readonly reason: string }];
   /**
@@ -209,6 +209,8 @@ type AnyListener = (event?: unknown) => unknown;
 export class Events {
   /** Arrays are replaced, never changed, so that one can be iterated while listeners are added and removed. */
   readonly #listeners = new Map<EmittedName, readonly AnyListener[]>();
+  /** Numbers of listeners of the engine's own. */
+  readonly #own = new Map<EmittedName, number>();
 
   on<Name extends EventName>(name: Name, listener: Listener<Name>): void {
     const known = currentName(name);
@@ -222,6 +224,16 @@ export class Events {
     if (at < 0) return;
     left.splice(at, 1);
     this.#listeners.set(known, left);
+  }
+
+  /** The listeners so far are the engine's own. */
+  markOwn(): void {
+    for (const [name, listeners] of this.#listeners) this.#own.set(name, listeners.length);
+  }
+
+  /** Whether somebody else than the engine listens. */
+  isHeard(name: EmittedName): boolean {
+    return (this.#listeners.get(name)?.length ?? 0) > (this.#own.get(name) ?? 0);
   }
 
   /** Whether the event has listeners: on the hot path, events are made only for listeners. */

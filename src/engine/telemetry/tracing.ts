@@ -2,9 +2,10 @@ import { createRequire } from "node:module";
 import type * as Api from "@opentelemetry/api";
 import type { Attributes, Context, Span, SpanContext, Tracer } from "@opentelemetry/api";
 import type { Capability } from "../../broker/capabilities/capability.ts";
-import type { CapabilityCall, CapabilityResponse, Diverged, Respond } from "../../executor/executor.ts";
+import type { SessionTrace } from "../../broker/thread/host-session.ts";
+import type { ToldOutcome } from "../../broker/thread/messages.ts";
 import { GloveboxError } from "../../base/errors.ts";
-import { isContinuation } from "../../base/protocol/capability-call.ts";
+import { type CapabilityCall, isContinuation } from "../../base/protocol/capability-call.ts";
 import type { ToolResult } from "../../base/result.ts";
 
 /** Global symbol under which OpenTelemetry's API stores its registrations. */
@@ -36,12 +37,12 @@ const SCOPE = "glovebox";
 const ASKS_MAX = 256;
 /** Maximum length of a name that a tool made up. */
 const NAME_MAX = 128;
-/** The key that OpenTelemetry's SDK and instrumentations look for. */
-const SUPPRESSED = Symbol.for("OpenTelemetry SDK Context Key SUPPRESS_TRACING");
 /** `SpanStatusCode.ERROR` */
 const ERROR = 2;
 /** Maximum drift of the monotonic clock from the wall clock before the offset is corrected, in milliseconds. */
 const DRIFT_MAX_MS = 5;
+
+type AskedMethod = Pick<CapabilityCall, "capability" | "method" | "step">;
 
 /** Facts about a call in its trace. */
 interface TracedCall {
@@ -88,7 +89,7 @@ export class Tracing {
  * Spans of one call: the call, its wait for a worker, its run, and the run's capability calls. Spans contain no
  * arguments, output or messages: a message may quote either, and traces have readers of their own.
  */
-export class CallTrace {
+export class CallTrace implements SessionTrace {
   readonly epochMs: number;
   readonly #api: typeof Api;
   readonly #tracer: Tracer;
@@ -99,7 +100,8 @@ export class CallTrace {
   readonly #context: Context;
   #run: Span | null = null;
   #runContext: Context;
-  readonly #asks = new Set<Span>();
+  /** Spans of handlers that run, by the steps of their capability calls; `null` for those that have none. */
+  readonly #asks = new Map<number, Span | null>();
   #asked = 0;
 
   constructor(
@@ -167,24 +169,33 @@ export class CallTrace {
     return this.#api.context.with(this.#context, run);
   }
 
-  /**
-   * Runs a capability call with a span of its own active. `isKnown`: the response comes from the journal, so there is
-   * no span.
-   */
-  ask(ask: CapabilityCall, isKnown: boolean, respond: Respond, invoke: (respond: Respond) => void): void {
+  /** Runs a handler of this thread with the span of its capability call active. */
+  handle(ask: AskedMethod, run: () => void): void {
     const { context, trace } = this.#api;
-    const isPlain = isKnown || isContinuation(ask.capability, ask.method) || this.#run === null;
-    if (isPlain || ++this.#asked > ASKS_MAX)
-      return context.with(contextFor(ask, this.#runContext), invoke, undefined, respond);
-    const startTime = this.#time(performance.now());
+    const span = this.#beginAsk(ask, isContinuation(ask.capability, ask.method), performance.now() + this.epochMs);
+    this.#asks.set(ask.step, span);
+    if (span === null) return context.with(this.#runContext, run);
+    context.with(trace.setSpan(this.#runContext, span), run);
+  }
+
+  /** Makes the span of a capability call that has ended on the broker thread, or ends the one of its handler. */
+  record({ record, isContinuation: isPlain, code, atMs }: ToldOutcome, tell: () => void): void {
+    const { context, trace } = this.#api;
+    // Responses of the journal have no span.
+    const isKnown = record.outcome === "replayed";
+    const begun = isKnown ? null : this.#asks.get(record.step);
+    const span = begun === undefined ? this.#beginAsk(record, isPlain, atMs - record.durationMs) : begun;
+    if (!isKnown) this.#asks.delete(record.step);
+    if (span === null) return context.with(this.#runContext, tell);
+    context.with(trace.setSpan(this.#runContext, span), tell);
+    endAsk(span, record.outcome === "diverged" ? "executor_lost" : code, atMs);
+  }
+
+  /** `null` for a capability call without a span. */
+  #beginAsk(ask: AskedMethod, isPlain: boolean, startTime: number): Span | null {
+    if (isPlain || this.#run === null || ++this.#asked > ASKS_MAX) return null;
     const { name, attributes } = this.#describe(ask);
-    const span = this.#tracer.startSpan(name, { attributes, startTime }, this.#runContext);
-    this.#asks.add(span);
-    const traced: Respond = (response) => {
-      this.#endAsk(span, codeOf(response), performance.now());
-      respond(response);
-    };
-    context.with(contextFor(ask, trace.setSpan(this.#runContext, span)), invoke, undefined, traced);
+    return this.#tracer.startSpan(name, { attributes, startTime }, this.#runContext);
   }
 
   /** Ends all spans of the call. */
@@ -192,7 +203,8 @@ export class CallTrace {
     if (!this.#span.isRecording()) return;
     const endMs = performance.now();
     // Close spans of pending capability calls: their responses are no longer delivered.
-    for (const span of this.#asks) this.#endAsk(span, "cancelled", endMs);
+    for (const span of this.#asks.values()) if (span !== null) endAsk(span, "cancelled", this.#time(endMs));
+    this.#asks.clear();
     const { attempts, cpuMs, heapBytes, queueMs } = metadata;
     if (this.#run === null && queueMs > 0) this.#recordWait(endMs);
     const dropped = Math.max(0, this.#asked - ASKS_MAX);
@@ -213,14 +225,8 @@ export class CallTrace {
     this.#tracer.startSpan("glovebox.queue", { startTime }, this.#context).end(this.#time(untilMs));
   }
 
-  #endAsk(span: Span, code: string | null, endMs: number): void {
-    if (!this.#asks.delete(span)) return;
-    if (code !== null) fail(span, code);
-    span.end(this.#time(endMs));
-  }
-
   /** Name and attributes of a span. Only existing capabilities name a span, because a tool may request any name. */
-  #describe({ capability, method, step }: CapabilityCall): { readonly name: string; readonly attributes: Attributes } {
+  #describe({ capability, method, step }: AskedMethod): { readonly name: string; readonly attributes: Attributes } {
     const methods = this.#capabilities.get(capability)?.methods;
     const isKnown = methods !== undefined && Object.hasOwn(methods, method);
     const label = `${capability}.${method.replace(/\$begin$/, "")}`.slice(0, NAME_MAX);
@@ -240,23 +246,9 @@ function findTracer({ ProxyTracerProvider, trace }: typeof Api): Tracer | null {
   return provider.getDelegateTracer(SCOPE) ?? null;
 }
 
-/**
- * Active context during a capability call. Requests of `fetch` go to third parties, which must not see trace headers:
- * the SDK's suppression switch stops instrumentations of the process from adding them.
- */
-function contextFor({ capability }: CapabilityCall, active: Context): Context {
-  return capability === "fetch" ? active.setValue(SUPPRESSED, true) : active;
-}
-
-function codeOf(answer: CapabilityResponse | Diverged): string | null {
-  switch (answer.kind) {
-    case "value":
-      return null;
-    case "failure":
-      return answer.failure.code;
-    case "diverged":
-      return "executor_lost";
-  }
+function endAsk(span: Span, code: string | null, atMs: number): void {
+  if (code !== null) fail(span, code);
+  span.end(atMs);
 }
 
 function fail(span: Span, code: string): void {

@@ -80,10 +80,11 @@ export class Batch implements WorkItem {
     const { script, tenant } = this;
     const limits = { cpuMs, outputBytes, logBytes, capabilityCalls, capabilityBytes };
     const { stream } = first.job;
-    const { callNumber, ownIsolate } = first;
+    const { callNumber, ownIsolate, starts: attempt } = first;
     // A call with earlier responses runs alone.
     const plan = this.size === 1 ? (first.job.replay?.plan() ?? "") : "";
-    const how = { stream, ownIsolate, plan, hasLongIntegers };
+    const asksHost = first.job.asksHost === true;
+    const how = { stream, ownIsolate, asksHost, hasLongIntegers, attempt, plan };
     return { kind: "run", callNumber, runs, key: script.key, tenant, ...limits, ...how, calls: `[${calls}]` };
   }
 }

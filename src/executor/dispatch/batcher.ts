@@ -1,3 +1,4 @@
+import type { Failure } from "../../base/protocol/messages.ts";
 import type { ToolScript } from "../../base/protocol/script.ts";
 import type { Batch } from "./batch.ts";
 import type { LocalCall } from "./local-call.ts";
@@ -22,21 +23,49 @@ const RESERVE_MS = 1_000;
 export class Batcher {
   readonly #connections: ReadonlySet<WorkerConnection>;
   readonly #onBatch: (size: number) => void;
+  readonly #onFail: (callNumber: number, failure: Failure) => void;
   readonly #turnTimes = new WeakMap<ToolScript, TurnTimeEstimate>();
   readonly #queues = new Map<ToolScript, Map<string, ToolQueue>>();
   /** Queues with waiting calls, in round-robin order. */
   readonly #waiting = new Set<ToolQueue>();
+  /** Calls to be started again, whose earlier responses are being fetched. */
+  readonly #preparing = new Set<LocalCall>();
   #isScheduled = false;
   /** Time of the last batch of a quick tool. */
   #quickMs = -Infinity;
   #later: NodeJS.Timeout | null = null;
 
-  constructor(connections: ReadonlySet<WorkerConnection>, onBatch: (size: number) => void) {
+  /** `onFail`: a call cannot be started again. */
+  constructor(
+    connections: ReadonlySet<WorkerConnection>,
+    onBatch: (size: number) => void,
+    onFail: (callNumber: number, failure: Failure) => void,
+  ) {
     this.#connections = connections;
     this.#onBatch = onBatch;
+    this.#onFail = onFail;
   }
 
   add(call: LocalCall): void {
+    if (!this.#prepare(call)) this.#enqueue(call);
+  }
+
+  /** Fetches the earlier responses of a call that starts again; returns whether they have to be waited for. */
+  #prepare(call: LocalCall): boolean {
+    const fetched = call.starts === 0 ? null : (call.job.replay?.prepare?.() ?? null);
+    if (fetched === null) return false;
+    this.#preparing.add(call);
+    void fetched.then((failure) => {
+      if (!this.#preparing.delete(call) || call.isOver) return;
+      if (failure !== null) return this.#onFail(call.callNumber, failure);
+      // The order of replayed responses only fits a message with a single call.
+      if (call.job.replay?.plan() !== "") call.alone = true;
+      this.#enqueue(call);
+    });
+    return true;
+  }
+
+  #enqueue(call: LocalCall): void {
     const queue = this.#queueFor(call.job.script, call.job.tenant);
     queue.add(call);
     this.#waiting.add(queue);
@@ -46,7 +75,7 @@ export class Batcher {
   /** Puts calls back at the head of their queue for another start. */
   putBack({ script, tenant }: Batch, calls: readonly LocalCall[]): void {
     const queue = this.#queueFor(script, tenant);
-    queue.putBack(calls);
+    queue.putBack(calls.filter((call) => !this.#prepare(call)));
     this.#waiting.add(queue);
     this.schedule();
   }
@@ -61,6 +90,12 @@ export class Batcher {
         calls.push(...queue.clear());
         this.#rest(queue);
       }
+    }
+    for (const call of this.#preparing) {
+      const { script, tenant: own } = call.job;
+      if (script.name !== tool || (tenant !== undefined && own !== tenant)) continue;
+      this.#preparing.delete(call);
+      if (!call.isOver) calls.push(call);
     }
     return calls;
   }

@@ -2,7 +2,7 @@ import type { Failure } from "../../base/protocol/messages.ts";
 import type { Job, CallReply } from "../executor.ts";
 
 /** Resources and logs of a call, known at its end. */
-type CallUsage = Pick<CallReply, "cpuMs" | "heapBytes" | "logs" | "dropped" | "deliveredCount">;
+type CallUsage = Pick<CallReply, "cpuMs" | "heapBytes" | "logs" | "dropped" | "deliveredCount" | "asked">;
 
 /** A job between its dispatch and its reply. It settles exactly once, even if its workers are lost. */
 export abstract class DispatchedCall {
@@ -62,7 +62,7 @@ export abstract class DispatchedCall {
 
   protected settle(
     outcome: CallReply["outcome"],
-    { cpuMs, heapBytes, logs, dropped, deliveredCount }: CallUsage,
+    { cpuMs, heapBytes, logs, dropped, deliveredCount, asked }: CallUsage,
     nowMs: number,
     work?: Promise<number>,
   ): void {
@@ -71,7 +71,7 @@ export abstract class DispatchedCall {
     const { attempts } = this;
     const startMs = this.#firstStartMs ?? nowMs;
     const [waitedMs, wallMs] = [startMs - this.#dispatchedMs, nowMs - startMs];
-    const ended = { outcome, cpuMs, waitedMs, wallMs, heapBytes, attempts, logs, dropped, deliveredCount };
+    const ended = { outcome, cpuMs, waitedMs, wallMs, heapBytes, attempts, logs, dropped, deliveredCount, asked };
     const reply = work === undefined ? ended : { ...ended, work };
     this.onEnd?.(reply);
     this.job.settle(reply);

@@ -6,7 +6,7 @@ import {
   type DoneMessage,
   type Failure,
   type RanMessage,
-  type SettleMessage,
+  settleMessage,
   type ToHost,
 } from "../../base/protocol/messages.ts";
 import { readFailure, readJson, readProgress, readStats } from "../../base/protocol/payload.ts";
@@ -14,7 +14,7 @@ import type { Inspection, ToolScript } from "../../base/protocol/script.ts";
 import { ProtocolError } from "../../base/protocol/wire.ts";
 import { Batch } from "./batch.ts";
 import { Batcher } from "./batcher.ts";
-import { type CapabilityResponse, type EmitExecutorEvent, type Job, outputOf } from "../executor.ts";
+import { type EmitExecutorEvent, type Job, outputOf } from "../executor.ts";
 import { CallTable } from "./call-table.ts";
 import { LocalCall } from "./local-call.ts";
 import { inspectionError, Inspector } from "./inspector.ts";
@@ -23,13 +23,10 @@ import type { WorkerConnection, WorkerConnectionListener } from "./worker-connec
 import { WorkerRegistry } from "./worker-registry.ts";
 import { DeadlineTimer } from "./deadline-timer.ts";
 
-/** Maximum number of lost executors of a call without a known culprit, and of its attempts. */
-const LOSSES_MAX = 10;
-const ATTEMPTS_MAX = 100;
+/** Maximum number of lost executors of a call without a known culprit, of its attempts, and of those of an inspection. */
+const [LOSSES_MAX, ATTEMPTS_MAX, INSPECTION_LOSSES_MAX] = [10, 100, 3];
 /** The end of each outcome in a message. */
 const OUTCOME_END = "\t";
-/** Maximum number of attempts of an inspection, which no other call depends on. */
-const INSPECTION_LOSSES_MAX = 3;
 
 /** The executor that owns the connections of a dispatcher. */
 export interface DispatcherOwner {
@@ -61,7 +58,8 @@ export class Dispatcher implements WorkerConnectionListener {
   constructor(owner: DispatcherOwner, nextCallNumber: () => number) {
     this.#owner = owner;
     this.#nextCallNumber = nextCallNumber;
-    this.#batcher = new Batcher(this.workers.serving, (size) => owner.emit("dispatch:batch", { size }));
+    const onBatch = (size: number): void => owner.emit("dispatch:batch", { size });
+    this.#batcher = new Batcher(this.workers.serving, onBatch, this.end.bind(this));
   }
 
   run(job: Job): void {
@@ -213,12 +211,24 @@ export class Dispatcher implements WorkerConnectionListener {
     this.#owner.onBroken(connection, error);
   }
 
+  onWho(connection: WorkerConnection, callNumber: number, attempt: number): void {
+    const call = this.#callOn(connection, callNumber);
+    if (call?.starts === attempt) call.job.introduce?.();
+    else connection.asks?.refuse(callNumber, attempt);
+  }
+
+  onDiverged(connection: WorkerConnection, callNumber: number, attempt: number, message: string): void {
+    if (this.#callOn(connection, callNumber)?.starts === attempt)
+      this.end(callNumber, { code: "executor_lost", message });
+  }
+
   onMessage(connection: WorkerConnection, message: ToHost): void {
     this.#receive(connection, message);
     if (this.workers.leaving.size > 0) this.#checkLeft(connection);
   }
 
   #receive(connection: WorkerConnection, message: ToHost): void {
+    if (message.kind === "end") return;
     switch (message.kind) {
       case "ran":
         return this.#onRan(connection, message);
@@ -356,13 +366,12 @@ export class Dispatcher implements WorkerConnectionListener {
     connection: WorkerConnection,
     { callNumber, step, nowMs, deliveredCount, capability, method, args }: CapabilityCallMessage,
   ): void {
-    const call = this.#calls.get(callNumber);
-    if (call === undefined || call.connection !== connection) return;
+    const call = this.#callOn(connection, callNumber);
+    if (call === undefined) return;
     call.hasAsked = true;
-    const { attempts } = call;
-    const request = { step, attempt: attempts, nowMs, deliveredCount, capability, method, args };
-    call.job.ask(request, (response) => {
-      if (this.#calls.get(callNumber) !== call || call.connection !== connection || call.attempts !== attempts) return;
+    const { attempts: attempt } = call;
+    call.job.ask({ step, attempt, nowMs, deliveredCount, capability, method, args }, (response) => {
+      if (this.#callOn(connection, callNumber) !== call || call.attempts !== attempt) return;
       if (response.kind !== "diverged") return connection.send(settleMessage(callNumber, step, response));
       this.end(callNumber, { code: "executor_lost", message: response.message });
     });
@@ -386,11 +395,4 @@ function countOutcomes(outcomes: string, countMax: number): number {
   for (let at = outcomes.indexOf(OUTCOME_END); at >= 0; at = outcomes.indexOf(OUTCOME_END, at + 1)) count++;
   if (count > countMax) throw new ProtocolError("outcomes of calls that were not sent");
   return count;
-}
-
-/** The broker's response as a message to a worker. */
-export function settleMessage(callNumber: number, step: number, response: CapabilityResponse): SettleMessage {
-  const { kind, nowMs } = response;
-  const payload = kind === "value" ? response.json : JSON.stringify(response.failure);
-  return { kind: "settle", callNumber, step, ok: kind === "value", nowMs, payload };
 }

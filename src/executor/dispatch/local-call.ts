@@ -10,6 +10,8 @@ export class LocalCall extends DispatchedCall {
   alone: boolean;
   /** Whether the call has made a capability request since its last start. */
   hasAsked = false;
+  /** Number of starts, with those that do not count as attempts: different for each start. */
+  starts = 0;
   #linesOfStart = 0;
   #isolatesLost = 0;
   /** Whether the call ever lost its executor, and the number of losses without a known culprit. */
@@ -27,9 +29,11 @@ export class LocalCall extends DispatchedCall {
   start(connection: WorkerConnection, nowMs: number, clockMs: number): void {
     this.connection = connection;
     this.attempts++;
+    this.starts++;
     this.#linesOfStart = 0;
     this.hasAsked = false;
     this.deadlineMs = nowMs + this.job.limits.wallMs;
+    this.job.begin?.(connection.asks?.openNumber ?? null, this.starts);
     if (this.hasStarted) return;
     this.nowMs = this.job.replay?.nowMs ?? clockMs;
     this.recordStart(nowMs);
@@ -94,7 +98,7 @@ export class LocalCall extends DispatchedCall {
 
   /** Settles with the outcome of the call's only turn. */
   conclude(outcome: CallReply["outcome"], cpuMs: number, heapBytes: number, nowMs: number): void {
-    this.settle(outcome, { cpuMs, heapBytes, logs: "", dropped: 0, deliveredCount: 0 }, nowMs);
+    this.settle(outcome, { cpuMs, heapBytes, logs: "", dropped: 0, deliveredCount: 0, asked: false }, nowMs);
   }
 
   finish(done: DoneMessage, failure: Failure | null): void {

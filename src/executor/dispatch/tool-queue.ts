@@ -119,7 +119,7 @@ export class ToolQueue implements BatchSource {
 }
 
 function mayJoin(call: LocalCall, first: LocalCall): boolean {
-  if (call.alone || first.alone || call.job.stream || first.job.stream) return false;
+  if (call.alone || first.alone || call.job.stream || first.job.stream || call.starts !== first.starts) return false;
   return haveSameTurn(call.job.limits, first.job.limits);
 }
 

@@ -6,6 +6,7 @@ import {
   MESSAGE_MAX,
   ProtocolError,
 } from "../../base/protocol/wire.ts";
+import type { AskPipe } from "../../broker/thread/ask-pipe.ts";
 import { EventLoopSpin } from "../../base/event-loop-spin.ts";
 import { SpinTime } from "../../base/spin-time.ts";
 import type { RunMessage, ToHost, ToWorker } from "../../base/protocol/messages.ts";
@@ -44,6 +45,10 @@ export interface WorkerConnectionListener {
   onMessage(connection: WorkerConnection, message: ToHost): void;
   /** All messages that arrived together have been delivered. */
   onPause(): void;
+  /** The broker does not know a call that asks by the worker's pipe. */
+  onWho(connection: WorkerConnection, callNumber: number, attempt: number): void;
+  /** That attempt of a call does not repeat what the call did in an earlier one. */
+  onDiverged(connection: WorkerConnection, callNumber: number, attempt: number, message: string): void;
   /** The worker sent an invalid message and is no longer trusted. */
   onBroken(connection: WorkerConnection, error: Error): void;
 }
@@ -75,6 +80,8 @@ const LINES_MAX = 500_000;
 /** One worker thread as the host sees it. Messages of one turn of the event loop are one write. */
 export class WorkerConnection {
   readonly worker: number;
+  /** The worker's pipe to the broker; `null` where it has none. */
+  readonly asks: AskPipe | null;
   /** Owners of calls still running after their first turn, by call number. */
   readonly going = new Map<number, CallOwner>();
   readonly #transport: Transport;
@@ -97,8 +104,20 @@ export class WorkerConnection {
   served = 0;
 
   /** `spinMs`: time for which the host does not sleep after a message to the worker. */
-  constructor(worker: number, channel: Transport, listener: WorkerConnectionListener, spinMs = 0) {
+  constructor(
+    worker: number,
+    channel: Transport,
+    listener: WorkerConnectionListener,
+    spinMs = 0,
+    asks: AskPipe | null = null,
+  ) {
     this.worker = worker;
+    this.asks = asks;
+    asks?.listen({
+      onWho: (callNumber, attempt) => this.#listener.onWho(this, callNumber, attempt),
+      onDiverged: (callNumber, attempt, message) => this.#listener.onDiverged(this, callNumber, attempt, message),
+      onBroken: (error) => this.#listener.onBroken(this, error),
+    });
     this.#transport = channel;
     this.#spin = new EventLoopSpin(new SpinTime(spinMs));
     this.#listener = listener;
@@ -253,6 +272,7 @@ export class WorkerConnection {
   }
 
   close(): void {
+    this.asks?.close();
     this.#transport.close();
   }
 }

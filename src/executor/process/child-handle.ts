@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { constants } from "node:os";
 import type { Duplex } from "node:stream";
 import { fileURLToPath } from "node:url";
+import type { AskPipes, ConnectedPipe } from "../../broker/thread/ask-pipe.ts";
 import { writeFilter } from "../../base/os/bubblewrap.ts";
 import { openGroup, type ControlGroup } from "../../base/os/cgroup.ts";
 import { Descriptors } from "../../base/os/descriptors.ts";
@@ -25,6 +26,8 @@ export interface ChildOptions {
   readonly spinMs: number;
   readonly rssMaxMb: number;
   readonly sandbox: Sandbox;
+  /** Pipes of its workers to the broker. Default: none. */
+  readonly pipes?: AskPipes;
 }
 
 const { signals } = constants;
@@ -70,6 +73,8 @@ export class ChildHandle {
   readonly pid: number;
   rssBytes = 0;
   readonly #process: ChildProcess;
+  readonly #pipes: AskPipes | undefined;
+  readonly #asks: readonly (ConnectedPipe | null)[];
   readonly #workers: number;
   readonly #isSandboxed: boolean;
   readonly #turnRecordFile: TurnRecordFile | null;
@@ -92,10 +97,14 @@ export class ChildHandle {
       tasks: workers * GROUP_TASKS.perWorker + GROUP_TASKS.rest,
       cpuWeight: GROUP_CPU_WEIGHT,
     });
+    this.#pipes = options.pipes;
+    this.#asks = Array.from({ length: workers }, () => options.pipes?.connect() ?? null);
     this.#process = this.#start(options);
+    // The process has the connections now, and nobody else.
+    for (const asks of this.#asks) asks?.socket.destroy();
     // Must come first: a process that cannot be started emits `error`, which needs a listener.
     this.death = this.#awaitDeath();
-    if (sandbox.filter !== null) writeFilter(this.#pipe(FIRST_PIPE_FD + workers), sandbox.filter);
+    if (sandbox.filter !== null) writeFilter(this.#pipe(FIRST_PIPE_FD + 2 * workers), sandbox.filter);
     this.pid = this.#process.pid ?? 0;
     this.#process.stderr?.setEncoding("utf8").on("data", (text: string) => {
       this.#stderr = (this.#stderr + text).slice(-STDERR_MAX);
@@ -114,9 +123,15 @@ export class ChildHandle {
       spinMs,
       rssMaxMb,
       firstPipeFd: FIRST_PIPE_FD,
+      hellos: this.#asks.map((asks) => asks?.hello ?? null),
       mirrorFd: this.#turnRecordFile === null ? null : FIRST_PIPE_FD - 1,
     };
     if (this.#process.connected) this.#process.send(init, () => undefined);
+  }
+
+  /** Whether its workers lack pipes to the broker, which others would have. */
+  get isCutOff(): boolean {
+    return this.#pipes?.areWanted === true && this.connections.some(({ asks }) => (asks?.openNumber ?? null) === null);
   }
 
   /** Gives the messages of its workers to another listener from now on. */
@@ -146,10 +161,11 @@ export class ChildHandle {
 
   #spawn({ workers, sandbox }: ChildOptions): ChildProcess {
     const { filter } = sandbox;
-    const filterFd = FIRST_PIPE_FD + workers;
+    const filterFd = FIRST_PIPE_FD + 2 * workers;
     const node = [process.execPath, ...executorFlags(), childEntry()];
     const [file = "", ...args] = withExecutorLimits(sandbox.wrap(node, filterFd), this.#group);
-    const pipes = Array.from({ length: filter === null ? workers : workers + 1 }, () => "pipe" as const);
+    const pipes = Array.from({ length: workers }, () => "pipe" as const);
+    const asks = this.#asks.map((each) => each?.socket ?? "ignore");
     using descriptors = new Descriptors([
       "ignore",
       "ignore",
@@ -157,6 +173,8 @@ export class ChildHandle {
       "ipc",
       this.#turnRecordFile?.fd ?? "ignore",
       ...pipes,
+      ...asks,
+      ...(filter === null ? [] : (["pipe"] as const)),
     ]);
     return spawn(file, args, { stdio: descriptors.stdio, env: ENVIRONMENT });
   }
@@ -186,7 +204,9 @@ export class ChildHandle {
     const connections: WorkerConnection[] = [];
     for (let worker = 0; worker < this.#workers; worker++) {
       const pipe = this.#pipe(FIRST_PIPE_FD + worker);
-      if (pipe !== undefined) connections.push(new WorkerConnection(worker, pipeTransport(pipe), listener, spinMs));
+      const asks = this.#asks[worker]?.pipe ?? null;
+      if (pipe !== undefined)
+        connections.push(new WorkerConnection(worker, pipeTransport(pipe), listener, spinMs, asks));
     }
     return connections;
   }

@@ -35,7 +35,9 @@ function start(init: ChildInit): TurnWatch {
     onEnd: (worker) => emit({ kind: "worker-lost", worker }, true),
   });
   for (let worker = 0; worker < workers; worker++) {
-    pool.serve({ worker, link: { kind: "pipe", fd: init.firstPipeFd + worker } });
+    const [fd, hello] = [init.firstPipeFd + worker, init.hellos[worker] ?? null];
+    const broker = hello === null ? null : ({ kind: "pipe", fd: fd + workers, hello } as const);
+    pool.serve({ worker, link: { kind: "pipe", fd }, broker });
   }
   setInterval(() => emit({ kind: "beat", rssBytes: process.memoryUsage.rss() }, false), BEAT_EVERY_MS);
   const reports: TurnReports = {

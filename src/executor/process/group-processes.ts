@@ -150,7 +150,7 @@ export class GroupProcesses {
   }
 
   #createPool(name: PoolName, workers: number, spare: SpareProcess | null, restAfterMs: number | null): ProcessPool {
-    const { group, prelude, entropyKey, warmIsolates, spinMs, rssMaxMb, sandbox } = this.#options;
+    const { group } = this.#options;
     const dispatcher: Dispatcher = new Dispatcher(
       {
         emit: this.#options.emit,
@@ -161,7 +161,7 @@ export class GroupProcesses {
       this.#options.nextCallNumber,
     );
     const supervisor: ProcessSupervisor = new ProcessSupervisor({
-      child: { workers, prelude, entropyKey, warmIsolates, spinMs, rssMaxMb, sandbox },
+      child: { ...this.#options, workers },
       spare,
       recycling: this.#options.recycle,
       isIdle: () => dispatcher.isIdle,

@@ -31,12 +31,14 @@ export class ProcessExecutor implements Executor {
   readonly #trust: readonly TrustGroup[];
   readonly #home: GroupProcesses;
   readonly #sandbox: Sandbox;
+  readonly #pipes: ProcessOptions["pipes"];
   readonly #spare: SpareProcess | null;
   #last: { readonly tool: object; readonly tenant: string | null; readonly group: GroupProcesses } | null = null;
   #closed = false;
 
   constructor({ spare, sandbox, trust, restMs = REST_MS, ...options }: ProcessOptions) {
     this.#trust = trust;
+    this.#pipes = options.pipes;
     this.#sandbox = new Sandbox(sandbox);
     const child = { ...options, sandbox: this.#sandbox };
     const ofOperator = groupOf(trust, {}, null).name;
@@ -58,7 +60,7 @@ export class ProcessExecutor implements Executor {
 
   async start(): Promise<void> {
     try {
-      await this.#sandbox.prepare();
+      await Promise.all([this.#sandbox.prepare(), this.#pipes?.ready()]);
       if (this.#closed) throw new Error("the executor was closed before it had started");
       await this.#home.start();
     } catch (error) {

@@ -213,7 +213,7 @@ export class ProcessSupervisor {
       this.#active = null;
       return this.#leave(old, "idle");
     }
-    const reason = recycleReason(this.#options.recycling, service);
+    const reason = child.isCutOff ? "broker" : recycleReason(this.#options.recycling, service);
     if (reason === null) return;
     // The replacement is not urgent: the old process serves until the new one is ready.
     this.#next ??= this.#takeSpare() ?? this.#spawn();

@@ -41,6 +41,7 @@ export class SpareProcess {
 
   /** Starts a process, unless one stands by or waits for its start, or the machine is short of processor time. */
   prepare(): void {
+    this.#dropCutOff();
     if (!this.#closed && this.#child === null && this.#retry === null && !isPressed("cpu")) this.#start();
   }
 
@@ -51,6 +52,7 @@ export class SpareProcess {
 
   /** Gives the process away, also where it is still starting; `null` where no process stands by. */
   take(listener: WorkerConnectionListener): TakenProcess | null {
+    this.#dropCutOff();
     const child = this.#child;
     if (child === null) return null;
     const isReady = this.#isReady;
@@ -58,6 +60,15 @@ export class SpareProcess {
     this.#isReady = false;
     child.listen(listener);
     return { child, isReady };
+  }
+
+  /** Ends a process whose workers lack pipes to the broker: another one takes its place. */
+  #dropCutOff(): void {
+    const child = this.#child;
+    if (child?.isCutOff !== true) return;
+    this.#child = null;
+    this.#isReady = false;
+    child.kill(null);
   }
 
   async close(): Promise<void> {
@@ -71,6 +82,8 @@ export class SpareProcess {
     const child: ChildHandle = new ChildHandle(this.#options.child, {
       onMessage: () => undefined,
       onPause: () => undefined,
+      onWho: () => undefined,
+      onDiverged: () => undefined,
       onBroken: () => child.kill("protocol"),
     });
     this.#child = child;

@@ -1,6 +1,7 @@
 import { setFlagsFromString } from "node:v8";
 import { MessageChannel, type MessagePort } from "node:worker_threads";
 import type { ErrorCode } from "../../base/errors.ts";
+import type { AskPipes } from "../../broker/thread/ask-pipe.ts";
 import type { Prelude } from "../../base/protocol/prelude.ts";
 import type { Inspection, ToolScript } from "../../base/protocol/script.ts";
 import { holdingsBuffer } from "../../base/protocol/holdings.ts";
@@ -23,6 +24,8 @@ export interface ThreadsOptions {
   /** Time after a message for which neither side sleeps, in milliseconds. */
   readonly spinMs: number;
   readonly emit: EmitExecutorEvent;
+  /** Pipes of its workers to the broker. Default: none. */
+  readonly pipes?: AskPipes;
   readonly nextCallNumber: () => number;
 }
 
@@ -43,6 +46,7 @@ export class ThreadsExecutor implements Executor {
   readonly #atProcessEnd: Disposable;
   readonly #emit: EmitExecutorEvent;
   readonly #spinMs: number;
+  readonly #pipes: AskPipes | undefined;
   #closed = false;
 
   constructor(options: ThreadsOptions) {
@@ -51,6 +55,7 @@ export class ThreadsExecutor implements Executor {
     const { workers, prelude, entropyKey, warmIsolates, spinMs } = options;
     this.#spinMs = spinMs;
     this.#emit = options.emit;
+    this.#pipes = options.pipes;
     const turnRecord = turnRecordBuffer(workers);
     this.#dispatcher = new Dispatcher(
       {
@@ -147,9 +152,12 @@ export class ThreadsExecutor implements Executor {
     const bell = new PortBell(buffer);
     this.#bells[worker] = bell;
     const transport = portChannel(port1, bell);
-    const connection = new WorkerConnection(worker, transport, this.#dispatcher, this.#spinMs);
+    const asks = this.#pipes?.channel() ?? null;
+    const connection = new WorkerConnection(worker, transport, this.#dispatcher, this.#spinMs, asks?.pipe);
     this.#connections[worker] = connection;
-    this.#pool.serve({ worker, link: { kind: "port", port: port2, bell: buffer } }, [port2]);
+    const broker = asks === null ? null : ({ kind: "port", port: asks.port } as const);
+    const ports = asks === null ? [port2] : [port2, asks.port];
+    this.#pool.serve({ worker, link: { kind: "port", port: port2, bell: buffer }, broker }, ports);
     this.#dispatcher.attach(connection);
   }
 

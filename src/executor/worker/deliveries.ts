@@ -1,10 +1,10 @@
-import type { SettleMessage, ToHost } from "../../base/protocol/messages.ts";
+import type { SettleMessage, ToBroker } from "../../base/protocol/messages.ts";
 import type { WorkerCall } from "./worker-call.ts";
 
 /** The worker, as its deliveries need it. */
 interface DeliveryHost {
   readonly calls: ReadonlyMap<number, WorkerCall>;
-  post(message: ToHost): void;
+  post(call: WorkerCall, message: ToBroker): void;
   /** Runs a turn of the call, with all that follows from it. */
   turn(call: WorkerCall, body: (timeoutMs: number) => void): void;
 }
@@ -27,7 +27,9 @@ export class Deliveries {
     const { callNumber } = response;
     if (callNumber !== this.#callNumber) this.flush();
     this.#callNumber = callNumber;
-    this.#host.calls.get(callNumber)?.arrived.push(response);
+    const call = this.#host.calls.get(callNumber);
+    call?.arrived.push(response);
+    call?.unanswered.delete(response.step);
   }
 
   /** Delivers the responses that were taken. */
@@ -52,14 +54,16 @@ export class Deliveries {
 
   #settle(call: WorkerCall, responses: readonly SettleMessage[]): void {
     const { callNumber, deliveredCount: at } = call;
+    const { attempt } = call.message;
     const count = responses.length;
     let nowMs = Number.NEGATIVE_INFINITY;
     for (const response of responses) nowMs = Math.max(nowMs, response.nowMs);
     if (!call.receive(count, nowMs)) {
       // Planned responses keep their times and turns of the first run.
-      if (count > 1) this.#host.post({ kind: "together", callNumber, at, count });
+      if (count > 1) this.#host.post(call, { kind: "together", callNumber, attempt, at, count });
       for (const { step, nowMs: givenMs } of responses)
-        if (call.firedMs > givenMs) this.#host.post({ kind: "timed", callNumber, step, nowMs: call.firedMs });
+        if (call.firedMs > givenMs)
+          this.#host.post(call, { kind: "timed", callNumber, attempt, step, nowMs: call.firedMs });
     }
     const asks = responses.map(({ step, ok }) => (ok ? step : -step)).join(",");
     const payloads = responses.map(({ payload }) => payload).join("\n");
@@ -72,7 +76,8 @@ export class Deliveries {
     call.stopTimer();
     const { nowMs, late } = call.timeOfTimer(dueMs);
     call.firedMs = Math.max(call.firedMs, nowMs);
-    if (late !== null) this.#host.post({ kind: "late", callNumber, fired: late, nowMs });
+    const { attempt } = call.message;
+    if (late !== null) this.#host.post(call, { kind: "late", callNumber, attempt, fired: late, nowMs });
     this.#host.turn(call, (timeoutMs) => call.realm.fire(callNumber, nowMs, timeoutMs));
   }
 }

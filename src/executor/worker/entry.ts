@@ -3,7 +3,7 @@ import { WorkerHoldings } from "../../base/protocol/holdings.ts";
 import { CELL, TurnSlot } from "../../base/protocol/turn-record.ts";
 import { systemThreadId } from "../thread-times.ts";
 import { collectGarbage } from "./idle-work.ts";
-import { openLink, type ServeTask } from "./link.ts";
+import { openBrokerLink, openLink, type ServeTask } from "./link.ts";
 import { WorkerSession } from "./worker-session.ts";
 import type { WorkerSettings } from "./worker-settings.ts";
 
@@ -15,18 +15,25 @@ export default async function serve(task: ServeTask): Promise<void> {
   const settings = poolSettings();
   const link = openLink(task.link, settings.spinMs);
   if (!link.begin()) return;
+  const broker = task.broker === null ? null : openBrokerLink(task.broker, settings.spinMs);
   try {
     const slot = new TurnSlot(settings.turnRecord, task.worker, settings.mirrorFd);
     Atomics.store(slot.cells, CELL.thread, systemThreadId());
     const holdings = new WorkerHoldings(settings.holdings, task.worker);
-    const session = new WorkerSession(settings, slot, holdings, (text) => link.send(text));
+    const toBroker = broker === null ? null : (text: string) => broker.send(text);
+    const session = new WorkerSession(settings, slot, holdings, { toHost: (text) => link.send(text), toBroker });
     link.receive(session);
+    broker?.receive(session);
+    let isServing = true;
+    void broker?.closed.then(() => isServing && session.onBrokerLost());
     await link.closed;
+    isServing = false;
     await session.close();
     // isolated-vm aborts the process if V8 collects one of its handles after the thread's environment is gone, so collect
     // them now. That takes a tenth of a second, after which a process that ends has nothing to collect.
     if (!link.isHurried) collectGarbage();
   } finally {
+    broker?.end();
     link.end();
   }
 }

@@ -18,7 +18,14 @@ export interface ServeTask {
         readonly bell: SharedArrayBuffer;
       }
     | { readonly kind: "pipe"; readonly fd: number };
+  /** Its end of the pipe to the broker; `null` where capability calls go by the link to the host. */
+  readonly broker: BrokerEnd | null;
 }
+
+/** A worker's end of its pipe to the broker: a port, or a descriptor with the word by which the broker knows it. */
+export type BrokerEnd =
+  | { readonly kind: "port"; readonly port: MessagePort }
+  | { readonly kind: "pipe"; readonly fd: number; readonly hello: string };
 
 /** The receiver of a link's lines. */
 export interface LinkListener {
@@ -51,6 +58,32 @@ export function openLink(link: ServeTask["link"], spinMs: number): Link {
     case "port":
       return portLink(link.port, new PortBell(link.bell), new SpinTime(spinMs));
   }
+}
+
+/** The link to the broker. */
+export function openBrokerLink(end: BrokerEnd, spinMs: number): Link {
+  if (end.kind === "port") return brokerPortLink(end.port);
+  const link = pipeLink(end.fd, new EventLoopSpin(new SpinTime(spinMs)));
+  link.send(`${end.hello}\n`);
+  return link;
+}
+
+/** A port to the broker: only calls that run wait for it, and then the thread has its event loop. */
+function brokerPortLink(port: MessagePort): Link {
+  const reader = new LineReader(MESSAGE_MAX);
+  return {
+    begin: () => true,
+    end: () => port.close(),
+    isHurried: false,
+    send: (text) => port.postMessage(text),
+    receive: (listener) => {
+      port.on("message", (text: string) => {
+        reader.push(text, (line) => listener.onLine(line));
+        listener.onPause();
+      });
+    },
+    closed: new Promise((resolve) => void port.on("close", () => resolve())),
+  };
 }
 
 /** One read for most messages: a message of several reads has to be joined. */

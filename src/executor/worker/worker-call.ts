@@ -1,5 +1,5 @@
 import { CONTINUATIONS_MAX } from "../../base/protocol/capability-call.ts";
-import type { Failure, RunMessage, SettleMessage } from "../../base/protocol/messages.ts";
+import { type Failure, type RunMessage, type SettleMessage, settleMessage } from "../../base/protocol/messages.ts";
 import { CallClock } from "./call-clock.ts";
 import type { GuestRealm } from "./guest-realm.ts";
 import { ReplaySchedule } from "./replay-schedule.ts";
@@ -15,6 +15,14 @@ const TOGETHER_LENGTH = 256 * 1024;
 /** Maximum delay of a timer in Node; a longer one would fire at once. */
 const DELAY_MAX_MS = 2 ** 31 - 1;
 
+/** A capability call that waits for its response: its name, and its time by the call's clock and by the worker's. */
+interface AskedMethod {
+  readonly capability: string;
+  readonly method: string;
+  readonly nowMs: number;
+  readonly askedMs: number;
+}
+
 /** A call in flight on this worker, with its use of its limits. */
 export class WorkerCall {
   readonly callNumber: number;
@@ -29,6 +37,9 @@ export class WorkerCall {
   outcome = "";
   /** Whether the check of its arguments refused them. */
   isRefused = false;
+  /** Whether it has sent the broker anything by its worker's pipe, and the capability calls that wait there. */
+  hasSent = false;
+  readonly unanswered = new Map<number, AskedMethod>();
   /** Responses that have arrived and are not delivered yet, in order. */
   readonly arrived: SettleMessage[] = [];
   /** The call's progress reports. */
@@ -93,7 +104,7 @@ export class WorkerCall {
 
   /** Whether it has nothing to send but its outcome. */
   get isQuiet(): boolean {
-    return this.#logs.length === 0 && this.#dropped === 0 && !this.progress.isPending;
+    return this.#logs.length === 0 && this.#dropped === 0 && !this.progress.isPending && !this.hasSent;
   }
 
   logsJson(): string {
@@ -112,6 +123,17 @@ export class WorkerCall {
     if (isContinuation) this.#continuations++;
     else this.#counted++;
     return ++this.#schedule.asked;
+  }
+
+  /** The responses to what waits for a broker that has ended, in order. */
+  failUnanswered(): readonly SettleMessage[] {
+    const { callNumber } = this;
+    return Array.from(this.unanswered, ([step, { capability, method, nowMs: givenMs, askedMs }]) => {
+      const message = `${capability}.${method} failed: the broker ended; call the tool again`;
+      const failure: Failure = { code: "capability_failed", message };
+      const nowMs = givenMs + Math.round(performance.now() - askedMs);
+      return settleMessage(callNumber, step, { kind: "failure", nowMs, failure });
+    });
   }
 
   /** Number of responses delivered to it. */

@@ -16,6 +16,7 @@ import type { WorkerHoldings } from "../../base/protocol/holdings.ts";
 import type { TurnSlot } from "../../base/protocol/turn-record.ts";
 import { decodeToWorker } from "../../base/protocol/wire.ts";
 import { WorkerCall, failed } from "./worker-call.ts";
+import { BrokerOutbox } from "./broker-outbox.ts";
 import { Deliveries } from "./deliveries.ts";
 import { GarbageCollector, Preparation } from "./idle-work.ts";
 import { inspectScript } from "./inspect.ts";
@@ -31,11 +32,15 @@ import { type TurnEnd, Turns } from "./turns.ts";
 import type { WorkerSettings } from "./worker-settings.ts";
 import { seedOf } from "../../base/protocol/prelude.ts";
 
+/** The ways of a worker's messages: `toBroker` is `null` where it has no pipe to that. */
+export interface WorkerLinks {
+  readonly toHost: (text: string) => void;
+  readonly toBroker: ((text: string) => void) | null;
+}
+
 /** CPU time for a cancelled call's listeners, in milliseconds. */
 const CANCEL_CPU_MS = 50;
 const STATS_EVERY_MS = 500;
-/** Stands before the number of a call for which its realm draws after its end. */
-const AFTER = "after ";
 /** Largest difference between the readings of a thread's processor time by itself and by the watch, in milliseconds. */
 const CLOCKS_APART_MS = 50;
 const OVER = "the call needed more memory than its isolate may have";
@@ -45,6 +50,7 @@ const SHED =
 /** A worker thread's work: it receives the host's messages, runs turns, and sends the results. */
 export class WorkerSession implements LinkListener {
   readonly #outbox: WorkerOutbox;
+  readonly #broker: BrokerOutbox;
   readonly #lines: LogLines;
   readonly #slot: TurnSlot;
   readonly #turns: Turns;
@@ -62,23 +68,30 @@ export class WorkerSession implements LinkListener {
   #lastStats = "";
   readonly #garbage = new GarbageCollector();
 
-  constructor(settings: WorkerSettings, slot: TurnSlot, holdings: WorkerHoldings, send: (text: string) => void) {
+  constructor(settings: WorkerSettings, slot: TurnSlot, holdings: WorkerHoldings, { toHost, toBroker }: WorkerLinks) {
     this.#slot = slot;
-    const sendAtRest = (text: string) => {
+    const atRest = (send: (text: string) => void) => (text: string) => {
       // Clears the turn in the record before the host receives its result.
       if (this.#turns.realm === null) slot.rest();
       send(text);
     };
     this.#terminator = new Terminator(slot.cells);
     this.#turns = new Turns(slot, this.#terminator, ({ lines }) => this.#lines.take(lines));
-    this.#outbox = new WorkerOutbox(sendAtRest, this.#turns);
+    // What a call has told the broker, before what somebody may see of it: a further attempt repeats that.
+    const lastToHost = (text: string): void => {
+      this.#broker.flushPipe();
+      toHost(text);
+    };
+    this.#outbox = new WorkerOutbox(atRest(lastToHost), this.#turns);
+    const pipe = toBroker === null ? null : new WorkerOutbox(atRest(toBroker), this.#turns);
+    this.#broker = new BrokerOutbox(this.#outbox, pipe);
     this.#lines = new LogLines(this.#outbox, (callNumber) => this.#speaking(callNumber));
     this.#isolates = new Isolates(
       settings.prelude,
       settings.warmIsolates,
       (kind, callNumber, a, b, c, nowMs) => this.#onEmit(kind, callNumber, a, b, c, nowMs),
       createPure(
-        (run) => seedOf(settings.entropyKey, this.#drawing(run)),
+        (run) => seedOf(settings.entropyKey, this.#turns.drawing(run)),
         (name) => textNamed(settings.parts, name),
       ),
       (memoryMb) => slot.reserve(memoryMb),
@@ -96,7 +109,7 @@ export class WorkerSession implements LinkListener {
     });
     this.#deliveries = new Deliveries({
       calls: this.#calls,
-      post: (message) => this.#outbox.add(message),
+      post: (call, message) => this.#broker.add(call, message),
       turn: (call, body) => {
         this.#afterTurn(call, this.#enter(call, body));
         this.#completeEnded();
@@ -143,10 +156,16 @@ export class WorkerSession implements LinkListener {
   /** Delivers what was read last, and sends the batched messages; then, if the worker is idle, prepares for later calls. */
   onPause(): void {
     this.#deliveries.flush();
-    this.#outbox.flush();
+    this.#broker.flush();
     this.#slot.rest();
     this.#preparation.begin(this.#hasInspected);
     this.#hasInspected = false;
+  }
+
+  /** The broker has ended: what was asked of it fails, and what is asked from now on goes by the host. */
+  onBrokerLost(): void {
+    for (const response of this.#broker.lose(this.#calls.values())) this.#deliveries.take(response);
+    this.onPause();
   }
 
   async close(): Promise<void> {
@@ -174,6 +193,8 @@ export class WorkerSession implements LinkListener {
     );
     call.cpuMs += budget.cpuMs;
     call.outcome = failed({ code: "cancelled", message: "the call was cancelled" });
+    // The host tells the broker of all calls that it cancels at once, so that none gets what another gives up.
+    call.hasSent = false;
     this.#afterTurn(call, end);
     this.#completeEnded();
   }
@@ -273,6 +294,7 @@ export class WorkerSession implements LinkListener {
     call.stopTimers();
     isolate.measure(call.cpuMs);
     isolate.leave(callNumber, call.realm);
+    const asked = this.#broker.end(call);
     this.#outbox.post({
       kind: "done",
       callNumber,
@@ -281,6 +303,7 @@ export class WorkerSession implements LinkListener {
       heapBytes: isolate.heapBytes,
       dropped: call.dropped,
       deliveredCount: call.deliveredCount,
+      asked,
       logs: call.logsJson(),
       payload,
     });
@@ -309,7 +332,7 @@ export class WorkerSession implements LinkListener {
         call.report(Number(a), String(b), String(c), () => {
           this.#postProgress(call);
           // The current turn may take long.
-          this.#outbox.flush();
+          this.#broker.flush();
         });
         return 1;
       case EMIT_MEMORY:
@@ -331,18 +354,9 @@ export class WorkerSession implements LinkListener {
         if (capability.length > NAME_MAX || method.length > NAME_MAX || !isOneLine(args)) return 0;
         const step = call.nextAsk(args.length, isContinuation(capability, method));
         const askedMs = Number.isFinite(nowMs) ? nowMs : 0;
-        const { deliveredCount } = call;
-        if (step > 0)
-          this.#outbox.post({
-            kind: "ask",
-            callNumber,
-            step,
-            nowMs: askedMs,
-            deliveredCount,
-            capability,
-            method,
-            args,
-          });
+        const { deliveredCount, message } = call;
+        const how = { attempt: message.attempt, step, nowMs: askedMs, deliveredCount };
+        if (step > 0) this.#broker.ask(call, { kind: "ask", callNumber, ...how, capability, method, args });
         return step;
       }
       default:
@@ -355,16 +369,6 @@ export class WorkerSession implements LinkListener {
     const call = this.#calls.get(callNumber) ?? this.#starter.starting(callNumber);
     // A tool with access to its own call object may have forged another call's number.
     return call?.outcome === "" && call.realm === this.#turns.realm ? call : undefined;
-  }
-
-  /**
-   * The call whose randomness is drawn, by the name that a realm gives. A tool with access to its own call object may
-   * have forged another call's number: a realm that it can change serves one call, and draws for that alone.
-   */
-  #drawing(run: string): string {
-    const { realm, callNumber } = this.#turns;
-    if (realm === null || realm.lines !== null) return run;
-    return run.startsWith(AFTER) ? `${AFTER}${callNumber}` : `${callNumber}`;
   }
 
   #postProgress(call: WorkerCall): void {

@@ -203,12 +203,22 @@ export class FleetDispatcher {
       call.take(nowMs);
       if (attempts > 0) call.job.onRestart?.(attempts);
     }
-    if (start > 1 || job.isAgain) {
-      const resumptions = calls.map(({ resumption }) => resumption);
-      return this.#host.send(machine, { kind: "resume", job: id, start, calls: resumptions });
-    }
+    if (start > 1 || job.isAgain) return void this.#resume(machine, job, calls);
     // The machine has started all of the job's calls, including those that ended meanwhile.
     for (const callNumber of job.runs) if (!this.#calls.has(callNumber)) this.#cancel(machine, callNumber, id, start);
+  }
+
+  /** Sends a machine what it needs to go on with calls of another one. */
+  async #resume(machine: string, job: FleetJob, calls: readonly FleetCall[]): Promise<void> {
+    const { id, start } = job;
+    const failures = await Promise.all(calls.map(async (call) => (await call.job.replay?.prepare?.()) ?? null));
+    for (const [at, { callNumber }] of calls.entries()) {
+      const failure = failures[at] ?? null;
+      if (failure !== null) this.end(callNumber, failure);
+    }
+    if (job.machine !== machine || job.start !== start) return;
+    const resumptions = calls.flatMap((call) => (call.isOver ? [] : [call.resumption]));
+    this.#host.send(machine, { kind: "resume", job: id, start, calls: resumptions });
   }
 
   #cancel(machine: string, callNumber: number, job: string, start: number): void {

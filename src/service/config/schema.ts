@@ -215,7 +215,10 @@ export const CONFIG_SCHEMA: Part = section({
     ...section({ rules: { type: "array", items: RULE } }),
     required: ["rules"],
   },
-  broker: { description: "where fetch, fs, exec, native and connectors are carried out", enum: BROKER_PLACES },
+  broker: {
+    description: "where the broker runs, which decides and carries out what tools ask of the host",
+    enum: BROKER_PLACES,
+  },
   secrets: { type: "object", additionalProperties: SECRET },
   kv: section({ url: { type: "string" }, path: PATH, maxBytes: COUNT }),
   idempotency: section({

@@ -41,7 +41,9 @@ const toWorker: fc.Arbitrary<ToWorker> = fc.oneof(
       capabilityBytes: amount,
       stream: fc.boolean(),
       ownIsolate: fc.boolean(),
+      asksHost: fc.boolean(),
       hasLongIntegers: fc.boolean(),
+      attempt: run,
       plan: fc.oneof(
         fc.constant(""),
         fc.array(fc.tuple(run, amount)).map((answers) => JSON.stringify(answers)),
@@ -81,12 +83,14 @@ const toHost: fc.Arbitrary<ToHost> = fc.oneof(
     heapBytes: run,
     dropped: run,
     deliveredCount: run,
+    asked: fc.boolean(),
     logs: fc.oneof(fc.constant(""), json),
     payload: json,
   }),
   fc.record({
     kind: fc.constant("ask"),
     callNumber: run,
+    attempt: run,
     step: run,
     nowMs: amount,
     deliveredCount: run,
@@ -100,9 +104,10 @@ const toHost: fc.Arbitrary<ToHost> = fc.oneof(
     lines: fc.array(json, { minLength: 1, maxLength: LINES_PER_MESSAGE_MAX }),
   }),
   fc.record({ kind: fc.constantFrom("progress", "lost", "inspected"), callNumber: run, payload: json }),
-  fc.record({ kind: fc.constant("timed"), callNumber: run, step: run, nowMs: amount }),
-  fc.record({ kind: fc.constant("late"), callNumber: run, fired: run, nowMs: amount }),
-  fc.record({ kind: fc.constant("together"), callNumber: run, at: run, count: run }),
+  fc.record({ kind: fc.constant("timed"), callNumber: run, attempt: run, step: run, nowMs: amount }),
+  fc.record({ kind: fc.constant("late"), callNumber: run, attempt: run, fired: run, nowMs: amount }),
+  fc.record({ kind: fc.constant("together"), callNumber: run, attempt: run, at: run, count: run }),
+  fc.record({ kind: fc.constant("end"), callNumber: run, attempt: run, deliveredCount: run }),
   fc.record({ kind: fc.constant("stats"), payload: json }),
 ) as fc.Arbitrary<ToHost>;
 

@@ -56,6 +56,8 @@ describe.runIf(process.platform === "linux")('an engine with broker: "process"',
       await using engine = await createEngine(OPTIONS);
       const reasons: string[] = [];
       engine.on("broker:lost", ({ reason }) => reasons.push(reason));
+      const recycled: string[] = [];
+      engine.on("executor:recycle", ({ reason }) => recycled.push(reason));
       expect(await engine.execute({ name: "reader", arguments: {} })).toMatchObject({ success: true, output: "hello" });
       const [pid = 0, ...others] = brokers();
       expect(others).toEqual([]);
@@ -69,6 +71,8 @@ describe.runIf(process.platform === "linux")('an engine with broker: "process"',
         })
         .toBe(true);
       expect(brokers()).toHaveLength(1);
+      // Its executor process had a pipe to the one that was killed.
+      await expect.poll(() => recycled, STARTED).toContain("broker");
     }
     await expect.poll(brokers, STARTED).toEqual([]);
   });

@@ -24,17 +24,35 @@ function serve(invoke: (tenant: string | undefined) => unknown) {
     grants: mountGrants,
     open: ({ tenant }) => ({ invoke: () => invoke(tenant) }),
   };
-  const server = new ThreadServer(port, () => ({ capabilities: [slow], servers: { use: () => undefined } }));
-  const opening = { kind: "open", capability: "slow", callId: "c", tool: "t", grants: [true] } as const;
-  for (const [at, tenant] of ["a", "b"].entries())
-    server.receive([{ ...opening, secrets: [], binary: null, remote: null, session: at + 1, tenant }]);
-  const request = (count: number, session = 1) =>
+  const parts = { capabilities: [slow], host: [], servers: { use: () => undefined } };
+  const server = new ThreadServer(port, () => parts);
+  const tool = { tool: "t", tags: [], registrant: "operator", digest: "", requested: { slow: {} }, own: null };
+  const scratch = { scratch: { mode: "rw" } };
+  server.receive([
+    { kind: "policy", number: 1, policy: { rules: [{ allow: { slow: scratch } }] } },
+    { kind: "tool", number: 2, tool: { ...tool, requested: { slow: scratch } } },
+  ]);
+  const limits = { capabilityCalls: 1_000, capabilityBytes: 1_000_000 };
+  const opening = {
+    kind: "start",
+    callId: "c",
+    parentId: undefined,
+    tool: 2,
+    policy: 1,
+    limits,
+    firstStep: 1,
+  } as const;
+  const rest = { narrowed: undefined, isRecorded: false, isHeard: false, binary: undefined, remote: undefined };
+  for (const [at, tenant] of ["a", "b"].entries()) server.receive([{ ...opening, ...rest, call: at + 1, tenant }]);
+  const request = (count: number, call = 1) =>
     server.receive(
       Array.from({ length: count }, (_, n) => {
-        return { kind: "request", session, request: n, method: "spin", label: "slow.spin", args: "{}" } as const;
+        const ask = { step: n + 1, attempt: 1, nowMs: 0, capability: "slow", method: "spin", args: "{}" };
+        return { kind: "ask", call, ask } as const;
       }),
     );
-  return { told, request };
+  const end = (call: number) => server.receive([{ kind: "end", call, end: { attempt: 1 } }]);
+  return { told, request, end };
 }
 
 test("the broker thread tells how long a tenant's requests will wait, until none waits", async () => {
@@ -53,19 +71,33 @@ function use(ms: number): void {
   for (const fromMs = usedMs(); usedMs() < fromMs + ms;);
 }
 
-function spentMs(told: readonly FromThread[], session: number): number {
-  return told.reduce((sum, one) => sum + (one.kind === "spent" && one.session === session ? one.ms : 0), 0);
+function spentMs(told: readonly FromThread[], call: number): number {
+  return told.reduce((sum, one) => {
+    const isOfCall = (one.kind === "spent" || one.kind === "ended") && one.call === call;
+    return sum + (isOfCall ? (one.delta?.brokerMs ?? 0) : 0);
+  }, 0);
+}
+
+/** Ends calls, after which all of their time is told. */
+async function ended(
+  told: readonly FromThread[],
+  end: (call: number) => void,
+  calls: readonly number[],
+): Promise<void> {
+  for (const call of calls) end(call);
+  await expect.poll(() => told.filter(({ kind }) => kind === "ended").length, STARTED).toBe(calls.length);
 }
 
 const responses = (told: readonly FromThread[]): number => told.filter(({ kind }) => kind === "response").length;
 
 test("the broker thread charges what a method uses between the pieces that are measured", async () => {
-  const { told, request } = serve(async () => {
+  const { told, request, end } = serve(async () => {
     await Promise.resolve();
     use(100);
   });
   request(1);
   await expect.poll(() => responses(told), STARTED).toBe(1);
+  await ended(told, end, [1]);
   expect(spentMs(told, 1)).toBeGreaterThan(90);
 });
 
@@ -73,7 +105,7 @@ test("the broker thread charges little of that to a call with few methods, whate
   // The process of these tests does other work at times, which is charged to whoever has a method then.
   const shares: number[] = [];
   for (let round = 0; round < 5 && !shares.some((share) => share < 0.5); round++) {
-    const { told, request } = serve(async (tenant) => {
+    const { told, request, end } = serve(async (tenant) => {
       if (tenant === "b") return use(1);
       await Promise.resolve();
       use(20);
@@ -81,6 +113,7 @@ test("the broker thread charges little of that to a call with few methods, whate
     request(9);
     request(1, 2);
     await expect.poll(() => responses(told), STARTED).toBe(10);
+    await ended(told, end, [1, 2]);
     expect(spentMs(told, 1)).toBeGreaterThan(60);
     shares.push(spentMs(told, 2) / spentMs(told, 1));
   }

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { Audit, type AuditEntry, type AuditTarget, WAITING_MAX } from "../../../src/engine/telemetry/audit.ts";
-import { CapabilityEvent, type CapabilityOutcome } from "../../../src/broker/capability-event.ts";
+import { capabilityEvent, type CapabilityEvent, type CapabilityOutcome } from "../../../src/broker/capability-event.ts";
 import { type AuditDrop, Events } from "../../../src/engine/telemetry/events.ts";
 
 interface World {
@@ -42,7 +42,7 @@ interface Told {
 function event({ step = 1, args = '{"a":1}', outcome = "ok", rules = [0], parentId, method = "get" }: Told = {}) {
   const ask = { step, attempt: 1, nowMs: 0, capability: "kv", method, args };
   const subject = { callId: "c", parentId, tool: "t", tenant: "acme" };
-  return new CapabilityEvent(subject, ask, outcome, { rules, answerLength: 4, durationMs: 1.234_567 });
+  return capabilityEvent(subject, ask, outcome, { rules, answerLength: 4, durationMs: 1.234_567 });
 }
 
 function linesOf(text: string): (AuditEntry & Partial<AuditDrop>)[] {

@@ -7,13 +7,13 @@ import { dispatch, fakeWorker, job, nextTurn, sendOff, startsOf, TOOL, tool } fr
 
 test.each([
   ["no message at all", "nonsense\n"],
-  ["a result whose failure is no JSON", "d\t1\t0\t1\t1\t0\t0\t\t{{{\n"],
+  ["a result whose failure is no JSON", "d\t1\t0\t1\t1\t0\t0\t0\t\t{{{\n"],
   ["a result whose failure has an unknown code", 'd\t1\t0\t1\t1\t0\t0\t\t{"code":"free_money","message":"x"}\n'],
   ["a malformed outcome", "e\t1\t1\t1\tnonsense\t\n"],
   ["an outcome that is a failure of an unknown code", 'e\t1\t1\t1\t-{"code":"free_money","message":"x"}\t\n'],
   ["more outcomes than there were calls", "e\t1\t1\t1\t1\t+1\t+1\t\n"],
   ["a loss without a reason", "x\t1\tnope\n"],
-  ["an ask whose names are no strings", "a\t1\t1\t1\t0\t{}\t[]\tnull\n"],
+  ["an ask whose names are no strings", "a\t1\t1\t1\t1\t0\t{}\t[]\tnull\n"],
   ["malformed statistics", "t\t{}\n"],
   ["statistics of kinds that nobody knows", 't\t{"active":0,"warm":0,"blank":0,"starts":{"x":1},"heapBytes":{}}\n'],
 ])("a worker that sends %s is given up, and its call is still there to run again", async (_what, line) => {
@@ -36,6 +36,7 @@ test("a worker cannot settle a call that is not its own, nor one twice", async (
     heapBytes: 1,
     dropped: 0,
     deliveredCount: 0,
+    asked: false,
     logs: "",
     payload: "1",
   } as const;
@@ -56,7 +57,7 @@ test("a call that goes on after its turn is settled when it is done, and makes r
   await nextTurn();
   expect(sent.join("")).toContain("r\t2\t");
   say(encodeToHost({ kind: "ran", callNumber: 2, cpuMs: 1, lastCpuMs: 1, heapBytes: 1, outcomes: "+2\t" }));
-  const rest = { cpuMs: 2, heapBytes: 1, dropped: 0, deliveredCount: 0, logs: "", payload: "1" };
+  const rest = { cpuMs: 2, heapBytes: 1, dropped: 0, deliveredCount: 0, asked: false, logs: "", payload: "1" };
   say(encodeToHost({ kind: "done", callNumber: 1, ok: true, ...rest }));
   expect([(await first)?.outcome, (await second)?.outcome]).toEqual([
     { ok: true, json: "1" },
@@ -238,6 +239,7 @@ test("a call that was taken back after it had asked is answered when it asks aga
   const ask = encodeToHost({
     kind: "ask",
     callNumber: 12,
+    attempt: 1,
     step: 1,
     nowMs: 1,
     deliveredCount: 0,

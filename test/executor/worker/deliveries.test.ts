@@ -17,14 +17,14 @@ function open(planned: Partial<ReplayPlan> | null = null, callNumber = CALL) {
     fire: (_call: number, nowMs: number) => void turns.push(`timer at ${nowMs}`),
   };
   const plan = planned === null ? "" : JSON.stringify({ asked: 9, responses: [], late: [], together: [], ...planned });
-  const message = { plan, calls: "[]", capabilityBytes: 9, capabilityCalls: 9 } as unknown as RunMessage;
+  const message = { attempt: 1, plan, calls: "[]", capabilityBytes: 9, capabilityCalls: 9 } as unknown as RunMessage;
   const call = new WorkerCall(callNumber, message, {} as ToolIsolate, realm as unknown as GuestRealm);
   for (let asked = 0; asked < 9; asked++) call.nextAsk(0, false);
   const calls = new Map([[callNumber, call]]);
   let onTurn = (): void => undefined;
   const deliveries = new Deliveries({
     calls,
-    post: (told) => void posted.push(told),
+    post: (_call, told) => void posted.push(told),
     turn: (_call, body) => {
       body(1);
       onTurn();
@@ -57,7 +57,7 @@ describe("answers that are read at once", () => {
     const { turns, posted, call, read } = open();
     read(answer(2, 10), { ...answer(1, 12), ok: false }, answer(3, 11));
     expect(turns).toEqual(['2,-1,3="2","1","3" at 12']);
-    expect(posted).toEqual([{ kind: "together", callNumber: CALL, at: 0, count: 3 }]);
+    expect(posted).toEqual([{ kind: "together", callNumber: CALL, attempt: 1, at: 0, count: 3 }]);
     expect(call.deliveredCount).toBe(3);
   });
 
@@ -77,14 +77,14 @@ describe("answers that are read at once", () => {
     const { posted, read } = open();
     read(answer(1));
     read(answer(2), answer(3));
-    expect(posted).toEqual([{ kind: "together", callNumber: CALL, at: 1, count: 2 }]);
+    expect(posted).toEqual([{ kind: "together", callNumber: CALL, attempt: 1, at: 1, count: 2 }]);
   });
 
   test("share no turn with more than 127 others", () => {
     const { posted, read } = open();
     read(...Array.from({ length: 300 }, (_, at) => answer(at + 1)));
     expect(posted).toEqual(
-      [0, 128, 256].map((at) => ({ kind: "together", callNumber: CALL, at, count: at < 256 ? 128 : 44 })),
+      [0, 128, 256].map((at) => ({ kind: "together", callNumber: CALL, attempt: 1, at, count: at < 256 ? 128 : 44 })),
     );
   });
 
@@ -92,7 +92,7 @@ describe("answers that are read at once", () => {
     const { posted, turns, read } = open();
     const [half, whole] = ["1".repeat(128 * 1024), "1".repeat(300 * 1024)];
     read(answer(1, 1, half), answer(2, 1, half), answer(3, 1, half), answer(4, 1, whole), answer(5));
-    expect(posted).toEqual([{ kind: "together", callNumber: CALL, at: 0, count: 2 }]);
+    expect(posted).toEqual([{ kind: "together", callNumber: CALL, attempt: 1, at: 0, count: 2 }]);
     expect(turns.map((turn) => turn.split("=")[0])).toEqual(["1,2", "3", "4", "5"]);
   });
 
@@ -107,7 +107,9 @@ describe("answers that are read at once", () => {
     const { posted, call, read } = open();
     call.firedMs = 15;
     read(answer(1, 10), answer(2, 20), answer(3, 12));
-    expect(posted.slice(1)).toEqual([1, 3].map((step) => ({ kind: "timed", callNumber: CALL, step, nowMs: 15 })));
+    expect(posted.slice(1)).toEqual(
+      [1, 3].map((step) => ({ kind: "timed", callNumber: CALL, attempt: 1, step, nowMs: 15 })),
+    );
   });
 
   test("are nobody's once their call has ended", () => {
@@ -162,6 +164,6 @@ describe("answers of a call that runs again", () => {
     const { turns, posted, read } = open({ responses, together: [[2, 2]] });
     read(...[1, 2, 3, 4, 5, 6].map((step) => answer(step, step)));
     expect(turns.map((turn) => turn.split("=")[0])).toEqual(["1", "2", "3,4", "5,6"]);
-    expect(posted).toEqual([{ kind: "together", callNumber: CALL, at: 4, count: 2 }]);
+    expect(posted).toEqual([{ kind: "together", callNumber: CALL, attempt: 1, at: 4, count: 2 }]);
   });
 });

@@ -31,7 +31,10 @@ beforeAll(async () => {
     spinMs: 0,
   };
   const slot = new TurnSlot(turnRecord, 0, undefined);
-  worker = new WorkerSession(settings, slot, new WorkerHoldings(holdings, 0), (text) => onText(text));
+  worker = new WorkerSession(settings, slot, new WorkerHoldings(holdings, 0), {
+    toHost: (text) => onText(text),
+    toBroker: null,
+  });
   worker.onLine(encodeToWorker({ kind: "load", script: LINES }).slice(0, -1));
 });
 afterAll(() => worker.close());
@@ -94,7 +97,9 @@ class ReplayedCall {
         ...what,
         ...limits,
         ownIsolate: false,
+        asksHost: false,
         hasLongIntegers: true,
+        attempt: this.#attempt,
         plan: this.journal.plan(),
         calls,
       }),

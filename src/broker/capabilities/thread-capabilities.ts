@@ -1,0 +1,39 @@
+import type { Capability } from "./capability.ts";
+import { createConnector, type RemoteServers } from "./connector/connector.ts";
+import { createEnv } from "./env.ts";
+import { createExec } from "./exec/exec.ts";
+import type { FetchOptions } from "./fetch/connections.ts";
+import { createFetch } from "./fetch/fetch.ts";
+import { createFs } from "./fs/fs.ts";
+import { createKv, type KvStoreOptions } from "./kv/kv.ts";
+import type { BinaryFiles } from "./native/binaries.ts";
+import { createNative } from "./native/native.ts";
+import type { SecretViolation } from "./secrets/placeholders.ts";
+import { type Secrets, secretsCapability } from "./secrets/secrets.ts";
+
+/** Options of the capabilities that the broker carries out itself. */
+export interface ThreadCapabilityOptions {
+  readonly binaries: BinaryFiles;
+  /** Without those that hold secrets. */
+  readonly environment: NodeJS.ProcessEnv;
+  readonly fetch: FetchOptions;
+  readonly kv: KvStoreOptions;
+  readonly secrets: Secrets;
+  readonly servers: RemoteServers;
+  readonly onSecretViolation: (violation: SecretViolation) => void;
+}
+
+/** Capabilities of the broker itself. They open nothing before a call uses them. */
+export function threadCapabilities(options: ThreadCapabilityOptions): readonly Capability[] {
+  const { binaries, environment, fetch, kv, secrets, servers, onSecretViolation } = options;
+  return [
+    createEnv(environment),
+    createConnector(servers),
+    createExec(),
+    createFetch(secrets, fetch, onSecretViolation),
+    createFs(),
+    createNative(binaries),
+    createKv(kv),
+    secretsCapability,
+  ] as readonly Capability[];
+}

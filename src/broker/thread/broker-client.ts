@@ -1,0 +1,373 @@
+import { delegation } from "../../base/os/cgroup.ts";
+import { within } from "../../base/deadline.ts";
+import { HostWorkQueue, type Throttling } from "../../base/host-work-queue.ts";
+import { TenantAccounts } from "../../base/tenant-account.ts";
+import { Broker } from "../broker.ts";
+import type { EngineCapabilities } from "../capabilities/built-in.ts";
+import { type CallBinary, type Capability, type CapabilityRequest, LoginRequired } from "../capabilities/capability.ts";
+import type { CallSessionTool, ConnectorRoute, SessionToolCall } from "../capabilities/connector/route.ts";
+import type { Lookup } from "../capabilities/fetch/connections.ts";
+import type { BinaryFiles, HeldBinary } from "../capabilities/native/binaries.ts";
+import type { SecretViolation } from "../capabilities/secrets/placeholders.ts";
+import type { CapabilityDetails, CapabilityEvent } from "../capability-event.ts";
+import { Grants } from "../grants.ts";
+import type { LoginReport } from "../login/settings.ts";
+import { MethodCaller, messageOf } from "../method-call.ts";
+import type { Policy } from "../policy.ts";
+import type { AskPipes, ConnectedPipe } from "./ask-pipe.ts";
+import { shapeOf } from "./host-capability.ts";
+import { type EngineSession, type HostedCall, HostSession, type SessionHost } from "./host-session.ts";
+import { LocalSession } from "./local-session.ts";
+import type { FromThread, ThreadSettings, ToldOutcome } from "./messages.ts";
+import type { BrokerPlace } from "./start.ts";
+import { ThreadRun } from "./thread-run.ts";
+
+const ALLOWS_NOTHING: Policy = { rules: [] };
+const CLOSE_MS = 3_000;
+const RESTART_MS = 1_000;
+/** Longest wait for the broker at the start of an executor, in milliseconds. Without it, its workers have no pipes. */
+const PIPES_MS = 10_000;
+
+export interface BrokerClientOptions {
+  readonly capabilities: EngineCapabilities;
+  readonly policy: Policy;
+  readonly binaries: BinaryFiles;
+  /** Default: a thread. */
+  readonly place?: BrokerPlace;
+  readonly settings: Omit<ThreadSettings, "hasLookup" | "groups" | "routes" | "host">;
+  readonly lookup: Lookup | undefined;
+  /** Calls a tool of a connector that has a session. */
+  readonly callTool: CallSessionTool;
+  readonly onOutcome: (event: CapabilityEvent) => void;
+  readonly onViolation: (violation: SecretViolation) => void;
+  readonly onLogin: (report: LoginReport) => void;
+  readonly onThrottled: (throttling: Throttling) => void;
+  /** A thread that ends sooner than this after its start is not started again before. Default: a second. */
+  readonly restartMs?: number;
+  /** It died; another starts with the next call that needs it. */
+  readonly onDeath: (error: Error) => void;
+}
+
+/**
+ * The broker, as the engine's thread has it. The broker itself is a thread that starts with the first call that needs it:
+ * it holds the sessions of calls, decides, and carries out all but the handlers of this thread. It is no crash boundary,
+ * so what it parses is bounded before; as a process it is one.
+ */
+export class BrokerClient implements SessionHost, AskPipes {
+  /** Accounts of what the host does for tenants. The broker judges the limits, by accounts of its own. */
+  readonly accounts = new TenantAccounts();
+  /** Order of this thread's work for calls. */
+  readonly work: HostWorkQueue;
+  readonly methods: MethodCaller;
+  /** All capabilities, and those whose handlers are closures of this thread. */
+  readonly capabilities: ReadonlyMap<string, Capability>;
+  readonly handlers: ReadonlyMap<string, Capability>;
+  readonly #options: BrokerClientOptions;
+  /** Sessions of calls that ask for handlers of this thread alone. */
+  readonly #local: Broker;
+  #grants: Grants;
+  #isStarted = false;
+  #current: ThreadRun | null = null;
+  #routes: readonly ConnectorRoute[] = [];
+  /** Binaries of running calls. */
+  readonly #held = new WeakMap<HostSession, HeldBinary>();
+  readonly #closing = new Set<Promise<unknown>>();
+  #isClosed = false;
+  #close: Promise<void> | null = null;
+
+  /** Throws a `TypeError` where the policy is invalid. */
+  constructor(options: BrokerClientOptions) {
+    const { broker, host } = options.capabilities;
+    this.#options = options;
+    this.work = new HostWorkQueue({ onThrottled: options.onThrottled });
+    this.methods = new MethodCaller(this.work);
+    this.handlers = new Map(host.map((capability) => [capability.name, capability]));
+    this.capabilities = new Map([...broker, ...host].map((capability) => [capability.name, capability]));
+    this.#grants = new Grants(this.capabilities, options.policy);
+    this.#local = new Broker({
+      capabilities: [...this.capabilities.values()],
+      work: this.work,
+      accounts: this.accounts,
+      onOutcome: (event, caller, details) => recordLocally(event, caller as HostedCall, details, options.onOutcome),
+    });
+  }
+
+  /**
+   * Grants of the policy in force. Each policy has an object of its own, so that a call keeps the policy it began with.
+   */
+  get grants(): Grants {
+    return this.#grants;
+  }
+
+  /** Makes the grants of another policy. Throws a `TypeError` where it is invalid. */
+  grantsOf(policy: Policy): Grants {
+    return new Grants(this.capabilities, policy);
+  }
+
+  /** Puts another policy in force for calls that begin from now on. */
+  use(grants: Grants): void {
+    this.#grants = grants;
+    if (this.#isStarted) this.start();
+  }
+
+  /** Starts the thread where the policy allows anything, so that no call waits for it. */
+  start(): void {
+    this.#isStarted = true;
+    if (this.#allowsAnything) this.#running();
+  }
+
+  async ready(): Promise<void> {
+    const listening = this.#options.settings.listens ? this.#current?.pipes.ready() : undefined;
+    if (listening !== undefined) await within(PIPES_MS, listening);
+  }
+
+  get areWanted(): boolean {
+    return this.#allowsAnything && this.#current?.pipes.isListening === true;
+  }
+
+  get #allowsAnything(): boolean {
+    return this.#grants.policy.rules.length > 0;
+  }
+
+  connect(): ConnectedPipe | null {
+    return this.#current?.pipes.connect() ?? null;
+  }
+
+  channel(): ReturnType<AskPipes["channel"]> {
+    return this.#current?.pipes.channel() ?? null;
+  }
+
+  /** Estimated time until a further capability call of the tenant would be carried out, in milliseconds. */
+  backlogMs(tenant: string): number {
+    return Math.max(this.work.backlogMs(tenant), this.#current?.backlogs.get(tenant) ?? 0);
+  }
+
+  /** Connectors from now on, for calls that begin from now on. */
+  route(routes: readonly ConnectorRoute[]): void {
+    this.#routes = routes;
+    this.#current?.outbox.push({ kind: "routes", routes });
+  }
+
+  /** Opens the session of a call. `grants`: those in force when the call began. */
+  open(caller: HostedCall, grants: Grants = this.#grants): EngineSession {
+    if (this.isOfHost(caller.requested)) return new LocalSession(this.#local, caller, grants);
+    return new HostSession(this, caller, grants);
+  }
+
+  /** Whether calls that request this can be granted nothing but handlers of this thread. */
+  isOfHost(requested: CapabilityRequest): boolean {
+    for (const name in requested) if (this.capabilities.has(name) && !this.handlers.has(name)) return false;
+    return true;
+  }
+
+  onOutcome(event: CapabilityEvent): void {
+    this.#options.onOutcome(event);
+  }
+
+  track(closing: Promise<unknown>): void {
+    const done: Promise<unknown> = closing.catch(() => undefined).then(() => this.#closing.delete(done));
+    this.#closing.add(done);
+  }
+
+  startSession(session: HostSession, firstStep: number): ThreadRun {
+    const run = this.#running();
+    if (run.isDead) return run;
+    const { caller, grants } = session;
+    const { callNumber, callId, parentId, tenant, narrowed, limits, isRecorded, isHeard, remote, version, own } =
+      caller;
+    const { policy } = grants;
+    const { tool, tags, registrant, digest, requested } = caller;
+    const shape = own === undefined || own.kind === "host" ? null : shapeOf(own, "whole");
+    const { capabilityCalls, capabilityBytes } = limits;
+    run.sessions.set(callNumber, session);
+    run.outbox.push({
+      kind: "start",
+      call: callNumber,
+      callId,
+      parentId,
+      tool: run.numberOf("tool", version, (number) => ({
+        kind: "tool",
+        number,
+        tool: { tool, tags, registrant, digest, requested: plain(requested, {}), own: shape },
+      })),
+      policy: run.numberOf("policy", grants, (number) => ({
+        kind: "policy",
+        number,
+        policy: plain(policy, ALLOWS_NOTHING),
+      })),
+      tenant,
+      narrowed: narrowed === undefined ? undefined : plain(narrowed, {}),
+      limits: { capabilityCalls, capabilityBytes },
+      isRecorded: isRecorded === true,
+      isHeard: isHeard === true,
+      binary: this.#hold(session),
+      remote,
+      firstStep,
+    });
+    return run;
+  }
+
+  /** The binary of the call's tool, by its path. `undefined` where it has been removed: the broker refuses its run. */
+  #hold(session: HostSession): CallBinary | undefined {
+    const { binary } = session.caller;
+    if (binary === undefined) return undefined;
+    try {
+      const held = this.#options.binaries.hold(binary.file);
+      this.#held.set(session, held);
+      return { ...binary, file: held.path };
+    } catch {
+      return undefined;
+    }
+  }
+
+  forget(session: HostSession): void {
+    const sessions = this.#current?.sessions;
+    if (sessions?.get(session.callNumber) === session) sessions.delete(session.callNumber);
+    this.#held.get(session)?.[Symbol.dispose]();
+    this.#held.delete(session);
+  }
+
+  /** Resolves when all ended calls have released their resources and the broker has ended, or after some seconds. */
+  close(): Promise<void> {
+    this.#isClosed = true;
+    return (this.#close ??= this.#end());
+  }
+
+  async #end(): Promise<void> {
+    await within(CLOSE_MS, Promise.all([...this.#closing, this.#local.released()]));
+    const run = this.#current;
+    if (run !== null && !run.isDead) {
+      run.outbox.push({ kind: "close" });
+      run.outbox.flush();
+      await within(CLOSE_MS, run.ended.promise);
+      await within(CLOSE_MS, run.server.terminate());
+    }
+    await this.#options.binaries.close();
+  }
+
+  #running(): ThreadRun {
+    const current = this.#current;
+    if (current !== null && (!current.isDead || !this.#mayRestart(current))) return current;
+    const { place = "thread", settings, lookup } = this.#options;
+    const delegated = delegation();
+    const groups = delegated?.kind === "delegated" ? delegated.directory : null;
+    const host = [...this.handlers.values()].map((each) => shapeOf(each, each.name === "tools" ? "names" : "whole"));
+    const more = { hasLookup: lookup !== undefined, groups, routes: this.#routes, host };
+    return (this.#current = new ThreadRun(place, { ...settings, ...more }, this.#listener));
+  }
+
+  readonly #listener = {
+    onMessage: (run: ThreadRun, message: FromThread): void => this.#receive(run, message),
+    onDeath: (run: ThreadRun, error: Error): void => this.#onDeath(run, error),
+  };
+
+  /** Whether another thread may take the place of a dead one, whose requests fail. */
+  #mayRestart({ startedMs }: ThreadRun): boolean {
+    const { restartMs = RESTART_MS } = this.#options;
+    return !this.#isClosed && performance.now() >= startedMs + restartMs;
+  }
+
+  #receive(run: ThreadRun, message: FromThread): void {
+    switch (message.kind) {
+      case "response":
+      case "planned":
+      case "spent":
+      case "ended":
+        return run.sessions.get(message.call)?.receive(message);
+      case "listening":
+      case "who":
+      case "diverged":
+      case "broken":
+        return run.pipes.receive(message);
+      case "outcome":
+        return this.#record(run, message);
+      case "handle": {
+        const { request } = message;
+        const respond: Parameters<HostSession["handle"]>[1] = (end) =>
+          run.outbox.push({ kind: "handled", request, end });
+        return run.sessions.get(message.call)?.handle(message, respond);
+      }
+      case "backlog":
+        if (message.ms === 0) run.backlogs.delete(message.tenant);
+        else run.backlogs.set(message.tenant, message.ms);
+        return;
+      case "lookup":
+        return void this.#resolve(run, message.lookup, message.hostname);
+      case "tool":
+        return void this.#callTool(run, message.request, message);
+      case "untell":
+        return run.toolCalls.get(message.request)?.abort();
+      case "violation":
+        return this.#options.onViolation(message.violation);
+      case "login":
+        return this.#options.onLogin(message.report);
+      case "throttled":
+        return this.#options.onThrottled(message.throttling);
+    }
+  }
+
+  #record(run: ThreadRun, outcome: ToldOutcome): void {
+    const { of, record, call } = outcome;
+    if (of === null) return run.sessions.get(call)?.record(outcome);
+    this.#options.onOutcome({ ...record, ...of, parentId: of.parentId });
+  }
+
+  async #resolve({ outbox }: ThreadRun, lookup: number, hostname: string): Promise<void> {
+    const addresses = await Promise.try(async () => (await this.#options.lookup?.(hostname)) ?? null).catch(() => null);
+    outbox.push({ kind: "resolved", lookup, addresses });
+  }
+
+  async #callTool({ outbox, toolCalls }: ThreadRun, request: number, call: SessionToolCall): Promise<void> {
+    const abort = new AbortController();
+    toolCalls.set(request, abort);
+    const { connector, tool, tenant, args, isRepeatable } = call;
+    const end = await Promise.try(() =>
+      this.#options.callTool({ connector, tool, tenant, args, isRepeatable }, abort.signal),
+    ).then(
+      (text) => ({ kind: "answer", text }) as const,
+      (error: unknown) =>
+        ({ kind: "failed", message: messageOf(error), needsLogin: error instanceof LoginRequired }) as const,
+    );
+    toolCalls.delete(request);
+    outbox.push({ kind: "told", request, end });
+  }
+
+  #onDeath(run: ThreadRun, error: Error): void {
+    if (run.isDead) return;
+    run.isDead = true;
+    run.ended.resolve();
+    run.pipes.close();
+    for (const session of run.sessions.values()) {
+      this.forget(session);
+      session.onDeath();
+    }
+    for (const abort of run.toolCalls.values()) abort.abort();
+    run.backlogs.clear();
+    if (!this.#isClosed) this.#options.onDeath(error);
+  }
+}
+
+/** Tells of a capability call of a session of this thread. */
+function recordLocally(
+  event: CapabilityEvent,
+  { trace, onOutcome }: HostedCall,
+  { code, isContinuation = false }: CapabilityDetails,
+  emit: (event: CapabilityEvent) => void,
+): void {
+  const tell = (): void => {
+    emit(event);
+    onOutcome?.(event);
+  };
+  if (trace === null) return tell();
+  const atMs = performance.timeOrigin + performance.now();
+  trace.record({ kind: "outcome", call: 0, of: null, record: event, isContinuation, code: code ?? null, atMs }, tell);
+}
+
+/** A value of the embedder's as data that can be sent: nothing that is granted has functions or the like. */
+function plain<Value>(value: Value, otherwise: Value): Value {
+  try {
+    return structuredClone(value);
+  } catch {
+    return otherwise;
+  }
+}

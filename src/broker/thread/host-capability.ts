@@ -1,0 +1,72 @@
+import type { CapabilityCall } from "../../base/protocol/capability-call.ts";
+import { nameGrants, wholeGrants } from "../capabilities/names.ts";
+import type { Capability, GrantKind, OpenCall } from "../capabilities/capability.ts";
+import type { EndedMethod, RunningMethod } from "../method-call.ts";
+
+/** A capability of the embedder's thread: how its grants combine, and its methods without effects. */
+export interface HostCapabilityShape {
+  readonly name: string;
+  readonly grants: "names" | "whole";
+  readonly reads: readonly string[];
+}
+
+/** A capability whose methods the embedder's thread carries out: its handlers are closures of that thread. */
+export interface HostCapability extends Pick<Capability, "name" | "grants"> {
+  readonly kind: "host";
+  open(call: OpenCall, grants: readonly unknown[]): RemoteSession;
+  close?(): void;
+}
+
+/** A capability of the embedder's thread as it serves one call. */
+export interface RemoteSession {
+  /** Sends a method with its arguments as JSON, which this thread does not read. `label`: its name in messages. */
+  request(call: CapabilityCall, label: string): RunningMethod;
+  close?(): void;
+}
+
+/** A capability as the broker has it: on its own thread, or on the embedder's. */
+export type PlacedCapability = Capability | HostCapability;
+
+/** One method for the embedder's thread. */
+export interface HostMethod {
+  readonly call: number;
+  readonly step: number;
+  readonly capability: string;
+  readonly method: string;
+  /** `tools.call`, for messages. */
+  readonly label: string;
+  readonly args: string;
+  /** The values that the call is granted of the capability. */
+  readonly grants: readonly unknown[];
+}
+
+/** Has the embedder's thread carry out a method. */
+export type CarryOut = (method: HostMethod) => Promise<EndedMethod>;
+
+export function hostCapability({ name, grants, reads }: HostCapabilityShape, carryOut: CarryOut): HostCapability {
+  return {
+    kind: "host",
+    name,
+    grants: (grants === "names" ? nameGrants : wholeGrants) as GrantKind<unknown>,
+    open: ({ callNumber: call = 0 }, values) => ({
+      request: ({ step, method, args }, label) => {
+        // A method that may or may not read counts as an effect until the embedder's thread tells.
+        const effects = reads.includes(method) ? 0 : 1;
+        return {
+          kind: "running",
+          effects,
+          end: carryOut({ call, step, capability: name, method, label, args, grants: values }),
+        };
+      },
+    }),
+  };
+}
+
+/** A capability of the embedder's thread, as the broker thread has to know it. */
+export function shapeOf(
+  { name, methods }: Pick<Capability, "name" | "methods">,
+  grants: HostCapabilityShape["grants"],
+) {
+  const reads = Object.keys(methods).filter((method) => methods[method]?.isRead === true);
+  return { name, grants, reads } satisfies HostCapabilityShape;
+}

@@ -1,0 +1,256 @@
+import type { CapabilityCall, Respond } from "../../base/protocol/capability-call.ts";
+import { HostAccount, type TenantAccounts } from "../../base/tenant-account.ts";
+import type { BrokeredCall } from "../brokered-call.ts";
+import type { AttemptEnd, SessionEnd } from "../call-session.ts";
+import type { CapabilityEvent } from "../capability-event.ts";
+import type { Failure } from "../../base/errors.ts";
+import type { Grants } from "../grants.ts";
+import type { EndedMethod } from "../method-call.ts";
+import { CallHandlers, type HandlerHost } from "./call-handlers.ts";
+import type { HostMethod } from "./host-capability.ts";
+import type { FromThread, ReplayNote, ToldOutcome, ToThread } from "./messages.ts";
+import type { Outbox } from "./outbox.ts";
+import type { BrokerPlace } from "./start.ts";
+
+/** Spans of a call's capability calls. */
+export interface SessionTrace {
+  /** Runs a handler of this thread with the span of its capability call active. */
+  handle(ask: Pick<CapabilityCall, "capability" | "method" | "step">, run: () => void): void;
+  /** A capability call has ended: `tell` runs with its span active. */
+  record(outcome: ToldOutcome, tell: () => void): void;
+}
+
+/** A call as the engine opens its session. */
+export interface HostedCall extends BrokeredCall {
+  readonly callNumber: number;
+  /** The tool, which the broker is told of once. */
+  readonly version: object;
+  readonly trace: SessionTrace | null;
+  /** Receives the events of this call, which the engine also receives. */
+  readonly onOutcome?: ((event: CapabilityEvent) => void) | undefined;
+}
+
+/** The session of a call, as the engine has it. */
+export interface EngineSession {
+  readonly account: HostAccount;
+  /** An attempt begins on a worker with that pipe to the broker. */
+  begin(pipe: number, attempt: number): void;
+  /** Sends a capability call to the broker. Never throws. */
+  ask(ask: CapabilityCall, respond: Respond): void;
+  note(note: ReplayNote): void;
+  /** The `ReplayPlan` of a further attempt; `null` where the journal is lost. What earlier attempts still send does not count. */
+  plan(): Promise<string | null>;
+  /**
+   * The call has ended. `asked`: whether it has told the broker so itself, behind what it has asked in its last attempt;
+   * `undefined` where that is not known. `null` for a call that has asked nothing.
+   */
+  end(end: AttemptEnd, asked?: boolean): SessionEnd | Promise<SessionEnd> | null;
+}
+
+/** The start of the broker that has a session. */
+export interface SessionRun {
+  readonly place: BrokerPlace;
+  readonly isDead: boolean;
+  readonly outbox: Outbox<ToThread>;
+}
+
+/** The broker's client, as its sessions need it. */
+export interface SessionHost extends HandlerHost {
+  readonly accounts: TenantAccounts;
+  /** Tells the broker of the call. Gives the run of the broker that has its session, which may be dead already. */
+  startSession(session: HostSession, firstStep: number): SessionRun;
+  onOutcome(event: CapabilityEvent): void;
+  /** The broker's last word of a call. */
+  forget(session: HostSession): void;
+  /** Makes the client wait, when it closes, until an ended call has released its resources. */
+  track(closing: Promise<unknown>): void;
+}
+
+interface PendingAsk {
+  readonly ask: CapabilityCall;
+  readonly respond: Respond;
+  readonly startMs: number;
+}
+
+const LABEL_MAX = 130;
+/** Time for a worker to tell the broker of an end that it has told the engine, in milliseconds. */
+const UNHEARD_MS = 2_000;
+
+/** Failure of a call that would have to be repeated without its journal. */
+export const JOURNAL_LOST: Failure = {
+  code: "executor_lost",
+  message: "the call lost its executor, and the broker with the journal of its capability calls: call the tool again",
+};
+
+/** The engine's side of a call's session, which is on the broker thread. */
+export class HostSession implements EngineSession {
+  readonly caller: HostedCall;
+  readonly grants: Grants;
+  readonly account: HostAccount;
+  readonly #host: SessionHost;
+  readonly #handlers: CallHandlers;
+  #run: SessionRun;
+  /** Capability calls that did not come by a worker's pipe, by attempt and step. */
+  readonly #asks = new Map<string, PendingAsk>();
+  #plan: PromiseWithResolvers<string | null> | null = null;
+  #end: PromiseWithResolvers<SessionEnd> | null = null;
+  #effects = 0;
+  /** What the broker has told of the call's end. */
+  #ended: SessionEnd | null = null;
+  #unheard: NodeJS.Timeout | undefined;
+  /** Whether the broker ended that had the journal. */
+  #isBroken = false;
+  /** Whether its journal may have something. */
+  #hasAsked = false;
+  /** The attempt that began last, where its worker has a pipe to the broker. */
+  #attempt: number | null = null;
+
+  constructor(host: SessionHost, caller: HostedCall, grants: Grants) {
+    this.#host = host;
+    this.caller = caller;
+    this.grants = grants;
+    this.account = caller.account ?? new HostAccount(caller.tenant, host.accounts.of(caller.tenant));
+    this.#handlers = new CallHandlers(host, caller, this.account);
+    this.#run = host.startSession(this, 1);
+  }
+
+  get callNumber(): number {
+    return this.caller.callNumber;
+  }
+
+  begin(pipe: number, attempt: number): void {
+    if (this.#run.isDead) this.#run = this.#host.startSession(this, 1);
+    this.#attempt = attempt;
+    this.#run.outbox.push({ kind: "begin", call: this.callNumber, pipe, attempt });
+  }
+
+  ask(ask: CapabilityCall, respond: Respond): void {
+    this.#hasAsked = true;
+    this.#attempt = null;
+    if (this.#run.isDead) this.#run = this.#host.startSession(this, ask.step);
+    const pending = { ask, respond, startMs: performance.now() };
+    if (this.#run.isDead) return this.#lose(pending);
+    this.#asks.set(`${ask.attempt} ${ask.step}`, pending);
+    this.#run.outbox.push({ kind: "ask", call: this.callNumber, ask });
+  }
+
+  note(note: ReplayNote): void {
+    this.#hasAsked = true;
+    this.#run.outbox.push({ kind: "note", note });
+  }
+
+  plan(): Promise<string | null> {
+    this.#asks.clear();
+    // The worker that has told of the end was lost before it had told the engine.
+    this.#ended = null;
+    if (this.#isBroken) return Promise.resolve(null);
+    if (this.#run.isDead) return Promise.resolve("");
+    this.#plan ??= Promise.withResolvers();
+    this.#run.outbox.push({ kind: "plan", call: this.callNumber });
+    return this.#plan.promise;
+  }
+
+  end(end: AttemptEnd, asked?: boolean): Promise<SessionEnd> | null {
+    this.#asks.clear();
+    this.#end ??= Promise.withResolvers();
+    this.#host.track(this.#handlers.end());
+    const isQuiet = asked === false && !this.#hasAsked && !this.#isBroken;
+    if (this.#run.isDead) this.#end.resolve(this.#lostEnd());
+    else if (this.#ended !== null) this.#conclude(this.#end, this.#ended);
+    else if (asked === true) this.#unheard = setTimeout(() => this.#askForEnd(end), UNHEARD_MS).unref();
+    else this.#askForEnd(end, !isQuiet);
+    return isQuiet ? null : this.#end.promise;
+  }
+
+  /** Both the broker and the engine know that the call has ended. Until then, the broker keeps the journal. */
+  #conclude(waiting: PromiseWithResolvers<SessionEnd>, end: SessionEnd): void {
+    clearTimeout(this.#unheard);
+    this.#run.outbox.pushLater({ kind: "end", call: this.callNumber, end: { attempt: 0 } });
+    this.#host.forget(this);
+    waiting.resolve(end);
+  }
+
+  #askForEnd(end: AttemptEnd, isUrgent = true): void {
+    // Attempts whose capability calls come by a worker's pipe have negative numbers.
+    const attempt = this.#attempt === null ? end.attempt : -this.#attempt;
+    const message = { kind: "end", call: this.callNumber, end: { ...end, attempt } } as const;
+    // Nobody waits for the end of a call that has asked nothing.
+    if (isUrgent) this.#run.outbox.push(message);
+    else this.#run.outbox.pushLater(message);
+  }
+
+  receive(message: Extract<FromThread, { readonly kind: "response" | "planned" | "ended" | "spent" }>): void {
+    switch (message.kind) {
+      case "response": {
+        const pending = this.#asks.get(message.ask);
+        this.#asks.delete(message.ask);
+        return pending?.respond(message.response);
+      }
+      case "planned":
+        this.#hasAsked ||= message.plan !== "";
+        this.#plan?.resolve(message.plan);
+        this.#plan = null;
+        return;
+      case "spent":
+        this.#effects = message.effects;
+        return this.account.receive(message.delta);
+      case "ended": {
+        const { end, delta } = message;
+        if (delta !== null) this.account.receive(delta);
+        // The broker closes.
+        this.#loseAll();
+        this.#ended = { ...end, effects: end.effects + this.#lostEnd().effects };
+        if (this.#end !== null) this.#conclude(this.#end, this.#ended);
+        return;
+      }
+    }
+  }
+
+  record(outcome: ToldOutcome): void {
+    const { callId, parentId, tool, tenant, trace, onOutcome } = this.caller;
+    const event = { ...outcome.record, callId, parentId, tool, tenant };
+    const tell = (): void => {
+      this.#host.onOutcome(event);
+      onOutcome?.(event);
+    };
+    if (trace === null) tell();
+    else trace.record(outcome, tell);
+  }
+
+  handle(method: HostMethod, respond: (end: EndedMethod) => void): void {
+    const { trace } = this.caller;
+    if (trace === null) this.#handlers.handle(method, respond);
+    else trace.handle(method, () => this.#handlers.handle(method, respond));
+  }
+
+  /** The broker that had the session has ended. */
+  onDeath(): void {
+    this.#isBroken = this.#hasAsked || this.#attempt !== null;
+    this.account.release("journalBytes", this.account.journalBytes);
+    this.account.release("inFlightBytes", this.account.inFlightBytes);
+    this.#effects += this.#asks.size;
+    this.#loseAll();
+    this.#plan?.resolve(this.#isBroken ? null : "");
+    this.#plan = null;
+    this.#end?.resolve(this.#lostEnd());
+  }
+
+  #loseAll(): void {
+    const pending = [...this.#asks.values()];
+    this.#asks.clear();
+    for (const each of pending) this.#lose(each);
+  }
+
+  #lose({ ask, respond, startMs }: PendingAsk): void {
+    const label = `${ask.capability}.${ask.method}`.slice(0, LABEL_MAX);
+    const message = `${label} failed: the broker ${this.#run.place} ended; call the tool again`;
+    const nowMs = ask.nowMs + Math.round(performance.now() - startMs);
+    respond({ kind: "failure", nowMs, failure: { code: "capability_failed", message } });
+  }
+
+  /** Effects of a broker that has ended are not all known. */
+  #lostEnd(): SessionEnd {
+    const effects = this.#isBroken ? Math.max(1, this.#effects) : 0;
+    return { effects, lastRefusal: null, isBehind: false, journal: null };
+  }
+}

@@ -1,0 +1,45 @@
+import type { CapabilityCall, Respond } from "../../base/protocol/capability-call.ts";
+import { HostAccount } from "../../base/tenant-account.ts";
+import type { Broker } from "../broker.ts";
+import type { AttemptEnd, BrokerSession, SessionEnd } from "../call-session.ts";
+import type { Grants } from "../grants.ts";
+import type { EngineSession, HostedCall } from "./host-session.ts";
+import type { ReplayNote } from "./messages.ts";
+
+/**
+ * The session of a call that may ask for nothing but handlers of the embedder's thread: it is on that thread, as the way
+ * to another one and back would take longer than most handlers.
+ */
+export class LocalSession implements EngineSession {
+  readonly account: HostAccount;
+  readonly #caller: HostedCall;
+  readonly #session: BrokerSession;
+
+  constructor(broker: Broker, caller: HostedCall, grants: Grants) {
+    this.account = caller.account ?? new HostAccount(caller.tenant, broker.accounts.of(caller.tenant));
+    this.#caller = caller;
+    this.#session = broker.open({ ...caller, account: this.account }, grants);
+  }
+
+  /** Its worker has no pipe for it. */
+  begin(): void {}
+
+  ask(ask: CapabilityCall, respond: Respond): void {
+    const { trace } = this.#caller;
+    const isKnown = this.#session.journal.find(ask.step) !== undefined;
+    if (trace === null || isKnown) this.#session.invoke(ask, respond);
+    else trace.handle(ask, () => this.#session.invoke(ask, respond));
+  }
+
+  note(note: ReplayNote): void {
+    this.#session.note(note);
+  }
+
+  plan(): Promise<string> {
+    return Promise.resolve(this.#session.journal.plan());
+  }
+
+  end(end: AttemptEnd): SessionEnd {
+    return this.#session.end(end);
+  }
+}

@@ -1,0 +1,132 @@
+import { HostAccount, type HostDelta } from "../../base/tenant-account.ts";
+import type { CapabilityCall, Respond } from "../../base/protocol/capability-call.ts";
+import type { Broker } from "../broker.ts";
+import type { BrokeredCall } from "../brokered-call.ts";
+import type { AttemptEnd, BrokerSession, SessionEnd } from "../call-session.ts";
+import type { Grants } from "../grants.ts";
+import type { ReplayNote, SessionStart, ToldTool } from "./messages.ts";
+import { type CarryOut, hostCapability } from "./host-capability.ts";
+import type { ThreadTime, TimedCall } from "./thread-time.ts";
+
+const NOTHING: HostDelta = {
+  asks: 0,
+  bytesAsked: 0,
+  bytesAnswered: 0,
+  brokerMs: 0,
+  journalBytes: 0,
+  inFlightBytes: 0,
+};
+
+/** What a served call needs of its thread. */
+export interface ServingThread {
+  readonly broker: Broker;
+  readonly time: ThreadTime;
+  readonly carryOut: CarryOut;
+}
+
+/** A call on the broker thread: its session, and what the embedder's thread has been told of it. */
+export class ServedCall implements TimedCall {
+  readonly number: number;
+  readonly tenant: string;
+  readonly capabilityBytes: number;
+  brokerMs = 0;
+  isEnded = false;
+  /** The pipe of the worker on which it runs, and its attempt there. */
+  #pipe: number | null = null;
+  #attempt = 0;
+  #isFenced = false;
+  readonly #account: HostAccount;
+  readonly #session: BrokerSession;
+  readonly #time: ThreadTime;
+  #told = NOTHING;
+
+  constructor(start: SessionStart, tool: ToldTool, grants: Grants, { broker, time, carryOut }: ServingThread) {
+    const { call, tenant } = start;
+    this.number = call;
+    this.tenant = tenant;
+    this.capabilityBytes = start.limits.capabilityBytes;
+    this.#time = time;
+    this.#account = new HostAccount(tenant, broker.accounts.of(tenant));
+    const brokered: BrokeredCall = {
+      ...start,
+      ...tool,
+      callNumber: call,
+      own: tool.own === null ? undefined : hostCapability(tool.own, carryOut),
+      account: this.#account,
+      callTool: () => Promise.reject(new Error("only the embedder's thread calls tools")),
+    };
+    this.#session = broker.open(brokered, grants);
+  }
+
+  /** All of the queue's pieces on this thread. */
+  get measuredMs(): number {
+    return this.#account.mainMs;
+  }
+
+  get effects(): number {
+    return this.#session.effects;
+  }
+
+  /** An attempt begins on a worker: what earlier ones still send does not count. */
+  begin(pipe: number, attempt: number): void {
+    this.#pipe = pipe;
+    this.#attempt = attempt;
+    this.#isFenced = false;
+  }
+
+  isAt(pipe: number, attempt: number): boolean {
+    return this.#pipe === pipe && this.#attempt === attempt && !this.#isFenced;
+  }
+
+  /** Whether another attempt has begun, or is about to. */
+  isPast(pipe: number, attempt: number): boolean {
+    return this.#pipe === pipe && (attempt < this.#attempt || (attempt === this.#attempt && this.#isFenced));
+  }
+
+  invoke(ask: CapabilityCall, respond: Respond): void {
+    this.#time.begin(this);
+    this.#session.invoke(ask, (response) => {
+      this.#time.end(this);
+      respond(response);
+    });
+  }
+
+  note(note: ReplayNote): void {
+    this.#session.note(note);
+  }
+
+  /** The plan of a further attempt. What earlier ones still send does not count any more. */
+  plan(): string {
+    this.#isFenced = true;
+    return this.#session.journal.plan();
+  }
+
+  /** May be called again, where the call runs once more, as the engine has not heard of its end. */
+  end(end: AttemptEnd): SessionEnd {
+    this.isEnded = true;
+    return this.#session.end(end);
+  }
+
+  /** What was done and is held for the call since this was last asked; `null` for nothing. */
+  takeDelta(): HostDelta | null {
+    const { asks, bytesAsked, bytesAnswered, journalBytes, inFlightBytes } = this.#account;
+    const now: HostDelta = { asks, bytesAsked, bytesAnswered, brokerMs: this.brokerMs, journalBytes, inFlightBytes };
+    const before = this.#told;
+    this.#told = now;
+    let isChanged = false;
+    const changeOf = (name: keyof HostDelta): number => {
+      const change = now[name] - before[name];
+      isChanged ||= change !== 0;
+      return change;
+    };
+    const delta: HostDelta = {
+      asks: changeOf("asks"),
+      bytesAsked: changeOf("bytesAsked"),
+      bytesAnswered: changeOf("bytesAnswered"),
+      brokerMs: changeOf("brokerMs"),
+      journalBytes: changeOf("journalBytes"),
+      inFlightBytes: changeOf("inFlightBytes"),
+    };
+    return isChanged ? delta : null;
+  }
+}
