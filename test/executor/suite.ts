@@ -126,6 +126,30 @@ export function executorSuite(kind: Kind): void {
       },
     );
 
+    // Found by an attack.
+    test("fails no call for memory that another call of its tool holds", async () => {
+      const tool = script(
+        `async ({ mb, wait }, { host }) => {
+          const kept = Array.from({ length: mb }, () => new Array(2 ** 17).fill(0.5));
+          if (wait) await host.gate.pass();
+          return kept.length;
+        }`,
+        { memoryMb: 64 },
+      );
+      const isOver = Promise.withResolvers<void>();
+      const ask = async (): Promise<CapabilityResponse> => {
+        await isOver.promise;
+        return { kind: "value", nowMs: Date.now(), json: "1" };
+      };
+      const limits = { cpuMs: 10_000 };
+      const holders = Array.from({ length: 4 }, () => run(tool, { mb: 42, wait: true }, { ask, limits }));
+      const others = await Promise.all(Array.from({ length: 4 }, () => run(tool, { mb: 42, wait: false }, { limits })));
+      isOver.resolve();
+      for (const { outcome } of [...others, ...(await Promise.all(holders))]) {
+        expect(outcome).toEqual({ ok: true, json: "42" });
+      }
+    });
+
     test("ends a promise that never settles at its wall clock limit", async () => {
       expect(await code(script("() => new Promise(() => {})"), {}, { limits: { wallMs: 60 } })).toBe("wall_limit");
     });

@@ -130,6 +130,16 @@ export type ToWorker =
   | { readonly kind: "cancel"; readonly callNumber: number }
   | { readonly kind: "inspect"; readonly callNumber: number; readonly cpuMs: number; readonly script: ToolScript };
 
+/** The call's isolate died, not through its fault alone: it may be run again. */
+export interface LostMessage {
+  readonly kind: "lost";
+  readonly callNumber: number;
+  /** Processor time that the call is charged for the lost start: 0 where the fault was another call's. */
+  readonly cpuMs: number;
+  /** The reason, as JSON. */
+  readonly payload: string;
+}
+
 /** The end of a call that continued after its first turn, or that has more to report than its outcome. */
 export interface DoneMessage {
   readonly kind: "done";
@@ -239,8 +249,7 @@ export type ToHost =
   | RanMessage
   | DoneMessage
   | CutMessage
-  /** The call's isolate died through another call's fault: it may be run again. */
-  | { readonly kind: "lost"; readonly callNumber: number; readonly payload: string }
+  | LostMessage
   | ToBroker
   | LogMessage
   | ProgressMessage

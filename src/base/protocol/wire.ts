@@ -114,7 +114,7 @@ export function encodeToHost(message: ToHost): string {
     case "progress":
       return `p\t${message.callNumber}\t${message.payload}\n`;
     case "lost":
-      return `x\t${message.callNumber}\t${message.payload}\n`;
+      return `x\t${message.callNumber}\t${message.cpuMs}\t${message.payload}\n`;
     case "inspected":
       return `n\t${message.callNumber}\t${message.payload}\n`;
     case "stats":
@@ -156,7 +156,7 @@ export function decodeToHost(line: string): ToHost {
     case "p":
       return { kind: "progress", callNumber: fields.number(), payload: fields.rest() };
     case "x":
-      return { kind: "lost", callNumber: fields.number(), payload: fields.rest() };
+      return { kind: "lost", callNumber: fields.number(), cpuMs: fields.number(), payload: fields.rest() };
     case "n":
       return { kind: "inspected", callNumber: fields.number(), payload: fields.rest() };
     case "t":

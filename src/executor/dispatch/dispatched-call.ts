@@ -14,6 +14,8 @@ export abstract class DispatchedCall {
   /** The call's clock at its first start, in milliseconds since the epoch: the same in every further attempt. */
   nowMs = 0;
   isOver = false;
+  /** Processor time of earlier starts for which the call is charged, in milliseconds. */
+  protected lostCpuMs = 0;
   /** Receives the reply before the job does. */
   onEnd: ((reply: CallReply) => void) | null = null;
   readonly #dispatchedMs: number;
@@ -71,7 +73,18 @@ export abstract class DispatchedCall {
     const { attempts } = this;
     const startMs = this.#firstStartMs ?? nowMs;
     const [waitedMs, wallMs] = [startMs - this.#dispatchedMs, nowMs - startMs];
-    const ended = { outcome, cpuMs, waitedMs, wallMs, heapBytes, attempts, logs, dropped, deliveredCount, asked };
+    const ended = {
+      outcome,
+      cpuMs: cpuMs + this.lostCpuMs,
+      waitedMs,
+      wallMs,
+      heapBytes,
+      attempts,
+      logs,
+      dropped,
+      deliveredCount,
+      asked,
+    };
     const reply = work === undefined ? ended : { ...ended, work };
     this.onEnd?.(reply);
     this.job.settle(reply);

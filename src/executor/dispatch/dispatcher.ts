@@ -7,6 +7,7 @@ import {
   type Failure,
   type RanMessage,
   settleMessage,
+  type LostMessage,
   type ToHost,
 } from "../../base/protocol/messages.ts";
 import { readFailure, readJson, readProgress, readStats } from "../../base/protocol/payload.ts";
@@ -239,7 +240,7 @@ export class Dispatcher implements WorkerConnectionListener {
       case "ask":
         return this.#onAsk(connection, message);
       case "lost":
-        return this.#onLost(connection, message.callNumber, String(readJson(message.payload)));
+        return this.#onLost(connection, message);
       case "log":
         return this.#callOn(connection, message.callNumber)?.log(message.lines);
       case "progress":
@@ -329,12 +330,13 @@ export class Dispatcher implements WorkerConnectionListener {
     this.#batcher.putBack(batch, batch.calls);
   }
 
-  #onLost(connection: WorkerConnection, callNumber: number, reason: string): void {
+  #onLost(connection: WorkerConnection, { callNumber, cpuMs, payload }: LostMessage): void {
+    const reason = String(readJson(payload));
     if (connection.going.delete(callNumber)) {
-      this.#lingering.end(callNumber, 0);
+      this.#lingering.end(callNumber, cpuMs);
       const call = this.#calls.get(callNumber);
       if (call?.connection !== connection) return;
-      call.loseIsolate();
+      call.loseIsolate(cpuMs);
       return this.restart(callNumber, reason, true);
     }
     const batch = connection.item(callNumber);

@@ -55,9 +55,10 @@ export class LocalCall extends DispatchedCall {
     for (const line of lines) this.logLine(this.#linesOfStart++, line);
   }
 
-  /** Another call ended the isolate of this one. */
-  loseIsolate(): void {
+  /** The isolate of this call and others was ended, after `cpuMs` for which this call is charged. */
+  loseIsolate(cpuMs: number): void {
     this.#isolatesLost++;
+    this.lostCpuMs += cpuMs;
   }
 
   /** Counts a lost executor; returns the number of losses without a known culprit. */

@@ -128,6 +128,14 @@ export class ToolIsolate {
     return realm;
   }
 
+  /**
+   * Whether several calls hold its memory, each of which could have an isolate of its own: nobody knows then who holds
+   * how much of it.
+   */
+  get isShared(): boolean {
+    return this.runs.size > 1 && this.#script.isolation !== "shared";
+  }
+
   /** Whether the next call's realm can be opened ahead. */
   get isWanting(): boolean {
     return this.#realm === null && this.#next === null && !this.retired;

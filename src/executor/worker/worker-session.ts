@@ -218,6 +218,7 @@ export class WorkerSession implements LinkListener {
         if (call.message.cpuMs - call.cpuMs <= CLOCKS_APART_MS) call.cpuMs = Math.max(call.cpuMs, call.message.cpuMs);
         return this.#condemn(call, "cpu_limit", `the call used more than ${call.message.cpuMs} ms of processor time`);
       case "memory":
+        if (call.isolate.isShared && !call.message.ownIsolate) return this.#abandon(call.isolate, call);
         return this.#condemn(call, "memory_limit", OVER);
       case "shed":
         return this.#condemn(call, "memory_limit", SHED);
@@ -237,9 +238,12 @@ export class WorkerSession implements LinkListener {
   }
 
   /** Abandons an isolate after a cut turn: its leftovers would run in the turns of other calls. */
-  #abandon(isolate: ToolIsolate): void {
+  #abandon(isolate: ToolIsolate, charged: WorkerCall | null = null): void {
     isolate.dispose();
-    for (const callNumber of isolate.runs) this.#lose(callNumber, "another call ended the isolate");
+    for (const callNumber of isolate.runs) {
+      const cpuMs = callNumber === charged?.callNumber ? charged.cpuMs : 0;
+      this.#lose(callNumber, "another call ended the isolate", cpuMs);
+    }
   }
 
   /** Abandons an isolate with a failed interpreter: after this turn its calls move to others. */
@@ -251,12 +255,12 @@ export class WorkerSession implements LinkListener {
     });
   }
 
-  #lose(callNumber: number, reason: string): void {
+  #lose(callNumber: number, reason: string, cpuMs = 0): void {
     const call = this.#calls.get(callNumber);
     call?.stopTimers();
     call?.isolate.leave(callNumber, call.realm);
     this.#calls.delete(callNumber);
-    this.#outbox.post({ kind: "lost", callNumber, payload: JSON.stringify(reason) });
+    this.#outbox.post({ kind: "lost", callNumber, cpuMs, payload: JSON.stringify(reason) });
   }
 
   #completeEnded(): void {

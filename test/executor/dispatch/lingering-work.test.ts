@@ -41,7 +41,7 @@ test("the work of a cancelled call that goes on after its turn ends with the cal
 
 test.each([
   ["cut", encodeToHost({ kind: "cut", callNumber: 1, cpuMs: 50 }), 50],
-  ["lost", encodeToHost({ kind: "lost", callNumber: 1, payload: '"why"' }), 0],
+  ["lost", encodeToHost({ kind: "lost", callNumber: 1, cpuMs: 0, payload: '"why"' }), 0],
   ["not started", encodeToHost({ kind: "ran", callNumber: 1, cpuMs: 0, lastCpuMs: 0, heapBytes: 0, outcomes: "" }), 0],
 ])("the work of a cancelled call ends when its turn was %s, and it does not start again", async (_how, line, cpuMs) => {
   const { dispatcher, sent, say, told } = await cancelOne();
