@@ -331,20 +331,19 @@ export class Dispatcher implements WorkerConnectionListener {
   }
 
   #onLost(connection: WorkerConnection, { callNumber, cpuMs, payload }: LostMessage): void {
-    const reason = String(readJson(payload));
     if (connection.going.delete(callNumber)) {
       this.#lingering.end(callNumber, cpuMs);
       const call = this.#calls.get(callNumber);
       if (call?.connection !== connection) return;
       call.loseIsolate(cpuMs);
-      return this.restart(callNumber, reason, true);
+      return this.restart(callNumber, String(readJson(payload)), true);
     }
     const batch = connection.item(callNumber);
     if (!(batch instanceof Batch)) return;
     connection.end(callNumber, performance.now());
     for (const call of batch.calls) {
       if (call.isOver) this.#lingering.end(call.callNumber, 0);
-      else this.restart(call.callNumber, reason);
+      else this.restart(call.callNumber, String(readJson(payload)));
     }
   }
 
