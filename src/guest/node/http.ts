@@ -1,9 +1,10 @@
+import { shared as servers } from "./http-server.ts";
 import { bufferOver } from "./buffer.ts";
 import { dataOf } from "./crypto.ts";
 import { EventEmitter } from "./events.ts";
 import { join } from "./inner/asn1.ts";
 import { invalidArgType, nodeError } from "./inner/errors.ts";
-import { library, type NodeModule, type NodeState, soon } from "./inner/library.ts";
+import { type NodeModule, type NodeState, soon } from "./inner/library.ts";
 import { shared as streams } from "./stream.ts";
 
 /** `node:http` and `node:https`: clients over `fetch`, with the errors of that capability. */
@@ -171,6 +172,7 @@ class ClientRequest extends Writable {
   headersSent = false;
   readonly agent = null;
   readonly socket = fakeSocket();
+  res: IncomingMessage | null = null;
   readonly #url: string;
   readonly #headers = new Map<string, readonly [name: string, value: string]>();
   readonly #chunks: Uint8Array[] = [];
@@ -178,7 +180,8 @@ class ClientRequest extends Writable {
   #timer: unknown;
 
   constructor(url: string, options: Options) {
-    super();
+    // Its end is not that of the answer.
+    super({ autoDestroy: false });
     this.#url = url;
     this.method = (options.method ?? "GET").toUpperCase();
     const { pathname, hostname, protocol } = new URL(url);
@@ -275,6 +278,8 @@ class ClientRequest extends Writable {
     clearTimeout(this.#timer);
     if (this.destroyed) return;
     const message = new IncomingMessage(response);
+    this.res = message;
+    message.once("close", () => this.destroy());
     if (!this.emit("response", message)) message.destroy();
   }
 
@@ -331,8 +336,7 @@ function moduleOf(scheme: "http:" | "https:"): NodeModule {
     Agent,
     ClientRequest,
     IncomingMessage,
-    ServerResponse,
-    OutgoingMessage,
+    ...servers,
     METHODS: [...METHODS],
     STATUS_CODES,
     maxHeaderSize: 16_384,
@@ -358,14 +362,6 @@ function validateHeaderValue(name: unknown, value: unknown): void {
       "ERR_HTTP_INVALID_HEADER_VALUE",
       `Invalid value "undefined" for header "${String(name as string)}"`,
     );
-}
-
-/** Classes of servers, which packages extend. */
-function ServerResponse(): never {
-  throw library.refusal("http", "ServerResponse");
-}
-function OutgoingMessage(): never {
-  throw library.refusal("http", "OutgoingMessage");
 }
 
 const modules = { http: moduleOf("http:"), https: moduleOf("https:") };

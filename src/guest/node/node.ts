@@ -106,70 +106,48 @@ export class NodeInstance implements NodeState {
     return module;
   }
 
-  #global(name: string, find: () => unknown): unknown {
+  /** A global as the instance's code has it. */
+  global(name: string): unknown {
     const replaced = this.#replaced;
-    return replaced !== null && replaced.has(name) ? replaced.get(name) : find();
+    if (replaced !== null && replaced.has(name)) return replaced.get(name);
+    const part = GLOBALS.get(name);
+    if (part === undefined) return this.require(name);
+    return part === "timers" ? this.member(part, name) : (this.#realm.load(part).shared as NodeModule)[name];
   }
 
-  #replace(name: string, value: unknown): void {
+  replace(name: string, value: unknown): void {
     (this.#replaced ??= new Map()).set(name, value);
   }
+}
 
-  get Buffer(): unknown {
-    return this.#global("Buffer", () => (this.#realm.load("buffer").shared as NodeModule)["Buffer"]);
-  }
-
-  set Buffer(value: unknown) {
-    this.#replace("Buffer", value);
-  }
-
-  get process(): unknown {
-    return this.#global("process", () => this.require("process"));
-  }
-
-  set process(value: unknown) {
-    this.#replace("process", value);
-  }
-
-  get setImmediate(): unknown {
-    return this.#global("setImmediate", () => this.member("timers", "setImmediate"));
-  }
-
-  set setImmediate(value: unknown) {
-    this.#replace("setImmediate", value);
-  }
-
-  get clearImmediate(): unknown {
-    return this.#global("clearImmediate", () => this.member("timers", "clearImmediate"));
-  }
-
-  set clearImmediate(value: unknown) {
-    this.#replace("clearImmediate", value);
-  }
-
-  get CryptoKey(): unknown {
-    return this.#global("CryptoKey", () => (this.#realm.load("subtle").shared as NodeModule)["CryptoKey"]);
-  }
-
-  set CryptoKey(value: unknown) {
-    this.#replace("CryptoKey", value);
-  }
-
-  get WebSocket(): unknown {
-    return this.#global("WebSocket", () => (this.#realm.load("sockets").shared as NodeModule)["WebSocket"]);
-  }
-
-  set WebSocket(value: unknown) {
-    this.#replace("WebSocket", value);
-  }
-
-  get EventSource(): unknown {
-    return this.#global("EventSource", () => (this.#realm.load("sockets").shared as NodeModule)["EventSource"]);
-  }
-
-  set EventSource(value: unknown) {
-    this.#replace("EventSource", value);
-  }
+/** Parts by the globals that are in them; `process` is a module. */
+const GLOBALS: ReadonlyMap<string, string | undefined> = new Map([
+  ["Buffer", "buffer"],
+  ["process", undefined],
+  ["setTimeout", "timers"],
+  ["setInterval", "timers"],
+  ["setImmediate", "timers"],
+  ["clearTimeout", "timers"],
+  ["clearInterval", "timers"],
+  ["clearImmediate", "timers"],
+  ["CryptoKey", "subtle"],
+  ["WebSocket", "sockets"],
+  ["EventSource", "sockets"],
+  ["MessageEvent", "ports"],
+  ["MessageChannel", "ports"],
+  ["MessagePort", "ports"],
+]);
+for (const name of GLOBALS.keys()) {
+  defineProperty(NodeInstance.prototype, name, {
+    get(this: NodeInstance) {
+      return this.global(name);
+    },
+    set(this: NodeInstance, value: unknown) {
+      this.replace(name, value);
+    },
+    enumerable: false,
+    configurable: true,
+  });
 }
 
 /** What instances share of a module's exports. */
@@ -202,6 +180,10 @@ const STAND_INS: ReadonlyMap<string, { prototype: object }> = new Map<string, { 
   ["FinalizationRegistry", FinalizationRegistry],
   ["WeakRef", WeakRef],
 ]);
+
+const WEB_ASSEMBLY = "Module Instance Memory Table Global compile compileStreaming instantiate instantiateStreaming".split(
+  " ",
+);
 
 /** The getter of a class without objects. */
 function notOne(): never {
@@ -310,11 +292,17 @@ class NodeRealm implements Library {
   absent(name: string): unknown {
     const known = this.#absent.get(name);
     if (known !== undefined) return known;
-    const made = STAND_INS.get(name) ?? (this.#refuser("globalThis", name) as { prototype: object });
+    const made = name === "WebAssembly" ? this.#webAssembly() : (STAND_INS.get(name) ?? this.#refuser("globalThis", name));
     const members = name === "SharedArrayBuffer" ? ["byteLength", "growable", "maxByteLength"] : [];
-    for (const member of members) defineProperty(made.prototype, member, { get: notOne, configurable: true });
+    for (const member of members) defineProperty((made as { prototype: object }).prototype, member, { get: notOne, configurable: true });
     this.host.harden(made);
     this.#absent.set(name, made);
+    return made;
+  }
+
+  #webAssembly(): NodeModule {
+    const made: NodeModule = { validate: () => false };
+    for (const name of WEB_ASSEMBLY) made[name] = this.#refuser("WebAssembly", name);
     return made;
   }
 

@@ -35,6 +35,7 @@ export const modules: { readonly [name: string]: NodeModule } = {
   },
   vm: { runInThisContext: (code: unknown) => evaluate(String(code as string)) as unknown, isContext: () => false },
   worker_threads: {
+    ...library.load("ports").shared,
     isMainThread: true,
     isInternalThread: false,
     parentPort: null,

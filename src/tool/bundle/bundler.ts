@@ -228,7 +228,7 @@ async function bundleHalf(
 ): Promise<BundledHalf> {
   let inputs: readonly string[] = [];
   const buildWith = async (define: Definitions): Promise<readonly OutputFile[]> => {
-    const result = await withMessages(name, buildOnce(files, entry, stdin, name, define, half));
+    const result = await withNodeForms(files, () => withMessages(name, buildOnce(files, entry, stdin, name, define, half)));
     const outputs = Object.values(result.metafile?.outputs ?? {});
     inputs = outputs.flatMap((one) =>
       Object.entries(one.inputs).flatMap(([input, { bytesInOutput }]) => (bytesInOutput > 0 ? [input] : [])),
@@ -345,6 +345,22 @@ async function withMessages(name: string, work: Promise<BuildResult>): Promise<B
     const messages = messagesOf(error);
     throw messages.length > 0 ? new BuildFailedError(name, messages) : new CrashError("", { cause: error });
   }
+}
+
+const MAX_NODE_FORMS = 5;
+
+/** Builds again with packages in their form for Node, where their form for browsers lacks what is imported. */
+async function withNodeForms(files: ToolFiles, build: () => Promise<BuildResult>): Promise<BuildResult> {
+  let last: unknown;
+  for (let turn = 0; turn < MAX_NODE_FORMS; turn++) {
+    try {
+      return await build();
+    } catch (error) {
+      last = error;
+      if (!(error instanceof BuildFailedError) || !files.takeNodeForms(error.messages)) throw error;
+    }
+  }
+  throw last;
 }
 
 function isFurther(one: Message | undefined, other: Message | undefined): boolean {
