@@ -87,7 +87,10 @@ Object.assign(ServerResponse.prototype as object, {
   },
   writeContinue: () => undefined,
   writeProcessing: () => undefined,
-  assignSocket: () => undefined,
+  assignSocket(this: { socket: unknown; connection: unknown }, socket: unknown) {
+    this.socket = socket;
+    this.connection = socket;
+  },
   detachSocket: () => undefined,
 });
 

@@ -294,6 +294,7 @@ export class ToolFiles {
     if (found.namespace !== "file" || isLeftOut(found.path, await this.#manifests.of(found.path)))
       return { path: specifier, namespace: EMPTY_NAMESPACE };
     const real = await realpath(found.path);
+    if (isNative(real) && isPackages(shownName(args.importer))) return missingModule(path.basename(real));
     const isReachable = this.#mayReach(real, isKept);
     if (isReachable && !namesPath(specifier) && (await this.#nodeForms.replaces(real)))
       return (await this.#nodeForms.at(specifier, folder, isKept)) ?? null;

@@ -45,13 +45,15 @@ export function missingText(specifier: string): OnLoadResult {
 
 /** Uses of a document that nothing asks for before. */
 const DOM = /\bdocument\.(?:createElement|implementation|body|head)\b|\bnew XMLHttpRequest\b|\bwindow\.FormData\b/;
+/** What a form says that does nothing of its package's work. */
+const SAYS_SO = /\b(?:does not work in (?:the )?browsers?|Browser-only version)\b/;
 const ASKS = /typeof (?:document|XMLHttpRequest)\b/;
 
 /** Whether a file is of a package's form for browsers and needs a document, which an isolate has not. */
 export async function isForBrowsers(file: string, { leftOut }: Manifest): Promise<boolean> {
   if (leftOut === undefined || !/\.[cm]?js$/.test(file)) return false;
   const text = await readFile(file, "utf8");
-  return DOM.test(text) && !ASKS.test(text);
+  return SAYS_SO.test(text) || (DOM.test(text) && !ASKS.test(text));
 }
 
 /** Globals of Node without a stand-in. A file that asks for none of them is left alone. */
