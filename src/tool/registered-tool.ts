@@ -114,6 +114,7 @@ export function registeredTool(
       evaluationMs: inspection.evaluationMs,
       ...(inspection.describe === undefined ? {} : { describe: Object.freeze(inspection.describe) }),
     }),
+    ...(bundle.node === undefined ? {} : { node: frozenCopy(bundle.node) }),
     ...(inspection.use ?? IN_HOST),
     ...(rewrites.length === 0 ? {} : { mcpRewrites: frozenCopy(rewrites) }),
     ...(definition.examples === undefined ? {} : { examples: frozenCopy(definition.examples) }),

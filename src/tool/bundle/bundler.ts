@@ -20,6 +20,7 @@ import { MAX_PROJECT_SOURCE_BYTES, MAX_SOURCE_BYTES } from "./source-budget.ts";
 import { writeSourceMap } from "./source-map.ts";
 import { asScript, type Half } from "./tool-entry.ts";
 import { PLAIN } from "./ts-config.ts";
+import { nodeNamesIn } from "./used-names.ts";
 
 const MAX_BUNDLE_BYTES = 16 * 1024 * 1024;
 /** Marks of TypeScript. Checked only in texts too short to crash the bundler. */
@@ -244,7 +245,8 @@ async function bundleHalf(
     throw tooLarge(name, bytes, files.largest());
   }
   const shown = new Set([...files.shownNames(), entry]);
-  return { runtime: "javascript", text, bytes, inputs, ...cleanMap(mapOf(output), shown) };
+  const node = half === "whole" ? nodeNamesIn(text) : [];
+  return { runtime: "javascript", text, bytes, inputs, ...(node.length > 0 && { node }), ...cleanMap(mapOf(output), shown) };
 }
 
 type Definitions = Readonly<Record<string, string>>;

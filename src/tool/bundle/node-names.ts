@@ -123,17 +123,3 @@ function exportNames(name: string): readonly string[] {
         typeof module !== "function" || !["length", "name", "prototype", "arguments", "caller"].includes(member),
     );
 }
-
-/** A use of Node's names in a bundle. */
-const USE = new RegExp(String.raw`\b${NODE_NAME}\.(?:(?:require|member)\("([\w./]+)"(?:, "([\w$]+)")?\)|(\w+))`, "g");
-
-/** Node's names in a bundle: modules, `module.member` where single members are imported, and globals. */
-export function nodeNamesIn(text: string): readonly string[] {
-  const names = new Set<string>();
-  for (const [, module, member, global] of text.matchAll(USE)) {
-    if (module === undefined) names.add(global ?? "");
-    else names.add(member === undefined ? `node:${module}` : `node:${module}.${member}`);
-  }
-  names.delete("");
-  return [...names].toSorted();
-}
