@@ -190,6 +190,7 @@ export const FILES_KEY = "glovebox.files";
 
 /** The parameter of a factory through which its module reaches Node's names: a `NodeInstance`. */
 export const NODE_NAME = "__node";
+export { adviceOn } from "./node/inner/advice.ts";
 
 /** Names of the global object in modules. */
 export const GLOBAL_NAMES = ["globalThis", "self", "window", "global"] as const;

@@ -55,7 +55,7 @@ const IN_FOLDER =
 const MODULE = /\.(?:c?js|json)$/;
 const MAX_MODULES = 500;
 
-/** Members of an object that require what such a name may mean; `[]` if it is none, or may mean too much. */
+/** Members of an object that require what such a name may mean; `[]` for any other name, or if there are too many. */
 async function modulesFor(call: string, file: string): Promise<readonly string[]> {
   const [, template, templateEnd = "", text, textEnd = ""] = IN_FOLDER.exec(call) ?? [];
   const [folder, end] = [template ?? text, template === undefined ? textEnd : templateEnd];

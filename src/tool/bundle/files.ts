@@ -355,7 +355,7 @@ export class ToolFiles {
     const given = withoutFileMaps(await readFile(file, "utf8"));
     const text = isPackages(shown) ? await runnable(given, loader, file) : given;
     // Packages above the tool's folder are the operator's.
-    const isOwn = this.#isOwn(file) && !isPackages(shown);
+    const isOwn = this.#isOwn(file);
     const options = (await this.#project?.optionsFor(file)) ?? PLAIN;
     const found = isOwn ? await parsed(text, loader, shown, options) : [];
     if (found.length > 0) return { errors: [...found] };

@@ -1,5 +1,4 @@
-import { NODE_NAME } from "../../guest/host.ts";
-import { adviceOn } from "../../guest/node/inner/advice.ts";
+import { adviceOn, NODE_NAME } from "../../guest/host.ts";
 import { isInLibrary } from "./node-names.ts";
 
 /** A name of Node's that a tool uses. */
