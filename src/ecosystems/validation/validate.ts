@@ -154,7 +154,12 @@ async function checkTools(
     const owner = owners.get(tool.name);
     if (owner !== undefined) checks.push(error("name", `"${tool.name}" is the name of a tool of ${owner} as well`));
     owners.set(tool.name, module);
-    const found = [...lintTool(tool), ...checkNodeNames(tool), ...checkSchemas(tool), ...(await checkBehaviour(engine, tool))];
+    const found = [
+      ...lintTool(tool),
+      ...checkNodeNames(tool),
+      ...checkSchemas(tool),
+      ...(await checkBehaviour(engine, tool)),
+    ];
     checks.push(...found.map((check): ToolCheck => ({ ...check, tool: tool.name })));
   }
   return checks;

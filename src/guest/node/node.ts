@@ -181,9 +181,8 @@ const STAND_INS: ReadonlyMap<string, { prototype: object }> = new Map<string, { 
   ["WeakRef", WeakRef],
 ]);
 
-const WEB_ASSEMBLY = "Module Instance Memory Table Global compile compileStreaming instantiate instantiateStreaming".split(
-  " ",
-);
+const WEB_ASSEMBLY =
+  "Module Instance Memory Table Global compile compileStreaming instantiate instantiateStreaming".split(" ");
 
 /** The getter of a class without objects. */
 function notOne(): never {
@@ -292,9 +291,11 @@ class NodeRealm implements Library {
   absent(name: string): unknown {
     const known = this.#absent.get(name);
     if (known !== undefined) return known;
-    const made = name === "WebAssembly" ? this.#webAssembly() : (STAND_INS.get(name) ?? this.#refuser("globalThis", name));
+    const made =
+      name === "WebAssembly" ? this.#webAssembly() : (STAND_INS.get(name) ?? this.#refuser("globalThis", name));
     const members = name === "SharedArrayBuffer" ? ["byteLength", "growable", "maxByteLength"] : [];
-    for (const member of members) defineProperty((made as { prototype: object }).prototype, member, { get: notOne, configurable: true });
+    for (const member of members)
+      defineProperty((made as { prototype: object }).prototype, member, { get: notOne, configurable: true });
     this.host.harden(made);
     this.#absent.set(name, made);
     return made;

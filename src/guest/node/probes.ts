@@ -57,7 +57,9 @@ export const modules: { readonly [name: string]: NodeModule } = {
   vm: {
     Script,
     constants: Object.freeze({}),
-    runInThisContext: (code: unknown) => evaluate(String(code as string)) as unknown, isContext: () => false },
+    runInThisContext: (code: unknown) => evaluate(String(code as string)) as unknown,
+    isContext: () => false,
+  },
   worker_threads: {
     ...library.load("ports").shared,
     isMainThread: true,

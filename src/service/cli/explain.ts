@@ -66,7 +66,8 @@ function callerOf(name: string | undefined, { keys = [] }: Config): ExplainOptio
 }
 
 function lines(explanation: Explanation): string[] {
-  const { tool, tenant, isolation, group, grants, limits, processorTime, findings, schemas, node, program } = explanation;
+  const { tool, tenant, isolation, group, grants, limits, processorTime, findings, schemas, node, program } =
+    explanation;
   const granted = grants.map(({ capability, granted: what, from }): Row => [capability, what, from]);
   const limited = limits.map(({ limit, value, from }): Row => {
     const isEstimated = limit === "cpuMs" && processorTime === "estimated";
@@ -108,7 +109,9 @@ function schemaLines({ parses, parsesReason = "", wholeReason, evaluationMs }: E
 function nodeLines(names: Explanation["node"]): string[] {
   if (names.length === 0) return [];
   const works = names.flatMap(({ name, instead }) => (instead === undefined ? [name] : []));
-  const refused = names.flatMap(({ name, instead }): Row[] => (instead === undefined ? [] : [[name, "refuses when used", instead]]));
+  const refused = names.flatMap(({ name, instead }): Row[] =>
+    instead === undefined ? [] : [[name, "refuses when used", instead]],
+  );
   return [
     ...(works.length === 0 ? [] : [`names of Node: ${works.join(", ")}`]),
     ...(refused.length === 0 ? [] : section("names of Node that an isolate has not", refused, "none")),

@@ -229,7 +229,9 @@ async function bundleHalf(
 ): Promise<BundledHalf> {
   let inputs: readonly string[] = [];
   const buildWith = async (define: Definitions): Promise<readonly OutputFile[]> => {
-    const result = await withNodeForms(files, () => withMessages(name, buildOnce(files, entry, stdin, name, define, half)));
+    const result = await withNodeForms(files, () =>
+      withMessages(name, buildOnce(files, entry, stdin, name, define, half)),
+    );
     const outputs = Object.values(result.metafile?.outputs ?? {});
     inputs = outputs.flatMap((one) =>
       Object.entries(one.inputs).flatMap(([input, { bytesInOutput }]) => (bytesInOutput > 0 ? [input] : [])),
@@ -246,7 +248,14 @@ async function bundleHalf(
   }
   const shown = new Set([...files.shownNames(), entry]);
   const node = half === "whole" ? nodeNamesIn(text) : [];
-  return { runtime: "javascript", text, bytes, inputs, ...(node.length > 0 && { node }), ...cleanMap(mapOf(output), shown) };
+  return {
+    runtime: "javascript",
+    text,
+    bytes,
+    inputs,
+    ...(node.length > 0 && { node }),
+    ...cleanMap(mapOf(output), shown),
+  };
 }
 
 type Definitions = Readonly<Record<string, string>>;

@@ -57,13 +57,7 @@ export async function isForBrowsers(file: string, { leftOut }: Manifest): Promis
 }
 
 /** Globals of Node without a stand-in. A file that asks for none of them is left alone. */
-const ABSENT = [
-  "SharedArrayBuffer",
-  "BroadcastChannel",
-  "WebAssembly",
-  "FinalizationRegistry",
-  "WeakRef",
-];
+const ABSENT = ["SharedArrayBuffer", "BroadcastChannel", "WebAssembly", "FinalizationRegistry", "WeakRef"];
 
 /** A package's file that takes globals for granted which an isolate has not: they exist there, and refuse to be made. */
 function withAbsentGlobals(contents: string): string {

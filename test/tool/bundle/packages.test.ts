@@ -27,7 +27,8 @@ async function answerOf(files: Record<string, string>): Promise<unknown> {
 }
 
 test("a computed name in a folder of the package finds the modules there, and no other", async () => {
-  const find = "module.exports = () => ['a', 'b'].map((name) => { try { return require(`./parts/${name}.js`); } catch (error) { return error.message; } });";
+  const find =
+    "module.exports = () => ['a', 'b'].map((name) => { try { return require(`./parts/${name}.js`); } catch (error) { return error.message; } });";
   const files = { "node_modules/p/index.js": find, "node_modules/p/parts/a.js": "module.exports = 1;" };
   expect(await answerOf(files)).toEqual([1, "no ./parts/b.js"]);
 });
@@ -39,7 +40,8 @@ test("a plain require beside a computed one is the bundler's", async () => {
 });
 
 test("a comment for another bundler in a computed import is no name", async () => {
-  const main = "const late = (name) => import(/* webpackIgnore: true */ /* @vite-ignore */ name); module.exports = () => typeof late;";
+  const main =
+    "const late = (name) => import(/* webpackIgnore: true */ /* @vite-ignore */ name); module.exports = () => typeof late;";
   expect(await answerOf({ "node_modules/p/index.js": main })).toBe("function");
 });
 
@@ -59,12 +61,18 @@ test.each([
   ["node-gyp-build", "An isolate loads no native addons, and so not the addon that 'node-gyp-build' loads"],
 ])("%s fails when a package loads it, and says what to use instead", async (name, message) => {
   const main = `module.exports = () => { try { require("${name}"); } catch (error) { return error.message; } };`;
-  const files = { "node_modules/p/index.js": main, "node_modules/p/build/addon.node": "", "node_modules/p/code.wasm": "" };
+  const files = {
+    "node_modules/p/index.js": main,
+    "node_modules/p/build/addon.node": "",
+    "node_modules/p/code.wasm": "",
+  };
   expect(await answerOf(files)).toContain(`${message}`);
 });
 
 test("timers are Node's where code asks for what the web's have not", async () => {
-  const bundle = await bundled({ "node_modules/p/index.js": "module.exports = () => setTimeout(() => {}, 1).unref();" });
+  const bundle = await bundled({
+    "node_modules/p/index.js": "module.exports = () => setTimeout(() => {}, 1).unref();",
+  });
   expect(nodeNamesIn(bundle.text)).toEqual([{ name: "setTimeout" }]);
   const plain = await bundled({ "node_modules/p/index.js": "module.exports = () => setTimeout(() => {}, 1);" });
   expect(plain.node).toBeUndefined();

@@ -148,7 +148,10 @@ const SCHEMA_OF_A_TOOL = { type: ["object", "boolean"], description: "A JSON Sch
 const SCRIPT_SIZE = { bytes: { type: "integer" }, evaluationMs: { type: "number" } };
 
 const NODE_NAMES = listOf(
-  exactly({ name: text("A module, a member or a global of Node."), instead: text("What to use instead, if it refuses.") }, ["instead"]),
+  exactly(
+    { name: text("A module, a member or a global of Node."), instead: text("What to use instead, if it refuses.") },
+    ["instead"],
+  ),
 );
 
 const TOOL_INFO = exactly(
