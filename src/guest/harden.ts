@@ -267,8 +267,6 @@ function overriddenKeys(prototype: object): readonly PropertyKey[] {
     case Promise.prototype:
       // Queries of mongoose, and others that are promises until something else is asked of them.
       return [...OVERRIDDEN, "catch", "finally"];
-    case WeakMap.prototype:
-      return [...OVERRIDDEN, "get", "set", "has", "delete"];
     case Iterator.prototype:
       return [...OVERRIDDEN, Symbol.iterator];
     case TYPED_ARRAY:

@@ -61,7 +61,7 @@ export const modules: { readonly [name: string]: NodeModule } = {
     isContext: () => false,
   },
   worker_threads: {
-    ...library.load("ports").shared,
+    ...(library.load("ports").shared as NodeModule),
     isMainThread: true,
     isInternalThread: false,
     parentPort: null,

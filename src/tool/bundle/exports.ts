@@ -7,7 +7,10 @@ const SHIM = "var __require = ";
 
 /** Gives such uses of `require` the modules of Node. */
 function withRequire(text: string): string {
-  return text.replace(SHIM, `var require = (name) => ${NODE_NAME}.require("module").createRequire()(name); ${SHIM}`);
+  return text.replace(
+    SHIM,
+    `var require = Object.assign((name) => ${NODE_NAME}.require("module").createRequire()(name), { resolve: (name) => name }); ${SHIM}`,
+  );
 }
 
 /** The last statement of a bundled CommonJS module. */

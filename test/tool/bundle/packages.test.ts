@@ -20,6 +20,7 @@ async function answerOf(files: Record<string, string>): Promise<unknown> {
     throw new Error(`no ${name}`);
   };
   const node = { require: () => ({ createRequire: () => require }) };
+  // oxlint-disable-next-line no-implied-eval, no-new-func
   const evaluate = new Function("__node", `"use strict"; ${text}\nreturn ${SCRIPT_EXPORTS};`) as (node: unknown) => {
     default: () => unknown;
   };
