@@ -1,10 +1,10 @@
 import { EventEmitter } from "./events.ts";
 import { library, type NodeModule, soon } from "./inner/library.ts";
 import { shared as streams } from "./stream.ts";
+import { STATUS_CODES } from "./tables.ts";
 
 /** Classes of HTTP servers. What a framework answers to a request that it makes itself goes through them; none listens. */
 
-const { STATUS_CODES } = NODE_CONSTANTS;
 const { Writable } = streams as unknown as { Writable: (this: object, options: object) => void };
 
 interface Outgoing {

@@ -1,33 +1,8 @@
 import type { NodeModule } from "./inner/library.ts";
+import { type Handler, Handlers, MessageEvent } from "./web-events.ts";
 
-/** The globals `MessageEvent`, `MessageChannel` and `MessagePort`: both ports are the instance's own. */
+/** The globals `MessageChannel` and `MessagePort`: both ports are the instance's own. */
 
-interface Init {
-  readonly data?: unknown;
-  readonly origin?: string;
-  readonly lastEventId?: string;
-  readonly source?: unknown;
-  readonly ports?: readonly unknown[];
-}
-
-class MessageEvent extends Event {
-  readonly data: unknown;
-  readonly origin: string;
-  readonly lastEventId: string;
-  readonly source: unknown;
-  readonly ports: readonly unknown[];
-
-  constructor(type: string, init: Init = {}) {
-    super(type, init as object);
-    this.data = init.data ?? null;
-    this.origin = init.origin ?? "";
-    this.lastEventId = init.lastEventId ?? "";
-    this.source = init.source ?? null;
-    this.ports = init.ports ?? [];
-  }
-}
-
-type Handler = ((event: MessageEvent) => unknown) | null;
 const SECRET = Symbol("port");
 
 class MessagePort extends EventTarget {
@@ -35,8 +10,8 @@ class MessagePort extends EventTarget {
   /** Messages that nobody has started to read. */
   readonly #waiting: unknown[] = [];
   #isStarted = false;
-  #handler: Handler = null;
-  readonly #listeners = new Map<unknown, (event: Event) => void>();
+  readonly #handlers = new Handlers(this);
+  readonly #listeners = new Map<unknown, (event: unknown) => void>();
 
   constructor(secret?: unknown) {
     if (secret !== SECRET) throw new TypeError("Illegal constructor");
@@ -51,13 +26,11 @@ class MessagePort extends EventTarget {
   }
 
   get onmessage(): Handler {
-    return this.#handler;
+    return this.#handlers.get("message");
   }
 
   set onmessage(handler: Handler) {
-    if (this.#handler !== null) this.removeEventListener("message", this.#handler as never);
-    this.#handler = handler;
-    if (handler !== null) this.addEventListener("message", handler as never);
+    this.#handlers.set("message", handler);
     this.start();
   }
 
@@ -83,7 +56,7 @@ class MessagePort extends EventTarget {
   }
 
   on(type: string, listener: (value: unknown) => unknown): this {
-    const heard = (event: Event): void => void listener((event as MessageEvent).data);
+    const heard = (event: unknown): void => void listener((event as MessageEvent).data);
     this.#listeners.set(listener, heard);
     this.addEventListener(type, heard);
     if (type === "message") this.start();
@@ -125,4 +98,4 @@ class MessageChannel {
   }
 }
 
-export const shared: NodeModule = { MessageEvent, MessageChannel, MessagePort };
+export const shared: NodeModule = { MessageChannel, MessagePort };

@@ -6,8 +6,6 @@ import { builds } from "../build/builds.ts";
 import { type BundleJob, type Job, stringsOf } from "../build/job.ts";
 import { type JobWords, problemOf } from "../build/problem.ts";
 import { loadError, withFiles } from "./error.ts";
-// The build process needs it. Tracers such as that of Next find its package, acorn, by imports alone.
-import "./halves.ts";
 import type { PackageScope } from "./files.ts";
 import type { ProjectOptions } from "./project.ts";
 import { MAX_SOURCE_BYTES } from "./source-budget.ts";
@@ -105,10 +103,7 @@ function dataOf(input: BundleInput): BundleJob["input"] {
       : { kind: "text", name, resolveDir: path.resolve(resolveDir) };
   }
   const file = { kind: "file", name, path: path.resolve(input.path) } as const;
-  if ("project" in input) {
-    const { root, home } = input.project;
-    return { ...file, project: { ...(root !== undefined && { root }), ...(home !== undefined && { home }) } };
-  }
+  if ("project" in input) return { ...file, project: input.project };
   if (input.scope === undefined) return file;
   const names = [...input.scope.names];
   const { modules } = input.scope;

@@ -22,6 +22,7 @@ export const NODE_GLOBALS = [
   "WebSocket",
   "EventSource",
   "MessageEvent",
+  "CloseEvent",
   "MessageChannel",
   "MessagePort",
 ] as const;

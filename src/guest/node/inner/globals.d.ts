@@ -7,7 +7,8 @@ interface AbortSignal {
   removeEventListener(type: string, listener: (event?: unknown) => void): void;
 }
 declare class Event {
-  constructor(type: string, init?: object);
+  constructor(type: string);
+  readonly type: string;
 }
 declare class EventTarget {
   // oxlint-disable-next-line typescript/no-explicit-any
@@ -37,10 +38,13 @@ declare class URL {
   hostname: string;
   readonly protocol: string;
   readonly pathname: string;
+  readonly origin: string;
   readonly searchParams: URLSearchParams;
 }
 declare class Blob {
   constructor(parts: readonly unknown[], options?: object);
+  readonly size: number;
+  arrayBuffer(): Promise<ArrayBuffer>;
 }
 declare class File extends Blob {}
 declare const console: { readonly [name: string]: (...args: readonly unknown[]) => void };
