@@ -13,6 +13,8 @@ export const EMIT_PROGRESS = 4;
 export const EMIT_MEMORY = 5;
 /** Log lines are in the line memory: the worker reads them before it handles any message. */
 export const EMIT_LINES = 6;
+/** The isolate keeps what no call needs any more: it serves no call after those that run. */
+export const EMIT_WORN = 7;
 
 /**
  * A realm's line memory, which it shares with its worker: log lines gather there. The worker reads them before it

@@ -5,11 +5,12 @@ import { Coordinator } from "./contracts/coordinator.ts";
 import { CalledToolError } from "./faces/tools.ts";
 import { type Clock, createPerformance, installClock } from "./clock.ts";
 import { harden, removeEscapes } from "./harden.ts";
-import { type Boot, type Guest, OWN_NAMES } from "./host.ts";
+import { type Boot, EMIT_WORN, type Guest, OWN_NAMES } from "./host.ts";
 import { defineLazily, defineReplaceable } from "./lazy-globals.ts";
 import { LineWriter } from "./line-writer.ts";
 import { nodePart } from "./node-part.ts";
 import { Realm } from "./realm.ts";
+import { countSymbolNames } from "./symbol-names.ts";
 import { createTemporal, separateDates } from "./temporal.ts";
 import { ToolContext } from "./tool-context.ts";
 import { noteOdd } from "./values.ts";
@@ -29,6 +30,7 @@ export const boot: Boot = (emit, pure, lines, hardened, engine, ...tool) => {
   installTime(realm, turn, hardened);
   installBigInts(realm);
   noteOdd(realm);
+  countSymbolNames(realm, () => emit(EMIT_WORN, turn.call?.run ?? turn.lastRun, "", "", "", 0));
   // Named by its key, which no bundler changes, and no constructor.
   const { random } = { random: () => entropyOf(turn, pure).fraction() };
   realm.Math.random = random;

@@ -59,6 +59,13 @@ const TEXT: readonly Hazard[] = withTime([
     body: "return 'a,'.repeat(2.5e8).split(',').length;",
     ends: FULL,
   },
+  {
+    name: "a table that is larger than the heap may be, and is held while time passes",
+    body: "const kept = 'ab'.repeat(2 ** 25).split(''); return new Promise((done) => setTimeout(() => done(kept.length), 2_000));",
+    limits: { cpuMs: 5_000 },
+    idles: true,
+    ends: FULL,
+  },
   // V8 aborts the process, before the watch of memory sees it, where one table would have over 2 ** 27 elements.
   {
     name: "a table with more elements than V8 ever gives",

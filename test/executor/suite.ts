@@ -109,6 +109,23 @@ export function executorSuite(kind: Kind): void {
       expect(await code(tool, {}, { limits: { cpuMs: 10_000 } })).toBe("memory_limit");
     });
 
+    // Found by an attack: V8 keeps these names as long as the isolate lives.
+    test.each(["instance", "context", "shared"] as const)(
+      "gives calls all of their memory after others that registered many symbols, at level %s",
+      async (isolation) => {
+        const body = `({ names }) => {
+          for (let n = 0; n < names; n++) Symbol.for(n + "x".repeat(1e3));
+          return names > 0 ? Symbol.for("a") === Symbol.for("a") : Array.from({ length: 20 }, () => new Array(2 ** 17).fill(0.5)).length;
+        }`;
+        const tool = script(body, { memoryMb: 32, isolation });
+        const limits = { cpuMs: 10_000 };
+        for (let n = 0; n < 4; n++) {
+          expect(await output(tool, { names: 14_000 }, { limits })).toBe(true);
+          expect(await output(tool, { names: 0 }, { limits })).toBe(20);
+        }
+      },
+    );
+
     test("ends a promise that never settles at its wall clock limit", async () => {
       expect(await code(script("() => new Promise(() => {})"), {}, { limits: { wallMs: 60 } })).toBe("wall_limit");
     });

@@ -4,7 +4,8 @@ import { CELL, TurnSlot } from "../../base/protocol/turn-record.ts";
 import { systemThreadId } from "../thread-times.ts";
 import { collectGarbage } from "./idle-work.ts";
 import { openLink, type ServeTask } from "./link.ts";
-import { WorkerSession, type WorkerSettings } from "./worker-session.ts";
+import { WorkerSession } from "./worker-session.ts";
+import type { WorkerSettings } from "./worker-settings.ts";
 
 /**
  * The one long task of a worker thread: it serves the host until the link is closed. Piscina manages the thread: its

@@ -14,6 +14,11 @@ const HEAP_SHARE_MAX = 0.75;
 /** Turn duration from which the heap's size is read afterwards, in milliseconds. */
 const MEASURE_AFTER_MS = 1;
 const MEASURE_EVERY_CALLS = 64;
+/**
+ * Factor of its limit beyond which an isolate is ended although V8 did not: one allocation may be larger than all that
+ * the heap may have. Memory outside of the heap counts beside it, and may be as much.
+ */
+const OVER_FACTOR = 2.5;
 /** Time between two looks at the memory of an isolate whose calls go on, in milliseconds. */
 const WEIGH_EVERY_MS = 20;
 const MIB = 1024 * 1024;
@@ -164,13 +169,15 @@ export class ToolIsolate {
     if (heapBytes > this.#heapMb * MIB * HEAP_SHARE_MAX) this.retired = true;
   }
 
-  /** Tells the watch what the isolate holds while its calls go on, now and then. */
-  weigh(): void {
+  /** Tells the watch what the isolate holds while its calls go on, now and then. Returns whether that is far too much. */
+  weigh(): boolean {
     const nowMs = performance.now();
-    if (this.#ended || nowMs - this.#weighedAtMs < WEIGH_EVERY_MS) return;
+    if (this.#ended || nowMs - this.#weighedAtMs < WEIGH_EVERY_MS) return false;
     this.#weighedAtMs = nowMs;
     const heapBytes = this.#measureHeap();
-    if (heapBytes !== null) this.#held.bytes = heapBytes + this.#outsideBytes;
+    if (heapBytes === null) return false;
+    this.#held.bytes = heapBytes + this.#outsideBytes;
+    return heapBytes > this.#heapMb * MIB * OVER_FACTOR;
   }
 
   /** Whether the watch has it ended for its memory: it takes no further calls. */

@@ -1,8 +1,17 @@
-import { EMIT_ASK, EMIT_DONE, EMIT_LOG, EMIT_MEMORY, EMIT_PROGRESS, EMIT_TIMER, NAME_MAX } from "../../guest/host.ts";
+import {
+  EMIT_ASK,
+  EMIT_DONE,
+  EMIT_LOG,
+  EMIT_MEMORY,
+  EMIT_PROGRESS,
+  EMIT_TIMER,
+  EMIT_WORN,
+  NAME_MAX,
+} from "../../guest/host.ts";
 import { isContinuation } from "../../base/protocol/capability-call.ts";
 import type { RunMessage, WorkerStats } from "../../base/protocol/messages.ts";
 import type { ToolScript } from "../../base/protocol/script.ts";
-import { type SharedTexts, textNamed } from "../../base/protocol/shared-texts.ts";
+import { textNamed } from "../../base/protocol/shared-texts.ts";
 import type { WorkerHoldings } from "../../base/protocol/holdings.ts";
 import type { TurnSlot } from "../../base/protocol/turn-record.ts";
 import { decodeToWorker } from "../../base/protocol/wire.ts";
@@ -19,24 +28,8 @@ import { isOneLine, readOutcome } from "./outcome.ts";
 import { Starter } from "./starter.ts";
 import { Terminator } from "./terminator.ts";
 import { type TurnEnd, Turns } from "./turns.ts";
-import { type Prelude, seedOf } from "../../base/protocol/prelude.ts";
-
-/** The settings of an executor's workers, passed at the start of each thread. */
-export interface WorkerSettings {
-  readonly prelude: Omit<Prelude, "parts">;
-  readonly parts: SharedTexts;
-  /** The key from which, with a call's number, the call's random seed is derived. */
-  readonly entropyKey: string;
-  readonly turnRecord: SharedArrayBuffer;
-  /** Memory of the isolates, by tenant. */
-  readonly holdings: SharedArrayBuffer;
-  /** The descriptor of a file that mirrors the turn record. */
-  readonly mirrorFd?: number;
-  /** Number of isolates that a worker keeps warm. */
-  readonly warmIsolates: number;
-  /** Time after the host's last message for which an idle worker does not sleep, in milliseconds. */
-  readonly spinMs: number;
-}
+import type { WorkerSettings } from "./worker-settings.ts";
+import { seedOf } from "../../base/protocol/prelude.ts";
 
 /** CPU time for a cancelled call's listeners, in milliseconds. */
 const CANCEL_CPU_MS = 50;
@@ -45,6 +38,7 @@ const STATS_EVERY_MS = 500;
 const AFTER = "after ";
 /** Largest difference between the readings of a thread's processor time by itself and by the watch, in milliseconds. */
 const CLOCKS_APART_MS = 50;
+const OVER = "the call needed more memory than its isolate may have";
 const SHED =
   "the executor had too little memory, and the isolates of the call's tenant held most of it; keep less between awaits, or raise executor.rssMb";
 
@@ -192,7 +186,7 @@ export class WorkerSession implements LinkListener {
   #afterTurn(call: WorkerCall, end: TurnEnd): void {
     switch (end.kind) {
       case "done":
-        call.isolate.weigh();
+        if (call.isolate.weigh() && call.outcome === "") return this.#condemn(call, "memory_limit", OVER);
         break;
       case "uncaught":
         this.#lines.add(call, "warn", `unhandled rejection: ${end.message}`);
@@ -203,7 +197,7 @@ export class WorkerSession implements LinkListener {
         if (call.message.cpuMs - call.cpuMs <= CLOCKS_APART_MS) call.cpuMs = Math.max(call.cpuMs, call.message.cpuMs);
         return this.#condemn(call, "cpu_limit", `the call used more than ${call.message.cpuMs} ms of processor time`);
       case "memory":
-        return this.#condemn(call, "memory_limit", "the call needed more memory than its isolate may have");
+        return this.#condemn(call, "memory_limit", OVER);
       case "shed":
         return this.#condemn(call, "memory_limit", SHED);
       case "lost":
@@ -321,6 +315,9 @@ export class WorkerSession implements LinkListener {
       case EMIT_MEMORY:
         call.isolate.grow(Number(a));
         if (b !== "") this.#giveUp(call.isolate);
+        return 0;
+      case EMIT_WORN:
+        call.isolate.retired = true;
         return 0;
       case EMIT_TIMER:
         call.readClock(Number(nowMs), this.#turns.startedMs);

@@ -1,5 +1,5 @@
 import stream from "readable-stream";
-import type { NodeModule } from "./inner/library.ts";
+import { library, type NodeModule } from "./inner/library.ts";
 
 /** `node:stream`. */
 const promises = stream["promises"] as NodeModule;
@@ -15,6 +15,11 @@ for (const [name, value] of Object.entries({
     Object.defineProperty(classes, name, { value, enumerable: true, writable: true, configurable: true });
   }
 }
+
+// The package keeps the default for the whole realm, and so for later calls.
+(classes["Stream"] as NodeModule)["setDefaultHighWaterMark"] = function setDefaultHighWaterMark(): never {
+  throw library.refusal("stream", "setDefaultHighWaterMark");
+};
 
 export const shared = classes;
 export const hidden = [promises];
