@@ -291,9 +291,6 @@ function overriddenKeys(prototype: object): readonly PropertyKey[] {
     case FUNCTION:
       // lodash has a static method of that name.
       return [...OVERRIDDEN, "bind"];
-    case Promise.prototype:
-      // Queries of mongoose, and others that are promises until something else is asked of them.
-      return [...OVERRIDDEN, "catch", "finally"];
     case Iterator.prototype:
       return [...OVERRIDDEN, Symbol.iterator];
     case ASYNC_GENERATOR:
