@@ -12,13 +12,14 @@ The library is evaluated once for an isolate and frozen: \`Buffer.prototype\` an
 const NOTES = `- \`process.env\` has \`NODE_ENV\`. \`process.stdout\` and \`stderr\` write to the call's log. \`process.version\` is a version of Node; \`os\` and \`process\` tell nothing of the host.
 - \`fs.promises\` and functions with callbacks use the capability \`fs\`; synchronous ones end with \`ENOENT\`.
 - \`http.request\` and \`https.request\` use \`fetch\`: the capability decides, a body is sent when the request ends, redirects are not followed.
-- \`AsyncLocalStorage\`: a store is there while its function runs, and until the promise that it returned settles. Of several runs at once, it is the last one's.
+- \`AsyncLocalStorage\`: a store is there while its function runs, and until the promise that it returned settles. Of several pending runs, it is the last one's; the call's log has a warning where their stores differ.
 - \`crypto\` has hashes, HMAC, HKDF, PBKDF2, scrypt, AES (CBC, CTR, ECB, GCM), ChaCha20-Poly1305, RSA, ECDSA and ECDH (P-256, P-384, P-521, secp256k1), Ed25519, Ed448, X25519, X448. \`crypto.subtle\` has the same, also
   without an import. RSA is computed by integers of the language: some milliseconds for a signature of 2048 bits, and not in constant time.
 - \`zlib\` has deflate and gzip, not Brotli and Zstandard.
 - \`WebSocket\` and \`EventSource\` use the grants of [\`fetch\`](../how-to/capabilities.md#websocket-and-eventsource). The constructor of a tool that does not ask for \`fetch\` throws \`capability_denied\`. The package
   \`ws\` in its form for browsers throws: use the global \`WebSocket\`.
-- A package is taken in its form for browsers and workers; in its other one where that needs a document. \`import()\` and \`require()\` of computed names in packages fail when they are called.
+- A package is taken in its form for browsers and workers; in its other one where that needs a document, or lacks what is imported. \`require()\` of a computed name in a package finds the modules of one of its folders; \`import()\` of one fails when it is called.
+- Native addons and WebAssembly are refused when they are loaded. Servers of \`http\` are made, and their \`listen\` throws.
 - A warm tool with \`Buffer\` and \`createHmac\` holds 0.8 MB of heap more than one without names of Node.`;
 
 /** The page of Node's names. */

@@ -5,6 +5,7 @@ import { pointerSegment } from "../base/json.ts";
 import { type Bounds, DEFAULT_LIMITS, type Limits } from "../base/limits.ts";
 import type { Executor } from "../executor/executor.ts";
 import { canMeasureThreads } from "../executor/thread-times.ts";
+import type { NodeName } from "../tool/bundle/used-names.ts";
 import type { ToolInfo } from "../tool/definition.ts";
 import type { ToolRegistry } from "../tool/registry.ts";
 import type { RegisteredTool } from "../tool/registered-tool.ts";
@@ -65,6 +66,8 @@ export interface Explanation {
   /** The side that applies the tool's schemas, why, and what its module costs each call; see `ToolInfo`. */
   readonly schemas: Pick<ToolInfo, "parses" | "parsesReason" | "wholeReason"> & { readonly evaluationMs: number };
   readonly findings: readonly Finding[];
+  /** Node's names that the tool uses, with what to use `instead` of those that refuse; see `ToolInfo`. */
+  readonly node: readonly NodeName[];
   /** Only of `run_code`: the tools that programs may call. */
   readonly program?: ProgramExplanation;
 }
@@ -90,6 +93,7 @@ export function explainTool(tool: RegisteredTool, tenant: string, parts: Explain
     processorTime: canMeasureThreads() ? "measured" : "estimated",
     schemas: schemasOf(tool.info),
     findings: findUncovered(broker.grants, { ...identityOf(tool), tenant }, tool.capabilities),
+    node: tool.info.node ?? [],
   };
 }
 

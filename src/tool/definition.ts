@@ -1,4 +1,5 @@
 import type { CapabilityRequest } from "../broker/capabilities/capability.ts";
+import type { NodeName } from "./bundle/used-names.ts";
 import type { ToolAnnotations } from "./contracts/contract.ts";
 import type { SchemaRewrite } from "./contracts/mcp-schema.ts";
 import { GloveboxError } from "../base/errors.ts";
@@ -123,6 +124,11 @@ export interface ToolInfo<Name extends string = string> {
   readonly parsesReason?: string;
   /** Why each call evaluates all of a module of `defineTool`, with its schema library. */
   readonly wholeReason?: string;
+  /**
+   * Node's names that its bundle uses, with what to use `instead` of those that refuse when they are used: at most 200.
+   * Absent if it uses none.
+   */
+  readonly node?: readonly NodeName[];
   /**
    * Where clients of the Model Context Protocol get other schemas than these, because some of them could not read these.
    * The checks of arguments and output are the same. Absent if nowhere; at most 20 places.

@@ -76,6 +76,10 @@ function commandsOf({ contract, described }: Loaded): Pick<ToolInfo, "commands">
   return commands === undefined ? {} : { commands };
 }
 
+function namesOf({ node }: Bundle): Pick<ToolInfo, "node"> {
+  return node === undefined ? {} : { node: frozenCopy(node) };
+}
+
 /** Assembles a tool. Throws a `GloveboxError` if it requests an isolation level at which it does not load. */
 export function registeredTool(
   definition: CheckedDefinition,
@@ -95,7 +99,7 @@ export function registeredTool(
   const own: CapabilityRequest = bundle.runtime === "native" ? { native: true } : {};
   const capabilities = frozenCopy({ ...definition.capabilities, ...own });
   const { isolation, isolationReason } = chooseIsolation(name, definition.isolation, bundle.runtime, inspection);
-  const retries = definition.retries ?? 0;
+  const { retries = 0 } = definition;
   const { rewrites } = mcpSchemas(inputSchema, outputSchema);
   const info: ToolInfo = Object.freeze({
     name,
@@ -117,6 +121,7 @@ export function registeredTool(
       evaluationMs: inspection.evaluationMs,
       ...(inspection.describe === undefined ? {} : { describe: Object.freeze(inspection.describe) }),
     }),
+    ...namesOf(bundle),
     ...(inspection.use ?? IN_HOST),
     ...(rewrites.length === 0 ? {} : { mcpRewrites: frozenCopy(rewrites) }),
     ...(definition.examples === undefined ? {} : { examples: frozenCopy(definition.examples) }),
@@ -140,12 +145,11 @@ export function registeredTool(
     digest: info.digest,
   });
   const usage: ToolUsage = { calls: 0, retired: false };
-  const askedLimits = Object.freeze({ ...definition.limits });
   return Object.freeze({
     info,
     script,
     limits,
-    askedLimits,
+    askedLimits: Object.freeze({ ...definition.limits }),
     capabilities,
     retries,
     retryOn: definition.retryOn ?? "lost",

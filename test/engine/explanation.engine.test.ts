@@ -108,3 +108,11 @@ test("an unknown tool has no explanation, and an invalid tenant gets none", asyn
   expect((await ask("/v1/tools/reader/explanation?tenant=a&tenant=b")).status).toBe(400);
   expect((await ask(`/v1/tools/reader/explanation?tenant=${"a".repeat(257)}`)).status).toBe(400);
 });
+
+test("it names what a tool uses of Node, and what to use instead of what refuses", async () => {
+  const source = `import { exec } from "node:child_process"; export default () => exec(Buffer.from("ls").toString());`;
+  await engine.register({ name: "shell", description: "Runs a command.", source });
+  const instead = 'use context.host.exec, with a grant of the capability "exec"';
+  const found = await (await ask("/v1/tools/shell/explanation")).json();
+  expect(found).toMatchObject({ node: [{ name: "node:child_process.exec", instead }, { name: "Buffer" }] });
+});

@@ -163,7 +163,7 @@ describe("Node's names in a hardened realm", () => {
       class Mine extends net.Socket {}
       class Server extends http.Server {}
       const told = (act) => { try { act(); return "nothing"; } catch (error) { return [error.code, error.message]; } };
-      return [told(() => new Mine()), told(() => new Server()), told(() => fs.readFileSync("/a")), told(() => __node.process.exit()), told(() => __node.member("child_process", "spawn")("ls"))];
+      return [told(() => new Mine()), told(() => new Server().listen(80)), told(() => fs.readFileSync("/a")), told(() => __node.process.exit()), told(() => __node.member("child_process", "spawn")("ls"))];
     }`);
     const [socket, server, file, exit, spawn] = realm.call() as [string, string][];
     expect(socket).toEqual([

@@ -1,3 +1,4 @@
+import type { ToolInfo } from "../../tool/definition.ts";
 import type { ToolDescription } from "../../tool/contracts/contract.ts";
 import type { JsonSchema } from "../../base/json.ts";
 import { type Check, pass, warning } from "./check.ts";
@@ -64,4 +65,16 @@ function isDescribed(property: unknown): boolean {
 function listed(names: readonly string[]): string {
   const more = names.length > SHOWN_MAX ? `, and ${names.length - SHOWN_MAX} more` : "";
   return `${names.slice(0, SHOWN_MAX).join(", ")}${more}`;
+}
+
+const NAMES_MAX = 10;
+
+/** Says which of Node's names a tool uses that refuse when they are used. Nothing of a tool that uses none. */
+export function checkNodeNames({ node = [] }: Pick<ToolInfo, "node">): readonly Check[] {
+  if (node.length === 0) return [];
+  const refused = node.filter(({ instead }) => instead !== undefined);
+  if (refused.length === 0) return [pass("node", `uses ${node.length} of Node's names, which an isolate has`)];
+  const shown = refused.slice(0, NAMES_MAX).map(({ name, instead = "" }) => `${name} (${instead})`);
+  const more = refused.length > NAMES_MAX ? `, and ${refused.length - NAMES_MAX} more` : "";
+  return [warning("node", `names what refuses when it is used: ${shown.join("; ")}${more}`)];
 }

@@ -10,7 +10,7 @@ import { findSources } from "../../tool/source.ts";
 import { findModule, ModuleSourceError, modulesIn } from "../amplifier/module-source.ts";
 import { checkBehaviour } from "./behaviour.ts";
 import { type Check, error, info, pass } from "./check.ts";
-import { lintTool } from "./names.ts";
+import { checkNodeNames, lintTool } from "./names.ts";
 import { checkSchemas } from "./schemas.ts";
 import { checkStrands } from "./strands.ts";
 import { checkAmplifier } from "./structure.ts";
@@ -154,7 +154,12 @@ async function checkTools(
     const owner = owners.get(tool.name);
     if (owner !== undefined) checks.push(error("name", `"${tool.name}" is the name of a tool of ${owner} as well`));
     owners.set(tool.name, module);
-    const found = [...lintTool(tool), ...checkSchemas(tool), ...(await checkBehaviour(engine, tool))];
+    const found = [
+      ...lintTool(tool),
+      ...checkNodeNames(tool),
+      ...checkSchemas(tool),
+      ...(await checkBehaviour(engine, tool)),
+    ];
     checks.push(...found.map((check): ToolCheck => ({ ...check, tool: tool.name })));
   }
   return checks;

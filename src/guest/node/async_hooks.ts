@@ -1,4 +1,4 @@
-import type { NodeModule } from "./inner/library.ts";
+import { kept, library, type NodeModule } from "./inner/library.ts";
 
 /**
  * `node:async_hooks`. A store is there while its function runs, and while a promise that the function returned is
@@ -7,6 +7,9 @@ import type { NodeModule } from "./inner/library.ts";
 
 type AnyFunction = (...args: never[]) => unknown;
 const { apply } = Reflect;
+
+const AMBIGUOUS =
+  "AsyncLocalStorage: several runs with different stores are pending, and getStore() answers with the store of the last one; pass the value as an argument, or await one run before the next";
 
 interface Run {
   readonly store: unknown;
@@ -26,7 +29,18 @@ class AsyncLocalStorage {
   }
 
   #current(): Run | null {
+    if (this.#stack.length === 0 && this.#pending.size > 1) this.#warn();
     return this.#stack.at(-1) ?? [...this.#pending].at(-1) ?? this.#entered ?? this.#usual;
+  }
+
+  /** Says once in a call that a store may be another's. */
+  #warn(): void {
+    const [first, ...others] = this.#pending;
+    if (others.every(({ store }) => store === first?.store)) return;
+    kept("async_hooks", () => {
+      library.host.call()?.log("warn", AMBIGUOUS);
+      return true;
+    });
   }
 
   getStore(): unknown {

@@ -255,13 +255,8 @@ const methods = {
     return this._events === undefined ? [] : ownKeys(this._events);
   },
 };
-Object.assign(EventEmitter.prototype as object, methods, {
-  addListener: methods.on,
-  off: methods.removeListener,
-  _events: undefined,
-  _eventsCount: 0,
-  _maxListeners: undefined,
-});
+// No data: code that copies the members of this prototype to an object would copy what is frozen.
+Object.assign(EventEmitter.prototype as object, methods, { addListener: methods.on, off: methods.removeListener });
 
 function addAbortListener(signal: AbortSignal, listener: () => void): { [Symbol.dispose](): void } {
   if (signal === undefined) throw invalidArgType("signal", "AbortSignal", signal);

@@ -1,9 +1,10 @@
+import { shared as servers } from "./http-server.ts";
 import { bufferOver } from "./buffer.ts";
 import { dataOf } from "./crypto.ts";
 import { EventEmitter } from "./events.ts";
 import { join } from "./inner/asn1.ts";
 import { invalidArgType, nodeError } from "./inner/errors.ts";
-import { kept, library, type NodeModule, soon } from "./inner/library.ts";
+import { kept, type NodeModule, soon } from "./inner/library.ts";
 import { shared as streams } from "./stream.ts";
 import { METHODS, STATUS_CODES } from "./tables.ts";
 
@@ -170,6 +171,7 @@ class ClientRequest extends Writable {
   headersSent = false;
   readonly agent = null;
   readonly socket = fakeSocket();
+  res: IncomingMessage | null = null;
   readonly #url: string;
   readonly #headers = new Map<string, readonly [name: string, value: string]>();
   readonly #chunks: Uint8Array[] = [];
@@ -177,7 +179,8 @@ class ClientRequest extends Writable {
   #timer: unknown;
 
   constructor(url: string, options: Options) {
-    super();
+    // Its end is not that of the answer.
+    super({ autoDestroy: false });
     this.#url = url;
     this.method = (options.method ?? "GET").toUpperCase();
     const { pathname, hostname, protocol } = new URL(url);
@@ -274,6 +277,8 @@ class ClientRequest extends Writable {
     clearTimeout(this.#timer);
     if (this.destroyed) return;
     const message = new IncomingMessage(response);
+    this.res = message;
+    message.once("close", () => this.destroy());
     if (!this.emit("response", message)) message.destroy();
   }
 
@@ -330,8 +335,7 @@ function moduleOf(scheme: "http:" | "https:"): NodeModule {
     Agent,
     ClientRequest,
     IncomingMessage,
-    ServerResponse,
-    OutgoingMessage,
+    ...servers,
     METHODS: [...METHODS],
     STATUS_CODES,
     maxHeaderSize: 16_384,
@@ -357,14 +361,6 @@ function validateHeaderValue(name: unknown, value: unknown): void {
       "ERR_HTTP_INVALID_HEADER_VALUE",
       `Invalid value "undefined" for header "${String(name as string)}"`,
     );
-}
-
-/** Classes of servers, which packages extend. */
-function ServerResponse(): never {
-  throw library.refusal("http", "ServerResponse");
-}
-function OutgoingMessage(): never {
-  throw library.refusal("http", "OutgoingMessage");
 }
 
 export const modules: { readonly [name: string]: NodeModule } = {

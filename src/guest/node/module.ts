@@ -63,6 +63,7 @@ function createRequire(): object {
   const find = (name: unknown): unknown => {
     const bare = String(name as string);
     if (isBuiltin(bare)) return library.state().require(bare.replace(/^node:/, ""));
+    if (bare.endsWith(".node")) throw library.refusal("process", "dlopen");
     throw Object.assign(new Error(`Cannot find module '${bare}': a tool is bundled with what it imports by name`), {
       code: "MODULE_NOT_FOUND",
     });

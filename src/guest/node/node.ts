@@ -41,15 +41,6 @@ const PARTS: ReadonlyMap<string, string> = new Map([
   ["stream/consumers", "streams"],
 ]);
 
-/** Globals of the web that Node has and a realm lacks, each with its part. */
-const WEB_GLOBALS = [
-  ["CryptoKey", "subtle"],
-  ["WebSocket", "sockets"],
-  ["EventSource", "event-source"],
-  ["MessageEvent", "web-events"],
-  ["CloseEvent", "web-events"],
-] as const;
-
 const { defineProperty, freeze, getOwnPropertyDescriptor } = Object;
 
 /** Node's names, as the factory of a tool gets them. */
@@ -123,69 +114,60 @@ export class NodeInstance implements NodeState {
     this.#realm.complete(name, module);
   }
 
-  #global(name: string, find: () => unknown): unknown {
+  /** A global as the instance's code has it. */
+  global(name: string): unknown {
     const replaced = this.#replaced;
-    return replaced !== null && replaced.has(name) ? replaced.get(name) : find();
+    if (replaced !== null && replaced.has(name)) return replaced.get(name);
+    const part = GLOBALS.get(name);
+    if (part === undefined) return this.require(name);
+    if (part === "timers") return this.member(part, name);
+    const loaded = this.#realm.load(part);
+    return Reflect.get(loaded.shared ?? loaded, name);
   }
 
-  #replace(name: string, value: unknown): void {
+  replace(name: string, value: unknown): void {
     (this.#replaced ??= new Map()).set(name, value);
   }
+}
 
-  get Buffer(): unknown {
-    return this.#global("Buffer", () => this.#realm.sharedMember("buffer", "Buffer"));
-  }
-
-  set Buffer(value: unknown) {
-    this.#replace("Buffer", value);
-  }
-
-  get process(): unknown {
-    return this.#global("process", () => this.require("process"));
-  }
-
-  set process(value: unknown) {
-    this.#replace("process", value);
-  }
-
-  get setImmediate(): unknown {
-    return this.#global("setImmediate", () => this.member("timers", "setImmediate"));
-  }
-
-  set setImmediate(value: unknown) {
-    this.#replace("setImmediate", value);
-  }
-
-  get clearImmediate(): unknown {
-    return this.#global("clearImmediate", () => this.member("timers", "clearImmediate"));
-  }
-
-  set clearImmediate(value: unknown) {
-    this.#replace("clearImmediate", value);
-  }
-
-  static {
-    for (const [name, part] of WEB_GLOBALS) {
-      defineProperty(this.prototype, name, {
-        get(this: NodeInstance) {
-          return this.#global(name, () => {
-            const loaded = this.#realm.load(part);
-            return Reflect.get(loaded.shared ?? loaded, name) as unknown;
-          });
-        },
-        set(this: NodeInstance, value: unknown) {
-          this.#replace(name, value);
-        },
-        configurable: true,
-      });
-    }
-  }
+/** Parts by the globals that are in them; `process` is a module. */
+const GLOBALS: ReadonlyMap<string, string | undefined> = new Map([
+  ["Buffer", "buffer"],
+  ["process", undefined],
+  ["setTimeout", "timers"],
+  ["setInterval", "timers"],
+  ["setImmediate", "timers"],
+  ["clearTimeout", "timers"],
+  ["clearInterval", "timers"],
+  ["clearImmediate", "timers"],
+  ["CryptoKey", "subtle"],
+  ["WebSocket", "sockets"],
+  ["EventSource", "event-source"],
+  ["MessageEvent", "web-events"],
+  ["CloseEvent", "web-events"],
+  ["MessageChannel", "ports"],
+  ["MessagePort", "ports"],
+]);
+for (const name of GLOBALS.keys()) {
+  defineProperty(NodeInstance.prototype, name, {
+    get(this: NodeInstance) {
+      return this.global(name);
+    },
+    set(this: NodeInstance, value: unknown) {
+      this.replace(name, value);
+    },
+    enumerable: false,
+    configurable: true,
+  });
 }
 
 /** The exports of a module that instances share. */
 function sharedOf(part: LibraryPart | null, module: string): LibraryPart["shared"] | undefined {
   return part?.modules?.[module] ?? part?.shared;
 }
+
+const WEB_ASSEMBLY =
+  "Module Instance Memory Table Global compile compileStreaming instantiate instantiateStreaming".split(" ");
 
 /** The getter of a class without objects. */
 function notOne(): never {
@@ -336,11 +318,19 @@ class NodeRealm implements Library {
   absent(name: string): unknown {
     const known = this.#absent.get(name);
     if (known !== undefined) return known;
-    const made = STAND_INS.get(name) ?? (this.#refuser("globalThis", name) as { prototype: object });
+    const made =
+      name === "WebAssembly" ? this.#webAssembly() : (STAND_INS.get(name) ?? this.#refuser("globalThis", name));
     const members = name === "SharedArrayBuffer" ? ["byteLength", "growable", "maxByteLength"] : [];
-    for (const member of members) defineProperty(made.prototype, member, { get: notOne, configurable: true });
+    for (const member of members)
+      defineProperty((made as { prototype: object }).prototype, member, { get: notOne, configurable: true });
     this.host.harden(made);
     return keepNamed(this.#absent, name, made);
+  }
+
+  #webAssembly(): NodeModule {
+    const made: NodeModule = { validate: () => false };
+    for (const name of WEB_ASSEMBLY) made[name] = this.#refuser("WebAssembly", name);
+    return made;
   }
 
   /** A function, also for code that extends it: only a call of it throws. */

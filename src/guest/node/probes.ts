@@ -24,6 +24,27 @@ const noSizes = (): object => ({
 // oxlint-disable-next-line no-eval
 const evaluate = globalThis.eval;
 
+/** Code as `node:vm` keeps it, for this realm. */
+class Script {
+  readonly #code: string;
+
+  constructor(code: unknown) {
+    this.#code = String(code as string);
+  }
+
+  runInThisContext(): unknown {
+    return evaluate(this.#code);
+  }
+
+  runInContext(): never {
+    throw library.refusal("vm", "Script.runInContext");
+  }
+
+  runInNewContext(): never {
+    throw library.refusal("vm", "Script.runInNewContext");
+  }
+}
+
 export const modules: { readonly [name: string]: NodeModule } = {
   tty: { isatty: () => false, ReadStream, WriteStream },
   v8: {
@@ -33,8 +54,14 @@ export const modules: { readonly [name: string]: NodeModule } = {
     cachedDataVersionTag: () => 0,
     setFlagsFromString: () => undefined,
   },
-  vm: { runInThisContext: (code: unknown) => evaluate(String(code as string)) as unknown, isContext: () => false },
+  vm: {
+    Script,
+    constants: Object.freeze({}),
+    runInThisContext: (code: unknown) => evaluate(String(code as string)) as unknown,
+    isContext: () => false,
+  },
   worker_threads: {
+    ...(library.load("ports").shared as NodeModule),
     isMainThread: true,
     isInternalThread: false,
     parentPort: null,

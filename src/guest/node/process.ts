@@ -146,7 +146,10 @@ class Process {
   argv0 = "node";
   execArgv: string[] = [];
   exitCode: number | undefined = undefined;
-  report = undefined;
+  report = {
+    excludeNetwork: false,
+    getReport: () => ({ header: { glibcVersionRuntime: "2.36" }, sharedObjects: [] }),
+  };
 
   constructor(env: { [name: string]: string | undefined }) {
     this.env = env;

@@ -1,11 +1,13 @@
 import { describeInterface } from "../web/web-interface.ts";
 
-/** Events of `WebSocket` and `EventSource`, and handlers such as `onmessage`. */
+/** Events of `WebSocket`, `EventSource` and `MessagePort`, and handlers such as `onmessage`. */
 
 interface MessageInit {
   readonly data?: unknown;
   readonly origin?: string;
   readonly lastEventId?: string;
+  readonly source?: unknown;
+  readonly ports?: readonly unknown[];
 }
 
 export class MessageEvent extends Event {
@@ -32,12 +34,12 @@ export class MessageEvent extends Event {
     return this.#init.lastEventId ?? "";
   }
 
-  get source(): null {
-    return null;
+  get source(): unknown {
+    return this.#init.source ?? null;
   }
 
   get ports(): readonly unknown[] {
-    return [];
+    return this.#init.ports ?? [];
   }
 }
 

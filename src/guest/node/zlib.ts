@@ -2,7 +2,7 @@ import { Deflate, Inflate } from "pako";
 import { Buffer, bufferOver } from "./buffer.ts";
 import { dataOf, deliver } from "./crypto.ts";
 import { nodeError } from "./inner/errors.ts";
-import type { NodeModule } from "./inner/library.ts";
+import { type NodeModule, soon } from "./inner/library.ts";
 import { shared as streams } from "./stream.ts";
 import { codes, zlib as constants } from "./tables.ts";
 
@@ -102,7 +102,9 @@ interface Sink {
   push(chunk: unknown): void;
 }
 
-function streamOf(format: Format | "any", isInflating: boolean, options: Options = {}): object {
+type Class = (...args: never[]) => unknown;
+
+function streamOf(format: Format | "any", isInflating: boolean, options: Options, of: Class): object {
   let coding: Coding | null = null;
   const run = (sink: Sink, chunk: Uint8Array, isLast: boolean, done: (error?: unknown) => void): void => {
     try {
@@ -114,14 +116,21 @@ function streamOf(format: Format | "any", isInflating: boolean, options: Options
     }
     return done();
   };
-  return new Transform({
+  const methods = {
+    ...options,
     transform(this: Sink, chunk: Uint8Array, _encoding: unknown, done: (error?: unknown) => void) {
       run(this, dataOf(chunk, "chunk"), false, done);
     },
     flush(this: Sink, done: (error?: unknown) => void) {
       run(this, new Uint8Array(0), true, done);
     },
-  });
+  };
+  return Reflect.construct(Transform, [methods], of) as object;
+}
+
+function close(this: { destroy(): void }, done?: (error?: unknown) => void): void {
+  this.destroy();
+  if (done !== undefined) soon(done);
 }
 
 const FORMS: readonly (readonly [name: string, className: string, format: Format | "any", isInflating: boolean])[] = [
@@ -158,11 +167,16 @@ for (const [name, className, format, isInflating] of FORMS) {
   own[name] = (data: unknown, ...rest: readonly unknown[]): void => {
     deliver(() => once(data, rest.length > 1 ? (rest[0] as Options) : {}), rest.at(-1) ?? null);
   };
-  const create = (options?: Options): object => streamOf(format, isInflating, options);
-  own[`create${className}`] = create;
-  own[className] = function (options?: Options) {
-    return create(options);
+  // Callable without `new`, and extended by classes of packages.
+  const made = function (options: Options = {}): unknown {
+    return streamOf(format, isInflating, options, (new.target as Class | undefined) ?? made);
   };
+  made.prototype = Object.create(Transform.prototype as object, {
+    constructor: { value: made, writable: true, configurable: true },
+    close: { value: close, writable: true, configurable: true },
+  });
+  own[`create${className}`] = (options?: Options) => made(options);
+  own[className] = made;
 }
 
 export const shared: NodeModule = own;

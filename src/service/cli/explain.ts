@@ -66,7 +66,8 @@ function callerOf(name: string | undefined, { keys = [] }: Config): ExplainOptio
 }
 
 function lines(explanation: Explanation): string[] {
-  const { tool, tenant, isolation, group, grants, limits, processorTime, findings, schemas, program } = explanation;
+  const { tool, tenant, isolation, group, grants, limits, processorTime, findings, schemas, node, program } =
+    explanation;
   const granted = grants.map(({ capability, granted: what, from }): Row => [capability, what, from]);
   const limited = limits.map(({ limit, value, from }): Row => {
     const isEstimated = limit === "cpuMs" && processorTime === "estimated";
@@ -78,6 +79,7 @@ function lines(explanation: Explanation): string[] {
     ...section("limits", limited, "none"),
     ...section("denied requests", findings.map(rowOf), "none"),
     ...schemaLines(schemas),
+    ...nodeLines(node),
   ];
 }
 
@@ -101,6 +103,19 @@ function schemaLines({ parses, parsesReason = "", wholeReason, evaluationMs }: E
   const cost = `each call evaluates the whole module, in ${evaluationMs.toFixed(1)} ms`;
   if (parses === "isolate") return [`parsed in the isolate: ${parsesReason}  (${cost})`];
   return wholeReason === undefined ? [] : [`module not split: ${wholeReason}  (${cost})`];
+}
+
+/** Nothing for a tool that uses no name of Node's. */
+function nodeLines(names: Explanation["node"]): string[] {
+  if (names.length === 0) return [];
+  const works = names.flatMap(({ name, instead }) => (instead === undefined ? [name] : []));
+  const refused = names.flatMap(({ name, instead }): Row[] =>
+    instead === undefined ? [] : [[name, "refuses when used", instead]],
+  );
+  return [
+    ...(works.length === 0 ? [] : [`names of Node: ${works.join(", ")}`]),
+    ...(refused.length === 0 ? [] : section("names of Node that an isolate has not", refused, "none")),
+  ];
 }
 
 type Row = readonly [first: string, second: string, third: string];

@@ -9,6 +9,7 @@ import { loadError, withFiles } from "./error.ts";
 import type { PackageScope } from "./files.ts";
 import type { ProjectOptions } from "./project.ts";
 import { MAX_SOURCE_BYTES } from "./source-budget.ts";
+import type { NodeName } from "./used-names.ts";
 
 /**
  * A tool's module: its text or its file. `name` is the tool's, for messages. A `scope` restricts it to the npm packages
@@ -36,6 +37,8 @@ export interface Bundle {
   readonly sources: readonly string[];
   /** Of the operator's files: paths of all that the bundle was made of, for a service that reloads when they change. */
   readonly files?: readonly string[];
+  /** Names of Node's that the module uses. */
+  readonly node?: readonly NodeName[];
   /** Of a tool of `defineTool`: what its calls need of it. */
   readonly halves?: Halves;
 }
@@ -115,13 +118,22 @@ function bundleOf(value: unknown, texts: readonly string[]): Bundle | undefined 
   if (sources === null) return undefined;
   const files = stringsOf(Reflect.get(value, "files"));
   const made = { runtime: "javascript", text, bytes: Buffer.byteLength(text), sourceMap, sources } as const;
-  const bundle = files === null ? made : { ...made, files };
+  const node = namesOf(Reflect.get(value, "node"));
+  const bundle = { ...made, ...(files !== null && { files }), ...(node.length > 0 && { node }) };
   if (callText !== undefined && callMap !== undefined) {
     const call = { text: callText, bytes: Buffer.byteLength(callText), sourceMap: callMap };
     return { ...bundle, halves: { kind: "call", call } };
   }
   const reason: unknown = Reflect.get(value, "whole");
   return typeof reason === "string" ? { ...bundle, halves: { kind: "whole", reason } } : bundle;
+}
+
+function namesOf(value: unknown): readonly NodeName[] {
+  return (Array.isArray(value) ? value : []).flatMap((one): NodeName[] => {
+    const { name, instead } = Object(one) as { readonly name?: unknown; readonly instead?: unknown };
+    if (typeof name !== "string") return [];
+    return [typeof instead === "string" ? { name, instead } : { name }];
+  });
 }
 
 function failure(name: string, outcome: Exclude<Outcome, { kind: "done" }>, deadlineMs: number): GloveboxError {

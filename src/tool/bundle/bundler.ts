@@ -20,6 +20,7 @@ import { MAX_PROJECT_SOURCE_BYTES, MAX_SOURCE_BYTES } from "./source-budget.ts";
 import { writeSourceMap } from "./source-map.ts";
 import { asScript, type Half } from "./tool-entry.ts";
 import { PLAIN } from "./ts-config.ts";
+import { nodeNamesIn } from "./used-names.ts";
 
 const MAX_BUNDLE_BYTES = 16 * 1024 * 1024;
 /** Marks of TypeScript. Checked only in texts too short to crash the bundler. */
@@ -228,7 +229,9 @@ async function bundleHalf(
 ): Promise<BundledHalf> {
   let inputs: readonly string[] = [];
   const buildWith = async (define: Definitions): Promise<readonly OutputFile[]> => {
-    const result = await withMessages(name, buildOnce(files, entry, stdin, name, define, half));
+    const result = await withNodeForms(files, () =>
+      withMessages(name, buildOnce(files, entry, stdin, name, define, half)),
+    );
     const outputs = Object.values(result.metafile?.outputs ?? {});
     inputs = outputs.flatMap((one) =>
       Object.entries(one.inputs).flatMap(([input, { bytesInOutput }]) => (bytesInOutput > 0 ? [input] : [])),
@@ -242,7 +245,15 @@ async function bundleHalf(
   const bytes = Buffer.byteLength(text);
   if (bytes > MAX_BUNDLE_BYTES) throw tooLarge(name, bytes, files);
   const shown = new Set([...files.shownNames(), entry]);
-  return { runtime: "javascript", text, bytes, inputs, ...cleanMap(mapOf(output), shown) };
+  const node = half === "whole" ? nodeNamesIn(text) : [];
+  return {
+    runtime: "javascript",
+    text,
+    bytes,
+    inputs,
+    ...(node.length > 0 && { node }),
+    ...cleanMap(mapOf(output), shown),
+  };
 }
 
 type Definitions = Readonly<Record<string, string>>;
@@ -342,6 +353,22 @@ async function withMessages(name: string, work: Promise<BuildResult>): Promise<B
     const messages = messagesOf(error);
     throw messages.length > 0 ? new BuildFailedError(name, messages) : new CrashError("", { cause: error });
   }
+}
+
+const MAX_NODE_FORMS = 5;
+
+/** Builds again with packages in their form for Node, where their form for browsers lacks what is imported. */
+async function withNodeForms(files: ToolFiles, build: () => Promise<BuildResult>): Promise<BuildResult> {
+  let last: unknown;
+  for (let turn = 0; turn < MAX_NODE_FORMS; turn++) {
+    try {
+      return await build();
+    } catch (error) {
+      last = error;
+      if (!(error instanceof BuildFailedError) || !files.takeNodeForms(error.messages)) throw error;
+    }
+  }
+  throw last;
 }
 
 function isFurther(one: Message | undefined, other: Message | undefined): boolean {

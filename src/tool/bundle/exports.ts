@@ -1,6 +1,18 @@
 import { SCRIPT_EXPORTS } from "../../base/protocol/script.ts";
+import { NODE_NAME } from "../../guest/host.ts";
 
 const CLAUSE = "export {";
+/** What esbuild writes for `require` where it is no plain call. */
+const SHIM = "var __require = ";
+
+/** Gives such uses of `require` the modules of Node. */
+function withRequire(text: string): string {
+  return text.replace(
+    SHIM,
+    `var require = Object.assign((name) => ${NODE_NAME}.require("module").createRequire()(name), { resolve: (name) => name }); ${SHIM}`,
+  );
+}
+
 /** The last statement of a bundled CommonJS module. */
 const DEFAULT = /(?:^|\n)export default (\w+\(\));?\s*$/;
 
@@ -11,7 +23,8 @@ const DEFAULT = /(?:^|\n)export default (\w+\(\));?\s*$/;
  * exports each time, which costs more than a small tool; here it is a plain object. A bundle's exports are in one
  * clause at its end. No line is added before the bundle's own, so that its source map stays valid.
  */
-export function leaveExports(text: string): string {
+export function leaveExports(given: string): string {
+  const text = withRequire(given);
   const commonJs = DEFAULT.exec(text);
   if (commonJs !== null) {
     const body = text.slice(0, commonJs.index);

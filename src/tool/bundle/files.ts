@@ -4,10 +4,11 @@ import { BUNDLER } from "./error.ts";
 import { checkImports, withoutFileMaps } from "./imports.ts";
 import { callHalf, TOOL_ENTRY, withPureSchemas } from "./halves.ts";
 import { isLeftOut, Manifests } from "./manifest.ts";
-import { isPackages, runnable } from "./missing.ts";
+import { isPackages, missingModule, runnable } from "./missing.ts";
 import { loaderOf, LOADERS, MODULE_MARK, shownName } from "./module-name.ts";
 import { ModulePlaces, PLACE } from "./module-places.ts";
 import { NodeForms } from "./node-forms.ts";
+import { isNative } from "./native.ts";
 import { isNodeBuiltin, loadNodeModules, nodeModule } from "./node-names.ts";
 import type { Project, Reach } from "./project.ts";
 import { isSchemaLibrary } from "./purity.ts";
@@ -79,6 +80,20 @@ export class ToolFiles {
   );
   /** Whether a module defines a tool. */
   #definesTool = false;
+  /**
+   * Takes packages in their form for Node from now on, where their form for browsers has not what is imported. Whether
+   * there was one.
+   */
+  takeNodeForms(messages: readonly Message[]): boolean {
+    let isAny = false;
+    for (const { text } of messages) {
+      const shown = /^No matching export in "([^"]+)"/.exec(text)?.[1];
+      const file = shown === undefined ? undefined : this.#paths.get(shownName(shown));
+      if (file !== undefined && this.#nodeForms.take(file)) isAny = true;
+    }
+    return isAny;
+  }
+
   /** Why the last bundle is not the half of a tool that calls need, if it is not. */
   #wholeBecause: string | undefined;
 
@@ -189,7 +204,9 @@ export class ToolFiles {
     const importer = this.#paths.get(shownName(args.importer));
     if (isNodeBuiltin(specifier) && !(await this.#nodeForms.isReplaced(specifier, importer)))
       return nodeModule(specifier, args.kind);
-    if (specifier.startsWith("node:")) return null;
+    if (specifier.startsWith("node:"))
+      return isNodeBuiltin(specifier) ? { path: specifier, namespace: EMPTY_NAMESPACE } : null;
+    if (isNative(specifier) && isPackages(shownName(args.importer))) return missingModule(specifier);
     if (/^[a-z][a-z\d+.-]*:/i.test(specifier)) return refusedImport(specifier, "a URL; a tool may not import URLs");
     const isScoped = this.#scope !== undefined && this.#isOwn(importer);
     const folder = this.#folderFor(specifier, importer, isScoped);
@@ -277,6 +294,7 @@ export class ToolFiles {
     if (found.namespace !== "file" || isLeftOut(found.path, await this.#manifests.of(found.path)))
       return { path: specifier, namespace: EMPTY_NAMESPACE };
     const real = await realpath(found.path);
+    if (isNative(real) && isPackages(shownName(args.importer))) return missingModule(path.basename(real));
     const isReachable = this.#mayReach(real, reach);
     if (isReachable && !namesPath(specifier) && (await this.#nodeForms.replaces(real)))
       return (await this.#nodeForms.at(specifier, folder, reach)) ?? null;
@@ -341,7 +359,7 @@ export class ToolFiles {
     this.#budget.take(shown, size);
     if (loader !== "js" && loader !== "ts") return { contents: await readFile(file), loader };
     const given = withoutFileMaps(await readFile(file, "utf8"));
-    const text = isPackages(shown) ? await runnable(given, loader) : given;
+    const text = isPackages(shown) ? await runnable(given, loader, file) : given;
     // Packages above the tool's folder are the operator's.
     const isOwn = this.#isOwn(file);
     const options = (await this.#project?.optionsFor(file)) ?? PLAIN;

@@ -1,3 +1,5 @@
+import { NODE_NAME } from "../../guest/host.ts";
+
 const ASSIGNED = /\b(?:globalThis|window)\.([A-Za-z_$][\w$]*)\s*(?:\|\||\?\?)?=(?![=>])/g;
 const MAX_NAMES = 100;
 /** Names with a meaning of their own for the bundler, and names that cannot be free variables. */
@@ -6,6 +8,16 @@ const NOT_FREE = (
   "export extends false finally for function if import in instanceof new null return super switch this throw true try " +
   "typeof var void while with"
 ).split(" ");
+
+/** Uses of a timer that Node's have and the web's, which are numbers, have not. */
+const NODE_TIMERS = /\.(?:unref|refresh|hasRef)\(\)/;
+const TIMERS = ["setTimeout", "setInterval", "clearTimeout", "clearInterval"];
+
+function timerDefinitions(): readonly (readonly [string, string])[] {
+  return TIMERS.flatMap((name) =>
+    [name, `globalThis.${name}`, `global.${name}`].map((used) => [used, `${NODE_NAME}.${name}`] as const),
+  );
+}
 
 /**
  * Definitions for the bundler that redirect free uses of names that a bundle assigns on its global.
@@ -20,5 +32,6 @@ export function globalDefinitions(text: string): Readonly<Record<string, string>
     if (names.size >= MAX_NAMES) break;
   }
   for (const name of NOT_FREE) names.delete(name);
-  return Object.fromEntries([...names].map((name) => [name, `globalThis.${name}`]));
+  const assigned = [...names].map((name) => [name, `globalThis.${name}`] as const);
+  return Object.fromEntries([...(NODE_TIMERS.test(text) ? timerDefinitions() : []), ...assigned]);
 }

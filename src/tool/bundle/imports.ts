@@ -56,7 +56,11 @@ export async function checkImports(
   return isOwn ? calls.filter(({ id }) => id === "unsupported-dynamic-import") : [];
 }
 
-function searchesFiles(code: string): boolean {
+/** Comments for other bundlers, which the printed call keeps. */
+const NOTES = /\(\s*(?:\/\*(?:[^*]|\*(?!\/))*\*\/\s*)+/g;
+
+function searchesFiles(printed: string): boolean {
+  const code = printed.replaceAll(NOTES, "(");
   for (const call of code.matchAll(CALL)) {
     LITERAL.lastIndex = call.index + call[0].length - 1;
     if (!LITERAL.test(code)) return true;

@@ -1,9 +1,11 @@
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import path from "node:path";
-import type { Loader, Message, OnLoadResult, OnResolveResult } from "esbuild";
+import type { Loader, OnLoadResult, OnResolveResult } from "esbuild";
 import { NODE_NAME } from "../../guest/host.ts";
+import { withoutSearches } from "./computed-names.ts";
 import type { Manifest } from "./manifest.ts";
+import { nativeReason } from "./native.ts";
 
 /** Modules that the bundler does not find by itself, or not in the form that an isolate can run. */
 
@@ -28,81 +30,34 @@ export function isPackages(shown: string): boolean {
   return /(?:^|\/)node_modules\//.test(shown);
 }
 
-/** The folder of the package that a path belongs to; empty for none. */
-export function packageFolder(file: string): string {
-  return /^.*[/\\]node_modules[/\\](?:@[^/\\]+[/\\])?[^/\\]+/.exec(file)?.[0] ?? "";
-}
-
-/** A package's module as an isolate can run it. */
-export async function runnable(contents: string, loader: Loader): Promise<string> {
-  return withAbsentGlobals(await withoutSearches(contents, loader));
+/** A package's module as an isolate can run it. `file` is its path. */
+export async function runnable(contents: string, loader: Loader, file: string): Promise<string> {
+  return withAbsentGlobals(await withoutSearches(contents, loader, file));
 }
 
 /** A module that throws when it is evaluated: packages require what only some of their users install. */
 export function missingText(specifier: string): OnLoadResult {
-  const message = `Cannot find module '${specifier}': install it beside the package that requires it`;
+  const message =
+    nativeReason(specifier) ?? `Cannot find module '${specifier}': install it beside the package that requires it`;
   const error = `Object.assign(new Error(${JSON.stringify(message)}), { code: "MODULE_NOT_FOUND" })`;
   return { contents: `module.exports = {};\nthrow ${error};`, loader: "js" };
 }
 
-/** A call whose argument begins with a text and is more than that. */
-const MAY_SEARCH = /\b(?:require|import)\s*\(\s*(?:["'][^"'\n]*["']\s*\+|`[^`]*\$\{)/;
-
-/**
- * A package's module in which `require` and `import` of computed names fail when they are called: the bundler would
- * search for files that match them.
- */
-async function withoutSearches(contents: string, loader: Loader): Promise<string> {
-  if (!MAY_SEARCH.test(contents)) return contents;
-  const { transform } = await import("esbuild");
-  const { warnings } = await transform(contents, {
-    loader,
-    format: "esm",
-    logLevel: "silent",
-    tsconfigRaw: "{}",
-    logOverride: { "unsupported-dynamic-import": "warning", "unsupported-require-call": "warning" },
-  });
-  return replaceCalls(contents, warnings);
-}
-
-const LATE: ReadonlyMap<string, string> = new Map([
-  ["unsupported-require-call", "(0, require)"],
-  ["unsupported-dynamic-import", "(async (name) => { throw new Error(`Cannot find module '${name}'`); })"],
-]);
-
-/** Messages say where a call begins, in bytes of its line. */
-function replaceCalls(contents: string, messages: readonly Message[]): string {
-  const lines = contents.split("\n");
-  for (const { id, location } of messages.toReversed()) {
-    const late = LATE.get(id);
-    if (late === undefined || location === null) continue;
-    const bytes = Buffer.from(lines[location.line - 1] ?? "");
-    const end = location.column + location.length;
-    lines[location.line - 1] = bytes.toString("utf8", 0, location.column) + late + bytes.toString("utf8", end);
-  }
-  return lines.join("\n");
-}
-
 /** Uses of a document that nothing asks for before. */
 const DOM = /\bdocument\.(?:createElement|implementation|body|head)\b|\bnew XMLHttpRequest\b|\bwindow\.FormData\b/;
+/** What a form says that does nothing of its package's work. */
+const SAYS_SO = /\b(?:does not work in (?:the )?browsers?|Browser-only version)\b/;
 const ASKS = /typeof (?:document|XMLHttpRequest)\b/;
 
 /** Whether a file is of a package's form for browsers and needs a document, which an isolate has not. */
 export async function isForBrowsers(file: string, { leftOut }: Manifest): Promise<boolean> {
   if (leftOut === undefined || !/\.[cm]?js$/.test(file)) return false;
   const text = await readFile(file, "utf8");
-  return DOM.test(text) && !ASKS.test(text);
+  return SAYS_SO.test(text) || (DOM.test(text) && !ASKS.test(text));
 }
 
 /** Globals of Node without a stand-in. A file that asks for none of them is left alone. */
-const ABSENT = [
-  "SharedArrayBuffer",
-  "MessagePort",
-  "MessageChannel",
-  "BroadcastChannel",
-  "FinalizationRegistry",
-  "WeakRef",
-];
+const ABSENT = ["SharedArrayBuffer", "BroadcastChannel", "WebAssembly", "FinalizationRegistry", "WeakRef"];
 
 /** A package's file that takes globals for granted which an isolate has not: they exist there, and refuse to be made. */
 function withAbsentGlobals(contents: string): string {

@@ -2,10 +2,10 @@ import { realpath } from "node:fs/promises";
 import type { OnResolveArgs, OnResolveResult } from "esbuild";
 import { loaderOf, shownName } from "./module-name.ts";
 import type { Manifests } from "./manifest.ts";
-import { isForBrowsers, isPackages, missingModule, packageFolder, resolvedByNode } from "./missing.ts";
+import { isForBrowsers, isPackages, missingModule, resolvedByNode } from "./missing.ts";
 import { isInLibrary } from "./node-names.ts";
 import type { Reach } from "./project.ts";
-import { namesPath } from "./specifier.ts";
+import { namesPath, packageFolder } from "./specifier.ts";
 
 /** Packages that an isolate runs in their form for Node, because they have no other, or one that needs a document. */
 export class NodeForms {
@@ -33,8 +33,17 @@ export class NodeForms {
     return typeof replaced === "string" || (replaced === false && !isInLibrary(specifier));
   }
 
+  /** Takes the package of a file in this form from now on. Whether it was not before. */
+  take(file: string): boolean {
+    const folder = packageFolder(file);
+    if (folder === "" || this.#packages.has(folder)) return false;
+    this.#packages.add(folder);
+    return true;
+  }
+
   /** Whether a file is of a form for browsers that an isolate cannot run: its package is taken in Node's from now on. */
   async replaces(real: string): Promise<boolean> {
+    if (this.#packages.has(packageFolder(real))) return true;
     const isForDocuments = await isForBrowsers(real, await this.#manifests.of(real));
     if (isForDocuments) this.#packages.add(packageFolder(real));
     return isForDocuments;

@@ -23,6 +23,8 @@ export const NODE_GLOBALS = [
   "EventSource",
   "MessageEvent",
   "CloseEvent",
+  "MessageChannel",
+  "MessagePort",
 ] as const;
 
 /** Tokens of which a module that uses a name of Node has at least one, unless it hides it behind an escape. */
@@ -121,18 +123,4 @@ function exportNames(name: string): readonly string[] {
       (member) =>
         typeof module !== "function" || !["length", "name", "prototype", "arguments", "caller"].includes(member),
     );
-}
-
-/** A use of Node's names in a bundle. */
-const USE = new RegExp(String.raw`\b${NODE_NAME}\.(?:(?:require|member)\("([\w./]+)"(?:, "([\w$]+)")?\)|(\w+))`, "g");
-
-/** Node's names in a bundle: modules, `module.member` where single members are imported, and globals. */
-export function nodeNamesIn(text: string): readonly string[] {
-  const names = new Set<string>();
-  for (const [, module, member, global] of text.matchAll(USE)) {
-    if (module === undefined) names.add(global ?? "");
-    else names.add(member === undefined ? `node:${module}` : `node:${module}.${member}`);
-  }
-  names.delete("");
-  return [...names].toSorted();
 }

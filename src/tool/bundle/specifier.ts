@@ -28,3 +28,8 @@ export function isIn(file: string, folder: string): boolean {
   const relative = path.relative(folder, file);
   return relative !== "" && relative !== ".." && !relative.startsWith(`..${path.sep}`) && !path.isAbsolute(relative);
 }
+
+/** The folder of the package that a path belongs to; empty for none. */
+export function packageFolder(file: string): string {
+  return /^.*[/\\]node_modules[/\\](?:@[^/\\]+[/\\])?[^/\\]+/.exec(file)?.[0] ?? "";
+}

@@ -64,6 +64,8 @@ export async function bundleNodeLibrary(): Promise<Readonly<Record<string, strin
     define: {
       global: "globalThis",
       "process.env.NODE_ENV": '"production"',
+      // Of path-browserify; other packages import what they use of it.
+      "process.cwd": "__cwd",
       NODE_CONSTANTS: JSON.stringify(constants()),
     },
     minifyWhitespace: true,
@@ -74,7 +76,7 @@ export async function bundleNodeLibrary(): Promise<Readonly<Record<string, strin
     plugins: [linked(folder, extension, parts)],
   });
   const scripts = result.outputFiles.map(({ path: file, text }) => {
-    const script = `(function (__library) {\n"use strict";\n${text}return ${GLOBAL_NAME};\n})`;
+    const script = `(function (__library) {\n"use strict";\nconst __cwd = () => "/";\n${text}return ${GLOBAL_NAME};\n})`;
     return [`node/${path.basename(file, ".js")}`, script] as const;
   });
   return { ...Object.fromEntries(scripts), ...memberNames() };

@@ -300,3 +300,10 @@ describe("a module with tools of other libraries", () => {
     ]);
   });
 });
+
+test("names of Node that refuse are a warning, with what to use instead", async () => {
+  const text = `import { exec } from "node:child_process";\n${made()}`.replace("working", "working ${exec.name}");
+  expect(await problems(text.replace('"working ${exec.name}"', "exec.name"))).toEqual([
+    'warning node: names what refuses when it is used: node:child_process.exec (use context.host.exec, with a grant of the capability "exec")',
+  ]);
+});

@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 import vm from "node:vm";
 import { afterAll, describe, expect, test } from "vitest";
 import { SCRIPT_EXPORTS } from "../../../src/base/protocol/script.ts";
-import { nodeNamesIn } from "../../../src/tool/bundle/node-names.ts";
+import { nodeNamesIn } from "../../../src/tool/bundle/used-names.ts";
 import { bundleModule, stopBundler, type Bundle } from "../../../src/tool/bundle/bundle.ts";
 import { mapStack } from "../../../src/tool/bundle/stack.ts";
 import { refusalOf, temporaryFolder } from "../temporary.ts";
@@ -222,7 +222,7 @@ describe("what a bundle is", () => {
   ])("names of Node lead to the parameter of the factory: %s", async (kind, text) => {
     const bundle = await fromText(`${text}; export default () => 1;`);
     const found = kind === "globals" ? ["Buffer", "process", "setImmediate"] : ["node:crypto.createHmac"];
-    expect(nodeNamesIn(bundle.text)).toEqual(found);
+    expect(nodeNamesIn(bundle.text).map(({ name }) => name)).toEqual(found);
   });
 
   test("a module of Node is Node's, also where a package of its name is installed", async () => {
@@ -237,7 +237,7 @@ describe("what a bundle is", () => {
     expect(bundle.text).not.toContain("stands in");
     // What a package puts in the place of a module, it gets; nothing in its place is less than the library has.
     expect(bundle.text).toContain("mine");
-    expect(nodeNamesIn(bundle.text)).toEqual(["node:buffer.Buffer", "node:crypto"]);
+    expect(nodeNamesIn(bundle.text)).toEqual([{ name: "node:buffer.Buffer" }, { name: "node:crypto" }]);
   });
 
   test("what a package requires and nobody installed fails when it is required", async () => {

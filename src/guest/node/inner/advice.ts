@@ -17,6 +17,7 @@ const ADVICE: ReadonlyMap<string, string> = new Map([
   ["vm", "the isolate is the sandbox already; use new Function for code that the tool makes"],
   ["wasi", 'register the command as a tool with the runtime "wasi"'],
   ["worker_threads", "a call has one thread; make several calls, which the engine runs beside each other"],
+  ["WebAssembly", 'use a package in JavaScript, or a tool with the runtime "wasi"'],
   ["zlib", "use gzip or deflate, which are there"],
   ["crypto", "use another algorithm, or a custom capability of the host"],
 ]);
@@ -29,6 +30,8 @@ export function adviceOn(module: string, member: string): string {
 }
 
 function processAdvice(member: string): string {
+  if (member === "dlopen")
+    return 'an isolate loads no native addons; use a package in JavaScript, a tool with the runtime "native", or a custom capability of the host';
   return member === "exit" || member === "abort" || member === "kill"
     ? "throw an error to end the call"
     : "use a capability of the host instead";

@@ -11,10 +11,13 @@ declare class Event {
   readonly type: string;
 }
 declare class EventTarget {
-  addEventListener(type: string, listener: (event?: unknown) => void, options?: { once?: boolean }): void;
-  removeEventListener(type: string, listener: (event?: unknown) => void): void;
+  // oxlint-disable-next-line typescript/no-explicit-any
+  addEventListener(type: string, listener: (event?: any) => void, options?: { once?: boolean }): void;
+  // oxlint-disable-next-line typescript/no-explicit-any
+  removeEventListener(type: string, listener: (event?: any) => void): void;
   dispatchEvent(event: Event): boolean;
 }
+declare function structuredClone(value: unknown): unknown;
 declare class AbortController {
   readonly signal: AbortSignal;
   abort(reason?: unknown): void;

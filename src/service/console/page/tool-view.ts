@@ -29,6 +29,7 @@ export class ToolView {
       this.#call.element,
       this.#about,
       schemas(tool),
+      nodeNames(tool),
     );
     void this.#explain();
   }
@@ -80,6 +81,27 @@ function header({
       ...tags.slice(0, 20).map((tag) => badge(`#${tag}`)),
       h("span", { class: "muted" }, `${formatBytes(script.bytes)}, evaluated in ${formatMs(script.evaluationMs)}`),
     ),
+  );
+}
+
+/** Names of Node that the tool uses; nothing for a tool without any. */
+function nodeNames({ node = [] }: ToolInfo): HTMLElement | null {
+  if (node.length === 0) return null;
+  const works = node.filter(({ instead }) => instead === undefined).map(({ name }) => name);
+  const refused = node.filter(({ instead }) => instead !== undefined);
+  return card(
+    "Names of Node",
+    works.length === 0 ? null : h("p", {}, works.join(", ")),
+    refused.length === 0 ? null : h("h3", {}, "An isolate has not"),
+    refused.length === 0
+      ? null
+      : h(
+          "ul",
+          { class: "plain-list" },
+          ...refused.map(({ name, instead = "" }) =>
+            h("li", { class: "notice warn" }, h("code", {}, name), ` refuses when it is used: ${instead}.`),
+          ),
+        ),
   );
 }
 

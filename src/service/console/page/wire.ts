@@ -18,6 +18,7 @@ export interface ToolInfo {
   readonly isolationReason?: string;
   readonly parsesReason?: string;
   readonly wholeReason?: string;
+  readonly node?: readonly { readonly name: string; readonly instead?: string }[];
   readonly retries: number;
   readonly script: { readonly bytes: number; readonly evaluationMs: number };
 }

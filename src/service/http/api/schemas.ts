@@ -147,6 +147,13 @@ const SCHEMA_OF_A_TOOL = { type: ["object", "boolean"], description: "A JSON Sch
 
 const SCRIPT_SIZE = { bytes: { type: "integer" }, evaluationMs: { type: "number" } };
 
+const NODE_NAMES = listOf(
+  exactly(
+    { name: text("A module, a member or a global of Node."), instead: text("What to use instead, if it refuses.") },
+    ["instead"],
+  ),
+);
+
 const TOOL_INFO = exactly(
   {
     name: text("Its name."),
@@ -167,6 +174,7 @@ const TOOL_INFO = exactly(
     parses: text("Who applies its schemas: host, before its module is evaluated; or isolate, where they say more."),
     parsesReason: text("What its schemas say more than their JSON Schemas."),
     wholeReason: text("Why each call evaluates all of its module, with its schema library."),
+    node: NODE_NAMES,
     mcpRewrites: {
       ...listOf(exactly({ pointer: text("Where."), reason: text("In which form, or why.") })),
       maxItems: 20,
@@ -178,7 +186,7 @@ const TOOL_INFO = exactly(
     commands: listOf(text("A command, as far as the tool's code shows them.")),
     digest: text("SHA-256 of its code, schemas and requests, in hexadecimal: a rule of the policy may pin it."),
   },
-  ["isolationReason", "parsesReason", "wholeReason", "mcpRewrites", "examples", "tenant", "commands"],
+  ["isolationReason", "parsesReason", "wholeReason", "node", "mcpRewrites", "examples", "tenant", "commands"],
 );
 
 const { entry: _entry, ...definedByClients } = DEFINITION.properties;
@@ -263,6 +271,7 @@ const EXPLANATION = {
   findings: listOf(
     exactly({ pointer: text("Where."), reason: text("What is wrong."), remediation: text("What to change.") }),
   ),
+  node: NODE_NAMES,
   program: exactly({
     mayRun: { type: "boolean", description: "Whether the caller may run programs at all." },
     callable: number("Number of tools that its programs may call."),

@@ -208,3 +208,23 @@ test("an engine whose secret is too short to be kept out of answers does not sta
     "secrets.KEY is not 8 to 4096 characters long",
   );
 });
+
+test("a request of node:http is one of fetch: its body arrives, and so does the answer", async () => {
+  await using server = await serveEcho();
+  await using engine = await open(server);
+  const source = `import http from "node:http";
+    export default ({ url }) => new Promise((resolve, reject) => {
+      const request = http.request(url, { method: "POST", headers: { "content-type": "text/plain" } }, (response) => {
+        let text = "";
+        response.on("data", (chunk) => (text += chunk));
+        response.on("end", () => resolve([response.statusCode, response.headers["content-type"], text]));
+      });
+      request.on("error", reject);
+      request.end("hello");
+    });`;
+  const capabilities = { fetch: { origins: [server.origin], methods: ["POST"] } };
+  await engine.register({ name: "post", description: "Posts.", source, capabilities });
+  const { output, error } = await engine.execute({ name: "post", arguments: { url: server.origin } });
+  expect(error).toBeNull();
+  expect(output).toEqual([200, "text/plain", "hello"]);
+});
