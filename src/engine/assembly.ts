@@ -75,7 +75,9 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
   const { limits, maxLimits, toolMaxLimits } = options;
   const bounds = { limits, maxLimits, toolMaxLimits };
   const opened = new Packages(packages, fetch, (event) => events.emit("package:step", event));
-  const registrar = new Registrar(executor, binaries, opened, bounds, options.root);
+  const registrar = new Registrar(executor, binaries, opened, bounds, options.root, (tool) =>
+    events.emit("tool:omit", tool),
+  );
   const programs = new Programs(bounds);
   const callTool: CallSessionTool = (call, signal) => connectors.callTool(call, signal);
   const listeners = {
