@@ -9,10 +9,11 @@ const INTRODUCTION = `An import of any of Node's modules works, with \`node:\` a
 The library is evaluated once for an isolate and frozen: \`Buffer.prototype\` and the like cannot be changed, by no tool. What a module keeps, such as \`events.defaultMaxListeners\`, \`util.inspect.defaultOptions\`,
 \`process.env\` or a replaced member of \`fs\`, belongs to the call, or to the module where \`isolation\` is \`shared\`.`;
 
-const NOTES = `- \`process.env\` has \`NODE_ENV\`. \`process.stdout\` and \`stderr\` write to the call's log. \`process.version\` is a version of Node; \`os\` and \`process\` tell nothing of the host.
+const NOTES = `- \`process.env\` has \`NODE_ENV\`, and the [variables](../how-to/capabilities.md#env) that \`capabilities.env\` of the tool names and the policy grants the call. \`process.stdout\` and \`stderr\` write to the call's log. \`process.version\` is a version of Node; \`os\` and \`process\` tell nothing of the host.
 - \`fs.promises\` and functions with callbacks use the capability \`fs\`; synchronous ones end with \`ENOENT\`.
 - \`http.request\` and \`https.request\` use \`fetch\`: the capability decides, a body is sent when the request ends, redirects are not followed.
-- \`AsyncLocalStorage\`: a store is there while its function runs, and until the promise that it returned settles. Of several pending runs, it is the last one's; the call's log has a warning where their stores differ.
+- \`AsyncLocalStorage\`: a store is there while its function runs, and until the promise that it returned settles. \`bind\`, \`snapshot\` and \`AsyncResource\` keep the stores of where they were made.
+  Wrong is code after an \`await\` where several runs of one storage are pending, as with \`Promise.all\`: it gets the store of the run that began last, and the call's log has a warning where the stores differ. A timer that fires when its run has settled gets no store.
 - \`crypto\` has hashes, HMAC, HKDF, PBKDF2, scrypt, AES (CBC, CTR, ECB, GCM), ChaCha20-Poly1305, RSA, ECDSA and ECDH (P-256, P-384, P-521, secp256k1), Ed25519, Ed448, X25519, X448. \`crypto.subtle\` has the same, also
   without an import. RSA is computed by integers of the language: some milliseconds for a signature of 2048 bits, and not in constant time.
 - \`zlib\` has deflate and gzip, not Brotli and Zstandard.

@@ -87,7 +87,9 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
   const broker = createBroker(options, listeners, binaries);
   const caps = { perTool, perTenant };
   const executor = createExecutor({ workers, prelude, entropyKey, nextCallNumber, ...caps, emit, pipes: broker });
-  const registrar = new Registrar(executor, binaries, opened, bounds, options.root);
+  const registrar = new Registrar(executor, binaries, opened, bounds, options.root, (tool) =>
+    events.emit("tool:omit", tool),
+  );
   const tools = new InstalledTools(registry, registrar, broker, events);
   const connectors = new Connectors(
     { registry, registrar, tools, events, broker },

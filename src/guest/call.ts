@@ -22,6 +22,14 @@ const { max } = Math;
 const { get } = Reflect;
 const RealError = Error;
 
+/** Variables of the host's environment that a call was granted. */
+export type Environment = Readonly<Record<string, string>>;
+
+/** Node's names as an instance has them. */
+export interface NodeNames {
+  setEnvironment(env: Environment): void;
+}
+
 /** State and functions that all calls of a realm share. */
 export interface CallWorld {
   readonly emit: Emit;
@@ -33,7 +41,10 @@ export interface CallWorld {
   readonly realMs: () => number;
   readonly fetch: () => object;
   /** Node's names for instances that use any, and the class of their globals. */
-  readonly node: { readonly open: (lacksFetch: boolean) => object; readonly globals: () => object };
+  readonly node: {
+    readonly open: (lacksFetch: boolean, env: Environment | undefined) => object;
+    readonly globals: () => object;
+  };
   readonly createAbort: () => { readonly signal: object; abort(reason?: unknown): void };
 }
 
@@ -136,6 +147,8 @@ export class GuestCall {
   global: object | null = null;
   /** Node's names as that instance has them, if it uses any. */
   node: object | null = null;
+  /** Variables of the host's environment for `process.env`; `undefined` where the tool has asked for none. */
+  env: Environment | undefined = undefined;
   readonly #world: CallWorld;
   #seenMs: number;
   // Created on first use: most calls need none of these, and they cost more to make than a short call.

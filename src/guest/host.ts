@@ -203,6 +203,11 @@ export function usesSockets(bundle: string): boolean {
   return SOCKET_USES.some((use) => bundle.includes(use));
 }
 
+/** Whether a bundle may read `process.env`. */
+export function usesProcess(bundle: string): boolean {
+  return bundle.includes(`${NODE_NAME}.process`) || bundle.includes('("process"');
+}
+
 /** Names of the global object in modules. */
 export const GLOBAL_NAMES = ["globalThis", "self", "window", "global"] as const;
 

@@ -1,4 +1,4 @@
-import { CapabilityError, entropyOf, type GuestCall, type TurnState } from "./call.ts";
+import { CapabilityError, entropyOf, type CallWorld, type GuestCall, type TurnState } from "./call.ts";
 import { consolePart, evaluateModule, evaluatePart, fsPart } from "./deferred.ts";
 import { CallGlobal } from "./call-global.ts";
 import { hardenLater, hardenLibrary, overrider } from "./harden.ts";
@@ -46,7 +46,7 @@ function globalClass(turn: TurnState, hardened: boolean): typeof CallGlobal {
 /** Node's names in a realm. */
 interface NodePart {
   /** Opens them for an instance. */
-  readonly open: (lacksFetch: boolean) => object;
+  readonly open: CallWorld["node"]["open"];
   /** The class of its global. */
   readonly globals: () => typeof CallGlobal;
   /** The methods of `crypto.subtle` other than `digest`. */
@@ -60,7 +60,7 @@ interface NodePart {
 export function nodePart(world: NodeWorld): NodePart {
   const library = once(() => evaluatePart(world.pure, "node").createNode(nodeHost(world)));
   return {
-    open: (lacksFetch) => library().open(lacksFetch),
+    open: (lacksFetch, env) => library().open(lacksFetch, env),
     globals: once(() => globalClass(world.turn, world.hardened)),
     subtle: () => library().shared("subtle")["methods"] as SubtleMethods,
   };

@@ -1,5 +1,5 @@
 import { parseWithBigInts } from "../base/exact-json.ts";
-import { GuestCall, type CallWorld, describeFound, issuedCode } from "./call.ts";
+import { GuestCall, type CallWorld, describeFound, issuedCode, type NodeNames } from "./call.ts";
 import { CallGlobal, type Holder } from "./call-global.ts";
 import { type Adapter, isObject, type ToolFunction } from "./contracts/adapter.ts";
 import { definedIn, Refusal } from "./contracts/defined.ts";
@@ -195,9 +195,36 @@ export class Realm implements Guest {
     const call = new GuestCall(this.#world, queued[0], queued[1], queued[3], queued[6]);
     turn.call = call;
     turn.lastRun = call.run;
-    const outcome = this.#begin(call, queued[4], queued[5] ?? undefined);
+    const begin = (): string => this.#begin(call, queued[4], queued[5] ?? undefined);
+    const { env } = this.#facts;
+    const outcome = env === undefined ? begin() : this.#beginWith(call, env, begin);
     if (!call.settled) this.#calls.set(call.run, call);
     return outcome;
+  }
+
+  /** Begins a call when it has its variables: the host grants each and answers, as where the tool itself asks. */
+  #beginWith(call: GuestCall, names: readonly string[], begin: () => string): string {
+    const ask = async (name: string): Promise<unknown> => {
+      try {
+        return await call.ask("env", "get", { name });
+      } catch {
+        return null;
+      }
+    };
+    const start = async (): Promise<void> => {
+      const asked = names.map(ask);
+      const env: { [name: string]: string } = {};
+      for (const [at, name] of names.entries()) {
+        const value = await asked[at];
+        if (typeof value === "string") env[name] = value;
+      }
+      if (call.settled) return;
+      call.env = env;
+      const outcome = begin();
+      if (outcome !== "") this.#conclude(call, () => outcome);
+    };
+    void start();
+    return "";
   }
 
   #begin(call: GuestCall, input: unknown, command: string | undefined): string {
@@ -264,6 +291,7 @@ export class Realm implements Guest {
   #instance(call: GuestCall): Instance {
     if (this.#shared !== null) {
       this.#shared.holder.call = call;
+      if (call.env !== undefined) (this.#shared.node as NodeNames | null)?.setEnvironment(call.env);
       return this.#shared;
     }
     const holder: Holder = { call, realm: this };
@@ -294,10 +322,14 @@ export class Realm implements Guest {
     const factory = this.#factory;
     const named = this.#ownNames.length === 0 ? NONE : this.#ownNames.map((name): unknown => get(global, name));
     const exported = this.#usesNode
-      ? factory(own, own, own, own, ...named, (call.node = this.#world.node.open(this.#facts.lacksFetch === true)))
+      ? factory(own, own, own, own, ...named, (call.node = this.#openNode(call)))
       : factory(own, own, own, own, ...named);
     if (typeof exported !== "object" || exported === null) throw new TypeError("the module exports nothing");
     return exported;
+  }
+
+  #openNode(call: GuestCall): object {
+    return this.#world.node.open(this.#facts.lacksFetch === true, call.env);
   }
 
   #loadFailure(error: unknown): Failure {

@@ -13,6 +13,8 @@ export interface ToolFacts {
   readonly contract: string | null;
   /** Whether the tool names `WebSocket` or `EventSource`, and does not ask for `fetch`. */
   readonly lacksFetch?: true;
+  /** Variables that `process.env` gets when a call starts, if they are granted. */
+  readonly env?: readonly string[];
 }
 
 /** The second argument of a tool. Its parts are created on first access. */

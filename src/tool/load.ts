@@ -15,6 +15,15 @@ import { loadDescriber } from "./runtimes/prelude.ts";
 import { placeInStack } from "./spec-line.ts";
 import { ANY_ARGUMENTS, type Loaded } from "./registered-tool.ts";
 
+/** A tool of a module that is not registered, because nobody could call it; the module's others are. */
+export interface OmittedTool {
+  readonly name: string;
+  /** Name of the module. */
+  readonly module: string;
+  /** The reason, as a `load_error` has it. */
+  readonly message: string;
+}
+
 /** The engine's parts that preparing a tool needs. */
 export interface PrepareContext {
   /** Registrant of the tool. */
@@ -29,6 +38,8 @@ export interface PrepareContext {
   readonly limits: Limits;
   /** Ceiling of what the tool may declare. */
   readonly maxLimits: Limits;
+  /** Told of tools that are left out of a module. */
+  readonly omitted?: (tool: OmittedTool) => void;
   /** A unique script key. */
   readonly nextKey: () => string;
   readonly packages: Pick<Packages, "load" | "options">;

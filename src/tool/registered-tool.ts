@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import type { ToolFingerprint } from "../base/ledger-claim.ts";
-import { usesSockets } from "../guest/host.ts";
+import { usesProcess, usesSockets } from "../guest/host.ts";
 import type { Capability, CapabilityRequest } from "../broker/capabilities/capability.ts";
 import type { ModuleContract, Outcome } from "./contracts/contract.ts";
 import { readCommands } from "./contracts/agentspace.ts";
@@ -163,9 +163,23 @@ export function registeredTool(
   });
 }
 
-/** The code, with a mark where constructors of sockets have to say that the tool does not ask for `fetch`. */
-function codeOf({ text }: Bundle, { fetch }: CapabilityRequest): Pick<ToolScript, "text" | "lacksFetch"> {
-  return fetch === undefined && usesSockets(text) ? { text, lacksFetch: true } : { text };
+/** Variables of `process.env`: a call asks for each when it starts. */
+const ENV_MAX = 64;
+
+/**
+ * The code, with a mark where constructors of sockets have to say that the tool does not ask for `fetch`, and with the
+ * variables of the environment that it reads as Node's code does.
+ */
+function codeOf(
+  { text }: Bundle,
+  { fetch, env = [] }: CapabilityRequest,
+): Pick<ToolScript, "text" | "lacksFetch" | "env"> {
+  const named = env.filter((name) => !name.endsWith("*")).slice(0, ENV_MAX);
+  return {
+    text,
+    ...(fetch === undefined && usesSockets(text) && { lacksFetch: true }),
+    ...(named.length > 0 && usesProcess(text) && { env: named }),
+  };
 }
 
 /** Digest that a rule of the policy pins. The operator's settings are not part of it, nor config, which may hold secrets. */

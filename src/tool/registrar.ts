@@ -11,7 +11,7 @@ import type { Bundle } from "./bundle/bundle.ts";
 import { bundleDefinition, bundleFile } from "./bundle/code.ts";
 import { definedIn, withJsonSchemas } from "./defined-tool.ts";
 import { checkDefinition, type ToolDefinition, type ToolLocation } from "./definition.ts";
-import { bundleContext, checksOf, laneOf, load, type PrepareContext } from "./load.ts";
+import { bundleContext, checksOf, laneOf, load, type OmittedTool, type PrepareContext } from "./load.ts";
 import { configFor, type LocationExtras, readTools, requireTool } from "./module.ts";
 import type { Packages } from "./packages.ts";
 import { prepareDefined } from "./prepare-defined.ts";
@@ -49,6 +49,7 @@ export class Registrar {
   readonly #packages: Packages;
   readonly #bounds: Bounds;
   readonly #root: string | undefined;
+  readonly #omitted: ((tool: OmittedTool) => void) | undefined;
   /** By registrant: however many one has waiting, the others do not wait for them. */
   readonly #preparing = new Map<string, PQueue>();
   #lastKey = 0;
@@ -56,14 +57,22 @@ export class Registrar {
 
   /**
    * `bounds` are read whenever a tool is prepared, so they may be changed in place. `root`: the folder of the operator's
-   * project, where it is not found above each tool.
+   * project, where it is not found above each tool. `omitted` is told of tools that are left out of a module.
    */
-  constructor(inspector: ScriptInspector, binaries: Binaries, packages: Packages, bounds: Bounds, root?: string) {
+  constructor(
+    inspector: ScriptInspector,
+    binaries: Binaries,
+    packages: Packages,
+    bounds: Bounds,
+    root?: string,
+    omitted?: (tool: OmittedTool) => void,
+  ) {
     this.#inspector = inspector;
     this.#binaries = binaries;
     this.#packages = packages;
     this.#bounds = bounds;
     this.#root = root;
+    this.#omitted = omitted;
   }
 
   /** Throws a `GloveboxError` with `engine_closed` after `stop`. */
@@ -169,6 +178,7 @@ export class Registrar {
       nextKey: () => `${++this.#lastKey}`,
       packages: this.#packages,
       ...(this.#root !== undefined && { root: this.#root }),
+      ...(this.#omitted !== undefined && { omitted: this.#omitted }),
       binaries: this.#binaries,
     };
   }

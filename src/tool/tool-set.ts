@@ -1,6 +1,6 @@
 import { GloveboxError } from "../base/errors.ts";
 import { isObject, type JsonSchema } from "../base/json.ts";
-import { isLibrary, type LibraryName, parsing } from "../base/protocol/script.ts";
+import { isLibrary, type LibraryName, parsing, type ToolChecks } from "../base/protocol/script.ts";
 import type { Bundle } from "./bundle/bundle.ts";
 import { ContractError, type ToolAnnotations } from "./contracts/contract.ts";
 import { mcp } from "./contracts/mcp.ts";
@@ -28,10 +28,13 @@ interface SetTool {
 const TOOLS_MAX = 256;
 const NAME = /^[A-Za-z0-9_.-]{1,128}$/;
 const SHOWN_MAX = 500;
+const NAME_MAX = 128;
+const MESSAGE_MAX = 2_000;
 
 /**
  * Prepares the tools of a module that exports tools of other libraries. Calls of each evaluate all of the module, which is
- * bundled once. Throws a `GloveboxError` with `load_error` in words of the module's author.
+ * bundled once. One that cannot be called is left out and told. Throws a `GloveboxError` with `load_error`, in words of
+ * the module's author, where none can be called.
  */
 export async function prepareToolSet(
   name: string,
@@ -44,17 +47,37 @@ export async function prepareToolSet(
   const { halves: _halves, ...whole } = bundle;
   const text = parsing(bundle.text);
   const called = { ...whole, text, bytes: Buffer.byteLength(text) };
+  const set = readSet(loaded.described, name);
+  for (const tool of set.tools) requireAllowed(tool, name, extras);
   const tools: RegisteredTool[] = [];
-  const set = readSet(loaded.described, name).map((tool) => [tool, definitionOf(tool, loaded, name, extras)] as const);
-  for (const [tool, definition] of set) {
-    const { outputSchema, ...judged } = tool.check === null ? definition : { ...definition, inputSchema: tool.check };
-    const isChecked = outputSchema !== undefined && !tool.isOutputOwn;
-    const checks = await checksOf(isChecked ? { ...judged, outputSchema } : judged, context);
-    const { library, wraps } = tool;
-    const own: Loaded = { ...loaded, contract: library, key: context.nextKey(), use: useOf(tool) };
-    tools.push(registeredTool(definition, wraps ? { ...checks, outputAt: "/output" } : checks, called, own, context));
+  const refused = [...set.refused];
+  for (const tool of set.tools) {
+    try {
+      const definition = definitionOf(tool, loaded, name, extras);
+      const own: Loaded = { ...loaded, contract: tool.library, key: context.nextKey(), use: useOf(tool) };
+      tools.push(registeredTool(definition, await checksFor(tool, definition, context), called, own, context));
+    } catch (error) {
+      if (!(error instanceof GloveboxError) || error.code !== "load_error") throw error;
+      refused.push({ name: nameOf(tool), error });
+    }
+  }
+  const [first] = refused;
+  if (first !== undefined && tools.length === 0) throw first.error;
+  for (const { name: one, error } of refused) {
+    context.omitted?.({ name: one.slice(0, NAME_MAX), module: name, message: error.message.slice(0, MESSAGE_MAX) });
   }
   return tools;
+}
+
+function checksFor(tool: SetTool, definition: CheckedDefinition, context: PrepareContext): Promise<ToolChecks> {
+  const { outputSchema, ...judged } = tool.check === null ? definition : { ...definition, inputSchema: tool.check };
+  const isChecked = outputSchema !== undefined && !tool.isOutputOwn;
+  const checks = checksOf(isChecked ? { ...judged, outputSchema } : judged, context);
+  return tool.wraps ? checks.then((made) => ({ ...made, outputAt: "/output" })) : checks;
+}
+
+function nameOf({ definition }: SetTool): string {
+  return String(Reflect.get(definition, "name"));
 }
 
 function useOf({ library, more }: SetTool): SchemaUse {
@@ -64,37 +87,53 @@ function useOf({ library, more }: SetTool): SchemaUse {
     : { parses: "isolate", parsesReason: more.join("; "), wholeReason };
 }
 
-function definitionOf(
-  { library, place, definition }: SetTool,
-  { spec }: Loaded,
-  name: string,
-  extras: LocationExtras,
-): CheckedDefinition {
-  const { record: _record, contract: wanted, names, ...location } = extras;
+/** Throws where the place of a module allows no such tool: then all of it is refused. */
+function requireAllowed(tool: SetTool, name: string, { contract: wanted, names }: LocationExtras): void {
+  const { library } = tool;
   if (wanted !== undefined && wanted !== library && wanted !== "tools") {
     throw new GloveboxError("load_error", `tool "${name}" is not written for the contract ${wanted}`, {
       contract: library,
     });
   }
-  const called = String(Reflect.get(definition, "name"));
+  if (NAME.test(nameOf(tool))) requireNames([nameOf(tool)], name, names);
+}
+
+function definitionOf(tool: SetTool, { spec }: Loaded, name: string, extras: LocationExtras): CheckedDefinition {
+  const { record: _record, contract: _wanted, names: _names, ...location } = extras;
+  const { place, definition } = tool;
+  const called = nameOf(tool);
   if (!NAME.test(called)) {
     const problem = `exports ${place}, whose name ${JSON.stringify(called.slice(0, 128))} no tool can have`;
     throw loadError(name, `${problem}; a name is 1 to 128 of A-Z a-z 0-9 _ . -`);
   }
-  requireNames([called], name, names);
   const all = { config: configFor(extras), ...together(extrasIn(JSON.parse(spec)), definition, location) };
   return checkDefinition(all, { allowNoSource: true });
 }
 
-/** The tools that the isolate found. Throws for a module that holds one that cannot be called. */
-function readSet(described: string, name: string): readonly SetTool[] {
+interface RefusedTool {
+  readonly name: string;
+  readonly error: GloveboxError;
+}
+
+/** The tools that the isolate found, and those that cannot be called here. Throws for a module without any to call. */
+function readSet(described: string, name: string): { readonly tools: SetTool[]; readonly refused: RefusedTool[] } {
   const found: unknown = JSON.parse(described);
   const problem: unknown = isObject(found) ? found["problem"] : undefined;
   if (typeof problem === "string") throw loadError(name, problem.slice(0, SHOWN_MAX));
   const tools: unknown = isObject(found) ? found["tools"] : undefined;
-  if (!Array.isArray(tools) || tools.length === 0) throw loadError(name, "exports a server that has no tools");
+  const others: unknown = isObject(found) ? found["refused"] : undefined;
+  const refused = (Array.isArray(others) ? others : []).slice(0, TOOLS_MAX).map((one) => readRefused(one, name));
+  const [first] = refused;
+  if (!Array.isArray(tools) || tools.length === 0)
+    throw first?.error ?? loadError(name, "exports a server that has no tools");
   if (tools.length > TOOLS_MAX) throw loadError(name, `exports more than ${TOOLS_MAX} tools; split it`);
-  return tools.map((tool) => readTool(tool, name));
+  return { tools: tools.map((tool) => readTool(tool, name)), refused };
+}
+
+function readRefused(one: unknown, name: string): RefusedTool {
+  const { name: called, problem } = isObject(one) ? one : {};
+  const why = typeof problem === "string" ? problem : "holds a tool that cannot be called";
+  return { name: typeof called === "string" ? called : "", error: loadError(name, why.slice(0, SHOWN_MAX)) };
 }
 
 function readTool(tool: unknown, name: string): SetTool {

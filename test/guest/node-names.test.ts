@@ -135,6 +135,19 @@ describe("Node's names in a hardened realm", () => {
     for (let call = 0; call < 2; call++) expect(realm.call()).toEqual([true, true, false, "function", true]);
   });
 
+  test("keep stores where they are bound, and one run's for as long as its promise is pending", async () => {
+    using realm = await openRealm(`async () => {
+      const { AsyncLocalStorage, AsyncResource } = __node.require("async_hooks");
+      const [one, other] = [new AsyncLocalStorage(), new AsyncLocalStorage()];
+      const both = () => [one.getStore() ?? "none", other.getStore() ?? "none"].join(" ");
+      const made = one.run("a", () => other.run("b", () => [AsyncLocalStorage.bind(both), AsyncLocalStorage.snapshot(), new AsyncResource("r")]));
+      const awaited = await one.run("c", async () => { await null; return both(); });
+      const [bound, within, resource] = made;
+      return [both(), bound(), within(both), one.run("d", () => resource.runInAsyncScope(both)), awaited, await within(async () => { await null; return both(); }), both()];
+    }`);
+    expect(realm.call()).toEqual(["none none", "a b", "a b", "a b", "c none", "a b", "none none"]);
+  });
+
   test("have state of a shared module that lives on", async () => {
     using realm = await openRealm(
       `() => { const { process } = __node; return __node.process && (process.env.COUNT = Number(process.env.COUNT ?? 0) + 1); }`,

@@ -85,6 +85,8 @@ export interface ToolScript {
   readonly checks: ToolChecks;
   /** Use of `WebSocket` or `EventSource` by a tool that does not ask for `fetch`: their constructors say so. */
   readonly lacksFetch?: true;
+  /** Variables that `process.env` gets when a call starts, where the tool uses it and they are granted. */
+  readonly env?: readonly string[];
   /** Registrant of the tool. Default: the operator. */
   readonly registrant?: string;
   /** Digest of this version: strikes of another one do not count against it. */

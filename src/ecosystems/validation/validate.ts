@@ -96,20 +96,22 @@ async function validate(
 async function checkStructure(report: ModuleReport, file: string): Promise<readonly Check[]> {
   if (report.contract === "glovebox" && report.defaultExport !== "function") return [error("contract", NO_CONTRACT)];
   if (report.contract === "strands") return checkStrands(report.described);
-  if (report.contract === "tools") return [checkLibraries(report.described)];
+  if (report.contract === "tools") return checkLibraries(report.described);
   if (report.contract !== "amplifier") return [pass("contract", `is written in ${report.contract}`)];
   return [await checkEntryPoint(file, report.runtime), ...checkAmplifier(report)];
 }
 
 /** Tells of which libraries a module's tools are. */
-function checkLibraries(described: unknown): Check {
-  const { tools, problem } = Object(described) as { readonly tools?: unknown; readonly problem?: unknown };
-  if (typeof problem === "string") return error("contract", problem);
+function checkLibraries(described: unknown): readonly Check[] {
+  const { tools, problem, refused } = Object(described) as { readonly [name: string]: unknown };
+  if (typeof problem === "string") return [error("contract", problem)];
+  if (Array.isArray(tools) && tools.length === 0 && Array.isArray(refused))
+    return refused.map((one) => error("contract", String(Reflect.get(Object(one), "problem"))));
   const places = (Array.isArray(tools) ? tools : []).map(
     (tool) => Object(tool) as { readonly place?: unknown; readonly library?: unknown },
   );
   const found = places.map(({ place, library }) => `${String(place)} (${String(library)})`);
-  return pass("contract", `exports tools of libraries: ${[...new Set(found)].join(", ").slice(0, PLACES_MAX)}`);
+  return [pass("contract", `exports tools of libraries: ${[...new Set(found)].join(", ").slice(0, PLACES_MAX)}`)];
 }
 
 /** Maximum length of the list of a module's tools. */
@@ -145,11 +147,13 @@ async function checkTools(
 ): Promise<readonly ToolCheck[]> {
   const tools: ToolInfo[] = [];
   const onRegister = (...[{ info: tool }]: EventMap["tool:register"]): void => void tools.push(tool);
-  engine.on("tool:register", onRegister);
-  const registered = await loading(engine.register({ path: file }));
-  engine.off("tool:register", onRegister);
-  if (registered instanceof GloveboxError) return [error("tool", registered.message)];
   const checks: ToolCheck[] = [];
+  const onOmit = (...[{ name, message }]: EventMap["tool:omit"]): void =>
+    void checks.push({ ...error("tool", message), tool: name });
+  engine.on("tool:register", onRegister).on("tool:omit", onOmit);
+  const registered = await loading(engine.register({ path: file }));
+  engine.off("tool:register", onRegister).off("tool:omit", onOmit);
+  if (registered instanceof GloveboxError) return [error("tool", registered.message)];
   for (const tool of tools) {
     const owner = owners.get(tool.name);
     if (owner !== undefined) checks.push(error("name", `"${tool.name}" is the name of a tool of ${owner} as well`));

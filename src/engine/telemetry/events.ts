@@ -6,6 +6,7 @@ import type { ErrorCode } from "../../base/errors.ts";
 import type { ExecutorEvents } from "../../executor/executor.ts";
 import type { Pressure } from "../../base/os/pressure.ts";
 import type { Throttling } from "../../base/host-work-queue.ts";
+import type { OmittedTool } from "../../tool/load.ts";
 import type { PackageEvent } from "../../tool/package/step.ts";
 import type { ProgramProblem } from "../../tool/program/problem.ts";
 import type { ToolInfo } from "../../tool/definition.ts";
@@ -58,6 +59,8 @@ export interface EventMap<Tools = AnyTools> extends ExecutorEvents {
   "tool:register": [
     event: { readonly info: ToolInfo; readonly replaced: boolean; readonly findings: readonly Finding[] },
   ];
+  /** A tool of a module was left out, because nobody could call it; the module's others are registered. */
+  "tool:omit": [event: OmittedTool];
   /** A tool was removed. `tenant`: whose own it was. */
   "tool:unregister": [event: { readonly name: string; readonly tenant?: string }];
   /** A step of loading a package ended: fetch, unpack, install dependencies, or evaluate. */

@@ -41,6 +41,7 @@ export function logEvents(events: Events, logger: Logger): void {
     for (const finding of findings)
       logger.warn({ tool: name, ...finding }, "a tool requests a capability that the policy denies");
   });
+  events.on("tool:omit", (event) => logger.warn(event, "a tool of a module was left out"));
   events.on("package:step", ({ failed, ...event }) => {
     if (failed) logger.warn(event, "a package step failed");
     else logger.info(event, "a package step completed");

@@ -38,6 +38,6 @@ export function checkCodeText({ input, output, outputAt, isAdvice }: ToolChecks)
 }
 
 /** `ToolFacts` as JSON. */
-export function factsOf({ name, version, config, contract, lacksFetch }: ToolScript): string {
-  return JSON.stringify({ name, version, config, contract, lacksFetch });
+export function factsOf({ name, version, config, contract, lacksFetch, env }: ToolScript): string {
+  return JSON.stringify({ name, version, config, contract, lacksFetch, env });
 }

@@ -35,15 +35,22 @@ async function serverOf(found: readonly FoundTool[], name: string): Promise<Foun
   throw new TypeError(`the module exports no tool "${name}" any more`);
 }
 
-/** `{ tools }`, or `{ problem }` in words of the module's author. */
+/**
+ * `{ tools, refused }`, or `{ problem }` where all of the module is refused, in words of its author. A tool that cannot be
+ * called here costs the module's others nothing.
+ */
 async function describeTools(exports: Exports, facts: ToolFacts, describe: DescribeSchema): Promise<object> {
   const tools: object[] = [];
+  const refused: object[] = [];
   const places = new Map<string, string>();
   for (const { place, name = facts.name, library, value } of findTools(exports)) {
-    const problem = await library.refusal(value);
-    if (problem !== undefined) return { problem: `exports ${cut(place)}, which ${problem}` };
-    if (place.endsWith("]") && library.nameOf(value) === undefined && library.name !== "mcp")
-      return { problem: `exports ${cut(place)}, which has no name; export it by name, or in a record` };
+    const isNameless = place.endsWith("]") && library.nameOf(value) === undefined && library.name !== "mcp";
+    const noName = isNameless ? "has no name; export it by name, or in a record" : undefined;
+    const problem = (await library.refusal(value)) ?? noName;
+    if (problem !== undefined) {
+      refused.push({ name: isNameless ? cut(place) : cut(name), problem: `exports ${cut(place)}, which ${problem}` });
+      continue;
+    }
     const described = await library.describe(value);
     for (const one of Array.isArray(described) ? (described as readonly LibraryTool[]) : [described as LibraryTool]) {
       const called = one.name ?? name;
@@ -51,10 +58,15 @@ async function describeTools(exports: Exports, facts: ToolFacts, describe: Descr
       if (other !== undefined)
         return { problem: `exports two tools "${cut(called)}": ${cut(other)} and ${cut(place)}; name one otherwise` };
       places.set(called, place);
-      tools.push({ ...(await definitionOf(one, called, place, describe)), place, library: library.name });
+      try {
+        tools.push({ ...(await definitionOf(one, called, place, describe)), place, library: library.name });
+      } catch (error) {
+        const why = isObject(error) ? String(Reflect.get(error, "message")) : String(error);
+        refused.push({ name: cut(called), problem: `exports ${cut(place)}, which is refused: ${why}` });
+      }
     }
   }
-  return { tools };
+  return { tools, refused };
 }
 
 async function definitionOf(tool: LibraryTool, name: string, place: string, describe: DescribeSchema): Promise<object> {

@@ -26,6 +26,7 @@ class AsyncLocalStorage {
   constructor(options: { defaultValue?: unknown; name?: string } = {}) {
     this.#usual = "defaultValue" in options ? { store: options.defaultValue } : null;
     this.name = options.name ?? "";
+    storages().add(this);
   }
 
   #current(): Run | null {
@@ -78,23 +79,40 @@ class AsyncLocalStorage {
   }
 
   static bind(callback: AnyFunction): AnyFunction {
-    return callback;
+    const within = AsyncLocalStorage.snapshot();
+    return (...args: never[]) => within(callback, ...args);
   }
 
+  /** Runs functions with the stores of now. */
   static snapshot(): (callback: AnyFunction, ...args: readonly unknown[]) => unknown {
-    return (callback, ...args) => apply(callback, undefined, args);
+    const stores = [...storages()].map((storage) => [storage, storage.getStore()] as const);
+    return (callback, ...args) => {
+      const called = (): unknown => apply(callback, undefined, args);
+      return stores.reduce(
+        (inner, [storage, store]) =>
+          () =>
+            storage.run(store, inner),
+        called,
+      )();
+    };
   }
+}
+
+/** Those of the instance. */
+function storages(): Set<AsyncLocalStorage> {
+  return kept("async_hooks.storages", () => new Set<AsyncLocalStorage>());
 }
 
 class AsyncResource {
   readonly type: string;
+  readonly #within = AsyncLocalStorage.snapshot();
 
   constructor(type: string) {
     this.type = type;
   }
 
   runInAsyncScope(callback: AnyFunction, receiver?: unknown, ...args: readonly unknown[]): unknown {
-    return apply(callback, receiver, args);
+    return this.#within(() => apply(callback, receiver, args) as unknown);
   }
 
   emitDestroy(): this {
@@ -114,7 +132,7 @@ class AsyncResource {
   }
 
   static bind(callback: AnyFunction): AnyFunction {
-    return callback;
+    return AsyncLocalStorage.bind(callback);
   }
 }
 

@@ -1,3 +1,4 @@
+import type { Environment } from "../call.ts";
 import { adviceOn } from "./inner/advice.ts";
 import { copyMembers, lazyModule } from "./inner/lazy-module.ts";
 import type { Library, LibraryPart, NodeHost, NodeModule, NodeState } from "./inner/library.ts";
@@ -41,11 +42,14 @@ const PARTS: ReadonlyMap<string, string> = new Map([
   ["stream/consumers", "streams"],
 ]);
 
+const NO_ENVIRONMENT: Environment = {};
+
 const { defineProperty, freeze, getOwnPropertyDescriptor } = Object;
 
 /** Node's names, as the factory of a tool gets them. */
 export class NodeInstance implements NodeState {
   readonly lacksFetch: boolean;
+  #env: Environment;
   readonly #realm: NodeRealm;
   // Made on first use: most instances use one module.
   #kept: Map<string, unknown> | null = null;
@@ -53,17 +57,28 @@ export class NodeInstance implements NodeState {
   /** Globals that the instance's code has replaced. */
   #replaced: Map<string, unknown> | null = null;
 
-  constructor(realm: NodeRealm, lacksFetch: boolean) {
+  constructor(realm: NodeRealm, lacksFetch: boolean, env: Environment = NO_ENVIRONMENT) {
     this.#realm = realm;
     this.lacksFetch = lacksFetch;
+    this.#env = env;
   }
 
   get kept(): Map<string, unknown> {
     return (this.#kept ??= new Map());
   }
 
-  env(): { readonly [name: string]: string } {
-    return {};
+  env(): Environment {
+    return this.#env;
+  }
+
+  /** Puts the variables of another call of the module in the place of the last one's. */
+  setEnvironment(env: Environment): void {
+    const process = this.#modules?.get("process") as { readonly env: { [name: string]: unknown } } | undefined;
+    if (process !== undefined) {
+      for (const name of Object.keys(this.#env)) if (!(name in env)) delete process.env[name];
+      Object.assign(process.env, env);
+    }
+    this.#env = env;
   }
 
   require(name: string): unknown {
@@ -352,7 +367,7 @@ class NodeRealm implements Library {
 /** The library of a realm. */
 export interface NodeLibrary {
   /** Node's names for an instance. */
-  readonly open: (lacksFetch: boolean) => NodeInstance;
+  readonly open: (lacksFetch: boolean, env: Environment | undefined) => NodeInstance;
   /** The exports of a part that instances share. */
   readonly shared: (part: string) => NodeModule;
 }
@@ -361,7 +376,7 @@ export function createNode(host: NodeHost): NodeLibrary {
   const realm = new NodeRealm(host);
   host.harden([NodeInstance, NodeRealm, adviceOn]);
   return {
-    open: (lacksFetch) => new NodeInstance(realm, lacksFetch),
+    open: (lacksFetch, env) => new NodeInstance(realm, lacksFetch, env),
     shared: (part) => realm.load(part).shared as NodeModule,
   };
 }

@@ -296,7 +296,7 @@ describe("a module with tools of other libraries", () => {
 
   test("is told why one of them cannot be called", async () => {
     expect(await problems(`${TWO} export const asks = { ...shout, needsApproval: true };`)).toEqual([
-      "error contract: exports asks, which has needsApproval, and calls cannot wait for an approval",
+      'error tool: tool "made" exports asks, which has needsApproval, and calls cannot wait for an approval',
     ]);
   });
 });

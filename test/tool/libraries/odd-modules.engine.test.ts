@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import type { EventMap } from "../../../src/engine/telemetry/events.ts";
 import { builds } from "../../../src/tool/build/builds.ts";
 import { refusalOf } from "../temporary.ts";
 import { type ModuleEngine, openModuleEngine } from "./module-engine.ts";
@@ -16,6 +17,16 @@ afterEach(async () => {
 
 const refused = async (text: string, extras: object = {}): Promise<string> =>
   (await refusalOf(modules.register("odd", text, extras))).message;
+
+/** What is said of the tools that are left out of a module. */
+const omitted = async (text: string): Promise<readonly EventMap["tool:omit"][0][]> => {
+  const found: EventMap["tool:omit"][0][] = [];
+  const listen = (...[event]: EventMap["tool:omit"]): void => void found.push(event);
+  modules.engine.on("tool:omit", listen);
+  await modules.register("mostly", text);
+  modules.engine.off("tool:omit", listen);
+  return found;
+};
 
 const tool = (name: string, more = ""): string =>
   `{ name: ${JSON.stringify(name)}, description: "Does something.", parameters: { type: "object" }, execute: () => 1, ${more} }`;
@@ -88,9 +99,9 @@ describe("a tool that cannot be called here", () => {
       approval,
     );
     const always = `${OPENAI_AGENTS} export const b = made("b", () => 1, { needsApproval: async () => true });`;
-    expect(await refused(always)).toMatch(/exports b, which has needsApproval/);
+    expect((await omitted(always))[0]?.message).toMatch(/exports b, which has needsApproval/);
     const guarded = `${OPENAI_AGENTS} export const b = made("b", () => 1, { inputGuardrails: [{}] });`;
-    expect(await refused(guarded)).toMatch(/exports b, which has inputGuardrails, which only a run/);
+    expect((await omitted(guarded))[0]?.message).toMatch(/exports b, which has inputGuardrails, which only a run/);
     const mastra = `export const a = { id: "a", mastra: undefined, requireApproval: true, execute: () => 1 };`;
     expect(await refused(mastra)).toMatch(/exports a, which has requireApproval/);
     expect(await refused(`export const a = { type: "hosted_tool", name: "web_search", providerData: {} };`)).toMatch(
@@ -148,6 +159,26 @@ describe("a hostile module", () => {
 });
 
 describe("a module of several tools", () => {
+  test("serves the others where one of them cannot be called, which is told", async () => {
+    const text = `export const good = ${aiTool("execute: () => 7")};
+      export const asks = ${aiTool("needsApproval: true, execute: () => 1")};
+      export const vague = { name: "vague", description: "d", execute() {}, parameters: "a text" };
+      export const odd = ${tool("odd name!")};
+      export const broken = { name: "broken", description: "d", execute() {}, parameters: { type: "nothing" } };`;
+    const found = await omitted(text);
+    expect(modules.engine.list().map(({ name }) => name)).toEqual(["good"]);
+    expect(await modules.output("good")).toBe(7);
+    expect(found).toEqual([
+      {
+        name: "asks",
+        module: "mostly",
+        message: 'tool "mostly" exports asks, which has needsApproval, and calls cannot wait for an approval',
+      },
+      { name: "vague", module: "mostly", message: expect.stringContaining("it is a string") },
+      ...["broken", "odd name!"].map((name) => ({ name, module: "mostly", message: expect.any(String) as string })),
+    ]);
+  });
+
   const TEN = `let calls = 0; const shared = { list: [] };
     export const tools = Object.fromEntries(Array.from({ length: 10 }, (_, at) => ["t" + at, {
       description: "Counts.", inputSchema: { type: "object" },
