@@ -6,8 +6,6 @@ import { builds } from "../build/builds.ts";
 import { type BundleJob, type Job, stringsOf } from "../build/job.ts";
 import { type JobWords, problemOf } from "../build/problem.ts";
 import { loadError, withFiles } from "./error.ts";
-// The build process needs it. Tracers such as that of Next find its package, acorn, by imports alone.
-import "./halves.ts";
 import type { PackageScope } from "./files.ts";
 import type { ProjectOptions } from "./project.ts";
 import { MAX_SOURCE_BYTES } from "./source-budget.ts";
@@ -70,6 +68,9 @@ export async function bundleModule(
   if (bundle === undefined) throw failure(name, { kind: "unreadable", reason: "a bundle of another form" }, deadlineMs);
   return bundle;
 }
+
+/** Never called: tracers such as that of Next find acorn, which a build process needs, by imports alone. @public */
+export const loadHalves = () => import("./halves.ts");
 
 /** Starts a build process beside other work. */
 export function startBundler(): void {
