@@ -98,8 +98,8 @@ async function importsCheck(file: string): Promise<boolean> {
  */
 const placed: Plugin = {
   name: "placed",
-  setup({ onLoad }) {
-    onLoad({ filter: /\.js$/ }, async ({ path: file }) => {
+  setup: (bundler) => {
+    bundler.onLoad({ filter: /\.js$/ }, async ({ path: file }) => {
       const text = await readFile(file, "utf8");
       const from = path.dirname(path.relative(COMPILED, file));
       const contents = text.replaceAll(

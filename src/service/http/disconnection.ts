@@ -17,7 +17,7 @@ const connections = new WeakMap<Socket, Connection>();
 export function disconnection({ socket }: IncomingMessage, response: ServerResponse): AbortSignal {
   const connection = connections.get(socket) ?? watch(socket);
   connection.unfinished++;
-  response.once("finish", connection.onFinish);
+  response.on("finish", connection.onFinish);
   if (socket.destroyed) connection.controller.abort();
   return connection.controller.signal;
 }
