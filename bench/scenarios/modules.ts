@@ -7,7 +7,10 @@ import { addArguments, expectedSum } from "../tools.ts";
 const CONCURRENCY = 64;
 const FOLDER = fileURLToPath(new URL("../modules", import.meta.url));
 
-/** Tools that add, by the contract in which each is written, and the one of ours that it is to be compared with. */
+/**
+ * Tools that add, by the contract in which each is written, and the one of ours that it is to be compared with. The last
+ * two also sign their answer: one with Node's names, one without.
+ */
 const TOOLS = [
   ["add_function", null],
   ["add_strands", "add_function"],
@@ -15,12 +18,18 @@ const TOOLS = [
   ["add_async", null],
   ["add_amplifier", "add_async"],
   ["add_xaibo", "add_async"],
+  ["sign_plain", null],
+  ["sign_node", "sign_plain"],
 ] as const;
 
-/** What it costs that a tool is written in another contract: its adapter in the isolate, and what reads its result. */
+/**
+ * What it costs that a tool is written in another contract, for its adapter in the isolate and what reads its result; and
+ * what `Buffer` and `createHmac` cost.
+ */
 export const modules: Scenario = {
   name: "modules",
-  description: "a tool that adds, written in each contract, against one of ours that is as asynchronous",
+  description:
+    "a tool that adds, written in each contract or with Node's names, against one of ours that is as asynchronous",
   smoke: { states: ["quiet"], rounds: 1, sampleMs: 20 },
   full: { states: ["quiet", "busy"], rounds: 5, sampleMs: 300 },
   async run(context) {

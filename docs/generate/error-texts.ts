@@ -175,6 +175,17 @@ export const ERROR_TEXTS = {
     ],
     message: "inventory.count failed: the warehouse does not answer",
   },
+  login_required: {
+    meaning: "The tool's connector has no access token, and gets none until somebody logs in or mends its options.",
+    causes: [
+      "Nobody has logged the connector in, or nobody for this tenant: the message has the command.",
+      "The authorization server refuses to renew the login (`invalid_grant`): log in again.",
+      "It refuses the client (`invalid_client`): mend the `auth` of the connector, or its secrets.",
+      "Not this: an authorization server that is down is `capability_failed`, and is asked again.",
+    ],
+    message:
+      'connector.request failed: the connector "crm" needs a login: nobody has logged in; run: glovebox connectors login crm',
+  },
   capability_limit: {
     meaning: "The call used its capabilities too often or for too much.",
     causes: [

@@ -165,6 +165,15 @@ export const HOST_WORK: readonly HostWork[] = [
     test: "attack/slots.attack.test.ts",
   },
   {
+    work: "Hold a WebSocket, and pass on its messages",
+    causes: ["fetch"],
+    bound:
+      "16 in a call, 256 in all, 64 of them for tenants without one; 64 KiB and a message of 1 MiB that wait for the tool; 10,000 pings; the grant's maxBytes; the call's time",
+    place: "broker thread",
+    payer: "the tenant",
+    test: "broker/capabilities/fetch/web-sockets.test.ts",
+  },
+  {
     work: "Decompress a response",
     causes: ["fetch"],
     bound: "two codings; the grant's maxBytes after decompression",

@@ -157,6 +157,13 @@ export const ERRORS = {
     blame: "operator",
     advice: "Fix the cause in the message, or call again: the capability's handler failed.",
   },
+  login_required: {
+    type: "LoginRequiredError",
+    http: 200,
+    retryable: false,
+    blame: "operator",
+    advice: "Log the connector in: the message has the command, or the options to mend.",
+  },
   capability_limit: {
     type: "CapabilityLimitError",
     http: 200,
@@ -235,7 +242,7 @@ export interface RefusedCapability {
   readonly capability: string;
   readonly asked: string;
   readonly granted: string;
-  /** What would permit it, in words. `remedies` has what can be pasted. */
+  /** The remedy in words. `remedies` has texts to paste. */
   readonly remedy: string;
 }
 
@@ -263,6 +270,7 @@ export interface ErrorDetails {
   capability_denied: RefusedCapability & WithStack;
   capability_limit: RefusedCapability & WithStack;
   capability_failed: WithStack;
+  login_required: WithStack;
   missing_package: { readonly packages: readonly string[]; readonly command: string };
   executor_lost: WithEffects;
   tool_quarantined: Retry & WithEffects;
@@ -277,7 +285,7 @@ export type ToolError<Code extends ErrorCode = ErrorCode> = {
     readonly message: string;
     readonly retryable: boolean;
     readonly details?: C extends keyof ErrorDetails ? ErrorDetails[C] : undefined;
-    /** What can be pasted to make the call succeed, least privilege first. */
+    /** Texts to paste, so that the call succeeds, least privilege first. */
     readonly remedies?: readonly Remedy[];
   };
 }[Code];
@@ -295,7 +303,7 @@ export class GloveboxError extends Error {
   override readonly name = "GloveboxError";
   readonly code: ErrorCode;
   readonly details: unknown;
-  /** What can be pasted to mend it. */
+  /** Texts to paste, so that it is mended. */
   readonly remedies: readonly Remedy[];
 
   constructor(code: ErrorCode, message: string, details?: unknown, remedies: readonly Remedy[] = []) {
@@ -319,7 +327,7 @@ export interface Failure {
   readonly type?: string;
   /** V8's stack inside the isolate, not yet mapped to lines of the tool's source. */
   readonly stack?: string;
-  /** What a value has against its schema, where the failure is that it does not match. */
+  /** Violations of a schema, where the failure is that a value does not match. */
   readonly violations?: readonly Violation[];
 }
 

@@ -36,19 +36,25 @@ function isDigit(code: number): boolean {
 }
 
 /**
- * Whether a text may have a long integer: `true` also where its digits are in a string. Reads every sixteenth
- * character, which takes a fortieth of the time of `JSON.parse`.
+ * Whether a text may have a long integer: `true` also where its digits are in a string. Searched as by Boyer and Moore:
+ * backwards from the last character that the next such integer must have, which is every sixteenth of a text without
+ * numbers. Takes from a fortieth to a tenth of the time of `JSON.parse`.
  */
 export function mayHaveLongInteger(text: string): boolean {
   const { length } = text;
-  for (let at = LONG - 1; at < length; at += LONG) {
-    if (!isDigit(text.charCodeAt(at))) continue;
+  // The last character outside of any long integer.
+  let before = -1;
+  for (let at = LONG - 1; at < length; at = before + LONG) {
     let start = at;
-    while (start > 0 && isDigit(text.charCodeAt(start - 1))) start--;
+    while (start > before && isDigit(text.charCodeAt(start))) start--;
+    if (start > before) {
+      before = start;
+      continue;
+    }
     // Of a fraction, a number holds as many digits as it can.
-    if (start > 0 && text.charCodeAt(start - 1) === DOT) continue;
-    while (at + 1 < length && isDigit(text.charCodeAt(at + 1))) at++;
-    if (at - start + 1 >= LONG) return true;
+    if (before < 0 || text.charCodeAt(before) !== DOT) return true;
+    while (at < length && isDigit(text.charCodeAt(at))) at++;
+    before = at;
   }
   return false;
 }

@@ -26,7 +26,7 @@ export interface Progress {
   readonly message?: string;
 }
 
-/** What the host did for the capability calls of a call. */
+/** The host's work for the capability calls of a call. */
 export interface HostUse {
   /** Time of the host's main thread, in milliseconds. */
   readonly askMs: number;

@@ -8,7 +8,7 @@ export interface HeldBytes {
   readonly inFlightBytes: number;
 }
 
-/** What the host has done for a tenant, or for all. Lengths in UTF-16 units of JSON, times in milliseconds. */
+/** The host's work for a tenant, or for all. Lengths in UTF-16 units of JSON, times in milliseconds. */
 export interface HostUsage extends HeldBytes {
   /** Arguments of calls, where those of a call are longer than 4 KiB. */
   readonly bytesGiven: number;
@@ -33,7 +33,7 @@ const RESERVED = 0.25;
 const LITTLE = 1 / 256;
 
 /**
- * What the host does for one call, tenant, or engine. A charge goes up to all accounts that contain this one. Counts
+ * Account of the host's work for one call, tenant, or engine. A charge goes up to all accounts that contain this one. Counts
  * decide outcomes; times are only told and billed, because they differ from run to run.
  */
 export class HostAccount implements HostUsage, WorkPayer {
@@ -137,7 +137,7 @@ const SWEEP_EVERY_MS = 600_000;
 
 interface KnownTenant {
   readonly account: HostAccount;
-  /** What was charged at the last sweep, and since when it has not changed. */
+  /** Charges at the last sweep, and since when they have not changed. */
   charged: number;
   idleSinceMs: number;
 }

@@ -6,7 +6,7 @@ import type { Refused } from "./capabilities/capability.ts";
 export type Excess =
   /** The call's own limits. */
   | { readonly kind: "capabilityCalls" | "capabilityBytes" }
-  /** What the host holds for a tenant, or for all. */
+  /** Memory that the host holds for a tenant, or for all. */
   | { readonly kind: "held" }
   | { readonly kind: "input"; readonly length: number; readonly inputBytes: number }
   | { readonly kind: "waiting"; readonly waitingMax: number };

@@ -283,7 +283,7 @@ export class CapabilityInvoker implements Disposable {
       case "limit":
         return this.#fail(invocation, "limit", outcome.message, outcome.code);
       case "failed":
-        return this.#fail(invocation, "failed", outcome.message);
+        return this.#fail(invocation, "failed", outcome.message, outcome.code);
     }
   }
 

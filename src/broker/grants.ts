@@ -41,7 +41,7 @@ export class Grants {
     return this.#policy.names(name);
   }
 
-  /** What can be pasted so that a denied call of a tool's is granted, and nothing else. */
+  /** Texts to paste, so that a denied call of a tool is granted, and nothing else. */
   remedies(subject: GrantSubject, denied: DeniedCall): readonly Remedy[] {
     const { capability: name } = denied;
     const capability = this.capabilities.get(name);

@@ -9,6 +9,7 @@ import {
   type Capability,
   CapabilityRefusal,
   LimitReached,
+  LoginRequired,
   type MethodShape,
   type OpenCapability,
   type Refused,
@@ -49,7 +50,8 @@ export type MethodOutcome =
   /** Too many capability calls of the tenant wait. */
   | { readonly kind: "waiting"; readonly waitingMax: number }
   | { readonly kind: "limit"; readonly code: ErrorCode; readonly message: string }
-  | { readonly kind: "failed"; readonly message: string };
+  /** `code`: default `capability_failed`. */
+  | { readonly kind: "failed"; readonly message: string; readonly code?: ErrorCode };
 
 export type BegunMethod = EndedMethod | RunningMethod;
 
@@ -169,7 +171,9 @@ function endedBy(error: unknown, label: string, effects: number): EndedMethod {
   if (error instanceof LimitReached) {
     return ended({ kind: "limit", code: error.code, message: error.message }, effects);
   }
-  return ended(failure(`${label} failed: ${messageOf(error)}`), effects);
+  const message = `${label} failed: ${messageOf(error)}`;
+  const isLogin = error instanceof LoginRequired;
+  return ended({ kind: "failed", message, ...(isLogin && { code: "login_required" }) }, effects);
 }
 
 function failure(message: string): MethodOutcome {

@@ -1,4 +1,4 @@
-import { type Capability, type CapabilityRequest, matchesName } from "./capabilities/capability.ts";
+import { type Capability, type CapabilityRequest, faultOf, matchesName } from "./capabilities/capability.ts";
 
 /**
  * Rules for the capabilities that tools may be granted. Names may end in `*`. Without a rule that allows it, a request
@@ -59,7 +59,8 @@ export class ReadPolicy {
 
   /** Throws a `TypeError` that points at the error. */
   constructor(policy: Policy, capabilities: ReadonlyMap<string, Pick<Capability, "grants">>) {
-    if (!Array.isArray(policy?.rules)) throw new TypeError("policy.rules is a list of rules");
+    if (!Array.isArray(policy?.rules))
+      throw new TypeError(`policy.rules ${faultOf(policy?.rules, "is a list of rules")}`);
     checkKeys(policy, ["rules"], "policy");
     this.#rules = policy.rules.map((rule: PolicyRule, at) => {
       const pointer = `policy.rules[${at}]`;
@@ -78,7 +79,7 @@ export class ReadPolicy {
     );
   }
 
-  /** What keeps rules that name the subject from applying to it: its registrant or its digest; `null` for neither. */
+  /** The reason why rules that name the subject do not apply to it: its registrant or its digest; `null` for neither. */
   obstacle(subject: PolicySubject, capability: string): "registrant" | "digest" | null {
     const named = this.#rules.filter(({ rule, allow }) => allow.has(capability) && isNamed(rule, subject));
     if (named.length === 0) return null;
@@ -111,7 +112,8 @@ function readRequest(
   capabilities: ReadonlyMap<string, Pick<Capability, "grants">>,
   where: string,
 ): ReadonlyMap<string, unknown> {
-  if (typeof allow !== "object" || allow === null) throw new TypeError(`${where} is an object of capabilities`);
+  if (typeof allow !== "object" || allow === null)
+    throw new TypeError(`${where} ${faultOf(allow, "is an object of capabilities, such as { kv: true }")}`);
   const read = new Map<string, unknown>();
   for (const name of Object.keys(allow)) {
     const capability = capabilities.get(name);

@@ -20,7 +20,7 @@ const NAME_MAX = 256;
 const METADATA_HOSTS: ReadonlySet<string> = new Set(["metadata.google.internal", "metadata", "instance-data"]);
 
 /**
- * What can be pasted so that a denied capability call is granted and no other: into the tool, where it does not ask for
+ * Texts to paste, so that a denied capability call is granted and no other: into the tool, where it does not ask for
  * it, and into the policy, where no rule allows it. Empty where nothing should be pasted, or where it takes a decision
  * of the operator, such as the path of a mount.
  */
@@ -60,7 +60,8 @@ function neededBy({ capability, args }: DeniedCall): JsonValue | null {
   };
   switch (capability) {
     case "fetch":
-      return neededRequest(member("url"), member("method").toUpperCase());
+      // A WebSocket is opened by a GET, and has the grants of the web's own protocols.
+      return neededRequest(member("url").replace(/^ws(?=s?:)/i, "http"), member("method").toUpperCase() || "GET");
     case "env":
     case "tools": {
       const name = member("name");

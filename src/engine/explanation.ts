@@ -23,7 +23,7 @@ export interface LimitLine {
   readonly value: number;
   /** Source of the value: `default`, the engine's `limits`, the `tool`, `codeMode.limits`, or the ceiling `maxLimits`. */
   readonly from: "default" | "limits" | "tool" | "codeMode" | "maxLimits";
-  /** What the tool declares, where that is more than it may have. */
+  /** The tool's own declaration, where that is more than it may have. */
   readonly declared?: number;
 }
 
@@ -62,7 +62,7 @@ export interface Explanation {
    * the processors over the last second, at most by ten. What a call is charged is measured in either case.
    */
   readonly processorTime: "measured" | "estimated";
-  /** Who applies the tool's schemas, why, and what its module costs each call; see `ToolInfo`. */
+  /** The side that applies the tool's schemas, why, and what its module costs each call; see `ToolInfo`. */
   readonly schemas: Pick<ToolInfo, "parses" | "parsesReason" | "wholeReason"> & { readonly evaluationMs: number };
   readonly findings: readonly Finding[];
   /** Only of `run_code`: the tools that programs may call. */

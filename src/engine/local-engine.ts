@@ -58,7 +58,7 @@ export interface OfTenant {
 export interface ConnectorLoginOptions {
   /** Where the browser is sent back to: an address of the program, which the authorization server knows. */
   readonly redirectUri: string;
-  /** Whose login it is, for a connector with `perTenant`. Default: the operator's. */
+  /** Tenant of the login, for a connector with `perTenant`. Default: the operator's login. */
   readonly tenant?: string;
 }
 
@@ -353,4 +353,14 @@ export class LocalEngine implements AsyncDisposable {
     open--;
     if (open === 0) await stopBundler();
   }
+}
+
+/**
+ * Nothing calls it. Tracers, such as that of Next, copy the packages that imports lead to, and find by this one those
+ * of the build process.
+ *
+ * @public
+ */
+export function traced(): Promise<unknown> {
+  return import("../tool/build/child.ts");
 }

@@ -43,7 +43,7 @@ export type ToolFunction<Input, Output> = {
   call(input: Input, options?: ExecuteOptions & { readonly id?: string }): Promise<ToolResult<Output>>;
 }["call"];
 
-/** What runs calls of known tools: an engine, and a client of one. */
+/** A runner of calls of known tools: an engine, or a client of one. */
 export interface Executes<Tools> {
   /** Types only. */
   readonly "~tools"?: Tools;

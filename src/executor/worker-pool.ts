@@ -1,6 +1,8 @@
 import { Piscina } from "piscina";
 import type { MessagePort } from "node:worker_threads";
 import { within } from "../base/deadline.ts";
+import type { Prelude } from "../base/protocol/prelude.ts";
+import { shareTexts } from "../base/protocol/shared-texts.ts";
 import type { ServeTask } from "./worker/link.ts";
 import type { WorkerSettings } from "./worker/worker-session.ts";
 
@@ -10,7 +12,7 @@ const CLOSE_MS = 2_000;
 
 export interface WorkerPoolOptions {
   readonly workers: number;
-  readonly settings: WorkerSettings;
+  readonly settings: Omit<WorkerSettings, "prelude" | "parts"> & { readonly prelude: Prelude };
   /** A worker's task ended: with `null` because its link was closed, else because the thread died. */
   readonly onEnd: (worker: number, error: Error | null) => void;
 }
@@ -34,7 +36,7 @@ export class WorkerPool {
       atomics: "disabled",
       recordTiming: false,
       resourceLimits: { maxOldGenerationSizeMb: WORKER_HEAP_MB },
-      workerData: settings,
+      workerData: workerSettings(settings),
     });
     // An error of a thread also ends its task, which handles it.
     this.#pool.on("error", () => undefined);
@@ -71,4 +73,9 @@ export class WorkerPool {
     await within(CLOSE_MS, Promise.all(this.#tasks));
     await within(CLOSE_MS, this.#pool.destroy());
   }
+}
+
+function workerSettings({ prelude, ...rest }: WorkerPoolOptions["settings"]): WorkerSettings {
+  const { parts, ...scripts } = prelude;
+  return { ...rest, prelude: scripts, parts: shareTexts(parts) };
 }

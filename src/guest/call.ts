@@ -15,27 +15,12 @@ import {
 } from "./host.ts";
 import type { LineWriter } from "./line-writer.ts";
 import { Timers } from "./timers.ts";
-import { writeValue } from "./values.ts";
+import { write, writeValue } from "./values.ts";
 
 // Captured before a tool can change them: in an open realm, a tool may replace or delete what its own call ends with.
-const { stringify } = JSON;
 const { max } = Math;
 const { get } = Reflect;
 const RealError = Error;
-
-/**
- * A value as JSON, by the realm's `JSON.stringify`: in an open realm, that may be the tool's word. V8's own stands in for
- * one that the tool deleted or broke, so that its call ends all the same.
- */
-export function write(value: unknown): string | undefined {
-  try {
-    const writer = JSON.stringify;
-    if (writer !== stringify) return writer(value);
-  } catch {
-    // It is gone, or throws.
-  }
-  return stringify(value);
-}
 
 /** State and functions that all calls of a realm share. */
 export interface CallWorld {
@@ -48,7 +33,7 @@ export interface CallWorld {
   readonly realMs: () => number;
   readonly fetch: () => object;
   /** Node's names for instances that use any, and the class of their globals. */
-  readonly node: { readonly open: () => object; readonly globals: () => object };
+  readonly node: { readonly open: (lacksFetch: boolean) => object; readonly globals: () => object };
   readonly createAbort: () => { readonly signal: object; abort(reason?: unknown): void };
 }
 
@@ -257,7 +242,7 @@ export class GuestCall {
       if (capability.length > NAME_MAX || method.length > NAME_MAX) {
         throw new TypeError(`names of capabilities and methods have at most ${NAME_MAX} characters`);
       }
-      const payload = args === undefined ? "null" : writeValue(args, write);
+      const payload = args === undefined ? "null" : writeValue(args);
       if (typeof payload !== "string") throw new TypeError(`host.${capability}.${method} takes a JSON value`);
       const { emit, turn } = this.#world;
       const ask = payload.length > ASK_MAX ? 0 : emit(EMIT_ASK, this.run, capability, method, payload, turn.nowMs);
@@ -294,7 +279,7 @@ export class GuestCall {
     if (typeof value === "string" && value.length > this.outputMax) return this.#tooLarge(value.length);
     let text: string | undefined;
     try {
-      text = value === undefined ? "null" : writeValue(value, write);
+      text = value === undefined ? "null" : writeValue(value);
     } catch (error) {
       return fail("invalid_output", `the tool returned a value that JSON cannot hold: ${messageOf(error)}`);
     }

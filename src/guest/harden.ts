@@ -28,7 +28,7 @@ const REGEXP_STATICS =
 
 const { transfer } = ArrayBuffer.prototype;
 
-/** Detaches a buffer, whose bytes are gone. A realm has no `transfer` of its own. */
+/** Detaches a buffer, whose bytes are gone. */
 export function detachBuffer(buffer: ArrayBuffer): void {
   apply(transfer, buffer, [0]);
 }
@@ -62,10 +62,36 @@ function removeResizableBuffers(realm: typeof globalThis): void {
     [Symbol.species]: getOwnPropertyDescriptor(RealArrayBuffer, Symbol.species) ?? {},
   });
   prototype.constructor = tamed as unknown as ArrayBufferConstructor;
-  for (const name of ["resize", "transfer", "transferToFixedLength", "transferToImmutable"]) {
-    deleteProperty(prototype, name);
-  }
+  for (const name of ["resize", "transferToImmutable"]) deleteProperty(prototype, name);
+  Object.assign(prototype, movers(RealArrayBuffer));
+  for (const name of ["transfer", "transferToFixedLength"]) defineProperty(prototype, name, { enumerable: false });
   realm.ArrayBuffer = tamed as unknown as ArrayBufferConstructor;
+}
+
+/** Functions that move a buffer: V8's own would make a longer one outside the heap's accounting. */
+function movers(RealArrayBuffer: ArrayBufferConstructor) {
+  const { slice } = RealArrayBuffer.prototype;
+  const { get: lengthOf } = getOwnPropertyDescriptor(RealArrayBuffer.prototype, "byteLength") ?? {};
+  const { get: isDetached } = getOwnPropertyDescriptor(RealArrayBuffer.prototype, "detached") ?? {};
+  function moved(buffer: ArrayBuffer, length: unknown): ArrayBuffer {
+    const size = apply(lengthOf as () => number, buffer, []);
+    if (length === undefined) return transferBuffer(buffer);
+    const target = new RealArrayBuffer(length as number);
+    if (apply(isDetached as () => boolean, buffer, [])) return transferBuffer(buffer);
+    const kept = apply(slice, buffer, [0, Math.min(size, target.byteLength)]) as ArrayBuffer;
+    detachBuffer(buffer);
+    if (target.byteLength === kept.byteLength) return kept;
+    new Uint8Array(target).set(new Uint8Array(kept));
+    return target;
+  }
+  return {
+    transfer(this: ArrayBuffer, ...[length]: [length?: unknown]): ArrayBuffer {
+      return moved(this, length);
+    },
+    transferToFixedLength(this: ArrayBuffer, ...[length]: [length?: unknown]): ArrayBuffer {
+      return moved(this, length);
+    },
+  };
 }
 
 /** Freezes everything reachable from the global, from `more`, and from the prototypes that only syntax reaches. */
@@ -190,6 +216,7 @@ function syntaxPrototypes(): object[] {
 }
 
 const FUNCTION: object = Function.prototype;
+const ASYNC_GENERATOR: unknown = getPrototypeOf(async function* () {}.prototype);
 const TYPED_ARRAY: unknown = getPrototypeOf(Uint8Array.prototype);
 
 /** All objects reachable without going through `known`. */
@@ -266,6 +293,9 @@ function overriddenKeys(prototype: object): readonly PropertyKey[] {
       return [...OVERRIDDEN, "bind"];
     case Iterator.prototype:
       return [...OVERRIDDEN, Symbol.iterator];
+    case ASYNC_GENERATOR:
+      // graphql-ws ends its subscriptions by such methods of its own.
+      return [...OVERRIDDEN, "return", "throw"];
     case TYPED_ARRAY:
       // Polyfills of Node's `Buffer` inherit from `Uint8Array` and override these.
       return [...OVERRIDDEN, "fill", "includes", "indexOf", "lastIndexOf", "slice"];

@@ -147,8 +147,9 @@ export interface Guest {
    * Starts calls one after the other, `[run, id, nowMs, outputMax, arguments, command?, seed?][]` as JSON, up to and
    * including the first that does not end at once. Returns, for each started call, its outcome (empty if it goes on)
    * and a tab; then a line feed if calls remain. A call that goes on emits its outcome with `EMIT_DONE`.
+   * `hasLongIntegers`: the arguments may have integers that no number holds.
    */
-  start(calls: string): string;
+  start(calls: string, hasLongIntegers: boolean): string;
   /** Starts the remaining calls, in a turn of their own. */
   startNext(): string;
   /**
@@ -190,6 +191,14 @@ export const FILES_KEY = "glovebox.files";
 
 /** The parameter of a factory through which its module reaches Node's names: a `NodeInstance`. */
 export const NODE_NAME = "__node";
+
+/** Uses of globals that need the capability `fetch`, by `NODE_NAME` or by a name of the global object. */
+const SOCKET_USES: readonly string[] = [".WebSocket", ".EventSource"];
+
+/** Whether a bundle uses one of these globals. */
+export function usesSockets(bundle: string): boolean {
+  return SOCKET_USES.some((use) => bundle.includes(use));
+}
 
 /** Names of the global object in modules. */
 export const GLOBAL_NAMES = ["globalThis", "self", "window", "global"] as const;

@@ -34,7 +34,7 @@ export const boot: Boot = (emit, pure, lines, hardened, engine, ...tool) => {
   realm.Math.random = random;
   // An uncaught error ends the call, as it would end a process.
   const report = (call: GuestCall, error: unknown): void => guest.report(call, error);
-  const node = nodePart({ realm, pure, turn, hardened, report });
+  const node = nodePart({ realm, pure, turn, hardened, report, cloneRules: () => parts.web().cloneRules });
   const parts = createWebParts(pure, turn, hardened, report, node.subtle);
   defineWebGlobals(realm, parts, hardened);
   // Code made by `Function` or an indirect `eval` sees the realm's global: there, too, these belong to the call.
@@ -80,7 +80,7 @@ function installTime(realm: typeof globalThis, turn: TurnState, hardened: boolea
 function faceOf(guest: Guest): Guest {
   return {
     load: (factory, ownNames, facts, shared, checks) => guest.load(factory, ownNames, facts, shared, checks),
-    start: (calls) => guest.start(calls),
+    start: (calls, hasLongIntegers) => guest.start(calls, hasLongIntegers),
     startNext: () => guest.startNext(),
     settle: (run, asks, payloads, nowMs) => guest.settle(run, asks, payloads, nowMs),
     fire: (run, nowMs) => guest.fire(run, nowMs),

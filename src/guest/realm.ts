@@ -1,5 +1,5 @@
 import { parseWithBigInts } from "../base/exact-json.ts";
-import { GuestCall, type CallWorld, describeFound, issuedCode, write } from "./call.ts";
+import { GuestCall, type CallWorld, describeFound, issuedCode } from "./call.ts";
 import { CallGlobal, type Holder } from "./call-global.ts";
 import { type Adapter, isObject, type ToolFunction } from "./contracts/adapter.ts";
 import { definedIn, Refusal } from "./contracts/defined.ts";
@@ -7,6 +7,7 @@ import { adapterNamed, exportsOf, findAdapter } from "./contracts/index.ts";
 import { describeError } from "./describe-error.ts";
 import { type Checks, type Factory, type Failure, type Guest, NODE_NAME, STARTS_MS } from "./host.ts";
 import { ToolContext, type ToolFacts } from "./tool-context.ts";
+import { write } from "./values.ts";
 
 // Captured before a tool can change them: in an open realm, a tool may replace or delete what its own call ends with.
 const { parse } = JSON;
@@ -44,7 +45,9 @@ export class Realm implements Guest {
   readonly #world: CallWorld;
   readonly #calls = new Map<number, GuestCall>();
   #factory: Factory | null = null;
+  /** The per-call globals that the factory takes, and whether Node's names follow them. */
   #ownNames: readonly string[] = [];
+  #usesNode = false;
   #facts: ToolFacts = { name: "", version: "", config: "null", contract: null };
   #adapter: Adapter | null = null;
   #checks: Checks = NO_CHECKS;
@@ -65,7 +68,9 @@ export class Realm implements Guest {
   load(factory: Factory, ownNames: string, facts: string, shared: boolean, checks: Checks | null): void {
     this.#checks = checks ?? NO_CHECKS;
     this.#factory = factory;
-    this.#ownNames = ownNames === "" ? [] : ownNames.split(",");
+    const names = ownNames === "" ? [] : ownNames.split(",");
+    this.#usesNode = names.at(-1) === NODE_NAME;
+    this.#ownNames = this.#usesNode ? names.slice(0, -1) : names;
     this.#facts = parse(facts) as ToolFacts;
     this.#adapter = this.#facts.contract === null ? null : adapterNamed(this.#facts.contract);
     this.#isShared = shared;
@@ -73,8 +78,8 @@ export class Realm implements Guest {
     this.#isOnePerTurn = shared;
   }
 
-  start(calls: string): string {
-    this.#queue = parseWithBigInts(calls) as QueuedCall[];
+  start(calls: string, hasLongIntegers: boolean): string {
+    this.#queue = (hasLongIntegers ? parseWithBigInts(calls) : parse(calls)) as QueuedCall[];
     this.#next = 0;
     return this.startNext();
   }
@@ -276,7 +281,7 @@ export class Realm implements Guest {
   }
 
   #openGlobal(holder: Holder): CallGlobal {
-    const Global = this.#ownNames.includes(NODE_NAME) ? (this.#world.node.globals() as typeof CallGlobal) : CallGlobal;
+    const Global = this.#usesNode ? (this.#world.node.globals() as typeof CallGlobal) : CallGlobal;
     return new Global(holder);
   }
 
@@ -285,16 +290,14 @@ export class Realm implements Guest {
     call.global = global;
     // A realm that is not hardened serves one call, so its own global is the call's: polyfills work there as usual.
     const own = this.#hardened ? global : globalThis;
-    const named = this.#ownNames.length === 0 ? NONE : this.#ownNames.map((name) => this.#named(name, global, call));
     // In the order of `GLOBAL_NAMES`. Without a receiver: a direct `eval("this")` in the module would find the realm.
     const factory = this.#factory;
-    const exported = factory(own, own, own, own, ...named);
+    const named = this.#ownNames.length === 0 ? NONE : this.#ownNames.map((name): unknown => get(global, name));
+    const exported = this.#usesNode
+      ? factory(own, own, own, own, ...named, (call.node = this.#world.node.open(this.#facts.lacksFetch === true)))
+      : factory(own, own, own, own, ...named);
     if (typeof exported !== "object" || exported === null) throw new TypeError("the module exports nothing");
     return exported;
-  }
-
-  #named(name: string, global: CallGlobal, call: GuestCall): unknown {
-    return name === NODE_NAME ? (call.node = this.#world.node.open()) : get(global, name);
   }
 
   #loadFailure(error: unknown): Failure {

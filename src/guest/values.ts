@@ -3,7 +3,7 @@ import { encodeBase64 } from "./web/base64-bytes.ts";
 import { bytesOf } from "./web/buffer-source.ts";
 
 /**
- * What a tool's value becomes in JSON where `JSON.stringify` would lose it without a word. The table for people, with the
+ * A tool's value as JSON, where `JSON.stringify` would lose it without a word. The table for people, with the
  * same rows for Python, is `docs/reference/values.md`.
  */
 
@@ -50,8 +50,8 @@ export class ValueError extends TypeError {
   override readonly name = "ValueError";
 }
 
-/** Number of errors that were written as JSON. */
-let errorsWritten = 0;
+/** Whether the text that is written may have lost something that it has no sign of. */
+let isOdd = false;
 /** Whether a tool has written numbers itself, which may be of any size. */
 let hasRaw = false;
 
@@ -62,7 +62,7 @@ let hasRaw = false;
 export function noteOdd(realm: typeof globalThis): void {
   const property = {
     get(): undefined {
-      errorsWritten++;
+      isOdd = true;
     },
     set(this: object, value: unknown): void {
       defineProperty(this, "toJSON", { value, writable: true, enumerable: true, configurable: true });
@@ -72,7 +72,7 @@ export function noteOdd(realm: typeof globalThis): void {
   const { rawJSON: RealRawJSON } = realm.JSON as typeof JSON & { rawJSON(text: unknown): object };
   const { rawJSON } = {
     rawJSON(text: unknown): object {
-      hasRaw = true;
+      isOdd = hasRaw = true;
       return RealRawJSON(text);
     },
   };
@@ -80,11 +80,26 @@ export function noteOdd(realm: typeof globalThis): void {
 }
 
 /**
- * JSON of a value, by `write`: the realm's `JSON.stringify`. `undefined` for a value that has none. What such a text
- * cannot have lost is looked for only where the text has a sign of it. Throws a `ValueError`, and what `write` throws.
+ * A value as JSON, by the realm's `JSON.stringify`: in an open realm, that may be the tool's word. V8's own stands in for
+ * one that the tool deleted or broke, so that its call ends all the same.
  */
-export function writeValue(value: unknown, write: (value: unknown) => string | undefined): string | undefined {
-  const before = errorsWritten;
+export function write(value: unknown): string | undefined {
+  try {
+    const writer = JSON.stringify;
+    if (writer !== stringify) return writer(value);
+  } catch {
+    // It is gone, or throws.
+  }
+  return stringify(value);
+}
+
+/**
+ * JSON of a value, as `write` writes it. `undefined` for a value that has none. What such a text has lost is looked for
+ * only where the text has a sign of it. Throws a `ValueError`, and what `write` throws.
+ */
+export function writeValue(value: unknown): string | undefined {
+  // Texts that a tool wrote itself, in this call or another, say nothing of this value.
+  isOdd = hasRaw;
   let text: string | undefined;
   try {
     text = write(value);
@@ -93,26 +108,38 @@ export function writeValue(value: unknown, write: (value: unknown) => string | u
     new Conversion().convert(value, null);
     throw error;
   }
-  if (typeof text !== "string") return text;
-  const isOdd = hasRaw || errorsWritten > before || hasSign(text);
-  return !isOdd || isPlain(value) ? text : stringify(new Conversion().convert(value, null));
+  return typeof text !== "string" || (!isOdd && !hasSign(text)) || isPlain(value)
+    ? text
+    : stringify(new Conversion().convert(value, null));
 }
 
 /** Longest text that is searched here: a call of a built-in function takes as long as a hundred characters. */
 const SHORT = 256;
 const [BRACE, QUOTE, END_BRACE, ZERO, N, U, L] = [123, 34, 125, 48, 110, 117, 108];
 
-/** Whether a text has `null`, `{}` or `{"0":`, by which `JSON.stringify` writes what it cannot hold. */
+/** Whether a text has `null`, `{}` or `{"0`, by which `JSON.stringify` writes what it cannot hold. */
 function hasSign(text: string): boolean {
-  if (text.length > SHORT) return text.includes("null") || text.includes("{}") || text.includes('{"0":');
-  for (let at = 1; at < text.length; at++) {
-    const before = text.charCodeAt(at - 1);
-    if (before !== BRACE && before !== N) continue;
+  if (text.length > SHORT) return text.includes("null") || text.includes("{}") || text.includes('{"0');
+  // Each of them has one of these four characters at an odd place.
+  for (let at = 1; at < text.length; at += 2) {
     const code = text.charCodeAt(at);
-    if (before === N ? code === U && text.charCodeAt(at + 1) === L : code === END_BRACE) return true;
-    if (before === BRACE && code === QUOTE && text.charCodeAt(at + 1) === ZERO) return true;
+    if (code === BRACE ? isSign(text, at) : (code === QUOTE || code === END_BRACE) && isSign(text, at - 1)) return true;
+    if (code === L && isNull(text, at)) return true;
   }
   return false;
+}
+
+/** Whether `{}` or `{"0` is at a place. */
+function isSign(text: string, at: number): boolean {
+  if (text.charCodeAt(at) !== BRACE) return false;
+  const code = text.charCodeAt(at + 1);
+  return code === END_BRACE || (code === QUOTE && text.charCodeAt(at + 2) === ZERO);
+}
+
+/** Whether one of the last two characters of `null` is at a place. What follows it is no letter. */
+function isNull(text: string, at: number): boolean {
+  const end = text.charCodeAt(at + 1) === L ? at + 1 : at;
+  return text.charCodeAt(end - 1) === L && text.charCodeAt(end - 2) === U && text.charCodeAt(end - 3) === N;
 }
 
 /** Whether a value is data of which JSON has all: texts like those of others, and truly empty objects. */

@@ -10,9 +10,9 @@ import type { ToolDefinition } from "./definition.ts";
 export interface DefinedTool {
   /** A definition without its source, unchecked. */
   readonly definition: object;
-  /** What the schema of the arguments certainly refuses. `null`: its JSON Schema says all. */
+  /** Schema of the arguments that are not certainly refused. `null`: the JSON Schema says all. */
   readonly check: JsonSchema | null;
-  /** What its schemas say more than their JSON Schemas; `[]` if nothing. */
+  /** Rules of its schemas that their JSON Schemas do not have. */
   readonly more: readonly string[];
 }
 

@@ -17,7 +17,7 @@ import { ANY_ARGUMENTS, type Loaded } from "./registered-tool.ts";
 
 /** The engine's parts that preparing a tool needs. */
 export interface PrepareContext {
-  /** Who registers the tool. */
+  /** Registrant of the tool. */
   readonly registrant: string;
   /** The tenant whose calls alone find the tool. */
   readonly tenant?: string;

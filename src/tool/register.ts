@@ -1,6 +1,6 @@
 import type { Simplify } from "../base/schema/from-json-schema.ts";
 
-/** What is known of a tool when a program is compiled. `glovebox types` writes such entries. */
+/** Types of a tool when a program is compiled. `glovebox types` writes such entries. */
 export interface ToolTypes {
   readonly input: unknown;
   readonly output: unknown;

@@ -12,7 +12,7 @@ export const REGISTRANT_CHARS = 256 * 1024 * 1024;
 /** Memory of a schema as objects, for a character of the code that checks it. */
 const CHECKS_WEIGHT = 10;
 
-/** What the tools of one registrant take. */
+/** Number and size of the tools of one registrant. */
 interface Holding {
   readonly tools: number;
   readonly chars: number;

@@ -17,7 +17,7 @@ interface SetTool {
   readonly place: string;
   /** A definition without its source, unchecked. */
   readonly definition: object;
-  /** What the schema of the arguments certainly refuses; `null` where that is all of its JSON Schema. */
+  /** Schema of the arguments that are not certainly refused; `null` where the JSON Schema says all. */
   readonly check: JsonSchema | null;
   /** Whether the output's schema says more than its JSON Schema, so that only the library can check it. */
   readonly isOutputOwn: boolean;

@@ -28,7 +28,7 @@ const CHECKSUMS = {
   "fetch, quiet": "173680c39f0af722",
   "redaction, quiet": "108d3ddc12b27d23",
   "contracts, quiet": "9f938ebe962849d2",
-  "modules, quiet": "44ec0b56d3423788",
+  "modules, quiet": "91f38909e47004c5",
   "cpu-tool, quiet": "896f7b5d9056d0e6",
   "cold-start, quiet": "d748e585794e478f",
   "wasi, quiet": "8a4183c719a46ec1",

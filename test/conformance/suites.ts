@@ -12,6 +12,8 @@ export interface Suite {
   readonly get: string;
   /** A path inside the folder: a folder without it is not the suite. */
   readonly marker: string;
+  /** The folder of `fixtures/suites` with the sample. Default: that of the suite's name. */
+  readonly sample?: string;
 }
 
 export const SUITES = {
@@ -26,6 +28,12 @@ export const SUITES = {
     pinned: "f0a5650a20c575fbea0f7179a3a9cfa50f20ba6e",
     get: "git clone https://github.com/uNetworking/h1spec",
     marker: "http_test.ts",
+  },
+  node: {
+    variable: "GLOVEBOX_SUITE_NODE",
+    pinned: "nodejs 24.21.0 of Debian",
+    get: "apt-get source nodejs=24.21.0+dfsg+~cs24.13.4-1, and name its folder test",
+    marker: "parallel/test-path.js",
   },
   test262: {
     variable: "GLOVEBOX_SUITE_TEST262",
@@ -45,6 +53,13 @@ export const SUITES = {
     get: "copy test/fixtures/wpt of Node.js 22.22.2's source, and into it fetch/api and xhr/formdata of https://github.com/web-platform-tests/wpt",
     marker: "resources/testharness.js",
   },
+  "wpt-webcrypto": {
+    variable: "GLOVEBOX_SUITE_WPT_WEBCRYPTO",
+    pinned: "test/fixtures/wpt/WebCryptoAPI of Node.js 24.21.0",
+    get: "apt-get source nodejs=24.21.0+dfsg+~cs24.13.4-1, and name its folder test/fixtures/wpt",
+    marker: "WebCryptoAPI/sign_verify/mldsa.tentative.https.any.js",
+    sample: "wpt",
+  },
 } as const satisfies Readonly<Record<string, Suite>>;
 
 export type SuiteName = keyof typeof SUITES;
@@ -56,10 +71,10 @@ export interface SuiteFolder {
 }
 
 export function suiteFolder(name: SuiteName): SuiteFolder {
-  const { variable, marker, pinned, get } = SUITES[name];
+  const { variable, marker, pinned, get, sample = name }: Suite = SUITES[name];
   const folder = process.env[variable];
   if (folder === undefined) {
-    return { folder: fileURLToPath(new URL(`../../fixtures/suites/${name}`, import.meta.url)), isWhole: false };
+    return { folder: fileURLToPath(new URL(`../../fixtures/suites/${sample}`, import.meta.url)), isWhole: false };
   }
   if (!existsSync(join(folder, marker))) {
     throw new Error(`${variable}=${folder} has no ${marker}. To get the suite, at ${pinned}: ${get}`);

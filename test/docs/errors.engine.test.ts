@@ -63,23 +63,44 @@ const INVENTORY = defineCapability({
   },
 });
 
+const CRM = {
+  openapi: "3.1.0",
+  info: { title: "CRM", version: "1" },
+  paths: { "/customers": { get: { operationId: "list", responses: { 200: { description: "All." } } } } },
+};
+
+let folder: AsyncDisposable & { readonly path: string };
 let engine: Engine;
 
 beforeAll(async () => {
+  folder = await mkdtempDisposable(join(tmpdir(), "glovebox-errors-"));
+  const document = join(folder.path, "crm.json");
+  await writeFile(document, JSON.stringify(CRM));
+  const auth = { authorizationCode: { issuer: "https://accounts.example.com", clientId: "glovebox" } };
   engine = await createEngine({
     workers: 1,
     executor: "threads",
     tools: TOOLS,
     kv: { path: ":memory:" },
     capabilities: [INVENTORY],
-    policy: { rules: [{ allow: { kv: true, inventory: true, fetch: { origins: ["https://api.example.com"] } } }] },
+    stateDir: folder.path,
+    connectors: { crm: { openapi: { document, server: "https://crm.example.com" }, auth } },
+    policy: {
+      rules: [
+        { allow: { kv: true, inventory: true, fetch: { origins: ["https://api.example.com"] } } },
+        { tools: ["crm.*"], allow: { connector: ["crm"] } },
+      ],
+    },
   });
   engine.on("tool:pre", (event) => {
     if (event.tool === "blocked") event.block("outside business hours");
   });
 });
 
-afterAll(() => engine.close());
+afterAll(async () => {
+  await engine.close();
+  await folder[Symbol.asyncDispose]();
+});
 
 test.each<[code: ErrorCode, tool: string, args?: object, options?: ExecuteOptions]>([
   ["tool_not_found", "greeet"],
@@ -94,6 +115,7 @@ test.each<[code: ErrorCode, tool: string, args?: object, options?: ExecuteOption
   ["invalid_output", "wrong"],
   ["capability_denied", "get", { url: "https://evil.example/" }],
   ["capability_failed", "count"],
+  ["login_required", "crm.list"],
   ["capability_limit", "ask"],
 ])("the page of %s shows the error as it is", async (code, name, args = {}, options = {}) => {
   // Long enough for the call to start, and too short for one that waits for ever.
@@ -108,7 +130,6 @@ test.each<[code: ErrorCode, tool: string, args?: object, options?: ExecuteOption
 });
 
 test("the page of load_error shows the error as it is", async () => {
-  await using folder = await mkdtempDisposable(join(tmpdir(), "glovebox-errors-"));
   const entry = join(folder.path, "greet.js");
   await writeFile(entry, 'import pad from "left-pad";\nexport default () => pad;');
   const refused: unknown = await engine

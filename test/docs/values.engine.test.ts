@@ -23,9 +23,10 @@ async function given(code: string, isolation: string): Promise<string> {
 
 describe.each(["instance", "context"])("in a realm of the kind %s", (isolation) => {
   test.each(rows(VALUES))("%s", async (code, { becomes, refused }) => {
-    const [alone, within] = [await given(code, isolation), await given(`{ "a/b": [0, ${code}] }`, isolation)];
+    // An even and an odd place in the text.
+    const [alone, within] = [await given(code, isolation), await given(`{ "a/b": [10, ${code}] }`, isolation)];
     if (becomes !== undefined) {
-      expect([alone, within]).toEqual([becomes, `{"a/b":[0,${becomes}]}`]);
+      expect([alone, within]).toEqual([becomes, `{"a/b":[10,${becomes}]}`]);
       return;
     }
     const held = "invalid_output: the tool returned a value that JSON cannot hold:";

@@ -1,4 +1,5 @@
 import ivm from "isolated-vm";
+import { seedOf } from "../../src/base/protocol/prelude.ts";
 import { loadPrelude } from "../../src/tool/runtimes/prelude.ts";
 import { NO_CHECKS, SCRIPT_EXPORTS, type ToolScript } from "../../src/base/protocol/script.ts";
 import { compileScript, compileTool, GuestRealm } from "../../src/executor/worker/guest-realm.ts";
@@ -27,7 +28,7 @@ const SILENT: FakeHost = () => undefined;
 /** A realm in an isolate of its own, with a tool whose default export is `body`. */
 export async function openRealm(
   body: string,
-  { hardened = true, before = "", host = SILENT, shared = false } = {},
+  { hardened = true, before = "", host = SILENT, shared = false, lacksFetch = false } = {},
 ): Promise<RealmUnderTest> {
   const isolate = new ivm.Isolate({ memoryLimit: 64 });
   const emitted: unknown[][] = [];
@@ -39,7 +40,15 @@ export async function openRealm(
   };
   const { core, parts } = await loadPrelude();
   const prelude = compileScript(isolate, "prelude", core);
-  const callbacks = { emit: new ivm.Callback(emit), pure: new ivm.Callback(createPure("a key for tests", parts)) };
+  const callbacks = {
+    emit: new ivm.Callback(emit),
+    pure: new ivm.Callback(
+      createPure(
+        (run) => seedOf("a key for tests", run),
+        (name) => parts[name] ?? "",
+      ),
+    ),
+  };
   const realm = GuestRealm.open(isolate, { prelude, engine: null }, callbacks, hardened);
   const script: ToolScript = {
     key: "1",
@@ -51,6 +60,7 @@ export async function openRealm(
     config: "null",
     checks: NO_CHECKS,
     contract: "glovebox",
+    ...(lacksFetch ? { lacksFetch } : {}),
     text: `${before}\nvar ${SCRIPT_EXPORTS} = { default: ${body} };`,
   };
   realm.load(compileTool(isolate, script));

@@ -35,6 +35,8 @@ const ROOTS = `() => {
   make("decoder", () => new (__node.require("string_decoder").StringDecoder)());
   make("request", () => __node.require("http").request("http://a.b/"));
   make("CryptoKey", () => __node.CryptoKey.prototype);
+  make("WebSocket", () => new __node.WebSocket("ws://a.b"));
+  make("EventSource", () => new __node.EventSource("http://a.b"));
   make("WeakRef", () => new (__node.absent("WeakRef"))({}));
   make("refusal", () => { try { __node.require("child_process").exec(); } catch (error) { return error; } });
   make("assertion", () => { try { __node.require("assert")(false); } catch (error) { return error; } });
@@ -105,6 +107,34 @@ describe("Node's names in a hardened realm", () => {
     for (let call = 0; call < 3; call++) expect(realm.call()).toEqual(fresh);
   });
 
+  test("show no state of an earlier call in members that a module inherits or makes when they are read", async () => {
+    using realm = await openRealm(`() => {
+      const read = () => ["events", "stream", "buffer", "http"].flatMap((name) =>
+        ["defaultMaxListeners", "INSPECT_MAX_BYTES", "globalAgent"].map((member) => {
+          const value = __node.member(name, member);
+          return typeof value === "object" ? (value.mine ?? "an object") : value;
+        }));
+      const before = read();
+      __node.member("events", "EventEmitter").defaultMaxListeners = 99;
+      __node.require("buffer").INSPECT_MAX_BYTES = 3;
+      __node.member("http", "globalAgent").mine = "mine";
+      return { before, isChanged: before.join() !== read().join() };
+    }`);
+    const first = realm.call();
+    expect(first).toMatchObject({ isChanged: true });
+    expect(realm.call()).toEqual(first);
+  });
+
+  test("keep no more of names that code makes up than Node has names", async () => {
+    using realm = await openRealm(`() => {
+      const isKept = (name) => __node.absent(name) === __node.absent(name);
+      const early = isKept("Missing");
+      for (let at = 0; at < 2_000; at++) { __node.absent("Name" + at); __node.require("name" + at).member; Object.keys(__node.require("name" + at)); }
+      return [early, isKept("Missing"), isKept("Late"), typeof __node.require("zlib").gzipSync, __node.require("child_process") === __node.require("child_process")];
+    }`);
+    for (let call = 0; call < 2; call++) expect(realm.call()).toEqual([true, true, false, "function", true]);
+  });
+
   test("have state of a shared module that lives on", async () => {
     using realm = await openRealm(
       `() => { const { process } = __node; return __node.process && (process.env.COUNT = Number(process.env.COUNT ?? 0) + 1); }`,
@@ -144,6 +174,22 @@ describe("Node's names in a hardened realm", () => {
     expect(file).toEqual(["ENOENT", expect.stringContaining('grant of the capability "fs"')]);
     expect(exit?.[1]).toContain("throw an error to end the call");
     expect(spawn?.[1]).toContain("context.host.exec");
+  });
+
+  test("are modules whose members code may list, replace, delete and freeze, for itself", async () => {
+    using realm = await openRealm(`() => {
+      const fs = __node.require("fs"), util = __node.require("util"), path = __node.require("path"), zlib = __node.require("zlib");
+      const before = [fs.mine, fs.__esModule, typeof fs.readFile, typeof fs.hasOwnProperty, typeof util.TextDecoder, fs.promises === __node.require("fs/promises")];
+      const listed = [Object.keys(path).includes("join"), "join" in path, Object.keys({ ...util }).includes("inspect"), typeof { ...util }.TextEncoder];
+      fs.readFile = "mine"; fs.mine = 1; delete path.join; util.TextDecoder = "mine"; Object.freeze(zlib);
+      const after = [fs.readFile, fs.mine, path.join ?? "gone", typeof path.dirname, util.TextDecoder, Object.isFrozen(zlib), typeof zlib.gzipSync, fs.promises === __node.require("fs/promises")];
+      return [before, listed, after, __node.member("fs", "readFile"), Object.prototype.toString.call(fs)];
+    }`);
+    const before = [null, null, "function", "function", "function", true];
+    const listed = [true, true, true, "function"];
+    const after = ["mine", 1, "gone", "function", "mine", true, "function", true];
+    for (let call = 0; call < 2; call++)
+      expect(realm.call()).toEqual([before, listed, after, "mine", "[object Object]"]);
   });
 
   test("take no time of a realm that names none of them", async () => {

@@ -121,6 +121,11 @@ describe("a hardened realm", () => {
       "sliceincludestoString",
     ],
     [
+      "an asynchronous generator that gets its own return and throw, as graphql-ws has them",
+      "const g = (async function* () {})(); g.return = () => 'returned'; g.throw = () => 'thrown'; return g.return() + g.throw();",
+      "returnedthrown",
+    ],
+    [
       "a polyfill that looks for timers on the global's prototype first, as setimmediate does",
       `const above = Object.getPrototypeOf(globalThis); const target = above && above.setTimeout ? above : globalThis;
        target.setImmediate = () => 'soon'; return globalThis.setImmediate();`,
@@ -169,9 +174,28 @@ describe("a hardened realm", () => {
 
   test("makes no buffer that can grow outside the heap's account", async () => {
     using realm = await openRealm(
-      "() => { const b = new ArrayBuffer(8, { maxByteLength: 1e9 }); return [b.resizable, typeof b.resize, typeof b.transfer, b.constructor === ArrayBuffer, ArrayBuffer.name]; }",
+      "() => { const b = new ArrayBuffer(8, { maxByteLength: 1e9 }); return [b.resizable, typeof b.resize, b.constructor === ArrayBuffer, ArrayBuffer.name]; }",
     );
-    expect(realm.call()).toEqual([false, "undefined", "undefined", true, "ArrayBuffer"]);
+    expect(realm.call()).toEqual([false, "undefined", true, "ArrayBuffer"]);
+  });
+
+  test("moves the bytes of a buffer into one of another length, which is fixed", async () => {
+    using realm = await openRealm(`() => {
+      const moved = (method, ...length) => {
+        const buffer = new Uint8Array([1, 2, 3]).buffer;
+        const made = buffer[method](...length);
+        return [[...new Uint8Array(made)], made.resizable, buffer.detached, made instanceof ArrayBuffer];
+      };
+      const again = (buffer) => { try { buffer.transfer(); buffer.transfer(1); } catch (error) { return error.name; } };
+      return [moved("transfer"), moved("transfer", 2), moved("transferToFixedLength", 5), again(new ArrayBuffer(1)), ArrayBuffer.prototype.transfer.length];
+    }`);
+    expect(realm.call()).toEqual([
+      [[1, 2, 3], false, true, true],
+      [[1, 2], false, true, true],
+      [[1, 2, 3, 0, 0], false, true, true],
+      "TypeError",
+      0,
+    ]);
   });
 
   test("gives Function and indirect eval no way to the host", async () => {

@@ -1,5 +1,6 @@
 import ivm from "isolated-vm";
 import { onTestFinished, test, expect } from "vitest";
+import { seedOf } from "../../src/base/protocol/prelude.ts";
 import { loadPrelude } from "../../src/tool/runtimes/prelude.ts";
 import { createPure } from "../../src/executor/worker/pure.ts";
 import { command } from "../base/wasm/wasm.ts";
@@ -15,7 +16,15 @@ async function inRealm(hardened: boolean, text: string): Promise<unknown> {
   const { core, parts, engines } = await loadPrelude();
   const engine = await context.eval(engines.wasi, { reference: true });
   const boot = await context.eval(core, { reference: true });
-  const host = [new ivm.Callback(() => 0), new ivm.Callback(createPure("a key for tests", parts))];
+  const host = [
+    new ivm.Callback(() => 0),
+    new ivm.Callback(
+      createPure(
+        (run) => seedOf("a key for tests", run),
+        (name) => parts[name] ?? "",
+      ),
+    ),
+  ];
   boot.applySync(undefined, [...host, hardened, engine.derefInto()]);
   const bytes = new ivm.ExternalCopy(command(1, 2).buffer).copyInto();
   return context.evalClosure(text, [engine.derefInto(), bytes], { result: { copy: true } });

@@ -9,7 +9,7 @@ const ISOLATES_MAX = 64;
 const FIELDS = 4;
 const WORKER_FIELDS = ISOLATES_MAX * FIELDS;
 
-/** What an isolate held when it was last measured. */
+/** Memory of an isolate when it was last measured. */
 export interface Holding {
   readonly worker: number;
   /** Its number in turn records. */

@@ -71,6 +71,8 @@ export interface RunMessage extends RunLimits {
    * clock in milliseconds since the epoch, the same when the call is run again.
    */
   readonly calls: string;
+  /** Whether the arguments of one may have integers that no number holds. */
+  readonly hasLongIntegers: boolean;
 }
 
 /**

@@ -83,7 +83,9 @@ export interface ToolScript {
    */
   readonly text: string;
   readonly checks: ToolChecks;
-  /** Who registered the tool. Default: the operator. */
+  /** Use of `WebSocket` or `EventSource` by a tool that does not ask for `fetch`: their constructors say so. */
+  readonly lacksFetch?: true;
+  /** Registrant of the tool. Default: the operator. */
   readonly registrant?: string;
   /** Digest of this version: strikes of another one do not count against it. */
   readonly digest?: string;

@@ -20,7 +20,7 @@ export function encodeToWorker(message: ToWorker): string {
       return (
         `r\t${message.runs}\t${message.key}\t${message.cpuMs}\t${message.outputBytes}\t${message.logBytes}\t` +
         `${message.capabilityCalls}\t${message.capabilityBytes}\t${message.stream ? 1 : 0}\t` +
-        `${message.ownIsolate ? 1 : 0}\t${message.plan}\t${JSON.stringify(message.tenant)}\t${message.calls}\n`
+        `${message.ownIsolate ? 1 : 0}\t${message.hasLongIntegers ? 1 : 0}\t${message.plan}\t${JSON.stringify(message.tenant)}\t${message.calls}\n`
       );
     case "settle":
       return `s\t${message.callNumber}\t${message.step}\t${message.ok ? 1 : 0}\t${message.nowMs}\t${message.payload}\n`;
@@ -54,6 +54,7 @@ export function decodeToWorker(line: string): ToWorker {
         capabilityBytes: fields.number(),
         stream: fields.flag(),
         ownIsolate: fields.flag(),
+        hasLongIntegers: fields.flag(),
         plan: fields.text(),
         tenant: fields.string(),
         calls: fields.rest(),

@@ -5,7 +5,7 @@ type Writer = (char: string) => string;
 
 const HTML = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };
 const QUOTED = { ...HTML, '"': "&quot;" };
-/** What template engines and standard libraries write in place of a character. */
+/** Texts that template engines and standard libraries write in place of a character. */
 const HTML_TABLES: readonly Readonly<Record<string, string>>[] = [
   HTML,
   QUOTED,
@@ -20,7 +20,7 @@ const HTML_TABLES: readonly Readonly<Record<string, string>>[] = [
 const json: Writer = (char) => JSON.stringify(char).slice(1, -1);
 const slashed: Writer = (char) => (char === "/" ? "\\/" : json(char));
 
-/** What writers of JSON escape beyond need: slashes, what is not ASCII, and what HTML gives a meaning. */
+/** Characters that writers of JSON escape beyond need: slashes, those outside of ASCII, and those with a meaning in HTML. */
 const JSON_WRITERS: readonly Writer[] = [
   json,
   slashed,

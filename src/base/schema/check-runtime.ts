@@ -158,18 +158,22 @@ export function violationsIn(
 ): (checked: Checked) => readonly Violation[] | null {
   const isValid = decide(requireRuntime);
   let explained: Validate | undefined;
+  /** The violations of a value that `isValid` has just refused. */
+  const violationsOf = (checked: Checked): readonly Violation[] | null => {
+    for (let round = 0; ; round++) {
+      // A copy would cost more, so the second pass sees the defaults that the first one wrote.
+      const isShort = explain !== undefined && !hasMoreParts(checked.value, MAX_EXPLAINED_PARTS);
+      if (isShort) explained ??= explain(requireRuntime);
+      const errors = (isShort && explained?.(checked.value) === false ? explained.errors : isValid.errors) ?? [];
+      if (!reads || round === ROUNDS_MAX || !readDigits(checked, errors, !isShort))
+        return toViolations(errors.slice(0, max));
+      checked.isChanged = true;
+      if (isValid(checked.value) === true) return null;
+    }
+  };
   return (checked) => {
     try {
-      for (let round = 0; ; round++) {
-        if (isValid(checked.value) === true) return null;
-        // A copy would cost more, so the second pass sees the defaults that the first one wrote.
-        const isShort = explain !== undefined && !hasMoreParts(checked.value, MAX_EXPLAINED_PARTS);
-        if (isShort) explained ??= explain(requireRuntime);
-        const errors = (isShort && explained?.(checked.value) === false ? explained.errors : isValid.errors) ?? [];
-        if (!reads || round === ROUNDS_MAX || !readDigits(checked, errors, !isShort))
-          return toViolations(errors.slice(0, max));
-        checked.isChanged = true;
-      }
+      return isValid(checked.value) === true ? null : violationsOf(checked);
     } catch (error) {
       // ajv recurses into nested values.
       if (error instanceof RangeError) return [boundViolation("depth", "less deeply nested")];

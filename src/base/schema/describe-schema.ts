@@ -11,7 +11,7 @@ import type { SchemaSide } from "./from-json-schema.ts";
 export interface SchemaDescription {
   /** The JSON Schema of draft 2020-12, or the one that was given. */
   readonly schema: JsonSchema;
-  /** What it certainly refuses: the same without the defaults that it writes itself, and without what it checks itself. */
+  /** Schema of values that are not certainly refused: without the defaults and checks that the library makes itself. */
   readonly check: JsonSchema;
   /** The first node that says more than the JSON Schema: `/properties/name: custom`. `null`: it does not. */
   readonly more: string | null;

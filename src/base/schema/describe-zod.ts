@@ -15,11 +15,14 @@ export function isBareZod(schema: unknown): boolean {
 }
 
 export function describeZod(schema: unknown): JsonSchema {
-  return written(schema, 0);
+  return written(schema, []);
 }
 
-/** Schemas may hold themselves. */
 const DEPTH_MAX = 24;
+/** Times that a schema which holds itself is written inside itself: each time multiplies what it holds. */
+const HELD_MAX = 2;
+/** The definitions around one, outermost first. */
+type Above = readonly Def[];
 
 function defOf(schema: unknown): Def | undefined {
   const place: unknown = Reflect.get(Object(schema), "_zod");
@@ -35,16 +38,17 @@ function kindOf({ typeName, type }: Def): string {
   return kind.slice(0, 1).toLowerCase() + kind.slice(1);
 }
 
-function written(schema: unknown, depth: number): Json {
+function written(schema: unknown, above: Above): Json {
   const def = defOf(schema);
-  if (def === undefined || depth > DEPTH_MAX) return {};
+  if (def === undefined || above.length > DEPTH_MAX) return {};
+  if (above.filter((one) => one === def).length >= HELD_MAX) return {};
   const said: unknown = Reflect.get(Object(schema), "description") ?? def["description"];
-  const json = ofKind(kindOf(def), def, depth + 1);
+  const json = ofKind(kindOf(def), def, [...above, def]);
   return typeof said === "string" && said !== "" ? { ...json, description: said } : json;
 }
 
-function ofKind(kind: string, def: Def, depth: number): Json {
-  const inner = (name: string): Json => written(def[name], depth);
+function ofKind(kind: string, def: Def, above: Above): Json {
+  const inner = (name: string): Json => written(def[name], above);
   switch (kind) {
     case "string":
       return { type: "string", ...stringChecks(def) };
@@ -65,19 +69,19 @@ function ofKind(kind: string, def: Def, depth: number): Json {
     case "nativeEnum":
       return oneOf(enumValues(def["values"]));
     case "array":
-      return { type: "array", items: written(def["element"] ?? def["type"], depth), ...listChecks(def) };
+      return { type: "array", items: written(def["element"] ?? def["type"], above), ...listChecks(def) };
     case "tuple":
-      return { type: "array", prefixItems: listOf(def["items"]).map((one) => written(one, depth)) };
+      return { type: "array", prefixItems: listOf(def["items"]).map((one) => written(one, above)) };
     case "set":
       return { type: "array", items: inner("valueType"), uniqueItems: true };
     case "record":
     case "map":
       return { type: "object", additionalProperties: inner("valueType") };
     case "object":
-      return objectOf(def, depth);
+      return objectOf(def, above);
     case "union":
     case "discriminatedUnion":
-      return { anyOf: listOf(def["options"]).map((one) => written(one, depth)) };
+      return { anyOf: listOf(def["options"]).map((one) => written(one, above)) };
     case "intersection":
       return { allOf: [inner("left"), inner("right")] };
     case "nullable":
@@ -89,7 +93,7 @@ function ofKind(kind: string, def: Def, depth: number): Json {
     case "nonoptional":
     case "branded":
     case "prefault":
-      return written(def["innerType"] ?? def["type"], depth);
+      return written(def["innerType"] ?? def["type"], above);
     case "effects":
       // A preprocessor takes anything.
       return Reflect.get(Object(def["effect"]), "type") === "preprocess" ? {} : inner("schema");
@@ -97,19 +101,19 @@ function ofKind(kind: string, def: Def, depth: number): Json {
     case "pipeline":
       return inner("in");
     case "lazy":
-      return written(called(def["getter"]), depth);
+      return written(called(def["getter"]), above);
     default:
       return {};
   }
 }
 
-function objectOf(def: Def, depth: number): Json {
+function objectOf(def: Def, above: Above): Json {
   const shape = typeof def["shape"] === "function" ? called(def["shape"]) : def["shape"];
   const members = Object.entries(Object(shape) as Record<string, unknown>);
   const required = members.filter(([, member]) => !isOptional(member)).map(([name]) => name);
   return {
     type: "object",
-    properties: Object.fromEntries(members.map(([name, member]) => [name, written(member, depth)])),
+    properties: Object.fromEntries(members.map(([name, member]) => [name, written(member, above)])),
     ...(required.length === 0 ? {} : { required }),
     ...(def["unknownKeys"] === "strict" ? { additionalProperties: false } : {}),
   };

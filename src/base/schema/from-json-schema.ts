@@ -1,4 +1,4 @@
-/** What callers write (`input`), or what a tool reads after defaults are filled in (`output`). */
+/** Values as callers write them (`input`), or as a tool reads them after defaults are filled in (`output`). */
 export type SchemaSide = "input" | "output";
 
 type Depth = readonly 0[];

@@ -42,7 +42,7 @@ export interface CapabilityRequest {
 export interface CapabilityCaller {
   readonly callId: string;
   readonly tool: string;
-  /** Who registered the tool; see `ToolInfo`. Default: `operator`. */
+  /** Registrant of the tool; see `ToolInfo`. Default: `operator`. */
   readonly registrant?: string;
   readonly tenant?: string;
   /** Aborted when the call ends before the handler does. */
@@ -191,6 +191,16 @@ export class LimitReached extends Error {
     super(message);
     this.code = code;
   }
+}
+
+/** Thrown where a connector has no token until somebody logs in, or mends its options. */
+export class LoginRequired extends Error {
+  override readonly name = "LoginRequired";
+}
+
+/** The fault of a part of a grant or of a policy. `form`: the form that it must have, such as `is a list of names`. */
+export function faultOf(value: unknown, form: string): string {
+  return value === undefined ? `is missing; it ${form}` : form;
 }
 
 /** Whether a pattern matches a name. Patterns may end in `*`. */

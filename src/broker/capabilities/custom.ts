@@ -107,7 +107,7 @@ function describedAs(label: string, schema: Schema | undefined, side: "input" | 
 
 type Parse = (value: unknown) => unknown;
 
-/** What parses a value with a schema of a library; `null` where its JSON Schema says all. */
+/** Parser of a value with a schema of a library; `null` where its JSON Schema says all. */
 function parserOf(what: string, schema: Schema | undefined, more: string | null | undefined): Parse | null {
   if (more === null || more === undefined || typeof schema === "boolean" || schema === undefined) return null;
   const { validate } = (schema as StandardSchema)["~standard"];

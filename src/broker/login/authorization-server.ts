@@ -30,7 +30,7 @@ export interface TokenAnswer {
   readonly scope: string | null;
 }
 
-/** What the requests of one grant have in common. */
+/** Common parts of the requests of one grant. */
 export interface GrantRequest {
   readonly as: OAuth.AuthorizationServer;
   readonly client: OAuth.Client;

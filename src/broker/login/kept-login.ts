@@ -5,7 +5,7 @@ import { identityOf, type LoginSettings } from "./settings.ts";
 
 /** A login as it is stored: JSON, sealed. */
 export interface KeptLogin {
-  /** What it belongs to: see `identityOf`. */
+  /** Digest of its server, client and resource: see `identityOf`. */
   readonly identity: string;
   readonly accessToken: string | null;
   readonly refreshToken: string | null;

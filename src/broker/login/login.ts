@@ -96,7 +96,7 @@ export class Login {
     const held = this.#token;
     if (held === null || held.version === this.#rejected || nowMs >= held.endsMs) return this.#renew();
     if (nowMs < held.renewAtMs) return held;
-    // Who comes early uses the old one; who comes late waits.
+    // Early calls use the old token; late ones wait.
     const renewed = this.#renew();
     if (nowMs < (held.renewAtMs + held.endsMs) / 2) {
       renewed.catch(() => undefined);
@@ -146,10 +146,7 @@ export class Login {
       this.#lookedMs = nowMs;
       const stored = await this.#host
         .store()
-        .then(
-          (store) => store.read(this.#key),
-          () => null,
-        )
+        .then((store) => store.read(this.#key))
         .catch(() => null);
       if (stored !== null && stored.version !== version) return;
     }

@@ -4,7 +4,7 @@ import { AuthorizationServer } from "./authorization-server.ts";
 import type { LoginSettings } from "./settings.ts";
 import { TokenFetch } from "./token-fetch.ts";
 
-/** What a protected resource says of how it is logged into (RFC 9728), and its authorization server (RFC 8414). */
+/** Login of a protected resource, by its metadata (RFC 9728) and those of its authorization server (RFC 8414). */
 export interface FoundLogin {
   readonly issuer: string;
   readonly resource: string;

@@ -64,7 +64,7 @@ export function secretsOfLogin({ proof, grant }: LoginSettings): readonly string
   return grant.kind === "refreshToken" ? [...ofProof, grant.token] : ofProof;
 }
 
-/** What a stored login belongs to: with another server, client or resource it is not used. */
+/** Digest of a login's server, client and resource: a stored login of another one is not used. */
 export function identityOf({ grant, issuer, tokenUrl, clientId, resource, audience }: LoginSettings): string {
   const parts = [grant.kind, issuer, tokenUrl, clientId, resource, audience];
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex");

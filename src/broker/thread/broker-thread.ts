@@ -2,7 +2,7 @@ import { delegation } from "../../base/os/cgroup.ts";
 import { within } from "../../base/deadline.ts";
 import type { Throttling } from "../../base/host-work-queue.ts";
 import type { HostAccount } from "../../base/tenant-account.ts";
-import type { CallBinary, OpenCall } from "../capabilities/capability.ts";
+import { type CallBinary, LoginRequired, type OpenCall } from "../capabilities/capability.ts";
 import type { CallSessionTool, ConnectorRoute, SessionToolCall } from "../capabilities/connector/route.ts";
 import type { Lookup } from "../capabilities/fetch/connections.ts";
 import type { SecretViolation } from "../capabilities/secrets/placeholders.ts";
@@ -239,7 +239,8 @@ export class BrokerThread {
       this.#options.callTool({ connector, tool, tenant, args, isRepeatable }, abort.signal),
     ).then(
       (text) => ({ kind: "answer", text }) as const,
-      (error: unknown) => ({ kind: "failed", message: messageOf(error) }) as const,
+      (error: unknown) =>
+        ({ kind: "failed", message: messageOf(error), needsLogin: error instanceof LoginRequired }) as const,
     );
     toolCalls.delete(request);
     outbox.push({ kind: "told", request, end });

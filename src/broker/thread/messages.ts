@@ -61,7 +61,8 @@ export type ToThread =
 
 /** The answer of a session's server, as JSON; or the reason for none. */
 export type SessionToolEnd =
-  { readonly kind: "answer"; readonly text: string } | { readonly kind: "failed"; readonly message: string };
+  | { readonly kind: "answer"; readonly text: string }
+  | { readonly kind: "failed"; readonly message: string; readonly needsLogin: boolean };
 
 /** Messages of the thread. */
 export type FromThread =

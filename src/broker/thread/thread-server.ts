@@ -1,5 +1,5 @@
 import { HostWorkQueue, type WorkPayer } from "../../base/host-work-queue.ts";
-import type { Capability, OpenCall, OpenCapability } from "../capabilities/capability.ts";
+import { type Capability, LoginRequired, type OpenCall, type OpenCapability } from "../capabilities/capability.ts";
 import { type BegunMethod, type EndedMethod, MethodCaller } from "../method-call.ts";
 import type { EnginePort } from "./engine-port.ts";
 import type { RemoteServers } from "../capabilities/connector/connector.ts";
@@ -96,7 +96,7 @@ class ServedSession implements WorkPayer {
   }
 }
 
-/** What the thread serves with. */
+/** Parts of the thread. */
 export interface ThreadParts {
   readonly capabilities: readonly Capability[];
   /** The servers of connectors. */
@@ -166,7 +166,7 @@ export class ThreadServer {
     this.#toolCalls.set(request, (end) => {
       signal.removeEventListener("abort", onAbort);
       if (end.kind === "answer") resolve(end.text);
-      else reject(new Error(end.message));
+      else reject(end.needsLogin ? new LoginRequired(end.message) : new Error(end.message));
     });
     this.#outbox.push({ kind: "tool", request, ...call });
     return promise;

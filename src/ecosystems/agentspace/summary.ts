@@ -1,6 +1,6 @@
 import type { RegistrationRecord } from "../../tool/contracts/agentspace-record.ts";
 
-/** Who registered a record, and when. Times are in ISO 8601. */
+/** Registrant and times of a record, in ISO 8601. */
 export interface Registration {
   /** `operator`, `key:NAME`, or `local` for a service without keys. */
   readonly registered_by: string;

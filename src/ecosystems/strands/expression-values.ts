@@ -5,7 +5,7 @@ const SIZE_MAX = 1_000_000;
 
 type Operation = (value: unknown, ...args: readonly unknown[]) => unknown;
 
-/** What stands behind `|`. */
+/** Filters, which stand behind `|`. */
 const FILTERS = new Map<string, Operation>([
   ["default", (value, other = "") => value ?? other],
   ["length", (value) => sizeOf(value)],

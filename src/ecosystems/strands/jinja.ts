@@ -29,7 +29,7 @@ interface Tag {
   readonly text: string;
 }
 
-/** What only Jinja has, inside of a template's tags: Liquid writes all of it differently. */
+/** Syntax that only Jinja has, inside of a template's tags: Liquid writes all of it differently. */
 const ONLY_JINJA =
   /\belif\b|\bis\s+(?:not\s+)?(?:defined|undefined|none)\b|\.\w+\(|\|\s*\w+\s*\(|["'\w]\s+(?:not\s+)?in\s+\w+[.\w]*\s*(?:[^\s\w.]|\b(?:and|or|else)\b|$)|\bif\b.+\belse\b|\[\s*-?\d*\s*:|\|\s*(?:tojson|title|regex_search)\b|^\s*set\b|\w\s+[-+*/~]\s+\w/;
 

@@ -39,7 +39,7 @@ export interface ChainResult {
 export type WorkflowOptions = ChainOptions;
 
 export interface WorkflowResult extends ChainResult {
-  /** What the pattern's artifacts see beside the variables, such as `branches`, `tasks`, `workers` and `nodes`. */
+  /** Values for the pattern's artifacts beside the variables, such as `branches`, `tasks`, `workers` and `nodes`. */
   readonly values: { readonly [name: string]: unknown };
 }
 

@@ -22,7 +22,7 @@ export interface PatternResult {
   readonly last_response: string;
   /** All runs of agents. */
   readonly steps: readonly RanStep[];
-  /** What artifacts see beside the variables. */
+  /** Values for artifacts beside the variables. */
   readonly values: Scope;
 }
 

@@ -75,7 +75,7 @@ export interface Agent {
   readonly $ref?: string;
 }
 
-/** What variables a run takes. By name, without prototypes. */
+/** Variables of a run by name, without prototypes. */
 export interface Inputs {
   readonly required: { readonly [name: string]: InputSpec };
   readonly optional: { readonly [name: string]: InputSpec };

@@ -45,6 +45,7 @@ function judge({ success, error: failure }: ToolResult, written: Written, given:
         : info(about, `given ${given}, was not tried: no sample fits the schema`);
     case "capability_denied":
     case "capability_failed":
+    case "login_required":
       return info(about, `given ${given}, asks for what it is not granted here: ${message}`);
     case "tool_error":
       if (!isThrown(failure.details)) return pass(about, `given ${given}, answers with a failure: ${message}`);

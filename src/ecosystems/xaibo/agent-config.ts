@@ -10,7 +10,7 @@ export interface AgentModuleConfig {
   readonly config: Readonly<Record<string, JsonValue>>;
 }
 
-/** Who gives a module what it needs. */
+/** Providers of a protocol for a module. */
 export interface ExchangeEntry {
   readonly module: string;
   readonly protocol: string;

@@ -14,7 +14,7 @@ function readable(call: ToolCall, args: string): ToolCall {
   return { ...call, arguments: parseWithDigits(args) as ToolCall["arguments"] };
 }
 
-/** What the listeners of `tool:pre` decide about a call. */
+/** The decision of the listeners of `tool:pre` on a call. */
 export class Announcement {
   readonly event: PreEvent;
   /** Why the call does not run; `null` if it does. */

@@ -42,7 +42,7 @@ export function isName(value: unknown): value is string {
   return typeof value === "string" && value !== "" && value.length <= CALL_ID_MAX;
 }
 
-/** Describes what is wrong with the form of a call's options; `null` if they are valid. */
+/** The fault in the form of a call's options; `null` if they are valid. */
 export function describeOptions(options: unknown): string | null {
   if (!isObject(options)) return "the call's options must be an object";
   // Usually there are no options, so this looks at those that exist.
@@ -54,7 +54,7 @@ export function describeOptions(options: unknown): string | null {
   return null;
 }
 
-/** Describes what is wrong with a call's form, before schema validation; `null` if it is valid. */
+/** The fault in a call's form, before schema validation; `null` if it is valid. */
 export function describeMalformed(call: ToolCall, callId: unknown, given?: UnreadJson): string | null {
   if (!isName(callId)) return `the call's id must be ${NAME[1]}`;
   const { command }: { readonly command?: unknown } = call;

@@ -58,7 +58,7 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
   /** Creates the claim with which another process may store the result, if the call's key is in a shared ledger. */
   claimOf: LedgerClaimOf | null = null;
   session: CallSession | null = null;
-  /** What the host does for the call; `null` until it makes a capability call. */
+  /** The host's work for the call; `null` until it makes a capability call. */
   account: HostAccount | null = null;
   /** Grants in force when the call left the queue; a later policy does not change them. */
   grants: Grants | undefined = undefined;
@@ -131,7 +131,7 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
     return this.#earlierEffects + (this.session?.effects ?? 0);
   }
 
-  /** What the host did for the call's capability calls; `null` where it made none. */
+  /** The host's work for the call's capability calls; `null` where it made none. */
   get hostUse(): HostUse | null {
     if (this.account === null) return null;
     const { asks, bytesAsked, bytesAnswered, hostMs } = this.account;

@@ -7,7 +7,7 @@ export const NOT_PLAIN = Symbol("not plain");
 /** A value has more bytes of JSON than it may have. */
 export const TOO_LARGE = Symbol("too large");
 
-/** What a copy may still have, and whether it has a `WideObject`. */
+/** The room that a copy has left, and whether it has a `WideObject`. */
 interface Copying {
   /** Bytes of JSON left; negative once the value is too large. */
   leftBytes: number;

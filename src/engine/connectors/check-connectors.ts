@@ -45,12 +45,12 @@ export function sourceOptions({
  * an option is invalid.
  */
 export async function checkConnectors(options: ConnectorsOptions): Promise<readonly ConnectorReport[]> {
-  const used = sourceOptions(options);
-  return Promise.all(resolveConnectors(options.connectors).map((connector) => check(connector, used)));
+  const { connectors, fetch = {} } = options;
+  const sources = new Sources(sourceOptions(options));
+  return Promise.all(resolveConnectors(connectors).map((connector) => check(connector, sources, fetch)));
 }
 
-async function check(connector: ResolvedConnector, options: SourceOptions): Promise<ConnectorReport> {
-  const sources = new Sources(options);
+async function check(connector: ResolvedConnector, sources: Sources, fetch: FetchOptions): Promise<ConnectorReport> {
   const { name, source: given, pin } = connector;
   const known = {
     name,
@@ -71,7 +71,7 @@ async function check(connector: ResolvedConnector, options: SourceOptions): Prom
     return { ...known, server: server ?? known.server, tools: listed, digest, findings, auths: written };
   } catch (error) {
     const isUnknown = given.kind === "http" && !hasAuth(connector);
-    const auths = isUnknown ? await suggest(given.url, connector.isPrivate, options.fetch).catch(() => []) : [];
+    const auths = isUnknown ? await suggest(given.url, connector.isPrivate, fetch).catch(() => []) : [];
     return { ...known, problem: messageOf(error), auths };
   }
 }

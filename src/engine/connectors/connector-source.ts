@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { GloveboxError } from "../../base/errors.ts";
 import type { FetchOptions } from "../../broker/capabilities/fetch/connections.ts";
 import { type SecretOptions, Secrets } from "../../broker/capabilities/secrets/secrets.ts";
+import { LoginRequired } from "../../broker/capabilities/capability.ts";
 import type { ConnectorRoute, SessionToolCall } from "../../broker/capabilities/connector/route.ts";
 import type { ListedTools } from "../../tool/connectors/mcp/messages.ts";
 import type { McpFailure } from "../../tool/connectors/mcp/failure.ts";
@@ -167,10 +168,11 @@ class SessionSource implements ConnectorSource {
     for (let repeats = 0; ; repeats++) {
       const answer = await session.call(tool, args, { signal, timeoutMs: this.#timeoutMs });
       if (answer.kind === "answered") return answer.text;
-      const { message, isBusy, retryAfterMs } = answer.failure;
+      const { message, isBusy, needsLogin, retryAfterMs } = answer.failure;
       const waitMs = retryAfterMs ?? PAUSE_MS * 2 ** repeats;
       const mayWait = isBusy && isRepeatable && repeats < REPEATS_MAX && waitMs < this.#timeoutMs;
       const later = isBusy || retryAfterMs !== null ? `; retryAfterMs: ${Math.ceil(waitMs)}` : "";
+      if (needsLogin) throw new LoginRequired(message + later);
       if (!mayWait) throw new Error(message + later);
       await sleep(waitMs, undefined, { signal });
     }
@@ -180,7 +182,10 @@ class SessionSource implements ConnectorSource {
     const listed = await this.#session.list(AbortSignal.timeout(listMs));
     const { state } = this.#session;
     if (state.kind === "missing") throw state.error;
-    if (listed.kind === "failed") throw new GloveboxError("capability_failed", wordsOf(listed.failure));
+    if (listed.kind === "failed") {
+      const code = listed.failure.needsLogin ? "login_required" : "capability_failed";
+      throw new GloveboxError(code, wordsOf(listed.failure));
+    }
     return readConnector(this.#connector, writeListed(listed.list));
   }
 

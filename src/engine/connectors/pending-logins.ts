@@ -54,18 +54,18 @@ export class PendingLogins implements AsyncDisposable {
 
   /** Takes the address to which a browser was sent back. Rejects with a `GloveboxError`. */
   async finish(callback: URL): Promise<FinishedLogin> {
-    const state = callback.searchParams.get("state") ?? "";
-    const pending = this.#pending.get(state);
+    // Taken at once: a server that gets a code twice takes back what it gave for it.
+    const pending = this.#take(callback.searchParams.get("state") ?? "");
     if (pending === undefined)
       throw new GloveboxError("tool_not_found", "no login waits for this address: it was finished, or took too long");
-    const { connector, tenant, login } = pending;
+    const { connector, tenant, login, opened } = pending;
     try {
       await login.finish(callback);
       return { connector, tenant };
     } catch (error) {
       throw failed(error);
     } finally {
-      await this.#forget(state);
+      await opened[Symbol.asyncDispose]();
     }
   }
 
@@ -73,12 +73,15 @@ export class PendingLogins implements AsyncDisposable {
     await Promise.all([...this.#pending.keys()].map((state) => this.#forget(state)));
   }
 
-  async #forget(state: string): Promise<void> {
+  #take(state: string): PendingLogin | undefined {
     const pending = this.#pending.get(state);
     this.#pending.delete(state);
-    if (pending === undefined) return;
-    clearTimeout(pending.timer);
-    await pending.opened[Symbol.asyncDispose]();
+    clearTimeout(pending?.timer);
+    return pending;
+  }
+
+  async #forget(state: string): Promise<void> {
+    await this.#take(state)?.opened[Symbol.asyncDispose]();
   }
 }
 

@@ -1,7 +1,7 @@
 import { GloveboxError } from "../../base/errors.ts";
 import { eachInTurns } from "../../base/turns.ts";
 import type { ConnectorRoute } from "../../broker/capabilities/connector/route.ts";
-import type { LoginReport } from "../../broker/login/settings.ts";
+import type { LoginGrant, LoginReport } from "../../broker/login/settings.ts";
 import type { LoginStoreOptions } from "../../store/logins/login-table.ts";
 import { messageOf } from "../../broker/method-call.ts";
 import type { ResolvedConnector } from "../../tool/connectors/options.ts";
@@ -35,6 +35,8 @@ export interface ConnectorStatus {
 
 /** The login of a connector, as its last use left it. */
 export interface LoginStatus {
+  /** The kind of its `auth`. With `authorizationCode` a person logs in. */
+  readonly auth: LoginGrant["kind"];
   /** `needed`: somebody has to log in, or to mend the options. `failing`: it is tried again. */
   readonly state: "unused" | "ready" | "needed" | "failing";
   /** Why there is no token, and what to do. */
@@ -122,7 +124,7 @@ export class RunningConnector implements AsyncDisposable {
       digest: this.#read?.digest ?? null,
       pin,
       findings: [...(this.#read?.findings ?? []), ...this.#clashes],
-      login: this.connector.login === null ? null : { ...this.#login, tenants: [...this.#tenants].toSorted() },
+      login: this.#loginStatus,
     };
   }
 
@@ -197,6 +199,11 @@ export class RunningConnector implements AsyncDisposable {
     else if (state !== "needed") this.#tenants.delete(tenant);
     else if (this.#tenants.size < TENANTS_MAX) this.#tenants.add(tenant);
     this.#parts.events.emit("connector:login", { connector: name, tenant, state, reason, renewal });
+  }
+
+  get #loginStatus(): LoginStatus | null {
+    const { login } = this.connector;
+    return login === null ? null : { auth: login.grant.kind, ...this.#login, tenants: [...this.#tenants].toSorted() };
   }
 
   /** Removes its tools. Returns their names. */

@@ -1,9 +1,13 @@
+import { mayHaveLongInteger } from "../../base/exact-json.ts";
 import type { RunMessage } from "../../base/protocol/messages.ts";
 import type { ToolScript } from "../../base/protocol/script.ts";
 import type { Job } from "../executor.ts";
 import type { LocalCall } from "./local-call.ts";
 import type { WorkItem } from "./worker-connection.ts";
 import type { TurnTimeEstimate } from "./turn-time-estimate.ts";
+
+/** Maximum length of arguments that are searched for long integers here: those of longer ones are found in their isolate. */
+const SEARCHED_MAX = 4_096;
 
 /** The queue that a batch is taken from. */
 export interface BatchSource {
@@ -58,6 +62,7 @@ export class Batch implements WorkItem {
     const { cpuMs, outputBytes, logBytes, capabilityCalls, capabilityBytes } = first.job.limits;
     let runs = "";
     let calls = "";
+    let hasLongIntegers = false;
     let nowMs = Number.NaN;
     // Calls of a batch mostly start at the same time, and have the same limit.
     let middle = "";
@@ -68,6 +73,7 @@ export class Batch implements WorkItem {
         nowMs = call.nowMs;
         middle = `,${nowMs},${outputBytes},`;
       }
+      hasLongIntegers ||= job.args.length > SEARCHED_MAX || mayHaveLongInteger(job.args);
       runs += `${before}${call.callNumber}`;
       calls += `${before}[${call.callNumber},${JSON.stringify(job.callId)}${middle}${job.args}${writeMore(job)}]`;
     }
@@ -77,7 +83,7 @@ export class Batch implements WorkItem {
     const { callNumber, ownIsolate } = first;
     // A call with earlier responses runs alone.
     const plan = this.size === 1 ? (first.job.replay?.plan() ?? "") : "";
-    const how = { stream, ownIsolate, plan };
+    const how = { stream, ownIsolate, plan, hasLongIntegers };
     return { kind: "run", callNumber, runs, key: script.key, tenant, ...limits, ...how, calls: `[${calls}]` };
   }
 }

@@ -6,7 +6,7 @@ const WARM_UP_MS = 5;
 /** The same with the start of an interpreter. */
 const PYTHON_WARM_UP_MS = 100;
 
-/** What else decides on a place. */
+/** Other conditions of a place. */
 export interface PlacementTerms {
   /**
    * Connections that get no more work until they are idle, for a call that needs one alone: short calls do not keep it

@@ -320,6 +320,7 @@ const HARMLESS: ReadonlySet<string> = new Set<ErrorCode>([
   "capability_denied",
   "capability_failed",
   "capability_limit",
+  "login_required",
 ]);
 
 /** The system kills the process that takes its last memory. */

@@ -80,8 +80,8 @@ export class GuestRealm implements Disposable {
     if (this.lines !== null) this.lines.isHeard = isHeard;
   }
 
-  start(calls: string, timeout: number): string {
-    return this.#get("start").applySync(undefined, [calls], { timeout });
+  start(calls: string, timeout: number, hasLongIntegers = true): string {
+    return this.#get("start").applySync(undefined, [calls, hasLongIntegers], { timeout });
   }
 
   startNext(timeout: number): string {

@@ -37,7 +37,7 @@ interface Stock {
 
 /** Prepared isolates with a prelude and no tool, so that the first call of a tool starts at once. */
 export class IsolatePool implements Disposable {
-  readonly #prelude: Prelude;
+  readonly #prelude: Omit<Prelude, "parts">;
   readonly #host: RealmHost;
   readonly #python: Python;
   readonly #keep: (isolate: ivm.Isolate) => number;
@@ -52,7 +52,7 @@ export class IsolatePool implements Disposable {
 
   /** `keep` numbers a new isolate for the terminator. */
   constructor(
-    prelude: Prelude,
+    prelude: Omit<Prelude, "parts">,
     host: RealmHost,
     python: Python,
     keep: (isolate: ivm.Isolate) => number,

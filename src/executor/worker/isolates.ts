@@ -56,7 +56,7 @@ export class Isolates {
    * can be ended, and numbers it.
    */
   constructor(
-    prelude: Prelude,
+    prelude: Omit<Prelude, "parts">,
     warmMax: number,
     emit: Emit,
     pure: Pure,

@@ -23,6 +23,7 @@ const GUEST_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "input_too_large",
   "invalid_output",
   "load_error",
+  "login_required",
   "memory_limit",
   "output_too_large",
   "tool_error",

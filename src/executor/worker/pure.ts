@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import { type Prelude, seedOf } from "../../base/protocol/prelude.ts";
 
 /**
  * Pure functions that the worker computes for guests: they need no authority, and Node implements the standards. Each
@@ -15,11 +14,14 @@ const HASHES: ReadonlyMap<string, string> = new Map([
   ["SHA-512", "sha512"],
 ]);
 
+/**
+ * `seedOf`: the seed of the call that runs in the realm that asks, by the number that the realm names. `partNamed`: the text
+ * of a part of the prelude.
+ */
 export function createPure(
-  entropyKey: string,
-  parts: Prelude["parts"],
+  seedOf: (run: string) => string,
+  partNamed: (name: string) => string,
 ): (operation: string, a: string, b: string, c: string) => string {
-  const partTexts = new Map(Object.entries(parts));
   return (operation, a, b, c) => {
     try {
       if (a.length + b.length + c.length > INPUT_MAX) return "";
@@ -33,9 +35,9 @@ export function createPure(
         case "encoding":
           return singleByteEncoding(a);
         case "entropy":
-          return seedOf(entropyKey, a);
+          return seedOf(a);
         case "part":
-          return partTexts.get(a) ?? "";
+          return partNamed(a);
         default:
           return "";
       }

@@ -45,8 +45,8 @@ interface Start {
   lastCpuMs: number;
   /** Outcomes returned by the guest so far. */
   outcomes: string;
-  /** Rejections that nobody handled in a turn of several calls, by the numbers of all that started in it. */
-  readonly rejections: Map<number, TurnEnd>;
+  /** Rejections that nobody handled in a turn of several calls, by the numbers of all that started in it. Most have none. */
+  rejections: Map<number, TurnEnd> | null;
   /** Whether the check of the arguments refused them, for a call in a realm that its tool can change. */
   isRefused: boolean;
 }
@@ -79,7 +79,7 @@ export class Starter {
       cpuMs: 0,
       lastCpuMs: 0,
       outcomes: "",
-      rejections: new Map(),
+      rejections: null,
       isRefused: false,
     };
     this.#start = start;
@@ -109,7 +109,7 @@ export class Starter {
   /** Runs turns until all calls have started or one turn is cut. */
   #startAll(start: Start): TurnEnd {
     const { message, runs, realm } = start;
-    let end = this.#turn(start, (ms) => realm.start(message.calls, ms));
+    let end = this.#turn(start, (ms) => realm.start(message.calls, ms, message.hasLongIntegers));
     for (let beforeMs = 0; ;) {
       if (isEndOfIsolate(end)) {
         start.lastCpuMs = start.cpuMs - beforeMs;
@@ -145,10 +145,11 @@ export class Starter {
   }
 
   /** One turn may start several calls, and a rejection does not say whose it is: no call reads what another one's says. */
-  #blame({ runs, outcomes, rejections }: Start, before: string, rejection: string): void {
-    const started = runs.slice(countOf(before), countOf(outcomes));
+  #blame(start: Start, before: string, rejection: string): void {
+    const started = start.runs.slice(countOf(before), countOf(start.outcomes));
     const message = started.length > 1 ? "of this call, or of another one that ended in the same turn" : rejection;
-    for (const callNumber of started) rejections.set(callNumber, { kind: "uncaught", message });
+    start.rejections ??= new Map();
+    for (const callNumber of started) start.rejections.set(callNumber, { kind: "uncaught", message });
   }
 
   /** Drops the emitted data of unstarted calls, which will emit it again. */
@@ -185,7 +186,7 @@ export class Starter {
     for (const [index, outcome] of outcomes.entries()) {
       const callNumber = runs[index] ?? message.callNumber;
       const call = calls.get(callNumber);
-      const end = rejections.get(callNumber) ?? last;
+      const end = rejections?.get(callNumber) ?? last;
       const said = outcome || (call?.outcome ?? ended.get(callNumber) ?? "");
       if (said !== "" && end.kind === "done" && isolate.outputCheck === null && (call === undefined || call.isQuiet)) {
         text += `${cleanOutcome(said, message.outputBytes, isolate, isRefused)}\t`;
@@ -205,7 +206,7 @@ export class Starter {
     for (const call of rest) {
       // The check of an earlier call's output may have ended the isolate of all.
       if (this.#host.calls.get(call.callNumber) !== call) continue;
-      this.#host.afterTurn(call, rejections.get(call.callNumber) ?? last);
+      this.#host.afterTurn(call, rejections?.get(call.callNumber) ?? last);
     }
   }
 
@@ -289,7 +290,7 @@ function countOf(outcomes: string): number {
 
 /** Whether no call has left anything but its outcome. */
 function isQuiet({ calls, ended, rejections }: Start, { kind }: TurnEnd): boolean {
-  return kind === "done" && calls.size === 0 && ended.size === 0 && rejections.size === 0;
+  return kind === "done" && calls.size === 0 && ended.size === 0 && rejections === null;
 }
 
 /** Whether every call has an outcome, and none contains a line feed, which would end the message. */

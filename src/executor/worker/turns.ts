@@ -57,6 +57,7 @@ export class Turns {
   readonly #onEnd: (realm: TurnRealm) => void;
   readonly #clock = new ProcessorClock();
   #realm: TurnRealm | null = null;
+  #callNumber = 0;
   #startedMs = 0;
 
   /** `onEnd` is called at the end of a turn, as a part of it: the call pays for it. */
@@ -69,6 +70,11 @@ export class Turns {
   /** The realm with the current turn: only its calls may emit. */
   get realm(): TurnRealm | null {
     return this.#realm;
+  }
+
+  /** The call of the current or last turn, negative for one that stands for others too. */
+  get callNumber(): number {
+    return this.#callNumber;
   }
 
   /** Start of the current or last turn, by `performance.now()`. */
@@ -104,6 +110,7 @@ export class Turns {
     this.#startedMs = startMs;
     const turn = this.#slot.begin(callNumber, leftMs, startMs, budget.isolate.number);
     this.#realm = budget.realm;
+    this.#callNumber = callNumber;
     // isolated-vm takes whole milliseconds.
     const backstopMs = Math.ceil(leftMs * BACKSTOP_FACTOR + BACKSTOP_MS);
     try {

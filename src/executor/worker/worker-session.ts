@@ -2,6 +2,7 @@ import { EMIT_ASK, EMIT_DONE, EMIT_LOG, EMIT_MEMORY, EMIT_PROGRESS, EMIT_TIMER, 
 import { isContinuation } from "../../base/protocol/capability-call.ts";
 import type { RunMessage, WorkerStats } from "../../base/protocol/messages.ts";
 import type { ToolScript } from "../../base/protocol/script.ts";
+import { type SharedTexts, textNamed } from "../../base/protocol/shared-texts.ts";
 import type { WorkerHoldings } from "../../base/protocol/holdings.ts";
 import type { TurnSlot } from "../../base/protocol/turn-record.ts";
 import { decodeToWorker } from "../../base/protocol/wire.ts";
@@ -18,11 +19,12 @@ import { isOneLine, readOutcome } from "./outcome.ts";
 import { Starter } from "./starter.ts";
 import { Terminator } from "./terminator.ts";
 import { type TurnEnd, Turns } from "./turns.ts";
-import type { Prelude } from "../../base/protocol/prelude.ts";
+import { type Prelude, seedOf } from "../../base/protocol/prelude.ts";
 
 /** The settings of an executor's workers, passed at the start of each thread. */
 export interface WorkerSettings {
-  readonly prelude: Prelude;
+  readonly prelude: Omit<Prelude, "parts">;
+  readonly parts: SharedTexts;
   /** The key from which, with a call's number, the call's random seed is derived. */
   readonly entropyKey: string;
   readonly turnRecord: SharedArrayBuffer;
@@ -39,6 +41,8 @@ export interface WorkerSettings {
 /** CPU time for a cancelled call's listeners, in milliseconds. */
 const CANCEL_CPU_MS = 50;
 const STATS_EVERY_MS = 500;
+/** Stands before the number of a call for which its realm draws after its end. */
+const AFTER = "after ";
 /** Largest difference between the readings of a thread's processor time by itself and by the watch, in milliseconds. */
 const CLOCKS_APART_MS = 50;
 const SHED =
@@ -79,7 +83,10 @@ export class WorkerSession implements LinkListener {
       settings.prelude,
       settings.warmIsolates,
       (kind, callNumber, a, b, c, nowMs) => this.#onEmit(kind, callNumber, a, b, c, nowMs),
-      createPure(settings.entropyKey, settings.prelude.parts),
+      createPure(
+        (run) => seedOf(settings.entropyKey, this.#drawing(run)),
+        (name) => textNamed(settings.parts, name),
+      ),
       (memoryMb) => slot.reserve(memoryMb),
       (isolate) => this.#terminator.keep(isolate),
       holdings,
@@ -351,6 +358,16 @@ export class WorkerSession implements LinkListener {
     const call = this.#calls.get(callNumber) ?? this.#starter.starting(callNumber);
     // A tool with access to its own call object may have forged another call's number.
     return call?.outcome === "" && call.realm === this.#turns.realm ? call : undefined;
+  }
+
+  /**
+   * The call whose randomness is drawn, by the name that a realm gives. A tool with access to its own call object may
+   * have forged another call's number: a realm that it can change serves one call, and draws for that alone.
+   */
+  #drawing(run: string): string {
+    const { realm, callNumber } = this.#turns;
+    if (realm === null || realm.lines !== null) return run;
+    return run.startsWith(AFTER) ? `${AFTER}${callNumber}` : `${callNumber}`;
   }
 
   #postProgress(call: WorkerCall): void {

@@ -1,8 +1,8 @@
-import { randomUUID } from "node:crypto";
 import { constants, type Stats } from "node:fs";
-import { lstat, open, opendir, rename, rm } from "node:fs/promises";
+import { lstat, open, opendir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { inTime } from "../../base/deadline.ts";
+import { writeWhole } from "../../base/os/whole-file.ts";
 import { collect, fileNameOf, type TextStore, TextFailure } from "./text-store.ts";
 
 const HOUR_MS = 3_600_000;
@@ -13,6 +13,7 @@ const MODE = 0o600;
 /** In a folder that others can write to, a link could lead elsewhere, and a pipe would never end. */
 const READING = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 const TEXT = /^[0-9a-f]{64}\.text$/;
+/** The drafts of `writeWhole`. */
 const DRAFT = /^[0-9a-f]{64}\.text\.[0-9a-f-]{36}$/;
 
 /** Texts as files of a folder that servers and machines share, usually a network mount. */
@@ -36,7 +37,7 @@ export class FolderStore implements TextStore {
 
   put(key: string, stored: string): Promise<void> {
     return this.#ask(async () => {
-      await this.#write(fileNameOf(key), stored);
+      await writeWhole(join(this.#path, fileNameOf(key)), stored, MODE);
       if (performance.now() - this.#sweptMs < HOUR_MS) return;
       this.#sweptMs = performance.now();
       // The text is stored; the sweep can be retried in an hour.
@@ -54,20 +55,6 @@ export class FolderStore implements TextStore {
         throw error;
       }
     });
-  }
-
-  /** Writes under a temporary name first, so that no reader sees a partial text. */
-  async #write(name: string, stored: string): Promise<void> {
-    const draft = join(this.#path, `${name}.${randomUUID()}`);
-    try {
-      await using file = await open(draft, "wx", MODE);
-      await file.writeFile(stored);
-      await file.datasync();
-      await rename(draft, join(this.#path, name));
-    } catch (error) {
-      await rm(draft, { force: true });
-      throw error;
-    }
   }
 
   /** Removes unused texts, and temporary files of writers that failed. */

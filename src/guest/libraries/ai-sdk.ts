@@ -98,7 +98,7 @@ async function lastOf(result: unknown, context: ToolContext): Promise<unknown> {
 
 type Show = (toolCallId: string, input: unknown, output: unknown) => Promise<WrappedAnswer>;
 
-/** What models see of an output, in the tool's own words. */
+/** An output as models see it, in the tool's own words. */
 function modelOutputOf(tool: object): Show {
   const shape = methodOf(tool, "toModelOutput");
   const takesOutput = isOfVersion5(memberOf(tool, "toModelOutput"));

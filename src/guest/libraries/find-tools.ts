@@ -91,7 +91,7 @@ const SHOWN_MAX = 12;
 const KEYS_MAX = 8;
 const TEXT_MAX = 60;
 
-/** What a module exports and what that looks like, for an error. */
+/** The exports of a module and their forms, for an error. */
 export function describeExports(exports: Exports): string {
   const keys = Object.keys(exports);
   const shown = keys.slice(0, SHOWN_MAX).map((key) => `${cut(key)} (${looksLike(get(exports, key))})`);

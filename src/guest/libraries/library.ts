@@ -50,7 +50,7 @@ export function isFunctionIn(value: object, name: string): boolean {
   return typeof get(value, name) === "function";
 }
 
-/** What an application hands to its tools: here the tool's config. `undefined` for a tool without one. */
+/** Context that an application hands to its tools: here the tool's config. `undefined` for a tool without one. */
 export function configOf(context: ToolContext): object | undefined {
   const { config } = context;
   return typeof config === "object" && config !== null ? config : undefined;

@@ -36,6 +36,7 @@ const WORDS: { readonly [operator: string]: string } = {
   equal: "Expected values to be loosely equal:",
   notStrictEqual: 'Expected "actual" to be strictly unequal to:',
   notDeepStrictEqual: 'Expected "actual" not to be strictly deep-equal to:',
+  partialDeepStrictEqual: "Expected values to be partially and strictly deep-equal:",
   notDeepEqual: 'Expected "actual" not to be loosely deep-equal to:',
   notEqual: 'Expected "actual" to be loosely unequal to:',
 };
@@ -68,8 +69,8 @@ function comparing(operator: string, isRight: (actual: unknown, expected: unknow
 const isLooselyEqual = (a: unknown, b: unknown): boolean => a == b || (Number.isNaN(a) && Number.isNaN(b));
 const strictEqual = comparing("strictEqual", Object.is);
 const notStrictEqual = comparing("notStrictEqual", (a, b) => !Object.is(a, b));
-const deepStrictEqual = comparing("deepStrictEqual", (a, b) => isDeepEqual(a, b, true));
-const notDeepStrictEqual = comparing("notDeepStrictEqual", (a, b) => !isDeepEqual(a, b, true));
+const deepStrictEqual = comparing("deepStrictEqual", (a, b) => isDeepEqual(a, b, "strict"));
+const notDeepStrictEqual = comparing("notDeepStrictEqual", (a, b) => !isDeepEqual(a, b, "strict"));
 
 function ok(...args: readonly unknown[]): void {
   const [value, message] = args;
@@ -116,7 +117,7 @@ function isExpected(error: unknown, expected: unknown, message: unknown, operato
     for (const key of Object.keys(expected)) {
       const [is, wanted]: unknown[] = [Reflect.get(error as object, key), Reflect.get(expected, key)];
       const isRight =
-        wanted instanceof RegExp && typeof is === "string" ? wanted.test(is) : isDeepEqual(is, wanted, true);
+        wanted instanceof RegExp && typeof is === "string" ? wanted.test(is) : isDeepEqual(is, wanted, "strict");
       if (!isRight) refuse({ actual: error, expected, message, operator });
     }
   } else throw invalidArgType("expected", ["Function", "Error", "RegExp", "Object"], expected);
@@ -196,16 +197,6 @@ function matching(isWanted: boolean): (text: unknown, pattern: unknown, message?
   };
 }
 
-function partialDeepStrictEqual(actual: unknown, expected: unknown, message?: unknown): void {
-  const isIn = (is: unknown, wanted: unknown): boolean => {
-    if (typeof wanted !== "object" || wanted === null || typeof is !== "object" || is === null)
-      return Object.is(is, wanted);
-    if (Array.isArray(wanted) || wanted instanceof Map || wanted instanceof Set) return isDeepEqual(is, wanted, true);
-    return Object.keys(wanted).every((key) => isIn(Reflect.get(is, key), Reflect.get(wanted, key)));
-  };
-  if (!isIn(actual, expected)) refuse({ actual, expected, message, operator: "partialDeepStrictEqual" });
-}
-
 const both = {
   AssertionError,
   ok,
@@ -214,7 +205,7 @@ const both = {
   notStrictEqual,
   deepStrictEqual,
   notDeepStrictEqual,
-  partialDeepStrictEqual,
+  partialDeepStrictEqual: comparing("partialDeepStrictEqual", (a, b) => isDeepEqual(a, b, "partial")),
   throws,
   doesNotThrow,
   rejects,
@@ -226,8 +217,8 @@ const both = {
 const loose = {
   equal: comparing("==", isLooselyEqual),
   notEqual: comparing("!=", (a, b) => !isLooselyEqual(a, b)),
-  deepEqual: comparing("deepEqual", (a, b) => isDeepEqual(a, b, false)),
-  notDeepEqual: comparing("notDeepEqual", (a, b) => !isDeepEqual(a, b, false)),
+  deepEqual: comparing("deepEqual", (a, b) => isDeepEqual(a, b, "loose")),
+  notDeepEqual: comparing("notDeepEqual", (a, b) => !isDeepEqual(a, b, "loose")),
 };
 
 function assert(...args: readonly unknown[]): void {

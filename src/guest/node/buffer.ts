@@ -11,9 +11,10 @@ import {
   transcode as transcoded,
 } from "./inner/buffer-texts.ts";
 import { search } from "./inner/buffer-search.ts";
+import { sliceMethods } from "./inner/buffer-slices.ts";
 import { byteLengthOf, decode, encode, type Encoding, encodingNamed, writeText } from "./inner/encodings.ts";
 import { checkInteger, checkNumber, checkString, invalidArgType, nodeError, outOfRange } from "./inner/errors.ts";
-import { kept, type NodeModule } from "./inner/library.ts";
+import { kept, type NodeModule, shareGlobals } from "./inner/library.ts";
 
 /** `node:buffer`. Buffers have no pool: each has its own memory, so none shows the bytes of another. */
 
@@ -29,8 +30,12 @@ function make(length: number): FastBuffer {
   return new ofLength(length);
 }
 
-/** The bytes of an array as a buffer, without a copy. */
+/** Arrays of at most so many bytes have no memory outside of V8's heap until somebody asks for their `buffer`. */
+const INSIDE_MAX = 64;
+
+/** An array, which nobody uses any more, as a buffer: a short one is copied, a long one has the same memory. */
 export function bufferOver(bytes: Uint8Array): FastBuffer {
+  if (bytes.length <= INSIDE_MAX) return fromList(bytes);
   return new FastBuffer(bytes.buffer as ArrayBuffer, bytes.byteOffset, bytes.byteLength);
 }
 
@@ -144,7 +149,11 @@ const statics = {
   },
   concat: function (list: unknown, total?: unknown) {
     if (!Array.isArray(list)) throw invalidArgType("list", "Array", list);
-    const parts = list.map((one: unknown, at) => bytesOf(one, `list[${at}]`));
+    if (list.length === 0) return make(0);
+    const parts = list.map((one: unknown, at) => {
+      const { buffer, byteOffset, byteLength } = bytesOf(one, `list[${at}]`);
+      return new Uint8Array(buffer, byteOffset, byteLength);
+    });
     const length = total === undefined ? parts.reduce((sum, one) => sum + one.length, 0) : total;
     checkInteger(length, "length", 0);
     const buffer = make(length);
@@ -185,6 +194,7 @@ function checkBound(value: unknown, name: string, usual: number, max: number): n
 
 function writeRange(bytes: Uint8Array, text: unknown, offset: unknown, length: unknown, encoding: unknown): number {
   if (typeof text !== "string") throw invalidArgType("argument", "string", text);
+  if (typeof offset === "string" && length !== undefined) throw invalidArgType("offset", "number", offset);
   let start: unknown = offset;
   let count: unknown = length;
   let named: unknown = encoding;
@@ -278,27 +288,12 @@ const methods = {
   },
 };
 
-const SLICES = ["utf8", "latin1", "ascii", "ucs2", "hex", "base64", "base64url"] as const;
-
-function sliceMethods(): { [name: string]: unknown } {
-  const made: { [name: string]: unknown } = {};
-  for (const name of SLICES) {
-    made[`${name}Slice`] = function (this: Uint8Array, start?: unknown, end?: unknown) {
-      return Reflect.apply(methods.toString, this, [name, start, end]);
-    };
-    made[`${name}Write`] = function (this: Uint8Array, text: unknown, offset?: unknown, length?: unknown) {
-      return writeRange(this, text, offset, length, name);
-    };
-  }
-  return made;
-}
-
 function inspectBuffer(this: Uint8Array): string {
   const max = inspectBytes();
   const shown = Array.from(this.subarray(0, max), (byte) => byte.toString(16).padStart(2, "0")).join(" ");
   const more = this.length - max;
   const name = (this.constructor as { name?: string }).name ?? "Buffer";
-  return `<${name}${shown === "" ? "" : ` ${shown}`}${more > 0 ? ` ... ${more} more byte${more > 1 ? "s" : ""}` : ""}>`;
+  return `<${name} ${shown}${more > 0 ? ` ... ${more} more byte${more > 1 ? "s" : ""}` : ""}>`;
 }
 
 const sizes = (): { poolSize: number; inspectBytes: number } =>
@@ -308,7 +303,7 @@ const inspectBytes = (): number => sizes().inspectBytes;
 const all: { [name: string | symbol]: unknown } = {
   ...numberMethods(),
   ...methods,
-  ...sliceMethods(),
+  ...sliceMethods(methods.toString, writeRange),
   toLocaleString: methods.toString,
   inspect: inspectBuffer,
   [custom]: inspectBuffer,
@@ -327,7 +322,11 @@ function parent(this: unknown): unknown {
 function offset(this: unknown): unknown {
   return this instanceof FastBuffer ? this.byteOffset : undefined;
 }
-Object.defineProperty(Buffer, "prototype", { value: FastBuffer.prototype, writable: false });
+// The name explicitly: a bundler renames what is named like a global.
+Object.defineProperties(Buffer, {
+  name: { value: "Buffer" },
+  prototype: { value: FastBuffer.prototype, writable: false },
+});
 Object.setPrototypeOf(Buffer, Uint8Array);
 for (const [name, value] of Object.entries(statics)) {
   Object.defineProperty(Buffer, name, { value, writable: true, enumerable: true, configurable: true });
@@ -358,40 +357,26 @@ function decodeAtob(text: unknown): string {
 
 const constants = { MAX_LENGTH, MAX_STRING_LENGTH: MAX_STRING };
 
-/** The exports of one instance: `INSPECT_MAX_BYTES` may be set, and the web's classes are made when they are read. */
-export function open(): NodeModule {
-  const module: NodeModule = {
-    Buffer,
-    SlowBuffer,
-    transcode,
-    isUtf8,
-    isAscii,
-    kMaxLength: MAX_LENGTH,
-    kStringMaxLength: MAX_STRING,
-    constants,
-    atob: decodeAtob,
-    btoa: (text: string) => btoa(text),
-    resolveObjectURL: () => undefined,
-  };
-  const web = (name: "Blob" | "File") => ({
-    get: () => Reflect.get(globalThis, name) as unknown,
-    enumerable: true,
-    configurable: true,
-  });
-  return Object.defineProperties(module, {
-    Blob: web("Blob"),
-    File: web("File"),
-    INSPECT_MAX_BYTES: {
-      enumerable: true,
-      configurable: true,
-      get: () => sizes().inspectBytes,
-      set: (count: number) => {
-        checkNumber(count, "INSPECT_MAX_BYTES", 0);
-        sizes().inspectBytes = count;
-      },
-    },
-  });
-}
-
-export const shared: NodeModule = { Buffer, SlowBuffer, transcode, isUtf8, isAscii, kMaxLength: MAX_LENGTH, constants };
+/** `INSPECT_MAX_BYTES` may be set, and the web's classes are made when they are read. */
+export const shared: NodeModule = {
+  Buffer,
+  SlowBuffer,
+  transcode,
+  isUtf8,
+  isAscii,
+  kMaxLength: MAX_LENGTH,
+  kStringMaxLength: MAX_STRING,
+  constants,
+  atob: decodeAtob,
+  btoa: (text: string) => btoa(text),
+  resolveObjectURL: () => undefined,
+};
+shareGlobals(shared, ["Blob", "File"]);
+Object.defineProperty(shared, "INSPECT_MAX_BYTES", {
+  get: () => sizes().inspectBytes,
+  set: (count: number) => {
+    checkNumber(count, "INSPECT_MAX_BYTES", 0);
+    sizes().inspectBytes = count;
+  },
+});
 export const hidden = [FastBuffer];

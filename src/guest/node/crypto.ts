@@ -1,12 +1,14 @@
 import { Buffer, bufferOver } from "./buffer.ts";
-import { NAMES, type Running, startHash, startHmac } from "./hashes.ts";
+import { type Copied, NAMES, type Running, startHash, startHmac } from "./hashes.ts";
 import { encode } from "./inner/encodings.ts";
 import { checkFunction, checkInteger, checkString, invalidArgType, nodeError, outOfRange } from "./inner/errors.ts";
 import { library, type NodeModule, soon } from "./inner/library.ts";
+import type * as Tables from "./tables.ts";
 
 /** `node:crypto`: hashes and random values. Keys, signatures and ciphers are parts of their own. */
 
 const { from } = Buffer as unknown as { from(value: unknown, encoding?: unknown): Uint8Array };
+const { toString: toText } = Buffer.prototype as { toString(encoding: unknown): string };
 
 /** Bytes of what Node takes as data: a text, a view, a buffer, or a secret key. */
 export function dataOf(data: unknown, name: string, encoding?: unknown): Uint8Array {
@@ -32,19 +34,18 @@ export function keyBytes(key: unknown): Uint8Array {
 
 /** Bytes as a buffer or, with an encoding, as a text. */
 export function shownAs(bytes: Uint8Array, encoding?: unknown): unknown {
-  const buffer = bufferOver(bytes);
-  if (encoding === undefined || encoding === null || encoding === "buffer") return buffer;
-  return buffer.toString(...([encoding] as unknown as []));
+  if (encoding === undefined || encoding === null || encoding === "buffer") return bufferOver(bytes);
+  return Reflect.apply(toText, bytes, [encoding]);
 }
 
-abstract class Digesting {
-  #running: Running | null;
+abstract class Digesting<State extends Running> {
+  #running: State | null;
 
-  constructor(running: Running) {
+  constructor(running: State) {
     this.#running = running;
   }
 
-  protected running(): Running {
+  protected running(): State {
     if (this.#running === null) throw nodeError(Error, "ERR_CRYPTO_HASH_FINALIZED", "Digest already called");
     return this.#running;
   }
@@ -79,13 +80,13 @@ function unsupported(name: string): Error {
   return nodeError(Error, "ERR_OSSL_EVP_UNSUPPORTED", `Digest method not supported: ${name}`);
 }
 
-class Hash extends Digesting {
+class Hash extends Digesting<Copied> {
   copy(): Hash {
     return new Hash(this.running().clone());
   }
 }
 
-class Hmac extends Digesting {
+class Hmac extends Digesting<Running> {
   override digest(encoding?: unknown): unknown {
     return super.digest(encoding);
   }
@@ -221,30 +222,20 @@ const ELSEWHERE: { readonly [part: string]: readonly string[] } = {
   ],
 };
 
-const lazy: PropertyDescriptorMap = {};
-for (const [part, names] of Object.entries(ELSEWHERE)) {
-  for (const name of names) {
-    lazy[name] = {
-      get: () => members(part)[name],
-      set(this: object, value: unknown) {
-        Object.defineProperty(this, name, { value, writable: true, enumerable: true, configurable: true });
-      },
-      enumerable: true,
-      configurable: true,
-    };
-  }
-}
-for (const [name, get] of Object.entries({
+/** Members that are made when they are read. */
+const getters: { [name: string]: () => unknown } = {
+  constants: () => (library.load("tables") as unknown as typeof Tables).crypto,
   webcrypto: () => globalThis.crypto,
   subtle: () => (globalThis.crypto as { subtle: unknown }).subtle,
-})) {
-  lazy[name] = { get, enumerable: true, configurable: true };
+};
+for (const [part, names] of Object.entries(ELSEWHERE)) {
+  for (const name of names) getters[name] = () => members(part)[name];
 }
 
 const CURVES = ["prime256v1", "secp256k1", "secp384r1", "secp521r1"];
 const CIPHERS = ["cbc", "ctr", "ecb", "gcm"].flatMap((mode) => [128, 192, 256].map((bits) => `aes-${bits}-${mode}`));
 
-const own: NodeModule = {
+export const shared: NodeModule = {
   createHash,
   createHmac,
   Hash,
@@ -268,15 +259,10 @@ const own: NodeModule = {
   setFips: () => undefined,
   setEngine: () => undefined,
   secureHeapUsed: () => ({ total: 0, used: 0, utilization: 0, min: 0 }),
-  constants: NODE_CONSTANTS.crypto,
   fips: false,
 };
 
-export function open(): NodeModule {
-  return Object.defineProperties({ ...own }, lazy);
-}
-
-export const shared: NodeModule = own;
+for (const [name, get] of Object.entries(getters)) Object.defineProperty(shared, name, { get });
 
 export function samples(): readonly unknown[] {
   return [createHash("sha256"), createHmac("sha256", "")];

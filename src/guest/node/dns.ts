@@ -16,15 +16,14 @@ const NAMES = [
   "reverse",
 ];
 
-export function open(): NodeModule {
-  const promises = NAMES.map((name) => [name, async () => Promise.reject(library.refusal("dns", name))] as const);
-  return {
-    promises: Object.fromEntries(promises),
-    ADDRCONFIG: 32,
-    ALL: 16,
-    V4MAPPED: 8,
-    getDefaultResultOrder: () => "verbatim",
-    setDefaultResultOrder: () => undefined,
-    getServers: () => [],
-  };
-}
+const promises = NAMES.map((name) => [name, async () => Promise.reject(library.refusal("dns", name))] as const);
+
+export const shared: NodeModule = {
+  promises: Object.fromEntries(promises),
+  ADDRCONFIG: 32,
+  ALL: 16,
+  V4MAPPED: 8,
+  getDefaultResultOrder: () => "verbatim",
+  setDefaultResultOrder: () => undefined,
+  getServers: () => [],
+};

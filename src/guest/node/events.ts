@@ -1,6 +1,6 @@
 import { checkFunction, checkNumber, invalidArgType, nodeError } from "./inner/errors.ts";
 import { isEmitter, on, once } from "./inner/event-promises.ts";
-import { kept, library, type NodeModule, soon } from "./inner/library.ts";
+import { emitWarning, kept, library, type NodeModule, soon } from "./inner/library.ts";
 
 /** `node:events`. The default number of listeners belongs to the instance. */
 
@@ -44,7 +44,10 @@ function init(emitter: Emitter, options?: { captureRejections?: boolean }): void
     emitter._eventsCount = 0;
   }
   emitter._maxListeners ??= undefined;
-  if (options?.captureRejections ?? defaults().captures) Object.defineProperty(emitter, CAPTURE, { value: true });
+  const captures = options?.captureRejections;
+  if (captures !== undefined && captures !== null && typeof captures !== "boolean")
+    throw invalidArgType("options.captureRejections", "boolean", captures);
+  if (captures ?? defaults().captures) Object.defineProperty(emitter, CAPTURE, { value: true });
 }
 
 function eventsOf(emitter: Emitter): Listeners {
@@ -78,11 +81,18 @@ function warnOfLeak(emitter: Emitter, event: string | symbol): void {
   if (listeners === undefined || typeof listeners === "function" || listeners.warned === true) return;
   const max = maxOf(emitter);
   if (max === 0 || listeners.length <= max) return;
-  Object.defineProperty(listeners, "warned", { value: true });
+  Object.defineProperty(listeners, "warned", { value: true, configurable: true, writable: true });
   const text =
     `Possible EventEmitter memory leak detected. ${listeners.length} ${String(event)} listeners added to ` +
-    `an emitter. MaxListeners is ${max}. Use emitter.setMaxListeners() to increase limit`;
-  library.host.call()?.log("warn", `MaxListenersExceededWarning: ${text}`);
+    `${inspectFlat(emitter)}. MaxListeners is ${max}. Use emitter.setMaxListeners() to increase limit`;
+  const warning = Object.assign(new Error(text), { emitter, type: event, count: listeners.length });
+  warning.name = "MaxListenersExceededWarning";
+  emitWarning(warning);
+}
+
+function inspectFlat(emitter: Emitter): string {
+  const { inspect } = library.load("node-util").shared as { inspect: (value: unknown, options: object) => string };
+  return inspect(emitter, { depth: -1 });
 }
 
 function maxOf(emitter: Emitter): number {
@@ -141,7 +151,8 @@ function removeAt(emitter: Emitter, event: string | symbol, listeners: Listener[
   const [only] = rest;
   if (rest.length === 1 && only !== undefined) eventsOf(emitter)[event] = only;
   else {
-    if (Object.hasOwn(listeners, "warned")) Object.defineProperty(rest, "warned", { value: true });
+    if (Object.hasOwn(listeners, "warned"))
+      Object.defineProperty(rest, "warned", { value: true, configurable: true, writable: true });
     eventsOf(emitter)[event] = rest;
   }
 }
@@ -178,9 +189,6 @@ const methods = {
     else for (const listener of listeners.slice()) call(this, event, listener, args);
     return true;
   },
-  addListener(this: Emitter, event: string | symbol, listener: unknown): Emitter {
-    return add(this, event, listener, false);
-  },
   on(this: Emitter, event: string | symbol, listener: unknown): Emitter {
     return add(this, event, listener, false);
   },
@@ -213,9 +221,6 @@ const methods = {
       this.emit("removeListener", event, removed?.listener ?? listener);
     return this;
   },
-  off(this: Emitter, event: string | symbol, listener: unknown): Emitter {
-    return this.removeListener(event, listener);
-  },
   removeAllListeners(this: Emitter, ...names: (string | symbol)[]): Emitter {
     const events = this._events;
     if (events === undefined) return this;
@@ -226,6 +231,8 @@ const methods = {
       for (const one of all)
         for (const listener of listenersOf(this, one).toReversed()) this.removeListener(one, listener);
       if (names.length > 0) return this;
+      for (const listener of listenersOf(this, "removeListener").toReversed())
+        this.removeListener("removeListener", listener);
     }
     if (names.length === 0 || event === undefined) {
       this._events = Object.create(null) as Listeners;
@@ -249,6 +256,8 @@ const methods = {
   },
 };
 Object.assign(EventEmitter.prototype as object, methods, {
+  addListener: methods.on,
+  off: methods.removeListener,
   _events: undefined,
   _eventsCount: 0,
   _maxListeners: undefined,
@@ -262,6 +271,13 @@ function addAbortListener(signal: AbortSignal, listener: () => void): { [Symbol.
   return { [Symbol.dispose]: () => signal.removeEventListener("abort", listener) };
 }
 
+/** Numbers of listeners that an instance has set for targets of the web. */
+const targets = (): WeakMap<EventTarget, number> => kept("event targets", () => new WeakMap());
+
+function isTarget(value: unknown): value is EventTarget {
+  return typeof value === "object" && value !== null && typeof Reflect.get(value, "addEventListener") === "function";
+}
+
 const statics = {
   EventEmitter,
   once,
@@ -272,11 +288,19 @@ const statics = {
   usingDomains: false,
   getEventListeners: (emitter: unknown, event: string | symbol) =>
     isEmitter(emitter) ? apply(methods.listeners, emitter as Emitter, [event]) : [],
-  getMaxListeners: (emitter: unknown) => (isEmitter(emitter) ? maxOf(emitter as Emitter) : defaults().max),
-  setMaxListeners: (count: unknown = defaults().max, ...targets: readonly unknown[]) => {
+  getMaxListeners: (emitter: unknown) => {
+    if (isEmitter(emitter)) return maxOf(emitter as Emitter);
+    if (isTarget(emitter)) return targets().get(emitter) ?? defaults().max;
+    throw invalidArgType("emitter", ["EventEmitter", "EventTarget"], emitter);
+  },
+  setMaxListeners: (count: unknown = defaults().max, ...emitters: readonly unknown[]) => {
     checkNumber(count, "setMaxListeners", 0);
-    if (targets.length === 0) defaults().max = count;
-    for (const target of targets) if (isEmitter(target)) (target as Emitter)._maxListeners = count;
+    if (emitters.length === 0) defaults().max = count;
+    for (const emitter of emitters) {
+      if (isEmitter(emitter)) (emitter as Emitter)._maxListeners = count;
+      else if (isTarget(emitter)) targets().set(emitter, count);
+      else throw invalidArgType("eventTargets", ["EventEmitter", "EventTarget"], emitter);
+    }
   },
   listenerCount: (emitter: Emitter, event: string | symbol) => apply(methods.listenerCount, emitter, [event]),
   init,
@@ -295,7 +319,8 @@ Object.defineProperties(EventEmitter, {
     enumerable: true,
     get: () => defaults().captures,
     set: (value: unknown) => {
-      defaults().captures = value === true;
+      if (typeof value !== "boolean") throw invalidArgType("EventEmitter.captureRejections", "boolean", value);
+      defaults().captures = value;
     },
   },
 });

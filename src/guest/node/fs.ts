@@ -4,6 +4,7 @@ import { checkFunction, nodeError } from "./inner/errors.ts";
 import { library, type NodeModule, soon } from "./inner/library.ts";
 import { bundleFileAt } from "../web/bundle-file.ts";
 import { shared as streams } from "./stream.ts";
+import { fs as constants } from "./tables.ts";
 
 /**
  * `node:fs`: promises and callbacks over the mounts of the capability `fs`; synchronous functions know only the files
@@ -12,8 +13,6 @@ import { shared as streams } from "./stream.ts";
 
 type Method = (...args: readonly unknown[]) => Promise<unknown>;
 type Face = { readonly [name: string]: Method };
-
-const { constants } = { constants: NODE_CONSTANTS.fs };
 
 /** `context.host.fs` of the call. */
 function face(): Face {
@@ -212,21 +211,23 @@ function createWriteStream(path: unknown, options?: unknown): object {
   return Object.assign(made, { path });
 }
 
-export function open(): NodeModule {
-  const module: NodeModule = { ...sync, constants, createReadStream, createWriteStream, ...constantsOf() };
-  for (const [name, method] of Object.entries(promised)) module[name] = called(method);
-  module["exists"] = (path: unknown, callback: (exists: boolean) => void) =>
+const { F_OK, R_OK, W_OK, X_OK } = constants;
+export const shared: NodeModule = {
+  ...sync,
+  constants,
+  createReadStream,
+  createWriteStream,
+  F_OK,
+  R_OK,
+  W_OK,
+  X_OK,
+  exists: (path: unknown, callback: (exists: boolean) => void) =>
     void promised["access"]?.(path).then(
       () => callback(true),
       () => callback(false),
-    );
-  module["promises"] = { ...promised, constants };
-  return module;
-}
-
-function constantsOf(): NodeModule {
-  const { F_OK, R_OK, W_OK, X_OK } = constants;
-  return { F_OK, R_OK, W_OK, X_OK };
-}
+    ),
+  promises: { ...promised, constants },
+};
+for (const [name, method] of Object.entries(promised)) shared[name] = called(method);
 
 export const hidden = [constants, statsOf, called, promised, sync];

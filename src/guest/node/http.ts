@@ -3,12 +3,11 @@ import { dataOf } from "./crypto.ts";
 import { EventEmitter } from "./events.ts";
 import { join } from "./inner/asn1.ts";
 import { invalidArgType, nodeError } from "./inner/errors.ts";
-import { library, type NodeModule, type NodeState, soon } from "./inner/library.ts";
+import { kept, library, type NodeModule, soon } from "./inner/library.ts";
 import { shared as streams } from "./stream.ts";
+import { METHODS, STATUS_CODES } from "./tables.ts";
 
 /** `node:http` and `node:https`: clients over `fetch`, with the errors of that capability. */
-
-const { METHODS, STATUS_CODES } = NODE_CONSTANTS;
 
 type Values = string | number | readonly string[];
 interface Options {
@@ -368,10 +367,10 @@ function OutgoingMessage(): never {
   throw library.refusal("http", "OutgoingMessage");
 }
 
-const modules = { http: moduleOf("http:"), https: moduleOf("https:") };
-
-export function open(_state: NodeState, name: string): NodeModule {
-  return { ...(name === "https" ? modules.https : modules.http), globalAgent: new Agent() };
+export const modules: { readonly [name: string]: NodeModule } = {
+  http: moduleOf("http:"),
+  https: moduleOf("https:"),
+};
+for (const [name, module] of Object.entries(modules)) {
+  Object.defineProperty(module, "globalAgent", { get: () => kept(`${name}.globalAgent`, () => new Agent()) });
 }
-
-export const hidden = [modules];

@@ -32,7 +32,7 @@ export function generateData(type: string, options: PairOptions): AsymmetricData
       return privateCurve(curve, secretOf(curve, random));
     }
     default: {
-      const curve = CURVES.find((one) => one.kind === "okp" && one.name.toLowerCase() === type);
+      const curve = CURVES.find((one) => one.kind !== "ec" && one.name.toLowerCase() === type);
       if (curve === undefined) throw invalidArgValue("type", type, "must be a supported key type");
       return privateCurve(curve, secretOf(curve, random));
     }
@@ -78,7 +78,13 @@ function generateKey(type: unknown, options: { length: number }, callback: unkno
 }
 
 function agree(secret: KeyData, open: KeyData): Uint8Array {
-  if (secret.kind !== "curve" || open.kind !== "curve" || secret.secret === null || secret.curve !== open.curve) {
+  if (
+    secret.kind !== "curve" ||
+    open.kind !== "curve" ||
+    secret.secret === null ||
+    secret.curve !== open.curve ||
+    secret.curve.kind === "akp"
+  ) {
     throw nodeError(Error, "ERR_CRYPTO_INCOMPATIBLE_KEY", "Incompatible key types for Diffie-Hellman");
   }
   return agreed(secret.curve, secret.secret, open.point);

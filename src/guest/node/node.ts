@@ -1,23 +1,25 @@
 import { adviceOn } from "./inner/advice.ts";
+import { copyMembers, lazyModule } from "./inner/lazy-module.ts";
 import type { Library, LibraryPart, NodeHost, NodeModule, NodeState } from "./inner/library.ts";
+import { STAND_INS } from "./inner/stand-ins.ts";
 
 /**
  * Node's modules and globals inside a realm. What instances share of a module is evaluated once for the realm, when the
  * first instance uses it, and frozen with it; what code may change belongs to its instance.
  */
 
-/** Modules that are a member of another one. */
-const MEMBERS: ReadonlyMap<string, readonly [module: string, member: string]> = new Map([
-  ["assert/strict", ["assert", "strict"]],
-  ["dns/promises", ["dns", "promises"]],
-  ["fs/promises", ["fs", "promises"]],
-  ["inspector/promises", ["inspector", "promises"]],
-  ["path/posix", ["path", "posix"]],
-  ["path/win32", ["path", "win32"]],
-  ["readline/promises", ["readline", "promises"]],
-  ["stream/promises", ["stream", "promises"]],
-  ["timers/promises", ["timers", "promises"]],
-  ["util/types", ["util", "types"]],
+/** Modules that are a member of another one: its name, and the member's. */
+const MEMBERS: ReadonlySet<string> = new Set([
+  "assert/strict",
+  "dns/promises",
+  "fs/promises",
+  "inspector/promises",
+  "path/posix",
+  "path/win32",
+  "readline/promises",
+  "stream/promises",
+  "timers/promises",
+  "util/types",
 ]);
 /** Modules that are another one. */
 const SAME: ReadonlyMap<string, string> = new Map([["sys", "util"]]);
@@ -39,10 +41,20 @@ const PARTS: ReadonlyMap<string, string> = new Map([
   ["stream/consumers", "streams"],
 ]);
 
-const { defineProperty, freeze } = Object;
+/** Globals of the web that Node has and a realm lacks, each with its part. */
+const WEB_GLOBALS = [
+  ["CryptoKey", "subtle"],
+  ["WebSocket", "sockets"],
+  ["EventSource", "event-source"],
+  ["MessageEvent", "web-events"],
+  ["CloseEvent", "web-events"],
+] as const;
+
+const { defineProperty, freeze, getOwnPropertyDescriptor } = Object;
 
 /** Node's names, as the factory of a tool gets them. */
 export class NodeInstance implements NodeState {
+  readonly lacksFetch: boolean;
   readonly #realm: NodeRealm;
   // Made on first use: most instances use one module.
   #kept: Map<string, unknown> | null = null;
@@ -50,8 +62,9 @@ export class NodeInstance implements NodeState {
   /** Globals that the instance's code has replaced. */
   #replaced: Map<string, unknown> | null = null;
 
-  constructor(realm: NodeRealm) {
+  constructor(realm: NodeRealm, lacksFetch: boolean) {
     this.#realm = realm;
+    this.lacksFetch = lacksFetch;
   }
 
   get kept(): Map<string, unknown> {
@@ -73,13 +86,15 @@ export class NodeInstance implements NodeState {
 
   /** A member of a module; one that an isolate cannot have throws when it is used. */
   member(name: string, member: string): unknown {
-    // Without the instance's module, which costs more to make than one member, as long as nothing has asked for it.
-    if (this.#modules?.has(name) !== true) {
-      const found = this.#realm.sharedMember(name, member);
-      if (found !== undefined) return found;
-    }
-    const module = this.require(name) as NodeModule;
-    return member in module ? module[member] : this.#realm.refused(name, member);
+    // As long as nothing has asked for the instance's module, it has what all have.
+    const found = this.#modules?.has(name) === true ? undefined : this.#shared(name, member);
+    return found ?? (this.require(name) as NodeModule)[member];
+  }
+
+  /** A member without the instance's module; `undefined` if there is no such one. */
+  #shared(name: string, member: string): unknown {
+    const found = this.#realm.sharedMember(name, member);
+    return typeof found === "object" && MEMBERS.has(`${name}/${member}`) ? this.require(`${name}/${member}`) : found;
   }
 
   /** A global that an isolate cannot have, for code that takes it for granted. */
@@ -90,20 +105,22 @@ export class NodeInstance implements NodeState {
   #open(name: string): unknown {
     const same = SAME.get(name);
     if (same !== undefined) return this.require(same);
-    const inside = MEMBERS.get(name);
-    if (inside !== undefined) {
-      const found = (this.require(inside[0]) as NodeModule)[inside[1]];
-      if (found !== undefined) return found;
-    }
-    const part = this.#realm.part(name);
-    const opened = part?.open?.(this, name);
-    const shared = opened ?? sharedOf(part, name) ?? {};
+    const opened = this.#realm.open(this, name);
+    if (opened !== undefined) return opened;
+    const shared = this.#realm.shared(name);
     if (typeof shared === "function") return shared;
-    // A copy: its code may put something else in the place of a member, for itself.
-    const module = (opened ?? { ...shared }) as NodeModule;
-    if (opened !== undefined) this.#realm.hardenFunctions(name, module);
-    for (const [member, refuse] of this.#realm.missing(name, module)) module[member] = refuse;
-    return module;
+    return lazyModule(
+      (member) => this.#shared(name, member),
+      (module) => this.#fill(module, name, shared ?? {}),
+    );
+  }
+
+  #fill(module: NodeModule, name: string, shared: NodeModule): void {
+    copyMembers(shared, module);
+    for (const inner of MEMBERS) {
+      if (inner.startsWith(`${name}/`)) module[inner.slice(name.length + 1)] = this.require(inner);
+    }
+    this.#realm.complete(name, module);
   }
 
   #global(name: string, find: () => unknown): unknown {
@@ -116,7 +133,7 @@ export class NodeInstance implements NodeState {
   }
 
   get Buffer(): unknown {
-    return this.#global("Buffer", () => (this.#realm.load("buffer").shared as NodeModule)["Buffer"]);
+    return this.#global("Buffer", () => this.#realm.sharedMember("buffer", "Buffer"));
   }
 
   set Buffer(value: unknown) {
@@ -147,65 +164,41 @@ export class NodeInstance implements NodeState {
     this.#replace("clearImmediate", value);
   }
 
-  get CryptoKey(): unknown {
-    return this.#global("CryptoKey", () => (this.#realm.load("subtle").shared as NodeModule)["CryptoKey"]);
-  }
-
-  set CryptoKey(value: unknown) {
-    this.#replace("CryptoKey", value);
-  }
-
-  get WebSocket(): unknown {
-    return this.#global("WebSocket", () => (this.#realm.load("sockets").shared as NodeModule)["WebSocket"]);
-  }
-
-  set WebSocket(value: unknown) {
-    this.#replace("WebSocket", value);
-  }
-
-  get EventSource(): unknown {
-    return this.#global("EventSource", () => (this.#realm.load("sockets").shared as NodeModule)["EventSource"]);
-  }
-
-  set EventSource(value: unknown) {
-    this.#replace("EventSource", value);
+  static {
+    for (const [name, part] of WEB_GLOBALS) {
+      defineProperty(this.prototype, name, {
+        get(this: NodeInstance) {
+          return this.#global(name, () => {
+            const loaded = this.#realm.load(part);
+            return Reflect.get(loaded.shared ?? loaded, name) as unknown;
+          });
+        },
+        set(this: NodeInstance, value: unknown) {
+          this.#replace(name, value);
+        },
+        configurable: true,
+      });
+    }
   }
 }
 
-/** What instances share of a module's exports. */
+/** The exports of a module that instances share. */
 function sharedOf(part: LibraryPart | null, module: string): LibraryPart["shared"] | undefined {
   return part?.modules?.[module] ?? part?.shared;
 }
 
-/** Nothing is ever collected, as far as a tool can see. */
-class FinalizationRegistry {
-  register(): void {}
-
-  unregister(): boolean {
-    return false;
-  }
-}
-
-class WeakRef {
-  readonly #target: unknown;
-
-  constructor(target: unknown) {
-    this.#target = target;
-  }
-
-  deref(): unknown {
-    return this.#target;
-  }
-}
-
-const STAND_INS: ReadonlyMap<string, { prototype: object }> = new Map<string, { prototype: object }>([
-  ["FinalizationRegistry", FinalizationRegistry],
-  ["WeakRef", WeakRef],
-]);
-
 /** The getter of a class without objects. */
 function notOne(): never {
   throw new TypeError("this is no object of the class");
+}
+
+/** More names than Node has: code may ask for any, and what a realm keeps of them outlives the call. */
+const NAMES_MAX = 500;
+
+/** Keeps what was made for a name, as long as there are no more than Node's own. */
+function keepNamed<T>(known: Map<string, T>, name: string, made: T): T {
+  if (known.size < NAMES_MAX) known.set(name, made);
+  return made;
 }
 
 /** The library of one realm. */
@@ -213,10 +206,12 @@ class NodeRealm implements Library {
   readonly host: NodeHost;
   readonly #parts = new Map<string, LibraryPart | null>();
   readonly #refusals = new Map<string, NodeModule>();
-  /** What each module lacks, by its name. */
+  /** Members that each module lacks, by its name. */
   readonly #missing = new Map<string, readonly (readonly [member: string, refuse: unknown])[]>();
   readonly #opened = new Set<string>();
   readonly #absent = new Map<string, unknown>();
+  /** Members that instances share, by module and name. */
+  readonly #members = new Map<string, Map<string, unknown>>();
   readonly #library: Library;
 
   constructor(host: NodeHost) {
@@ -237,7 +232,7 @@ class NodeRealm implements Library {
   }
 
   state(): NodeState {
-    return (this.host.call()?.node as NodeInstance | null | undefined) ?? new NodeInstance(this);
+    return (this.host.call()?.node as NodeInstance | null | undefined) ?? new NodeInstance(this, false);
   }
 
   load(name: string): LibraryPart {
@@ -255,9 +250,7 @@ class NodeRealm implements Library {
     const known = this.#parts.get(name);
     if (known !== undefined) return known;
     const text = this.host.text(`node/${name}`);
-    const part = text === "" ? null : this.#evaluate(name);
-    this.#parts.set(name, part);
-    return part;
+    return text === "" ? keepNamed(this.#parts, name, null) : this.#evaluate(name);
   }
 
   #evaluate(name: string): LibraryPart {
@@ -277,27 +270,60 @@ class NodeRealm implements Library {
     const made: NodeModule = {};
     for (const name of names === "" ? [] : names.split(",")) made[name] = this.#refuser(module, name);
     this.host.harden(made);
-    this.#refusals.set(module, made);
-    return made;
+    return keepNamed(this.#refusals, module, made);
   }
 
-  sharedMember(module: string, member: string): unknown {
-    const inside = MEMBERS.get(module);
-    const root = inside === undefined ? module : inside[0];
-    const shared = sharedOf(this.part(root), root) as NodeModule | undefined;
-    return inside === undefined ? shared?.[member] : (shared?.[inside[1]] as NodeModule | undefined)?.[member];
+  /** What instances share of a module; `undefined` if it has nothing but names. */
+  shared(name: string): LibraryPart["shared"] | undefined {
+    if (!MEMBERS.has(name)) return sharedOf(this.part(name), name);
+    const [root = "", member = ""] = name.split("/");
+    return (this.shared(root) as NodeModule | undefined)?.[member] as NodeModule | undefined;
   }
 
-  missing(name: string, module: NodeModule): readonly (readonly [member: string, refuse: unknown])[] {
-    const known = this.#missing.get(name);
+  /** A module of which each instance has its own. */
+  open(state: NodeState, name: string): unknown {
+    const opened = this.part(name)?.open?.(state, name) as NodeModule | undefined;
+    if (opened === undefined) return undefined;
+    this.#hardenFunctions(name, opened);
+    this.complete(name, opened);
+    return opened;
+  }
+
+  /** A member of a module that instances share; `undefined` if there is no such one. */
+  sharedMember(name: string, member: string): unknown {
+    const known = this.#members.get(name)?.get(member);
     if (known !== undefined) return known;
-    const found = Object.entries(this.refusals(name)).filter(([member]) => !(member in module));
-    this.#missing.set(name, found);
+    if (!MEMBERS.has(name) && this.part(name)?.open !== undefined) return undefined;
+    const shared = (this.shared(name) ?? {}) as NodeModule;
+    const found = shared[member] ?? this.refusals(name)[member];
+    // The result of a getter, also of an inherited one, may be the instance's.
+    const property = getOwnPropertyDescriptor(shared, member);
+    const isFixed = property === undefined ? !(member in shared) : "value" in property;
+    if (found !== undefined && isFixed) this.#keep(name, member, found);
     return found;
   }
 
+  #keep(name: string, member: string, value: unknown): void {
+    const members = this.#members.get(name) ?? new Map<string, unknown>();
+    this.#members.set(name, members.set(member, value));
+  }
+
+  /** Puts functions that refuse in the place of what a module lacks. */
+  complete(name: string, module: NodeModule): void {
+    let missing = this.#missing.get(name);
+    if (missing === undefined) {
+      const all = Object.entries(this.refusals(name));
+      missing = keepNamed(
+        this.#missing,
+        name,
+        all.filter(([member]) => !(member in module)),
+      );
+    }
+    for (const [member, refuse] of missing) module[member] = refuse;
+  }
+
   /** Freezes the functions of a module that each instance has for itself: instances share most of them. */
-  hardenFunctions(name: string, module: NodeModule): void {
+  #hardenFunctions(name: string, module: NodeModule): void {
     if (this.#opened.has(name)) return;
     this.#opened.add(name);
     const functions: unknown[] = [];
@@ -314,12 +340,7 @@ class NodeRealm implements Library {
     const members = name === "SharedArrayBuffer" ? ["byteLength", "growable", "maxByteLength"] : [];
     for (const member of members) defineProperty(made.prototype, member, { get: notOne, configurable: true });
     this.host.harden(made);
-    this.#absent.set(name, made);
-    return made;
-  }
-
-  refused(module: string, member: string): unknown {
-    return this.refusals(module)[member];
+    return keepNamed(this.#absent, name, made);
   }
 
   /** A function, also for code that extends it: only a call of it throws. */
@@ -341,13 +362,16 @@ class NodeRealm implements Library {
 /** The library of a realm. */
 export interface NodeLibrary {
   /** Node's names for an instance. */
-  readonly open: () => NodeInstance;
-  /** What instances share of a part. */
+  readonly open: (lacksFetch: boolean) => NodeInstance;
+  /** The exports of a part that instances share. */
   readonly shared: (part: string) => NodeModule;
 }
 
 export function createNode(host: NodeHost): NodeLibrary {
   const realm = new NodeRealm(host);
   host.harden([NodeInstance, NodeRealm, adviceOn]);
-  return { open: () => new NodeInstance(realm), shared: (part) => realm.load(part).shared as NodeModule };
+  return {
+    open: (lacksFetch) => new NodeInstance(realm, lacksFetch),
+    shared: (part) => realm.load(part).shared as NodeModule,
+  };
 }

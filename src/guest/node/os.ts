@@ -1,8 +1,7 @@
 import type { NodeModule } from "./inner/library.ts";
+import { os as constants } from "./tables.ts";
 
 /** `node:os`: fixed values, which say nothing of the host. */
-const { os: constants } = NODE_CONSTANTS;
-
 export const shared: NodeModule = {
   EOL: "\n",
   devNull: "/dev/null",

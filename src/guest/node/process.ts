@@ -1,13 +1,13 @@
 import { EventEmitter, type Emitter } from "./events.ts";
 import { checkFunction } from "./inner/errors.ts";
+import { replacing } from "./inner/lazy-module.ts";
 import { library, type NodeModule, type NodeState, soon } from "./inner/library.ts";
-import { adviceOn } from "./inner/advice.ts";
 
 /** `process`: each instance has its own. What says something of the host is fixed. */
 
 const VERSION = "24.0.0";
 
-/** What all instances inherit. */
+/** Prototype of all instances. */
 const inherited: NodeModule = {
   title: "node",
   version: `v${VERSION}`,
@@ -39,12 +39,7 @@ const inherited: NodeModule = {
   getgid: () => 65_534,
   getegid: () => 65_534,
   getgroups: () => [],
-  emitWarning(warning: unknown, type?: unknown) {
-    const name = typeof type === "string" ? type : ((type as { type?: string } | undefined)?.type ?? "Warning");
-    const text =
-      warning instanceof Error ? `${warning.name}: ${warning.message}` : `${name}: ${String(warning as string)}`;
-    library.host.call()?.log("warn", text);
-  },
+  emitWarning,
   getBuiltinModule: (name: unknown) => library.state().require(String(name as string).replace(/^node:/, "")),
   getActiveResourcesInfo: () => [],
   setUncaughtExceptionCaptureCallback: () => undefined,
@@ -54,6 +49,32 @@ const inherited: NodeModule = {
     throw library.refusal("process.binding", name);
   },
 };
+
+interface WarningOptions {
+  readonly type?: string;
+  readonly code?: string;
+  readonly detail?: string;
+}
+
+/** A warning is a line of the log, and an event where somebody listens. */
+function emitWarning(warning: unknown, type?: unknown, code?: unknown): void {
+  const options: WarningOptions =
+    typeof type === "object" && type !== null ? type : { type: type as string, code: code as string };
+  const error = warning instanceof Error ? warning : new Error(String(warning as string));
+  if (error !== warning) {
+    error.name = options.type ?? "Warning";
+    for (const name of ["code", "detail"] as const)
+      if (typeof options[name] === "string") Reflect.set(error, name, options[name]);
+  }
+  library.host.call()?.log("warn", `${error.name}: ${error.message}`);
+  const process = library.state().require("process") as EventTargetLike;
+  if (process.listenerCount("warning") > 0) soon(() => process.emit("warning", error));
+}
+
+interface EventTargetLike {
+  listenerCount(event: string): number;
+  emit(event: string, error: Error): boolean;
+}
 
 function hrtime(before?: readonly [number, number]): [number, number] {
   const ms = globalThis.performance.now();
@@ -69,31 +90,6 @@ function memoryUsage(): object {
   return { rss: 0, heapTotal: 0, heapUsed: 0, external: 0, arrayBuffers: 0 };
 }
 Object.assign(memoryUsage, { rss: () => 0 });
-
-/** Members that would act on the process. */
-const REFUSED = [
-  "exit",
-  "abort",
-  "kill",
-  "chdir",
-  "dlopen",
-  "reallyExit",
-  "setuid",
-  "setgid",
-  "seteuid",
-  "setegid",
-  "setgroups",
-  "initgroups",
-  "loadEnvFile",
-  "execve",
-];
-for (const name of REFUSED) {
-  inherited[name] = () => {
-    throw Object.assign(new Error(`process.${name} does not exist inside an isolate: ${adviceOn("process", name)}`), {
-      code: "ERR_FEATURE_UNAVAILABLE_ON_PLATFORM",
-    });
-  };
-}
 
 /** Standard output and error are the log of the call. */
 function output(level: "log" | "error", fd: number): object {
@@ -144,22 +140,6 @@ function input(): object {
   });
 }
 
-/** Makes a member when it is first read; code may replace it. */
-function lazily(target: object, name: string, make: () => unknown): void {
-  const replace = (value: unknown): void =>
-    void Object.defineProperty(target, name, { value, writable: true, enumerable: true, configurable: true });
-  Object.defineProperty(target, name, {
-    enumerable: true,
-    configurable: true,
-    get: () => {
-      const made = make();
-      replace(made);
-      return made;
-    },
-    set: replace,
-  });
-}
-
 class Process {
   env: { [name: string]: string | undefined };
   argv = ["/usr/bin/node", "/tool/tool.js"];
@@ -172,21 +152,40 @@ class Process {
     this.env = env;
   }
 }
-Object.setPrototypeOf(Process.prototype, EventEmitter.prototype as object);
+const { prototype } = Process;
+Object.setPrototypeOf(prototype, EventEmitter.prototype as object);
 for (const [name, value] of Object.entries(inherited)) {
-  Object.defineProperty(Process.prototype, name, { value, writable: true, enumerable: true, configurable: true });
+  Object.defineProperty(prototype, name, { value, writable: true, enumerable: true, configurable: true });
 }
-Object.defineProperty(Process.prototype, Symbol.toStringTag, { value: "process", configurable: true });
+Object.defineProperty(prototype, Symbol.toStringTag, { value: "process", configurable: true });
+lazily("stdout", () => output("log", 1));
+lazily("stderr", () => output("error", 2));
+lazily("stdin", input);
+// What would act on the process.
+for (const name of library.host.text("node/names/process").split(",")) {
+  if (name in prototype) continue;
+  const refuse = (): never => {
+    throw library.refusal("process", name);
+  };
+  Object.defineProperty(prototype, name, { value: refuse, writable: true, enumerable: true, configurable: true });
+}
+
+/** Makes a member of an instance when it is first read; code may replace it. */
+function lazily(name: string, make: () => unknown): void {
+  const set = replacing(name);
+  const get = function (this: object): unknown {
+    const made = make();
+    Reflect.apply(set, this, [made]);
+    return made;
+  };
+  Object.defineProperty(prototype, name, { get, set, enumerable: true, configurable: true });
+}
 
 export function open(state: NodeState): unknown {
-  const made = new Process(Object.assign({ NODE_ENV: "production" }, state.env()));
-  lazily(made, "stdout", () => output("log", 1));
-  lazily(made, "stderr", () => output("error", 2));
-  lazily(made, "stdin", input);
-  return made;
+  return new Process(Object.assign({ NODE_ENV: "production" }, state.env()));
 }
 
-/** What the packages of the library itself use. */
+/** The parts that packages of the library itself use. */
 export const shared: NodeModule = {
   nextTick: inherited["nextTick"],
   env: Object.freeze({}),

@@ -1,5 +1,5 @@
 import { bufferOver } from "./buffer.ts";
-import { fromDer, signEcdsa, signEdwards, toDer, verifyEcdsa, verifyEdwards } from "./curves.ts";
+import { fromDer, signEcdsa, signWhole, toDer, verifyEcdsa, verifyWhole } from "./curves.ts";
 import { dataOf, deliver, shownAs } from "./crypto.ts";
 import { hashNamed } from "./hashes.ts";
 import { join } from "./inner/asn1.ts";
@@ -18,10 +18,10 @@ import {
 } from "./inner/rsa.ts";
 import { type AsymmetricData } from "./inner/key-forms.ts";
 import { random, readKey } from "./keys.ts";
+import { crypto as constants } from "./tables.ts";
 
 /** Signatures of `node:crypto`, and RSA's encryption. */
 
-const { constants } = { constants: NODE_CONSTANTS.crypto as { readonly [name: string]: number } };
 const PSS = constants["RSA_PKCS1_PSS_PADDING"];
 const OAEP = constants["RSA_PKCS1_OAEP_PADDING"];
 
@@ -75,7 +75,7 @@ function signWith(algorithm: unknown, bytes: Uint8Array, input: unknown): Uint8A
     );
   if (key.kind === "curve") {
     const secret = key.secret;
-    if (key.curve.kind === "okp") return signEdwards(key.curve, bytes, secret);
+    if (key.curve.kind !== "ec") return signWhole(key.curve, bytes, secret);
     const signature = signEcdsa(key.curve, hashingOf(nameOf(algorithm, "sha256"))(bytes), secret);
     return dsaEncoding === "ieee-p1363" ? signature : toDer(signature);
   }
@@ -101,7 +101,7 @@ function verifyWith(algorithm: unknown, bytes: Uint8Array, input: unknown, signa
   const key = asymmetric(input);
   const { padding, saltLength: salted, dsaEncoding } = optionsIn(input);
   if (key.kind === "curve") {
-    if (key.curve.kind === "okp") return verifyEdwards(key.curve, bytes, signature, key.point);
+    if (key.curve.kind !== "ec") return verifyWhole(key.curve, bytes, signature, key.point);
     const plain = dsaEncoding === "ieee-p1363" ? signature : fromDer(key.curve, signature);
     return (
       plain !== undefined && verifyEcdsa(key.curve, hashingOf(nameOf(algorithm, "sha256"))(bytes), plain, key.point)

@@ -1,24 +1,8 @@
 import { Buffer } from "./buffer.ts";
-import type { NodeModule } from "./inner/library.ts";
+import { type NodeModule, shareGlobals } from "./inner/library.ts";
+import { STREAM_NAMES } from "../web/names.ts";
 
 /** `node:stream/web` and `node:stream/consumers`. */
-
-const NAMES = [
-  "ReadableStream",
-  "ReadableStreamDefaultReader",
-  "ReadableStreamBYOBReader",
-  "ReadableStreamDefaultController",
-  "ReadableByteStreamController",
-  "ReadableStreamBYOBRequest",
-  "WritableStream",
-  "WritableStreamDefaultWriter",
-  "WritableStreamDefaultController",
-  "TransformStream",
-  "ByteLengthQueuingStrategy",
-  "CountQueuingStrategy",
-  "TextDecoderStream",
-  "TextEncoderStream",
-];
 
 type Chunks = AsyncIterable<Uint8Array | string>;
 
@@ -49,17 +33,7 @@ const consumers: NodeModule = {
 };
 
 /** The realm's own classes, which are made when they are read. */
-export function open(_state: unknown, name: string): NodeModule {
-  if (name === "stream/consumers") return { ...consumers };
-  const module: NodeModule = {};
-  for (const one of NAMES) {
-    Object.defineProperty(module, one, {
-      get: () => Reflect.get(globalThis, one) as unknown,
-      enumerable: true,
-      configurable: true,
-    });
-  }
-  return module;
-}
+const web: NodeModule = {};
+shareGlobals(web, STREAM_NAMES);
 
-export const shared: NodeModule = { ...consumers };
+export const modules: { readonly [name: string]: NodeModule } = { "stream/web": web, "stream/consumers": consumers };

@@ -1,8 +1,8 @@
 import { hkdf } from "@noble/hashes/hkdf.js";
 import { pbkdf2 } from "@noble/hashes/pbkdf2.js";
-import { agreed, signEcdsa, signEdwards, verifyEcdsa, verifyEdwards } from "./curves.ts";
+import { agreed, signEcdsa, signWhole, verifyEcdsa, verifyWhole } from "./curves.ts";
 import { hashNamed, hmacOf } from "./hashes.ts";
-import { openAes, sealAes, unwrapAes, wrapAes } from "./inner/web-aes.ts";
+import { open, seal, unwrapAes, wrapAes } from "./inner/web-aes.ts";
 import {
   isSame,
   signPkcs1,
@@ -18,34 +18,26 @@ import {
   algorithmOf,
   bytesFrom,
   checkUsages,
+  contextIn,
   domError,
+  failed,
   type Given,
   hashOf,
   numberFrom,
   type Usage,
   usagesFrom,
 } from "./inner/web-algorithms.ts";
-import type { NodeModule } from "./inner/library.ts";
+import { library, type NodeModule } from "./inner/library.ts";
+import type * as Keccak from "./keccak.ts";
 import { encode } from "./inner/encodings.ts";
 
 import { type KeyData } from "./inner/key-forms.ts";
 import { dataIn, random } from "./keys.ts";
-import { CryptoKey, failed, generatePair, generateSecret, keyOf, lengthOf } from "./web-generation.ts";
-import { exportData, type Format, importData } from "./web-keys.ts";
+import { decapsulate, encapsulate } from "./capsules.ts";
+import { checkKey, CryptoKey, generatePair, generateSecret, keyOf, lengthOf, usable } from "./web-generation.ts";
+import { exportData, type Format, FORMATS, importData, type KeyImport } from "./web-keys.ts";
 
 /** The algorithms of `crypto.subtle` beyond hashes (Web Cryptography API). */
-
-function checkKey(key: unknown): asserts key is CryptoKey {
-  if (!(key instanceof CryptoKey)) throw new TypeError("The key is no CryptoKey");
-}
-
-/** Checks that a key is one for an operation. */
-function usable(key: unknown, name: string, usage: Usage): KeyData {
-  checkKey(key);
-  if (key.algorithm.name !== name) throw domError("InvalidAccessError", "The key is not for this algorithm");
-  if (!key.usages.includes(usage)) throw domError("InvalidAccessError", `The key is not for ${usage}`);
-  return dataIn(key);
-}
 
 function hashing(name: string): Hashing {
   const hash = hashNamed(name);
@@ -66,14 +58,23 @@ function secretBytes(held: KeyData): Uint8Array {
   return held.bytes;
 }
 
+/** Functions that few tools use: evaluated on first use. */
+function keccak(): typeof Keccak.shared {
+  return library.load("keccak").shared as typeof Keccak.shared;
+}
+
+function mac(algorithm: Given, key: CryptoKey, secret: Uint8Array, data: Uint8Array): Uint8Array {
+  return algorithm.name === "HMAC" ? hmacWith(key, secret, data) : keccak().kmac(algorithm, secret, data);
+}
+
 function sign(algorithm: Given, key: CryptoKey, data: Uint8Array): Uint8Array {
   const held = usable(key, algorithm.name, "sign");
-  if (held.kind === "secret") return hmacWith(key, held.bytes, data);
+  if (held.kind === "secret") return mac(algorithm, key, held.bytes, data);
   if (held.secret === null) throw domError("InvalidAccessError", "The key is not private");
   if (held.kind === "curve") {
     const secret = held.secret;
-    return held.curve.kind === "okp"
-      ? signEdwards(held.curve, data, secret)
+    return held.curve.kind !== "ec"
+      ? signWhole(held.curve, data, secret, contextIn(algorithm))
       : signEcdsa(held.curve, hashing(hashOf(algorithm["hash"]))(data), secret);
   }
   const name = keyHash(key);
@@ -99,9 +100,9 @@ function hmacWith(key: CryptoKey, secret: Uint8Array, data: Uint8Array): Uint8Ar
 
 function verify(algorithm: Given, key: CryptoKey, signature: Uint8Array, data: Uint8Array): boolean {
   const held = usable(key, algorithm.name, "verify");
-  if (held.kind === "secret") return isSame(hmacWith(key, held.bytes, data), signature);
+  if (held.kind === "secret") return isSame(mac(algorithm, key, held.bytes, data), signature);
   if (held.kind === "curve") {
-    if (held.curve.kind === "okp") return verifyEdwards(held.curve, data, signature, held.point);
+    if (held.curve.kind !== "ec") return verifyWhole(held.curve, data, signature, held.point, contextIn(algorithm));
     return verifyEcdsa(held.curve, hashing(hashOf(algorithm["hash"]))(data), signature, held.point);
   }
   const name = keyHash(key);
@@ -122,7 +123,7 @@ function labelIn(algorithm: Given): Uint8Array {
 
 function encrypt(algorithm: Given, key: CryptoKey, data: Uint8Array, usage: "encrypt" | "wrapKey"): Uint8Array {
   const held = usable(key, algorithm.name, usage);
-  if (held.kind !== "rsa") return sealAes(algorithm, secretBytes(held), data);
+  if (held.kind !== "rsa") return seal(algorithm, secretBytes(held), data);
   try {
     return encryptOaep(held.open, hashing(keyHash(key)), data, labelIn(algorithm), random);
   } catch {
@@ -132,7 +133,7 @@ function encrypt(algorithm: Given, key: CryptoKey, data: Uint8Array, usage: "enc
 
 function decrypt(algorithm: Given, key: CryptoKey, data: Uint8Array, usage: "decrypt" | "unwrapKey"): Uint8Array {
   const held = usable(key, algorithm.name, usage);
-  if (held.kind !== "rsa") return openAes(algorithm, secretBytes(held), data);
+  if (held.kind !== "rsa") return open(algorithm, secretBytes(held), data);
   if (held.secret === null) throw domError("InvalidAccessError", "The key is not private");
   try {
     return decryptOaep(held.secret, hashing(keyHash(key)), data, labelIn(algorithm));
@@ -145,6 +146,8 @@ function deriveBits(algorithm: Given, key: CryptoKey, length: unknown, usage: "d
   const held = usable(key, algorithm.name, usage);
   if (held.kind === "curve") return agree(algorithm, key, held, length);
   if (length === null || length === undefined) throw failed("length cannot be null");
+  if (algorithm.name.startsWith("Argon2"))
+    return keccak().argon2(algorithm, secretBytes(held), numberFrom(length, "length", 2 ** 32 - 1));
   const bits = numberFrom(length, "length", 2 ** 32 - 1);
   if (bits % 8 !== 0) throw failed("length has to be a multiple of 8");
   const hash = hashNamed(hashOf(algorithm["hash"]));
@@ -172,6 +175,7 @@ function agree(algorithm: Given, key: CryptoKey, held: KeyData & { kind: "curve"
     open.kind === "curve" &&
     open.curve === held.curve;
   if (!isFitting || open.kind !== "curve") throw domError("InvalidAccessError", "The keys do not belong together");
+  if (held.curve.kind === "akp") throw domError("InvalidAccessError", "The key is not for an agreement");
   let secret: Uint8Array;
   try {
     secret = agreed(held.curve, held.secret, open.point);
@@ -187,17 +191,17 @@ function agree(algorithm: Given, key: CryptoKey, held: KeyData & { kind: "curve"
   return bytes;
 }
 
-function importKey(
-  format: Format,
-  data: unknown,
-  algorithm: Given,
-  extractable: boolean,
-  usages: readonly Usage[],
-): CryptoKey {
-  const { held, type, facts } = importData(format, data, algorithm, extractable, usages);
+function importKey(given: KeyImport): CryptoKey {
+  const { algorithm, extractable, usages } = given;
+  const { held, type, facts } = importData(given);
   checkUsages(algorithm.name, type, usages);
   if (type !== "public" && usages.length === 0) throw domError("SyntaxError", `A ${type} key needs a usage`);
   return keyOf(held, type, facts, extractable, usages);
+}
+
+/** A key of bytes that were derived or shared. */
+function secretKey(data: Uint8Array, algorithm: Given, extractable: unknown, usages: readonly Usage[]): CryptoKey {
+  return importKey({ format: "raw-secret", data, algorithm, extractable: Boolean(extractable), usages });
 }
 
 function exportKey(format: Format, key: unknown): unknown {
@@ -208,9 +212,10 @@ function exportKey(format: Format, key: unknown): unknown {
 }
 
 function formatOf(given: unknown): Format {
-  const format = String(given as string);
-  if (format === "raw" || format === "pkcs8" || format === "spki" || format === "jwk") return format;
-  throw new TypeError(`"${format.slice(0, 100)}" is no key format`);
+  const text = String(given as string);
+  const format = FORMATS.find((known) => known === text);
+  if (format === undefined) throw new TypeError(`"${text.slice(0, 100)}" is no key format`);
+  return format;
 }
 
 /** Methods of `SubtleCrypto`, which find their arguments copied when they begin. */
@@ -247,7 +252,7 @@ const methods = {
     const uses = usagesFrom(usages);
     checkKey(key);
     const bits = deriveBits(algorithm, key, length, "deriveKey");
-    return importKey("raw", bits, imported, Boolean(extractable), uses);
+    return secretKey(bits, imported, extractable, uses);
   },
   generateKey(given: unknown, extractable: unknown, usages: unknown): unknown {
     const algorithm = algorithmOf(given, "generateKey");
@@ -266,8 +271,58 @@ const methods = {
       (typeof data !== "object" || data === null || ArrayBuffer.isView(data) || data instanceof ArrayBuffer)
     )
       throw new TypeError("A key of the format jwk has to be an object");
-    return importKey(form, form === "jwk" ? data : bytesFrom(data, "keyData"), algorithm, Boolean(extractable), uses);
+    const whole = form === "jwk" ? data : bytesFrom(data, "keyData");
+    return importKey({ format: form, data: whole, algorithm, extractable: Boolean(extractable), usages: uses });
   },
+  digest(given: unknown, data: unknown): ArrayBuffer {
+    const algorithm = algorithmOf(given, "digest");
+    const bytes = bytesFrom(data, "data");
+    return copied(keccak().digest(algorithm, bytes) ?? hashing(algorithm.name)(bytes));
+  },
+  getPublicKey(key: unknown, usages: unknown): CryptoKey {
+    const uses = usagesFrom(usages);
+    checkKey(key);
+    if (key.type === "public") throw domError("InvalidAccessError", "The key is not private");
+    const held = dataIn(key);
+    if (held.kind === "secret") throw domError("NotSupportedError", "The key is not private");
+    checkUsages(key.algorithm.name, "public", uses);
+    return keyOf({ ...held, secret: null } as KeyData, "public", key.algorithm, true, uses);
+  },
+  encapsulateBits(given: unknown, key: unknown): object {
+    const { shared, sealed } = encapsulate(given, key, "encapsulateBits");
+    return { sharedKey: copied(shared), ciphertext: copied(sealed) };
+  },
+  encapsulateKey(given: unknown, key: unknown, wanted: unknown, extractable: unknown, usages: unknown): object {
+    const imported = algorithmOf(wanted, "importKey");
+    const uses = usagesFrom(usages);
+    const { shared, sealed } = encapsulate(given, key, "encapsulateKey");
+    return {
+      sharedKey: secretKey(shared, imported, extractable, uses),
+      ciphertext: copied(sealed),
+    };
+  },
+  decapsulateBits(given: unknown, key: unknown, sealed: unknown): ArrayBuffer {
+    return copied(decapsulate(given, key, sealed, "decapsulateBits"));
+  },
+  decapsulateKey(
+    given: unknown,
+    key: unknown,
+    sealed: unknown,
+    wanted: unknown,
+    extractable: unknown,
+    usages: unknown,
+  ): CryptoKey {
+    const imported = algorithmOf(wanted, "importKey");
+    const uses = usagesFrom(usages);
+    const bits = decapsulate(given, key, sealed, "decapsulateKey");
+    return secretKey(bits, imported, extractable, uses);
+  },
+  supports: (operation: unknown, given: unknown, more?: unknown): unknown =>
+    (library.load("web-support").shared as { supports: (...args: readonly unknown[]) => boolean }).supports(
+      operation,
+      given,
+      more,
+    ),
   exportKey(format: unknown, key: unknown): unknown {
     return exportKey(formatOf(format), key);
   },
@@ -301,7 +356,14 @@ const methods = {
       algorithm.name === "AES-KW"
         ? unwrapAes(secretBytes(held), data)
         : decrypt(algorithm, unwrapping, data, "unwrapKey");
-    return importKey(form, form === "jwk" ? parsed(bytes) : bytes, imported, Boolean(extractable), uses);
+    const whole = form === "jwk" ? parsed(bytes) : bytes;
+    return importKey({
+      format: form,
+      data: whole,
+      algorithm: imported,
+      extractable: Boolean(extractable),
+      usages: uses,
+    });
   },
 };
 

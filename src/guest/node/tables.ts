@@ -1,8 +1,11 @@
 import type { NodeModule } from "./inner/library.ts";
 
-/** Modules of which packages read values when they are loaded: `node:constants`, `node:http2` and `node:tls`. */
+/**
+ * Node's tables of constants, and the modules of which packages read values when they are loaded: `node:constants`,
+ * `node:http2` and `node:tls`.
+ */
 
-const { os, fs, crypto, http2 } = NODE_CONSTANTS;
+export const { os, fs, zlib, codes, crypto, http2, METHODS, STATUS_CODES } = NODE_CONSTANTS;
 const groups = ["errno", "signals", "priority", "dlopen"].map((group) => os[group] as object | undefined);
 
 export const modules: { readonly [name: string]: NodeModule } = {

@@ -1,7 +1,7 @@
-import { StringDecoder } from "string_decoder";
 import punycode from "unenv/node/punycode";
 import querystring from "unenv/node/querystring";
 import type { NodeModule } from "./inner/library.ts";
+import { StringDecoder } from "./inner/string-decoder.ts";
 
 /** Small modules for texts: `node:string_decoder`, `node:querystring` and `node:punycode`. */
 export const modules: { readonly [name: string]: NodeModule } = {
@@ -11,7 +11,7 @@ export const modules: { readonly [name: string]: NodeModule } = {
 };
 
 export function samples(): readonly unknown[] {
-  return [new StringDecoder("utf8")];
+  return [StringDecoder];
 }
 
 export const hidden = [modules];

@@ -107,9 +107,5 @@ const promises = {
   },
 };
 
-export function open(): NodeModule {
-  return { ...timers, promises: { ...promises } };
-}
-
 export const shared: NodeModule = { ...timers, promises };
 export const hidden = [Timeout, Immediate];

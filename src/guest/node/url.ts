@@ -1,11 +1,14 @@
 import legacy from "unenv/node/url";
+import { type NodeModule, shareGlobals } from "./inner/library.ts";
 
-/** `node:url`: the functions of its first form, and the realm's own classes. */
-export function open(): object {
-  return { ...legacy, URL, URLSearchParams, fileURLToPathBuffer, domainToASCII, domainToUnicode: domainToASCII };
-}
-
-export const shared = { ...legacy };
+/** `node:url`: the functions of its first form, and the realm's own classes, which are made when they are read. */
+export const shared: NodeModule = {
+  ...legacy,
+  fileURLToPathBuffer,
+  domainToASCII,
+  domainToUnicode: domainToASCII,
+};
+shareGlobals(shared, ["URL", "URLSearchParams"]);
 
 function fileURLToPathBuffer(url: string | URL): unknown {
   const toPath = legacy["fileURLToPath"] as (url: string | URL) => string;

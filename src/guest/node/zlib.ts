@@ -4,6 +4,7 @@ import { dataOf, deliver } from "./crypto.ts";
 import { nodeError } from "./inner/errors.ts";
 import type { NodeModule } from "./inner/library.ts";
 import { shared as streams } from "./stream.ts";
+import { codes, zlib as constants } from "./tables.ts";
 
 /** `node:zlib`: deflate and gzip. */
 
@@ -149,7 +150,6 @@ function crc32(data: unknown, before = 0): number {
   return ~value >>> 0;
 }
 
-const { zlib: constants, codes } = NODE_CONSTANTS;
 const own: NodeModule = { constants, codes, crc32, ...constants };
 for (const [name, className, format, isInflating] of FORMS) {
   const once = (data: unknown, options?: Options): unknown =>

@@ -1,6 +1,6 @@
 /** WebAssembly as Pyodide's code sees it, as far as it works in an isolate, and as long as it may be used. */
 export interface Assembly {
-  /** What stands for the global `WebAssembly`. */
+  /** Stand-in for the global `WebAssembly`. */
   readonly face: object;
   /** Sets the compiled interpreter, which is returned for the placeholder instead of compiling it. */
   use(module: WebAssembly.Module): void;

@@ -9,7 +9,7 @@ import { setTimes, writeFdstat, writeFilestat } from "./stat.ts";
 const DIRENT_BYTES = 24;
 const POSITION_MAX = 2n ** 63n;
 
-/** What the functions of a call work on. */
+/** State of a call that the functions work on. */
 export interface FunctionParts {
   readonly memory: Memory;
   readonly descriptors: Descriptors;

@@ -4,7 +4,7 @@ import type { FileNode, FolderNode } from "./nodes.ts";
 /** Maximum number of open descriptors of a call. */
 const DESCRIPTORS_MAX = 1_000;
 
-/** What all descriptors have: flags, and rights of its own and of what is opened through it. */
+/** Base of all descriptors: flags, and rights of its own and of what is opened through it. */
 abstract class BaseDescriptor {
   flags = 0;
   rights: bigint;

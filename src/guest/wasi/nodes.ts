@@ -27,7 +27,7 @@ export class Quota {
   }
 }
 
-/** What all nodes of a file system have. Times are nanoseconds since the epoch. */
+/** Base of all nodes of a file system. Times are nanoseconds since the epoch. */
 abstract class BaseNode {
   readonly ino: bigint;
   /** Number of names that it has. */

@@ -161,7 +161,7 @@ export class PathFunctions {
     return new OpenFile(node, rights);
   }
 
-  /** What does not fit is cut off. */
+  /** Cuts off the rest that does not fit. */
   #readLink(path: PassedPath, to: number, length: number, usedTo: number): void {
     const node = this.#node(path, RIGHT.pathReadlink, 0);
     if (!(node instanceof LinkNode)) throw new WasiError(ERRNO.inval);

@@ -43,7 +43,7 @@ export class Guest implements Caller {
 /** The registrant of tools that come without a key, where administration is open. */
 const LOCAL = "local";
 
-/** Who registers the tools of a caller. */
+/** Registrant of a caller's tools. */
 export function registrantOf(caller: Caller): string {
   if (caller instanceof Guest) return caller.registrant;
   const { key } = caller;

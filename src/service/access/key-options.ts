@@ -24,7 +24,7 @@ export interface KeyGrant {
   readonly rate?: { readonly calls: number; readonly perMs: number };
 }
 
-/** What an application says of a caller that it has authenticated itself. */
+/** A caller that an application has authenticated itself. */
 export type CallerGrant = Partial<Pick<KeyGrant, "name" | "tools" | "limits" | "quota" | "rate">> &
   Pick<KeyGrant, "roles"> & { readonly tenant?: string };
 
@@ -50,7 +50,7 @@ const WINDOW = { type: "integer", minimum: 1, maximum: WINDOW_MAX_MS };
 const CALLS = { type: "integer", minimum: 1, maximum: COUNT_MAX };
 const CEILINGS = Object.keys(DEFAULT_LIMITS).filter((name) => name !== "memoryMb");
 
-/** What keys, callers and holders of tokens may be granted alike. */
+/** Permissions that keys, callers and holders of tokens may have alike. */
 export const GRANT = {
   tools: { type: "array", items: { type: "string", minLength: 1, maxLength: 256 }, maxItems: PATTERNS_MAX },
   limits: {

@@ -6,7 +6,7 @@ import type { CallerGrant } from "./key-options.ts";
 import { type OAuthOptions, type OAuthSettings, readOAuth } from "./oauth-options.ts";
 import { type CheckToken, type Claims, openTokenCheck, UnavailableError } from "./token-checks.ts";
 
-/** What came of a token. */
+/** Result of the check of a token. */
 export type TokenVerdict =
   | { readonly kind: "caller"; readonly caller: Guest }
   | { readonly kind: "invalid"; readonly reason: string }
@@ -114,7 +114,7 @@ function recall(known: BoundedCache<Known>, digest: string): TokenVerdict | unde
   return undefined;
 }
 
-/** What the holder of a token may do, as the operator says by claims; or the reason why it is nobody here. */
+/** Permissions of the holder of a token, as the operator says by claims; or the reason why it is nobody here. */
 function grantOf(claims: Claims, settings: OAuthSettings): CallerGrant | string {
   const { scopes, tenantClaim, tools, limits, quota, rate } = settings;
   const name = claims["sub"] ?? claims["client_id"];

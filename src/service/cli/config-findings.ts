@@ -67,7 +67,7 @@ async function findWrongMeanings(
   if (twins !== null) add(twins);
   if (admin === "open" && !isLoopback(host)) add(`admin is "open", and ${host} is not a loopback address`, ["admin"]);
   let rest: Config = values;
-  let last = "";
+  let last: string | null = null;
   while (found.length < FINDINGS_MAX) {
     const message = await checkOptions(rest).then(
       () => null,
@@ -75,8 +75,9 @@ async function findWrongMeanings(
     );
     if (message === null) break;
     // A required setting that was left out is refused again; this time the path ends at the setting around it.
-    if (message !== last) add(message);
-    last = message;
+    const setting = settingIn(message);
+    if (setting !== last) add(message);
+    last = setting;
     const path = pathIn(message, rest);
     // Without a path no setting can be left out, and the next check would fail in the same way.
     if (path.length === 0) break;
@@ -98,9 +99,13 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+function settingIn(message: string): string {
+  return SETTING.exec(message)?.[1] ?? "";
+}
+
 /** Path of the setting that a message names, as far as the values contain it. */
 function pathIn(message: string, values: unknown): readonly string[] {
-  const names = (SETTING.exec(message)?.[1] ?? "").split(/[./[\]]+/);
+  const names = settingIn(message).split(/[./[\]]+/);
   const path: string[] = [];
   let value = values;
   for (const name of names) {

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { Command, InvalidArgumentError } from "commander";
 import { GloveboxError } from "../../base/errors.ts";
 import type { ConnectorLogin } from "../../engine/connectors/connector-login.ts";
-import { LOGGED_IN, NOT_LOGGED_IN } from "../http/login-page.ts";
+import { LOGGED_IN, notLoggedIn } from "../http/login-page.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { engineOptions, orUsage, readConfig } from "./open-engine.ts";
 import { print, say, visible } from "./output.ts";
@@ -108,8 +108,10 @@ function sentBack(
     if (request.method !== "GET" || url === null || !isBack) return void response.writeHead(404).end();
     finish(url).then(
       () => response.writeHead(200, LOGGED_IN.headers).end(LOGGED_IN.text, () => resolve()),
-      (error: unknown) =>
-        response.writeHead(400, NOT_LOGGED_IN.headers).end(NOT_LOGGED_IN.text, () => reject(error as Error)),
+      (error: unknown) => {
+        const { headers, text } = notLoggedIn("the terminal in which it was begun says why");
+        response.writeHead(400, headers).end(text, () => reject(error as Error));
+      },
     );
   });
   return promise.finally(() => clearTimeout(late));

@@ -25,12 +25,12 @@ const UNANSWERED = JSON.stringify({ error: "the request could not be answered" }
 
 /** One request, as it came to a handler. */
 export interface Exchange<Incoming> {
-  /** What the application's `authenticate` gets. */
+  /** Argument of the application's `authenticate`. */
   readonly incoming: () => Incoming;
   /** The path and the query, without the path of the mount. */
   readonly url: string;
   readonly basePath: string;
-  /** What another parser has made of the body. */
+  /** The body, as another parser has read it. */
   readonly body?: unknown;
   /** Whether another parser has read the body. */
   readonly isRead?: boolean;

@@ -56,7 +56,7 @@ export function below(url: string, basePath: string): string | null {
   return rest === "" || rest.startsWith("?") ? `/${rest}` : null;
 }
 
-/** What another parser has made of the body, if it has read it to its end. */
+/** The body as another parser has read it, if it has read it to its end. */
 export function readBefore(request: NodeRequest): Pick<Exchange<unknown>, "body" | "isRead"> {
   return request.readableEnded ? { isRead: true, body: request.body } : {};
 }

@@ -60,7 +60,7 @@ export class AgentSpaceStores implements AsyncDisposable {
     }
   }
 
-  /** What routes need of the registry. */
+  /** Parts of the registry that routes need. */
   surface(): Pick<Surface, "registry" | "uploadAt"> {
     const { registry } = this;
     return registry === null ? {} : { registry, uploadAt: (link, host) => this.uploadAt(link, host) };

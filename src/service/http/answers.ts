@@ -180,7 +180,7 @@ export function sendAnswer(reply: FastifyReply, { status, headers, parts, type =
   return reply.send(Readable.from(piecesOf(parts)));
 }
 
-/** What an answer needs beside itself where it is sent without the framework. */
+/** Parts of an answer that is sent without the framework. */
 interface AnswerOptions {
   readonly sender: Sender;
   /** Names and values of the headers of every response. */

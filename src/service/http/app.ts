@@ -24,7 +24,7 @@ export interface AppOptions {
   readonly bodiesBytes?: number;
   /** Counter of requests. Default: none. */
   readonly traffic?: Traffic;
-  /** What differs in an app without a listener, whose requests come from somebody else's server. */
+  /** Options of an app without a listener, whose requests come from somebody else's server. */
   readonly mount?: Mount;
 }
 

@@ -1,8 +1,8 @@
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyReply } from "fastify";
 import { GloveboxError } from "../../base/errors.ts";
 import { sendJson, sendRefusal } from "./answers.ts";
 import { FINISH_LOGIN, LIST_CONNECTORS, LOGIN_CONNECTOR, REFRESH_CONNECTOR } from "./api/connector-routes.ts";
-import { LOGGED_IN, NOT_LOGGED_IN } from "./login-page.ts";
+import { LOGGED_IN, notLoggedIn } from "./login-page.ts";
 import { refuseOthers, type Surface } from "./surface.ts";
 
 const ADMIN = { role: "admin", needsKey: true } as const;
@@ -13,6 +13,7 @@ const REFRESH = "/v1/connectors/:name/refresh";
 const STATUSES = new Map([
   ["load_error", 422],
   ["capability_failed", 502],
+  ["login_required", 502],
 ]);
 
 const LOGIN = "/v1/connectors/:name/login";
@@ -26,18 +27,8 @@ export function addConnectors(app: FastifyInstance, surface: Surface): void {
   );
   refuseOthers(app, CONNECTORS, ["GET", "HEAD"]);
 
-  app.post<{ Params: { name: string } }>(
-    REFRESH,
-    { config: { ...ADMIN, api: REFRESH_CONNECTOR } },
-    async (request, reply) => {
-      try {
-        return await sendJson(reply, 200, await engine.refreshConnector(request.params.name));
-      } catch (error) {
-        if (!(error instanceof GloveboxError)) throw error;
-        const status = STATUSES.get(error.code);
-        return sendRefusal(reply, error.code, error.message, status === undefined ? {} : { status });
-      }
-    },
+  app.post<{ Params: { name: string } }>(REFRESH, { config: { ...ADMIN, api: REFRESH_CONNECTOR } }, (request, reply) =>
+    send(reply, engine.refreshConnector(request.params.name)),
   );
   refuseOthers(app, REFRESH, ["POST"]);
   addLogin(app, surface);
@@ -52,28 +43,30 @@ function addLogin(app: FastifyInstance, { engine, publicUrl, basePathOf = () => 
       const { tenant = "" } = request.query;
       if (typeof tenant !== "string") return sendRefusal(reply, "invalid_arguments", "tenant is one name");
       const base = publicUrl?.replace(/\/+$/, "") ?? `${request.protocol}://${request.host}${basePathOf(request)}`;
-      try {
-        const begun = await engine.loginConnector(request.params.name, { redirectUri: base + CALLBACK, tenant });
-        return await sendJson(reply, 200, begun);
-      } catch (error) {
-        if (!(error instanceof GloveboxError)) throw error;
-        const status = STATUSES.get(error.code);
-        return sendRefusal(reply, error.code, error.message, status === undefined ? {} : { status });
-      }
+      return send(reply, engine.loginConnector(request.params.name, { redirectUri: base + CALLBACK, tenant }));
     },
   );
   refuseOthers(app, LOGIN, ["POST"]);
 
   app.get(CALLBACK, { config: { role: "anybody", api: FINISH_LOGIN } }, async (request, reply) => {
-    const isFinished = await engine.finishConnectorLogin(new URL(request.url, "http://localhost")).then(
-      () => true,
-      () => false,
+    const page = await engine.finishConnectorLogin(new URL(request.url, "http://localhost")).then(
+      () => LOGGED_IN,
+      (error: unknown) => notLoggedIn(error instanceof GloveboxError ? error.message : "it could not be stored"),
     );
-    const { headers, text } = isFinished ? LOGGED_IN : NOT_LOGGED_IN;
     return reply
-      .code(isFinished ? 200 : 400)
-      .headers(headers)
-      .send(text);
+      .code(page === LOGGED_IN ? 200 : 400)
+      .headers(page.headers)
+      .send(page.text);
   });
   refuseOthers(app, CALLBACK, ["GET", "HEAD"]);
+}
+
+async function send(reply: FastifyReply, answer: Promise<object>): Promise<FastifyReply> {
+  try {
+    return await sendJson(reply, 200, await answer);
+  } catch (error) {
+    if (!(error instanceof GloveboxError)) throw error;
+    const status = STATUSES.get(error.code);
+    return sendRefusal(reply, error.code, error.message, status === undefined ? {} : { status });
+  }
 }

@@ -13,7 +13,8 @@ export interface LoginPage {
 }
 
 export const LOGGED_IN: LoginPage = { headers: HEADERS, text: "Logged in. You can close this window.\n" };
-export const NOT_LOGGED_IN: LoginPage = {
-  headers: HEADERS,
-  text: "The login has failed. Glovebox says why where you began it.\n",
-};
+
+/** `reason`: without secrets, as `LoginFailure` has it. */
+export function notLoggedIn(reason: string): LoginPage {
+  return { headers: HEADERS, text: `The login has failed: ${reason}.\n` };
+}

@@ -22,7 +22,7 @@ export interface Bound {
   readonly hasKeys: boolean;
 }
 
-/** What the checks read of a request. */
+/** Parts of a request that the checks read. */
 type Asked = Pick<IncomingMessage, "method" | "headers">;
 
 /** CORS permissions of pages of allowed origins. */

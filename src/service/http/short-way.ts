@@ -14,7 +14,7 @@ import type { Sender } from "./unread-budget.ts";
 const BODY_BYTES = 64 * 1024;
 const JSON_TYPES: ReadonlySet<string> = new Set(["application/json", "application/json; charset=utf-8"]);
 
-/** What the short way knows about a request. */
+/** Facts of a request on the short way. */
 interface Asked {
   readonly caller: Caller;
   readonly sender: Sender;

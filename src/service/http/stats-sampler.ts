@@ -14,6 +14,8 @@ export interface StatsSnapshot extends Pick<
   readonly calls: CallRates;
   /** Executors lost or recycled since the server began to listen. */
   readonly restarts: number;
+  /** Names of the connectors that need a login. */
+  readonly needLogin: readonly string[];
   /** Tools with calls in that second, the busiest first; at most 50. */
   readonly tools: readonly ToolRates[];
   readonly http: {
@@ -108,6 +110,7 @@ export class Sampler {
       isolates,
       restarts: this.#restarts,
       quarantined,
+      needLogin: this.#engine.needLogin,
       tools: window.tools(seconds),
     };
   }

@@ -16,7 +16,7 @@ const RELEASED = (): void => undefined;
 /** A request, with who has sent it. */
 export type Sender = Pick<FastifyRequest, "raw" | "caller" | "ip">;
 
-/** What one connection holds of the budget. */
+/** Share of the budget that one connection holds. */
 interface Holding {
   readonly owner: string;
   length: number;

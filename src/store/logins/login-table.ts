@@ -23,7 +23,7 @@ export interface LoginClaim {
   readonly login: StoredLogin | null;
 }
 
-/** Who renews a login, and the version that was claimed. */
+/** The process that renews a login, and the version that it has claimed. */
 export interface LoginHolder {
   readonly owner: string;
   readonly version: number;

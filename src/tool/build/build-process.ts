@@ -105,7 +105,7 @@ export class BuildProcess {
     child.once("exit", (code, signal) => {
       // esbuild, if it is still at work.
       killGroup(child);
-      if (group?.end() === true) this.#settle(outOfMemory(""));
+      if (group?.end() === true) this.#settle(outOfMemory("", this.#addressMb));
       const reason = signal ?? `exit code ${code}`;
       const isRefused = !this.#hasBegun && code !== null && code < SIGNALLED;
       if (!isRefused || !this.isInside) return this.#onEnd(reason);
@@ -136,7 +136,7 @@ export class BuildProcess {
 
   async run(job: Job, deadlineMs: number): Promise<Outcome> {
     this.jobs++;
-    const settled = await new Promise<Outcome>((resolve) => {
+    const outcome = await new Promise<Outcome>((resolve) => {
       const timer = setTimeout(() => this.#settle({ kind: "late" }), deadlineMs);
       this.#settle = (settled) => {
         clearTimeout(timer);
@@ -148,8 +148,7 @@ export class BuildProcess {
       };
       if (this.#hasBegun) this.#send();
     });
-    if (settled.kind !== "crashed") return settled;
-    const outcome = { ...settled, addressMb: this.#addressMb };
+    if (outcome.kind !== "crashed") return outcome;
     // esbuild has written its reason before it ended. Nothing else may keep this process running until then.
     for (const one of [this.#process, ...this.#process.stdio]) call(one, "ref");
     this.kill();
@@ -169,7 +168,7 @@ export class BuildProcess {
     try {
       const frame = this.#reader.push(chunk);
       if (frame === undefined) return;
-      if (this.#hasBegun) return this.#settle(outcomeOf(frame));
+      if (this.#hasBegun) return this.#settle(outcomeOf(frame, this.#addressMb));
       if (!isReady(frame.head)) throw new RangeError("an answer before it had begun");
       this.#hasBegun = true;
       if (this.isInside) proveSandbox();
@@ -185,14 +184,14 @@ export class BuildProcess {
   }
 }
 
-function outOfMemory(largest: string): Outcome {
-  return { kind: "crashed", needed: "memory", largest, addressMb: ADDRESS_MB };
+function outOfMemory(largest: string, addressMb: number): Outcome {
+  return { kind: "crashed", needed: "memory", largest, addressMb };
 }
 
-function outcomeOf({ head, texts }: Frame): Outcome {
+function outcomeOf({ head, texts }: Frame, addressMb: number): Outcome {
   const answer = answerOf(head);
   if (answer === undefined) return { kind: "unreadable", reason: "an answer of another form" };
-  if (answer.kind === "crashed") return outOfMemory(answer.largest);
+  if (answer.kind === "crashed") return outOfMemory(answer.largest, addressMb);
   return answer.kind === "done" ? { ...answer, texts } : answer;
 }
 

@@ -103,10 +103,7 @@ function dataOf(input: BundleInput): BundleJob["input"] {
       : { kind: "text", name, resolveDir: path.resolve(resolveDir) };
   }
   const file = { kind: "file", name, path: path.resolve(input.path) } as const;
-  if ("project" in input) {
-    const { root, home } = input.project;
-    return { ...file, project: { ...(root !== undefined && { root }), ...(home !== undefined && { home }) } };
-  }
+  if ("project" in input) return { ...file, project: input.project };
   if (input.scope === undefined) return file;
   const names = [...input.scope.names];
   const { modules } = input.scope;

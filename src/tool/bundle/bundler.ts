@@ -236,30 +236,27 @@ async function bundleHalf(
     return result.outputFiles ?? [];
   };
   let output = await buildWith({});
-  const globals = globalDefinitions(fileOf(output, "tool.js", name, files.largest()));
+  const globals = globalDefinitions(scriptOf(output, files, name));
   if (Object.keys(globals).length > 0) output = await buildWith(globals);
-  const text = leaveExports(fileOf(output, "tool.js", name, files.largest()));
+  const text = leaveExports(scriptOf(output, files, name));
   const bytes = Buffer.byteLength(text);
-  if (bytes > MAX_BUNDLE_BYTES) {
-    throw tooLarge(name, bytes, files.largest());
-  }
+  if (bytes > MAX_BUNDLE_BYTES) throw tooLarge(name, bytes, files);
   const shown = new Set([...files.shownNames(), entry]);
   return { runtime: "javascript", text, bytes, inputs, ...cleanMap(mapOf(output), shown) };
 }
 
 type Definitions = Readonly<Record<string, string>>;
 
-function fileOf(output: readonly OutputFile[], file: string, name: string, largest: string): string {
-  const found = output.find((one) => path.basename(one.path) === file);
+function scriptOf(output: readonly OutputFile[], files: ToolFiles, name: string): string {
+  const found = output.find((one) => path.basename(one.path) === "tool.js");
   if (found === undefined) throw loadError(name, "could not be bundled: the bundler returned no script");
   const bytes = found.contents.byteLength;
-  if (bytes > MAX_BUNDLE_BYTES) {
-    throw tooLarge(name, bytes, largest);
-  }
+  if (bytes > MAX_BUNDLE_BYTES) throw tooLarge(name, bytes, files);
   return found.text;
 }
 
-function tooLarge(name: string, bytes: number, largest: string): GloveboxError {
+function tooLarge(name: string, bytes: number, files: ToolFiles): GloveboxError {
+  const largest = files.largest();
   const remedy = largest === "" ? "import less" : `import less; ${largest}`;
   return loadError(name, `is ${bytes} bytes when bundled, more than ${MAX_BUNDLE_BYTES}; ${remedy}`);
 }

@@ -9,7 +9,7 @@ import { loaderOf, LOADERS, MODULE_MARK, shownName } from "./module-name.ts";
 import { ModulePlaces, PLACE } from "./module-places.ts";
 import { NodeForms } from "./node-forms.ts";
 import { isNodeBuiltin, loadNodeModules, nodeModule } from "./node-names.ts";
-import type { Project } from "./project.ts";
+import type { Project, Reach } from "./project.ts";
 import { isSchemaLibrary } from "./purity.ts";
 import { noFolder, OUTSIDE, refusal, refusedImport, unreadable } from "./refusal.ts";
 import { MAX_PROJECT_SOURCE_BYTES, MAX_SOURCE_BYTES, SourceBudget } from "./source-budget.ts";
@@ -67,14 +67,14 @@ export class ToolFiles {
   readonly #places = new ModulePlaces({
     fileOf: (shown) => this.#paths.get(shown),
     placeOf: (shown) => this.#project?.placeOf(this.#paths.get(shown)) ?? shown,
-    mayReach: (file) => this.#mayReach(file),
+    mayReach: (file, importer) => this.#mayReach(file, this.#reachOf(importer)),
     isOwn: (file) => this.#isOwn(file),
     take: (file, size) => this.#budget.take(this.nameOf(file) ?? "a file", size),
   });
   readonly #budget: SourceBudget;
   readonly #nodeForms = new NodeForms(
     this.#manifests,
-    (file, isKept) => this.#mayReach(file, isKept),
+    (file, reach) => this.#mayReach(file, reach),
     (real) => this.#moduleAt(real),
   );
   /** Whether a module defines a tool. */
@@ -199,15 +199,16 @@ export class ToolFiles {
     if (!isPath && /[/\\]\.\.(?:[/\\]|$)/.test(specifier)) return this.#outside(specifier);
     // Without this, a tool with a list of packages could reach others by path or through a manifest of its own.
     const isKept = isScoped && (isPath || this.#scope?.names.has(packageName(specifier)) !== true);
+    const reach = isKept ? "own" : this.#reachOf(importer);
     // Checked before any disk access: a result that depends on the disk would reveal which files of the host exist.
     const place = path.resolve(folder, specifier);
-    if (isPath && !this.#mayReach(place, isKept) && this.#project?.encloses(place) !== true)
-      return this.#outside(specifier, place);
+    const mayLead = reach === "project" ? this.#project?.encloses(place) : this.#project?.hasPackage(place);
+    if (isPath && !this.#mayReach(place, reach) && mayLead !== true) return this.#outside(specifier, place, reach);
     // A package's modules import each other repeatedly, and each resolution is a round trip to the bundler's process.
-    const question = JSON.stringify([folder, specifier, args.kind, args.with, isKept]);
+    const question = JSON.stringify([folder, specifier, args.kind, args.with, reach]);
     let answer = this.#answers.get(question);
     if (answer === undefined)
-      this.#answers.set(question, (answer = this.#findMapped(build, specifier, folder, args, isKept)));
+      this.#answers.set(question, (answer = this.#findMapped(build, specifier, folder, args, reach)));
     return answer;
   }
 
@@ -217,15 +218,15 @@ export class ToolFiles {
     specifier: string,
     folder: string,
     args: OnResolveArgs,
-    isKept: boolean,
+    reach: Reach,
   ): Promise<OnResolveResult | null> {
     const targets = await this.#project?.targets(specifier, this.#paths.get(shownName(args.importer)));
     for (const target of targets ?? []) {
       if (this.#project?.encloses(target) !== true && !this.#mayReach(target)) return this.#outside(specifier, target);
-      const found = await this.#find(build, target, folder, args, false);
+      const found = await this.#find(build, target, folder, args, reach);
       if (found !== null) return found;
     }
-    return this.#find(build, specifier, folder, args, isKept);
+    return this.#find(build, specifier, folder, args, reach);
   }
 
   /** In the half for calls, a schema library is left out where nothing uses it, whatever its modules do. */
@@ -256,39 +257,39 @@ export class ToolFiles {
     return refusedImport(specifier, "which the package does not list; add it to code/requirements.txt");
   }
 
-  /** `isKept`: the result must be one of the tool's own files. */
   async #find(
     build: PluginBuild,
     specifier: string,
     folder: string,
     args: OnResolveArgs,
-    isKept: boolean,
+    reach: Reach,
   ): Promise<OnResolveResult | null> {
     const plain = await this.#findPlain(specifier, folder);
     if (plain !== undefined) return plain;
-    const other = await this.#nodeForms.ofPackage(specifier, folder, isKept);
+    const other = await this.#nodeForms.ofPackage(specifier, folder, reach);
     if (other !== undefined) return other;
     const options = { resolveDir: folder, kind: args.kind, with: args.with, pluginData: this };
     const found = await build.resolve(specifier, options);
     if (found.errors.length > 0 || found.path === "") {
-      const late = await this.#nodeForms.find(specifier, folder, args, isKept);
+      const late = await this.#nodeForms.find(specifier, folder, args, reach);
       return late ?? (await this.#project?.refusedLink(specifier, folder)) ?? null;
     }
     if (found.namespace !== "file" || isLeftOut(found.path, await this.#manifests.of(found.path)))
       return { path: specifier, namespace: EMPTY_NAMESPACE };
     const real = await realpath(found.path);
-    const isReachable = this.#mayReach(real, isKept);
+    const isReachable = this.#mayReach(real, reach);
     if (isReachable && !namesPath(specifier) && (await this.#nodeForms.replaces(real)))
-      return (await this.#nodeForms.at(specifier, folder, isKept)) ?? null;
+      return (await this.#nodeForms.at(specifier, folder, reach)) ?? null;
     const module = isReachable ? await this.#moduleAt(real) : undefined;
     if (module === undefined)
-      return (await this.#project?.refusedLink(specifier, folder)) ?? this.#outside(specifier, real);
+      return (await this.#project?.refusedLink(specifier, folder)) ?? this.#outside(specifier, real, reach);
     return { ...module, sideEffects: found.sideEffects };
   }
 
   /** The refusal of an import that leads to a file which the tool may not read. */
-  #outside(specifier: string, file?: string): OnResolveResult {
-    return refusedImport(specifier, this.#project?.refusalOf(file) ?? OUTSIDE);
+  #outside(specifier: string, file?: string, reach?: Reach): OnResolveResult {
+    const why = reach === "packages" ? this.#project?.refusalToPackage(file) : undefined;
+    return refusedImport(specifier, why ?? this.#project?.refusalOf(file) ?? OUTSIDE);
   }
 
   /**
@@ -314,11 +315,16 @@ export class ToolFiles {
     return { path: isModule ? name + MODULE_MARK : name, namespace: NAMESPACE };
   }
 
-  #mayReach(file: string, isKept = false): boolean {
-    const packages = isKept ? [] : this.#packages;
-    const folders = [...packages, this.#root];
+  /** Packages may not import the project's own files; nor may a `data:` module, which no file is the importer of. */
+  #reachOf(importer: string | undefined): Reach {
+    return importer !== undefined && this.#project?.isOwn(importer) === true ? "project" : "packages";
+  }
+
+  #mayReach(file: string, reach: Reach = "project"): boolean {
+    const folders = reach === "own" ? [this.#root] : [...this.#packages, this.#root];
     if (folders.some((folder) => folder !== undefined && isIn(file, folder))) return true;
-    return this.#project?.holds(file) === true;
+    if (reach === "own" || this.#project?.holds(file) !== true) return false;
+    return reach === "project" || this.#project.hasPackage(file);
   }
 
   async #load(args: OnLoadArgs, entry: string | undefined, half: Half): Promise<OnLoadResult> {
@@ -357,8 +363,7 @@ export class ToolFiles {
 
 /** Errors in a module found before it is bundled; `detail` marks those of the bundler itself. */
 async function parsed(contents: string, loader: Loader, name: string, options: string): Promise<readonly Message[]> {
-  const isOwn = !name.startsWith("node_modules/");
-  const found = await checkImports(contents, loader, name, isOwn, options).catch((error: unknown) => {
+  const found = await checkImports(contents, loader, name, !isPackages(name), options).catch((error: unknown) => {
     const messages = messagesOf(error);
     if (messages.length === 0) throw error;
     return messages;

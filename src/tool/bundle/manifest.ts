@@ -16,7 +16,7 @@ export interface Manifest {
   readonly sideEffects: boolean | undefined;
   /** The files that the `browser` field replaces by an empty module; `undefined` without such a field. */
   readonly leftOut: readonly string[] | undefined;
-  /** What the `browser` field puts in the place of other modules, by their names: `false` for nothing. */
+  /** Replacements of other modules by the `browser` field, by their names: `false` for nothing. */
   readonly replaced: ReadonlyMap<string, unknown>;
 }
 

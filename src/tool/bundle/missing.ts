@@ -23,9 +23,9 @@ export function missingModule(specifier: string): OnResolveResult {
   return { path: specifier, namespace: MISSING_NAMESPACE };
 }
 
-/** Whether a displayed name is that of a package's file. */
+/** Whether a displayed name is that of a package's file, also of one that is installed for a part of a workspace. */
 export function isPackages(shown: string): boolean {
-  return shown.startsWith("node_modules/");
+  return /(?:^|\/)node_modules\//.test(shown);
 }
 
 /** The folder of the package that a path belongs to; empty for none. */

@@ -13,13 +13,14 @@ import { TARGET } from "./imports.ts";
 /** The name that modules import their `import.meta` by. Which module asks says which it is. */
 export const PLACE = "glovebox:place";
 
-/** What the places of modules need to know of the bundle's files. */
+/** The bundle's files, as the places of modules need them. */
 export interface PlacedFiles {
   /** The path of a module by its displayed name. */
   fileOf(shown: string): string | undefined;
   /** Where a module stands under the folder of all. */
   placeOf(shown: string): string;
-  mayReach(file: string): boolean;
+  /** Whether a module may name a file. */
+  mayReach(file: string, importer: string): boolean;
   /** Whether a file is the tool's own, and no package's. */
   isOwn(file: string): boolean;
   /** Counts a file that is brought. Throws where it is too large. */
@@ -64,10 +65,10 @@ export class ModulePlaces {
     const importer = this.#files.fileOf(shown);
     if (importer === undefined || !RELATIVE.test(name)) return undefined;
     const file = path.resolve(path.dirname(importer), name);
-    if (!this.#files.mayReach(file)) return undefined;
+    if (!this.#files.mayReach(file, importer)) return undefined;
     const real = await realpath(file).catch(() => file);
     const found = await stat(real).catch(() => undefined);
-    if (found?.isFile() !== true || !this.#files.mayReach(real)) return undefined;
+    if (found?.isFile() !== true || !this.#files.mayReach(real, importer)) return undefined;
     // A package's module for a worker would be more than the rest of the bundle, and there are no workers.
     if (CODE.test(real) && !this.#files.isOwn(importer)) return undefined;
     this.#files.take(real, found.size);
@@ -135,7 +136,7 @@ async function placed(
     const end = start + found.length;
     for (const one of namedAt(contents.slice(Math.max(0, start - AROUND), start), contents.slice(end, end + AROUND)))
       named.add(one);
-    // What is between its words stays, for it may be lines.
+    // The text between its words stays: it may have line breaks.
     made += contents.slice(at, start) + name + found.replaceAll(/\S/g, "");
     at = end;
   }

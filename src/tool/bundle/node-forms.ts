@@ -4,19 +4,20 @@ import { loaderOf, shownName } from "./module-name.ts";
 import type { Manifests } from "./manifest.ts";
 import { isForBrowsers, isPackages, missingModule, packageFolder, resolvedByNode } from "./missing.ts";
 import { isInLibrary } from "./node-names.ts";
+import type { Reach } from "./project.ts";
 import { namesPath } from "./specifier.ts";
 
 /** Packages that an isolate runs in their form for Node, because they have no other, or one that needs a document. */
 export class NodeForms {
   readonly #manifests: Manifests;
-  readonly #mayReach: (file: string, isKept: boolean) => boolean;
+  readonly #mayReach: (file: string, reach: Reach) => boolean;
   readonly #moduleAt: (real: string) => Promise<OnResolveResult | undefined>;
   /** Folders of packages that are taken in this form. */
   readonly #packages = new Set<string>();
 
   constructor(
     manifests: Manifests,
-    mayReach: (file: string, isKept: boolean) => boolean,
+    mayReach: (file: string, reach: Reach) => boolean,
     moduleAt: (real: string) => Promise<OnResolveResult | undefined>,
   ) {
     this.#manifests = manifests;
@@ -39,9 +40,9 @@ export class NodeForms {
     return isForDocuments;
   }
 
-  /** What an import by a package of this form leads to; `undefined` for other packages. */
-  async ofPackage(specifier: string, folder: string, isKept: boolean): Promise<OnResolveResult | undefined> {
-    return this.#packages.has(packageFolder(folder)) ? this.at(specifier, folder, isKept) : undefined;
+  /** Target of an import by a package of this form; `undefined` for other packages. */
+  async ofPackage(specifier: string, folder: string, reach: Reach): Promise<OnResolveResult | undefined> {
+    return this.#packages.has(packageFolder(folder)) ? this.at(specifier, folder, reach) : undefined;
   }
 
   /** Resolves a package that may have no form but Node's. One that nobody installed fails when it is evaluated. */
@@ -49,18 +50,18 @@ export class NodeForms {
     specifier: string,
     folder: string,
     { importer, kind }: OnResolveArgs,
-    isKept: boolean,
+    reach: Reach,
   ): Promise<OnResolveResult | null> {
-    const module = namesPath(specifier) ? undefined : await this.at(specifier, folder, isKept);
+    const module = namesPath(specifier) ? undefined : await this.at(specifier, folder, reach);
     if (module !== undefined) return module;
     const isLate = kind === "require-call" || kind === "dynamic-import";
     return isLate && isPackages(shownName(importer)) ? missingModule(specifier) : null;
   }
 
-  async at(specifier: string, folder: string, isKept: boolean): Promise<OnResolveResult | undefined> {
+  async at(specifier: string, folder: string, reach: Reach): Promise<OnResolveResult | undefined> {
     const file = resolvedByNode(specifier, folder);
     const real = file === undefined ? undefined : await realpath(file).catch(() => undefined);
-    if (real === undefined || !this.#mayReach(real, isKept) || loaderOf(real) === undefined) return undefined;
+    if (real === undefined || !this.#mayReach(real, reach) || loaderOf(real) === undefined) return undefined;
     return this.#moduleAt(real);
   }
 }

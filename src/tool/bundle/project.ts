@@ -5,7 +5,13 @@ import { type Refusal, refusedImport } from "./refusal.ts";
 import { MODULES, namesPath, packageFolders, packageName, isIn } from "./specifier.ts";
 import { PLAIN, TsConfigs } from "./ts-config.ts";
 
-/** What decides the project of a tool besides the files above it. */
+/**
+ * The files that one import may lead to. `own`: those in the tool's folder. `packages`: also packages, including those
+ * inside the project. `project`: also the project's own files.
+ */
+export type Reach = "own" | "packages" | "project";
+
+/** Options that decide the project of a tool, besides the files above it. */
 export interface ProjectOptions {
   /** The folder of the project, as the operator says. Default: found above the tool. */
   readonly root?: string;
@@ -67,8 +73,8 @@ export class Project {
    * and `.git`. Modules in hidden folders are.
    */
   holds(file: string): boolean {
-    if (!isIn(file, this.folder)) return false;
-    const own = path.relative(this.folder, file).split(path.sep);
+    const own = this.#namesOf(file);
+    if (own === undefined) return false;
     const inPackage = own.slice(own.lastIndexOf(MODULES) + 1);
     const isHidden = (name: string | undefined): boolean => name?.startsWith(".") === true;
     if (isHidden(inPackage.at(-1))) return false;
@@ -77,13 +83,22 @@ export class Project {
 
   /** Whether a file is the project's own code, and not a package's that is installed there. */
   isOwn(file: string): boolean {
-    return isIn(file, this.folder) && !path.relative(this.folder, file).split(path.sep).includes(MODULES);
+    return this.#namesOf(file)?.includes(MODULES) === false;
+  }
+
+  /** Whether a path is in a package that is installed in the project, whatever is there. */
+  hasPackage(place: string): boolean {
+    return this.#namesOf(place)?.includes(MODULES) === true;
   }
 
   /** Where a file stands below the project's folder, with `/`; `undefined` for a file elsewhere. */
   placeOf(file: string | undefined): string | undefined {
-    if (file === undefined || !isIn(file, this.folder)) return undefined;
-    return path.relative(this.folder, file).split(path.sep).join("/");
+    return file === undefined ? undefined : this.#namesOf(file)?.join("/");
+  }
+
+  /** The names of the folders down to a path, and its own; `undefined` for a path elsewhere. */
+  #namesOf(place: string): readonly string[] | undefined {
+    return isIn(place, this.folder) ? path.relative(this.folder, place).split(path.sep) : undefined;
   }
 
   /** The tsconfig.json files that were read. */
@@ -116,14 +131,20 @@ export class Project {
     return null;
   }
 
-  /** Why an import is refused that leads to this file; `undefined` for a name that leads out of its package. */
+  /** Why a package may not import this file; `undefined` for one that is not the project's own. */
+  refusalToPackage(file: string | undefined): string | undefined {
+    if (file === undefined || !this.isOwn(file)) return undefined;
+    return "which is a file of the project; an installed package may import packages only";
+  }
+
+  /** Why an import of this file is refused. `undefined`: a name that leads out of its package. */
   refusalOf(file: string | undefined): string {
     if (file !== undefined && isIn(file, this.folder))
       return "which is a hidden file of the project; a tool may import those of its own folder only";
     return `which ${this.#leadsOut()}`;
   }
 
-  /** What is wrong with a link; `undefined` for one that leads to a place in the project, and where there is no link. */
+  /** The fault of a link; `undefined` for one that leads to a place in the project, and where there is no link. */
   async #linkProblem(place: string): Promise<string | undefined> {
     try {
       return this.encloses(await realpath(place)) ? undefined : `a link that ${this.#leadsOut()}`;

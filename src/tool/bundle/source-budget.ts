@@ -9,7 +9,7 @@ const SHOWN = 3;
 const PACKAGE = /^.*node_modules\/((?:@[^/]+\/)?[^/]+)\//;
 const OWN = "its own files";
 
-/** What one bundle reads: bounded, and counted by package. */
+/** Budget of the sources that one bundle reads, counted by package. */
 export class SourceBudget {
   readonly #fileMax: number;
   #bytes = 0;

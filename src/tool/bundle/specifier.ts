@@ -1,6 +1,6 @@
 import path from "node:path";
 
-/** What the text of an import names. */
+/** The names in imports: paths, and packages. */
 
 export const MODULES = "node_modules";
 

@@ -24,7 +24,7 @@ const NOTHING: TsConfig = { paths: new Map(), pathsFrom: "", baseUrl: undefined,
 const OPTIONS = ["experimentalDecorators", "useDefineForClassFields", "verbatimModuleSyntax", "target"] as const;
 /** Targets for which class fields are assigned, unless `useDefineForClassFields` says otherwise. */
 const OLD_TARGET = /^es(?:[356]|201\d|202[01])$/i;
-/** What a module without a tsconfig.json is compiled with, as text of one. */
+/** Text of the tsconfig.json for a module that has none. */
 export const PLAIN = "{}";
 
 /** The tsconfig.json files of a project, read as esbuild reads them but bounded, and never above the project. */

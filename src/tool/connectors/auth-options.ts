@@ -53,7 +53,7 @@ export type ConnectorAuth =
   | { readonly refreshToken: OAuthClient & { readonly token: string } }
   | { readonly authorizationCode: AuthorizationCodeClient };
 
-/** What an `auth` adds to a connector. */
+/** Parts that an `auth` adds to a connector. */
 export interface ResolvedAuth {
   readonly headers: readonly NamedValue[];
   readonly query: readonly NamedValue[];

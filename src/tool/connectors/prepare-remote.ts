@@ -15,7 +15,7 @@ import {
   type RemoteTools,
 } from "./remote-tool.ts";
 
-/** What another server says of its tools, to be read in a build process. The job's only text is the document or the list. */
+/** The tools of another server, to be read in a build process. The job's only text is the document or the list. */
 export interface ConnectorJob {
   readonly kind: "connector";
   readonly of: "openapi" | "mcp";

@@ -46,7 +46,7 @@ export function remoteTool(
   return registeredTool(definition, checks, bundle, inspection, { ...engine, registrant: OPERATOR });
 }
 
-/** What an operation asks for whose files may be paths of mounts. */
+/** Capabilities of an operation whose files may be paths of mounts. */
 function mountsOf(source: ConnectorSource, operation: Operation): Pick<CapabilityRequest, "fs"> {
   if (source.kind !== "openapi" || operation.kind !== "openapi" || !operation.takesPaths) return {};
   return { fs: Object.fromEntries(source.mounts.map((mount) => [mount, { mode: "ro" as const }])) };

@@ -24,6 +24,7 @@ interface Turn<Answer> {
   readonly find: (message: unknown) => readonly unknown[];
   /** The id and the name of a call that may otherwise be invalid. */
   readonly identify: (call: unknown) => { readonly id: unknown; readonly name: unknown };
+  /** The messages for results as models see them. */
   readonly answer: (results: readonly ToolResult[]) => Answer[];
 }
 
@@ -32,19 +33,19 @@ const TURNS: { readonly [Name in keyof Answers]: Turn<Answers[Name]> } = {
     contract: openaiChat,
     find: (message) => listOf(message, "tool_calls"),
     identify: (call) => ({ id: memberOf(call, "id"), name: memberOf(memberOf(call, "function"), "name") }),
-    answer: (results) => results.map((result) => openaiChat.writeResult(forModels(result))),
+    answer: (results) => results.map((result) => openaiChat.writeResult(result)),
   },
   "openai-responses": {
     contract: openaiResponses,
     find: (message) => (Array.isArray(message) ? message : listOf(message, "output")).filter(isOf("function_call")),
     identify: (call) => ({ id: memberOf(call, "call_id"), name: memberOf(call, "name") }),
-    answer: (results) => results.map((result) => openaiResponses.writeResult(forModels(result))),
+    answer: (results) => results.map((result) => openaiResponses.writeResult(result)),
   },
   anthropic: {
     contract: anthropic,
     find: (message) => listOf(message, "content").filter(isOf("tool_use")),
     identify: (call) => ({ id: memberOf(call, "id"), name: memberOf(call, "name") }),
-    answer: (results) => [{ role: "user", content: results.map((result) => anthropic.writeResult(forModels(result))) }],
+    answer: (results) => [{ role: "user", content: results.map((result) => anthropic.writeResult(result)) }],
   },
   gemini: {
     contract: gemini,
@@ -53,7 +54,7 @@ const TURNS: { readonly [Name in keyof Answers]: Turn<Answers[Name]> } = {
       const call = memberOf(part, "functionCall");
       return { id: memberOf(call, "id"), name: memberOf(call, "name") };
     },
-    answer: (results) => [{ role: "user", parts: results.map((result) => gemini.writeResult(forModels(result))) }],
+    answer: (results) => [{ role: "user", parts: results.map((result) => gemini.writeResult(result)) }],
   },
 };
 
@@ -71,7 +72,7 @@ export async function callTools<Name extends keyof Answers>(
 ): Promise<Answers[Name][]> {
   const turn: Turn<Answers[Name]> = TURNS[contract];
   const results = await Promise.all(turn.find(message).map((call) => run(runner, turn, call, options)));
-  return results.length === 0 ? [] : turn.answer(results);
+  return results.length === 0 ? [] : turn.answer(results.map(forModels));
 }
 
 async function run(

@@ -182,7 +182,7 @@ function readTexts<Name extends string>(
   return Object.fromEntries(said.map((name) => [name, value[name]])) as { [key in Name]?: string };
 }
 
-/** What every block may have; `null` if it is malformed. */
+/** Common members of all blocks; `null` if they are malformed. */
 function readDescribed({ annotations, _meta: meta }: Readonly<Record<string, unknown>>): Described | null {
   if (meta !== undefined && !isMeta(meta)) return null;
   const said = meta === undefined ? {} : { _meta: meta };

@@ -4,7 +4,7 @@ import { ContractError } from "./contract.ts";
 /** All parameter types. */
 export const PARAMETER_TYPES = ["string", "number", "integer", "boolean", "object", "array"] as const;
 export type ParameterType = (typeof PARAMETER_TYPES)[number];
-/** What `PythonToolProvider` lists for a parameter without an annotation. */
+/** Type that `PythonToolProvider` lists for a parameter without an annotation. */
 const ANY = "any";
 
 /** One parameter of a tool. */

@@ -1,4 +1,4 @@
-import { readdir } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { builtinModules } from "node:module";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -12,6 +12,34 @@ import type { Plugin } from "esbuild";
 const GLOBAL_NAME = "__part";
 const PART_NAMESPACE = "part";
 const SHARED_NAMESPACE = "shared";
+
+/**
+ * Wrapper of a package that shows values. The package takes more for granted than a realm has, copies frozen built-ins and
+ * replaces some of the copies, and looks for constructors and methods in descriptors: in a realm, those that objects may
+ * override are accessors.
+ */
+const AROUND_INSPECTION = `
+const describe = (target, key) => {
+  const property = Reflect.getOwnPropertyDescriptor(target, key);
+  if (property?.get === undefined || property.set === undefined || key === "caller" || key === "arguments") return property;
+  if (target === null || !Object.isFrozen(target)) return property;
+  const value = target[key];
+  return typeof value === "function" ? { value, enumerable: property.enumerable } : property;
+};
+const define = (target, key, property) =>
+  Reflect.defineProperty(target, key, "value" in property ? { ...property, writable: true, configurable: true } : property);
+const OpenObject = Object.defineProperties(function Object() {}, {
+  ...Object.getOwnPropertyDescriptors(Object),
+  getOwnPropertyDescriptor: { value: (target, key) => describe(Object(target), key) },
+});
+const openReflect = Object.create(Reflect, { defineProperty: { value: define }, getOwnPropertyDescriptor: { value: describe } });
+const wholeGlobal = Object.create(globalThis, {
+  Object: { value: OpenObject },
+  Atomics: { value: {} },
+  WeakRef: { value: class WeakRef {} },
+  FinalizationRegistry: { value: class FinalizationRegistry {} },
+});
+`;
 
 /** Bundles the library, keyed by the names by which a realm asks for its texts. */
 export async function bundleNodeLibrary(): Promise<Readonly<Record<string, string>>> {
@@ -71,6 +99,11 @@ function linked(folder: string, extension: string, parts: readonly string[]): Pl
         },
       );
       build.onResolve({ filter: /^abort-controller$/ }, () => ({ path: "web", namespace: SHARED_NAMESPACE }));
+      build.onLoad({ filter: /node-inspect-extracted.dist.inspect\.js$/ }, async ({ path: file }) => {
+        const text = await readFile(file, "utf8");
+        const contents = `${AROUND_INSPECTION}(function (globalThis, Reflect) {${text}\n})(wholeGlobal, openReflect);`;
+        return { contents };
+      });
       build.onLoad({ filter: /.*/, namespace: PART_NAMESPACE }, ({ path: part }) => ({
         contents: `module.exports = __library.load(${JSON.stringify(part)});`,
       }));

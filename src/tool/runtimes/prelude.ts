@@ -41,7 +41,7 @@ async function load(): Promise<Prelude> {
   return { ...prelude, pythonImage: pythonPlace()?.image ?? null };
 }
 
-/** What describes schemas of libraries, for the isolate of a module with tools of other libraries. */
+/** Script that describes schemas of libraries, for the isolate of a module with tools of other libraries. */
 export async function loadDescriber(): Promise<string> {
   return (await loadScripts()).describer;
 }

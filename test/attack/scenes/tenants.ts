@@ -13,6 +13,55 @@ function expectSame(harm: string[], what: string, got: unknown, wanted: unknown)
   if (JSON.stringify(got) !== JSON.stringify(wanted)) harm.push(`${what}: ${JSON.stringify(got)}`);
 }
 
+const NODE_MODULES = (
+  "assert async_hooks buffer console crypto diagnostics_channel events fs http module os path perf_hooks process " +
+  "querystring stream string_decoder timers url util zlib"
+).split(" ");
+
+/**
+ * A tool that changes all that it reaches of Node's names, where it is asked to, and tells the changes of others: marks,
+ * settings that differ from Node's, and bytes in memory that it did not write.
+ */
+const NODE_TOOL = `
+${NODE_MODULES.map((name) => `import ${name} from "node:${name}";`).join("\n")}
+const roots = [Buffer, process, ${NODE_MODULES.join()}, Buffer.from("a"), new events(), stream.Readable.from(["a"]), crypto.createHash("md5")];
+function walk(visit) {
+  const todo = [...roots], seen = new Set([globalThis]);
+  while (todo.length > 0) {
+    const value = todo.pop();
+    if (value === null || (typeof value !== "object" && typeof value !== "function") || seen.has(value)) continue;
+    seen.add(value);
+    visit(value);
+    todo.push(Object.getPrototypeOf(value));
+    if (ArrayBuffer.isView(value)) continue;
+    for (const key of Reflect.ownKeys(value)) {
+      const property = Object.getOwnPropertyDescriptor(value, key);
+      todo.push(property.value, property.get, property.set);
+    }
+  }
+  return seen.size;
+}
+export default ({ change }) => {
+  let marks = 0;
+  const size = walk((value) => { if (Object.hasOwn(value, "ofTenant")) marks++; });
+  const pool = [buffer.Buffer.allocUnsafe(4096), Buffer.allocUnsafeSlow(4096), Buffer.from("x")].map((one) => Buffer.from(one.buffer).includes("of tenant"));
+  const seen = [marks, events.defaultMaxListeners, util.inspect.defaultOptions.depth, process.env.MARK ?? null, process.listenerCount("exit"),
+    diagnostics_channel.hasSubscribers("mark"), Buffer.poolSize, util.inspect(new Map([[1, 2]])), typeof events.prototype.emit, pool];
+  if (!change) return { seen, isLarge: size > 1_500 };
+  Buffer.from("a secret of tenant " + change);
+  crypto.createHmac("sha256", "of tenant").update("of tenant");
+  events.defaultMaxListeners = 99; util.inspect.defaultOptions.depth = 9; process.env.MARK = change; Buffer.poolSize = 1;
+  process.on("exit", () => {}); diagnostics_channel.subscribe("mark", () => {});
+  const left = () => change;
+  walk((value) => {
+    try { Reflect.defineProperty(value, "ofTenant", { value: change }); } catch {}
+    for (const name of ["emit", "toString", "from", "inspect", "then"]) try { Reflect.set(value, name, left); } catch {}
+    try { Reflect.setPrototypeOf(value, null); } catch {}
+  });
+  return "changed";
+};`;
+const NODE_SEEN = [0, 10, 2, null, 0, false, 8192, "Map(1) { 1 => 2 }", "function", [false, false, false]];
+
 /** One tenant attacks, and others call the same tool. */
 export const SCENES: readonly Scene[] = [
   {
@@ -41,6 +90,56 @@ export const SCENES: readonly Scene[] = [
       expectSame(harm, "another tenant", await ask(stage, tool, "b"), clean);
     },
   },
+  ...(["context", "isolate"] as const).map((isolation): Scene => ({
+    name: `a call that gives itself the number of another tenant's call for its randomness, at level ${isolation}`,
+    act: async (stage, harm) => {
+      // In a realm that a tool can change, it sees the object of its own call, which its seed was once derived from.
+      const attacker = await stage.put(
+        `const seen = []; const { set } = Map.prototype;
+        Map.prototype.set = function (key, value) { seen.push(value); return Reflect.apply(set, this, [key, value]); };
+        export default async ({ by }) => {
+          await new Promise((done) => setTimeout(done, 1));
+          const call = seen.find((value) => value?.run); const own = call.run;
+          call.run = own + by;
+          const drawn = crypto.randomUUID();
+          call.run = own;
+          return { own, drawn };
+        };`,
+        { isolation },
+      );
+      const victim = await stage.put("export default () => crypto.randomUUID();");
+      const earlier = [await ask(stage, victim, "b"), await ask(stage, victim, "b")];
+      const drawn: unknown[] = [];
+      for (let by = -12; by < 12; by++)
+        drawn.push(((await ask(stage, attacker, "a", { by })) as { drawn?: unknown }).drawn);
+      const later = await Promise.all(Array.from({ length: 20 }, () => ask(stage, victim, "b")));
+      if (drawn.some((one) => typeof one !== "string")) harm.push(`no number was drawn: ${JSON.stringify(drawn)}`);
+      if (new Set(drawn).size < drawn.length) harm.push("two calls drew the same");
+      if ([...earlier, ...later].some((one) => drawn.includes(one))) harm.push("it drew what another tenant drew");
+    },
+  })),
+  ...(["instance", "shared", "context", "isolate"] as const).map((isolation): Scene => ({
+    name: `two tenants that change all that they reach of Node's names, at level ${isolation}`,
+    act: async (stage, harm) => {
+      const extras = { isolation, limits: { cpuMs: 20_000, wallMs: 60_000 } };
+      const tools = [await stage.put(NODE_TOOL, extras), await stage.put(NODE_TOOL, extras)] as const;
+      const clean = { seen: NODE_SEEN, isLarge: true };
+      for (const [at, tool] of tools.entries()) {
+        const [attacker, other] = at === 0 ? ["a", "b"] : ["b", "a"];
+        expectSame(harm, `${attacker} changes`, await ask(stage, tool, attacker, { change: attacker }), "changed");
+        expectSame(harm, `${other} of the same tool`, await ask(stage, tool, other), clean);
+        const again = await ask(stage, tool, attacker);
+        if (isolation !== "shared") expectSame(harm, `${attacker} again`, again, clean);
+        // Its own module is kept: what it has changed is there.
+        else if (JSON.stringify(again) === JSON.stringify(clean)) harm.push(`${attacker} changed nothing`);
+      }
+      for (const tool of tools) {
+        expectSame(harm, "another tenant at last", await ask(stage, tool, "c"), clean);
+        // Its isolates hold Node's library: of many tools that would be more than a family may keep.
+        await stage.engine.unregister(tool);
+      }
+    },
+  })),
   {
     name: "a tenant whose loops end isolates while others wait in theirs",
     act: async (stage, harm) => {

@@ -41,6 +41,7 @@ const toWorker: fc.Arbitrary<ToWorker> = fc.oneof(
       capabilityBytes: amount,
       stream: fc.boolean(),
       ownIsolate: fc.boolean(),
+      hasLongIntegers: fc.boolean(),
       plan: fc.oneof(
         fc.constant(""),
         fc.array(fc.tuple(run, amount)).map((answers) => JSON.stringify(answers)),

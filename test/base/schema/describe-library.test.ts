@@ -79,6 +79,13 @@ describe("a schema of zod 3", () => {
     const node: z.ZodType<Node> = z.lazy(() => z.object({ next: node.optional() }));
     expect(await described(node)).toMatchObject({ properties: { next: { properties: { next: {} } } } });
   });
+
+  test("may hold itself in many places", async () => {
+    const node: z.ZodTypeAny = z.lazy(() => z.object({ all: z.array(node), any: z.array(node), not: node, if: node }));
+    const { schema } = await describeLibrarySchema(node, "input");
+    expect(compileSchema(schema, "inputSchema").check({ all: [], any: [], not: {}, if: {} })).not.toEqual([]);
+    expect(schema).toMatchObject({ properties: { if: { required: ["all", "any", "not", "if"] } } });
+  });
 });
 
 test("a schema of zod/mini, and of zod 4 before it wrote JSON Schema, is described from its own definition", async () => {

@@ -15,8 +15,8 @@ export const REMOVALS: readonly Change[] = [
       delete globalThis.Atomics;`,
   },
   {
-    reason: "buffers of variable length are missing, and the methods that move a buffer",
-    text: `for (const name of ["resize", "transfer", "transferToFixedLength"]) delete ArrayBuffer.prototype[name];
+    reason: "buffers of variable length are missing",
+    text: `delete ArrayBuffer.prototype.resize;
       globalThis.ArrayBuffer = new Proxy(ArrayBuffer, {
         construct: (target, [length], newTarget) => Reflect.construct(target, [length], newTarget),
       });`,

@@ -1,12 +1,4 @@
-/** Subtests that pass in Node and not in a tool, and why. */
-export interface Difference {
-  /** A pattern of programs. */
-  readonly program: RegExp;
-  /** A pattern of their subtests: all of these differ. */
-  readonly subtest: RegExp;
-  readonly kind: "notApplicable" | "refused" | "open";
-  readonly reason: string;
-}
+import type { Difference } from "../tally.ts";
 
 const ALL = /^/;
 const NO_CHANNELS = "tools have no MessageChannel, which the test needs";
@@ -98,8 +90,3 @@ export const DIFFERENCES: readonly Difference[] = [
     reason: "a pipe writes a chunk at once where it is enqueued",
   },
 ];
-
-/** The entry for a subtest; `undefined` if it is not known to differ. */
-export function knownDifference(program: string, subtest: string): Difference | undefined {
-  return DIFFERENCES.find((known) => known.program.test(program) && known.subtest.test(subtest));
-}

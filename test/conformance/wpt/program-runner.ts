@@ -33,8 +33,13 @@ const EVALUATE: Readonly<Record<Scope, string>> = {
 };
 
 /** A parameter list and a body: runs a program with the suite's harness, in Node and in a tool alike. */
-export function runnerText(scope: Scope): readonly string[] {
-  return ["harness", "program", "global", BODY.replace("EVALUATE", () => EVALUATE[scope])];
+export function runnerText(scope: Scope, reportMs = REPORT_MS): readonly string[] {
+  return [
+    "harness",
+    "program",
+    "global",
+    BODY.replace("EVALUATE", () => EVALUATE[scope]).replace("REPORT_MS", () => String(reportMs)),
+  ];
 }
 
 const BODY = `
@@ -60,7 +65,7 @@ evaluate(harness);
 global.setup({ explicit_timeout: true });
 global.add_result_callback(({ name, status, message }) => results.push([name, status, message]));
 global.add_completion_callback((_tests, { status, message }) => ended.resolve(status === 0 ? null : message));
-setTimeout(() => ended.resolve("its time is over"), ${REPORT_MS});
+setTimeout(() => ended.resolve("its time is over"), REPORT_MS);
 let failure = null;
 try {
   evaluate(program.script);

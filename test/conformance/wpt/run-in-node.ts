@@ -11,13 +11,13 @@ new Function(...runner)(harness, program, globalThis).then((report) => parentPor
 `;
 
 /** Runs programs with Node's globals, each in a thread of its own. */
-export function runInNode(harness: string): RunProgram {
+export function runInNode(harness: string, reportMs = REPORT_MS): RunProgram {
   return async (program) => {
-    const workerData = { harness, program, runner: runnerText("eval") };
+    const workerData = { harness, program, runner: runnerText("eval", reportMs) };
     const worker = new Worker(TEXT, { eval: true, workerData, stdout: true, stderr: true });
     let timer: NodeJS.Timeout | undefined;
     const run = await new Promise<Run>((resolve) => {
-      timer = setTimeout(() => resolve(lostRun("it does not end")), 2 * REPORT_MS);
+      timer = setTimeout(() => resolve(lostRun("it does not end")), 2 * reportMs);
       worker.once("message", (report: Report) => resolve(runOf(report)));
       worker.once("error", (error) => resolve(lostRun(String(error))));
       worker.once("exit", () => resolve(lostRun("it ended without a report")));

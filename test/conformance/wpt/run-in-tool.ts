@@ -7,21 +7,30 @@ const SCOPES = { instance: "with", context: "eval" } as const satisfies Partial<
 export type Level = keyof typeof SCOPES;
 
 /** Programs have megabytes of test data and report thousands of subtests. */
-const LIMITS = { cpuMs: 20_000, wallMs: 2 * REPORT_MS, memoryMb: 256, inputBytes: 2 ** 24, outputBytes: 2 ** 24 };
+export const LIMITS = {
+  cpuMs: 20_000,
+  wallMs: 2 * REPORT_MS,
+  memoryMb: 256,
+  inputBytes: 2 ** 24,
+  outputBytes: 2 ** 24,
+};
 
 /** What the engine of these tools has to allow. */
 export const ENGINE_LIMITS = { inputBytes: LIMITS.inputBytes, outputBytes: LIMITS.outputBytes };
 
-/** Tools that run programs of the suite, one for each level. */
-export function programTools(harness: string): readonly ToolDefinition[] {
+/** Tools that run programs of the suite, one for each level. `before`: what a tool does first, such as to define a global. */
+export function programTools(harness: string, limits: typeof LIMITS = LIMITS, before = ""): readonly ToolDefinition[] {
   return Object.entries(SCOPES).map(([level, scope]) => ({
     name: level,
     description: "Runs a program of the Web Platform Tests.",
     isolation: level as Level,
-    limits: LIMITS,
-    source: `const run = new Function(...${JSON.stringify(runnerText(scope))});
+    limits,
+    source: `const run = new Function(...${JSON.stringify(runnerText(scope, limits.wallMs / 2))});
 const harness = ${JSON.stringify(harness)};
-export default (program) => run(harness, program, globalThis);`,
+export default (program) => {
+  ${before}
+  return run(harness, program, globalThis);
+};`,
   }));
 }
 

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import path from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createEngine, type ConnectorAuth, type Engine, type EngineOptions } from "../../../src/index.ts";
-import { closeAll, folder, served } from "../../broker/login/opened.ts";
+import { browse, closeAll, folder, served } from "../../broker/login/opened.ts";
 import { type OidcServer, SECRET } from "../../broker/login/oidc-server.ts";
 import { type Api, bodyWith, documentOf, sendJson, serveApi } from "./api.ts";
 
@@ -176,7 +176,7 @@ test("a connector whose login is refused says so in its error, its status, an ev
   api = await serveProtected();
   await open({ clientCredentials: { issuer: oidc.issuer, clientId: "stranger", clientSecret: "{secret:CLIENT}" } });
   const [first] = await many(32);
-  expect(first?.error).toMatchObject({ code: "capability_failed" });
+  expect(first?.error).toMatchObject({ code: "login_required", retryable: false });
   expect(first?.error?.message).toContain(
     'the connector "crm" needs a login: the authorization server refuses: invalid_client',
   );
@@ -188,6 +188,25 @@ test("a connector whose login is refused says so in its error, its status, an ev
     expect.objectContaining({ connector: "crm", state: "needed", renewal: "refused" }),
   ]);
   expect(await engine.metrics()).toContain('glovebox_connector_login{connector="crm"} 0');
+});
+
+test("a browser that comes back twice logs the connector in once, and its calls go on", async () => {
+  oidc = await served();
+  api = await serveProtected();
+  await open({ authorizationCode: { issuer: oidc.issuer, scope: "offline_access read" } });
+  const { error } = await read(1);
+  expect(error).toMatchObject({ code: "login_required", retryable: false });
+  expect(error?.message).toContain("run: glovebox connectors login crm");
+  expect(engine.connectors()[0]?.login).toMatchObject({ auth: "authorizationCode", state: "needed" });
+  const { url } = await engine.loginConnector("crm", { redirectUri: "http://127.0.0.1:4711/callback" });
+  const back = await browse(url);
+  const ends = await Promise.allSettled([engine.finishConnectorLogin(back), engine.finishConnectorLogin(back)]);
+  expect(ends).toMatchObject([
+    { status: "fulfilled", value: { connector: "crm", tenant: "" } },
+    { status: "rejected", reason: { code: "tool_not_found" } },
+  ]);
+  expect(oidc.seen.map(({ grant }) => grant)).toEqual(["authorization_code"]);
+  await expect.poll(async () => (await read(1)).success).toBe(true);
 });
 
 test.each<[string, ConnectorAuth, Record<string, unknown>]>([

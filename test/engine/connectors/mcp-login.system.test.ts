@@ -140,7 +140,11 @@ test("each tenant has a session of its own with its own login; the service's rou
     expect(`${back.origin}${back.pathname}`).toBe(`${server.url}/v1/connectors/callback`);
     return (await fetch(back)).status;
   };
-  expect((await fetch(`${server.url}/v1/connectors/callback?state=guessed&code=x`)).status).toBe(400);
+  const guessed = await fetch(`${server.url}/v1/connectors/callback?state=guessed&code=x`);
+  expect([guessed.status, await guessed.text()]).toEqual([
+    400,
+    "The login has failed: no login waits for this address: it was finished, or took too long.\n",
+  ]);
   expect((await fetch(`${server.url}/v1/connectors/hand/login`, { method: "POST" })).status).toBe(401);
   expect(await (await fetch(`${server.url}/readyz`)).json()).toMatchObject({
     status: "ready",
@@ -155,7 +159,9 @@ test("each tenant has a session of its own with its own login; the service's rou
     return { content: [] };
   };
   const call = (tenant: string) => engine.execute({ name: "hand.whoami", arguments: {} }, { tenant });
-  expect((await call("red")).error?.message).toContain("run: glovebox connectors login hand --tenant red");
+  const { error } = await call("red");
+  expect(error?.code).toBe("login_required");
+  expect(error?.message).toContain("run: glovebox connectors login hand --tenant red");
   expect(engine.connectors()[0]?.login?.tenants).toEqual(["red"]);
   expect([await logInAs("red", "ruth"), await logInAs("blue", "bob")]).toEqual([200, 200]);
   for (const tenant of ["red", "blue", "red"]) expect((await call(tenant)).error).toBeNull();

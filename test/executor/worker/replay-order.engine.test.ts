@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { digestOf, isSame, Journal, ReplayCursor } from "../../../src/broker/journal.ts";
 import { holdingsBuffer, WorkerHoldings } from "../../../src/base/protocol/holdings.ts";
 import type { ToHost } from "../../../src/base/protocol/messages.ts";
+import { shareTexts } from "../../../src/base/protocol/shared-texts.ts";
 import type { ToolScript } from "../../../src/base/protocol/script.ts";
 import { turnRecordBuffer, TurnSlot } from "../../../src/base/protocol/turn-record.ts";
 import { decodeToHost, encodeToWorker } from "../../../src/base/protocol/wire.ts";
@@ -19,8 +20,10 @@ let lastCall = 0;
 
 beforeAll(async () => {
   const [turnRecord, holdings] = [turnRecordBuffer(1), holdingsBuffer(1)];
+  const prelude = await loadPrelude();
   const settings = {
-    prelude: await loadPrelude(),
+    prelude,
+    parts: shareTexts(prelude.parts),
     entropyKey: "a key",
     turnRecord,
     holdings,
@@ -86,7 +89,16 @@ class ReplayedCall {
     const calls = `[[${callNumber},"id",${this.#startMs},${outputBytes},${JSON.stringify({ lines: this.#lines })}]]`;
     const what = { kind: "run", callNumber, runs: `${callNumber}`, key: LINES.key, tenant: "", stream: true } as const;
     const limits = { cpuMs, outputBytes, logBytes, capabilityCalls, capabilityBytes };
-    this.#read(encodeToWorker({ ...what, ...limits, ownIsolate: false, plan: this.journal.plan(), calls }));
+    this.#read(
+      encodeToWorker({
+        ...what,
+        ...limits,
+        ownIsolate: false,
+        hasLongIntegers: true,
+        plan: this.journal.plan(),
+        calls,
+      }),
+    );
   }
 
   #read(...lines: readonly string[]): void {

@@ -6,7 +6,12 @@ import { digest, inIsolate, randomBytes } from "./in-isolate.ts";
 const ours = createCrypto({
   fill: (bytes) => bytes.set(randomBytes(bytes.length)),
   digest,
-  further: () => ({ sign: (...args) => args.length }),
+  further: () => ({
+    sign: (...args) => args.length,
+    digest: () => {
+      throw new DOMException("unknown to this part as well", "NotSupportedError");
+    },
+  }),
   DOMException,
   QuotaExceededError,
 });

@@ -372,7 +372,7 @@ describe("a key's rate", () => {
 
   test("is there again when its time is over", async () => {
     await using bench = await startBench([
-      { name: "slow", tenant: "a", roles: ["execute"], rate: { calls: 1, perMs: 300 } },
+      { name: "slow", tenant: "a", roles: ["execute"], rate: { calls: 1, perMs: 1_500 } },
     ]);
     expect((await execute(bench, "slow", "echo")).status).toBe(200);
     expect((await execute(bench, "slow", "echo")).status).toBe(429);
@@ -404,24 +404,24 @@ describe("a key's quota", () => {
         name: "k",
         tenant: "a",
         roles: ["execute"],
-        rate: { calls: 1, perMs: 300 },
+        rate: { calls: 1, perMs: 1_000 },
         quota: { calls: 2, windowMs: 3_600_000 },
       },
     ]);
-    expect((await execute(bench, "k", "echo")).status).toBe(200);
-    for (let at = 0; at < 5; at++) await execute(bench, "k", "echo");
-    await vi.waitFor(async () => expect((await execute(bench, "k", "echo")).status).toBe(200), {
-      timeout: 10_000,
-      interval: 50,
-    });
+    // As many calls come too fast as the machine has time for.
+    let [answered, early] = [0, 0];
     const answer = await vi.waitFor(
       async () => {
         const one = await execute(bench, "k", "echo");
-        expect(one.body.error?.message).toContain("the calls that it may");
-        return one;
+        if (one.status === 200) answered++;
+        else if (one.body.error?.message.includes("the calls that it may") === false) early++;
+        else return one;
+        throw new Error("the quota is not used up");
       },
-      { timeout: 10_000, interval: 50 },
+      { timeout: 20_000, interval: 20 },
     );
+    expect(answered).toBe(2);
+    expect(early).toBeGreaterThan(0);
     expect(codeOf(answer)).toEqual({ status: 429, code: "rate_limited" });
     expect(answer.headers.get("ratelimit-policy")).toBe('"rate";q=1;w=1, "calls";q=2;w=3600');
   });

@@ -22,6 +22,7 @@ const SNAPSHOT: Snapshot = {
   isolates: { active: 1, warm: 2, blank: 3 },
   restarts: 4,
   quarantined: ["bad", "worse"],
+  needLogin: [],
   tools: [
     { name: "busy", callsPerSecond: 100, errorsPerSecond: 0, cpuMsPerSecond: 5, p99Ms: 1 },
     { name: "hungry", callsPerSecond: 10, errorsPerSecond: 1, cpuMsPerSecond: 900, p99Ms: 2_000 },

@@ -1,5 +1,6 @@
 import { expectTypeOf, test } from "vitest";
 import type { CapabilityEvent } from "../../../src/broker/capability-event.ts";
+import type { ConnectorStatus } from "../../../src/engine/connectors/running-connector.ts";
 import type { Explanation } from "../../../src/engine/explanation.ts";
 import type { Progress, ToolResult } from "../../../src/base/result.ts";
 import type * as wire from "../../../src/service/console/page/wire.ts";
@@ -8,6 +9,7 @@ import type { ToolInfo } from "../../../src/tool/definition.ts";
 
 test("what the console reads is what the server answers", () => {
   expectTypeOf<StatsSnapshot>().toExtend<wire.Stats>();
+  expectTypeOf<ConnectorStatus>().toExtend<wire.Connector>();
   expectTypeOf<Explanation>().toExtend<wire.Explanation>();
   expectTypeOf<ToolResult>().toExtend<wire.ToolResult>();
   expectTypeOf<Progress>().toExtend<wire.Progress>();

@@ -118,6 +118,70 @@ describe("the project of a tool", () => {
   });
 });
 
+describe("an installed package", () => {
+  const SECRET = `"s3cret"`;
+  const files = (index: string): Promise<string> =>
+    temporaryFolder({
+      ...PROJECT,
+      "src/secret.json": SECRET,
+      "tools/tool.js": IMPORTS("p"),
+      "node_modules/p/package.json": `{ "exports": "./index.mjs" }`,
+      "node_modules/p/index.mjs": index,
+    });
+
+  test("may not import the project's own files, by path, by a link, or by a data: module", async () => {
+    const problem = "which is a file of the project; an installed package may import packages only";
+    const byPath = await files(`export { default } from "../../src/secret.json";`);
+    expect(await refusalIn(byPath, "tools/tool.js")).toContain(`imports "../../src/secret.json", ${problem}`);
+    const byLink = await files(`export { default } from "src/secret.json";`);
+    await link(byLink, "node_modules/src", "src");
+    expect(await refusalIn(byLink, "tools/tool.js")).toContain(`imports "src/secret.json", ${problem}`);
+    const byData = await files(
+      `export { default } from "data:text/javascript,export { default } from '../src/secret.json'";`,
+    );
+    expect(await refusalIn(byData, "tools/tool.js")).toContain(`imports "../src/secret.json", ${problem}`);
+  });
+
+  test("is refused also what a module of the project imports in the same way", async () => {
+    const folder = await files(
+      `export { default } from "data:text/javascript,export { default } from '../src/secret.json'";`,
+    );
+    await writeFile(path.join(folder, "tools/tool.js"), `import "../src/secret.json"; ${IMPORTS("p")}`);
+    expect(await refusalIn(folder, "tools/tool.js")).toContain("is a file of the project;");
+  });
+
+  test("brings no file of the project by its import.meta", async () => {
+    const folder = await files(`export default new URL("../../src/secret.json", import.meta.url).href;`);
+    expect((await bundled(folder, "tools/tool.js")).text).not.toContain("s3cret");
+  });
+
+  test("imports other packages, also where it is installed for one package of a workspace", async () => {
+    const folder = await temporaryFolder({
+      ...PROJECT,
+      "tools/tool.js": IMPORTS("../packages/a/index.js"),
+      "packages/a/index.js": `export { default } from "p";`,
+      "packages/a/node_modules/p/index.js": `export { default } from "./.inner/value";`,
+      "packages/a/node_modules/p/.inner/value.js": `export { default } from "q";`,
+      "packages/a/node_modules/q/index.js": `export { default } from "../r/index.js";`,
+      "packages/a/node_modules/r/index.js": "export default 1;",
+    });
+    expect(valueOf(await bundled(folder, "tools/tool.js"))).toBe(1);
+  });
+
+  test("is treated alike where one package of a workspace has it", async () => {
+    const folder = await temporaryFolder({
+      ...PROJECT,
+      "tools/tool.js": IMPORTS("../packages/a/index.js"),
+      "packages/a/index.js": `export { default } from "p";`,
+      "packages/a/node_modules/p/index.js": `
+        const load = (name) => { try { return require("./locale/" + name); } catch { return 1; } };
+        const optional = () => { try { return require("not-installed"); } catch (error) { return error.code; } };
+        module.exports = [load("none"), optional()];`,
+    });
+    expect(valueOf(await bundled(folder, "tools/tool.js"))).toEqual([1, "MODULE_NOT_FOUND"]);
+  });
+});
+
 describe("a workspace", () => {
   test.each(MANAGERS)("of %s names no path of the host in a bundle", async (manager) => {
     const folder = await workspaceOf(manager);

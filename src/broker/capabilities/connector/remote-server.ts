@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { RemoteAnswer, RemoteRequest } from "../../../guest/host.ts";
 import { answerBody, sentBody } from "./bodies.ts";
-import { type OnHost, CapabilityRefusal, type OpenCall } from "../capability.ts";
+import { type OnHost, CapabilityRefusal, LoginRequired, type OpenCall } from "../capability.ts";
 import type { Connections } from "../fetch/connections.ts";
 import { Exchange } from "../fetch/exchange.ts";
 import { FetchFailure } from "../fetch/failure.ts";
@@ -225,6 +225,7 @@ async function shown(token: Promise<RequestToken>): Promise<RequestToken> {
   } catch (error) {
     if (!(error instanceof LoginFailure)) throw error;
     const later = error.retryAfterMs === null ? "" : `; retryAfterMs: ${error.retryAfterMs}`;
+    if (error.kind === "refused") throw new LoginRequired(error.message + later);
     throw new FetchFailure(error.message + later);
   }
 }

@@ -28,7 +28,7 @@ export type CallSessionTool = (request: SessionToolCall, signal: AbortSignal) =>
 export interface SessionToolCall {
   readonly connector: string;
   readonly tool: string;
-  /** Whose login the call uses, where each tenant has one. */
+  /** Tenant whose login the call uses, where each has one. */
   readonly tenant: string;
   /** A JSON object. */
   readonly args: string;

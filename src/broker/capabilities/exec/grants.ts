@@ -1,5 +1,5 @@
 import { pointerSegment } from "../../../base/json.ts";
-import type { GrantKind, GrantSource, UncoveredPart } from "../capability.ts";
+import { faultOf, type GrantKind, type GrantSource, type UncoveredPart } from "../capability.ts";
 import { readFolder } from "../fs/mounts.ts";
 
 const KIB = 1024;
@@ -185,6 +185,6 @@ function readMount(name: string, value: unknown): ExecMount {
     throw new TypeError(`${pointer}: is a mount, an object with a path and a mode`);
   }
   const { mode, path: folder } = value as { readonly mode?: unknown; readonly path?: unknown };
-  if (mode !== "ro" && mode !== "rw") throw new TypeError(`${pointer}/mode: is "ro" or "rw"`);
+  if (mode !== "ro" && mode !== "rw") throw new TypeError(`${pointer}/mode: ${faultOf(mode, 'is "ro" or "rw"')}`);
   return { mode, path: readFolder(folder, `${pointer}/path`) };
 }

@@ -1,4 +1,4 @@
-import type { GrantKind, GrantSource, UncoveredPart } from "../capability.ts";
+import { faultOf, type GrantKind, type GrantSource, type UncoveredPart } from "../capability.ts";
 import { coversPattern, meetPatterns, type OriginPattern, PATTERN_FORM, readOriginPattern } from "./origin-pattern.ts";
 
 /** The requested or granted requests. */
@@ -89,7 +89,7 @@ function namesOf(methods: readonly string[] | null): string {
 }
 
 function readPatterns(value: unknown, pointer: string): readonly OriginPattern[] {
-  return readList(value, pointer).map((each, at) => {
+  return readList(value, pointer, 'origins, such as ["https://api.example.com"]').map((each, at) => {
     const pattern = readOriginPattern(each);
     if (pattern === null) throw new TypeError(`${pointer}/${at}: is ${PATTERN_FORM}`);
     return pattern;
@@ -107,7 +107,7 @@ function readPrivate(value: unknown, side: GrantSource): readonly OriginPattern[
 
 function readMethods(value: unknown, side: GrantSource): readonly string[] | null {
   if (value === undefined) return side === "request" ? METHODS_ASKED : null;
-  const names = readList(value, "/methods").map((each, at) => {
+  const names = readList(value, "/methods", 'methods, such as ["GET"]').map((each, at) => {
     const name = typeof each === "string" ? each.toUpperCase() : "";
     if (name === "*" || isMethod(name)) return name;
     throw new TypeError(
@@ -117,9 +117,9 @@ function readMethods(value: unknown, side: GrantSource): readonly string[] | nul
   return names.includes("*") ? null : [...new Set(names)];
 }
 
-function readList(value: unknown, pointer: string): readonly unknown[] {
+function readList(value: unknown, pointer: string, nouns: string): readonly unknown[] {
   if (Array.isArray(value) && value.length <= LIST_MAX) return value;
-  throw new TypeError(`${pointer}: is a list of at most ${LIST_MAX}`);
+  throw new TypeError(`${pointer}: ${faultOf(value, `is a list of at most ${LIST_MAX} ${nouns}`)}`);
 }
 
 function readCount(value: unknown, pointer: string, fallback: number): number {

@@ -1,6 +1,6 @@
 import { realpathSync, statSync } from "node:fs";
 import path from "node:path";
-import type { GrantKind, GrantSource } from "../capability.ts";
+import { faultOf, type GrantKind, type GrantSource } from "../capability.ts";
 import { FS_LIMITS } from "./limits.ts";
 
 /** Name of the mount whose folder is the call's own: empty at its first use, removed when the call ends. */
@@ -74,7 +74,7 @@ function readMount(name: string, value: unknown, side: GrantSource): Mount {
     throw new TypeError(`${pointer}: is a mount, an object with a mode`);
   }
   const { mode, path: folder } = value as { readonly mode?: unknown; readonly path?: unknown };
-  if (mode !== "ro" && mode !== "rw") throw new TypeError(`${pointer}/mode: is "ro" or "rw"`);
+  if (mode !== "ro" && mode !== "rw") throw new TypeError(`${pointer}/mode: ${faultOf(mode, 'is "ro" or "rw"')}`);
   if (side !== "policy") {
     if (folder === undefined) return { mode, path: null };
     throw new TypeError(`${pointer}/path: is allowed only in a policy rule; tools and calls name mounts without paths`);
@@ -87,7 +87,7 @@ function readMount(name: string, value: unknown, side: GrantSource): Mount {
 /** Real path of a folder that a policy names. Throws a `TypeError` for the operator, with the folder's path. */
 export function readFolder(folder: unknown, pointer: string): string {
   if (typeof folder !== "string" || folder === "" || folder.includes("\0")) {
-    throw new TypeError(`${pointer}: is the path of a folder`);
+    throw new TypeError(`${pointer}: ${faultOf(folder, "is the path of a folder")}`);
   }
   const absolute = path.resolve(folder);
   try {

@@ -99,7 +99,7 @@ export interface FsCall {
   readonly limits: FsLimits;
   readonly budget: Budget;
   readonly holder: FileHolder;
-  /** What holds the files of one walk from a mount's folder. */
+  /** Owner of the open files of one walk from a mount's folder. */
   readonly holderOf: (mount: Mount, root: string) => FileHolder;
   readonly signal: AbortSignal;
   /** Path on the host of a mount's folder. */

@@ -45,7 +45,7 @@ const LIST_MAX = 100;
 export class Binding {
   /** In lower case where it is a header. */
   readonly place: string;
-  /** What stands before and after the secret; `null` where the tool decides that. */
+  /** The texts before and after the secret; `null` where the tool decides that. */
   readonly template: readonly [before: string, after: string] | null;
   readonly #pattern: OriginPattern;
   readonly #methods: readonly string[] | null;
@@ -90,7 +90,7 @@ export class Binding {
     return this.place.startsWith("basic:") || (this.place.startsWith("header:") && this.place !== ANY_HEADER);
   }
 
-  /** What keeps the secret out of a place of a request; `null` if nothing does. */
+  /** The reason why the secret may not be in a place of a request; `null` if it may. */
   missing(
     { method, url, isOverridden = false }: BoundRequest,
     place: string,

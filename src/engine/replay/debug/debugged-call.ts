@@ -14,7 +14,7 @@ import {
   type Guest,
   type Pure,
 } from "../../../guest/host.ts";
-import { fixedKey, type Prelude } from "../../../base/protocol/prelude.ts";
+import type { Prelude } from "../../../base/protocol/prelude.ts";
 import { isHardened, type ToolChecks } from "../../../base/protocol/script.ts";
 import { checksOf, type Recording, toAnswers } from "../recording.ts";
 import { checkCodeText, checkRuntimeText, factoryText } from "../../../executor/worker/factory-text.ts";
@@ -66,7 +66,13 @@ export class DebuggedCall {
     const isShared = tool.isolation === "shared";
     this.#guest = boot(
       realm.wrap(emit, 0) as Emit,
-      realm.wrap(createPure(fixedKey(seed), prelude.parts), "") as Pure,
+      realm.wrap(
+        createPure(
+          () => seed,
+          (name) => prelude.parts[name] ?? "",
+        ),
+        "",
+      ) as Pure,
       null,
       isHardened(script),
       null,
@@ -86,7 +92,7 @@ export class DebuggedCall {
       const command = call.command === null ? "" : `,${JSON.stringify(call.command)}`;
       const calls = `[[${RUN},${JSON.stringify(call.id)},${startMs},${limits.outputBytes},${call.arguments}${command}]]`;
       this.#turn(() => {
-        const answer: unknown = this.#guest.start(calls);
+        const answer: unknown = this.#guest.start(calls, true);
         const [outcome = ""] = typeof answer === "string" ? answer.split("\t") : [BROKEN];
         if (outcome !== "") resolve(outcome);
       });

@@ -1,4 +1,4 @@
-/** What to use instead of modules of Node that need a process, sockets or threads of their own. */
+/** Replacements of modules of Node that need a process, sockets or threads of their own. */
 const ADVICE: ReadonlyMap<string, string> = new Map([
   ["child_process", 'use context.host.exec, with a grant of the capability "exec"'],
   ["cluster", "a call has one thread; make several calls, which the engine runs beside each other"],

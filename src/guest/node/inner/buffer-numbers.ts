@@ -11,7 +11,7 @@ function viewOf(bytes: Bytes): DataView {
 
 function checkOffset(bytes: Bytes, offset: unknown, size: number): number {
   if (typeof offset !== "number") throw invalidArgType("offset", "number", offset);
-  if (!Number.isInteger(offset)) throw outOfRange("offset", "an integer", offset);
+  if (Math.floor(offset) !== offset) throw outOfRange("offset", "an integer", offset);
   const last = bytes.length - size;
   if (last < 0)
     throw nodeError(RangeError, "ERR_BUFFER_OUT_OF_BOUNDS", "Attempt to access memory outside buffer bounds");
@@ -24,74 +24,36 @@ interface Kind {
   readonly size: number;
   readonly read: (view: DataView, at: number, little: boolean) => number | bigint;
   readonly write: (view: DataView, at: number, value: never, little: boolean) => void;
-  readonly min?: number | bigint;
-  readonly max?: number | bigint;
 }
 
 const KINDS: readonly Kind[] = [
-  {
-    name: "UInt8",
-    size: 1,
-    read: (v, at) => v.getUint8(at),
-    write: (v, at, x) => v.setUint8(at, x),
-    min: 0,
-    max: 0xff,
-  },
-  {
-    name: "Int8",
-    size: 1,
-    read: (v, at) => v.getInt8(at),
-    write: (v, at, x) => v.setInt8(at, x),
-    min: -0x80,
-    max: 0x7f,
-  },
+  { name: "UInt8", size: 1, read: (v, at) => v.getUint8(at), write: (v, at, x) => v.setUint8(at, x) },
+  { name: "Int8", size: 1, read: (v, at) => v.getInt8(at), write: (v, at, x) => v.setInt8(at, x) },
   {
     name: "UInt16",
     size: 2,
     read: (v, at, le) => v.getUint16(at, le),
     write: (v, at, x, le) => v.setUint16(at, x, le),
-    min: 0,
-    max: 0xffff,
   },
-  {
-    name: "Int16",
-    size: 2,
-    read: (v, at, le) => v.getInt16(at, le),
-    write: (v, at, x, le) => v.setInt16(at, x, le),
-    min: -0x8000,
-    max: 0x7fff,
-  },
+  { name: "Int16", size: 2, read: (v, at, le) => v.getInt16(at, le), write: (v, at, x, le) => v.setInt16(at, x, le) },
   {
     name: "UInt32",
     size: 4,
     read: (v, at, le) => v.getUint32(at, le),
     write: (v, at, x, le) => v.setUint32(at, x, le),
-    min: 0,
-    max: 0xffffffff,
   },
-  {
-    name: "Int32",
-    size: 4,
-    read: (v, at, le) => v.getInt32(at, le),
-    write: (v, at, x, le) => v.setInt32(at, x, le),
-    min: -0x80000000,
-    max: 0x7fffffff,
-  },
+  { name: "Int32", size: 4, read: (v, at, le) => v.getInt32(at, le), write: (v, at, x, le) => v.setInt32(at, x, le) },
   {
     name: "BigUInt64",
     size: 8,
     read: (v, at, le) => v.getBigUint64(at, le),
     write: (v, at, x, le) => v.setBigUint64(at, x, le),
-    min: 0n,
-    max: 2n ** 64n - 1n,
   },
   {
     name: "BigInt64",
     size: 8,
     read: (v, at, le) => v.getBigInt64(at, le),
     write: (v, at, x, le) => v.setBigInt64(at, x, le),
-    min: -(2n ** 63n),
-    max: 2n ** 63n - 1n,
   },
   {
     name: "Float",
@@ -107,18 +69,39 @@ const KINDS: readonly Kind[] = [
   },
 ];
 
-function checkValue(value: unknown, { min, max, size, name }: Kind): void {
-  if (min === undefined || max === undefined) return;
-  if (typeof min === "bigint" && typeof value !== "bigint") throw invalidArgType("value", "bigint", value);
-  if (typeof min === "number" && typeof value !== "number") throw invalidArgType("value", "number", value);
-  if ((value as number) >= min && (value as number) <= max) return;
-  if (Number.isNaN(value)) return;
-  throw outOfRange("value", rangeOf(min, max, size, name.includes("Int") && !name.includes("UInt")), value);
+interface Range {
+  readonly min: number | bigint;
+  readonly max: number | bigint;
+  readonly isSigned: boolean;
 }
 
-function rangeOf(min: number | bigint, max: number | bigint, size: number, isSigned: boolean): string {
+/** The integers that so many bytes hold. */
+function integersOf(size: number, isSigned: boolean): Range {
+  const [min, count] = [isSigned ? -(2 ** (8 * size - 1)) : 0, 2 ** (8 * size)];
+  return { min, max: min + count - 1, isSigned };
+}
+
+/** The values of a kind; `null` if it takes any number. */
+function valuesOf({ name, size }: Kind): Range | null {
+  if (!name.includes("Int")) return null;
+  const isSigned = !name.includes("UInt");
+  if (!name.startsWith("Big")) return integersOf(size, isSigned);
+  const min = isSigned ? -(2n ** 63n) : 0n;
+  return { min, max: min + 2n ** 64n - 1n, isSigned };
+}
+
+function checkValue(value: unknown, range: Range | null, size: number): void {
+  if (range === null) return;
+  const { min, max } = range;
+  if (typeof min !== typeof value) throw invalidArgType("value", typeof min, value);
+  if ((value as number) >= min && (value as number) <= max) return;
+  if (Number.isNaN(value)) return;
+  throw outOfRange("value", rangeOf(range, size), value);
+}
+
+function rangeOf({ min, max, isSigned }: Range, size: number): string {
   const n = typeof min === "bigint" ? "n" : "";
-  if (size <= 3) return `>= ${min}${n} and <= ${max}${n}`;
+  if (size <= 4) return `>= ${min}${n} and <= ${max}${n}`;
   const bits = size * 8;
   return isSigned
     ? `>= -(2${n} ** ${bits - 1}${n}) and < 2${n} ** ${bits - 1}${n}`
@@ -132,9 +115,10 @@ function readerOf(kind: Kind, little: boolean): Method {
 }
 
 function writerOf(kind: Kind, little: boolean): Method {
+  const values = valuesOf(kind);
   return function (this: Bytes, value: unknown, offset: unknown = 0) {
     const number = kind.name.startsWith("Big") ? value : +(value as number);
-    checkValue(number, kind);
+    checkValue(number, values, kind.size);
     const at = checkOffset(this, offset, kind.size);
     kind.write(viewOf(this), at, number as never, little);
     return at + kind.size;
@@ -143,7 +127,7 @@ function writerOf(kind: Kind, little: boolean): Method {
 
 function checkLength(length: unknown): asserts length is number {
   if (typeof length !== "number") throw invalidArgType("byteLength", "number", length);
-  if (!Number.isInteger(length)) throw outOfRange("byteLength", "an integer", length);
+  if (Math.floor(length) !== length) throw outOfRange("byteLength", "an integer", length);
   if (length < 1 || length > 6) throw outOfRange("byteLength", ">= 1 and <= 6", length);
 }
 
@@ -163,8 +147,8 @@ function writeLong(signed: boolean, little: boolean): Method {
   return function (this: Bytes, given: unknown, offset: unknown, length: unknown) {
     checkLength(length);
     const value = +(given as number);
-    const [min, max] = signed ? [-(2 ** (8 * length - 1)), 2 ** (8 * length - 1) - 1] : [0, 2 ** (8 * length) - 1];
-    if (value > max || value < min) throw outOfRange("value", rangeOf(min, max, length, signed), value);
+    const values = integersOf(length, signed);
+    if (value > values.max || value < values.min) throw outOfRange("value", rangeOf(values, length), value);
     if (offset === undefined) throw invalidArgType("offset", "number", offset);
     const start = checkOffset(this, offset, length);
     let rest = value < 0 ? value + 2 ** (8 * length) : value;

@@ -1,5 +1,5 @@
 import { encode, encodingNamed } from "./encodings.ts";
-import { invalidArgType } from "./errors.ts";
+import { invalidArgType, nodeError } from "./errors.ts";
 
 /** Searches of `Buffer`. */
 
@@ -16,6 +16,9 @@ export function search(
     named = from;
     from = undefined;
   }
+  // A number in the place of the encoding is where the search ends.
+  if (typeof named === "number")
+    return search(bytes.subarray(0, Math.max(0, named)), wanted, from, undefined, isForward);
   let at = Math.trunc(Number(from));
   if (Number.isNaN(at)) at = isForward ? 0 : bytes.length;
   if (at < 0) at += bytes.length;
@@ -30,9 +33,12 @@ export function search(
   if (typeof wanted !== "string" && !(wanted instanceof Uint8Array)) {
     throw invalidArgType("value", ["number", "string", "Buffer", "Uint8Array"], wanted);
   }
-  const needle =
-    typeof wanted === "string" ? encode(wanted, encodingNamed(String((named ?? "utf8") as string)) ?? "utf8") : wanted;
-  const step = encodingNamed(String(named as string)) === "utf16le" ? 2 : 1;
+  const encoded = named === undefined || named === null ? "utf8" : encodingNamed(String(named as string));
+  if (encoded === undefined && typeof wanted === "string")
+    throw nodeError(TypeError, "ERR_UNKNOWN_ENCODING", `Unknown encoding: ${String(named as string)}`);
+  const needle = typeof wanted === "string" ? encode(wanted, encoded ?? "utf8") : wanted;
+  const step = encoded === "utf16le" ? 2 : 1;
+  if (step === 2 && needle.length === 1) return -1;
   return searchBytes(bytes, needle, at, isForward, step);
 }
 

@@ -20,6 +20,8 @@ export function transcode(source: unknown, fromName: unknown, toName: unknown): 
 }
 
 export function isUtf8(input: unknown): boolean {
+  if (!ArrayBuffer.isView(input) && !(input instanceof ArrayBuffer))
+    throw invalidArgType("input", ["ArrayBuffer", "Buffer", "TypedArray"], input);
   try {
     new TextDecoder("utf-8", { fatal: true }).decode(input as Uint8Array);
     return true;
@@ -29,6 +31,7 @@ export function isUtf8(input: unknown): boolean {
 }
 
 export function isAscii(input: unknown): boolean {
+  if ((ArrayBuffer.isView(input) || input instanceof ArrayBuffer) && input.byteLength === 0) return true;
   const bytes = input instanceof ArrayBuffer ? new Uint8Array(input) : bytesOf(input, "input");
   return bytes.every((byte) => byte < 0x80);
 }

@@ -1,105 +1,197 @@
-/** Deep comparison as Node's `util.isDeepStrictEqual` and `assert.deepEqual`. */
+import { types } from "./util-types.ts";
 
-const { getPrototypeOf, is, keys, prototype: objects } = Object;
+/**
+ * Deep comparison as Node has it. `loose`: by `==`, without prototypes and symbols. `members`: as `strict`, without
+ * prototypes. `partial`: the first value may have more than the second.
+ */
+export type Mode = "loose" | "strict" | "members" | "partial";
 
-function tagOf(value: object): string {
-  return objects.toString.call(value);
+/** Pairs whose comparison has begun and not ended. */
+type Open = Map<object, object>;
+
+const { getPrototypeOf, is, keys, hasOwn, prototype: objects } = Object;
+const { getTime } = Date.prototype;
+
+function isEnumerable(value: object, key: PropertyKey): boolean {
+  return objects.propertyIsEnumerable.call(value, key);
 }
 
-/** `isStrict`: by `Object.is` and with prototypes; otherwise by `==`. */
-export function isDeepEqual(a: unknown, b: unknown, isStrict: boolean, seen: Map<object, object> = new Map()): boolean {
-  if (isStrict ? is(a, b) : a === b || (Number.isNaN(a) && Number.isNaN(b))) return true;
+export function isDeepEqual(a: unknown, b: unknown, mode: Mode, open: Open = new Map()): boolean {
+  if (a === b) return a !== 0 || mode === "loose" || is(a, b);
   if (typeof a !== "object" || a === null || typeof b !== "object" || b === null) {
-    if (isStrict || (typeof a === "object" && a !== null) || (typeof b === "object" && b !== null)) return false;
+    if (mode !== "loose") return Number.isNaN(a) && Number.isNaN(b);
+    if ((typeof a === "object" && a !== null) || (typeof b === "object" && b !== null)) return false;
     // oxlint-disable-next-line eqeqeq
-    return typeof a !== "function" && typeof b !== "function" && a == b;
+    return a == b || (Number.isNaN(a) && Number.isNaN(b));
   }
-  if (isStrict && getPrototypeOf(a) !== getPrototypeOf(b)) return false;
-  if (tagOf(a) !== tagOf(b) || Array.isArray(a) !== Array.isArray(b)) return false;
-  if (seen.get(a) === b) return true;
-  seen.set(a, b);
-  const isEqual = isSameState(a, b, isStrict, seen) && hasSameMembers(a, b, isStrict, seen);
-  seen.delete(a);
+  if (mode === "strict" && !hasSameClass(a, b)) return false;
+  const known = open.get(a);
+  if (known !== undefined) return known === b;
+  open.set(a, b);
+  const isEqual = isSameState(a, b, mode, open) && hasSameMembers(a, b, mode, open);
+  open.delete(a);
   return isEqual;
 }
 
+function hasSameClass(a: object, b: object): boolean {
+  const { constructor } = a as { constructor?: unknown };
+  if (constructor !== undefined && !hasOwn(a, "constructor")) return constructor === b.constructor;
+  return getPrototypeOf(a) === getPrototypeOf(b);
+}
+
+const KINDS = [
+  "isSet",
+  "isMap",
+  "isDate",
+  "isRegExp",
+  "isAnyArrayBuffer",
+  "isBoxedPrimitive",
+  "isNativeError",
+] as const;
+
+/** What the language makes of a value. */
+function kindOf(value: object): string {
+  if (Array.isArray(value)) return "array";
+  if (ArrayBuffer.isView(value)) return `${objects.toString.call(value)} view`;
+  const kind = KINDS.find((name) => (types[name] as (value: unknown) => boolean)(value));
+  return kind ?? (value instanceof Error ? "isNativeError" : "");
+}
+
 /** Compares what is not in properties. */
-function isSameState(a: object, b: object, isStrict: boolean, seen: Map<object, object>): boolean {
-  if (a instanceof Date) return b instanceof Date && is(a.getTime(), b.getTime());
-  if (a instanceof RegExp) return b instanceof RegExp && String(a) === String(b) && a.lastIndex === b.lastIndex;
-  if (a instanceof Error) return b instanceof Error && a.message === b.message && a.name === b.name;
-  if (ArrayBuffer.isView(a)) return ArrayBuffer.isView(b) && isSameBytes(viewOf(a), viewOf(b));
-  if (a instanceof ArrayBuffer) return b instanceof ArrayBuffer && isSameBytes(new Uint8Array(a), new Uint8Array(b));
-  if (a instanceof Set) return b instanceof Set && isSameSet(a, b, isStrict, seen);
-  if (a instanceof Map) return b instanceof Map && isSameMap(a, b, isStrict, seen);
-  if (a instanceof Promise || a instanceof WeakMap || a instanceof WeakSet) return false;
-  if (a instanceof Number || a instanceof String || a instanceof Boolean) return is(a.valueOf(), b.valueOf());
-  return true;
-}
-
-function viewOf(view: ArrayBufferView): Uint8Array {
-  return new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
-}
-
-function isSameBytes(a: Uint8Array, b: Uint8Array): boolean {
-  return a.length === b.length && a.every((byte, at) => byte === b[at]);
-}
-
-function isSameSet(
-  a: ReadonlySet<unknown>,
-  b: ReadonlySet<unknown>,
-  isStrict: boolean,
-  seen: Map<object, object>,
-): boolean {
-  if (a.size !== b.size) return false;
-  const left = new Set(b);
-  for (const item of a) {
-    if (left.delete(item)) continue;
-    const found = [...left].find((other) => isDeepEqual(item, other, isStrict, seen));
-    if (found === undefined || !left.delete(found)) return false;
+function isSameState(a: object, b: object, mode: Mode, open: Open): boolean {
+  const kind = kindOf(a);
+  if (kind !== kindOf(b) || objects.toString.call(a) !== objects.toString.call(b)) return false;
+  switch (kind) {
+    case "array":
+      return isFitting((a as unknown[]).length, (b as unknown[]).length, mode);
+    case "isSet":
+      return isSameSet(a as Set<unknown>, b as Set<unknown>, mode, open);
+    case "isMap":
+      return isSameMap(a as Map<unknown, unknown>, b as Map<unknown, unknown>, mode, open);
+    case "isDate":
+      return Object.is(getTime.call(a), getTime.call(b));
+    case "isRegExp":
+      return isSameRegExp(a as RegExp, b as RegExp);
+    case "isAnyArrayBuffer":
+      return isSameBytes(new Uint8Array(a as ArrayBuffer), new Uint8Array(b as ArrayBuffer), mode);
+    case "isBoxedPrimitive":
+      return Object.is(unboxed(a), unboxed(b));
+    case "isNativeError":
+      return isSameError(a as Error, b as Error, mode, open);
+    default:
   }
-  return true;
+  if (ArrayBuffer.isView(a)) return isSameView(a, b as ArrayBufferView, mode);
+  if (types["isPromise"]?.(a) || types["isWeakMap"]?.(a) || types["isWeakSet"]?.(a)) return false;
+  return !(a instanceof URL) || (b instanceof URL && a.href === b.href);
+}
+
+function isFitting(has: number, wanted: number, mode: Mode): boolean {
+  return mode === "partial" ? has >= wanted : has === wanted;
+}
+
+function isSameRegExp(a: RegExp, b: RegExp): boolean {
+  return a.source === b.source && a.flags === b.flags && a.lastIndex === b.lastIndex;
+}
+
+function unboxed(value: object): unknown {
+  for (const { prototype } of [Number, String, Boolean, BigInt, Symbol]) {
+    try {
+      return (prototype.valueOf as () => unknown).call(value);
+    } catch {
+      // It is of another class.
+    }
+  }
+  return undefined;
+}
+
+function isSameError(a: Error, b: Error, mode: Mode, open: Open): boolean {
+  const isSame = (name: string): boolean => {
+    const [one, two]: unknown[] = [Reflect.get(a, name), Reflect.get(b, name)];
+    if (isEnumerable(b, name)) return true;
+    if (mode === "partial" && (two === undefined || (name === "message" && two === ""))) return true;
+    return isDeepEqual(one, two, mode, open);
+  };
+  if (!["message", "name", "cause", "errors"].every(isSame)) return false;
+  return hasOwn(a, "cause") === hasOwn(b, "cause") || (mode === "partial" && !hasOwn(b, "cause"));
+}
+
+function isSameView(a: ArrayBufferView, b: ArrayBufferView, mode: Mode): boolean {
+  if (mode === "loose" && /Float/.test(objects.toString.call(a))) {
+    const [one, two] = [a, b] as unknown as ArrayLike<number>[];
+    return one?.length === two?.length && Array.prototype.every.call(one, (value, at) => value === two?.[at]);
+  }
+  const bytes = (view: ArrayBufferView): Uint8Array => new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
+  return isSameBytes(bytes(a), bytes(b), mode);
+}
+
+/** Whether bytes are the same; for `partial`, whether the others are among them in their order. */
+function isSameBytes(a: Uint8Array, b: Uint8Array, mode: Mode): boolean {
+  if (!isFitting(a.length, b.length, mode)) return false;
+  let at = 0;
+  for (const byte of a)
+    if (byte === b[at]) at++;
+    else if (mode !== "partial") return false;
+  return at === b.length;
+}
+
+function isSameSet(a: ReadonlySet<unknown>, b: ReadonlySet<unknown>, mode: Mode, open: Open): boolean {
+  if (!isFitting(a.size, b.size, mode)) return false;
+  const left = new Set(a);
+  const others = [...b].filter((item) => !left.delete(item));
+  return others.every((item) => {
+    if ((typeof item !== "object" || item === null) && mode !== "loose") return false;
+    for (const one of left) if (isDeepEqual(one, item, mode, open)) return left.delete(one);
+    return false;
+  });
 }
 
 function isSameMap(
   a: ReadonlyMap<unknown, unknown>,
   b: ReadonlyMap<unknown, unknown>,
-  isStrict: boolean,
-  seen: Map<object, object>,
+  mode: Mode,
+  open: Open,
 ): boolean {
-  if (a.size !== b.size) return false;
-  const left = new Map(b);
-  for (const [key, value] of a) {
-    if (left.has(key) && isDeepEqual(value, left.get(key), isStrict, seen)) {
-      left.delete(key);
-      continue;
-    }
-    const found = [...left].find(
-      ([other, held]) => isDeepEqual(key, other, isStrict, seen) && isDeepEqual(value, held, isStrict, seen),
-    );
-    if (found === undefined) return false;
-    left.delete(found[0]);
-  }
-  return true;
+  if (!isFitting(a.size, b.size, mode)) return false;
+  const left = new Map(a);
+  const others = [...b].filter(([key, value]) => {
+    if (!left.has(key) || !isDeepEqual(left.get(key), value, mode, open)) return true;
+    left.delete(key);
+    return false;
+  });
+  return others.every(([key, value]) => {
+    if ((typeof key !== "object" || key === null) && mode !== "loose") return false;
+    for (const [one, held] of left)
+      if (isDeepEqual(one, key, mode, open) && isDeepEqual(held, value, mode, open)) return left.delete(one);
+    return false;
+  });
 }
 
-function membersOf(value: object, isStrict: boolean): readonly PropertyKey[] {
-  const names =
-    ArrayBuffer.isView(value) && !(value instanceof DataView)
-      ? keys(value).filter((key) => !/^\d+$/.test(key))
-      : keys(value);
-  if (!isStrict) return names;
-  return [
-    ...names,
-    ...Object.getOwnPropertySymbols(value).filter((symbol) => objects.propertyIsEnumerable.call(value, symbol)),
-  ];
+const INDEX = /^(?:0|[1-9]\d*)$/;
+
+function membersOf(value: object, mode: Mode): PropertyKey[] {
+  const isView = ArrayBuffer.isView(value) && !(value instanceof DataView);
+  const names: PropertyKey[] = isView ? keys(value).filter((key) => !INDEX.test(key)) : keys(value);
+  if (mode !== "loose")
+    for (const symbol of Object.getOwnPropertySymbols(value)) if (isEnumerable(value, symbol)) names.push(symbol);
+  return names;
 }
 
-function hasSameMembers(a: object, b: object, isStrict: boolean, seen: Map<object, object>): boolean {
-  const names = membersOf(a, isStrict);
-  if (names.length !== membersOf(b, isStrict).length) return false;
-  if (Array.isArray(a) && Array.isArray(b) && a.length !== b.length) return false;
+function hasSameMembers(a: object, b: object, mode: Mode, open: Open): boolean {
+  const names = membersOf(b, mode);
+  if (mode === "partial" && Array.isArray(a) && Array.isArray(b)) return hasItems(a, b, names, open);
+  if (mode !== "partial" && names.length !== membersOf(a, mode).length) return false;
   return names.every(
-    (name) => Object.hasOwn(b, name) && isDeepEqual(Reflect.get(a, name), Reflect.get(b, name), isStrict, seen),
+    (name) => isEnumerable(a, name) && isDeepEqual(Reflect.get(a, name), Reflect.get(b, name), mode, open),
   );
+}
+
+/** Whether a list has the items of another one in their order, with others between them, and its members. */
+function hasItems(a: readonly unknown[], b: readonly unknown[], names: readonly PropertyKey[], open: Open): boolean {
+  let at = 0;
+  for (const item of a) if (at < b.length && isDeepEqual(item, b[at], "partial", open)) at++;
+  if (at < b.length) return false;
+  return names.every((name) => {
+    if (typeof name === "string" && INDEX.test(name)) return true;
+    return isEnumerable(a, name) && isDeepEqual(Reflect.get(a, name), Reflect.get(b, name), "partial", open);
+  });
 }

@@ -8,15 +8,23 @@ export function nodeError(Base: ErrorClass, code: string, message: string): Erro
   return error as Error & { readonly code: string };
 }
 
-const PRIMITIVES = ["string", "function", "number", "object", "boolean", "bigint", "symbol"];
+const TYPES = ["string", "function", "number", "object", "Function", "Object", "boolean", "bigint", "symbol"];
 
+/** `expected`: names of types, of classes, and other words. */
 export function invalidArgType(name: string, expected: string | readonly string[], actual: unknown): Error {
   const kinds = typeof expected === "string" ? [expected] : [...expected];
-  const types = kinds.filter((kind) => PRIMITIVES.includes(kind.toLowerCase()) && kind !== "Object");
-  const classes = kinds.filter((kind) => !types.includes(kind));
+  let types = kinds.filter((kind) => TYPES.includes(kind)).map((kind) => kind.toLowerCase());
+  const classes = kinds.filter((kind) => !TYPES.includes(kind) && /^[A-Z]\w*$/.test(kind));
+  const others = kinds.filter((kind) => !TYPES.includes(kind) && !classes.includes(kind));
+  if (classes.length > 0 && types.includes("object")) {
+    types = types.filter((type) => type !== "object");
+    classes.push("Object");
+  }
   const parts: string[] = [];
   if (types.length > 0) parts.push(`${types.length > 1 ? "one of type" : "of type"} ${listOf(types)}`);
   if (classes.length > 0) parts.push(`an instance of ${listOf(classes)}`);
+  if (others.length > 0)
+    parts.push(`${others.length > 1 ? "one of " : /^[A-Z]/.test(others[0] ?? "") ? "an " : ""}${listOf(others)}`);
   const kind = name.endsWith(" argument") ? name : `"${name}" ${name.includes(".") ? "property" : "argument"}`;
   return nodeError(TypeError, "ERR_INVALID_ARG_TYPE", `The ${kind} must be ${parts.join(" or ")}.${received(actual)}`);
 }

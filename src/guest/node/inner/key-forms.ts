@@ -1,4 +1,4 @@
-import { type Curve, curveNamed, CURVES, isSecret, pointOf, publicOf } from "../curves.ts";
+import { type Curve, curveNamed, CURVES, isSecret, pointOf, publicOf, secretSize } from "../curves.ts";
 import {
   bigOf,
   bitsOf,
@@ -36,6 +36,7 @@ export type AsymmetricData = Exclude<KeyData, { kind: "secret" }>;
 
 const RSA_OID = "1.2.840.113549.1.1.1";
 const PSS_OID = "1.2.840.113549.1.1.10";
+const SEED_TAG = 0x80;
 const EC_OID = "1.2.840.10045.2.1";
 
 function broken(reason: string): Error {
@@ -60,7 +61,7 @@ function publicCurve(curve: Curve, bytes: Uint8Array): AsymmetricData {
 }
 
 export function privateCurve(curve: Curve, secret: Uint8Array): AsymmetricData {
-  const isRight = curve.kind === "ec" ? isSecret(curve, secret) : secret.length === curve.size;
+  const isRight = curve.kind === "ec" ? isSecret(curve, secret) : secret.length === secretSize(curve);
   if (!isRight) throw broken("its private part is out of range");
   return { kind: "curve", curve, point: publicOf(curve, secret), secret: secret.slice() };
 }
@@ -109,7 +110,16 @@ export function readPkcs8(der: Uint8Array): AsymmetricData {
   }
   const curve = curveOf(id, parameters);
   if (curve.kind === "okp") return privateCurve(curve, contentOf(readElement(content).element, TAG.bytes));
+  if (curve.kind === "akp") return privateCurve(curve, seedIn(content));
   return readSec1(content, curve);
+}
+
+/** The seed of a private key over a lattice (RFC 9881, 9935): alone, or before the key that is made of it. */
+function seedIn(content: Uint8Array): Uint8Array {
+  const { element: found } = readElement(content);
+  if (found.tag === SEED_TAG) return found.content;
+  if (found.tag === TAG.sequence) return contentOf(readAll(found.content)[0], TAG.bytes);
+  throw nodeError(Error, "ERR_CRYPTO_SEEDLESS_KEY", "the key cannot be read: it has no seed");
 }
 
 /** ECPrivateKey (RFC 5915). */
@@ -151,8 +161,13 @@ export function writePkcs8(key: AsymmetricData): Uint8Array<ArrayBuffer> {
   if (key.kind === "rsa")
     return sequence(integer(0n), algorithmOf(key), octets(rsaPrivateDer(key.secret as RsaPrivate)));
   const secret = key.secret as Uint8Array;
-  const inner = key.curve.kind === "ec" ? sec1Of(key.curve, secret, key.point, false) : octets(secret);
+  const inner = innerKey(key.curve, secret, key.point);
   return sequence(integer(0n), algorithmOf(key), octets(inner));
+}
+
+function innerKey(curve: Curve, secret: Uint8Array, point: Uint8Array): Uint8Array {
+  if (curve.kind === "akp") return element(SEED_TAG, secret);
+  return curve.kind === "ec" ? sec1Of(curve, secret, point, false) : octets(secret);
 }
 
 export interface Jwk {
@@ -172,6 +187,10 @@ export function writeJwk(key: KeyData, isPrivate: boolean): Jwk {
     return { ...open, d: big64(d), p: big64(p), q: big64(q), dp: big64(dp), dq: big64(dq), qi: big64(qi) };
   }
   const { curve, point, secret } = key;
+  if (curve.kind === "akp") {
+    const seed = isPrivate && secret !== null ? { priv: url64(secret) } : {};
+    return { kty: "AKP", alg: curve.name, pub: url64(point), ...seed };
+  }
   const mine = isPrivate && secret !== null ? { d: url64(secret) } : {};
   if (curve.kind === "okp") return { crv: curve.name, ...mine, x: url64(point), kty: "OKP" };
   const x = url64(point.subarray(1, 1 + curve.size));
@@ -199,6 +218,8 @@ export function readJwk(jwk: Jwk): KeyData {
       if (secret.p * secret.q !== open.n) throw broken("its primes are not those of its modulus");
       return { kind: "rsa", open, secret };
     }
+    case "AKP":
+      return readLatticeJwk(jwk, bytes);
     case "EC":
     case "OKP":
       return readCurveJwk(jwk, bytes);
@@ -209,7 +230,7 @@ export function readJwk(jwk: Jwk): KeyData {
 
 function readCurveJwk(jwk: Jwk, bytes: (name: string) => Uint8Array): KeyData {
   const curve = curveNamed(String(jwk["crv"] as string));
-  if (curve === undefined || (curve.kind === "ec") !== (jwk["kty"] === "EC"))
+  if (curve === undefined || curve.kind === "akp" || (curve.kind === "ec") !== (jwk["kty"] === "EC"))
     throw invalidArgValue("key.crv", jwk["crv"]);
   const sized = (name: string): Uint8Array => {
     const value = bytes(name);
@@ -218,7 +239,18 @@ function readCurveJwk(jwk: Jwk, bytes: (name: string) => Uint8Array): KeyData {
   };
   const point = curve.kind === "ec" ? join(Uint8Array.of(4), sized("x"), sized("y")) : sized("x");
   if (jwk["d"] === undefined) return publicCurve(curve, point);
-  const key = privateCurve(curve, sized("d"));
+  return belonging(privateCurve(curve, sized("d")), point);
+}
+
+function readLatticeJwk(jwk: Jwk, bytes: (name: string) => Uint8Array): KeyData {
+  const curve = CURVES.find(({ kind, name }) => kind === "akp" && name === jwk["alg"]);
+  if (curve === undefined) throw invalidArgValue("key.alg", jwk["alg"]);
+  const open = publicCurve(curve, bytes("pub"));
+  return jwk["priv"] === undefined ? open : belonging(privateCurve(curve, bytes("priv")), bytes("pub"));
+}
+
+/** A private key whose public one is the given one. */
+function belonging(key: AsymmetricData, point: Uint8Array): AsymmetricData {
   if (key.kind !== "curve" || key.point.some((byte, at) => byte !== point[at]))
     throw broken("its parts do not belong together");
   return key;

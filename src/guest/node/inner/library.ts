@@ -1,7 +1,7 @@
 import type { GuestCall } from "../../call.ts";
 import type * as Console from "../../web/console.ts";
 
-/** What the realm offers the library. */
+/** Parts of the realm that the library uses. */
 export interface NodeHost {
   /** The call whose turn it is. */
   readonly call: () => GuestCall | null;
@@ -14,11 +14,15 @@ export interface NodeHost {
   readonly text: (name: string) => string;
   /** Freezes everything reachable from a value, if calls share the realm. */
   readonly harden: <T>(made: T) => T;
+  /** The error of a capability call that is denied before the host is asked. */
+  readonly denied: (capability: string, method: string, message: string) => Error;
   /** `context.host.fs` of a call. */
   readonly fs: (call: GuestCall) => object;
   readonly fillRandom: (bytes: Uint8Array) => void;
   /** A hash by the worker: data and result are strings with one character for each byte. */
   readonly digest: (algorithm: string, latin1: string) => string;
+  /** Makes `structuredClone` copy objects of a class: the function gives nothing for others. */
+  readonly cloneable: (copy: (value: object) => object | undefined) => void;
   readonly console: () => typeof Console;
   readonly shown: (value: object) => object | undefined;
 }
@@ -32,7 +36,9 @@ export interface NodeState {
   require(name: string): unknown;
   /** Variables of the environment that the call was granted. */
   env(): { readonly [name: string]: string };
-  /** What modules keep for this instance, by the name of what it is. */
+  /** Whether the tool does not ask for the capability `fetch`. */
+  readonly lacksFetch: boolean;
+  /** State of modules for this instance, by its name. */
   readonly kept: Map<string, unknown>;
 }
 
@@ -44,7 +50,7 @@ export interface LibraryPart {
   readonly modules?: { readonly [name: string]: NodeModule };
   /** The exports for the packages of the library itself, where they differ. */
   readonly packages?: NodeModule;
-  /** What is reached through objects of its classes only: frozen as well. */
+  /** Prototypes that only objects of its classes lead to: frozen as well. */
   readonly hidden?: readonly object[];
   /** Objects of classes that a package keeps for itself. */
   readonly samples?: () => readonly unknown[];
@@ -69,6 +75,18 @@ export interface Library {
 declare const __library: Library;
 
 export const library: Library = __library;
+
+/** Gives a module classes of the web, which are made when they are read. */
+export function shareGlobals(module: NodeModule, names: readonly string[]): void {
+  for (const name of names) {
+    Object.defineProperty(module, name, { get: () => Reflect.get(globalThis, name) as unknown });
+  }
+}
+
+/** `process.emitWarning` of the instance. */
+export function emitWarning(...args: readonly unknown[]): void {
+  (library.state().require("process") as { emitWarning(...args: readonly unknown[]): void }).emitWarning(...args);
+}
 
 /** A value that an instance has for itself, made when it first uses it. */
 export function kept<T>(name: string, make: () => T, state: NodeState = library.state()): T {

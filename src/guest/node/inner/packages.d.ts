@@ -1,5 +1,6 @@
-/** Types of what the library uses of npm packages that have none. */
+/** Types of what the library's bundler gives it, and of npm packages that have none. */
 
+/** Node's tables of constants. */
 declare const NODE_CONSTANTS: {
   readonly METHODS: readonly string[];
   readonly STATUS_CODES: { readonly [status: string]: string };
@@ -11,19 +12,9 @@ declare const NODE_CONSTANTS: {
   readonly crypto: { readonly [name: string]: unknown };
 };
 
-declare module "path-browserify" {
-  const path: { readonly [name: string]: unknown };
-  export default path;
-}
 declare module "readable-stream" {
   const stream: { [name: string]: unknown };
   export default stream;
-}
-declare module "string_decoder" {
-  export const StringDecoder: new (encoding?: string) => {
-    write(bytes: Uint8Array): string;
-    end(bytes?: Uint8Array): string;
-  };
 }
 declare module "unenv/node/url" {
   const url: { readonly [name: string]: unknown };

@@ -1,14 +1,12 @@
 import { aeskw, cbc } from "@noble/ciphers/aes.js";
+import { chacha20poly1305 } from "@noble/ciphers/chacha.js";
 import { Aes, GcmTag } from "./aes.ts";
 import { join } from "./asn1.ts";
+import { openOcb, sealOcb } from "./ocb.ts";
 import { isSame } from "./rsa.ts";
-import { bytesFrom, domError, type Given, numberFrom } from "./web-algorithms.ts";
+import { bytesFrom, failed, type Given, numberFrom } from "./web-algorithms.ts";
 
-/** AES as the Web Cryptography API has it: one whole text at a time. */
-
-function failed(message: string): Error {
-  return domError("OperationError", message);
-}
+/** Ciphers as the Web Cryptography API has it: one whole text at a time. */
 
 function vectorIn(algorithm: Given, name: string): Uint8Array {
   const bytes = bytesFrom(algorithm[name], name);
@@ -65,8 +63,33 @@ function gcm(algorithm: Given, key: Uint8Array): { aes: Aes; tag: GcmTag; size: 
   return { aes, tag, size };
 }
 
-export function sealAes(algorithm: Given, key: Uint8Array, data: Uint8Array): Uint8Array {
+/** Parameters of OCB: its tag is of 64 bits at least. */
+function ocb(algorithm: Given, key: Uint8Array) {
+  const iv = bytesFrom(algorithm["iv"], "iv");
+  const size = tagBytes(algorithm);
+  if (iv.length === 0 || iv.length > 15) throw failed("iv has to have 1 to 15 bytes");
+  if (![8, 12, 16].includes(size)) throw failed("tagLength is invalid");
+  return { aes: new Aes(key), iv, size, more: additional(algorithm) };
+}
+
+function additional(algorithm: Given): Uint8Array {
+  if (algorithm["additionalData"] === undefined) return new Uint8Array();
+  return bytesFrom(algorithm["additionalData"], "additionalData");
+}
+
+function chacha(algorithm: Given, key: Uint8Array) {
+  const iv = bytesFrom(algorithm["iv"], "iv");
+  if (iv.length !== 12) throw failed("iv has to have 12 bytes");
+  if (tagBytes(algorithm) !== 16) throw failed("tagLength is invalid");
+  return chacha20poly1305(key, iv, additional(algorithm));
+}
+
+export function seal(algorithm: Given, key: Uint8Array, data: Uint8Array): Uint8Array {
   switch (algorithm.name) {
+    case "AES-OCB":
+      return sealOcb(ocb(algorithm, key), data);
+    case "ChaCha20-Poly1305":
+      return chacha(algorithm, key).encrypt(data);
     case "AES-CBC":
       return cbc(key, vectorIn(algorithm, "iv")).encrypt(data);
     case "AES-CTR":
@@ -80,16 +103,33 @@ export function sealAes(algorithm: Given, key: Uint8Array, data: Uint8Array): Ui
   }
 }
 
-export function openAes(algorithm: Given, key: Uint8Array, data: Uint8Array): Uint8Array {
+/** Plain bytes, with the error of the web where a library cannot decrypt. */
+function opened(decrypt: () => Uint8Array | undefined): Uint8Array {
+  let plain: Uint8Array | undefined;
+  try {
+    plain = decrypt();
+  } catch {
+    // It says no more than that it failed.
+  }
+  if (plain === undefined) throw failed("The data cannot be decrypted");
+  return plain;
+}
+
+export function open(algorithm: Given, key: Uint8Array, data: Uint8Array): Uint8Array {
   switch (algorithm.name) {
+    case "AES-OCB": {
+      const parameters = ocb(algorithm, key);
+      if (data.length < parameters.size) throw failed("The data is too short");
+      return opened(() => openOcb(parameters, data));
+    }
+    case "ChaCha20-Poly1305": {
+      const cipher = chacha(algorithm, key);
+      return opened(() => cipher.decrypt(data));
+    }
     case "AES-CBC": {
       const iv = vectorIn(algorithm, "iv");
       if (data.length === 0 || data.length % 16 !== 0) throw failed("The data has a wrong length");
-      try {
-        return cbc(key, iv).decrypt(data);
-      } catch {
-        throw failed("The data cannot be decrypted");
-      }
+      return opened(() => cbc(key, iv).decrypt(data));
     }
     case "AES-CTR":
       return ctr(algorithm, key, data);

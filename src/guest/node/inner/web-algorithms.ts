@@ -1,10 +1,6 @@
 /** Algorithms of the Web Cryptography API: their names, parameters and the uses of their keys. */
 
-export type Usage = "encrypt" | "decrypt" | "sign" | "verify" | "deriveKey" | "deriveBits" | "wrapKey" | "unwrapKey";
-export type Operation = Usage | "generateKey" | "importKey" | "exportKey" | "getLength";
-export type KeyType = "secret" | "public" | "private";
-
-export const USAGES: readonly Usage[] = [
+export const USAGES = [
   "encrypt",
   "decrypt",
   "sign",
@@ -13,8 +9,18 @@ export const USAGES: readonly Usage[] = [
   "deriveBits",
   "wrapKey",
   "unwrapKey",
-];
-export const HASHES: readonly string[] = ["SHA-1", "SHA-256", "SHA-384", "SHA-512"];
+  "encapsulateKey",
+  "encapsulateBits",
+  "decapsulateKey",
+  "decapsulateBits",
+] as const;
+
+export type Usage = (typeof USAGES)[number];
+export type Operation = Usage | "generateKey" | "importKey" | "exportKey" | "getLength" | "digest";
+export type KeyType = "secret" | "public" | "private";
+
+/** Hash functions that others are made of; `digest` has more. */
+export const HASHES: readonly string[] = ["SHA-1", "SHA-256", "SHA-384", "SHA-512", "SHA3-256", "SHA3-384", "SHA3-512"];
 
 interface Facts {
   readonly operations: readonly Operation[];
@@ -27,6 +33,23 @@ const AES: Facts = {
   operations: ["generateKey", "importKey", "exportKey", "encrypt", "decrypt", "wrapKey", "unwrapKey", "getLength"],
   uses: { secret: ["encrypt", "decrypt", "wrapKey", "unwrapKey"] },
 };
+const MAC: Facts = {
+  operations: ["generateKey", "importKey", "exportKey", "sign", "verify", "getLength"],
+  uses: { secret: ["sign", "verify"] },
+};
+const ENCAPSULATER: Facts = {
+  operations: [
+    "generateKey",
+    "importKey",
+    "exportKey",
+    "encapsulateKey",
+    "encapsulateBits",
+    "decapsulateKey",
+    "decapsulateBits",
+  ],
+  uses: { public: ["encapsulateKey", "encapsulateBits"], private: ["decapsulateKey", "decapsulateBits"] },
+};
+const DIGESTER: Facts = { operations: ["digest"], uses: {} };
 const SIGNER: Facts = {
   operations: ["generateKey", "importKey", "exportKey", "sign", "verify"],
   uses: { public: ["verify"], private: ["sign"] },
@@ -41,17 +64,14 @@ const DERIVER: Facts = {
 };
 
 export const ALGORITHMS: ReadonlyMap<string, Facts> = new Map<string, Facts>([
-  [
-    "HMAC",
-    {
-      operations: ["generateKey", "importKey", "exportKey", "sign", "verify", "getLength"],
-      uses: { secret: ["sign", "verify"] },
-      hashed: true,
-    },
-  ],
+  ["HMAC", { ...MAC, hashed: true }],
+  ["KMAC128", MAC],
+  ["KMAC256", MAC],
   ["AES-CBC", AES],
   ["AES-CTR", AES],
   ["AES-GCM", AES],
+  ["AES-OCB", AES],
+  ["ChaCha20-Poly1305", AES],
   [
     "AES-KW",
     {
@@ -77,10 +97,22 @@ export const ALGORITHMS: ReadonlyMap<string, Facts> = new Map<string, Facts>([
   ["X448", AGREER],
   ["HKDF", DERIVER],
   ["PBKDF2", DERIVER],
+  ["Argon2d", DERIVER],
+  ["Argon2i", DERIVER],
+  ["Argon2id", DERIVER],
+  ...["ML-DSA-44", "ML-DSA-65", "ML-DSA-87"].map((name) => [name, SIGNER] as const),
+  ...["ML-KEM-512", "ML-KEM-768", "ML-KEM-1024"].map((name) => [name, ENCAPSULATER] as const),
+  ...[...HASHES, "cSHAKE128", "cSHAKE256", "TurboSHAKE128", "TurboSHAKE256", "KT128", "KT256"].map(
+    (name) => [name, DIGESTER] as const,
+  ),
 ]);
 
 export function domError(name: string, message: string): Error {
   return new DOMException(message, name);
+}
+
+export function failed(message = "The operation failed"): Error {
+  return domError("OperationError", message);
 }
 
 /** An algorithm with its parameters, as a caller gives it. */
@@ -93,7 +125,12 @@ function named(given: unknown): Given {
   if (typeof given !== "object" || given === null) return { name: String(given as string) };
   const name: unknown = Reflect.get(given, "name");
   if (name === undefined) throw new TypeError("The algorithm has no name");
-  return { ...(given as object), name: String(name as string) };
+  return withName(given, String(name as string));
+}
+
+/** An algorithm whose parameters may be inherited, as those of a dictionary of the web. */
+function withName(given: object, name: string): Given {
+  return Object.create(given, { name: { value: name, enumerable: true } }) as Given;
 }
 
 /** Reads an algorithm for an operation; throws where no algorithm has that name. */
@@ -101,9 +138,17 @@ export function algorithmOf(given: unknown, operation: Operation): Given {
   const algorithm = named(given);
   for (const [name, facts] of ALGORITHMS) {
     if (name.toUpperCase() === algorithm.name.toUpperCase() && facts.operations.includes(operation))
-      return { ...algorithm, name };
+      return withName(algorithm, name);
   }
   throw domError("NotSupportedError", `Unrecognized algorithm name "${algorithm.name.slice(0, 100)}" for ${operation}`);
+}
+
+/** The parameter `context` of some signatures: 255 bytes at most. */
+export function contextIn(algorithm: Given): { readonly context?: Uint8Array } {
+  if (algorithm["context"] === undefined) return {};
+  const context = bytesFrom(algorithm["context"], "context");
+  if (context.length > 255) throw domError("OperationError", "context has more than 255 bytes");
+  return { context };
 }
 
 /** The name of the hash function that a parameter names. */
@@ -116,10 +161,15 @@ export function hashOf(given: unknown): string {
 }
 
 export function bytesFrom(source: unknown, name: string): Uint8Array<ArrayBuffer> {
-  if (ArrayBuffer.isView(source))
-    return new Uint8Array(source.buffer as ArrayBuffer, source.byteOffset, source.byteLength).slice();
-  if (source instanceof ArrayBuffer) return new Uint8Array(source).slice();
-  throw new TypeError(`${name} has to be an ArrayBuffer or a view of one`);
+  const isView = ArrayBuffer.isView(source);
+  if (!isView && !(source instanceof ArrayBuffer))
+    throw new TypeError(`${name} has to be an ArrayBuffer or a view of one`);
+  // A buffer that was moved away is empty.
+  if (source.byteLength === 0) return new Uint8Array(0);
+  const bytes = isView
+    ? new Uint8Array(source.buffer as ArrayBuffer, source.byteOffset, source.byteLength)
+    : new Uint8Array(source);
+  return bytes.slice();
 }
 
 export function numberFrom(given: unknown, name: string, max: number): number {

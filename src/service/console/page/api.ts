@@ -3,6 +3,7 @@ import { readJson } from "./exact-json.ts";
 import { loadKey } from "./key-dialog.ts";
 import {
   type CapabilityCall,
+  type Connector,
   type Declarations,
   type Explanation,
   isRecord,
@@ -76,6 +77,20 @@ export async function checkProgram(code: string): Promise<readonly ProgramProble
 
 export function getDeclarations(): Promise<Declarations> {
   return getJson("/v1/code/declarations") as Promise<Declarations>;
+}
+
+const CONNECTORS = "/v1/connectors";
+
+export function listConnectors(): Promise<readonly Connector[]> {
+  return getJson(CONNECTORS) as Promise<readonly Connector[]>;
+}
+
+/** Begins the login of a connector. Returns the page on which a person logs in. */
+export async function beginLogin(name: string, tenant: string): Promise<string> {
+  const query = tenant === "" ? "" : `?tenant=${encodeURIComponent(tenant)}`;
+  const init = { method: "POST", signal: AbortSignal.timeout(DEADLINE_MS) };
+  const answer: unknown = await (await request(`${CONNECTORS}/${encodeURIComponent(name)}/login${query}`, init)).json();
+  return (answer as { readonly url: string }).url;
 }
 
 const RECORDS = "/v1/agentspace/tools";

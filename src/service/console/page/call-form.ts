@@ -135,7 +135,7 @@ function violationsOf({ error }: ToolResult): readonly { readonly pointer: strin
   );
 }
 
-/** What went wrong with a request. */
+/** Message of a failed request. */
 export function messageOf(error: unknown): string {
   if (!(error instanceof ApiError)) return "The connection was lost before the result arrived.";
   return error.status === 401 ? "The server requires a key." : `${error.message}.`;

@@ -1,6 +1,6 @@
 import type { Json } from "./wire.ts";
 
-/** What browsers have of the proposal "JSON.parse source text access"; those without it show the nearest number. */
+/** The proposal "JSON.parse source text access", as browsers have it; those without it show the nearest number. */
 interface SourceText {
   readonly rawJSON?: (text: string) => Json;
   readonly isRawJSON?: (value: unknown) => boolean;

@@ -2,6 +2,7 @@ import { Chart, type ChartSpec } from "./chart.ts";
 import { badge, card, fill, h, table } from "./elements.ts";
 import { formatBytes, formatCount, formatMs, formatSpan, plural } from "./format.ts";
 import { FleetCard } from "./fleet-card.ts";
+import { LoginsCard } from "./logins-card.ts";
 import type { FeedState } from "./stats-feed.ts";
 import type { Stats } from "./wire.ts";
 
@@ -68,6 +69,7 @@ export class Overview {
   readonly #notice = h("div", { role: "status" });
   readonly #charts = CHARTS.map((spec) => new Chart(spec));
   readonly #fleet = new FleetCard();
+  readonly #logins = new LoginsCard();
   readonly #quarantine = h("div");
   readonly #busiest = h("div");
 
@@ -77,6 +79,7 @@ export class Overview {
       { class: "stack" },
       h("h1", { tabindex: -1 }, "Overview"),
       this.#notice,
+      this.#logins.element,
       this.#facts,
       h("div", { class: "charts" }, ...this.#charts.map(({ element }) => element)),
       this.#fleet.element,
@@ -93,6 +96,7 @@ export class Overview {
     fill(this.#facts, ...facts(last).map(([name, value, note]) => tile(name, value, note)));
     for (const chart of this.#charts) chart.update(history);
     this.#fleet.update(last.executor.fleet);
+    this.#logins.update(last.needLogin);
     fill(this.#busiest, busiest(last));
     fill(this.#quarantine, quarantine(last));
   }

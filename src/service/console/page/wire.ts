@@ -129,7 +129,7 @@ export interface Declarations {
   readonly total: number;
 }
 
-/** What can be pasted to make a failed call succeed. */
+/** Texts to paste, so that a failed call succeeds. */
 export interface Remedy {
   readonly kind: string;
   readonly pointer?: string;
@@ -162,6 +162,17 @@ export interface ToolResult {
     readonly calls?: readonly ProgramCall[];
     readonly truncated?: { readonly output?: number; readonly logs?: number };
   };
+}
+
+/** A connector of the engine. */
+export interface Connector {
+  readonly name: string;
+  readonly login: {
+    readonly auth: string;
+    readonly state: string;
+    readonly reason: string | null;
+    readonly tenants: readonly string[];
+  } | null;
 }
 
 /** State of the server's worker machines. */
@@ -210,6 +221,7 @@ export interface Stats {
   readonly isolates: { readonly active: number; readonly warm: number; readonly blank: number };
   readonly restarts: number;
   readonly quarantined: readonly string[];
+  readonly needLogin: readonly string[];
   readonly tools: readonly {
     readonly name: string;
     readonly callsPerSecond: number;

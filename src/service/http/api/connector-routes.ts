@@ -26,11 +26,12 @@ const CONNECTOR = {
       type: ["object", "null"],
       description: "Its login, as its last use left it; `null` where it has none.",
       properties: {
+        auth: { type: "string", enum: ["clientCredentials", "refreshToken", "authorizationCode"] },
         state: { type: "string", enum: ["unused", "ready", "needed", "failing"] },
         reason: { ...NULLABLE, description: "Why there is no token, and what to do." },
         tenants: { ...TEXTS, description: "Tenants that need a login of their own, at most 100." },
       },
-      required: ["state", "reason", "tenants"],
+      required: ["auth", "state", "reason", "tenants"],
     },
   },
   required: ["name", "kind", "server", "state", "problem", "tools", "digest", "pin", "findings", "login"],

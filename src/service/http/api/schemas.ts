@@ -346,6 +346,7 @@ export const SCHEMAS = {
     }),
     restarts: number("Lost and recycled executors."),
     quarantined: listOf(text("A quarantined tool.")),
+    needLogin: listOf(text("A connector to which somebody has to log in.")),
     tools: {
       type: "array",
       maxItems: 50,

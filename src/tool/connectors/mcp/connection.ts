@@ -51,7 +51,7 @@ interface Wire {
   readonly http: Sdk.StreamableHTTPClientTransport | null;
   /** Why it ended. */
   readonly failure: () => Promise<McpError>;
-  /** What its process said, for the operator; `null` without a process. */
+  /** Error output of its process, for the operator; `null` without a process. */
   readonly said: (() => string | null) | null;
 }
 

@@ -10,6 +10,8 @@ export interface McpFailure {
   readonly isSent: boolean;
   /** Whether the server asks to come back later; after this time where it names one. */
   readonly isBusy: boolean;
+  /** Whether there is no token until somebody logs in, or mends the connector's options. */
+  readonly needsLogin: boolean;
   readonly retryAfterMs: number | null;
 }
 
@@ -28,6 +30,7 @@ export class McpError extends Error {
       isTransient: true,
       isSent: true,
       isBusy: false,
+      needsLogin: false,
       retryAfterMs: null,
       ...more,
     };

@@ -5,7 +5,7 @@ const LINE_END = 10;
 /** Length of the beginning and the end of a message that are kept, in which its number stands. */
 const EDGE = 256;
 
-/** What came in: a line, or the beginning and the end of one that is too long to be read. */
+/** A part of the input: a line, or the beginning and the end of one that is too long to be read. */
 export type Line =
   | { readonly kind: "line"; readonly bytes: Buffer }
   | { readonly kind: "long"; readonly length: number; readonly edges: string };

@@ -37,8 +37,9 @@ export class SessionTokens {
       return token;
     } catch (error) {
       if (!(error instanceof LoginFailure)) throw error;
-      const { message, retryAfterMs } = error;
-      throw new McpError(message, { isSent: false, isTransient: error.kind === "failed", retryAfterMs });
+      const { message, kind, retryAfterMs } = error;
+      const isTransient = kind === "failed";
+      throw new McpError(message, { isSent: false, isTransient, needsLogin: !isTransient, retryAfterMs });
     }
   }
 }

@@ -31,7 +31,7 @@ export interface McpSessionOptions {
   readonly limits?: Partial<McpLimits>;
   /** How its requests get a token. */
   readonly login?: LoginUse | null;
-  /** Whose token, where each tenant has a login. */
+  /** Tenant of the token, where each has a login. */
   readonly tenant?: string;
   readonly onLogin?: (report: LoginReport) => void;
   readonly onState?: (state: McpState) => void;

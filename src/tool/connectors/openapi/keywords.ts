@@ -1,6 +1,6 @@
 import { patternOf } from "../../../base/schema/check-runtime.ts";
 
-/** Who sends what a schema describes: the caller, or the server. */
+/** Sender of the values of a schema: the caller, or the server. */
 export type Side = "input" | "output";
 
 /** Keywords that hold schemas. `head`: of the same value as the schema that they are in. */
@@ -57,7 +57,7 @@ export function plainValue(keyword: string, value: unknown): unknown {
   return PLAIN.get(keyword)?.(value);
 }
 
-/** What OpenAPI 3.0 and draft-04 wrote otherwise, in the words of 2020-12. */
+/** Keywords of OpenAPI 3.0 and draft-04, in the words of 2020-12. */
 export function modernized(schema: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const { minimum, maximum, exclusiveMinimum, exclusiveMaximum } = schema;
   const changes: [string, unknown][] = [];

@@ -4,7 +4,7 @@ import { shortText } from "../remote-tool.ts";
 import { type Json, LeftOut, type OpenApiDocument, shownText } from "./document.ts";
 import { JSON_TYPE } from "./media-types.ts";
 
-/** What the arguments of an operation have to be, in one place of the request. */
+/** Form of the arguments of an operation, in one place of the request. */
 export interface Argument {
   readonly property: string;
   readonly schema: unknown;

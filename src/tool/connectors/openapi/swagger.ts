@@ -118,7 +118,7 @@ function keyOf(parameter: Json): string {
   return `${String(parameter["in"])} ${String(parameter["name"])}`;
 }
 
-/** What a reference within the document leads to; an empty object where that is nothing. */
+/** Target of a reference within the document; an empty object for one that leads nowhere. */
 function followed(root: Json, value: unknown): Json {
   let found: unknown = value;
   for (let hops = 0; hops < HOPS_MAX && isObject(found); hops++) {

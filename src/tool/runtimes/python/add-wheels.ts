@@ -1,7 +1,7 @@
-import { randomUUID } from "node:crypto";
-import { mkdir, rename, writeFile } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import path from "node:path";
 import { memberOf } from "../../../base/json.ts";
+import { writeWhole } from "../../../base/os/whole-file.ts";
 import { readFileAt } from "../../package/file.ts";
 import { parseJson } from "../../package/layout.ts";
 import { PackageError, quoted } from "../../package/step.ts";
@@ -10,7 +10,7 @@ import { type Distribution, partOfLock } from "./distribution.ts";
 import { archivesOf } from "./installation.ts";
 import type { PackageIndex } from "./package-index.ts";
 import { askedBy, type LockedWheel, lockText, pinnedBy, PYLOCK, PYLOCK_BYTES_MAX } from "./pylock.ts";
-import { LOCK, LOCK_BYTES_MAX, type LockedPackage, NO_LOCK, type PyodideLock } from "./pyodide-lock.ts";
+import { LOCK, LOCK_BYTES_MAX, NO_LOCK, type PyodideLock } from "./pyodide-lock.ts";
 import { counts, isHashed, type Requirement, requirementText } from "./requirement.ts";
 import { type Choice, resolve } from "./resolution.ts";
 import { compareVersions, versionsIn } from "./versions.ts";
@@ -51,7 +51,7 @@ const COMPARISONS_MAX = 5_000_000;
 
 /**
  * Adds packages to a folder of wheels, with all that they require, and writes its lock. What the lock has already stays
- * in the version that it has, where that fits. Rejects with a `PackageError`, and then nothing was written.
+ * in the version that it has, where that fits. Rejects with a `PackageError`, and then no file was written.
  */
 export async function addWheels(given: readonly Requirement[], places: WheelPlaces): Promise<AddedWheels> {
   const { folder, distribution } = places;
@@ -75,10 +75,12 @@ export async function addWheels(given: readonly Requirement[], places: WheelPlac
   });
   const archives = archivesOf(choices, stock.lock);
   for (const { file } of archives.values()) await stock.readArchive(file);
-  for (const [file, bytes] of stock.downloaded(choices, archives)) await writeWhole(path.join(folder, file), bytes);
-  const ofPyodide = new Set(
-    [...choices.map(({ locked }) => locked), ...archives.values()].map((one) => one?.file ?? ""),
-  );
+  const files = [...choices.map(({ name }) => name), ...archives.values()].map(({ file }) => file);
+  for (const file of files) {
+    const bytes = stock.downloaded(file);
+    if (bytes !== undefined) await writeWhole(path.join(folder, file), bytes);
+  }
+  const ofPyodide = new Set(files.filter((file) => stock.lock.files.has(file)));
   if (distribution !== null && [...ofPyodide].some((file) => distribution.lock.files.has(file))) {
     const known = await readFileAt(path.join(folder, LOCK), LOCK, LOCK_BYTES_MAX, true);
     const text = partOfLock(distribution, ofPyodide, known === undefined ? undefined : parseJson(known, LOCK));
@@ -88,7 +90,7 @@ export async function addWheels(given: readonly Requirement[], places: WheelPlac
   const locked = choices.map((choice) => lockedWheel(choice, stock.urlOf(choice.name) ?? known.get(choice.name.file)));
   // Conditions that hold here are not written: the lock is for this interpreter only.
   await writeWhole(path.join(folder, PYLOCK), lockText(locked, asked.map(requirementText)));
-  const wheels = choices.map(({ name }) => ({ ...name, isNew: stock.isNew(name) }));
+  const wheels = choices.map(({ name }) => ({ ...name, isNew: stock.downloaded(name.file) !== undefined }));
   const builtIn = [...names].filter((name) => wheels.every((wheel) => wheel.name !== name));
   return { wheels: wheels.toSorted((one, other) => (one.name < other.name ? -1 : 1)), builtIn };
 }
@@ -115,13 +117,6 @@ function urlsIn(lock: unknown): ReadonlyMap<string, string> {
   );
 }
 
-/** Whoever reads the folder meanwhile sees a file whole, or not at all. */
-async function writeWhole(file: string, content: string | Buffer): Promise<void> {
-  const part = `${file}.${randomUUID()}.part`;
-  await writeFile(part, content, { flag: "wx" });
-  await rename(part, file);
-}
-
 /** A file that can be downloaded. */
 interface Source {
   readonly index: PackageIndex;
@@ -138,7 +133,6 @@ class IndexStock {
   /** Versions that are asked for exactly, by name: also where they are withdrawn. */
   readonly #exact = new Map<string, readonly string[]>();
   readonly #sources = new Map<string, Source>();
-  readonly #read = new Map<string, Promise<ReadWheel>>();
   readonly #downloaded = new Map<string, Buffer>();
 
   constructor(places: WheelPlaces) {
@@ -146,7 +140,7 @@ class IndexStock {
     this.#wheels = new Wheels(places.folder, places.maxBytes);
   }
 
-  /** What Pyodide says of its packages; of the same file the folder's own lock does. */
+  /** Pyodide's own lock and the folder's, which decides where both have a file. */
   get lock(): PyodideLock {
     return this.#lock;
   }
@@ -181,10 +175,11 @@ class IndexStock {
     return [...wheels.values()];
   }
 
-  read(name: WheelName): Promise<ReadWheel> {
-    const known = this.#read.get(name.file) ?? this.#readOne(name);
-    this.#read.set(name.file, known);
-    return known;
+  async read(name: WheelName): Promise<ReadWheel> {
+    const isHere = this.#inFolder.get(name.name)?.some(({ file }) => file === name.file) === true;
+    if (isHere) return this.#wheels.read(name);
+    const bytes = await this.#download(name.file);
+    return readingOf(bytes, await readWheel(bytes, name, this.#places.maxBytes));
   }
 
   /** Has an archive of libraries that the distribution brings, where the folder has not. */
@@ -193,31 +188,13 @@ class IndexStock {
     if (known === undefined) await this.#download(file);
   }
 
-  /** The files that were not in the folder, of those that are needed. */
-  *downloaded(
-    choices: readonly Choice[],
-    archives: ReadonlyMap<string, LockedPackage>,
-  ): Iterable<readonly [file: string, bytes: Buffer]> {
-    const files = [...choices.map(({ name }) => name), ...archives.values()].map(({ file }) => file);
-    for (const file of files) {
-      const bytes = this.#downloaded.get(file);
-      if (bytes !== undefined) yield [file, bytes];
-    }
-  }
-
-  isNew({ file }: WheelName): boolean {
-    return this.#downloaded.has(file);
+  /** A file that was not in the folder; `undefined` for others. */
+  downloaded(file: string): Buffer | undefined {
+    return this.#downloaded.get(file);
   }
 
   urlOf({ file }: WheelName): string | undefined {
     return this.#sources.get(file)?.url.href;
-  }
-
-  async #readOne(name: WheelName): Promise<ReadWheel> {
-    const isHere = this.#inFolder.get(name.name)?.some(({ file }) => file === name.file) === true;
-    if (isHere) return this.#wheels.read(name);
-    const bytes = await this.#download(name.file);
-    return readingOf(bytes, await readWheel(bytes, name, this.#places.maxBytes));
   }
 
   async #download(file: string): Promise<Buffer> {

@@ -16,11 +16,11 @@ const PACKAGES: ReadonlyMap<string, string> = new Map([
 /** Comments and strings, in which nothing is a statement. */
 const NO_CODE =
   /#[^\n]*|"""(?:\\[\s\S]|[^\\])*?(?:"""|$)|'''(?:\\[\s\S]|[^\\])*?(?:'''|$)|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'/g;
-/** What follows is imported by type checkers only. */
+/** Condition of imports that only type checkers make. */
 const FOR_TYPES = /^\s*if\s+(?:\w+\.)?TYPE_CHECKING\s*:/;
 const IMPORT = /^[ \t]*import[ \t]+([^;]+)/;
 const FROM = /^[ \t]*from[ \t]+(\.*)([\w.]*)[ \t]+import[ \t]+([^;]*)/;
-/** What stands before the name of a module that is imported by a call. */
+/** The text before the name of a module that is imported by a call. */
 const BY_CALL = /\b(?:__import__|import_module)\(\s*$/;
 const CALL_MAX = 32;
 const NAME_TEXT = /^(["'])([A-Za-z_][\w.]*)\1$/;

@@ -25,7 +25,7 @@ interface Listed {
 
 const FILES_MAX = 50_000;
 const ATTRIBUTES_MAX = 8 * 1024;
-/** What a wheel's file may be called: it is written under this name. */
+/** Permitted names of a wheel's file: it is written under this name. */
 const FILE = /^[\w.+!-]{1,255}$/;
 const SHA256 = /^[\da-f]{64}$/i;
 const ANCHOR = /<a\s([^<>]*)>/gi;

@@ -5,7 +5,7 @@ import { checkLibraries, LIBRARIES_FOLDER, type Libraries, type Library } from "
 import { LOCK, type LockedPackage, type PyodideLock } from "./pyodide-lock.ts";
 import { isHashed, type Requirement } from "./requirement.ts";
 import { type Choice, resolve, type Stock } from "./resolution.ts";
-import type { ReadWheel, Wheels } from "./wheels.ts";
+import type { Wheels } from "./wheels.ts";
 
 const FILES_MAX = 10_000;
 /** Requirements are hostile input, and a build process waits for them. */
@@ -38,8 +38,6 @@ export async function install(asked: readonly Requirement[], wheels: Wheels): Pr
 
 async function open(wheels: Wheels, isClosed: boolean): Promise<Stock> {
   const [listed, lock] = await Promise.all([wheels.list(), wheels.lock()]);
-  // Reuses the same objects in each round: a change is detected by identity.
-  const read = new Map<string, Promise<ReadWheel>>();
   return {
     place: "folder",
     lock,
@@ -47,11 +45,7 @@ async function open(wheels: Wheels, isClosed: boolean): Promise<Stock> {
     maxComparisons: COMPARISONS_MAX,
     maxCharacters: SCRIPT_BYTES_MAX,
     list: (name) => listed.get(name) ?? [],
-    read: (name) => {
-      const known = read.get(name.file) ?? wheels.read(name);
-      read.set(name.file, known);
-      return known;
-    },
+    read: (name) => wheels.read(name),
   };
 }
 

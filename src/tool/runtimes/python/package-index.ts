@@ -30,7 +30,6 @@ export class PackageIndex {
   readonly address: URL;
   readonly #authorization: string | undefined;
   readonly #maxBytes: number;
-  readonly #pages = new Map<string, Promise<readonly IndexedWheel[]>>();
   #bytesLeft = TOTAL_BYTES_MAX;
 
   /** `maxBytes`: maximum size of a wheel. Throws a `TypeError` for an address of another form. */
@@ -46,23 +45,7 @@ export class PackageIndex {
   }
 
   /** The wheels of a project, by its normalized name; none where the index has no such project. */
-  wheels(name: string): Promise<readonly IndexedWheel[]> {
-    const known = this.#pages.get(name) ?? this.#readPage(name);
-    this.#pages.set(name, known);
-    return known;
-  }
-
-  /** Downloads a file, which has the hash that is named. Rejects with a `PackageError`. */
-  async download(file: string, url: URL, sha256: string | null): Promise<Buffer> {
-    const { status, bytes } = await this.#get(url, "*/*", this.#maxBytes, WHEEL_MS);
-    if (status !== 200) throw new PackageError(`${shown(url)} responded with status ${status}`);
-    if (sha256 !== null && (await hashOf(bytes)) !== sha256) {
-      throw new PackageError(`${quoted(file)} has another SHA-256 than the index names for it: nothing is kept`);
-    }
-    return bytes;
-  }
-
-  async #readPage(name: string): Promise<readonly IndexedWheel[]> {
+  async wheels(name: string): Promise<readonly IndexedWheel[]> {
     const page = new URL(`${this.address.pathname.replace(/\/*$/, "/")}${name}/`, this.address);
     const { status, type, url, bytes } = await this.#get(page, ACCEPT, PAGE_BYTES_MAX, PAGE_MS);
     if (status === 404) return [];
@@ -73,6 +56,16 @@ export class PackageIndex {
       if (!(error instanceof PackageError)) throw error;
       throw new PackageError(`the page ${shown(page)} cannot be read: ${error.message}`);
     }
+  }
+
+  /** Downloads a file, which has the hash that is named. Rejects with a `PackageError`. */
+  async download(file: string, url: URL, sha256: string | null): Promise<Buffer> {
+    const { status, bytes } = await this.#get(url, "*/*", this.#maxBytes, WHEEL_MS);
+    if (status !== 200) throw new PackageError(`${shown(url)} responded with status ${status}`);
+    if (sha256 !== null && (await hashOf(bytes)) !== sha256) {
+      throw new PackageError(`${quoted(file)} has another SHA-256 than the index names for it: nothing is kept`);
+    }
+    return bytes;
   }
 
   async #get(target: URL, accept: string, maxBytes: number, ms: number): Promise<Answer> {

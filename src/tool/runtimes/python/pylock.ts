@@ -112,7 +112,7 @@ function textsOf(value: unknown, max: number, what: string): readonly string[] {
   throw new PackageError(`${what} must be a list of at most ${max} texts`);
 }
 
-/** What was asked for when a lock was written here; the packages of a lock that another program has written. */
+/** Requirements for which a lock was written here; the packages of a lock that another program has written. */
 export function askedBy(lock: unknown): readonly Requirement[] {
   const asked = memberOf(memberOf(memberOf(lock, "tool"), "glovebox"), "requirements");
   if (asked === undefined) return pinnedBy(lock).map(({ name, place }) => readRequirement(name, place));

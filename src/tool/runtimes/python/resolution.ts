@@ -39,8 +39,9 @@ export interface Stock {
   readonly maxCharacters: number;
   /** Versions that are taken before later ones, where they fit, by name. */
   readonly preferred?: ReadonlyMap<string, string>;
+  /** The wheels of a package; asked once for each. */
   readonly list: (name: string) => readonly WheelName[] | Promise<readonly WheelName[]>;
-  /** The same object each time: a change is detected by identity. */
+  /** The content of a wheel; asked once for each. */
   readonly read: (name: WheelName) => Promise<ReadWheel>;
 }
 
@@ -79,7 +80,7 @@ class Conflict extends PackageError {
   }
 }
 
-/** What is known of a resolution beside its requirements. */
+/** State of a resolution beside its requirements. */
 interface Attempt {
   readonly effort: Effort;
   /** Versions that require what does not fit. */
@@ -92,7 +93,8 @@ interface Attempt {
  * The wheels for the requirements and for what those require. Where the latest version of a package requires what does
  * not fit, an older one is tried. Rejects with a `PackageError` that names what is missing, or what does not fit.
  */
-export async function resolve(asked: readonly Requirement[], stock: Stock): Promise<readonly Choice[]> {
+export async function resolve(asked: readonly Requirement[], given: Stock): Promise<readonly Choice[]> {
+  const stock = remembering(given);
   const effort = new Effort(stock.maxComparisons);
   const excluded = new Set<string>();
   let first: Conflict | null = null;
@@ -108,6 +110,25 @@ export async function resolve(asked: readonly Requirement[], stock: Stock): Prom
       excluded.add(versionOf(culprit));
     }
   }
+}
+
+/** A stock that gives the same objects in each round: a change is detected by identity. */
+function remembering(stock: Stock): Stock {
+  const lists = new Map<string, ReturnType<Stock["list"]>>();
+  const wheels = new Map<string, Promise<ReadWheel>>();
+  return {
+    ...stock,
+    list: (name) => {
+      const known = lists.get(name) ?? stock.list(name);
+      lists.set(name, known);
+      return known;
+    },
+    read: (name) => {
+      const known = wheels.get(name.file) ?? stock.read(name);
+      wheels.set(name.file, known);
+      return known;
+    },
+  };
 }
 
 /** The wheel that requires what does not fit, and of which there is an older version; the last one of several. */

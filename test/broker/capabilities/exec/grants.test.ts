@@ -32,7 +32,7 @@ describe("a grant of exec", () => {
     [{ mounts: { "/data": "/" } }, /^\/mounts\/~1data: is a mount/],
     [{ mounts: { "/data": { path: "/", mode: "rwx" } } }, /mode: is "ro" or "rw"$/],
     [{ mounts: { "/data": { path: "/none/such", mode: "ro" } } }, /path: there is no folder/],
-    [{ mounts: { "/data": { mode: "ro" } } }, /path: is the path of a folder$/],
+    [{ mounts: { "/data": { mode: "ro" } } }, /path: is missing; it is the path of a folder$/],
     [
       { mounts: Object.fromEntries(Array.from({ length: 33 }, (_, at) => [`/${at}`, {}])) },
       /^\/mounts: has at most 32/,

@@ -127,7 +127,7 @@ describe("what is written of fetch", () => {
     [null, ": is an object"],
     [true, ": is an object"],
     [["https://a.example"], ": is an object"],
-    [{}, "/origins: is a list"],
+    [{}, '/origins: is missing; it is a list of at most 1000 origins, such as \\["https://api.example.com"\\]$'],
     [{ origins: "https://a.example" }, "/origins: is a list"],
     [{ origins: ["https://a.example", "a.example"] }, "/origins/1: is an origin such as"],
     [{ origins: [], methods: "GET" }, "/methods: is a list"],

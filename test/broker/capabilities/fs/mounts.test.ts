@@ -20,7 +20,7 @@ describe("what is written", () => {
   test.each([
     ["nothing", null, ": is an object of mounts"],
     ["a list", [], ": is an object of mounts"],
-    ["a mount without a mode", { data: {} }, '/data/mode: is "ro" or "rw"'],
+    ["a mount without a mode", { data: {} }, '/data/mode: is missing; it is "ro" or "rw"'],
     ["a mode that is invalid", { data: { mode: "wo" } }, '/data/mode: is "ro" or "rw"'],
     ["a mount that is invalid", { data: "rw" }, "/data: is a mount"],
     ["a name that leads elsewhere", { "../x": { mode: "ro" } }, "/../x: the name of a mount"],
@@ -34,7 +34,7 @@ describe("what is written", () => {
   });
 
   test.each([
-    ["no path", undefined, "is the path of a folder"],
+    ["no path", undefined, "is missing; it is the path of a folder"],
     ["a folder that is not there", "/no/such/folder", "there is no folder"],
     ["a NUL byte", "/tmp\0", "is the path of a folder"],
   ])("is refused in a policy: %s", (_, given, message) => {

@@ -73,12 +73,6 @@ def _only_function(module):
     return [_value("spec", spec), {"kind": "function", "name": "default", "context": None}]
 
 
-def default_of(module):
-    """The function that is called where a module is one."""
-    own = vars(module).get("execute")
-    return own if callable(own) else _function.only_in(module)
-
-
 def _providers(module):
     """The classes that look like providers of tools. Protocols and abstract classes only say how one looks."""
     own = [one for one in _classes.made_in(module) if _has(one, "list_tools") and _has(one, "execute_tool")]

@@ -1,12 +1,13 @@
 """What the sandbox calls. Texts come in, and texts go out; nothing is raised."""
 
 import asyncio
+import functools
 import inspect
 import json
 import time
 from types import MappingProxyType
 
-from . import _built_in, _contracts, _errors, _files, _host, _random, _strands, _streams, _system, _values
+from . import _built_in, _contracts, _errors, _files, _function, _host, _random, _strands, _streams, _system, _values
 from ._tool import Tool
 from .context import Context
 
@@ -26,6 +27,15 @@ class _Instance:
     def number(self, value):
         self.numbered.append(value)
         return len(self.numbered) - 1
+
+    def default(self):
+        """The function that is called where a module is one."""
+        own = vars(self.module).get("execute")
+        return own if callable(own) else self._only
+
+    @functools.cached_property
+    def _only(self):
+        return _function.only_in(self.module)
 
 
 def connect(host):
@@ -79,8 +89,8 @@ def _invoke(call, number, target, args, context):
         case "mount":
             result = _contracts.mount(instance.module, *args, instance.number)
         case "function":
-            name, module = target["name"], instance.module
-            function = _contracts.default_of(module) if name == "default" else getattr(module, name)
+            name = target["name"]
+            function = instance.default() if name == "default" else getattr(instance.module, name)
             state = _sdk_state(instance) if context == "named" and _strands.takes_state(function) else {}
             result = _called(function, args, context, state)
         case "class":

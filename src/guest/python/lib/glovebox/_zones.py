@@ -19,8 +19,13 @@ def _read():
         return b"{}\n"
 
 
-_start = _read().index(b"\n") + 1
-PLACES = json.loads(_read()[:_start])
+def _index():
+    """Where the data begin, and the place and the length of each zone."""
+    line = _read().split(b"\n", 1)[0]
+    return len(line) + 1, json.loads(line)
+
+
+_start, PLACES = _index()
 
 
 def data_of(key):

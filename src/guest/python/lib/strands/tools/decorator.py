@@ -22,12 +22,23 @@ class FunctionToolMetadata:
         self.func = func
         self.signature = inspect.signature(func)
         self.type_hints = typing.get_type_hints(func, include_extras=True)
-        self.param_descriptions = _docs.parameters_of(func)
         self._context_param = context_param
         self._require_context()
         special = {"self", "cls", "agent", context_param}
         self.parameters = {name: one for name, one in self.signature.parameters.items() if name not in special}
-        self.schema = self._schema()
+
+    @functools.cached_property
+    def param_descriptions(self):
+        return _docs.parameters_of(self.func)
+
+    @functools.cached_property
+    def schema(self):
+        """Of the arguments. Only a description needs it, and no call."""
+        defs = {}
+        properties = {name: self._property(one, defs) for name, one in self.parameters.items()}
+        required = [name for name, one in self.parameters.items() if one.default is _EMPTY]
+        schema = {"properties": properties, "type": "object", **({"required": required} if required else {})}
+        return {"$defs": defs, **schema} if defs else schema
 
     def _require_context(self):
         for one in self.signature.parameters.values():
@@ -47,13 +58,6 @@ class FunctionToolMetadata:
     def extract_metadata(self):
         description = _docs.description_of(self.func)
         return {"name": self.func.__name__, "description": description, "inputSchema": {"json": self.schema}}
-
-    def _schema(self):
-        defs = {}
-        properties = {name: self._property(one, defs) for name, one in self.parameters.items()}
-        required = [name for name, one in self.parameters.items() if one.default is _EMPTY]
-        schema = {"properties": properties, "type": "object", **({"required": required} if required else {})}
-        return {"$defs": defs, **schema} if defs else schema
 
     def _property(self, parameter, defs):
         hint = self._hint(parameter)
