@@ -11,7 +11,7 @@ import manifest from "../package.json" with { type: "json" };
 const COMPILED = fileURLToPath(new URL("../compiled/", import.meta.url));
 /** What `bin` loads. */
 const CHECK = "base/check-node.js";
-const COMMAND = [CHECK, "service/cli/main.js"];
+const COMMAND = [CHECK, "service/cli/compile-cache.js", "service/cli/main.js"];
 /** Programs of other processes and threads, which are found by their paths. */
 const PROGRAMS = [
   "broker/thread/entry.js",
@@ -28,6 +28,7 @@ const READ = [
   "base/schema/describe-schema.js",
   "ecosystems/tools",
   "guest/python",
+  "guest/parts.json",
   "guest/scripts.json",
   "service/console/page",
 ];

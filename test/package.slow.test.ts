@@ -1,5 +1,14 @@
 import { execFile, spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -199,6 +208,21 @@ describe("the package", () => {
     writeFileSync(file, command);
     const failed = run(oldNode ?? "", [file, "--help"], OLD);
     await expect(failed).rejects.toMatchObject({ code: 1, stdout: "", stderr: expect.stringMatching(sentence) });
+  });
+
+  test.each([
+    ["keeps the command's compiled code in a folder of the user's own", 0o700, true],
+    ["keeps no compiled code where others may write", 0o777, false],
+  ])("%s", async (_title, mode, isKept) => {
+    const cache = join(folder, `cache-${mode}`);
+    mkdirSync(join(cache, "glovebox-code"), { recursive: true });
+    chmodSync(join(cache, "glovebox-code"), mode);
+    const file = join(folder, "command.mjs");
+    writeFileSync(file, readFileSync(join(ROOT, "bin/glovebox.js"), "utf8").replaceAll("../dist/", `${folder}/`));
+    const { NODE_COMPILE_CACHE: _own, ...inherited } = process.env;
+    const env = { ...inherited, XDG_CACHE_HOME: cache };
+    await run(process.execPath, ["--no-node-snapshot", "--no-warnings", file, "--version"], { env });
+    expect(readdirSync(join(cache, "glovebox-code")).length > 0).toBe(isKept);
   });
 
   test("exports nothing else", () => {
