@@ -11,8 +11,8 @@ import manifest from "../package.json" with { type: "json" };
 const COMPILED = fileURLToPath(new URL("../compiled/", import.meta.url));
 /** What `bin` loads. */
 const CHECK = "base/check-node.js";
-const COMMAND = [CHECK, "service/cli/compile-cache.js", "service/cli/main.js"];
-/** Programs of other processes and threads, which are found by their paths. */
+const COMMAND = [CHECK, "service/cli/main.js"];
+/** Programs of other processes and threads, which are found by their paths, and what the command loads before its own. */
 const PROGRAMS = [
   "broker/thread/entry.js",
   "ecosystems/agentspace/search/entry.js",
@@ -20,6 +20,7 @@ const PROGRAMS = [
   "executor/process/child.js",
   "executor/worker/entry.js",
   "executor/worker/python/snapshot-program.js",
+  "service/cli/compile-cache.js",
   "tool/build/child.js",
   "tool/connectors/mcp/entry.js",
 ];
