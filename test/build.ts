@@ -6,9 +6,9 @@ const ROOT = fileURLToPath(new URL("..", import.meta.url));
 /** What the compiler says of a mistake is printed: then no test runs. */
 const BUILD: ExecFileSyncOptions = { cwd: ROOT, stdio: ["ignore", "inherit", "inherit"] };
 
-/** Builds the package before the tests, unless nothing of its sources is newer than what is built. */
+/** Compiles the package before the tests, unless nothing of its sources is newer than what is compiled. */
 export default function setup(): void {
-  if (newestMs("src") > newestMs("dist")) execFileSync("npm", ["run", "--silent", "build"], BUILD);
+  if (newestMs("src") > newestMs("compiled")) execFileSync("npm", ["run", "--silent", "compile"], BUILD);
 }
 
 /** When the newest file of a folder was written; 0 without such a folder. */

@@ -1,12 +1,12 @@
 /**
- * Loads what is built in the place of the sources. Node compiles TypeScript anew in each process, and in each of its
+ * Loads what is compiled in the place of the sources. Node compiles TypeScript anew in each process, and in each of its
  * threads: that is half of what most programs of tests do. `test/vitest.config.ts` gives this file to every process of
  * a run, and `test/build.ts` builds first.
  */
 import { registerHooks } from "node:module";
 
 const SRC = new URL("../src/", import.meta.url).href;
-const DIST = new URL("../dist/", import.meta.url).href;
+const COMPILED = new URL("../compiled/", import.meta.url).href;
 /** Its sources are what is published: the server bundles them. */
 const PAGE = `${SRC}service/console/page/`;
 
@@ -15,7 +15,7 @@ registerHooks({
     const resolved = next(specifier, context);
     const [url, ...query] = resolved.url.split(/(?=\?)/);
     if (!url.startsWith(SRC) || !url.endsWith(".ts") || url.startsWith(PAGE)) return resolved;
-    const built = `${DIST}${url.slice(SRC.length, -".ts".length)}.js`;
+    const built = `${COMPILED}${url.slice(SRC.length, -".ts".length)}.js`;
     return { ...resolved, url: [built, ...query].join(""), format: "module" };
   },
 });

@@ -1,6 +1,15 @@
 import { execFile, spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { delimiter, dirname, join } from "node:path";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -9,16 +18,9 @@ import manifest from "../package.json" with { type: "json" };
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const run = promisify(execFile);
 
-/** Compiles as `npm run build` does, but into a folder of its own. */
-async function compile(folder: string): Promise<void> {
-  const tsc = join(dirname(fileURLToPath(import.meta.resolve("typescript/package.json"))), "bin/tsc");
-  for (const [project, out] of [
-    [".", folder],
-    ["src/guest", folder],
-    ["src/ecosystems/tools", join(folder, "tools")],
-  ] as const) {
-    await run(process.execPath, [tsc, "-p", project, "--outDir", out], { cwd: ROOT, timeout: 60_000 });
-  }
+/** Writes what is published as `npm run build` does, but into a folder of its own: a run of tests has compiled it. */
+async function publish(folder: string): Promise<void> {
+  await run(process.execPath, ["--no-warnings", "build/publish.ts", folder], { cwd: ROOT, timeout: 60_000 });
 }
 
 /** A Node on the `PATH` that is too old for the package; `undefined` where it is missing. */
@@ -80,7 +82,7 @@ describe("the package", () => {
   let folder = "";
   beforeAll(async () => {
     folder = mkdtempSync(join(ROOT, ".package-test-"));
-    await compile(folder);
+    await publish(folder);
   }, 120_000);
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -123,9 +125,27 @@ describe("the package", () => {
       await import(${JSON.stringify(entry("."))});
       console.log(JSON.stringify(files));`;
     const files = JSON.parse(await runProgram(program)) as { readonly [name: string]: number };
-    const unwanted = [...PEERS, "fastify", "@modelcontextprotocol/server", "@opentelemetry/api", "esbuild", "undici"];
+    const unwanted = [
+      ...PEERS,
+      "acorn",
+      "fastify",
+      "@modelcontextprotocol/server",
+      "@opentelemetry/api",
+      "esbuild",
+      "undici",
+    ];
     expect(unwanted.filter((name) => name in files)).toEqual([]);
-    expect(Object.values(files).reduce((all, count) => all + count, 0)).toBeLessThan(340);
+    expect(Object.values(files).reduce((all, count) => all + count, 0)).toBeLessThan(115);
+  });
+
+  test("has maps by which stack traces name the sources", async () => {
+    const program = `
+      const { createEngine } = await import(${JSON.stringify(entry("."))});
+      await createEngine({ workers: -1 }).catch(({ stack }) => console.log(stack));`;
+    const file = join(folder, "traced.mjs");
+    writeFileSync(file, program);
+    const { stdout } = await run(process.execPath, ["--enable-source-maps", "--no-warnings", file]);
+    expect(stdout).toMatch(/src\/engine\/options\.ts:\d+:\d+/);
   });
 
   test("loads without its optional peers, and says which one is missing and how to install it", async () => {
@@ -188,6 +208,21 @@ describe("the package", () => {
     writeFileSync(file, command);
     const failed = run(oldNode ?? "", [file, "--help"], OLD);
     await expect(failed).rejects.toMatchObject({ code: 1, stdout: "", stderr: expect.stringMatching(sentence) });
+  });
+
+  test.each([
+    ["keeps the command's compiled code in a folder of the user's own", 0o700, true],
+    ["keeps no compiled code where others may write", 0o777, false],
+  ])("%s", async (_title, mode, isKept) => {
+    const cache = join(folder, `cache-${mode}`);
+    mkdirSync(join(cache, "glovebox-code"), { recursive: true });
+    chmodSync(join(cache, "glovebox-code"), mode);
+    const file = join(folder, "command.mjs");
+    writeFileSync(file, readFileSync(join(ROOT, "bin/glovebox.js"), "utf8").replaceAll("../dist/", `${folder}/`));
+    const { NODE_COMPILE_CACHE: _own, ...inherited } = process.env;
+    const env = { ...inherited, XDG_CACHE_HOME: cache };
+    await run(process.execPath, ["--no-node-snapshot", "--no-warnings", file, "--version"], { env });
+    expect(readdirSync(join(cache, "glovebox-code")).length > 0).toBe(isKept);
   });
 
   test("exports nothing else", () => {

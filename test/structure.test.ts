@@ -118,7 +118,7 @@ test("no file is tiny, but an index and a face that loads or lists others", () =
 });
 
 test("no text has a phrase that needs a second reading", () => {
-  const texts = ["src", "test", "bench", "fixtures", "examples"].flatMap((folder) =>
+  const texts = ["src", "test", "bench", "build", "fixtures", "examples"].flatMap((folder) =>
     readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })
       .map((name) => join(folder, name))
       .filter((name) => /\.(?:ts|js|py|c|md|ya?ml)$/.test(name) && !name.includes("node_modules")),

@@ -45,8 +45,12 @@ export async function loadExecutor(options: ResolvedExecutorOptions): Promise<Cr
     }
     case "process": {
       requireIsolates();
-      const { ProcessExecutor } = await import("../executor/process/process-executor.ts");
       const { warmIsolates, spinMs, rssMb, spare, recycle, sandbox, trust } = options;
+      const { Sandbox } = await import("../executor/process/sandbox.ts");
+      // Tried while the rest is loaded: a sandbox that works is remembered, and the executor says what is wrong with another.
+      const tried = new Sandbox(sandbox).prepare().catch(() => undefined);
+      const { ProcessExecutor } = await import("../executor/process/process-executor.ts");
+      await tried;
       const isolates = { warmIsolates, spinMs, rssMaxMb: rssMb, spare, recycle, sandbox, trust };
       return (host) => new ProcessExecutor({ ...host, ...isolates });
     }

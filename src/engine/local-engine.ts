@@ -22,7 +22,7 @@ import { onPressure } from "../base/os/pressure.ts";
 import { startBundler, stopBundler } from "../tool/bundle/bundle.ts";
 import { OPERATOR } from "../broker/policy.ts";
 import { type DeclareOptions, declareTools } from "../tool/declarations/declare-tools.ts";
-import type { ToolInfo, ToolLocation } from "../tool/definition.ts";
+import { prepareDefinitions, type ToolInfo, type ToolLocation } from "../tool/definition.ts";
 import { PROGRAM_NAMES, type ProgramSource } from "../tool/program/program.ts";
 import type { ModuleReport } from "../tool/registrar.ts";
 import { toolFunctions } from "./tool-functions.ts";
@@ -91,7 +91,10 @@ export class LocalEngine implements AsyncDisposable {
     try {
       startBundler();
       engine.#parts.broker.start();
-      await engine.#parts.executor.start();
+      const started = engine.#parts.executor.start();
+      // The processor is free while the executor's process starts.
+      setImmediate(prepareDefinitions);
+      await started;
       await engine.#reconfiguration.apply(given);
       return engine;
     } catch (error) {

@@ -1,7 +1,7 @@
 import { Piscina } from "piscina";
 import type { MessagePort } from "node:worker_threads";
 import { within } from "../base/deadline.ts";
-import type { Prelude } from "../base/protocol/prelude.ts";
+import { type Prelude, textsOf } from "../base/protocol/prelude.ts";
 import { shareTexts } from "../base/protocol/shared-texts.ts";
 import type { ServeTask } from "./worker/link.ts";
 import type { WorkerSettings } from "./worker/worker-settings.ts";
@@ -77,5 +77,5 @@ export class WorkerPool {
 
 function workerSettings({ prelude, ...rest }: WorkerPoolOptions["settings"]): WorkerSettings {
   const { parts, ...scripts } = prelude;
-  return { ...rest, prelude: scripts, parts: shareTexts(parts) };
+  return { ...rest, prelude: scripts, parts: shareTexts(textsOf(parts)) };
 }

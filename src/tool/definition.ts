@@ -260,13 +260,17 @@ export const DEFINITION = {
 
 let validator: Validator | undefined;
 
+/** Compiles what checks definitions, ahead of the first one. */
+export function prepareDefinitions(): Validator {
+  return (validator ??= compileSchema(DEFINITION, "inputSchema"));
+}
+
 /**
  * Checks a definition from `register` or a module's `spec`, and fills in the version. Throws a `GloveboxError` with
  * `load_error` that says what to change.
  */
 export function checkDefinition(definition: unknown, options: CheckOptions = {}): CheckedDefinition {
-  validator ??= compileSchema(DEFINITION, "inputSchema");
-  const violations = validator.check(definition);
+  const violations = prepareDefinitions().check(definition);
   if (violations.length > 0 || !isDefinition(definition)) {
     throw loadError(nameOf(definition), `is not defined correctly: ${describeViolations(violations)}`, { violations });
   }

@@ -102,7 +102,7 @@ describe.skipIf(!works)(`an executor inside bubblewrap${unless}`, () => {
       const foreign = places.filter(
         (place) => !/^\/(?:proc|python|usr\/lib\S*|lib\S*|etc\/ld.so.cache|etc\/alpine-release)?$/.test(place),
       );
-      const known = /node_modules$|\/(?:src|dist)$|\/package.json$|\/bin\/node$/;
+      const known = /node_modules$|\/(?:src|compiled)$|\/package.json$|\/bin\/node$/;
       expect(foreign.filter((place) => !known.test(place))).toEqual([]);
     });
 

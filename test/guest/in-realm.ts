@@ -1,5 +1,5 @@
 import ivm from "isolated-vm";
-import { seedOf } from "../../src/base/protocol/prelude.ts";
+import { seedOf, textsOf } from "../../src/base/protocol/prelude.ts";
 import { loadPrelude } from "../../src/tool/runtimes/prelude.ts";
 import { NO_CHECKS, SCRIPT_EXPORTS, type ToolScript } from "../../src/base/protocol/script.ts";
 import { compileScript, compileTool, GuestRealm } from "../../src/executor/worker/guest-realm.ts";
@@ -39,13 +39,14 @@ export async function openRealm(
     return emitted.push(said);
   };
   const { core, parts } = await loadPrelude();
+  const texts = textsOf(parts);
   const prelude = compileScript(isolate, "prelude", core);
   const callbacks = {
     emit: new ivm.Callback(emit),
     pure: new ivm.Callback(
       createPure(
         (run) => seedOf("a key for tests", run),
-        (name) => parts[name] ?? "",
+        (name) => texts[name] ?? "",
       ),
     ),
   };

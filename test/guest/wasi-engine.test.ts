@@ -1,6 +1,6 @@
 import ivm from "isolated-vm";
 import { onTestFinished, test, expect } from "vitest";
-import { seedOf } from "../../src/base/protocol/prelude.ts";
+import { seedOf, textsOf } from "../../src/base/protocol/prelude.ts";
 import { loadPrelude } from "../../src/tool/runtimes/prelude.ts";
 import { createPure } from "../../src/executor/worker/pure.ts";
 import { command } from "../base/wasm/wasm.ts";
@@ -14,6 +14,7 @@ async function inRealm(hardened: boolean, text: string): Promise<unknown> {
   onTestFinished(() => isolate.dispose());
   const context = await isolate.createContext();
   const { core, parts, engines } = await loadPrelude();
+  const texts = textsOf(parts);
   const engine = await context.eval(engines.wasi, { reference: true });
   const boot = await context.eval(core, { reference: true });
   const host = [
@@ -21,7 +22,7 @@ async function inRealm(hardened: boolean, text: string): Promise<unknown> {
     new ivm.Callback(
       createPure(
         (run) => seedOf("a key for tests", run),
-        (name) => parts[name] ?? "",
+        (name) => texts[name] ?? "",
       ),
     ),
   ];

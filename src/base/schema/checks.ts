@@ -1,7 +1,7 @@
-import standaloneCode from "ajv/dist/standalone/index.js";
 import { fullFormats } from "ajv-formats/dist/formats.js";
 import { isObject, type JsonSchema, pointerSegment } from "../json.ts";
 import { NO_CHECKS, type ToolChecks } from "../protocol/script.ts";
+import { standaloneCode } from "./ajv.ts";
 import { type Dialect, newCompiler } from "./schema-dialect.ts";
 import { schemaNodes } from "./schema-nodes.ts";
 import { compileError, readPattern, readValid } from "./schema.ts";
@@ -85,7 +85,7 @@ function generate(schema: JsonSchema, dialect: Dialect, allErrors: boolean, wher
   try {
     const code = { allErrors, meta, source: true, pattern: readPattern, formats: fullFormats };
     const ajv = newCompiler(dialect, code);
-    return standaloneCode.default(ajv, ajv.compile(schema));
+    return standaloneCode(ajv, ajv.compile(schema));
   } catch (error) {
     throw compileError(error, schema, where);
   }

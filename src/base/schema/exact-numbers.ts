@@ -1,7 +1,7 @@
-import { _, type Code, type CodeKeywordDefinition, type Name, str } from "ajv";
-import { checkDataTypes, DataType } from "ajv/dist/compile/validate/dataType.js";
+import type { Code, CodeKeywordDefinition, Name } from "ajv";
 import type { JSONType } from "ajv/dist/compile/rules.js";
 import type { JsonSchema } from "../json.ts";
+import { _, dataTypes, str } from "./ajv.ts";
 import { RUNTIME } from "./check-runtime.ts";
 import { isLongInteger, isMultiple, isOneOf, NUMBER_TYPE, OWN } from "./long-integers.ts";
 import { schemaNodes } from "./schema-nodes.ts";
@@ -24,7 +24,12 @@ const TYPES: ReadonlySet<unknown> = new Set([
   "string",
 ] satisfies JSONType[]);
 const BOUNDS = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"] as const;
-const COMPARISONS = { minimum: _`>=`, maximum: _`<=`, exclusiveMinimum: _`>`, exclusiveMaximum: _`<` };
+const COMPARISONS = {
+  minimum: () => _`>=`,
+  maximum: () => _`<=`,
+  exclusiveMinimum: () => _`>`,
+  exclusiveMaximum: () => _`<`,
+};
 type Entries = Record<string, unknown>;
 
 /** Writes INTO a schema what it says of numbers in these keywords. Its long integers are `bigint`s. */
@@ -103,6 +108,7 @@ function typeKeyword(takesDigits: boolean): CodeKeywordDefinition {
     },
     code(context) {
       const { gen, data, schema } = context;
+      const { checkDataTypes, DataType } = dataTypes();
       const isOther = _`(${checkDataTypes(schema as JSONType[], data, true, DataType.Wrong)}) && typeof ${data} != "bigint"`;
       if (!takesDigits) return context.fail(isOther);
       const test = gen.scopeValue("func", { ref: isLongInteger, code: _`require(${RUNTIME}).isLongInteger` });
@@ -112,7 +118,7 @@ function typeKeyword(takesDigits: boolean): CodeKeywordDefinition {
 }
 
 function bound(keyword: (typeof BOUNDS)[number]): CodeKeywordDefinition {
-  const comparison = COMPARISONS[keyword];
+  const comparison = COMPARISONS[keyword]();
   return {
     keyword,
     schemaType: "number",
@@ -128,7 +134,7 @@ function bound(keyword: (typeof BOUNDS)[number]): CodeKeywordDefinition {
 }
 
 function longBound(keyword: (typeof BOUNDS)[number]): CodeKeywordDefinition {
-  const comparison = COMPARISONS[keyword];
+  const comparison = COMPARISONS[keyword]();
   return {
     keyword: OWN + keyword,
     schemaType: "string",

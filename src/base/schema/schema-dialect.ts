@@ -1,11 +1,8 @@
-import { _, Ajv, type CodeKeywordDefinition, type Format, type Options } from "ajv";
-import { createRequire } from "node:module";
+import type { Ajv, CodeKeywordDefinition, Format, Options } from "ajv";
 import type { JsonSchema } from "../json.ts";
+import { _, ajv as library, ajvOf } from "./ajv.ts";
 import { duplicateIn, RUNTIME } from "./check-runtime.ts";
 import { numberKeywords, REPLACED } from "./exact-numbers.ts";
-
-/** Dialects after draft-07 are rare, so ajv's code for them is loaded on demand. */
-const require = createRequire(import.meta.url);
 
 /** A supported version of JSON Schema. */
 export type Dialect = "draft-07" | "2019-09" | "2020-12";
@@ -81,16 +78,11 @@ export function newCompiler(
 function newAjv(dialect: Dialect, options: Options): Ajv {
   switch (dialect) {
     case "draft-07":
-      return new Ajv(options);
-    // In two steps: TypeScript 7 leaves out the parentheses of `new (require(…) as …).Name()`, which then calls `require`.
-    case "2019-09": {
-      const { Ajv2019 } = require("ajv/dist/2019.js") as typeof import("ajv/dist/2019.js");
-      return new Ajv2019(options);
-    }
-    case "2020-12": {
-      const { Ajv2020 } = require("ajv/dist/2020.js") as typeof import("ajv/dist/2020.js");
-      return new Ajv2020(options);
-    }
+      return new (library().Ajv)(options);
+    case "2019-09":
+      return ajvOf("2019", options);
+    case "2020-12":
+      return ajvOf("2020", options);
   }
 }
 

@@ -1,7 +1,8 @@
-import { MissingRefError, type Ajv, type ErrorObject, type Format, type ValidateFunction } from "ajv";
+import type { Ajv, ErrorObject, Format, ValidateFunction } from "ajv";
 import { fullFormats } from "ajv-formats/dist/formats.js";
 import { mayHaveLongInteger, parseWithBigInts } from "../exact-json.ts";
 import type { JsonSchema } from "../json.ts";
+import { ajv as library } from "./ajv.ts";
 import { patternOf, violationsIn } from "./check-runtime.ts";
 import { spellNumbers } from "./exact-numbers.ts";
 import { spellProtoProperties } from "./proto-property.ts";
@@ -189,7 +190,7 @@ export function compileError(error: unknown, schema: JsonSchema, where: SchemaPl
     return schemaError(where, pointer, `has a pattern that cannot be used: it ${error.message}`);
   }
   const message = error instanceof Error ? error.message : String(error);
-  if (error instanceof MissingRefError) {
+  if (error instanceof library().MissingRefError) {
     const fragment = error.missingRef.replace(/^[^#]*/, "");
     const isIt = (key: string, value: unknown): boolean =>
       /^\$(?:ref|dynamicRef|recursiveRef)$/.test(key) &&

@@ -62,7 +62,9 @@ function pythonPaths(): readonly string[] {
 /** The files and folders that an executor process may read; a folder's path ends with a separator. */
 export function readablePaths(): Set<string> {
   // `/etc/alpine-release`: node-gyp-build reads it to detect the libc.
-  const readable = new Set([packagePath("../../"), packagePath("../../../package.json"), "/etc/alpine-release"]);
+  // `src/` or what is built of it, and the `package.json` above it, which makes its files modules.
+  const own = [new URL("../../", import.meta.url), new URL("../../../package.json", import.meta.url)];
+  const readable = new Set([...own.map((url) => fileURLToPath(url)), "/etc/alpine-release"]);
   const require = createRequire(import.meta.url);
   const addonRequire = createRequire(realpathSync(require.resolve("isolated-vm")));
   const folders = [
@@ -71,11 +73,6 @@ export function readablePaths(): Set<string> {
   ];
   for (const folder of folders) readable.add(folder);
   return readable;
-}
-
-/** A path relative to this module: `src/` or `dist/`, or the `package.json` above it, which makes its files modules. */
-function packagePath(relative: string): string {
-  return fileURLToPath(new URL(relative, import.meta.url));
 }
 
 /** The folders through which a package is found, and its real location: links are common. */

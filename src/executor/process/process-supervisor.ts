@@ -41,6 +41,8 @@ interface SupervisedProcess {
 }
 
 const CHECK_EVERY_MS = 1_000;
+/** Time from the start of a process to that of the spare. */
+const SETTLE_MS = 300;
 /** Time for a leaving process to end its last calls, in milliseconds, before they are moved to the next one. */
 const LEAVE_MS = 30_000;
 
@@ -182,7 +184,13 @@ export class ProcessSupervisor {
     this.#retry = null;
     if (this.#closed || !this.#isWanted) return;
     if (this.#active === null) this.#promote(this.#next ?? this.#takeSpare() ?? this.#spawn());
-    this.#options.spare?.prepare();
+    const { spare } = this.#options;
+    if (this.#active?.isReady !== false) spare?.prepare();
+    else {
+      // The first tools and calls have the processor before a process for which nobody waits.
+      const later = (): unknown => setTimeout(() => spare?.prepare(), SETTLE_MS).unref();
+      this.#active.child.ready.then(later, () => undefined);
+    }
   }
 
   #look(): void {

@@ -73,10 +73,12 @@ export class ScopedEngine {
    * Runs a call as the caller's tenant, within its tools and limits, and charges it to the key. A repeat with the same
    * `idempotencyKey` counts as a call but uses no CPU time. Never rejects.
    */
-  async execute(caller: Caller, call: ToolCall, options: ExecuteOptions): Promise<ToolResult> {
+  execute(caller: Caller, call: ToolCall, options: ExecuteOptions): Promise<ToolResult> {
     if (isCodeTool(call?.name) && this.#engine.codeMode !== undefined && this.mayName(caller, call.name)) {
       return this.codeModeFor(caller).execute(call, options);
     }
+    // A caller without a key has nothing to be charged or narrowed to: no promise but that of the engine.
+    if (caller.key === null && caller.tenant === null) return this.#run(call, options);
     return this.#within(caller, call, options, (narrowed) => this.#run(call, narrowed));
   }
 
@@ -198,10 +200,10 @@ export class ScopedEngine {
   }
 
   /** Loads a tool of the registry before its first call, if the call may name it. */
-  async #run(call: ToolCall, options: ExecuteOptions): Promise<ToolResult> {
-    const isOfRegistry = this.#registry !== null && isAmong(options.tools, call?.name);
-    const failed = isOfRegistry ? await this.#registry?.prepare(call, options) : null;
-    return failed ?? this.#engine.execute(call, options);
+  #run(call: ToolCall, options: ExecuteOptions): Promise<ToolResult> {
+    const registry = isAmong(options.tools, call?.name) ? this.#registry : null;
+    if (registry === null) return this.#engine.execute(call, options);
+    return registry.prepare(call, options).then((failed) => failed ?? this.#engine.execute(call, options));
   }
 
   /** `undefined` if the caller has no key, or its key was removed. */

@@ -1,38 +1,51 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 
-/** Unfinished calls by connection; pipelining puts several on one. */
-const connections = new WeakMap<Socket, Set<AbortController>>();
+/** The unfinished calls of a connection; pipelining puts several on one. They end together, so they share a signal. */
+interface Connection {
+  unfinished: number;
+  controller: AbortController;
+  readonly onFinish: () => void;
+}
+
+const connections = new WeakMap<Socket, Connection>();
 
 /**
  * A signal that aborts when the client disconnects, or half-closes the connection, before its response is complete. The
  * response's own events do not suffice: a pipelined response that waits for others has no socket yet.
  */
 export function disconnection({ socket }: IncomingMessage, response: ServerResponse): AbortSignal {
-  const controller = new AbortController();
-  const calls = connections.get(socket) ?? watch(socket);
-  calls.add(controller);
-  response.once("finish", () => calls.delete(controller));
-  if (socket.destroyed) controller.abort();
-  return controller.signal;
+  const connection = connections.get(socket) ?? watch(socket);
+  connection.unfinished++;
+  response.on("finish", connection.onFinish);
+  if (socket.destroyed) connection.controller.abort();
+  return connection.controller.signal;
 }
 
 /** Whether a connection has calls without a complete response. */
 export function hasCalls(socket: Socket): boolean {
-  return (connections.get(socket)?.size ?? 0) > 0;
+  return (connections.get(socket)?.unfinished ?? 0) > 0;
 }
 
 /** Ends the calls of a connection as if its client were gone; the client still gets their results. */
 export function abandonCalls(socket: Socket): void {
-  for (const call of connections.get(socket) ?? []) call.abort();
+  const connection = connections.get(socket);
+  if (connection === undefined) return;
+  connection.controller.abort();
+  // Later calls of the connection are not meant.
+  connection.controller = new AbortController();
 }
 
-function watch(socket: Socket): Set<AbortController> {
-  const calls = new Set<AbortController>();
-  connections.set(socket, calls);
+function watch(socket: Socket): Connection {
+  const connection: Connection = {
+    unfinished: 0,
+    controller: new AbortController(),
+    onFinish: () => void connection.unfinished--,
+  };
+  connections.set(socket, connection);
   socket.once("close", () => {
-    for (const call of calls) call.abort();
-    calls.clear();
+    connection.controller.abort();
+    connection.unfinished = 0;
   });
-  return calls;
+  return connection;
 }

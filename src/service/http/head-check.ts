@@ -35,7 +35,11 @@ export function requireSoundHead(app: FastifyInstance): void {
 
 /** Whether a head is that of most requests: it has one host, and nothing else that `requireSoundHead` looks at. */
 export function isPlainHead(head: Head): boolean {
-  return head.url?.startsWith("/") === true && countHosts(head) === 1 && problemOfHead(head) === null;
+  const { headers, url = "" } = head;
+  const isPath = url.startsWith("/") && !url.includes("#");
+  return (
+    isPath && countHosts(head) === 1 && HOST.test(headers.host ?? "") && headers["transfer-encoding"] === undefined
+  );
 }
 
 function problemOfHead(head: Head): Problem | null {

@@ -62,7 +62,7 @@ export function limitPipelining(app: FastifyInstance): void {
 
 function count(connection: Connection, response: ServerResponse): void {
   connection.unanswered++;
-  response.once("close", connection.onEnd);
+  response.on("close", connection.onEnd);
 }
 
 function createConnection(socket: Socket): Connection {

@@ -92,7 +92,7 @@ class ShortWay {
     request.on("end", () => {
       const [first = Buffer.alloc(0)] = chunks;
       const body = (chunks.length === 1 ? first : Buffer.concat(chunks)).toString("utf8");
-      underSender(request.headers, () => void this.#answer(body, route, { caller, sender, response }));
+      underSender(request.headers, () => this.#answer(body, route, { caller, sender, response }));
     });
     return true;
   }
@@ -104,32 +104,31 @@ class ShortWay {
     return JSON_TYPES.has(type) && (accept === undefined || chooseType(accept, types) === types[0]);
   }
 
-  async #answer(text: string, route: ShortRoute, asked: Asked): Promise<void> {
-    const { access, unread, unreadMs } = this.#app;
-    const { caller, sender, response } = asked;
-    let answer = await this.#run(text, route, asked);
-    let rateLimit: Answer["headers"] = NO_HEADERS;
-    try {
-      if (caller.key !== null) rateLimit = await access.rateLimitOf(caller);
-    } catch (error) {
-      answer = answerToError(error as Error, this.#bodyBytes);
-    }
-    writeAnswer(response, { head: this.#head, rateLimit, unread, unreadMs, sender }, answer);
-  }
-
-  async #run(text: string, { answer }: ShortRoute, asked: Asked): Promise<Answer> {
+  #answer(text: string, { answer }: ShortRoute, asked: Asked): void {
     let body: unknown;
     try {
       body = readShortBody(text);
     } catch (error) {
       // As the framework does after a body that it could not read.
       const headers = { connection: "close" };
-      return { ...answerToError(error as Error, this.#bodyBytes), headers };
+      return this.#send({ ...answerToError(error as Error, this.#bodyBytes), headers }, asked);
     }
-    try {
-      return await answer(body, asked);
-    } catch (error) {
-      return answerToError(error as Error, this.#bodyBytes);
-    }
+    answer(body, asked).then(
+      (answered) => this.#send(answered, asked),
+      (error: unknown) => this.#send(answerToError(error as Error, this.#bodyBytes), asked),
+    );
+  }
+
+  #send(answer: Answer, asked: Asked): void {
+    if (asked.caller.key === null) return this.#write(answer, NO_HEADERS, asked);
+    this.#app.access.rateLimitOf(asked.caller).then(
+      (rateLimit) => this.#write(answer, rateLimit, asked),
+      (error: unknown) => this.#write(answerToError(error as Error, this.#bodyBytes), NO_HEADERS, asked),
+    );
+  }
+
+  #write(answer: Answer, rateLimit: Answer["headers"], { sender, response }: Asked): void {
+    const { unread, unreadMs } = this.#app;
+    writeAnswer(response, { head: this.#head, rateLimit, unread, unreadMs, sender }, answer);
   }
 }

@@ -118,7 +118,7 @@ export function addTraffic(app: FastifyInstance, traffic: Traffic): void {
 /** Counts a request when its response is complete, or its client is gone. */
 export function measure(meter: RouteMeter, method: string, response: ServerResponse): void {
   const startMs = performance.now();
-  response.once("close", () => {
+  response.on("close", () => {
     meter.count(method, response.writableFinished ? response.statusCode : GONE);
     meter.duration.observe((performance.now() - startMs) / 1e3);
   });

@@ -65,9 +65,11 @@ export function sandboxed(bubblewrap: string, command: readonly string[], filter
 }
 
 function view(): readonly string[] {
-  const own = ["../../", "../../../bin/", "../../../package.json"].map((relative) =>
-    fileURLToPath(new URL(relative, import.meta.url)),
-  );
+  const own = [
+    new URL("../../", import.meta.url),
+    new URL("../../../bin/", import.meta.url),
+    new URL("../../../package.json", import.meta.url),
+  ].map((url) => fileURLToPath(url));
   const shown = [process.execPath, ...librariesOfNode(), ...own, ...moduleFolders()];
   const mounts = shown.flatMap((one) => ["--ro-bind-try", one, one]);
   // The shell limits esbuild's addresses.

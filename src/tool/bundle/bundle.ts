@@ -72,6 +72,9 @@ export async function bundleModule(
   return bundle;
 }
 
+/** Never called: tracers such as that of Next find acorn, which a build process needs, by imports alone. @public */
+export const loadHalves = () => import("./halves.ts");
+
 /** Starts a build process beside other work. */
 export function startBundler(): void {
   builds.warm();

@@ -1,7 +1,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
-import { CHECKS_GLOBAL, type Prelude } from "../../base/protocol/prelude.ts";
+import { CHECKS_GLOBAL, type Prelude, textsOf } from "../../base/protocol/prelude.ts";
 import { pythonPlace } from "./python/place.ts";
 
 const GLOBAL_NAME = "__prelude";
@@ -12,11 +12,17 @@ const ABSENT = { fetch: "web/fetch-globals", streams: "web/stream-globals", node
 
 /** The scripts, bundled by `npm run build`: esbuild's start is half of an engine's. */
 const BUILT_SCRIPTS = new URL("../../guest/scripts.json", import.meta.url);
+/** Those of them that only the processes read in which tools run. */
+const BUILT_PARTS = new URL("../../guest/parts.json", import.meta.url);
 
 interface Scripts {
   readonly prelude: Omit<Prelude, "pythonImage">;
   /** An expression whose value describes schemas of libraries, for `describing`. */
   readonly describer: string;
+}
+
+interface BuiltScripts extends Pick<Scripts, "describer"> {
+  readonly prelude: Omit<Scripts["prelude"], "parts">;
 }
 
 let scripts: Promise<Scripts> | null = null;
@@ -50,12 +56,17 @@ export async function loadDescriber(): Promise<string> {
 async function readScripts(): Promise<Scripts | null> {
   if (import.meta.url.endsWith(".ts")) return null;
   const text = await readFile(BUILT_SCRIPTS, "utf8").catch(() => null);
-  return text === null ? null : (JSON.parse(text) as Scripts);
+  if (text === null) return null;
+  const { prelude, describer } = JSON.parse(text) as BuiltScripts;
+  return { prelude: { ...prelude, parts: { file: fileURLToPath(BUILT_PARTS) } }, describer };
 }
 
 /** A step of `npm run build`. @public */
 export async function writeScripts(): Promise<void> {
-  await writeFile(BUILT_SCRIPTS, JSON.stringify(await bundleScripts()));
+  const { prelude, describer } = await bundleScripts();
+  const { parts, ...rest } = prelude;
+  await writeFile(BUILT_PARTS, JSON.stringify(textsOf(parts)));
+  await writeFile(BUILT_SCRIPTS, JSON.stringify({ prelude: rest, describer }));
 }
 
 async function bundleScripts(): Promise<Scripts> {
@@ -74,7 +85,7 @@ async function bundleScripts(): Promise<Scripts> {
   const engines = { wasi: engineOf("wasi"), native: engineOf("native"), remote: engineOf("remote") };
   const prelude = {
     core: script(core),
-    parts: { ...Object.fromEntries(parts), ...node },
+    parts: { texts: { ...Object.fromEntries(parts), ...node } },
     checks: checks.get("checks") ?? "",
     engines,
   };

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { digestOf, isSame, Journal, ReplayCursor } from "../../../src/broker/journal.ts";
 import { holdingsBuffer, WorkerHoldings } from "../../../src/base/protocol/holdings.ts";
 import type { ToHost } from "../../../src/base/protocol/messages.ts";
+import { textsOf } from "../../../src/base/protocol/prelude.ts";
 import { shareTexts } from "../../../src/base/protocol/shared-texts.ts";
 import type { ToolScript } from "../../../src/base/protocol/script.ts";
 import { turnRecordBuffer, TurnSlot } from "../../../src/base/protocol/turn-record.ts";
@@ -23,7 +24,7 @@ beforeAll(async () => {
   const prelude = await loadPrelude();
   const settings = {
     prelude,
-    parts: shareTexts(prelude.parts),
+    parts: shareTexts(textsOf(prelude.parts)),
     entropyKey: "a key",
     turnRecord,
     holdings,

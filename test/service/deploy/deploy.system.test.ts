@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { parse } from "yaml";
+import manifest from "../../../package.json" with { type: "json" };
 import { readConfiguration } from "../../../src/service/config/configuration.ts";
 import { readEnvironment } from "../../../src/service/config/environment.ts";
 import type { ToolResult } from "../../../src/index.ts";
@@ -132,6 +133,12 @@ describe("the container's image", () => {
     expect(read("Dockerfile.dockerignore").trim().split("\n")).toEqual(
       ["*", ...given.map((name) => `!${name}`)].sort(byMark),
     );
+  });
+
+  test("is given the programs that its build runs", () => {
+    const programs = [...manifest.scripts.build.matchAll(/\bnode .*?([\w-]+)\/[\w./-]+\.ts/g)].map(([, name]) => name);
+    expect(programs).not.toEqual([]);
+    for (const name of programs) expect(instructions).toContain(`COPY ${name} ./${name}`);
   });
 
   test("names settings that there are", () => {

@@ -14,7 +14,7 @@ import {
   type Guest,
   type Pure,
 } from "../../../guest/host.ts";
-import type { Prelude } from "../../../base/protocol/prelude.ts";
+import { type Prelude, textsOf } from "../../../base/protocol/prelude.ts";
 import { isHardened, type ToolChecks } from "../../../base/protocol/script.ts";
 import { checksOf, type Recording, toAnswers } from "../recording.ts";
 import { checkCodeText, checkRuntimeText, factoryText } from "../../../executor/worker/factory-text.ts";
@@ -60,6 +60,7 @@ export class DebuggedCall {
     const script = { ...tool, key: "recorded", checks: checksOf(recording) };
     const { text, ownNames, facts } = factoryText(script);
     const realm = new DebuggedRealm(`tool:${tool.name}`);
+    const texts = textsOf(prelude.parts);
     const boot = realm.evaluate(prelude.core, "glovebox:prelude") as Boot;
     const factory = realm.evaluate(text, `tool:${tool.name}`, -1) as Factory;
     const emit: Emit = (kind, _run, a, b, c, nowMs) => this.#onEmit(kind, a, b, c, nowMs);
@@ -69,7 +70,7 @@ export class DebuggedCall {
       realm.wrap(
         createPure(
           () => seed,
-          (name) => prelude.parts[name] ?? "",
+          (name) => texts[name] ?? "",
         ),
         "",
       ) as Pure,

@@ -4,17 +4,16 @@ import {
   accessSync,
   constants,
   existsSync,
-  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   realpathSync,
   rmSync,
-  statSync,
 } from "node:fs";
-import { homedir, tmpdir } from "node:os";
+import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
+import { cacheHome, makeOwn } from "../../../base/os/own-folder.ts";
 import { zonesVersion } from "./zones.ts";
 
 /** Version of the image format, part of an image's name: increase it when the format changes. */
@@ -82,22 +81,6 @@ function cacheFolder(image: string): string | null {
   } catch {
     return null;
   }
-}
-
-/**
- * Creates a folder if needed. Returns whether it belongs to the user and nobody else may write there. Throws if it
- * cannot be created.
- */
-export function makeOwn(folder: string): boolean {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const { uid, mode } = statSync(folder);
-  return uid === process.getuid?.() && (mode & 0o022) === 0;
-}
-
-/** Ignores a path that is not absolute, as the XDG specification demands. Throws if the user has no home either. */
-function cacheHome(): string {
-  const named = process.env["XDG_CACHE_HOME"] ?? "";
-  return path.isAbsolute(named) ? named : path.join(homedir(), ".cache");
 }
 
 /** The folder of Pyodide, an optional package; `null` if it is not installed. */

@@ -1,0 +1,15 @@
+import { enableCompileCache } from "node:module";
+import path from "node:path";
+import { cacheHome, makeOwn } from "../../base/os/own-folder.ts";
+
+/**
+ * Keeps the command's compiled code from run to run: without, half of the time in which its modules load is V8's. Loaded
+ * before all other modules. The folder's content is executed, so it is the user's own, and no process of a tool knows
+ * its path. Off where it cannot be written; `NODE_COMPILE_CACHE` and `NODE_DISABLE_COMPILE_CACHE` go first.
+ */
+try {
+  const folder = path.join(cacheHome(), "glovebox-code");
+  if (process.env["NODE_COMPILE_CACHE"] === undefined && makeOwn(folder)) enableCompileCache(folder);
+} catch {
+  // The user has no home, or it is read-only.
+}
