@@ -1,3 +1,4 @@
+import { setImmediate, setTimeout as delay } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import type { ToBroker } from "../../../src/base/protocol/messages.ts";
 import { encodeToHost } from "../../../src/base/protocol/wire.ts";
@@ -67,7 +68,11 @@ function open() {
     };
     return { written, send, say, ask, isOpen: () => isOpen };
   };
-  const turn = () => new Promise((resolve) => setTimeout(resolve, 5));
+  /** On a busy machine, a timer may come before the work that a turn of the event loop left for its end. */
+  const turn = async () => {
+    await delay(5);
+    for (let n = 0; n < 3; n++) await setImmediate();
+  };
   const of = (kind: FromThread["kind"]) => told.filter((message) => message.kind === kind);
   return {
     tell,
