@@ -72,6 +72,11 @@ export class ThreadServer implements PipeListener {
     });
   }
 
+  /** Number of calls with a session. */
+  get openCalls(): number {
+    return this.#calls.size;
+  }
+
   receive(messages: readonly ToThread[]): void {
     for (const message of messages) this.#receive(message);
   }

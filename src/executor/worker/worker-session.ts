@@ -2,7 +2,7 @@ import { EMIT_ASK, EMIT_DONE, EMIT_LOG, EMIT_MEMORY, EMIT_PROGRESS, EMIT_TIMER, 
 import { isContinuation } from "../../base/protocol/capability-call.ts";
 import type { RunMessage, WorkerStats } from "../../base/protocol/messages.ts";
 import type { ToolScript } from "../../base/protocol/script.ts";
-import { type SharedTexts, textNamed } from "../../base/protocol/shared-texts.ts";
+import type { SharedTexts } from "../../base/protocol/shared-texts.ts";
 import type { WorkerHoldings } from "../../base/protocol/holdings.ts";
 import type { TurnSlot } from "../../base/protocol/turn-record.ts";
 import { decodeToWorker } from "../../base/protocol/wire.ts";
@@ -11,16 +11,15 @@ import { BrokerOutbox } from "./broker-outbox.ts";
 import { Deliveries } from "./deliveries.ts";
 import { GarbageCollector, Preparation } from "./idle-work.ts";
 import { inspectScript } from "./inspect.ts";
-import { Isolates } from "./isolates.ts";
+import { type Isolation, type OpenIsolation, openIsolation } from "./isolation.ts";
+import type { Isolates } from "./isolates.ts";
 import type { ToolIsolate } from "./tool-isolate.ts";
 import { type LinkListener, WorkerOutbox } from "./link.ts";
 import { LogLines } from "./log-lines.ts";
-import { createPure } from "./pure.ts";
 import { isOneLine, readOutcome } from "./outcome.ts";
 import { Starter } from "./starter.ts";
-import { Terminator } from "./terminator.ts";
 import { type TurnEnd, Turns } from "./turns.ts";
-import { type Prelude, seedOf } from "../../base/protocol/prelude.ts";
+import type { Prelude } from "../../base/protocol/prelude.ts";
 
 /** The settings of an executor's workers, passed at the start of each thread. */
 export interface WorkerSettings {
@@ -62,7 +61,7 @@ export class WorkerSession implements LinkListener {
   readonly #lines: LogLines;
   readonly #slot: TurnSlot;
   readonly #turns: Turns;
-  readonly #terminator: Terminator;
+  readonly #terminator: Isolation["terminator"];
   readonly #isolates: Isolates;
   readonly #starter: Starter;
   readonly #deliveries: Deliveries;
@@ -76,15 +75,29 @@ export class WorkerSession implements LinkListener {
   #lastStats = "";
   readonly #garbage = new GarbageCollector();
 
-  constructor(settings: WorkerSettings, slot: TurnSlot, holdings: WorkerHoldings, { toHost, toBroker }: WorkerLinks) {
+  constructor(
+    settings: WorkerSettings,
+    slot: TurnSlot,
+    holdings: WorkerHoldings,
+    { toHost, toBroker }: WorkerLinks,
+    open: OpenIsolation = openIsolation,
+  ) {
     this.#slot = slot;
+    const { isolates, terminator } = open({
+      settings,
+      slot,
+      holdings,
+      emit: (kind, callNumber, a, b, c, nowMs) => this.#onEmit(kind, callNumber, a, b, c, nowMs),
+      drawing: (run) => this.#drawing(run),
+    });
+    this.#isolates = isolates;
+    this.#terminator = terminator;
     const atRest = (send: (text: string) => void) => (text: string) => {
       // Clears the turn in the record before the host receives its result.
       if (this.#turns.realm === null) slot.rest();
       send(text);
     };
-    this.#terminator = new Terminator(slot.cells);
-    this.#turns = new Turns(slot, this.#terminator, ({ lines }) => this.#lines.take(lines));
+    this.#turns = new Turns(slot, terminator, ({ lines }) => this.#lines.take(lines));
     // What a call has told the broker, before what somebody may see of it: a further attempt repeats that.
     const lastToHost = (text: string): void => {
       this.#broker.flushPipe();
@@ -94,18 +107,6 @@ export class WorkerSession implements LinkListener {
     const pipe = toBroker === null ? null : new WorkerOutbox(atRest(toBroker), this.#turns);
     this.#broker = new BrokerOutbox(this.#outbox, pipe);
     this.#lines = new LogLines(this.#outbox, (callNumber) => this.#speaking(callNumber));
-    this.#isolates = new Isolates(
-      settings.prelude,
-      settings.warmIsolates,
-      (kind, callNumber, a, b, c, nowMs) => this.#onEmit(kind, callNumber, a, b, c, nowMs),
-      createPure(
-        (run) => seedOf(settings.entropyKey, this.#drawing(run)),
-        (name) => textNamed(settings.parts, name),
-      ),
-      (memoryMb) => slot.reserve(memoryMb),
-      (isolate) => this.#terminator.keep(isolate),
-      holdings,
-    );
     this.#preparation = new Preparation(this.#isolates, () => this.#turns.skipTime());
     this.#starter = new Starter({
       isolates: this.#isolates,

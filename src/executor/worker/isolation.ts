@@ -1,0 +1,45 @@
+import type { WorkerHoldings } from "../../base/protocol/holdings.ts";
+import { seedOf } from "../../base/protocol/prelude.ts";
+import { textNamed } from "../../base/protocol/shared-texts.ts";
+import type { TurnSlot } from "../../base/protocol/turn-record.ts";
+import type { Emit } from "../../guest/host.ts";
+import { Isolates } from "./isolates.ts";
+import { createPure } from "./pure.ts";
+import { Terminator } from "./terminator.ts";
+import type { WorkerSettings } from "./worker-session.ts";
+
+/** What runs the code of tools: a worker's isolates, and what ends their turns from outside. */
+export interface Isolation {
+  readonly isolates: Isolates;
+  readonly terminator: Pick<Terminator, "hasEnded"> & AsyncDisposable;
+}
+
+/** A worker, as its isolates need it. */
+export interface IsolationHost {
+  readonly settings: WorkerSettings;
+  readonly slot: TurnSlot;
+  readonly holdings: WorkerHoldings;
+  readonly emit: Emit;
+  /** The call whose randomness is drawn, by the name that a realm gives. */
+  readonly drawing: (run: string) => string;
+}
+
+export type OpenIsolation = (host: IsolationHost) => Isolation;
+
+/** Isolates of V8. */
+export const openIsolation: OpenIsolation = ({ settings, slot, holdings, emit, drawing }) => {
+  const terminator = new Terminator(slot.cells);
+  const isolates = new Isolates(
+    settings.prelude,
+    settings.warmIsolates,
+    emit,
+    createPure(
+      (run) => seedOf(settings.entropyKey, drawing(run)),
+      (name) => textNamed(settings.parts, name),
+    ),
+    (memoryMb) => slot.reserve(memoryMb),
+    (isolate) => terminator.keep(isolate),
+    holdings,
+  );
+  return { isolates, terminator };
+};

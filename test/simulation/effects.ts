@@ -1,0 +1,41 @@
+import { wholeGrants } from "../../src/broker/capabilities/names.ts";
+import type { Capability } from "../../src/broker/capabilities/capability.ts";
+import type { AskArgs } from "./program.ts";
+import type { World } from "./world.ts";
+
+/** What capabilities did, in place of a disk or a network. */
+export class Effects {
+  /** Keys of capability calls whose handlers began, with the number of times. */
+  readonly begun = new Map<string, number>();
+  /** Numbers of runs with something that cannot be undone. */
+  readonly changed = new Set<number>();
+  readonly #world: World;
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  /** A capability whose handlers do what their arguments say. `onEffect`: something has happened, and nobody knows yet. */
+  capability(name: string, onEffect: () => void): Capability {
+    return {
+      name,
+      grants: wholeGrants,
+      methods: { write: {}, read: { isRead: true } },
+      open: () => ({ invoke: (method, args) => this.#invoke(method, args as AskArgs, onEffect) }),
+    };
+  }
+
+  #invoke(method: string, { key, run, mood }: AskArgs, onEffect: () => void): unknown {
+    const times = (this.begun.get(key) ?? 0) + 1;
+    this.begun.set(key, times);
+    if (times > 1) this.#world.violate(`the handler of ${key} was called ${times} times`);
+    if (method === "write") this.changed.add(run);
+    this.#world.note(`effect ${method} ${key}`);
+    onEffect();
+    if (mood < 0.4) return { key };
+    if (mood < 0.5) throw new Error("no such thing");
+    // From a moment to longer than calls may take.
+    const waitMs = mood < 0.9 ? (mood - 0.5) * 10 : (mood - 0.9) * 400;
+    return new Promise((resolve) => setTimeout(() => resolve({ key }), waitMs));
+  }
+}
