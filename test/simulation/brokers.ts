@@ -144,6 +144,7 @@ export class SimSocket {
         return true;
       },
       destroy: () => {
+        this.#isOver = true;
         this.#up.close();
         this.#down?.end();
         world.later(broker, 0.01, "", () => onClose());
@@ -152,6 +153,8 @@ export class SimSocket {
     } as PipeSocket;
   }
 
+  on(): void {}
+  pause(): void {}
   /** Closes the end of the process that gave it away: the worker has another one. */
   destroy(): void {}
 

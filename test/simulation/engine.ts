@@ -1,6 +1,6 @@
 import { DEFAULT_LIMITS, MAX_LIMITS } from "../../src/base/limits.ts";
 import { NO_CHECKS } from "../../src/base/protocol/script.ts";
-import type { Capability } from "../../src/broker/capabilities/capability.ts";
+import type { Capability, CapabilityRequest } from "../../src/broker/capabilities/capability.ts";
 import { HELD_ELSEWHERE } from "../../src/broker/capabilities/native/binaries.ts";
 import { createTools } from "../../src/broker/capabilities/tools.ts";
 import { BrokerClient } from "../../src/broker/thread/broker-client.ts";
@@ -26,7 +26,7 @@ const MAX_MS = 1_000_000;
 function registered(name: ToolName): RegisteredTool {
   const isolation = name === "open" ? "context" : "instance";
   const requested = TOOLS[name].map((capability) => [capability, capability === "tools" ? ["*"] : true]);
-  const capabilities = Object.fromEntries(TOOLS[name].length === 0 ? [] : [...requested, ["vault", true]]) as object;
+  const capabilities = Object.fromEntries(TOOLS[name].length === 0 ? [] : [...requested, ["vault", true]]) as CapabilityRequest;
   const bundle = { runtime: "javascript", text: "", bytes: 0, sourceMap: "", sources: [] } as const;
   const found = { described: "null", spec: "null", defaultExport: "function", evaluationMs: 0, key: name };
   const inspection = { ok: true, contract: "glovebox", isolation, ...found } as const;

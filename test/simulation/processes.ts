@@ -144,7 +144,6 @@ class SimWorker {
   #session: WorkerSession | null = null;
   #toHost: SimPipe | null = null;
   #toWorker: SimPipe | null = null;
-  #early = "";
 
   constructor(
     world: World,
@@ -169,11 +168,9 @@ class SimWorker {
   connect(listener: WorkerConnectionListener): WorkerConnection {
     const { thread } = this;
     const reader = new LineReader(MESSAGE_MAX);
+    // The host sends nothing before it has heard from the worker.
     const onText = (text: string): void => {
-      const session = this.#session;
-      // It is in the pipe until somebody reads it.
-      if (session === null) this.#early += text;
-      else this.#hear(session, reader, text);
+      if (this.#session !== null) this.#hear(this.#session, reader, text);
     };
     const toWorker = new SimPipe(this.#world, "calls:", { thread, onText, onClose: () => undefined });
     this.#toWorker = toWorker;
@@ -224,7 +221,6 @@ class SimWorker {
       onText: (text) => this.#hear(session, reader, text),
       onClose: () => session.onBrokerLost(),
     });
-    if (this.#early !== "") this.#hear(session, new LineReader(MESSAGE_MAX), this.#early);
   }
 
   end(isTorn: boolean): void {

@@ -149,8 +149,9 @@ export class Program {
     if (this.#set < timers && random.chance(0.4)) this.#wait(random);
     if (leaves && random.chance(0.1)) return this.#finish();
     if (this.#pending.size > 0 || this.#live > 0) return;
-    if (this.#asked < asks && random.chance(0.8)) return this.#ask(random);
-    this.#finish();
+    if (this.#asked < asks && random.chance(0.8)) this.#ask(random);
+    // Nothing is left to wait for, or it has used up what it may ask.
+    if (this.#pending.size === 0) this.#finish();
   }
 
   #wait(random: Random): void {
