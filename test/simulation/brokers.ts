@@ -94,6 +94,7 @@ export class SimBroker {
   #connect(): SimSocket {
     const socket = new SimSocket(this.#world, this.thread);
     this.#sockets.add(socket);
+    if (this.#isDead) socket.breakOff();
     this.#world.later(this.thread, 0.05, "", () => this.#pipes.accept(socket.accepted));
     return socket;
   }

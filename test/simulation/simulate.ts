@@ -11,6 +11,9 @@ const LIVE_MS = 300_000;
 /** Virtual time in which all that calls leave behind has to be gone, in milliseconds. */
 const REST_MS = 120_000;
 
+/** Longest time of a handler whose call has ended, in milliseconds. */
+const CALM_MS = 60;
+
 export interface Simulated {
   readonly seed: number;
   readonly steps: number;
@@ -111,6 +114,8 @@ class Simulation {
     const untilMs = world.nowMs + REST_MS;
     await world.run(() => this.#isAtRest || world.nowMs > untilMs);
     this.#checkRest();
+    const calmMs = world.nowMs + CALM_MS;
+    await world.run(() => world.nowMs > calmMs);
     if (!this.#isClosing) world.at(world.main, world.nowMs, "", () => void this.#close());
     const closedByMs = world.nowMs + REST_MS;
     await world.run(() => (this.#isClosed && this.#isGone) || world.nowMs > closedByMs);
@@ -273,7 +278,8 @@ class Simulation {
     if (journalBytes !== 0) world.violate(`${journalBytes} bytes of journals are held for nobody`);
     if (inFlightBytes !== 0) world.violate(`${inFlightBytes} bytes in flight are held for nobody`);
     for (const [callId, times] of this.#told) if (times !== 1) world.violate(`${callId} has ended ${times} times`);
-    if (this.#brokerDeaths > 0) return;
+    // What was carried out for calls that were cut off is not told.
+    if (this.#brokerDeaths > 0 || this.#scenario.closesAtMs !== null) return;
     let carriedOut = 0;
     for (const times of this.#carriedOut.values()) carriedOut += times;
     if (asks !== carriedOut) world.violate(`${asks} capability calls were charged, and ${carriedOut} carried out`);

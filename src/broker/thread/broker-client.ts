@@ -176,7 +176,7 @@ export class BrokerClient implements SessionHost, AskPipes {
     this.#closing.add(done);
   }
 
-  startSession(session: HostSession, firstStep: number): ThreadRun {
+  startSession(session: HostSession): ThreadRun {
     const run = this.#running();
     if (run.isDead) return run;
     const { caller, grants } = session;
@@ -209,7 +209,6 @@ export class BrokerClient implements SessionHost, AskPipes {
       isHeard: isHeard === true,
       binary: this.#hold(session),
       remote,
-      firstStep,
     });
     return run;
   }

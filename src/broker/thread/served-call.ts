@@ -98,6 +98,8 @@ export class ServedCall implements TimedCall {
   /** The plan of a further attempt. What earlier ones still send does not count any more. */
   plan(): string {
     this.#isFenced = true;
+    // Whoever runs it again tells of its end again.
+    this.isEnded = false;
     return this.#session.journal.plan();
   }
 

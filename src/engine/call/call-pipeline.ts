@@ -1,5 +1,5 @@
 import { within } from "../../base/deadline.ts";
-import { GloveboxError, toolError } from "../../base/errors.ts";
+import { type Failure, GloveboxError, toolError } from "../../base/errors.ts";
 import type { JsonVerdict } from "../../base/json-scanner.ts";
 import type { LedgerClaimOf } from "../../base/ledger-claim.ts";
 import { type Remedy, widerQueue } from "../../base/remedy.ts";
@@ -257,6 +257,10 @@ export class CallPipeline implements CallStages {
     const { broker, events } = this.#parts;
     const run: HostedCall["callTool"] = (name, args, signal) => callTool(call, name, args, signal, this);
     return broker.open(call.brokered(run, broker.accounts, events.isHeard("capability:call")), call.grants);
+  }
+
+  stop(callNumber: number, { code, message }: Failure): void {
+    this.#parts.executor.cancel(callNumber, code, message);
   }
 
   /** Ends a call that the scheduler refused. */

@@ -189,6 +189,7 @@ export class Dispatcher implements WorkerConnectionListener {
     this.#closed = { code, message };
     for (const { callNumber } of this.#calls.list()) this.end(callNumber, { code, message });
     for (const callNumber of this.#inspector.runs()) this.end(callNumber, { code, message });
+    this.#lingering.endAll();
     this.#deadlineTimer.stop();
   }
 

@@ -46,7 +46,6 @@ function open() {
     isHeard: false,
     binary: undefined,
     remote: undefined,
-    firstStep: 1,
   });
   const worker = (number: number) => {
     const written: string[] = [];
