@@ -30,7 +30,7 @@ export class Effects {
     this.begun.set(key, times);
     if (times > 1) this.#world.violate(`the handler of ${key} was called ${times} times`);
     if (method === "write") this.changed.add(run);
-    this.#world.note(`effect ${method} ${key}`);
+    if (this.#world.trace !== null) this.#world.note(`effect ${method} ${key}`);
     onEffect();
     if (mood < 0.4) return { key };
     if (mood < 0.5) throw new Error("no such thing");

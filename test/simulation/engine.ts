@@ -17,7 +17,7 @@ import { type RegisteredTool, registeredTool } from "../../src/tool/registered-t
 import { ToolRegistry } from "../../src/tool/registry.ts";
 import { type Scenario, TOOLS, type ToolName } from "./scenario.ts";
 
-const TRUST = resolveTrust();
+const TRUST = resolveTrust([{ name: "all" }]);
 const TOOLS_CAPABILITY = createTools() as Capability;
 /** Registered once: each engine gets copies with an own usage. */
 const REGISTERED = Object.keys(TOOLS).map((name) => registered(name as ToolName));

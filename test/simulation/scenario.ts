@@ -52,7 +52,7 @@ export function scenarioOf(seed: number): Scenario {
   const isQuiet = random.chance(0.2);
   const hasKills = !isQuiet && random.chance(0.8);
   const hasBrokerFalls = !isQuiet && random.chance(0.25);
-  const count = random.chance(0.4) ? 1 + random.below(2) : 1 + random.below(6);
+  const count = random.pick([1, 1, 1, 1, 1, 2, 2, 2, 3, 6]);
   const faults: Fault[] = [];
   const times = (most: number): number => 1 + random.below(most);
   if (hasKills) for (let more = times(3); more > 0; more--) faults.push({ kind: "kill", atMs: random.between(0, 80) });

@@ -98,6 +98,8 @@ class Simulation {
       else if (outcome === "diverged") this.#world.violate(`${callId} did not repeat itself`);
       else this.#carriedOut.set(callId, (this.#carriedOut.get(callId) ?? 0) + 1);
     });
+    // Arguments are hashed for others.
+    events.markOwn();
   }
 
   async run(): Promise<void> {
@@ -143,7 +145,7 @@ class Simulation {
       ...(wallMs === null ? {} : { wallMs }),
       ...(capabilityCalls === null ? {} : { capabilityCalls }),
     };
-    world.note(`call ${at} of ${tool}: ${JSON.stringify(args)}`);
+    if (world.trace !== null) world.note(`call ${at} of ${tool}: ${JSON.stringify(args)}`);
     const result = await this.#engine.pipeline.execute(
       { id: `call-${at}`, name: tool, arguments: args as unknown as Record<string, unknown> },
       {
@@ -162,7 +164,9 @@ class Simulation {
     if (this.#results[at] !== null) world.violate(`call ${at} has two ends`);
     this.#results[at] = result;
     const { error, metadata } = result;
-    world.note(`call ${at} ends: ${JSON.stringify(error ?? result.output)} ${JSON.stringify(metadata)}`);
+    if (world.trace !== null) {
+      world.note(`call ${at} ends: ${JSON.stringify(error ?? result.output)} ${JSON.stringify(metadata)}`);
+    }
     this.ends.set(error?.code ?? "", (this.ends.get(error?.code ?? "") ?? 0) + 1);
     this.#judge(at, plan, result);
   }

@@ -7,7 +7,7 @@ const startMs = performance.now();
 const ends = new Map<string, number>();
 const kinds = new Map<string, number[]>();
 let bad = 0, steps = 0, restarts = 0, replayed = 0, effects = 0;
-const real = performance.now.bind(performance);
+const cpu = process.cpuUsage.bind(process); const cpu0 = cpu(); const real = performance.now.bind(performance);
 process.on("unhandledRejection", (e) => console.log("UNHANDLED", e));
 {
   using _ = inhabit(currentWorld);
@@ -20,6 +20,6 @@ process.on("unhandledRejection", (e) => console.log("UNHANDLED", e));
     if (traced) console.log(r.violations.join("\n"));
   }
 }
-const ms = real() - startMs;
-console.log({ count, bad, steps: steps / count, restarts, replayed, effects, ms: Math.round(ms), perSeed: ms / count, ends: Object.fromEntries(ends) });
+const ms = real() - startMs; const used = cpu(cpu0); const cpuMs = (used.user + used.system) / 1000;
+console.log({ count, bad, steps: steps / count, restarts, replayed, effects, ms: Math.round(ms), cpuPerSeed: cpuMs / count, ends: Object.fromEntries(ends) });
 for (const [k, s] of [...kinds].toSorted((a, b) => b[1].length - a[1].length).slice(0, 25)) console.log(s.length, k, s.slice(0, 4).join(","));

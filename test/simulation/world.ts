@@ -44,9 +44,13 @@ class Waiting {
     this.from = from;
   }
 
-  ref = (): this => this;
-  unref = (): this => this;
-  hasRef = (): boolean => true;
+  ref(): this {
+    return this;
+  }
+
+  unref(): this {
+    return this;
+  }
 }
 
 const EPOCH_MS = 1_800_000_000_000;

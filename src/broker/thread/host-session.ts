@@ -129,6 +129,8 @@ export class HostSession implements EngineSession {
   }
 
   ask(ask: CapabilityCall, respond: Respond): void {
+    // What the call asked before went to a broker that had not told of it yet when it ended.
+    if (!this.#hasAsked && this.#attempt === null && ask.step > 1) this.#isBroken = true;
     this.#hasAsked = true;
     this.#attempt = null;
     if (this.#run.isDead) this.#run = this.#host.startSession(this);

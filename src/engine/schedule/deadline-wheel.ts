@@ -8,7 +8,7 @@ const BUCKETS = 1_024;
  * turn.
  */
 export class DeadlineWheel {
-  readonly #buckets: (Waiting | undefined)[] = Array.from({ length: BUCKETS }, () => undefined);
+  readonly #buckets = new Array<Waiting | undefined>(BUCKETS).fill(undefined);
   readonly #tickMs: number;
   #tick: number;
 

@@ -86,5 +86,5 @@ export class CallTable<Call extends Numbered> {
 }
 
 function emptySlots<Call>(bits: number): (Call | undefined)[] {
-  return Array.from<Call | undefined>({ length: 2 ** bits });
+  return new Array<Call | undefined>(2 ** bits).fill(undefined);
 }
