@@ -1,4 +1,3 @@
-import { DEFAULT_LIMITS, type Limits, MAX_LIMITS } from "../../src/base/limits.ts";
 import { ENGINE_HELD, TENANT_HELD } from "../../src/base/tenant-account.ts";
 import type { Runtime } from "../../src/base/protocol/script.ts";
 import { EXEC_LIMITS } from "../../src/broker/capabilities/exec/grants.ts";
@@ -12,6 +11,7 @@ import { KEPT_LIMITS } from "../../src/service/mcp/kept-streams.ts";
 import { ADDRESS_MB, PROJECT_ADDRESS_MB } from "../../src/tool/build/limits.ts";
 import { MAX_PROJECT_SOURCE_BYTES, MAX_SOURCE_BYTES } from "../../src/tool/bundle/source-budget.ts";
 import { ENTRIES_MAX } from "../../src/tool/package/entry.ts";
+import { count, limit, mib } from "./limit-texts.ts";
 
 /** Where a piece of work runs. */
 export type Place =
@@ -163,6 +163,15 @@ export const HOST_WORK: readonly HostWork[] = [
     place: "broker thread",
     payer: "the tenant",
     test: "attack/slots.attack.test.ts",
+  },
+  {
+    work: "Hold a WebSocket, and pass on its messages",
+    causes: ["fetch"],
+    bound:
+      "16 in a call, 256 in all, 64 of them for tenants without one; 64 KiB and a message of 1 MiB that wait for the tool; 10,000 pings; the grant's maxBytes; the call's time",
+    place: "broker thread",
+    payer: "the tenant",
+    test: "broker/capabilities/fetch/web-sockets.test.ts",
   },
   {
     work: "Decompress a response",
@@ -394,24 +403,3 @@ export const HOST_WORK: readonly HostWork[] = [
     test: "engine/telemetry/audit.test.ts",
   },
 ];
-
-/** A limit's default and its ceiling. */
-function limit(name: keyof Limits): string {
-  const [usual, most] = [DEFAULT_LIMITS[name], MAX_LIMITS[name]].map((value) => shown(name, value));
-  return `\`${name}\` ${usual}, ${most} at most`;
-}
-
-function shown(name: keyof Limits, value: number): string {
-  if (name.endsWith("Ms")) return `${count(value)} ms`;
-  if (name === "memoryMb") return `${count(value)} MiB`;
-  if (name === "capabilityCalls") return count(value);
-  return value < MIB ? `${value / 1024} KiB` : mib(value);
-}
-
-function mib(bytes: number): string {
-  return `${count(bytes / MIB)} MiB`;
-}
-
-function count(value: number): string {
-  return value.toLocaleString("en");
-}

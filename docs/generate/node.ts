@@ -16,7 +16,8 @@ const NOTES = `- \`process.env\` has \`NODE_ENV\`. \`process.stdout\` and \`stde
 - \`crypto\` has hashes, HMAC, HKDF, PBKDF2, scrypt, AES (CBC, CTR, ECB, GCM), ChaCha20-Poly1305, RSA, ECDSA and ECDH (P-256, P-384, P-521, secp256k1), Ed25519, Ed448, X25519, X448. \`crypto.subtle\` has the same, also
   without an import. RSA is computed by integers of the language: some milliseconds for a signature of 2048 bits, and not in constant time.
 - \`zlib\` has deflate and gzip, not Brotli and Zstandard.
-- \`WebSocket\` exists, and its constructor throws. \`EventSource\` reads a stream over \`fetch\`.
+- \`WebSocket\` and \`EventSource\` use the grants of [\`fetch\`](../how-to/capabilities.md#websocket-and-eventsource). The constructor of a tool that does not ask for \`fetch\` throws \`capability_denied\`. The package
+  \`ws\` in its form for browsers throws: use the global \`WebSocket\`.
 - A package is taken in its form for browsers and workers; in its other one where that needs a document. \`import()\` and \`require()\` of computed names in packages fail when they are called.
 - A warm tool with \`Buffer\` and \`createHmac\` holds 0.8 MB of heap more than one without names of Node.`;
 

@@ -68,11 +68,12 @@ export class Broker implements InvokerHost {
     this.#onOutcome(capabilityEvent(caller, call, outcome, details), caller, details);
   }
 
-  track(closing: void | Promise<void>): void {
+  /** Makes `released` wait until an ended call has released its resources. */
+  readonly track = (closing: void | Promise<void>): void => {
     if (closing === undefined) return;
     const done = closing.catch(() => undefined).then(() => void this.#closing.delete(done));
     this.#closing.add(done);
-  }
+  };
 
   /**
    * Resolves when all ended calls have released their resources and the capabilities are closed, or after `CLOSE_MS`.

@@ -4,14 +4,15 @@ import type { CapabilityCall, CapabilityResponse } from "../base/protocol/capabi
 import { CONTINUATIONS_MAX, isContinuation } from "../base/protocol/capability-call.ts";
 import { configRemedy, type Remedy } from "../base/remedy.ts";
 import { HostAccount, type TenantAccounts } from "../base/tenant-account.ts";
-import type { OpenCall, OpenCapability, Refused } from "./capabilities/capability.ts";
+import type { Refused } from "./capabilities/capability.ts";
 import type { BrokeredCall } from "./brokered-call.ts";
 import { type Excess, explainExcess } from "./capability-excess.ts";
 import { type CapabilityDetails, type CapabilityOutcome, methodName } from "./capability-event.ts";
 import type { Decision, Grants } from "./grants.ts";
 import type { BegunMethod, MethodCaller, MethodOutcome, RunningMethod } from "./method-call.ts";
+import { OpenedCapabilities, type Track } from "./opened-capabilities.ts";
 import { DENIED_ARGS_MAX } from "./remedies.ts";
-import type { PlacedCapability, RemoteSession } from "./thread/host-capability.ts";
+import type { PlacedCapability } from "./thread/host-capability.ts";
 
 /** The broker as its sessions use it. */
 export interface InvokerHost {
@@ -19,8 +20,7 @@ export interface InvokerHost {
   readonly accounts: TenantAccounts;
   readonly methods: MethodCaller;
   record(caller: BrokeredCall, call: CapabilityCall, outcome: CapabilityOutcome, details?: CapabilityDetails): void;
-  /** Makes the broker wait, when it closes, until an ended call has released its resources. */
-  track(closing: void | Promise<void>): void;
+  readonly track: Track;
 }
 
 /** The last refusal of a call, for the call's result. */
@@ -38,12 +38,11 @@ interface NotedRefusal {
 
 const NO_REMEDIES: NotedRefusal["remedies"] = () => [];
 
-/** The decision on a capability for the call. The capability is opened with the first capability call that uses it. */
+/** The decision on a capability for the call. */
 interface DecidedCapability {
   readonly decision: Decision;
   /** Indices of the policy rules that grant the capability. */
   readonly rules: readonly number[];
-  readonly opened: { here: OpenCapability | null; remote: RemoteSession | null };
 }
 
 type Granted = Extract<Decision, { readonly isGranted: true }>;
@@ -67,8 +66,6 @@ interface Begun {
 /** A capability call up to its handler's first return, or the response where it has ended; a promise while it waits for its turn. */
 type Beginning = CapabilityResponse | Begun | Promise<CapabilityResponse | Begun>;
 
-/** Shared by all calls: creating a DOMException takes longer than most handlers do. */
-const ENDED = new DOMException("the call has ended", "AbortError");
 /** Maximum length of the message of a failed capability call, in characters. */
 const MESSAGE_MAX = 2_000;
 const LABEL_MAX = 130;
@@ -90,10 +87,7 @@ export class CapabilityInvoker implements Disposable {
   readonly #caller: BrokeredCall;
   readonly #grants: Grants;
   readonly #capabilities = new Map<string, DecidedCapability>();
-  #openCall: OpenCall | null = null;
-  /** Created when a handler first reads its signal. */
-  #abort: AbortController | null = null;
-  #isEnded = false;
+  readonly #opened: OpenedCapabilities;
   /** Characters of arguments and responses so far. */
   #length = 0;
   /** Bytes of the journal that the account holds. */
@@ -108,6 +102,13 @@ export class CapabilityInvoker implements Disposable {
     this.#caller = caller;
     this.#grants = grants;
     this.account = caller.account ?? new HostAccount(caller.tenant, host.accounts.of(caller.tenant));
+    this.#opened = new OpenedCapabilities(caller, {
+      onHost: (task) => host.work.run(this.account, task),
+      grantsOf: (name) => {
+        const { decision } = this.#decide(name);
+        return decision.isGranted ? valuesOf(decision) : [];
+      },
+    });
   }
 
   get effects(): number {
@@ -129,7 +130,7 @@ export class CapabilityInvoker implements Disposable {
 
   /** Holds memory for an entry of the journal until the call ends; returns whether there was room for it. */
   hold(length: number): boolean {
-    if (this.#isEnded) return false;
+    if (this.#opened.isEnded) return false;
     const bytes = ENTRY_BYTES + length;
     if (!this.account.hold("journalBytes", bytes)) return false;
     this.#journalBytes += bytes;
@@ -187,19 +188,9 @@ export class CapabilityInvoker implements Disposable {
 
   /** Aborts handlers that are still running, and releases the resources of capabilities. */
   [Symbol.dispose](): void {
-    if (this.#isEnded) return;
-    this.#isEnded = true;
+    if (this.#opened.isEnded) return;
     this.account.release("journalBytes", this.#journalBytes);
-    this.#abort?.abort(ENDED);
-    for (const { opened } of this.#capabilities.values()) this.#close(opened.here ?? opened.remote);
-  }
-
-  #close(opened: Pick<OpenCapability, "close"> | null): void {
-    try {
-      this.#host.track(opened?.close?.());
-    } catch {
-      // The call has ended, so nothing can report the error.
-    }
+    this.#opened.end(this.#host.track);
   }
 
   #decide(name: string): DecidedCapability {
@@ -208,7 +199,7 @@ export class CapabilityInvoker implements Disposable {
       const { own } = this.#caller;
       const decision = own?.name === name ? ownDecision(own) : this.#grants.decide(this.#caller, name);
       const rules = decision.isGranted ? decision.granted.map(({ rule }) => rule) : [];
-      capability = { decision, rules, opened: { here: null, remote: null } };
+      capability = { decision, rules };
       this.#capabilities.set(name, capability);
     }
     return capability;
@@ -239,7 +230,7 @@ export class CapabilityInvoker implements Disposable {
     if (!decision.isGranted) return this.#refuse(invocation, "denied", decision.message, decision.refused);
     if (excess !== null) return this.#exceed(invocation, excess);
     // It waited longer than its call lived. Nobody gets the response.
-    if (this.#isEnded) return this.#fail(invocation, "failed", "the call has ended");
+    if (this.#opened.isEnded) return this.#fail(invocation, "failed", "the call has ended");
     const begun = this.#beginMethod(invocation, decision);
     this.#effects += begun.effects;
     return begun.kind === "ended"
@@ -247,16 +238,13 @@ export class CapabilityInvoker implements Disposable {
       : { kind: "begun", invocation, method: begun };
   }
 
-  #beginMethod({ call, capability, label }: Invocation, decision: Granted): BegunMethod {
+  #beginMethod({ call, label }: Invocation, decision: Granted): BegunMethod {
     const { method, args } = call;
-    const { opened } = capability;
-    const placed = decision.capability;
-    if (placed.kind === "host") {
-      const session = (opened.remote ??= placed.open(this.#callToOpenFor(), valuesOf(decision)));
-      return session.request(call, label);
-    }
-    const open = (): OpenCapability => (opened.here ??= placed.open(this.#callToOpenFor(), valuesOf(decision)));
-    return this.#host.methods.begin({ capability: placed, method, args, label, open }, this.account);
+    const { capability } = decision;
+    if (capability.kind === "host")
+      return capability.request(this.#caller.callNumber ?? 0, call, label, valuesOf(decision));
+    const open = () => this.#opened.open(capability, valuesOf(decision));
+    return this.#host.methods.begin({ capability, method, args, label, open }, this.account);
   }
 
   async #end({ invocation, method }: Begun): Promise<CapabilityResponse> {
@@ -287,7 +275,7 @@ export class CapabilityInvoker implements Disposable {
     this.#length += json.length;
     if (this.#length > this.#caller.limits.capabilityBytes)
       return this.#exceed(invocation, { kind: "capabilityBytes" });
-    if (!this.#isEnded && !this.hold(json.length)) return this.#exceed(invocation, { kind: "held" });
+    if (!this.#opened.isEnded && !this.hold(json.length)) return this.#exceed(invocation, { kind: "held" });
     this.account.countAnswer(json.length);
     const durationMs = performance.now() - startMs;
     this.#host.record(this.#caller, call, "ok", {
@@ -296,37 +284,6 @@ export class CapabilityInvoker implements Disposable {
       durationMs,
     });
     return { kind: "value", nowMs: call.nowMs + Math.round(durationMs), json };
-  }
-
-  #callToOpenFor(): OpenCall {
-    if (this.#openCall !== null) return this.#openCall;
-    const { callId, callNumber, tool, registrant, tenant, callTool, binary, remote } = this.#caller;
-    const signal = () => this.#signal();
-    this.#openCall = {
-      callId,
-      tool,
-      registrant,
-      callTool: (name, args) => callTool(name, args, this.#signal()),
-      onHost: (task) => this.#host.work.run(this.account, task),
-      grantsOf: (name) => {
-        const { decision } = this.#decide(name);
-        return decision.isGranted ? valuesOf(decision) : [];
-      },
-      get signal() {
-        return signal();
-      },
-      ...(tenant === "" ? {} : { tenant }),
-      ...(callNumber === undefined ? {} : { callNumber }),
-      ...(binary === undefined ? {} : { binary }),
-      ...(remote === undefined ? {} : { remote }),
-    };
-    return this.#openCall;
-  }
-
-  #signal(): AbortSignal {
-    this.#abort ??= new AbortController();
-    if (this.#isEnded) this.#abort.abort(ENDED);
-    return this.#abort.signal;
   }
 
   #exceed(invocation: Invocation, excess: Excess): CapabilityResponse {

@@ -60,7 +60,8 @@ function neededBy({ capability, args }: DeniedCall): JsonValue | null {
   };
   switch (capability) {
     case "fetch":
-      return neededRequest(member("url"), member("method").toUpperCase());
+      // A WebSocket is opened by a GET, and has the grants of the web's own protocols.
+      return neededRequest(member("url").replace(/^ws(?=s?:)/i, "http"), member("method").toUpperCase() || "GET");
     case "env":
     case "tools": {
       const name = member("name");

@@ -33,7 +33,7 @@ export interface CallWorld {
   readonly realMs: () => number;
   readonly fetch: () => object;
   /** Node's names for instances that use any, and the class of their globals. */
-  readonly node: { readonly open: () => object; readonly globals: () => object };
+  readonly node: { readonly open: (lacksFetch: boolean) => object; readonly globals: () => object };
   readonly createAbort: () => { readonly signal: object; abort(reason?: unknown): void };
 }
 

@@ -216,6 +216,7 @@ function syntaxPrototypes(): object[] {
 }
 
 const FUNCTION: object = Function.prototype;
+const ASYNC_GENERATOR: unknown = getPrototypeOf(async function* () {}.prototype);
 const TYPED_ARRAY: unknown = getPrototypeOf(Uint8Array.prototype);
 
 /** All objects reachable without going through `known`. */
@@ -292,6 +293,9 @@ function overriddenKeys(prototype: object): readonly PropertyKey[] {
       return [...OVERRIDDEN, "bind"];
     case Iterator.prototype:
       return [...OVERRIDDEN, Symbol.iterator];
+    case ASYNC_GENERATOR:
+      // graphql-ws ends its subscriptions by such methods of its own.
+      return [...OVERRIDDEN, "return", "throw"];
     case TYPED_ARRAY:
       // Polyfills of Node's `Buffer` inherit from `Uint8Array` and override these.
       return [...OVERRIDDEN, "fill", "includes", "indexOf", "lastIndexOf", "slice"];

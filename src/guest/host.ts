@@ -192,6 +192,14 @@ export const FILES_KEY = "glovebox.files";
 /** The parameter of a factory through which its module reaches Node's names: a `NodeInstance`. */
 export const NODE_NAME = "__node";
 
+/** Uses of globals that need the capability `fetch`, by `NODE_NAME` or by a name of the global object. */
+const SOCKET_USES: readonly string[] = [".WebSocket", ".EventSource"];
+
+/** Whether a bundle uses one of these globals. */
+export function usesSockets(bundle: string): boolean {
+  return SOCKET_USES.some((use) => bundle.includes(use));
+}
+
 /** Names of the global object in modules. */
 export const GLOBAL_NAMES = ["globalThis", "self", "window", "global"] as const;
 

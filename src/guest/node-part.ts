@@ -1,4 +1,4 @@
-import { entropyOf, type GuestCall, type TurnState } from "./call.ts";
+import { CapabilityError, entropyOf, type GuestCall, type TurnState } from "./call.ts";
 import { consolePart, evaluateModule, evaluatePart, fsPart } from "./deferred.ts";
 import { CallGlobal } from "./call-global.ts";
 import { hardenLater, hardenLibrary, overrider } from "./harden.ts";
@@ -19,7 +19,16 @@ interface NodeWorld {
 }
 
 /** Node's globals, which code may also read from its global object. */
-const GLOBALS = ["Buffer", "process", "setImmediate", "clearImmediate"] as const;
+const GLOBALS = [
+  "Buffer",
+  "process",
+  "setImmediate",
+  "clearImmediate",
+  "WebSocket",
+  "EventSource",
+  "MessageEvent",
+  "CloseEvent",
+] as const;
 
 /** The class of the globals of instances that use Node's names. */
 function globalClass(turn: TurnState, hardened: boolean): typeof CallGlobal {
@@ -37,7 +46,7 @@ function globalClass(turn: TurnState, hardened: boolean): typeof CallGlobal {
 /** Node's names in a realm. */
 interface NodePart {
   /** Opens them for an instance. */
-  readonly open: () => object;
+  readonly open: (lacksFetch: boolean) => object;
   /** The class of its global. */
   readonly globals: () => typeof CallGlobal;
   /** The methods of `crypto.subtle` other than `digest`. */
@@ -51,7 +60,7 @@ interface NodePart {
 export function nodePart(world: NodeWorld): NodePart {
   const library = once(() => evaluatePart(world.pure, "node").createNode(nodeHost(world)));
   return {
-    open: () => library().open(),
+    open: (lacksFetch) => library().open(lacksFetch),
     globals: once(() => globalClass(world.turn, world.hardened)),
     subtle: () => library().shared("subtle")["methods"] as SubtleMethods,
   };
@@ -68,6 +77,8 @@ function nodeHost({ realm, pure, turn, hardened, report, cloneRules }: NodeWorld
     evaluate: (name) => evaluateModule(pure, name),
     text: (name) => pure("part", name, "", ""),
     harden,
+    denied: (capability, method, message) =>
+      CapabilityError.issue({ code: "capability_denied", message }, capability, method),
     fs: (call) => fsPart().fsFace((capability, method, args) => call.ask(capability, method, args)),
     fillRandom: (bytes) => entropyOf(turn, pure).fill(bytes),
     digest: (algorithm, latin1) => pure("digest", algorithm, latin1, ""),

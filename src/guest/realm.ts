@@ -294,7 +294,7 @@ export class Realm implements Guest {
     const factory = this.#factory;
     const named = this.#ownNames.length === 0 ? NONE : this.#ownNames.map((name): unknown => get(global, name));
     const exported = this.#usesNode
-      ? factory(own, own, own, own, ...named, (call.node = this.#world.node.open()))
+      ? factory(own, own, own, own, ...named, (call.node = this.#world.node.open(this.#facts.lacksFetch === true)))
       : factory(own, own, own, own, ...named);
     if (typeof exported !== "object" || exported === null) throw new TypeError("the module exports nothing");
     return exported;

@@ -11,6 +11,8 @@ export interface ToolFacts {
   readonly config: string;
   /** The tool's contract; `null` if it is still to be detected. */
   readonly contract: string | null;
+  /** Whether the tool names `WebSocket` or `EventSource`, and does not ask for `fetch`. */
+  readonly lacksFetch?: true;
 }
 
 /** The second argument of a tool. Its parts are created on first access. */

@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 import type { ToolFingerprint } from "../base/ledger-claim.ts";
+import { usesSockets } from "../guest/host.ts";
 import type { Capability, CapabilityRequest } from "../broker/capabilities/capability.ts";
 import type { ModuleContract, Outcome } from "./contracts/contract.ts";
 import { readCommands } from "./contracts/agentspace.ts";
@@ -134,7 +135,7 @@ export function registeredTool(
     config: JSON.stringify(definition.config ?? null),
     contract: inspection.contract,
     checks: checksFor(inspection.contract, checks),
-    text: bundle.text,
+    ...codeOf(bundle, capabilities),
     registrant: info.registrant,
     digest: info.digest,
   });
@@ -156,6 +157,11 @@ export function registeredTool(
     sourceMap: bundle.sourceMap,
     mapStack: stackMapper(name, bundle.sourceMap, bundle.runtime),
   });
+}
+
+/** The code, with a mark where constructors of sockets have to say that the tool does not ask for `fetch`. */
+function codeOf({ text }: Bundle, { fetch }: CapabilityRequest): Pick<ToolScript, "text" | "lacksFetch"> {
+  return fetch === undefined && usesSockets(text) ? { text, lacksFetch: true } : { text };
 }
 
 /** Digest that a rule of the policy pins. The operator's settings are not part of it, nor config, which may hold secrets. */

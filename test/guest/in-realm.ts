@@ -28,7 +28,7 @@ const SILENT: FakeHost = () => undefined;
 /** A realm in an isolate of its own, with a tool whose default export is `body`. */
 export async function openRealm(
   body: string,
-  { hardened = true, before = "", host = SILENT, shared = false } = {},
+  { hardened = true, before = "", host = SILENT, shared = false, lacksFetch = false } = {},
 ): Promise<RealmUnderTest> {
   const isolate = new ivm.Isolate({ memoryLimit: 64 });
   const emitted: unknown[][] = [];
@@ -60,6 +60,7 @@ export async function openRealm(
     config: "null",
     checks: NO_CHECKS,
     contract: "glovebox",
+    ...(lacksFetch ? { lacksFetch } : {}),
     text: `${before}\nvar ${SCRIPT_EXPORTS} = { default: ${body} };`,
   };
   realm.load(compileTool(isolate, script));

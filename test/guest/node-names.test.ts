@@ -35,6 +35,8 @@ const ROOTS = `() => {
   make("decoder", () => new (__node.require("string_decoder").StringDecoder)());
   make("request", () => __node.require("http").request("http://a.b/"));
   make("CryptoKey", () => __node.CryptoKey.prototype);
+  make("WebSocket", () => new __node.WebSocket("ws://a.b"));
+  make("EventSource", () => new __node.EventSource("http://a.b"));
   make("WeakRef", () => new (__node.absent("WeakRef"))({}));
   make("refusal", () => { try { __node.require("child_process").exec(); } catch (error) { return error; } });
   make("assertion", () => { try { __node.require("assert")(false); } catch (error) { return error; } });

@@ -121,6 +121,11 @@ describe("a hardened realm", () => {
       "sliceincludestoString",
     ],
     [
+      "an asynchronous generator that gets its own return and throw, as graphql-ws has them",
+      "const g = (async function* () {})(); g.return = () => 'returned'; g.throw = () => 'thrown'; return g.return() + g.throw();",
+      "returnedthrown",
+    ],
+    [
       "a polyfill that looks for timers on the global's prototype first, as setimmediate does",
       `const above = Object.getPrototypeOf(globalThis); const target = above && above.setTimeout ? above : globalThis;
        target.setImmediate = () => 'soon'; return globalThis.setImmediate();`,

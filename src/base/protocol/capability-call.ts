@@ -30,12 +30,15 @@ export interface Diverged {
 /** Receives the response to a capability call, once: responses to a call come in the order of its journal. */
 export type Respond = (response: CapabilityResponse | Diverged) => void;
 
+/** Methods that continue a request or a WebSocket. */
+const OF_FETCH: ReadonlySet<string> = new Set(["read", "cancel", "send", "receive", "close"]);
+
 /**
- * Whether a capability call only continues an earlier one: the next chunk of a body, the next progress of a handler.
- * Continuations count towards bytes and time, but not towards the number of capability calls.
+ * Whether a capability call only continues an earlier one: the next chunk of a body, a message, the next progress of a
+ * handler. Continuations count towards bytes and time, but not towards the number of capability calls.
  */
 export function isContinuation(capability: string, method: string): boolean {
-  if (capability === "fetch") return method === "read" || method === "cancel";
+  if (capability === "fetch") return OF_FETCH.has(method);
   return method.endsWith("$next") || method.endsWith("$end");
 }
 

@@ -83,6 +83,8 @@ export interface ToolScript {
    */
   readonly text: string;
   readonly checks: ToolChecks;
+  /** Use of `WebSocket` or `EventSource` by a tool that does not ask for `fetch`: their constructors say so. */
+  readonly lacksFetch?: true;
   /** Registrant of the tool. Default: the operator. */
   readonly registrant?: string;
   /** Digest of this version: strikes of another one do not count against it. */

@@ -104,8 +104,6 @@ export type OnHost = <Value>(task: () => Value) => Value | Promise<Awaited<Value
 
 /** The call for which a capability is opened. */
 export interface OpenCall extends CapabilityCaller {
-  /** The call's number, for capabilities of another thread. */
-  readonly callNumber?: number;
   readonly callTool: CallTool;
   /** Grants of the call for any capability: alternatives; empty where it has none. */
   readonly grantsOf: (capability: string) => readonly unknown[];

@@ -73,7 +73,6 @@ export class BrokerClient implements SessionHost, AskPipes {
   #routes: readonly ConnectorRoute[] = [];
   /** Binaries of running calls. */
   readonly #held = new WeakMap<HostSession, HeldBinary>();
-  readonly #closing = new Set<Promise<unknown>>();
   #isClosed = false;
   #close: Promise<void> | null = null;
 
@@ -171,10 +170,7 @@ export class BrokerClient implements SessionHost, AskPipes {
     this.#options.onOutcome(event);
   }
 
-  track(closing: Promise<unknown>): void {
-    const done: Promise<unknown> = closing.catch(() => undefined).then(() => this.#closing.delete(done));
-    this.#closing.add(done);
-  }
+  readonly track = (closing: void | Promise<void>): void => this.#local.track(closing);
 
   startSession(session: HostSession): ThreadRun {
     const run = this.#running();
@@ -240,7 +236,7 @@ export class BrokerClient implements SessionHost, AskPipes {
   }
 
   async #end(): Promise<void> {
-    await within(CLOSE_MS, Promise.all([...this.#closing, this.#local.released()]));
+    await within(CLOSE_MS, this.#local.released());
     const run = this.#current;
     if (run !== null && !run.isDead) {
       run.outbox.push({ kind: "close" });

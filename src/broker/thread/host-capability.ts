@@ -1,6 +1,6 @@
 import type { CapabilityCall } from "../../base/protocol/capability-call.ts";
 import { nameGrants, wholeGrants } from "../capabilities/names.ts";
-import type { Capability, GrantKind, OpenCall } from "../capabilities/capability.ts";
+import type { Capability, GrantKind } from "../capabilities/capability.ts";
 import type { EndedMethod, RunningMethod } from "../method-call.ts";
 
 /** A capability of the embedder's thread: how its grants combine, and its methods without effects. */
@@ -13,14 +13,11 @@ export interface HostCapabilityShape {
 /** A capability whose methods the embedder's thread carries out: its handlers are closures of that thread. */
 export interface HostCapability extends Pick<Capability, "name" | "grants"> {
   readonly kind: "host";
-  open(call: OpenCall, grants: readonly unknown[]): RemoteSession;
-  close?(): void;
-}
-
-/** A capability of the embedder's thread as it serves one call. */
-export interface RemoteSession {
-  /** Sends a method with its arguments as JSON, which this thread does not read. `label`: its name in messages. */
-  request(call: CapabilityCall, label: string): RunningMethod;
+  /**
+   * Sends a method with its arguments as JSON, which this thread does not read. `label`: its name in messages. `grants`:
+   * the values that the call is granted.
+   */
+  request(callNumber: number, call: CapabilityCall, label: string, grants: readonly unknown[]): RunningMethod;
   close?(): void;
 }
 
@@ -48,16 +45,11 @@ export function hostCapability({ name, grants, reads }: HostCapabilityShape, car
     kind: "host",
     name,
     grants: (grants === "names" ? nameGrants : wholeGrants) as GrantKind<unknown>,
-    open: ({ callNumber: call = 0 }, values) => ({
-      request: ({ step, method, args }, label) => {
-        // A method that may or may not read counts as an effect until the embedder's thread tells.
-        const effects = reads.includes(method) ? 0 : 1;
-        return {
-          kind: "running",
-          effects,
-          end: carryOut({ call, step, capability: name, method, label, args, grants: values }),
-        };
-      },
+    request: (call, { step, method, args }, label, values) => ({
+      kind: "running",
+      // A method that may or may not read counts as an effect until the embedder's thread tells.
+      effects: reads.includes(method) ? 0 : 1,
+      end: carryOut({ call, step, capability: name, method, label, args, grants: values }),
     }),
   };
 }

@@ -64,8 +64,6 @@ export interface SessionHost extends HandlerHost {
   onOutcome(event: CapabilityEvent): void;
   /** The broker's last word of a call. */
   forget(session: HostSession): void;
-  /** Makes the client wait, when it closes, until an ended call has released its resources. */
-  track(closing: Promise<unknown>): void;
 }
 
 interface PendingAsk {
@@ -159,7 +157,7 @@ export class HostSession implements EngineSession {
   end(end: AttemptEnd, asked?: boolean): Promise<SessionEnd> | null {
     this.#asks.clear();
     this.#end ??= Promise.withResolvers();
-    this.#host.track(this.#handlers.end());
+    this.#handlers.end();
     const isQuiet = asked === false && !this.#hasAsked && !this.#isBroken;
     if (this.#run.isDead) this.#end.resolve(this.#lostEnd());
     else if (this.#ended !== null) this.#conclude(this.#end, this.#ended);

@@ -81,7 +81,7 @@ const CHECKS = {
   properties: { ...CODE.properties, outputAt: { enum: OUTPUT_PLACES }, isAdvice: { const: true } },
 };
 /** Members of the tool that recordings of earlier versions do not have. */
-const OPTIONAL = { checks: CHECKS, registrant: TEXT, digest: TEXT };
+const OPTIONAL = { checks: CHECKS, registrant: TEXT, digest: TEXT, lacksFetch: { const: true } };
 
 const REFUSAL = record({ message: TEXT, capability: TEXT, asked: TEXT, granted: TEXT, remedy: TEXT });
 

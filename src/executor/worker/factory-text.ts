@@ -1,4 +1,4 @@
-import { GLOBAL_NAMES, NODE_NAME, OWN_NAMES } from "../../guest/host.ts";
+import { GLOBAL_NAMES, NODE_NAME, OWN_NAMES, usesSockets } from "../../guest/host.ts";
 import { CHECKS_GLOBAL } from "../../base/protocol/prelude.ts";
 import { SCRIPT_EXPORTS, type ToolChecks, type ToolScript } from "../../base/protocol/script.ts";
 
@@ -16,7 +16,7 @@ export interface FactoryText {
 export function factoryText(script: ToolScript): FactoryText {
   const { text } = script;
   const ownNames: string[] = OWN_NAMES.filter((own) => text.includes(own));
-  if (text.includes(`${NODE_NAME}.`)) ownNames.push(NODE_NAME);
+  if (text.includes(`${NODE_NAME}.`) || usesSockets(text)) ownNames.push(NODE_NAME);
   const parameters = [...GLOBAL_NAMES, ...ownNames].join(", ");
   return {
     text: `(function (${parameters}) { "use strict";\n${text}\nreturn ${SCRIPT_EXPORTS};\n})`,
@@ -38,6 +38,6 @@ export function checkCodeText({ input, output, outputAt, isAdvice }: ToolChecks)
 }
 
 /** `ToolFacts` as JSON. */
-export function factsOf({ name, version, config, contract }: ToolScript): string {
-  return JSON.stringify({ name, version, config, contract });
+export function factsOf({ name, version, config, contract, lacksFetch }: ToolScript): string {
+  return JSON.stringify({ name, version, config, contract, lacksFetch });
 }

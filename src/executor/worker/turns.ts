@@ -22,6 +22,8 @@ const TIMED_OUT = "Script execution timed out.";
  */
 const BACKSTOP_FACTOR = 20;
 const BACKSTOP_MS = 2_000;
+/** Stands before the number of a call for which its realm draws after its end. */
+const AFTER = "after ";
 
 /** The isolate of a turn. */
 interface TurnIsolate {
@@ -57,6 +59,7 @@ export class Turns {
   readonly #onEnd: (realm: TurnRealm) => void;
   readonly #clock = new ProcessorClock();
   #realm: TurnRealm | null = null;
+  /** Of the current or last turn, negative for one that stands for others too. */
   #callNumber = 0;
   #startedMs = 0;
 
@@ -72,9 +75,13 @@ export class Turns {
     return this.#realm;
   }
 
-  /** The call of the current or last turn, negative for one that stands for others too. */
-  get callNumber(): number {
-    return this.#callNumber;
+  /**
+   * The call whose randomness is drawn, by the name that a realm gives. A tool with access to its own call object may
+   * have forged another call's number: a realm that it can change serves one call, and draws for that alone.
+   */
+  drawing(run: string): string {
+    if (this.#realm === null || this.#realm.lines !== null) return run;
+    return run.startsWith(AFTER) ? `${AFTER}${this.#callNumber}` : `${this.#callNumber}`;
   }
 
   /** Start of the current or last turn, by `performance.now()`. */

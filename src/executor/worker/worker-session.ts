@@ -47,8 +47,6 @@ export interface WorkerLinks {
 /** CPU time for a cancelled call's listeners, in milliseconds. */
 const CANCEL_CPU_MS = 50;
 const STATS_EVERY_MS = 500;
-/** Stands before the number of a call for which its realm draws after its end. */
-const AFTER = "after ";
 /** Largest difference between the readings of a thread's processor time by itself and by the watch, in milliseconds. */
 const CLOCKS_APART_MS = 50;
 const SHED =
@@ -88,7 +86,7 @@ export class WorkerSession implements LinkListener {
       slot,
       holdings,
       emit: (kind, callNumber, a, b, c, nowMs) => this.#onEmit(kind, callNumber, a, b, c, nowMs),
-      drawing: (run) => this.#drawing(run),
+      drawing: (run) => this.#turns.drawing(run),
     });
     this.#isolates = isolates;
     this.#terminator = terminator;
@@ -375,16 +373,6 @@ export class WorkerSession implements LinkListener {
     const call = this.#calls.get(callNumber) ?? this.#starter.starting(callNumber);
     // A tool with access to its own call object may have forged another call's number.
     return call?.outcome === "" && call.realm === this.#turns.realm ? call : undefined;
-  }
-
-  /**
-   * The call whose randomness is drawn, by the name that a realm gives. A tool with access to its own call object may
-   * have forged another call's number: a realm that it can change serves one call, and draws for that alone.
-   */
-  #drawing(run: string): string {
-    const { realm, callNumber } = this.#turns;
-    if (realm === null || realm.lines !== null) return run;
-    return run.startsWith(AFTER) ? `${AFTER}${callNumber}` : `${callNumber}`;
   }
 
   #postProgress(call: WorkerCall): void {

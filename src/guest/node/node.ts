@@ -1,6 +1,7 @@
 import { adviceOn } from "./inner/advice.ts";
 import { copyMembers, lazyModule } from "./inner/lazy-module.ts";
 import type { Library, LibraryPart, NodeHost, NodeModule, NodeState } from "./inner/library.ts";
+import { STAND_INS } from "./inner/stand-ins.ts";
 
 /**
  * Node's modules and globals inside a realm. What instances share of a module is evaluated once for the realm, when the
@@ -40,10 +41,20 @@ const PARTS: ReadonlyMap<string, string> = new Map([
   ["stream/consumers", "streams"],
 ]);
 
+/** Globals of the web that Node has and a realm lacks, each with its part. */
+const WEB_GLOBALS = [
+  ["CryptoKey", "subtle"],
+  ["WebSocket", "sockets"],
+  ["EventSource", "event-source"],
+  ["MessageEvent", "web-events"],
+  ["CloseEvent", "web-events"],
+] as const;
+
 const { defineProperty, freeze, getOwnPropertyDescriptor } = Object;
 
 /** Node's names, as the factory of a tool gets them. */
 export class NodeInstance implements NodeState {
+  readonly lacksFetch: boolean;
   readonly #realm: NodeRealm;
   // Made on first use: most instances use one module.
   #kept: Map<string, unknown> | null = null;
@@ -51,8 +62,9 @@ export class NodeInstance implements NodeState {
   /** Globals that the instance's code has replaced. */
   #replaced: Map<string, unknown> | null = null;
 
-  constructor(realm: NodeRealm) {
+  constructor(realm: NodeRealm, lacksFetch: boolean) {
     this.#realm = realm;
+    this.lacksFetch = lacksFetch;
   }
 
   get kept(): Map<string, unknown> {
@@ -152,28 +164,21 @@ export class NodeInstance implements NodeState {
     this.#replace("clearImmediate", value);
   }
 
-  get CryptoKey(): unknown {
-    return this.#global("CryptoKey", () => (this.#realm.load("subtle").shared as NodeModule)["CryptoKey"]);
-  }
-
-  set CryptoKey(value: unknown) {
-    this.#replace("CryptoKey", value);
-  }
-
-  get WebSocket(): unknown {
-    return this.#global("WebSocket", () => (this.#realm.load("sockets").shared as NodeModule)["WebSocket"]);
-  }
-
-  set WebSocket(value: unknown) {
-    this.#replace("WebSocket", value);
-  }
-
-  get EventSource(): unknown {
-    return this.#global("EventSource", () => (this.#realm.load("sockets").shared as NodeModule)["EventSource"]);
-  }
-
-  set EventSource(value: unknown) {
-    this.#replace("EventSource", value);
+  static {
+    for (const [name, part] of WEB_GLOBALS) {
+      defineProperty(this.prototype, name, {
+        get(this: NodeInstance) {
+          return this.#global(name, () => {
+            const loaded = this.#realm.load(part);
+            return Reflect.get(loaded.shared ?? loaded, name) as unknown;
+          });
+        },
+        set(this: NodeInstance, value: unknown) {
+          this.#replace(name, value);
+        },
+        configurable: true,
+      });
+    }
   }
 }
 
@@ -181,32 +186,6 @@ export class NodeInstance implements NodeState {
 function sharedOf(part: LibraryPart | null, module: string): LibraryPart["shared"] | undefined {
   return part?.modules?.[module] ?? part?.shared;
 }
-
-/** Nothing is ever collected, as far as a tool can see. */
-class FinalizationRegistry {
-  register(): void {}
-
-  unregister(): boolean {
-    return false;
-  }
-}
-
-class WeakRef {
-  readonly #target: unknown;
-
-  constructor(target: unknown) {
-    this.#target = target;
-  }
-
-  deref(): unknown {
-    return this.#target;
-  }
-}
-
-const STAND_INS: ReadonlyMap<string, { prototype: object }> = new Map<string, { prototype: object }>([
-  ["FinalizationRegistry", FinalizationRegistry],
-  ["WeakRef", WeakRef],
-]);
 
 /** The getter of a class without objects. */
 function notOne(): never {
@@ -253,7 +232,7 @@ class NodeRealm implements Library {
   }
 
   state(): NodeState {
-    return (this.host.call()?.node as NodeInstance | null | undefined) ?? new NodeInstance(this);
+    return (this.host.call()?.node as NodeInstance | null | undefined) ?? new NodeInstance(this, false);
   }
 
   load(name: string): LibraryPart {
@@ -383,7 +362,7 @@ class NodeRealm implements Library {
 /** The library of a realm. */
 export interface NodeLibrary {
   /** Node's names for an instance. */
-  readonly open: () => NodeInstance;
+  readonly open: (lacksFetch: boolean) => NodeInstance;
   /** The exports of a part that instances share. */
   readonly shared: (part: string) => NodeModule;
 }
@@ -391,5 +370,8 @@ export interface NodeLibrary {
 export function createNode(host: NodeHost): NodeLibrary {
   const realm = new NodeRealm(host);
   host.harden([NodeInstance, NodeRealm, adviceOn]);
-  return { open: () => new NodeInstance(realm), shared: (part) => realm.load(part).shared as NodeModule };
+  return {
+    open: (lacksFetch) => new NodeInstance(realm, lacksFetch),
+    shared: (part) => realm.load(part).shared as NodeModule,
+  };
 }

@@ -1,139 +1,259 @@
+import { decodeBase64, encodeBase64 } from "../web/base64-bytes.ts";
+import { bytesOf } from "../web/buffer-source.ts";
+import { defineConstants, describeInterface } from "../web/web-interface.ts";
+import { checkGrant, shownUrl, type SocketCall } from "./inner/granted.ts";
 import type { NodeModule } from "./inner/library.ts";
+import { CloseEvent, type Closing, ErrorEvent, type Handler, Handlers, MessageEvent } from "./web-events.ts";
 
-/** The globals `WebSocket` and `EventSource`. */
+/** The global `WebSocket` (WebSockets Standard, 3): the host connects, and decides whether the call may. */
 
-const STATES = { CONNECTING: 0, OPEN: 1, CLOSING: 2, CLOSED: 3 };
+const [CONNECTING, OPEN, CLOSING, CLOSED] = [0, 1, 2, 3];
+const PROTOCOL = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+const REASON_MAX = 123;
 
-class WebSocket {
-  constructor(url?: unknown) {
-    if (url === undefined) throw new TypeError("WebSocket takes a URL");
-    const shown = String(url as string).slice(0, 200);
-    throw Object.assign(
-      new Error(
-        `WebSocket cannot connect to ${shown} from an isolate: use fetch, which may stream an answer, with a grant of the capability "fetch"; or a custom capability of the host`,
-      ),
-      { code: "ERR_FEATURE_UNAVAILABLE_ON_PLATFORM" },
-    );
-  }
-}
-Object.assign(WebSocket, STATES);
+type Data = { readonly text: string } | { readonly base64: string };
+type Answer = Data | { readonly closed: Closing };
 
-interface Reader {
-  read(): Promise<{ done: boolean; value?: Uint8Array }>;
-}
-interface Streaming {
-  readonly ok: boolean;
-  readonly status: number;
-  readonly headers: { get(name: string): string | null };
-  readonly body: { getReader(): Reader } | null;
-}
-type Handler = ((event: object) => void) | null;
+class WebSocket extends EventTarget {
+  readonly #url: URL;
+  readonly #call: SocketCall | null;
+  readonly #id: number;
+  readonly #handlers = new Handlers(this);
+  #readyState = CONNECTING;
+  #bufferedAmount = 0;
+  #protocol = "";
+  #extensions = "";
+  #binaryType: "blob" | "arraybuffer" = "blob";
+  /** What is sent after a `Blob` waits until that is read; `null` while nothing waits. */
+  #sending: Promise<void> | null = null;
 
-const MAX_LINE = 1024 * 1024;
-
-/** Server-sent events over `fetch` (HTML Living Standard, 9.2). */
-class EventSource {
-  readonly url: string;
-  readonly withCredentials: boolean;
-  readyState = 0;
-  onopen: Handler = null;
-  onmessage: Handler = null;
-  onerror: Handler = null;
-  readonly #listeners = new Map<string, Set<(event: object) => void>>();
-  readonly #abort = new AbortController();
-  #lastId = "";
-  #retryMs = 3_000;
-
-  constructor(url: unknown, options: { withCredentials?: boolean } = {}) {
-    this.url = new URL(String(url as string)).href;
-    this.withCredentials = options.withCredentials === true;
-    void this.#connect();
+  static {
+    describeInterface(this, "WebSocket");
+    defineConstants(this, Object.entries({ CONNECTING, OPEN, CLOSING, CLOSED }) as [string, number][]);
   }
 
-  addEventListener(type: string, listener: (event: object) => void): void {
-    const all = this.#listeners.get(type) ?? new Set();
-    this.#listeners.set(type, all);
-    all.add(listener);
+  constructor(url: unknown, protocols: unknown = []) {
+    super();
+    if (arguments.length === 0) throw new TypeError("A WebSocket needs a URL");
+    this.#url = readUrl(url);
+    const asked = readProtocols(protocols);
+    this.#call = checkGrant("WebSocket", this.#url.href.replace(/^ws/, "http"));
+    this.#id = this.#call?.nextRequest() ?? 0;
+    // Code that an ended call left behind never connects.
+    if (this.#call !== null) void this.#run(this.#call, asked);
   }
 
-  removeEventListener(type: string, listener: (event: object) => void): void {
-    this.#listeners.get(type)?.delete(listener);
+  get url(): string {
+    return this.#url.href;
   }
 
-  close(): void {
-    this.readyState = 2;
-    this.#abort.abort();
+  get readyState(): number {
+    // What is left of an ended call, where calls share a module, is closed.
+    return this.#call?.settled === true ? CLOSED : this.#readyState;
   }
 
-  #emit(type: string, facts: object = {}): void {
-    const event = { type, target: this, ...facts };
-    const own =
-      type === "open" ? this.onopen : type === "error" ? this.onerror : type === "message" ? this.onmessage : null;
-    own?.(event);
-    for (const listener of Array.from(this.#listeners.get(type) ?? [])) listener(event);
+  get bufferedAmount(): number {
+    return this.#bufferedAmount;
   }
 
-  async #connect(): Promise<void> {
-    const { fetch } = globalThis as unknown as { fetch: (url: string, init: object) => Promise<Streaming> };
-    const last = this.#lastId === "" ? {} : { "last-event-id": this.#lastId };
-    try {
-      const response = await fetch(this.url, {
-        headers: { accept: "text/event-stream", ...last },
-        signal: this.#abort.signal,
-      });
-      const isStream = response.headers.get("content-type")?.startsWith("text/event-stream") === true;
-      if (!response.ok || !isStream || response.body === null) return this.#fail(`status ${response.status}`);
-      this.readyState = 1;
-      this.#emit("open");
-      await this.#read(response.body.getReader());
-    } catch (error) {
-      if (this.readyState !== 2) this.#fail(error instanceof Error ? error.message : "");
-      return;
-    }
-    if (this.readyState === 2) return;
-    this.readyState = 0;
-    this.#emit("error");
-    setTimeout(() => {
-      if (this.readyState === 0) void this.#connect();
-    }, this.#retryMs);
+  get extensions(): string {
+    return this.#extensions;
   }
 
-  #fail(message: string): void {
-    this.readyState = 2;
-    this.#emit("error", { message });
+  get protocol(): string {
+    return this.#protocol;
   }
 
-  async #read(reader: Reader): Promise<void> {
-    const decoder = new TextDecoder() as unknown as { decode(bytes: Uint8Array, options: { stream: boolean }): string };
-    let text = "";
-    let event = { type: "message", data: [] as string[], id: this.#lastId };
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done || value === undefined || this.readyState === 2) return;
-      text += decoder.decode(value, { stream: true });
-      if (text.length > MAX_LINE) throw new Error("a line of the stream is too long");
-      const lines = text.split(/\r\n|\n|\r(?!$)/);
-      text = lines.pop() ?? "";
-      for (const line of lines) {
-        if (line !== "") this.#take(line, event);
-        else {
-          this.#lastId = event.id;
-          if (event.data.length > 0)
-            this.#emit(event.type, { data: event.data.join("\n"), lastEventId: event.id, origin: this.url });
-          event = { type: "message", data: [], id: this.#lastId };
-        }
+  get binaryType(): string {
+    return this.#binaryType;
+  }
+
+  set binaryType(type: string) {
+    if (type === "blob" || type === "arraybuffer") this.#binaryType = type;
+  }
+
+  get onopen(): Handler {
+    return this.#handlers.get("open");
+  }
+
+  set onopen(handler: unknown) {
+    this.#handlers.set("open", handler);
+  }
+
+  get onmessage(): Handler {
+    return this.#handlers.get("message");
+  }
+
+  set onmessage(handler: unknown) {
+    this.#handlers.set("message", handler);
+  }
+
+  get onerror(): Handler {
+    return this.#handlers.get("error");
+  }
+
+  set onerror(handler: unknown) {
+    this.#handlers.set("error", handler);
+  }
+
+  get onclose(): Handler {
+    return this.#handlers.get("close");
+  }
+
+  set onclose(handler: unknown) {
+    this.#handlers.set("close", handler);
+  }
+
+  send(data: unknown): void {
+    if (arguments.length === 0) throw new TypeError("send needs data");
+    if (this.#readyState === CONNECTING) throw new DOMException("The WebSocket is not open yet", "InvalidStateError");
+    if (data instanceof Blob) return this.#send(data.size, async () => encode(await data.arrayBuffer()));
+    const bytes = bytesOf(data);
+    if (bytes !== undefined) return this.#send(bytes.length, encode(bytes));
+    const text = `${data as string}`.toWellFormed();
+    this.#send(utf8Length(text), { text });
+  }
+
+  close(code?: unknown, reason: unknown = ""): void {
+    const number = code === undefined ? undefined : clamp(code);
+    if (number !== undefined && number !== 1_000 && !(number >= 3_000 && number <= 4_999))
+      throw new DOMException(
+        `The close code ${number} is neither 1000 nor between 3000 and 4999`,
+        "InvalidAccessError",
+      );
+    const text = `${reason as string}`.toWellFormed();
+    if (utf8Length(text) > REASON_MAX)
+      throw new DOMException(`The reason is longer than ${REASON_MAX} bytes`, "SyntaxError");
+    if (this.#readyState >= CLOSING) return;
+    this.#readyState = CLOSING;
+    const asked = text !== "" && number === undefined ? 1_000 : number;
+    const ask = () => this.#ask("close", { ...(asked === undefined ? {} : { code: asked }), reason: text });
+    if (this.#sending === null) ask().catch(ignore);
+    else this.#sending = this.#sending.then(ask).then(ignore, ignore);
+  }
+
+  #send(size: number, data: Data | (() => Promise<Data>)): void {
+    this.#bufferedAmount += size;
+    if (this.#readyState !== OPEN) return;
+    const ask = async (given: Data): Promise<void> => {
+      try {
+        await this.#ask("send", { data: given });
+        this.#bufferedAmount -= size;
+      } catch (error) {
+        this.#fail(error);
       }
+    };
+    if (this.#sending === null && typeof data !== "function") return void ask(data);
+    const sending = (this.#sending ?? Promise.resolve()).then(async () => {
+      // Not its answer: what follows is sent behind it all the same.
+      void ask(typeof data === "function" ? await data() : data);
+      if (this.#sending === sending) this.#sending = null;
+    });
+    this.#sending = sending;
+  }
+
+  #ask(method: string, args: object): Promise<unknown> {
+    return this.#call?.ask("fetch", method, { id: this.#id, ...args }) ?? Promise.resolve();
+  }
+
+  async #run(call: SocketCall, protocols: readonly string[]): Promise<void> {
+    try {
+      const opened = (await call.ask("fetch", "connect", { id: this.#id, url: this.url, protocols })) as {
+        readonly protocol: string;
+        readonly extensions: string;
+      };
+      if (this.#readyState === CONNECTING) {
+        this.#readyState = OPEN;
+        this.#protocol = opened.protocol;
+        this.#extensions = opened.extensions;
+        this.dispatchEvent(new Event("open"));
+      }
+      for (;;) {
+        const answer = (await this.#ask("receive", {})) as Answer;
+        if (this.#readyState === CLOSED) return;
+        if ("closed" in answer) return this.#end(answer.closed);
+        if (this.#readyState === OPEN)
+          this.dispatchEvent(new MessageEvent("message", { data: this.#read(answer), origin: this.#url.origin }));
+      }
+    } catch (error) {
+      this.#fail(error);
     }
   }
 
-  #take(line: string, event: { type: string; data: string[]; id: string }): void {
-    const [, field = "", value = ""] = /^([^:]*)(?:: ?(.*))?$/.exec(line) ?? [];
-    if (field === "data") event.data.push(value);
-    else if (field === "event") event.type = value;
-    else if (field === "id" && !value.includes("\0")) event.id = value;
-    else if (field === "retry" && /^\d+$/.test(value)) this.#retryMs = Number(value);
+  #read(data: Data): unknown {
+    if ("text" in data) return data.text;
+    const bytes = decodeBase64(data.base64);
+    return this.#binaryType === "blob" ? new Blob([bytes]) : bytes.buffer;
+  }
+
+  #end(closing: Closing): void {
+    this.#readyState = CLOSED;
+    if (closing.code === 1_006) {
+      const message =
+        "the connection was lost: the server closed it, broke the protocol, or sent a message of more than 1 MiB";
+      return this.#close(new Error(message), closing);
+    }
+    this.dispatchEvent(new CloseEvent("close", closing));
+  }
+
+  #fail(error: unknown): void {
+    if (this.#readyState === CLOSED) return;
+    const wasOpen = this.#readyState === OPEN;
+    this.#readyState = CLOSED;
+    if (wasOpen) this.#ask("close", { reason: "" }).catch(ignore);
+    this.#close(error, { code: 1_006, reason: "", wasClean: false });
+  }
+
+  #close(error: unknown, closing: Closing): void {
+    const reason = error instanceof Error ? error.message : "";
+    this.#call?.log("warn", `WebSocket to ${shownUrl(this.#url)} failed: ${reason}`);
+    this.dispatchEvent(new ErrorEvent("error", { error }));
+    this.dispatchEvent(new CloseEvent("close", { ...closing, reason: closing.reason || reason }));
   }
 }
-Object.assign(EventSource, { CONNECTING: 0, OPEN: 1, CLOSED: 2 });
 
-export const shared: NodeModule = { WebSocket, EventSource };
+function ignore(): void {}
+
+function encode(bytes: ArrayBuffer | Uint8Array): Data {
+  return { base64: encodeBase64(bytes instanceof Uint8Array ? bytes : new Uint8Array(bytes)) };
+}
+
+function readUrl(given: unknown): URL {
+  let url: URL;
+  try {
+    url = new URL(`${given as string}`);
+  } catch {
+    throw new DOMException(`The URL ${`${given as string}`.slice(0, 200)} is invalid`, "SyntaxError");
+  }
+  if (url.protocol === "http:" || url.protocol === "https:") url = new URL(url.href.replace(/^http/, "ws"));
+  if (url.protocol !== "ws:" && url.protocol !== "wss:")
+    throw new DOMException(`The protocol ${url.protocol} is neither ws: nor wss:`, "SyntaxError");
+  if (url.href.includes("#")) throw new DOMException("The URL of a WebSocket has no fragment", "SyntaxError");
+  return url;
+}
+
+function readProtocols(given: unknown): readonly string[] {
+  const isList = typeof given === "object" && given !== null && Symbol.iterator in given;
+  const protocols = (isList ? [...(given as Iterable<unknown>)] : [given]).map((each) => `${each as string}`);
+  const distinct = new Set(protocols.map((each) => each.toLowerCase()));
+  if (distinct.size < protocols.length || !protocols.every((each) => PROTOCOL.test(each)))
+    throw new DOMException("The protocols of a WebSocket are different tokens", "SyntaxError");
+  return protocols;
+}
+
+/** An `unsigned short` of Web IDL, with `[Clamp]`. */
+function clamp(code: unknown): number {
+  return Math.round(Math.min(Math.max(Number(code) || 0, 0), 65_535));
+}
+
+function utf8Length(text: string): number {
+  let length = 0;
+  for (let at = 0; at < text.length; at++) {
+    const unit = text.charCodeAt(at);
+    // Both halves of a pair have two bytes each.
+    length += unit < 0x80 ? 1 : unit < 0x800 || (unit >= 0xd800 && unit <= 0xdfff) ? 2 : 3;
+  }
+  return length;
+}
+
+export const shared: NodeModule = { WebSocket };

@@ -12,7 +12,7 @@ import { MISSING_NAMESPACE, missingText } from "./missing.ts";
 const NODE_IMPORTED = "node";
 const NODE_REQUIRED = "node-require";
 
-/** Node's globals, and two of the web's that Node has and a realm has not. */
+/** Node's globals, and those of the web's that Node has and a realm has not. */
 export const NODE_GLOBALS = [
   "Buffer",
   "process",
@@ -21,6 +21,8 @@ export const NODE_GLOBALS = [
   "CryptoKey",
   "WebSocket",
   "EventSource",
+  "MessageEvent",
+  "CloseEvent",
 ] as const;
 
 /** Tokens of which a module that uses a name of Node has at least one, unless it hides it behind an escape. */

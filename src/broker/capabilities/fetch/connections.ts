@@ -77,6 +77,9 @@ const IDLE_DEFAULT_MS = 30_000;
 const DURATION_MAX_MS = 2_147_483_647;
 /** Also of trailers. As many as in Node's own `fetch`: a server may send headers of two bytes, each a few objects here. */
 const HEADER_BYTES_MAX = 16 * 1024;
+/** Maximum size of a message of a WebSocket, in bytes, and number of its fragments. */
+export const MESSAGE_BYTES_MAX = 1024 * 1024;
+const FRAGMENTS_MAX = 4_096;
 /** Maximum time for which a connection is kept alive, whatever the server asks for. */
 const KEPT_MAX_MS = 30_000;
 
@@ -128,6 +131,7 @@ export class Connections {
       keepAliveMaxTimeout: KEPT_MAX_MS,
       headersTimeout: this.headersMs,
       bodyTimeout: this.#idleMs,
+      webSocket: { maxPayloadSize: MESSAGE_BYTES_MAX, maxFragments: FRAGMENTS_MAX },
       connect: (target, callback) => {
         // Node does not look up IP addresses, so addresses in URLs bypass `lookup` and are checked here.
         if (isIP(target.hostname) !== 0 && !admits(target.hostname)) {

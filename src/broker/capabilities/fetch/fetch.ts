@@ -11,6 +11,7 @@ import { type BodyData, type BodyChunk, readBodyData } from "./response-body.ts"
 import { FetchPermission } from "./permission.ts";
 import { type ReleaseSlot, WaitingSlots } from "../waiting-slots.ts";
 import { type RequestHop, readTarget } from "./redirect.ts";
+import { CallSockets, CLOSE, CONNECT, SEND } from "./web-sockets.ts";
 
 /** A request as sent by the guest. */
 interface FetchRequest {
@@ -40,6 +41,11 @@ const CONNECTED_MAX = 512;
 /** Of these, for tenants that hold none. */
 const RESERVED = CONNECTED_MAX / 4;
 const CONNECTED_WAIT_MS = 30_000;
+/** Maximum WebSockets of all calls; of these, a quarter for tenants that have none. They take no slot of a request. */
+const SOCKETS_ALL_MAX = 256;
+const SOCKETS_WAIT_MS = 5_000;
+/** Methods of WebSockets. */
+const OF_SOCKETS: ReadonlySet<string> = new Set(["connect", "send", "receive", "close"]);
 /** Maximum size and delay of a body that is sent together with the response's head. */
 const WHOLE_BYTES_MAX = 256 * 1024;
 const WHOLE_WAIT_MS = 20;
@@ -50,6 +56,8 @@ const OPEN_MAX = 1_000;
 
 /** Maximum length of a request with its body as JSON, in UTF-16 units. */
 const REQUEST_LENGTH_MAX = 16 * 1024 * 1024;
+/** Of a message of a WebSocket, whose bytes are bounded besides. */
+const SENT_LENGTH_MAX = 8 * 1024 * 1024;
 const ID: JsonSchema = { type: "integer", minimum: 1, maximum: Number.MAX_SAFE_INTEGER };
 const ONLY_ID: JsonSchema = { type: "object", properties: { id: ID }, required: ["id"] };
 const REQUEST: JsonSchema = {
@@ -75,7 +83,7 @@ const REQUEST: JsonSchema = {
   required: ["id", "url", "method", "headers", "body", "redirect"],
 };
 
-/** `fetch`: HTTP/1.1 requests to granted origins. */
+/** `fetch`: HTTP/1.1 requests and WebSockets to granted origins. */
 export function createFetch(
   secrets: Secrets,
   options: FetchOptions = {},
@@ -84,6 +92,12 @@ export function createFetch(
   const connections = new Connections(options);
   const late = () => new FetchFailure("too many requests are open, and none ended in time");
   const connected = new WaitingSlots({ max: CONNECTED_MAX, reserved: RESERVED, waitMs: CONNECTED_WAIT_MS, late });
+  const sockets = new WaitingSlots({
+    max: SOCKETS_ALL_MAX,
+    reserved: SOCKETS_ALL_MAX / 4,
+    waitMs: SOCKETS_WAIT_MS,
+    late: () => new FetchFailure("too many WebSockets are open, and none was closed in time"),
+  });
   return {
     name: "fetch",
     grants: fetchGrants,
@@ -95,8 +109,13 @@ export function createFetch(
       },
       read: { input: ONLY_ID, isRead: true },
       cancel: { input: ONLY_ID, isRead: true },
+      connect: { input: CONNECT },
+      send: { input: SEND, inputBytes: SENT_LENGTH_MAX },
+      receive: { input: ONLY_ID, isRead: true },
+      close: { input: CLOSE },
     },
-    open: (call, grants) => new FetchSession(call, grants, { connections, secrets, onViolation }, connected),
+    open: (call, grants) =>
+      new FetchSession(call, grants, { connections, secrets, onViolation }, { connected, sockets }),
     close: () => connections.close(),
   };
 }
@@ -111,7 +130,13 @@ interface OpenRequest {
   readonly leaves: ReleaseSlot[];
 }
 
-/** The requests of one call. */
+/** Slots that all calls share. */
+interface SharedSlots {
+  readonly connected: WaitingSlots;
+  readonly sockets: WaitingSlots;
+}
+
+/** The requests and WebSockets of one call. */
 class FetchSession implements OpenCapability {
   readonly #host: ExchangeHost;
   readonly #exchanges = new Map<number, OpenRequest>();
@@ -119,24 +144,27 @@ class FetchSession implements OpenCapability {
   readonly #tenant: string;
   readonly #bodies = new WaitingSlots({ max: BODIES_MAX, waitMs: BODIES_WAIT_MS, late: tooManyBodies });
   readonly #heads = new WaitingSlots({ max: AT_ONCE_MAX, waitMs: null, late: tooManyBodies });
+  readonly #sockets: CallSockets;
   #ended: Error | null = null;
 
   constructor(
     call: OpenCall,
     grants: readonly FetchGrant[],
     { onViolation, ...shared }: Pick<ExchangeHost, "connections" | "secrets"> & { readonly onViolation: OnViolation },
-    connected: WaitingSlots,
+    { connected, sockets }: SharedSlots,
   ) {
     const grantedSecrets = () => (call.grantsOf("secrets") as readonly (readonly string[])[]).flat();
     const { callId, tool, tenant = "", onHost = atOnce } = call;
     const onUnbound = (request: UnboundRequest) => onViolation({ callId, tool, tenant, ...request });
     this.#host = { ...shared, permission: new FetchPermission(grants), grantedSecrets, onUnbound, onHost };
+    this.#sockets = new CallSockets(this.#host, sockets, call);
     this.#connected = connected;
     this.#tenant = tenant;
     call.signal.addEventListener("abort", () => this.close(), { once: true });
   }
 
   invoke(method: string, args: unknown): unknown {
+    if (OF_SOCKETS.has(method)) return this.#sockets.invoke(method, args);
     const { id } = args as { readonly id: number };
     if (method === "request") return this.#request(args as FetchRequest);
     if (method === "read") return this.#read(id);
@@ -147,6 +175,7 @@ class FetchSession implements OpenCapability {
   close(): void {
     this.#ended ??= new FetchFailure("the call has ended");
     for (const id of this.#exchanges.keys()) this.#drop(id, this.#ended);
+    this.#sockets.close(this.#ended);
   }
 
   async #request({ id, url, method: name, headers, body, redirect }: FetchRequest): Promise<FetchResponse> {

@@ -6,9 +6,14 @@ interface AbortSignal {
   addEventListener(type: string, listener: (event?: unknown) => void, options?: { once?: boolean }): void;
   removeEventListener(type: string, listener: (event?: unknown) => void): void;
 }
-interface EventTarget {
+declare class Event {
+  constructor(type: string);
+  readonly type: string;
+}
+declare class EventTarget {
   addEventListener(type: string, listener: (event?: unknown) => void, options?: { once?: boolean }): void;
   removeEventListener(type: string, listener: (event?: unknown) => void): void;
+  dispatchEvent(event: Event): boolean;
 }
 declare class AbortController {
   readonly signal: AbortSignal;
@@ -30,10 +35,13 @@ declare class URL {
   hostname: string;
   readonly protocol: string;
   readonly pathname: string;
+  readonly origin: string;
   readonly searchParams: URLSearchParams;
 }
 declare class Blob {
   constructor(parts: readonly unknown[], options?: object);
+  readonly size: number;
+  arrayBuffer(): Promise<ArrayBuffer>;
 }
 declare class File extends Blob {}
 declare const console: { readonly [name: string]: (...args: readonly unknown[]) => void };

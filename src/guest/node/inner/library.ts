@@ -14,6 +14,8 @@ export interface NodeHost {
   readonly text: (name: string) => string;
   /** Freezes everything reachable from a value, if calls share the realm. */
   readonly harden: <T>(made: T) => T;
+  /** The error of a capability call that is denied before the host is asked. */
+  readonly denied: (capability: string, method: string, message: string) => Error;
   /** `context.host.fs` of a call. */
   readonly fs: (call: GuestCall) => object;
   readonly fillRandom: (bytes: Uint8Array) => void;
@@ -34,6 +36,8 @@ export interface NodeState {
   require(name: string): unknown;
   /** Variables of the environment that the call was granted. */
   env(): { readonly [name: string]: string };
+  /** Whether the tool does not ask for the capability `fetch`. */
+  readonly lacksFetch: boolean;
   /** State of modules for this instance, by its name. */
   readonly kept: Map<string, unknown>;
 }

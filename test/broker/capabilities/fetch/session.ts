@@ -4,6 +4,7 @@ import { createFetch } from "../../../../src/broker/capabilities/fetch/fetch.ts"
 import type { SecretViolation } from "../../../../src/broker/capabilities/secrets/placeholders.ts";
 import { fetchGrants } from "../../../../src/broker/capabilities/fetch/grants.ts";
 import type { BodyData } from "../../../../src/broker/capabilities/fetch/response-body.ts";
+import type { OpenedSocket, Received } from "../../../../src/broker/capabilities/fetch/web-socket.ts";
 import { type SecretOptions, Secrets } from "../../../../src/broker/capabilities/secrets/secrets.ts";
 
 type FetchRules = Partial<NonNullable<CapabilityRequest["fetch"]>>;
@@ -71,6 +72,33 @@ export class Session implements AsyncDisposable {
 
   async cancel(id: number): Promise<unknown> {
     return await this.#open.invoke("cancel", { id });
+  }
+
+  /** Opens a WebSocket, and gives its number. */
+  async connect(url: string, protocols: readonly string[] = []): Promise<{ readonly id: number } & OpenedSocket> {
+    const id = ++this.#lastId;
+    return { id, ...((await this.#open.invoke("connect", { id, url, protocols })) as OpenedSocket) };
+  }
+
+  async send(id: number, data: BodyData): Promise<unknown> {
+    return await this.#open.invoke("send", { id, data });
+  }
+
+  async receive(id: number): Promise<Received> {
+    return (await this.#open.invoke("receive", { id })) as Received;
+  }
+
+  /** All that a WebSocket gives, until its end. */
+  async received(id: number): Promise<readonly Received[]> {
+    const all: Received[] = [];
+    for (let next = await this.receive(id); ; next = await this.receive(id)) {
+      all.push(next);
+      if ("closed" in next) return all;
+    }
+  }
+
+  closeSocket(id: number, code?: number, reason = ""): void {
+    this.#open.invoke("close", { id, ...(code === undefined ? {} : { code }), reason });
   }
 
   /** The answer to a request, and its whole body. */

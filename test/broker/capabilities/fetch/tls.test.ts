@@ -3,6 +3,7 @@ import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { WebSocketServer } from "ws";
 import { serve } from "./server.ts";
 import { Session } from "./session.ts";
 
@@ -25,8 +26,12 @@ MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgSG7VQCrynL03EaYq
 -----END PRIVATE KEY-----`;
 
 describe("a request over TLS", () => {
+  const sockets = new WebSocketServer({ noServer: true });
   const server = createServer({ cert, key }, (request, response) =>
     response.end(`got ${String(request.headers.host)}`),
+  );
+  server.on("upgrade", (request, socket, head) =>
+    sockets.handleUpgrade(request, socket, head, (opened) => opened.send(`for ${String(request.headers.host)}`)),
   );
   let port = 0;
 
@@ -51,13 +56,16 @@ describe("a request over TLS", () => {
     expect(error).toBe(`FetchFailure: GET https://tls.example:${port}: the server's certificate is not trusted`);
   });
 
-  test("is answered where the certificate is good, and fails where it is another name's", async () => {
+  test("and a WebSocket are answered where the certificate is good, and fail where it is another name's", async () => {
     const before = getCACertificates("default");
     setDefaultCACertificates([...before, cert]);
     try {
       await using session = open("tls.example");
       expect((await session.whole(`https://tls.example:${port}`)).text).toBe(`got tls.example:${port}`);
+      const { id } = await session.connect(`wss://tls.example:${port}`);
+      expect(await session.receive(id)).toEqual({ text: `for tls.example:${port}` });
       await using other = open("other.example");
+      await expect(other.connect(`wss://other.example:${port}`)).rejects.toThrow("certificate is not trusted");
       await expect(other.request(`https://other.example:${port}`)).rejects.toThrow("certificate is not trusted");
     } finally {
       setDefaultCACertificates(before);

@@ -1,0 +1,75 @@
+import type { BrokeredCall } from "./brokered-call.ts";
+import type { Capability, OpenCall, OpenCapability } from "./capabilities/capability.ts";
+
+/** Makes the broker wait, when it closes, until an ended call has released its resources. */
+export type Track = (closing: void | Promise<void>) => void;
+
+/** Shared by all calls: creating a DOMException takes longer than most handlers do. */
+const ENDED = new DOMException("the call has ended", "AbortError");
+
+/** The capabilities that one call uses on this thread. Each is opened at its first use. */
+export class OpenedCapabilities {
+  readonly #caller: BrokeredCall;
+  readonly #thread: Pick<OpenCall, "onHost" | "grantsOf">;
+  readonly #opened = new Map<string, OpenCapability>();
+  #call: OpenCall | null = null;
+  /** Created when a handler first reads its signal. */
+  #abort: AbortController | null = null;
+  #isEnded = false;
+
+  constructor(caller: BrokeredCall, thread: Pick<OpenCall, "onHost" | "grantsOf">) {
+    this.#caller = caller;
+    this.#thread = thread;
+  }
+
+  get isEnded(): boolean {
+    return this.#isEnded;
+  }
+
+  open(capability: Capability, grants: readonly unknown[]): OpenCapability {
+    let opened = this.#opened.get(capability.name);
+    if (opened === undefined) {
+      opened = capability.open((this.#call ??= this.#openCall()), grants);
+      this.#opened.set(capability.name, opened);
+    }
+    return opened;
+  }
+
+  /** Aborts handlers that are still running, and releases the resources of capabilities. */
+  end(track: Track): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    this.#abort?.abort(ENDED);
+    for (const opened of this.#opened.values()) {
+      try {
+        track(opened.close?.());
+      } catch {
+        // The call has ended, so nothing can report the error.
+      }
+    }
+  }
+
+  #openCall(): OpenCall {
+    const { callId, tool, registrant, tenant, callTool, binary, remote } = this.#caller;
+    const signal = () => this.#signal();
+    return {
+      ...this.#thread,
+      callId,
+      tool,
+      registrant,
+      callTool: (name, args) => callTool(name, args, this.#signal()),
+      get signal() {
+        return signal();
+      },
+      ...(tenant === "" ? {} : { tenant }),
+      ...(binary === undefined ? {} : { binary }),
+      ...(remote === undefined ? {} : { remote }),
+    };
+  }
+
+  #signal(): AbortSignal {
+    this.#abort ??= new AbortController();
+    if (this.#isEnded) this.#abort.abort(ENDED);
+    return this.#abort.signal;
+  }
+}
