@@ -7,8 +7,10 @@ import type { World } from "./world.ts";
 export class Effects {
   /** Keys of capability calls whose handlers began, with the number of times. */
   readonly begun = new Map<string, number>();
-  /** Numbers of runs with something that cannot be undone. */
-  readonly changed = new Set<number>();
+  /** Runs with something that cannot be undone. */
+  readonly #changed = new Set<number>();
+  /** The runs of each program, by its seed. */
+  readonly #runs = new Map<number, Set<number>>();
   readonly #world: World;
 
   constructor(world: World) {
@@ -25,11 +27,22 @@ export class Effects {
     };
   }
 
+  /** A program begins: a further run of its call follows none with an effect. */
+  begin(run: number, seed: number): void {
+    const runs = this.#runs.get(seed);
+    if (runs === undefined) return void this.#runs.set(seed, new Set([run]));
+    for (const earlier of runs) {
+      if (earlier < run && this.#changed.has(earlier))
+        this.#world.violate(`run ${run} follows run ${earlier}, which had an effect`);
+    }
+    runs.add(run);
+  }
+
   #invoke(method: string, { key, run, mood }: AskArgs, onEffect: () => void): unknown {
     const times = (this.begun.get(key) ?? 0) + 1;
     this.begun.set(key, times);
     if (times > 1) this.#world.violate(`the handler of ${key} was called ${times} times`);
-    if (method === "write") this.changed.add(run);
+    if (method === "write") this.#changed.add(run);
     if (this.#world.trace !== null) this.#world.note(`effect ${method} ${key}`);
     onEffect();
     if (mood < 0.4) return { key };

@@ -26,7 +26,9 @@ const MAX_MS = 1_000_000;
 function registered(name: ToolName): RegisteredTool {
   const isolation = name === "open" ? "context" : "instance";
   const requested = TOOLS[name].map((capability) => [capability, capability === "tools" ? ["*"] : true]);
-  const capabilities = Object.fromEntries(TOOLS[name].length === 0 ? [] : [...requested, ["vault", true]]) as CapabilityRequest;
+  const capabilities = Object.fromEntries(
+    TOOLS[name].length === 0 ? [] : [...requested, ["vault", true]],
+  ) as CapabilityRequest;
   const bundle = { runtime: "javascript", text: "", bytes: 0, sourceMap: "", sources: [] } as const;
   const found = { described: "null", spec: "null", defaultExport: "function", evaluationMs: 0, key: name };
   const inspection = { ok: true, contract: "glovebox", isolation, ...found } as const;
@@ -46,7 +48,10 @@ export interface EngineMeans {
 }
 
 /** The product's engine from its pipeline on, in a simulation. */
-export function createEngine(scenario: Scenario, { startBroker, startProcess, notes, disk, onBrokerDeath }: EngineMeans) {
+export function createEngine(
+  scenario: Scenario,
+  { startBroker, startProcess, notes, disk, onBrokerDeath }: EngineMeans,
+) {
   const events = new Events();
   const registry = new ToolRegistry();
   for (const tool of REGISTERED) {

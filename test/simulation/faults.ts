@@ -68,6 +68,13 @@ const TRIED: readonly Fault[] = [
     within: 100,
   },
   {
+    title: "a call is tried again after an effect",
+    file: "engine/call/conclude.ts",
+    from: "if (effects === 0) return toolError(code, message, wait ?? undefined);",
+    to: "if (effects < 9) return toolError(code, message, wait ?? undefined);",
+    within: 8_000,
+  },
+  {
     title: "a slot is not released where its call was cancelled",
     file: "engine/call/call-pipeline.ts",
     from: "if (call.isSettled && call.lingering === 0) call.slot?.release();",
@@ -140,6 +147,13 @@ const FOUND: readonly Fault[] = [
     from: "ask.step > 1) this.#isBroken = true;",
     to: "ask.step > 1) this.#isBroken = false;",
     within: 20_000,
+  },
+  {
+    title: "the end of an earlier attempt is taken for that of the last one",
+    file: "broker/thread/host-session.ts",
+    from: 'this.#ended = null;\n        this.#isRepeating = message.plan !== "";',
+    to: 'this.#isRepeating = message.plan !== "";',
+    within: 500,
   },
   {
     title: "work of a cancelled call lingers in a closed engine",

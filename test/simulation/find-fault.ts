@@ -18,7 +18,7 @@ registerHooks({
     const [path = "", number] = url.split("?fault=");
     const fault = FAULTS[Number(number)];
     if (fault === undefined || path !== SRC + fault.file) return loaded;
-    const source = String(loaded.source);
+    const source = Buffer.from(loaded.source as Uint8Array).toString();
     if (!source.includes(fault.from)) throw new Error(`"${fault.from}" does not stand in src/${fault.file}`);
     return { ...loaded, source: source.replace(fault.from, () => fault.to) };
   },

@@ -11,6 +11,8 @@ import type { World } from "./world.ts";
 
 /** The process of an isolate, as a program can harm it. */
 export interface HarmedProcess {
+  /** A program begins in it. */
+  begin(callNumber: number, seed: number): void;
   /** Ends it within the current turn. */
   crash(kind: "crash" | "hang", callNumber: number): void;
 }
@@ -68,6 +70,7 @@ class ScriptedRealm implements Pick<GuestRealm, RealmMember | typeof Symbol.disp
   }
 
   #startOne([run, , nowMs, , args]: QueuedCall): string {
+    this.#isolate.process.begin(run, args.seed);
     const program = new Program(run, args, nowMs, this.#hostOf(run));
     this.#calls.set(run, program);
     this.#starting = run;

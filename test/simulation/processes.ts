@@ -8,6 +8,7 @@ import type { Death } from "../../src/executor/process/blame.ts";
 import { causeOf, type ChildOptions, type ExecutorProcess } from "../../src/executor/process/child-handle.ts";
 import { WorkerSession, type WorkerSettings } from "../../src/executor/worker/worker-session.ts";
 import type { SimSocket } from "./brokers.ts";
+import type { Effects } from "./effects.ts";
 import { type HarmedProcess, scriptedIsolation } from "./isolates.ts";
 import { SimPipe } from "./pipe.ts";
 import { SimThread, type World } from "./world.ts";
@@ -19,9 +20,11 @@ export class SimProcesses {
   #started = 0;
   /** Whether what a lost process wrote last may be torn. */
   readonly isTorn: boolean;
+  readonly effects: Effects;
 
-  constructor(world: World, isTorn: boolean) {
+  constructor(world: World, effects: Effects, isTorn: boolean) {
     this.#world = world;
+    this.effects = effects;
     this.isTorn = isTorn;
   }
 
@@ -93,6 +96,10 @@ export class SimProcess implements ExecutorProcess, HarmedProcess {
     for (const connection of this.connections) connection.listen(listener);
   }
 
+  begin(callNumber: number, seed: number): void {
+    this.#processes.effects.begin(callNumber, seed);
+  }
+
   interrupt(): void {}
   shedIdle(): void {}
 
@@ -145,13 +152,7 @@ class SimWorker {
   #toHost: SimPipe | null = null;
   #toWorker: SimPipe | null = null;
 
-  constructor(
-    world: World,
-    at: number,
-    process: SimProcess,
-    settings: WorkerSettings,
-    asks: ConnectedPipe | null,
-  ) {
+  constructor(world: World, at: number, process: SimProcess, settings: WorkerSettings, asks: ConnectedPipe | null) {
     this.thread = new SimThread(`worker ${process.pid}.${at}`);
     this.#world = world;
     this.#at = at;

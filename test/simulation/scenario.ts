@@ -27,7 +27,12 @@ export interface CallPlan {
 export type Fault =
   | { readonly kind: "kill"; readonly atMs: number }
   | { readonly kind: "broker"; readonly atMs: number }
-  | { readonly kind: "stall"; readonly atMs: number; readonly who: "main" | "broker" | "worker"; readonly forMs: number };
+  | {
+      readonly kind: "stall";
+      readonly atMs: number;
+      readonly who: "main" | "broker" | "worker";
+      readonly forMs: number;
+    };
 
 /** All that happens from outside, and all that programs will do: both follow from the seed. */
 export interface Scenario {

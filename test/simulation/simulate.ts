@@ -66,7 +66,7 @@ class Simulation {
     this.#world = world;
     this.#scenario = scenario;
     this.effects = new Effects(world);
-    this.#processes = new SimProcesses(world, scenario.isTorn);
+    this.#processes = new SimProcesses(world, this.effects, scenario.isTorn);
     this.#brokers = new SimBrokers(world, (broker) => [
       this.effects.capability("disk", () => {
         if (world.random.chance(scenario.brokerFalls)) broker.end();
@@ -172,7 +172,8 @@ class Simulation {
 
   #judge(at: number, plan: CallPlan, { error }: ToolResult): void {
     if (error === null) return;
-    if (!this.#mayEndWith(plan, error.code)) this.#world.violate(`call ${at} ended with ${error.code}: ${error.message}`);
+    if (!this.#mayEndWith(plan, error.code))
+      this.#world.violate(`call ${at} ended with ${error.code}: ${error.message}`);
   }
 
   /** Whether what happens in this scenario explains the end. */
@@ -196,10 +197,12 @@ class Simulation {
       case "executor_crashed":
         return harms.includes("crash");
       case "executor_lost":
-        return this.#brokerDeaths > 0;
+        // One that runs out of time before it has repeated itself is lost.
+        return this.#brokerDeaths > 0 || wallMs !== null;
       case "tool_quarantined":
         return calls.some(
-          (call) => call.tool === tool && call.tenant === tenant && programsOf(call.args).some(({ harm }) => harm !== null),
+          (call) =>
+            call.tool === tool && call.tenant === tenant && programsOf(call.args).some(({ harm }) => harm !== null),
         );
       default:
         return false;

@@ -54,8 +54,6 @@ class Waiting {
 }
 
 const EPOCH_MS = 1_800_000_000_000;
-/** What a reading of the clock takes: no two readings of a step are the same. */
-const READING_MS = 0.002;
 /** Steps of a simulation, at most: one that goes on for ever is a fault. */
 const STEPS_MAX = 200_000;
 const IMMEDIATE_MS = 0.001;
@@ -174,11 +172,6 @@ export class World {
     this.violate(`${thread.name} threw: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
   }
 
-  readClock(): number {
-    this.#spentMs += READING_MS;
-    return this.timeMs;
-  }
-
   tick(run: () => void): void {
     this.#ticks.push({ thread: this.current, run });
   }
@@ -264,8 +257,16 @@ type Callback = (...args: unknown[]) => void;
 export function inhabit(world: () => World): Disposable {
   const bound = (run: Callback, args: readonly unknown[]) => (args.length === 0 ? run : () => run(...args));
   const replaced: readonly (readonly [object, string, unknown])[] = [
-    [globalThis, "setTimeout", (run: Callback, ms = 1, ...args: unknown[]) => world().wait(bound(run, args), ms, false)],
-    [globalThis, "setInterval", (run: Callback, ms = 1, ...args: unknown[]) => world().wait(bound(run, args), ms, true)],
+    [
+      globalThis,
+      "setTimeout",
+      (run: Callback, ms = 1, ...args: unknown[]) => world().wait(bound(run, args), ms, false),
+    ],
+    [
+      globalThis,
+      "setInterval",
+      (run: Callback, ms = 1, ...args: unknown[]) => world().wait(bound(run, args), ms, true),
+    ],
     [globalThis, "setImmediate", (run: Callback, ...args: unknown[]) => world().immediate(bound(run, args))],
     [globalThis, "clearTimeout", (waiting: unknown) => world().clear(waiting)],
     [globalThis, "clearInterval", (waiting: unknown) => world().clear(waiting)],
@@ -273,10 +274,10 @@ export function inhabit(world: () => World): Disposable {
     [process, "nextTick", (run: Callback, ...args: unknown[]) => world().tick(bound(run, args))],
     [process, "cpuUsage", () => ({ user: 0, system: 0 })],
     [process, "threadCpuUsage", () => ({ user: world().current.cpuMs * 1_000, system: 0 })],
-    [process, "hrtime", () => hrtimeOf(world().readClock())],
-    [performance, "now", () => world().readClock()],
+    [process, "hrtime", () => hrtimeOf(world().timeMs)],
+    [performance, "now", () => world().timeMs],
     [performance, "timeOrigin", EPOCH_MS],
-    [Date, "now", () => Math.floor(EPOCH_MS + world().readClock())],
+    [Date, "now", () => Math.floor(EPOCH_MS + world().timeMs)],
   ];
   const before = replaced.map(([owner, name]) => Object.getOwnPropertyDescriptor(owner, name));
   for (const [owner, name, value] of replaced) {

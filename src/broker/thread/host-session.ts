@@ -145,12 +145,12 @@ export class HostSession implements EngineSession {
 
   plan(): Promise<string | null> {
     this.#asks.clear();
-    // The worker that has told of the end was lost before it had told the engine.
-    this.#ended = null;
     if (this.#isBroken) return Promise.resolve(null);
     if (this.#run.isDead) return Promise.resolve("");
-    this.#plan ??= Promise.withResolvers();
-    this.#run.outbox.push({ kind: "plan", call: this.callNumber });
+    if (this.#plan === null) {
+      this.#plan = Promise.withResolvers();
+      this.#run.outbox.push({ kind: "plan", call: this.callNumber });
+    }
     return this.#plan.promise;
   }
 
@@ -191,6 +191,8 @@ export class HostSession implements EngineSession {
         return pending?.respond(message.response);
       }
       case "planned":
+        // A worker that has told of the end was lost before it had told the engine.
+        this.#ended = null;
         this.#isRepeating = message.plan !== "";
         this.#hasAsked ||= this.#isRepeating;
         this.#plan?.resolve(message.plan);

@@ -373,7 +373,8 @@ export class Dispatcher implements WorkerConnectionListener {
     const { attempts: attempt, starts } = call;
     call.job.ask({ step, attempt, nowMs, deliveredCount, capability, method, args }, (response) => {
       if (this.#callOn(connection, callNumber) !== call || call.attempts !== attempt) return;
-      if (response.kind !== "diverged") return connection.send(settleMessage({ callNumber, attempt: starts, step }, response));
+      if (response.kind !== "diverged")
+        return connection.send(settleMessage({ callNumber, attempt: starts, step }, response));
       this.end(callNumber, { code: "executor_lost", message: response.message });
     });
   }
