@@ -3,6 +3,7 @@ import { NO_CHECKS } from "../../src/base/protocol/script.ts";
 import type { Capability, CapabilityRequest } from "../../src/broker/capabilities/capability.ts";
 import { HELD_ELSEWHERE } from "../../src/broker/capabilities/native/binaries.ts";
 import { createTools } from "../../src/broker/capabilities/tools.ts";
+import type { Policy } from "../../src/broker/policy.ts";
 import { BrokerClient } from "../../src/broker/thread/broker-client.ts";
 import type { StartServer } from "../../src/broker/thread/start.ts";
 import { Admission } from "../../src/engine/call/admission.ts";
@@ -37,6 +38,11 @@ function registered(name: ToolName): RegisteredTool {
   return registeredTool(definition, NO_CHECKS, bundle, inspection, limits);
 }
 
+/** Each is another one for the broker. */
+export function policy(): Policy {
+  return { rules: [{ allow: { disk: true, notes: true, tools: ["*"] } }] };
+}
+
 export interface EngineMeans {
   readonly startBroker: StartServer;
   readonly startProcess: NonNullable<ChildOptions["start"]>;
@@ -61,7 +67,7 @@ export function createEngine(
   const scheduler = new Scheduler(queue);
   const broker = new BrokerClient({
     capabilities: { broker: [disk], host: [TOOLS_CAPABILITY, notes] },
-    policy: { rules: [{ allow: { disk: true, notes: true, tools: ["*"] } }] },
+    policy: policy(),
     binaries: HELD_ELSEWHERE,
     start: startBroker,
     settings: { fetch: {}, secrets: {}, environment: {}, kv: { path: ":memory:", maxBytes: 1 }, listens: true },

@@ -35,6 +35,12 @@ export interface ProgramHost {
   violate(text: string): void;
 }
 
+/** Output of a program: a hash of all that it has seen, and the number of its capability calls that reached the host. */
+export interface ProgramOutput {
+  readonly hash: number;
+  readonly steps: number;
+}
+
 interface Asked {
   readonly ordinal: number;
   readonly key: string;
@@ -59,6 +65,7 @@ export class Program {
   #hash: number;
   #nowMs: number;
   #asked = 0;
+  #steps = 0;
   #set = 0;
   #live = 0;
   #turns = 0;
@@ -188,12 +195,14 @@ export class Program {
   #send(capability: string, method: string, args: string, asked: Asked): void {
     const step = this.#host.ask(capability, method, args, this.#nowMs);
     this.#hash = mix(this.#hash, step);
-    if (step > 0) this.#pending.set(step, asked);
+    if (step === 0) return;
+    this.#steps = step;
+    this.#pending.set(step, asked);
   }
 
   #finish(): void {
     this.isEnded = true;
     this.#timers.end();
-    this.#host.end(`+${JSON.stringify({ hash: this.#hash, asked: this.#asked })}`);
+    this.#host.end(`+${JSON.stringify({ hash: this.#hash, steps: this.#steps } satisfies ProgramOutput)}`);
   }
 }

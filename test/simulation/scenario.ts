@@ -22,11 +22,14 @@ export interface CallPlan {
   readonly capabilityCalls: number | null;
   readonly retries: number;
   readonly isHeard: boolean;
+  readonly isRecorded: boolean;
 }
 
 export type Fault =
   | { readonly kind: "kill"; readonly atMs: number }
   | { readonly kind: "broker"; readonly atMs: number }
+  /** Another policy is put in force, with the same rules. */
+  | { readonly kind: "policy"; readonly atMs: number }
   | {
       readonly kind: "stall";
       readonly atMs: number;
@@ -62,6 +65,7 @@ export function scenarioOf(seed: number): Scenario {
   const times = (most: number): number => 1 + random.below(most);
   if (hasKills) for (let more = times(3); more > 0; more--) faults.push({ kind: "kill", atMs: random.between(0, 80) });
   if (hasBrokerFalls && random.chance(0.7)) faults.push({ kind: "broker", atMs: random.between(0, 80) });
+  if (random.chance(0.2)) faults.push({ kind: "policy", atMs: random.between(0, 60) });
   for (let more = random.below(3); more > 0; more--) {
     const who = random.pick(["main", "broker", "worker"] as const);
     faults.push({ kind: "stall", atMs: random.between(0, 60), who, forMs: random.between(1, 40) });
@@ -93,6 +97,7 @@ function callOf(random: Random, isQuiet: boolean): CallPlan {
     capabilityCalls: random.chance(0.05) ? 1 + random.below(4) : null,
     retries: random.chance(0.1) ? 1 : 0,
     isHeard: random.chance(0.4),
+    isRecorded: random.chance(0.15),
   };
 }
 

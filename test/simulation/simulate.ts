@@ -1,7 +1,9 @@
 import type { ToolResult } from "../../src/base/result.ts";
 import { SimBrokers } from "./brokers.ts";
 import { Effects } from "./effects.ts";
-import { createEngine } from "./engine.ts";
+import { createEngine, policy } from "./engine.ts";
+import type { Recording } from "../../src/engine/replay/recording.ts";
+import type { ProgramOutput } from "./program.ts";
 import { SimProcesses } from "./processes.ts";
 import { type CallPlan, type Fault, programsOf, type Scenario, scenarioOf } from "./scenario.ts";
 import { World } from "./world.ts";
@@ -135,7 +137,7 @@ class Simulation {
   }
 
   async #call(at: number, plan: CallPlan): Promise<void> {
-    const { tool, args, tenant, cancelAfterMs, wallMs, capabilityCalls, retries, isHeard } = plan;
+    const { tool, args, tenant, cancelAfterMs, wallMs, capabilityCalls, retries, isHeard, isRecorded } = plan;
     const world = this.#world;
     const abort = new AbortController();
     if (cancelAfterMs !== null) world.later(world.main, cancelAfterMs, `call ${at} is cancelled`, () => abort.abort());
@@ -152,6 +154,7 @@ class Simulation {
         signal: abort.signal,
         limits,
         retries,
+        ...(isRecorded && { record: true }),
         ...(isHeard && {
           onLog: ({ message }: { readonly message: string }) => {
             if (message === "0" && retries > 0) lines = 0;
@@ -170,8 +173,16 @@ class Simulation {
     this.#judge(at, plan, result);
   }
 
-  #judge(at: number, plan: CallPlan, { error }: ToolResult): void {
-    if (error === null) return;
+  #judge(at: number, plan: CallPlan, { error, output, metadata }: ToolResult): void {
+    if (error === null) {
+      // A broker takes what it has journaled with it.
+      if (!plan.isRecorded || this.#brokerDeaths > 0) return;
+      const { steps } = output as ProgramOutput;
+      const recorded = (metadata["recording"] as Recording | undefined)?.asks.length;
+      if (recorded !== steps)
+        this.#world.violate(`call ${at} made ${steps} capability calls, and ${recorded} are recorded`);
+      return;
+    }
     if (!this.#mayEndWith(plan, error.code))
       this.#world.violate(`call ${at} ended with ${error.code}: ${error.message}`);
   }
@@ -213,6 +224,10 @@ class Simulation {
     switch (fault.kind) {
       case "kill":
         return this.#kill();
+      case "policy": {
+        const { broker } = this.#engine;
+        return broker.use(broker.grantsOf(policy()));
+      }
       case "broker": {
         for (const broker of this.#brokers.living) broker.end();
         return;
