@@ -1,12 +1,21 @@
 import type { WorkerHoldings } from "../../base/protocol/holdings.ts";
-import { seedOf } from "../../base/protocol/prelude.ts";
-import { textNamed } from "../../base/protocol/shared-texts.ts";
+import { type Prelude, seedOf } from "../../base/protocol/prelude.ts";
+import { type SharedTexts, textNamed } from "../../base/protocol/shared-texts.ts";
 import type { TurnSlot } from "../../base/protocol/turn-record.ts";
 import type { Emit } from "../../guest/host.ts";
 import { Isolates } from "./isolates.ts";
 import { createPure } from "./pure.ts";
 import { Terminator } from "./terminator.ts";
-import type { WorkerSettings } from "./worker-session.ts";
+
+/** Settings of an executor's isolates. */
+export interface IsolationSettings {
+  readonly prelude: Omit<Prelude, "parts">;
+  readonly parts: SharedTexts;
+  /** The key from which, with a call's number, the call's random seed is derived. */
+  readonly entropyKey: string;
+  /** Number of isolates that a worker keeps warm. */
+  readonly warmIsolates: number;
+}
 
 /** What runs the code of tools: a worker's isolates, and what ends their turns from outside. */
 export interface Isolation {
@@ -16,7 +25,7 @@ export interface Isolation {
 
 /** A worker, as its isolates need it. */
 export interface IsolationHost {
-  readonly settings: WorkerSettings;
+  readonly settings: IsolationSettings;
   readonly slot: TurnSlot;
   readonly holdings: WorkerHoldings;
   readonly emit: Emit;

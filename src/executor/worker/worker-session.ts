@@ -2,7 +2,6 @@ import { EMIT_ASK, EMIT_DONE, EMIT_LOG, EMIT_MEMORY, EMIT_PROGRESS, EMIT_TIMER, 
 import { isContinuation } from "../../base/protocol/capability-call.ts";
 import type { RunMessage, WorkerStats } from "../../base/protocol/messages.ts";
 import type { ToolScript } from "../../base/protocol/script.ts";
-import type { SharedTexts } from "../../base/protocol/shared-texts.ts";
 import type { WorkerHoldings } from "../../base/protocol/holdings.ts";
 import type { TurnSlot } from "../../base/protocol/turn-record.ts";
 import { decodeToWorker } from "../../base/protocol/wire.ts";
@@ -11,7 +10,7 @@ import { BrokerOutbox } from "./broker-outbox.ts";
 import { Deliveries } from "./deliveries.ts";
 import { GarbageCollector, Preparation } from "./idle-work.ts";
 import { inspectScript } from "./inspect.ts";
-import { type Isolation, type OpenIsolation, openIsolation } from "./isolation.ts";
+import { type Isolation, type IsolationSettings, type OpenIsolation, openIsolation } from "./isolation.ts";
 import type { Isolates } from "./isolates.ts";
 import type { ToolIsolate } from "./tool-isolate.ts";
 import { type LinkListener, WorkerOutbox } from "./link.ts";
@@ -19,21 +18,14 @@ import { LogLines } from "./log-lines.ts";
 import { isOneLine, readOutcome } from "./outcome.ts";
 import { Starter } from "./starter.ts";
 import { type TurnEnd, Turns } from "./turns.ts";
-import type { Prelude } from "../../base/protocol/prelude.ts";
 
 /** The settings of an executor's workers, passed at the start of each thread. */
-export interface WorkerSettings {
-  readonly prelude: Omit<Prelude, "parts">;
-  readonly parts: SharedTexts;
-  /** The key from which, with a call's number, the call's random seed is derived. */
-  readonly entropyKey: string;
+export interface WorkerSettings extends IsolationSettings {
   readonly turnRecord: SharedArrayBuffer;
   /** Memory of the isolates, by tenant. */
   readonly holdings: SharedArrayBuffer;
   /** The descriptor of a file that mirrors the turn record. */
   readonly mirrorFd?: number;
-  /** Number of isolates that a worker keeps warm. */
-  readonly warmIsolates: number;
   /** Time after the host's last message for which an idle worker does not sleep, in milliseconds. */
   readonly spinMs: number;
 }

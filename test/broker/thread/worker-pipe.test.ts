@@ -87,7 +87,7 @@ describe("a worker speaks for a call", () => {
     ours.ask(1);
     await turn();
     expect(done).toEqual(["call-7 1"]);
-    expect(ours.written.join("")).toMatch(/^s\t7\t1\t1\t\d+\t1\n$/);
+    expect(ours.written.join("")).toMatch(/^s\t7\t1\t1\t1\t\d+\t1\n$/);
     ours.say({ kind: "end", callNumber: CALL, attempt: 1, deliveredCount: 1 });
     await turn();
     expect(of("ended")).toMatchObject([{ call: CALL, end: { effects: 1, isBehind: false }, delta: { asks: 1 } }]);
