@@ -153,14 +153,14 @@ const FOUND: readonly Fault[] = [
     file: "broker/thread/host-session.ts",
     from: 'this.#ended = null;\n        this.#isRepeating = message.plan !== "";',
     to: 'this.#isRepeating = message.plan !== "";',
-    within: 500,
+    within: 40_000,
   },
   {
     title: "work of a cancelled call lingers in a closed engine",
     file: "executor/dispatch/dispatcher.ts",
     from: "this.#lingering.endAll();",
     to: "",
-    within: 2_000,
+    within: 40_000,
   },
 ];
 
