@@ -9,8 +9,6 @@ import type { PlacedCapability } from "./thread/host-capability.ts";
 export interface BrokeredCall extends GrantSubject, CallIdentity {
   /** Its number, for capabilities of another thread. */
   readonly callNumber?: number;
-  /** Its first step. Above 1 where the steps before went to a broker that has ended. Default: 1. */
-  readonly firstStep?: number;
   readonly tenant: string;
   readonly limits: Pick<Limits, "capabilityCalls" | "capabilityBytes">;
   /** The account of the call, in that of its tenant. Default: a new one. */

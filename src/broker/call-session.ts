@@ -40,7 +40,7 @@ export class BrokerSession implements CallSession {
   #replay: ReplayCursor;
 
   constructor(host: InvokerHost, caller: BrokeredCall, grants: Grants) {
-    this.journal = new Journal(false, caller.firstStep);
+    this.journal = new Journal();
     this.#host = host;
     this.#caller = caller;
     this.#invoker = new CapabilityInvoker(host, caller, grants);
@@ -87,7 +87,7 @@ export class BrokerSession implements CallSession {
       return this.#replay.ask(call.step, respond);
     }
     // The guest counts its steps without gaps, so a gap means that the worker is compromised.
-    if (call.step !== this.journal.nextStep) return respond(this.#diverge(call));
+    if (!this.journal.isNext(call.step)) return respond(this.#diverge(call));
     // The worker lets one call over the limit through, so that the tool gets an error. More than one means that the
     // worker is compromised.
     if (this.#invoker.isBeyond(call)) return respond(this.#diverge(call));

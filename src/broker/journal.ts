@@ -83,21 +83,21 @@ export class Journal {
   readonly #late: LateTimer[] = [];
   readonly #together: SharedTurn[] = [];
   readonly #isRecorded: boolean;
-  readonly #firstStep: number;
+  /** Above 1 where the steps before went to a broker that has ended. */
+  #firstStep = 1;
 
-  /** `isRecorded`: of a call that has ended, so that nothing can be added. `firstStep`: the entries before are lost. */
-  constructor(isRecorded = false, firstStep = 1) {
+  /** `isRecorded`: of a call that has ended, so that nothing can be added. */
+  constructor(isRecorded = false) {
     this.#isRecorded = isRecorded;
-    this.#firstStep = firstStep;
   }
 
   get size(): number {
     return this.#entries.length;
   }
 
-  /** The step of the next entry. */
-  get nextStep(): number {
-    return this.#firstStep + this.#entries.length;
+  /** Whether an entry with that step may follow: there are no gaps. */
+  isNext(step: number): boolean {
+    return this.#entries.length === 0 || step === this.#firstStep + this.#entries.length;
   }
 
   get entries(): readonly JournalEntry[] {
@@ -125,6 +125,7 @@ export class Journal {
    * after it.
    */
   append(entry: JournalEntry): void {
+    if (this.#entries.length === 0) this.#firstStep = entry.step;
     this.#orderUntil(Math.min(entry.deliveredCount ?? this.#responses.length, this.#responses.length));
     this.#entries.push(entry);
   }

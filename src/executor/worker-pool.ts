@@ -4,7 +4,7 @@ import { within } from "../base/deadline.ts";
 import { type Prelude, textsOf } from "../base/protocol/prelude.ts";
 import { shareTexts } from "../base/protocol/shared-texts.ts";
 import type { ServeTask } from "./worker/link.ts";
-import type { WorkerSettings } from "./worker/worker-settings.ts";
+import type { WorkerSettings } from "./worker/isolation.ts";
 
 /** Heap of a worker thread itself, in MiB: it holds messages in transit, never a tool's objects. */
 const WORKER_HEAP_MB = 768;

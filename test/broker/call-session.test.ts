@@ -1,4 +1,3 @@
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { Broker } from "../../src/broker/broker.ts";
 import type { CapabilityOutcome } from "../../src/broker/capability-event.ts";
@@ -69,20 +68,6 @@ function ask(step: number, attempt: number, args: unknown, method = "add"): Capa
   return { step, attempt, nowMs: 1_000, capability: "notes", method, args: JSON.stringify(args) };
 }
 
-/** The numbers of the capability calls in the order of their responses. */
-function inOrder(
-  session: BrokerSession,
-  calls: readonly CapabilityCall[],
-): { readonly settled: number[]; readonly all: Promise<unknown> } {
-  const settled: number[] = [];
-  const answers = calls.map(
-    (call, at) => new Promise((resolve) => session.invoke(call, () => resolve(settled.push(at + 1)))),
-  );
-  return { settled, all: Promise.all(answers) };
-}
-
-const settle = () => new Promise((done) => setImmediate(done));
-
 describe("a call that is run again", () => {
   test("is answered from its journal, and nothing is done twice", async () => {
     const { session, effects, outcomes } = open();
@@ -138,69 +123,6 @@ describe("a call that is run again", () => {
     const first = await invoked(session, ask(1, 1, "a"));
     session.journal.recordTime(1, 1_234);
     expect(await invoked(session, ask(1, 2, "a"))).toEqual({ ...first, nowMs: 1_234 });
-  });
-
-  test("hears its answers in the order in which they came the first time", async () => {
-    const { session, release } = open();
-    const first = inOrder(
-      session,
-      ["a", "b", "c"].map((args, at) => ask(at + 1, 1, args, "wait")),
-    );
-    for (const args of ["c", "a", "b"]) {
-      release(args);
-      await settle();
-    }
-    await first.all;
-    expect(first.settled).toEqual([3, 1, 2]);
-    const second = inOrder(
-      session,
-      ["a", "b", "c"].map((args, at) => ask(at + 1, 2, args, "wait")),
-    );
-    await second.all;
-    expect(second.settled).toEqual([3, 1, 2]);
-  });
-
-  test("hears no answer before it has asked what it had asked by then", async () => {
-    const { session, release } = open();
-    const first = invoked(session, ask(1, 1, "a", "wait"));
-    await invoked(session, ask(2, 1, "b"));
-    release("a");
-    await first;
-    const second = inOrder(session, [ask(1, 2, "a", "wait")]);
-    await settle();
-    expect(second.settled).toEqual([]);
-    await invoked(session, ask(2, 2, "b"));
-    await second.all;
-    expect(second.settled).toEqual([1]);
-  });
-
-  test("hears the same in the same order, whatever the order was and wherever it was stopped", async () => {
-    const orders = fc.integer({ min: 1, max: 8 }).chain((size) => {
-      const steps = Array.from({ length: size }, (_, at) => at + 1);
-      return fc.tuple(fc.shuffledSubarray(steps, { minLength: size }), fc.nat(size));
-    });
-    await fc.assert(
-      fc.asyncProperty(orders, async ([order, answered]) => {
-        const { session, effects, release } = open();
-        const steps = order.toSorted((a, b) => a - b);
-        for (const step of steps) void invoked(session, ask(step, 1, step, "wait"));
-        for (const step of order.slice(0, answered)) {
-          release(step);
-          await settle();
-        }
-        const again = inOrder(
-          session,
-          steps.map((step) => ask(step, 2, step, "wait")),
-        );
-        for (const step of order.slice(answered)) {
-          release(step);
-          await settle();
-        }
-        await again.all;
-        expect(again.settled).toEqual(order);
-        expect(effects).toEqual(steps);
-      }),
-    );
   });
 });
 

@@ -106,8 +106,11 @@ export function cpuMsOf(
   return at === count - 1 ? lastCpuMs : (cpuMs - lastCpuMs) / (count - 1);
 }
 
-/** The response to a capability call. */
-export interface SettleMessage extends Pick<CapabilityCall, "step">, Pick<CapabilityResponse, "nowMs"> {
+/**
+ * The response to a capability call. A call that starts again on the same worker may be there before what its earlier
+ * attempt was answered by another pipe.
+ */
+export interface SettleMessage extends Pick<CapabilityCall, "step" | "attempt">, Pick<CapabilityResponse, "nowMs"> {
   readonly kind: "settle";
   readonly callNumber: number;
   readonly ok: boolean;
@@ -116,10 +119,13 @@ export interface SettleMessage extends Pick<CapabilityCall, "step">, Pick<Capabi
 }
 
 /** The broker's response as a message to a worker. */
-export function settleMessage(callNumber: number, step: number, response: CapabilityResponse): SettleMessage {
+export function settleMessage(
+  { callNumber, attempt, step }: Pick<CapabilityCallMessage, "callNumber" | "attempt" | "step">,
+  response: CapabilityResponse,
+): SettleMessage {
   const { kind, nowMs } = response;
   const payload = kind === "value" ? response.json : JSON.stringify(response.failure);
-  return { kind: "settle", callNumber, step, ok: kind === "value", nowMs, payload };
+  return { kind: "settle", callNumber, attempt, step, ok: kind === "value", nowMs, payload };
 }
 
 export type ToWorker =

@@ -24,7 +24,10 @@ export function encodeToWorker(message: ToWorker): string {
         `${message.plan}\t${JSON.stringify(message.tenant)}\t${message.calls}\n`
       );
     case "settle":
-      return `s\t${message.callNumber}\t${message.step}\t${message.ok ? 1 : 0}\t${message.nowMs}\t${message.payload}\n`;
+      return (
+        `s\t${message.callNumber}\t${message.attempt}\t${message.step}\t${message.ok ? 1 : 0}\t${message.nowMs}\t` +
+        `${message.payload}\n`
+      );
     case "load":
       return `l\t${JSON.stringify(message.script)}\n`;
     case "unload":
@@ -67,6 +70,7 @@ export function decodeToWorker(line: string): ToWorker {
       return {
         kind: "settle",
         callNumber: fields.number(),
+        attempt: fields.number(),
         step: fields.number(),
         ok: fields.flag(),
         nowMs: fields.number(),

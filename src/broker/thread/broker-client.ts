@@ -19,7 +19,7 @@ import { shapeOf } from "./host-capability.ts";
 import { type EngineSession, type HostedCall, HostSession, type SessionHost } from "./host-session.ts";
 import { LocalSession } from "./local-session.ts";
 import type { FromThread, ThreadSettings, ToldOutcome } from "./messages.ts";
-import type { BrokerPlace } from "./start.ts";
+import type { BrokerPlace, StartServer } from "./start.ts";
 import { ThreadRun } from "./thread-run.ts";
 
 const ALLOWS_NOTHING: Policy = { rules: [] };
@@ -34,6 +34,8 @@ export interface BrokerClientOptions {
   readonly binaries: BinaryFiles;
   /** Default: a thread. */
   readonly place?: BrokerPlace;
+  /** Starts the broker in its place. Default: a thread or a process of Node. */
+  readonly start?: StartServer;
   readonly settings: Omit<ThreadSettings, "hasLookup" | "groups" | "routes" | "host">;
   readonly lookup: Lookup | undefined;
   /** Calls a tool of a connector that has a session. */
@@ -128,6 +130,11 @@ export class BrokerClient implements SessionHost, AskPipes {
     return this.#grants.policy.rules.length > 0;
   }
 
+  /** Number of calls with a session at the broker that runs now. */
+  get openCalls(): number {
+    return this.#current?.sessions.size ?? 0;
+  }
+
   connect(): ConnectedPipe | null {
     return this.#current?.pipes.connect() ?? null;
   }
@@ -165,7 +172,7 @@ export class BrokerClient implements SessionHost, AskPipes {
 
   readonly track = (closing: void | Promise<void>): void => this.#local.track(closing);
 
-  startSession(session: HostSession, firstStep: number): ThreadRun {
+  startSession(session: HostSession): ThreadRun {
     const run = this.#running();
     if (run.isDead) return run;
     const { caller, grants } = session;
@@ -198,7 +205,6 @@ export class BrokerClient implements SessionHost, AskPipes {
       isHeard: isHeard === true,
       binary: this.#hold(session),
       remote,
-      firstStep,
     });
     return run;
   }
@@ -244,12 +250,12 @@ export class BrokerClient implements SessionHost, AskPipes {
   #running(): ThreadRun {
     const current = this.#current;
     if (current !== null && (!current.isDead || !this.#mayRestart(current))) return current;
-    const { place = "thread", settings, lookup } = this.#options;
+    const { place = "thread", settings, lookup, start } = this.#options;
     const delegated = delegation();
     const groups = delegated?.kind === "delegated" ? delegated.directory : null;
     const host = [...this.handlers.values()].map((each) => shapeOf(each, each.name === "tools" ? "names" : "whole"));
     const more = { hasLookup: lookup !== undefined, groups, routes: this.#routes, host };
-    return (this.#current = new ThreadRun(place, { ...settings, ...more }, this.#listener));
+    return (this.#current = new ThreadRun(place, { ...settings, ...more }, this.#listener, start));
   }
 
   readonly #listener = {

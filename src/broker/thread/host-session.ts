@@ -28,6 +28,8 @@ export interface HostedCall extends BrokeredCall {
   readonly trace: SessionTrace | null;
   /** Receives the events of this call, which the engine also receives. */
   readonly onOutcome?: ((event: CapabilityEvent) => void) | undefined;
+  /** It repeats what is in its journal, which is lost: it must not go on. */
+  readonly onLost?: () => void;
 }
 
 /** The session of a call, as the engine has it. */
@@ -58,7 +60,7 @@ export interface SessionRun {
 export interface SessionHost extends HandlerHost {
   readonly accounts: TenantAccounts;
   /** Tells the broker of the call. Gives the run of the broker that has its session, which may be dead already. */
-  startSession(session: HostSession, firstStep: number): SessionRun;
+  startSession(session: HostSession): SessionRun;
   onOutcome(event: CapabilityEvent): void;
   /** The broker's last word of a call. */
   forget(session: HostSession): void;
@@ -98,6 +100,8 @@ export class HostSession implements EngineSession {
   #unheard: NodeJS.Timeout | undefined;
   /** Whether the broker ended that had the journal. */
   #isBroken = false;
+  /** Whether an attempt repeats what is in the journal, or is about to. */
+  #isRepeating = false;
   /** Whether its journal may have something. */
   #hasAsked = false;
   /** The attempt that began last, where its worker has a pipe to the broker. */
@@ -109,7 +113,7 @@ export class HostSession implements EngineSession {
     this.grants = grants;
     this.account = caller.account ?? new HostAccount(caller.tenant, host.accounts.of(caller.tenant));
     this.#handlers = new CallHandlers(host, caller, this.account);
-    this.#run = host.startSession(this, 1);
+    this.#run = host.startSession(this);
   }
 
   get callNumber(): number {
@@ -117,15 +121,17 @@ export class HostSession implements EngineSession {
   }
 
   begin(pipe: number, attempt: number): void {
-    if (this.#run.isDead) this.#run = this.#host.startSession(this, 1);
+    if (this.#run.isDead) this.#run = this.#host.startSession(this);
     this.#attempt = attempt;
     this.#run.outbox.push({ kind: "begin", call: this.callNumber, pipe, attempt });
   }
 
   ask(ask: CapabilityCall, respond: Respond): void {
+    // What the call asked before went to a broker that had not told of it yet when it ended.
+    if (!this.#hasAsked && this.#attempt === null && ask.step > 1) this.#isBroken = true;
     this.#hasAsked = true;
     this.#attempt = null;
-    if (this.#run.isDead) this.#run = this.#host.startSession(this, ask.step);
+    if (this.#run.isDead) this.#run = this.#host.startSession(this);
     const pending = { ask, respond, startMs: performance.now() };
     if (this.#run.isDead) return this.#lose(pending);
     this.#asks.set(`${ask.attempt} ${ask.step}`, pending);
@@ -139,12 +145,12 @@ export class HostSession implements EngineSession {
 
   plan(): Promise<string | null> {
     this.#asks.clear();
-    // The worker that has told of the end was lost before it had told the engine.
-    this.#ended = null;
     if (this.#isBroken) return Promise.resolve(null);
     if (this.#run.isDead) return Promise.resolve("");
-    this.#plan ??= Promise.withResolvers();
-    this.#run.outbox.push({ kind: "plan", call: this.callNumber });
+    if (this.#plan === null) {
+      this.#plan = Promise.withResolvers();
+      this.#run.outbox.push({ kind: "plan", call: this.callNumber });
+    }
     return this.#plan.promise;
   }
 
@@ -185,7 +191,10 @@ export class HostSession implements EngineSession {
         return pending?.respond(message.response);
       }
       case "planned":
-        this.#hasAsked ||= message.plan !== "";
+        // A worker that has told of the end was lost before it had told the engine.
+        this.#ended = null;
+        this.#isRepeating = message.plan !== "";
+        this.#hasAsked ||= this.#isRepeating;
         this.#plan?.resolve(message.plan);
         this.#plan = null;
         return;
@@ -231,6 +240,8 @@ export class HostSession implements EngineSession {
     this.#plan?.resolve(this.#isBroken ? null : "");
     this.#plan = null;
     this.#end?.resolve(this.#lostEnd());
+    // Nobody here knows how far it has come: what it has not repeated yet would be carried out once more.
+    if (this.#isRepeating && this.#end === null) this.caller.onLost?.();
   }
 
   #loseAll(): void {

@@ -62,7 +62,6 @@ export interface SessionStart {
   /** Binary of the call's tool, by its path. */
   readonly binary: CallBinary | undefined;
   readonly remote: CallOperation | undefined;
-  readonly firstStep: number;
 }
 
 /** What the worker of a call tells of it, beside its capability calls, so that a further attempt can repeat it. */

@@ -10,6 +10,12 @@ import { type PipeListener, type PipeTransport, WorkerPipe } from "./worker-pipe
 const HELLO_MS = 60_000;
 const HELLO_LENGTH = 256;
 
+/** A connection of a worker. */
+export type PipeSocket = Pick<Socket, "write" | "destroy"> & {
+  on(event: "data", listener: (chunk: Buffer) => void): unknown;
+  on(event: "close" | "error", listener: () => void): unknown;
+};
+
 /**
  * Accepts the pipes of workers. Only the supervisor of an executor process connects, by a name in a folder that nobody
  * else may enter, and gives the connection away: in the sandbox nothing has a name. The worker says first whose it is.
@@ -17,11 +23,11 @@ const HELLO_LENGTH = 256;
 export class PipeServer {
   /** `null` until the broker serves: connections wait. */
   #listener: PipeListener | null = null;
-  readonly #early: Socket[] = [];
+  readonly #early: PipeSocket[] = [];
   /** Numbers of pipes by the words with which they begin. */
   readonly #expected = new Map<string, number>();
   readonly #folders = new TemporaryFolders("broker");
-  readonly #sockets = new Set<Socket>();
+  readonly #sockets = new Set<PipeSocket>();
   #server: Server | null = null;
   #folder: string | null = null;
 
@@ -36,12 +42,7 @@ export class PipeServer {
     const folder = await this.#folders.make();
     this.#folder = folder;
     const path = join(folder, "s");
-    const server = createServer((socket) => {
-      this.#sockets.add(socket);
-      socket.on("error", () => undefined);
-      if (this.#listener === null) this.#early.push(socket);
-      else this.#greet(socket, this.#listener);
-    });
+    const server = createServer((socket) => this.accept(socket));
     this.#server = server;
     await new Promise<void>((resolve, reject) => {
       server.once("error", reject);
@@ -49,6 +50,14 @@ export class PipeServer {
     });
     server.on("error", () => undefined);
     return path;
+  }
+
+  /** Takes over a connection, which says first whose it is. */
+  accept(socket: PipeSocket): void {
+    this.#sockets.add(socket);
+    socket.on("error", () => undefined);
+    if (this.#listener === null) this.#early.push(socket);
+    else this.#greet(socket, this.#listener);
   }
 
   /** A pipe will be there that begins with this word. */
@@ -68,7 +77,7 @@ export class PipeServer {
     if (this.#folder !== null) rmSync(this.#folder, { recursive: true, force: true });
   }
 
-  #greet(socket: Socket, listener: PipeListener): void {
+  #greet(socket: PipeSocket, listener: PipeListener): void {
     const timer = setTimeout(() => socket.destroy(), HELLO_MS);
     let onText: ((text: string) => void) | null = null;
     let onClose = (): void => undefined;

@@ -1,5 +1,4 @@
 import { randomBytes } from "node:crypto";
-import { connect } from "node:net";
 import { MessageChannel } from "node:worker_threads";
 import type { AskPipe, AskPipeListener, AskPipes, ConnectedPipe } from "./ask-pipe.ts";
 import type { FromThread, ToThread } from "./messages.ts";
@@ -41,8 +40,7 @@ export class RunPipes implements Omit<AskPipes, "areWanted"> {
     const pipe = this.#open();
     const hello = randomBytes(16).toString("hex");
     this.#post({ kind: "pipe", pipe: pipe.number, end: hello });
-    // The connection is there as soon as this returns: to a name, the system connects without a wait.
-    const socket = connect(this.#path);
+    const socket = this.#run.server.connect(this.#path);
     socket.on("error", () => undefined);
     socket.pause();
     return { pipe, socket, hello };

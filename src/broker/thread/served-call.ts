@@ -98,6 +98,8 @@ export class ServedCall implements TimedCall {
   /** The plan of a further attempt. What earlier ones still send does not count any more. */
   plan(): string {
     this.#isFenced = true;
+    // Whoever runs it again tells of its end again.
+    this.isEnded = false;
     return this.#session.journal.plan();
   }
 
@@ -107,9 +109,13 @@ export class ServedCall implements TimedCall {
     return this.#session.end(end);
   }
 
-  /** What was done and is held for the call since this was last asked; `null` for nothing. */
+  /**
+   * What was done and is held for the call since this was last asked; `null` for nothing. What an ended call still holds,
+   * for methods that have not heard of the end, nobody is told: nobody would be told that it is released.
+   */
   takeDelta(): HostDelta | null {
-    const { asks, bytesAsked, bytesAnswered, journalBytes, inFlightBytes } = this.#account;
+    const { asks, bytesAsked, bytesAnswered } = this.#account;
+    const { journalBytes, inFlightBytes } = this.isEnded ? NOTHING : this.#account;
     const now: HostDelta = { asks, bytesAsked, bytesAnswered, brokerMs: this.brokerMs, journalBytes, inFlightBytes };
     const before = this.#told;
     this.#told = now;

@@ -1,4 +1,5 @@
 import { ChildProcess, spawn } from "node:child_process";
+import { connect, type Socket } from "node:net";
 import { fileURLToPath } from "node:url";
 import { type MessagePort, Worker } from "node:worker_threads";
 import { Descriptors } from "../../base/os/descriptors.ts";
@@ -12,6 +13,8 @@ export const BROKER_PLACES: readonly BrokerPlace[] = ["thread", "process"];
 export interface StartedServer {
   /** `ports`: those in the messages, which a thread gets and a process cannot. */
   post(messages: readonly ToThread[], ports?: readonly MessagePort[]): void;
+  /** Connects with the name on which it listens. The connection is there as soon as this returns. */
+  connect(path: string): Socket;
   /** Ends it at once. Resolves when it has ended. */
   terminate(): Promise<unknown>;
 }
@@ -34,6 +37,8 @@ const INHERITED = [
   "SSL_CERT_FILE",
   "SSL_CERT_DIR",
 ];
+
+export type StartServer = (place: BrokerPlace, settings: ThreadSettings, listener: ServerListener) => StartedServer;
 
 export function startServer(place: BrokerPlace, settings: ThreadSettings, listener: ServerListener): StartedServer {
   const server = place === "thread" ? startThread(listener) : startProcess(listener);
@@ -63,6 +68,7 @@ function startThread({ onMessages, onEnd }: ServerListener): UnsetServer {
   return {
     postSettings: (settings) => worker.postMessage(settings),
     post: (messages, ports = []) => worker.postMessage(messages, [...ports]),
+    connect,
     terminate: () => worker.terminate(),
   };
 }
@@ -83,6 +89,7 @@ function startProcess({ onMessages, onEnd }: ServerListener): UnsetServer {
   return {
     postSettings: send,
     post: (messages) => send(messages),
+    connect,
     terminate: () => {
       child.kill("SIGKILL");
       return ended.promise;

@@ -2,7 +2,7 @@ import type { FromThread, ToThread } from "./messages.ts";
 import { Outbox } from "./outbox.ts";
 import type { HostSession } from "./host-session.ts";
 import { RunPipes } from "./run-pipes.ts";
-import { type BrokerPlace, type StartedServer, startServer } from "./start.ts";
+import { type BrokerPlace, type StartedServer, type StartServer, startServer } from "./start.ts";
 import type { ThreadSettings } from "./messages.ts";
 
 export interface ThreadRunListener {
@@ -32,9 +32,14 @@ export class ThreadRun {
   );
   #lastNumber = 0;
 
-  constructor(place: BrokerPlace, settings: ThreadSettings, { onMessage, onDeath }: ThreadRunListener) {
+  constructor(
+    place: BrokerPlace,
+    settings: ThreadSettings,
+    { onMessage, onDeath }: ThreadRunListener,
+    start: StartServer = startServer,
+  ) {
     this.place = place;
-    this.server = startServer(place, settings, {
+    this.server = start(place, settings, {
       onMessages: (messages) => messages.forEach((message) => onMessage(this, message)),
       onEnd: (error) => onDeath(this, error),
     });

@@ -72,6 +72,11 @@ export class ThreadServer implements PipeListener {
     });
   }
 
+  /** Number of calls with a session. */
+  get openCalls(): number {
+    return this.#calls.size;
+  }
+
   receive(messages: readonly ToThread[]): void {
     for (const message of messages) this.#receive(message);
   }
@@ -106,10 +111,10 @@ export class ThreadServer implements PipeListener {
     const attempt = -message.attempt;
     switch (message.kind) {
       case "ask": {
-        const { callNumber, step } = message;
+        const { callNumber } = message;
         return this.#ask(call, { ...message, attempt }, (response) => {
           if (this.#calls.get(callNumber) !== call || !call.isAt(pipe.number, message.attempt)) return;
-          if (response.kind !== "diverged") return pipe.settle(callNumber, step, response);
+          if (response.kind !== "diverged") return pipe.settle(message, response);
           const at = { call: callNumber, pipe: pipe.number, attempt: message.attempt };
           this.#outbox.push({ kind: "diverged", ...at, message: response.message });
         });

@@ -1,6 +1,6 @@
 import { BoundedCache } from "../../base/bounded-cache.ts";
 import type { CapabilityResponse } from "../../base/protocol/capability-call.ts";
-import { settleMessage, type ToBroker } from "../../base/protocol/messages.ts";
+import { type CapabilityCallMessage, settleMessage, type ToBroker } from "../../base/protocol/messages.ts";
 import { decodeToBroker, encodeToWorker, LineReader, MESSAGE_MAX, ProtocolError } from "../../base/protocol/wire.ts";
 
 /** The broker's end of a link to one worker thread. */
@@ -77,10 +77,10 @@ export class WorkerPipe {
     this.#reader.maxLength = Math.max(this.#reader.maxLength, Math.min(capabilityBytes + REST_MAX, MESSAGE_MAX));
   }
 
-  settle(callNumber: number, step: number, response: CapabilityResponse): void {
+  settle(asked: CapabilityCallMessage, response: CapabilityResponse): void {
     if (!this.#isOpen) return;
     if (this.#outbox === "") setImmediate(() => this.#flush());
-    this.#outbox += encodeToWorker(settleMessage(callNumber, step, response));
+    this.#outbox += encodeToWorker(settleMessage(asked, response));
   }
 
   /** Keeps what a call has sent that the broker does not know yet. Returns whether it is the first of that attempt. */

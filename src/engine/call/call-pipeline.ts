@@ -1,5 +1,5 @@
 import { within } from "../../base/deadline.ts";
-import { GloveboxError, toolError } from "../../base/errors.ts";
+import { type Failure, GloveboxError, toolError } from "../../base/errors.ts";
 import type { JsonVerdict } from "../../base/json-scanner.ts";
 import type { LedgerClaimOf } from "../../base/ledger-claim.ts";
 import { type Remedy, widerQueue } from "../../base/remedy.ts";
@@ -58,6 +58,7 @@ export interface PipelineParts {
 /** Loads the tool of a call, where it is not registered before. Resolves with the call's result where it cannot be loaded. */
 export type LoadTool = (call: ToolCall, whose: { readonly tenant?: string }) => Promise<ToolResult | null>;
 
+const CANCELLED: Failure = { code: "cancelled", message: "the call was cancelled while it ran" };
 /** Length of arguments from which they are counted: copying shorter ones costs no more than any call. */
 const COUNTED_FROM = 4 * 1024;
 
@@ -228,10 +229,7 @@ export class CallPipeline implements CallStages {
 
   #groupOf(signal: AbortSignal): AbortGroup<EngineCall> {
     if (this.#lastGroup?.signal === signal) return this.#lastGroup;
-    const { executor } = this.#parts;
-    return (this.#lastGroup = new AbortGroup(signal, ({ callNumber }) =>
-      executor.cancel(callNumber, "cancelled", "the call was cancelled while it ran"),
-    ));
+    return (this.#lastGroup = new AbortGroup(signal, ({ callNumber }) => this.stop(callNumber, CANCELLED)));
   }
 
   toolOf(name: string, tenant: string): RegisteredTool | undefined {
@@ -257,6 +255,10 @@ export class CallPipeline implements CallStages {
     const { broker, events } = this.#parts;
     const run: HostedCall["callTool"] = (name, args, signal) => callTool(call, name, args, signal, this);
     return broker.open(call.brokered(run, broker.accounts, events.isHeard("capability:call")), call.grants);
+  }
+
+  stop(callNumber: number, { code, message }: Failure): void {
+    this.#parts.executor.cancel(callNumber, code, message);
   }
 
   /** Ends a call that the scheduler refused. */

@@ -22,6 +22,8 @@ export interface CallStages {
   start(call: EngineCall, slot: Slot, queueMs: number): void;
   openSession(call: EngineCall): EngineSession;
   settle(call: EngineCall, reply: CallReply): void;
+  /** Ends a call that runs. */
+  stop(callNumber: number, failure: Failure): void;
   refuse(call: EngineCall, refusal: Refusal): void;
   /** Calls a listener among the call's options. A failure of it does not affect the call. */
   notify(option: string, listener: () => unknown): void;
@@ -187,6 +189,7 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
       remote: script.runtime === "remote" ? { operation: script.text, wallMs: limits.wallMs } : undefined,
       own: this.tool.own,
       callTool,
+      onLost: () => this.#stages.stop(this.callNumber, JOURNAL_LOST),
       onOutcome:
         options.onCapability && ((event) => this.#stages.notify("onCapability", () => options.onCapability?.(event))),
     };

@@ -1,6 +1,7 @@
 import type { Waiting } from "./flows.ts";
 
 const BUCKETS = 1_024;
+const NO_CALLS: readonly undefined[] = Array.from<undefined>({ length: BUCKETS });
 
 /**
  * Deadlines of waiting calls, in a ring of buckets of one tick each: adding and removing take constant time, and a
@@ -8,7 +9,7 @@ const BUCKETS = 1_024;
  * turn.
  */
 export class DeadlineWheel {
-  readonly #buckets: (Waiting | undefined)[] = Array.from({ length: BUCKETS }, () => undefined);
+  readonly #buckets: (Waiting | undefined)[] = NO_CALLS.slice();
   readonly #tickMs: number;
   #tick: number;
 

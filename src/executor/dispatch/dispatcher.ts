@@ -190,6 +190,7 @@ export class Dispatcher implements WorkerConnectionListener {
     this.#closed = { code, message };
     for (const { callNumber } of this.#calls.list()) this.end(callNumber, { code, message });
     for (const callNumber of this.#inspector.runs()) this.end(callNumber, { code, message });
+    this.#lingering.endAll();
     this.#deadlineTimer.stop();
   }
 
@@ -208,9 +209,7 @@ export class Dispatcher implements WorkerConnectionListener {
     this.#batcher.schedule();
   }
 
-  onBroken(connection: WorkerConnection, error: Error): void {
-    this.#owner.onBroken(connection, error);
-  }
+  readonly onBroken = (connection: WorkerConnection, error: Error): void => this.#owner.onBroken(connection, error);
 
   onWho(connection: WorkerConnection, callNumber: number, attempt: number): void {
     const call = this.#callOn(connection, callNumber);
@@ -369,12 +368,13 @@ export class Dispatcher implements WorkerConnectionListener {
   ): void {
     const call = this.#callOn(connection, callNumber);
     if (call === undefined) return;
+    const { attempts: attempt, starts } = call;
     call.hasAsked = true;
-    const { attempts: attempt } = call;
     call.job.ask({ step, attempt, nowMs, deliveredCount, capability, method, args }, (response) => {
       if (this.#callOn(connection, callNumber) !== call || call.attempts !== attempt) return;
-      if (response.kind !== "diverged") return connection.send(settleMessage(callNumber, step, response));
-      this.end(callNumber, { code: "executor_lost", message: response.message });
+      if (response.kind === "diverged")
+        return this.end(callNumber, { code: "executor_lost", message: response.message });
+      connection.send(settleMessage({ callNumber, attempt: starts, step }, response));
     });
   }
 

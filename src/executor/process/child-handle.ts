@@ -28,6 +28,16 @@ export interface ChildOptions {
   readonly sandbox: Sandbox;
   /** Pipes of its workers to the broker. Default: none. */
   readonly pipes?: AskPipes;
+  /** Starts a process. Default: a child process. */
+  readonly start?: (options: ChildOptions, listener: WorkerConnectionListener) => ExecutorProcess;
+}
+
+/** An executor process as its supervisor sees it. */
+export type ExecutorProcess = Pick<ChildHandle, keyof ChildHandle>;
+
+/** Starts an executor process. A failure is never thrown: it is a death. */
+export function startExecutor(options: ChildOptions, listener: WorkerConnectionListener): ExecutorProcess {
+  return options.start?.(options, listener) ?? new ChildHandle(options, listener);
 }
 
 const { signals } = constants;

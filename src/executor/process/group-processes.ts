@@ -7,7 +7,7 @@ import { LocalCall } from "../dispatch/local-call.ts";
 import type { CallOwner, WorkerConnection } from "../dispatch/worker-connection.ts";
 import type { WorkerRegistry } from "../dispatch/worker-registry.ts";
 import { type Death, judge } from "./blame.ts";
-import type { ChildHandle, ChildOptions } from "./child-handle.ts";
+import type { ChildOptions, ExecutorProcess } from "./child-handle.ts";
 import { ProcessSupervisor } from "./process-supervisor.ts";
 import { Quarantine } from "./quarantine.ts";
 import type { SpareProcess } from "./spare-process.ts";
@@ -141,7 +141,7 @@ export class GroupProcesses {
   }
 
   /** The process that stood by died before it served anybody. */
-  recordSpareDeath(child: ChildHandle, death: Death): void {
+  recordSpareDeath(child: ExecutorProcess, death: Death): void {
     this.#onDeath(child, death, this.#main);
   }
 
@@ -229,7 +229,7 @@ export class GroupProcesses {
     for (const call of waiting) this.#admit(call.job, () => call);
   }
 
-  #onActive({ pid, connections }: ChildHandle, { name, dispatcher }: ProcessPool): void {
+  #onActive({ pid, connections }: ExecutorProcess, { name, dispatcher }: ProcessPool): void {
     this.#options.emit("executor:start", { pid, ward: name, group: this.name });
     for (const connection of connections) dispatcher.attach(connection);
   }
@@ -242,7 +242,7 @@ export class GroupProcesses {
     supervisor.release(child);
   }
 
-  #onDeath(child: ChildHandle, death: Death, { name, dispatcher }: ProcessPool): void {
+  #onDeath(child: ExecutorProcess, death: Death, { name, dispatcher }: ProcessPool): void {
     const { workers } = dispatcher;
     const memoryMbOf = (callNumber: number) => workers.ownerOf(Math.abs(callNumber))?.script.memoryMb ?? 0;
     const verdict = judge(death, name === "quarantine", memoryMbOf);

@@ -3,7 +3,7 @@ import type { WorkerConnection, WorkerConnectionListener } from "../dispatch/wor
 import { isPressed } from "../../base/os/pressure.ts";
 import { Backoff } from "./backoff.ts";
 import type { Death } from "./blame.ts";
-import { causeOf, ChildHandle, type ChildOptions } from "./child-handle.ts";
+import { causeOf, type ChildOptions, type ExecutorProcess, startExecutor } from "./child-handle.ts";
 import type { SpareProcess } from "./spare-process.ts";
 
 /**
@@ -25,16 +25,16 @@ export interface ProcessSupervisorOptions {
   readonly knownBytes: (connections: readonly WorkerConnection[]) => number;
   readonly listener: WorkerConnectionListener;
   /** A process starts serving. */
-  onActive(child: ChildHandle): void;
+  onActive(child: ExecutorProcess): void;
   /** The process takes no more calls; `release` it when its calls have ended. */
-  onLeave(child: ChildHandle, reason: RecycleReason): void;
-  onDeath(child: ChildHandle, death: Death): void;
+  onLeave(child: ExecutorProcess, reason: RecycleReason): void;
+  onDeath(child: ExecutorProcess, death: Death): void;
   /** Processes are lost so fast, or cannot start, that the next start is delayed; `cause`: of a failed start. */
   onDelay(delayMs: number, cause: string | null): void;
 }
 
 interface SupervisedProcess {
-  readonly child: ChildHandle;
+  readonly child: ExecutorProcess;
   readonly startedMs: number;
   role: ProcessRole;
   isReady: boolean;
@@ -50,7 +50,7 @@ const LEAVE_MS = 30_000;
 export class ProcessSupervisor {
   readonly #options: ProcessSupervisorOptions;
   readonly #backoff = new Backoff();
-  readonly #processes = new Map<ChildHandle, SupervisedProcess>();
+  readonly #processes = new Map<ExecutorProcess, SupervisedProcess>();
   #active: SupervisedProcess | null = null;
   /** The replacement of a process whose service has ended. */
   #next: SupervisedProcess | null = null;
@@ -97,13 +97,13 @@ export class ProcessSupervisor {
   }
 
   /** The process of a connection. */
-  owner(connection: WorkerConnection): ChildHandle | null {
+  owner(connection: WorkerConnection): ExecutorProcess | null {
     for (const child of this.#processes.keys()) if (child.connections.includes(connection)) return child;
     return null;
   }
 
   /** Ends a leaving process whose calls have ended. */
-  release(child: ChildHandle): void {
+  release(child: ExecutorProcess): void {
     const member = this.#processes.get(child);
     if (member?.role !== "leaving") return;
     member.role = "left";
@@ -128,7 +128,7 @@ export class ProcessSupervisor {
   }
 
   #spawn(): SupervisedProcess {
-    return this.#keep(new ChildHandle(this.#options.child, this.#options.listener), false);
+    return this.#keep(startExecutor(this.#options.child, this.#options.listener), false);
   }
 
   /** The process that stands by, if there is one. */
@@ -137,7 +137,7 @@ export class ProcessSupervisor {
     return taken === null ? null : this.#keep(taken.child, taken.isReady);
   }
 
-  #keep(child: ChildHandle, isReady: boolean): SupervisedProcess {
+  #keep(child: ExecutorProcess, isReady: boolean): SupervisedProcess {
     const member: SupervisedProcess = { child, startedMs: performance.now(), role: "next", isReady };
     this.#processes.set(child, member);
     child.ready.then(

@@ -2,19 +2,19 @@ import type { WorkerConnectionListener } from "../dispatch/worker-connection.ts"
 import { isPressed } from "../../base/os/pressure.ts";
 import { Backoff } from "./backoff.ts";
 import type { Death } from "./blame.ts";
-import { causeOf, ChildHandle, type ChildOptions } from "./child-handle.ts";
+import { causeOf, type ChildOptions, type ExecutorProcess, startExecutor } from "./child-handle.ts";
 
 export interface SpareProcessOptions {
   readonly child: ChildOptions;
   /** It died before anybody took it. */
-  onDeath(child: ChildHandle, death: Death): void;
+  onDeath(child: ExecutorProcess, death: Death): void;
   /** Spares die so fast, or cannot start, that the next start is delayed. */
   onDelay(delayMs: number, cause: string | null): void;
 }
 
 /** A process as its group takes it over. */
 export interface TakenProcess {
-  readonly child: ChildHandle;
+  readonly child: ExecutorProcess;
   readonly isReady: boolean;
 }
 
@@ -22,7 +22,7 @@ export interface TakenProcess {
 export class SpareProcess {
   readonly #options: SpareProcessOptions;
   readonly #backoff = new Backoff();
-  #child: ChildHandle | null = null;
+  #child: ExecutorProcess | null = null;
   #isReady = false;
   #retry: NodeJS.Timeout | null = null;
   #closed = false;
@@ -79,7 +79,7 @@ export class SpareProcess {
   }
 
   #start(): void {
-    const child: ChildHandle = new ChildHandle(this.#options.child, {
+    const child: ExecutorProcess = startExecutor(this.#options.child, {
       onMessage: () => undefined,
       onPause: () => undefined,
       onWho: () => undefined,
@@ -99,7 +99,7 @@ export class SpareProcess {
     });
   }
 
-  #onDeath(child: ChildHandle, death: Death): void {
+  #onDeath(child: ExecutorProcess, death: Death): void {
     const wasReady = this.#isReady;
     this.#child = null;
     this.#isReady = false;

@@ -22,14 +22,15 @@ export class Deliveries {
     this.#host = host;
   }
 
-  /** Takes a response, which waits for those that follow it. */
+  /** Takes a response, which waits for those that follow it. One to an earlier attempt is nobody's. */
   take(response: SettleMessage): void {
-    const { callNumber } = response;
+    const { callNumber, attempt, step } = response;
     if (callNumber !== this.#callNumber) this.flush();
     this.#callNumber = callNumber;
     const call = this.#host.calls.get(callNumber);
-    call?.arrived.push(response);
-    call?.unanswered.delete(response.step);
+    if (call?.message.attempt !== attempt) return;
+    call.arrived.push(response);
+    call.unanswered.delete(step);
   }
 
   /** Delivers the responses that were taken. */

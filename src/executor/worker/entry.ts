@@ -5,7 +5,7 @@ import { systemThreadId } from "../thread-times.ts";
 import { collectGarbage } from "./idle-work.ts";
 import { openBrokerLink, openLink, type ServeTask } from "./link.ts";
 import { WorkerSession } from "./worker-session.ts";
-import type { WorkerSettings } from "./worker-settings.ts";
+import type { WorkerSettings } from "./isolation.ts";
 
 /**
  * The one long task of a worker thread: it serves the host until the link is closed. Piscina manages the thread: its

@@ -128,11 +128,12 @@ export class WorkerCall {
   /** The responses to what waits for a broker that has ended, in order. */
   failUnanswered(): readonly SettleMessage[] {
     const { callNumber } = this;
+    const { attempt } = this.message;
     return Array.from(this.unanswered, ([step, { capability, method, nowMs: givenMs, askedMs }]) => {
       const message = `${capability}.${method} failed: the broker ended; call the tool again`;
       const failure: Failure = { code: "capability_failed", message };
       const nowMs = givenMs + Math.round(performance.now() - askedMs);
-      return settleMessage(callNumber, step, { kind: "failure", nowMs, failure });
+      return settleMessage({ callNumber, attempt, step }, { kind: "failure", nowMs, failure });
     });
   }
 

@@ -11,7 +11,6 @@ import {
 import { isContinuation } from "../../base/protocol/capability-call.ts";
 import type { RunMessage, WorkerStats } from "../../base/protocol/messages.ts";
 import type { ToolScript } from "../../base/protocol/script.ts";
-import { textNamed } from "../../base/protocol/shared-texts.ts";
 import type { WorkerHoldings } from "../../base/protocol/holdings.ts";
 import type { TurnSlot } from "../../base/protocol/turn-record.ts";
 import { decodeToWorker } from "../../base/protocol/wire.ts";
@@ -20,17 +19,14 @@ import { BrokerOutbox } from "./broker-outbox.ts";
 import { Deliveries } from "./deliveries.ts";
 import { GarbageCollector, Preparation } from "./idle-work.ts";
 import { inspectScript } from "./inspect.ts";
-import { Isolates } from "./isolates.ts";
+import { type Isolation, type OpenIsolation, openIsolation, type WorkerSettings } from "./isolation.ts";
+import type { Isolates } from "./isolates.ts";
 import type { ToolIsolate } from "./tool-isolate.ts";
 import { type LinkListener, WorkerOutbox } from "./link.ts";
 import { LogLines } from "./log-lines.ts";
-import { createPure } from "./pure.ts";
 import { isOneLine, readOutcome } from "./outcome.ts";
 import { Starter } from "./starter.ts";
-import { Terminator } from "./terminator.ts";
 import { type TurnEnd, Turns } from "./turns.ts";
-import type { WorkerSettings } from "./worker-settings.ts";
-import { seedOf } from "../../base/protocol/prelude.ts";
 
 /** The ways of a worker's messages: `toBroker` is `null` where it has no pipe to that. */
 export interface WorkerLinks {
@@ -54,7 +50,7 @@ export class WorkerSession implements LinkListener {
   readonly #lines: LogLines;
   readonly #slot: TurnSlot;
   readonly #turns: Turns;
-  readonly #terminator: Terminator;
+  readonly #terminator: Isolation["terminator"];
   readonly #isolates: Isolates;
   readonly #starter: Starter;
   readonly #deliveries: Deliveries;
@@ -68,15 +64,29 @@ export class WorkerSession implements LinkListener {
   #lastStats = "";
   readonly #garbage = new GarbageCollector();
 
-  constructor(settings: WorkerSettings, slot: TurnSlot, holdings: WorkerHoldings, { toHost, toBroker }: WorkerLinks) {
+  constructor(
+    settings: WorkerSettings,
+    slot: TurnSlot,
+    holdings: WorkerHoldings,
+    { toHost, toBroker }: WorkerLinks,
+    open: OpenIsolation = openIsolation,
+  ) {
     this.#slot = slot;
+    const { isolates, terminator } = open({
+      settings,
+      slot,
+      holdings,
+      emit: (kind, callNumber, a, b, c, nowMs) => this.#onEmit(kind, callNumber, a, b, c, nowMs),
+      drawing: (run) => this.#turns.drawing(run),
+    });
+    this.#isolates = isolates;
+    this.#terminator = terminator;
     const atRest = (send: (text: string) => void) => (text: string) => {
       // Clears the turn in the record before the host receives its result.
       if (this.#turns.realm === null) slot.rest();
       send(text);
     };
-    this.#terminator = new Terminator(slot.cells);
-    this.#turns = new Turns(slot, this.#terminator, ({ lines }) => this.#lines.take(lines));
+    this.#turns = new Turns(slot, terminator, ({ lines }) => this.#lines.take(lines));
     // What a call has told the broker, before what somebody may see of it: a further attempt repeats that.
     const lastToHost = (text: string): void => {
       this.#broker.flushPipe();
@@ -86,18 +96,6 @@ export class WorkerSession implements LinkListener {
     const pipe = toBroker === null ? null : new WorkerOutbox(atRest(toBroker), this.#turns);
     this.#broker = new BrokerOutbox(this.#outbox, pipe);
     this.#lines = new LogLines(this.#outbox, (callNumber) => this.#speaking(callNumber));
-    this.#isolates = new Isolates(
-      settings.prelude,
-      settings.warmIsolates,
-      (kind, callNumber, a, b, c, nowMs) => this.#onEmit(kind, callNumber, a, b, c, nowMs),
-      createPure(
-        (run) => seedOf(settings.entropyKey, this.#turns.drawing(run)),
-        (name) => textNamed(settings.parts, name),
-      ),
-      (memoryMb) => slot.reserve(memoryMb),
-      (isolate) => this.#terminator.keep(isolate),
-      holdings,
-    );
     this.#preparation = new Preparation(this.#isolates, () => this.#turns.skipTime());
     this.#starter = new Starter({
       isolates: this.#isolates,

@@ -54,6 +54,7 @@ const toWorker: fc.Arbitrary<ToWorker> = fc.oneof(
   fc.record({
     kind: fc.constant("settle"),
     callNumber: run,
+    attempt: run,
     step: run,
     ok: fc.boolean(),
     nowMs: amount,

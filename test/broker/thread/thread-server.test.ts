@@ -40,7 +40,6 @@ function serve(invoke: (tenant: string | undefined) => unknown) {
     tool: 2,
     policy: 1,
     limits,
-    firstStep: 1,
   } as const;
   const rest = { narrowed: undefined, isRecorded: false, isHeard: false, binary: undefined, remote: undefined };
   for (const [at, tenant] of ["a", "b"].entries()) server.receive([{ ...opening, ...rest, call: at + 1, tenant }]);

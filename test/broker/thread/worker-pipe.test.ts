@@ -47,7 +47,6 @@ function open() {
     isHeard: false,
     binary: undefined,
     remote: undefined,
-    firstStep: 1,
   });
   const worker = (number: number) => {
     const written: string[] = [];
@@ -93,7 +92,7 @@ describe("a worker speaks for a call", () => {
     ours.ask(1);
     await turn();
     expect(done).toEqual(["call-7 1"]);
-    expect(ours.written.join("")).toMatch(/^s\t7\t1\t1\t\d+\t1\n$/);
+    expect(ours.written.join("")).toMatch(/^s\t7\t1\t1\t1\t\d+\t1\n$/);
     ours.say({ kind: "end", callNumber: CALL, attempt: 1, deliveredCount: 1 });
     await turn();
     expect(of("ended")).toMatchObject([{ call: CALL, end: { effects: 1, isBehind: false }, delta: { asks: 1 } }]);
@@ -126,63 +125,6 @@ describe("a worker speaks for a call", () => {
     tell({ kind: "plan", call: CALL });
     await turn();
     expect(of("planned")).toMatchObject([{ plan: expect.stringContaining('"late":[]') }]);
-  });
-
-  test("in the attempt that the engine has named last: an earlier one has no effect any more", async () => {
-    const { tell, start, begin, worker, done, turn } = open();
-    const ours = worker(OURS);
-    tell(start(CALL), begin());
-    ours.ask(1, "first");
-    tell({ kind: "plan", call: CALL });
-    await turn();
-    ours.ask(2, "late");
-    tell(begin(2));
-    ours.ask(2, "late");
-    await turn();
-    expect(done).toEqual(['call-7 "first"']);
-    const before = ours.written.length;
-    ours.ask(1, "first", 2);
-    ours.ask(2, "second", 2);
-    await turn();
-    expect(done).toEqual(['call-7 "first"', 'call-7 "second"']);
-    expect(ours.written.slice(before).join("").split("\n")).toHaveLength(3);
-  });
-
-  test("that repeats what it did before: another capability call is told to the engine", async () => {
-    const { tell, start, begin, worker, done, turn, of } = open();
-    const ours = worker(OURS);
-    tell(start(CALL), begin());
-    ours.ask(1, "first");
-    tell({ kind: "plan", call: CALL });
-    await turn();
-    tell(begin(2));
-    ours.ask(1, "other", 2);
-    await turn();
-    expect(done).toHaveLength(1);
-    expect(of("diverged")).toMatchObject([{ call: CALL, pipe: OURS, attempt: 2 }]);
-  });
-
-  test("that has ended where its executor was lost before the engine heard of it: it is repeated without an effect", async () => {
-    const { tell, start, begin, worker, done, turn, of } = open();
-    const ours = worker(OURS);
-    tell(start(CALL), begin());
-    ours.ask(1, "once");
-    ours.say({ kind: "end", callNumber: CALL, attempt: 1, deliveredCount: 1 });
-    await turn();
-    tell({ kind: "plan", call: CALL });
-    await turn();
-    expect(of("planned")).toMatchObject([{ plan: expect.stringContaining('"asked":1') }]);
-    tell(begin(2));
-    ours.ask(1, "once", 2);
-    ours.say({ kind: "end", callNumber: CALL, attempt: 2, deliveredCount: 1 });
-    await turn();
-    expect(done).toEqual(['call-7 "once"']);
-    expect(ours.written.join("").split("\n")).toHaveLength(3);
-    const end = { effects: 1, isBehind: false };
-    expect(of("ended")).toMatchObject([{ end }, { end }]);
-    tell({ kind: "end", call: CALL, end: { attempt: 0 } });
-    await turn();
-    expect(of("ended")).toHaveLength(2);
   });
 
   test("until the call has ended, after which nothing that it still asks is carried out", async () => {

@@ -49,7 +49,7 @@ function open(planned: Partial<ReplayPlan> | null = null, callNumber = CALL) {
 }
 
 function answer(step: number, nowMs = 1, payload = `"${step}"`): SettleMessage {
-  return { kind: "settle", callNumber: CALL, step, ok: true, nowMs, payload };
+  return { kind: "settle", callNumber: CALL, attempt: 1, step, ok: true, nowMs, payload };
 }
 
 describe("answers that are read at once", () => {

@@ -157,11 +157,13 @@ class ReplayedCall {
       if (before !== printed) this.differences.push(`${step}: printed\n${printed}\ninstead of\n${before}`);
     }
     const callNumber = this.#callNumber;
+    const attempt = this.#attempt;
     this.#cursor.ask(step, (response) => {
       if (response.kind === "diverged") throw new Error(response.message);
       const ok = response.kind === "value";
       const payload = ok ? response.json : JSON.stringify(response.failure);
-      this.toWorker.push(encodeToWorker({ kind: "settle", callNumber, step, ok, nowMs: response.nowMs, payload }));
+      const { nowMs } = response;
+      this.toWorker.push(encodeToWorker({ kind: "settle", callNumber, attempt, step, ok, nowMs, payload }));
     });
   }
 

@@ -1,0 +1,54 @@
+import { wholeGrants } from "../../src/broker/capabilities/names.ts";
+import type { Capability } from "../../src/broker/capabilities/capability.ts";
+import type { AskArgs } from "./program.ts";
+import type { World } from "./world.ts";
+
+/** What capabilities did, in place of a disk or a network. */
+export class Effects {
+  /** Keys of capability calls whose handlers began, with the number of times. */
+  readonly begun = new Map<string, number>();
+  /** Runs with something that cannot be undone. */
+  readonly #changed = new Set<number>();
+  /** The runs of each program, by its seed. */
+  readonly #runs = new Map<number, Set<number>>();
+  readonly #world: World;
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  /** A capability whose handlers do what their arguments say. `onEffect`: something has happened, and nobody knows yet. */
+  capability(name: string, onEffect: () => void): Capability {
+    return {
+      name,
+      grants: wholeGrants,
+      methods: { write: {}, read: { isRead: true } },
+      open: () => ({ invoke: (method, args) => this.#invoke(method, args as AskArgs, onEffect) }),
+    };
+  }
+
+  /** A program begins: a further run of its call follows none with an effect. */
+  begin(run: number, seed: number): void {
+    const runs = this.#runs.get(seed);
+    if (runs === undefined) return void this.#runs.set(seed, new Set([run]));
+    for (const earlier of runs) {
+      if (earlier < run && this.#changed.has(earlier))
+        this.#world.violate(`run ${run} follows run ${earlier}, which had an effect`);
+    }
+    runs.add(run);
+  }
+
+  #invoke(method: string, { key, run, mood }: AskArgs, onEffect: () => void): unknown {
+    const times = (this.begun.get(key) ?? 0) + 1;
+    this.begun.set(key, times);
+    if (times > 1) this.#world.violate(`the handler of ${key} was called ${times} times`);
+    if (method === "write") this.#changed.add(run);
+    if (this.#world.trace !== null) this.#world.note(`effect ${method} ${key}`);
+    onEffect();
+    if (mood < 0.4) return { key };
+    if (mood < 0.5) throw new Error("no such thing");
+    // From a moment to longer than calls may take.
+    const waitMs = mood < 0.9 ? (mood - 0.5) * 10 : (mood - 0.9) * 400;
+    return new Promise((resolve) => setTimeout(() => resolve({ key }), waitMs));
+  }
+}

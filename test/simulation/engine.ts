@@ -1,0 +1,118 @@
+import { DEFAULT_LIMITS, MAX_LIMITS } from "../../src/base/limits.ts";
+import { NO_CHECKS } from "../../src/base/protocol/script.ts";
+import type { Capability, CapabilityRequest } from "../../src/broker/capabilities/capability.ts";
+import { HELD_ELSEWHERE } from "../../src/broker/capabilities/native/binaries.ts";
+import { createTools } from "../../src/broker/capabilities/tools.ts";
+import type { Policy } from "../../src/broker/policy.ts";
+import { BrokerClient } from "../../src/broker/thread/broker-client.ts";
+import type { StartServer } from "../../src/broker/thread/start.ts";
+import { Admission } from "../../src/engine/call/admission.ts";
+import { CallPipeline, type PipelineParts } from "../../src/engine/call/call-pipeline.ts";
+import { Scheduler } from "../../src/engine/schedule/scheduler.ts";
+import { Events } from "../../src/engine/telemetry/events.ts";
+import { Tracing } from "../../src/engine/telemetry/tracing.ts";
+import type { ChildOptions } from "../../src/executor/process/child-handle.ts";
+import { ProcessExecutor } from "../../src/executor/process/process-executor.ts";
+import { resolveTrust } from "../../src/executor/trust-groups.ts";
+import { type RegisteredTool, registeredTool } from "../../src/tool/registered-tool.ts";
+import { ToolRegistry } from "../../src/tool/registry.ts";
+import { type Scenario, TOOLS, type ToolName } from "./scenario.ts";
+
+const TRUST = resolveTrust([{ name: "all" }]);
+const TOOLS_CAPABILITY = createTools() as Capability;
+/** Registered once: each engine gets copies with an own usage. */
+const REGISTERED = Object.keys(TOOLS).map((name) => registered(name as ToolName));
+const MAX_MS = 1_000_000;
+
+function registered(name: ToolName): RegisteredTool {
+  const isolation = name === "open" ? "context" : "instance";
+  const requested = TOOLS[name].map((capability) => [capability, capability === "tools" ? ["*"] : true]);
+  const capabilities = Object.fromEntries(
+    TOOLS[name].length === 0 ? [] : [...requested, ["vault", true]],
+  ) as CapabilityRequest;
+  const bundle = { runtime: "javascript", text: "", bytes: 0, sourceMap: "", sources: [] } as const;
+  const found = { described: "null", spec: "null", defaultExport: "function", evaluationMs: 0, key: name };
+  const inspection = { ok: true, contract: "glovebox", isolation, ...found } as const;
+  const definition = { name, description: "Runs a program.", isolation, capabilities } as const;
+  const limits = { limits: DEFAULT_LIMITS, maxLimits: MAX_LIMITS, registrant: "operator" };
+  return registeredTool(definition, NO_CHECKS, bundle, inspection, limits);
+}
+
+/** Each is another one for the broker. */
+export function policy(): Policy {
+  return { rules: [{ allow: { disk: true, notes: true, tools: ["*"] } }] };
+}
+
+export interface EngineMeans {
+  readonly startBroker: StartServer;
+  readonly startProcess: NonNullable<ChildOptions["start"]>;
+  /** A capability whose handlers are on the main thread. */
+  readonly notes: Capability;
+  /** One of the broker thread; here it is only decided about. */
+  readonly disk: Capability;
+  readonly onBrokerDeath: () => void;
+}
+
+/** The product's engine from its pipeline on, in a simulation. */
+export function createEngine(
+  scenario: Scenario,
+  { startBroker, startProcess, notes, disk, onBrokerDeath }: EngineMeans,
+) {
+  const events = new Events();
+  const registry = new ToolRegistry();
+  for (const tool of REGISTERED) {
+    registry.set({ ...tool, script: { ...tool.script }, usage: { calls: 0, retired: false } });
+  }
+  const queue = { maxQueued: 1_000, concurrency: scenario.concurrency, perTool: Infinity, perTenant: Infinity };
+  const scheduler = new Scheduler(queue);
+  const broker = new BrokerClient({
+    capabilities: { broker: [disk], host: [TOOLS_CAPABILITY, notes] },
+    policy: policy(),
+    binaries: HELD_ELSEWHERE,
+    start: startBroker,
+    settings: { fetch: {}, secrets: {}, environment: {}, kv: { path: ":memory:", maxBytes: 1 }, listens: true },
+    lookup: undefined,
+    callTool: () => Promise.reject(new Error("there are no connectors")),
+    onOutcome: (event) => events.emit("capability:call", event),
+    onViolation: () => undefined,
+    onLogin: () => undefined,
+    onThrottled: () => undefined,
+    restartMs: 5,
+    onDeath: onBrokerDeath,
+  });
+  let lastRun = 0;
+  const nextCallNumber = (): number => ++lastRun;
+  const emit = events.emit.bind(events);
+  const executor = new ProcessExecutor({
+    workers: scenario.workers,
+    prelude: {} as ChildOptions["prelude"],
+    entropyKey: "",
+    warmIsolates: 4,
+    spinMs: 0,
+    rssMaxMb: 1_000,
+    pipes: broker,
+    start: startProcess,
+    spare: scenario.spare,
+    recycle: { ageMs: MAX_MS, calls: scenario.recycleCalls, rssMb: 1_000 },
+    sandbox: "off",
+    trust: TRUST,
+    emit,
+    nextCallNumber,
+  });
+  const bounds = { limits: DEFAULT_LIMITS, maxLimits: MAX_LIMITS, toolMaxLimits: MAX_LIMITS };
+  const pipeline = new CallPipeline({
+    registry,
+    tools: { release: ({ usage }: RegisteredTool) => usage.calls-- },
+    programs: null,
+    idempotency: { close: () => Promise.resolve() },
+    admission: new Admission(registry, bounds, executor, broker),
+    tracing: new Tracing(broker.capabilities),
+    events,
+    scheduler,
+    broker,
+    executor,
+    nextCallNumber,
+    entropyKey: "",
+  } as unknown as PipelineParts);
+  return { events, registry, scheduler, broker, executor, pipeline };
+}

@@ -1,0 +1,167 @@
+/** A fault that the simulation must find: a text of a source, and what stands in its place. */
+export interface Fault {
+  readonly title: string;
+  /** Below `src`. */
+  readonly file: string;
+  readonly from: string;
+  readonly to: string;
+  /** Number of seeds in which it is found, at most. */
+  readonly within: number;
+}
+
+/** Faults that were put in to see whether the simulation can fail. */
+const TRIED: readonly Fault[] = [
+  {
+    title: "what an earlier attempt still asks counts",
+    file: "broker/thread/served-call.ts",
+    from: "this.#isFenced = true;",
+    to: "",
+    within: 4_000,
+  },
+  {
+    title: "the journal does not know a capability call again",
+    file: "broker/call-session.ts",
+    from: "if (known !== undefined) {",
+    to: "if (known !== undefined && call.step !== 2) {",
+    within: 500,
+  },
+  {
+    title: "an effect is carried out twice",
+    file: "broker/method-call.ts",
+    from: "const returned = opened.invoke(call.method, value);",
+    to: "if (effects > 0) opened.invoke(call.method, value); const returned = opened.invoke(call.method, value);",
+    within: 50,
+  },
+  {
+    title: "two answers are swapped on their way to a call",
+    file: "executor/worker/worker-call.ts",
+    from: "this.arrived.splice(0, count)",
+    to: "this.arrived.splice(-count, count)",
+    within: 500,
+  },
+  {
+    title: "the answers of a journal are given in another order",
+    file: "broker/journal.ts",
+    from: "if (next === undefined || next.asked > this.#asked) return;",
+    to: "if (next === undefined) return;",
+    within: 3_000,
+  },
+  {
+    title: "the broker forgets no session",
+    file: "broker/thread/thread-server.ts",
+    from: "this.#calls.delete(number);",
+    to: "",
+    within: 50,
+  },
+  {
+    title: "the engine does not confirm the end of a session",
+    file: "broker/thread/host-session.ts",
+    from: 'this.#run.outbox.pushLater({ kind: "end", call: this.callNumber, end: { attempt: 0 } });',
+    to: "",
+    within: 50,
+  },
+  {
+    title: "a call that has lost its worker is not started again",
+    file: "executor/dispatch/dispatcher.ts",
+    from: "call.startAgain(performance.now());\n    this.#batcher.add(call);",
+    to: "call.startAgain(performance.now());",
+    within: 100,
+  },
+  {
+    title: "a call is tried again after an effect",
+    file: "engine/call/conclude.ts",
+    from: "if (effects === 0) return toolError(code, message, wait ?? undefined);",
+    to: "if (effects < 9) return toolError(code, message, wait ?? undefined);",
+    within: 8_000,
+  },
+  {
+    title: "a slot is not released where its call was cancelled",
+    file: "engine/call/call-pipeline.ts",
+    from: "if (call.isSettled && call.lingering === 0) call.slot?.release();",
+    to: "",
+    within: 500,
+  },
+  {
+    title: "a capability call is charged twice",
+    file: "broker/thread/served-call.ts",
+    from: "this.#told = now;",
+    to: "",
+    within: 500,
+  },
+  {
+    title: "a worker does not tell the broker of a shared turn",
+    file: "executor/worker/deliveries.ts",
+    from: 'if (count > 1) this.#host.post(call, { kind: "together"',
+    to: 'if (count > 99) this.#host.post(call, { kind: "together"',
+    within: 500,
+  },
+  {
+    title: "a broker's end is not told to the calls that wait for it",
+    file: "broker/thread/host-session.ts",
+    from: "this.#end?.resolve(this.#lostEnd());",
+    to: "",
+    within: 500,
+  },
+];
+
+/** Faults that the simulation has found. */
+const FOUND: readonly Fault[] = [
+  {
+    title: "an answer to an earlier attempt reaches a later one on the same worker",
+    file: "executor/worker/deliveries.ts",
+    from: "if (call?.message.attempt !== attempt) return;",
+    to: "if (call === undefined) return;",
+    within: 20_000,
+  },
+  {
+    title: "a call that runs again repeats its effects after the broker has fallen",
+    file: "broker/thread/host-session.ts",
+    from: "if (this.#isRepeating && this.#end === null) this.caller.onLost?.();",
+    to: "",
+    within: 500,
+  },
+  {
+    title: "a call that is cancelled between two attempts, the first of which the broker saw end, has no end",
+    file: "broker/thread/served-call.ts",
+    from: "this.isEnded = false;\n    return",
+    to: "return",
+    within: 20_000,
+  },
+  {
+    title: "bytes of methods that outlive their call are held for ever",
+    file: "broker/thread/served-call.ts",
+    from: "this.isEnded ? NOTHING : this.#account",
+    to: "this.#account",
+    within: 500,
+  },
+  {
+    title: "the first capability call after one that was lost with a broker is taken for a divergence",
+    file: "broker/journal.ts",
+    from: "return this.#entries.length === 0 || step ===",
+    to: "return step ===",
+    within: 500,
+  },
+  {
+    title: "a call runs again without what it had asked of a lost broker",
+    file: "broker/thread/host-session.ts",
+    from: "ask.step > 1) this.#isBroken = true;",
+    to: "ask.step > 1) this.#isBroken = false;",
+    within: 20_000,
+  },
+  {
+    title: "the end of an earlier attempt is taken for that of the last one",
+    file: "broker/thread/host-session.ts",
+    from: 'this.#ended = null;\n        this.#isRepeating = message.plan !== "";',
+    to: 'this.#isRepeating = message.plan !== "";',
+    within: 40_000,
+  },
+  {
+    title: "work of a cancelled call lingers in a closed engine",
+    file: "executor/dispatch/dispatcher.ts",
+    from: "this.#lingering.endAll();",
+    to: "",
+    within: 40_000,
+  },
+];
+
+export const FAULTS: readonly Fault[] = [...TRIED, ...FOUND];
