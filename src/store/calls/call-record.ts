@@ -141,6 +141,7 @@ const NAMES_MAX = 1_000;
 const TEXT_MAX = 256;
 const LIMIT_DEFAULT = 50;
 const LIMIT_MAX = 200;
+const ISO_8601 = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)?)?$/;
 const CURSOR = /^(\d{1,15})-(\d{1,15})$/;
 
 /** Checks a filter. Throws a `RangeError` that names what is wrong. */
@@ -177,9 +178,14 @@ function readNames(names: readonly unknown[]): readonly string[] {
 
 function timeOf(name: string, value: CallFilter["since"], otherwise: number): number {
   if (value === undefined) return otherwise;
-  const ms = value instanceof Date ? value.getTime() : typeof value === "string" ? Date.parse(value) : value;
+  const ms = value instanceof Date ? value.getTime() : typeof value === "string" ? parseTime(value) : value;
   if (typeof ms === "number" && Number.isFinite(ms)) return Math.floor(ms);
   throw new RangeError(`${name} is a time: a Date, milliseconds since 1970, or ISO 8601, as 2026-01-31T12:00:00Z`);
+}
+
+/** `Date.parse` takes nearly any text for a time. */
+function parseTime(text: string): number {
+  return ISO_8601.test(text) ? Date.parse(text) : Number.NaN;
 }
 
 function readCursor(cursor: unknown): readonly [number, number] {
