@@ -107,6 +107,7 @@ describe("an engine with the option calls", () => {
       cpuMs: metadata.cpuMs,
       bytes: '{"a":1,"b":2}3'.length,
       attempts: 1,
+      sampled: 1,
       detail: null,
     });
     expect(stored?.beginMs).toBeGreaterThanOrEqual(before);

@@ -13,6 +13,7 @@ import {
 import type { CallStore } from "../../store/calls/call-store.ts";
 import { outputPlace, type RegisteredTool } from "../../tool/registered-tool.ts";
 import type { EngineCall } from "./engine-call.ts";
+import { KeepRate } from "./keep-rate.ts";
 import { type RedactValue, redactDetail } from "./redact-detail.ts";
 
 const NAME_MAX = 256;
@@ -23,7 +24,7 @@ const ANSWER_MAX = 64 * 1024;
 interface KeeperOptions {
   readonly keep: Keep;
   readonly redact: RedactValue | undefined;
-  readonly store: Pick<CallStore, "keep">;
+  readonly store: Pick<CallStore, "keep" | "skip">;
 }
 
 /**
@@ -31,7 +32,8 @@ interface KeeperOptions {
  * store's thread reads them.
  */
 export class CallKeeper {
-  readonly #store: Pick<CallStore, "keep">;
+  readonly #store: Pick<CallStore, "keep" | "skip">;
+  readonly #rate = new KeepRate();
   readonly #keep: Keep;
   readonly #redact: RedactValue | undefined;
   /** Schemas of tools that may have passwords, as JSON; `null` for other tools. */
@@ -46,6 +48,8 @@ export class CallKeeper {
   /** `reply`: the executor's last one, if the call ran. */
   keep(call: EngineCall, result: ToolResult, reply: CallReply | null): void {
     const { callId, tool, tenant, args, begunMs, parent } = call;
+    const sampled = this.#rate.standsFor(tenant, !result.success, begunMs);
+    if (sampled === 0) return this.#store.skip();
     const { name, version, digest } = tool.info;
     const { queueMs, wallMs, cpuMs, attempts } = result.metadata;
     const output = reply?.outcome.ok === true ? reply.outcome.json : null;
@@ -65,6 +69,7 @@ export class CallKeeper {
       cpuMs,
       args.length + (output === null ? 0 : output.length),
       attempts,
+      sampled,
     ];
     if (this.#keep === "summaries" || (this.#keep === "failures" && error === null)) {
       return this.#store.keep([cells, null], 0);
@@ -76,11 +81,14 @@ export class CallKeeper {
   /** Keeps the summary of a call that was not accepted, or that the host has answered itself. */
   keepUnrun({ error, metadata }: ToolResult, tenant: string, parent: EngineCall | null): void {
     const { callId, tool, queueMs, wallMs, cpuMs, attempts } = metadata;
+    const nowMs = Date.now();
+    const sampled = this.#rate.standsFor(tenant, error !== null, nowMs);
+    if (sampled === 0) return this.#store.skip();
     const [code, message] = error === null ? ["ok", null] : [error.code, error.message.slice(0, ERROR_MAX)];
     const parentId = parent === null ? null : parent.callId;
     const names = [callId.slice(0, NAME_MAX), tool.slice(0, NAME_MAX), null, null, tenant.slice(0, NAME_MAX)] as const;
-    const beginMs = Date.now() - Math.round(wallMs);
-    this.#store.keep([[...names, parentId, code, message, beginMs, queueMs, wallMs, cpuMs, 0, attempts], null], 0);
+    const times = [nowMs - Math.round(wallMs), queueMs, wallMs, cpuMs] as const;
+    this.#store.keep([[...names, parentId, code, message, ...times, 0, attempts, sampled], null], 0);
   }
 
   #detailOf(

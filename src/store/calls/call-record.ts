@@ -33,6 +33,11 @@ export interface CallSummary {
   readonly bytes: number;
   /** Number of starts; 0 where it never started. */
   readonly attempts: number;
+  /**
+   * Number of calls for which this one was kept: itself, and those of its tenant before it that came faster than 500 a
+   * second and were not. Successes and failures count apart.
+   */
+  readonly sampled: number;
 }
 
 /** Parts of a call's detail. */
@@ -115,6 +120,7 @@ export type CallCells = readonly [
   cpuMs: number,
   bytes: number,
   attempts: number,
+  sampled: number,
 ];
 
 /** A detail on its way to the store, as JSON: nothing of it is parsed before. */

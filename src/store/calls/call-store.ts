@@ -40,7 +40,7 @@ export interface CallDrop {
 
 /** State of the store of calls. */
 export interface CallStoreStatus {
-  /** Calls kept, and dropped by reason, since the engine was created. */
+  /** Calls kept, and not kept by reason, since the engine was created. `rate`: a later call stands for them, in its `sampled`. */
   readonly kept: number;
   readonly dropped: Readonly<Record<DropReason, number>>;
   /** Size of the file without free space; 0 before its first use. */
@@ -108,6 +108,11 @@ export class CallStore {
     this.#gatheredChars += size;
     if (this.#gathered.push(row) >= BATCH_MAX || this.#gatheredChars >= BATCH_CHARS) return this.#send();
     this.#gathering ??= setTimeout(() => this.#send(), GATHER_MS).unref();
+  }
+
+  /** Counts a call that is not kept, as a later one stands for it. */
+  skip(): void {
+    this.#dropped.rate++;
   }
 
   /** Rejects with a `StoreError`. */

@@ -39,7 +39,8 @@ const CALLS_SQL = `
     wall_ms REAL NOT NULL,
     cpu_ms REAL NOT NULL,
     bytes INTEGER NOT NULL,
-    attempts INTEGER NOT NULL
+    attempts INTEGER NOT NULL,
+    sampled INTEGER NOT NULL
   ) STRICT;
   CREATE INDEX call_id ON call (id, tenant);
   CREATE INDEX call_begin ON call (begin_ms);
@@ -65,7 +66,7 @@ export interface CallRoom {
 }
 
 const COLUMNS =
-  "id, tool, version, digest, tenant, parent, code, error, begin_ms, queue_ms, wall_ms, cpu_ms, bytes, attempts";
+  "id, tool, version, digest, tenant, parent, code, error, begin_ms, queue_ms, wall_ms, cpu_ms, bytes, attempts, sampled";
 
 /** Writes the tables of calls. */
 export class CallWriter {
@@ -201,6 +202,7 @@ function summaryOf(row: Record<string, SQLOutputValue>): CallSummary {
     cpuMs: row["cpu_ms"],
     bytes: row["bytes"],
     attempts: row["attempts"],
+    sampled: row["sampled"],
   } as unknown as CallSummary;
 }
 

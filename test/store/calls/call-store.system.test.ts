@@ -116,6 +116,7 @@ describe("the store of calls", () => {
       cpuMs: 0.75,
       bytes: 20,
       attempts: 1,
+      sampled: 1,
       detail: {
         arguments: { n: "12345678901234567890" },
         output: [1],

@@ -73,6 +73,7 @@ export function rowOf(kept: Kept, detail: Partial<DetailTexts> | null = null): C
     0.75,
     20,
     1,
+    1,
   ] as const;
   return [cells, detail && { ...NO_DETAIL, ...detail }];
 }

@@ -18,6 +18,7 @@ const SUMMARY = {
   cpuMs: number("Processor time, in milliseconds."),
   bytes: number("Length of its arguments and its output as JSON, in UTF-16 units."),
   attempts: number("Number of starts."),
+  sampled: number("Number of calls for which this one was kept, itself included: others came too fast to be kept."),
 };
 
 const DETAIL = exactly({

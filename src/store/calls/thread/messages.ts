@@ -2,7 +2,7 @@ import type { CallPage, CallQuery, CallRow, StoredCall } from "../call-record.ts
 import type { CallRoom } from "../call-tables.ts";
 
 /** Why calls are not kept. */
-export const DROP_REASONS = ["busy", "locked", "full", "corrupt", "unusable", "ended"] as const;
+export const DROP_REASONS = ["rate", "busy", "locked", "full", "corrupt", "unusable", "ended"] as const;
 export type DropReason = (typeof DROP_REASONS)[number];
 
 /** Why the store cannot write now, without a path. */
