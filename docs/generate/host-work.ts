@@ -83,22 +83,12 @@ export const HOST_WORK: readonly HostWork[] = [
     test: "attack/texts.attack.test.ts",
   },
   {
-    work: "Hand an ended call to the store of calls: some 2 µs, and 6 µs of its thread",
+    work: "Hand an ended call to the store of calls, whose thread redacts, writes and lists calls",
     causes: [...SURFACES],
-    bound:
-      "500 calls a second of a tenant, 2,000 of all, failures apart; 10,000 calls and 16 MiB wait, then they are dropped; 256 Ki characters of each part",
+    bound: "500 calls a second of a tenant; 10,000 calls and 16 MiB wait; 20,000 rows of a list",
     place: "main thread",
     payer: "nobody",
     test: "engine/call/keep-rate.test.ts",
-  },
-  {
-    work: "Redact, write, list and sweep kept calls",
-    causes: [...SURFACES],
-    bound:
-      "batches of 256; 1,000,000 steps in the schemas of a value; 20,000 rows of a list; 200 calls of a page; 64 lists wait",
-    place: "worker thread",
-    payer: "nobody",
-    test: "store/calls/call-store.system.test.ts",
   },
   {
     work: "Check the arguments and the output against the tool's schemas",

@@ -20,7 +20,7 @@ export class CallHistory {
   }
 
   /**
-   * The newest call with this id, with its detail if that was kept; `undefined` if there is none. `tenant`, `tools`: as in
+   * The newest call with this id, with its detail if that was kept; `undefined` if no call has it. `tenant`, `tools`: as in
    * a filter. Rejects as `list` does.
    */
   async get(id: string, whose: Pick<CallFilter, "tenant" | "tools"> = {}): Promise<StoredCall | undefined> {
@@ -29,7 +29,7 @@ export class CallHistory {
     return found !== undefined && isAmong(whose.tools, found.tool) ? found : undefined;
   }
 
-  /** What was kept and dropped since the engine was created; `undefined` where it keeps no calls. */
+  /** Numbers of calls that were kept and dropped since the engine was created; `undefined` where it keeps no calls. */
   status(): CallStoreStatus | undefined {
     return this.#store?.status();
   }

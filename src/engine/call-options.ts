@@ -5,7 +5,7 @@ import { type Keep, KEEPS } from "../store/calls/call-record.ts";
 import type { StoreSettings } from "../store/calls/thread/messages.ts";
 import type { RedactValue } from "./call/redact-detail.ts";
 
-/** What is kept of calls, and where. */
+/** Parts of ended calls that are kept, and the place where. */
 export interface CallOptions {
   /**
    * Path of a file that is created on first use and may be shared by engines of one machine; `:memory:` for none. It has

@@ -129,7 +129,7 @@ export interface EngineOptions<Sources extends readonly ToolSource[] = readonly 
   readonly stateDir?: string;
   readonly kv?: KvOptions;
   readonly idempotency?: IdempotencyOptions;
-  /** What is kept of ended calls, for `engine.calls`. Default: nothing. */
+  /** Keeps ended calls, for `engine.calls`. Default: keeps nothing. */
   readonly calls?: CallOptions;
   /** Receives an entry for each capability call: a file or a function. Default: no audit. */
   readonly audit?: AuditTarget;

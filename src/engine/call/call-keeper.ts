@@ -135,7 +135,7 @@ export class CallKeeper {
     const violations = memberOf(details, "violations");
     if (Array.isArray(violations) && this.#schemasOf(tool) !== null) {
       const unquoted = violations.filter(isObject).map(({ pointer, keyword }) => ({ pointer, keyword }));
-      const places = unquoted.map(({ pointer }) => pointer || "the value").join(", ");
+      const places = unquoted.map(({ pointer }) => (typeof pointer === "string" && pointer) || "the value").join(", ");
       return {
         ...rest,
         message: `values break their schema: ${places}`,

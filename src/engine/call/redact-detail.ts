@@ -48,4 +48,4 @@ function redactIn(value: unknown, pointer: string, tool: string, redactValue: Re
   }
 }
 
-const { isRawJSON } = JSON as typeof JSON & { isRawJSON(value: unknown): boolean };
+const { isRawJSON } = JSON as typeof JSON & { readonly isRawJSON: (value: unknown) => boolean };

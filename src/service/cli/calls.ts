@@ -58,7 +58,7 @@ async function read({ url, keyEnv }: ServerOptions, path: string, missing: strin
 async function listCalls(options: ListOptions): Promise<void> {
   const given = FILTERS.flatMap((name) => (options[name] === undefined ? [] : [[name, options[name]]]));
   const query = new URLSearchParams(given);
-  const page = (await read(options, `v1/calls?${query}`, "calls, as it keeps none")) as CallPage;
+  const page = (await read(options, `v1/calls?${query.toString()}`, "calls, as it keeps none")) as CallPage;
   if (options.json === true) return printJson(page);
   for (const call of page.calls) print(lineOf(call));
   if (page.cursor !== null) say(`there may be more: --cursor ${visible(page.cursor)}`);

@@ -19,7 +19,7 @@ export interface Config extends Omit<
 > {
   readonly tools?: readonly (string | Omit<ToolLocation, "record">)[];
   readonly fetch?: Omit<FetchOptions, "lookup">;
-  /** What is kept of ended calls. `glovebox serve` keeps `failures` where nothing says otherwise. */
+  /** Keeps ended calls. `glovebox serve` keeps `failures` where nothing says otherwise. */
   readonly calls?: Omit<CallOptions, "redact">;
   readonly host?: string;
   readonly port?: number;
@@ -239,7 +239,7 @@ export const CONFIG_SCHEMA: Part = section({
   }),
   calls: section({
     path: { description: "file of kept calls", ...PATH },
-    keep: { description: "what is kept of ended calls", enum: KEEPS },
+    keep: { description: "parts of ended calls that are kept", enum: KEEPS },
     maxAgeMs: COUNT,
     detailAgeMs: COUNT,
     maxBytes: COUNT,

@@ -33,7 +33,7 @@ async function answer(
   }
   try {
     const found = await read();
-    return found === undefined ? refuse(reply, 404, "there is no such call") : sendJson(reply, 200, found);
+    return await (found === undefined ? refuse(reply, 404, "there is no such call") : sendJson(reply, 200, found));
   } catch (error) {
     if (error instanceof RangeError) return refuse(reply, 400, error.message);
     if (error instanceof StoreError) return refuse(reply, 503, error.message);
@@ -45,7 +45,7 @@ function refuse(reply: FastifyReply, status: number, message: string): FastifyRe
   return sendAnswer(reply, problemAnswer(problem(status, message, message)));
 }
 
-/** The filter of a query. Throws a `RangeError` where it has a name or a value that is none. */
+/** The filter of a query. Throws a `RangeError` where it has an unknown name or a wrong value. */
 function filterOf({ query }: FastifyRequest): CallFilter {
   const given = Object.entries(query as Readonly<Record<string, unknown>>);
   const unknown = given.find(([name]) => !NAMES.includes(name));

@@ -2,7 +2,7 @@ import { parseForWriting } from "../../base/exact-json.ts";
 import { isObject, type JsonSchema, nameOfSegment } from "../../base/json.ts";
 import type { DetailPart, DetailTexts } from "./call-record.ts";
 
-const { isRawJSON } = JSON as typeof JSON & { isRawJSON(value: unknown): boolean };
+const { isRawJSON } = JSON as typeof JSON & { readonly isRawJSON: (value: unknown) => boolean };
 
 export const REDACTED = "[redacted]";
 

@@ -165,7 +165,7 @@ export class CallReader {
     return { calls: found.flatMap((each) => this.#read(each)), cursor: null };
   }
 
-  /** The newest call with an id; `undefined` if there is none. */
+  /** The newest call with an id; `undefined` if no call has it. */
   get(id: string, tenant: string | null): StoredCall | undefined {
     const sql = `SELECT max(seq) AS seq FROM call WHERE id = ?${tenant === null ? "" : " AND tenant = ?"}`;
     const seq = this.#database.prepare(sql).get(...(tenant === null ? [id] : [id, tenant]))?.["seq"];

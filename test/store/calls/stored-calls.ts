@@ -19,7 +19,7 @@ export interface OpenStore {
   readonly store: CallStore;
   readonly drops: CallDrop[];
   readonly renewals: string[];
-  list(filter?: CallFilter): Promise<readonly CallSummary[]>;
+  readonly list: (filter?: CallFilter) => Promise<readonly CallSummary[]>;
 }
 
 export function openStore(settings: Partial<StoreSettings> & Pick<StoreSettings, "path">): OpenStore {
