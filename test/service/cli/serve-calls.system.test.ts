@@ -8,7 +8,11 @@ import { serve } from "../served.ts";
 function scratchFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "glovebox-serve-calls-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  writeFileSync(join(folder, "greet.js"), 'export default ({ name }) => "Hello, " + name;');
+  const spec = '{ name: "greet", description: "Greets.", inputSchema: { type: "object" } }';
+  writeFileSync(
+    join(folder, "greet.js"),
+    `export const spec = ${spec}; export default ({ name }) => "Hello, " + name;`,
+  );
   return folder;
 }
 
