@@ -21,6 +21,7 @@ const PROGRAMS = [
   "executor/worker/entry.js",
   "executor/worker/python/snapshot-program.js",
   "service/cli/compile-cache.js",
+  "store/calls/thread/entry.js",
   "tool/build/child.js",
   "tool/connectors/mcp/entry.js",
 ];

@@ -25,6 +25,11 @@ export { readRecording, type RecordedOutcome, type Recording } from "./engine/re
 export type { RecordedAnswer, RecordedAsk } from "./broker/journal.ts";
 export type { PackageOptions } from "./tool/package/options.ts";
 export type { PackageEvent, PackageStepName } from "./tool/package/step.ts";
+export type { CallHistory } from "./engine/call-history.ts";
+export type { CallOptions } from "./engine/call-options.ts";
+export type { RedactValue } from "./engine/call/redact-detail.ts";
+export type { CallDetail, CallFilter, CallPage, CallSummary, StoredCall } from "./store/calls/call-record.ts";
+export type { CallDrop, CallStoreStatus } from "./store/calls/call-store.ts";
 export { createEngine, type EngineStats } from "./engine/engine.ts";
 export { sharedEngine } from "./engine/shared-engine.ts";
 export type { ToolRunner } from "./tool/contracts/runner.ts";

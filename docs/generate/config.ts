@@ -10,6 +10,7 @@ import { code, page, sentence, table } from "./markdown.ts";
 const TYPES: Readonly<Record<string, readonly string[]>> = {
   "": ["Config", "EngineOptions"],
   agentspace: ["RegistryOptions"],
+  calls: ["CallOptions"],
   assets: ["ServedAssets", "AssetOptions"],
   codeMode: ["CodeModeOptions"],
   "codeMode.limits": ["Limits"],

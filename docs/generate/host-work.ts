@@ -83,6 +83,14 @@ export const HOST_WORK: readonly HostWork[] = [
     test: "attack/texts.attack.test.ts",
   },
   {
+    work: "Hand an ended call to the store of calls, whose thread redacts, writes and lists calls",
+    causes: [...SURFACES],
+    bound: "500 calls a second of a tenant; 10,000 calls and 16 MiB wait; 20,000 rows of a list",
+    place: "main thread",
+    payer: "nobody",
+    test: "engine/call/keep-rate.test.ts",
+  },
+  {
     work: "Check the arguments and the output against the tool's schemas",
     causes: [...SURFACES, ...ALL],
     bound: `${limit("cpuMs")} and ${limit("memoryMb")} of the call; 20 violations, 32 Ki characters in all`,

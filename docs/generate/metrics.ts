@@ -2,6 +2,7 @@ import { emptyMetadata, success } from "../../src/base/result.ts";
 import { TenantAccounts } from "../../src/base/tenant-account.ts";
 import { Registry } from "prom-client";
 import { Events } from "../../src/engine/telemetry/events.ts";
+import { registerCallMetrics } from "../../src/engine/telemetry/kept-call-metrics.ts";
 import { Metrics } from "../../src/engine/telemetry/metrics.ts";
 import type { ExecutorStats } from "../../src/executor/executor.ts";
 import { MachineMetrics } from "../../src/fleet/machine/machine-metrics.ts";
@@ -38,6 +39,7 @@ const EXECUTOR: ExecutorStats = {
   sandbox: { kind: "bubblewrap" },
   fleet: FLEET,
 };
+const NO_DROPS = { rate: 0, busy: 0, locked: 0, full: 0, corrupt: 0, unusable: 0, ended: 0 };
 const SCHEDULER = { queued: 0, maxQueued: 0, running: 0, concurrency: 0 };
 const CALL = {
   callId: "c1",
@@ -57,6 +59,9 @@ export async function metricsPage(): Promise<string> {
     "## Server of a fleet",
     "A server whose executor is `queue` shows these as well.",
     metricsTable(engine.filter(isOfFleet)),
+    "## Kept calls",
+    "An engine with the option `calls`, and a server that keeps calls, shows these as well.",
+    metricsTable(await keptCallMetrics()),
     "## Worker machine",
     "A machine shows these, and of the table for engines those of isolates and executors.",
     metricsTable(machine.filter(({ name }) => name.startsWith("glovebox_machine_"))),
@@ -72,6 +77,12 @@ async function engineMetrics(): Promise<readonly MetricDescription[]> {
   const { registry } = new Metrics(events, sources, []);
   events.emit("tool:post", CALL);
   Traffic.of(registry).route("/v1/execute").duration.observe(0);
+  return describe(registry);
+}
+
+function keptCallMetrics(): Promise<readonly MetricDescription[]> {
+  const registry = new Registry();
+  registerCallMetrics(registry, { status: () => ({ kept: 0, dropped: NO_DROPS, bytes: 0, problem: null }) });
   return describe(registry);
 }
 

@@ -12,12 +12,15 @@ import type { SecretViolation } from "../broker/capabilities/secrets/placeholder
 import { Binaries } from "../broker/capabilities/native/binaries.ts";
 import type { Executor } from "../executor/executor.ts";
 import { RedisLedger } from "../store/calls/redis-ledger.ts";
+import { CallStore } from "../store/calls/call-store.ts";
 import { SqliteLedger } from "../store/calls/sqlite-ledger.ts";
 import { Packages } from "../tool/packages.ts";
 import { Programs } from "../tool/program/programs.ts";
 import { Registrar } from "../tool/registrar.ts";
 import { ToolRegistry } from "../tool/registry.ts";
+import { CallHistory } from "./call-history.ts";
 import { Admission } from "./call/admission.ts";
+import { CallKeeper } from "./call/call-keeper.ts";
 import { CallPipeline } from "./call/call-pipeline.ts";
 import { Idempotency } from "./call/idempotency.ts";
 import { Connectors } from "./connectors/connectors.ts";
@@ -25,6 +28,9 @@ import { createBroker } from "./create-broker.ts";
 import type { CreateExecutor } from "./create-executor.ts";
 import { InstalledTools } from "./installed-tools.ts";
 import type { ResolvedOptions } from "./options.ts";
+import type { StoreSettings } from "../store/calls/thread/messages.ts";
+import type { Registry } from "prom-client";
+import { registerCallMetrics } from "./telemetry/kept-call-metrics.ts";
 import { Scheduler } from "./schedule/scheduler.ts";
 import { Audit } from "./telemetry/audit.ts";
 import { logCalls } from "./telemetry/call-log.ts";
@@ -49,6 +55,9 @@ export interface Assembly {
   readonly pipeline: CallPipeline;
   readonly metrics: Metrics;
   readonly audit: Audit | undefined;
+  /** Where ended calls are kept; `null` where they are not. */
+  readonly callStore: CallStore | null;
+  readonly calls: CallHistory;
 }
 
 /** Modules loaded before an engine is created. */
@@ -106,6 +115,8 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
   const { capabilities } = broker;
   const sources = { scheduler: () => scheduler.stats(), executor: () => executor.stats(), accounts: broker.accounts };
   const metrics = new Metrics(events, sources, [...capabilities.keys(), FUNCTIONS, PROGRAM_TOOLS], options.registry);
+  const { calls } = options;
+  const callStore = calls === null ? null : openCalls(calls.store, events, metrics.registry);
   // The audit writes hashes of arguments, as other listeners may.
   events.markOwn();
   const audit = options.audit === undefined ? undefined : new Audit(options.audit, events);
@@ -113,7 +124,8 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
     new Map<string, typeof PROGRAM_METHODS>([...capabilities, [PROGRAM_TOOLS, PROGRAM_METHODS]]),
   );
   const parts = { registry, tools, programs, idempotency, admission, tracing, events, scheduler, broker, executor };
-  const pipeline = new CallPipeline({ ...parts, nextCallNumber, entropyKey });
+  const keeper = calls === null || callStore === null ? null : new CallKeeper({ ...calls, store: callStore });
+  const pipeline = new CallPipeline({ ...parts, nextCallNumber, entropyKey, keeper });
   return {
     bounds,
     events,
@@ -128,5 +140,16 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
     pipeline,
     metrics,
     audit,
+    callStore,
+    calls: new CallHistory(callStore),
   };
+}
+
+function openCalls(settings: StoreSettings, events: Events, registry: Registry): CallStore {
+  const store = new CallStore(settings, {
+    onDrop: (drop) => events.emit("calls:drop", drop),
+    onRenewed: (reason) => events.emit("calls:renew", { reason }),
+  });
+  registerCallMetrics(registry, store);
+  return store;
 }

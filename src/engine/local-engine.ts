@@ -1,6 +1,7 @@
 import type { Registry } from "prom-client";
 import { type Assembly, assemble, type Loaded } from "./assembly.ts";
 import { loadExecutor, requirePackages } from "./create-executor.ts";
+import type { CallHistory } from "./call-history.ts";
 import type { LoadTool } from "./call/call-pipeline.ts";
 import { type CodeModeOptions, resolveCodeMode } from "./code-mode-options.ts";
 import type { BegunLogin, FinishedLogin } from "./connectors/pending-logins.ts";
@@ -247,6 +248,11 @@ export class LocalEngine implements AsyncDisposable {
     return new Set(this.#parts.registry.all().flatMap(({ files }) => files));
   }
 
+  /** The calls that it has kept, where it has the option `calls`. */
+  get calls(): CallHistory {
+    return this.#parts.calls;
+  }
+
   /** The connectors, as they are now. */
   connectors(): readonly ConnectorStatus[] {
     return this.#parts.connectors.list();
@@ -340,7 +346,7 @@ export class LocalEngine implements AsyncDisposable {
   }
 
   async #close(drainMs: number): Promise<void> {
-    const { registrar, pipeline, broker, connectors, audit } = this.#parts;
+    const { registrar, pipeline, broker, connectors, audit, callStore } = this.#parts;
     this.#state = "draining";
     registrar.stop();
     await pipeline.close(drainMs);
@@ -348,6 +354,7 @@ export class LocalEngine implements AsyncDisposable {
     await registrar.close();
     await broker.close();
     await audit?.close();
+    await callStore?.close();
     this.#pressure[Symbol.dispose]();
     this.#state = "closed";
     open--;

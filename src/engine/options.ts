@@ -19,6 +19,7 @@ import { DEFAULT_LIMITS, type Limits, MAX_LIMITS, resolveLimits, toolCeiling } f
 import type { Logger } from "./telemetry/log.ts";
 import { type PackageOptions, type ResolvedPackageOptions, resolvePackageOptions } from "../tool/package/options.ts";
 import { resolveFleetName, resolveRedisUrl, resolveSecret } from "../store/redis/url.ts";
+import { type CallOptions, type ResolvedCallOptions, resolveCalls } from "./call-options.ts";
 import { type CodeModeOptions, resolveCodeMode } from "./code-mode-options.ts";
 import { type ConnectorOptions, type ResolvedConnector, resolveConnectors } from "../tool/connectors/options.ts";
 import type { ToolDefinition, ToolLocation } from "../tool/definition.ts";
@@ -128,6 +129,8 @@ export interface EngineOptions<Sources extends readonly ToolSource[] = readonly 
   readonly stateDir?: string;
   readonly kv?: KvOptions;
   readonly idempotency?: IdempotencyOptions;
+  /** Keeps ended calls, for `engine.calls`. Default: keeps nothing. */
+  readonly calls?: CallOptions;
   /** Receives an entry for each capability call: a file or a function. Default: no audit. */
   readonly audit?: AuditTarget;
   /** DNS lookup and timeouts of the `fetch` capability. */
@@ -171,6 +174,7 @@ export interface ResolvedOptions {
   readonly stateDir: string;
   readonly kv: KvStoreOptions;
   readonly idempotency: LedgerOptions;
+  readonly calls: ResolvedCallOptions | null;
   readonly audit: AuditTarget | undefined;
   readonly fetch: FetchOptions;
   readonly secrets: { readonly [name: string]: SecretOptions };
@@ -214,6 +218,7 @@ export function resolveOptions(options: EngineOptions): ResolvedOptions {
     stateDir: resolvePath("stateDir", options.stateDir ?? STATE_DIR),
     kv: resolveKv(options.kv ?? {}, options.stateDir ?? STATE_DIR),
     idempotency: resolveIdempotency(options.idempotency ?? {}),
+    calls: resolveCalls(options.calls, options.stateDir ?? STATE_DIR),
     audit: options.audit,
     fetch: options.fetch ?? {},
     secrets: options.secrets ?? {},
@@ -232,6 +237,7 @@ const MEMBERS = {
   queue: ["maxQueued", "concurrency", "perTool", "perTenant"],
   kv: ["url", "path", "maxBytes"],
   idempotency: ["path", "url", "fleet", "secret", "ttlMs", "maxEntries", "maxBytes"],
+  calls: ["path", "keep", "maxAgeMs", "detailAgeMs", "maxBytes", "redact"],
   fetch: ["lookup", "connectMs", "headersMs", "idleMs"],
   logins: ["path", "url", "fleet", "secret"],
   codeMode: ["tools", "pinned", "tokens", "typeCheck", "tenant", "resultChars", "codeChars", "limits"],
@@ -242,7 +248,7 @@ const DURATIONS = ["connectMs", "headersMs", "idleMs"] as const;
  * Checks the shapes of options that nothing else checks: JavaScript callers and configuration files may pass any value.
  */
 function checkShapes(options: EngineOptions): void {
-  for (const name of ["queue", "kv", "idempotency", "fetch", "logins", "codeMode"] as const)
+  for (const name of ["queue", "kv", "idempotency", "calls", "fetch", "logins", "codeMode"] as const)
     checkMembers(name, options[name], MEMBERS[name]);
   for (const name of DURATIONS) checkDuration(`fetch.${name}`, options.fetch?.[name]);
   const { policy, secrets, capabilities, audit, logger } = options;

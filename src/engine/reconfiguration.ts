@@ -116,9 +116,9 @@ export class Reconfiguration {
   }
 
   #needRestart(options: EngineOptions, resolved: ResolvedOptions): readonly string[] {
-    const decided = (["executor", "workers", "queue", "broker", "kv", "stateDir", "logins", "root"] as const).filter(
-      (name) => differ(this.#resolved[name], resolved[name]),
-    );
+    const decided = (
+      ["executor", "workers", "queue", "broker", "kv", "stateDir", "calls", "logins", "root"] as const
+    ).filter((name) => differ(this.#resolved[name], resolved[name]));
     const given = (["audit", "fetch", "secrets", "packages"] as const).filter((name) =>
       differ(this.#given[name], options[name]),
     );

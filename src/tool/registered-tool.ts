@@ -233,6 +233,12 @@ function placeOf(contract: ModuleContractName | null): OutputAt | undefined {
   return outputAt;
 }
 
+/** The place of the output in the answer of a tool with a reader; `null` where it is the whole answer. */
+export function outputPlace({ readResult, info: { contract } }: RegisteredTool): OutputAt | null {
+  if (readResult === null) return null;
+  return isLibrary(contract) ? "/output" : (placeOf(contract) ?? null);
+}
+
 /** The reader of a module's return value; `null` if that is the output itself. */
 export function readerOf(
   contract: ModuleContractName | null,

@@ -25,12 +25,13 @@ import type { InstalledTools } from "../installed-tools.ts";
 import { recordCall } from "../replay/recording.ts";
 import type { Refusal, Slot } from "../schedule/queue-entry.ts";
 import type { Scheduler } from "../schedule/scheduler.ts";
-import type { CallEvent, Events } from "../telemetry/events.ts";
+import { endOf, type Events } from "../telemetry/events.ts";
 import type { CallTrace, Tracing } from "../telemetry/tracing.ts";
 import { AbortGroup } from "./abort-group.ts";
 import type { Admission } from "./admission.ts";
 import { Announcement } from "./announcement.ts";
 import { describeMalformed, describeOptions, tenantOf, writeArguments } from "./arguments.ts";
+import type { CallKeeper } from "./call-keeper.ts";
 import { callTool, parentOf } from "./child-call.ts";
 import { concludeCall, mayRetry, spentBy, withEnd } from "./conclude.ts";
 import { type CallStages, EngineCall } from "./engine-call.ts";
@@ -53,6 +54,8 @@ export interface PipelineParts {
   readonly nextCallNumber: () => number;
   /** Secret from which the randomness of calls is derived. */
   readonly entropyKey: string;
+  /** Keeps ended calls; `null` where they are not kept. */
+  readonly keeper: CallKeeper | null;
 }
 
 /** Loads the tool of a call, where it is not registered before. Resolves with the call's result where it cannot be loaded. */
@@ -110,7 +113,7 @@ export class CallPipeline implements CallStages {
       const output = await work();
       const wallMs = performance.now() - startMs;
       const result = success(output, { ...emptyMetadata(callId, call.name, 0), wallMs, attempts: 1 });
-      this.#emitEnd(trace, result, tenantOf(options), null);
+      this.#emitUnrun(trace, result, tenantOf(options), null);
       return result;
     });
   }
@@ -139,7 +142,7 @@ export class CallPipeline implements CallStages {
         { id: String(callId), name: call.name },
         toolError(error.code, error.message, error.details),
       );
-      this.#emitEnd(trace, result, tenant, null);
+      this.#emitUnrun(trace, result, tenant, null);
       return result;
     }
   }
@@ -156,7 +159,7 @@ export class CallPipeline implements CallStages {
     program: { readonly tool: RegisteredTool; readonly trace: CallTrace | null } | null = null,
   ): Promise<ToolResult> {
     return new Promise((resolve) => {
-      const { admission, tracing, nextCallNumber } = this.#parts;
+      const { admission, tracing, keeper, nextCallNumber } = this.#parts;
       // An accepted call may still make child calls while the engine drains.
       const isOpen = !this.#isDraining || parent !== null;
       const admitted = admission.admit(call, options, isOpen, parent, program?.tool ?? null);
@@ -168,6 +171,7 @@ export class CallPipeline implements CallStages {
       const { callId, tool, tenant } = accepted;
       accepted.trace = program?.trace ?? tracing.begin(callId, tool.info.name, tenant, parent?.trace ?? null);
       accepted.claimOf = claimOf;
+      if (keeper !== null) accepted.begunMs = Date.now();
       accepted.resolve = resolve;
       const { length } = accepted.args;
       if (length > COUNTED_FROM) this.#parts.broker.accounts.of(tenant).countGiven(length);
@@ -319,7 +323,7 @@ export class CallPipeline implements CallStages {
     // Free the slot before the caller gets the result, so that the caller's next call finds it free.
     if (call.lingering === 0) call.slot?.release();
     const result = concludeCall(reply, call, executor, checked);
-    this.#end(call, call.options.record === true ? recordCall(call, result, entropyKey) : result);
+    this.#end(call, call.options.record === true ? recordCall(call, result, entropyKey) : result, reply);
   }
 
   /** Charges an attempt: its processor time to the tenant, and with the host's work for it to the caller. */
@@ -361,13 +365,19 @@ export class CallPipeline implements CallStages {
     const { callId, tool } = result.metadata;
     // A tool name made up by the caller must not become a span name.
     const name = registry.get(tool, tenant) === undefined ? "" : tool;
-    this.#emitEnd(begun ?? tracing.begin(callId, name, tenant, parent?.trace ?? null), result, tenant, parent);
+    this.#emitUnrun(begun ?? tracing.begin(callId, name, tenant, parent?.trace ?? null), result, tenant, parent);
   }
 
-  #end(call: EngineCall, result: ToolResult): void {
+  #end(call: EngineCall, result: ToolResult, reply: CallReply | null = null): void {
+    this.#parts.keeper?.keep(call, result, reply);
     this.#emitEnd(call.trace, result, call.tenant, call.parent);
     this.#parts.tools.release(call.tool);
     call.resolve(result);
+  }
+
+  #emitUnrun(trace: CallTrace | null, result: ToolResult, tenant: string, parent: EngineCall | null): void {
+    this.#parts.keeper?.keepUnrun(result, tenant, parent);
+    this.#emitEnd(trace, result, tenant, parent);
   }
 
   /** Emits a call's end while its span is active, and ends the span. */
@@ -379,19 +389,9 @@ export class CallPipeline implements CallStages {
 
   #emitResult(result: ToolResult, tenant: string, parent: EngineCall | null): void {
     const { events } = this.#parts;
-    if (result.success) events.emit("tool:post", endOf(result, tenant, parent));
-    else events.emit("tool:error", endOf(result, tenant, parent));
+    if (result.success) events.emit("tool:post", endOf(result, tenant, parent?.callId));
+    else events.emit("tool:error", endOf(result, tenant, parent?.callId));
   }
-}
-
-function endOf<Result extends ToolResult>(
-  result: Result,
-  tenant: string,
-  parent: EngineCall | null,
-): CallEvent<string, Result> {
-  const { callId, tool } = result.metadata;
-  // Most calls have no parent: a spread would cost as much as the rest of the event.
-  return parent === null ? { callId, tool, tenant, result } : { callId, tool, tenant, parentId: parent.callId, result };
 }
 
 function metadataOf({ callId, tool }: EngineCall, queueMs: number): ResultMetadata {

@@ -79,6 +79,8 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
   /** The call's clock at its first start. */
   clockMs = 0;
   queueMs = 0;
+  /** When it was accepted, in milliseconds since the epoch, where calls are kept. */
+  begunMs = 0;
   /** Number of starts in earlier attempts, and number of those attempts. */
   attempts = 0;
   retries = 0;

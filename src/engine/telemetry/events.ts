@@ -2,6 +2,7 @@ import type { CapabilityEvent } from "../../broker/capability-event.ts";
 import type { SecretViolation } from "../../broker/capabilities/secrets/placeholders.ts";
 import type { LoginReport } from "../../broker/login/settings.ts";
 import type { Finding } from "../../broker/grants.ts";
+import type { CallDrop } from "../../store/calls/call-store.ts";
 import type { ErrorCode } from "../../base/errors.ts";
 import type { ExecutorEvents } from "../../executor/executor.ts";
 import type { Pressure } from "../../base/os/pressure.ts";
@@ -55,6 +56,10 @@ export interface EventMap<Tools = AnyTools> extends ExecutorEvents {
   "tenant:throttled": [event: Throttling];
   /** The audit dropped entries because its buffer was full; emitted several times a second at most. */
   "audit:drop": [event: AuditDrop];
+  /** The store of calls dropped some, because it could not write them in time; emitted several times a second at most. */
+  "calls:drop": [event: CallDrop];
+  /** The store of calls began another file: the old one was damaged, and is kept beside it, or was gone. */
+  "calls:renew": [event: { readonly reason: "corrupt" | "gone" }];
   /** A tool was registered. `findings`: capabilities it requests that the policy grants to no tenant. */
   "tool:register": [
     event: { readonly info: ToolInfo; readonly replaced: boolean; readonly findings: readonly Finding[] },
@@ -187,6 +192,17 @@ export interface CallEvent<Name extends string = string, Result extends ToolResu
   /** The id of the calling call, if a tool made this call. */
   readonly parentId?: string;
   readonly result: Result;
+}
+
+/** The event of a call's end. */
+export function endOf<Result extends ToolResult>(
+  result: Result,
+  tenant: string,
+  parentId: string | undefined,
+): CallEvent<string, Result> {
+  const { callId, tool } = result.metadata;
+  // Most calls have no parent: a spread would cost as much as the rest of the event.
+  return parentId === undefined ? { callId, tool, tenant, result } : { callId, tool, tenant, parentId, result };
 }
 
 export type EventName = keyof EventMap;

@@ -36,6 +36,10 @@ export function logEvents(events: Events, logger: Logger): void {
   );
   events.on("tenant:throttled", (event) => logger.warn(event, "a tenant's capability calls use more than its share"));
   events.on("audit:drop", (event) => logger.warn(event, "the audit dropped entries that it could not write in time"));
+  events.on("calls:drop", (event) =>
+    logger.warn(event, "calls were not kept: their store could not write them in time"),
+  );
+  events.on("calls:renew", (event) => logger.warn(event, "the store of calls began another file"));
   events.on("tool:register", ({ info: { name, version, isolation }, replaced, findings }) => {
     logger.info({ tool: name, version, isolation, replaced }, "a tool was registered");
     for (const finding of findings)

@@ -1,5 +1,5 @@
-/** Roles of keys: calling tools, administering them, and monitoring. No role implies another. */
-export const ROLES = ["execute", "admin", "metrics"] as const;
+/** Roles of keys: calling tools, administering them, monitoring, and reading kept calls. No role implies another. */
+export const ROLES = ["execute", "admin", "metrics", "calls"] as const;
 
 export type Role = (typeof ROLES)[number];
 

@@ -11,6 +11,7 @@ import type { RequestRefusal } from "../../engine/telemetry/events.ts";
 import { type ExecuteOptions, isAmong } from "../../engine/execute-options.ts";
 import type { Explanation } from "../../engine/explanation.ts";
 import { refusedCall, type ToolCall, type ToolResult } from "../../base/result.ts";
+import type { CallFilter, CallPage, StoredCall } from "../../store/calls/call-record.ts";
 import type { ToolInfo } from "../../tool/definition.ts";
 import { Account } from "./account.ts";
 import type { Standing } from "./budget.ts";
@@ -181,6 +182,22 @@ export class ScopedEngine {
   recordsOf(caller: Caller): RecordScope {
     const tools = this.#holderOf(caller)?.grant.tools;
     return { ...this.#whose(caller), ...(tools === undefined ? {} : { ids: tools }) };
+  }
+
+  /** Kept calls of the caller's tenant and tools. Rejects as `engine.calls.list` does. */
+  listCalls(caller: Caller, filter: CallFilter): Promise<CallPage> {
+    return this.#engine.calls.list({ ...filter, ...this.#mayRead(caller) });
+  }
+
+  /** A kept call, if it is of the caller's tenant and tools. Rejects as `engine.calls.get` does. */
+  getCall(caller: Caller, id: string): Promise<StoredCall | undefined> {
+    return this.#engine.calls.get(id, this.#mayRead(caller));
+  }
+
+  #mayRead(caller: Caller): Pick<CallFilter, "tenant" | "tools"> {
+    const holder = this.#holderOf(caller);
+    const tools = caller.key !== null && holder === undefined ? [] : holder?.grant.tools;
+    return { ...this.#whose(caller), ...(tools === undefined ? {} : { tools }) };
   }
 
   /** The caller's remaining rate and quota, for each that its key sets. */

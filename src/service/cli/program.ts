@@ -2,6 +2,7 @@ import { Command } from "commander";
 import { readVersion } from "../../base/check-node.ts";
 import { agentspaceCommand } from "./agentspace.ts";
 import { benchCommand } from "./bench.ts";
+import { callsCommand } from "./calls.ts";
 import { codeCommand } from "./code.ts";
 import { configCommand } from "./config.ts";
 import { connectorsCommand } from "./connectors.ts";
@@ -30,6 +31,7 @@ export function createProgram(): Command {
     serveCommand(),
     workerCommand(),
     topCommand(),
+    callsCommand(),
     keysCommand(),
     connectorsCommand(),
     mcpCommand(),

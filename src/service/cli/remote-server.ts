@@ -74,8 +74,9 @@ async function explain(response: Response, origin: string): Promise<CliError> {
     text += part;
     if (text.length > EXPLANATION_MAX) break;
   }
-  const body = parseJson(text) as { readonly error?: { readonly message?: unknown } } | undefined;
-  const message = body?.error?.message;
+  const body = parseJson(text) as
+    { readonly error?: { readonly message?: unknown }; readonly detail?: unknown } | undefined;
+  const message = body?.error?.message ?? body?.detail;
   const said = typeof message === "string" ? `: ${message}` : "";
   const code = response.status === 400 ? EXIT.INVALID : EXIT.FAILED;
   return new CliError(code, `${origin} answers with ${response.status}${said}`);

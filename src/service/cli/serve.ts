@@ -2,7 +2,7 @@ import path from "node:path";
 import { isatty } from "node:tty";
 import { Command } from "commander";
 import type { Configuration } from "../config/configuration.ts";
-import { SERVICE_DEFAULTS } from "../config/effective.ts";
+import { keptByDefault, SERVICE_DEFAULTS } from "../config/effective.ts";
 import type { Config } from "../config/schema.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { type IdempotencyOptions, STATE_DIR, WORKERS_DEFAULT } from "../../engine/options.ts";
@@ -42,6 +42,7 @@ const FLAGS = [
   { flags: "--agentspace <file>", setting: "agentspace/path" },
   { flags: "--root <dir>", setting: "root", otherwise: "found above each tool" },
   { flags: "--state-dir <dir>", setting: "stateDir", otherwise: STATE_DIR },
+  { flags: "--keep-calls <what>", setting: "calls/keep", otherwise: "failures" },
   { flags: "--log-level <level>", setting: "logLevel", otherwise: SERVICE_DEFAULTS.logLevel },
 ];
 
@@ -73,7 +74,11 @@ async function serve(options: Options, command: Command): Promise<void> {
   const logger = await openLog(values.logLevel);
   claimGroups();
   watchPressure();
-  const engine = await openEngine({}, values, { idempotency: storeOf(values), logger });
+  const engine = await openEngine({}, values, {
+    calls: values.calls ?? {},
+    idempotency: storeOf(values),
+    logger,
+  });
   const server = await listen(
     engine,
     values,
@@ -83,7 +88,10 @@ async function serve(options: Options, command: Command): Promise<void> {
   logNotices(logger);
   const manager = new ServiceManager(process.env);
   let watching: Watch | null = null;
-  const reload = new Reload({ engine, logger, keys, read, complete: withSamples }, values);
+  const reload = new Reload(
+    { engine, logger, keys, read, complete: (options) => keptByDefault(withSamples(options)) },
+    values,
+  );
   const reloadNow = async (): Promise<void> => {
     await manager.reloading();
     await reload.run();

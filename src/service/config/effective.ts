@@ -20,6 +20,11 @@ export const SERVICE_DEFAULTS = {
   logLevel: "warn",
 } as const satisfies Config;
 
+/** Settings of a service, which keeps calls unless it is told not to. */
+export function keptByDefault<Given extends Pick<Config, "calls">>(given: Given): Given {
+  return given.calls === undefined ? { ...given, calls: {} } : given;
+}
+
 /** Defaults of a worker machine. */
 export const MACHINE_DEFAULTS = {
   slotsPerWorker: 8,
@@ -32,9 +37,13 @@ const SHOWN_INSTEAD = "(not shown)";
 
 /** All effective settings, without values that may be secrets. Throws as `createEngine` does. */
 export function effectiveValues({ values, sourceOf }: Configuration): readonly EffectiveValue[] {
-  const { executor, workers, limits, maxLimits, queue, broker, kv, stateDir } = resolveOptions(values);
+  const { executor, workers, limits, maxLimits, queue, broker, kv, stateDir, ...others } = resolveOptions(
+    keptByDefault(values),
+  );
+  const { keep, store } = others.calls ?? { keep: "nothing" };
+  const calls = { keep, ...store };
   const machine = machineSettings(values.machine, workers);
-  const decided = { executor, workers, machine, limits, maxLimits, queue, broker, kv, stateDir };
+  const decided = { executor, workers, machine, limits, maxLimits, queue, broker, kv, calls, stateDir };
   return leaves({ ...SERVICE_DEFAULTS, ...values, ...decided }, []).map(([path, value]) => ({
     setting: path.join("."),
     value: isHidden(path) ? SHOWN_INSTEAD : isOneOf(URLS, path) ? withoutPassword(value) : value,

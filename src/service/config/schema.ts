@@ -2,18 +2,25 @@ import { type KeyOptions, KEYS_SCHEMA } from "../access/key-options.ts";
 import { OAUTH_SCHEMA, type OAuthOptions } from "../access/oauth-options.ts";
 import type { FetchOptions } from "../../broker/capabilities/fetch/connections.ts";
 import { BROKER_PLACES, type EngineOptions, EXECUTOR_KINDS, LATENCIES, SANDBOX_MODES } from "../../engine/options.ts";
+import type { CallOptions } from "../../engine/call-options.ts";
 import { NAMES } from "../../base/limits.ts";
 import { LIBRARY_NAMES, MODULE_CONTRACT_NAMES } from "../../base/protocol/script.ts";
 import { TYPE_CHECKS } from "../../engine/code-mode-options.ts";
+import { KEEPS } from "../../store/calls/call-record.ts";
 import { SECRET_LEAST, SECRET_MOST } from "../../store/redis/seal.ts";
 import { CONNECTOR } from "./connector-schema.ts";
 import { COUNT, DURATION, exactlyOne, type Part, PATH, section, TEXTS } from "./schema-parts.ts";
 import type { ToolLocation } from "../../tool/definition.ts";
 
 /** Configuration: the engine's options that are plain data, and the options of the service around it. */
-export interface Config extends Omit<EngineOptions, "capabilities" | "registry" | "logger" | "tools" | "fetch"> {
+export interface Config extends Omit<
+  EngineOptions,
+  "capabilities" | "registry" | "logger" | "tools" | "fetch" | "calls"
+> {
   readonly tools?: readonly (string | Omit<ToolLocation, "record">)[];
   readonly fetch?: Omit<FetchOptions, "lookup">;
+  /** Keeps ended calls. `glovebox serve` keeps `failures` where nothing says otherwise. */
+  readonly calls?: Omit<CallOptions, "redact">;
   readonly host?: string;
   readonly port?: number;
   /** Keys of the server's clients. */
@@ -230,6 +237,13 @@ export const CONFIG_SCHEMA: Part = section({
     maxEntries: COUNT,
     maxBytes: COUNT,
   }),
+  calls: section({
+    path: { description: "file of kept calls", ...PATH },
+    keep: { description: "parts of ended calls that are kept", enum: KEEPS },
+    maxAgeMs: COUNT,
+    detailAgeMs: COUNT,
+    maxBytes: COUNT,
+  }),
   fetch: section({ connectMs: DURATION, headersMs: DURATION, idleMs: DURATION }),
   packages: section({
     origins: TEXTS,
@@ -278,6 +292,7 @@ export const PATHS = [
   "agentspace/path",
   "agentspace/folder",
   "idempotency/path",
+  "calls/path",
   "logins/path",
   "executor/store",
   "packages/modules",

@@ -89,6 +89,9 @@ export function readOptions<Incoming>(options: HandlerOptions<Incoming> = {}): S
   if (routes.has("admin") && allowAnybody === true) {
     throw new TypeError("routes admin: anybody could register tools; it needs authenticate or keys");
   }
+  if (routes.has("calls") && allowAnybody === true) {
+    throw new TypeError("routes calls: anybody could read the calls of all; it needs authenticate or keys");
+  }
   if (routes.has("assets") && options.assets === undefined) {
     throw new TypeError("routes: assets need the option assets, which says where they are stored");
   }

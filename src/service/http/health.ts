@@ -48,6 +48,7 @@ export function addHealth(app: FastifyInstance, { engine, isDraining }: Surface)
   app.get("/readyz", { config: { role: "anybody", api: GET_READINESS } }, (_request, reply) => {
     const { state, executor } = engine.stats();
     const { needLogin } = engine;
+    const keeping = engine.calls.status()?.problem ?? null;
     const { kind, ready, sandbox } = executor;
     const isOpen = state === "open" && !isDraining();
     const status = isOpen ? (ready ? "ready" : "waiting for an executor") : "draining";
@@ -57,6 +58,7 @@ export function addHealth(app: FastifyInstance, { engine, isDraining }: Surface)
       ...(problem === null ? {} : { reason: problem }),
       executor: { kind, ready, sandbox: sandbox.kind },
       ...(needLogin.length === 0 ? {} : { connectors: { needLogin } }),
+      ...(keeping === null ? {} : { calls: { problem: keeping } }),
       ...describeGroups(),
     });
   });

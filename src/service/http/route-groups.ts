@@ -11,6 +11,8 @@ export const ROUTE_GROUPS = [
   "openapi",
   "stats",
   "metrics",
+  /** Lists and shows kept calls. */
+  "calls",
   /** Registers and removes tools, and reads those of connectors again. */
   "admin",
   "console",

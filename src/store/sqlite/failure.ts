@@ -25,6 +25,25 @@ export function isPassing(error: unknown): boolean {
   return isBusy(error) || code === FULL || code === CONSTRAINT;
 }
 
+/** What a failure means for the store. */
+export type FailureKind = "busy" | "full" | "corrupt" | "constraint" | "other";
+
+/** `corrupt`: also a file that is no database at all. */
+export function kindOf(error: unknown): FailureKind {
+  if (isBusy(error)) return "busy";
+  switch (codeOf(error)) {
+    case FULL:
+      return "full";
+    case CORRUPT:
+    case NO_DATABASE:
+      return "corrupt";
+    case CONSTRAINT:
+      return "constraint";
+    default:
+      return "other";
+  }
+}
+
 /** Describes a failure to a tool. */
 export function describeFailure(error: unknown): StoreError {
   return new StoreError(`the store ${wordsOf(error)}`, { cause: error });

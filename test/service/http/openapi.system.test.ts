@@ -142,6 +142,8 @@ describe("the description of the API", () => {
       "get /v1/agentspace/tools/{id}/man",
       "get /v1/agentspace/tools/{id}/spec",
       "get /v1/agentspace/tools/{id}/versions",
+      "get /v1/calls",
+      "get /v1/calls/{id}",
       "get /v1/code/declarations",
       "get /v1/connectors",
       "get /v1/stats",

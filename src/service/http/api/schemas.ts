@@ -383,7 +383,8 @@ export const SCHEMAS = {
         ["reason"],
       ),
       connectors: exactly({ needLogin: listOf(text("A connector to which somebody has to log in.")) }),
+      calls: exactly({ problem: text("Why calls cannot be kept now; they run all the same.") }),
     },
-    ["reason", "cgroup", "connectors"],
+    ["reason", "cgroup", "connectors", "calls"],
   ),
 } as const satisfies Readonly<Record<string, ApiSchema>>;

@@ -1,0 +1,58 @@
+import { join, resolve } from "node:path";
+import { count } from "../base/limits.ts";
+import { IN_MEMORY } from "../store/sqlite/layout.ts";
+import { type Keep, KEEPS } from "../store/calls/call-record.ts";
+import type { StoreSettings } from "../store/calls/thread/messages.ts";
+import type { RedactValue } from "./call/redact-detail.ts";
+
+/** Parts of ended calls that are kept, and the place where. */
+export interface CallOptions {
+  /**
+   * Path of a file that is created on first use and may be shared by engines of one machine; `:memory:` for none. It has
+   * values in plain text. Default `calls.sqlite` in `stateDir`.
+   */
+  readonly path?: string;
+  /**
+   * `summaries`: ids, tool, tenant, times and outcome of each call. `failures`: also arguments, output, error and log lines
+   * of calls that failed. `everything`: of all calls. `nothing`: as without the option. Default `failures`.
+   */
+  readonly keep?: Keep;
+  /** Time for which a call is kept, in milliseconds. Default 7 days. */
+  readonly maxAgeMs?: number;
+  /** Time for which its arguments, output, error and log lines are kept, in milliseconds. Default 24 hours. */
+  readonly detailAgeMs?: number;
+  /** Size of the file, in bytes, from which the oldest calls are removed; at least 16 MiB. Default 256 MiB. */
+  readonly maxBytes?: number;
+  /** Replaces values before they are kept. What a schema calls `writeOnly` or a password is `[redacted]` without it. */
+  readonly redact?: RedactValue;
+}
+
+/** Options of kept calls with their defaults. */
+export interface ResolvedCallOptions {
+  readonly keep: Keep;
+  readonly redact: RedactValue | undefined;
+  readonly store: StoreSettings;
+}
+
+const HOUR_MS = 60 * 60 * 1_000;
+const MIB = 1024 * 1024;
+
+/** `null` where nothing is kept. Throws where an option is invalid. */
+export function resolveCalls(options: CallOptions | undefined, stateDir: string): ResolvedCallOptions | null {
+  if (options === undefined) return null;
+  const { path, keep = "failures", maxAgeMs, detailAgeMs, maxBytes, redact } = options;
+  if (!KEEPS.includes(keep)) throw new TypeError(`calls.keep must be one of ${KEEPS.join(", ")}`);
+  if (redact !== undefined && typeof redact !== "function") throw new TypeError("calls.redact must be a function");
+  const store = {
+    path: resolveFile(path ?? join(stateDir, "calls.sqlite")),
+    maxAgeMs: count("calls.maxAgeMs", maxAgeMs, 7 * 24 * HOUR_MS, 1),
+    detailAgeMs: count("calls.detailAgeMs", detailAgeMs, 24 * HOUR_MS, 1),
+    maxBytes: count("calls.maxBytes", maxBytes, 256 * MIB, 16 * MIB),
+  };
+  return keep === "nothing" ? null : { keep, redact, store };
+}
+
+function resolveFile(path: unknown): string {
+  if (typeof path !== "string" || path === "" || path.includes("\0")) throw new TypeError("calls.path must be a path");
+  return path === IN_MEMORY ? path : resolve(path);
+}

@@ -1,0 +1,80 @@
+import { DETAIL_PARTS } from "../../../store/calls/call-record.ts";
+import { json, problemJson, type RouteDescription } from "./route-description.ts";
+import { exactly, listOf, number, orNull, text } from "./schema-parts.ts";
+import { SCHEMAS } from "./schemas.ts";
+
+const SUMMARY = {
+  id: text("The call's id: the caller's own, or the engine's."),
+  tool: text("The name that the caller gave."),
+  version: orNull(text("Version of the tool; `null` where the call was refused before its tool was known.")),
+  digest: orNull(text("Digest of the tool.")),
+  tenant: text("Empty where the call named none."),
+  parentId: orNull(text("Id of the calling call, if a tool made this call.")),
+  code: text("`ok`, or the code of its error."),
+  error: orNull(text("The message of its error, at most 1,000 characters.")),
+  beginMs: number("When it was accepted, in milliseconds since 1970."),
+  queueMs: number("Time in the queue, in milliseconds."),
+  wallMs: number("Time from its start to its end, in milliseconds."),
+  cpuMs: number("Processor time, in milliseconds."),
+  bytes: number("Length of its arguments and its output as JSON, in UTF-16 units."),
+  attempts: number("Number of starts."),
+  sampled: number("Number of calls for which this one was kept, itself included: others came too fast to be kept."),
+};
+
+const DETAIL = exactly({
+  arguments: { description: "What its schema calls `writeOnly` or a password is `[redacted]`." },
+  output: {},
+  error: orNull({ type: "object" }),
+  logs: listOf(exactly({ level: { type: "string" }, message: { type: "string" } })),
+  omitted: { ...listOf({ enum: DETAIL_PARTS }), description: "Parts that were too large to be kept." },
+});
+
+const STORED = exactly({
+  format: { const: "glovebox-call/1" },
+  ...SUMMARY,
+  detail: { ...orNull(DETAIL), description: "`null` where it was not to be kept, or not for so long." },
+});
+
+const UNREADABLE = problemJson("The store cannot be read now: `detail` says why.", SCHEMAS.PlainError);
+
+export const LIST_CALLS: RouteDescription = {
+  id: "listCalls",
+  tag: "calls",
+  summary: "Lists kept calls, newest first.",
+  description:
+    "Only where the server keeps calls. A key with a tenant sees calls of its tenant, a key with `tools` calls of those. A page may have fewer calls than its `limit` although there are more, as one request looks at no more than 20,000.",
+  query: {
+    tool: "Name of the tool.",
+    tenant: "Tenant of the calls; a key with a tenant has that one.",
+    code: "`ok`, or an error's code.",
+    since: "Earliest begin: a time in ISO 8601, or milliseconds since 1970.",
+    until: "Latest begin.",
+    text: "Text in the message of the error, whatever its case; at most 256 characters.",
+    limit: "Maximum number of calls, 1 to 200; default 50.",
+    cursor: "The `cursor` of the page before.",
+  },
+  answers: {
+    200: json(
+      "A page of calls.",
+      exactly({
+        calls: listOf(exactly(SUMMARY)),
+        cursor: { ...orNull({ type: "string" }), description: "Continues the list; `null` at its end." },
+      }),
+    ),
+    400: problemJson("A filter is wrong: `detail` says which.", SCHEMAS.PlainError),
+    404: problemJson("The server keeps no calls.", SCHEMAS.PlainError),
+    503: UNREADABLE,
+  },
+};
+
+export const GET_CALL: RouteDescription = {
+  id: "getCall",
+  tag: "calls",
+  summary: "Shows a kept call, with its values where they were kept.",
+  params: { id: "The call's id. Where callers used it for several calls: the newest." },
+  answers: {
+    200: json("The call.", STORED),
+    404: problemJson("There is no such call that the caller may see, or the server keeps none.", SCHEMAS.PlainError),
+    503: UNREADABLE,
+  },
+};

@@ -1,0 +1,206 @@
+import type { ErrorCode, ToolError } from "../../base/errors.ts";
+import type { LogLine } from "../../base/result.ts";
+
+/** Format of a stored call. A change that readers of the former one do not understand gets another number. */
+export const CALL_FORMAT = "glovebox-call/1";
+
+/** What of calls is kept: nothing, their summaries, also the details of those that failed, or everything. */
+export const KEEPS = ["nothing", "summaries", "failures", "everything"] as const;
+export type Keep = (typeof KEEPS)[number];
+
+/** A call without its values. Times in milliseconds. */
+export interface CallSummary {
+  readonly id: string;
+  /** The name that the caller gave, at most 256 characters. */
+  readonly tool: string;
+  /** Version and digest of the tool; `null` where the call was refused before its tool was known. */
+  readonly version: string | null;
+  readonly digest: string | null;
+  /** Empty where the call named none. */
+  readonly tenant: string;
+  /** Id of the calling call, if a tool made this call. */
+  readonly parentId: string | null;
+  /** `ok`, or the code of its error. */
+  readonly code: ErrorCode | "ok";
+  /** The message of its error, at most 1,000 characters. */
+  readonly error: string | null;
+  /** When the engine accepted it, in milliseconds since the epoch. */
+  readonly beginMs: number;
+  readonly queueMs: number;
+  readonly wallMs: number;
+  readonly cpuMs: number;
+  /** Length of its arguments and its output as JSON, in UTF-16 units. */
+  readonly bytes: number;
+  /** Number of starts; 0 where it never started. */
+  readonly attempts: number;
+  /**
+   * Number of calls for which this one was kept: itself, and those of its tenant before it that came faster than 500 a
+   * second and were not. Successes and failures count apart.
+   */
+  readonly sampled: number;
+}
+
+/** Parts of a call's detail. */
+export const DETAIL_PARTS = ["arguments", "output", "error", "logs"] as const;
+export type DetailPart = (typeof DETAIL_PARTS)[number];
+
+/** The values of a call. What its schemas call a password is `[redacted]`. */
+export interface CallDetail {
+  readonly arguments: unknown;
+  readonly output: unknown;
+  readonly error: ToolError | null;
+  readonly logs: readonly LogLine[];
+  /** Parts that are `null` or empty here, as they were above 262,144 characters, or could not be redacted. */
+  readonly omitted: readonly DetailPart[];
+}
+
+/** A call as the store has it. */
+export interface StoredCall extends CallSummary {
+  readonly format: typeof CALL_FORMAT;
+  /** `null` where it was not to be kept, or is older than details are kept. */
+  readonly detail: CallDetail | null;
+}
+
+/** Calls to list: those that match all of it. */
+export interface CallFilter {
+  readonly tool?: string;
+  /** Names of tools, each of which may end in `*`; at most 1,000. */
+  readonly tools?: readonly string[];
+  readonly tenant?: string;
+  /** `ok`, or an error's code. */
+  readonly code?: string;
+  /** Earliest and latest begin: a `Date`, milliseconds since the epoch, or a time in ISO 8601. */
+  readonly since?: Date | number | string;
+  readonly until?: Date | number | string;
+  /** Text in the message of the error, whatever its case; at most 256 characters. */
+  readonly text?: string;
+  /** Maximum number of calls, 1 to 200. Default 50. */
+  readonly limit?: number;
+  /** The `cursor` of the page before. */
+  readonly cursor?: string;
+}
+
+/** Calls, newest first. */
+export interface CallPage {
+  readonly calls: readonly CallSummary[];
+  /**
+   * Continues the list, where there may be more: a page may have fewer calls than its `limit`, as one request looks at no
+   * more than 20,000.
+   */
+  readonly cursor: string | null;
+}
+
+/** A filter whose values were checked. */
+export interface CallQuery {
+  readonly tool: string | null;
+  readonly tenant: string | null;
+  readonly code: string | null;
+  readonly sinceMs: number;
+  readonly untilMs: number;
+  readonly text: string | null;
+  readonly limit: number;
+  /** The last call of the page before. */
+  readonly after: readonly [beginMs: number, seq: number] | null;
+  readonly tools: readonly string[] | null;
+}
+
+/** A summary on its way to the store: the cells of its row. Names would be copied with each. */
+export type CallCells = readonly [
+  id: string,
+  tool: string,
+  version: string | null,
+  digest: string | null,
+  tenant: string,
+  parentId: string | null,
+  code: string,
+  error: string | null,
+  beginMs: number,
+  queueMs: number,
+  wallMs: number,
+  cpuMs: number,
+  bytes: number,
+  attempts: number,
+  sampled: number,
+];
+
+/** A detail on its way to the store, as JSON: nothing of it is parsed before. */
+export interface DetailTexts {
+  readonly arguments: string | null;
+  readonly output: string | null;
+  /** The place of the output in `output`, where that is an answer in the terms of the tool's contract. */
+  readonly outputAt: string | null;
+  readonly error: string | null;
+  /** `[level, message][]`, or empty. */
+  readonly logs: string;
+  readonly omitted: readonly DetailPart[];
+  /** The tool's input and output schemas in a list, where one of them may have a password. */
+  readonly schemas: string | null;
+}
+
+/** A call on its way to the store. */
+export type CallRow = readonly [cells: CallCells, detail: DetailTexts | null];
+
+/** Length from which a part is not kept, in UTF-16 units. */
+export const PART_MAX = 256 * 1024;
+const NAME_MAX = 256;
+const NAMES_MAX = 1_000;
+const TEXT_MAX = 256;
+const LIMIT_DEFAULT = 50;
+const LIMIT_MAX = 200;
+const ISO_8601 = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)?)?$/;
+const CURSOR = /^(\d{1,15})-(\d{1,15})$/;
+
+/** Checks a filter. Throws a `RangeError` that names what is wrong. */
+export function readFilter(filter: CallFilter): CallQuery {
+  const { limit = LIMIT_DEFAULT, cursor, tools } = filter;
+  if (!Number.isInteger(limit) || limit < 1 || limit > LIMIT_MAX) {
+    throw new RangeError(`limit is an integer from 1 to ${LIMIT_MAX}`);
+  }
+  return {
+    tool: textOf("tool", filter.tool, NAME_MAX),
+    tenant: textOf("tenant", filter.tenant, NAME_MAX),
+    code: textOf("code", filter.code, NAME_MAX),
+    sinceMs: timeOf("since", filter.since, 0),
+    untilMs: timeOf("until", filter.until, Number.MAX_SAFE_INTEGER),
+    text: textOf("text", filter.text, TEXT_MAX) || null,
+    limit,
+    after: cursor === undefined ? null : readCursor(cursor),
+    tools: tools === undefined ? null : readNames(tools),
+  };
+}
+
+function textOf(name: string, value: unknown, most: number): string | null {
+  if (value === undefined) return null;
+  if (typeof value === "string" && value.length <= most) return value;
+  throw new RangeError(`${name} is one text of at most ${most} characters`);
+}
+
+function readNames(names: readonly unknown[]): readonly string[] {
+  const isList = Array.isArray(names) && names.length <= NAMES_MAX;
+  const read = isList ? names.map((name) => textOf("tools", name, NAME_MAX)) : [null];
+  if (read.every((name) => name !== null)) return read;
+  throw new RangeError(`tools is a list of at most ${NAMES_MAX} names`);
+}
+
+function timeOf(name: string, value: CallFilter["since"], otherwise: number): number {
+  if (value === undefined) return otherwise;
+  const ms = value instanceof Date ? value.getTime() : typeof value === "string" ? parseTime(value) : value;
+  if (typeof ms === "number" && Number.isFinite(ms)) return Math.floor(ms);
+  throw new RangeError(`${name} is a time: a Date, milliseconds since 1970, or ISO 8601, as 2026-01-31T12:00:00Z`);
+}
+
+/** `Date.parse` takes nearly any text for a time. */
+function parseTime(text: string): number {
+  return ISO_8601.test(text) ? Date.parse(text) : Number.NaN;
+}
+
+function readCursor(cursor: unknown): readonly [number, number] {
+  const [, beginMs, seq] = (typeof cursor === "string" && CURSOR.exec(cursor)) || [];
+  if (beginMs === undefined) throw new RangeError("cursor is not one that a page has named");
+  return [Number(beginMs), Number(seq)];
+}
+
+/** The cursor that continues after a call. */
+export function cursorAfter(beginMs: number, seq: number): string {
+  return `${beginMs}-${seq}`;
+}

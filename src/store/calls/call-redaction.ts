@@ -1,0 +1,156 @@
+import { parseForWriting } from "../../base/exact-json.ts";
+import { isObject, type JsonSchema, nameOfSegment } from "../../base/json.ts";
+import type { DetailPart, DetailTexts } from "./call-record.ts";
+
+const { isRawJSON } = JSON as typeof JSON & { readonly isRawJSON: (value: unknown) => boolean };
+
+export const REDACTED = "[redacted]";
+
+/** Schemas that are looked at for one value: hostile ones may refer to each other without an end. */
+const STEPS_MAX = 1_000_000;
+/** Texts of schemas whose parsed form is remembered. */
+const REMEMBERED_MAX = 64;
+
+/** Whether a tool's schemas, as JSON, may say that a value is a password: then they come with its details. */
+export function mayHidePasswords(schemas: string): boolean {
+  return schemas.includes('"writeOnly":true') || schemas.includes('"password"');
+}
+
+/** Writes details as they are stored: without what the tool's schemas call a password. */
+export class DetailText {
+  readonly #parsed = new Map<string, readonly [input: JsonSchema, output: JsonSchema]>();
+
+  write(given: DetailTexts): string {
+    const omitted: DetailPart[] = [...given.omitted];
+    const part = (name: DetailPart, make: () => string | null): string => {
+      try {
+        return make() ?? "null";
+      } catch {
+        // It is nested too deeply, has too much of a schema, or is not what it was said to be.
+        omitted.push(name);
+        return "null";
+      }
+    };
+    const { schemas } = given;
+    const [input, output] = schemas === null ? [true, true] : this.#schemasOf(schemas);
+    const args = part("arguments", () => redacted(given.arguments, null, input, schemas !== null));
+    const out = part("output", () => redacted(given.output, given.outputAt, output, schemas !== null));
+    const logs = part("logs", () => linesOf(given.logs));
+    const members = `"arguments":${args},"output":${out},"error":${given.error ?? "null"},"logs":${logs}`;
+    return `{${members},"omitted":${JSON.stringify(omitted)}}`;
+  }
+
+  #schemasOf(text: string): readonly [JsonSchema, JsonSchema] {
+    const known = this.#parsed.get(text);
+    if (known !== undefined) return known;
+    if (this.#parsed.size >= REMEMBERED_MAX) this.#parsed.clear();
+    const [input, output] = JSON.parse(text) as readonly [JsonSchema, JsonSchema | null];
+    const parsed = [input, output ?? true] as const;
+    this.#parsed.set(text, parsed);
+    return parsed;
+  }
+}
+
+/** A value as JSON, or the part of it at a place. Text of which nothing is to be changed stays as it is. */
+function redacted(json: string | null, place: string | null, schema: JsonSchema, isHiding: boolean): string | null {
+  if (json === null || (place === null && !isHiding)) return json;
+  const whole = parseForWriting(json);
+  const value = place === null ? whole : isObject(whole) ? whole[nameOfSegment(place.slice(1))] : null;
+  return JSON.stringify(isHiding ? redact(value, schema) : value) ?? null;
+}
+
+function linesOf(logs: string): string {
+  if (logs === "") return "[]";
+  const lines = JSON.parse(logs) as readonly (readonly [level: string, message: string])[];
+  return JSON.stringify(lines.map(([level, message]) => ({ level, message })));
+}
+
+/**
+ * A copy of a value in which `[redacted]` stands for what its schema calls `writeOnly` or a password, in any of the
+ * schema's branches. Throws a `RangeError` where that takes too long.
+ */
+export function redact(value: unknown, schema: JsonSchema): unknown {
+  return new Redaction(schema).redact(value, [schema]);
+}
+
+const LISTS = ["allOf", "anyOf", "oneOf"] as const;
+const BRANCHES = ["if", "then", "else", "not"] as const;
+
+class Redaction {
+  readonly #root: JsonSchema;
+  #left = STEPS_MAX;
+
+  constructor(root: JsonSchema) {
+    this.#root = root;
+  }
+
+  /** `schemas`: all that apply to the value, or may. */
+  redact(value: unknown, schemas: readonly unknown[]): unknown {
+    const applied = this.#resolve(schemas);
+    if (applied.some(isPassword)) return REDACTED;
+    if (applied.length === 0 || typeof value !== "object" || value === null) return value;
+    if (isRawJSON(value)) return value;
+    if (Array.isArray(value)) return value.map((item, at) => this.redact(item, applied.flatMap(itemSchemas(at))));
+    const members = Object.entries(value).map(([name, member]) => [
+      name,
+      this.redact(member, applied.flatMap(memberSchemas(name))),
+    ]);
+    return Object.fromEntries(members);
+  }
+
+  /** The schemas with all those that they name for the same value. */
+  #resolve(schemas: readonly unknown[]): readonly Readonly<Record<string, unknown>>[] {
+    const found = new Set<Readonly<Record<string, unknown>>>();
+    const left = [...schemas];
+    while (left.length > 0) {
+      if (--this.#left < 0) throw new RangeError("the schema has too many parts");
+      const schema = left.pop();
+      if (!isObject(schema) || found.has(schema)) continue;
+      found.add(schema);
+      for (const name of LISTS) if (Array.isArray(schema[name])) left.push(...schema[name]);
+      for (const name of BRANCHES) left.push(schema[name]);
+      left.push(...valuesOf(schema["dependentSchemas"]), ...valuesOf(schema["dependencies"]));
+      for (const name of ["$ref", "$dynamicRef", "$recursiveRef"]) left.push(...this.#referred(schema[name]));
+    }
+    return [...found];
+  }
+
+  /** What a reference names. One that is not a pointer into the schema may name any part of it that has a name. */
+  #referred(reference: unknown): readonly unknown[] {
+    if (typeof reference !== "string") return [];
+    if (reference === "#") return [this.#root];
+    if (reference.startsWith("#/")) {
+      const names = decodeURIComponent(reference.slice(2)).split("/").map(nameOfSegment);
+      let part: unknown = this.#root;
+      for (const name of names) part = Array.isArray(part) ? part[Number(name)] : isObject(part) ? part[name] : null;
+      return [part];
+    }
+    if (!isObject(this.#root)) return [];
+    return [this.#root, ...valuesOf(this.#root["$defs"]), ...valuesOf(this.#root["definitions"])];
+  }
+}
+
+function isPassword(schema: Readonly<Record<string, unknown>>): boolean {
+  return schema["writeOnly"] === true || schema["format"] === "password";
+}
+
+function valuesOf(part: unknown): readonly unknown[] {
+  return isObject(part) ? Object.values(part) : [];
+}
+
+function itemSchemas(at: number): (schema: Readonly<Record<string, unknown>>) => readonly unknown[] {
+  return ({ items, prefixItems, additionalItems, unevaluatedItems, contains }) => {
+    const listed: readonly unknown[] = Array.isArray(prefixItems) ? prefixItems : Array.isArray(items) ? items : [];
+    const rest = [additionalItems, unevaluatedItems, contains, Array.isArray(items) ? null : items];
+    return [listed[at], ...rest];
+  };
+}
+
+/** Schemas of a member. Patterns are not tried, as they may take any time: each may match. */
+function memberSchemas(name: string): (schema: Readonly<Record<string, unknown>>) => readonly unknown[] {
+  return ({ properties, patternProperties, additionalProperties, unevaluatedProperties }) => {
+    const own = isObject(properties) && Object.hasOwn(properties, name) ? [properties[name]] : [];
+    const others = own.length === 0 ? [additionalProperties, unevaluatedProperties] : [];
+    return [...own, ...others, ...valuesOf(patternProperties)];
+  };
+}

@@ -1,0 +1,262 @@
+import { Worker } from "node:worker_threads";
+import { within } from "../../base/deadline.ts";
+import { StoreError } from "../../base/errors.ts";
+import type { CallPage, CallQuery, CallRow, StoredCall } from "./call-record.ts";
+import { DROP_REASONS, type DropReason, type FromStore, type StoreAnswer } from "./thread/messages.ts";
+import type { StoreProblem, StoreSettings, ToStore } from "./thread/messages.ts";
+
+/** Calls, and UTF-16 units of their values, that wait for the store; later ones are dropped. */
+export const WAITING_MAX = 10_000;
+export const WAITING_CHARS = 16 * 1024 * 1024;
+/** Size of a batch, in calls and UTF-16 units: copying one takes less than a millisecond. */
+const BATCH_MAX = 256;
+const BATCH_CHARS = 256 * 1024;
+/** Time for which calls are gathered. */
+const GATHER_MS = 250;
+/** What a call counts for besides its values. */
+const CALL_CHARS = 256;
+/** Lists that wait at once, and for how long one does. */
+const ASKS_MAX = 64;
+const ASK_MS = 10_000;
+/** Time to write what waits when the engine closes. */
+const CLOSE_MS = 2_000;
+/** Pause before a thread that ended is started again. */
+const RESTART_MS = 1_000;
+/** Interval at which drops are told. */
+const TELL_MS = 250;
+const HEAP_MB = 256;
+
+/** Calls that the store did not keep. */
+export interface CallDrop {
+  readonly dropped: number;
+  /**
+   * `busy`: they came faster than they were written. `locked`, `full`, `corrupt`, `unusable`: the file could not be
+   * written for so long that too many waited. `ended`: the store ended before it had written them.
+   */
+  readonly reason: DropReason;
+  /** Time of the first of them, in ISO 8601. */
+  readonly since: string;
+}
+
+/** State of the store of calls. */
+export interface CallStoreStatus {
+  /** Calls kept, and not kept by reason, since the engine was created. `rate`: a later call stands for them, in its `sampled`. */
+  readonly kept: number;
+  readonly dropped: Readonly<Record<DropReason, number>>;
+  /** Size of the file without free space; 0 before its first use. */
+  readonly bytes: number;
+  /** Why nothing can be kept now; `null` while all is well. */
+  readonly problem: string | null;
+}
+
+export interface CallStoreListener {
+  readonly onDrop: (drop: CallDrop) => void;
+  readonly onRenewed: (reason: "corrupt" | "gone") => void;
+}
+
+interface Batch {
+  readonly count: number;
+  readonly chars: number;
+}
+
+interface Ask {
+  readonly resolve: (answer: StoreAnswer) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/**
+ * The store of calls, on a thread of its own: no call waits for it. What it cannot write in time is dropped and counted.
+ * The thread starts with the first call or list.
+ */
+export class CallStore {
+  readonly #settings: StoreSettings;
+  readonly #listener: CallStoreListener;
+  #worker: Worker | null = null;
+  #restartMs = 0;
+  #gathered: CallRow[] = [];
+  #gatheredChars = 0;
+  #gathering: NodeJS.Timeout | null = null;
+  /** Batches that the thread has not answered, oldest first. */
+  readonly #sent: Batch[] = [];
+  #waiting = 0;
+  #waitingChars = 0;
+  readonly #asks = new Map<number, Ask>();
+  #lastAsk = 0;
+  #kept = 0;
+  #bytes = 0;
+  readonly #dropped: Record<DropReason, number>;
+  #problem: StoreProblem | null = null;
+  /** Drops that were not told yet. */
+  #untold: CallDrop | null = null;
+  #telling: NodeJS.Timeout | undefined;
+  #isClosed = false;
+
+  constructor(settings: StoreSettings, listener: CallStoreListener) {
+    this.#settings = settings;
+    this.#listener = listener;
+    this.#dropped = Object.fromEntries(DROP_REASONS.map((reason) => [reason, 0])) as Record<DropReason, number>;
+  }
+
+  /** Keeps a call, or drops it. `chars`: UTF-16 units of its values. */
+  keep(row: CallRow, chars: number): void {
+    const size = CALL_CHARS + chars;
+    if (this.#waiting >= WAITING_MAX || this.#waitingChars + size > WAITING_CHARS || this.#isClosed) {
+      return this.#drop(1, this.#isClosed ? "ended" : (this.#problem?.reason ?? "busy"));
+    }
+    this.#waiting++;
+    this.#waitingChars += size;
+    this.#gatheredChars += size;
+    if (this.#gathered.push(row) >= BATCH_MAX || this.#gatheredChars >= BATCH_CHARS) return this.#send();
+    this.#gathering ??= setTimeout(() => this.#send(), GATHER_MS).unref();
+  }
+
+  /** Counts a call that is not kept, as a later one stands for it. */
+  skip(): void {
+    this.#dropped.rate++;
+  }
+
+  /** Rejects with a `StoreError`. */
+  list(query: CallQuery): Promise<CallPage> {
+    return this.#ask((ask) => ({ kind: "list", ask, query })) as Promise<CallPage>;
+  }
+
+  /** Rejects with a `StoreError`. */
+  get(id: string, tenant: string | null): Promise<StoredCall | undefined> {
+    return this.#ask((ask) => ({ kind: "get", ask, id, tenant })) as Promise<StoredCall | undefined>;
+  }
+
+  status(): CallStoreStatus {
+    return {
+      kept: this.#kept,
+      dropped: { ...this.#dropped },
+      bytes: this.#bytes,
+      problem: this.#problem?.message ?? null,
+    };
+  }
+
+  /** Writes what waits, at most for two seconds. */
+  async close(): Promise<void> {
+    this.#send();
+    this.#isClosed = true;
+    const worker = this.#worker;
+    if (worker !== null) {
+      const ended = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
+      worker.postMessage({ kind: "close" } satisfies ToStore);
+      worker.ref();
+      await within(CLOSE_MS, ended);
+      this.#end(worker);
+      void worker.terminate();
+    }
+    this.#tell();
+  }
+
+  #send(): void {
+    if (this.#gathering !== null) clearTimeout(this.#gathering);
+    this.#gathering = null;
+    const [rows, chars] = [this.#gathered, this.#gatheredChars];
+    if (rows.length === 0) return;
+    const worker = this.#running();
+    if (worker === null) {
+      // The thread has just ended: calls wait until it is started again.
+      this.#gathering = setTimeout(() => this.#send(), GATHER_MS).unref();
+      return;
+    }
+    [this.#gathered, this.#gatheredChars] = [[], 0];
+    this.#sent.push({ count: rows.length, chars });
+    worker.postMessage({ kind: "batch", rows } satisfies ToStore);
+  }
+
+  async #ask(make: (ask: number) => ToStore): Promise<StoreAnswer> {
+    if (this.#isClosed) throw new StoreError("the engine has closed");
+    if (this.#asks.size >= ASKS_MAX) throw new StoreError("too many lists of calls wait: try again later");
+    // What has ended before is in the list.
+    this.#send();
+    const worker = this.#running();
+    if (worker === null) throw new StoreError("the store's thread has ended: try again in a second");
+    const ask = ++this.#lastAsk;
+    const { promise, resolve, reject } = Promise.withResolvers<StoreAnswer>();
+    this.#asks.set(ask, { resolve, reject });
+    const late = setTimeout(() => reject(new StoreError("the store is busy: try again later")), ASK_MS);
+    worker.ref();
+    worker.postMessage(make(ask));
+    try {
+      return await promise;
+    } finally {
+      clearTimeout(late);
+      this.#asks.delete(ask);
+      if (this.#asks.size === 0) worker.unref();
+    }
+  }
+
+  /** The thread; `null` for a second after it has ended by itself. */
+  #running(): Worker | null {
+    if (this.#worker !== null || performance.now() < this.#restartMs) return this.#worker;
+    const worker = new Worker(
+      new URL(`./thread/entry.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url),
+      {
+        name: "glovebox-calls",
+        workerData: this.#settings,
+        resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },
+        env: {},
+      },
+    );
+    worker.on("message", (message: FromStore) => this.#take(message));
+    worker.on("error", () => this.#end(worker));
+    worker.on("exit", () => this.#end(worker));
+    // An embedder that closes no engine ends all the same.
+    worker.unref();
+    return (this.#worker = worker);
+  }
+
+  #take(message: FromStore): void {
+    switch (message.kind) {
+      case "batch":
+        this.#bytes = message.bytes;
+        return this.#settle(message.lost);
+      case "answer":
+        return this.#asks.get(message.ask)?.resolve(message.value);
+      case "failure":
+        return this.#asks.get(message.ask)?.reject(new StoreError(message.message));
+      case "problem":
+        this.#problem = message.problem;
+        return;
+      case "renewed":
+        return this.#listener.onRenewed(message.reason);
+      default:
+        message satisfies never;
+    }
+  }
+
+  #settle(lost: DropReason | null): void {
+    const batch = this.#sent.shift();
+    if (batch === undefined) return;
+    this.#waiting -= batch.count;
+    this.#waitingChars -= batch.chars;
+    if (lost === null) this.#kept += batch.count;
+    else this.#drop(batch.count, lost);
+  }
+
+  #end(worker: Worker): void {
+    if (this.#worker !== worker) return;
+    this.#worker = null;
+    this.#restartMs = performance.now() + RESTART_MS;
+    while (this.#sent.length > 0) this.#settle("ended");
+    for (const { reject } of this.#asks.values()) reject(new StoreError("the store's thread has ended: try again"));
+  }
+
+  #drop(count: number, reason: DropReason): void {
+    this.#dropped[reason] += count;
+    if (this.#untold !== null && this.#untold.reason !== reason) this.#tell();
+    const since = this.#untold?.since ?? new Date().toISOString();
+    this.#untold = { dropped: (this.#untold?.dropped ?? 0) + count, reason, since };
+    this.#telling ??= setTimeout(() => this.#tell(), TELL_MS).unref();
+  }
+
+  #tell(): void {
+    clearTimeout(this.#telling);
+    this.#telling = undefined;
+    const drop = this.#untold;
+    this.#untold = null;
+    if (drop !== null) this.#listener.onDrop(drop);
+  }
+}

@@ -1,0 +1,238 @@
+import type { DatabaseSync, SQLOutputValue, StatementSync } from "node:sqlite";
+import { parseWithDigits } from "../../base/exact-json.ts";
+import type { DatabaseLayout } from "../sqlite/layout.ts";
+import { SqliteTransaction } from "../sqlite/store.ts";
+import {
+  CALL_FORMAT,
+  type CallCells,
+  type CallPage,
+  type CallQuery,
+  type CallSummary,
+  cursorAfter,
+} from "./call-record.ts";
+import type { CallDetail, StoredCall } from "./call-record.ts";
+
+/** Calls that one list looks at: some 20 ms. */
+const SCANNED_MAX = 20_000;
+/** Calls, and again details, that one piece of sweeping removes. */
+const SWEPT_MAX = 256;
+/** Share of `maxBytes` from which the oldest calls are removed. */
+const FILLED = 0.9;
+
+/**
+ * Tables of calls. `seq` is the order in which they were kept. A list is in the order of `begin_ms`, in an index of which
+ * the row's number is the last column. `json` is the last column, so that reading the others does not read through it.
+ */
+const CALLS_SQL = `
+  CREATE TABLE call (
+    seq INTEGER PRIMARY KEY,
+    id TEXT NOT NULL,
+    tool TEXT NOT NULL,
+    version TEXT,
+    digest TEXT,
+    tenant TEXT NOT NULL,
+    parent TEXT,
+    code TEXT NOT NULL,
+    error TEXT,
+    begin_ms INTEGER NOT NULL,
+    queue_ms REAL NOT NULL,
+    wall_ms REAL NOT NULL,
+    cpu_ms REAL NOT NULL,
+    bytes INTEGER NOT NULL,
+    attempts INTEGER NOT NULL,
+    sampled INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX call_id ON call (id, tenant);
+  CREATE INDEX call_begin ON call (begin_ms);
+  CREATE INDEX call_tenant ON call (tenant, begin_ms);
+  CREATE INDEX call_tool ON call (tool, begin_ms);
+  CREATE INDEX call_failed ON call (begin_ms) WHERE code <> 'ok';
+  CREATE TABLE detail (
+    call INTEGER PRIMARY KEY,
+    begin_ms INTEGER NOT NULL,
+    json TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX detail_begin ON detail (begin_ms);
+`;
+
+/** `applicationId` is "GbCa" in ASCII. */
+export const CALLS_LAYOUT: DatabaseLayout = { applicationId: 0x47_62_43_61, version: 1, sql: CALLS_SQL };
+
+/** Limits of what is kept. */
+export interface CallRoom {
+  readonly maxAgeMs: number;
+  readonly detailAgeMs: number;
+  readonly maxBytes: number;
+}
+
+const COLUMNS =
+  "id, tool, version, digest, tenant, parent, code, error, begin_ms, queue_ms, wall_ms, cpu_ms, bytes, attempts, sampled";
+
+/** Writes the tables of calls. */
+export class CallWriter {
+  readonly #transaction: SqliteTransaction;
+  readonly #room: CallRoom;
+  readonly #insert: StatementSync;
+  readonly #insertDetail: StatementSync;
+  readonly #pages: StatementSync;
+  readonly #forget: StatementSync;
+  readonly #forgetDetails: StatementSync;
+  readonly #forgetOrphans: StatementSync;
+
+  constructor(database: DatabaseSync, room: CallRoom) {
+    this.#transaction = new SqliteTransaction(database);
+    this.#room = room;
+    const places = COLUMNS.replaceAll(/\w+/g, "?");
+    this.#insert = database.prepare(`INSERT INTO call (${COLUMNS}) VALUES (${places})`);
+    this.#insertDetail = database.prepare("INSERT INTO detail (call, begin_ms, json) VALUES (?, ?, ?)");
+    this.#pages = database.prepare(`SELECT (page_count - freelist_count) * page_size AS bytes
+      FROM pragma_page_count, pragma_freelist_count, pragma_page_size`);
+    const oldest = (table: string, key: string) =>
+      `SELECT ${key} FROM ${table} WHERE begin_ms < ? ORDER BY begin_ms LIMIT ${SWEPT_MAX}`;
+    this.#forgetOrphans = database.prepare(`DELETE FROM detail WHERE call IN (${oldest("call", "seq")})`);
+    this.#forget = database.prepare(`DELETE FROM call WHERE seq IN (${oldest("call", "seq")})`);
+    this.#forgetDetails = database.prepare(`DELETE FROM detail WHERE call IN (${oldest("detail", "call")})`);
+  }
+
+  /** Bytes of the file that are in use. */
+  get bytes(): number {
+    return Number(this.#pages.get()?.["bytes"]);
+  }
+
+  /** Whether the oldest calls have to go. */
+  get isFilled(): boolean {
+    return this.bytes > FILLED * this.#room.maxBytes;
+  }
+
+  /** Adds calls, all or none. */
+  add(rows: readonly (readonly [cells: CallCells, detail: string | null])[]): void {
+    this.#transaction.run(() => {
+      for (const [cells, detail] of rows) {
+        const { lastInsertRowid } = this.#insert.run(...cells);
+        if (detail !== null) this.#insertDetail.run(lastInsertRowid, cells[8], detail);
+      }
+    });
+  }
+
+  /** Removes some calls and details that are too old; returns whether there may be more. */
+  sweep(nowMs: number): boolean {
+    const { maxAgeMs, detailAgeMs } = this.#room;
+    return this.#remove(nowMs - maxAgeMs, nowMs - detailAgeMs);
+  }
+
+  /** Removes the oldest calls, and the oldest details: neither leaves no room for the other. */
+  makeRoom(): boolean {
+    return this.#remove(Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
+  }
+
+  #remove(callsBeforeMs: number, detailsBeforeMs: number): boolean {
+    return this.#transaction.run(() => {
+      this.#forgetOrphans.run(callsBeforeMs);
+      const calls = this.#forget.run(callsBeforeMs).changes;
+      const details = this.#forgetDetails.run(detailsBeforeMs).changes;
+      return calls === SWEPT_MAX || details === SWEPT_MAX;
+    });
+  }
+}
+
+type Value = string | number | null;
+
+/** Reads the tables of calls. */
+export class CallReader {
+  readonly #database: DatabaseSync;
+  readonly #summary: StatementSync;
+  readonly #detail: StatementSync;
+
+  constructor(database: DatabaseSync) {
+    this.#database = database;
+    this.#summary = database.prepare(`SELECT seq, ${COLUMNS} FROM call WHERE seq = ?`);
+    this.#detail = database.prepare("SELECT json FROM detail WHERE call = ?");
+  }
+
+  list(query: CallQuery): CallPage {
+    const { sql, values } = scanOf(query);
+    const statement = this.#database.prepare(sql);
+    statement.setReturnArrays(true);
+    const found: number[] = [];
+    let scanned = 0;
+    for (const row of statement.iterate(...values) as Iterable<unknown>) {
+      const [seq, beginMs, fits] = row as readonly [number, number, number];
+      scanned++;
+      if (fits === 1) found.push(seq);
+      if (found.length < query.limit && scanned < SCANNED_MAX) continue;
+      return { calls: found.flatMap((each) => this.#read(each)), cursor: cursorAfter(beginMs, seq) };
+    }
+    return { calls: found.flatMap((each) => this.#read(each)), cursor: null };
+  }
+
+  /** The newest call with an id; `undefined` if no call has it. */
+  get(id: string, tenant: string | null): StoredCall | undefined {
+    const sql = `SELECT max(seq) AS seq FROM call WHERE id = ?${tenant === null ? "" : " AND tenant = ?"}`;
+    const seq = this.#database.prepare(sql).get(...(tenant === null ? [id] : [id, tenant]))?.["seq"];
+    if (typeof seq !== "number") return undefined;
+    const [summary] = this.#read(seq);
+    return summary && { format: CALL_FORMAT, ...summary, detail: this.#readDetail(seq) };
+  }
+
+  #read(seq: number): readonly CallSummary[] {
+    const row = this.#summary.get(seq);
+    return row === undefined ? [] : [summaryOf(row)];
+  }
+
+  #readDetail(seq: number): CallDetail | null {
+    const json = this.#detail.get(seq)?.["json"];
+    // A damaged file may have any text there, which then is no detail.
+    return typeof json === "string" ? (parseWithDigits(json) as CallDetail) : null;
+  }
+}
+
+function summaryOf(row: Record<string, SQLOutputValue>): CallSummary {
+  return {
+    id: row["id"],
+    tool: row["tool"],
+    version: row["version"],
+    digest: row["digest"],
+    tenant: row["tenant"],
+    parentId: row["parent"],
+    code: row["code"],
+    error: row["error"],
+    beginMs: row["begin_ms"],
+    queueMs: row["queue_ms"],
+    wallMs: row["wall_ms"],
+    cpuMs: row["cpu_ms"],
+    bytes: row["bytes"],
+    attempts: row["attempts"],
+    sampled: row["sampled"],
+  } as unknown as CallSummary;
+}
+
+/**
+ * Goes through calls in the order of the list, and says which fit. One index narrows what is looked at: that of failures,
+ * which are few, else that of the tenant or the tool.
+ */
+function scanOf(query: CallQuery): { readonly sql: string; readonly values: readonly Value[] } {
+  const { tool, tenant, code, sinceMs, untilMs, text, tools, after } = query;
+  const isOfFailures = text !== null || (code !== null && code !== "ok");
+  const [index, narrowed, named]: readonly [string, string, readonly Value[]] = isOfFailures
+    ? ["call_failed", "code <> 'ok'", []]
+    : tenant !== null
+      ? ["call_tenant", "tenant = ?", [tenant]]
+      : tool !== null
+        ? ["call_tool", "tool = ?", [tool]]
+        : ["call_begin", "TRUE", []];
+  const fits: (readonly [sql: string, value: Value])[] = [];
+  if (tool !== null) fits.push(["tool = ?", tool]);
+  if (tenant !== null) fits.push(["tenant = ?", tenant]);
+  if (code !== null) fits.push(["code = ?", code]);
+  if (text !== null) fits.push(["instr(lower(error), lower(?)) > 0", text]);
+  if (tools !== null) fits.push([AMONG, JSON.stringify(tools)]);
+  const isAfter = after === null ? "" : "AND (begin_ms, seq) < (?, ?)";
+  const sql = `SELECT seq, begin_ms, coalesce(${["TRUE", ...fits.map(([one]) => one)].join(" AND ")}, FALSE)
+    FROM call INDEXED BY ${index} WHERE ${narrowed} AND begin_ms BETWEEN ? AND ? ${isAfter}
+    ORDER BY begin_ms DESC, seq DESC`;
+  return { sql, values: [...fits.map(([, value]) => value), ...named, sinceMs, untilMs, ...(after ?? [])] };
+}
+
+/** Whether a list of names, each of which may end in `*`, has the tool. */
+const AMONG = `EXISTS (SELECT 1 FROM json_each(?) WHERE value = tool
+  OR (value LIKE '%*' AND substr(tool, 1, length(value) - 1) = substr(value, 1, length(value) - 1)))`;

@@ -1,0 +1,186 @@
+import { closeSync, openSync, readSync, renameSync, rmSync, statSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+import { describeFailure, kindOf, type FailureKind } from "../../sqlite/failure.ts";
+import { createFile, IN_MEMORY, layOut } from "../../sqlite/layout.ts";
+import { CallReader, CALLS_LAYOUT, CallWriter } from "../call-tables.ts";
+import type { DropReason, StoreProblem, StoreSettings } from "./messages.ts";
+
+/** How long a list waits while another process writes what it begins with. */
+const READ_WAIT_MS = 100;
+/** Pieces of sweeping by which one batch makes room. */
+const PIECES_MAX = 16;
+
+/** Thrown where the file cannot be used now. */
+export class FileProblem extends Error {
+  readonly problem: StoreProblem;
+
+  constructor(problem: StoreProblem) {
+    super(problem.message);
+    this.problem = problem;
+  }
+}
+
+interface Opened {
+  readonly database: DatabaseSync;
+  readonly readers: DatabaseSync;
+  readonly writer: CallWriter;
+  readonly reader: CallReader;
+  /** Identifies the file, as long as it exists. */
+  readonly identity: string;
+}
+
+/**
+ * The file of calls: opened when first used, opened again after a failure. One that is damaged is moved aside, and one
+ * that is gone is replaced: nothing that was kept is worth more than what comes.
+ */
+export class CallFile {
+  readonly #settings: StoreSettings;
+  readonly #onRenewed: (reason: "corrupt" | "gone") => void;
+  #opened: Opened | null = null;
+  /** Whether this process has found its own tables in the file. */
+  #isOwn = false;
+
+  constructor(settings: StoreSettings, onRenewed: (reason: "corrupt" | "gone") => void) {
+    this.#settings = settings;
+    this.#onRenewed = onRenewed;
+  }
+
+  /** Throws a `FileProblem`. */
+  write(work: (writer: CallWriter) => void): void {
+    this.#use(({ writer }) => {
+      try {
+        work(writer);
+      } catch (error) {
+        if (kindOf(error) !== "full") throw error;
+        for (let piece = 0; piece < PIECES_MAX && writer.makeRoom(); piece++);
+        work(writer);
+      }
+      for (let piece = 0; piece < PIECES_MAX && writer.isFilled; piece++) writer.makeRoom();
+    });
+  }
+
+  /** Throws a `FileProblem`. */
+  read<T>(work: (reader: CallReader) => T): T {
+    return this.#use(({ reader }) => work(reader));
+  }
+
+  /** Removes some calls that are too old; returns whether there are more. Throws a `FileProblem`. */
+  sweep(nowMs: number): boolean {
+    return this.#use(({ writer }) => writer.sweep(nowMs));
+  }
+
+  /** Bytes in use; 0 while the file is not open. */
+  get bytes(): number {
+    return this.#opened?.writer.bytes ?? 0;
+  }
+
+  close(): void {
+    const opened = this.#opened;
+    this.#opened = null;
+    for (const database of new Set([opened?.readers, opened?.database])) {
+      try {
+        database?.close();
+      } catch {
+        // A broken database may fail to close.
+      }
+    }
+  }
+
+  #use<T>(work: (opened: Opened) => T): T {
+    for (let isSecond = false; ; isSecond = true) {
+      try {
+        return work(this.#open());
+      } catch (error) {
+        const kind = kindOf(error);
+        if (kind !== "busy" && kind !== "full" && kind !== "constraint") this.close();
+        if (kind === "corrupt" && !isSecond && this.#moveAside()) continue;
+        throw new FileProblem({ reason: reasonOf(kind), message: describeFailure(error).message });
+      }
+    }
+  }
+
+  #open(): Opened {
+    const { path, maxBytes } = this.#settings;
+    if (this.#opened !== null) {
+      if (this.#opened.identity === identityOf(path)) return this.#opened;
+      this.close();
+      this.#removeSides();
+      this.#onRenewed("gone");
+    }
+    createFile(path);
+    const database = new DatabaseSync(path, { timeout: 0 });
+    let readers = database;
+    try {
+      layOut(database, maxBytes, CALLS_LAYOUT);
+      if (path !== IN_MEMORY) readers = new DatabaseSync(path, { readOnly: true, timeout: READ_WAIT_MS });
+      readers.exec("PRAGMA trusted_schema = OFF");
+      const [writer, reader] = [new CallWriter(database, this.#settings), new CallReader(readers)];
+      this.#isOwn = true;
+      return (this.#opened = { database, readers, writer, reader, identity: identityOf(path) });
+    } catch (error) {
+      if (readers !== database && readers.isOpen) readers.close();
+      if (database.isOpen) database.close();
+      throw error;
+    }
+  }
+
+  /** Keeps a damaged file beside the new one, in the place of an earlier one. Leaves what may be somebody else's. */
+  #moveAside(): boolean {
+    const { path } = this.#settings;
+    if (path === IN_MEMORY || !(this.#isOwn || isOfLayout(path))) return false;
+    try {
+      renameSync(path, `${path}.corrupt`);
+      this.#removeSides();
+    } catch {
+      return false;
+    }
+    this.#onRenewed("corrupt");
+    return true;
+  }
+
+  /** Removes what SQLite had beside a file that is no longer there. */
+  #removeSides(): void {
+    const { path } = this.#settings;
+    if (path === IN_MEMORY || identityOf(path) !== GONE) return;
+    for (const side of ["-wal", "-shm"]) rmSync(path + side, { force: true });
+  }
+}
+
+const GONE = "gone";
+
+function identityOf(path: string): string {
+  if (path === IN_MEMORY) return IN_MEMORY;
+  const found = statSync(path, { throwIfNoEntry: false });
+  return found === undefined ? GONE : `${found.dev}:${found.ino}`;
+}
+
+/** Place of the application's number in the head of a database. */
+const APPLICATION_AT = 68;
+
+/** Whether a file's head says that this engine has made it. */
+function isOfLayout(path: string): boolean {
+  const head = Buffer.alloc(4);
+  try {
+    const file = openSync(path, "r");
+    readSync(file, head, 0, head.length, APPLICATION_AT);
+    closeSync(file);
+  } catch {
+    return false;
+  }
+  return head.readUInt32BE(0) === CALLS_LAYOUT.applicationId;
+}
+
+function reasonOf(kind: FailureKind): DropReason {
+  switch (kind) {
+    case "busy":
+      return "locked";
+    case "full":
+    case "corrupt":
+      return kind;
+    case "constraint":
+    case "other":
+      return "unusable";
+    default:
+      return kind satisfies never;
+  }
+}

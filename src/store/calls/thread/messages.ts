@@ -1,0 +1,35 @@
+import type { CallPage, CallQuery, CallRow, StoredCall } from "../call-record.ts";
+import type { CallRoom } from "../call-tables.ts";
+
+/** Why calls are not kept. */
+export const DROP_REASONS = ["rate", "busy", "locked", "full", "corrupt", "unusable", "ended"] as const;
+export type DropReason = (typeof DROP_REASONS)[number];
+
+/** Why the store cannot write now, without a path. */
+export interface StoreProblem {
+  readonly reason: DropReason;
+  readonly message: string;
+}
+
+export interface StoreSettings extends CallRoom {
+  /** An absolute path, or `:memory:`. */
+  readonly path: string;
+}
+
+export type ToStore =
+  | { readonly kind: "batch"; readonly rows: readonly CallRow[] }
+  | { readonly kind: "list"; readonly ask: number; readonly query: CallQuery }
+  | { readonly kind: "get"; readonly ask: number; readonly id: string; readonly tenant: string | null }
+  /** Writes what has come, once, and ends. */
+  | { readonly kind: "close" };
+
+export type StoreAnswer = CallPage | StoredCall | undefined;
+
+export type FromStore =
+  /** The oldest batch that was not answered is written, or lost. */
+  | { readonly kind: "batch"; readonly lost: DropReason | null; readonly bytes: number }
+  | { readonly kind: "answer"; readonly ask: number; readonly value: StoreAnswer }
+  | { readonly kind: "failure"; readonly ask: number; readonly message: string }
+  | { readonly kind: "problem"; readonly problem: StoreProblem | null }
+  /** The file was damaged or gone, and another one was begun. */
+  | { readonly kind: "renewed"; readonly reason: "corrupt" | "gone" };

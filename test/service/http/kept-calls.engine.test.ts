@@ -1,0 +1,118 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createEngine, type Engine } from "../../../src/index.ts";
+import { createKey } from "../../../src/service/access/secret.ts";
+import { toFetchHandler } from "../../../src/service/handlers/index.ts";
+import { createServer, type Server } from "../../../src/service/http/server.ts";
+import type { CallPage, StoredCall } from "../../../src/store/calls/call-record.ts";
+import { conformingFetch } from "../mcp/conformance.ts";
+
+const KEYS = {
+  all: { tenant: null, roles: ["calls"] },
+  acme: { tenant: "acme", roles: ["execute", "calls"] },
+  adder: { tenant: "acme", roles: ["calls"], tools: ["ad*"] },
+  caller: { tenant: "acme", roles: ["execute", "admin", "metrics"] },
+} as const;
+type Name = keyof typeof KEYS;
+const keys = new Map(Object.keys(KEYS).map((name) => [name, createKey()]));
+
+let engine: Engine;
+let server: Server;
+beforeAll(async () => {
+  engine = await createEngine({ workers: 1, executor: "threads", calls: { path: ":memory:" } });
+  await engine.register({ name: "add", description: "Adds.", source: "export default ({ a, b }) => a + b;" });
+  const source = "export default ({ why }) => { throw new Error(why); };";
+  await engine.register({ name: "fail", description: "Fails.", source });
+  server = await createServer(engine, {
+    port: 0,
+    drainMs: 100,
+    keys: Object.entries(KEYS).map(([name, grant]) => ({ name, ...grant, hash: keys.get(name)?.hash ?? "" })),
+  });
+  for (const tenant of ["acme", "beta"]) {
+    await engine.execute({ id: `${tenant}-1`, name: "add", arguments: { a: 1, b: 2 } }, { tenant });
+    await engine.execute({ id: `${tenant}-2`, name: "fail", arguments: { why: `rain at ${tenant}` } }, { tenant });
+  }
+});
+afterAll(async () => {
+  await server.close();
+});
+
+async function get(path: string, key: Name) {
+  const headers = { authorization: `Bearer ${keys.get(key)?.secret}` };
+  const response = await conformingFetch(`${server.url}/v1/calls${path}`, { headers });
+  const type = response.headers.get("content-type");
+  return { status: response.status, type, body: (await response.json()) as unknown };
+}
+
+async function ids(query: string, key: Name): Promise<readonly string[]> {
+  const { status, body } = await get(query, key);
+  expect(status).toBe(200);
+  return (body as CallPage).calls.map(({ id }) => id);
+}
+
+describe("GET /v1/calls", () => {
+  test("lists calls, newest first, by filters and in pages", async () => {
+    expect(await ids("", "all")).toEqual(["beta-2", "beta-1", "acme-2", "acme-1"]);
+    expect(await ids("?tool=fail&code=tool_error", "all")).toEqual(["beta-2", "acme-2"]);
+    expect(await ids("?text=RAIN%20AT%20a", "all")).toEqual(["acme-2"]);
+    expect(await ids(`?since=${Date.now() + 60_000}`, "all")).toEqual([]);
+    expect(await ids(`?until=${new Date().toISOString()}&tenant=beta`, "all")).toEqual(["beta-2", "beta-1"]);
+    const { body } = await get("?limit=3", "all");
+    const { cursor } = body as CallPage;
+    expect(await ids(`?limit=3&cursor=${cursor}`, "all")).toEqual(["acme-1"]);
+  });
+
+  test("a key sees calls of its tenant and its tools only, whatever it asks for", async () => {
+    expect(await ids("", "acme")).toEqual(["acme-2", "acme-1"]);
+    expect(await ids("?tenant=beta", "acme")).toEqual(["acme-2", "acme-1"]);
+    expect(await ids("?tool=fail", "adder")).toEqual([]);
+    expect(await ids("", "adder")).toEqual(["acme-1"]);
+  });
+
+  test("needs the role calls", async () => {
+    expect((await get("", "caller")).status).toBe(403);
+    expect((await get("/acme-1", "caller")).status).toBe(403);
+  });
+
+  test("answers what is no filter with a problem that says what is wrong", async () => {
+    const wrong = ["?limit=0", "?limit=1000", "?limit=x", "?since=soon", "?cursor=1'--", "?tol=add", "?tool=a&tool=b"];
+    for (const query of wrong) {
+      const { status, type, body } = await get(query, "all");
+      expect([query, status, type]).toEqual([query, 400, "application/problem+json; charset=utf-8"]);
+      expect(body).toMatchObject({ title: "Bad Request", status: 400, detail: expect.any(String) });
+    }
+    expect((await get("?tol=add", "all")).body).toMatchObject({ detail: expect.stringContaining("tol is no filter") });
+  });
+});
+
+describe("GET /v1/calls/{id}", () => {
+  test("shows a call with what was kept of it", async () => {
+    const { body } = await get("/beta-2", "all");
+    expect(body).toMatchObject({
+      format: "glovebox-call/1",
+      id: "beta-2",
+      tenant: "beta",
+      code: "tool_error",
+      detail: { arguments: { why: "rain at beta" }, error: { message: "rain at beta" } },
+    } satisfies Partial<Record<keyof StoredCall, unknown>>);
+    expect((await get("/acme-1", "acme")).body).toMatchObject({ id: "acme-1", detail: null });
+  });
+
+  test("does not know calls of other tenants and tools", async () => {
+    expect((await get("/beta-2", "acme")).body).toMatchObject({ status: 404, detail: "there is no such call" });
+    expect((await get("/acme-2", "adder")).status).toBe(404);
+    expect((await get("/nothing", "all")).status).toBe(404);
+  });
+});
+
+test("a server that keeps no calls says so", async () => {
+  const bare = await createEngine({ workers: 1, executor: "threads" });
+  await using other = await createServer(bare, { port: 0 });
+  const response = await conformingFetch(`${other.url}/v1/calls`);
+  expect(response.status).toBe(404);
+  expect(await response.json()).toMatchObject({ detail: expect.stringContaining("keeps no calls") });
+});
+
+test("a handler that anybody may call does not show the calls of all", () => {
+  const open = () => toFetchHandler(engine, { allowAnybody: true, routes: ["execute", "calls"] });
+  expect(open).toThrow("anybody could read the calls of all");
+});

@@ -1,0 +1,79 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { onTestFinished } from "vitest";
+import { type CallRow, type CallSummary, type DetailTexts, readFilter } from "../../../src/store/calls/call-record.ts";
+import type { CallFilter } from "../../../src/store/calls/call-record.ts";
+import { type CallDrop, CallStore } from "../../../src/store/calls/call-store.ts";
+import type { StoreSettings } from "../../../src/store/calls/thread/messages.ts";
+
+const DAY_MS = 24 * 60 * 60 * 1_000;
+
+export function scratchFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "glovebox-calls-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+export interface OpenStore {
+  readonly store: CallStore;
+  readonly drops: CallDrop[];
+  readonly renewals: string[];
+  readonly list: (filter?: CallFilter) => Promise<readonly CallSummary[]>;
+}
+
+export function openStore(settings: Partial<StoreSettings> & Pick<StoreSettings, "path">): OpenStore {
+  const [drops, renewals]: [CallDrop[], string[]] = [[], []];
+  const room = { maxAgeMs: 7 * DAY_MS, detailAgeMs: DAY_MS, maxBytes: 64 * 1024 * 1024, ...settings };
+  const store = new CallStore(room, {
+    onDrop: (drop) => drops.push(drop),
+    onRenewed: (reason) => renewals.push(reason),
+  });
+  onTestFinished(() => store.close());
+  const list = async (filter: CallFilter = {}): Promise<readonly CallSummary[]> => {
+    const { calls, cursor } = await store.list(readFilter(filter));
+    return cursor === null ? calls : [...calls, ...(await list({ ...filter, cursor }))];
+  };
+  return { store, drops, renewals, list };
+}
+
+export interface Kept {
+  readonly id: string;
+  readonly tool?: string;
+  readonly tenant?: string;
+  readonly code?: string;
+  readonly error?: string | null;
+  readonly beginMs?: number;
+}
+
+export const NO_DETAIL: DetailTexts = {
+  arguments: null,
+  output: null,
+  outputAt: null,
+  error: null,
+  logs: "",
+  omitted: [],
+  schemas: null,
+};
+
+export function rowOf(kept: Kept, detail: Partial<DetailTexts> | null = null): CallRow {
+  const { id, tool = "add", tenant = "", code = "ok", error = null, beginMs = Date.now() } = kept;
+  const cells = [
+    id,
+    tool,
+    "1.0.0",
+    "d".repeat(64),
+    tenant,
+    null,
+    code,
+    error,
+    beginMs,
+    0.5,
+    1.25,
+    0.75,
+    20,
+    1,
+    1,
+  ] as const;
+  return [cells, detail && { ...NO_DETAIL, ...detail }];
+}
