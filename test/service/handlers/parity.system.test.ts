@@ -26,7 +26,18 @@ const KEYS = [
 ] as const;
 const SECRETS = { caller: caller.secret, admin: admin.secret, slow: slow.secret };
 const ORIGINS = ["https://app.example"];
-const ROUTES = ["execute", "tools", "mcp", "health", "openapi", "metrics", "admin", "stats", "console"] as const;
+const ROUTES = [
+  "execute",
+  "tools",
+  "mcp",
+  "health",
+  "openapi",
+  "metrics",
+  "calls",
+  "admin",
+  "stats",
+  "console",
+] as const;
 /** Headers that a caller may rely on. */
 const LISTED = [
   "access-control-allow-origin",
