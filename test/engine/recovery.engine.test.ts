@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { createEngine, defineCapability, type Engine, type ToolDefinition } from "../../src/index.ts";
 import { ExecutorKiller } from "./executor-killer.ts";
 
@@ -24,6 +24,13 @@ const counter = defineCapability({
       handler: async ({ ms }: { ms: number }) => {
         await new Promise((done) => setTimeout(done, ms));
         return counted.push(ms);
+      },
+    },
+    /** Waits until the counter holds a value, so that the order of answers does not depend on time. */
+    following: {
+      handler: async ({ value, before }: { value: number; before?: string }) => {
+        await vi.waitFor(() => expect(before === undefined || counted.includes(before)).toBe(true), 10_000);
+        return counted.push(value);
       },
     },
   },
@@ -93,6 +100,44 @@ test("a call sees the same times and the same chances again", async () => {
   }`);
   expect(result).toMatchObject({ output: "done", metadata: { attempts: 2 } });
   expect(counted).toHaveLength(2);
+});
+
+test("a call whose answers came in another order than it asked goes the same way again", async () => {
+  const result = await call(`export default async (i, { host }) => {
+    const follow = async (request) => {
+      await host.counter.following(request);
+      await host.counter.add("after " + request.value);
+    };
+    await Promise.all([follow({ value: 60, before: "after 30" }), follow({ value: 5 }), follow({ value: 30, before: "after 5" })]);
+    await host.kill.now();
+    return "done";
+  }`);
+  expect(result).toMatchObject({ output: "done", metadata: { attempts: 2 } });
+  expect(counted).toEqual([5, "after 5", 30, "after 30", 60, "after 60"]);
+});
+
+test("a call whose timer fired before an answer came goes the same way again", async () => {
+  const result = await call(`export default async (i, { host }) => {
+    const slow = host.counter.following({ value: 60, before: "too slow" });
+    const patience = new Promise((done) => setTimeout(done, 10, "too slow"));
+    const winner = await Promise.race([slow, patience]);
+    await host.counter.add(winner);
+    await slow;
+    await host.kill.now();
+    return winner;
+  }`);
+  expect(result).toMatchObject({ output: "too slow", metadata: { attempts: 2 } });
+  expect(counted).toEqual(["too slow", 60]);
+});
+
+test("a handler that was at work when the executor was lost answers the call's next run", async () => {
+  const result = await call(`export default async (i, { host }) => {
+    const slow = host.counter.later({ ms: 100 });
+    await host.kill.now();
+    return slow;
+  }`);
+  expect(result).toMatchObject({ output: 1, metadata: { attempts: 2 } });
+  expect(counted).toEqual([100]);
 });
 
 test("a call that goes another way the second time ends with executor_lost, which says that it had effects", async () => {
@@ -211,6 +256,27 @@ test("nor where the call started again in the meantime", async () => {
   }`);
   expect(result).toMatchObject({ output: 1, metadata: { attempts: 2 } });
 });
+
+test("a call whose timers race its answers closely goes the same way again", async () => {
+  const ends = [];
+  const source = `export default async (i, { host }) => {
+    for (let n = 0; n < 24; n++) {
+      const answer = n % 2 ? host.counter.add("asked " + n) : host.counter.later({ ms: 1 + (n % 5) });
+      const timer = new Promise((done) => setTimeout(done, 1 + (n % 4), "timer"));
+      const winner = await Promise.race([answer.then(() => "answer"), timer]);
+      await host.counter.add(winner + " " + n);
+      if (n % 8 === 7) await host.kill.now();
+    }
+    return "done";
+  }`;
+  for (let round = 0; round < 4; round++) {
+    counted.length = 0;
+    killer.left = 3;
+    const { output, error, metadata } = await call(source);
+    ends.push([output ?? error, metadata.attempts > 1, counted.length]);
+  }
+  expect(ends).toEqual(Array.from({ length: 4 }, () => ["done", true, 24 + 24]));
+}, 30_000);
 
 /** Found by a review: a call's clock fell behind by the time of all its turns, which only a further run could not know. */
 const WORK =
