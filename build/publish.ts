@@ -107,7 +107,11 @@ const placed: Plugin = {
       const from = path.dirname(path.relative(COMPILED, file));
       const contents = text.replaceAll(
         /new URL\(("|`)(.*?)\1, import\.meta\.url\)/g,
-        (_all, quote: string, to: string) => `new URL(${quote}${PLACE}${path.join(from, to)}${quote}, import.meta.url)`,
+        (_all, quote: string, to: string) => {
+          const place = path.join(from, to);
+          checkProgram(place.replace(/\$\{[^}]*\}$/, "js"), file);
+          return `new URL(${quote}${PLACE}${place}${quote}, import.meta.url)`;
+        },
       );
       if (/new URL\([^"`][^()]*, import\.meta\.url\)/.test(contents))
         throw new Error(`${file} names a file by a path that is not in its text`);
@@ -115,5 +119,11 @@ const placed: Plugin = {
     });
   },
 };
+
+/** A program that is not published would be missed where it is first started: by whoever has installed the package. */
+function checkProgram(place: string, by: string): void {
+  if (/(?:^|[/-])(?:entry|child|program)\.js$/.test(place) && !PROGRAMS.includes(place))
+    throw new Error(`${by} starts ${place}, which is not among the published programs`);
+}
 
 await publish(path.resolve(process.argv[2] ?? "dist"));
