@@ -25,7 +25,7 @@ export interface HostUsage extends HeldBytes {
   readonly brokerMs: number;
 }
 
-/** What a thread has done and holds for a call since it last told. */
+/** Work and bytes of a thread for a call since its last report. */
 export type HostDelta = Pick<
   HostUsage,
   "asks" | "bytesAsked" | "bytesAnswered" | "brokerMs" | "journalBytes" | "inFlightBytes"

@@ -5,7 +5,7 @@ import { CapabilityInvoker, type InvokerHost, type LastRefusal } from "./capabil
 import type { Grants } from "./grants.ts";
 import { digestOf, isSame, Journal, type JournalEntry, type RecordedJournal, ReplayCursor } from "./journal.ts";
 
-/** What is told of a session when its call has ended. */
+/** Sum of a session, sent when its call has ended. */
 export interface SessionEnd {
   /** Number of handlers called that may have changed something that cannot be undone. */
   readonly effects: number;

@@ -14,7 +14,7 @@ export interface CallIdentity {
   readonly tenant: string;
 }
 
-/** What is recorded of a capability call. */
+/** Record of a capability call. */
 export interface CapabilityRecord {
   readonly capability: string;
   readonly method: string;
@@ -40,7 +40,7 @@ export interface CapabilityEvent extends CapabilityRecord {
   readonly tenant: string;
 }
 
-/** What is known of a capability call once it has ended. */
+/** Result of a capability call that has ended. */
 export interface CapabilityDetails extends Partial<Pick<CapabilityRecord, "rules" | "answerLength" | "durationMs">> {
   /** The error code of its response. */
   readonly code?: ErrorCode;

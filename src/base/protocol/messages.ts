@@ -240,7 +240,7 @@ export interface EndMessage {
   readonly deliveredCount: number;
 }
 
-/** What a call sends to the broker: by a pipe of its worker to that, or else by the pipe to the engine. */
+/** Messages of a call to the broker: by its worker's pipe to the broker, or else by the pipe to the engine. */
 export type ToBroker = CapabilityCallMessage | TimedMessage | LateMessage | TogetherMessage | EndMessage;
 
 /** A turn of several calls was ended at a limit. None of them is at fault for certain: each may run alone. */

@@ -17,7 +17,7 @@ const NOTHING: HostDelta = {
   inFlightBytes: 0,
 };
 
-/** What a served call needs of its thread. */
+/** Parts of the thread that a served call uses. */
 export interface ServingThread {
   readonly broker: Broker;
   readonly time: ThreadTime;

@@ -97,7 +97,7 @@ export class WorkerPipe {
     return waiting === undefined;
   }
 
-  /** What has waited for a call to be known, in order. */
+  /** Messages that waited for a call to be known, in order. */
   take(callNumber: number, attempt: number): readonly ToBroker[] {
     const key = keyOf(callNumber, attempt);
     const waiting = this.#waiting.get(key) ?? [];

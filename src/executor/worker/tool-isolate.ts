@@ -132,7 +132,7 @@ export class ToolIsolate {
    * Whether several calls hold its memory, each of which could have an isolate of its own: nobody knows then who holds
    * how much of it.
    */
-  get isShared(): boolean {
+  get isCrowded(): boolean {
     return this.runs.size > 1 && this.#script.isolation !== "shared";
   }
 

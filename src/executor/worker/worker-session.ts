@@ -87,7 +87,7 @@ export class WorkerSession implements LinkListener {
       send(text);
     };
     this.#turns = new Turns(slot, terminator, ({ lines }) => this.#lines.take(lines));
-    // What a call has told the broker, before what somebody may see of it: a further attempt repeats that.
+    // Messages for the broker go before all that a caller may see: a further attempt repeats from them.
     const lastToHost = (text: string): void => {
       this.#broker.flushPipe();
       toHost(text);
@@ -216,7 +216,7 @@ export class WorkerSession implements LinkListener {
         if (call.message.cpuMs - call.cpuMs <= CLOCKS_APART_MS) call.cpuMs = Math.max(call.cpuMs, call.message.cpuMs);
         return this.#condemn(call, "cpu_limit", `the call used more than ${call.message.cpuMs} ms of processor time`);
       case "memory":
-        if (call.isolate.isShared && !call.message.ownIsolate) return this.#abandon(call.isolate, call);
+        if (call.isolate.isCrowded && !call.message.ownIsolate) return this.#abandon(call.isolate, call);
         return this.#condemn(call, "memory_limit", OVER);
       case "shed":
         return this.#condemn(call, "memory_limit", SHED);

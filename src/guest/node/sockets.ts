@@ -24,7 +24,7 @@ class WebSocket extends EventTarget {
   #protocol = "";
   #extensions = "";
   #binaryType: "blob" | "arraybuffer" = "blob";
-  /** What is sent after a `Blob` waits until that is read; `null` while nothing waits. */
+  /** Data sent after a `Blob` waits until the `Blob` is read; `null` while nothing waits. */
   #sending: Promise<void> | null = null;
 
   static {
@@ -48,7 +48,7 @@ class WebSocket extends EventTarget {
   }
 
   get readyState(): number {
-    // What is left of an ended call, where calls share a module, is closed.
+    // A socket that an ended call left in a shared module is closed.
     return this.#call?.settled === true ? CLOSED : this.#readyState;
   }
 

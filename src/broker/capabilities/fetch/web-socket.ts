@@ -8,7 +8,7 @@ import type { RequestPermission, RequestPermit } from "./permission.ts";
 import { isRedirect } from "./redirect.ts";
 import { type BodyData, readBodyData } from "./response-body.ts";
 
-/** What a WebSocket gives next: a message, or its end. */
+/** Next item of a WebSocket: a message, or its end. */
 export type Received =
   BodyData | { readonly closed: { readonly code: number; readonly reason: string; readonly wasClean: boolean } };
 
