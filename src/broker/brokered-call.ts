@@ -1,6 +1,6 @@
 import type { Limits } from "../base/limits.ts";
 import type { HostAccount } from "../base/tenant-account.ts";
-import type { CallBinary, CallOperation, CallTool } from "./capabilities/capability.ts";
+import type { AdoptChild, CallBinary, CallOperation, CallTool } from "./capabilities/capability.ts";
 import type { CallIdentity } from "./capability-event.ts";
 import type { GrantSubject } from "./grants.ts";
 import type { PlacedCapability } from "./thread/host-capability.ts";
@@ -18,6 +18,8 @@ export interface BrokeredCall extends GrantSubject, CallIdentity {
   /** Whether somebody hears of its capability calls, with the hash of their arguments. */
   readonly isHeard?: boolean;
   readonly callTool: (name: string, args: Record<string, unknown>, signal: AbortSignal) => ReturnType<CallTool>;
+  /** See `OpenCall`. */
+  readonly adoptChild?: AdoptChild;
   /** The binary, where the tool is one. */
   readonly binary?: CallBinary | undefined;
   /** The operation, where the tool is another server's. */

@@ -1,4 +1,10 @@
-import type { CapabilityCall, CapabilityResponse, Diverged, Respond } from "../base/protocol/capability-call.ts";
+import {
+  type CapabilityCall,
+  type CapabilityResponse,
+  childAnswer,
+  type Diverged,
+  type Respond,
+} from "../base/protocol/capability-call.ts";
 import type { LateMessage, TimedMessage, TogetherMessage } from "../base/protocol/messages.ts";
 import type { BrokeredCall } from "./brokered-call.ts";
 import { CapabilityInvoker, type InvokerHost, type LastRefusal } from "./capability-invoker.ts";
@@ -18,7 +24,8 @@ export interface SessionEnd {
 
 /** The end of an attempt, the call's last. */
 export interface AttemptEnd {
-  readonly attempt: number;
+  /** `null`: whichever has asked last, as the session's owner closes. */
+  readonly attempt: number | null;
   /** Number of responses delivered to the call, where known. */
   readonly deliveredCount?: number | undefined;
 }
@@ -72,9 +79,9 @@ export class BrokerSession implements CallSession {
     return { effects, lastRefusal, isBehind: this.#isBehind(attempt), journal };
   }
 
-  #isBehind(attempt: number): boolean {
+  #isBehind(attempt: number | null): boolean {
     const { attempt: last, asked } = this.#replay;
-    return last === attempt ? asked < this.journal.size : this.journal.size > 0;
+    return attempt === null || last === attempt ? asked < this.journal.size : this.journal.size > 0;
   }
 
   /** Responds from the journal where the call has made the same capability call before. */
@@ -103,7 +110,11 @@ export class BrokerSession implements CallSession {
     };
     this.journal.append(entry);
     this.#replay.ask(step, respond);
-    if (response instanceof Promise) void response.then((given) => this.#record(step, given));
+    const { reply } = call;
+    if (reply !== undefined)
+      // The call has this answer, whatever is made of it here.
+      this.#record(step, { kind: "value", nowMs: reply.answeredMs, json: childAnswer(reply) });
+    else if (response instanceof Promise) void response.then((given) => this.#record(step, given));
     else this.#record(step, response);
   }
 

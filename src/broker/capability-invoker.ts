@@ -218,11 +218,19 @@ export class CapabilityInvoker implements Disposable {
   #begin(call: CapabilityCall, excess: Excess | null, startMs: number): Beginning {
     const invocationOf = () => ({ call, capability: this.#decide(call.capability), label: labelOf(call), startMs });
     try {
+      if (call.reply !== undefined) return this.#startAnswered(invocationOf(), excess);
       return this.#host.work.run(this.account, () => this.#start(invocationOf(), excess));
     } catch (error) {
       if (!(error instanceof HostWorkFull)) throw error;
       return this.#exceed(invocationOf(), { kind: "waiting", waitingMax: error.waitingMax });
     }
+  }
+
+  /** Its worker waits for nothing: neither does what follows here, or its call could end before it. */
+  #startAnswered(invocation: Invocation, excess: Excess | null): CapabilityResponse | Begun {
+    const begun = this.#start(invocation, excess);
+    this.#host.work.note(this.account, performance.now() - invocation.startMs);
+    return begun;
   }
 
   #start(invocation: Invocation, excess: Excess | null): CapabilityResponse | Begun {
@@ -244,7 +252,7 @@ export class CapabilityInvoker implements Disposable {
     if (capability.kind === "host")
       return capability.request(this.#caller.callNumber ?? 0, call, label, valuesOf(decision));
     const open = () => this.#opened.open(capability, valuesOf(decision));
-    return this.#host.methods.begin({ capability, method, args, label, open }, this.account);
+    return this.#host.methods.begin({ capability, method, args, label, open, reply: call.reply }, this.account);
   }
 
   async #end({ invocation, method }: Begun): Promise<CapabilityResponse> {

@@ -1,5 +1,6 @@
 import type { ErrorCode } from "../base/errors.ts";
 import { HostWorkFull, type HostWorkQueue, type WorkPayer } from "../base/host-work-queue.ts";
+import { childAnswer, type ChildReply } from "../base/protocol/capability-call.ts";
 import { parseForWriting, parseWithDigits } from "../base/exact-json.ts";
 import { writeJson } from "../base/json-writer.ts";
 import { describeExcess } from "../base/json.ts";
@@ -35,6 +36,8 @@ export interface MethodCall {
   readonly label: string;
   /** Opens the capability for the call, or returns it if it is open. */
   readonly open: () => OpenCapability;
+  /** See `CapabilityCall`. */
+  readonly reply?: ChildReply | undefined;
 }
 
 /** End of a method, as data. The broker counts it, and turns it into the response. */
@@ -99,7 +102,7 @@ export class MethodCaller {
 
   /** Calls a method's handler, within the payer's turn. Never throws. */
   begin(call: MethodCall, payer: WorkPayer): BegunMethod {
-    const { capability, label, args } = call;
+    const { capability, label, args, reply } = call;
     let effects = 0;
     try {
       const method = this.#methodOf(capability, call.method);
@@ -116,6 +119,11 @@ export class MethodCaller {
       }
       const opened = call.open();
       effects = method.isRead(value) ? 0 : 1;
+      if (reply !== undefined) {
+        if (opened.adopt === undefined) return ended(failure(`${label} has no child calls`));
+        opened.adopt(value, reply);
+        return ended({ kind: "value", json: childAnswer(reply) }, effects);
+      }
       const returned = opened.invoke(call.method, value);
       if (!isThenable(returned)) return ended(outcomeOf(label, method, returned), effects);
       return { kind: "running", effects, end: this.#end(returned, { label, method, effects }, payer) };

@@ -50,7 +50,7 @@ export class OpenedCapabilities {
   }
 
   #openCall(): OpenCall {
-    const { callId, tool, registrant, tenant, callTool, binary, remote } = this.#caller;
+    const { callId, tool, registrant, tenant, callTool, adoptChild, binary, remote } = this.#caller;
     const signal = () => this.#signal();
     return {
       ...this.#thread,
@@ -62,6 +62,7 @@ export class OpenedCapabilities {
         return signal();
       },
       ...(tenant === "" ? {} : { tenant }),
+      ...(adoptChild === undefined ? {} : { adoptChild }),
       ...(binary === undefined ? {} : { binary }),
       ...(remote === undefined ? {} : { remote }),
     };

@@ -224,7 +224,9 @@ class ProgramTool implements CodeMode {
       const read = await this.#read(code, preparation, host, options);
       ({ warnings } = read);
       const { resultChars, limits } = this.#options;
-      return { kind: "tools", code: read.built.text, input, resultChars, limits, tools: this.#toolsFor(calls) };
+      const { text, calls: named } = read.built;
+      const callees = [...new Set(named.map(({ tool }) => tool))];
+      return { kind: "tools", code: text, input, resultChars, limits, tools: this.#toolsFor(calls), callees };
     };
     const finish = (result: ToolResult): ToolResult => programResult(result, calls, warnings);
     return host.runProgram(call, { prepare, finish }, options);

@@ -59,5 +59,6 @@ export class InstalledTools {
   #retire({ usage, script }: RegisteredTool): void {
     usage.retired = true;
     if (usage.calls === 0) this.#registrar.forget(script.key);
+    else this.#registrar.withdraw(script.key);
   }
 }

@@ -35,6 +35,8 @@ export interface Job {
   begin?(pipe: number | null, attempt: number): void;
   /** The broker does not know the call, which asks by its worker's pipe. */
   introduce?(): void;
+  /** The child calls that its worker may run itself. */
+  readonly children?: JobChildren | null;
   /** Whether what it asks comes by the worker's pipe to the engine, although that may have one to the broker. */
   readonly asksHost?: boolean;
   /** Sends a capability call to the broker, which responds at once or later. Never throws. */
@@ -51,6 +53,12 @@ export interface Job {
   readonly replay?: JobReplay;
   /** For executors with isolates on other machines. */
   readonly fleet?: FleetTerms;
+}
+
+/** Child calls that a worker may run itself: `ChildTickets` as JSON, and the scripts of their tools. */
+export interface JobChildren {
+  readonly tickets: string;
+  readonly scripts: readonly ToolScript[];
 }
 
 /** The state that makes further attempts of a call deterministic. */
@@ -250,11 +258,18 @@ export interface Executor {
   inspect(script: ToolScript): Promise<Inspection>;
   /** Drops the cached state of a removed tool. */
   forget(key: string): void;
+  /** Has no worker run child calls of a tool by itself any more: it was replaced or removed. Calls in flight end as they are. */
+  withdraw?(key: string): void;
   /**
    * Remaining time for which a tenant's calls of a tool are refused because of their crashes, in milliseconds; 0 where
    * they may run.
    */
   refusedForMs(tool: ToolVersion, tenant: string): number;
+  /**
+   * Whether calls of both tools for a tenant may share a worker, so that it may run the one for the other. Without it, none
+   * may.
+   */
+  mayShareWorker?(tool: ToolVersion, other: ToolVersion, tenant: string): boolean;
   /** The trust group of a tool's calls for a tenant; `null` where this executor has no processes on this machine. */
   trustGroup(tool: ToolVersion, tenant: string): string | null;
   stats(): ExecutorStats;

@@ -31,6 +31,8 @@ interface ToolUsage {
   retired: boolean;
   /** Whether the call that ended last had asked the broker for something: then the next one probably will. */
   asks?: boolean;
+  /** Names of tools that its calls have called, which need nothing but a turn. */
+  callees?: Set<string>;
 }
 
 /** A tool that can be called. Immutable: registering its name again makes another one. */

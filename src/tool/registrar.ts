@@ -31,6 +31,8 @@ interface ScriptInspector {
   inspect(script: ToolScript): Promise<Inspection>;
   /** Drops the worker's copy of a script. */
   forget(key: string): void;
+  /** Has no worker run calls with a script that nobody sends it. */
+  withdraw?(key: string): void;
 }
 
 interface PrepareOptions {
@@ -153,6 +155,11 @@ export class Registrar {
   forget(key: string): void {
     this.#inspector.forget(key);
     this.#binaries.forget(key);
+  }
+
+  /** Has no worker begin with the script of a replaced tool by itself, as calls of it still run. */
+  withdraw(key: string): void {
+    this.#inspector.withdraw?.(key);
   }
 
   /** Refuses further tools. */

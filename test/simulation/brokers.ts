@@ -16,6 +16,9 @@ export class SimBrokers {
   readonly #capabilities: (broker: SimBroker) => readonly Capability[];
   #started = 0;
 
+  /** Whether one has ended, which the engine hears of later. */
+  hasFallen = false;
+
   constructor(world: World, capabilities: (broker: SimBroker) => readonly Capability[]) {
     this.#world = world;
     this.#capabilities = capabilities;
@@ -103,6 +106,7 @@ export class SimBroker {
   end(): void {
     if (this.#isDead) return;
     this.#isDead = true;
+    this.#brokers.hasFallen = true;
     this.#brokers.living.delete(this);
     const world = this.#world;
     if (world.trace !== null) world.note(`${this.thread.name} ends`);

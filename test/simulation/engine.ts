@@ -61,7 +61,8 @@ export function createEngine(
   const events = new Events();
   const registry = new ToolRegistry();
   for (const tool of REGISTERED) {
-    registry.set({ ...tool, script: { ...tool.script }, usage: { calls: 0, retired: false } });
+    const usage = { calls: 0, retired: false, ...(scenario.hasCalled ? { callees: new Set(["plain"]) } : {}) };
+    registry.set({ ...tool, script: { ...tool.script }, usage });
   }
   const queue = { maxQueued: 1_000, concurrency: scenario.concurrency, perTool: Infinity, perTenant: Infinity };
   const scheduler = new Scheduler(queue);

@@ -102,6 +102,13 @@ const TRIED: readonly Fault[] = [
     to: "",
     within: 500,
   },
+  {
+    title: "the host does not hear of a child call that the worker of its parent has run",
+    file: "executor/worker/child-calls.ts",
+    from: "this.#host.broker.add(call, { ...ask, reply: { ...end, ...times, answeredMs } });",
+    to: "",
+    within: 500,
+  },
 ];
 
 /** Faults that the simulation has found. */
@@ -146,6 +153,13 @@ const FOUND: readonly Fault[] = [
     file: "broker/thread/host-session.ts",
     from: "ask.step > 1) this.#isBroken = true;",
     to: "ask.step > 1) this.#isBroken = false;",
+    within: 20_000,
+  },
+  {
+    title: "a call runs again without what it was answered between two brokers",
+    file: "broker/thread/host-session.ts",
+    from: "this.#isIncomplete = true;",
+    to: "",
     within: 20_000,
   },
   {

@@ -214,7 +214,6 @@ export function scriptedIsolation(world: World, process: HarmedProcess): OpenIso
     const isWarm = (key: string): boolean => warm.get(key)?.retired === false;
     const isolates = {
       checks: { takeRefusal: () => false, takePlace: () => "" },
-      starts: {},
       isWarm: ({ key }: ToolScript, tenant: string) => isWarm(`${key} ${tenant}`),
       get: (script: ToolScript, tenant: string, own: boolean) => {
         const key = `${script.key} ${tenant}`;
@@ -232,8 +231,7 @@ export function scriptedIsolation(world: World, process: HarmedProcess): OpenIso
       isWanting: false,
       refill: () => undefined,
       dropStale: () => undefined,
-      counts: () => ({ active: 0, warm: warm.size, blank: 0 }),
-      heaps: () => ({}),
+      stats: () => ({ active: 0, warm: warm.size, blank: 0, starts: {}, heapBytes: {} }),
       dispose: () => undefined,
     };
     return {

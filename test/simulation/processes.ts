@@ -1,5 +1,5 @@
 import { holdingsBuffer, WorkerHoldings } from "../../src/base/protocol/holdings.ts";
-import { LineReader, MESSAGE_MAX } from "../../src/base/protocol/wire.ts";
+import { LineReader, MESSAGE_MAX } from "../../src/base/protocol/line-reader.ts";
 import { readTurns, turnRecordBuffer, TurnSlot } from "../../src/base/protocol/turn-record.ts";
 import type { ConnectedPipe } from "../../src/broker/thread/ask-pipe.ts";
 import type { WorkerConnectionListener } from "../../src/executor/dispatch/worker-connection.ts";

@@ -51,6 +51,8 @@ export interface Scenario {
   readonly processFalls: number;
   readonly isTorn: boolean;
   readonly closesAtMs: number | null;
+  /** Whether it is known which tools call others, so that workers run such calls themselves. */
+  readonly hasCalled: boolean;
 }
 
 const HARMS: readonly [Harm, ...Harm[]] = ["crash", "hang", "spin", "memory", "throw"];
@@ -81,6 +83,7 @@ export function scenarioOf(seed: number): Scenario {
     processFalls: hasKills ? random.pick([0, 0.05, 0.1]) : 0,
     isTorn: hasKills && random.chance(0.3),
     closesAtMs: !isQuiet && random.chance(0.05) ? random.between(10, 60) : null,
+    hasCalled: random.chance(0.5),
   };
 }
 

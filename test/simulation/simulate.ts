@@ -176,10 +176,13 @@ class Simulation {
   #judge(at: number, plan: CallPlan, { error, output, metadata }: ToolResult): void {
     if (error === null) {
       // A broker takes what it has journaled with it.
-      if (!plan.isRecorded || this.#brokerDeaths > 0) return;
+      if (!plan.isRecorded || this.#brokers.hasFallen) return;
       const { steps } = output as ProgramOutput;
       const recorded = (metadata["recording"] as Recording | undefined)?.asks.length;
-      if (recorded !== steps)
+      const { faults, processFalls } = this.#scenario;
+      // What a call asks as it leaves is lost with its process, and nothing came of it.
+      const mayLose = plan.args.leaves && (processFalls > 0 || faults.some(({ kind }) => kind === "kill"));
+      if (recorded !== steps && !mayLose)
         this.#world.violate(`call ${at} made ${steps} capability calls, and ${recorded} are recorded`);
       return;
     }

@@ -14,6 +14,30 @@ export interface CapabilityCall {
   readonly method: string;
   /** JSON text. */
   readonly args: string;
+  /** The end of the child call for which it asks, where the worker has run that itself, and has answered. */
+  readonly reply?: ChildReply | undefined;
+}
+
+/** The end of a child call that ran in the worker of its parent: it was a success. */
+export interface ChildReply {
+  readonly callId: string;
+  /** JSON text. */
+  readonly output: string;
+  /** Its start in milliseconds since the epoch, and its time from there to its end. */
+  readonly startMs: number;
+  readonly wallMs: number;
+  readonly cpuMs: number;
+  readonly heapBytes: number;
+  /** `[level, message][]` as JSON, or empty text; and the number of lines that did not fit. */
+  readonly logs: string;
+  readonly dropped: number;
+  /** The parent's clock when it got the answer. */
+  readonly answeredMs: number;
+}
+
+/** The answer of a child call to its parent. */
+export function childAnswer({ output }: Pick<ChildReply, "output">): string {
+  return `{"ok":true,"output":${output}}`;
 }
 
 /** The response to a capability call. `nowMs`: the call's clock at its arrival. */

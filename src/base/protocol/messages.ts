@@ -18,6 +18,24 @@ export interface RunLimits {
   readonly capabilityBytes: number;
 }
 
+/**
+ * Child calls that the worker of a call may run itself, as JSON in a message: a share of what the call may have. Whatever does
+ * not end well at once is left to the host.
+ */
+export interface ChildTickets {
+  /** The capability with which the call asks for them, and the processor time of all. */
+  readonly capability: string;
+  readonly cpuMs: number;
+  readonly tools: readonly ChildTicket[];
+}
+
+/** A tool, its script, and the limits of such a call. */
+export interface ChildTicket extends Pick<RunLimits, "cpuMs" | "outputBytes" | "logBytes"> {
+  readonly name: string;
+  readonly key: string;
+  readonly inputBytes: number;
+}
+
 /** Events that a call repeats when it runs again. Times are the call's clock, in milliseconds since the epoch. */
 export interface ReplayPlan {
   /** Number of its capability calls; `null` for a recording, whose call repeats nothing but what is in it. */
@@ -70,6 +88,10 @@ export interface RunMessage extends RunLimits {
   readonly ownIsolate: boolean;
   /** The `ReplayPlan` of a single call that is run again, as JSON; otherwise empty. */
   readonly plan: string;
+  /** `ChildTickets` as JSON; empty where the host runs all child calls. */
+  readonly tickets: string;
+  /** Number of the call on whose behalf its worker starts these itself: its turns count as their turns. */
+  readonly parent?: number;
   /**
    * The calls in the guest's form, `[run, id, nowMs, outputBytes, arguments, command?, seed?][]`. `nowMs`: the call's
    * clock in milliseconds since the epoch, the same when the call is run again.
@@ -168,7 +190,7 @@ export interface DoneMessage {
 }
 
 /** A capability call. */
-export interface CapabilityCallMessage extends Required<CapabilityCall> {
+export interface CapabilityCallMessage extends Required<Omit<CapabilityCall, "reply">>, Pick<CapabilityCall, "reply"> {
   readonly kind: "ask";
   readonly callNumber: number;
 }

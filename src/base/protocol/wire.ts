@@ -1,4 +1,11 @@
-import { LINES_PER_MESSAGE_MAX, type ToBroker, type ToHost, type ToWorker } from "./messages.ts";
+import type { ChildReply } from "./capability-call.ts";
+import {
+  type CapabilityCallMessage,
+  LINES_PER_MESSAGE_MAX,
+  type ToBroker,
+  type ToHost,
+  type ToWorker,
+} from "./messages.ts";
 
 /**
  * Messages as lines of text: a character for the kind, then fields separated by tabs, the longest last. Every free
@@ -21,7 +28,7 @@ export function encodeToWorker(message: ToWorker): string {
         `r\t${message.runs}\t${message.key}\t${message.cpuMs}\t${message.outputBytes}\t${message.logBytes}\t` +
         `${message.capabilityCalls}\t${message.capabilityBytes}\t${message.stream ? 1 : 0}\t` +
         `${message.ownIsolate ? 1 : 0}\t${message.asksHost ? 1 : 0}\t${message.hasLongIntegers ? 1 : 0}\t${message.attempt}\t` +
-        `${message.plan}\t${JSON.stringify(message.tenant)}\t${message.calls}\n`
+        `${message.plan}\t${message.tickets}\t${JSON.stringify(message.tenant)}\t${message.calls}\n`
       );
     case "settle":
       return (
@@ -62,6 +69,7 @@ export function decodeToWorker(line: string): ToWorker {
         hasLongIntegers: fields.flag(),
         attempt: fields.number(),
         plan: fields.text(),
+        tickets: fields.text(),
         tenant: fields.string(),
         calls: fields.rest(),
       };
@@ -102,7 +110,8 @@ export function encodeToHost(message: ToHost): string {
       );
     case "ask":
       return (
-        `a\t${message.callNumber}\t${message.attempt}\t${message.step}\t${message.nowMs}\t${message.deliveredCount}\t` +
+        `${message.reply === undefined ? "a" : `b\t${encodeReply(message.reply)}`}\t${message.callNumber}\t` +
+        `${message.attempt}\t${message.step}\t${message.nowMs}\t${message.deliveredCount}\t` +
         `${JSON.stringify(message.capability)}\t${JSON.stringify(message.method)}\t${message.args}\n`
       );
     case "timed":
@@ -124,6 +133,26 @@ export function encodeToHost(message: ToHost): string {
     case "stats":
       return `t\t${message.payload}\n`;
   }
+}
+
+function encodeReply(reply: ChildReply): string {
+  const { callId, output, startMs, wallMs, cpuMs, heapBytes, logs, dropped, answeredMs } = reply;
+  const numbers = `${startMs}\t${wallMs}\t${cpuMs}\t${heapBytes}\t${dropped}\t${answeredMs}`;
+  return `${JSON.stringify(callId)}\t${numbers}\t${logs}\t${output}`;
+}
+
+function readReply(fields: Fields): ChildReply {
+  return {
+    callId: fields.string(),
+    startMs: fields.number(),
+    wallMs: fields.number(),
+    cpuMs: fields.number(),
+    heapBytes: fields.number(),
+    dropped: fields.number(),
+    answeredMs: fields.number(),
+    logs: fields.text(),
+    output: fields.text(),
+  };
 }
 
 /** Reads a line that a worker sent. Throws `ProtocolError`. */
@@ -165,6 +194,10 @@ export function decodeToHost(line: string): ToHost {
       return { kind: "inspected", callNumber: fields.number(), payload: fields.rest() };
     case "t":
       return { kind: "stats", payload: fields.rest() };
+    case "b": {
+      const reply = readReply(fields);
+      return { ...readAsk(fields), reply };
+    }
     default:
       return readToBroker(kind, fields);
   }
@@ -179,17 +212,7 @@ export function decodeToBroker(line: string): ToBroker {
 function readToBroker(kind: string, fields: Fields): ToBroker {
   switch (kind) {
     case "a":
-      return {
-        kind: "ask",
-        callNumber: fields.number(),
-        attempt: fields.number(),
-        step: fields.number(),
-        nowMs: fields.number(),
-        deliveredCount: fields.number(),
-        capability: fields.string(),
-        method: fields.string(),
-        args: fields.rest(),
-      };
+      return readAsk(fields);
     case "m":
       return {
         kind: "timed",
@@ -224,6 +247,20 @@ function readToBroker(kind: string, fields: Fields): ToBroker {
     default:
       throw new ProtocolError("a message of an unknown kind");
   }
+}
+
+function readAsk(fields: Fields): CapabilityCallMessage {
+  return {
+    kind: "ask",
+    callNumber: fields.number(),
+    attempt: fields.number(),
+    step: fields.number(),
+    nowMs: fields.number(),
+    deliveredCount: fields.number(),
+    capability: fields.string(),
+    method: fields.string(),
+    args: fields.rest(),
+  };
 }
 
 function linesIn(text: string): readonly string[] {
@@ -326,57 +363,5 @@ function parse(text: string): unknown {
     return JSON.parse(text);
   } catch {
     throw new ProtocolError("a message with a field that is not JSON");
-  }
-}
-
-/** Longest message between host and worker, in characters. */
-export const MESSAGE_MAX = 256 * 1024 * 1024;
-
-/** Length from which the parts of a long line are joined: V8 does not move such a text when it collects garbage. */
-const JOINED_FROM = 512 * 1024;
-
-/** Cuts a stream of text into lines. A line longer than `maxLength` is a `ProtocolError`. */
-export class LineReader {
-  maxLength: number;
-  /** Text after the last line feed; joined only when the line is complete, so that long lines take linear time. */
-  #parts: string[] = [];
-  #length = 0;
-  /** Parts that are joined already, and their length. */
-  #joined: string[] = [];
-  #joinedLength = 0;
-
-  constructor(maxLength: number) {
-    this.maxLength = maxLength;
-  }
-
-  /** Passes every line that `chunk` completes to `onLine`, without its line feed, or long ones to `onParts`. */
-  push(chunk: string, onLine: (line: string) => void, onParts?: (parts: readonly string[]) => void): void {
-    let start = 0;
-    for (;;) {
-      const end = chunk.indexOf("\n", start);
-      if (end < 0) break;
-      const tail = chunk.slice(start, end);
-      start = end + 1;
-      if (this.#length === 0) {
-        onLine(tail);
-        continue;
-      }
-      this.#parts.push(tail);
-      const isLong = this.#joined.length > 0;
-      const parts = isLong ? [...this.#joined, this.#parts.join("")] : this.#parts;
-      this.#parts = [];
-      this.#joined = [];
-      this.#length = this.#joinedLength = 0;
-      if (isLong && onParts !== undefined) onParts(parts);
-      else onLine(parts.join(""));
-    }
-    if (start === chunk.length) return;
-    this.#length += chunk.length - start;
-    if (this.#length > this.maxLength) throw new ProtocolError("a message that is too long");
-    this.#parts.push(start === 0 ? chunk : chunk.slice(start));
-    if (this.#length - this.#joinedLength < JOINED_FROM) return;
-    this.#joined.push(this.#parts.join(""));
-    this.#parts = [];
-    this.#joinedLength = this.#length;
   }
 }

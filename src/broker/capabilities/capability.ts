@@ -1,6 +1,7 @@
 import type { ErrorCode } from "../../base/errors.ts";
 import type { JsonSchema } from "../../base/json.ts";
 import type { Limits } from "../../base/limits.ts";
+import type { ChildReply } from "../../base/protocol/capability-call.ts";
 
 /** Capabilities that a tool requests, a policy allows, or a call is granted: one shape for all three. */
 export interface CapabilityRequest {
@@ -88,6 +89,8 @@ export interface MethodShape {
 /** Runs another tool on behalf of a call: within the call's remaining time, and cancelled with it. */
 export type CallTool = (name: string, args: Record<string, unknown>) => Promise<ChildCallEnd>;
 
+export type AdoptChild = (name: string, args: Record<string, unknown>, reply: ChildReply) => void;
+
 /** The end of a child call. */
 export interface ChildCallEnd {
   readonly result: CalledToolResult;
@@ -105,6 +108,8 @@ export type OnHost = <Value>(task: () => Value) => Value | Promise<Awaited<Value
 /** The call for which a capability is opened. */
 export interface OpenCall extends CapabilityCaller {
   readonly callTool: CallTool;
+  /** Adds to the call a child call that its worker has run. Throws a `CapabilityRefusal`. */
+  readonly adoptChild?: AdoptChild;
   /** Grants of the call for any capability: alternatives; empty where it has none. */
   readonly grantsOf: (capability: string) => readonly unknown[];
   /** Runs work on the bytes of the call in its tenant's turn, and charges it. Default: at once. */
@@ -137,6 +142,8 @@ export interface OpenCapability {
    * a promise of one. Throws a `CapabilityRefusal`, or any other error where it fails.
    */
   invoke(method: string, args: unknown): unknown;
+  /** Takes a request for a child call with the end of that: the call's worker has run it. Throws as `invoke` does. */
+  adopt?(args: unknown, reply: ChildReply): void;
   /** Releases all resources when the call has ended. Never throws. */
   close?(): void | Promise<void>;
 }
@@ -150,6 +157,8 @@ export interface Capability<Value = unknown> {
   readonly isOfEmbedder?: true;
   readonly grants: GrantKind<Value>;
   readonly methods: { readonly [method: string]: MethodShape };
+  /** Names of tools that its call is likely to call through it. */
+  readonly callees?: readonly string[];
   /**
    * Opens the capability at the call's first use of it. `grants` are alternatives, at least one: a request that any of
    * them covers is granted.

@@ -48,11 +48,12 @@ export const PROGRAM_METHODS: Pick<Capability, "methods"> = {
 
 /**
  * `program`: tools of the engine as a capability of one call. The caller of a program grants them with the call, so no
- * policy does.
+ * policy does. `named`: tools that the program's text names.
  */
-export function programTools(tools: ProgramTools): Capability<true> {
+export function programTools(tools: ProgramTools, named: readonly string[] = []): Capability<true> {
   return {
     name: PROGRAM_TOOLS,
+    callees: named.filter((name) => tools.refuse(name) === undefined),
     grants: wholeGrants,
     ...PROGRAM_METHODS,
     open: (call) => {
@@ -77,6 +78,13 @@ export function programTools(tools: ProgramTools): Capability<true> {
       return {
         invoke: (method, args) =>
           method === "call" ? run(args as ProgramRequest) : tools.search(args as Record<string, unknown>),
+        adopt: (given, reply) => {
+          const { name, arguments: args, ...place } = given as ProgramRequest;
+          const startMs = reply.startMs - performance.timeOrigin;
+          const onEnd = tools.onCall({ tool: name, startMs, ...placeIn(place) });
+          call.adoptChild?.(name, args, reply);
+          onEnd({ code: "ok", endMs: startMs + reply.wallMs, callId: reply.callId });
+        },
       };
     },
   };

@@ -31,6 +31,11 @@ export function createTools(): Capability<readonly string[]> {
           requireGranted("tools", "tool", name, names);
           return (await call.callTool(name, given)).result;
         },
+        adopt: (args, reply) => {
+          const { name, arguments: given } = args as ToolRequest;
+          requireGranted("tools", "tool", name, names);
+          call.adoptChild?.(name, given, reply);
+        },
       };
     },
   };

@@ -100,6 +100,8 @@ export class HostSession implements EngineSession {
   #unheard: NodeJS.Timeout | undefined;
   /** Whether the broker ended that had the journal. */
   #isBroken = false;
+  /** Whether the call was answered while there was no broker: no journal has that. */
+  #isIncomplete = false;
   /** Whether an attempt repeats what is in the journal, or is about to. */
   #isRepeating = false;
   /** Whether its journal may have something. */
@@ -133,7 +135,10 @@ export class HostSession implements EngineSession {
     this.#attempt = null;
     if (this.#run.isDead) this.#run = this.#host.startSession(this);
     const pending = { ask, respond, startMs: performance.now() };
-    if (this.#run.isDead) return this.#lose(pending);
+    if (this.#run.isDead) {
+      this.#isIncomplete = true;
+      return this.#lose(pending);
+    }
     this.#asks.set(`${ask.attempt} ${ask.step}`, pending);
     this.#run.outbox.push({ kind: "ask", call: this.callNumber, ask });
   }
@@ -145,7 +150,7 @@ export class HostSession implements EngineSession {
 
   plan(): Promise<string | null> {
     this.#asks.clear();
-    if (this.#isBroken) return Promise.resolve(null);
+    if (this.#isBroken || this.#isIncomplete) return Promise.resolve(null);
     if (this.#run.isDead) return Promise.resolve("");
     if (this.#plan === null) {
       this.#plan = Promise.withResolvers();

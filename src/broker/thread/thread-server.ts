@@ -323,7 +323,7 @@ export class ThreadServer implements PipeListener {
   async #close(): Promise<void> {
     clearTimeout(this.#backlogTimer ?? undefined);
     clearTimeout(this.#spentTimer ?? undefined);
-    for (const number of this.#calls.keys()) this.#forget(number, { attempt: 0 });
+    for (const number of this.#calls.keys()) this.#forget(number, { attempt: null });
     this.#tellEnded();
     await this.#broker.close();
     this.#pipeServer.close();

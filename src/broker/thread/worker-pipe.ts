@@ -1,7 +1,8 @@
 import { BoundedCache } from "../../base/bounded-cache.ts";
 import type { CapabilityResponse } from "../../base/protocol/capability-call.ts";
 import { type CapabilityCallMessage, settleMessage, type ToBroker } from "../../base/protocol/messages.ts";
-import { decodeToBroker, encodeToWorker, LineReader, MESSAGE_MAX, ProtocolError } from "../../base/protocol/wire.ts";
+import { LineReader, MESSAGE_MAX } from "../../base/protocol/line-reader.ts";
+import { decodeToBroker, encodeToWorker, ProtocolError } from "../../base/protocol/wire.ts";
 
 /** The broker's end of a link to one worker thread. */
 export interface PipeTransport {

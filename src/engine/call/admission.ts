@@ -146,7 +146,7 @@ function defaultOf(schema: JsonSchema, argument: string): unknown {
 }
 
 /** A tool's limits, within the parent's remaining time and the limits to which the parent was narrowed. */
-function limitsWithin(parent: EngineCall, limits: Limits): Limits {
+export function limitsWithin(parent: EngineCall, limits: Limits): Limits {
   const narrowed = { ...limits };
   for (const name of NAMES) {
     if (name === "memoryMb") continue;

@@ -1,5 +1,6 @@
 import { within } from "../../base/deadline.ts";
 import { type Failure, GloveboxError, toolError } from "../../base/errors.ts";
+import type { ChildReply } from "../../base/protocol/capability-call.ts";
 import type { JsonVerdict } from "../../base/json-scanner.ts";
 import type { LedgerClaimOf } from "../../base/ledger-claim.ts";
 import { type Remedy, widerQueue } from "../../base/remedy.ts";
@@ -14,7 +15,7 @@ import {
 } from "../../base/result.ts";
 import type { SessionEnd } from "../../broker/call-session.ts";
 import type { BrokerClient } from "../../broker/thread/broker-client.ts";
-import type { EngineSession, HostedCall } from "../../broker/thread/host-session.ts";
+import type { EngineSession } from "../../broker/thread/host-session.ts";
 import type { CallReply, Executor, OutputText } from "../../executor/executor.ts";
 import { callOf, HOST_TOOLS, type Preparation, type ProgramSource } from "../../tool/program/program.ts";
 import type { Programs } from "../../tool/program/programs.ts";
@@ -32,7 +33,8 @@ import type { Admission } from "./admission.ts";
 import { Announcement } from "./announcement.ts";
 import { describeMalformed, describeOptions, tenantOf, writeArguments } from "./arguments.ts";
 import type { CallKeeper } from "./call-keeper.ts";
-import { callTool, parentOf } from "./child-call.ts";
+import { childTools, parentOf } from "./child-call.ts";
+import { childrenOf } from "./child-tickets.ts";
 import { concludeCall, mayRetry, spentBy, withEnd } from "./conclude.ts";
 import { type CallStages, EngineCall } from "./engine-call.ts";
 import type { Idempotency, Run } from "./idempotency.ts";
@@ -111,8 +113,8 @@ export class CallPipeline implements CallStages {
     return this.#host(call, options, async (callId, trace) => {
       const startMs = performance.now();
       const output = await work();
-      const wallMs = performance.now() - startMs;
-      const result = success(output, { ...emptyMetadata(callId, call.name, 0), wallMs, attempts: 1 });
+      const spent = { wallMs: performance.now() - startMs, attempts: 1 };
+      const result = success(output, { ...emptyMetadata(callId, call.name, 0), ...spent });
       this.#emitUnrun(trace, result, tenantOf(options), null);
       return result;
     });
@@ -157,6 +159,7 @@ export class CallPipeline implements CallStages {
     parent: EngineCall | null,
     claimOf: LedgerClaimOf | null = null,
     program: { readonly tool: RegisteredTool; readonly trace: CallTrace | null } | null = null,
+    reply: ChildReply | null = null,
   ): Promise<ToolResult> {
     return new Promise((resolve) => {
       const { admission, tracing, keeper, nextCallNumber } = this.#parts;
@@ -173,9 +176,9 @@ export class CallPipeline implements CallStages {
       accepted.claimOf = claimOf;
       if (keeper !== null) accepted.begunMs = Date.now();
       accepted.resolve = resolve;
-      const { length } = accepted.args;
-      if (length > COUNTED_FROM) this.#parts.broker.accounts.of(tenant).countGiven(length);
+      if (accepted.args.length > COUNTED_FROM) this.#parts.broker.accounts.of(tenant).countGiven(accepted.args.length);
       tool.usage.calls++;
+      if (reply !== null) return accepted.adopt(reply);
       if (!this.#parts.events.has("tool:pre")) return this.#schedule(accepted);
       const announcement = new Announcement(accepted, call);
       this.#parts.events.emit("tool:pre", announcement.event);
@@ -226,6 +229,7 @@ export class CallPipeline implements CallStages {
     call.queueMs = queueMs;
     call.grants = broker.grants;
     call.asksHost = broker.isOfHost(call.tool.capabilities);
+    if (this.#loaders.size === 0) call.children = childrenOf(call, this.#parts);
     const { signal } = call.options;
     if (signal !== undefined) (call.abortGroup = this.#groupOf(signal)).add(call);
     executor.run(call);
@@ -256,9 +260,7 @@ export class CallPipeline implements CallStages {
 
   /** Opens the broker's session of a call, at its first capability call. */
   openSession(call: EngineCall): EngineSession {
-    const { broker, events } = this.#parts;
-    const run: HostedCall["callTool"] = (name, args, signal) => callTool(call, name, args, signal, this);
-    return broker.open(call.brokered(run, broker.accounts, events.isHeard("capability:call")), call.grants);
+    return this.#parts.broker.open(call.brokered(childTools(call, this), this.#parts), call.grants);
   }
 
   stop(callNumber: number, { code, message }: Failure): void {
@@ -274,9 +276,7 @@ export class CallPipeline implements CallStages {
 
   /** Made once: in an overload, most calls are refused. */
   #widerQueue(): readonly Remedy[] {
-    if (this.#queueRemedies !== null) return this.#queueRemedies;
-    const { maxQueued } = this.#parts.scheduler.stats();
-    return (this.#queueRemedies = [widerQueue(maxQueued)]);
+    return (this.#queueRemedies ??= [widerQueue(this.#parts.scheduler.stats().maxQueued)]);
   }
 
   notify(option: string, listener: () => unknown): void {

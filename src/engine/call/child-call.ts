@@ -1,8 +1,11 @@
+import type { BrokeredCall } from "../../broker/brokered-call.ts";
 import { ALIVE_MAX, type ChildBudget, type ChildPlace } from "./child-budget.ts";
+import type { ChildReply } from "../../base/protocol/capability-call.ts";
 import { CapabilityRefusal, type ChildCallEnd } from "../../broker/capabilities/capability.ts";
 import type { EngineCall } from "./engine-call.ts";
 import type { ExecuteOptions } from "../execute-options.ts";
 import { type ToolCall, type ToolResult, writableOutput } from "../../base/result.ts";
+import { isLight, noteCallee } from "./child-tickets.ts";
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
 
 /** Maximum nesting depth of child calls. */
@@ -16,7 +19,23 @@ export interface ChildRunner {
   load(call: ToolCall, tenant: string | undefined): Promise<ToolResult | null>;
   /** The tool of that name, as the tenant sees it. */
   toolOf(name: string, tenant: string): RegisteredTool | undefined;
-  run(call: ToolCall, options: ExecuteOptions, parent: EngineCall): Promise<ToolResult>;
+  /** `program` and `reply`: of a child call that has run already. */
+  run(
+    call: ToolCall,
+    options: ExecuteOptions,
+    parent: EngineCall,
+    claimOf?: null,
+    program?: { readonly tool: RegisteredTool; readonly trace: null },
+    reply?: ChildReply,
+  ): Promise<ToolResult>;
+}
+
+/** What the broker may do with child calls of a call. */
+export function childTools(call: EngineCall, pipeline: ChildRunner): Pick<BrokeredCall, "callTool" | "adoptChild"> {
+  return {
+    callTool: (name, args, signal) => callTool(call, name, args, signal, pipeline),
+    adoptChild: (name, args, reply) => adoptChild(call, name, args, reply, pipeline),
+  };
 }
 
 /**
@@ -24,7 +43,7 @@ export interface ChildRunner {
  * time, and cancelled with it. Throws a `CapabilityRefusal` if the tool is an ancestor of the call, if calls are nested
  * too deeply, or if the call has no time or place left.
  */
-export async function callTool(
+async function callTool(
   parent: EngineCall,
   name: string,
   args: Record<string, unknown>,
@@ -34,20 +53,14 @@ export async function callTool(
   const { childBudget } = parent;
   const failed = await pipeline.load({ name, arguments: args }, parent.options.tenant);
   if (failed?.error) return { result: { ok: false, code: failed.error.code, message: failed.error.message } };
-  const place = await childBudget.place(isLight(pipeline.toolOf(name, parent.tenant)));
+  const light = isLight(pipeline.toolOf(name, parent.tenant));
+  if (light && parent.tool.own === undefined) noteCallee(parent.tool, name);
+  const place = await childBudget.place(light);
   try {
     return await runChild({ parent, name, args, signal, place, childBudget }, pipeline);
   } finally {
     childBudget.leave(place);
   }
-}
-
-/** Whether calls of a tool need nothing but a turn: it can ask for nothing, and its calls share an isolate. */
-function isLight(tool: RegisteredTool | undefined): boolean {
-  if (tool === undefined) return false;
-  const { runtime, isolation } = tool.script;
-  const isShared = runtime === "javascript" && (isolation === "instance" || isolation === "shared");
-  return isShared && Object.keys(tool.capabilities).length === 0;
 }
 
 interface ChildCall {
@@ -73,8 +86,24 @@ async function runChild(
       name,
       "wait for some of them before calling more",
     );
+  try {
+    // Admit the child against the remaining budget, then reserve that budget.
+    const running = pipeline.run({ name, arguments: args }, { ...optionsOf(parent), signal }, parent);
+    childBudget.reserve(cpuMs);
+    const result = await running;
+    const { success, error, metadata } = result;
+    const { callId } = metadata;
+    if (success || error === null) return { callId, result: { ok: true, output: writableOutput(result) } };
+    return { callId, result: { ok: false, code: error.code, message: error.message } };
+  } finally {
+    childBudget.exit(place, cpuMs);
+  }
+}
+
+function optionsOf(parent: EngineCall): ExecuteOptions {
+  const { childBudget } = parent;
   const { tenant, tools, capabilities, limits, maxLimits, onCpu } = parent.options;
-  const options: ExecuteOptions = {
+  return {
     ...(tenant === undefined ? {} : { tenant }),
     // The code of a program is the caller's, so that it calls the caller's tools only.
     ...(tools === undefined || parent.tool.own === undefined ? {} : { tools }),
@@ -86,20 +115,24 @@ async function runChild(
       onCpu?.(ms);
       childBudget.charge(ms);
     },
-    signal,
   };
-  try {
-    // Admit the child against the remaining budget, then reserve that budget.
-    const running = pipeline.run({ name, arguments: args }, options, parent);
-    childBudget.reserve(cpuMs);
-    const result = await running;
-    const { success, error, metadata } = result;
-    const { callId } = metadata;
-    if (success || error === null) return { callId, result: { ok: true, output: writableOutput(result) } };
-    return { callId, result: { ok: false, code: error.code, message: error.message } };
-  } finally {
-    childBudget.exit(place, cpuMs);
-  }
+}
+
+/**
+ * Adds to a call a child call that its worker has run, and concludes that before it returns. Throws a `CapabilityRefusal`
+ * where the worker had no right to.
+ */
+function adoptChild(
+  parent: EngineCall,
+  name: string,
+  args: Record<string, unknown>,
+  reply: ChildReply,
+  pipeline: ChildRunner,
+): void {
+  const tool = parent.children?.tools.get(name);
+  if (tool === undefined) refuse(`the worker of the call may not run "${name}"`, name, "none: the worker is broken");
+  const own = { tool, trace: null };
+  void pipeline.run({ id: reply.callId, name, arguments: args }, optionsOf(parent), parent, null, own, reply);
 }
 
 const TIME_REMEDY = "raise limits.wallMs and limits.cpuMs of the calling tool";

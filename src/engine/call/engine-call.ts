@@ -7,12 +7,22 @@ import type { Failure } from "../../base/errors.ts";
 import type { Limits } from "../../base/limits.ts";
 import { HostAccount, type TenantAccounts } from "../../base/tenant-account.ts";
 import type { LedgerClaim, LedgerClaimOf } from "../../base/ledger-claim.ts";
+import type { ChildReply, Diverged } from "../../base/protocol/capability-call.ts";
 import type { ToolScript } from "../../base/protocol/script.ts";
 import type { HostUse, Progress, ToolResult } from "../../base/result.ts";
-import type { CallReply, CapabilityCall, FleetTerms, Job, JobReplay, Respond } from "../../executor/executor.ts";
+import type {
+  CallReply,
+  CapabilityCall,
+  FleetTerms,
+  Job,
+  JobChildren,
+  JobReplay,
+  Respond,
+} from "../../executor/executor.ts";
 import { fingerprintOf, type RegisteredTool } from "../../tool/registered-tool.ts";
 import type { ExecuteOptions } from "../execute-options.ts";
 import type { QueueEntry, Refusal, Slot } from "../schedule/queue-entry.ts";
+import type { Events } from "../telemetry/events.ts";
 import type { CallTrace } from "../telemetry/tracing.ts";
 import type { AbortGroup } from "./abort-group.ts";
 import { ChildBudget } from "./child-budget.ts";
@@ -40,6 +50,20 @@ export interface AdmittedCall {
   readonly options: ExecuteOptions;
   /** The call on whose behalf it is made. */
   readonly parent: EngineCall | null;
+}
+
+/** Only a worker that is broken answers what the call has no tickets for. */
+const NOT_ITS_OWN: Diverged = { kind: "diverged", message: "the call's worker answered what the host has to answer" };
+
+/** What the broker has to know besides a call. */
+interface BrokeredParts {
+  readonly broker: { readonly accounts: TenantAccounts };
+  readonly events: Pick<Events, "isHeard">;
+}
+
+/** A call's child calls that its worker may run itself, with the versions of their tools. */
+export interface CallChildren extends JobChildren {
+  readonly tools: ReadonlyMap<string, RegisteredTool>;
 }
 
 /** The state of one call, as the scheduler's queue entry and the executor's job see it. */
@@ -70,6 +94,8 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
   grants: Grants | undefined = undefined;
   /** Whether it may be granted nothing but handlers of this thread. */
   asksHost = false;
+  /** Its child calls that its worker may run itself. */
+  children: CallChildren | null = null;
   slot: Slot | null = null;
   /** Number of attempts whose workers still work, although their replies are there. */
   lingering = 0;
@@ -167,14 +193,14 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
     return { wallMs: Math.floor(this.limits.wallMs - passedMs), cpuMs: this.childBudget.leftMs };
   }
 
-  /** The call as the broker sees it. `accounts`: those of all tenants. */
-  brokered(callTool: BrokeredCall["callTool"], accounts: TenantAccounts, isHeard: boolean): HostedCall {
+  /** The call as the broker sees it. */
+  brokered(tools: Pick<BrokeredCall, "callTool" | "adoptChild">, { broker, events }: BrokeredParts): HostedCall {
     const { options, limits, script, trace } = this;
     return {
       callNumber: this.callNumber,
       version: this.tool,
       trace,
-      isHeard: isHeard || options.onCapability !== undefined,
+      isHeard: events.isHeard("capability:call") || options.onCapability !== undefined,
       callId: this.callId,
       parentId: this.parent?.callId,
       tool: this.tool.info.name,
@@ -185,12 +211,12 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
       requested: this.tool.capabilities,
       narrowed: options.capabilities,
       limits,
-      account: (this.account ??= new HostAccount(this.tenant, accounts.of(this.tenant))),
+      account: (this.account ??= new HostAccount(this.tenant, broker.accounts.of(this.tenant))),
       isRecorded: options.record === true,
       binary: script.runtime === "native" ? { file: script.text, limits } : undefined,
       remote: script.runtime === "remote" ? { operation: script.text, wallMs: limits.wallMs } : undefined,
       own: this.tool.own,
-      callTool,
+      ...tools,
       onLost: () => this.#stages.stop(this.callNumber, JOURNAL_LOST),
       onOutcome:
         options.onCapability && ((event) => this.#stages.notify("onCapability", () => options.onCapability?.(event))),
@@ -217,6 +243,13 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
     this.#plan = "";
     this.#childBudget = null;
     this.callNumber = callNumber;
+  }
+
+  /** Ends it as its parent's worker says that it has ended. */
+  adopt({ output, startMs, wallMs, cpuMs, heapBytes, logs, dropped }: ChildReply): void {
+    this.onStart(startMs - performance.timeOrigin, Math.floor(startMs));
+    const outcome = { ok: true, json: output } as const;
+    this.settle({ outcome, cpuMs, waitedMs: 0, wallMs, heapBytes, attempts: 1, logs, dropped });
   }
 
   start(slot: Slot, queueMs: number): void {
@@ -252,6 +285,7 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
   }
 
   ask(call: CapabilityCall, respond: Respond): void {
+    if (call.reply !== undefined && this.children === null) return respond(NOT_ITS_OWN);
     this.#openSession().ask(call, respond);
   }
 

@@ -154,6 +154,7 @@ export class Batcher {
       return false;
     }
     connection.upload(queue.script, queue.tenant);
+    for (const script of batch.calls[0]?.job.children?.scripts ?? []) connection.upload(script, queue.tenant);
     connection.begin(message.callNumber, batch, message, nowMs);
     this.#onBatch(batch.calls.length);
     return true;

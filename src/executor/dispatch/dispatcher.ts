@@ -46,7 +46,6 @@ export interface DispatcherOwner {
 export class Dispatcher implements WorkerConnectionListener {
   readonly #owner: DispatcherOwner;
   readonly #nextCallNumber: () => number;
-  /** The workers and their statistics. */
   readonly workers = new WorkerRegistry();
   readonly #calls = new CallTable<LocalCall>();
   readonly #batcher: Batcher;
@@ -89,8 +88,8 @@ export class Dispatcher implements WorkerConnectionListener {
   }
 
   /**
-   * Ends a call now, and cancels it on its worker; of what it sends later, only its processor time counts. `cpuMs` is
-   * given where the worker is lost already.
+   * Ends a call now, and cancels it on its worker; what it sends later counts by its processor time alone. `cpuMs`: of a
+   * worker that is lost already.
    */
   end(callNumber: number, failure: Failure, cpuMs?: number): void {
     const call = this.#calls.get(callNumber);
@@ -364,17 +363,18 @@ export class Dispatcher implements WorkerConnectionListener {
 
   #onAsk(
     connection: WorkerConnection,
-    { callNumber, step, nowMs, deliveredCount, capability, method, args }: CapabilityCallMessage,
+    { callNumber, step, nowMs, deliveredCount, capability, method, args, reply }: CapabilityCallMessage,
   ): void {
     const call = this.#callOn(connection, callNumber);
     if (call === undefined) return;
     const { attempts: attempt, starts } = call;
     call.hasAsked = true;
-    call.job.ask({ step, attempt, nowMs, deliveredCount, capability, method, args }, (response) => {
+    call.job.ask({ step, attempt, nowMs, deliveredCount, capability, method, args, reply }, (response) => {
       if (this.#callOn(connection, callNumber) !== call || call.attempts !== attempt) return;
       if (response.kind === "diverged")
         return this.end(callNumber, { code: "executor_lost", message: response.message });
-      connection.send(settleMessage({ callNumber, attempt: starts, step }, response));
+      // Others are answered by the worker.
+      if (reply === undefined) connection.send(settleMessage({ callNumber, attempt: starts, step }, response));
     });
   }
 

@@ -119,6 +119,7 @@ export class ToolQueue implements BatchSource {
 }
 
 function mayJoin(call: LocalCall, first: LocalCall): boolean {
+  if (call.job.children?.tickets !== first.job.children?.tickets || call.attempts !== first.attempts) return false;
   if (call.alone || first.alone || call.job.stream || first.job.stream || call.starts !== first.starts) return false;
   return haveSameTurn(call.job.limits, first.job.limits);
 }

@@ -1,11 +1,5 @@
-import {
-  decodeParts,
-  decodeToHost,
-  encodeToWorker,
-  LineReader,
-  MESSAGE_MAX,
-  ProtocolError,
-} from "../../base/protocol/wire.ts";
+import { decodeParts, decodeToHost, encodeToWorker, ProtocolError } from "../../base/protocol/wire.ts";
+import { LineReader, MESSAGE_MAX } from "../../base/protocol/line-reader.ts";
 import type { AskPipe } from "../../broker/thread/ask-pipe.ts";
 import { EventLoopSpin } from "../../base/event-loop-spin.ts";
 import { SpinTime } from "../../base/spin-time.ts";

@@ -128,6 +128,11 @@ export class GroupProcesses {
     for (const { dispatcher } of this.#pools()) dispatcher.forget(key);
   }
 
+  /** Whether calls of the tool have ended processes. */
+  suspects(tool: ToolVersion): boolean {
+    return this.#quarantine.knows(tool);
+  }
+
   refusedForMs(tool: ToolVersion, tenant: string): number {
     return this.#quarantine.refusedForMs(tool, tenant);
   }

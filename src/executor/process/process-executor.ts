@@ -84,8 +84,18 @@ export class ProcessExecutor implements Executor {
     for (const group of this.#groups.values()) group.forget(key);
   }
 
+  withdraw(key: string): void {
+    // Workers get the script of a waiting call again.
+    this.forget(key);
+  }
+
   refusedForMs(tool: ToolVersion, tenant: string): number {
     return this.#groupOf(tool, tenant).refusedForMs(tool, tenant);
+  }
+
+  mayShareWorker(tool: ToolVersion, other: ToolVersion, tenant: string): boolean {
+    const group = this.#groupOf(tool, tenant);
+    return group === this.#groupOf(other, tenant) && !group.suspects(tool) && !group.suspects(other);
   }
 
   trustGroup(tool: ToolVersion, tenant: string): string {

@@ -111,6 +111,11 @@ export class Quarantine {
     return entry.isApart ? { kind: "apart", isProbe, isOwn: false } : MAIN;
   }
 
+  /** Whether the tool has a strike that is not forgotten. */
+  knows(tool: ToolVersion): boolean {
+    return this.#entries.size > 0 && this.#entries.has(keyOf(tool));
+  }
+
   /** Remaining time for which a tenant's calls of a tool are refused, in milliseconds; 0 where one may run. */
   refusedForMs(tool: ToolVersion, tenant: string): number {
     if (this.#entries.size === 0) return 0;

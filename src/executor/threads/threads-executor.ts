@@ -112,8 +112,17 @@ export class ThreadsExecutor implements Executor {
     this.#dispatcher.forget(key);
   }
 
+  withdraw(key: string): void {
+    // Workers get the script of a waiting call again.
+    this.forget(key);
+  }
+
   refusedForMs(): number {
     return 0;
+  }
+
+  mayShareWorker(): boolean {
+    return true;
   }
 
   trustGroup(): null {

@@ -31,6 +31,7 @@ export class Deliveries {
     if (call?.message.attempt !== attempt) return;
     call.arrived.push(response);
     call.unanswered.delete(step);
+    call.awaited.delete(step);
   }
 
   /** Delivers the responses that were taken. */

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import ivm from "isolated-vm";
 import type { WorkerHoldings } from "../../base/protocol/holdings.ts";
 import type { Emit, Pure } from "../../guest/host.ts";
+import type { WorkerStats } from "../../base/protocol/messages.ts";
 import type { Prelude } from "../../base/protocol/prelude.ts";
 import { isHardened, type ToolScript } from "../../base/protocol/script.ts";
 import { disposeOf, heapBytesOf, type PreparedIsolate, ToolIsolate } from "./tool-isolate.ts";
@@ -49,7 +50,7 @@ export class Isolates {
   readonly #reserve: (memoryMb: number) => void;
   readonly #holdings: WorkerHoldings;
   readonly checks: CheckRuntime;
-  readonly starts: { [kind: string]: number } = { blank: 0, tool: 0, context: 0 };
+  readonly #starts: { [kind: string]: number } = { blank: 0, tool: 0, context: 0 };
 
   /**
    * `reserve` receives the total memory that the live isolates may use, in MiB. `keep` makes an isolate one whose turns
@@ -180,23 +181,14 @@ export class Isolates {
     if (this.#latest?.prepare() !== true) this.#pool.refill();
   }
 
-  counts(): { active: number; warm: number; blank: number } {
+  stats(): WorkerStats {
     let active = 0;
-    let warm = 0;
+    const heapBytes = Object.create(null) as { [tool: string]: number };
     for (const isolate of this.#live) {
       if (isolate.runs.size > 0) active++;
-      else warm++;
+      heapBytes[isolate.tool] = (heapBytes[isolate.tool] ?? 0) + isolate.heapBytes;
     }
-    return { active, warm, blank: this.#pool.count };
-  }
-
-  /** Heap in bytes by tool. */
-  heaps(): { [tool: string]: number } {
-    const heaps: { [tool: string]: number } = Object.create(null) as { [tool: string]: number };
-    for (const isolate of this.#live) {
-      heaps[isolate.tool] = (heaps[isolate.tool] ?? 0) + isolate.heapBytes;
-    }
-    return heaps;
+    return { active, warm: this.#live.size - active, blank: this.#pool.count, starts: this.#starts, heapBytes };
   }
 
   dispose(): void {
@@ -257,7 +249,7 @@ export class Isolates {
   }
 
   #count(kind: string): void {
-    this.starts[kind] = (this.starts[kind] ?? 0) + 1;
+    this.#starts[kind] = (this.#starts[kind] ?? 0) + 1;
   }
 }
 

@@ -4,7 +4,8 @@ import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
 import { EventLoopSpin } from "../../base/event-loop-spin.ts";
 import { PortBell } from "../../base/protocol/port-bell.ts";
 import { SpinTime } from "../../base/spin-time.ts";
-import { encodeToHost, LineReader, MESSAGE_MAX } from "../../base/protocol/wire.ts";
+import { LineReader, MESSAGE_MAX } from "../../base/protocol/line-reader.ts";
+import { encodeToHost } from "../../base/protocol/wire.ts";
 import type { ToHost } from "../../base/protocol/messages.ts";
 
 /** The argument of a worker's task: its number, and its end of the link to the host. */

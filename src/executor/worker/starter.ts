@@ -28,6 +28,8 @@ export interface StarterHost {
   readonly post: (message: ToHost) => void;
   readonly afterTurn: (call: WorkerCall, end: TurnEnd) => void;
   readonly abandon: (isolate: ToolIsolate) => void;
+  /** Leaves the child calls of an ended call to the host. */
+  readonly leaveChildren: (call: WorkerCall) => void;
 }
 
 /** The calls of a message at their start. Most calls end in their first turn and leave nothing but their outcome. */
@@ -136,8 +138,9 @@ export class Starter {
     const budget = { cpuMs: 0, isolate, realm };
     const isSingle = start.runs.length === 1;
     realm.hearLines(message.stream);
-    // A negative number in the turn record stands for the call and those that share its turn.
-    const callNumber = isSingle ? message.callNumber : -message.callNumber;
+    // A negative number in the turn record stands for the call and those that share its turn, or are its child calls.
+    const own = isSingle ? message.callNumber : -message.callNumber;
+    const callNumber = message.parent === undefined ? own : -message.parent;
     const cpuMs = isSingle ? message.cpuMs : Math.min(TOGETHER_MS, message.cpuMs);
     const end = this.#host.turns.enter(callNumber, budget, cpuMs, body);
     start.cpuMs += budget.cpuMs;
@@ -188,6 +191,7 @@ export class Starter {
       const call = calls.get(callNumber);
       const end = rejections?.get(callNumber) ?? last;
       const said = outcome || (call?.outcome ?? ended.get(callNumber) ?? "");
+      if (said !== "" && call !== undefined) this.#host.leaveChildren(call);
       if (said !== "" && end.kind === "done" && isolate.outputCheck === null && (call === undefined || call.isQuiet)) {
         text += `${cleanOutcome(said, message.outputBytes, isolate, isRefused)}\t`;
         if (call !== undefined) this.#drop(call);
@@ -243,7 +247,8 @@ export class Starter {
   #admit(message: RunMessage, script: ToolScript, count: number) {
     if (!message.ownIsolate && this.#host.isolates.isWarm(script, message.tenant))
       return this.#enter(message, script, count);
-    return this.#host.turns.around(message.callNumber, LOAD_MS, () => this.#enter(message, script, count));
+    const callNumber = message.parent === undefined ? message.callNumber : -message.parent;
+    return this.#host.turns.around(callNumber, LOAD_MS, () => this.#enter(message, script, count));
   }
 
   /** Finds or creates the isolate and the realm; an error here is the tool's, so the calls fail. */
@@ -265,7 +270,10 @@ export class Starter {
   /** The calls' outcomes, when a later exception replaced the turn's result. */
   #recover({ message, isolate, realm }: Start): string {
     const budget = { cpuMs: 0, isolate, realm };
-    const end = this.#host.turns.enter(message.callNumber, budget, message.cpuMs, (ms) => realm.recover(ms));
+    const { callNumber, parent } = message;
+    const end = this.#host.turns.enter(parent === undefined ? callNumber : -parent, budget, message.cpuMs, (ms) =>
+      realm.recover(ms),
+    );
     return end.kind === "done" ? end.value : "";
   }
 }

@@ -1,5 +1,12 @@
 import { CONTINUATIONS_MAX } from "../../base/protocol/capability-call.ts";
-import { type Failure, type RunMessage, type SettleMessage, settleMessage } from "../../base/protocol/messages.ts";
+import {
+  type CapabilityCallMessage,
+  type ChildTicket,
+  type Failure,
+  type RunMessage,
+  type SettleMessage,
+  settleMessage,
+} from "../../base/protocol/messages.ts";
 import { CallClock } from "./call-clock.ts";
 import type { GuestRealm } from "./guest-realm.ts";
 import { ReplaySchedule } from "./replay-schedule.ts";
@@ -23,6 +30,16 @@ interface AskedMethod {
   readonly askedMs: number;
 }
 
+/** A child call that a call of this worker has asked for, and that this worker may run. */
+export interface AskedChild {
+  readonly ask: CapabilityCallMessage;
+  readonly ticket: ChildTicket;
+  /** Its arguments as JSON. */
+  readonly args: string;
+  /** When it was asked for, by `performance.now()`. */
+  readonly askedMs: number;
+}
+
 /** A call in flight on this worker, with its use of its limits. */
 export class WorkerCall {
   readonly callNumber: number;
@@ -40,6 +57,11 @@ export class WorkerCall {
   /** Whether it has sent the broker anything by its worker's pipe, and the capability calls that wait there. */
   hasSent = false;
   readonly unanswered = new Map<number, AskedMethod>();
+  /** Child calls that may run in this worker and have not yet; steps of those that the host runs, and of all else it does. */
+  readonly children: AskedChild[] = [];
+  readonly awaited = new Set<number>();
+  /** Length of the answers of child calls that have run here, in characters. */
+  answeredLength = 0;
   /** Responses that have arrived and are not delivered yet, in order. */
   readonly arrived: SettleMessage[] = [];
   /** The call's progress reports. */
@@ -88,6 +110,11 @@ export class WorkerCall {
     return this.isolate.redactor?.text(text) ?? text;
   }
 
+  /** Whose turns its turns are: those of the call that its worker has started it for, or its own. */
+  get turnNumber(): number {
+    return this.message.parent === undefined ? this.callNumber : -this.message.parent;
+  }
+
   /** Whether it calls a command of the tool, which has no schemas. */
   get isCommand(): boolean {
     return commandsOf(this.message).has(this.callNumber);
@@ -123,6 +150,12 @@ export class WorkerCall {
     if (isContinuation) this.#continuations++;
     else this.#counted++;
     return ++this.#schedule.asked;
+  }
+
+  /** Whether its limits leave room for what it has asked, and for an answer of this length which the host does not send. */
+  hasRoomFor(length: number): boolean {
+    const { capabilityCalls, capabilityBytes } = this.message;
+    return this.#counted <= capabilityCalls && this.#askLength + this.answeredLength + length <= capabilityBytes;
   }
 
   /** The responses to what waits for a broker that has ended, in order. */

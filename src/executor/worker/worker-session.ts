@@ -1,21 +1,12 @@
-import {
-  EMIT_ASK,
-  EMIT_DONE,
-  EMIT_LOG,
-  EMIT_MEMORY,
-  EMIT_PROGRESS,
-  EMIT_TIMER,
-  EMIT_WORN,
-  NAME_MAX,
-} from "../../guest/host.ts";
-import { isContinuation } from "../../base/protocol/capability-call.ts";
-import type { RunMessage, WorkerStats } from "../../base/protocol/messages.ts";
+import { EMIT_ASK, EMIT_DONE, EMIT_LOG, EMIT_MEMORY, EMIT_PROGRESS, EMIT_TIMER, EMIT_WORN } from "../../guest/host.ts";
+import type { RunMessage, ToHost } from "../../base/protocol/messages.ts";
 import type { ToolScript } from "../../base/protocol/script.ts";
 import type { WorkerHoldings } from "../../base/protocol/holdings.ts";
 import type { TurnSlot } from "../../base/protocol/turn-record.ts";
 import { decodeToWorker } from "../../base/protocol/wire.ts";
 import { WorkerCall, failed } from "./worker-call.ts";
 import { BrokerOutbox } from "./broker-outbox.ts";
+import { ChildCalls } from "./child-calls.ts";
 import { Deliveries } from "./deliveries.ts";
 import { GarbageCollector, Preparation } from "./idle-work.ts";
 import { inspectScript } from "./inspect.ts";
@@ -24,7 +15,7 @@ import type { Isolates } from "./isolates.ts";
 import type { ToolIsolate } from "./tool-isolate.ts";
 import { type LinkListener, WorkerOutbox } from "./link.ts";
 import { LogLines } from "./log-lines.ts";
-import { isOneLine, readOutcome } from "./outcome.ts";
+import { readOutcome } from "./outcome.ts";
 import { Starter } from "./starter.ts";
 import { type TurnEnd, Turns } from "./turns.ts";
 
@@ -54,6 +45,7 @@ export class WorkerSession implements LinkListener {
   readonly #isolates: Isolates;
   readonly #starter: Starter;
   readonly #deliveries: Deliveries;
+  readonly #children: ChildCalls;
   readonly #preparation: Preparation;
   readonly #scripts = new Map<string, ToolScript>();
   readonly #calls = new Map<number, WorkerCall>();
@@ -101,9 +93,10 @@ export class WorkerSession implements LinkListener {
       isolates: this.#isolates,
       turns: this.#turns,
       calls: this.#calls,
-      post: (message) => this.#outbox.post(message),
+      post: this.#tell,
       afterTurn: (call, end) => this.#afterTurn(call, end),
       abandon: (isolate) => this.#abandon(isolate),
+      leaveChildren: (call) => this.#children.leave(call),
     });
     this.#deliveries = new Deliveries({
       calls: this.#calls,
@@ -112,6 +105,15 @@ export class WorkerSession implements LinkListener {
         this.#afterTurn(call, this.#enter(call, body));
         this.#completeEnded();
       },
+    });
+    this.#children = new ChildCalls({
+      calls: this.#calls,
+      scripts: this.#scripts,
+      start: (message) => this.#start(message),
+      end: (callNumber) => this.#cancel(callNumber),
+      broker: this.#broker,
+      deliveries: this.#deliveries,
+      later: () => void setImmediate(() => this.onPause()),
     });
     this.#statsTimer = setInterval(() => this.#sendStats(), STATS_EVERY_MS).unref();
     // The first message shows the host that the worker runs.
@@ -154,6 +156,7 @@ export class WorkerSession implements LinkListener {
   /** Delivers what was read last, and sends the batched messages; then, if the worker is idle, prepares for later calls. */
   onPause(): void {
     this.#deliveries.flush();
+    this.#children.run();
     this.#broker.flush();
     this.#slot.rest();
     this.#preparation.begin(this.#hasInspected);
@@ -182,11 +185,16 @@ export class WorkerSession implements LinkListener {
     this.#completeEnded();
   }
 
+  /** Tells the host, of calls that it knows. */
+  readonly #tell = (message: ToHost): void => {
+    if (!this.#children.hears(message)) this.#outbox.post(message);
+  };
+
   #cancel(callNumber: number): void {
     const call = this.#calls.get(callNumber);
     if (call === undefined) return;
     const budget = { cpuMs: 0, isolate: call.isolate, realm: call.realm };
-    const end = this.#turns.enter(callNumber, budget, CANCEL_CPU_MS, (timeoutMs) =>
+    const end = this.#turns.enter(call.turnNumber, budget, CANCEL_CPU_MS, (timeoutMs) =>
       call.realm.cancel(callNumber, Date.now(), timeoutMs),
     );
     call.cpuMs += budget.cpuMs;
@@ -258,7 +266,7 @@ export class WorkerSession implements LinkListener {
     call?.stopTimers();
     call?.isolate.leave(callNumber, call.realm);
     this.#calls.delete(callNumber);
-    this.#outbox.post({ kind: "lost", callNumber, cpuMs, payload: JSON.stringify(reason) });
+    this.#tell({ kind: "lost", callNumber, cpuMs, payload: JSON.stringify(reason) });
   }
 
   #completeEnded(): void {
@@ -291,24 +299,15 @@ export class WorkerSession implements LinkListener {
   #post(call: WorkerCall): void {
     const { isolate, message, callNumber } = call;
     const { ok, payload } = readOutcome(call.outcome, message.outputBytes, isolate, call.isRefused);
+    this.#children.leave(call);
     this.#calls.delete(callNumber);
     this.#postProgress(call);
     call.stopTimers();
     isolate.measure(call.cpuMs);
     isolate.leave(callNumber, call.realm);
-    const asked = this.#broker.end(call);
-    this.#outbox.post({
-      kind: "done",
-      callNumber,
-      ok,
-      cpuMs: call.cpuMs,
-      heapBytes: isolate.heapBytes,
-      dropped: call.dropped,
-      deliveredCount: call.deliveredCount,
-      asked,
-      logs: call.logsJson(),
-      payload,
-    });
+    const { cpuMs, dropped, deliveredCount } = call;
+    const used = { cpuMs, heapBytes: isolate.heapBytes, dropped, deliveredCount, asked: this.#broker.end(call) };
+    this.#tell({ kind: "done", callNumber, ok, ...used, logs: call.logsJson(), payload });
   }
 
   /**
@@ -351,16 +350,8 @@ export class WorkerSession implements LinkListener {
           this.onPause();
         });
         return 0;
-      case EMIT_ASK: {
-        const [capability, method, args] = [String(a), String(b), String(c)];
-        if (capability.length > NAME_MAX || method.length > NAME_MAX || !isOneLine(args)) return 0;
-        const step = call.nextAsk(args.length, isContinuation(capability, method));
-        const askedMs = Number.isFinite(nowMs) ? nowMs : 0;
-        const { deliveredCount, message } = call;
-        const how = { attempt: message.attempt, step, nowMs: askedMs, deliveredCount };
-        if (step > 0) this.#broker.ask(call, { kind: "ask", callNumber, ...how, capability, method, args });
-        return step;
-      }
+      case EMIT_ASK:
+        return this.#children.ask(call, { capability: String(a), method: String(b), args: String(c) }, nowMs);
       default:
         return 0;
     }
@@ -383,12 +374,7 @@ export class WorkerSession implements LinkListener {
     this.#garbage.collect(!this.isIdle || this.#preparation.expectsCall);
     // Some preparations wait until the worker has been idle for a while.
     if (this.isIdle) this.#preparation.begin(false);
-    const stats: WorkerStats = {
-      ...this.#isolates.counts(),
-      starts: this.#isolates.starts,
-      heapBytes: this.#isolates.heaps(),
-    };
-    const payload = JSON.stringify(stats);
+    const payload = JSON.stringify(this.#isolates.stats());
     if (payload === this.#lastStats) return;
     this.#lastStats = payload;
     this.#outbox.post({ kind: "stats", payload });

@@ -30,6 +30,8 @@ export interface ToolProgram extends ProgramBase {
   /** Length of a result's JSON, in UTF-16 units, beyond which a preview stands for it. */
   readonly resultChars: number;
   readonly tools: ProgramTools;
+  /** Names of tools in the program's text. Default: none. */
+  readonly callees?: readonly string[];
 }
 
 /** The program of a call, and what its caller gets of it. */

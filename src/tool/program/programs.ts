@@ -40,7 +40,9 @@ export class Programs {
 }
 
 function capabilityOf(program: Program): Capability {
-  return program.kind === "tools" ? programTools(program.tools) : functionsCapability(program.functions);
+  return program.kind === "tools"
+    ? programTools(program.tools, program.callees)
+    : functionsCapability(program.functions);
 }
 
 function runnerWith(kind: Program["kind"], limits: Limits): RegisteredTool {

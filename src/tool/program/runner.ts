@@ -143,12 +143,21 @@ const ${SCRIPT_EXPORTS} = {
         return super.then(onValue, onError);
       }
     }
-    const call = (name, args) => {
+    const placeOf = (error, enter) => {
+      // V8 writes a stack frame by frame, which takes longer than all else of a call: most often the first one says it.
+      const { stackTraceLimit } = Error;
+      const top = {};
+      Reflect.set(Error, "stackTraceLimit", Math.min(stackTraceLimit, 1));
+      Error.captureStackTrace(top, enter);
+      Reflect.set(Error, "stackTraceLimit", stackTraceLimit);
+      const [, line, column] = PLACE.exec(String(top.stack)) ?? PLACE.exec(String(error.stack)) ?? [];
+      // One line stands before the program's own.
+      return line === undefined ? {} : { line: Math.max(1, line - 1), column: Number(column) };
+    };
+    const call = (name, args, enter) => {
       // Its stack has the program's line: the answer comes in another turn.
       const error = new ToolError(name, "", "");
-      const [, line, column] = PLACE.exec(String(error.stack)) ?? [];
-      // One line stands before the program's own.
-      const place = line === undefined ? {} : { line: Math.max(1, line - 1), column: Number(column) };
+      const place = placeOf(error, enter);
       const answer = host.call({ name, arguments: args ?? {}, ...place });
       const made = new ToolPromise((resolve, reject) => {
         then.call(answer, (given) => (given.ok ? resolve(given.output) : reject(describe(error, given))), reject);
@@ -169,8 +178,9 @@ const ${SCRIPT_EXPORTS} = {
     };
     const member = (path) => {
       const members = new Map();
+      const apply = (_target, _this, args) => call(path, args[0], apply);
       return new Proxy(path === "" ? Object.freeze({}) : () => {}, {
-        apply: (_target, _this, args) => call(path, args[0]),
+        apply,
         ownKeys: (target) => {
           if (path === "") throw new TypeError("tools has no list of its members: search_tools({ query }) finds tools");
           return Reflect.ownKeys(target);

@@ -6,9 +6,9 @@ import {
   decodeToWorker,
   encodeToHost,
   encodeToWorker,
-  LineReader,
   ProtocolError,
 } from "../../../src/base/protocol/wire.ts";
+import { LineReader } from "../../../src/base/protocol/line-reader.ts";
 import { LINES_PER_MESSAGE_MAX, type ToHost, type ToWorker } from "../../../src/base/protocol/messages.ts";
 
 const json = fc.json();
@@ -48,6 +48,7 @@ const toWorker: fc.Arbitrary<ToWorker> = fc.oneof(
         fc.constant(""),
         fc.array(fc.tuple(run, amount)).map((answers) => JSON.stringify(answers)),
       ),
+      tickets: fc.oneof(fc.constant(""), json),
       calls: json,
     })
     .map((message) => ({ ...message, callNumber: message.runs[0], runs: message.runs.join(",") })),
@@ -98,6 +99,28 @@ const toHost: fc.Arbitrary<ToHost> = fc.oneof(
     capability: text,
     method: text,
     args: json,
+  }),
+  fc.record({
+    kind: fc.constant("ask"),
+    callNumber: run,
+    attempt: run,
+    step: run,
+    nowMs: amount,
+    deliveredCount: run,
+    capability: text,
+    method: text,
+    args: json,
+    reply: fc.record({
+      callId: text,
+      output: json,
+      startMs: amount,
+      wallMs: amount,
+      cpuMs: amount,
+      heapBytes: run,
+      logs: fc.oneof(fc.constant(""), json),
+      dropped: run,
+      answeredMs: amount,
+    }),
   }),
   fc.record({
     kind: fc.constant("log"),

@@ -102,6 +102,7 @@ class ReplayedCall {
         hasLongIntegers: true,
         attempt: this.#attempt,
         plan: this.journal.plan(),
+        tickets: "",
         calls,
       }),
     );
