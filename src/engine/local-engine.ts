@@ -13,6 +13,7 @@ import type { SurfaceEvent, EventName, Listener, Reconfigured } from "./telemetr
 import { explainPrograms, programLimits } from "./program-explanation.ts";
 import { loadPrelude } from "../tool/runtimes/prelude.ts";
 import type { EngineOptions, ResolvedOptions, ToolSource } from "./options.ts";
+import { type Recording, toRecordedTool } from "./replay/recording.ts";
 import type { Policy } from "../broker/policy.ts";
 import { Reconfiguration } from "./reconfiguration.ts";
 import type { ExecutorStats } from "../executor/executor.ts";
@@ -246,6 +247,12 @@ export class LocalEngine implements AsyncDisposable {
   /** @internal Paths of all files of which the operator's tools were made. */
   sourceFiles(): ReadonlySet<string> {
     return new Set(this.#parts.registry.all().flatMap(({ files }) => files));
+  }
+
+  /** @internal The tool of this name as recordings hold it. */
+  recordedTool(name: string): Recording["tool"] | undefined {
+    const tool = this.#parts.registry.get(name);
+    return tool && toRecordedTool(tool);
   }
 
   /** The calls that it has kept, where it has the option `calls`. */

@@ -16,6 +16,7 @@ import { pythonCommand } from "./python.ts";
 import { replayCommand } from "./replay.ts";
 import { runCommand } from "./run.ts";
 import { serveCommand } from "./serve.ts";
+import { testCommand } from "./test.ts";
 import { topCommand } from "./top.ts";
 import { typesCommand } from "./types.ts";
 import { moduleCommand, validateCommand } from "./validate.ts";
@@ -46,6 +47,7 @@ export function createProgram(): Command {
     explainCommand(),
     replayCommand(),
     agentspaceCommand(),
+    testCommand(),
     validateCommand(),
     moduleCommand(),
     configCommand(),

@@ -29,7 +29,7 @@ export function replayCommand(): Command {
 }
 
 async function replay(file: string, options: Options): Promise<void> {
-  const recording = await read(file);
+  const recording = await readRecordingFile(file);
   if (options.inspect !== undefined) return inspect(recording, options.inspect === true ? INSPECT : options.inspect);
   const { requireReplayable } = await import("../../engine/replay/recording.ts");
   orRefuse(file, () => requireReplayable(recording));
@@ -56,7 +56,8 @@ async function inspect(recording: Recording, address: string): Promise<void> {
   process.exitCode = ok ? EXIT.OK : EXIT.FAILED;
 }
 
-async function read(file: string): Promise<Recording> {
+/** Reads a recording of `run --record`. Rejects with a `CliError` if it cannot be used. */
+export async function readRecordingFile(file: string): Promise<Recording> {
   const found = await stat(file).catch(() => {
     throw new CliError(EXIT.USAGE, `there is no file ${file}`);
   });
