@@ -11,6 +11,7 @@ import { explainCommand } from "./explain.ts";
 import { keysCommand } from "./keys.ts";
 import { listCommand, listSupportedCommand, listToolsCommand } from "./list.ts";
 import { mcpCommand } from "./mcp.ts";
+import { newCommand } from "./new.ts";
 import { planCommand } from "./plan.ts";
 import { pythonCommand } from "./python.ts";
 import { replayCommand } from "./replay.ts";
@@ -29,6 +30,7 @@ export function createProgram(): Command {
     .version(readVersion())
     .showHelpAfterError("(see --help)");
   const commands = [
+    newCommand(),
     serveCommand(),
     workerCommand(),
     topCommand(),
