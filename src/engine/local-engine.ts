@@ -7,7 +7,7 @@ import { type CodeModeOptions, resolveCodeMode } from "./code-mode-options.ts";
 import type { BegunLogin, FinishedLogin } from "./connectors/pending-logins.ts";
 import type { ConnectorStatus } from "./connectors/running-connector.ts";
 import type { ExecuteOptions } from "./execute-options.ts";
-import { type Explanation, explainTool, lintAll, type ToolFinding } from "./explanation.ts";
+import { type Explanation, explainTool, identityOf, lintAll, type ToolFinding } from "./explanation.ts";
 import { GloveboxError } from "../base/errors.ts";
 import type { SurfaceEvent, EventName, Listener, Reconfigured } from "./telemetry/events.ts";
 import { explainPrograms, programLimits } from "./program-explanation.ts";
@@ -23,6 +23,7 @@ import { HostAccount, type HostUsage } from "../base/tenant-account.ts";
 import { onPressure } from "../base/os/pressure.ts";
 import { startBundler, stopBundler } from "../tool/bundle/bundle.ts";
 import { OPERATOR } from "../broker/policy.ts";
+import type { RuleOffer } from "../broker/rule-offer.ts";
 import { type DeclareOptions, declareTools } from "../tool/declarations/declare-tools.ts";
 import { prepareDefinitions, type ToolInfo, type ToolLocation } from "../tool/definition.ts";
 import { PROGRAM_NAMES, type ProgramSource } from "../tool/program/program.ts";
@@ -197,6 +198,12 @@ export class LocalEngine implements AsyncDisposable {
       limits: programLimits(runner.limits, codeMode.limits),
       program: explainPrograms(all, { codeMode, tenant, tools }, broker),
     };
+  }
+
+  /** @internal The least rule under which a tool's calls are granted what it asks for. `undefined` if there is no such tool. */
+  offerRule(name: string, { tenant = "" }: OfTenant = {}): RuleOffer | undefined {
+    const tool = this.#parts.registry.get(name, tenant);
+    return tool && this.#parts.broker.grants.offer({ ...identityOf(tool), tenant }, tool.capabilities);
   }
 
   /** Policy rules that grant nothing, and capability requests that no rule grants. Runs no tool. */
