@@ -4,8 +4,10 @@ import { agentspaceCommand } from "./agentspace.ts";
 import { benchCommand } from "./bench.ts";
 import { callsCommand } from "./calls.ts";
 import { codeCommand } from "./code.ts";
+import { completeCommand } from "./complete.ts";
 import { configCommand } from "./config.ts";
 import { connectorsCommand } from "./connectors.ts";
+import { docsCommand } from "./docs.ts";
 import { doctorCommand, versionCommand } from "./doctor.ts";
 import { explainCommand } from "./explain.ts";
 import { keysCommand } from "./keys.ts";
@@ -53,6 +55,8 @@ export function createProgram(): Command {
     validateCommand(),
     moduleCommand(),
     configCommand(),
+    docsCommand(),
+    completeCommand(() => program),
     doctorCommand(),
     benchCommand(),
     versionCommand(),
