@@ -10,6 +10,7 @@ import { connectorsCommand } from "./connectors.ts";
 import { docsCommand } from "./docs.ts";
 import { doctorCommand, versionCommand } from "./doctor.ts";
 import { explainCommand } from "./explain.ts";
+import { addHelpTexts } from "./help-texts.ts";
 import { keysCommand } from "./keys.ts";
 import { listCommand, listSupportedCommand, listToolsCommand } from "./list.ts";
 import { mcpCommand } from "./mcp.ts";
@@ -64,5 +65,6 @@ export function createProgram(): Command {
   for (const command of commands) {
     program.addCommand(command.copyInheritedSettings(program));
   }
+  addHelpTexts(program);
   return program;
 }

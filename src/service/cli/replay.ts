@@ -11,6 +11,7 @@ const INSPECT = "127.0.0.1:9229";
 
 interface Options {
   readonly result?: true;
+  readonly json?: true;
   readonly inspect?: string | true;
 }
 
@@ -20,6 +21,7 @@ export function replayCommand(): Command {
     .description("replay a recorded call offline and compare its result with the recorded one")
     .argument("<file>", "recording, as `run --record FILE` writes it")
     .option("--result", "print the whole result instead of its output")
+    .option("--json", "print JSON: the result, and whether it is the recorded one")
     .option(
       "--inspect [address]",
       "run the call under a debugger listening at this address (default: 127.0.0.1:9229); the tool then runs " +
@@ -35,12 +37,13 @@ async function replay(file: string, options: Options): Promise<void> {
   orRefuse(file, () => requireReplayable(recording));
   const { replayCall } = await import("../../engine/replay/replay-call.ts");
   const { result, isSame } = await replayCall(recording);
+  process.exitCode = isSame ? EXIT.OK : EXIT.FAILED;
+  if (options.json === true) return print(`{"isSame":${isSame},"result":${resultText(result)}}`);
   for (const { level, message } of result.metadata.logs) say(`[${level}] ${message}`);
   if (options.result === true) print(resultText(result));
   else if (result.success) print(outputText(result));
   if (result.error !== null && options.result !== true) say(`glovebox: ${result.error.code}: ${result.error.message}`);
   say(isSame ? "glovebox: same result as recorded" : "glovebox: the result differs from the recorded one");
-  process.exitCode = isSame ? EXIT.OK : EXIT.FAILED;
 }
 
 /** Runs the call outside of an isolate, so that a debugger can attach. */
