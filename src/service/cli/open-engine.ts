@@ -63,7 +63,8 @@ export async function openEngine({ tools }: Sources, config: Config, options: En
   // Load the engine only here: that takes longer than everything else in commands such as `--help`.
   const { createEngine } = await import("../../engine/engine.ts");
   const named = tools === undefined ? config : { ...config, tools: [tools] };
-  return orUsage(createEngine({ ...withSamples(engineOptions(named)), ...options }));
+  const { whileWaiting } = await import("./progress.ts");
+  return whileWaiting("loading tools", orUsage(createEngine({ ...withSamples(engineOptions(named)), ...options })));
 }
 
 /** Starts an engine without tools; other options come from the configuration. */

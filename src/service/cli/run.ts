@@ -95,8 +95,9 @@ async function runTool(tool: string, input: string, options: Options): Promise<v
   const { recording, ...metadata } = result.metadata;
   report(withMetadata(result, metadata), options.result === true);
   const line = result.error === null || options.result === true ? null : await authorLine(result.error, name, places);
-  if (line !== null) say(line);
   if (options.result !== true) sayRemedies(result.error?.remedies);
+  // The last line is the author's own.
+  if (line !== null) say(line);
   // A refused call never ran and has no recording.
   if (options.record === undefined || recording === undefined) return;
   // The recording contains inputs and responses, so only the user may read it.
