@@ -1,21 +1,9 @@
 import type { Argument, Command, Option } from "commander";
 import { createProgram } from "../../src/service/cli/program.ts";
-import { EXIT } from "../../src/service/cli/exit.ts";
+import { EXIT, EXIT_MEANINGS } from "../../src/service/cli/exit.ts";
+import { helpTextOf } from "../../src/service/cli/help-texts.ts";
 import { WORKERS_DEFAULT } from "../../src/engine/options.ts";
 import { code, page, sentence, table } from "./markdown.ts";
-
-const EXIT_MEANINGS = {
-  OK: "The command succeeded.",
-  FAILED: "The tool failed, or a check found something.",
-  USAGE: "The command line or the configuration is wrong.",
-  INVALID: "The input, the tool or its package is not valid.",
-  STALE: "With `--check`: the file is not what the command would write now.",
-  RUNTIME: "A workflow's model or its tools failed.",
-  IO: "A workflow's artifact cannot be written.",
-  UNSUPPORTED: "A workflow asks for something that Glovebox cannot run.",
-  UNEXPECTED: "An unexpected error ended a workflow.",
-  INTERRUPTED: "A second signal stopped the command.",
-} as const satisfies Record<keyof typeof EXIT, string>;
 
 export function cliPage(): string {
   const program = createProgram();
@@ -52,12 +40,16 @@ function describe({ name, command }: NamedCommand): readonly string[] {
   const options = command.options
     .filter(({ hidden }) => !hidden)
     .map((option) => [code(option.flags), sentence(meaning(option))]);
+  const help = helpTextOf(name.replace(/^glovebox /, ""));
   return [
     `## ${code(name)}`,
     sentence(command.description()),
     code(`${name} ${command.usage()}`),
     ...(args.length === 0 ? [] : [table(["argument", "meaning"], args)]),
     ...(options.length === 0 ? [] : [table(["option", "meaning"], options)]),
+    ...(help === undefined
+      ? []
+      : [`Example: ${code(help.example)}. [Exit codes](#exit-codes): ${help.codes.join(", ")}.`]),
   ];
 }
 

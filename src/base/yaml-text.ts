@@ -7,7 +7,7 @@ export interface Position {
 }
 
 /** One mistake in a text, with its position if known. */
-interface YamlProblem {
+export interface YamlProblem {
   readonly message: string;
   readonly position?: Position;
 }
@@ -28,6 +28,10 @@ export interface YamlText {
   readonly value: unknown;
   /** Position of the value at a path (`key`: of its name), or else of the nearest value around it. */
   readonly positionOf: (path: readonly string[], part?: "value" | "key") => Position;
+  /** Where the value at a path stands in the text, as offsets (`key`: its name); `undefined` if it does not exist. */
+  readonly rangeOf: (path: readonly string[], part: "value" | "key") => readonly [start: number, end: number] | undefined;
+  /** Names that an object has more than once. The last value counts. Empty unless they are tolerated. */
+  readonly repeated: readonly YamlProblem[];
   /** The last line of the value at a path; `undefined` if it does not exist. */
   readonly lastLineOf: (path: readonly string[]) => number | undefined;
 }
@@ -47,14 +51,24 @@ export function readYaml(text: string): unknown {
   return valueOf(parse(text, new LineCounter(), true, true));
 }
 
-/** The same with the positions of its parts. Error messages quote nothing of the text around the mistake. */
-export function readYamlText(text: string): YamlText {
+/**
+ * The same with the positions of its parts. Error messages quote nothing of the text around the mistake.
+ * `toleratesRepeated`: names that an object has more than once are listed, and not refused.
+ */
+export function readYamlText(text: string, toleratesRepeated = false): YamlText {
   const lines = new LineCounter();
-  const document = parse(text, lines, false);
-  return { value: valueOf(document), ...places(document, lines) };
+  const repeated: YamlProblem[] = [];
+  const document = parse(text, lines, false, false, toleratesRepeated ? repeated : undefined);
+  return { value: valueOf(document), repeated, ...places(document, lines) };
 }
 
-function parse(text: string, lines: LineCounter, prettyErrors: boolean, merge = false): Document {
+function parse(
+  text: string,
+  lines: LineCounter,
+  prettyErrors: boolean,
+  merge = false,
+  tolerated?: YamlProblem[],
+): Document {
   let document: Document;
   try {
     // The parser's own check compares each key with all others: quadratic time. `checkNodes` checks them instead.
@@ -69,7 +83,9 @@ function parse(text: string, lines: LineCounter, prettyErrors: boolean, merge = 
     const problems = document.errors.map(({ message, pos }) => ({ message, position: positionAt(lines, pos[0]) }));
     throw new YamlError(error.message, problems);
   }
-  checkNodes(document, lines);
+  const repeated = checkNodes(document, lines);
+  if (repeated[0] !== undefined && tolerated === undefined) throw new YamlError(repeated[0].message, repeated);
+  tolerated?.push(...repeated);
   return document;
 }
 
@@ -86,7 +102,7 @@ function valueOf(document: Document): unknown {
   }
 }
 
-function places(document: Document, lines: LineCounter): Omit<YamlText, "value"> {
+function places(document: Document, lines: LineCounter): Omit<YamlText, "value" | "repeated"> {
   const find = (path: readonly string[]): { readonly keys: readonly Node[]; readonly isWhole: boolean } => {
     const keys: Node[] = [];
     let node: unknown = document.contents;
@@ -103,6 +119,11 @@ function places(document: Document, lines: LineCounter): Omit<YamlText, "value">
       const { keys, isWhole } = find(path);
       const node = part === "key" && isWhole ? (keys.at(-2) ?? keys.at(-1)) : keys.at(-1);
       return positionAt(lines, node?.range?.[0] ?? 0);
+    },
+    rangeOf: (path, part) => {
+      const { keys, isWhole } = find(path);
+      const range = keys.at(part === "key" ? -2 : -1)?.range;
+      return isWhole && range ? [range[0], range[1]] : undefined;
     },
     lastLineOf: (path) => {
       const { keys, isWhole } = find(path);
@@ -127,10 +148,11 @@ function childOf(
     return item === undefined ? undefined : { key: item, value: item };
   }
   if (!isMap(node)) return undefined;
-  return node.items.find(({ key }) => String(isScalar(key) ? key.value : key) === name);
+  return node.items.findLast(({ key }) => String(isScalar(key) ? key.value : key) === name);
 }
 
-function checkNodes(document: Document, lines: LineCounter): void {
+/** The names that an object has more than once. Throws a `YamlError` if there are too many aliases. */
+function checkNodes(document: Document, lines: LineCounter): readonly YamlProblem[] {
   let aliases = 0;
   const repeated: YamlProblem[] = [];
   visit(document, {
@@ -149,5 +171,5 @@ function checkNodes(document: Document, lines: LineCounter): void {
       }
     },
   });
-  if (repeated[0] !== undefined) throw new YamlError(repeated[0].message, repeated);
+  return repeated;
 }

@@ -3,6 +3,7 @@ import type { Remedy } from "../base/remedy.ts";
 import type { CapabilityRequest, Refused } from "./capabilities/capability.ts";
 import { type AllowedValue, isGiven, type Policy, ReadPolicy, type PolicySubject } from "./policy.ts";
 import { type DeniedCall, remediesFor } from "./remedies.ts";
+import { offerRule, type RuleOffer } from "./rule-offer.ts";
 import type { PlacedCapability } from "./thread/host-capability.ts";
 
 /** The call or tool whose grants are decided. */
@@ -57,6 +58,15 @@ export class Grants {
       // Arguments and requests are hostile input: without a remedy, the refusal still says what to do.
       return [];
     }
+  }
+
+  /** The least rule under which a tool is granted its request. */
+  offer(subject: PolicySubject, requested: CapabilityRequest): RuleOffer {
+    return offerRule(subject, requested, (name) => {
+      const capability = this.capabilities.get(name);
+      const allowed = this.#policy.allowed(subject, name).map(({ value }) => value);
+      return capability && { grants: capability.grants, allowed };
+    });
   }
 
   decide(subject: GrantSubject, name: string): Decision {

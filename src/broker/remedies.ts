@@ -2,9 +2,8 @@ import { isObject, type JsonValue } from "../base/json.ts";
 import { configRemedy, type Remedy, toolRemedy } from "../base/remedy.ts";
 import type { CapabilityRequest, GrantKind } from "./capabilities/capability.ts";
 import { isMethod } from "./capabilities/fetch/grants.ts";
-import { isPublicAddress } from "./capabilities/fetch/connections.ts";
-import { isIP } from "node:net";
 import { isGiven, OPERATOR, type PolicySubject } from "./policy.ts";
+import { isClosedHost } from "./rule-offer.ts";
 
 /** A capability call that was denied. */
 export interface DeniedCall {
@@ -16,8 +15,6 @@ export interface DeniedCall {
 /** Longest arguments that are kept and read for a remedy, in characters. */
 export const DENIED_ARGS_MAX = 16 * 1024;
 const NAME_MAX = 256;
-/** Names of metadata services of clouds. A remedy never opens one. */
-const METADATA_HOSTS: ReadonlySet<string> = new Set(["metadata.google.internal", "metadata", "instance-data"]);
 
 /**
  * Texts to paste, so that a denied capability call is granted and no other: into the tool, where it does not ask for
@@ -79,8 +76,7 @@ function neededBy({ capability, args }: DeniedCall): JsonValue | null {
 function neededRequest(address: string, method: string): JsonValue | null {
   const url = URL.parse(address);
   if (url === null || !/^https?:$/.test(url.protocol) || !isMethod(method)) return null;
-  const host = url.hostname.replace(/^\[|\]$|\.$/g, "");
-  if (METADATA_HOSTS.has(host) || (isIP(host) !== 0 && !isPublicAddress(host))) return null;
+  if (isClosedHost(url.hostname)) return null;
   return { origins: [url.origin], methods: [method] };
 }
 

@@ -7,12 +7,13 @@ import { type CodeModeOptions, resolveCodeMode } from "./code-mode-options.ts";
 import type { BegunLogin, FinishedLogin } from "./connectors/pending-logins.ts";
 import type { ConnectorStatus } from "./connectors/running-connector.ts";
 import type { ExecuteOptions } from "./execute-options.ts";
-import { type Explanation, explainTool, lintAll, type ToolFinding } from "./explanation.ts";
+import { type Explanation, explainTool, identityOf, lintAll, type ToolFinding } from "./explanation.ts";
 import { GloveboxError } from "../base/errors.ts";
 import type { SurfaceEvent, EventName, Listener, Reconfigured } from "./telemetry/events.ts";
 import { explainPrograms, programLimits } from "./program-explanation.ts";
 import { loadPrelude } from "../tool/runtimes/prelude.ts";
 import type { EngineOptions, ResolvedOptions, ToolSource } from "./options.ts";
+import { type Recording, toRecordedTool } from "./replay/recording.ts";
 import type { Policy } from "../broker/policy.ts";
 import { Reconfiguration } from "./reconfiguration.ts";
 import type { ExecutorStats } from "../executor/executor.ts";
@@ -22,6 +23,7 @@ import { HostAccount, type HostUsage } from "../base/tenant-account.ts";
 import { onPressure } from "../base/os/pressure.ts";
 import { startBundler, stopBundler } from "../tool/bundle/bundle.ts";
 import { OPERATOR } from "../broker/policy.ts";
+import type { RuleOffer } from "../broker/rule-offer.ts";
 import { type DeclareOptions, declareTools } from "../tool/declarations/declare-tools.ts";
 import { prepareDefinitions, type ToolInfo, type ToolLocation } from "../tool/definition.ts";
 import { PROGRAM_NAMES, type ProgramSource } from "../tool/program/program.ts";
@@ -198,6 +200,12 @@ export class LocalEngine implements AsyncDisposable {
     };
   }
 
+  /** @internal The least rule under which a tool's calls are granted what it asks for. `undefined` if there is no such tool. */
+  offerRule(name: string, { tenant = "" }: OfTenant = {}): RuleOffer | undefined {
+    const tool = this.#parts.registry.get(name, tenant);
+    return tool && this.#parts.broker.grants.offer({ ...identityOf(tool), tenant }, tool.capabilities);
+  }
+
   /** Policy rules that grant nothing, and capability requests that no rule grants. Runs no tool. */
   lint(): readonly ToolFinding[] {
     return lintAll(this.#parts.registry, this.#parts.broker);
@@ -246,6 +254,12 @@ export class LocalEngine implements AsyncDisposable {
   /** @internal Paths of all files of which the operator's tools were made. */
   sourceFiles(): ReadonlySet<string> {
     return new Set(this.#parts.registry.all().flatMap(({ files }) => files));
+  }
+
+  /** @internal The tool of this name as recordings hold it. */
+  recordedTool(name: string): Recording["tool"] | undefined {
+    const tool = this.#parts.registry.get(name);
+    return tool && toRecordedTool(tool);
   }
 
   /** The calls that it has kept, where it has the option `calls`. */

@@ -1,7 +1,11 @@
-import { readdirSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
+import { TEMPLATES, type TemplateName } from "../../src/service/cli/new.ts";
+import { writeTemplate } from "../../src/service/cli/write-template.ts";
+import { byLength } from "../length.ts";
 import { processesLeftIn } from "../processes.ts";
 import { ROOT } from "./linked-folder.ts";
 import { type InstalledFolder, installedFolders, pack, run } from "./packed-folder.ts";
@@ -44,13 +48,20 @@ const names = readdirSync(join(ROOT, "examples"), { withFileTypes: true })
  */
 const ALONE = [PLAINEST, "next", "monorepo"];
 const GROUPS = [...ALONE.map((name) => [name]), names.filter((name) => !ALONE.includes(name))];
+/** Projects of `glovebox new`, which are installed with the examples. In every run those whose packages other tests use less. */
+const TEMPLATE_NAMES = byLength(["tool-py", "hono", "agent", "mcp"], Object.keys(TEMPLATES)) as readonly TemplateName[];
 const folders = new Map<string, InstalledFolder>();
 beforeAll(async () => {
   await using packed = await pack();
+  const written = mkdtempSync(join(tmpdir(), "glovebox-new-"));
+  for (const name of TEMPLATE_NAMES) await writeTemplate(name, join(written, `new-${name}`));
   for (const group of GROUPS) {
-    const folder = await installedFolders(group.map(exampleFolder), packed);
-    for (const name of group) folders.set(name, folder);
+    const projects = ALONE.includes(group[0] ?? "") ? [] : TEMPLATE_NAMES.map((name) => `new-${name}`);
+    const copied = [...group.map(exampleFolder), ...projects.map((name) => join(written, name))];
+    const folder = await installedFolders(copied, packed);
+    for (const name of [...group, ...projects]) folders.set(name, folder);
   }
+  rmSync(written, { recursive: true });
 }, INSTALL_MS);
 afterAll(async () => {
   for (const folder of new Set(folders.values())) await folder[Symbol.asyncDispose]();
@@ -95,3 +106,13 @@ describe.each(names)("the example %s, installed from the packed package", (name)
     RUN_MS,
   );
 });
+
+test.each(TEMPLATE_NAMES)(
+  "a project of the template %s, installed with the packed package, passes its tests and leaves no process behind",
+  async (name) => {
+    const folder = folders.get(`new-${name}`)?.folderOf(`new-${name}`) ?? "";
+    expect(await run(folder, "npm", ["test", "--silent"])).toContain("passed: 2 ok, 0 failed");
+    expect(await processesLeftIn(folder)).toEqual([]);
+  },
+  RUN_MS,
+);

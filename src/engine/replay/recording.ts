@@ -15,7 +15,7 @@ import {
   type ToolScript,
 } from "../../base/protocol/script.ts";
 import { type LogLine, type ToolResult, withMetadata } from "../../base/result.ts";
-import { checksFor } from "../../tool/registered-tool.ts";
+import { checksFor, type RegisteredTool } from "../../tool/registered-tool.ts";
 import { compileChecks } from "../../base/schema/checks.ts";
 import { compileSchema } from "../../base/schema/schema.ts";
 import { describeViolations } from "../../base/schema/violation.ts";
@@ -228,21 +228,20 @@ export function toAnswers({ answers }: Recording): readonly OrderedResponse[] {
   });
 }
 
+/** A tool as recordings hold it. */
+export function toRecordedTool({ script, outputChars, info, sourceMap }: RegisteredTool): Recording["tool"] {
+  const { key: _key, ...own } = script;
+  const { outputSchema, registrant, digest } = info;
+  return { ...own, outputChars, outputSchema, registrant, digest, sourceMap };
+}
+
 /** Adds a recording of the call to its result's metadata. A refused call ran nothing that could be replayed. */
 export function recordCall(call: EngineCall, result: ToolResult, entropyKey: string): ToolResult {
   if (result.metadata.attempts === 0) return result;
   const { callId, tenant, args, command, limits, clockMs, callNumber, end } = call;
-  const { key: _key, ...script } = call.tool.script;
   const recording: Recording = {
     format: FORMAT,
-    tool: {
-      ...script,
-      outputChars: call.tool.outputChars,
-      outputSchema: call.tool.info.outputSchema,
-      registrant: call.tool.info.registrant,
-      digest: call.tool.info.digest,
-      sourceMap: call.tool.sourceMap,
-    },
+    tool: toRecordedTool(call.tool),
     call: { id: callId, tenant, arguments: args, command: command ?? null },
     limits,
     startMs: clockMs,

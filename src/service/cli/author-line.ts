@@ -42,12 +42,14 @@ function frameOf({ details }: ToolError): Frame | null {
 
 /** Resolves the file of a frame. Stacks can be forged by tools, so only files below the tool locations are read. */
 async function findFile(name: string, tool: string, places: readonly string[]): Promise<string | null> {
+  // Modules of Python lie in the interpreter's folder of tools.
+  const own = name.replace(/^\/tool\//, "");
   for (const place of places) {
     const found = await stat(place).catch(() => null);
     if (found === null) continue;
     const root = await realpath(found.isDirectory() ? place : path.dirname(place));
     for (const folder of [path.join(tool, "code"), tool, "code", ""]) {
-      const file = await realpath(path.join(root, folder, name)).catch(() => null);
+      const file = await realpath(path.join(root, folder, own)).catch(() => null);
       if (file === null || relativeTo(root, file) === file) continue;
       const { size, isFile } = await stat(file).then((one) => ({ size: one.size, isFile: one.isFile() }));
       if (isFile && size <= FILE_MAX_BYTES) return file;

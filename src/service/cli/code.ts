@@ -12,6 +12,7 @@ import { print, say } from "./output.ts";
 interface Options extends Sources {
   readonly input?: string;
   readonly result?: true;
+  readonly json?: true;
 }
 
 const ENGINE = { workers: 1, executor: { kind: "process", spare: false } } as const;
@@ -26,10 +27,11 @@ export function codeCommand(): Command {
     .option("--config <file>", "configuration file (default: glovebox.config.yaml or .json in this folder, if present)")
     .option("--input <json>", "the value that the program sees as input")
     .option("--result", "print the whole result instead of what the program returned")
+    .option("--json", "print the whole result, as --result does")
     .action(run);
 }
 
-async function run(file: string, { input, result: isWhole, ...sources }: Options): Promise<void> {
+async function run(file: string, { input, json, result: isWhole = json, ...sources }: Options): Promise<void> {
   const code = await readProgramFile(file);
   const value = input === undefined ? {} : { input: parseInput(input) };
   const config = await readConfig(sources.config);

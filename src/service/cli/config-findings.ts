@@ -1,11 +1,13 @@
 import { hideKeys } from "../access/secret.ts";
-import { isObject } from "../../base/json.ts";
+import { isObject, pointerSegment } from "../../base/json.ts";
 import { ConfigError, type ConfigFinding } from "../config/config-error.ts";
 import { findConfig } from "../config/config-file.ts";
 import { type Configuration, readLeniently, type Source } from "../config/configuration.ts";
 import { SERVICE_DEFAULTS } from "../config/effective.ts";
 import { readEnvironment } from "../config/environment.ts";
 import type { Config } from "../config/schema.ts";
+import { nearest } from "../config/names.ts";
+import { findToolMistakes, type SettingMistake } from "./config-tools.ts";
 import { isLoopback } from "../http/origin-check.ts";
 import { checkOptions } from "./open-engine.ts";
 import { ServiceKeys } from "./service-keys.ts";
@@ -35,7 +37,7 @@ export async function findMistakes(
   };
   const overrides = (await orFind(() => readEnvironment(environment))) ?? [];
   const used = file ?? (environment["GLOVEBOX_CONFIG"] || (await findConfig(process.cwd())));
-  const read = await orFind(() => readLeniently(used, overrides));
+  const read = await orFind(() => readLeniently(used, overrides, true));
   if (read === undefined) return { file: used, findings: found };
   found.push(...(read.error?.findings ?? []));
   found.push(...(await findWrongMeanings(read.configuration, environment)));
@@ -52,9 +54,15 @@ async function findWrongMeanings(
   environment: NodeJS.ProcessEnv,
 ): Promise<readonly ConfigFinding[]> {
   const found: ConfigFinding[] = [];
+  const put = ({ path, message, ...kind }: SettingMistake): void => {
+    const source = path.length === 0 ? null : sourceOf(path);
+    const pointer = path.map(pointerSegment).join("");
+    const position = source?.kind === "file" ? { position: { line: source.line, column: source.column } } : {};
+    found.push({ ...kind, place: describePlace(source), pointer, message: hideKeys(message), ...position });
+  };
   const add = (message: string, path: readonly string[] = pathIn(message, values)): void => {
-    const place = path.length === 0 ? "" : describePlace(sourceOf(path));
-    found.push({ rule: "config/meaning", place, message: hideKeys(message) });
+    const rule = message.includes("which is not installed") ? "config/missing-package" : "config/meaning";
+    put({ rule, path, message });
   };
   const { keys = [], admin, host = SERVICE_DEFAULTS.host } = values;
   const wrongKeys = keys.flatMap((key, at) => {
@@ -70,7 +78,10 @@ async function findWrongMeanings(
   let last: string | null = null;
   while (found.length < FINDINGS_MAX) {
     const message = await checkOptions(rest).then(
-      () => null,
+      ({ unknown, capabilities }) => {
+        for (const { rule, name } of unknown) put(unknownCapability(rule, name, capabilities));
+        return null;
+      },
       (error: unknown) => messageOf(error),
     );
     if (message === null) break;
@@ -83,7 +94,16 @@ async function findWrongMeanings(
     if (path.length === 0) break;
     rest = without(rest, path) as Config;
   }
-  return found;
+  for (const mistake of await findToolMistakes(rest)) put(mistake);
+  return found.slice(0, FINDINGS_MAX);
+}
+
+function unknownCapability(rule: number, name: string, capabilities: readonly string[]): SettingMistake {
+  const meant = nearest(name, capabilities);
+  const hint = meant === undefined ? "; an embedder may have one" : `; is ${meant} meant?`;
+  const path = ["policy", "rules", `${rule}`, "allow", name];
+  const message = `there is no capability ${JSON.stringify(name.slice(0, 64))} here${hint}`;
+  return { rule: "policy/unknown-capability", severity: "warning", path, message };
 }
 
 function refusalOf(check: () => unknown): string | null {
@@ -127,7 +147,8 @@ function without(value: unknown, [name = "", ...rest]: readonly string[]): unkno
   return isInside ? { ...others, [name]: without(inner, rest) } : others;
 }
 
-function describePlace(source: Source): string {
+function describePlace(source: Source | null): string {
+  if (source === null) return "";
   switch (source.kind) {
     case "file":
       return `${source.file}:${source.line}:${source.column}`;

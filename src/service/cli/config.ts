@@ -1,10 +1,18 @@
-import { Command } from "commander";
+import { Command, Option } from "commander";
 import type { Configuration, Source } from "../config/configuration.ts";
 import type { EffectiveValue } from "../config/effective.ts";
 import { SETTINGS } from "../config/names.ts";
 import { EXIT } from "./exit.ts";
 import { readSettings } from "./open-engine.ts";
 import { print, printJson, say } from "./output.ts";
+
+interface CheckOptions extends Options {
+  readonly fix?: true;
+  readonly format?: Format;
+}
+
+const FORMATS = ["text", "json", "sarif", "github"] as const;
+export type Format = (typeof FORMATS)[number];
 
 interface Options {
   readonly config?: string;
@@ -18,8 +26,16 @@ export function configCommand(): Command {
   withFile(add("print", "print every effective value and its source"))
     .option("--json", "print JSON")
     .action(printSettings);
-  withFile(add("check", "check the configuration and report every mistake")).action(check);
-  add("names", "list every setting and its environment variable").action(printNames);
+  withFile(add("check", "check the configuration and its tools, and report every mistake"))
+    .option("--fix", "repair misspelt names and words, and numbers in quotes; all else in the file stays as it is")
+    .option("--json", "print JSON")
+    .addOption(
+      new Option("--format <format>", "form of the report: text, JSON, SARIF, or annotations of GitHub")
+        .choices(FORMATS)
+        .conflicts("json"),
+    )
+    .action(check);
+  add("names", "list every setting and its environment variable").option("--json", "print JSON").action(printNames);
   return command;
 }
 
@@ -40,24 +56,23 @@ async function printSettings({ config, json }: Options): Promise<void> {
   }
 }
 
-/** Prints every mistake on one line, in the format of compilers, so that editors and CI find the places. */
-async function check({ config }: Options): Promise<void> {
+async function check({ config, fix, json, format = json === true ? "json" : "text" }: CheckOptions): Promise<void> {
   const { findMistakes } = await import("./config-findings.ts");
-  const { file, findings } = await findMistakes(config, process.env);
-  if (findings.length === 0) {
-    return print(file === undefined ? "no configuration file here, and none is needed" : "the configuration is valid");
+  const { relative, reportFindings } = await import("./config-report.ts");
+  let mistakes = await findMistakes(config, process.env);
+  const { file } = mistakes;
+  if (fix === true && file !== undefined && mistakes.findings.some((one) => one.fix !== undefined)) {
+    const { fixFile } = await import("./config-edit.ts");
+    const count = await fixFile(file, mistakes.findings);
+    say(`${relative(file)}: repaired ${count}`);
+    mistakes = await findMistakes(config, process.env);
   }
-  const widths = [findings.map(({ place }) => place.length), findings.map(({ rule }) => rule.length)];
-  const [placeWidth = 0, ruleWidth = 0] = widths.map((lengths) => Math.max(...lengths));
-  for (const { place, rule, message } of findings) {
-    const start = placeWidth === 0 ? "" : `${place.padEnd(placeWidth)} `;
-    say(`${start}error  ${rule.padEnd(ruleWidth)}  ${message}`);
-  }
-  say(`${findings.length} ${findings.length === 1 ? "error" : "errors"}`);
-  process.exitCode = EXIT.USAGE;
+  if (mistakes.findings.some(({ severity }) => severity === undefined)) process.exitCode = EXIT.USAGE;
+  reportFindings(mistakes, format);
 }
 
-function printNames(): void {
+function printNames({ json }: Options): void {
+  if (json === true) return printJson(SETTINGS.map(({ path, variable }) => ({ setting: path.join("."), variable })));
   const width = Math.max(...SETTINGS.map(({ path }) => path.join(".").length));
   for (const { path, variable } of SETTINGS) print(`${path.join(".").padEnd(width)}  ${variable}`);
 }

@@ -7,6 +7,8 @@ export const EXIT = Object.freeze({
   USAGE: 2,
   /** The input or the tool's package is invalid. */
   INVALID: 3,
+  /** The server cannot be reached, or refuses the key. */
+  UNREACHABLE: 4,
   /** A generated file is not what it would be now. */
   STALE: 5,
   /** A workflow's model or its tools failed. */
@@ -20,6 +22,21 @@ export const EXIT = Object.freeze({
   /** Stopped by a second signal; the code that shells use for SIGINT. */
   INTERRUPTED: 130,
 });
+
+/** Exit codes as `--help` and the reference describe them. */
+export const EXIT_MEANINGS = {
+  OK: "The command succeeded.",
+  FAILED: "The tool failed, or a check found something.",
+  USAGE: "The command line or the configuration is wrong.",
+  INVALID: "The input, the tool or its package is not valid.",
+  UNREACHABLE: "The server cannot be reached, or refuses the key.",
+  STALE: "With `--check`: the file is not what the command would write now.",
+  RUNTIME: "A workflow's model or its tools failed.",
+  IO: "A workflow's artifact cannot be written.",
+  UNSUPPORTED: "A workflow asks for something that Glovebox cannot run.",
+  UNEXPECTED: "An unexpected error ended a workflow.",
+  INTERRUPTED: "A second signal stopped the command.",
+} as const satisfies Record<keyof typeof EXIT, string>;
 
 /** Thrown by commands, with the message for stderr and the exit code. */
 export class CliError extends Error {

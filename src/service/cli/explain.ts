@@ -16,6 +16,8 @@ interface Options {
   readonly key?: string;
   readonly tools?: string;
   readonly config?: string;
+  readonly yaml?: true;
+  readonly apply?: true;
   readonly json?: true;
 }
 
@@ -31,11 +33,23 @@ export function explainCommand(): Command {
     .option("--key <name>", "key of the configuration whose programs run_code explains, with its tenant and tools")
     .option("--tools <dir>", "folder of tools (default: the configuration's tools, else the samples)")
     .option("--config <file>", "configuration file (default: glovebox.config.yaml or .json in this folder, if present)")
+    .option("--yaml", "print the least policy rule under which the tool is granted what it asks for")
+    .option(
+      "--apply",
+      "add that rule to the configuration file, and show the difference; all else in the file stays as it is",
+    )
     .option("--json", "print JSON")
     .action(explain);
 }
 
-async function explain(name: string | undefined, { tenant, key, json, ...sources }: Options): Promise<void> {
+async function explain(
+  name: string | undefined,
+  { tenant, key, json, yaml, apply, ...sources }: Options,
+): Promise<void> {
+  const isOffer = yaml === true || apply === true;
+  if (isOffer && (name === undefined || isWorkflow(name))) {
+    throw new CliError(EXIT.USAGE, "--yaml and --apply are for one tool: name it");
+  }
   if (name !== undefined && isWorkflow(name)) return explainWorkflow(name, json === true, sources);
   const config = await readConfig(sources.config);
   await using engine = await openEngine(sources, config, {
@@ -50,6 +64,12 @@ async function explain(name: string | undefined, { tenant, key, json, ...sources
     if (json === true) return printJson(findings);
     for (const line of section("denied requests and unused rules", findings.map(rowOf), "none")) print(line);
     return;
+  }
+  if (isOffer) {
+    const offer = engine.offerRule(name, { tenant });
+    if (offer === undefined) throw new CliError(EXIT.USAGE, `there is no tool "${name}"`);
+    const { reportOffer } = await import("./explain-offer.ts");
+    return await reportOffer(offer, { ...sources, apply, json });
   }
   const explanation = engine.explain(name, { tenant, ...callerOf(key, config) });
   if (explanation === undefined) throw new CliError(EXIT.USAGE, `there is no tool "${name}"`);

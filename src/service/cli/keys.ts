@@ -1,12 +1,13 @@
 import { Command, InvalidArgumentError, Option } from "commander";
 import { ROLES, type Role } from "../access/caller.ts";
 import { createKey } from "../access/secret.ts";
-import { print, say } from "./output.ts";
+import { print, printJson, say } from "./output.ts";
 
 interface Options {
   readonly name: string;
   readonly tenant?: string;
   readonly role: readonly Role[];
+  readonly json?: true;
 }
 
 const NAME = /^[A-Za-z0-9_.-]{1,64}$/;
@@ -23,12 +24,15 @@ export function keysCommand(): Command {
         .choices([...ROLES])
         .default(["execute"]),
     )
+    .option("--json", "print JSON")
     .action(printKey);
   return new Command("keys").description("manage keys of the server's clients").addCommand(create);
 }
 
-function printKey({ name, tenant = name, role }: Options): void {
+function printKey({ name, tenant = name, role, json }: Options): void {
   const { secret, hash } = createKey();
+  const roles = [...new Set(role)];
+  if (json === true) return printJson({ key: secret, entry: { name, hash, tenant, roles } });
   print(secret);
   print("");
   print("keys:");
@@ -36,7 +40,7 @@ function printKey({ name, tenant = name, role }: Options): void {
   print(`  - name: ${JSON.stringify(name)}`);
   print(`    hash: ${hash}`);
   print(`    tenant: ${JSON.stringify(tenant)}`);
-  print(`    roles: [${[...new Set(role)].join(", ")}]`);
+  print(`    roles: [${roles.join(", ")}]`);
   say("glovebox: the first line is the key, which is not stored anywhere; add the other lines to glovebox.config.yaml");
 }
 

@@ -63,7 +63,8 @@ export async function openEngine({ tools }: Sources, config: Config, options: En
   // Load the engine only here: that takes longer than everything else in commands such as `--help`.
   const { createEngine } = await import("../../engine/engine.ts");
   const named = tools === undefined ? config : { ...config, tools: [tools] };
-  return orUsage(createEngine({ ...withSamples(engineOptions(named)), ...options }));
+  const { whileWaiting } = await import("./progress.ts");
+  return whileWaiting("loading tools", orUsage(createEngine({ ...withSamples(engineOptions(named)), ...options })));
 }
 
 /** Starts an engine without tools; other options come from the configuration. */
@@ -73,18 +74,33 @@ export async function openEmptyEngine(config: Config, options: EngineOptions): P
   return orUsage(createEngine({ ...rest, ...options }));
 }
 
+/** Capabilities of an engine, and names in its policy's rules that are none of them. */
+interface PolicyNames {
+  readonly capabilities: readonly string[];
+  readonly unknown: readonly { readonly rule: number; readonly name: string }[];
+}
+
 /** Validates options: rejects as `createEngine` does, but starts no executor and loads no tool. */
-export async function checkOptions(config: Config): Promise<void> {
+export async function checkOptions(config: Config): Promise<PolicyNames> {
   const { resolveOptions } = await import("../../engine/options.ts");
   const { createBroker } = await import("../../engine/create-broker.ts");
-  await createBroker(resolveOptions(engineOptions(config)), {
+  const { loadExecutor, requirePackages } = await import("../../engine/create-executor.ts");
+  const options = resolveOptions(engineOptions(config));
+  const broker = createBroker(options, {
     onOutcome: () => {},
     callTool: () => Promise.reject(new Error("no tool is called")),
     onSecretViolation: () => {},
     onThreadDeath: () => {},
     onThrottled: () => {},
     onLogin: () => {},
-  }).close();
+  });
+  try {
+    await requirePackages(options);
+    await loadExecutor(options.executor);
+    return { capabilities: [...broker.grants.capabilities.keys()], unknown: broker.grants.unknown() };
+  } finally {
+    await broker.close();
+  }
 }
 
 /** The engine's options in a configuration. */

@@ -4,18 +4,23 @@ import { agentspaceCommand } from "./agentspace.ts";
 import { benchCommand } from "./bench.ts";
 import { callsCommand } from "./calls.ts";
 import { codeCommand } from "./code.ts";
+import { completeCommand } from "./complete.ts";
 import { configCommand } from "./config.ts";
 import { connectorsCommand } from "./connectors.ts";
+import { docsCommand } from "./docs.ts";
 import { doctorCommand, versionCommand } from "./doctor.ts";
 import { explainCommand } from "./explain.ts";
+import { addHelpTexts } from "./help-texts.ts";
 import { keysCommand } from "./keys.ts";
 import { listCommand, listSupportedCommand, listToolsCommand } from "./list.ts";
 import { mcpCommand } from "./mcp.ts";
+import { newCommand } from "./new.ts";
 import { planCommand } from "./plan.ts";
 import { pythonCommand } from "./python.ts";
 import { replayCommand } from "./replay.ts";
 import { runCommand } from "./run.ts";
 import { serveCommand } from "./serve.ts";
+import { testCommand } from "./test.ts";
 import { topCommand } from "./top.ts";
 import { typesCommand } from "./types.ts";
 import { moduleCommand, validateCommand } from "./validate.ts";
@@ -28,6 +33,7 @@ export function createProgram(): Command {
     .version(readVersion())
     .showHelpAfterError("(see --help)");
   const commands = [
+    newCommand(),
     serveCommand(),
     workerCommand(),
     topCommand(),
@@ -46,9 +52,12 @@ export function createProgram(): Command {
     explainCommand(),
     replayCommand(),
     agentspaceCommand(),
+    testCommand(),
     validateCommand(),
     moduleCommand(),
     configCommand(),
+    docsCommand(),
+    completeCommand(() => program),
     doctorCommand(),
     benchCommand(),
     versionCommand(),
@@ -56,5 +65,6 @@ export function createProgram(): Command {
   for (const command of commands) {
     program.addCommand(command.copyInheritedSettings(program));
   }
+  addHelpTexts(program);
   return program;
 }

@@ -3,7 +3,8 @@ import { Command } from "commander";
 import type { Requirement } from "../../tool/runtimes/python/requirement.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { orUsage, readConfig } from "./open-engine.ts";
-import { print } from "./output.ts";
+import { print, printJson } from "./output.ts";
+import { whileWaiting } from "./progress.ts";
 
 interface Options {
   readonly requirements?: readonly string[];
@@ -11,6 +12,7 @@ interface Options {
   readonly pyodide?: string;
   readonly wheels?: string;
   readonly config?: string;
+  readonly json?: true;
 }
 
 const FILE_BYTES_MAX = 256 * 1024;
@@ -25,6 +27,7 @@ export function pythonCommand(): Command {
     .option("--pyodide <url>", "folder of Pyodide's distribution, for compiled wheels (default: that of its CDN)")
     .option("--wheels <dir>", "folder of wheels (default: packages.wheels of the configuration)")
     .option("--config <file>", "configuration file (default: glovebox.config.yaml or .json in this folder, if present)")
+    .option("--json", "print JSON")
     .action(addPackages);
   return new Command("python").description("packages for tools in Python").addCommand(add);
 }
@@ -64,7 +67,8 @@ async function addPackages(given: readonly string[], options: Options): Promise<
     const asked = await readAsked(given, options.requirements ?? []);
     if (asked.length === 0)
       throw new CliError(EXIT.USAGE, "no packages: name them, or a file with -r requirements.txt");
-    const { wheels, builtIn } = await addWheels(asked, { folder, ...places });
+    const { wheels, builtIn } = await whileWaiting("reading wheels", addWheels(asked, { folder, ...places }));
+    if (options.json === true) return printJson({ wheels, builtIn });
     for (const { name, version, file, isNew } of wheels)
       print(`${isNew ? "added" : "kept "}  ${name} ${version}  ${file}`);
     for (const name of builtIn) print(`${name} is built into the interpreter and needs no wheel`);

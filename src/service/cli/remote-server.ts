@@ -56,12 +56,13 @@ export async function ask({ url, key }: RemoteServer, request: RemoteRequest): P
   };
   const sent = { method, headers, signal, redirect: "error" as const, ...(body === undefined ? {} : { body }) };
   const response = await fetch(new URL(path, url), sent).catch((error: unknown) => {
-    throw new CliError(EXIT.FAILED, `${url.origin} cannot be reached: ${reasonOf(error)}`);
+    throw new CliError(EXIT.UNREACHABLE, `${url.origin} cannot be reached: ${reasonOf(error)}`);
   });
   if (response.ok) return response;
   if (EXPLAINED.has(response.status)) throw await explain(response, url.origin);
   await response.body?.cancel();
-  throw new CliError(EXIT.FAILED, `${url.origin} answers with ${response.status}${advice(response.status, request)}`);
+  const code = response.status === 401 || response.status === 403 ? EXIT.UNREACHABLE : EXIT.FAILED;
+  throw new CliError(code, `${url.origin} answers with ${response.status}${advice(response.status, request)}`);
 }
 
 /** Statuses of requests whose sender has to change something: the server's own words say what. */
@@ -110,7 +111,7 @@ export async function* textOf({ body }: Response): AsyncGenerator<string> {
     for await (const bytes of body as ReadableStream<Uint8Array<ArrayBuffer>>)
       yield decoder.decode(bytes, { stream: true });
   } catch (error) {
-    throw new CliError(EXIT.FAILED, `the connection was lost: ${reasonOf(error)}`);
+    throw new CliError(EXIT.UNREACHABLE, `the connection was lost: ${reasonOf(error)}`);
   }
 }
 

@@ -11,6 +11,7 @@ const INSPECT = "127.0.0.1:9229";
 
 interface Options {
   readonly result?: true;
+  readonly json?: true;
   readonly inspect?: string | true;
 }
 
@@ -20,6 +21,7 @@ export function replayCommand(): Command {
     .description("replay a recorded call offline and compare its result with the recorded one")
     .argument("<file>", "recording, as `run --record FILE` writes it")
     .option("--result", "print the whole result instead of its output")
+    .option("--json", "print JSON: the result, and whether it is the recorded one")
     .option(
       "--inspect [address]",
       "run the call under a debugger listening at this address (default: 127.0.0.1:9229); the tool then runs " +
@@ -29,18 +31,19 @@ export function replayCommand(): Command {
 }
 
 async function replay(file: string, options: Options): Promise<void> {
-  const recording = await read(file);
+  const recording = await readRecordingFile(file);
   if (options.inspect !== undefined) return inspect(recording, options.inspect === true ? INSPECT : options.inspect);
   const { requireReplayable } = await import("../../engine/replay/recording.ts");
   orRefuse(file, () => requireReplayable(recording));
   const { replayCall } = await import("../../engine/replay/replay-call.ts");
   const { result, isSame } = await replayCall(recording);
+  process.exitCode = isSame ? EXIT.OK : EXIT.FAILED;
+  if (options.json === true) return print(`{"isSame":${isSame},"result":${resultText(result)}}`);
   for (const { level, message } of result.metadata.logs) say(`[${level}] ${message}`);
   if (options.result === true) print(resultText(result));
   else if (result.success) print(outputText(result));
   if (result.error !== null && options.result !== true) say(`glovebox: ${result.error.code}: ${result.error.message}`);
   say(isSame ? "glovebox: same result as recorded" : "glovebox: the result differs from the recorded one");
-  process.exitCode = isSame ? EXIT.OK : EXIT.FAILED;
 }
 
 /** Runs the call outside of an isolate, so that a debugger can attach. */
@@ -56,7 +59,8 @@ async function inspect(recording: Recording, address: string): Promise<void> {
   process.exitCode = ok ? EXIT.OK : EXIT.FAILED;
 }
 
-async function read(file: string): Promise<Recording> {
+/** Reads a recording of `run --record`. Rejects with a `CliError` if it cannot be used. */
+export async function readRecordingFile(file: string): Promise<Recording> {
   const found = await stat(file).catch(() => {
     throw new CliError(EXIT.USAGE, `there is no file ${file}`);
   });

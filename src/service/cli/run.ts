@@ -22,6 +22,7 @@ interface Options {
   readonly config?: string;
   readonly record?: string;
   readonly result?: true;
+  readonly json?: true;
   readonly force?: true;
   readonly var?: readonly string[];
 }
@@ -54,6 +55,7 @@ export function runCommand(): Command {
     .option("--config <file>", "configuration file (default: glovebox.config.yaml or .json in this folder, if present)")
     .option("--record <file>", "record the call and everything it depends on in a file, for `glovebox replay`")
     .option("--result", "print the whole result instead of its output")
+    .option("--json", "print the whole result, as --result does")
     .option("--force", "overwrite existing files with the workflow's artifacts")
     .option("--var <name=value>", "variable for the workflow's templates; may be given several times", collect)
     .action(run);
@@ -63,7 +65,8 @@ function collect(one: string, before: readonly string[] = []): readonly string[]
   return [...before, one];
 }
 
-async function run(tool: string, options: Options): Promise<void> {
+async function run(tool: string, { json, ...given }: Options): Promise<void> {
+  const options: Options = json === true ? { ...given, result: true } : given;
   const { input, record, force, var: variables, ...shared } = options;
   if (isWorkflow(tool)) {
     if (input !== undefined || record !== undefined) throw new CliError(EXIT.USAGE, NO_TOOL);
@@ -92,8 +95,9 @@ async function runTool(tool: string, input: string, options: Options): Promise<v
   const { recording, ...metadata } = result.metadata;
   report(withMetadata(result, metadata), options.result === true);
   const line = result.error === null || options.result === true ? null : await authorLine(result.error, name, places);
-  if (line !== null) say(line);
   if (options.result !== true) sayRemedies(result.error?.remedies);
+  // The last line is the author's own.
+  if (line !== null) say(line);
   // A refused call never ran and has no recording.
   if (options.record === undefined || recording === undefined) return;
   // The recording contains inputs and responses, so only the user may read it.

@@ -28,6 +28,7 @@ interface Options {
   readonly watch?: true;
 }
 
+const STDOUT = 1;
 const FLAGS = [
   { flags: "--tools <dir>", setting: "tools", otherwise: "the configuration's, else the samples" },
   { flags: "--host <address>", setting: "host", otherwise: SERVICE_DEFAULTS.host },
@@ -102,6 +103,10 @@ async function serve(options: Options, command: Command): Promise<void> {
   onSignals(server, manager, reloadNow, () => watching?.[Symbol.dispose]());
   warn(engine, isClosed);
   print(`glovebox listening on ${server.url}`);
+  if (isatty(STDOUT)) {
+    const { firstRun } = await import("./first-run.ts");
+    for (const line of firstRun(engine, server.url, isClosed)) print(line);
+  }
   void manager.ready(`listening on ${server.url}`);
 }
 
@@ -164,6 +169,8 @@ function warn(engine: Engine, isClosed: boolean): void {
   }
   const { kind, sandbox } = engine.stats().executor;
   if (kind !== "process") return;
+  // On a terminal, the list of missing walls says it.
+  if (sandbox.kind === "off" && isatty(STDOUT)) return;
   if (sandbox.kind !== "off") return say(`glovebox: executors run inside ${sandbox.kind}`);
   say(`glovebox: executors run without a sandbox of the operating system: ${sandbox.reason}`);
 }

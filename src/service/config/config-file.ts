@@ -1,7 +1,7 @@
 import { readFile, stat } from "node:fs/promises";
 import path from "node:path";
 import { isObject } from "../../base/json.ts";
-import type { Position, YamlText } from "../../base/yaml-text.ts";
+import type { Position, YamlProblem, YamlText } from "../../base/yaml-text.ts";
 import { ConfigError, type ConfigFinding } from "./config-error.ts";
 import { CONFIG_SCHEMA, HIDDEN, URLS } from "./schema.ts";
 
@@ -24,6 +24,8 @@ export interface ConfigFile {
   readonly folder: string;
   readonly value: unknown;
   readonly positionOf: YamlText["positionOf"];
+  /** Names that an object has more than once; empty unless they are tolerated. */
+  readonly repeated: readonly ConfigFinding[];
   /** Formats a problem with its position, and the source line unless it may contain a secret. */
   readonly pointOut: (position: Position, problem: string) => string;
 }
@@ -38,7 +40,7 @@ export async function findConfig(folder: string): Promise<string | undefined> {
 }
 
 /** Reads a file of YAML or JSON. Rejects with a `ConfigError`. */
-export async function readConfigFile(file: string): Promise<ConfigFile> {
+export async function readConfigFile(file: string, toleratesRepeated = false): Promise<ConfigFile> {
   const shown = path.basename(file);
   const { size } = await stat(file).catch(() => {
     throw new ConfigError(`${shown}: there is no such file`);
@@ -49,24 +51,27 @@ export async function readConfigFile(file: string): Promise<ConfigFile> {
   });
   const { readYamlText, YamlError } = await import("../../base/yaml-text.ts");
   try {
-    const read = readYamlText(text);
+    const read = readYamlText(text, toleratesRepeated);
     const pointOut = (position: Position, problem: string) => {
       const place = `${shown}:${position.line}:${position.column}: ${problem}`;
       return isSecret(read, position.line) ? place : place + excerpt(text, position);
     };
     const folder = path.dirname(path.resolve(file));
-    return { shown, folder, value: read.value ?? {}, positionOf: read.positionOf, pointOut };
+    const repeated = read.repeated.map((problem) => syntaxFinding(problem, shown));
+    return { shown, folder, value: read.value ?? {}, positionOf: read.positionOf, repeated, pointOut };
   } catch (error) {
     if (!(error instanceof YamlError)) throw error;
     // Unparsable text may contain secrets: report only its position.
-    const findings = error.problems.map(({ message, position }): ConfigFinding => {
-      const place = position === undefined ? shown : `${shown}:${position.line}:${position.column}`;
-      const [problem = message] = position === undefined ? [message] : message.split(/: |\\/);
-      return { rule: "config/syntax", place, message: problem };
-    });
+    const findings = error.problems.map((problem) => syntaxFinding(problem, shown));
     const [first] = findings;
     throw new ConfigError(`${first?.place ?? shown}: ${first?.message ?? "it is not YAML"}`, findings);
   }
+}
+
+function syntaxFinding({ message, position }: YamlProblem, shown: string): ConfigFinding {
+  const place = position === undefined ? shown : `${shown}:${position.line}:${position.column}`;
+  const [problem = message] = position === undefined ? [message] : message.split(/: |\\/);
+  return { rule: "config/syntax", place, message: problem, ...(position === undefined ? {} : { position }) };
 }
 
 function isSecret({ value, positionOf, lastLineOf }: YamlText, line: number): boolean {

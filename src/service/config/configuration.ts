@@ -10,7 +10,7 @@ import { compileSchema, type Validator } from "../../base/schema/schema.ts";
 import { describeViolations, unseen, type Violation } from "../../base/schema/violation.ts";
 import { ConfigError, type ConfigFinding } from "./config-error.ts";
 import { type ConfigFile, readConfigFile } from "./config-file.ts";
-import { nearest } from "./names.ts";
+import { fixFor, meantBy, partAt, pathOf, withoutEchoes } from "./repair.ts";
 
 /** Origin of a value. */
 export type Source =
@@ -52,33 +52,64 @@ export async function readConfiguration(
 
 /**
  * Like `readConfiguration`, but returns invalid values as an error beside the configuration without the invalid settings.
- * Rejects with a `ConfigError` if the file cannot be read at all.
+ * `tolerates`: names that an object has more than once are such an error, too. Rejects with a `ConfigError` if the file
+ * cannot be read at all.
  */
 export async function readLeniently(
   file: string | undefined,
   overrides: readonly Override[] = [],
+  tolerates = false,
 ): Promise<{ readonly configuration: Configuration; readonly error: ConfigError | null }> {
-  const read = file === undefined ? null : await readConfigFile(file);
+  const read = file === undefined ? null : await readConfigFile(file, tolerates);
   const own = read === null ? {} : withPaths(read.value, read.folder);
   const said = isObject(own) ? overrides : [];
   const whole = said.reduce((value, over) => named(lay(value, over.path, over.value)), named(own));
   const origin = new Origin(read, overrides);
   compiled ??= compileSchema(CONFIG_SCHEMA, "inputSchema");
-  const violations = compiled.check(whole);
-  const [first] = violations;
-  const shown = violations.map(discreet).map(helpful);
+  const violations = withoutEchoes(compiled.check(whole));
   const sourceOf = (at: readonly string[]): Source => origin.of(at);
-  if (first === undefined) return { configuration: { values: whole as Config, file, sourceOf }, error: null };
+  const repeated = read?.repeated ?? [];
+  const [first] = violations;
+  if (first === undefined && repeated.length === 0) {
+    return { configuration: { values: whole as Config, file, sourceOf }, error: null };
+  }
+  const shown = violations.map(discreet).map(helpful);
   const findings = violations.map((violation, at): ConfigFinding => {
     const rule = violation.keyword === "additionalProperties" ? "config/unknown-key" : "config/value";
-    return { rule, place: origin.placeOf(violation), message: hideKeys(shown[at]?.message ?? "") };
+    const position = origin.positionOf(violation);
+    // What may be a secret is not read again.
+    const fix = position === null || discreet(violation) !== violation ? null : fixFor(violation, whole);
+    return {
+      rule,
+      place: origin.placeOf(violation),
+      ...(position === null ? {} : { position }),
+      pointer: hideKeys(shown[at]?.pointer ?? ""),
+      message: hideKeys(shown[at]?.message ?? ""),
+      ...(fix === null ? {} : { fix }),
+    };
   });
-  const wrong = new Set(violations.map(({ pointer }) => nameOfSegment(pointer.split("/")[1] ?? "")));
-  const kept = isObject(whole) && !wrong.has("") ? Object.entries(whole).filter(([name]) => !wrong.has(name)) : [];
+  const message =
+    first === undefined
+      ? `${repeated[0]?.place}: ${repeated[0]?.message}`
+      : hideKeys(origin.pointOut(first, describeViolations(shown)));
   return {
-    configuration: { values: Object.fromEntries(kept), file, sourceOf },
-    error: new ConfigError(hideKeys(origin.pointOut(first, describeViolations(shown))), findings),
+    configuration: { values: withoutWrong(whole, violations), file, sourceOf },
+    error: new ConfigError(message, [...repeated, ...findings]),
   };
+}
+
+/** The settings without the invalid ones. A rule that is invalid allows nothing, and the others keep their indices. */
+function withoutWrong(whole: unknown, violations: readonly Violation[]): Config {
+  if (!isObject(whole)) return {};
+  const paths = violations.map(({ pointer }) => pathOf(pointer));
+  const rules = new Set(paths.flatMap(([part, list, at]) => (part === "policy" && list === "rules" && at ? [at] : [])));
+  const isOfRule = (path: readonly string[]): boolean => path[0] === "policy" && rules.has(path[2] ?? "");
+  const wrong = new Set(paths.filter((path) => !isOfRule(path)).map(([name]) => name));
+  const kept = wrong.has("") || wrong.has(undefined) ? [] : Object.entries(whole).filter(([name]) => !wrong.has(name));
+  const values = Object.fromEntries(kept) as Config;
+  if (rules.size === 0 || values.policy === undefined) return values;
+  const policy = { rules: values.policy.rules.map((rule, at) => (rules.has(`${at}`) ? { allow: {} } : rule)) };
+  return { ...values, policy };
 }
 
 /** Expands an executor given by its kind alone: `executor: KIND` becomes `executor: { kind: KIND }`. */
@@ -124,9 +155,14 @@ class Origin {
   placeOf(violation: Violation): string {
     const override = this.#overrideOf(violation);
     if (override !== undefined) return override.source.name;
-    if (this.#file === null) return "";
-    const { line, column } = this.#positionOf(this.#file, violation);
-    return `${this.#file.shown}:${line}:${column}`;
+    const position = this.positionOf(violation);
+    return position === null ? "" : `${this.#file?.shown}:${position.line}:${position.column}`;
+  }
+
+  /** `null` for a value that is not the file's. */
+  positionOf(violation: Violation): Position | null {
+    if (this.#file === null || this.#overrideOf(violation) !== undefined) return null;
+    return this.#positionOf(this.#file, violation);
   }
 
   #overrideOf({ pointer }: Violation): Override | undefined {
@@ -152,10 +188,6 @@ function has(value: unknown, [name, ...rest]: readonly string[]): boolean {
   return (
     typeof value === "object" && value !== null && Object.hasOwn(value, name) && has(Reflect.get(value, name), rest)
   );
-}
-
-function pathOf(pointer: string): readonly string[] {
-  return pointer.split("/").slice(1).map(nameOfSegment);
 }
 
 /** Removes values from violations of secrets, keys, tool configuration, executor options and Redis addresses. */
@@ -198,10 +230,10 @@ function discreetOfRedis(violation: Violation): Violation {
 function helpful(violation: Violation): Violation {
   if (violation.keyword !== "additionalProperties") return violation;
   const [name = "", ...around] = violation.pointer.split("/").slice(1).reverse();
-  const part = around.reduceRight<Part | undefined>((outer, one) => outer?.properties?.[one], CONFIG_SCHEMA);
-  const known = Object.keys(part?.properties ?? {});
-  const meant = nearest(name, known);
-  if (meant !== undefined) return { ...violation, message: `there is no setting ${name}; is ${meant} meant?` };
+  const known = Object.keys(partAt(around.toReversed().map(nameOfSegment))?.properties ?? {});
+  const meant = meantBy(violation.pointer);
+  const shown = around.length === 0 ? name : violation.pointer;
+  if (meant !== undefined) return { ...violation, message: `there is no setting ${shown}; is ${meant} meant?` };
   // In a malformed file, a secret may be parsed as a name.
   if (around.at(-1) !== "executor") return violation;
   return {

@@ -113,7 +113,7 @@ describe("without a terminal", () => {
     expect(asked[0]?.headers.authorization).toBe(`Bearer ${KEY}`);
     answer = (_request, response) => response.writeHead(302, { location: "http://127.0.0.1:1/" }).end();
     const { code, stdout, stderr } = await top(["--key-env", "WATCH_KEY"], { WATCH_KEY: KEY });
-    expect(code).toBe(1);
+    expect(code).toBe(4);
     expect(stdout + stderr).not.toContain(KEY);
   });
 
@@ -126,7 +126,10 @@ describe("without a terminal", () => {
   ])("%s is an error that says so", async (_what, status, body, message) => {
     answer = (_request, response) => response.writeHead(status).end(body);
     const reading = readSnapshot({ url: new URL(url), key: undefined });
-    await expect(reading).rejects.toMatchObject({ message: expect.stringMatching(message), exitCode: 1 });
+    await expect(reading).rejects.toMatchObject({
+      message: expect.stringMatching(message),
+      exitCode: status === 401 ? 4 : 1,
+    });
   });
 
   test("what is no address, or has a key in it, is refused before anything is sent", async () => {
@@ -197,7 +200,7 @@ test("it shows what a real server tells to a key for metrics", { timeout: 40_000
   await calling;
   expect(shown.stdout).toMatch(/^executors +threads, ready/m);
   expect(shown.stdout).toMatch(/^add +[1-9]/m);
-  expect(refused.code).toBe(1);
+  expect(refused.code).toBe(4);
   expect(refused.stderr).toContain("wants a key with the role metrics");
 });
 
@@ -259,7 +262,7 @@ describe("on a terminal", () => {
     answer = (_request, response) => response.writeHead(401).end();
     await using terminal = new Terminal(90, 24);
     await terminal.ended;
-    expect(terminal.output).toContain("ended with 1");
+    expect(terminal.output).toContain("ended with 4");
     expect(terminal.output.split("\u001b[?1049l")[1]).toContain("wants a key");
   });
 });

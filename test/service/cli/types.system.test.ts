@@ -93,7 +93,7 @@ test("a server's tools are declared as the server itself does", async () => {
   const args = ["--url", server.url, "--key-env", "TYPES_KEY"];
   expect(await types(args, { TYPES_KEY: secret })).toEqual({ code: 0, stdout: engine.types(), stderr: "" });
   const refused = await types(["--url", server.url]);
-  expect(refused.code).toBe(1);
+  expect(refused.code).toBe(4);
   expect(refused.stderr).toContain("answers with 401: it wants a key with the role execute");
 });
 
