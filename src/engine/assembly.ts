@@ -21,14 +21,15 @@ import { ToolRegistry } from "../tool/registry.ts";
 import { CallHistory } from "./call-history.ts";
 import { Admission } from "./call/admission.ts";
 import { CallKeeper } from "./call/call-keeper.ts";
+import type { DetailOptions } from "./call/detail-writer.ts";
 import { CallPipeline } from "./call/call-pipeline.ts";
 import { Idempotency } from "./call/idempotency.ts";
 import { Connectors } from "./connectors/connectors.ts";
 import { createBroker } from "./create-broker.ts";
 import type { CreateExecutor } from "./create-executor.ts";
+import { explainTool } from "./explanation.ts";
 import { InstalledTools } from "./installed-tools.ts";
 import type { ResolvedOptions } from "./options.ts";
-import type { StoreSettings } from "../store/calls/thread/messages.ts";
 import type { Registry } from "prom-client";
 import { registerCallMetrics } from "./telemetry/kept-call-metrics.ts";
 import { Scheduler } from "./schedule/scheduler.ts";
@@ -115,8 +116,9 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
   const { capabilities } = broker;
   const sources = { scheduler: () => scheduler.stats(), executor: () => executor.stats(), accounts: broker.accounts };
   const metrics = new Metrics(events, sources, [...capabilities.keys(), FUNCTIONS, PROGRAM_TOOLS], options.registry);
-  const { calls } = options;
-  const callStore = calls === null ? null : openCalls(calls.store, events, metrics.registry);
+  const explain: DetailOptions["explain"] = (tool, tenant, grants = broker.grants) =>
+    explainTool(tool, tenant, { broker: { grants }, bounds, executor });
+  const { callStore, keeper } = openCalls(options.calls, { entropyKey, explain }, events, metrics.registry);
   // The audit writes hashes of arguments, as other listeners may.
   events.markOwn();
   const audit = options.audit === undefined ? undefined : new Audit(options.audit, events);
@@ -124,7 +126,6 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
     new Map<string, typeof PROGRAM_METHODS>([...capabilities, [PROGRAM_TOOLS, PROGRAM_METHODS]]),
   );
   const parts = { registry, tools, programs, idempotency, admission, tracing, events, scheduler, broker, executor };
-  const keeper = calls === null || callStore === null ? null : new CallKeeper({ ...calls, store: callStore });
   const pipeline = new CallPipeline({ ...parts, nextCallNumber, entropyKey, keeper });
   return {
     bounds,
@@ -141,15 +142,22 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
     metrics,
     audit,
     callStore,
-    calls: new CallHistory(callStore),
+    calls: new CallHistory(callStore, keeper),
   };
 }
 
-function openCalls(settings: StoreSettings, events: Events, registry: Registry): CallStore {
-  const store = new CallStore(settings, {
+/** The store of calls, and what hands them to it; `null` where calls are not kept. */
+function openCalls(
+  options: ResolvedOptions["calls"],
+  of: Omit<DetailOptions, "redact">,
+  events: Events,
+  registry: Registry,
+): { readonly callStore: CallStore | null; readonly keeper: CallKeeper | null } {
+  if (options === null) return { callStore: null, keeper: null };
+  const callStore = new CallStore(options.store, {
     onDrop: (drop) => events.emit("calls:drop", drop),
     onRenewed: (reason) => events.emit("calls:renew", { reason }),
   });
-  registerCallMetrics(registry, store);
-  return store;
+  registerCallMetrics(registry, callStore);
+  return { callStore, keeper: new CallKeeper({ ...options, ...of, store: callStore }) };
 }

@@ -1,13 +1,18 @@
 import { type CallFilter, type CallPage, readFilter, type StoredCall } from "../store/calls/call-record.ts";
 import type { CallStore, CallStoreStatus } from "../store/calls/call-store.ts";
+import { within } from "../base/deadline.ts";
+import type { CallKeeper } from "./call/call-keeper.ts";
 import { isAmong } from "./execute-options.ts";
 
 /** The calls that an engine has kept, where it has the option `calls`. */
 export class CallHistory {
   readonly #store: CallStore | null;
 
-  constructor(store: CallStore | null) {
+  readonly #keeper: Pick<CallKeeper, "settled"> | null;
+
+  constructor(store: CallStore | null, keeper: Pick<CallKeeper, "settled"> | null) {
     this.#store = store;
+    this.#keeper = keeper;
   }
 
   /**
@@ -16,7 +21,8 @@ export class CallHistory {
    * `StoreError` where the store cannot be read.
    */
   async list(filter: CallFilter = {}): Promise<CallPage> {
-    return this.#open().list(readFilter(filter));
+    const query = readFilter(filter);
+    return (await this.#open()).list(query);
   }
 
   /**
@@ -25,7 +31,7 @@ export class CallHistory {
    */
   async get(id: string, whose: Pick<CallFilter, "tenant" | "tools"> = {}): Promise<StoredCall | undefined> {
     const { tenant } = readFilter(whose);
-    const found = await this.#open().get(String(id).slice(0, ID_MAX), tenant);
+    const found = await (await this.#open()).get(String(id).slice(0, ID_MAX), tenant);
     return found !== undefined && isAmong(whose.tools, found.tool) ? found : undefined;
   }
 
@@ -34,11 +40,19 @@ export class CallHistory {
     return this.#store?.status();
   }
 
-  #open(): CallStore {
+  /** @internal Resolves when all calls that have ended by now are with the store, or after a second. */
+  async settled(): Promise<void> {
+    if (this.#keeper !== null) await within(SETTLE_MS, this.#keeper.settled());
+  }
+
+  async #open(): Promise<CallStore> {
+    await this.settled();
     if (this.#store !== null) return this.#store;
     throw new TypeError("the engine keeps no calls: set its option calls");
   }
 }
 
+/** The broker answers at once, unless it is lost. */
+const SETTLE_MS = 1_000;
 /** Longer than any id. */
 const ID_MAX = 1_024;

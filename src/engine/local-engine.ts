@@ -2,7 +2,8 @@ import type { Registry } from "prom-client";
 import { type Assembly, assemble, type Loaded } from "./assembly.ts";
 import { loadExecutor, requirePackages } from "./create-executor.ts";
 import type { CallHistory } from "./call-history.ts";
-import type { LoadTool } from "./call/call-pipeline.ts";
+
+import type { LoadTool } from "./call/tool-loaders.ts";
 import { type CodeModeOptions, resolveCodeMode } from "./code-mode-options.ts";
 import type { BegunLogin, FinishedLogin } from "./connectors/pending-logins.ts";
 import type { ConnectorStatus } from "./connectors/running-connector.ts";
@@ -223,7 +224,7 @@ export class LocalEngine implements AsyncDisposable {
 
   /** @internal Has `load` asked for the tool of each child call before it runs: some are registered when they are called. */
   loadWith(load: LoadTool): Disposable {
-    return this.#parts.pipeline.loadWith(load);
+    return this.#parts.pipeline.loaders.add(load);
   }
 
   /** @internal Answers a call of a tool that the host is itself, such as `search_tools`. */
@@ -354,6 +355,7 @@ export class LocalEngine implements AsyncDisposable {
     await registrar.close();
     await broker.close();
     await audit?.close();
+    await this.calls.settled();
     await callStore?.close();
     this.#pressure[Symbol.dispose]();
     this.#state = "closed";

@@ -84,11 +84,11 @@ export class ScopedEngine {
   }
 
   /** `run_code` and `search_tools` with one caller's permissions. Throws a `TypeError` where there is no code mode. */
-  codeModeFor(caller: Caller): CodeMode {
+  codeModeFor(caller: Caller, surface = "http"): CodeMode {
     const { codeMode } = this.#engine;
     if (codeMode === undefined) throw new TypeError("the engine has no code mode: set its option codeMode");
     if (this.#code?.of !== codeMode) this.#code = { of: codeMode, cache: new CodeModeCache(codeMode) };
-    return this.#code.cache.over(this.runnerFor(caller));
+    return this.#code.cache.over(this.runnerFor(caller, surface));
   }
 
   /** Runs a call's work with the caller's permissions. */
@@ -114,16 +114,20 @@ export class ScopedEngine {
   }
 
   /** A runner bound to one caller, for surfaces that serve a caller for longer than one request. */
-  runnerFor(caller: Caller): CallerRunner {
+  runnerFor(caller: Caller, surface = "http"): CallerRunner {
+    const origin = { surface, key: caller.key };
     return {
       list: () => this.list(caller),
       get: (name) => this.get(caller, name) ?? this.#describe(caller, name),
-      execute: (call, options = {}) => this.execute(caller, call, options),
+      execute: (call, options = {}) => this.execute(caller, call, { origin, ...options }),
       runProgram: (call, source, options = {}) =>
-        this.#within(caller, call, options, (narrowed) => this.#engine.runProgram(call, source, narrowed)),
+        this.#within(caller, call, { origin, ...options }, (narrowed) =>
+          this.#engine.runProgram(call, source, narrowed),
+        ),
       answer: (call, work, options = {}) =>
-        this.#within(caller, call, options, (narrowed) => this.#engine.answer(call, work, narrowed)),
-      within: (call, options, work) => this.#within(caller, call, options, (narrowed) => work(this.#engine, narrowed)),
+        this.#within(caller, call, { origin, ...options }, (narrowed) => this.#engine.answer(call, work, narrowed)),
+      within: (call, options, work) =>
+        this.#within(caller, call, { origin, ...options }, (narrowed) => work(this.#engine, narrowed)),
       ...this.#changesFor(caller),
       ...this.#manPagesFor(caller),
     };

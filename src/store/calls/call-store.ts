@@ -75,6 +75,8 @@ export class CallStore {
   #restartMs = 0;
   #gathered: CallRow[] = [];
   #gatheredChars = 0;
+  /** Memory of its rows that goes with them. */
+  #moved: ArrayBuffer[] = [];
   #gathering: NodeJS.Timeout | null = null;
   /** Batches that the thread has not answered, oldest first. */
   readonly #sent: Batch[] = [];
@@ -106,6 +108,8 @@ export class CallStore {
     this.#waiting++;
     this.#waitingChars += size;
     this.#gatheredChars += size;
+    const told = row[1]?.told ?? null;
+    if (told !== null && told.byteLength === told.buffer.byteLength) this.#moved.push(told.buffer);
     if (this.#gathered.push(row) >= BATCH_MAX || this.#gatheredChars >= BATCH_CHARS) return this.#send();
     this.#gathering ??= setTimeout(() => this.#send(), GATHER_MS).unref();
   }
@@ -161,9 +165,10 @@ export class CallStore {
       this.#gathering = setTimeout(() => this.#send(), GATHER_MS).unref();
       return;
     }
-    [this.#gathered, this.#gatheredChars] = [[], 0];
+    const moved = this.#moved;
+    [this.#gathered, this.#gatheredChars, this.#moved] = [[], 0, []];
     this.#sent.push({ count: rows.length, chars });
-    worker.postMessage({ kind: "batch", rows } satisfies ToStore);
+    worker.postMessage({ kind: "batch", rows } satisfies ToStore, moved);
   }
 
   async #ask(make: (ask: number) => ToStore): Promise<StoreAnswer> {

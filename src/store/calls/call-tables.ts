@@ -11,6 +11,7 @@ import {
   cursorAfter,
 } from "./call-record.ts";
 import type { CallDetail, StoredCall } from "./call-record.ts";
+import type { WrittenDetail } from "./call-redaction.ts";
 
 /** Calls that one list looks at: some 20 ms. */
 const SCANNED_MAX = 20_000;
@@ -32,6 +33,8 @@ const CALLS_SQL = `
     digest TEXT,
     tenant TEXT NOT NULL,
     parent TEXT,
+    surface TEXT NOT NULL,
+    key TEXT,
     code TEXT NOT NULL,
     error TEXT,
     begin_ms INTEGER NOT NULL,
@@ -46,17 +49,19 @@ const CALLS_SQL = `
   CREATE INDEX call_begin ON call (begin_ms);
   CREATE INDEX call_tenant ON call (tenant, begin_ms);
   CREATE INDEX call_tool ON call (tool, begin_ms);
+  CREATE INDEX call_parent ON call (parent, begin_ms) WHERE parent IS NOT NULL;
   CREATE INDEX call_failed ON call (begin_ms) WHERE code <> 'ok';
   CREATE TABLE detail (
     call INTEGER PRIMARY KEY,
     begin_ms INTEGER NOT NULL,
-    json TEXT NOT NULL
+    json TEXT NOT NULL,
+    run TEXT
   ) STRICT;
   CREATE INDEX detail_begin ON detail (begin_ms);
 `;
 
 /** `applicationId` is "GbCa" in ASCII. */
-export const CALLS_LAYOUT: DatabaseLayout = { applicationId: 0x47_62_43_61, version: 1, sql: CALLS_SQL };
+export const CALLS_LAYOUT: DatabaseLayout = { applicationId: 0x47_62_43_61, version: 2, sql: CALLS_SQL };
 
 /** Limits of what is kept. */
 export interface CallRoom {
@@ -66,7 +71,10 @@ export interface CallRoom {
 }
 
 const COLUMNS =
-  "id, tool, version, digest, tenant, parent, code, error, begin_ms, queue_ms, wall_ms, cpu_ms, bytes, attempts, sampled";
+  "id, tool, version, digest, tenant, parent, surface, key, code, error, begin_ms, queue_ms, wall_ms, cpu_ms, bytes, attempts, sampled";
+
+/** Place of `beginMs` in the cells of a row. */
+const BEGIN_AT = 10;
 
 /** Writes the tables of calls. */
 export class CallWriter {
@@ -84,7 +92,7 @@ export class CallWriter {
     this.#room = room;
     const places = COLUMNS.replaceAll(/\w+/g, "?");
     this.#insert = database.prepare(`INSERT INTO call (${COLUMNS}) VALUES (${places})`);
-    this.#insertDetail = database.prepare("INSERT INTO detail (call, begin_ms, json) VALUES (?, ?, ?)");
+    this.#insertDetail = database.prepare("INSERT INTO detail (call, begin_ms, json, run) VALUES (?, ?, ?, ?)");
     this.#pages = database.prepare(`SELECT (page_count - freelist_count) * page_size AS bytes
       FROM pragma_page_count, pragma_freelist_count, pragma_page_size`);
     const oldest = (table: string, key: string) =>
@@ -105,11 +113,12 @@ export class CallWriter {
   }
 
   /** Adds calls, all or none. */
-  add(rows: readonly (readonly [cells: CallCells, detail: string | null])[]): void {
+  add(rows: readonly (readonly [cells: CallCells, detail: WrittenDetail | null])[]): void {
     this.#transaction.run(() => {
       for (const [cells, detail] of rows) {
         const { lastInsertRowid } = this.#insert.run(...cells);
-        if (detail !== null) this.#insertDetail.run(lastInsertRowid, cells[8], detail);
+        if (detail === null) continue;
+        this.#insertDetail.run(lastInsertRowid, cells[BEGIN_AT], detail.json, detail.run);
       }
     });
   }
@@ -194,6 +203,8 @@ function summaryOf(row: Record<string, SQLOutputValue>): CallSummary {
     digest: row["digest"],
     tenant: row["tenant"],
     parentId: row["parent"],
+    surface: row["surface"],
+    key: row["key"],
     code: row["code"],
     error: row["error"],
     beginMs: row["begin_ms"],
@@ -208,21 +219,24 @@ function summaryOf(row: Record<string, SQLOutputValue>): CallSummary {
 
 /**
  * Goes through calls in the order of the list, and says which fit. One index narrows what is looked at: that of failures,
- * which are few, else that of the tenant or the tool.
+ * which are few, else that of the calling call, of the tenant or of the tool.
  */
 function scanOf(query: CallQuery): { readonly sql: string; readonly values: readonly Value[] } {
-  const { tool, tenant, code, sinceMs, untilMs, text, tools, after } = query;
+  const { tool, tenant, parent, code, sinceMs, untilMs, text, tools, after } = query;
   const isOfFailures = text !== null || (code !== null && code !== "ok");
   const [index, narrowed, named]: readonly [string, string, readonly Value[]] = isOfFailures
     ? ["call_failed", "code <> 'ok'", []]
-    : tenant !== null
-      ? ["call_tenant", "tenant = ?", [tenant]]
-      : tool !== null
-        ? ["call_tool", "tool = ?", [tool]]
-        : ["call_begin", "TRUE", []];
+    : parent !== null
+      ? ["call_parent", "parent = ?", [parent]]
+      : tenant !== null
+        ? ["call_tenant", "tenant = ?", [tenant]]
+        : tool !== null
+          ? ["call_tool", "tool = ?", [tool]]
+          : ["call_begin", "TRUE", []];
   const fits: (readonly [sql: string, value: Value])[] = [];
   if (tool !== null) fits.push(["tool = ?", tool]);
   if (tenant !== null) fits.push(["tenant = ?", tenant]);
+  if (parent !== null) fits.push(["parent = ?", parent]);
   if (code !== null) fits.push(["code = ?", code]);
   if (text !== null) fits.push(["instr(lower(error), lower(?)) > 0", text]);
   if (tools !== null) fits.push([AMONG, JSON.stringify(tools)]);

@@ -10,6 +10,8 @@ const SUMMARY = {
   digest: orNull(text("Digest of the tool.")),
   tenant: text("Empty where the call named none."),
   parentId: orNull(text("Id of the calling call, if a tool made this call.")),
+  surface: text("Where it came from: `library`, `http`, `mcp`, `cli`, `tool`, or the embedder's word."),
+  key: orNull(text("Name of the key with which it was made.")),
   code: text("`ok`, or the code of its error."),
   error: orNull(text("The message of its error, at most 1,000 characters.")),
   beginMs: number("When it was accepted, in milliseconds since 1970."),
@@ -21,11 +23,42 @@ const SUMMARY = {
   sampled: number("Number of calls for which this one was kept, itself included: others came too fast to be kept."),
 };
 
+const ASK = exactly({
+  step: number("Its number within the call, from 1."),
+  capability: text("Name of the capability."),
+  method: text("Name of its method."),
+  target: orNull(text("What it was about: an address without its query, a path, a key or a name.")),
+  outcome: { enum: ["ok", "denied", "failed", "limit"] },
+  code: orNull(text("The error code of its answer.")),
+  rule: orNull(text("The first rule that grants the capability, as `policy.rules[2]`.")),
+  atMs: number("When it was made, in milliseconds since `beginMs`."),
+  durationMs: number("Time until its answer, in milliseconds."),
+  bytes: number("Length of its arguments and its answer as JSON, in UTF-16 units."),
+  attempt: number("The start of the call that made it, from 1."),
+  isReplayed: {
+    type: "boolean",
+    description: "Whether it repeats one of an earlier start, and was answered from the journal.",
+  },
+});
+const TURN = exactly({
+  atMs: number("When it began, in milliseconds since `beginMs`."),
+  cpuMs: number("Its processor time, in milliseconds."),
+  attempt: number("The start of the call, from 1."),
+});
+
 const DETAIL = exactly({
   arguments: { description: "What its schema calls `writeOnly` or a password is `[redacted]`." },
   output: {},
   error: orNull({ type: "object" }),
   logs: listOf(exactly({ level: { type: "string" }, message: { type: "string" } })),
+  asks: { ...listOf(ASK), description: "The first 200 capability calls." },
+  asksOmitted: number("Number of further ones."),
+  turns: { ...listOf(TURN), description: "Stays in tool code, at most 200: later ones are part of the last." },
+  explanation: orNull({
+    type: "object",
+    description: "Grants and limits of the tool at that time, as `GET /v1/tools/{name}/explain` has them.",
+  }),
+  isReplayable: { type: "boolean", description: "Whether it may be run again, as long as its tool is the same." },
   omitted: { ...listOf({ enum: DETAIL_PARTS }), description: "Parts that were too large to be kept." },
 });
 
@@ -46,6 +79,7 @@ export const LIST_CALLS: RouteDescription = {
   query: {
     tool: "Name of the tool.",
     tenant: "Tenant of the calls; a key with a tenant has that one.",
+    parent: "Id of the calling call.",
     code: "`ok`, or an error's code.",
     since: "Earliest begin: a time in ISO 8601, or milliseconds since 1970.",
     until: "Latest begin.",
