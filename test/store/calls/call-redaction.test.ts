@@ -122,7 +122,7 @@ describe("the text of a detail", () => {
     ]);
   });
 
-  test("takes no turns that are none", () => {
+  test("leaves out what is not a turn", () => {
     const told = `1e9 1,-5 1,1010 x,"],1012.5 0.5,${"1 1,".repeat(500)}`;
     const { turns } = read(write({ turns: { beginMs: 1_000, startsMs: [1_001], cpuMs: 1, told } }).json);
     expect(turns).toHaveLength(200);
