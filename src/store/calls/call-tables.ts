@@ -254,7 +254,9 @@ function scanOf(query: CallQuery): { readonly sql: string; readonly values: read
   const sql = `SELECT seq, begin_ms, coalesce(${["TRUE", ...fits.map(([one]) => one)].join(" AND ")}, FALSE)
     FROM call INDEXED BY ${index} WHERE ${narrowed} AND begin_ms BETWEEN ? AND ? ${isAfter}
     ORDER BY begin_ms DESC, seq DESC`;
-  return { sql, values: [...fits.map(([, value]) => value), ...named, sinceMs, untilMs, ...(after ?? [])] };
+  // SQLite finds the place in the index by the first of two values only.
+  const lastMs = Math.min(untilMs, after?.[0] ?? untilMs);
+  return { sql, values: [...fits.map(([, value]) => value), ...named, sinceMs, lastMs, ...(after ?? [])] };
 }
 
 /** Whether a list of names, each of which may end in `*`, has the tool. */
