@@ -2,6 +2,7 @@ import { Command } from "commander";
 import type { CallComparison } from "../../engine/call-history.ts";
 import type { CallReplay } from "../../engine/replay/call-replays.ts";
 import type { CallPage, CallSummary, StoredAsk, StoredCall } from "../../store/calls/call-record.ts";
+import { callFileCommands } from "./call-files.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { print, printJson, say, visible } from "./output.ts";
 import { ask, remoteServer, textOf } from "./remote-server.ts";
@@ -50,7 +51,7 @@ export function callsCommand(): Command {
     .description("compare outputs, errors, log lines and capability calls of two kept calls")
     .action(diffCalls);
   const calls = new Command("calls").description("calls that a server has kept");
-  for (const command of [list, show, watch, replay, diff]) calls.addCommand(command);
+  for (const command of [list, show, watch, replay, diff, ...callFileCommands()]) calls.addCommand(command);
   return calls;
 }
 

@@ -12,6 +12,7 @@ import {
   summaryOf,
 } from "./call-record.ts";
 import type { CallDetail, StoredCall } from "./call-record.ts";
+import type { StoredRow } from "./call-lines.ts";
 import type { WrittenDetail } from "./call-redaction.ts";
 import type { KeptRun } from "./thread/messages.ts";
 
@@ -205,6 +206,18 @@ export class CallReader {
       command,
       run: run as string | null,
     };
+  }
+
+  /** Calls in the order in which they were kept, after a number. */
+  rowsAfter(seq: number, limit: number): readonly (readonly [seq: number, row: StoredRow])[] {
+    const sql = `SELECT seq, json, run, ${COLUMNS} FROM (SELECT * FROM call WHERE seq > ? ORDER BY seq LIMIT ?)
+      LEFT JOIN (SELECT call, json, run FROM detail) ON call = seq ORDER BY seq`;
+    const statement = this.#database.prepare(sql);
+    statement.setReturnArrays(true);
+    return (statement.all(seq, limit) as unknown as readonly Value[][]).map(([at, json, run, ...cells]) => [
+      Number(at),
+      [cells as unknown as CallCells, typeof json === "string" ? { json, run: run as string | null } : null],
+    ]);
   }
 
   #find(id: string, tenant: string | null): readonly [seq: number, summary: CallSummary] | undefined {

@@ -1,4 +1,6 @@
 import { execFile, spawn } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import path from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
@@ -119,4 +121,30 @@ test("calls watch prints calls as they end, until the server stops", async () =>
     await engine.execute({ id: `watched${at}`, name: "fail", arguments: { why: "" } });
   }
   expect((await next).value).toMatch(/ {2}watched\d+ {2}ok {2}fail {2}- /);
+});
+
+test("calls export prints what a file has, and import adds it to another one, where it is replayed", async () => {
+  const folder = await mkdtemp(path.join(tmpdir(), "glovebox-export-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const [from, to, lines] = ["from.sqlite", "to.sqlite", "calls.jsonl"].map((name) => path.join(folder, name));
+  const tool = { name: "add", description: "Adds.", source: "export default ({ a, b }) => a + b;" };
+  const open = (file = "") =>
+    createEngine({ workers: 1, executor: "threads", tools: [tool], calls: { path: file, keep: "everything" } });
+  const first = await open(from);
+  await first.execute({ id: "sum", name: "add", arguments: { a: 1, b: 2 } });
+  await first.execute({ id: "wrong", name: "nothing", arguments: {} });
+  const kept = await first.calls.get("sum");
+  await first.close();
+  const run = (...args: string[]) =>
+    promisify(execFile)(process.execPath, ["--no-node-snapshot", "--no-warnings", MAIN, "calls", ...args]);
+  const { stdout } = await run("export", "--file", from ?? "");
+  expect(stdout.trimEnd().split("\n")).toHaveLength(2);
+  await writeFile(lines ?? "", stdout);
+  expect((await run("import", lines ?? "", "--file", to ?? "")).stderr).toContain("2 calls were added");
+  const second = await open(to);
+  onTestFinished(() => second.close());
+  expect(await second.calls.get("sum")).toEqual(kept);
+  expect(await second.calls.replay("sum")).toMatchObject({ verdict: "same" });
+  await writeFile(lines ?? "", stdout.replace('"bytes":', '"bites":'));
+  await expect(run("import", lines ?? "", "--file", to ?? "")).rejects.toMatchObject({ code: 3 });
 });

@@ -24,7 +24,7 @@ async function onSmallDisk(program: string): Promise<unknown> {
 }
 
 test("a full disk drops what cannot wait, loses nothing else, and is told until there is room", async () => {
-  expect(await onSmallDisk("full-disk.ts")).toEqual({
+  expect(await onSmallDisk("programs/full-disk.ts")).toEqual({
     isFull: true,
     problem: "the store is full: its disk is full, or its maxBytes is reached",
     isCounted: true,
@@ -36,7 +36,7 @@ test("a full disk drops what cannot wait, loses nothing else, and is told until 
 });
 
 test("a file that is read-only is told, and is written again once it may be", async () => {
-  expect(await onSmallDisk("read-only.ts")).toEqual({
+  expect(await onSmallDisk("programs/read-only.ts")).toEqual({
     isTold: true,
     problem: "the store is read-only",
     isWell: true,

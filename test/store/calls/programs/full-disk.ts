@@ -1,7 +1,7 @@
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { openStoreAt, until } from "./fault-store.ts";
-import { rowOf } from "./kept-row.ts";
+import { openStoreAt, until } from "../fault-store.ts";
+import { rowOf } from "../kept-row.ts";
 
 /*
  * Keeps calls on a small disk that another file fills, and then no longer does. Prints what came of it as JSON. Its

@@ -1,6 +1,6 @@
 import { chmodSync } from "node:fs";
 import { join } from "node:path";
-import { openStoreAt, until } from "./fault-store.ts";
+import { openStoreAt, until } from "../fault-store.ts";
 
 /*
  * Keeps calls in a file and a folder that become read-only, and then no longer are. Prints what came of it as JSON. Its
