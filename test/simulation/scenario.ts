@@ -1,3 +1,4 @@
+import type { Keep } from "../../src/store/calls/call-record.ts";
 import type { Harm, ProgramArgs } from "./program.ts";
 import { Random } from "./random.ts";
 
@@ -53,6 +54,8 @@ export interface Scenario {
   readonly closesAtMs: number | null;
   /** Whether it is known which tools call others, so that workers run such calls themselves. */
   readonly hasCalled: boolean;
+  /** Which ended calls are kept with their details. */
+  readonly keep: Keep | null;
 }
 
 const HARMS: readonly [Harm, ...Harm[]] = ["crash", "hang", "spin", "memory", "throw"];
@@ -84,6 +87,7 @@ export function scenarioOf(seed: number): Scenario {
     isTorn: hasKills && random.chance(0.3),
     closesAtMs: !isQuiet && random.chance(0.05) ? random.between(10, 60) : null,
     hasCalled: random.chance(0.5),
+    keep: random.pick([null, "failures", "everything"]),
   };
 }
 

@@ -103,7 +103,9 @@ async function runChild(
 function optionsOf(parent: EngineCall): ExecuteOptions {
   const { childBudget } = parent;
   const { tenant, tools, capabilities, limits, maxLimits, onCpu } = parent.options;
+  const { key = null } = parent.options.origin ?? {};
   return {
+    origin: key === null ? OF_TOOL : { ...OF_TOOL, key },
     ...(tenant === undefined ? {} : { tenant }),
     // The code of a program is the caller's, so that it calls the caller's tools only.
     ...(tools === undefined || parent.tool.own === undefined ? {} : { tools }),
@@ -135,6 +137,7 @@ function adoptChild(
   void pipeline.run({ id: reply.callId, name, arguments: args }, optionsOf(parent), parent, null, own, reply);
 }
 
+const OF_TOOL = { surface: "tool" } as const;
 const TIME_REMEDY = "raise limits.wallMs and limits.cpuMs of the calling tool";
 
 function refuseLine(line: readonly string[], name: string): void {

@@ -1,3 +1,4 @@
+import type { AskLogging } from "../../broker/ask-log.ts";
 import type { BrokeredCall } from "../../broker/brokered-call.ts";
 import type { LastRefusal } from "../../broker/capability-invoker.ts";
 import type { SessionEnd } from "../../broker/call-session.ts";
@@ -59,6 +60,7 @@ const NOT_ITS_OWN: Diverged = { kind: "diverged", message: "the call's worker an
 interface BrokeredParts {
   readonly broker: { readonly accounts: TenantAccounts };
   readonly events: Pick<Events, "isHeard">;
+  readonly keeper: { loggingOf(call: EngineCall): AskLogging | undefined } | null;
 }
 
 /** A call's child calls that its worker may run itself, with the versions of their tools. */
@@ -107,6 +109,9 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
   queueMs = 0;
   /** When it was accepted, in milliseconds since the epoch, where calls are kept. */
   begunMs = 0;
+  /** Whether its record may have its turns, and then when it was started each time, in milliseconds since the epoch. */
+  tellsTurns = false;
+  readonly startsMs: number[] = [];
   /** Number of starts in earlier attempts, and number of those attempts. */
   attempts = 0;
   retries = 0;
@@ -194,12 +199,16 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
   }
 
   /** The call as the broker sees it. */
-  brokered(tools: Pick<BrokeredCall, "callTool" | "adoptChild">, { broker, events }: BrokeredParts): HostedCall {
+  brokered(
+    tools: Pick<BrokeredCall, "callTool" | "adoptChild">,
+    { broker, events, keeper }: BrokeredParts,
+  ): HostedCall {
     const { options, limits, script, trace } = this;
     return {
       callNumber: this.callNumber,
       version: this.tool,
       trace,
+      logging: keeper?.loggingOf(this),
       isHeard: events.isHeard("capability:call") || options.onCapability !== undefined,
       callId: this.callId,
       parentId: this.parent?.callId,
@@ -238,6 +247,7 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
     this.retries++;
     this.queueMs += waitedMs;
     // A retry makes failed capability calls again: the last attempt's journal must not answer them.
+    void this.session?.take(false);
     this.session = null;
     this.end = null;
     this.#plan = "";
@@ -267,6 +277,7 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
   begin(pipe: number | null, attempt: number): void {
     this.#pipe = pipe;
     this.#attempt = attempt;
+    if (this.tellsTurns) this.startsMs.push(Date.now());
     // The broker is told of calls that will ask; of others it asks itself.
     if (pipe !== null && !this.asksHost && (this.session !== null || this.tool.usage.asks === true)) this.introduce();
   }

@@ -84,9 +84,10 @@ export class Batch implements WorkItem {
     // A call with earlier responses runs alone.
     const plan = this.size === 1 ? (first.job.replay?.plan() ?? "") : "";
     const asksHost = first.job.asksHost === true;
+    const tellsTurns = first.job.tellsTurns === true;
     // A call that was lost may have been by the fault of a child call: those of a further attempt are the host's.
     const tickets = plan === "" && first.attempts === 1 ? (first.job.children?.tickets ?? "") : "";
-    const how = { stream, ownIsolate, asksHost, hasLongIntegers, attempt, plan, tickets };
+    const how = { stream, ownIsolate, asksHost, tellsTurns, hasLongIntegers, attempt, plan, tickets };
     return { kind: "run", callNumber, runs, key: script.key, tenant, ...limits, ...how, calls: `[${calls}]` };
   }
 }

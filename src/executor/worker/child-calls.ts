@@ -226,6 +226,7 @@ export class ChildCalls {
       stream: false,
       attempt: 1,
       asksHost: true,
+      tellsTurns: false,
       ownIsolate: false,
       hasLongIntegers: mayHaveLongInteger(calls),
       plan: "",

@@ -307,7 +307,7 @@ export class WorkerSession implements LinkListener {
     isolate.leave(callNumber, call.realm);
     const { cpuMs, dropped, deliveredCount } = call;
     const used = { cpuMs, heapBytes: isolate.heapBytes, dropped, deliveredCount, asked: this.#broker.end(call) };
-    this.#tell({ kind: "done", callNumber, ok, ...used, logs: call.logsJson(), payload });
+    this.#tell({ kind: "done", callNumber, ok, ...used, turns: call.turnsText(), logs: call.logsJson(), payload });
   }
 
   /**

@@ -14,7 +14,8 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { readFilter } from "../../../src/store/calls/call-record.ts";
 import { WAITING_MAX } from "../../../src/store/calls/call-store.ts";
-import { openStore, rowOf, scratchFolder } from "./stored-calls.ts";
+import { rowOf } from "./kept-row.ts";
+import { openStore, scratchFolder } from "./stored-calls.ts";
 
 const BEGIN_MS = Date.now() - 60_000;
 const TENANTS = ["acme", "beta", ""];
@@ -108,6 +109,8 @@ describe("the store of calls", () => {
       digest: "d".repeat(64),
       tenant: "acme",
       parentId: null,
+      surface: "library",
+      key: null,
       code: "tool_error",
       error: "no",
       beginMs: expect.any(Number),
@@ -122,6 +125,11 @@ describe("the store of calls", () => {
         output: [1],
         error: { code: "tool_error", message: "no" },
         logs: [{ level: "info", message: "said" }],
+        asks: [],
+        asksOmitted: 0,
+        turns: [],
+        explanation: null,
+        isReplayable: false,
         omitted: [],
       },
     });
