@@ -27,6 +27,7 @@ import { Connectors } from "./connectors/connectors.ts";
 import { createBroker } from "./create-broker.ts";
 import type { CreateExecutor } from "./create-executor.ts";
 import { InstalledTools } from "./installed-tools.ts";
+import { ModelOutputs } from "./model/model-outputs.ts";
 import type { ResolvedOptions } from "./options.ts";
 import type { StoreSettings } from "../store/calls/thread/messages.ts";
 import type { Registry } from "prom-client";
@@ -58,6 +59,7 @@ export interface Assembly {
   /** Where ended calls are kept; `null` where they are not. */
   readonly callStore: CallStore | null;
   readonly calls: CallHistory;
+  readonly modelOutputs: ModelOutputs;
 }
 
 /** Modules loaded before an engine is created. */
@@ -125,6 +127,7 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
   );
   const parts = { registry, tools, programs, idempotency, admission, tracing, events, scheduler, broker, executor };
   const keeper = calls === null || callStore === null ? null : new CallKeeper({ ...calls, store: callStore });
+  const history = new CallHistory(callStore);
   const pipeline = new CallPipeline({ ...parts, nextCallNumber, entropyKey, keeper });
   return {
     bounds,
@@ -141,7 +144,8 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
     metrics,
     audit,
     callStore,
-    calls: new CallHistory(callStore),
+    calls: history,
+    modelOutputs: new ModelOutputs({ registry, broker, calls: history }),
   };
 }
 

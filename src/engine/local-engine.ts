@@ -12,8 +12,9 @@ import { GloveboxError } from "../base/errors.ts";
 import type { SurfaceEvent, EventName, Listener, Reconfigured } from "./telemetry/events.ts";
 import { explainPrograms, programLimits } from "./program-explanation.ts";
 import { loadPrelude } from "../tool/runtimes/prelude.ts";
-import type { EngineOptions, ResolvedOptions, ToolSource } from "./options.ts";
+import { type EngineOptions, type ResolvedOptions, resolveModelChars, type ToolSource } from "./options.ts";
 import type { Policy } from "../broker/policy.ts";
+import { ModelTools, type ModelToolsSource } from "./model/model-tools.ts";
 import { Reconfiguration } from "./reconfiguration.ts";
 import type { ExecutorStats } from "../executor/executor.ts";
 import type { ToolCall, ToolResult } from "../base/result.ts";
@@ -26,6 +27,7 @@ import { type DeclareOptions, declareTools } from "../tool/declarations/declare-
 import { prepareDefinitions, type ToolInfo, type ToolLocation } from "../tool/definition.ts";
 import { PROGRAM_NAMES, type ProgramSource } from "../tool/program/program.ts";
 import type { ModuleReport } from "../tool/registrar.ts";
+import type { ModelOptions, ModelRunner } from "../tool/contracts/runner.ts";
 import { toolFunctions } from "./tool-functions.ts";
 
 /** Snapshot of an engine's state. */
@@ -208,6 +210,33 @@ export class LocalEngine implements AsyncDisposable {
     return this.#parts.pipeline.execute(call, options);
   }
 
+  /**
+   * The tools as a model gets them: with `read_output`, and with outputs cut that are longer than `modelChars`. What calls
+   * tools for a model, such as `callTools`, a server of MCP and adapters, takes the engine itself, too.
+   */
+  forModels({ modelChars }: ModelOptions = {}): ModelRunner {
+    return this.modelTools(
+      {
+        list: () => this.list(),
+        get: (name) => this.get(name),
+        execute: (call, options) => this.execute(call, options),
+        answer: (call, work, options) => this.answer(call, work, options),
+        ownerOf: ({ tenant = "" }) => ({ tenant, key: null }),
+        mayName: () => true,
+      },
+      modelChars,
+    );
+  }
+
+  /** @internal The tools of a part of the engine as a model gets them. */
+  modelTools(source: ModelToolsSource, modelChars?: number): ModelRunner {
+    return new ModelTools(
+      source,
+      this.#parts.modelOutputs,
+      resolveModelChars(modelChars, this.#reconfiguration.modelChars),
+    );
+  }
+
   /** Options of code mode, if the engine's surfaces have it. The same object until it is reconfigured. */
   get codeMode(): CodeModeOptions | undefined {
     return this.#reconfiguration.codeMode;
@@ -346,7 +375,7 @@ export class LocalEngine implements AsyncDisposable {
   }
 
   async #close(drainMs: number): Promise<void> {
-    const { registrar, pipeline, broker, connectors, audit, callStore } = this.#parts;
+    const { registrar, pipeline, broker, connectors, audit, callStore, modelOutputs } = this.#parts;
     this.#state = "draining";
     registrar.stop();
     await pipeline.close(drainMs);
@@ -355,6 +384,7 @@ export class LocalEngine implements AsyncDisposable {
     await broker.close();
     await audit?.close();
     await callStore?.close();
+    modelOutputs[Symbol.dispose]();
     this.#pressure[Symbol.dispose]();
     this.#state = "closed";
     open--;

@@ -4,7 +4,9 @@ import { isCodeTool, RUN_CODE } from "../../code-mode/model-tools.ts";
 import type { CodeModeOptions } from "../../engine/code-mode-options.ts";
 import type { ManPages } from "../mcp/resources.ts";
 import type { Registry } from "../../ecosystems/agentspace/registry.ts";
+import type { ModelToolsSource } from "../../engine/model/model-tools.ts";
 import type { ToolDescription } from "../../tool/contracts/contract.ts";
+import type { ModelOptions, ModelRunner, ToolRunner } from "../../tool/contracts/runner.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { toolError } from "../../base/errors.ts";
 import type { RequestRefusal } from "../../engine/telemetry/events.ts";
@@ -115,7 +117,7 @@ export class ScopedEngine {
 
   /** A runner bound to one caller, for surfaces that serve a caller for longer than one request. */
   runnerFor(caller: Caller): CallerRunner {
-    return {
+    const runner: Omit<CallerRunner, "forModels"> = {
       list: () => this.list(caller),
       get: (name) => this.get(caller, name) ?? this.#describe(caller, name),
       execute: (call, options = {}) => this.execute(caller, call, options),
@@ -127,6 +129,19 @@ export class ScopedEngine {
       ...this.#changesFor(caller),
       ...this.#manPagesFor(caller),
     };
+    return { ...runner, forModels: (options) => this.#modelToolsFor(caller, runner, options) };
+  }
+
+  /** The caller's tools as a model gets them. It reads the outputs of its key's own calls, whatever tools the key names. */
+  #modelToolsFor(caller: Caller, runner: ToolRunner, { modelChars }: ModelOptions = {}): ModelRunner {
+    const source: ModelToolsSource = {
+      ...runner,
+      answer: (call, work, options) =>
+        this.#within(caller, call, options, ({ tools: _any, ...others }) => this.#engine.answer(call, work, others)),
+      ownerOf: ({ tenant }) => ({ tenant: this.#whose(caller).tenant ?? tenant ?? "", key: caller.key }),
+      mayName: (tool) => this.mayName(caller, tool),
+    };
+    return this.#engine.modelTools(source, modelChars);
   }
 
   /** Tells of changes, but not of those of other tenants' tools. */
