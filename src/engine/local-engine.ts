@@ -14,9 +14,9 @@ import { explainPrograms, programLimits } from "./program-explanation.ts";
 import { loadPrelude } from "../tool/runtimes/prelude.ts";
 import { type EngineOptions, type ResolvedOptions, resolveModelChars, type ToolSource } from "./options.ts";
 import type { Policy } from "../broker/policy.ts";
-import { ModelTools, type ModelToolsSource } from "./model/model-tools.ts";
+import { ModelTools, type ModelToolsSource, sourceOf } from "./model/model-tools.ts";
 import { Reconfiguration } from "./reconfiguration.ts";
-import type { ExecutorStats } from "../executor/executor.ts";
+import type { EngineStats } from "./engine-stats.ts";
 import type { ToolCall, ToolResult } from "../base/result.ts";
 import type { MetricsFormat } from "../base/open-metrics.ts";
 import { HostAccount, type HostUsage } from "../base/tenant-account.ts";
@@ -29,22 +29,6 @@ import { PROGRAM_NAMES, type ProgramSource } from "../tool/program/program.ts";
 import type { ModuleReport } from "../tool/registrar.ts";
 import type { ModelOptions, ModelRunner } from "../tool/contracts/runner.ts";
 import { toolFunctions } from "./tool-functions.ts";
-
-/** Snapshot of an engine's state. */
-export interface EngineStats {
-  readonly state: "open" | "draining" | "closed";
-  readonly tools: number;
-  readonly queued: number;
-  readonly running: number;
-  /** `groups`: only with the executor `process`; `fleet`: only with `queue`. */
-  readonly executor: Pick<ExecutorStats, "ready" | "spareReady" | "rssBytes" | "sandbox" | "groups" | "fleet"> & {
-    readonly kind: string;
-    /** The reason why no calls can run now, such as `spawn node EMFILE`; otherwise `null`. */
-    readonly problem: string | null;
-  };
-  readonly isolates: { readonly active: number; readonly warm: number; readonly blank: number };
-  readonly quarantined: readonly string[];
-}
 
 /** The caller of the calls that are explained. */
 export interface ExplainOptions {
@@ -215,17 +199,7 @@ export class LocalEngine implements AsyncDisposable {
    * tools for a model, such as `callTools`, a server of MCP and adapters, takes the engine itself, too.
    */
   forModels({ modelChars }: ModelOptions = {}): ModelRunner {
-    return this.modelTools(
-      {
-        list: () => this.list(),
-        get: (name) => this.get(name),
-        execute: (call, options) => this.execute(call, options),
-        answer: (call, work, options) => this.answer(call, work, options),
-        ownerOf: ({ tenant = "" }) => ({ tenant, key: null }),
-        mayName: () => true,
-      },
-      modelChars,
-    );
+    return this.modelTools(sourceOf(this), modelChars);
   }
 
   /** @internal The tools of a part of the engine as a model gets them. */

@@ -52,7 +52,7 @@ export function* pageEnd(text: ChunkedText, kind: TextKind, from: number, to: nu
   return borders.find("last") ?? wholeCharacter(text, to);
 }
 
-/** The last or the first line border between two indexes of a text; where there is none, the whole character there. */
+/** The last or the first line border between two indexes of a text; else the whole character there. */
 export function lineBorder(text: ChunkedText, from: number, to: number, side: "first" | "last"): number {
   const part = text.slice(from, to);
   const at = side === "last" ? part.lastIndexOf("\n") : part.indexOf("\n");

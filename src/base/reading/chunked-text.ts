@@ -114,7 +114,7 @@ export function* unquoted(json: ChunkedText): Pieces<ChunkedText> {
   return text;
 }
 
-/** Where an escape begins that has not ended; the length of the piece if there is none. */
+/** Where an escape begins that has not ended; otherwise the length of the piece. */
 function beforeCutEscape(piece: string): number {
   for (let at = piece.indexOf("\\"); at >= 0; at = piece.indexOf("\\", at)) {
     const length = piece.charCodeAt(at + 1) === LETTER_U ? UNICODE_ESCAPE : 2;

@@ -19,7 +19,7 @@ export interface MissingSpan {
 
 const POINTER = /^(?:\/(?:[^~/]|~[01])*)*$/;
 
-/** The names in a JSON pointer (RFC 6901); `null` if it is none. */
+/** The names in a JSON pointer (RFC 6901); `null` if it is no pointer. */
 export function namesIn(pointer: string): readonly string[] | null {
   return POINTER.test(pointer) ? pointer.split("/").slice(1).map(nameOfSegment) : null;
 }

@@ -17,7 +17,7 @@ const POINTER_SHOWN = 200;
 /** A place where a text was found. */
 export interface Hit {
   readonly at: number;
-  /** JSON pointer of the value in which it is; `null` where there is none, or a long one. */
+  /** JSON pointer of the value in which it is; `null` of a text, and of a long pointer. */
   pointer: string | null;
   /** What is around it. */
   readonly excerpt: string;

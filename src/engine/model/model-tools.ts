@@ -66,3 +66,15 @@ export class ModelTools implements ModelRunner {
     return this.#modelChars !== Number.POSITIVE_INFINITY && this.#source.get(READ_OUTPUT) === undefined;
   }
 }
+
+/** All of an engine. */
+export function sourceOf(engine: Pick<ModelToolsSource, "list" | "get" | "execute" | "answer">): ModelToolsSource {
+  return {
+    list: () => engine.list(),
+    get: (name) => engine.get(name),
+    execute: (call, options) => engine.execute(call, options),
+    answer: (call, work, options) => engine.answer(call, work, options),
+    ownerOf: ({ tenant = "" }) => ({ tenant, key: null }),
+    mayName: () => true,
+  };
+}

@@ -84,7 +84,7 @@ function wrong(message: string): GloveboxError {
   return new GloveboxError("invalid_arguments", message);
 }
 
-/** The page that a query asks for, as text. Throws a `GloveboxError` where there is none. */
+/** The page that a query asks for, as text. Throws a `GloveboxError` where the output has no such page. */
 export function* readPage(output: ReadableText, query: OutputQuery): Pieces<string> {
   const part = yield* partAt(output, query.pointer);
   return query.search === null ? yield* pageOf(part, query) : yield* hitsIn(part, query, query.search);

@@ -43,13 +43,21 @@ export class AiToolFailure extends Error {
 /**
  * The runner's current tools as a tool set of the `ai` package: `generateText({ tools: aiTools(engine) })`. The
  * package's abort signal cancels calls; a failed call throws an `AiToolFailure`, which the package converts to a
- * result. `execute` gives the whole output, and `toModelOutput` the model as much of it as it may read.
+ * result. With `modelChars`, `toModelOutput` cuts what the model reads of a long output, and `read_output` is one of the
+ * tools; `execute` gives the whole output.
  */
 export function aiTools(
   runner: ToolRunner,
-  { names, modelChars, ...options }: AiToolsOptions = {},
+  { modelChars, ...options }: AiToolsOptions = {},
 ): Record<string, AiRunnableTool> {
-  const tools = forModel(runner, modelChars === undefined ? {} : { modelChars });
+  return aiToolsOf(modelChars === undefined ? runner : forModel(runner, { modelChars }), options);
+}
+
+/** The tools of a runner as a tool set: outputs are cut as the runner cuts them. */
+export function aiToolsOf(
+  tools: ToolRunner,
+  { names, ...options }: Omit<AiToolsOptions, "modelChars">,
+): Record<string, AiRunnableTool> {
   return Object.fromEntries(
     offeredTools(tools, names).flatMap((tool) =>
       Object.entries(aiSdk.writeTool(tool)).map(([written, described]) => [

@@ -66,6 +66,9 @@ export const READ_OUTPUT = "read_output";
 /** Names of calls that the host answers, or runs without a registered tool. */
 export const HOST_TOOLS: ReadonlySet<string> = new Set([...Object.values(PROGRAM_NAMES), SEARCH_TOOLS]);
 
+/** These, and what the host answers where the operator has no tool of the name. */
+export const ANSWERED_NAMES: ReadonlySet<string> = new Set([...HOST_TOOLS, READ_OUTPUT]);
+
 /** The call of a program's tool. */
 export function callOf(program: Program): ToolCall {
   const { kind, code } = program;

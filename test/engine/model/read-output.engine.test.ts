@@ -171,7 +171,8 @@ test("adapters offer read_output, and their models read cut outputs", async () =
   expect(await agents[1]?.invoke(null, JSON.stringify(goOn(cut)))).toMatch(/^line \d+/);
   const chains = await toolsForLangChain(engine, { names: ["log"], modelChars: 4_000 });
   expect(String(await chains[0]?.invoke({ lines: 10_000 })).length).toBeLessThanOrEqual(4_000);
-  const { log } = aiTools(engine, { names: ["log"] });
+  expect(Object.keys(aiTools(engine))).not.toContain("read_output");
+  const { log } = aiTools(engine, { names: ["log"], modelChars: 25_000 });
   const output = await log?.execute({ lines: 10_000 }, { toolCallId: "c1" });
   expect(output).toHaveLength(98_889);
   const shown = log?.toModelOutput?.({ toolCallId: "c1", output });
