@@ -65,6 +65,7 @@ export class Broker implements InvokerHost {
 
   record(caller: BrokeredCall, call: CapabilityCall, outcome: CapabilityOutcome, given: CapabilityDetails = {}): void {
     const details = { ...given, isContinuation: isContinuation(call.capability, call.method) };
+    caller.log?.add(call, outcome, details);
     this.#onOutcome(capabilityEvent(caller, call, outcome, details), caller, details);
   }
 

@@ -1,5 +1,6 @@
 import type { Limits } from "../base/limits.ts";
 import type { HostAccount } from "../base/tenant-account.ts";
+import type { AskLog } from "./ask-log.ts";
 import type { CallBinary, CallOperation, CallTool } from "./capabilities/capability.ts";
 import type { CallIdentity } from "./capability-event.ts";
 import type { GrantSubject } from "./grants.ts";
@@ -17,6 +18,8 @@ export interface BrokeredCall extends GrantSubject, CallIdentity {
   readonly isRecorded?: boolean;
   /** Whether somebody hears of its capability calls, with the hash of their arguments. */
   readonly isHeard?: boolean;
+  /** Receives its capability calls, where its record may have them. */
+  readonly log?: AskLog | undefined;
   readonly callTool: (name: string, args: Record<string, unknown>, signal: AbortSignal) => ReturnType<CallTool>;
   /** The binary, where the tool is one. */
   readonly binary?: CallBinary | undefined;

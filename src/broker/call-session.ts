@@ -72,6 +72,20 @@ export class BrokerSession implements CallSession {
     return { effects, lastRefusal, isBehind: this.#isBehind(attempt), journal };
   }
 
+  /**
+   * What the record of a call that has ended has of it, in UTF-8: a line with its capability calls, and one with its
+   * journal, which is empty where there is no room for it. `null` for a call without a record.
+   */
+  tell(journalMax: number): Uint8Array<ArrayBuffer> | null {
+    const { log } = this.#caller;
+    if (log === undefined) return null;
+    const startMs = performance.now();
+    const journal = log.hasValues && this.journal.length <= journalMax ? JSON.stringify(this.journal.record()) : "";
+    const told = new TextEncoder().encode(`${log.text()}\n${journal.length <= journalMax ? journal : ""}`);
+    this.#host.work.note(this.#invoker.account, performance.now() - startMs);
+    return told;
+  }
+
   #isBehind(attempt: number): boolean {
     const { attempt: last, asked } = this.#replay;
     return last === attempt ? asked < this.journal.size : this.journal.size > 0;

@@ -169,6 +169,12 @@ export class Journal {
     while (endOf(this.#together.at(-1)) > this.#responses.length) this.#together.pop();
   }
 
+  /** Length of its texts, in UTF-16 units. */
+  get length(): number {
+    const asked = this.#entries.reduce((sum, { args }) => sum + args.length + ENTRY_LENGTH, 0);
+    return this.#responses.reduce((sum, { response }) => sum + lengthOf(response) + ENTRY_LENGTH, asked);
+  }
+
   record(): RecordedJournal {
     return {
       asks: this.#entries.map(({ capability, method, args }) => ({ capability, method, args })),
@@ -197,6 +203,13 @@ export class Journal {
       if (response !== undefined && response.asked !== asked) this.#responses[this.#ordered] = { ...response, asked };
     }
   }
+}
+
+/** About the length of an entry as JSON besides its text. */
+const ENTRY_LENGTH = 64;
+
+function lengthOf(response: CapabilityResponse): number {
+  return response.kind === "value" ? response.json.length : response.failure.message.length;
 }
 
 function toRecorded({ step, asked, response }: OrderedResponse): RecordedAnswer {

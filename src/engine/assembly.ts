@@ -18,19 +18,20 @@ import { Packages } from "../tool/packages.ts";
 import { Programs } from "../tool/program/programs.ts";
 import { Registrar } from "../tool/registrar.ts";
 import { ToolRegistry } from "../tool/registry.ts";
-import { CallHistory } from "./call-history.ts";
+import { CallHistory, type KeptCalls } from "./call-history.ts";
 import { Admission } from "./call/admission.ts";
 import { CallKeeper } from "./call/call-keeper.ts";
+import { type DetailOptions, DetailWriter } from "./call/detail-writer.ts";
 import { CallPipeline } from "./call/call-pipeline.ts";
 import { Idempotency } from "./call/idempotency.ts";
 import { Connectors } from "./connectors/connectors.ts";
 import { createBroker } from "./create-broker.ts";
 import type { CreateExecutor } from "./create-executor.ts";
+import { explainTool } from "./explanation.ts";
 import { InstalledTools } from "./installed-tools.ts";
 import { ModelOutputs } from "./model/model-outputs.ts";
 import type { ResolvedOptions } from "./options.ts";
-import type { StoreSettings } from "../store/calls/thread/messages.ts";
-import type { Registry } from "prom-client";
+import type { CallReplays } from "./replay/call-replays.ts";
 import { registerCallMetrics } from "./telemetry/kept-call-metrics.ts";
 import { Scheduler } from "./schedule/scheduler.ts";
 import { Audit } from "./telemetry/audit.ts";
@@ -56,8 +57,6 @@ export interface Assembly {
   readonly pipeline: CallPipeline;
   readonly metrics: Metrics;
   readonly audit: Audit | undefined;
-  /** Where ended calls are kept; `null` where they are not. */
-  readonly callStore: CallStore | null;
   readonly calls: CallHistory;
   readonly modelOutputs: ModelOutputs;
 }
@@ -117,8 +116,9 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
   const { capabilities } = broker;
   const sources = { scheduler: () => scheduler.stats(), executor: () => executor.stats(), accounts: broker.accounts };
   const metrics = new Metrics(events, sources, [...capabilities.keys(), FUNCTIONS, PROGRAM_TOOLS], options.registry);
-  const { calls } = options;
-  const callStore = calls === null ? null : openCalls(calls.store, events, metrics.registry);
+  const explain: DetailOptions["explain"] = (tool, tenant, grants = broker.grants) =>
+    explainTool(tool, tenant, { broker: { grants }, bounds, executor });
+  const kept = openCalls(options.calls, { entropyKey, explain }, { events, metrics, registry, broker });
   // The audit writes hashes of arguments, as other listeners may.
   events.markOwn();
   const audit = options.audit === undefined ? undefined : new Audit(options.audit, events);
@@ -126,9 +126,8 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
     new Map<string, typeof PROGRAM_METHODS>([...capabilities, [PROGRAM_TOOLS, PROGRAM_METHODS]]),
   );
   const parts = { registry, tools, programs, idempotency, admission, tracing, events, scheduler, broker, executor };
-  const keeper = calls === null || callStore === null ? null : new CallKeeper({ ...calls, store: callStore });
-  const history = new CallHistory(callStore);
-  const pipeline = new CallPipeline({ ...parts, nextCallNumber, entropyKey, keeper });
+  const pipeline = new CallPipeline({ ...parts, nextCallNumber, entropyKey, keeper: kept?.keeper ?? null });
+  const history = new CallHistory(kept);
   return {
     bounds,
     events,
@@ -143,17 +142,29 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
     pipeline,
     metrics,
     audit,
-    callStore,
     calls: history,
     modelOutputs: new ModelOutputs({ registry, broker, calls: history }),
   };
 }
 
-function openCalls(settings: StoreSettings, events: Events, registry: Registry): CallStore {
-  const store = new CallStore(settings, {
+/** The store of calls, and what hands them to it; `null` where calls are not kept. */
+function openCalls(
+  options: ResolvedOptions["calls"],
+  of: Omit<DetailOptions, "redact">,
+  { events, metrics, registry, broker }: Pick<Assembly, "events" | "metrics" | "registry" | "broker">,
+): KeptCalls | null {
+  if (options === null) return null;
+  const { keep, redact } = options;
+  const store = new CallStore(options.store, {
     onDrop: (drop) => events.emit("calls:drop", drop),
     onRenewed: (reason) => events.emit("calls:renew", { reason }),
   });
-  registerCallMetrics(registry, store);
-  return store;
+  registerCallMetrics(metrics.registry, store);
+  const writer = new DetailWriter({ ...of, redact });
+  const charge = (tenant: string, cpuMs: number): void => broker.accounts.of(tenant).spendExecutor(cpuMs);
+  const openReplays = async (): Promise<CallReplays> => {
+    const { CallReplays } = await import("./replay/call-replays.ts");
+    return new CallReplays({ store, registry, writer, charge });
+  };
+  return { store, keeper: new CallKeeper({ keep, writer, store }), openReplays };
 }

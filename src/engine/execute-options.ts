@@ -3,12 +3,22 @@ import type { Limits } from "../base/limits.ts";
 import type { CapabilityEvent } from "../broker/capability-event.ts";
 import type { LogLine, Progress } from "../base/result.ts";
 
+/** Where a call comes from, as its kept record says. */
+export interface CallOrigin {
+  /** At most 64 characters. Default `library`; a child call has `tool`. */
+  readonly surface?: string;
+  /** Name of the key with which it is made, at most 256 characters. */
+  readonly key?: string | null;
+}
+
 /** Options of a call. */
 export interface ExecuteOptions {
   /** Tenant of the call: tenants share neither isolates nor queue places. */
   readonly tenant?: string;
   /** -10 to 10; higher goes first. Default 0. */
   readonly priority?: number;
+  /** Where the call comes from. */
+  readonly origin?: CallOrigin;
   /** Cancels the call while it waits or runs. */
   readonly signal?: AbortSignal;
   /**

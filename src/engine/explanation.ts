@@ -1,5 +1,5 @@
 import type { BrokerClient } from "../broker/thread/broker-client.ts";
-import { type Finding, findUncovered } from "../broker/grants.ts";
+import { type Finding, findUncovered, type Grants } from "../broker/grants.ts";
 import type { PolicySubject } from "../broker/policy.ts";
 import { pointerSegment } from "../base/json.ts";
 import { type Bounds, DEFAULT_LIMITS, type Limits } from "../base/limits.ts";
@@ -74,7 +74,7 @@ export interface Explanation {
 
 /** The parts of an engine that decide how a call runs. */
 interface ExplainedParts {
-  readonly broker: BrokerClient;
+  readonly broker: { readonly grants: Grants };
   readonly bounds: Bounds;
   readonly executor: Pick<Executor, "trustGroup">;
 }
@@ -140,7 +140,7 @@ export function identityOf({ info }: RegisteredTool): Omit<PolicySubject, "tenan
   return { tool: name, tags, registrant, digest };
 }
 
-export function grantLines(tool: RegisteredTool, tenant: string, broker: BrokerClient) {
+export function grantLines(tool: RegisteredTool, tenant: string, broker: ExplainedParts["broker"]) {
   const { capabilities: requested } = tool;
   return Object.keys(requested).flatMap((capability): GrantLine[] => {
     const subject = { ...identityOf(tool), tenant, requested, narrowed: undefined };

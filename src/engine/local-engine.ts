@@ -2,7 +2,8 @@ import type { Registry } from "prom-client";
 import { type Assembly, assemble, type Loaded } from "./assembly.ts";
 import { loadExecutor, requirePackages } from "./create-executor.ts";
 import type { CallHistory } from "./call-history.ts";
-import type { LoadTool } from "./call/call-pipeline.ts";
+
+import type { LoadTool } from "./call/tool-loaders.ts";
 import { type CodeModeOptions, resolveCodeMode } from "./code-mode-options.ts";
 import type { BegunLogin, FinishedLogin } from "./connectors/pending-logins.ts";
 import type { ConnectorStatus } from "./connectors/running-connector.ts";
@@ -226,7 +227,7 @@ export class LocalEngine implements AsyncDisposable {
 
   /** @internal Has `load` asked for the tool of each child call before it runs: some are registered when they are called. */
   loadWith(load: LoadTool): Disposable {
-    return this.#parts.pipeline.loadWith(load);
+    return this.#parts.pipeline.loaders.add(load);
   }
 
   /** @internal Answers a call of a tool that the host is itself, such as `search_tools`. */
@@ -349,7 +350,7 @@ export class LocalEngine implements AsyncDisposable {
   }
 
   async #close(drainMs: number): Promise<void> {
-    const { registrar, pipeline, broker, connectors, audit, callStore, modelOutputs } = this.#parts;
+    const { registrar, pipeline, broker, connectors, audit, calls, modelOutputs } = this.#parts;
     this.#state = "draining";
     registrar.stop();
     await pipeline.close(drainMs);
@@ -357,7 +358,7 @@ export class LocalEngine implements AsyncDisposable {
     await registrar.close();
     await broker.close();
     await audit?.close();
-    await callStore?.close();
+    await calls.close();
     modelOutputs[Symbol.dispose]();
     this.#pressure[Symbol.dispose]();
     this.#state = "closed";

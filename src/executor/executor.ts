@@ -37,6 +37,8 @@ export interface Job {
   introduce?(): void;
   /** Whether what it asks comes by the worker's pipe to the engine, although that may have one to the broker. */
   readonly asksHost?: boolean;
+  /** Whether its reply has its turns. */
+  readonly tellsTurns?: boolean;
   /** Sends a capability call to the broker, which responds at once or later. Never throws. */
   ask(call: CapabilityCall, respond: Respond): void;
   onLog(line: string): void;
@@ -121,6 +123,8 @@ export interface CallReply {
   readonly deliveredCount?: number | undefined;
   /** Whether its last attempt has sent the broker anything by its worker's pipe, where the worker has told. */
   readonly asked?: boolean | undefined;
+  /** The turns of its last start as its worker told them, where it had several and they were asked for. */
+  readonly turns?: string;
   /**
    * Where the work goes on after the reply, as of a cancelled call whose turn has to be ended first: resolves with its
    * processor time in milliseconds, which `cpuMs` does not have. Never rejects.

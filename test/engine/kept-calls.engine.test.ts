@@ -36,6 +36,16 @@ const TOOLS = [
       'export default ({ user }) => { if (user === "") throw new Error("no user"); return { token: "tok-" + "en-of-" + user, ok: true }; };',
   },
   {
+    name: "asker",
+    description: "Asks.",
+    capabilities: { kv: {}, fetch: { origins: ["http://127.0.0.1:1"] } },
+    source: `export default async ({ key }, { host }) => {
+      await host.kv.set(key, 1);
+      await host.kv.get(key);
+      await fetch("http://127.0.0.1:1/path?token=1");
+    };`,
+  },
+  {
     name: "parent",
     description: "Calls.",
     capabilities: { tools: ["add"] },
@@ -62,6 +72,11 @@ async function open(calls: CallOptions | undefined, stateDir?: string): Promise<
   return engine;
 }
 
+async function shown(engine: Engine, id: string) {
+  const { beginMs = 0, detail } = (await engine.calls.get(id)) ?? {};
+  return { begin: beginMs, detail };
+}
+
 /** All that the store has on disk. */
 function bytesIn(path: string): string {
   return readdirSync(path, { recursive: true, encoding: "utf8" })
@@ -76,7 +91,8 @@ describe("an engine with the option calls", () => {
     engine = await createEngine({
       workers: 1,
       executor: "threads",
-      policy: { rules: [{ allow: { tools: ["add"] } }] },
+      policy: { rules: [{ allow: { tools: ["add"], kv: true } }] },
+      kv: { path: ":memory:" },
       tools: TOOLS,
       calls: { path: ":memory:" },
     });
@@ -99,6 +115,8 @@ describe("an engine with the option calls", () => {
       digest,
       tenant: "acme",
       parentId: null,
+      surface: "library",
+      key: null,
       code: "ok",
       error: null,
       beginMs: expect.any(Number),
@@ -137,9 +155,36 @@ describe("an engine with the option calls", () => {
     expect(await engine.calls.get("three")).toMatchObject({ tool: "nothing", code: "tool_not_found", attempts: 0 });
     const { calls } = await engine.calls.list({ tenant: "beta" });
     expect(calls).toMatchObject([
-      { tool: "add", parentId: "four", code: "ok" },
-      { tool: "parent", id: "four", parentId: null },
+      { tool: "add", parentId: "four", surface: "tool", code: "ok" },
+      { tool: "parent", id: "four", parentId: null, surface: "library" },
     ]);
+    expect((await engine.calls.list({ parent: "four" })).calls).toMatchObject([{ tool: "add" }]);
+  });
+
+  test("tells what a call has asked for, what came of it, and what it was granted", async () => {
+    await engine.execute({ id: "asks", name: "asker", arguments: { key: "k1" } });
+    const { begin, detail } = await shown(engine, "asks");
+    const asks = detail?.asks ?? [];
+    expect(asks).toMatchObject([
+      { step: 1, capability: "kv", method: "set", target: "k1", outcome: "ok", rule: "policy.rules[0]", attempt: 1 },
+      { step: 2, capability: "kv", method: "get", target: "k1", outcome: "ok", code: null, isReplayed: false },
+      { step: 3, capability: "fetch", method: "request", target: "http://127.0.0.1:1/path", outcome: "denied" },
+    ]);
+    expect(asks[2]).toMatchObject({ code: "capability_denied", rule: null });
+    expect(asks[1]?.bytes).toBe('{"key":"k1"}1'.length);
+    for (const { atMs, durationMs } of asks) {
+      expect(atMs).toBeGreaterThanOrEqual(0);
+      expect(begin + atMs + durationMs).toBeLessThanOrEqual(Date.now() + 1);
+    }
+    const turns = detail?.turns ?? [];
+    expect(turns.map(({ attempt }) => attempt)).toEqual([1, 1, 1, 1]);
+    expect(turns.map(({ atMs }) => atMs)).toEqual(turns.map(({ atMs }) => atMs).toSorted((a, b) => a - b));
+    expect(detail).toMatchObject({
+      asksOmitted: 0,
+      isReplayable: true,
+      omitted: [],
+      explanation: { tool: "asker", grants: [{ capability: "kv", from: "policy.rules[0]" }] },
+    });
   });
 
   test("refuses filters that it does not understand", async () => {

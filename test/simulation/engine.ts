@@ -7,7 +7,10 @@ import type { Policy } from "../../src/broker/policy.ts";
 import { BrokerClient } from "../../src/broker/thread/broker-client.ts";
 import type { StartServer } from "../../src/broker/thread/start.ts";
 import { Admission } from "../../src/engine/call/admission.ts";
+import { CallKeeper } from "../../src/engine/call/call-keeper.ts";
+import { DetailWriter } from "../../src/engine/call/detail-writer.ts";
 import { CallPipeline, type PipelineParts } from "../../src/engine/call/call-pipeline.ts";
+import type { Explanation } from "../../src/engine/explanation.ts";
 import { Scheduler } from "../../src/engine/schedule/scheduler.ts";
 import { Events } from "../../src/engine/telemetry/events.ts";
 import { Tracing } from "../../src/engine/telemetry/tracing.ts";
@@ -100,6 +103,11 @@ export function createEngine(
     nextCallNumber,
   });
   const bounds = { limits: DEFAULT_LIMITS, maxLimits: MAX_LIMITS, toolMaxLimits: MAX_LIMITS };
+  const store = { keep: () => undefined, skip: () => undefined };
+  const explain = () => ({}) as Explanation;
+  const { keep } = scenario;
+  const keeper =
+    keep && new CallKeeper({ keep, store, writer: new DetailWriter({ redact: undefined, explain, entropyKey: "" }) });
   const pipeline = new CallPipeline({
     registry,
     tools: { release: ({ usage }: RegisteredTool) => usage.calls-- },
@@ -113,6 +121,7 @@ export function createEngine(
     executor,
     nextCallNumber,
     entropyKey: "",
+    keeper,
   } as unknown as PipelineParts);
   return { events, registry, scheduler, broker, executor, pipeline };
 }

@@ -1,3 +1,4 @@
+import type { Keep } from "../../src/store/calls/call-record.ts";
 import type { Harm, ProgramArgs } from "./program.ts";
 import { Random } from "./random.ts";
 
@@ -51,6 +52,8 @@ export interface Scenario {
   readonly processFalls: number;
   readonly isTorn: boolean;
   readonly closesAtMs: number | null;
+  /** Which ended calls are kept with their details. */
+  readonly keep: Keep | null;
 }
 
 const HARMS: readonly [Harm, ...Harm[]] = ["crash", "hang", "spin", "memory", "throw"];
@@ -81,6 +84,7 @@ export function scenarioOf(seed: number): Scenario {
     processFalls: hasKills ? random.pick([0, 0.05, 0.1]) : 0,
     isTorn: hasKills && random.chance(0.3),
     closesAtMs: !isQuiet && random.chance(0.05) ? random.between(10, 60) : null,
+    keep: random.pick([null, "failures", "everything"]),
   };
 }
 

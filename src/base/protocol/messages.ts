@@ -66,6 +66,8 @@ export interface RunMessage extends RunLimits {
   readonly attempt: number;
   /** Whether its calls ask the host, although the worker may have a pipe to the broker. */
   readonly asksHost: boolean;
+  /** Whether the ends of its calls tell their turns. */
+  readonly tellsTurns: boolean;
   /** Whether the call shares no isolate with others: it was lost more than once through the fault of others. */
   readonly ownIsolate: boolean;
   /** The `ReplayPlan` of a single call that is run again, as JSON; otherwise empty. */
@@ -159,6 +161,11 @@ export interface DoneMessage {
   readonly deliveredCount: number;
   /** Whether the call has sent the broker anything, behind which an `end` follows there. */
   readonly asked: boolean;
+  /**
+   * Its turns, where they are told: begin, in milliseconds since the epoch, and processor time, as `1.5 0.2,7 0.1`; at
+   * most 200, later ones are part of the last.
+   */
+  readonly turns: string;
   /** `[level, message][]`; empty if nothing was logged. */
   readonly logs: string;
   /** The output, or a `Failure` where `ok` is false. */

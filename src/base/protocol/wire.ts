@@ -20,7 +20,7 @@ export function encodeToWorker(message: ToWorker): string {
       return (
         `r\t${message.runs}\t${message.key}\t${message.cpuMs}\t${message.outputBytes}\t${message.logBytes}\t` +
         `${message.capabilityCalls}\t${message.capabilityBytes}\t${message.stream ? 1 : 0}\t` +
-        `${message.ownIsolate ? 1 : 0}\t${message.asksHost ? 1 : 0}\t${message.hasLongIntegers ? 1 : 0}\t${message.attempt}\t` +
+        `${message.ownIsolate ? 1 : 0}\t${message.asksHost ? 1 : 0}\t${message.tellsTurns ? 1 : 0}\t${message.hasLongIntegers ? 1 : 0}\t${message.attempt}\t` +
         `${message.plan}\t${JSON.stringify(message.tenant)}\t${message.calls}\n`
       );
     case "settle":
@@ -59,6 +59,7 @@ export function decodeToWorker(line: string): ToWorker {
         stream: fields.flag(),
         ownIsolate: fields.flag(),
         asksHost: fields.flag(),
+        tellsTurns: fields.flag(),
         hasLongIntegers: fields.flag(),
         attempt: fields.number(),
         plan: fields.text(),
@@ -98,7 +99,7 @@ export function encodeToHost(message: ToHost): string {
     case "done":
       return (
         `d\t${message.callNumber}\t${message.ok ? 1 : 0}\t${message.cpuMs}\t${message.heapBytes}\t${message.dropped}\t` +
-        `${message.deliveredCount}\t${message.asked ? 1 : 0}\t${message.logs}\t${message.payload}\n`
+        `${message.deliveredCount}\t${message.asked ? 1 : 0}\t${message.turns}\t${message.logs}\t${message.payload}\n`
       );
     case "ask":
       return (
@@ -152,6 +153,7 @@ export function decodeToHost(line: string): ToHost {
         dropped: fields.number(),
         deliveredCount: fields.number(),
         asked: fields.flag(),
+        turns: fields.text(),
         logs: fields.text(),
         payload: fields.rest(),
       };
@@ -235,7 +237,7 @@ function linesIn(text: string): readonly string[] {
 /** Number of fields before a call's outcomes, or its output. */
 const FIELDS_BEFORE: ReadonlyMap<string, number> = new Map([
   ["e", 5],
-  ["d", 9],
+  ["d", 10],
 ]);
 
 /** Reads a line that a worker sent in parts. A call's output stays in parts: to join them would copy it. */

@@ -178,6 +178,7 @@ export class BrokerClient implements SessionHost, AskPipes {
     const { caller, grants } = session;
     const { callNumber, callId, parentId, tenant, narrowed, limits, isRecorded, isHeard, remote, version, own } =
       caller;
+    const { logging } = caller;
     const { policy } = grants;
     const { tool, tags, registrant, digest, requested } = caller;
     const shape = own === undefined || own.kind === "host" ? null : shapeOf(own, "whole");
@@ -203,6 +204,7 @@ export class BrokerClient implements SessionHost, AskPipes {
       limits: { capabilityCalls, capabilityBytes },
       isRecorded: isRecorded === true,
       isHeard: isHeard === true,
+      logging,
       binary: this.#hold(session),
       remote,
     });
@@ -275,6 +277,7 @@ export class BrokerClient implements SessionHost, AskPipes {
       case "planned":
       case "spent":
       case "ended":
+      case "kept":
         return run.sessions.get(message.call)?.receive(message);
       case "listening":
       case "who":

@@ -3,7 +3,8 @@ import { parentPort } from "node:worker_threads";
 /** The way from the broker's thread or process to the engine. */
 export interface EnginePort {
   onMessage(receive: (message: unknown) => void): void;
-  post(message: unknown): void;
+  /** `moved`: memory in the message that this thread needs no more. */
+  post(message: unknown, moved?: readonly ArrayBuffer[]): void;
   close(): void;
 }
 
@@ -13,7 +14,7 @@ export function openEnginePort(): EnginePort {
   if (port === null) return processPort();
   return {
     onMessage: (receive) => void port.on("message", receive),
-    post: (message) => port.postMessage(message),
+    post: (message, moved = []) => port.postMessage(message, [...moved]),
     close: () => port.close(),
   };
 }

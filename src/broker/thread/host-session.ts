@@ -1,5 +1,6 @@
 import type { CapabilityCall, Respond } from "../../base/protocol/capability-call.ts";
 import { HostAccount, type TenantAccounts } from "../../base/tenant-account.ts";
+import type { AskLogging } from "../ask-log.ts";
 import type { BrokeredCall } from "../brokered-call.ts";
 import type { AttemptEnd, SessionEnd } from "../call-session.ts";
 import type { CapabilityEvent } from "../capability-event.ts";
@@ -26,6 +27,8 @@ export interface HostedCall extends BrokeredCall {
   /** The tool, which the broker is told of once. */
   readonly version: object;
   readonly trace: SessionTrace | null;
+  /** How its capability calls are logged. Default: its record has none. */
+  readonly logging?: AskLogging | undefined;
   /** Receives the events of this call, which the engine also receives. */
   readonly onOutcome?: ((event: CapabilityEvent) => void) | undefined;
   /** It repeats what is in its journal, which is lost: it must not go on. */
@@ -47,6 +50,11 @@ export interface EngineSession {
    * `undefined` where that is not known. `null` for a call that has asked nothing.
    */
   end(end: AttemptEnd, asked?: boolean): SessionEnd | Promise<SessionEnd> | null;
+  /**
+   * After the end of a call that is logged: what its record has of it, as the broker's session tells it; `null` where
+   * there is nothing. Not `isKept`: the broker forgets it.
+   */
+  take(isKept: boolean): Uint8Array<ArrayBuffer> | Promise<Uint8Array<ArrayBuffer> | null> | null;
 }
 
 /** The start of the broker that has a session. */
@@ -95,9 +103,14 @@ export class HostSession implements EngineSession {
   #plan: PromiseWithResolvers<string | null> | null = null;
   #end: PromiseWithResolvers<SessionEnd> | null = null;
   #effects = 0;
+  /** Whether it has asked nothing, so that nobody waits for its end. */
+  #isQuiet = false;
   /** What the broker has told of the call's end. */
   #ended: SessionEnd | null = null;
   #unheard: NodeJS.Timeout | undefined;
+  /** Whether the broker keeps it until it is taken. */
+  #isHeld = false;
+  #kept: PromiseWithResolvers<Uint8Array<ArrayBuffer> | null> | null = null;
   /** Whether the broker ended that had the journal. */
   #isBroken = false;
   /** Whether an attempt repeats what is in the journal, or is about to. */
@@ -159,6 +172,7 @@ export class HostSession implements EngineSession {
     this.#end ??= Promise.withResolvers();
     this.#handlers.end();
     const isQuiet = asked === false && !this.#hasAsked && !this.#isBroken;
+    this.#isQuiet = isQuiet;
     if (this.#run.isDead) this.#end.resolve(this.#lostEnd());
     else if (this.#ended !== null) this.#conclude(this.#end, this.#ended);
     else if (asked === true) this.#unheard = setTimeout(() => this.#askForEnd(end), UNHEARD_MS).unref();
@@ -169,21 +183,40 @@ export class HostSession implements EngineSession {
   /** Both the broker and the engine know that the call has ended. Until then, the broker keeps the journal. */
   #conclude(waiting: PromiseWithResolvers<SessionEnd>, end: SessionEnd): void {
     clearTimeout(this.#unheard);
+    if (this.caller.logging === undefined || this.#isQuiet || this.#run.isDead) this.#letGo();
+    else this.#isHeld = true;
+    waiting.resolve(end);
+  }
+
+  #letGo(): void {
+    this.#isHeld = false;
     this.#run.outbox.pushLater({ kind: "end", call: this.callNumber, end: { attempt: 0 } });
     this.#host.forget(this);
-    waiting.resolve(end);
+  }
+
+  take(isKept: boolean): Promise<Uint8Array<ArrayBuffer> | null> | null {
+    if (!this.#isHeld) return null;
+    if (!isKept || this.#run.isDead) {
+      this.#letGo();
+      return null;
+    }
+    this.#isHeld = false;
+    this.#kept = Promise.withResolvers();
+    this.#run.outbox.push({ kind: "keep", call: this.callNumber });
+    return this.#kept.promise;
   }
 
   #askForEnd(end: AttemptEnd, isUrgent = true): void {
     // Attempts whose capability calls come by a worker's pipe have negative numbers.
     const attempt = this.#attempt === null ? end.attempt : -this.#attempt;
-    const message = { kind: "end", call: this.callNumber, end: { ...end, attempt } } as const;
+    const held = this.caller.logging !== undefined && isUrgent ? ({ isHeld: true } as const) : {};
+    const message = { kind: "end", call: this.callNumber, end: { ...end, attempt }, ...held } as const;
     // Nobody waits for the end of a call that has asked nothing.
     if (isUrgent) this.#run.outbox.push(message);
     else this.#run.outbox.pushLater(message);
   }
 
-  receive(message: Extract<FromThread, { readonly kind: "response" | "planned" | "ended" | "spent" }>): void {
+  receive(message: Extract<FromThread, { readonly kind: "response" | "planned" | "ended" | "kept" | "spent" }>): void {
     switch (message.kind) {
       case "response": {
         const pending = this.#asks.get(message.ask);
@@ -198,6 +231,10 @@ export class HostSession implements EngineSession {
         this.#plan?.resolve(message.plan);
         this.#plan = null;
         return;
+      case "kept":
+        if (message.delta !== null) this.account.receive(message.delta);
+        this.#host.forget(this);
+        return this.#kept?.resolve(message.told);
       case "spent":
         this.#effects = message.effects;
         return this.account.receive(message.delta);
@@ -239,6 +276,7 @@ export class HostSession implements EngineSession {
     this.#loseAll();
     this.#plan?.resolve(this.#isBroken ? null : "");
     this.#plan = null;
+    this.#kept?.resolve(null);
     this.#end?.resolve(this.#lostEnd());
     // Nobody here knows how far it has come: what it has not repeated yet would be carried out once more.
     if (this.#isRepeating && this.#end === null) this.caller.onLost?.();

@@ -1,10 +1,14 @@
 import type { CapabilityCall, Respond } from "../../base/protocol/capability-call.ts";
 import { HostAccount } from "../../base/tenant-account.ts";
+import { AskLog } from "../ask-log.ts";
 import type { Broker } from "../broker.ts";
 import type { AttemptEnd, BrokerSession, SessionEnd } from "../call-session.ts";
 import type { Grants } from "../grants.ts";
 import type { EngineSession, HostedCall } from "./host-session.ts";
 import type { ReplayNote } from "./messages.ts";
+
+/** Length from which a journal is not kept: it is written on the embedder's thread. */
+const JOURNAL_MAX = 32 * 1024;
 
 /**
  * The session of a call that may ask for nothing but handlers of the embedder's thread: it is on that thread, as the way
@@ -14,11 +18,15 @@ export class LocalSession implements EngineSession {
   readonly account: HostAccount;
   readonly #caller: HostedCall;
   readonly #session: BrokerSession;
+  readonly #isLogged: boolean;
 
   constructor(broker: Broker, caller: HostedCall, grants: Grants) {
     this.account = caller.account ?? new HostAccount(caller.tenant, broker.accounts.of(caller.tenant));
     this.#caller = caller;
-    this.#session = broker.open({ ...caller, account: this.account }, grants);
+    const { logging } = caller;
+    this.#isLogged = logging !== undefined;
+    const log = logging === undefined ? undefined : new AskLog(logging);
+    this.#session = broker.open({ ...caller, account: this.account, log }, grants);
   }
 
   /** Its worker has no pipe for it. */
@@ -41,5 +49,9 @@ export class LocalSession implements EngineSession {
 
   end(end: AttemptEnd): SessionEnd {
     return this.#session.end(end);
+  }
+
+  take(isKept: boolean): Uint8Array<ArrayBuffer> | null {
+    return isKept && this.#isLogged ? this.#session.tell(JOURNAL_MAX) : null;
   }
 }

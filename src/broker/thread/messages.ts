@@ -12,6 +12,7 @@ import type { FetchOptions } from "../capabilities/fetch/connections.ts";
 import type { KvStoreOptions } from "../capabilities/kv/kv.ts";
 import type { SecretViolation } from "../capabilities/secrets/placeholders.ts";
 import type { SecretOptions } from "../capabilities/secrets/secrets.ts";
+import type { AskLogging } from "../ask-log.ts";
 import type { CallIdentity, CapabilityRecord } from "../capability-event.ts";
 import type { LoginReport } from "../login/settings.ts";
 import type { EndedMethod } from "../method-call.ts";
@@ -59,6 +60,8 @@ export interface SessionStart {
   readonly isRecorded: boolean;
   /** Whether arguments are hashed for a listener. */
   readonly isHeard: boolean;
+  /** How its capability calls are logged. Default: its record has none. */
+  readonly logging?: AskLogging | undefined;
   /** Binary of the call's tool, by its path. */
   readonly binary: CallBinary | undefined;
   readonly remote: CallOperation | undefined;
@@ -85,8 +88,13 @@ export type ToThread =
   | { readonly kind: "note"; readonly note: ReplayNote }
   /** The call runs again: what its earlier attempts still send does not count. Answered by `planned`. */
   | { readonly kind: "plan"; readonly call: number }
-  /** The call has ended: its methods are aborted, and its resources released. Answered by `ended`. */
-  | { readonly kind: "end"; readonly call: number; readonly end: AttemptEnd }
+  /**
+   * The call has ended: its methods are aborted, and its resources released. Answered by `ended`. `isHeld`: another `end`
+   * or a `keep` follows.
+   */
+  | { readonly kind: "end"; readonly call: number; readonly end: AttemptEnd; readonly isHeld?: true }
+  /** The call has ended, and is kept with what the broker has of it. Answered by `kept`. */
+  | { readonly kind: "keep"; readonly call: number }
   /** The end of a `handle`. */
   | { readonly kind: "handled"; readonly request: number; readonly end: EndedMethod }
   | { readonly kind: "resolved"; readonly lookup: number; readonly addresses: readonly string[] | null }
@@ -141,6 +149,12 @@ export type FromThread =
   | { readonly kind: "planned"; readonly call: number; readonly plan: string }
   /** The session's last message. */
   | { readonly kind: "ended"; readonly call: number; readonly end: SessionEnd; readonly delta: HostDelta | null }
+  | {
+      readonly kind: "kept";
+      readonly call: number;
+      readonly told: Uint8Array<ArrayBuffer> | null;
+      readonly delta: HostDelta | null;
+    }
   | { readonly kind: "spent"; readonly call: number; readonly effects: number; readonly delta: HostDelta }
   | ToldOutcome
   /** A method of a capability of the embedder's thread. */

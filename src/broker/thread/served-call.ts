@@ -1,12 +1,16 @@
 import { HostAccount, type HostDelta } from "../../base/tenant-account.ts";
 import type { CapabilityCall, Respond } from "../../base/protocol/capability-call.ts";
 import type { Broker } from "../broker.ts";
+import { AskLog } from "../ask-log.ts";
 import type { BrokeredCall } from "../brokered-call.ts";
 import type { AttemptEnd, BrokerSession, SessionEnd } from "../call-session.ts";
 import type { Grants } from "../grants.ts";
 import type { ReplayNote, SessionStart, ToldTool } from "./messages.ts";
 import { type CarryOut, hostCapability } from "./host-capability.ts";
 import type { ThreadTime, TimedCall } from "./thread-time.ts";
+
+/** Length from which a journal is not kept, in UTF-16 units. */
+const JOURNAL_MAX = 1024 * 1024;
 
 const NOTHING: HostDelta = {
   asks: 0,
@@ -53,6 +57,7 @@ export class ServedCall implements TimedCall {
       callNumber: call,
       own: tool.own === null ? undefined : hostCapability(tool.own, carryOut),
       account: this.#account,
+      log: start.logging === undefined ? undefined : new AskLog(start.logging),
       callTool: () => Promise.reject(new Error("only the embedder's thread calls tools")),
     };
     this.#session = broker.open(brokered, grants);
@@ -107,6 +112,14 @@ export class ServedCall implements TimedCall {
   end(end: AttemptEnd): SessionEnd {
     this.isEnded = true;
     return this.#session.end(end);
+  }
+
+  /** What the record of the call has of it, after its end. */
+  tell(): Uint8Array<ArrayBuffer> | null {
+    this.#time.begin(this);
+    const told = this.#session.tell(JOURNAL_MAX);
+    this.#time.end(this);
+    return told;
   }
 
   /**

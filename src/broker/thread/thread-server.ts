@@ -203,7 +203,9 @@ export class ThreadServer implements PipeListener {
       case "plan":
         return this.#plan(message.call);
       case "end":
-        return this.#forget(message.call, message.end);
+        return this.#forget(message.call, message.end, message.isHeld);
+      case "keep":
+        return this.#keep(message.call);
       case "handled": {
         this.#handled.get(message.request)?.(message.end);
         this.#handled.delete(message.request);
@@ -274,10 +276,21 @@ export class ThreadServer implements PipeListener {
     this.#outbox.flush();
   }
 
-  #forget(number: number, attempt: AttemptEnd): void {
+  /** Gives up what it has of a call that has ended: memory that this thread needs no more is moved, not copied. */
+  #keep(number: number): void {
+    const call = this.#calls.get(number);
+    this.#calls.delete(number);
+    const told = call?.tell() ?? null;
+    this.#time.shareOut();
+    if (call !== undefined) this.#time.forget(call);
+    const kept: FromThread = { kind: "kept", call: number, told, delta: call?.takeDelta() ?? null };
+    this.#port.post([kept], told === null ? [] : [told.buffer]);
+  }
+
+  #forget(number: number, attempt: AttemptEnd, isHeld = false): void {
     const call = this.#calls.get(number);
     if (call === undefined) return;
-    this.#calls.delete(number);
+    if (!isHeld) this.#calls.delete(number);
     if (!call.isEnded) this.#end(call, attempt);
   }
 

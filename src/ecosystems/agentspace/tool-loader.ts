@@ -1,4 +1,4 @@
-import type { LoadTool } from "../../engine/call/call-pipeline.ts";
+import type { LoadTool } from "../../engine/call/tool-loaders.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { GloveboxError } from "../../base/errors.ts";
 import { OPERATOR } from "../../broker/policy.ts";

@@ -22,6 +22,7 @@ const NAME: Form = [isName, `a string of 1 to ${CALL_ID_MAX} characters`];
 const OPTION_FORMS: { readonly [Name in keyof Required<ExecuteOptions>]: Form } = {
   tenant: [(value) => typeof value === "string", "a string"],
   priority: [(value) => typeof value === "number" && !Number.isNaN(value), "a number"],
+  origin: OBJECT,
   signal: [(value) => value instanceof AbortSignal, "an AbortSignal"],
   limits: OBJECT,
   maxLimits: OBJECT,

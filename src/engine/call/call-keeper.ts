@@ -1,30 +1,38 @@
-import { isObject, memberOf } from "../../base/json.ts";
-import type { ToolError } from "../../base/errors.ts";
+import { isObject } from "../../base/json.ts";
 import type { ToolResult } from "../../base/result.ts";
+import type { AskLogging } from "../../broker/ask-log.ts";
 import type { CallReply } from "../../executor/executor.ts";
-import { mayHidePasswords } from "../../store/calls/call-redaction.ts";
-import {
-  type CallCells,
-  type DetailPart,
-  type DetailTexts,
-  type Keep,
-  PART_MAX,
-} from "../../store/calls/call-record.ts";
+import type { CallCells, DetailTexts, Keep } from "../../store/calls/call-record.ts";
 import type { CallStore } from "../../store/calls/call-store.ts";
-import { outputPlace, type RegisteredTool } from "../../tool/registered-tool.ts";
+import type { CallOrigin, ExecuteOptions } from "../execute-options.ts";
+import type { DetailWriter } from "./detail-writer.ts";
+import { tenantOf } from "./arguments.ts";
 import type { EngineCall } from "./engine-call.ts";
+import { CallWatchers } from "./call-watchers.ts";
 import { KeepRate } from "./keep-rate.ts";
-import { type RedactValue, redactDetail } from "./redact-detail.ts";
 
 const NAME_MAX = 256;
+const SURFACE_MAX = 64;
 const ERROR_MAX = 1_000;
-/** Length of an answer beyond which the details of the error in it are not written: they may be as long. */
-const ANSWER_MAX = 64 * 1024;
+/** Details that wait for what the broker has of their calls; those of further calls are kept without it. */
+const WAITING_MAX = 256;
+const WAITING_CHARS = 4 * 1024 * 1024;
 
 interface KeeperOptions {
   readonly keep: Keep;
-  readonly redact: RedactValue | undefined;
+  readonly writer: DetailWriter;
   readonly store: Pick<CallStore, "keep" | "skip">;
+}
+
+/** What a row has besides the facts of its result. */
+interface RowFacts {
+  readonly options: Pick<ExecuteOptions, "tenant" | "origin">;
+  readonly parent: EngineCall | null;
+  readonly version: string | null;
+  readonly digest: string | null;
+  readonly beginMs: number;
+  readonly bytes: number;
+  readonly sampled: number;
 }
 
 /**
@@ -35,128 +43,136 @@ export class CallKeeper {
   readonly #store: Pick<CallStore, "keep" | "skip">;
   readonly #rate = new KeepRate();
   readonly #keep: Keep;
-  readonly #redact: RedactValue | undefined;
-  /** Schemas of tools that may have passwords, as JSON; `null` for other tools. */
-  readonly #schemas = new WeakMap<RegisteredTool, string | null>();
+  readonly #writer: DetailWriter;
+  /** Readers of calls as they are kept. */
+  readonly watchers = new CallWatchers();
+  readonly #waiting = new Set<Promise<void>>();
+  #waitingChars = 0;
 
-  constructor({ keep, redact, store }: KeeperOptions) {
+  constructor({ keep, store, writer }: KeeperOptions) {
     this.#keep = keep;
-    this.#redact = redact;
     this.#store = store;
+    this.#writer = writer;
+  }
+
+  /** A call is accepted. */
+  accept(call: EngineCall): void {
+    call.begunMs = Date.now();
+    call.tellsTurns = this.#keep !== "summaries";
+  }
+
+  /** How the capability calls of a call are logged; `undefined` where its record has none. */
+  loggingOf({ begunMs, tool }: EngineCall): AskLogging | undefined {
+    if (this.#keep === "summaries") return undefined;
+    return { beginMs: begunMs, hasValues: this.#writer.mayShow(tool) };
   }
 
   /** `reply`: the executor's last one, if the call ran. */
   keep(call: EngineCall, result: ToolResult, reply: CallReply | null): void {
-    const { callId, tool, tenant, args, begunMs, parent } = call;
+    const { tool, tenant, args, begunMs, parent, options, session } = call;
     const sampled = this.#rate.standsFor(tenant, !result.success, begunMs);
+    const isDetailed = sampled > 0 && (this.#keep === "everything" || (this.#keep === "failures" && !result.success));
+    const isTaken = isDetailed && this.#waiting.size < WAITING_MAX && this.#waitingChars < WAITING_CHARS;
+    const taken = session?.take(isTaken) ?? null;
     if (sampled === 0) return this.#store.skip();
-    const { name, version, digest } = tool.info;
-    const { queueMs, wallMs, cpuMs, attempts } = result.metadata;
+    const { version, digest } = tool.info;
     const output = reply?.outcome.ok === true ? reply.outcome.json : null;
-    const error = result.error === null ? null : this.#describe(result.error, tool, output);
-    const cells: CallCells = [
-      callId,
-      name,
-      version,
-      digest,
-      tenant,
-      parent === null ? null : parent.callId,
-      error === null ? "ok" : error.code,
-      error === null ? null : error.message.slice(0, ERROR_MAX),
-      begunMs,
-      queueMs,
-      wallMs,
-      cpuMs,
-      args.length + (output === null ? 0 : output.length),
-      attempts,
-      sampled,
-    ];
-    if (this.#keep === "summaries" || (this.#keep === "failures" && error === null)) {
-      return this.#store.keep([cells, null], 0);
-    }
-    const detail = this.#detailOf(tool, { args, output, error, logs: reply?.logs ?? "" });
-    this.#store.keep([cells, detail], detail === null ? 0 : lengthOf(detail));
+    const error = this.#writer.describe(result, tool, output);
+    const bytes = args.length + (output === null ? 0 : output.length);
+    const cells = cellsOf(result, error, { options, parent, version, digest, beginMs: begunMs, bytes, sampled });
+    if (!isDetailed) return this.#put(cells, null, null);
+    const detail = this.#writer.write(call, { output, error, reply, isTaken: isTaken || session === null });
+    if (taken instanceof Promise && detail !== null) this.#keepLater(cells, detail, taken);
+    else this.#put(cells, detail, taken instanceof Promise ? null : taken);
   }
 
   /** Keeps the summary of a call that was not accepted, or that the host has answered itself. */
-  keepUnrun({ error, metadata }: ToolResult, tenant: string, parent: EngineCall | null): void {
-    const { callId, tool, queueMs, wallMs, cpuMs, attempts } = metadata;
-    const nowMs = Date.now();
-    const sampled = this.#rate.standsFor(tenant, error !== null, nowMs);
+  keepUnrun(result: ToolResult, given: ExecuteOptions, parent: EngineCall | null): void {
+    const tenant = tenantOf(given).slice(0, NAME_MAX);
+    const beginMs = Date.now() - Math.round(result.metadata.wallMs);
+    const sampled = this.#rate.standsFor(tenant, !result.success, beginMs);
     if (sampled === 0) return this.#store.skip();
-    const [code, message] = error === null ? ["ok", null] : [error.code, error.message.slice(0, ERROR_MAX)];
-    const parentId = parent === null ? null : parent.callId;
-    const names = [callId.slice(0, NAME_MAX), tool.slice(0, NAME_MAX), null, null, tenant.slice(0, NAME_MAX)] as const;
-    const times = [nowMs - Math.round(wallMs), queueMs, wallMs, cpuMs] as const;
-    this.#store.keep([[...names, parentId, code, message, ...times, 0, attempts, sampled], null], 0);
+    // Options that admission refused may hold any value.
+    const origin = isObject(given?.origin) ? given.origin : {};
+    const facts = { options: { tenant, origin }, parent, version: null, digest: null, beginMs, bytes: 0, sampled };
+    this.#put(cellsOf(result, result.error, facts), null, null);
   }
 
-  #detailOf(
-    tool: RegisteredTool,
-    given: { args: string; output: string | null; error: ToolError | null; logs: string },
-  ): DetailTexts | null {
-    try {
-      return this.#writeDetail(tool, given);
-    } catch {
-      // An error that a tool has made, or what `redact` returns, is no JSON: the call has its result all the same.
-      return null;
-    }
+  /** Resolves when all calls that have ended by now are with the store. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#waiting);
   }
 
-  #writeDetail(
-    tool: RegisteredTool,
-    { args, output, error, logs }: { args: string; output: string | null; error: ToolError | null; logs: string },
-  ): DetailTexts {
-    const omitted: DetailPart[] = [];
-    const part = (name: DetailPart, text: string | null): string | null => {
-      if (text === null || text.length <= PART_MAX) return text;
-      omitted.push(name);
-      return null;
-    };
-    const detail: DetailTexts = {
-      arguments: part("arguments", args),
-      output: part("output", output),
-      outputAt: outputPlace(tool),
-      error: part("error", error === null ? null : JSON.stringify(error)),
-      logs: part("logs", logs) ?? "",
-      omitted,
-      schemas: this.#schemasOf(tool),
-    };
-    return this.#redact === undefined ? detail : redactDetail(detail, tool.info.name, this.#redact);
+  #keepLater(cells: CallCells, detail: DetailTexts, taken: Promise<DetailTexts["told"]>): void {
+    const chars = lengthOf(detail);
+    this.#waitingChars += chars;
+    const waiting = taken.then((told) => {
+      this.#waiting.delete(waiting);
+      this.#waitingChars -= chars;
+      // The broker has ended with it.
+      const lost = told === null ? { run: null, omitted: [...detail.omitted, "asks" as const] } : {};
+      this.#put(cells, { ...detail, ...lost }, told);
+    });
+    this.#waiting.add(waiting);
   }
 
-  /**
-   * An error without what may be a password: a violation quotes the value. The details of an error that the tool has
-   * returned are as long as the tool likes.
-   */
-  #describe(error: ToolError, tool: RegisteredTool, output: string | null): ToolError {
-    const { details, ...rest } = error;
-    if (details === undefined) return error;
-    const violations = memberOf(details, "violations");
-    if (Array.isArray(violations) && this.#schemasOf(tool) !== null) {
-      const unquoted = violations.filter(isObject).map(({ pointer, keyword }) => ({ pointer, keyword }));
-      const places = unquoted.map(({ pointer }) => (typeof pointer === "string" && pointer) || "the value").join(", ");
-      return {
-        ...rest,
-        message: `values break their schema: ${places}`,
-        details: { violations: unquoted },
-      } as ToolError;
-    }
-    return output !== null && output.length > ANSWER_MAX ? (rest as ToolError) : error;
-  }
-
-  /** Written once for each version of a tool, as when it is registered. */
-  #schemasOf(tool: RegisteredTool): string | null {
-    const known = this.#schemas.get(tool);
-    if (known !== undefined) return known;
-    const { inputSchema, outputSchema } = tool.info;
-    const text = JSON.stringify([inputSchema, outputSchema]);
-    const schemas = mayHidePasswords(text) ? text : null;
-    this.#schemas.set(tool, schemas);
-    return schemas;
+  #put(cells: CallCells, detail: DetailTexts | null, told: DetailTexts["told"]): void {
+    const row = detail && { ...detail, told };
+    this.watchers.tell(cells);
+    this.#store.keep([cells, row], row === null ? 0 : lengthOf(row));
   }
 }
 
-function lengthOf({ arguments: args, output, error, logs, schemas }: DetailTexts): number {
-  return [args, output, error, logs, schemas].reduce((sum, text) => sum + (text?.length ?? 0), 0);
+function cellsOf(
+  { metadata }: ToolResult,
+  error: ToolResult["error"],
+  { options, parent, version, digest, beginMs, bytes, sampled }: RowFacts,
+): CallCells {
+  const { callId, tool, queueMs, wallMs, cpuMs, attempts } = metadata;
+  const { surface, key } = originOf(options.origin);
+  return [
+    callId.slice(0, NAME_MAX),
+    tool.slice(0, NAME_MAX),
+    version,
+    digest,
+    options.tenant ?? "",
+    parent === null ? null : parent.callId,
+    surface,
+    key,
+    error === null ? "ok" : error.code,
+    error === null ? null : error.message.slice(0, ERROR_MAX),
+    beginMs,
+    queueMs,
+    wallMs,
+    cpuMs,
+    bytes,
+    attempts,
+    sampled,
+  ];
+}
+
+function originOf(origin: CallOrigin | undefined): { readonly surface: string; readonly key: string | null } {
+  if (origin === undefined) return LIBRARY;
+  const { surface, key }: { readonly surface?: unknown; readonly key?: unknown } = origin;
+  return {
+    surface: typeof surface === "string" ? surface.slice(0, SURFACE_MAX) : LIBRARY.surface,
+    key: typeof key === "string" ? key.slice(0, NAME_MAX) : null,
+  };
+}
+
+const LIBRARY = { surface: "library", key: null } as const;
+
+function lengthOf({
+  arguments: args,
+  output,
+  error,
+  logs,
+  schemas,
+  told,
+  turns,
+  explanation,
+  run,
+}: DetailTexts): number {
+  const texts = [args, output, error, logs, schemas, turns.told, explanation, run];
+  return texts.reduce((sum, text) => sum + (text?.length ?? 0), told?.byteLength ?? 0);
 }

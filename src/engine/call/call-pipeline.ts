@@ -37,6 +37,7 @@ import { concludeCall, mayRetry, spentBy, withEnd } from "./conclude.ts";
 import { type CallStages, EngineCall } from "./engine-call.ts";
 import type { Idempotency, Run } from "./idempotency.ts";
 import { checkInPieces, staysText } from "./long-output.ts";
+import { ToolLoaders } from "./tool-loaders.ts";
 
 /** Objects that the stages of a call use. */
 export interface PipelineParts {
@@ -58,9 +59,6 @@ export interface PipelineParts {
   readonly keeper: CallKeeper | null;
 }
 
-/** Loads the tool of a call, where it is not registered before. Resolves with the call's result where it cannot be loaded. */
-export type LoadTool = (call: ToolCall, whose: { readonly tenant?: string }) => Promise<ToolResult | null>;
-
 const CANCELLED: Failure = { code: "cancelled", message: "the call was cancelled while it ran" };
 /** Length of arguments from which they are counted: copying shorter ones costs no more than any call. */
 const COUNTED_FROM = 4 * 1024;
@@ -73,7 +71,7 @@ export class CallPipeline implements CallStages {
   #isDraining = false;
   /** Number of calls that wait for decisions of listeners. */
   #held = 0;
-  readonly #loaders = new Set<LoadTool>();
+  readonly loaders = new ToolLoaders();
   #queueRemedies: readonly Remedy[] | null = null;
 
   constructor(parts: PipelineParts) {
@@ -113,7 +111,7 @@ export class CallPipeline implements CallStages {
       const output = await work();
       const wallMs = performance.now() - startMs;
       const result = success(output, { ...emptyMetadata(callId, call.name, 0), wallMs, attempts: 1 });
-      this.#emitUnrun(trace, result, tenantOf(options), null);
+      this.#emitUnrun(trace, result, options, null);
       return result;
     });
   }
@@ -142,7 +140,7 @@ export class CallPipeline implements CallStages {
         { id: String(callId), name: call.name },
         toolError(error.code, error.message, error.details),
       );
-      this.#emitUnrun(trace, result, tenant, null);
+      this.#emitUnrun(trace, result, options, null);
       return result;
     }
   }
@@ -164,14 +162,14 @@ export class CallPipeline implements CallStages {
       const isOpen = !this.#isDraining || parent !== null;
       const admitted = admission.admit(call, options, isOpen, parent, program?.tool ?? null);
       if ("success" in admitted) {
-        this.#concludeRejected(admitted, tenantOf(options), parent, program?.trace ?? null);
+        this.#concludeRejected(admitted, options, parent, program?.trace ?? null);
         return resolve(admitted);
       }
       const accepted = new EngineCall(admitted, nextCallNumber(), this);
       const { callId, tool, tenant } = accepted;
       accepted.trace = program?.trace ?? tracing.begin(callId, tool.info.name, tenant, parent?.trace ?? null);
       accepted.claimOf = claimOf;
-      if (keeper !== null) accepted.begunMs = Date.now();
+      keeper?.accept(accepted);
       accepted.resolve = resolve;
       const { length } = accepted.args;
       if (length > COUNTED_FROM) this.#parts.broker.accounts.of(tenant).countGiven(length);
@@ -240,25 +238,16 @@ export class CallPipeline implements CallStages {
     return this.#parts.registry.get(name, tenant);
   }
 
-  /** Has a loader asked before each child call, until the returned object is disposed. */
-  loadWith(load: LoadTool): Disposable {
-    this.#loaders.add(load);
-    return { [Symbol.dispose]: () => void this.#loaders.delete(load) };
-  }
-
-  async load(call: ToolCall, tenant: string | undefined): Promise<ToolResult | null> {
-    for (const load of this.#loaders) {
-      const failed = await load(call, tenant === undefined ? {} : { tenant });
-      if (failed !== null) return failed;
-    }
-    return null;
+  load(call: ToolCall, tenant: string | undefined): Promise<ToolResult | null> {
+    return this.loaders.load(call, tenant);
   }
 
   /** Opens the broker's session of a call, at its first capability call. */
   openSession(call: EngineCall): EngineSession {
-    const { broker, events } = this.#parts;
+    const { broker, events, keeper } = this.#parts;
     const run: HostedCall["callTool"] = (name, args, signal) => callTool(call, name, args, signal, this);
-    return broker.open(call.brokered(run, broker.accounts, events.isHeard("capability:call")), call.grants);
+    const logging = keeper?.loggingOf(call);
+    return broker.open(call.brokered(run, broker.accounts, events.isHeard("capability:call"), logging), call.grants);
   }
 
   stop(callNumber: number, { code, message }: Failure): void {
@@ -360,12 +349,18 @@ export class CallPipeline implements CallStages {
   }
 
   /** Emits the end of a call that admission rejected. */
-  #concludeRejected(result: ToolResult, tenant: string, parent: EngineCall | null, begun: CallTrace | null): void {
+  #concludeRejected(
+    result: ToolResult,
+    options: ExecuteOptions,
+    parent: EngineCall | null,
+    begun: CallTrace | null,
+  ): void {
     const { registry, tracing } = this.#parts;
+    const tenant = tenantOf(options);
     const { callId, tool } = result.metadata;
     // A tool name made up by the caller must not become a span name.
     const name = registry.get(tool, tenant) === undefined ? "" : tool;
-    this.#emitUnrun(begun ?? tracing.begin(callId, name, tenant, parent?.trace ?? null), result, tenant, parent);
+    this.#emitUnrun(begun ?? tracing.begin(callId, name, tenant, parent?.trace ?? null), result, options, parent);
   }
 
   #end(call: EngineCall, result: ToolResult, reply: CallReply | null = null): void {
@@ -375,9 +370,9 @@ export class CallPipeline implements CallStages {
     call.resolve(result);
   }
 
-  #emitUnrun(trace: CallTrace | null, result: ToolResult, tenant: string, parent: EngineCall | null): void {
-    this.#parts.keeper?.keepUnrun(result, tenant, parent);
-    this.#emitEnd(trace, result, tenant, parent);
+  #emitUnrun(trace: CallTrace | null, result: ToolResult, options: ExecuteOptions, parent: EngineCall | null): void {
+    this.#parts.keeper?.keepUnrun(result, options, parent);
+    this.#emitEnd(trace, result, tenantOf(options), parent);
   }
 
   /** Emits a call's end while its span is active, and ends the span. */

@@ -74,7 +74,9 @@ async function runChild(
       "wait for some of them before calling more",
     );
   const { tenant, tools, capabilities, limits, maxLimits, onCpu } = parent.options;
+  const { key = null } = parent.options.origin ?? {};
   const options: ExecuteOptions = {
+    origin: key === null ? OF_TOOL : { ...OF_TOOL, key },
     ...(tenant === undefined ? {} : { tenant }),
     // The code of a program is the caller's, so that it calls the caller's tools only.
     ...(tools === undefined || parent.tool.own === undefined ? {} : { tools }),
@@ -102,6 +104,7 @@ async function runChild(
   }
 }
 
+const OF_TOOL = { surface: "tool" } as const;
 const TIME_REMEDY = "raise limits.wallMs and limits.cpuMs of the calling tool";
 
 function refuseLine(line: readonly string[], name: string): void {

@@ -1,3 +1,4 @@
+import type { AskLogging } from "../../broker/ask-log.ts";
 import type { BrokeredCall } from "../../broker/brokered-call.ts";
 import type { LastRefusal } from "../../broker/capability-invoker.ts";
 import type { SessionEnd } from "../../broker/call-session.ts";
@@ -81,6 +82,9 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
   queueMs = 0;
   /** When it was accepted, in milliseconds since the epoch, where calls are kept. */
   begunMs = 0;
+  /** Whether its record may have its turns, and then when it was started each time, in milliseconds since the epoch. */
+  tellsTurns = false;
+  readonly startsMs: number[] = [];
   /** Number of starts in earlier attempts, and number of those attempts. */
   attempts = 0;
   retries = 0;
@@ -168,12 +172,18 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
   }
 
   /** The call as the broker sees it. `accounts`: those of all tenants. */
-  brokered(callTool: BrokeredCall["callTool"], accounts: TenantAccounts, isHeard: boolean): HostedCall {
+  brokered(
+    callTool: BrokeredCall["callTool"],
+    accounts: TenantAccounts,
+    isHeard: boolean,
+    logging: AskLogging | undefined,
+  ): HostedCall {
     const { options, limits, script, trace } = this;
     return {
       callNumber: this.callNumber,
       version: this.tool,
       trace,
+      logging,
       isHeard: isHeard || options.onCapability !== undefined,
       callId: this.callId,
       parentId: this.parent?.callId,
@@ -212,6 +222,7 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
     this.retries++;
     this.queueMs += waitedMs;
     // A retry makes failed capability calls again: the last attempt's journal must not answer them.
+    void this.session?.take(false);
     this.session = null;
     this.end = null;
     this.#plan = "";
@@ -234,6 +245,7 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
   begin(pipe: number | null, attempt: number): void {
     this.#pipe = pipe;
     this.#attempt = attempt;
+    if (this.tellsTurns) this.startsMs.push(Date.now());
     // The broker is told of calls that will ask; of others it asks itself.
     if (pipe !== null && !this.asksHost && (this.session !== null || this.tool.usage.asks === true)) this.introduce();
   }

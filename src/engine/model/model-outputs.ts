@@ -129,13 +129,12 @@ export class ModelOutputs implements Disposable {
   /** The output of a stored call, if its detail was kept. */
   async #stored(id: string, { tenant, key }: OutputOwner): Promise<(ReadableText & { tool: string }) | undefined> {
     const { calls } = this.#host;
-    // The store does not know with which key a call was made.
-    if (calls.status() === undefined || key !== null) return undefined;
+    if (calls.status() === undefined) return undefined;
     try {
       const call = await calls.get(id, { tenant });
       const detail = call?.detail ?? null;
       // An output that was left out is `null`, too.
-      if (call === undefined || detail === null || detail.output === null) return undefined;
+      if (call === undefined || call.key !== key || detail === null || detail.output === null) return undefined;
       const json = [JSON.stringify(detail.output)];
       return { ...(await runPieces(readable(json), this.#workOf(tenant))), tool: call.tool };
     } catch (error) {

@@ -20,8 +20,28 @@ import { compileChecks } from "../../base/schema/checks.ts";
 import { compileSchema } from "../../base/schema/schema.ts";
 import { describeViolations } from "../../base/schema/violation.ts";
 
+/** What the caller has given. */
+export interface RecordedCall {
+  readonly id: string;
+  readonly tenant: string;
+  /** JSON. */
+  readonly arguments: string;
+  readonly command: string | null;
+}
+
+/** The inputs of a call that neither its tool nor its caller has given. */
+export interface RecordedRun extends RecordedJournal {
+  readonly limits: Limits;
+  /** The call's clock when it started, in milliseconds since the epoch. */
+  readonly startMs: number;
+  /** Seed of the call's randomness, in hexadecimal. */
+  readonly seed: string;
+  /** The last refused capability call. */
+  readonly refusal: LastRefusal | null;
+}
+
 /** All inputs of a call with its outcome: enough to run it again without the outside world. */
-export interface Recording extends RecordedJournal {
+export interface Recording extends RecordedRun {
   readonly format: typeof FORMAT;
   readonly tool: Omit<ToolScript, "key" | "checks"> & {
     /** Missing in recordings of versions that checked values outside of the isolate: their arguments have defaults. */
@@ -33,19 +53,7 @@ export interface Recording extends RecordedJournal {
     readonly outputChars: number | null;
     readonly sourceMap: string;
   };
-  readonly call: {
-    readonly id: string;
-    readonly tenant: string;
-    readonly arguments: string;
-    readonly command: string | null;
-  };
-  readonly limits: Limits;
-  /** The call's clock when it started, in milliseconds since the epoch. */
-  readonly startMs: number;
-  /** Seed of the call's randomness, in hexadecimal. */
-  readonly seed: string;
-  /** The last refused capability call. */
-  readonly refusal: LastRefusal | null;
+  readonly call: RecordedCall;
   readonly outcome: RecordedOutcome;
 }
 
@@ -127,7 +135,7 @@ const TOGETHER = {
 const RECORDING = { ...ALWAYS, properties: { ...ALWAYS.properties, late: LATE, together: TOGETHER } };
 
 /** Error codes of calls ended from outside: by the caller, a clock or the machine. */
-const OUTSIDE: ReadonlySet<string> = new Set<ErrorCode>([
+export const OUTSIDE: ReadonlySet<string> = new Set<ErrorCode>([
   "cancelled",
   "wall_limit",
   "queue_timeout",
@@ -221,7 +229,7 @@ export function outcomeOf({ success, output, error, metadata: { logs } }: ToolRe
 }
 
 /** Recorded responses in the form that a call gets. */
-export function toAnswers({ answers }: Recording): readonly OrderedResponse[] {
+export function toAnswers({ answers }: RecordedJournal): readonly OrderedResponse[] {
   return answers.map(({ step, asked, ok, nowMs, payload }) => {
     if (ok) return { step, asked, response: { kind: "value", nowMs, json: payload } };
     return { step, asked, response: { kind: "failure", nowMs, failure: JSON.parse(payload) as Failure } };
@@ -231,7 +239,7 @@ export function toAnswers({ answers }: Recording): readonly OrderedResponse[] {
 /** Adds a recording of the call to its result's metadata. A refused call ran nothing that could be replayed. */
 export function recordCall(call: EngineCall, result: ToolResult, entropyKey: string): ToolResult {
   if (result.metadata.attempts === 0) return result;
-  const { callId, tenant, args, command, limits, clockMs, callNumber, end } = call;
+  const { callId, tenant, args, command } = call;
   const { key: _key, ...script } = call.tool.script;
   const recording: Recording = {
     format: FORMAT,
@@ -244,12 +252,18 @@ export function recordCall(call: EngineCall, result: ToolResult, entropyKey: str
       sourceMap: call.tool.sourceMap,
     },
     call: { id: callId, tenant, arguments: args, command: command ?? null },
-    limits,
-    startMs: clockMs,
-    seed: seedOf(entropyKey, `${callNumber}`),
-    ...(end?.journal ?? NOTHING),
-    refusal: end?.lastRefusal ?? null,
+    ...runOf(call, entropyKey),
+    ...(call.end?.journal ?? NOTHING),
     outcome: outcomeOf(result),
   };
   return withMetadata(result, { ...result.metadata, recording });
+}
+
+/** What a recording of the call has besides its tool, its caller's values and its journal. */
+export function runOf(
+  { limits, clockMs, callNumber, end }: EngineCall,
+  entropyKey: string,
+): Omit<RecordedRun, keyof RecordedJournal> {
+  const seed = seedOf(entropyKey, `${callNumber}`);
+  return { limits, startMs: clockMs, seed, refusal: end?.lastRefusal ?? null };
 }

@@ -84,7 +84,8 @@ export class Batch implements WorkItem {
     // A call with earlier responses runs alone.
     const plan = this.size === 1 ? (first.job.replay?.plan() ?? "") : "";
     const asksHost = first.job.asksHost === true;
-    const how = { stream, ownIsolate, asksHost, hasLongIntegers, attempt, plan };
+    const tellsTurns = first.job.tellsTurns === true;
+    const how = { stream, ownIsolate, asksHost, tellsTurns, hasLongIntegers, attempt, plan };
     return { kind: "run", callNumber, runs, key: script.key, tenant, ...limits, ...how, calls: `[${calls}]` };
   }
 }

@@ -2,7 +2,7 @@ import type { Failure } from "../../base/protocol/messages.ts";
 import type { Job, CallReply } from "../executor.ts";
 
 /** Resources and logs of a call, known at its end. */
-type CallUsage = Pick<CallReply, "cpuMs" | "heapBytes" | "logs" | "dropped" | "deliveredCount" | "asked">;
+type CallUsage = Pick<CallReply, "cpuMs" | "heapBytes" | "logs" | "dropped" | "deliveredCount" | "asked" | "turns">;
 
 /** A job between its dispatch and its reply. It settles exactly once, even if its workers are lost. */
 export abstract class DispatchedCall {
@@ -64,7 +64,7 @@ export abstract class DispatchedCall {
 
   protected settle(
     outcome: CallReply["outcome"],
-    { cpuMs, heapBytes, logs, dropped, deliveredCount, asked }: CallUsage,
+    { cpuMs, heapBytes, logs, dropped, deliveredCount, asked, turns = "" }: CallUsage,
     nowMs: number,
     work?: Promise<number>,
   ): void {
@@ -85,7 +85,8 @@ export abstract class DispatchedCall {
       deliveredCount,
       asked,
     };
-    const reply = work === undefined ? ended : { ...ended, work };
+    const told = turns === "" ? ended : { ...ended, turns };
+    const reply = work === undefined ? told : { ...told, work };
     this.onEnd?.(reply);
     this.job.settle(reply);
   }

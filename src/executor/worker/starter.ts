@@ -198,6 +198,7 @@ export class Starter {
       open.outcome ||= said;
       open.isRefused = isRefused;
       open.cpuMs = cpuMsOf(start, index, outcomes.length);
+      open.noteTurn(this.#host.turns.startedMs, open.cpuMs);
       rest.push(open);
     }
     this.#post(start, text);

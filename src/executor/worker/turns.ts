@@ -41,6 +41,8 @@ interface Budget {
   readonly isolate: TurnIsolate;
   /** The realm that is entered. */
   readonly realm: TurnRealm;
+  /** Hears of a turn that has ended. */
+  noteTurn?(startedMs: number, cpuMs: number): void;
 }
 
 /** The realm of a turn. */
@@ -127,7 +129,9 @@ export class Turns {
     } finally {
       this.#onEnd(budget.realm);
       this.#realm = null;
-      budget.cpuMs += this.#clock.charge(performance.now() - startMs);
+      const usedMs = this.#clock.charge(performance.now() - startMs);
+      budget.cpuMs += usedMs;
+      budget.noteTurn?.(startMs, usedMs);
       this.#slot.end();
     }
   }

@@ -9,6 +9,8 @@ import { PROGRESS_MESSAGE_MAX } from "../../guest/host.ts";
 /** Place of the command in a call of a `RunMessage`. */
 const COMMAND_AT = 5;
 const LOG_LINES_MAX = 1_000;
+/** Turns that are told. */
+const TURNS_MAX = 200;
 /** Responses that share a turn, at most, and their length in characters: they are there twice while they cross. */
 const TOGETHER_MAX = 128;
 const TOGETHER_LENGTH = 256 * 1024;
@@ -53,6 +55,7 @@ export class WorkerCall {
   /** Numbers of its capability calls, and of requests that only continue one. */
   #counted = 0;
   #continuations = 0;
+  readonly #turns: [atMs: number, cpuMs: number][] = [];
   readonly #schedule: ReplaySchedule;
   #clock: CallClock | null = null;
   #askLength = 0;
@@ -63,6 +66,18 @@ export class WorkerCall {
     this.isolate = isolate;
     this.realm = realm;
     this.#schedule = new ReplaySchedule(message.plan);
+  }
+
+  noteTurn(startedMs: number, cpuMs: number): void {
+    if (!this.message.tellsTurns) return;
+    const last = this.#turns.length < TURNS_MAX ? undefined : this.#turns.at(-1);
+    if (last === undefined) this.#turns.push([performance.timeOrigin + startedMs, cpuMs]);
+    else last[1] += cpuMs;
+  }
+
+  /** Its turns as an end tells them. */
+  turnsText(): string {
+    return this.#turns.map(([atMs, cpuMs]) => `${atMs.toFixed(1)} ${cpuMs.toFixed(3)}`).join(",");
   }
 
   /** Stores a log line, redacted, if the limits allow. */

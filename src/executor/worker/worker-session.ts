@@ -306,6 +306,7 @@ export class WorkerSession implements LinkListener {
       dropped: call.dropped,
       deliveredCount: call.deliveredCount,
       asked,
+      turns: call.turnsText(),
       logs: call.logsJson(),
       payload,
     });

@@ -119,10 +119,10 @@ function isDone({ reply, refusedForMs, isWorking }: Fields): boolean {
 
 /** An invalid failure still ends its call: `isFailure` checks it later. */
 function isReply(reply: Fields): reply is Fields & CallReply {
-  const { outcome, cpuMs, waitedMs, wallMs, heapBytes, attempts, logs, dropped, deliveredCount } = reply;
+  const { outcome, cpuMs, waitedMs, wallMs, heapBytes, attempts, logs, dropped, deliveredCount, turns } = reply;
   const isUsed = isTime(cpuMs) && isTime(waitedMs) && isTime(wallMs) && isTime(heapBytes);
   const isCounted = isCount(attempts) && isCount(dropped) && isOptional(deliveredCount, isCount);
-  if (!isUsed || !isCounted || !isText(logs) || !isObject(outcome)) return false;
+  if (!isUsed || !isCounted || !isText(logs) || !isOptional(turns, isText) || !isObject(outcome)) return false;
   return outcome["ok"] === true ? isText(outcome["json"]) : outcome["ok"] === false && isObject(outcome["failure"]);
 }
 

@@ -7,13 +7,15 @@ import type { Registry } from "../../ecosystems/agentspace/registry.ts";
 import type { ModelToolsSource } from "../../engine/model/model-tools.ts";
 import type { ToolDescription } from "../../tool/contracts/contract.ts";
 import type { ModelOptions, ModelRunner, ToolRunner } from "../../tool/contracts/runner.ts";
+import type { CallComparison } from "../../engine/call-history.ts";
 import type { Engine } from "../../engine/engine.ts";
-import { toolError } from "../../base/errors.ts";
+import type { CallReplay } from "../../engine/replay/call-replays.ts";
+import { GloveboxError, toolError } from "../../base/errors.ts";
 import type { RequestRefusal } from "../../engine/telemetry/events.ts";
 import { type ExecuteOptions, isAmong } from "../../engine/execute-options.ts";
 import type { Explanation } from "../../engine/explanation.ts";
 import { refusedCall, type ToolCall, type ToolResult } from "../../base/result.ts";
-import type { CallFilter, CallPage, StoredCall } from "../../store/calls/call-record.ts";
+import type { CallFilter, CallPage, CallSummary, StoredCall } from "../../store/calls/call-record.ts";
 import type { ToolInfo } from "../../tool/definition.ts";
 import { Account } from "./account.ts";
 import type { Standing } from "./budget.ts";
@@ -86,11 +88,11 @@ export class ScopedEngine {
   }
 
   /** `run_code` and `search_tools` with one caller's permissions. Throws a `TypeError` where there is no code mode. */
-  codeModeFor(caller: Caller): CodeMode {
+  codeModeFor(caller: Caller, surface = "http"): CodeMode {
     const { codeMode } = this.#engine;
     if (codeMode === undefined) throw new TypeError("the engine has no code mode: set its option codeMode");
     if (this.#code?.of !== codeMode) this.#code = { of: codeMode, cache: new CodeModeCache(codeMode) };
-    return this.#code.cache.over(this.runnerFor(caller));
+    return this.#code.cache.over(this.runnerFor(caller, surface));
   }
 
   /** Runs a call's work with the caller's permissions. */
@@ -116,16 +118,20 @@ export class ScopedEngine {
   }
 
   /** A runner bound to one caller, for surfaces that serve a caller for longer than one request. */
-  runnerFor(caller: Caller): CallerRunner {
+  runnerFor(caller: Caller, surface = "http"): CallerRunner {
+    const origin = { surface, key: caller.key };
     const runner: Omit<CallerRunner, "forModels"> = {
       list: () => this.list(caller),
       get: (name) => this.get(caller, name) ?? this.#describe(caller, name),
-      execute: (call, options = {}) => this.execute(caller, call, options),
+      execute: (call, options = {}) => this.execute(caller, call, { origin, ...options }),
       runProgram: (call, source, options = {}) =>
-        this.#within(caller, call, options, (narrowed) => this.#engine.runProgram(call, source, narrowed)),
+        this.#within(caller, call, { origin, ...options }, (narrowed) =>
+          this.#engine.runProgram(call, source, narrowed),
+        ),
       answer: (call, work, options = {}) =>
-        this.#within(caller, call, options, (narrowed) => this.#engine.answer(call, work, narrowed)),
-      within: (call, options, work) => this.#within(caller, call, options, (narrowed) => work(this.#engine, narrowed)),
+        this.#within(caller, call, { origin, ...options }, (narrowed) => this.#engine.answer(call, work, narrowed)),
+      within: (call, options, work) =>
+        this.#within(caller, call, { origin, ...options }, (narrowed) => work(this.#engine, narrowed)),
       ...this.#changesFor(caller),
       ...this.#manPagesFor(caller),
     };
@@ -207,6 +213,35 @@ export class ScopedEngine {
   /** A kept call, if it is of the caller's tenant and tools. Rejects as `engine.calls.get` does. */
   getCall(caller: Caller, id: string): Promise<StoredCall | undefined> {
     return this.#engine.calls.get(id, this.#mayRead(caller));
+  }
+
+  /**
+   * Runs a kept call again, and charges it to the key as a call. Rejects as `engine.calls.replay` does, and with a
+   * `GloveboxError`, `rate_limited`.
+   */
+  async replayCall(caller: Caller, id: string): Promise<CallReplay | undefined> {
+    const holder = this.#holderOf(caller);
+    const refusal = (await holder?.account.take()) ?? null;
+    if (refusal !== null) throw new GloveboxError("rate_limited", refusal.message, refusal);
+    const { onCpu } = holder === undefined ? {} : this.#narrow(holder, {});
+    return this.#engine.calls.replay(id, this.#mayRead(caller), onCpu === undefined ? {} : { onCpu });
+  }
+
+  /** Compares two kept calls of the caller's tenant and tools. Rejects as `engine.calls.compare` does. */
+  compareCalls(caller: Caller, id: string, other: string): Promise<CallComparison | undefined> {
+    return this.#engine.calls.compare(id, other, this.#mayRead(caller));
+  }
+
+  /** Calls of the caller's tenant and tools as they are kept from now on, while the caller may read them. */
+  watchCalls(caller: Caller, filter: CallFilter, signal: AbortSignal): AsyncIterable<CallSummary> {
+    return this.#permitted(caller, this.#engine.calls.watch({ ...filter, ...this.#mayRead(caller) }, { signal }));
+  }
+
+  async *#permitted(caller: Caller, calls: AsyncIterable<CallSummary>): AsyncGenerator<CallSummary> {
+    for await (const call of calls) {
+      if (!this.stillAdmits(caller, "calls")) return;
+      if (this.mayName(caller, call.tool)) yield call;
+    }
   }
 
   #mayRead(caller: Caller): Pick<CallFilter, "tenant" | "tools"> {

@@ -47,10 +47,10 @@ async function serve(
   const { ScopedEngine } = await import("../access/scoped-engine.ts");
   const stores = await AgentSpaceStores.open(engine, config);
   const scoped = new ScopedEngine(engine, undefined, stores.registry);
-  const mode = code === true ? scoped.codeModeFor(ANYBODY) : null;
+  const mode = code === true ? scoped.codeModeFor(ANYBODY, "mcp") : null;
   await mode?.ready();
   const report = ({ message }: Error): void => say(`glovebox: ${message}`);
-  const connection = serveMcp(mode ?? scoped.runnerFor(ANYBODY), identity, report);
+  const connection = serveMcp(mode ?? scoped.runnerFor(ANYBODY, "mcp"), identity, report);
   await Promise.race([connection.closed, aSignal()]);
   await connection.close();
   await engine.close({ drainMs: DRAIN_MS });

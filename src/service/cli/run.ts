@@ -84,6 +84,7 @@ async function runTool(tool: string, input: string, options: Options): Promise<v
   const result = await engine.execute(
     { name, arguments: args },
     {
+      origin: { surface: "cli" },
       record: options.record !== undefined,
       onLog: ({ level, message }) => say(`[${level}] ${message}`),
       onProgress: (progress) => say(describeProgress(progress)),

@@ -97,12 +97,15 @@ function readBatch({ body, raw }: Sent, batchCalls = BATCH_CALLS_DEFAULT): Parse
 /** Runs the calls of a request; a disconnected client cancels them. */
 function runner(gate: ScopedEngine, { caller, raw }: Omit<Sent, "body">, response: ServerResponse) {
   const signal = disconnection(raw, response);
-  const plain = { signal };
+  const origin = caller.key === null ? OF_HTTP : { ...OF_HTTP, key: caller.key };
+  const plain = { signal, origin };
   return ({ call, options }: ParsedCall, listeners?: CallListeners) => {
     const isPlain = options === NO_OPTIONS && listeners === undefined;
-    return gate.execute(caller, call, isPlain ? plain : { ...options, ...listeners, signal });
+    return gate.execute(caller, call, isPlain ? plain : { ...options, ...listeners, signal, origin });
   };
 }
+
+const OF_HTTP = { surface: "http" } as const;
 
 function refuseTypes(reply: FastifyReply, types: readonly string[]): FastifyReply {
   return sendRefusal(reply, "invalid_arguments", `the answer is one of ${types.join(", ")}`, { status: 406 });

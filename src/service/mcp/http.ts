@@ -23,11 +23,11 @@ const FAILURES = new Map([
 /** Adds the Model Context Protocol, over Streamable HTTP: with all tools, and where there is code mode with its two. */
 export function addMcp(app: FastifyInstance, surface: Surface): void {
   const { engine, gate } = surface;
-  addEndpoint(app, surface, { path: "/mcp", api: MCP, runnerFor: (caller) => gate.runnerFor(caller) });
+  addEndpoint(app, surface, { path: "/mcp", api: MCP, runnerFor: (caller) => gate.runnerFor(caller, "mcp") });
   addEndpoint(app, surface, {
     path: "/mcp/code",
     api: MCP_CODE,
-    runnerFor: (caller) => gate.codeModeFor(caller),
+    runnerFor: (caller) => gate.codeModeFor(caller, "mcp"),
     // The engine may be configured anew with code mode, or without.
     ready: (caller) => (engine.codeMode === undefined ? null : gate.codeModeFor(caller).ready()),
   });

@@ -20,6 +20,10 @@ export interface CallSummary {
   readonly tenant: string;
   /** Id of the calling call, if a tool made this call. */
   readonly parentId: string | null;
+  /** Where it came from: `library`, `http`, `mcp`, `cli`, `tool`, or the embedder's word. */
+  readonly surface: string;
+  /** Name of the key with which it was made. */
+  readonly key: string | null;
   /** `ok`, or the code of its error. */
   readonly code: ErrorCode | "ok";
   /** The message of its error, at most 1,000 characters. */
@@ -41,8 +45,41 @@ export interface CallSummary {
 }
 
 /** Parts of a call's detail. */
-export const DETAIL_PARTS = ["arguments", "output", "error", "logs"] as const;
+export const DETAIL_PARTS = ["arguments", "output", "error", "logs", "asks", "explanation", "journal"] as const;
 export type DetailPart = (typeof DETAIL_PARTS)[number];
+
+/** A capability call. Times in milliseconds since the call was accepted. */
+export interface StoredAsk {
+  /** Its number within the call, from 1. */
+  readonly step: number;
+  readonly capability: string;
+  readonly method: string;
+  /**
+   * What it was about, as an address without its query, a path, a key or a name, at most 256 characters; `null` where that
+   * is not known, or a value of the call may be a password.
+   */
+  readonly target: string | null;
+  readonly outcome: "ok" | "denied" | "failed" | "limit";
+  /** The error code of its answer. */
+  readonly code: ErrorCode | null;
+  /** The first rule that grants the capability, as `policy.rules[2]`; `null` for none. */
+  readonly rule: string | null;
+  readonly atMs: number;
+  readonly durationMs: number;
+  /** Length of its arguments and its answer as JSON, in UTF-16 units. */
+  readonly bytes: number;
+  /** The start of the call that made it, from 1. */
+  readonly attempt: number;
+  /** Whether it repeats one of an earlier start, and was answered from the journal. */
+  readonly isReplayed: boolean;
+}
+
+/** Stays in tool code. Times in milliseconds since the call was accepted. */
+export interface StoredTurn {
+  readonly atMs: number;
+  readonly cpuMs: number;
+  readonly attempt: number;
+}
 
 /** The values of a call. What its schemas call a password is `[redacted]`. */
 export interface CallDetail {
@@ -50,7 +87,17 @@ export interface CallDetail {
   readonly output: unknown;
   readonly error: ToolError | null;
   readonly logs: readonly LogLine[];
-  /** Parts that are `null` or empty here, as they were above 262,144 characters, or could not be redacted. */
+  /** The first 200 capability calls; those of code that was run again after it lost its executor are in it twice. */
+  readonly asks: readonly StoredAsk[];
+  /** Number of further ones. */
+  readonly asksOmitted: number;
+  /** The first 200, of which the last has the time of all later ones. Of starts that were lost, only the begin. */
+  readonly turns: readonly StoredTurn[];
+  /** Grants and limits of the tool at that time, and where each comes from, as `engine.explain` tells them. */
+  readonly explanation: unknown;
+  /** Whether it may be run again with the answers that it had, as long as its tool is the same. */
+  readonly isReplayable: boolean;
+  /** Parts that are `null` or empty here, as they were too large or could not be redacted. */
   readonly omitted: readonly DetailPart[];
 }
 
@@ -67,6 +114,8 @@ export interface CallFilter {
   /** Names of tools, each of which may end in `*`; at most 1,000. */
   readonly tools?: readonly string[];
   readonly tenant?: string;
+  /** Id of the calling call. */
+  readonly parent?: string;
   /** `ok`, or an error's code. */
   readonly code?: string;
   /** Earliest and latest begin: a `Date`, milliseconds since the epoch, or a time in ISO 8601. */
@@ -94,6 +143,7 @@ export interface CallPage {
 export interface CallQuery {
   readonly tool: string | null;
   readonly tenant: string | null;
+  readonly parent: string | null;
   readonly code: string | null;
   readonly sinceMs: number;
   readonly untilMs: number;
@@ -112,6 +162,8 @@ export type CallCells = readonly [
   digest: string | null,
   tenant: string,
   parentId: string | null,
+  surface: string,
+  key: string | null,
   code: string,
   error: string | null,
   beginMs: number,
@@ -123,6 +175,28 @@ export type CallCells = readonly [
   sampled: number,
 ];
 
+/** Thrown where what is to be done with a kept call needs what was not kept of it. */
+export class NotKeptError extends TypeError {
+  override readonly name = "NotKeptError";
+}
+
+/** The summary that cells hold. */
+export function summaryOf(cells: CallCells): CallSummary {
+  const [id, tool, version, digest, tenant, parentId, surface, key, code, error, beginMs, ...more] = cells;
+  const [queueMs, wallMs, cpuMs, bytes, attempts, sampled] = more;
+  const names = { id, tool, version, digest, tenant, parentId, surface, key, code: code as CallSummary["code"], error };
+  return { ...names, beginMs, queueMs, wallMs, cpuMs, bytes, attempts, sampled };
+}
+
+/** What is known of a call's turns. A call of one turn has nothing but its start and its processor time. */
+export interface GivenTurns {
+  readonly beginMs: number;
+  readonly startsMs: readonly number[];
+  readonly cpuMs: number;
+  /** Those of the last start, as its worker told them. */
+  readonly told: string;
+}
+
 /** A detail on its way to the store, as JSON: nothing of it is parsed before. */
 export interface DetailTexts {
   readonly arguments: string | null;
@@ -133,6 +207,12 @@ export interface DetailTexts {
   /** `[level, message][]`, or empty. */
   readonly logs: string;
   readonly omitted: readonly DetailPart[];
+  /** What the broker's session told: a line of JSON with the capability calls, and one with the journal, in UTF-8. */
+  readonly told: Uint8Array<ArrayBuffer> | null;
+  readonly turns: GivenTurns;
+  readonly explanation: string | null;
+  /** The members of a recording besides the journal, as JSON; `null` where the call cannot be replayed. */
+  readonly run: string | null;
   /** The tool's input and output schemas in a list, where one of them may have a password. */
   readonly schemas: string | null;
 }
@@ -159,6 +239,7 @@ export function readFilter(filter: CallFilter): CallQuery {
   return {
     tool: textOf("tool", filter.tool, NAME_MAX),
     tenant: textOf("tenant", filter.tenant, NAME_MAX),
+    parent: textOf("parent", filter.parent, NAME_MAX),
     code: textOf("code", filter.code, NAME_MAX),
     sinceMs: timeOf("since", filter.since, 0),
     untilMs: timeOf("until", filter.until, Number.MAX_SAFE_INTEGER),

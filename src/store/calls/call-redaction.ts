@@ -1,8 +1,11 @@
 import { parseForWriting } from "../../base/exact-json.ts";
 import { isObject, type JsonSchema, nameOfSegment } from "../../base/json.ts";
 import type { DetailPart, DetailTexts } from "./call-record.ts";
+import { storedTurns } from "./stored-turns.ts";
 
 const { isRawJSON } = JSON as typeof JSON & { readonly isRawJSON: (value: unknown) => boolean };
+
+const UTF8 = new TextDecoder();
 
 export const REDACTED = "[redacted]";
 
@@ -16,11 +19,20 @@ export function mayHidePasswords(schemas: string): boolean {
   return schemas.includes('"writeOnly":true') || schemas.includes('"password"');
 }
 
+/** A detail as it is stored, and what a replay needs besides, both as JSON. */
+export interface WrittenDetail {
+  readonly json: string;
+  readonly run: string | null;
+}
+
+/** What a call that has asked nothing has in the place of what its session tells. */
+const NOTHING_TOLD = ['{"asks":[],"asksOmitted":0}', '{"asks":[],"answers":[]}'] as const;
+
 /** Writes details as they are stored: without what the tool's schemas call a password. */
 export class DetailText {
   readonly #parsed = new Map<string, readonly [input: JsonSchema, output: JsonSchema]>();
 
-  write(given: DetailTexts): string {
+  write(given: DetailTexts): WrittenDetail {
     const omitted: DetailPart[] = [...given.omitted];
     const part = (name: DetailPart, make: () => string | null): string => {
       try {
@@ -36,8 +48,15 @@ export class DetailText {
     const args = part("arguments", () => redacted(given.arguments, null, input, schemas !== null));
     const out = part("output", () => redacted(given.output, given.outputAt, output, schemas !== null));
     const logs = part("logs", () => linesOf(given.logs));
+    const [asks = "", journal = ""] = given.told === null ? NOTHING_TOLD : UTF8.decode(given.told).split("\n");
+    if (journal === "" && given.run !== null) omitted.push("journal");
+    const run = given.run === null || omitted.length > 0 ? null : `${given.run.slice(0, -1)},${journal.slice(1)}`;
     const members = `"arguments":${args},"output":${out},"error":${given.error ?? "null"},"logs":${logs}`;
-    return `{${members},"omitted":${JSON.stringify(omitted)}}`;
+    const more = `${asks.slice(1, -1)},"turns":${JSON.stringify(storedTurns(given.turns))},"explanation":${given.explanation ?? "null"}`;
+    return {
+      json: `{${members},${more},"isReplayable":${run !== null},"omitted":${JSON.stringify(omitted)}}`,
+      run,
+    };
   }
 
   #schemasOf(text: string): readonly [JsonSchema, JsonSchema] {

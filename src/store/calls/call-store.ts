@@ -1,9 +1,10 @@
 import { Worker } from "node:worker_threads";
 import { within } from "../../base/deadline.ts";
 import { StoreError } from "../../base/errors.ts";
-import type { CallPage, CallQuery, CallRow, StoredCall } from "./call-record.ts";
+import type { CallPage, CallQuery, CallRow, DetailTexts, StoredCall } from "./call-record.ts";
+import type { Difference } from "./differences.ts";
 import { DROP_REASONS, type DropReason, type FromStore, type StoreAnswer } from "./thread/messages.ts";
-import type { StoreProblem, StoreSettings, ToStore } from "./thread/messages.ts";
+import type { CallComparison, KeptRun, StoreProblem, StoreSettings, ToStore } from "./thread/messages.ts";
 
 /** Calls, and UTF-16 units of their values, that wait for the store; later ones are dropped. */
 export const WAITING_MAX = 10_000;
@@ -75,6 +76,8 @@ export class CallStore {
   #restartMs = 0;
   #gathered: CallRow[] = [];
   #gatheredChars = 0;
+  /** Memory of its rows that goes with them. */
+  #moved: ArrayBuffer[] = [];
   #gathering: NodeJS.Timeout | null = null;
   /** Batches that the thread has not answered, oldest first. */
   readonly #sent: Batch[] = [];
@@ -106,6 +109,8 @@ export class CallStore {
     this.#waiting++;
     this.#waitingChars += size;
     this.#gatheredChars += size;
+    const told = row[1]?.told ?? null;
+    if (told !== null && told.byteLength === told.buffer.byteLength) this.#moved.push(told.buffer);
     if (this.#gathered.push(row) >= BATCH_MAX || this.#gatheredChars >= BATCH_CHARS) return this.#send();
     this.#gathering ??= setTimeout(() => this.#send(), GATHER_MS).unref();
   }
@@ -123,6 +128,21 @@ export class CallStore {
   /** Rejects with a `StoreError`. */
   get(id: string, tenant: string | null): Promise<StoredCall | undefined> {
     return this.#ask((ask) => ({ kind: "get", ask, id, tenant })) as Promise<StoredCall | undefined>;
+  }
+
+  /** Rejects with a `StoreError`. */
+  keptRun(id: string, tenant: string | null): Promise<KeptRun | undefined> {
+    return this.#ask((ask) => ({ kind: "run", ask, id, tenant })) as Promise<KeptRun | undefined>;
+  }
+
+  /** Rejects with a `StoreError`. */
+  judge(seq: number, detail: DetailTexts, asked: number): Promise<readonly Difference[]> {
+    return this.#ask((ask) => ({ kind: "judge", ask, seq, detail, asked })) as Promise<readonly Difference[]>;
+  }
+
+  /** `undefined` if there is no such call. Rejects with a `StoreError`. */
+  compare(ids: readonly [string, string], tenant: string | null): Promise<CallComparison | undefined> {
+    return this.#ask((ask) => ({ kind: "compare", ask, ids, tenant })) as Promise<CallComparison | undefined>;
   }
 
   status(): CallStoreStatus {
@@ -161,9 +181,10 @@ export class CallStore {
       this.#gathering = setTimeout(() => this.#send(), GATHER_MS).unref();
       return;
     }
-    [this.#gathered, this.#gatheredChars] = [[], 0];
+    const moved = this.#moved;
+    [this.#gathered, this.#gatheredChars, this.#moved] = [[], 0, []];
     this.#sent.push({ count: rows.length, chars });
-    worker.postMessage({ kind: "batch", rows } satisfies ToStore);
+    worker.postMessage({ kind: "batch", rows } satisfies ToStore, moved);
   }
 
   async #ask(make: (ask: number) => ToStore): Promise<StoreAnswer> {

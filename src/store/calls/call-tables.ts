@@ -1,5 +1,5 @@
-import type { DatabaseSync, SQLOutputValue, StatementSync } from "node:sqlite";
-import { parseWithDigits } from "../../base/exact-json.ts";
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { parseForWriting, parseWithDigits } from "../../base/exact-json.ts";
 import type { DatabaseLayout } from "../sqlite/layout.ts";
 import { SqliteTransaction } from "../sqlite/store.ts";
 import {
@@ -9,8 +9,11 @@ import {
   type CallQuery,
   type CallSummary,
   cursorAfter,
+  summaryOf,
 } from "./call-record.ts";
 import type { CallDetail, StoredCall } from "./call-record.ts";
+import type { WrittenDetail } from "./call-redaction.ts";
+import type { KeptRun } from "./thread/messages.ts";
 
 /** Calls that one list looks at: some 20 ms. */
 const SCANNED_MAX = 20_000;
@@ -32,6 +35,8 @@ const CALLS_SQL = `
     digest TEXT,
     tenant TEXT NOT NULL,
     parent TEXT,
+    surface TEXT NOT NULL,
+    key TEXT,
     code TEXT NOT NULL,
     error TEXT,
     begin_ms INTEGER NOT NULL,
@@ -46,17 +51,19 @@ const CALLS_SQL = `
   CREATE INDEX call_begin ON call (begin_ms);
   CREATE INDEX call_tenant ON call (tenant, begin_ms);
   CREATE INDEX call_tool ON call (tool, begin_ms);
+  CREATE INDEX call_parent ON call (parent, begin_ms) WHERE parent IS NOT NULL;
   CREATE INDEX call_failed ON call (begin_ms) WHERE code <> 'ok';
   CREATE TABLE detail (
     call INTEGER PRIMARY KEY,
     begin_ms INTEGER NOT NULL,
-    json TEXT NOT NULL
+    json TEXT NOT NULL,
+    run TEXT
   ) STRICT;
   CREATE INDEX detail_begin ON detail (begin_ms);
 `;
 
 /** `applicationId` is "GbCa" in ASCII. */
-export const CALLS_LAYOUT: DatabaseLayout = { applicationId: 0x47_62_43_61, version: 1, sql: CALLS_SQL };
+export const CALLS_LAYOUT: DatabaseLayout = { applicationId: 0x47_62_43_61, version: 2, sql: CALLS_SQL };
 
 /** Limits of what is kept. */
 export interface CallRoom {
@@ -66,7 +73,10 @@ export interface CallRoom {
 }
 
 const COLUMNS =
-  "id, tool, version, digest, tenant, parent, code, error, begin_ms, queue_ms, wall_ms, cpu_ms, bytes, attempts, sampled";
+  "id, tool, version, digest, tenant, parent, surface, key, code, error, begin_ms, queue_ms, wall_ms, cpu_ms, bytes, attempts, sampled";
+
+/** Place of `beginMs` in the cells of a row. */
+const BEGIN_AT = 10;
 
 /** Writes the tables of calls. */
 export class CallWriter {
@@ -84,7 +94,7 @@ export class CallWriter {
     this.#room = room;
     const places = COLUMNS.replaceAll(/\w+/g, "?");
     this.#insert = database.prepare(`INSERT INTO call (${COLUMNS}) VALUES (${places})`);
-    this.#insertDetail = database.prepare("INSERT INTO detail (call, begin_ms, json) VALUES (?, ?, ?)");
+    this.#insertDetail = database.prepare("INSERT INTO detail (call, begin_ms, json, run) VALUES (?, ?, ?, ?)");
     this.#pages = database.prepare(`SELECT (page_count - freelist_count) * page_size AS bytes
       FROM pragma_page_count, pragma_freelist_count, pragma_page_size`);
     const oldest = (table: string, key: string) =>
@@ -105,11 +115,12 @@ export class CallWriter {
   }
 
   /** Adds calls, all or none. */
-  add(rows: readonly (readonly [cells: CallCells, detail: string | null])[]): void {
+  add(rows: readonly (readonly [cells: CallCells, detail: WrittenDetail | null])[]): void {
     this.#transaction.run(() => {
       for (const [cells, detail] of rows) {
         const { lastInsertRowid } = this.#insert.run(...cells);
-        if (detail !== null) this.#insertDetail.run(lastInsertRowid, cells[8], detail);
+        if (detail === null) continue;
+        this.#insertDetail.run(lastInsertRowid, cells[BEGIN_AT], detail.json, detail.run);
       }
     });
   }
@@ -145,8 +156,9 @@ export class CallReader {
 
   constructor(database: DatabaseSync) {
     this.#database = database;
-    this.#summary = database.prepare(`SELECT seq, ${COLUMNS} FROM call WHERE seq = ?`);
-    this.#detail = database.prepare("SELECT json FROM detail WHERE call = ?");
+    this.#summary = database.prepare(`SELECT ${COLUMNS} FROM call WHERE seq = ?`);
+    this.#summary.setReturnArrays(true);
+    this.#detail = database.prepare("SELECT json, run FROM detail WHERE call = ?");
   }
 
   list(query: CallQuery): CallPage {
@@ -167,62 +179,74 @@ export class CallReader {
 
   /** The newest call with an id; `undefined` if no call has it. */
   get(id: string, tenant: string | null): StoredCall | undefined {
+    const [seq, summary] = this.#find(id, tenant) ?? [];
+    return summary && { format: CALL_FORMAT, ...summary, detail: this.detail(seq) };
+  }
+
+  /** What the newest call with an id has for a replay; `undefined` if no call has it. */
+  run(id: string, tenant: string | null): KeptRun | undefined {
+    const [seq = 0, summary] = this.#find(id, tenant) ?? [];
+    if (summary === undefined) return undefined;
+    const { json = null, run = null } = this.#detail.get(seq) ?? {};
+    const detail = typeof json === "string" ? (parseForWriting(json) as CallDetail) : null;
+    const { command = null } = typeof run === "string" ? (JSON.parse(run) as Pick<KeptRun, "command">) : {};
+    const { tool, digest, code, attempts } = summary;
+    return {
+      seq,
+      id: summary.id,
+      tool,
+      tenant: summary.tenant,
+      digest,
+      code,
+      attempts,
+      hasDetail: detail !== null,
+      omitted: detail?.omitted ?? [],
+      arguments: JSON.stringify(detail?.arguments ?? {}),
+      command,
+      run: run as string | null,
+    };
+  }
+
+  #find(id: string, tenant: string | null): readonly [seq: number, summary: CallSummary] | undefined {
     const sql = `SELECT max(seq) AS seq FROM call WHERE id = ?${tenant === null ? "" : " AND tenant = ?"}`;
     const seq = this.#database.prepare(sql).get(...(tenant === null ? [id] : [id, tenant]))?.["seq"];
     if (typeof seq !== "number") return undefined;
     const [summary] = this.#read(seq);
-    return summary && { format: CALL_FORMAT, ...summary, detail: this.#readDetail(seq) };
+    return summary && [seq, summary];
   }
 
   #read(seq: number): readonly CallSummary[] {
     const row = this.#summary.get(seq);
-    return row === undefined ? [] : [summaryOf(row)];
+    return row === undefined ? [] : [summaryOf(row as unknown as CallCells)];
   }
 
-  #readDetail(seq: number): CallDetail | null {
+  detail(seq = 0): CallDetail | null {
     const json = this.#detail.get(seq)?.["json"];
     // A damaged file may have any text there, which then is no detail.
     return typeof json === "string" ? (parseWithDigits(json) as CallDetail) : null;
   }
 }
 
-function summaryOf(row: Record<string, SQLOutputValue>): CallSummary {
-  return {
-    id: row["id"],
-    tool: row["tool"],
-    version: row["version"],
-    digest: row["digest"],
-    tenant: row["tenant"],
-    parentId: row["parent"],
-    code: row["code"],
-    error: row["error"],
-    beginMs: row["begin_ms"],
-    queueMs: row["queue_ms"],
-    wallMs: row["wall_ms"],
-    cpuMs: row["cpu_ms"],
-    bytes: row["bytes"],
-    attempts: row["attempts"],
-    sampled: row["sampled"],
-  } as unknown as CallSummary;
-}
-
 /**
  * Goes through calls in the order of the list, and says which fit. One index narrows what is looked at: that of failures,
- * which are few, else that of the tenant or the tool.
+ * which are few, else that of the calling call, of the tenant or of the tool.
  */
 function scanOf(query: CallQuery): { readonly sql: string; readonly values: readonly Value[] } {
-  const { tool, tenant, code, sinceMs, untilMs, text, tools, after } = query;
+  const { tool, tenant, parent, code, sinceMs, untilMs, text, tools, after } = query;
   const isOfFailures = text !== null || (code !== null && code !== "ok");
   const [index, narrowed, named]: readonly [string, string, readonly Value[]] = isOfFailures
     ? ["call_failed", "code <> 'ok'", []]
-    : tenant !== null
-      ? ["call_tenant", "tenant = ?", [tenant]]
-      : tool !== null
-        ? ["call_tool", "tool = ?", [tool]]
-        : ["call_begin", "TRUE", []];
+    : parent !== null
+      ? ["call_parent", "parent = ?", [parent]]
+      : tenant !== null
+        ? ["call_tenant", "tenant = ?", [tenant]]
+        : tool !== null
+          ? ["call_tool", "tool = ?", [tool]]
+          : ["call_begin", "TRUE", []];
   const fits: (readonly [sql: string, value: Value])[] = [];
   if (tool !== null) fits.push(["tool = ?", tool]);
   if (tenant !== null) fits.push(["tenant = ?", tenant]);
+  if (parent !== null) fits.push(["parent = ?", parent]);
   if (code !== null) fits.push(["code = ?", code]);
   if (text !== null) fits.push(["instr(lower(error), lower(?)) > 0", text]);
   if (tools !== null) fits.push([AMONG, JSON.stringify(tools)]);

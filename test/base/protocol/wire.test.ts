@@ -42,6 +42,7 @@ const toWorker: fc.Arbitrary<ToWorker> = fc.oneof(
       stream: fc.boolean(),
       ownIsolate: fc.boolean(),
       asksHost: fc.boolean(),
+      tellsTurns: fc.boolean(),
       hasLongIntegers: fc.boolean(),
       attempt: run,
       plan: fc.oneof(
@@ -85,6 +86,7 @@ const toHost: fc.Arbitrary<ToHost> = fc.oneof(
     dropped: run,
     deliveredCount: run,
     asked: fc.boolean(),
+    turns: fc.constantFrom("", "1769860800000.5 0.200,1769860800007.0 0.104"),
     logs: fc.oneof(fc.constant(""), json),
     payload: json,
   }),

@@ -37,6 +37,7 @@ test("a worker cannot settle a call that is not its own, nor one twice", async (
     dropped: 0,
     deliveredCount: 0,
     asked: false,
+    turns: "",
     logs: "",
     payload: "1",
   } as const;
@@ -57,7 +58,16 @@ test("a call that goes on after its turn is settled when it is done, and makes r
   await nextTurn();
   expect(sent.join("")).toContain("r\t2\t");
   say(encodeToHost({ kind: "ran", callNumber: 2, cpuMs: 1, lastCpuMs: 1, heapBytes: 1, outcomes: "+2\t" }));
-  const rest = { cpuMs: 2, heapBytes: 1, dropped: 0, deliveredCount: 0, asked: false, logs: "", payload: "1" };
+  const rest = {
+    cpuMs: 2,
+    heapBytes: 1,
+    dropped: 0,
+    deliveredCount: 0,
+    asked: false,
+    turns: "",
+    logs: "",
+    payload: "1",
+  };
   say(encodeToHost({ kind: "done", callNumber: 1, ok: true, ...rest }));
   expect([(await first)?.outcome, (await second)?.outcome]).toEqual([
     { ok: true, json: "1" },

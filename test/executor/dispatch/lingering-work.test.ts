@@ -5,7 +5,7 @@ import { LocalCall } from "../../../src/executor/dispatch/local-call.ts";
 import { dispatch, job, nextTurn, sendOff, TOOL } from "./workers.ts";
 
 const CANCELLED = { code: "cancelled", message: "the test wants it" } as const;
-const DONE = { kind: "done", heapBytes: 0, dropped: 0, deliveredCount: 0, asked: false, logs: "" } as const;
+const DONE = { kind: "done", heapBytes: 0, dropped: 0, deliveredCount: 0, asked: false, turns: "", logs: "" } as const;
 
 /** A dispatcher whose only worker has a call; it was answered with `cancelled`. */
 async function cancelOne() {

@@ -99,6 +99,7 @@ class ReplayedCall {
         ...limits,
         ownIsolate: false,
         asksHost: false,
+        tellsTurns: false,
         hasLongIntegers: true,
         attempt: this.#attempt,
         plan: this.journal.plan(),

@@ -76,23 +76,57 @@ describe("the text of a detail", () => {
     outputAt: "/result",
     error: null,
     logs: '[["log","said"]]',
+    told: null,
+    turns: { beginMs: 1_000, startsMs: [1_005], cpuMs: 2.5, told: "" },
+    explanation: null,
+    run: null,
     omitted: [],
     schemas: null,
   };
-  const read = (text: string): CallDetail => JSON.parse(text) as CallDetail;
+  const write = (more: Partial<DetailTexts> = {}) => new DetailText().write({ ...given, ...more });
+  const read = (json: string): CallDetail => JSON.parse(json) as CallDetail;
 
   test("keeps the digits of long integers, with and without redaction", () => {
     const schemas = JSON.stringify([{ properties: { p: PASSWORD } }, null]);
-    expect(new DetailText().write(given)).toContain("12345678901234567890");
-    const text = new DetailText().write({ ...given, schemas });
+    expect(write().json).toContain("12345678901234567890");
+    const text = write({ schemas }).json;
     expect(text).toContain('"arguments":{"n":12345678901234567890,"p":"[redacted]"}');
     expect(read(text)).toMatchObject({ output: { t: 1 }, logs: [{ level: "log", message: "said" }], omitted: [] });
   });
 
   test("leaves out a part that cannot be redacted", () => {
     const schemas = JSON.stringify([{ format: "password" }, null]);
-    const written = read(new DetailText().write({ ...given, arguments: "no JSON", logs: "[", schemas }));
+    const written = read(write({ arguments: "no JSON", logs: "[", schemas }).json);
     expect(written).toMatchObject({ arguments: null, omitted: ["arguments", "logs"] });
+  });
+
+  test("has what the broker told, and for a replay the journal with the other inputs", () => {
+    const told = (text: string): DetailTexts["told"] => new TextEncoder().encode(text);
+    const asked = '{"asks":[{"step":1}],"asksOmitted":3}\n';
+    const whole = write({ told: told(`${asked}{"asks":[1],"answers":[]}`), run: '{"startMs":7}' });
+    expect(read(whole.json)).toMatchObject({ asks: [{ step: 1 }], asksOmitted: 3, isReplayable: true, omitted: [] });
+    expect(whole.run).toBe('{"startMs":7,"asks":[1],"answers":[]}');
+    expect(write({ run: '{"startMs":7}' }).run).toBe('{"startMs":7,"asks":[],"answers":[]}');
+    const cut = write({ told: told(asked), run: '{"startMs":7}' });
+    expect(read(cut.json)).toMatchObject({ isReplayable: false, omitted: ["journal"] });
+    expect(cut.run).toBeNull();
+  });
+
+  test("has one turn of a call that told none, and of lost starts the begin", () => {
+    expect(read(write().json).turns).toEqual([{ atMs: 5, cpuMs: 2.5, attempt: 1 }]);
+    const turns = { beginMs: 1_000, startsMs: [1_002, 1_010], cpuMs: 2, told: "1010.5 0.25,1020.0 0.125" };
+    expect(read(write({ turns }).json).turns).toEqual([
+      { atMs: 2, cpuMs: 0, attempt: 1 },
+      { atMs: 10.5, cpuMs: 0.25, attempt: 2 },
+      { atMs: 20, cpuMs: 0.125, attempt: 2 },
+    ]);
+  });
+
+  test("leaves out what is not a turn", () => {
+    const told = `1e9 1,-5 1,1010 x,"],1012.5 0.5,${"1 1,".repeat(500)}`;
+    const { turns } = read(write({ turns: { beginMs: 1_000, startsMs: [1_001], cpuMs: 1, told } }).json);
+    expect(turns).toHaveLength(200);
+    expect(turns[0]).toEqual({ atMs: 12.5, cpuMs: 0.5, attempt: 1 });
   });
 
   test("schemas without passwords need not be sent", () => {

@@ -53,6 +53,10 @@ export const NO_DETAIL: DetailTexts = {
   error: null,
   logs: "",
   omitted: [],
+  told: null,
+  turns: { beginMs: 0, startsMs: [], cpuMs: 0, told: "" },
+  explanation: null,
+  run: null,
   schemas: null,
 };
 
@@ -64,6 +68,8 @@ export function rowOf(kept: Kept, detail: Partial<DetailTexts> | null = null): C
     "1.0.0",
     "d".repeat(64),
     tenant,
+    null,
+    "library",
     null,
     code,
     error,

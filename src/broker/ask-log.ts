@@ -1,0 +1,104 @@
+import { parseWithDigits } from "../base/exact-json.ts";
+import { isObject } from "../base/json.ts";
+import type { CapabilityCall } from "../base/protocol/capability-call.ts";
+import type { StoredAsk } from "../store/calls/call-record.ts";
+import { type CapabilityDetails, type CapabilityOutcome, methodName } from "./capability-event.ts";
+
+/** How the capability calls of a call are logged, for its record. */
+export interface AskLogging {
+  /** When the call was accepted, in milliseconds since the epoch. */
+  readonly beginMs: number;
+  /** Whether values may be kept: targets of its capability calls, and its journal. */
+  readonly hasValues: boolean;
+}
+
+/** Capability calls of one call that are logged; later ones are counted. */
+const ASKS_MAX = 200;
+/** Length of arguments beyond which no target is read from them, in UTF-16 units. */
+const PARSED_MAX = 4_096;
+const TARGET_MAX = 256;
+/** Arguments that name what a capability call is about, the first that is there. */
+const TARGETS = ["url", "target", "tool", "path", "key", "name", "command", "prefix"] as const;
+
+/** The capability calls of one call as its record has them. Continuations count with the call that they continue. */
+export class AskLog {
+  readonly #logging: AskLogging;
+  readonly #asks: StoredAsk[] = [];
+  #omitted = 0;
+
+  constructor(logging: AskLogging) {
+    this.#logging = logging;
+  }
+
+  get hasValues(): boolean {
+    return this.#logging.hasValues;
+  }
+
+  add(call: CapabilityCall, outcome: CapabilityOutcome, details: CapabilityDetails): void {
+    const { step, args, capability } = call;
+    const { isContinuation = false, answerLength = 0, durationMs = 0, rules = [], code = null } = details;
+    const bytes = args.length + answerLength;
+    const method = methodName(call.method);
+    const at = Date.now() - this.#logging.beginMs;
+    if (isContinuation && (outcome === "ok" || outcome === "replayed")) return this.#continue(capability, at, bytes);
+    if (this.#asks.length >= ASKS_MAX) return void this.#omitted++;
+    const earlier = outcome === "replayed" ? this.#asks.find((ask) => ask.step === step) : undefined;
+    const [rule] = rules;
+    this.#asks.push({
+      step,
+      capability: capability.slice(0, TARGET_MAX),
+      method: method.slice(0, TARGET_MAX),
+      target: this.#logging.hasValues ? targetOf(args) : null,
+      outcome: earlier?.outcome ?? (outcome === "replayed" ? "ok" : outcome === "diverged" ? "failed" : outcome),
+      code: earlier?.code ?? code,
+      rule: rule === undefined ? null : `policy.rules[${rule}]`,
+      atMs: round(Math.max(0, at - durationMs)),
+      durationMs: round(durationMs),
+      bytes,
+      // Attempts whose capability calls come by a worker's pipe have negative numbers.
+      attempt: Math.abs(call.attempt),
+      isReplayed: outcome === "replayed",
+    });
+  }
+
+  /** JSON: `{ asks, asksOmitted }`. */
+  text(): string {
+    return JSON.stringify({ asks: this.#asks, asksOmitted: this.#omitted });
+  }
+
+  #continue(capability: string, at: number, bytes: number): void {
+    const index = this.#asks.findLastIndex((ask) => ask.capability === capability);
+    const ask = this.#asks[index];
+    if (ask === undefined || ask.isReplayed) return;
+    const durationMs = round(Math.max(ask.durationMs, at - ask.atMs));
+    this.#asks[index] = { ...ask, bytes: ask.bytes + bytes, durationMs };
+  }
+}
+
+function round(ms: number): number {
+  return Math.round(ms * 1_000) / 1_000;
+}
+
+/** What a capability call is about, without the query of an address. */
+function targetOf(args: string): string | null {
+  if (args.length > PARSED_MAX) return null;
+  const parsed = parsedOf(args);
+  if (!isObject(parsed)) return null;
+  const name = TARGETS.find((each) => typeof parsed[each] === "string");
+  if (name === undefined) return null;
+  const text = String(parsed[name]);
+  const shown = name === "url" || name === "target" ? (URL.parse(text)?.origin ?? "") + pathOf(text) : text;
+  return shown.slice(0, TARGET_MAX);
+}
+
+function pathOf(address: string): string {
+  return (URL.parse(address)?.pathname ?? address).replace(/[?#].*$/s, "");
+}
+
+function parsedOf(json: string): unknown {
+  try {
+    return parseWithDigits(json);
+  } catch {
+    return null;
+  }
+}

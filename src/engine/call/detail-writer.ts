@@ -1,0 +1,171 @@
+import type { ToolError } from "../../base/errors.ts";
+import { isObject, memberOf } from "../../base/json.ts";
+import type { ToolResult } from "../../base/result.ts";
+import type { Grants } from "../../broker/grants.ts";
+import type { CallReply } from "../../executor/executor.ts";
+import { type DetailPart, type DetailTexts, type GivenTurns, PART_MAX } from "../../store/calls/call-record.ts";
+import { mayHidePasswords } from "../../store/calls/call-redaction.ts";
+import { outputPlace, type RegisteredTool } from "../../tool/registered-tool.ts";
+import type { Explanation } from "../explanation.ts";
+import { OUTSIDE, runOf } from "../replay/recording.ts";
+import type { EngineCall } from "./engine-call.ts";
+import { type RedactValue, redactDetail } from "./redact-detail.ts";
+
+/** Length of an answer beyond which the details of the error in it are not written: they may be as long. */
+const ANSWER_MAX = 64 * 1024;
+/** Tenants of a tool for which its explanation is remembered. */
+const EXPLAINED_MAX = 100;
+const EXPLANATION_MAX = 64 * 1024;
+/** More than a worker tells of its turns. */
+const TURNS_LENGTH = 8 * 1024;
+
+export interface DetailOptions {
+  readonly redact: RedactValue | undefined;
+  /** What a tool's calls for a tenant are granted by a policy, and their limits. */
+  readonly explain: (tool: RegisteredTool, tenant: string, grants: Grants | undefined) => Explanation;
+  /** Secret from which the randomness of calls is derived. */
+  readonly entropyKey: string;
+}
+
+/** What a call has at its end. */
+interface EndFacts {
+  readonly output: string | null;
+  readonly error: ToolError | null;
+  readonly reply: CallReply | null;
+  /** Whether what the broker has of it comes with it. */
+  readonly isTaken: boolean;
+}
+
+interface Explained {
+  readonly grants: Grants | undefined;
+  readonly text: string;
+}
+
+/** Writes the details of ended calls for the store. What is the same for many calls of a tool is written once. */
+export class DetailWriter {
+  readonly #options: DetailOptions;
+  /** Schemas of tools that may have passwords, as JSON; `null` for other tools. */
+  readonly #schemas = new WeakMap<RegisteredTool, string | null>();
+  readonly #explained = new WeakMap<RegisteredTool, Map<string, Explained>>();
+
+  constructor(options: DetailOptions) {
+    this.#options = options;
+  }
+
+  /** Whether values of the tool's calls are kept as they are: none of them may be a password. */
+  mayShow(tool: RegisteredTool): boolean {
+    return this.#options.redact === undefined && this.#schemasOf(tool) === null;
+  }
+
+  /** `null` where it cannot be written: the call has its result all the same. */
+  write(call: EngineCall, end: EndFacts): DetailTexts | null {
+    try {
+      return this.#write(call, end);
+    } catch {
+      // An error that a tool has made, or what `redact` returns, is no JSON.
+      return null;
+    }
+  }
+
+  /** What a replay is compared by. */
+  writeEnd(tool: RegisteredTool, result: ToolResult, { outcome, logs }: CallReply): DetailTexts {
+    const output = outcome.ok ? outcome.json : null;
+    const error = this.describe(result, tool, output);
+    return {
+      arguments: null,
+      output: output !== null && output.length > PART_MAX ? null : output,
+      outputAt: outputPlace(tool),
+      error: error === null ? null : JSON.stringify(error),
+      logs: logs.length > PART_MAX ? "" : logs,
+      told: null,
+      turns: { beginMs: 0, startsMs: [], cpuMs: 0, told: "" },
+      explanation: null,
+      run: null,
+      omitted: [],
+      schemas: null,
+    };
+  }
+
+  #write(call: EngineCall, { output, error, reply, isTaken }: EndFacts): DetailTexts {
+    const { tool, args } = call;
+    const omitted: DetailPart[] = isTaken ? [] : ["asks"];
+    const part = (name: DetailPart, text: string | null, most = PART_MAX): string | null => {
+      if (text === null || text.length <= most) return text;
+      omitted.push(name);
+      return null;
+    };
+    const detail: DetailTexts = {
+      arguments: part("arguments", args),
+      output: part("output", output),
+      outputAt: outputPlace(tool),
+      error: part("error", error === null ? null : JSON.stringify(error)),
+      logs: part("logs", reply?.logs ?? "") ?? "",
+      told: null,
+      turns: turnsOf(call, reply),
+      explanation: part("explanation", this.#explanationOf(call), EXPLANATION_MAX),
+      run: isTaken ? this.#runOf(call, error, reply) : null,
+      omitted,
+      schemas: this.#schemasOf(tool),
+    };
+    const { redact } = this.#options;
+    return redact === undefined ? detail : redactDetail(detail, tool.info.name, redact);
+  }
+
+  /** What a replay needs besides the journal; `null` where the call is no function of what is kept. */
+  #runOf(call: EngineCall, error: ToolError | null, reply: CallReply | null): string | null {
+    const { tool, command } = call;
+    const isOutside = error !== null && OUTSIDE.has(error.code);
+    // The tool of a program is not registered.
+    if (reply === null || isOutside || tool.own !== undefined || tool.script.isolation === "shared") return null;
+    if (!this.mayShow(tool)) return null;
+    return JSON.stringify({ command: command ?? null, ...runOf(call, this.#options.entropyKey) });
+  }
+
+  /**
+   * An error without what may be a password: a violation quotes the value. The details of an error that the tool has
+   * returned are as long as the tool likes.
+   */
+  describe({ error }: ToolResult, tool: RegisteredTool, output: string | null): ToolError | null {
+    if (error === null) return null;
+    const { details, ...rest } = error;
+    if (details === undefined) return error;
+    const violations = memberOf(details, "violations");
+    if (Array.isArray(violations) && this.#schemasOf(tool) !== null) {
+      const unquoted = violations.filter(isObject).map(({ pointer, keyword }) => ({ pointer, keyword }));
+      const places = unquoted.map(({ pointer }) => (typeof pointer === "string" && pointer) || "the value").join(", ");
+      return {
+        ...rest,
+        message: `values break their schema: ${places}`,
+        details: { violations: unquoted },
+      } as ToolError;
+    }
+    return output !== null && output.length > ANSWER_MAX ? (rest as ToolError) : error;
+  }
+
+  /** Written once for each version of a tool, as when it is registered. */
+  #schemasOf(tool: RegisteredTool): string | null {
+    const known = this.#schemas.get(tool);
+    if (known !== undefined) return known;
+    const { inputSchema, outputSchema } = tool.info;
+    const text = JSON.stringify([inputSchema, outputSchema]);
+    const schemas = mayHidePasswords(text) ? text : null;
+    this.#schemas.set(tool, schemas);
+    return schemas;
+  }
+
+  #explanationOf({ tool, tenant, grants }: EngineCall): string {
+    const byTenant = this.#explained.get(tool) ?? new Map<string, Explained>();
+    this.#explained.set(tool, byTenant);
+    const known = byTenant.get(tenant);
+    if (known !== undefined && known.grants === grants) return known.text;
+    if (byTenant.size >= EXPLAINED_MAX) byTenant.clear();
+    const text = JSON.stringify(this.#options.explain(tool, tenant, grants));
+    byTenant.set(tenant, { grants, text });
+    return text;
+  }
+}
+
+function turnsOf({ begunMs, startsMs }: EngineCall, reply: CallReply | null): GivenTurns {
+  const told = reply?.turns ?? "";
+  return { beginMs: begunMs, startsMs, cpuMs: reply?.cpuMs ?? 0, told: told.length <= TURNS_LENGTH ? told : "" };
+}
