@@ -16,6 +16,7 @@ import { loadPrelude } from "../tool/runtimes/prelude.ts";
 import { type EngineOptions, type ResolvedOptions, resolveModelChars, type ToolSource } from "./options.ts";
 import type { Policy } from "../broker/policy.ts";
 import { ModelTools, type ModelToolsSource, sourceOf } from "./model/model-tools.ts";
+import type { PolicySimulation, PolicySimulationRequest, WhoseCalls } from "./policy-simulation.ts";
 import { Reconfiguration } from "./reconfiguration.ts";
 import type { EngineStats } from "./engine-stats.ts";
 import type { ToolCall, ToolResult } from "../base/result.ts";
@@ -188,6 +189,16 @@ export class LocalEngine implements AsyncDisposable {
   /** Policy rules that grant nothing, and capability requests that no rule grants. Runs no tool. */
   lint(): readonly ToolFinding[] {
     return lintAll(this.#parts.registry, this.#parts.broker);
+  }
+
+  /**
+   * Looks at a policy without putting it in force: its mistakes, what it would grant to a tool, and what it would answer
+   * to stored calls of the last day. Runs no tool and writes nothing. `whose`: the stored calls that may be looked at;
+   * `null` for none. Rejects with a `GloveboxError`: `invalid_arguments`, `tool_not_found`.
+   */
+  async simulatePolicy(request: PolicySimulationRequest, whose: WhoseCalls = {}): Promise<PolicySimulation> {
+    const { simulatePolicy } = await import("./policy-simulation.ts");
+    return simulatePolicy(this.#parts, request, whose);
   }
 
   /** Runs a call. Never rejects: an error is part of the result. */

@@ -14,6 +14,7 @@ import { GloveboxError, toolError } from "../../base/errors.ts";
 import type { RequestRefusal } from "../../engine/telemetry/events.ts";
 import { type ExecuteOptions, isAmong } from "../../engine/execute-options.ts";
 import type { Explanation } from "../../engine/explanation.ts";
+import type { PolicySimulation, PolicySimulationRequest } from "../../engine/policy-simulation.ts";
 import { refusedCall, type ToolCall, type ToolResult } from "../../base/result.ts";
 import type { CallFilter, CallPage, CallSummary, StoredCall } from "../../store/calls/call-record.ts";
 import type { ToolInfo } from "../../tool/definition.ts";
@@ -242,6 +243,11 @@ export class ScopedEngine {
       if (!this.stillAdmits(caller, "calls")) return;
       if (this.mayName(caller, call.tool)) yield call;
     }
+  }
+
+  /** Looks at a policy, and at the stored calls that the caller may see. Rejects as `engine.simulatePolicy` does. */
+  simulatePolicy(caller: Caller, request: PolicySimulationRequest): Promise<PolicySimulation> {
+    return this.#engine.simulatePolicy(request, caller.roles.has("calls") ? this.#mayRead(caller) : null);
   }
 
   #mayRead(caller: Caller): Pick<CallFilter, "tenant" | "tools"> {
