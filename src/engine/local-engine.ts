@@ -16,7 +16,7 @@ import { loadPrelude } from "../tool/runtimes/prelude.ts";
 import { type EngineOptions, type ResolvedOptions, resolveModelChars, type ToolSource } from "./options.ts";
 import type { Policy } from "../broker/policy.ts";
 import { ModelTools, type ModelToolsSource, sourceOf } from "./model/model-tools.ts";
-import type { PolicySimulation, PolicySimulationRequest, WhoseCalls } from "./policy-simulation.ts";
+import type { PolicySimulation, PolicySimulationRequest, WhoseCalls } from "./policy/simulation.ts";
 import { Reconfiguration } from "./reconfiguration.ts";
 import type { EngineStats } from "./engine-stats.ts";
 import type { ToolCall, ToolResult } from "../base/result.ts";
@@ -197,7 +197,7 @@ export class LocalEngine implements AsyncDisposable {
    * `null` for none. Rejects with a `GloveboxError`: `invalid_arguments`, `tool_not_found`.
    */
   async simulatePolicy(request: PolicySimulationRequest, whose: WhoseCalls = {}): Promise<PolicySimulation> {
-    const { simulatePolicy } = await import("./policy-simulation.ts");
+    const { simulatePolicy } = await import("./policy/simulation.ts");
     return simulatePolicy(this.#parts, request, whose);
   }
 

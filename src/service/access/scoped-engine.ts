@@ -14,7 +14,7 @@ import { GloveboxError, toolError } from "../../base/errors.ts";
 import type { RequestRefusal } from "../../engine/telemetry/events.ts";
 import { type ExecuteOptions, isAmong } from "../../engine/execute-options.ts";
 import type { Explanation } from "../../engine/explanation.ts";
-import type { PolicySimulation, PolicySimulationRequest } from "../../engine/policy-simulation.ts";
+import type { PolicySimulation, PolicySimulationRequest } from "../../engine/policy/simulation.ts";
 import { refusedCall, type ToolCall, type ToolResult } from "../../base/result.ts";
 import type { CallFilter, CallPage, CallSummary, StoredCall } from "../../store/calls/call-record.ts";
 import type { ToolInfo } from "../../tool/definition.ts";

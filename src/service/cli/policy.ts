@@ -1,6 +1,6 @@
 import { readFile, stat } from "node:fs/promises";
 import { Command } from "commander";
-import type { PolicySimulation } from "../../engine/policy-simulation.ts";
+import type { PolicySimulation } from "../../engine/policy/simulation.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { print, printJson, visible } from "./output.ts";
 import { ask, remoteServer } from "./remote-server.ts";

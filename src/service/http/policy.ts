@@ -1,7 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import { GloveboxError } from "../../base/errors.ts";
 import { isObject } from "../../base/json.ts";
-import type { PolicySimulationRequest } from "../../engine/policy-simulation.ts";
+import type { PolicySimulationRequest } from "../../engine/policy/simulation.ts";
 import { sendJson, sendRefusal } from "./answers.ts";
 import { SIMULATE_POLICY } from "./api/policy-routes.ts";
 import { callerOf, refuseOthers, type Surface } from "./surface.ts";
@@ -26,8 +26,8 @@ export function addPolicy(app: FastifyInstance, { gate }: Surface): void {
     try {
       return await sendJson(reply, 200, await gate.simulatePolicy(callerOf(request), body as PolicySimulationRequest));
     } catch (error) {
-      if (error instanceof GloveboxError) return sendRefusal(reply, error.code, error.message);
-      if (error instanceof RangeError) return sendRefusal(reply, "invalid_arguments", error.message);
+      if (error instanceof GloveboxError) return await sendRefusal(reply, error.code, error.message);
+      if (error instanceof RangeError) return await sendRefusal(reply, "invalid_arguments", error.message);
       throw error;
     } finally {
       running--;

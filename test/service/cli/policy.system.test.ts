@@ -51,11 +51,9 @@ async function simulate(policy: string, ...more: readonly string[]) {
 }
 
 test("policy simulate prints findings, grants and changes, and ends with 3 where the policy has a mistake", async () => {
-  const [same, other, wrong] = await Promise.all([
-    simulate("rules:\n  - allow: { kv: true }\n", "--tool", "keep"),
-    simulate("rules:\n  - tools: [other]\n    allow: { kv: true }\n", "--call", "one"),
-    simulate("rules:\n  - tool: [keep]\n    allow: { kv: true }\n"),
-  ]);
+  const same = await simulate("rules:\n  - allow: { kv: true }\n", "--tool", "keep");
+  const other = await simulate("rules:\n  - tools: [other]\n    allow: { kv: true }\n", "--call", "one");
+  const wrong = await simulate("rules:\n  - tool: [keep]\n    allow: { kv: true }\n");
   expect(same.lines).toEqual([
     expect.stringMatching(/^granted {2}kv {2}.* {2}\(policy\.rules\[0\]\)$/),
     "0 changes in 1 stored calls",

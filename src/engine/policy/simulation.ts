@@ -1,16 +1,17 @@
-import { GloveboxError, StoreError } from "../base/errors.ts";
-import { isObject, memberOf, pointerSegment } from "../base/json.ts";
-import { type PieceWork, runPieces } from "../base/reading/run-pieces.ts";
-import { readYamlText, YamlError, type YamlText } from "../base/yaml-text.ts";
-import type { BrokerClient } from "../broker/thread/broker-client.ts";
-import { type Finding, findUncovered, type Grants } from "../broker/grants.ts";
-import type { Policy } from "../broker/policy.ts";
-import { simulateAsk, type SimulatedAnswer } from "../broker/simulated-ask.ts";
-import type { CallFilter, CallSummary, StoredAsk, StoredCall } from "../store/calls/call-record.ts";
-import type { RegisteredTool } from "../tool/registered-tool.ts";
-import type { ToolRegistry } from "../tool/registry.ts";
-import type { CallHistory } from "./call-history.ts";
-import { type GrantLine, grantLines, identityOf, lintPolicy, lintTool } from "./explanation.ts";
+import { GloveboxError, StoreError } from "../../base/errors.ts";
+import { isObject, memberOf, pointerSegment } from "../../base/json.ts";
+import { type PieceWork, runPieces } from "../../base/reading/run-pieces.ts";
+import type { BrokerClient } from "../../broker/thread/broker-client.ts";
+import { type Finding, findUncovered, type Grants } from "../../broker/grants.ts";
+import type { Policy } from "../../broker/policy.ts";
+import { simulateAsk, type SimulatedAnswer } from "../../broker/simulated-ask.ts";
+import type { CallFilter, CallSummary, StoredAsk, StoredCall } from "../../store/calls/call-record.ts";
+import type { RegisteredTool } from "../../tool/registered-tool.ts";
+import type { ToolRegistry } from "../../tool/registry.ts";
+import type { CallHistory } from "../call-history.ts";
+import type { PolicyText, TextPlace } from "./policy-text.ts";
+import { readInThread } from "./policy-thread.ts";
+import { type GrantLine, grantLines, identityOf, lintPolicy, lintTool } from "../explanation.ts";
 
 /** A policy to look at, and the calls for which it is looked at. */
 export interface PolicySimulationRequest {
@@ -104,7 +105,7 @@ export async function simulatePolicy(
 ): Promise<PolicySimulation> {
   const { policy: text, call, since = Date.now() - DAY_MS, limit = CALLS_MAX } = checked(request);
   const work = { work: host.broker.work, payer: host.broker.accounts.of(whose?.tenant ?? "") };
-  const read = await runPieces(readPolicy(text, host.broker), work);
+  const read = await runPieces(readPolicy(await readInThread(text), host.broker), work);
   const none = { grants: [], asks: [], changes: [], compared: { calls: 0, isComplete: true } };
   const stored = call?.id === undefined || whose === null ? undefined : await storedCall(host.calls, call.id, whose);
   if (call?.id !== undefined && stored === undefined)
@@ -160,33 +161,26 @@ function toolsOf(registry: ToolRegistry): readonly RegisteredTool[] {
 
 /** The grants of a policy; `null`, and its mistakes, where it has some. */
 function* readPolicy(
-  text: string,
+  text: PolicyText,
   broker: BrokerClient,
 ): Generator<undefined, { readonly grants: Grants | null; readonly findings: readonly PolicyFinding[] }, undefined> {
-  let yaml: YamlText;
-  try {
-    yaml = readYamlText(text);
-  } catch (error) {
-    if (!(error instanceof YamlError)) throw error;
-    const findings = error.problems.slice(0, MISTAKES_MAX).map(({ message, position }): PolicyFinding => ({
+  if (text.kind === "mistakes") {
+    const findings = text.mistakes.map(({ message, place }): PolicyFinding => ({
       tool: null,
       pointer: "/policy",
-      reason: message.slice(0, 500),
+      reason: message,
       remediation: "write it as YAML or JSON",
-      ...position,
+      ...place,
     }));
     return { grants: null, findings };
   }
-  yield;
-  const isWhole = isObject(yaml.value) && Object.hasOwn(yaml.value, "policy") && !Object.hasOwn(yaml.value, "rules");
-  const above = isWhole ? ["policy"] : [];
-  let policy: unknown = isWhole ? (yaml.value as { readonly policy: unknown }).policy : yaml.value;
+  let { policy } = text;
   const mistakes: PolicyFinding[] = [];
   while (mistakes.length < MISTAKES_MAX) {
     const made = grantsOrMistake(policy, broker);
     if (typeof made !== "string") return { grants: mistakes.length === 0 ? made : null, findings: mistakes };
     const { path, finding } = mistakeOf(made);
-    mistakes.push({ ...finding, ...yaml.positionOf([...above, ...path]) });
+    mistakes.push({ ...finding, ...placeOf(text.places, path) });
     // Each rule with a mistake is left out, so that those of the others are found.
     const [list, index = ""] = path;
     const rules = isObject(policy) ? policy["rules"] : undefined;
@@ -195,6 +189,12 @@ function* readPolicy(
     yield;
   }
   return { grants: null, findings: mistakes };
+}
+
+/** The place of a part of the text, or of what is around it. */
+function placeOf(places: ReadonlyMap<string, TextPlace>, path: readonly string[]): TextPlace | null {
+  const place = places.get(JSON.stringify(path)) ?? null;
+  return place !== null || path.length === 0 ? place : placeOf(places, path.slice(0, -1));
 }
 
 function grantsOrMistake(policy: unknown, broker: BrokerClient): Grants | string {
