@@ -63,8 +63,15 @@ test("a policy that denies what a stored call did names the call and the rule, a
   });
   expect(changes).toEqual([
     {
-      ...{ id: "allowed", tool: "reader", tenant: "acme", capability: "fetch", method: "request" },
-      ...{ target: `${origin}/page`, was: "ok", would: "denied", rule: "policy.rules[1]" },
+      id: "allowed",
+      tool: "reader",
+      tenant: "acme",
+      capability: "fetch",
+      method: "request",
+      target: `${origin}/page`,
+      was: "ok",
+      would: "denied",
+      rule: "policy.rules[1]",
     },
   ]);
   expect(compared).toEqual({ calls: 2, isComplete: true });

@@ -1,5 +1,24 @@
 import { Worker } from "node:worker_threads";
-import type { PolicyText } from "./policy-text.ts";
+
+/** A place in the text of a policy, from 1. */
+export interface TextPlace {
+  readonly line: number;
+  readonly column: number;
+}
+
+/** A policy as its text has it. */
+export type PolicyText =
+  | {
+      readonly kind: "policy";
+      /** The policy, also where the text is a configuration with one. */
+      readonly policy: unknown;
+      /** Places of its parts, by the names to them as JSON: the first 5,000. */
+      readonly places: ReadonlyMap<string, TextPlace>;
+    }
+  | {
+      readonly kind: "mistakes";
+      readonly mistakes: readonly { readonly message: string; readonly place: TextPlace | null }[];
+    };
 
 /** Time and memory in which a policy of 64 Ki characters is read. */
 const READ_MS = 5_000;

@@ -9,8 +9,7 @@ import type { CallFilter, CallSummary, StoredAsk, StoredCall } from "../../store
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";
 import type { CallHistory } from "../call-history.ts";
-import type { PolicyText, TextPlace } from "./policy-text.ts";
-import { readInThread } from "./policy-thread.ts";
+import { type PolicyText, readInThread, type TextPlace } from "./policy-thread.ts";
 import { type GrantLine, grantLines, identityOf, lintPolicy, lintTool } from "../explanation.ts";
 
 /** A policy to look at, and the calls for which it is looked at. */
