@@ -116,8 +116,8 @@ function isInternal(node: ts.Node): boolean {
   return ts.getJSDocTags(node).some((tag) => tag.tagName.text === "internal");
 }
 
-function isError({ heritageClauses = [] }: ts.ClassDeclaration): boolean {
-  return heritageClauses.some(({ types }) => types.some(({ expression }) => expression.getText().endsWith("Error")));
+function isError({ heritageClauses }: ts.ClassDeclaration): boolean {
+  return (heritageClauses ?? []).some(({ types }) => types.some(({ expression }) => expression.getText().endsWith("Error")));
 }
 
 const printer = ts.createPrinter({ removeComments: true });
