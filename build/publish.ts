@@ -16,6 +16,7 @@ const COMMAND = [CHECK, "service/cli/main.js"];
 const PROGRAMS = [
   "broker/thread/entry.js",
   "ecosystems/agentspace/search/entry.js",
+  "engine/policy/entry.js",
   "engine/replay/debug/entry.js",
   "executor/process/child.js",
   "executor/worker/entry.js",

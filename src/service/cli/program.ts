@@ -16,6 +16,7 @@ import { listCommand, listSupportedCommand, listToolsCommand } from "./list.ts";
 import { mcpCommand } from "./mcp.ts";
 import { newCommand } from "./new.ts";
 import { planCommand } from "./plan.ts";
+import { policyCommand } from "./policy.ts";
 import { pythonCommand } from "./python.ts";
 import { replayCommand } from "./replay.ts";
 import { runCommand } from "./run.ts";
@@ -50,6 +51,7 @@ export function createProgram(): Command {
     listSupportedCommand(),
     typesCommand(),
     explainCommand(),
+    policyCommand(),
     replayCommand(),
     agentspaceCommand(),
     testCommand(),

@@ -162,6 +162,7 @@ describe("the description of the API", () => {
       "post /v1/connectors/{name}/refresh",
       "post /v1/execute",
       "post /v1/execute/batch",
+      "post /v1/policy/simulations",
       "put /v1/tools/{name}",
     ]);
   });
