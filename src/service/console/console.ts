@@ -31,7 +31,7 @@ export function addConsole(app: FastifyInstance, { engine, registry }: Surface):
   app.get("/", { config: { role: "anybody", api: "none" } }, async (request, reply) => {
     const page = await loadPage();
     const parts = { hasRegistry: registry !== undefined, hasCodeMode: engine.codeMode !== undefined };
-    return sendAsset(request, reply, page.document(parts), "no-cache");
+    return sendAsset(request, reply, await page.document(parts), "no-cache");
   });
   refuseOthers(app, "/", ["GET", "HEAD"]);
 
