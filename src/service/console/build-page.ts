@@ -24,7 +24,7 @@ export async function buildPage(folder: string): Promise<ReadonlyMap<string, Uin
     target: "es2023",
     jsx: "automatic",
     jsxImportSource: "preact",
-    define: { ADVICE: JSON.stringify(advice()) },
+    define: { ADVICE: JSON.stringify(JSON.stringify(advice())) },
     minify: true,
     legalComments: "none",
     logLevel: "silent",

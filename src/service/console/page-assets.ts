@@ -18,6 +18,8 @@ export interface Asset {
 export interface ServerParts {
   readonly hasRegistry: boolean;
   readonly hasCodeMode: boolean;
+  /** Whether the server keeps calls. */
+  readonly hasCalls: boolean;
 }
 
 export interface Page {
@@ -57,8 +59,9 @@ async function makePage(): Promise<Page> {
   const html = new TextDecoder().decode(files.get(DOCUMENT));
   const documents = new Map<string, Promise<Asset>>();
   return {
-    document: ({ hasRegistry, hasCodeMode }) => {
-      const marks = `${hasRegistry ? " data-registry" : ""}${hasCodeMode ? " data-code-mode" : ""}`;
+    document: ({ hasRegistry, hasCodeMode, hasCalls }) => {
+      const marked = { "data-registry": hasRegistry, "data-code-mode": hasCodeMode, "data-calls": hasCalls };
+      const marks = Object.entries(marked).map(([name, isSet]) => (isSet ? ` ${name}` : "")).join("");
       const known = documents.get(marks);
       if (known !== undefined) return known;
       const document = makeAsset(DOCUMENT, Buffer.from(html.replace("<body>", `<body${marks}>`)));

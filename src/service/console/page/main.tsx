@@ -6,6 +6,7 @@ import { LiveRegion, Notice } from "./elements.tsx";
 import { askForKey, KeyButton, KeyDialog } from "./key-dialog.tsx";
 import { key, keyChanges } from "./key.ts";
 import { KeysDialog } from "./keys.tsx";
+import { Page as Overview } from "./pages/overview.tsx";
 import { type Route, route } from "./router.ts";
 import { Sidebar } from "./sidebar.tsx";
 import { feed, last, startStats } from "./stats.ts";
@@ -14,12 +15,11 @@ import { loadTools, tools, toolsProblem, watchTools } from "./tools.ts";
 
 type View = ComponentType<{ readonly name: string }>;
 
-const overview = () => import("./pages/overview.tsx").then(({ Page }) => Page);
 const others = () => import("./pages/index.ts");
 
-/** What shows each page, loaded when it is first shown. */
+/** What shows each page. All but the first are loaded when one of them is first shown. */
 const VIEWS: Readonly<Record<string, readonly [title: string, load: () => Promise<View>]>> = {
-  "": ["Overview", overview],
+  "": ["Overview", () => Promise.resolve(Overview)],
   "tools": ["Tools", () => others().then(({ Tools }) => Tools)],
   "tools/": ["Tool", () => others().then(({ Tool }) => Tool)],
   "calls": ["Calls", () => others().then(({ Calls }) => Calls)],

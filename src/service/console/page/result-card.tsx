@@ -1,11 +1,14 @@
 import type { ComponentChildren } from "preact";
 import { Badge, Figure, Notice, Outcome as Code, Part, Table, TextView, ValueView } from "./elements.tsx";
 import { formatBytes, formatMs, plural } from "./format.ts";
+import { addressOf, has } from "./router.ts";
 import { type Outcome, type Run, type RunState, useElapsed } from "./run.tsx";
 import { type CapabilityCall, isRecord, type LogLine, type Remedy, type ToolError, type ToolResult } from "./wire.ts";
 
-/** Remedies by error code, inserted when the page is bundled. */
-declare const ADVICE: Readonly<Record<string, string>>;
+/** Remedies by error code as JSON, inserted when the page is bundled. */
+declare const ADVICE: string;
+
+const advice = JSON.parse(ADVICE) as Readonly<Record<string, string>>;
 
 interface ResultCardProps {
   readonly run: Run;
@@ -64,7 +67,7 @@ function Ended({ state, partsOf }: { state: RunState & { kind: "ended" }; partsO
         <Code code={success ? "ok" : (error?.code ?? "failed")} />
         <Figure>{formatMs(wallMs)}</Figure>
         {attempts > 1 && <Badge text={plural(attempts, "attempt")} tone="warn" />}
-        <a href={`#/calls/${encodeURIComponent(callId)}`}>Open the call</a>
+        {has("calls") && <a href={addressOf("calls", callId)}>Open the call</a>}
       </div>
       {error !== null && <ErrorView error={error} />}
       {partsOf(state)}
@@ -103,9 +106,7 @@ export function ErrorView({ error, onRemedy }: { error: ToolError; onRemedy?: (y
           ))}
         </ul>
       )}
-      {ADVICE[code] !== undefined && (
-        <p>{ADVICE[code].split("`").map((text, at) => (at % 2 === 0 ? text : <code>{text}</code>))}</p>
-      )}
+      <p>{advice[code]?.split("`").map((text, at) => (at % 2 === 0 ? text : <code>{text}</code>))}</p>
       {remedies.map((remedy) => (
         <RemedyView remedy={remedy} {...(onRemedy && { onRemedy })} />
       ))}

@@ -17,6 +17,11 @@ addEventListener("hashchange", () => (address.value = location.hash));
 
 export const route = computed(() => readAddress(address.value));
 
+/** Whether the server has a part: its document says so. */
+export function has(part: "calls" | "codeMode" | "registry"): boolean {
+  return part in document.body.dataset;
+}
+
 /** Goes to another view. */
 export function go(target: string): void {
   location.hash = target;

@@ -3,7 +3,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { Badge, Quiet } from "./elements.tsx";
 import { plural } from "./format.ts";
 import { useKeys } from "./keys.tsx";
-import { addressOf, type PageName, route } from "./router.ts";
+import { addressOf, has, type PageName, route } from "./router.ts";
 import { last } from "./stats.ts";
 import { tools } from "./tools.ts";
 import type { ToolInfo } from "./wire.ts";
@@ -15,10 +15,10 @@ const isOpen = signal(false);
 function pages(): readonly (readonly [page: PageName, name: string])[] {
   return [
     ["", "Overview"],
-    ["calls", "Calls"],
+    ...(has("calls") ? [["calls", "Calls"] as const] : []),
     ["policy", "Policy"],
-    ...("codeMode" in document.body.dataset ? [["program", "Program"] as const] : []),
-    ...("registry" in document.body.dataset ? [["registry", "Registry"] as const] : []),
+    ...(has("codeMode") ? [["program", "Program"] as const] : []),
+    ...(has("registry") ? [["registry", "Registry"] as const] : []),
     ...(last.value?.executor.fleet === undefined ? [] : [["fleet", "Fleet"] as const]),
   ];
 }

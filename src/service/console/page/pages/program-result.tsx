@@ -2,6 +2,7 @@ import { useRef } from "preact/hooks";
 import { Bar, Figure, JsonView, Outcome, Part, Quiet, ScrollBox, Table, TextView, ToolLink } from "../elements.tsx";
 import { formatMs, plural } from "../format.ts";
 import { Costs } from "../result-card.tsx";
+import { addressOf, has } from "../router.ts";
 import { isRecord, type ProgramCall, type ProgramProblem, type ToolResult } from "../wire.ts";
 
 /** Maximum numbers of rows and lines shown, and of characters in a line. */
@@ -87,13 +88,7 @@ function Waterfall({ calls, totalMs, goTo }: WaterfallProps) {
     <Figure>{formatMs(wallMs)}</Figure>,
     <Outcome code={code} />,
     <Bar atMs={startMs} ms={code === "unfinished" ? null : wallMs} endMs={endMs} kind={code === "ok" ? "ok" : "failed"} />,
-    callId === undefined ? (
-      "none"
-    ) : (
-      <a href={`#/calls/${encodeURIComponent(callId)}`} class="mono short">
-        {callId}
-      </a>
-    ),
+    callId === undefined ? "none" : has("calls") ? <a href={addressOf("calls", callId)}>{callId}</a> : callId,
   ]);
   const rest = calls.length - rows.length;
   return (

@@ -3,7 +3,7 @@ import { CallForm } from "../call-form.tsx";
 import { Badge, Card, JsonView, Notice, Outcome, Table, useLoaded, When } from "../elements.tsx";
 import { ExplanationCards } from "../explanation-cards.tsx";
 import { formatBytes, formatMs, formatTime } from "../format.ts";
-import { addressOf, route } from "../router.ts";
+import { addressOf, has, route } from "../router.ts";
 import { last } from "../stats.ts";
 import { tools } from "../tools.ts";
 import type { CallPage, Explanation, Json, ToolInfo } from "../wire.ts";
@@ -48,7 +48,7 @@ function Tool({ tool }: { tool: ToolInfo }) {
           <When loaded={explained}>{(explanation) => <ExplanationCards {...explanation} />}</When>
         )}
       </div>
-      <LastCalls tool={name} />
+      {has("calls") && <LastCalls tool={name} />}
       <Schemas {...tool} />
       <NodeNames {...tool} />
     </div>

@@ -43,7 +43,11 @@ export function rowsOf(call: StoredCall, children: readonly CallSummary[]): read
     notes: [["Call", child.id]],
     call: child.id,
   }));
-  const rows = [...turns, ...(detail?.asks ?? []).map(askRow), ...nested].toSorted((a, b) => a.atMs - b.atMs);
+  // A request for a call that was made is that call.
+  const isCall = ({ capability, target }: StoredAsk): boolean =>
+    capability === "tools" && children.some(({ tool }) => tool === target);
+  const asks = (detail?.asks ?? []).filter((ask) => !isCall(ask)).map(askRow);
+  const rows = [...turns, ...asks, ...nested].toSorted((a, b) => a.atMs - b.atMs);
   const running = rows.length > 0 || attempts === 0 ? rows : [runningRow(queueMs, wallMs, code)];
   return [waiting, ...(firstMs - queueMs >= 0.001 ? [starting] : []), ...running];
 }
