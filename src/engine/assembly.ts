@@ -18,10 +18,10 @@ import { Packages } from "../tool/packages.ts";
 import { Programs } from "../tool/program/programs.ts";
 import { Registrar } from "../tool/registrar.ts";
 import { ToolRegistry } from "../tool/registry.ts";
-import { CallHistory } from "./call-history.ts";
+import { CallHistory, type KeptCalls } from "./call-history.ts";
 import { Admission } from "./call/admission.ts";
 import { CallKeeper } from "./call/call-keeper.ts";
-import type { DetailOptions } from "./call/detail-writer.ts";
+import { type DetailOptions, DetailWriter } from "./call/detail-writer.ts";
 import { CallPipeline } from "./call/call-pipeline.ts";
 import { Idempotency } from "./call/idempotency.ts";
 import { Connectors } from "./connectors/connectors.ts";
@@ -30,7 +30,7 @@ import type { CreateExecutor } from "./create-executor.ts";
 import { explainTool } from "./explanation.ts";
 import { InstalledTools } from "./installed-tools.ts";
 import type { ResolvedOptions } from "./options.ts";
-import type { Registry } from "prom-client";
+import type { CallReplays } from "./replay/call-replays.ts";
 import { registerCallMetrics } from "./telemetry/kept-call-metrics.ts";
 import { Scheduler } from "./schedule/scheduler.ts";
 import { Audit } from "./telemetry/audit.ts";
@@ -56,8 +56,6 @@ export interface Assembly {
   readonly pipeline: CallPipeline;
   readonly metrics: Metrics;
   readonly audit: Audit | undefined;
-  /** Where ended calls are kept; `null` where they are not. */
-  readonly callStore: CallStore | null;
   readonly calls: CallHistory;
 }
 
@@ -118,7 +116,7 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
   const metrics = new Metrics(events, sources, [...capabilities.keys(), FUNCTIONS, PROGRAM_TOOLS], options.registry);
   const explain: DetailOptions["explain"] = (tool, tenant, grants = broker.grants) =>
     explainTool(tool, tenant, { broker: { grants }, bounds, executor });
-  const { callStore, keeper } = openCalls(options.calls, { entropyKey, explain }, events, metrics.registry);
+  const kept = openCalls(options.calls, { entropyKey, explain }, { events, metrics, registry, broker });
   // The audit writes hashes of arguments, as other listeners may.
   events.markOwn();
   const audit = options.audit === undefined ? undefined : new Audit(options.audit, events);
@@ -126,7 +124,7 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
     new Map<string, typeof PROGRAM_METHODS>([...capabilities, [PROGRAM_TOOLS, PROGRAM_METHODS]]),
   );
   const parts = { registry, tools, programs, idempotency, admission, tracing, events, scheduler, broker, executor };
-  const pipeline = new CallPipeline({ ...parts, nextCallNumber, entropyKey, keeper });
+  const pipeline = new CallPipeline({ ...parts, nextCallNumber, entropyKey, keeper: kept?.keeper ?? null });
   return {
     bounds,
     events,
@@ -141,8 +139,7 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
     pipeline,
     metrics,
     audit,
-    callStore,
-    calls: new CallHistory(callStore, keeper),
+    calls: new CallHistory(kept),
   };
 }
 
@@ -150,14 +147,20 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
 function openCalls(
   options: ResolvedOptions["calls"],
   of: Omit<DetailOptions, "redact">,
-  events: Events,
-  registry: Registry,
-): { readonly callStore: CallStore | null; readonly keeper: CallKeeper | null } {
-  if (options === null) return { callStore: null, keeper: null };
-  const callStore = new CallStore(options.store, {
+  { events, metrics, registry, broker }: Pick<Assembly, "events" | "metrics" | "registry" | "broker">,
+): KeptCalls | null {
+  if (options === null) return null;
+  const { keep, redact } = options;
+  const store = new CallStore(options.store, {
     onDrop: (drop) => events.emit("calls:drop", drop),
     onRenewed: (reason) => events.emit("calls:renew", { reason }),
   });
-  registerCallMetrics(registry, callStore);
-  return { callStore, keeper: new CallKeeper({ ...options, ...of, store: callStore }) };
+  registerCallMetrics(metrics.registry, store);
+  const writer = new DetailWriter({ ...of, redact });
+  const charge = (tenant: string, cpuMs: number): void => broker.accounts.of(tenant).spendExecutor(cpuMs);
+  const openReplays = async (): Promise<CallReplays> => {
+    const { CallReplays } = await import("./replay/call-replays.ts");
+    return new CallReplays({ store, registry, writer, charge });
+  };
+  return { store, keeper: new CallKeeper({ keep, writer, store }), openReplays };
 }

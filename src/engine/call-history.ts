@@ -1,18 +1,37 @@
-import { type CallFilter, type CallPage, readFilter, type StoredCall } from "../store/calls/call-record.ts";
-import type { CallStore, CallStoreStatus } from "../store/calls/call-store.ts";
 import { within } from "../base/deadline.ts";
+import type { CallFilter, CallPage, CallSummary, StoredCall } from "../store/calls/call-record.ts";
+import { NotKeptError, readFilter } from "../store/calls/call-record.ts";
+import type { CallStore, CallStoreStatus } from "../store/calls/call-store.ts";
+import type { Difference } from "../store/calls/differences.ts";
 import type { CallKeeper } from "./call/call-keeper.ts";
 import { isAmong } from "./execute-options.ts";
+import type { CallReplay, CallReplays } from "./replay/call-replays.ts";
+
+/** Whose calls are meant. `tenant`, `tools`: as in a filter. */
+export type OfWhom = Pick<CallFilter, "tenant" | "tools">;
+
+/** Differences of two kept calls. */
+export interface CallComparison {
+  readonly isSame: boolean;
+  /** The first 100. */
+  readonly differences: readonly Difference[];
+}
+
+/** Parts of an engine that keeps calls. */
+export interface KeptCalls {
+  readonly store: CallStore;
+  readonly keeper: CallKeeper;
+  /** Loaded with the first replay. */
+  readonly openReplays: () => Promise<CallReplays>;
+}
 
 /** The calls that an engine has kept, where it has the option `calls`. */
 export class CallHistory {
-  readonly #store: CallStore | null;
+  readonly #kept: KeptCalls | null;
+  #replays: Promise<CallReplays> | null = null;
 
-  readonly #keeper: Pick<CallKeeper, "settled"> | null;
-
-  constructor(store: CallStore | null, keeper: Pick<CallKeeper, "settled"> | null) {
-    this.#store = store;
-    this.#keeper = keeper;
+  constructor(kept: KeptCalls | null) {
+    this.#kept = kept;
   }
 
   /**
@@ -22,37 +41,88 @@ export class CallHistory {
    */
   async list(filter: CallFilter = {}): Promise<CallPage> {
     const query = readFilter(filter);
-    return (await this.#open()).list(query);
+    return (await this.#open()).store.list(query);
   }
 
   /**
    * The newest call with this id, with its detail if that was kept; `undefined` if no call has it. `tenant`, `tools`: as in
    * a filter. Rejects as `list` does.
    */
-  async get(id: string, whose: Pick<CallFilter, "tenant" | "tools"> = {}): Promise<StoredCall | undefined> {
+  async get(id: string, whose: OfWhom = {}): Promise<StoredCall | undefined> {
     const { tenant } = readFilter(whose);
-    const found = await (await this.#open()).get(String(id).slice(0, ID_MAX), tenant);
+    const found = await (await this.#open()).store.get(idOf(id), tenant);
     return found !== undefined && isAmong(whose.tools, found.tool) ? found : undefined;
+  }
+
+  /**
+   * Calls as they are kept from now on, until the reader stops, `signal` aborts or the engine closes. A reader that is more
+   * than 1,000 calls behind misses the oldest. `limit` and `cursor` of the filter do not count. Throws a `TypeError` or a
+   * `RangeError` as `list` rejects, and a `RangeError` where 64 read already.
+   */
+  watch(filter: CallFilter = {}, { signal }: { readonly signal?: AbortSignal } = {}): AsyncIterable<CallSummary> {
+    if (this.#kept === null) throw new TypeError(KEEPS_NONE);
+    return this.#kept.keeper.watchers.watch(readFilter(filter), signal);
+  }
+
+  /**
+   * Runs a kept call again, in a process of its own, with the arguments, clock, randomness and answers that it had: no
+   * capability is invoked. Two run at once, and 16 wait. `undefined` if there is no such call. Rejects with a `TypeError`
+   * that says why a call cannot be replayed, such as a tool of another version, and with a `StoreError` where too many
+   * wait, or it takes longer than a minute. The tenant is charged; `onCpu` hears of the processor time.
+   */
+  async replay(
+    id: string,
+    whose: OfWhom = {},
+    { onCpu }: { readonly onCpu?: (cpuMs: number) => void } = {},
+  ): Promise<CallReplay | undefined> {
+    const { tenant } = readFilter(whose);
+    const { openReplays } = await this.#open();
+    const replays = await (this.#replays ??= openReplays());
+    return replays.replay(idOf(id), tenant, (tool) => isAmong(whose.tools, tool), onCpu);
+  }
+
+  /**
+   * Compares outputs, errors, log lines and capability calls of two kept calls; times do not count. `undefined` if one of
+   * them is not there. Rejects as `list` does, and with a `TypeError` where the values of one were not kept.
+   */
+  async compare(id: string, other: string, whose: OfWhom = {}): Promise<CallComparison | undefined> {
+    const { tenant } = readFilter(whose);
+    const found = await (await this.#open()).store.compare([idOf(id), idOf(other)], tenant);
+    if (found === undefined || !found.tools.every((tool) => isAmong(whose.tools, tool))) return undefined;
+    const { differences } = found;
+    if (differences === null)
+      throw new NotKeptError("the values of one of the calls were not kept, or not for so long");
+    return { isSame: differences.length === 0, differences };
   }
 
   /** Numbers of calls that were kept and dropped since the engine was created; `undefined` where it keeps no calls. */
   status(): CallStoreStatus | undefined {
-    return this.#store?.status();
+    return this.#kept?.store.status();
   }
 
-  /** @internal Resolves when all calls that have ended by now are with the store, or after a second. */
-  async settled(): Promise<void> {
-    if (this.#keeper !== null) await within(SETTLE_MS, this.#keeper.settled());
+  /** @internal Writes what waits, at most for some seconds. */
+  async close(): Promise<void> {
+    if (this.#kept === null) return;
+    const { keeper, store } = this.#kept;
+    keeper.watchers.end();
+    await within(SETTLE_MS, keeper.settled());
+    await (await this.#replays)?.close();
+    await store.close();
   }
 
-  async #open(): Promise<CallStore> {
-    await this.settled();
-    if (this.#store !== null) return this.#store;
-    throw new TypeError("the engine keeps no calls: set its option calls");
+  async #open(): Promise<KeptCalls> {
+    if (this.#kept === null) throw new TypeError(KEEPS_NONE);
+    await within(SETTLE_MS, this.#kept.keeper.settled());
+    return this.#kept;
   }
 }
 
+const KEEPS_NONE = "the engine keeps no calls: set its option calls";
 /** The broker answers at once, unless it is lost. */
 const SETTLE_MS = 1_000;
 /** Longer than any id. */
 const ID_MAX = 1_024;
+
+function idOf(id: string): string {
+  return String(id).slice(0, ID_MAX);
+}

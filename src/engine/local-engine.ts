@@ -347,7 +347,7 @@ export class LocalEngine implements AsyncDisposable {
   }
 
   async #close(drainMs: number): Promise<void> {
-    const { registrar, pipeline, broker, connectors, audit, callStore } = this.#parts;
+    const { registrar, pipeline, broker, connectors, audit, calls } = this.#parts;
     this.#state = "draining";
     registrar.stop();
     await pipeline.close(drainMs);
@@ -355,8 +355,7 @@ export class LocalEngine implements AsyncDisposable {
     await registrar.close();
     await broker.close();
     await audit?.close();
-    await this.calls.settled();
-    await callStore?.close();
+    await calls.close();
     this.#pressure[Symbol.dispose]();
     this.#state = "closed";
     open--;

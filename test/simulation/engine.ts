@@ -8,6 +8,7 @@ import { BrokerClient } from "../../src/broker/thread/broker-client.ts";
 import type { StartServer } from "../../src/broker/thread/start.ts";
 import { Admission } from "../../src/engine/call/admission.ts";
 import { CallKeeper } from "../../src/engine/call/call-keeper.ts";
+import { DetailWriter } from "../../src/engine/call/detail-writer.ts";
 import { CallPipeline, type PipelineParts } from "../../src/engine/call/call-pipeline.ts";
 import type { Explanation } from "../../src/engine/explanation.ts";
 import { Scheduler } from "../../src/engine/schedule/scheduler.ts";
@@ -105,7 +106,8 @@ export function createEngine(
   const store = { keep: () => undefined, skip: () => undefined };
   const explain = () => ({}) as Explanation;
   const { keep } = scenario;
-  const keeper = keep && new CallKeeper({ keep, redact: undefined, store, explain, entropyKey: "" });
+  const keeper =
+    keep && new CallKeeper({ keep, store, writer: new DetailWriter({ redact: undefined, explain, entropyKey: "" }) });
   const pipeline = new CallPipeline({
     registry,
     tools: { release: ({ usage }: RegisteredTool) => usage.calls-- },

@@ -41,16 +41,8 @@ export function textsOf(parts: Parts): Texts {
 /** The variable of the module with which a realm checks values. */
 export const CHECKS_GLOBAL = "__checks";
 
-const FIXED = "seed:";
-
 /** Seed of a call's randomness: 256 bits in hexadecimal, from the executor's key and the call's number. */
 export function seedOf(entropyKey: string, run: string): string {
-  if (entropyKey.startsWith(FIXED)) return entropyKey.slice(FIXED.length);
   // All keys have the same length, so this concatenation is unambiguous; a true HMAC takes several times as long.
   return hash("sha256", `${entropyKey}:${run}`);
-}
-
-/** A key under which every call gets this seed: for the replay of a recorded call with its own seed. */
-export function fixedKey(seed: string): string {
-  return FIXED + seed;
 }

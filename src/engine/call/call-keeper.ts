@@ -5,9 +5,10 @@ import type { CallReply } from "../../executor/executor.ts";
 import type { CallCells, DetailTexts, Keep } from "../../store/calls/call-record.ts";
 import type { CallStore } from "../../store/calls/call-store.ts";
 import type { CallOrigin, ExecuteOptions } from "../execute-options.ts";
-import { type DetailOptions, DetailWriter } from "./detail-writer.ts";
+import type { DetailWriter } from "./detail-writer.ts";
 import { tenantOf } from "./arguments.ts";
 import type { EngineCall } from "./engine-call.ts";
+import { CallWatchers } from "./call-watchers.ts";
 import { KeepRate } from "./keep-rate.ts";
 
 const NAME_MAX = 256;
@@ -17,8 +18,9 @@ const ERROR_MAX = 1_000;
 const WAITING_MAX = 256;
 const WAITING_CHARS = 4 * 1024 * 1024;
 
-interface KeeperOptions extends DetailOptions {
+interface KeeperOptions {
   readonly keep: Keep;
+  readonly writer: DetailWriter;
   readonly store: Pick<CallStore, "keep" | "skip">;
 }
 
@@ -42,13 +44,15 @@ export class CallKeeper {
   readonly #rate = new KeepRate();
   readonly #keep: Keep;
   readonly #writer: DetailWriter;
+  /** Readers of calls as they are kept. */
+  readonly watchers = new CallWatchers();
   readonly #waiting = new Set<Promise<void>>();
   #waitingChars = 0;
 
-  constructor({ keep, store, ...options }: KeeperOptions) {
+  constructor({ keep, store, writer }: KeeperOptions) {
     this.#keep = keep;
     this.#store = store;
-    this.#writer = new DetailWriter(options);
+    this.#writer = writer;
   }
 
   /** A call is accepted. */
@@ -76,7 +80,7 @@ export class CallKeeper {
     const error = this.#writer.describe(result, tool, output);
     const bytes = args.length + (output === null ? 0 : output.length);
     const cells = cellsOf(result, error, { options, parent, version, digest, beginMs: begunMs, bytes, sampled });
-    if (!isDetailed) return this.#store.keep([cells, null], 0);
+    if (!isDetailed) return this.#put(cells, null, null);
     const detail = this.#writer.write(call, { output, error, reply, isTaken: isTaken || session === null });
     if (taken instanceof Promise && detail !== null) this.#keepLater(cells, detail, taken);
     else this.#put(cells, detail, taken instanceof Promise ? null : taken);
@@ -91,7 +95,7 @@ export class CallKeeper {
     // Options that admission refused may hold any value.
     const origin = isObject(given?.origin) ? given.origin : {};
     const facts = { options: { tenant, origin }, parent, version: null, digest: null, beginMs, bytes: 0, sampled };
-    this.#store.keep([cellsOf(result, result.error, facts), null], 0);
+    this.#put(cellsOf(result, result.error, facts), null, null);
   }
 
   /** Resolves when all calls that have ended by now are with the store. */
@@ -114,6 +118,7 @@ export class CallKeeper {
 
   #put(cells: CallCells, detail: DetailTexts | null, told: DetailTexts["told"]): void {
     const row = detail && { ...detail, told };
+    this.watchers.tell(cells);
     this.#store.keep([cells, row], row === null ? 0 : lengthOf(row));
   }
 }

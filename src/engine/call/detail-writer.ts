@@ -67,6 +67,25 @@ export class DetailWriter {
     }
   }
 
+  /** What a replay is compared by. */
+  writeEnd(tool: RegisteredTool, result: ToolResult, { outcome, logs }: CallReply): DetailTexts {
+    const output = outcome.ok ? outcome.json : null;
+    const error = this.describe(result, tool, output);
+    return {
+      arguments: null,
+      output: output !== null && output.length > PART_MAX ? null : output,
+      outputAt: outputPlace(tool),
+      error: error === null ? null : JSON.stringify(error),
+      logs: logs.length > PART_MAX ? "" : logs,
+      told: null,
+      turns: { beginMs: 0, startsMs: [], cpuMs: 0, told: "" },
+      explanation: null,
+      run: null,
+      omitted: [],
+      schemas: null,
+    };
+  }
+
   #write(call: EngineCall, { output, error, reply, isTaken }: EndFacts): DetailTexts {
     const { tool, args } = call;
     const omitted: DetailPart[] = isTaken ? [] : ["asks"];

@@ -20,6 +20,15 @@ import { compileChecks } from "../../base/schema/checks.ts";
 import { compileSchema } from "../../base/schema/schema.ts";
 import { describeViolations } from "../../base/schema/violation.ts";
 
+/** What the caller has given. */
+export interface RecordedCall {
+  readonly id: string;
+  readonly tenant: string;
+  /** JSON. */
+  readonly arguments: string;
+  readonly command: string | null;
+}
+
 /** The inputs of a call that neither its tool nor its caller has given. */
 export interface RecordedRun extends RecordedJournal {
   readonly limits: Limits;
@@ -44,12 +53,7 @@ export interface Recording extends RecordedRun {
     readonly outputChars: number | null;
     readonly sourceMap: string;
   };
-  readonly call: {
-    readonly id: string;
-    readonly tenant: string;
-    readonly arguments: string;
-    readonly command: string | null;
-  };
+  readonly call: RecordedCall;
   readonly outcome: RecordedOutcome;
 }
 
@@ -225,7 +229,7 @@ export function outcomeOf({ success, output, error, metadata: { logs } }: ToolRe
 }
 
 /** Recorded responses in the form that a call gets. */
-export function toAnswers({ answers }: Recording): readonly OrderedResponse[] {
+export function toAnswers({ answers }: RecordedJournal): readonly OrderedResponse[] {
   return answers.map(({ step, asked, ok, nowMs, payload }) => {
     if (ok) return { step, asked, response: { kind: "value", nowMs, json: payload } };
     return { step, asked, response: { kind: "failure", nowMs, failure: JSON.parse(payload) as Failure } };

@@ -1,16 +1,10 @@
 import { isParsing } from "../../base/protocol/script.ts";
-import { OPERATOR } from "../../broker/policy.ts";
-import { RecordedSession } from "../../broker/recorded-session.ts";
-import { concludeCall, withEnd } from "../call/conclude.ts";
-import type { Executor } from "../../executor/executor.ts";
-import { loadExecutor } from "../create-executor.ts";
-import { loadPrelude } from "../../tool/runtimes/prelude.ts";
-import { resolveOptions } from "../options.ts";
-import { fixedKey } from "../../base/protocol/prelude.ts";
-import { checksOf, outcomeOf, type Recording, requireReplayable, toAnswers } from "./recording.ts";
 import type { ToolResult } from "../../base/result.ts";
+import { OPERATOR } from "../../broker/policy.ts";
 import { readerOf, type RegisteredTool } from "../../tool/registered-tool.ts";
 import { stackMapper } from "../../tool/bundle/stack.ts";
+import { checksOf, outcomeOf, type Recording, requireReplayable } from "./recording.ts";
+import { Replayer } from "./replayer.ts";
 
 /** Result of a replay. */
 export interface Replayed {
@@ -26,59 +20,9 @@ export interface Replayed {
  */
 export async function replayCall(recording: Recording): Promise<Replayed> {
   requireReplayable(recording);
-  const { executor: options } = resolveOptions({ executor: { kind: "process", spare: false } });
-  let lastRun = 0;
-  const nextCallNumber = () => ++lastRun;
-  const createExecutor = await loadExecutor(options);
-  const executor = createExecutor({
-    workers: 1,
-    prelude: await loadPrelude(),
-    entropyKey: fixedKey(recording.seed),
-    nextCallNumber,
-    emit: () => undefined,
-  });
-  try {
-    await executor.start();
-    const result = await run(recording, executor, nextCallNumber());
-    const isSame = JSON.stringify(outcomeOf(result)) === JSON.stringify(recording.outcome);
-    return { result, isSame };
-  } finally {
-    await executor.close();
-  }
-}
-
-function run(recording: Recording, executor: Executor, callNumber: number): Promise<ToolResult> {
-  const { call, limits, startMs } = recording;
-  const session = new RecordedSession(recording.asks, toAnswers(recording), recording.refusal, recording);
-  const tool = toolOf(recording);
-  const { id: callId, tenant, arguments: args } = call;
-  const command = call.command ?? undefined;
-  const end = session.end();
-  const { lastRefusal } = end;
-  const ended = { callId, tool, tenant, limits, queueMs: 0, attempts: 0, effects: 0, lastRefusal };
-  return new Promise((resolve) => {
-    executor.run({
-      callNumber: callNumber,
-      script: tool.script,
-      tenant,
-      callId,
-      args,
-      command,
-      limits,
-      waitMs: limits.queueMs,
-      stream: false,
-      ask: (request, respond) => session.invoke(request, respond),
-      onLog: () => undefined,
-      settle: (reply) => resolve(concludeCall(withEnd(reply, end), ended, executor)),
-      replay: {
-        plan: () => session.journal.plan(),
-        onTimed: (step, nowMs) => session.journal.recordTime(step, nowMs),
-        onLate: (fired, nowMs) => session.journal.recordLate(fired, nowMs),
-        onTogether: (at, count) => session.journal.recordTogether(at, count),
-        nowMs: startMs,
-      },
-    });
-  });
+  await using replayer = await Replayer.open(1);
+  const { result } = await replayer.run(toolOf(recording), recording.call, recording);
+  return { result, isSame: JSON.stringify(outcomeOf(result)) === JSON.stringify(recording.outcome) };
 }
 
 /** The recorded tool, without the parts that only registration needs. */

@@ -5,13 +5,15 @@ import type { CodeModeOptions } from "../../engine/code-mode-options.ts";
 import type { ManPages } from "../mcp/resources.ts";
 import type { Registry } from "../../ecosystems/agentspace/registry.ts";
 import type { ToolDescription } from "../../tool/contracts/contract.ts";
+import type { CallComparison } from "../../engine/call-history.ts";
 import type { Engine } from "../../engine/engine.ts";
-import { toolError } from "../../base/errors.ts";
+import type { CallReplay } from "../../engine/replay/call-replays.ts";
+import { GloveboxError, toolError } from "../../base/errors.ts";
 import type { RequestRefusal } from "../../engine/telemetry/events.ts";
 import { type ExecuteOptions, isAmong } from "../../engine/execute-options.ts";
 import type { Explanation } from "../../engine/explanation.ts";
 import { refusedCall, type ToolCall, type ToolResult } from "../../base/result.ts";
-import type { CallFilter, CallPage, StoredCall } from "../../store/calls/call-record.ts";
+import type { CallFilter, CallPage, CallSummary, StoredCall } from "../../store/calls/call-record.ts";
 import type { ToolInfo } from "../../tool/definition.ts";
 import { Account } from "./account.ts";
 import type { Standing } from "./budget.ts";
@@ -196,6 +198,35 @@ export class ScopedEngine {
   /** A kept call, if it is of the caller's tenant and tools. Rejects as `engine.calls.get` does. */
   getCall(caller: Caller, id: string): Promise<StoredCall | undefined> {
     return this.#engine.calls.get(id, this.#mayRead(caller));
+  }
+
+  /**
+   * Runs a kept call again, and charges it to the key as a call. Rejects as `engine.calls.replay` does, and with a
+   * `GloveboxError`, `rate_limited`.
+   */
+  async replayCall(caller: Caller, id: string): Promise<CallReplay | undefined> {
+    const holder = this.#holderOf(caller);
+    const refusal = (await holder?.account.take()) ?? null;
+    if (refusal !== null) throw new GloveboxError("rate_limited", refusal.message, refusal);
+    const { onCpu } = holder === undefined ? {} : this.#narrow(holder, {});
+    return this.#engine.calls.replay(id, this.#mayRead(caller), onCpu === undefined ? {} : { onCpu });
+  }
+
+  /** Compares two kept calls of the caller's tenant and tools. Rejects as `engine.calls.compare` does. */
+  compareCalls(caller: Caller, id: string, other: string): Promise<CallComparison | undefined> {
+    return this.#engine.calls.compare(id, other, this.#mayRead(caller));
+  }
+
+  /** Calls of the caller's tenant and tools as they are kept from now on, while the caller may read them. */
+  watchCalls(caller: Caller, filter: CallFilter, signal: AbortSignal): AsyncIterable<CallSummary> {
+    return this.#permitted(caller, this.#engine.calls.watch({ ...filter, ...this.#mayRead(caller) }, { signal }));
+  }
+
+  async *#permitted(caller: Caller, calls: AsyncIterable<CallSummary>): AsyncGenerator<CallSummary> {
+    for await (const call of calls) {
+      if (!this.stillAdmits(caller, "calls")) return;
+      if (this.mayName(caller, call.tool)) yield call;
+    }
   }
 
   #mayRead(caller: Caller): Pick<CallFilter, "tenant" | "tools"> {

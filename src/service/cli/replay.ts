@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { readFile, stat } from "node:fs/promises";
 import { Command } from "commander";
 import type { Recording } from "../../engine/replay/recording.ts";
@@ -10,6 +11,8 @@ const FILE_MAX_BYTES = 512 * 1024 * 1024;
 const INSPECT = "127.0.0.1:9229";
 
 interface Options {
+  readonly url: string;
+  readonly keyEnv?: string;
   readonly result?: true;
   readonly inspect?: string | true;
 }
@@ -18,7 +21,9 @@ interface Options {
 export function replayCommand(): Command {
   return new Command("replay")
     .description("replay a recorded call offline and compare its result with the recorded one")
-    .argument("<file>", "recording, as `run --record FILE` writes it")
+    .argument("<file>", "recording, as `run --record FILE` writes it, or the id of a call that a server has kept")
+    .option("--url <url>", "address of the server that has kept the call", "http://127.0.0.1:8080")
+    .option("--key-env <name>", "environment variable with a key that has the role calls")
     .option("--result", "print the whole result instead of its output")
     .option(
       "--inspect [address]",
@@ -29,6 +34,10 @@ export function replayCommand(): Command {
 }
 
 async function replay(file: string, options: Options): Promise<void> {
+  if (!existsSync(file) && !/[/\\]|\.json$/.test(file) && options.inspect === undefined) {
+    const { replayKeptCall } = await import("./calls.ts");
+    return replayKeptCall(file, options);
+  }
   const recording = await read(file);
   if (options.inspect !== undefined) return inspect(recording, options.inspect === true ? INSPECT : options.inspect);
   const { requireReplayable } = await import("../../engine/replay/recording.ts");

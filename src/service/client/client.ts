@@ -4,6 +4,8 @@ import type { CapabilityEvent } from "../../broker/capability-event.ts";
 import type { LogLine, Progress, ToolCall, ToolFailure, ToolResult } from "../../base/result.ts";
 import type { ExecuteOptions } from "../../engine/execute-options.ts";
 import type { Executes, ToolFunction, ToolsOf } from "../../engine/typed-engine.ts";
+import type { CallReplay } from "../../engine/replay/call-replays.ts";
+import type { CallFilter, CallPage, StoredCall } from "../../store/calls/call-record.ts";
 import type { ToolRunner } from "../../tool/contracts/runner.ts";
 import type { ToolInfo } from "../../tool/definition.ts";
 import type { AnyTools, InputOf, OutputOf, RegisteredTools, ToolName } from "../../tool/register.ts";
@@ -51,6 +53,16 @@ export interface BatchCall<Name extends string = string, Input = Record<string, 
   readonly options?: Omit<BatchOptions, "signal"> & Pick<ExecuteOptions, "idempotencyKey">;
 }
 
+/** The calls that the server has kept, for a key with the role `calls`. Rejects with an `Error` that says why it refuses. */
+export interface ClientCalls {
+  /** Kept calls, newest first, in pages. */
+  list(filter?: Omit<CallFilter, "tools">): Promise<CallPage>;
+  /** The newest call with this id; `undefined` if the key may see none. */
+  get(id: string): Promise<StoredCall | undefined>;
+  /** Runs a kept call again on the server, with the answers that it had; `undefined` if the key may see none. */
+  replay(id: string): Promise<CallReplay | undefined>;
+}
+
 /** A client of tools that are known. */
 export interface TypedClient<Tools> extends Executes<Tools> {
   /** Runs a call, and tells what it does meanwhile. Whoever stops reading cancels the call. */
@@ -67,6 +79,7 @@ export interface TypedClient<Tools> extends Executes<Tools> {
   list(): Promise<ToolInfo<ToolName<Tools>>[]>;
   /** For adapters: a runner of the tools that the key may use now. Rejects as `list` does. */
   runner(): Promise<ToolRunner<Tools>>;
+  readonly calls: ClientCalls;
 }
 
 /** A client of tools of which nothing is known. */
@@ -79,6 +92,7 @@ export interface AnyClient {
   batch(calls: readonly BatchCall[], options?: BatchOptions): Promise<readonly ToolResult[]>;
   list(): Promise<ToolInfo[]>;
   runner(): Promise<ToolRunner>;
+  readonly calls: ClientCalls;
 }
 
 /** A client, created by `createClient`. Every `Client<Tools>` is a `Client`. */
@@ -150,10 +164,28 @@ export function createClient({ url, key, fetch = globalThis.fetch, headers = {} 
     return unwrap(asResult(answer)) as ToolInfo[];
   };
 
+  /** `undefined` where the server has no such thing. */
+  const kept = async <Answer>(path: string, body?: object): Promise<Answer | undefined> => {
+    const response = await send(`calls${path}`, JSON_TYPE, body);
+    const answer = (await readJson(response)) as Answer & { readonly detail?: string };
+    if (response.ok) return answer;
+    if (response.status === 404 && path.startsWith("/")) return undefined;
+    throw new Error(answer.detail ?? `the server answers with ${response.status}`);
+  };
+
   return {
     execute,
     stream,
     list,
+    calls: {
+      list: async (filter = {}) => {
+        const pairs = Object.entries(filter).filter(([, value]) => value !== undefined);
+        const texts = pairs.map(([name, value]) => [name, value instanceof Date ? value.toISOString() : `${value}`]);
+        return (await kept(`?${new URLSearchParams(texts)}`)) as CallPage;
+      },
+      get: (id) => kept(`/${encodeURIComponent(id)}`),
+      replay: (id) => kept(`/${encodeURIComponent(id)}/replay`, {}),
+    },
     tools: new Proxy(Object.freeze({}), {
       // JavaScript itself reads these two of any object: a function there would make it a promise, or other JSON.
       get: (_target, name) =>

@@ -1,44 +1,119 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { StoreError } from "../../base/errors.ts";
-import type { CallFilter } from "../../store/calls/call-record.ts";
-import { problemAnswer, sendAnswer, sendJson } from "./answers.ts";
-import { GET_CALL, LIST_CALLS } from "./api/kept-call-routes.ts";
+import { ERRORS, GloveboxError, StoreError } from "../../base/errors.ts";
+import type { ToolResult } from "../../base/result.ts";
+import { type CallFilter, type CallSummary, NotKeptError } from "../../store/calls/call-record.ts";
+import { type Answer, NO_HEADERS, problemAnswer, sendAnswer, sendJson, writeResult } from "./answers.ts";
+import { COMPARE_CALLS, GET_CALL, LIST_CALLS, REPLAY_CALL } from "./api/kept-call-routes.ts";
+import { EVENT_STREAM, EventStream } from "./event-stream.ts";
+import { chooseType } from "./media-type.ts";
 import { problem } from "./problem.ts";
 import { callerOf, refuseOthers, type Surface } from "./surface.ts";
 
 const CALLS = "/v1/calls";
 const CALL = "/v1/calls/:id";
+const REPLAY = `${CALL}/replay`;
+const COMPARISON = `${CALL}/comparison`;
+const TYPES = ["application/json", EVENT_STREAM] as const;
 const NAMES: readonly string[] = Object.keys(LIST_CALLS.query ?? {});
 
-/** Adds the routes that list kept calls and show one. */
-export function addKeptCalls(app: FastifyInstance, { engine, gate }: Surface): void {
-  app.get(CALLS, { config: { role: "calls", api: LIST_CALLS } }, (request, reply) =>
-    answer(reply, engine, () => gate.listCalls(callerOf(request), filterOf(request))),
-  );
+/** Adds the routes of kept calls: they list, watch, show, replay and compare them. */
+export function addKeptCalls(app: FastifyInstance, surface: Surface): void {
+  const { engine, gate } = surface;
+  const streams = new Set<AbortController>();
+  let isEnding = false;
+  surface.onDrain(() => {
+    isEnding = true;
+    for (const stream of streams) stream.abort();
+  });
+  app.get(CALLS, { config: { role: "calls", api: LIST_CALLS } }, (request, reply) => {
+    const type = chooseType(request.headers.accept, TYPES);
+    const isWatched = type === EVENT_STREAM && request.method === "GET" && engine.calls.status() !== undefined;
+    if (!isWatched) return answer(reply, engine, () => gate.listCalls(callerOf(request), filterOf(request)));
+    const abort = new AbortController();
+    if (isEnding) abort.abort();
+    streams.add(abort);
+    return watch(reply, abort, () => gate.watchCalls(callerOf(request), filterOf(request), abort.signal)).finally(() =>
+      streams.delete(abort),
+    );
+  });
   refuseOthers(app, CALLS, ["GET", "HEAD"]);
 
   app.get<{ Params: { id: string } }>(CALL, { config: { role: "calls", api: GET_CALL } }, (request, reply) =>
     answer(reply, engine, () => gate.getCall(callerOf(request), request.params.id)),
   );
   refuseOthers(app, CALL, ["GET", "HEAD"]);
+
+  const replay = { config: { role: "calls", api: REPLAY_CALL } } as const;
+  app.post<{ Params: { id: string } }>(REPLAY, replay, (request, reply) =>
+    answer(reply, engine, async () => {
+      const replayed = await gate.replayCall(callerOf(request), request.params.id);
+      if (replayed === undefined) return undefined;
+      const { result, ...judged } = replayed;
+      return { status: 200, headers: NO_HEADERS, parts: withResult(judged, result) };
+    }),
+  );
+  refuseOthers(app, REPLAY, ["POST"]);
+
+  const compare = { config: { role: "calls", api: COMPARE_CALLS } } as const;
+  app.get<{ Params: { id: string }; Querystring: { with?: unknown } }>(COMPARISON, compare, (request, reply) =>
+    answer(reply, engine, () => {
+      const { with: other } = request.query;
+      if (typeof other !== "string") throw new RangeError("with is the id of the other call");
+      return gate.compareCalls(callerOf(request), request.params.id, other);
+    }),
+  );
+  refuseOthers(app, COMPARISON, ["GET", "HEAD"]);
+}
+
+/** The parts of the JSON of an object that ends with a result. */
+function withResult(judged: object, result: ToolResult): readonly string[] {
+  return [`${JSON.stringify(judged).slice(0, -1)},"result":`, ...writeResult(result).parts, "}"];
+}
+
+/** Streams calls until the client is gone or the server stops. What is wrong is answered before the stream begins. */
+async function watch(
+  reply: FastifyReply,
+  abort: AbortController,
+  open: () => AsyncIterable<CallSummary>,
+): Promise<FastifyReply> {
+  let calls: AsyncIterable<CallSummary>;
+  try {
+    calls = open();
+  } catch (error) {
+    return refuseWith(reply, error);
+  }
+  const stream = new EventStream(reply);
+  reply.raw.once("close", () => abort.abort());
+  reply.raw.on("error", () => reply.raw.destroy());
+  for await (const call of calls) stream.send("call", JSON.stringify(call));
+  reply.raw.end();
+  return reply;
 }
 
 async function answer(
   reply: FastifyReply,
   { calls }: Pick<Surface["engine"], "calls">,
-  read: () => Promise<object | undefined>,
+  read: () => Promise<Answer | object | undefined>,
 ): Promise<FastifyReply> {
   if (calls.status() === undefined) {
     return refuse(reply, 404, "the server keeps no calls: its setting calls.keep says what it keeps");
   }
   try {
     const found = await read();
-    return await (found === undefined ? refuse(reply, 404, "there is no such call") : sendJson(reply, 200, found));
+    if (found === undefined) return await refuse(reply, 404, "there is no such call");
+    return await ("parts" in found ? sendAnswer(reply, found) : sendJson(reply, 200, found));
   } catch (error) {
-    if (error instanceof RangeError) return refuse(reply, 400, error.message);
-    if (error instanceof StoreError) return refuse(reply, 503, error.message);
-    throw error;
+    return refuseWith(reply, error);
   }
+}
+
+function refuseWith(reply: FastifyReply, error: unknown): FastifyReply {
+  if (error instanceof RangeError) return refuse(reply, 400, error.message);
+  if (error instanceof NotKeptError)
+    return refuse(reply, 409, `the call cannot be replayed or compared: ${error.message}`);
+  if (error instanceof StoreError) return refuse(reply, 503, error.message);
+  if (error instanceof GloveboxError) return refuse(reply, ERRORS[error.code].http, error.message);
+  throw error;
 }
 
 function refuse(reply: FastifyReply, status: number, message: string): FastifyReply {

@@ -175,6 +175,19 @@ export type CallCells = readonly [
   sampled: number,
 ];
 
+/** Thrown where what is to be done with a kept call needs what was not kept of it. */
+export class NotKeptError extends TypeError {
+  override readonly name = "NotKeptError";
+}
+
+/** The summary that cells hold. */
+export function summaryOf(cells: CallCells): CallSummary {
+  const [id, tool, version, digest, tenant, parentId, surface, key, code, error, beginMs, ...more] = cells;
+  const [queueMs, wallMs, cpuMs, bytes, attempts, sampled] = more;
+  const names = { id, tool, version, digest, tenant, parentId, surface, key, code: code as CallSummary["code"], error };
+  return { ...names, beginMs, queueMs, wallMs, cpuMs, bytes, attempts, sampled };
+}
+
 /** What is known of a call's turns. A call of one turn has nothing but its start and its processor time. */
 export interface GivenTurns {
   readonly beginMs: number;

@@ -1,9 +1,10 @@
 import { Worker } from "node:worker_threads";
 import { within } from "../../base/deadline.ts";
 import { StoreError } from "../../base/errors.ts";
-import type { CallPage, CallQuery, CallRow, StoredCall } from "./call-record.ts";
+import type { CallPage, CallQuery, CallRow, DetailTexts, StoredCall } from "./call-record.ts";
+import type { Difference } from "./differences.ts";
 import { DROP_REASONS, type DropReason, type FromStore, type StoreAnswer } from "./thread/messages.ts";
-import type { StoreProblem, StoreSettings, ToStore } from "./thread/messages.ts";
+import type { CallComparison, KeptRun, StoreProblem, StoreSettings, ToStore } from "./thread/messages.ts";
 
 /** Calls, and UTF-16 units of their values, that wait for the store; later ones are dropped. */
 export const WAITING_MAX = 10_000;
@@ -127,6 +128,21 @@ export class CallStore {
   /** Rejects with a `StoreError`. */
   get(id: string, tenant: string | null): Promise<StoredCall | undefined> {
     return this.#ask((ask) => ({ kind: "get", ask, id, tenant })) as Promise<StoredCall | undefined>;
+  }
+
+  /** Rejects with a `StoreError`. */
+  keptRun(id: string, tenant: string | null): Promise<KeptRun | undefined> {
+    return this.#ask((ask) => ({ kind: "run", ask, id, tenant })) as Promise<KeptRun | undefined>;
+  }
+
+  /** Rejects with a `StoreError`. */
+  judge(seq: number, detail: DetailTexts, asked: number): Promise<readonly Difference[]> {
+    return this.#ask((ask) => ({ kind: "judge", ask, seq, detail, asked })) as Promise<readonly Difference[]>;
+  }
+
+  /** `undefined` if there is no such call. Rejects with a `StoreError`. */
+  compare(ids: readonly [string, string], tenant: string | null): Promise<CallComparison | undefined> {
+    return this.#ask((ask) => ({ kind: "compare", ask, ids, tenant })) as Promise<CallComparison | undefined>;
   }
 
   status(): CallStoreStatus {

@@ -1,5 +1,5 @@
-import type { DatabaseSync, SQLOutputValue, StatementSync } from "node:sqlite";
-import { parseWithDigits } from "../../base/exact-json.ts";
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { parseForWriting, parseWithDigits } from "../../base/exact-json.ts";
 import type { DatabaseLayout } from "../sqlite/layout.ts";
 import { SqliteTransaction } from "../sqlite/store.ts";
 import {
@@ -9,9 +9,11 @@ import {
   type CallQuery,
   type CallSummary,
   cursorAfter,
+  summaryOf,
 } from "./call-record.ts";
 import type { CallDetail, StoredCall } from "./call-record.ts";
 import type { WrittenDetail } from "./call-redaction.ts";
+import type { KeptRun } from "./thread/messages.ts";
 
 /** Calls that one list looks at: some 20 ms. */
 const SCANNED_MAX = 20_000;
@@ -154,8 +156,9 @@ export class CallReader {
 
   constructor(database: DatabaseSync) {
     this.#database = database;
-    this.#summary = database.prepare(`SELECT seq, ${COLUMNS} FROM call WHERE seq = ?`);
-    this.#detail = database.prepare("SELECT json FROM detail WHERE call = ?");
+    this.#summary = database.prepare(`SELECT ${COLUMNS} FROM call WHERE seq = ?`);
+    this.#summary.setReturnArrays(true);
+    this.#detail = database.prepare("SELECT json, run FROM detail WHERE call = ?");
   }
 
   list(query: CallQuery): CallPage {
@@ -176,45 +179,52 @@ export class CallReader {
 
   /** The newest call with an id; `undefined` if no call has it. */
   get(id: string, tenant: string | null): StoredCall | undefined {
+    const [seq, summary] = this.#find(id, tenant) ?? [];
+    return summary && { format: CALL_FORMAT, ...summary, detail: this.detail(seq) };
+  }
+
+  /** What the newest call with an id has for a replay; `undefined` if no call has it. */
+  run(id: string, tenant: string | null): KeptRun | undefined {
+    const [seq = 0, summary] = this.#find(id, tenant) ?? [];
+    if (summary === undefined) return undefined;
+    const { json = null, run = null } = this.#detail.get(seq) ?? {};
+    const detail = typeof json === "string" ? (parseForWriting(json) as CallDetail) : null;
+    const { command = null } = typeof run === "string" ? (JSON.parse(run) as Pick<KeptRun, "command">) : {};
+    const { tool, digest, code, attempts } = summary;
+    return {
+      seq,
+      id: summary.id,
+      tool,
+      tenant: summary.tenant,
+      digest,
+      code,
+      attempts,
+      hasDetail: detail !== null,
+      omitted: detail?.omitted ?? [],
+      arguments: JSON.stringify(detail?.arguments ?? {}),
+      command,
+      run: run as string | null,
+    };
+  }
+
+  #find(id: string, tenant: string | null): readonly [seq: number, summary: CallSummary] | undefined {
     const sql = `SELECT max(seq) AS seq FROM call WHERE id = ?${tenant === null ? "" : " AND tenant = ?"}`;
     const seq = this.#database.prepare(sql).get(...(tenant === null ? [id] : [id, tenant]))?.["seq"];
     if (typeof seq !== "number") return undefined;
     const [summary] = this.#read(seq);
-    return summary && { format: CALL_FORMAT, ...summary, detail: this.#readDetail(seq) };
+    return summary && [seq, summary];
   }
 
   #read(seq: number): readonly CallSummary[] {
     const row = this.#summary.get(seq);
-    return row === undefined ? [] : [summaryOf(row)];
+    return row === undefined ? [] : [summaryOf(row as unknown as CallCells)];
   }
 
-  #readDetail(seq: number): CallDetail | null {
+  detail(seq = 0): CallDetail | null {
     const json = this.#detail.get(seq)?.["json"];
     // A damaged file may have any text there, which then is no detail.
     return typeof json === "string" ? (parseWithDigits(json) as CallDetail) : null;
   }
-}
-
-function summaryOf(row: Record<string, SQLOutputValue>): CallSummary {
-  return {
-    id: row["id"],
-    tool: row["tool"],
-    version: row["version"],
-    digest: row["digest"],
-    tenant: row["tenant"],
-    parentId: row["parent"],
-    surface: row["surface"],
-    key: row["key"],
-    code: row["code"],
-    error: row["error"],
-    beginMs: row["begin_ms"],
-    queueMs: row["queue_ms"],
-    wallMs: row["wall_ms"],
-    cpuMs: row["cpu_ms"],
-    bytes: row["bytes"],
-    attempts: row["attempts"],
-    sampled: row["sampled"],
-  } as unknown as CallSummary;
 }
 
 /**

@@ -1,17 +1,19 @@
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import path from "node:path";
+import { createInterface } from "node:readline";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { createEngine } from "../../../src/index.ts";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { createEngine, type Engine } from "../../../src/index.ts";
 import { createKey } from "../../../src/service/access/secret.ts";
 import { createServer, type Server } from "../../../src/service/http/server.ts";
 
 const MAIN = path.resolve(import.meta.dirname, "../../../src/service/cli/main.ts");
 const [reader, caller] = [createKey(), createKey()];
 
+let engine: Engine;
 let server: Server;
 beforeAll(async () => {
-  const engine = await createEngine({ workers: 1, executor: "threads", calls: { path: ":memory:" } });
+  engine = await createEngine({ workers: 1, executor: "threads", calls: { path: ":memory:" } });
   const source = 'export default ({ why }) => { if (why !== "") throw new Error(why); return "ok"; };';
   await engine.register({ name: "fail", description: "Fails.", source });
   server = await createServer(engine, {
@@ -33,10 +35,14 @@ interface Ended {
   readonly stderr: string;
 }
 
-async function calls(args: readonly string[], key = reader.secret): Promise<Ended> {
-  const command = ["--no-node-snapshot", "--no-warnings", MAIN, "calls", ...args, "--url", server.url];
+function calls(args: readonly string[], key = reader.secret): Promise<Ended> {
+  return command(["calls", ...args], key);
+}
+
+async function command(args: readonly string[], key = reader.secret): Promise<Ended> {
+  const line = ["--no-node-snapshot", "--no-warnings", MAIN, ...args, "--url", server.url, "--key-env", "KEY"];
   const env = { ...process.env, KEY: key };
-  return promisify(execFile)(process.execPath, [...command, "--key-env", "KEY"], { env }).then(
+  return promisify(execFile)(process.execPath, line, { env }).then(
     (ended) => ({ code: 0, ...ended }),
     (failed: unknown) => failed as Ended,
   );
@@ -77,4 +83,40 @@ test("a wrong filter and a key without the role are explained", async () => {
   expect(filter.code).toBe(3);
   expect(filter.stderr).toContain("since is a time");
   expect(key.stderr).toContain("it wants a key with the role calls");
+});
+
+test("calls replay and replay with an id run a kept call again, and say whether it ended the same", async () => {
+  const [same, short, json, refused] = await Promise.all([
+    calls(["replay", "bad"]),
+    command(["replay", "bad"]),
+    calls(["replay", "bad", "--json"]),
+    calls(["replay", "good"]),
+  ]);
+  expect(same).toMatchObject({ code: 0, stdout: "", stderr: "glovebox: same result as kept\n" });
+  expect(short).toMatchObject({ code: 0, stderr: "glovebox: same result as kept\n" });
+  expect(JSON.parse(json.stdout)).toEqual({ verdict: "same", differences: [] });
+  expect(refused).toMatchObject({ code: 1, stdout: "" });
+  expect(refused.stderr).toContain("its values were not kept");
+});
+
+test("calls diff prints a line for each difference", async () => {
+  await engine.execute({ id: "worse", name: "fail", arguments: { why: "snow" } }, { tenant: "acme" });
+  const { code, stdout } = await calls(["diff", "bad", "worse"]);
+  expect(code).toBe(1);
+  expect(stdout.split("\n")[0]).toBe('/error/message: "rain\\u001b[2J" -> "snow"');
+  expect(await calls(["diff", "bad", "bad"])).toMatchObject({ code: 0, stdout: "" });
+});
+
+test("calls watch prints calls as they end, until the server stops", async () => {
+  const args = ["--no-node-snapshot", "--no-warnings", MAIN, "calls", "watch", "--tool", "fail", "--url", server.url];
+  const child = spawn(process.execPath, [...args, "--key-env", "KEY"], { env: { ...process.env, KEY: reader.secret } });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const next = lines.next();
+  for (let at = 0; at < 400 && child.stdout.readableLength === 0; at++) {
+    const done = await Promise.race([next, new Promise<null>((resolve) => setTimeout(resolve, 25, null))]);
+    if (done !== null) break;
+    await engine.execute({ id: `watched${at}`, name: "fail", arguments: { why: "" } });
+  }
+  expect((await next).value).toMatch(/ {2}watched\d+ {2}ok {2}fail {2}- /);
 });

@@ -4,6 +4,7 @@ import { createKey } from "../../../src/service/access/secret.ts";
 import { toFetchHandler } from "../../../src/service/handlers/index.ts";
 import { createServer, type Server } from "../../../src/service/http/server.ts";
 import type { CallPage, StoredCall } from "../../../src/store/calls/call-record.ts";
+import { createClient } from "../../../src/service/client/client.ts";
 import { conformingFetch } from "../mcp/conformance.ts";
 
 const KEYS = {
@@ -115,4 +116,75 @@ test("a server that keeps no calls says so", async () => {
 test("a handler that anybody may call does not show the calls of all", () => {
   const open = () => toFetchHandler(engine, { allowAnybody: true, routes: ["execute", "calls"] });
   expect(open).toThrow("anybody could read the calls of all");
+});
+
+async function post(path: string, key: Name) {
+  const headers = { authorization: `Bearer ${keys.get(key)?.secret}`, "content-type": "application/json" };
+  const response = await conformingFetch(`${server.url}/v1/calls${path}`, { method: "POST", headers, body: "{}" });
+  return { status: response.status, body: (await response.json()) as Readonly<Record<string, unknown>> };
+}
+
+describe("POST /v1/calls/{id}/replay", () => {
+  test("runs a kept call again and says how it differs", async () => {
+    const { status, body } = await post("/acme-2/replay", "acme");
+    expect(status).toBe(200);
+    expect(body).toMatchObject({ verdict: "same", differences: [], result: { success: false, output: null } });
+    expect(body["result"]).toMatchObject({ error: { code: "tool_error", message: "rain at acme" } });
+  });
+
+  test("refuses calls of others, calls without values, and keys without the role", async () => {
+    expect((await post("/beta-2/replay", "acme")).status).toBe(404);
+    expect((await post("/acme-2/replay", "adder")).status).toBe(404);
+    expect((await post("/acme-2/replay", "caller")).status).toBe(403);
+    const { status, body } = await post("/acme-1/replay", "acme");
+    expect(status).toBe(409);
+    expect(body).toMatchObject({ detail: expect.stringContaining("its values were not kept") });
+  });
+});
+
+test("GET /v1/calls/{id}/comparison tells the differences of two calls", async () => {
+  const { body } = await get("/acme-2/comparison?with=beta-2", "all");
+  const { isSame, differences } = body as { isSame: boolean; differences: readonly unknown[] };
+  expect(isSame).toBe(false);
+  expect(differences[0]).toEqual({ pointer: "/error/message", left: "rain at acme", right: "rain at beta" });
+  expect((await get("/acme-2/comparison?with=beta-2", "acme")).status).toBe(404);
+  expect((await get("/acme-2/comparison", "acme")).status).toBe(400);
+  expect((await get("/acme-2/comparison?with=acme-1", "acme")).status).toBe(409);
+});
+
+describe("GET /v1/calls as a stream", () => {
+  const open = async (query: string, key: Name) => {
+    const headers = { authorization: `Bearer ${keys.get(key)?.secret}`, accept: "text/event-stream" };
+    return fetch(`${server.url}/v1/calls${query}`, { headers });
+  };
+
+  test("tells calls of the caller's tenant and tools as they end", async () => {
+    const response = await open("?code=ok", "adder");
+    expect(response.headers.get("content-type")).toContain("text/event-stream");
+    const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+    await engine.execute({ id: "s1", name: "add", arguments: {} }, { tenant: "beta" });
+    await engine.execute({ id: "s2", name: "fail", arguments: {} }, { tenant: "acme" });
+    await engine.execute({ id: "s3", name: "add", arguments: { a: 1, b: 2 } }, { tenant: "acme" });
+    let text = "";
+    while (!text.includes("\n\n")) text += (await reader?.read())?.value ?? "";
+    expect(text).toMatch(/^event: call\nid: 1\ndata: \{"id":"s3",/);
+    await reader?.cancel();
+  });
+
+  test("says what is wrong before it begins", async () => {
+    expect((await open("?code=1&code=2", "all")).status).toBe(400);
+    expect((await open("", "caller")).status).toBe(403);
+  });
+});
+
+test("a client lists, shows and replays kept calls", async () => {
+  const { calls } = createClient({ url: server.url, key: keys.get("acme")?.secret ?? "" });
+  const since = new Date(Date.now() - 60_000);
+  const page = await calls.list({ code: "tool_error", since, limit: 1, tool: "fail", text: "rain" });
+  expect(page.calls).toMatchObject([{ id: "acme-2" }]);
+  expect(await calls.get("acme-2")).toMatchObject({ id: "acme-2", detail: { arguments: { why: "rain at acme" } } });
+  expect(await calls.replay("acme-2")).toMatchObject({ verdict: "same" });
+  expect(await calls.get("beta-2")).toBeUndefined();
+  await expect(calls.replay("acme-1")).rejects.toThrow("its values were not kept");
+  await expect(calls.list({ limit: 1_000 })).rejects.toThrow("limit is an integer");
 });

@@ -75,7 +75,8 @@ export const LIST_CALLS: RouteDescription = {
   tag: "calls",
   summary: "Lists kept calls, newest first.",
   description:
-    "Only where the server keeps calls. A key with a tenant sees calls of its tenant, a key with `tools` calls of those. A page may have fewer calls than its `limit` although there are more, as one request looks at no more than 20,000.",
+    "Only where the server keeps calls. A key with a tenant sees calls of its tenant, a key with `tools` calls of those. A page may have fewer calls than its `limit` although there are more, as one request looks at no more than 20,000. With `Accept: text/event-stream`: a stream with an event for each call that ends from now on and matches; `limit` and `cursor` do not count, and 64 streams may be open.",
+  events: { call: exactly(SUMMARY) },
   query: {
     tool: "Name of the tool.",
     tenant: "Tenant of the calls; a key with a tenant has that one.",
@@ -88,15 +89,76 @@ export const LIST_CALLS: RouteDescription = {
     cursor: "The `cursor` of the page before.",
   },
   answers: {
-    200: json(
-      "A page of calls.",
-      exactly({
-        calls: listOf(exactly(SUMMARY)),
-        cursor: { ...orNull({ type: "string" }), description: "Continues the list; `null` at its end." },
-      }),
-    ),
+    200: {
+      description: "A page of calls, or a stream of those that end from now on.",
+      content: {
+        "application/json": {
+          schema: exactly({
+            calls: listOf(exactly(SUMMARY)),
+            cursor: { ...orNull({ type: "string" }), description: "Continues the list; `null` at its end." },
+          }),
+        },
+        "text/event-stream": { schema: { type: "string" } },
+      },
+    },
     400: problemJson("A filter is wrong: `detail` says which.", SCHEMAS.PlainError),
     404: problemJson("The server keeps no calls.", SCHEMAS.PlainError),
+    503: UNREADABLE,
+  },
+};
+
+const DIFFERENCES = {
+  ...listOf(
+    exactly(
+      {
+        pointer: text("JSON pointer into `{ output, error, logs, asks }`."),
+        left: {
+          description: "The value; the first 1,000 characters of its JSON if that is longer; absent if there is none.",
+        },
+        right: { description: "The other value." },
+      },
+      ["left", "right"],
+    ),
+  ),
+  description: "The first 100.",
+};
+const NOT_KEPT = problemJson(
+  "What it takes was not kept, or the tool is another version: `detail` says which.",
+  SCHEMAS.PlainError,
+);
+
+export const REPLAY_CALL: RouteDescription = {
+  id: "replayCall",
+  tag: "calls",
+  summary:
+    "Runs a kept call again with the arguments, clock, randomness and answers that it had, and compares the result.",
+  description:
+    "In a process of its own, without a request to anybody else: no capability is invoked, and the present policy does not apply. Two replays run at once, and 16 wait. It counts as a call of the key.",
+  params: { id: "The call's id. Where callers used it for several calls: the newest." },
+  body: { "application/json": { schema: exactly({}) } },
+  answers: {
+    200: json(
+      "The result, and how it differs from the kept one, which is on the left.",
+      exactly({ verdict: { enum: ["same", "different"] }, differences: DIFFERENCES, result: SCHEMAS.ToolResult }),
+    ),
+    404: problemJson("There is no such call that the caller may see, or the server keeps none.", SCHEMAS.PlainError),
+    409: NOT_KEPT,
+    429: problemJson("The key has used its rate or its quota.", SCHEMAS.PlainError),
+    503: UNREADABLE,
+  },
+};
+
+export const COMPARE_CALLS: RouteDescription = {
+  id: "compareCalls",
+  tag: "calls",
+  summary: "Compares outputs, errors, log lines and capability calls of two kept calls; times do not count.",
+  params: { id: "Id of the call on the left." },
+  query: { with: "Id of the call on the right." },
+  answers: {
+    200: json("The differences.", exactly({ isSame: { type: "boolean" }, differences: DIFFERENCES })),
+    400: problemJson("`with` is missing.", SCHEMAS.PlainError),
+    404: problemJson("One of them is no call that the caller may see, or the server keeps none.", SCHEMAS.PlainError),
+    409: NOT_KEPT,
     503: UNREADABLE,
   },
 };

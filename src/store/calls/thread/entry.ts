@@ -1,8 +1,11 @@
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
+import { parseWithDigits } from "../../../base/exact-json.ts";
 import { DetailText } from "../call-redaction.ts";
-import type { CallRow } from "../call-record.ts";
+import type { CallDetail, CallRow, DetailTexts } from "../call-record.ts";
+import type { CallReader } from "../call-tables.ts";
+import { comparableOf, type Difference, differencesOf } from "../differences.ts";
 import { CallFile, FileProblem } from "./call-file.ts";
-import type { FromStore, StoreAnswer, StoreProblem, StoreSettings, ToStore } from "./messages.ts";
+import type { CallComparison, FromStore, StoreAnswer, StoreProblem, StoreSettings, ToStore } from "./messages.ts";
 
 /** Pauses after failures, in milliseconds: a file that another process has locked is soon free. */
 const PAUSE_LEAST_MS = 20;
@@ -40,6 +43,14 @@ class StoreThread {
         return this.#answer(message.ask, () => this.#file.read((reader) => reader.list(message.query)));
       case "get":
         return this.#answer(message.ask, () => this.#file.read((reader) => reader.get(message.id, message.tenant)));
+      case "run":
+        return this.#answer(message.ask, () => this.#file.read((reader) => reader.run(message.id, message.tenant)));
+      case "judge":
+        return this.#answer(message.ask, () => this.#judge(message.seq, message.detail, message.asked));
+      case "compare":
+        return this.#answer(message.ask, () =>
+          this.#file.read((reader) => compare(reader, message.ids, message.tenant)),
+        );
       case "close":
         return this.#close();
       default:
@@ -75,6 +86,13 @@ class StoreThread {
       // The batch is to blame itself, and another one may be written.
       if (!(error instanceof FileProblem)) this.#lose(problem);
     }
+  }
+
+  #judge(seq: number, given: DetailTexts, asked: number): readonly Difference[] {
+    const kept = this.#file.read((reader) => reader.detail(seq));
+    if (kept === null) throw new RangeError("the call has been removed meanwhile");
+    const again = parseWithDigits(this.#details.write(given).json) as CallDetail;
+    return differencesOf(comparableOf(kept), { ...comparableOf(again), asks: comparableOf(kept, asked).asks });
   }
 
   #write(batch: readonly CallRow[]): void {
@@ -132,6 +150,19 @@ class StoreThread {
 }
 
 const ENDED: StoreProblem = { reason: "ended", message: "the store has ended" };
+
+/** `undefined` if one of the calls is not there. */
+function compare(
+  reader: CallReader,
+  ids: readonly [string, string],
+  tenant: string | null,
+): CallComparison | undefined {
+  const [left, right] = ids.map((id) => reader.get(id, tenant));
+  if (left === undefined || right === undefined) return undefined;
+  const tools = [left.tool, right.tool];
+  if (left.detail === null || right.detail === null) return { tools, differences: null };
+  return { tools, differences: differencesOf(comparableOf(left.detail), comparableOf(right.detail)) };
+}
 
 function problemOf(error: unknown): StoreProblem {
   if (error instanceof FileProblem) return error.problem;

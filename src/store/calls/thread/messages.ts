@@ -1,5 +1,6 @@
-import type { CallPage, CallQuery, CallRow, StoredCall } from "../call-record.ts";
+import type { CallPage, CallQuery, CallRow, CallSummary, DetailPart, DetailTexts, StoredCall } from "../call-record.ts";
 import type { CallRoom } from "../call-tables.ts";
+import type { Difference } from "../differences.ts";
 
 /** Why calls are not kept. */
 export const DROP_REASONS = ["rate", "busy", "locked", "full", "corrupt", "unusable", "ended"] as const;
@@ -16,14 +17,49 @@ export interface StoreSettings extends CallRoom {
   readonly path: string;
 }
 
+/** What is kept of a call for its replay. */
+export interface KeptRun extends Pick<CallSummary, "id" | "tool" | "tenant" | "digest" | "code" | "attempts"> {
+  /** Its place in the store. */
+  readonly seq: number;
+  readonly hasDetail: boolean;
+  readonly omitted: readonly DetailPart[];
+  /** JSON. */
+  readonly arguments: string;
+  readonly command: string | null;
+  /** JSON of a `RecordedRun`; `null` where it cannot be replayed. */
+  readonly run: string | null;
+}
+
 export type ToStore =
   | { readonly kind: "batch"; readonly rows: readonly CallRow[] }
   | { readonly kind: "list"; readonly ask: number; readonly query: CallQuery }
   | { readonly kind: "get"; readonly ask: number; readonly id: string; readonly tenant: string | null }
+  | { readonly kind: "run"; readonly ask: number; readonly id: string; readonly tenant: string | null }
+  /** Compares a kept call with the detail of another run of it, which has made so many capability calls. */
+  | {
+      readonly kind: "judge";
+      readonly ask: number;
+      readonly seq: number;
+      readonly detail: DetailTexts;
+      readonly asked: number;
+    }
+  | {
+      readonly kind: "compare";
+      readonly ask: number;
+      readonly ids: readonly [left: string, right: string];
+      readonly tenant: string | null;
+    }
   /** Writes what has come, once, and ends. */
   | { readonly kind: "close" };
 
-export type StoreAnswer = CallPage | StoredCall | undefined;
+/** Differences of two calls, with the names of their tools. */
+export interface CallComparison {
+  readonly tools: readonly string[];
+  /** `null` where the values of one of them were not kept. */
+  readonly differences: readonly Difference[] | null;
+}
+
+export type StoreAnswer = CallPage | StoredCall | KeptRun | CallComparison | readonly Difference[] | undefined;
 
 export type FromStore =
   /** The oldest batch that was not answered is written, or lost. */

@@ -1,0 +1,98 @@
+import type { CallCells, CallQuery, CallSummary } from "../../store/calls/call-record.ts";
+import { summaryOf } from "../../store/calls/call-record.ts";
+import { isAmong } from "../execute-options.ts";
+
+/** Calls that wait for a reader; the oldest are left out for later ones. */
+const WAITING_MAX = 1_000;
+/** Readers at once. */
+const WATCHERS_MAX = 64;
+
+/** Readers that hear of calls when these have ended. */
+export class CallWatchers {
+  readonly #watchers = new Set<CallWatcher>();
+
+  tell(cells: CallCells): void {
+    for (const watcher of this.#watchers) watcher.tell(cells);
+  }
+
+  /** Throws a `RangeError` where too many read already. */
+  watch(query: CallQuery, signal: AbortSignal | undefined): CallWatcher {
+    if (this.#watchers.size >= WATCHERS_MAX) throw new RangeError(`${WATCHERS_MAX} readers watch calls already`);
+    const watcher = new CallWatcher(query, () => {
+      this.#watchers.delete(watcher);
+      signal?.removeEventListener("abort", end);
+    });
+    const end = (): void => watcher.end();
+    if (signal?.aborted === true) end();
+    else this.#watchers.add(watcher);
+    signal?.addEventListener("abort", end, { once: true });
+    return watcher;
+  }
+
+  end(): void {
+    for (const watcher of this.#watchers) watcher.end();
+  }
+}
+
+/** Ended calls that match a filter, for one reader. */
+class CallWatcher implements AsyncIterableIterator<CallSummary, undefined> {
+  readonly #query: CallQuery;
+  readonly #onEnd: () => void;
+  readonly #waiting: CallSummary[] = [];
+  readonly #reading: ((result: IteratorResult<CallSummary, undefined>) => void)[] = [];
+  #isEnded = false;
+
+  constructor(query: CallQuery, onEnd: () => void) {
+    this.#query = query;
+    this.#onEnd = onEnd;
+  }
+
+  tell(cells: CallCells): void {
+    if (!isMatch(cells, this.#query)) return;
+    const value = summaryOf(cells);
+    const read = this.#reading.shift();
+    if (read !== undefined) return read({ done: false, value });
+    if (this.#waiting.length >= WAITING_MAX) this.#waiting.shift();
+    this.#waiting.push(value);
+  }
+
+  end(): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    this.#onEnd();
+    for (const read of this.#reading.splice(0)) read(END);
+  }
+
+  next(): Promise<IteratorResult<CallSummary, undefined>> {
+    const value = this.#waiting.shift();
+    if (value !== undefined) return Promise.resolve({ done: false, value });
+    if (this.#isEnded) return Promise.resolve(END);
+    return new Promise((resolve) => void this.#reading.push(resolve));
+  }
+
+  return(): Promise<IteratorResult<CallSummary, undefined>> {
+    this.#waiting.length = 0;
+    this.end();
+    return Promise.resolve(END);
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+}
+
+const END = { done: true, value: undefined } as const;
+
+function isMatch(cells: CallCells, { tool, tools, tenant, parent, code, text, sinceMs, untilMs }: CallQuery): boolean {
+  const [, name, , , ofTenant, ofParent, , , endedWith, error, beginMs] = cells;
+  return (
+    (tool ?? name) === name &&
+    (tenant ?? ofTenant) === ofTenant &&
+    (parent ?? ofParent) === ofParent &&
+    (code ?? endedWith) === endedWith &&
+    isAmong(tools ?? undefined, name) &&
+    (text === null || error?.toLowerCase().includes(text.toLowerCase()) === true) &&
+    beginMs >= sinceMs &&
+    beginMs <= untilMs
+  );
+}
