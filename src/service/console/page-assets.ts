@@ -61,7 +61,9 @@ async function makePage(): Promise<Page> {
   return {
     document: ({ hasRegistry, hasCodeMode, hasCalls }) => {
       const marked = { "data-registry": hasRegistry, "data-code-mode": hasCodeMode, "data-calls": hasCalls };
-      const marks = Object.entries(marked).map(([name, isSet]) => (isSet ? ` ${name}` : "")).join("");
+      const marks = Object.entries(marked)
+        .map(([name, isSet]) => (isSet ? ` ${name}` : ""))
+        .join("");
       const known = documents.get(marks);
       if (known !== undefined) return known;
       const document = makeAsset(DOCUMENT, Buffer.from(html.replace("<body>", `<body${marks}>`)));

@@ -41,12 +41,16 @@ beforeAll(async () => {
   [browser, server] = await Promise.all([launch(), createServer(engine, { port: 0, drainMs: 0 })]);
   await engine.execute({ id: "long", name: "add", arguments: { a: "1915883588174806058", b: HOSTILE } });
   for (let at = 0; at < CALLS; at++) {
-    await engine.execute({ id: `add-${at}`, name: "add", arguments: { a: at, b: 1 } }, { tenant: at % 3 === 0 ? "acme" : "beta" });
+    await engine.execute(
+      { id: `add-${at}`, name: "add", arguments: { a: at, b: 1 } },
+      { tenant: at % 3 === 0 ? "acme" : "beta" },
+    );
   }
   await engine.execute({ id: "work-1", name: "work", arguments: { text: HOSTILE } }, { tenant: "acme" });
 }, 60_000);
 afterAll(() => Promise.all([browser.close(), server.close()]));
 
+const TO_THE_END = 'document.querySelector(".call-box")?.scrollTo(0, 1e9)';
 const rows = (page: Page) => part(page, "Past calls").locator("tr[aria-rowindex]");
 
 describe("past calls", () => {
@@ -73,11 +77,12 @@ describe("past calls", () => {
   test("are loaded as one scrolls, and only those are drawn that can be seen", async () => {
     await using visited = await visit(browser, `${server.url}/#/calls?tool=add`);
     const { page } = visited;
-    await part(page, "Past calls").getByText(/, and older ones$/).waitFor();
-    const box = page.locator(".call-box");
+    await part(page, "Past calls")
+      .getByText(/, and older ones$/)
+      .waitFor();
     await expect
       .poll(async () => {
-        await box.evaluate("element => element.scrollTop = element.scrollHeight");
+        await page.evaluate(TO_THE_END);
         return part(page, "Past calls").getByText("452 calls", { exact: true }).count();
       })
       .toBe(1);
@@ -102,18 +107,23 @@ describe("past calls", () => {
     const call = { version: "1", tenant: "t", parentId: null, code: "ok", error: null, queueMs: 0, wallMs: 1 };
     await page.route(/\/v1\/calls\?/, (route) => {
       const at = Number(new URL(route.request().url()).searchParams.get("cursor") ?? "0");
-      const calls = Array.from({ length: 50_000 }, (_, index) => ({ id: `c${at + index}`, tool: "t", beginMs: at + index, ...call }));
+      const calls = Array.from({ length: 50_000 }, (_, index) => ({
+        id: `c${at + index}`,
+        tool: "t",
+        beginMs: at + index,
+        ...call,
+      }));
       return route.fulfill({ json: { calls, cursor: at === 0 ? "50000" : null } });
     });
     await page.evaluate("location.hash = '#/calls'");
-    const box = page.locator(".call-box");
     await expect
       .poll(async () => {
-        await box.evaluate("element => element.scrollTop = element.scrollHeight");
+        await page.evaluate(TO_THE_END);
         return page.getByText("100000 calls").count();
       })
       .toBe(1);
-    const drawn = await box.evaluate(`async (element) => {
+    const drawn = await page.evaluate<readonly number[]>(`(async () => {
+      const element = document.querySelector(".call-box");
       const counts = [];
       for (let frame = 0; frame < 120; frame++) {
         element.scrollTop = (frame * 997 * 36) % element.scrollHeight;
@@ -125,9 +135,9 @@ describe("past calls", () => {
         counts.push(isFull ? rows.length : 0);
       }
       return counts;
-    }`);
-    expect(Math.max(...(drawn as number[]))).toBeLessThan(70);
-    expect(Math.min(...(drawn as number[]))).toBeGreaterThan(10);
+    })()`);
+    expect(Math.max(...drawn)).toBeLessThan(70);
+    expect(Math.min(...drawn)).toBeGreaterThan(10);
   });
 });
 
@@ -206,6 +216,20 @@ describe("one past call", () => {
     await page.keyboard.press("?");
     await page.getByRole("dialog", { name: "Keys" }).getByText("Add a filter").waitFor();
     expect(await violationsOf(page)).toEqual([]);
+  });
+
+  test("is replayed without its effects, and compared with the last that went well", async () => {
+    await using visited = await visit(browser, `${server.url}/#/calls/add-7`);
+    const { page, complaints } = visited;
+    await page.getByRole("button", { name: "Replay" }).click();
+    await part(page, "Comparison").getByText("The replay is same.").waitFor();
+    await page.keyboard.press("d");
+    await part(page, "Comparison").getByText("The calls differ.").waitFor();
+    expect(page.url()).toContain("with=add-6");
+    const differences = part(page, "Comparison").getByRole("row");
+    expect(await differences.nth(1).textContent()).toBe("/output87");
+    expect(await violationsOf(page)).toEqual([]);
+    expect(complaints).toEqual([]);
   });
 
   test("that there is not is told as that", async () => {

@@ -20,15 +20,15 @@ const others = () => import("./pages/index.ts");
 /** What shows each page. All but the first are loaded when one of them is first shown. */
 const VIEWS: Readonly<Record<string, readonly [title: string, load: () => Promise<View>]>> = {
   "": ["Overview", () => Promise.resolve(Overview)],
-  "tools": ["Tools", () => others().then(({ Tools }) => Tools)],
+  tools: ["Tools", () => others().then(({ Tools }) => Tools)],
   "tools/": ["Tool", () => others().then(({ Tool }) => Tool)],
-  "calls": ["Calls", () => others().then(({ Calls }) => Calls)],
+  calls: ["Calls", () => others().then(({ Calls }) => Calls)],
   "calls/": ["Call", () => others().then(({ Call }) => Call)],
-  "policy": ["Policy playground", () => others().then(({ Policy }) => Policy)],
-  "program": ["Program", () => others().then(({ Program }) => Program)],
-  "registry": ["Registry", () => others().then(({ Registry }) => Registry)],
+  policy: ["Policy playground", () => others().then(({ Policy }) => Policy)],
+  program: ["Program", () => others().then(({ Program }) => Program)],
+  registry: ["Registry", () => others().then(({ Registry }) => Registry)],
   "registry/": ["Record", () => others().then(({ Record }) => Record)],
-  "fleet": ["Fleet", () => others().then(({ Fleet }) => Fleet)],
+  fleet: ["Fleet", () => others().then(({ Fleet }) => Fleet)],
 };
 
 /** The names by which views of a page are known. */

@@ -58,7 +58,13 @@ function Running({ run, startedMs }: { run: Run; startedMs: number }) {
   );
 }
 
-function Ended({ state, partsOf }: { state: RunState & { kind: "ended" }; partsOf: (one: Outcome) => ComponentChildren }) {
+function Ended({
+  state,
+  partsOf,
+}: {
+  state: RunState & { kind: "ended" };
+  partsOf: (one: Outcome) => ComponentChildren;
+}) {
   const { error, success, metadata } = state.result;
   const { attempts, callId, logs, truncated, wallMs } = metadata;
   return (

@@ -25,6 +25,8 @@ export function has(part: "calls" | "codeMode" | "registry"): boolean {
 /** Goes to another view. */
 export function go(target: string): void {
   location.hash = target;
+  // The event comes later than the next key.
+  address.value = location.hash;
 }
 
 /** Changes parts of the query; `null` and empty texts leave one out. `isKept`: the former address stays in the history. */

@@ -23,7 +23,8 @@ export class ArgumentsForm {
   constructor(schema: Schema, examples: readonly Json[] = []) {
     this.#fields = makeFields(schema);
     this.#isRaw = signal(this.#fields === null);
-    const own = this.#fields !== null && JSON.stringify(schema).includes('"examples"') ? [initialValue(schema, true)] : [];
+    const own =
+      this.#fields !== null && JSON.stringify(schema).includes('"examples"') ? [initialValue(schema, true)] : [];
     this.#presets = [...own, ...examples].slice(0, PRESETS_MAX);
     this.write(initialValue(schema, false));
   }

@@ -2,7 +2,16 @@ import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { exactNumber, isDigits, readJson } from "../exact-json.ts";
 import type { Json } from "../wire.ts";
-import { ABSENT, type ControlAttributes, type Field, LabelledField, type Place, type Reading, valueOf, WRONG } from "./field.tsx";
+import {
+  ABSENT,
+  type ControlAttributes,
+  type Field,
+  LabelledField,
+  type Place,
+  type Reading,
+  valueOf,
+  WRONG,
+} from "./field.tsx";
 
 const SHORT_LENGTH = 80;
 const INPUT_TYPES: Readonly<Record<string, string>> = {

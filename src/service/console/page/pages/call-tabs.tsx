@@ -58,12 +58,14 @@ function Panel({ tab, call }: { tab: Tab; call: StoredCall }): ComponentChildren
   if (detail === null) {
     return (
       <Notice tone="plain">
-        {call.error ?? ""} The values of this call are not kept: calls.keep says of which calls they are, and for how long.
+        {call.error ?? ""} The values of this call are not kept: calls.keep says of which calls they are, and for how
+        long.
       </Notice>
     );
   }
   const part = { result: detail.error === null ? "output" : "error", arguments: "arguments", logs: "logs" }[tab];
-  if (detail.omitted.includes(part)) return <Notice>This part was too large to be kept, or could not be redacted.</Notice>;
+  if (detail.omitted.includes(part))
+    return <Notice>This part was too large to be kept, or could not be redacted.</Notice>;
   switch (tab) {
     case "arguments":
       return <JsonView label="Arguments" value={detail.arguments} />;

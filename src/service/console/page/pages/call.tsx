@@ -17,10 +17,10 @@ import { RowFacts, rowsOf, Waterfall } from "./waterfall.tsx";
 export function Page({ name: id }: { name: string }) {
   const loaded = useLoaded(() => getJson<StoredCall>(pathTo`/v1/calls/${id}`), [id]);
   useKeys({
-    "Escape": ["Back to the list", () => go(listAddress.value)],
-    "[": ["Older call", () => goBeside(id, 1)],
-    "]": ["Newer call", () => goBeside(id, -1)],
-    "y": ["Copy the address", () => void copyAddress()],
+    Escape: ["Back to the list", () => go(listAddress.value)],
+    "[": ["Older call", () => goBeside(1)],
+    "]": ["Newer call", () => goBeside(-1)],
+    y: ["Copy the address", () => void copyAddress()],
   });
   return (
     <div class="stack">
@@ -35,8 +35,8 @@ async function copyAddress(): Promise<void> {
 }
 
 /** Goes to a neighbour in the list that was shown last. */
-function goBeside(id: string, step: number): void {
-  const at = neighbours.value.findIndex((call) => call.id === id);
+function goBeside(step: number): void {
+  const at = neighbours.value.findIndex(({ id }) => id === route.value.name);
   const beside = at < 0 ? undefined : neighbours.value[at + step];
   if (beside === undefined) announce("The list has no further call");
   else go(addressOf("calls", beside.id));
@@ -117,7 +117,8 @@ function Actions({ call: { id, tool, parentId, detail, beginMs } }: { call: Stor
   const compareLast = async (): Promise<void> => {
     const good = await getJson<CallPage>(pathTo`/v1/calls?limit=2&code=ok&until=${`${beginMs}`}&tool=${tool}`);
     const found = good.calls.find((call) => call.id !== id);
-    if (found === undefined) shown.value = { kind: "failed", message: `There is no earlier call of ${tool} that went well.` };
+    if (found === undefined)
+      shown.value = { kind: "failed", message: `There is no earlier call of ${tool} that went well.` };
     else setQuery({ with: found.id });
   };
   const diff = (): void =>
@@ -133,7 +134,10 @@ function Actions({ call: { id, tool, parentId, detail, beginMs } }: { call: Stor
   useKeys({
     r: ["Replay", () => void replay()],
     d: ["Compare with the tool's last good call", diff],
-    p: ["The call that made it", () => (parentId === null ? announce("No call made it") : go(addressOf("calls", parentId)))],
+    p: [
+      "The call that made it",
+      () => (parentId === null ? announce("No call made it") : go(addressOf("calls", parentId))),
+    ],
   });
   return (
     <>
@@ -166,10 +170,13 @@ function ComparisonView({ compared, other }: { compared: Compared; other: string
   return (
     <>
       <p>
-        <Badge text={compared.isSame ? "same" : "different"} tone={compared.isSame ? "good" : "warn"} /> {compared.words}.{" "}
-        {!isReplay && other !== undefined && <a href={addressOf("calls", other)}>The other call</a>}
+        <Badge text={compared.isSame ? "same" : "different"} tone={compared.isSame ? "good" : "warn"} />{" "}
+        {compared.words}. {!isReplay && other !== undefined && <a href={addressOf("calls", other)}>The other call</a>}
       </p>
-      <Differences differences={compared.differences} heads={["This call", isReplay ? "Its replay" : "The other call"]} />
+      <Differences
+        differences={compared.differences}
+        heads={["This call", isReplay ? "Its replay" : "The other call"]}
+      />
     </>
   );
 }

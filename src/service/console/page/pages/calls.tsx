@@ -59,7 +59,11 @@ function Chips() {
       {active.map((name) => (
         <li class="chip">
           {NAMES[name]}: <span class="mono">{query[name]}</span>
-          <button type="button" aria-label={`Remove the filter ${NAMES[name]}`} onClick={() => setQuery({ [name]: null })}>
+          <button
+            type="button"
+            aria-label={`Remove the filter ${NAMES[name]}`}
+            onClick={() => setQuery({ [name]: null })}
+          >
             ×
           </button>
         </li>

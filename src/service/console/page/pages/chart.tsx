@@ -122,12 +122,13 @@ function dataOf({ lines }: ChartSpec): uPlot.AlignedData {
 }
 
 /** Draws a mark at each incident. */
-function markIncidents({ ctx, bbox, valToPos }: uPlot): void {
-  const { top, height, left, width } = bbox;
+function markIncidents(plot: uPlot): void {
+  const { ctx } = plot;
+  const { top, height, left, width } = plot.bbox;
   ctx.save();
   ctx.fillStyle = "#c2410c";
   for (const { time } of incidents.value) {
-    const x = valToPos(Date.parse(time) / 1_000, "x", true);
+    const x = plot.valToPos(Date.parse(time) / 1_000, "x", true);
     if (x >= left && x <= left + width) ctx.fillRect(x - 1, top, 2, height);
   }
   ctx.restore();
@@ -139,9 +140,7 @@ function optionsOf(spec: ChartSpec, card: HTMLElement, box: HTMLElement): uPlot.
   const { color, borderTopColor } = getComputedStyle(box);
   const axis = { stroke: color, font: "11px system-ui, sans-serif", ticks: { show: false } };
   const grid = { stroke: borderTopColor, width: 1 };
-  const strokes = [...card.querySelectorAll(".legend .key")].map(
-    (key) => getComputedStyle(key).borderTopColor,
-  );
+  const strokes = [...card.querySelectorAll(".legend .key")].map((key) => getComputedStyle(key).borderTopColor);
   return {
     width: box.clientWidth,
     height: HEIGHT,

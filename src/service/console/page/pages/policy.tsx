@@ -122,7 +122,9 @@ function Findings({ found }: { found: readonly Finding[] }) {
         <li>
           <span class="strong">{severity}</span> {message}{" "}
           <span class="muted">
-            {[rule, line == null ? "" : `line ${line}, column ${column ?? 1}`, pointer ?? ""].filter((one) => one !== "").join(", ")}
+            {[rule, typeof line !== "number" ? "" : `line ${line}, column ${column ?? 1}`, pointer ?? ""]
+              .filter((one) => one !== "")
+              .join(", ")}
           </span>
         </li>
       ))}
@@ -133,12 +135,12 @@ function Findings({ found }: { found: readonly Finding[] }) {
 function Answer({ grants, asks, changes }: Simulation) {
   return (
     <Card heading="What it would do">
-      {grants != null && (
+      {Array.isArray(grants) && (
         <Part heading="Granted to the tool">
           <Grants grants={grants} />
         </Part>
       )}
-      {asks != null && asks.length > 0 && (
+      {asks && asks.length > 0 && (
         <Part heading="Requests of the past call">
           <Table
             label="Requests of the past call"

@@ -87,7 +87,12 @@ function Waterfall({ calls, totalMs, goTo }: WaterfallProps) {
     <Figure>{formatMs(startMs)}</Figure>,
     <Figure>{formatMs(wallMs)}</Figure>,
     <Outcome code={code} />,
-    <Bar atMs={startMs} ms={code === "unfinished" ? null : wallMs} endMs={endMs} kind={code === "ok" ? "ok" : "failed"} />,
+    <Bar
+      atMs={startMs}
+      ms={code === "unfinished" ? null : wallMs}
+      endMs={endMs}
+      kind={code === "ok" ? "ok" : "failed"}
+    />,
     callId === undefined ? "none" : has("calls") ? <a href={addressOf("calls", callId)}>{callId}</a> : callId,
   ]);
   const rest = calls.length - rows.length;

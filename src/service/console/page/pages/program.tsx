@@ -1,4 +1,5 @@
 import { signal, useSignal } from "@preact/signals";
+import type { RefObject } from "preact";
 import { useRef } from "preact/hooks";
 import { getJson, messageOf, postJson } from "../api.ts";
 import { CallOptions } from "../call-options.tsx";
@@ -106,25 +107,33 @@ function Editor({ run, onRun }: { run: Run; onRun: (code: string) => void }) {
           onInput={(event) => (draft.value = event.currentTarget.value)}
         />
         <Problems found={problems.value} area={area.current} />
-        <label for="program-input" class="name">
-          Input as JSON, which the program sees as input
-        </label>
-        <textarea
-          ref={input}
-          id="program-input"
-          class="code"
-          rows={2}
-          spellcheck={false}
-          autocomplete="off"
-          aria-describedby="program-input-error"
-          aria-invalid={inputError.value === "" ? undefined : true}
-        />
-        <p class="error" id="program-input-error" role="status">
-          {inputError}
-        </p>
+        <Input area={input} error={inputError.value} />
         <options.View />
       </RunForm>
     </Card>
+  );
+}
+
+function Input({ area, error }: { area: RefObject<HTMLTextAreaElement>; error: string }) {
+  return (
+    <>
+      <label for="program-input" class="name">
+        Input as JSON, which the program sees as input
+      </label>
+      <textarea
+        ref={area}
+        id="program-input"
+        class="code"
+        rows={2}
+        spellcheck={false}
+        autocomplete="off"
+        aria-describedby="program-input-error"
+        aria-invalid={error === "" ? undefined : true}
+      />
+      <p class="error" id="program-input-error" role="status">
+        {error}
+      </p>
+    </>
   );
 }
 

@@ -68,7 +68,5 @@ function Versions({ versions }: { versions: readonly RecordVersion[] }) {
     formatTime(at),
     isInForce && <Badge text="in force" tone="good" />,
   ]);
-  return (
-    <Table label="Versions" heads={["Revision", "Version", "Registered by", "When", "State"]} rows={rows} />
-  );
+  return <Table label="Versions" heads={["Revision", "Version", "Registered by", "When", "State"]} rows={rows} />;
 }

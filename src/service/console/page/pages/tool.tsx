@@ -89,7 +89,10 @@ function LastCalls({ tool }: { tool: string }) {
     <Outcome code={code} />,
     formatMs(wallMs),
     tenant === "" ? "—" : tenant,
-    <a href={addressOf("tools", tool, { from: id })} aria-label={`Run the call of ${formatTime(beginMs)} again with edits`}>
+    <a
+      href={addressOf("tools", tool, { from: id })}
+      aria-label={`Run the call of ${formatTime(beginMs)} again with edits`}
+    >
       Run again
     </a>,
   ]);

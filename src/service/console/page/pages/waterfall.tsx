@@ -141,7 +141,9 @@ export function RowFacts({ row }: { row: Row }) {
       {facts.map(([name, value]) => (
         <div>
           <dt>{name}</dt>
-          <dd>{name === "Call" && row.call !== undefined ? <a href={addressOf("calls", row.call)}>{value}</a> : value}</dd>
+          <dd>
+            {name === "Call" && row.call !== undefined ? <a href={addressOf("calls", row.call)}>{value}</a> : value}
+          </dd>
         </div>
       ))}
     </dl>
