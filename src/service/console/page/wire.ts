@@ -315,41 +315,43 @@ export interface Replay {
   readonly result: ToolResult;
 }
 
-/** A mistake of a policy. */
+/** A mistake of a policy, or a request that it does not grant. */
 export interface Finding {
-  readonly message: string;
-  readonly severity?: string;
-  readonly rule?: string;
-  readonly line?: number | null;
-  readonly column?: number | null;
-  readonly pointer?: string;
+  readonly tool: string | null;
+  readonly pointer: string;
+  readonly reason: string;
+  readonly remediation: string;
+  readonly line?: number;
+  readonly column?: number;
+}
+
+/** A request of a past call to the host, as a policy would answer it. */
+export interface SimulatedAsk {
+  readonly capability: string;
+  readonly method: string;
+  readonly target: string | null;
+  readonly outcome: string;
+  readonly rule: string | null;
+}
+
+/** A request that a policy would answer otherwise. */
+export interface PolicyChange {
+  readonly id: string;
+  readonly tool: string;
+  readonly tenant: string;
+  readonly capability: string;
+  readonly target: string | null;
+  readonly was: string;
+  readonly would: string;
+  readonly rule: string | null;
 }
 
 /** What a policy would do. */
 export interface Simulation {
   readonly findings: readonly Finding[];
-  readonly grants?: Explanation["grants"] | null;
-  readonly asks?:
-    | readonly {
-        readonly capability: string;
-        readonly method: string;
-        readonly target: string | null;
-        readonly outcome: string;
-        readonly rule: string | null;
-      }[]
-    | null;
-  readonly changes?:
-    | readonly {
-        readonly id: string;
-        readonly tool: string;
-        readonly tenant: string;
-        readonly capability: string;
-        readonly target: string | null;
-        readonly was: string;
-        readonly would: string;
-        readonly rule: string | null;
-      }[]
-    | null;
+  readonly grants: Explanation["grants"];
+  readonly asks: readonly SimulatedAsk[];
+  readonly changes: readonly PolicyChange[];
 }
 
 /** Whether a value is an object and not an array. */

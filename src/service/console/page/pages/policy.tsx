@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { messageOf } from "../api.ts";
 import { CopyButton } from "../clipboard.tsx";
-import { announce, Badge, Card, Notice, Outcome, Part, Table, ToolLink } from "../elements.tsx";
+import { announce, Badge, Card, Notice, Part, Table, ToolLink } from "../elements.tsx";
 import { Grants } from "../explanation-cards.tsx";
 import { plural } from "../format.ts";
 import { addressOf, route, setQuery } from "../router.ts";
@@ -79,7 +79,7 @@ export function Page() {
           {problem.value !== null && <Notice>{problem.value}</Notice>}
         </Card>
       </form>
-      {answer.value !== null && <Answer {...answer.value} />}
+      {answer.value !== null && <Answer {...answer.value} hasTool={tool !== "" || call !== ""} />}
     </div>
   );
 }
@@ -111,69 +111,66 @@ function Field({ name, label, value }: { name: string; label: string; value: str
 function wordsOf(answer: Simulation | null): string {
   const mistakes = answer?.findings.length ?? 0;
   if (mistakes > 0) return `${plural(mistakes, "finding")} in the policy`;
-  return `The policy would change ${plural(answer?.changes?.length ?? 0, "past request")}`;
+  return `The policy would change ${plural(answer?.changes.length ?? 0, "past request")}`;
 }
 
 function Findings({ found }: { found: readonly Finding[] }) {
   if (found.length === 0) return null;
   return (
     <ul class="notice warn" aria-label="Findings">
-      {found.map(({ message, severity = "", rule = "", line, column, pointer }) => (
+      {found.map(({ tool, reason, remediation, line, column = 1, pointer }) => (
         <li>
-          <span class="strong">{severity}</span> {message}{" "}
-          <span class="muted">
-            {[rule, typeof line !== "number" ? "" : `line ${line}, column ${column ?? 1}`, pointer ?? ""]
-              .filter((one) => one !== "")
-              .join(", ")}
-          </span>
+          {tool !== null && <span class="strong">{tool}: </span>}
+          {reason}. To change that: {remediation}.{" "}
+          <span class="muted">{line === undefined ? pointer : `Line ${line}, column ${column}`}</span>
         </li>
       ))}
     </ul>
   );
 }
 
-function Answer({ grants, asks, changes }: Simulation) {
+function Verdict({ text }: { text: string }) {
+  return <Badge text={text} tone={text === "granted" || text === "ok" ? "good" : "bad"} />;
+}
+
+const CHANGE_HEADS = ["Call", "Tool", "Tenant", "What", "Target", "Was", "Would be", "Rule"];
+
+function Answer({ grants, asks, changes, hasTool }: Simulation & { readonly hasTool: boolean }) {
+  const asked = asks.map(({ capability, method, target, outcome, rule }) => [
+    `${capability}.${method}`,
+    target ?? "—",
+    <Verdict text={outcome} />,
+    rule ?? "none",
+  ]);
+  const changed = changes.map(({ id, tool, tenant, capability, target, was, would, rule }) => [
+    <a href={addressOf("calls", id)} class="mono">
+      {id}
+    </a>,
+    <ToolLink name={tool} />,
+    tenant,
+    capability,
+    target ?? "—",
+    <Verdict text={was} />,
+    <Verdict text={would} />,
+    rule ?? "none",
+  ]);
   return (
     <Card heading="What it would do">
-      {Array.isArray(grants) && (
+      {hasTool && (
         <Part heading="Granted to the tool">
           <Grants grants={grants} />
         </Part>
       )}
-      {asks && asks.length > 0 && (
+      {asked.length > 0 && (
         <Part heading="Requests of the past call">
-          <Table
-            label="Requests of the past call"
-            heads={["What", "Target", "Outcome", "Rule"]}
-            rows={asks.map(({ capability, method, target, outcome, rule }) => [
-              `${capability}.${method}`,
-              target ?? "—",
-              <Badge text={outcome} tone={outcome === "granted" ? "good" : "bad"} />,
-              rule ?? "none",
-            ])}
-          />
+          <Table label="Requests of the past call" heads={["What", "Target", "Outcome", "Rule"]} rows={asked} />
         </Part>
       )}
       <Part heading="What would change for past calls">
-        {(changes ?? []).length === 0 ? (
+        {changed.length === 0 ? (
           <p class="empty">Nothing.</p>
         ) : (
-          <Table
-            label="What would change for past calls"
-            heads={["Call", "Tool", "Tenant", "What", "Target", "Was", "Would be", "Rule"]}
-            rows={(changes ?? []).map(({ id, tool, tenant, capability, target, was, would, rule }) => [
-              <a href={addressOf("calls", id)} class="mono">
-                {id}
-              </a>,
-              <ToolLink name={tool} />,
-              tenant,
-              capability,
-              target ?? "—",
-              <Outcome code={was} />,
-              <Outcome code={would} />,
-              rule ?? "none",
-            ])}
-          />
+          <Table label="What would change for past calls" heads={CHANGE_HEADS} rows={changed} />
         )}
       </Part>
     </Card>

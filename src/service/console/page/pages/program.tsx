@@ -114,7 +114,7 @@ function Editor({ run, onRun }: { run: Run; onRun: (code: string) => void }) {
   );
 }
 
-function Input({ area, error }: { area: RefObject<HTMLTextAreaElement>; error: string }) {
+function Input({ area, error }: { area: RefObject<HTMLTextAreaElement | null>; error: string }) {
   return (
     <>
       <label for="program-input" class="name">
