@@ -42,15 +42,14 @@ export class AskLog {
     const at = Date.now() - this.#logging.beginMs;
     if (isContinuation && (outcome === "ok" || outcome === "replayed")) return this.#continue(capability, at, bytes);
     if (this.#asks.length >= ASKS_MAX) return void this.#omitted++;
-    const earlier = outcome === "replayed" ? this.#asks.find((ask) => ask.step === step) : undefined;
     const [rule] = rules;
     this.#asks.push({
       step,
       capability: capability.slice(0, TARGET_MAX),
       method: method.slice(0, TARGET_MAX),
       target: this.#logging.hasValues ? targetOf(args) : null,
-      outcome: earlier?.outcome ?? (outcome === "replayed" ? "ok" : outcome === "diverged" ? "failed" : outcome),
-      code: earlier?.code ?? code,
+      outcome: outcome === "replayed" ? "ok" : outcome === "diverged" ? "failed" : outcome,
+      code,
       rule: rule === undefined ? null : `policy.rules[${rule}]`,
       atMs: round(Math.max(0, at - durationMs)),
       durationMs: round(durationMs),
@@ -61,9 +60,14 @@ export class AskLog {
     });
   }
 
-  /** JSON: `{ asks, asksOmitted }`. */
+  /** JSON: `{ asks, asksOmitted }`, in the order in which they were made. What repeats another has its outcome. */
   text(): string {
-    return JSON.stringify({ asks: this.#asks, asksOmitted: this.#omitted });
+    const made = new Map(this.#asks.flatMap((ask) => (ask.isReplayed ? [] : [[ask.step, ask] as const])));
+    const asks = this.#asks.map((ask) => {
+      const { outcome, code } = made.get(ask.step) ?? ask;
+      return { ...ask, outcome, code };
+    });
+    return JSON.stringify({ asks: asks.sort((a, b) => a.atMs - b.atMs), asksOmitted: this.#omitted });
   }
 
   #continue(capability: string, at: number, bytes: number): void {

@@ -116,7 +116,7 @@ export function createClient<Tools = RegisteredTools>(options: ClientOptions): C
 export function createClient({ url, key, fetch = globalThis.fetch, headers = {} }: ClientOptions): AnyClient {
   const base = String(url).replace(/\/+$/, "");
 
-  const send = async (path: string, accept: string, body?: object, signal?: AbortSignal): Promise<Response> => {
+  const send: Send = async (path, accept, body, signal) => {
     const secret = typeof key === "function" ? await key() : key;
     const response = await fetch(`${base}/v1/${path}`, {
       method: body === undefined ? "GET" : "POST",
@@ -164,28 +164,11 @@ export function createClient({ url, key, fetch = globalThis.fetch, headers = {} 
     return unwrap(asResult(answer)) as ToolInfo[];
   };
 
-  /** `undefined` where the server has no such thing. */
-  const kept = async <Answer>(path: string, body?: object): Promise<Answer | undefined> => {
-    const response = await send(`calls${path}`, JSON_TYPE, body);
-    const answer = (await readJson(response)) as Answer & { readonly detail?: string };
-    if (response.ok) return answer;
-    if (response.status === 404 && path.startsWith("/")) return undefined;
-    throw new Error(answer.detail ?? `the server answers with ${response.status}`);
-  };
-
   return {
     execute,
     stream,
     list,
-    calls: {
-      list: async (filter = {}) => {
-        const pairs = Object.entries(filter).filter(([, value]) => value !== undefined);
-        const texts = pairs.map(([name, value]) => [name, value instanceof Date ? value.toISOString() : `${value}`]);
-        return (await kept(`?${new URLSearchParams(texts)}`)) as CallPage;
-      },
-      get: (id) => kept(`/${encodeURIComponent(id)}`),
-      replay: (id) => kept(`/${encodeURIComponent(id)}/replay`, {}),
-    },
+    calls: callsOf(send),
     tools: new Proxy(Object.freeze({}), {
       // JavaScript itself reads these two of any object: a function there would make it a promise, or other JSON.
       get: (_target, name) =>
@@ -208,6 +191,28 @@ export function createClient({ url, key, fetch = globalThis.fetch, headers = {} 
         execute,
       };
     },
+  };
+}
+
+type Send = (path: string, accept: string, body?: object, signal?: AbortSignal) => Promise<Response>;
+
+function callsOf(send: Send): ClientCalls {
+  /** `undefined` where the server has no such thing. */
+  const kept = async <Answer>(path: string, body?: object): Promise<Answer | undefined> => {
+    const response = await send(`calls${path}`, JSON_TYPE, body);
+    const answer = (await readJson(response)) as Answer & { readonly detail?: string };
+    if (response.ok) return answer;
+    if (response.status === 404 && path.startsWith("/")) return undefined;
+    throw new Error(answer.detail ?? `the server answers with ${response.status}`);
+  };
+  return {
+    list: async (filter = {}) => {
+      const pairs = Object.entries(filter).filter(([, value]) => value !== undefined);
+      const texts = pairs.map(([name, value]) => [name, value instanceof Date ? value.toISOString() : String(value)]);
+      return (await kept(`?${new URLSearchParams(texts).toString()}`)) as CallPage;
+    },
+    get: (id) => kept(`/${encodeURIComponent(id)}`),
+    replay: (id) => kept(`/${encodeURIComponent(id)}/replay`, {}),
   };
 }
 

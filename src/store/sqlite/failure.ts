@@ -2,8 +2,10 @@ import { StoreError } from "../../base/errors.ts";
 import { ForeignStoreError } from "./layout.ts";
 
 /** Primary result codes of SQLite: the lowest byte of an extended code. */
+const ERROR = 1;
 const BUSY = 5;
 const LOCKED = 6;
+const READ_ONLY = 8;
 const IO = 10;
 const CORRUPT = 11;
 const FULL = 13;
@@ -28,12 +30,13 @@ export function isPassing(error: unknown): boolean {
 /** What a failure means for the store. */
 export type FailureKind = "busy" | "full" | "corrupt" | "constraint" | "other";
 
-/** `corrupt`: also a file that is no database at all. */
+/** `corrupt`: also a file that is no database at all, or whose tables are not those that the engine's SQL names. */
 export function kindOf(error: unknown): FailureKind {
   if (isBusy(error)) return "busy";
   switch (codeOf(error)) {
     case FULL:
       return "full";
+    case ERROR:
     case CORRUPT:
     case NO_DATABASE:
       return "corrupt";
@@ -58,8 +61,11 @@ function wordsOf(error: unknown): string {
     case undefined:
     case CANNOT_OPEN:
       return "cannot be opened";
+    case READ_ONLY:
+      return "is read-only";
     case FULL:
       return "is full: its disk is full, or its maxBytes is reached";
+    case ERROR:
     case CORRUPT:
     case NO_DATABASE:
       return BROKEN;

@@ -14,7 +14,8 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { readFilter } from "../../../src/store/calls/call-record.ts";
 import { WAITING_MAX } from "../../../src/store/calls/call-store.ts";
-import { openStore, rowOf, scratchFolder } from "./stored-calls.ts";
+import { rowOf } from "./kept-row.ts";
+import { openStore, scratchFolder } from "./stored-calls.ts";
 
 const BEGIN_MS = Date.now() - 60_000;
 const TENANTS = ["acme", "beta", ""];

@@ -51,7 +51,8 @@ export class CallFile {
       try {
         work(writer);
       } catch (error) {
-        if (kindOf(error) !== "full") throw error;
+        // Where not the file is full but its disk, what was kept stays.
+        if (kindOf(error) !== "full" || !writer.isFilled) throw error;
         for (let piece = 0; piece < PIECES_MAX && writer.makeRoom(); piece++);
         work(writer);
       }
