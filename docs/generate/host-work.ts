@@ -11,35 +11,8 @@ import { KEPT_LIMITS } from "../../src/service/mcp/kept-streams.ts";
 import { ADDRESS_MB, PROJECT_ADDRESS_MB } from "../../src/tool/build/limits.ts";
 import { MAX_PROJECT_SOURCE_BYTES, MAX_SOURCE_BYTES } from "../../src/tool/bundle/source-budget.ts";
 import { ENTRIES_MAX } from "../../src/tool/package/entry.ts";
+import { type HostWork, SURFACES } from "./host-work-entry.ts";
 import { count, limit, mib } from "./limit-texts.ts";
-
-/** Where a piece of work runs. */
-export type Place =
-  | "main thread"
-  | "broker thread"
-  | "thread pool"
-  | "worker thread"
-  | "isolate"
-  | "child process"
-  | "the operating system's sandbox";
-
-/** Who is charged, delayed or refused for it. `nobody`: it is bounded, and charged to no account yet. */
-export type Payer = "the call" | "the tenant" | "the key" | "the registrant" | "the operator" | "nobody";
-
-/** Ways into the engine from outside. */
-export const SURFACES = ["library", "http", "mcp", "command line"] as const;
-
-/** A piece of work that a process of the host does on behalf of a call, a caller or a registrant. */
-export interface HostWork {
-  readonly work: string;
-  /** Capabilities, surfaces and runtimes that cause it: a test requires that each of them causes some. */
-  readonly causes: readonly string[];
-  readonly bound: string;
-  readonly place: Place;
-  readonly payer: Payer;
-  /** A file below `test` that fails where the bound does not hold. */
-  readonly test: string;
-}
 
 const MIB = 1024 * 1024;
 const RUN: readonly Runtime[] = ["javascript", "python", "wasi", "remote"];
@@ -319,6 +292,22 @@ export const HOST_WORK: readonly HostWork[] = [
     place: "main thread",
     payer: "nobody",
     test: "engine/long-output.engine.test.ts",
+  },
+  {
+    work: "Cut a long output for a model, find its shape, and read its pages",
+    causes: ["library", "mcp"],
+    bound: `${limit("outputBytes")}; pieces of 32 KiB, 4 ms in one turn of the event loop; 4 pages at once of a tenant, 16 in all`,
+    place: "main thread",
+    payer: "the tenant",
+    test: "engine/model/read-output.engine.test.ts",
+  },
+  {
+    work: "Keep long outputs for models",
+    causes: ["library", "mcp"],
+    bound: "64 MiB, a quarter of it of one tenant; 15 minutes",
+    place: "main thread",
+    payer: "the tenant",
+    test: "engine/model/kept-outputs.test.ts",
   },
   {
     work: "Write an answer",

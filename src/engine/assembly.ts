@@ -29,6 +29,7 @@ import { createBroker } from "./create-broker.ts";
 import type { CreateExecutor } from "./create-executor.ts";
 import { explainTool } from "./explanation.ts";
 import { InstalledTools } from "./installed-tools.ts";
+import { ModelOutputs } from "./model/model-outputs.ts";
 import type { ResolvedOptions } from "./options.ts";
 import type { CallReplays } from "./replay/call-replays.ts";
 import { registerCallMetrics } from "./telemetry/kept-call-metrics.ts";
@@ -57,6 +58,7 @@ export interface Assembly {
   readonly metrics: Metrics;
   readonly audit: Audit | undefined;
   readonly calls: CallHistory;
+  readonly modelOutputs: ModelOutputs;
 }
 
 /** Modules loaded before an engine is created. */
@@ -125,6 +127,7 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
   );
   const parts = { registry, tools, programs, idempotency, admission, tracing, events, scheduler, broker, executor };
   const pipeline = new CallPipeline({ ...parts, nextCallNumber, entropyKey, keeper: kept?.keeper ?? null });
+  const history = new CallHistory(kept);
   return {
     bounds,
     events,
@@ -139,7 +142,8 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
     pipeline,
     metrics,
     audit,
-    calls: new CallHistory(kept),
+    calls: history,
+    modelOutputs: new ModelOutputs({ registry, broker, calls: history }),
   };
 }
 

@@ -3,7 +3,7 @@ import { LocalEngine } from "./local-engine.ts";
 import { type EngineOptions, resolveOptions, type ToolSource } from "./options.ts";
 import type { Engine, ToolsOf } from "./typed-engine.ts";
 
-export type { EngineStats } from "./local-engine.ts";
+export type { EngineStats } from "./engine-stats.ts";
 export type { Engine } from "./typed-engine.ts";
 
 /**

@@ -72,6 +72,9 @@ export interface Explanation {
   readonly program?: ProgramExplanation;
 }
 
+/** Grants in force, or those of a policy that is only looked at. */
+type WithGrants = Pick<BrokerClient, "grants">;
+
 /** The parts of an engine that decide how a call runs. */
 interface ExplainedParts {
   readonly broker: { readonly grants: Grants };
@@ -107,7 +110,7 @@ function schemasOf({ parses, parsesReason, wholeReason, script: { evaluationMs }
 }
 
 /** Capability requests of a tool that the policy grants to no tenant. */
-export function lintTool(tool: RegisteredTool, broker: BrokerClient): readonly Finding[] {
+export function lintTool(tool: RegisteredTool, broker: WithGrants): readonly Finding[] {
   return findUncovered(broker.grants, { ...identityOf(tool), tenant: null }, tool.capabilities);
 }
 
@@ -117,7 +120,7 @@ export interface ToolFinding extends Finding {
 }
 
 /** All requests and rules without effect. */
-export function lintAll(registry: ToolRegistry, broker: BrokerClient): readonly ToolFinding[] {
+export function lintAll(registry: ToolRegistry, broker: WithGrants): readonly ToolFinding[] {
   const ofTools = registry.list().flatMap(({ name }) => {
     const tool = registry.get(name);
     return tool === undefined ? [] : lintTool(tool, broker).map((finding) => ({ tool: name, ...finding }));
@@ -126,7 +129,7 @@ export function lintAll(registry: ToolRegistry, broker: BrokerClient): readonly 
 }
 
 /** Policy rules without effect. */
-function lintPolicy({ grants }: BrokerClient): readonly Finding[] {
+export function lintPolicy({ grants }: WithGrants): readonly Finding[] {
   return grants.unknown().map(({ rule, name }) => ({
     pointer: `/policy/rules/${rule}/allow${pointerSegment(name)}`,
     reason: `the engine has no capability "${name.slice(0, 64)}"`,

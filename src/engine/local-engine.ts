@@ -13,10 +13,12 @@ import { GloveboxError } from "../base/errors.ts";
 import type { SurfaceEvent, EventName, Listener, Reconfigured } from "./telemetry/events.ts";
 import { explainPrograms, programLimits } from "./program-explanation.ts";
 import { loadPrelude } from "../tool/runtimes/prelude.ts";
-import type { EngineOptions, ResolvedOptions, ToolSource } from "./options.ts";
+import { type EngineOptions, type ResolvedOptions, resolveModelChars, type ToolSource } from "./options.ts";
 import type { Policy } from "../broker/policy.ts";
+import { ModelTools, type ModelToolsSource, sourceOf } from "./model/model-tools.ts";
+import type { PolicySimulation, PolicySimulationRequest, WhoseCalls } from "./policy-simulation.ts";
 import { Reconfiguration } from "./reconfiguration.ts";
-import type { ExecutorStats } from "../executor/executor.ts";
+import type { EngineStats } from "./engine-stats.ts";
 import type { ToolCall, ToolResult } from "../base/result.ts";
 import type { MetricsFormat } from "../base/open-metrics.ts";
 import { HostAccount, type HostUsage } from "../base/tenant-account.ts";
@@ -27,23 +29,8 @@ import { type DeclareOptions, declareTools } from "../tool/declarations/declare-
 import { prepareDefinitions, type ToolInfo, type ToolLocation } from "../tool/definition.ts";
 import { PROGRAM_NAMES, type ProgramSource } from "../tool/program/program.ts";
 import type { ModuleReport } from "../tool/registrar.ts";
+import type { ModelOptions, ModelRunner } from "../tool/contracts/runner.ts";
 import { toolFunctions } from "./tool-functions.ts";
-
-/** Snapshot of an engine's state. */
-export interface EngineStats {
-  readonly state: "open" | "draining" | "closed";
-  readonly tools: number;
-  readonly queued: number;
-  readonly running: number;
-  /** `groups`: only with the executor `process`; `fleet`: only with `queue`. */
-  readonly executor: Pick<ExecutorStats, "ready" | "spareReady" | "rssBytes" | "sandbox" | "groups" | "fleet"> & {
-    readonly kind: string;
-    /** The reason why no calls can run now, such as `spawn node EMFILE`; otherwise `null`. */
-    readonly problem: string | null;
-  };
-  readonly isolates: { readonly active: number; readonly warm: number; readonly blank: number };
-  readonly quarantined: readonly string[];
-}
 
 /** The caller of the calls that are explained. */
 export interface ExplainOptions {
@@ -204,9 +191,36 @@ export class LocalEngine implements AsyncDisposable {
     return lintAll(this.#parts.registry, this.#parts.broker);
   }
 
+  /**
+   * Looks at a policy without putting it in force: its mistakes, what it would grant to a tool, and what it would answer
+   * to stored calls of the last day. Runs no tool and writes nothing. `whose`: the stored calls that may be looked at;
+   * `null` for none. Rejects with a `GloveboxError`: `invalid_arguments`, `tool_not_found`.
+   */
+  async simulatePolicy(request: PolicySimulationRequest, whose: WhoseCalls = {}): Promise<PolicySimulation> {
+    const { simulatePolicy } = await import("./policy-simulation.ts");
+    return simulatePolicy(this.#parts, request, whose);
+  }
+
   /** Runs a call. Never rejects: an error is part of the result. */
   execute(call: ToolCall, options: ExecuteOptions = {}): Promise<ToolResult> {
     return this.#parts.pipeline.execute(call, options);
+  }
+
+  /**
+   * The tools as a model gets them: with `read_output`, and with outputs cut that are longer than `modelChars`. What calls
+   * tools for a model, such as `callTools`, a server of MCP and adapters, takes the engine itself, too.
+   */
+  forModels({ modelChars }: ModelOptions = {}): ModelRunner {
+    return this.modelTools(sourceOf(this), modelChars);
+  }
+
+  /** @internal The tools of a part of the engine as a model gets them. */
+  modelTools(source: ModelToolsSource, modelChars?: number): ModelRunner {
+    return new ModelTools(
+      source,
+      this.#parts.modelOutputs,
+      resolveModelChars(modelChars, this.#reconfiguration.modelChars),
+    );
   }
 
   /** Options of code mode, if the engine's surfaces have it. The same object until it is reconfigured. */
@@ -347,7 +361,7 @@ export class LocalEngine implements AsyncDisposable {
   }
 
   async #close(drainMs: number): Promise<void> {
-    const { registrar, pipeline, broker, connectors, audit, calls } = this.#parts;
+    const { registrar, pipeline, broker, connectors, audit, calls, modelOutputs } = this.#parts;
     this.#state = "draining";
     registrar.stop();
     await pipeline.close(drainMs);
@@ -356,6 +370,7 @@ export class LocalEngine implements AsyncDisposable {
     await broker.close();
     await audit?.close();
     await calls.close();
+    modelOutputs[Symbol.dispose]();
     this.#pressure[Symbol.dispose]();
     this.#state = "closed";
     open--;

@@ -131,6 +131,12 @@ export interface EngineOptions<Sources extends readonly ToolSource[] = readonly 
   readonly idempotency?: IdempotencyOptions;
   /** Keeps ended calls, for `engine.calls`. Default: keeps nothing. */
   readonly calls?: CallOptions;
+  /**
+   * Length of an output, in UTF-16 units, beyond which a model gets its beginning, its end and its shape, and reads on with
+   * `read_output`: over MCP, with `callTools` and adapters. A tool's own `outputChars` stands before it. At least 1,000;
+   * `Infinity`: outputs are never cut. Default 25,000.
+   */
+  readonly modelChars?: number;
   /** Receives an entry for each capability call: a file or a function. Default: no audit. */
   readonly audit?: AuditTarget;
   /** DNS lookup and timeouts of the `fetch` capability. */
@@ -175,6 +181,7 @@ export interface ResolvedOptions {
   readonly kv: KvStoreOptions;
   readonly idempotency: LedgerOptions;
   readonly calls: ResolvedCallOptions | null;
+  readonly modelChars: number;
   readonly audit: AuditTarget | undefined;
   readonly fetch: FetchOptions;
   readonly secrets: { readonly [name: string]: SecretOptions };
@@ -219,6 +226,7 @@ export function resolveOptions(options: EngineOptions): ResolvedOptions {
     kv: resolveKv(options.kv ?? {}, options.stateDir ?? STATE_DIR),
     idempotency: resolveIdempotency(options.idempotency ?? {}),
     calls: resolveCalls(options.calls, options.stateDir ?? STATE_DIR),
+    modelChars: resolveModelChars(options.modelChars),
     audit: options.audit,
     fetch: options.fetch ?? {},
     secrets: options.secrets ?? {},
@@ -281,6 +289,15 @@ function checkMembers(name: string, value: unknown, known: readonly string[]): v
 function checkDuration(name: string, value: unknown): void {
   if (value === undefined || (typeof value === "number" && value > 0)) return;
   throw new RangeError(`${name} must be a number above 0`);
+}
+
+/** Least of `modelChars`, and its default. */
+export const MODEL_CHARS_MIN = 1_000;
+export const MODEL_CHARS_DEFAULT = 25_000;
+
+/** Throws a `RangeError` where it is invalid. */
+export function resolveModelChars(value: number | undefined, otherwise = MODEL_CHARS_DEFAULT): number {
+  return count("modelChars", value, otherwise, MODEL_CHARS_MIN);
 }
 
 function resolveBroker(place: BrokerPlace = "thread"): BrokerPlace {

@@ -14,6 +14,7 @@ export class Reconfiguration {
   readonly #resolved: ResolvedOptions;
   #policy: Policy;
   #codeMode: ResolvedOptions["codeMode"];
+  #modelChars: number;
   /** Names of the tools that came from options: only these are removed when new options lack them. */
   #own: ReadonlySet<string> = new Set();
   /** The last reconfiguration. They run one at a time, because each compares with the result of the one before. */
@@ -24,12 +25,18 @@ export class Reconfiguration {
     this.#resolved = resolved;
     this.#policy = resolved.policy;
     this.#codeMode = resolved.codeMode;
+    this.#modelChars = resolved.modelChars;
     this.#parts = parts;
   }
 
   /** Options of code mode that are in force. */
   get codeMode(): ResolvedOptions["codeMode"] {
     return this.#codeMode;
+  }
+
+  /** Length of an output beyond which a model gets a part. */
+  get modelChars(): number {
+    return this.#modelChars;
   }
 
   /** Applies tools, policy and limits of new options, or nothing if anything is invalid. */
@@ -109,6 +116,7 @@ export class Reconfiguration {
     if (isPolicyChanged) broker.use(grants);
     this.#policy = resolved.policy;
     this.#codeMode = resolved.codeMode;
+    this.#modelChars = resolved.modelChars;
     bounds.limits = resolved.limits;
     bounds.maxLimits = resolved.maxLimits;
     bounds.toolMaxLimits = resolved.toolMaxLimits;

@@ -81,7 +81,7 @@ export interface TypedEngine<Tools> extends EngineBase, Executes<Tools>, Listens
 }
 
 /** An engine of which nothing is known. */
-export interface AnyEngine extends EngineBase, ToolRunner<AnyTools>, Listens<AnyTools> {
+export interface AnyEngine extends EngineBase, Omit<ToolRunner<AnyTools>, "forModels">, Listens<AnyTools> {
   /** Runs a call. Never rejects: an error is part of the result. */
   execute(call: ToolCall, options?: ExecuteOptions): Promise<ToolResult>;
   readonly tools: { readonly [name: string]: ToolFunction<Record<string, unknown>, unknown> };

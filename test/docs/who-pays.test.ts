@@ -1,7 +1,8 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { HOST_WORK, SURFACES } from "../../docs/generate/host-work.ts";
+import { SURFACES } from "../../docs/generate/host-work-entry.ts";
+import { HOST_WORK } from "../../docs/generate/host-work.ts";
 import { RUNTIMES } from "../../src/base/protocol/script.ts";
 import { createCapabilities } from "../../src/broker/capabilities/built-in.ts";
 import { RemoteServers } from "../../src/broker/capabilities/connector/connector.ts";

@@ -25,7 +25,7 @@ test("MCP over stdio: the official client lists and calls a tool", async () => {
   const transport = new StdioClientTransport({ command: process.execPath, args, cwd: ROOT, stderr: "ignore" });
   const client = new Client({ name: "smoke", version: "1.0.0" });
   await client.connect(transport);
-  expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(["add"]);
+  expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(["add", "read_output"]);
   expect((await client.callTool({ name: "add", arguments: { a: 1, b: 2 } })).structuredContent).toEqual(SUM);
   await client.close();
 });

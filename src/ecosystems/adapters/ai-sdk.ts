@@ -1,6 +1,6 @@
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
-import { aiTools } from "../../tool/contracts/ai-tools.ts";
-import type { OfferOptions, ToolRunner } from "../../tool/contracts/runner.ts";
+import { aiToolsOf } from "../../tool/contracts/ai-tools.ts";
+import { forModel, type OfferOptions, type ToolRunner } from "../../tool/contracts/runner.ts";
 import type { InputOf, OutputOf, ToolName } from "../../tool/register.ts";
 
 interface AiSchemaOf<Input> {
@@ -21,12 +21,16 @@ export type AiTools<Tools> = {
 
 /**
  * The tools of an engine as a tool set of the `ai` package: `generateText({ tools: toolsForAISDK(engine) })`. The
- * package's abort signal cancels calls. A failed call throws an `AiToolFailure`, which the package shows to the model.
+ * package's abort signal cancels calls. A failed call throws an `AiToolFailure`, which the package shows to the model. The
+ * model reads long outputs in parts, with `read_output`; `execute` gives all of them.
  */
 export function toolsForAISDK<Tools>(
   runner: ToolRunner<Tools>,
-  options: OfferOptions<ToolName<Tools>> = {},
+  { modelChars, ...options }: OfferOptions<ToolName<Tools>> = {},
 ): AiTools<Tools> {
   // The schemas say at run time what `Tools` says when a program is compiled.
-  return aiTools(runner, options) as unknown as AiTools<Tools>;
+  return aiToolsOf(
+    forModel(runner, modelChars === undefined ? {} : { modelChars }),
+    options,
+  ) as unknown as AiTools<Tools>;
 }

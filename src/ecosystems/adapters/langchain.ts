@@ -2,7 +2,7 @@ import { importOptional } from "../../base/optional-package.ts";
 import { unwrap } from "../../base/result.ts";
 import { objectSchema } from "../../tool/contracts/object-schema.ts";
 import { writeName } from "../../tool/contracts/portable-name.ts";
-import { type OfferOptions, offeredTools, type ToolRunner } from "../../tool/contracts/runner.ts";
+import { forModel, type OfferOptions, offeredTools, type ToolRunner } from "../../tool/contracts/runner.ts";
 
 /** @ts-ignore: an optional peer. Programs that do not install it compile, also where they check libraries. */
 export type LangChainTool = import("@langchain/core/tools").StructuredToolInterface;
@@ -14,16 +14,17 @@ export type LangChainTool = import("@langchain/core/tools").StructuredToolInterf
  */
 export async function toolsForLangChain(
   runner: ToolRunner,
-  { names, ...options }: OfferOptions = {},
+  { names, modelChars, ...options }: OfferOptions = {},
 ): Promise<LangChainTool[]> {
+  const tools = forModel(runner, modelChars === undefined ? {} : { modelChars });
   const feature = "toolsForLangChain";
   const { tool: makeTool } = await importOptional(feature, ["@langchain/core"], () => import("@langchain/core/tools"));
   // LangChain writes into schemas.
-  return offeredTools(runner, names).map(({ name, description, inputSchema }) =>
+  return offeredTools(tools, names).map(({ name, description, inputSchema }) =>
     makeTool(
       async (input: unknown, { signal }: { signal?: AbortSignal }) => {
         const called = signal === undefined ? options : { ...options, signal };
-        const output = unwrap(await runner.execute({ name, arguments: input as Record<string, unknown> }, called));
+        const output = unwrap(await tools.execute({ name, arguments: input as Record<string, unknown> }, called));
         return typeof output === "string" ? output : JSON.stringify(output);
       },
       { name: writeName(name), description, schema: structuredClone(objectSchema(inputSchema)) },

@@ -1,6 +1,6 @@
 import { callTools } from "../../tool/contracts/call-tools.ts";
 import { openaiResponses } from "../../tool/contracts/openai-responses.ts";
-import { type OfferOptions, offeredTools, type ToolRunner } from "../../tool/contracts/runner.ts";
+import { forModel, type OfferOptions, offeredTools, type ToolRunner } from "../../tool/contracts/runner.ts";
 
 /** A function tool of `@openai/agents`. */
 export interface OpenAiAgentTool {
@@ -30,13 +30,17 @@ export interface OpenAiAgentCall {
  * The tools of an engine for `@openai/agents`: `new Agent({ tools: toolsForOpenAIAgents(engine) })`. The run's abort
  * signal cancels calls. The model reads the output as text, or `Error: ` and the message of a call that failed.
  */
-export function toolsForOpenAIAgents(runner: ToolRunner, { names, ...options }: OfferOptions = {}): OpenAiAgentTool[] {
-  return offeredTools(runner, names).map((tool) => {
+export function toolsForOpenAIAgents(
+  runner: ToolRunner,
+  { names, modelChars, ...options }: OfferOptions = {},
+): OpenAiAgentTool[] {
+  const tools = forModel(runner, modelChars === undefined ? {} : { modelChars });
+  return offeredTools(tools, names).map((tool) => {
     const { type, name, description, parameters, strict } = openaiResponses.writeTool(tool);
     const invoke = async (_context: unknown, input: string, { toolCall, signal }: OpenAiAgentCall = {}) => {
       const call = { type: "function_call", call_id: toolCall?.callId ?? "", name, arguments: input };
       const called = signal === undefined ? options : { ...options, signal };
-      const [answer] = await callTools(runner, "openai-responses", [call], called);
+      const [answer] = await callTools(tools, "openai-responses", [call], called);
       const output = answer?.output ?? "";
       return typeof output === "string" ? output : output.map(({ text }) => text).join("\n\n");
     };

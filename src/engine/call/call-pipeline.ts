@@ -16,7 +16,7 @@ import type { SessionEnd } from "../../broker/call-session.ts";
 import type { BrokerClient } from "../../broker/thread/broker-client.ts";
 import type { EngineSession, HostedCall } from "../../broker/thread/host-session.ts";
 import type { CallReply, Executor, OutputText } from "../../executor/executor.ts";
-import { callOf, HOST_TOOLS, type Preparation, type ProgramSource } from "../../tool/program/program.ts";
+import { ANSWERED_NAMES, callOf, type Preparation, type ProgramSource } from "../../tool/program/program.ts";
 import type { Programs } from "../../tool/program/programs.ts";
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";
@@ -128,7 +128,7 @@ export class CallPipeline implements CallStages {
     if (!mayCall) return this.run(call, options, null);
     const callId = call.id ?? admission.nextId();
     const tenant = tenantOf(options);
-    const isKnown = HOST_TOOLS.has(call.name) || registry.get(call.name, tenant) !== undefined;
+    const isKnown = ANSWERED_NAMES.has(call.name) || registry.get(call.name, tenant) !== undefined;
     const trace = tracing.begin(String(callId), isKnown ? call.name : "", tenant, null);
     try {
       const wrong = describeMalformed(call, callId);

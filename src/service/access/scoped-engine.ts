@@ -4,7 +4,9 @@ import { isCodeTool, RUN_CODE } from "../../code-mode/model-tools.ts";
 import type { CodeModeOptions } from "../../engine/code-mode-options.ts";
 import type { ManPages } from "../mcp/resources.ts";
 import type { Registry } from "../../ecosystems/agentspace/registry.ts";
+import type { ModelToolsSource } from "../../engine/model/model-tools.ts";
 import type { ToolDescription } from "../../tool/contracts/contract.ts";
+import type { ModelOptions, ModelRunner, ToolRunner } from "../../tool/contracts/runner.ts";
 import type { CallComparison } from "../../engine/call-history.ts";
 import type { Engine } from "../../engine/engine.ts";
 import type { CallReplay } from "../../engine/replay/call-replays.ts";
@@ -12,6 +14,7 @@ import { GloveboxError, toolError } from "../../base/errors.ts";
 import type { RequestRefusal } from "../../engine/telemetry/events.ts";
 import { type ExecuteOptions, isAmong } from "../../engine/execute-options.ts";
 import type { Explanation } from "../../engine/explanation.ts";
+import type { PolicySimulation, PolicySimulationRequest } from "../../engine/policy-simulation.ts";
 import { refusedCall, type ToolCall, type ToolResult } from "../../base/result.ts";
 import type { CallFilter, CallPage, CallSummary, StoredCall } from "../../store/calls/call-record.ts";
 import type { ToolInfo } from "../../tool/definition.ts";
@@ -118,7 +121,7 @@ export class ScopedEngine {
   /** A runner bound to one caller, for surfaces that serve a caller for longer than one request. */
   runnerFor(caller: Caller, surface = "http"): CallerRunner {
     const origin = { surface, key: caller.key };
-    return {
+    const runner: Omit<CallerRunner, "forModels"> = {
       list: () => this.list(caller),
       get: (name) => this.get(caller, name) ?? this.#describe(caller, name),
       execute: (call, options = {}) => this.execute(caller, call, { origin, ...options }),
@@ -133,6 +136,19 @@ export class ScopedEngine {
       ...this.#changesFor(caller),
       ...this.#manPagesFor(caller),
     };
+    return { ...runner, forModels: (options) => this.#modelToolsFor(caller, runner, options) };
+  }
+
+  /** The caller's tools as a model gets them. It reads the outputs of its key's own calls, whatever tools the key names. */
+  #modelToolsFor(caller: Caller, runner: ToolRunner, { modelChars }: ModelOptions = {}): ModelRunner {
+    const source: ModelToolsSource = {
+      ...runner,
+      answer: (call, work, options) =>
+        this.#within(caller, call, options, ({ tools: _any, ...others }) => this.#engine.answer(call, work, others)),
+      ownerOf: ({ tenant }) => ({ tenant: this.#whose(caller).tenant ?? tenant ?? "", key: caller.key }),
+      mayName: (tool) => this.mayName(caller, tool),
+    };
+    return this.#engine.modelTools(source, modelChars);
   }
 
   /** Tells of changes, but not of those of other tenants' tools. */
@@ -227,6 +243,11 @@ export class ScopedEngine {
       if (!this.stillAdmits(caller, "calls")) return;
       if (this.mayName(caller, call.tool)) yield call;
     }
+  }
+
+  /** Looks at a policy, and at the stored calls that the caller may see. Rejects as `engine.simulatePolicy` does. */
+  simulatePolicy(caller: Caller, request: PolicySimulationRequest): Promise<PolicySimulation> {
+    return this.#engine.simulatePolicy(request, caller.roles.has("calls") ? this.#mayRead(caller) : null);
   }
 
   #mayRead(caller: Caller): Pick<CallFilter, "tenant" | "tools"> {

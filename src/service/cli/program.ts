@@ -12,6 +12,7 @@ import { keysCommand } from "./keys.ts";
 import { listCommand, listSupportedCommand, listToolsCommand } from "./list.ts";
 import { mcpCommand } from "./mcp.ts";
 import { planCommand } from "./plan.ts";
+import { policyCommand } from "./policy.ts";
 import { pythonCommand } from "./python.ts";
 import { replayCommand } from "./replay.ts";
 import { runCommand } from "./run.ts";
@@ -44,6 +45,7 @@ export function createProgram(): Command {
     listSupportedCommand(),
     typesCommand(),
     explainCommand(),
+    policyCommand(),
     replayCommand(),
     agentspaceCommand(),
     validateCommand(),

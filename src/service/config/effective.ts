@@ -37,13 +37,13 @@ const SHOWN_INSTEAD = "(not shown)";
 
 /** All effective settings, without values that may be secrets. Throws as `createEngine` does. */
 export function effectiveValues({ values, sourceOf }: Configuration): readonly EffectiveValue[] {
-  const { executor, workers, limits, maxLimits, queue, broker, kv, stateDir, ...others } = resolveOptions(
+  const { executor, workers, limits, maxLimits, queue, broker, kv, stateDir, modelChars, ...others } = resolveOptions(
     keptByDefault(values),
   );
   const { keep, store } = others.calls ?? { keep: "nothing" };
   const calls = { keep, ...store };
   const machine = machineSettings(values.machine, workers);
-  const decided = { executor, workers, machine, limits, maxLimits, queue, broker, kv, calls, stateDir };
+  const decided = { executor, workers, machine, limits, maxLimits, queue, broker, kv, calls, modelChars, stateDir };
   return leaves({ ...SERVICE_DEFAULTS, ...values, ...decided }, []).map(([path, value]) => ({
     setting: path.join("."),
     value: isHidden(path) ? SHOWN_INSTEAD : isOneOf(URLS, path) ? withoutPassword(value) : value,

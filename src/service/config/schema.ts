@@ -1,7 +1,14 @@
 import { type KeyOptions, KEYS_SCHEMA } from "../access/key-options.ts";
 import { OAUTH_SCHEMA, type OAuthOptions } from "../access/oauth-options.ts";
 import type { FetchOptions } from "../../broker/capabilities/fetch/connections.ts";
-import { BROKER_PLACES, type EngineOptions, EXECUTOR_KINDS, LATENCIES, SANDBOX_MODES } from "../../engine/options.ts";
+import {
+  BROKER_PLACES,
+  type EngineOptions,
+  EXECUTOR_KINDS,
+  LATENCIES,
+  MODEL_CHARS_MIN,
+  SANDBOX_MODES,
+} from "../../engine/options.ts";
 import type { CallOptions } from "../../engine/call-options.ts";
 import { NAMES } from "../../base/limits.ts";
 import { LIBRARY_NAMES, MODULE_CONTRACT_NAMES } from "../../base/protocol/script.ts";
@@ -244,6 +251,11 @@ export const CONFIG_SCHEMA: Part = section({
     detailAgeMs: COUNT,
     maxBytes: COUNT,
   }),
+  modelChars: {
+    description: "characters of an output beyond which a model reads its beginning, its end and its shape",
+    type: "integer",
+    minimum: MODEL_CHARS_MIN,
+  },
   fetch: section({ connectMs: DURATION, headersMs: DURATION, idleMs: DURATION }),
   packages: section({
     origins: TEXTS,

@@ -13,7 +13,7 @@ export const ROUTE_GROUPS = [
   "metrics",
   /** Lists and shows kept calls. */
   "calls",
-  /** Registers and removes tools, and reads those of connectors again. */
+  /** Registers and removes tools, reads those of connectors again, and simulates policies. */
   "admin",
   "console",
   /** Uploads of AgentSpace packages. */

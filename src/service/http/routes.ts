@@ -11,6 +11,7 @@ import type { Surface } from "./surface.ts";
 import { addHealth, addMetrics } from "./health.ts";
 import { addOpenApi } from "./api/document.ts";
 import { ROUTE_GROUPS, type RouteGroup } from "./route-groups.ts";
+import { addPolicy } from "./policy.ts";
 import { addStats } from "./stats.ts";
 import { addTools } from "./tools.ts";
 
@@ -26,6 +27,7 @@ export function addRoutes(app: FastifyInstance, surface: Surface, groups = ALL):
   if (groups.has("execute")) addCode(app, surface);
   if (groups.has("tools") || groups.has("admin")) addTools(app, surface, groups);
   if (groups.has("admin")) addConnectors(app, surface);
+  if (groups.has("admin")) addPolicy(app, surface);
   if (groups.has("metrics")) addMetrics(app, surface);
   if (groups.has("calls")) addKeptCalls(app, surface);
   if (groups.has("health")) addHealth(app, surface);

@@ -9,11 +9,21 @@ import {
 } from "@modelcontextprotocol/server";
 import { mcp, type RunOptions, type ToolDescription, type ToolRunner } from "../../tool/contracts/index.ts";
 import type { McpResult, McpTool } from "../../tool/contracts/mcp.ts";
-import { forModels, type LogLine, type Progress, writableOutput } from "../../base/result.ts";
+import { mayBeContent } from "../../tool/contracts/mcp-content.ts";
+import type { ModelAnswer, ModelRunner } from "../../tool/contracts/runner.ts";
+import {
+  forModels,
+  type LogLine,
+  type Progress,
+  type ToolCall,
+  type ToolResult,
+  writableOutput,
+} from "../../base/result.ts";
 import { partsOf, unreadJson } from "../../base/unread-json.ts";
 import { underSender } from "../trace-context.ts";
 import { lifetimeOf } from "./kept-streams.ts";
 import { markOutput } from "./long-outputs.ts";
+import { outputUri } from "./resources.ts";
 
 const NAME_MAX = 128;
 const SEVERITIES: readonly LoggingLevel[] = [
@@ -72,7 +82,7 @@ export interface CalledTool {
  * comes back in time to where its stream is kept: no other client could receive the result.
  */
 export async function callTool(
-  runner: ToolRunner,
+  runner: ToolRunner | ModelRunner,
   params: CallToolRequestParams,
   context: ServerContext,
   { level, tenant, revision }: CallSettings,
@@ -90,13 +100,18 @@ export async function callTool(
     ...(tenant === undefined ? {} : { tenant }),
     ...notifications.options(level),
   };
-  const result = await underSender(params._meta ?? {}, () => runner.execute(mcp.readCall(params), options));
+  const answer = await underSender(params._meta ?? {}, () => answerOf(runner, mcp.readCall(params), options));
   // Send all notifications before the result.
   await notifications.sent;
   const { outputSchema } = describeTool(tool).tool;
-  const shown = forModels(result);
-  const long = unreadJson(shown);
+  const { result, shown, kept } = answer;
   const request = context.http?.req;
+  if (result !== shown && shown.metadata["originalChars"] !== result.metadata["originalChars"]) {
+    const cut = withKnownBlocks(withLink(mcp.writeResult(shown), kept, params.name), revision);
+    const data = outputSchema === undefined || !result.success ? {} : structuredOf(result, request);
+    return { result: { ...cut, ...data } as CallToolResult, outputSchema };
+  }
+  const long = unreadJson(shown);
   if (long !== undefined && request !== undefined && mayBeCopied(partsOf(long), outputSchema)) {
     return { result: writeLong(request, partsOf(long)), outputSchema };
   }
@@ -107,9 +122,32 @@ export async function callTool(
   return { result: { ...written, ...promised } as CallToolResult, outputSchema };
 }
 
-/** Content at the beginning or the end of a long output. */
-const CONTENT = /"content":\s*\[|"type":\s*"(?:image|audio|resource|resource_link)"|"image":\s*\{"base64"/;
-const CONTENT_WITHIN = 256;
+async function answerOf(runner: ToolRunner | ModelRunner, call: ToolCall, options: RunOptions): Promise<ModelAnswer> {
+  if ("answerCall" in runner) return runner.answerCall(call, options);
+  const result = await runner.execute(call, options);
+  return { result, shown: forModels(result), kept: null };
+}
+
+/** The whole output as data, which a client validates against the tool's schema: as a mark where it is long. */
+function structuredOf(result: ToolResult, request: Request | undefined): Pick<CallToolResult, "structuredContent"> {
+  const long = unreadJson(result);
+  if (long === undefined || request === undefined || !long.json.startsWith("{")) {
+    return { structuredContent: writableOutput(result) as CallToolResult["structuredContent"] };
+  }
+  return { structuredContent: { [markOutput(request, partsOf(long))]: 0 } };
+}
+
+/** A cut result with a link to the whole output, if that is kept. */
+function withLink({ content, ...others }: McpResult, kept: string | null, tool: string): McpResult {
+  if (kept === null) return { content, ...others };
+  const link = {
+    type: "resource_link",
+    uri: outputUri(kept),
+    name: `Output of ${tool}`,
+    mimeType: "text/plain",
+  } as const;
+  return { content: [...content, link], ...others };
+}
 
 /**
  * Whether a client of any revision gets the output as it is: older ones get only objects, others within one. What may
@@ -118,8 +156,7 @@ const CONTENT_WITHIN = 256;
 function mayBeCopied(parts: readonly string[], outputSchema: { readonly type?: unknown } | undefined): boolean {
   const [json = ""] = parts;
   if (json.startsWith('"')) return outputSchema === undefined;
-  const last = parts.at(-1) ?? "";
-  if (CONTENT.test(json.slice(0, CONTENT_WITHIN)) || CONTENT.test(last.slice(-CONTENT_WITHIN))) return false;
+  if (mayBeContent(parts)) return false;
   return json.startsWith("{") && (outputSchema === undefined || outputSchema.type === "object");
 }
 

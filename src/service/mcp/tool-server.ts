@@ -1,10 +1,11 @@
 import { type LoggingLevel, ProtocolError, ProtocolErrorCode, Server } from "@modelcontextprotocol/server";
 import type { RunOptions, ToolDescription, ToolRunner } from "../../tool/contracts/index.ts";
 import type { McpTool } from "../../tool/contracts/mcp.ts";
+import type { ModelOptions } from "../../tool/contracts/runner.ts";
 import { callTool, describeTool } from "./call.ts";
 import { addResources, type ManPages, RESOURCES } from "./resources.ts";
 
-export interface McpServerOptions extends Pick<RunOptions, "tenant"> {
+export interface McpServerOptions extends Pick<RunOptions, "tenant">, ModelOptions {
   /** Name and version, shown by clients. */
   readonly name: string;
   readonly version: string;
@@ -23,25 +24,31 @@ const PAGE_CHARACTERS = 4 * 1024 * 1024;
  * Creates an MCP server that lists and calls a runner's tools. The caller connects it and sends notifications of
  * changed tools.
  */
-export function createToolServer(runner: ServedRunner, { name, version, tenant }: McpServerOptions): Server {
+export function createToolServer(
+  runner: ServedRunner,
+  { name, version, tenant, ...options }: McpServerOptions,
+): Server {
   const { manPages } = runner;
+  const tools = runner.forModels?.(options) ?? runner;
+  const model = "readsOn" in tools && tools.readsOn ? tools : undefined;
+  const hasResources = manPages !== undefined || model !== undefined;
   const server = new Server(
     { name, version },
     {
-      capabilities: { tools: { listChanged: true }, logging: {}, ...(manPages === undefined ? {} : RESOURCES) },
+      capabilities: { tools: { listChanged: true }, logging: {}, ...(hasResources ? RESOURCES : {}) },
       debouncedNotificationMethods: ["notifications/tools/list_changed"],
     },
   );
-  if (manPages !== undefined) addResources(server, manPages);
+  if (hasResources) addResources(server, { manPages, model }, tenant === undefined ? {} : { tenant });
   let level: LoggingLevel | undefined;
   server.setRequestHandler("logging/setLevel", ({ params }) => {
     ({ level } = params);
     return {};
   });
-  server.setRequestHandler("tools/list", ({ params }) => pageOf(runner.list(), params?.cursor));
+  server.setRequestHandler("tools/list", ({ params }) => pageOf(tools.list(), params?.cursor));
   server.setRequestHandler("tools/call", async ({ params }, context) => {
     const revision = server.getNegotiatedProtocolVersion();
-    const { result, outputSchema } = await callTool(runner, params, context, { level, tenant, revision });
+    const { result, outputSchema } = await callTool(tools, params, context, { level, tenant, revision });
     return server.projectCallToolResult(result, outputSchema);
   });
   return server;

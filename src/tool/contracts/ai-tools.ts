@@ -1,14 +1,27 @@
-import { writableOutput } from "../../base/result.ts";
+import { BoundedCache } from "../../base/bounded-cache.ts";
 import type { ToolError } from "../../base/errors.ts";
+import type { JsonValue } from "../../base/json.ts";
+import { writableOutput } from "../../base/result.ts";
 import type { ToolResult } from "../../base/result.ts";
 import { aiSdk, type AiTool } from "./ai-sdk.ts";
-import { type OfferOptions, offeredTools, type RunOptions, type ToolRunner } from "./runner.ts";
+import {
+  forModel,
+  type ModelRunner,
+  type OfferOptions,
+  offeredTools,
+  type RunOptions,
+  type ToolRunner,
+} from "./runner.ts";
 import { failureTexts } from "./text-form.ts";
 
 /** A tool of a tool set, with its `execute`. */
 export type AiRunnableTool = AiTool & {
   execute(input: unknown, call: { toolCallId: string; abortSignal?: AbortSignal | undefined }): Promise<unknown>;
+  /** What the model reads of an output: all of it, or its beginning, its end and its shape. */
+  toModelOutput?(answer: { readonly toolCallId: string; readonly output: unknown }): AiModelOutput;
 };
+
+export type AiModelOutput = { type: "text"; value: string } | { type: "json"; value: JsonValue };
 
 export type AiToolsOptions = OfferOptions;
 
@@ -30,29 +43,60 @@ export class AiToolFailure extends Error {
 /**
  * The runner's current tools as a tool set of the `ai` package: `generateText({ tools: aiTools(engine) })`. The
  * package's abort signal cancels calls; a failed call throws an `AiToolFailure`, which the package converts to a
- * result.
+ * result. With `modelChars`, `toModelOutput` cuts what the model reads of a long output, and `read_output` is one of the
+ * tools; `execute` gives the whole output.
  */
 export function aiTools(
   runner: ToolRunner,
-  { names, ...options }: AiToolsOptions = {},
+  { modelChars, ...options }: AiToolsOptions = {},
+): Record<string, AiRunnableTool> {
+  return aiToolsOf(modelChars === undefined ? runner : forModel(runner, { modelChars }), options);
+}
+
+/** The tools of a runner as a tool set: outputs are cut as the runner cuts them. */
+export function aiToolsOf(
+  tools: ToolRunner,
+  { names, ...options }: Omit<AiToolsOptions, "modelChars">,
 ): Record<string, AiRunnableTool> {
   return Object.fromEntries(
-    offeredTools(runner, names).flatMap((tool) =>
+    offeredTools(tools, names).flatMap((tool) =>
       Object.entries(aiSdk.writeTool(tool)).map(([written, described]) => [
         written,
-        { ...described, execute: executeOf(runner, tool.name, options) },
+        { ...described, ...runnerOf(tools, tool.name, options) },
       ]),
     ),
   );
 }
 
-function executeOf(runner: ToolRunner, name: string, options: RunOptions): AiRunnableTool["execute"] {
-  return async (input, { toolCallId: id, abortSignal: signal }) => {
-    const result = await runner.execute(aiSdk.readCall({ type: "tool-call", toolCallId: id, toolName: name, input }), {
-      ...options,
-      ...(signal === undefined ? {} : { signal }),
-    });
-    if (result.error !== null) throw new AiToolFailure(result.error, result);
-    return result.output;
+/** Cut outputs that the package has not asked for yet. */
+const CUT_MAX = 1_000;
+
+function runnerOf(
+  runner: ToolRunner | ModelRunner,
+  name: string,
+  options: RunOptions,
+): Pick<AiRunnableTool, "execute" | "toModelOutput"> {
+  const run = async (
+    input: unknown,
+    { toolCallId: id, abortSignal: signal }: { toolCallId: string; abortSignal?: AbortSignal | undefined },
+  ) => {
+    const call = aiSdk.readCall({ type: "tool-call", toolCallId: id, toolName: name, input });
+    const called = { ...options, ...(signal === undefined ? {} : { signal }) };
+    if ("answerCall" in runner) return runner.answerCall(call, called);
+    const result = await runner.execute(call, called);
+    return { result, shown: result };
+  };
+  const cut = new BoundedCache<unknown>(CUT_MAX);
+  return {
+    execute: async (input, call) => {
+      const { result, shown } = await run(input, call);
+      if (result.error !== null) throw new AiToolFailure(result.error, shown);
+      if (shown !== result) cut.set(call.toolCallId, shown.output);
+      return result.output;
+    },
+    toModelOutput: ({ toolCallId, output }) => {
+      const value = cut.get(toolCallId) ?? output ?? null;
+      return typeof value === "string" ? { type: "text", value } : { type: "json", value: value as JsonValue };
+    },
   };
 }

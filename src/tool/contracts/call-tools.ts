@@ -7,7 +7,7 @@ import { gemini, type GeminiResponsePart } from "./gemini.ts";
 import { openaiChat, type OpenAiToolMessage } from "./openai-chat.ts";
 import { type OpenAiCallOutput, openaiResponses } from "./openai-responses.ts";
 import { findName, readName } from "./portable-name.ts";
-import type { RunOptions, ToolRunner } from "./runner.ts";
+import { forModel, type ModelOptions, type RunOptions, type ToolRunner } from "./runner.ts";
 
 /** The results of a model's calls, by contract: messages or items to append to the conversation. */
 export interface Answers {
@@ -62,16 +62,18 @@ const TURNS: { readonly [Name in keyof Answers]: Turn<Answers[Name]> } = {
  * Runs all calls of a model's message concurrently and returns the results to append: for OpenAI's chat a message for
  * each call, for OpenAI's responses an item for each (`message` is the response or its `output`), for Anthropic and
  * Gemini one message with all results. Empty if the message has no calls. Every call gets a result: a call that is
- * malformed or names an unknown tool gets an error.
+ * malformed or names an unknown tool gets an error. A long output is cut, and calls of `read_output` read on in it: offer
+ * the model the tools of `engine.forModels()`, which have it.
  */
 export async function callTools<Name extends keyof Answers>(
   runner: ToolRunner,
   contract: Name,
   message: unknown,
-  options: Pick<RunOptions, "tenant" | "signal"> = {},
+  { modelChars, ...options }: Pick<RunOptions, "tenant" | "signal"> & ModelOptions = {},
 ): Promise<Answers[Name][]> {
   const turn: Turn<Answers[Name]> = TURNS[contract];
-  const results = await Promise.all(turn.find(message).map((call) => run(runner, turn, call, options)));
+  const tools = forModel(runner, modelChars === undefined ? {} : { modelChars });
+  const results = await Promise.all(turn.find(message).map((call) => run(tools, turn, call, options)));
   return results.length === 0 ? [] : turn.answer(results.map(forModels));
 }
 

@@ -23,7 +23,7 @@ export {
 } from "./contract.ts";
 export { aiTools, AiToolFailure, type AiRunnableTool, type AiToolsOptions } from "./ai-tools.ts";
 export { type Answers, callTools } from "./call-tools.ts";
-export type { RunOptions, ToolRunner } from "./runner.ts";
+export type { ModelAnswer, ModelOptions, ModelRunner, RunOptions, ToolRunner } from "./runner.ts";
 export { agentspace } from "./agentspace.ts";
 export { amplifier } from "./amplifier.ts";
 export { strands } from "./strands.ts";

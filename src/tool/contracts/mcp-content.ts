@@ -66,6 +66,17 @@ const MEDIA_TYPES: ReadonlyMap<string, string> = new Map([
   ["three_gp", "video/3gpp"],
 ]);
 
+/** Content at the beginning or the end of a long output. */
+const CONTENT = /"content":\s*\[|"type":\s*"(?:image|audio|resource|resource_link)"|"image":\s*\{"base64"/;
+const CONTENT_WITHIN = 256;
+
+/** Whether an output may be content, by the ends of its JSON: what is not needs not be parsed. */
+export function mayBeContent(json: readonly string[]): boolean {
+  const [first = ""] = json;
+  const last = json.at(-1) ?? "";
+  return CONTENT.test(first.slice(0, CONTENT_WITHIN)) || CONTENT.test(last.slice(-CONTENT_WITHIN));
+}
+
 /**
  * The content of an output; `null` if it is data. Content is a result of the protocol, `{ content: [...] }` of objects
  * with a `type`; an image, audio, resource or resource link of the protocol; an image, document or video of Strands; or a list with one of

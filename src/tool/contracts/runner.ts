@@ -1,4 +1,5 @@
 import type { LogLine, Progress, ToolCall, ToolResult } from "../../base/result.ts";
+import { READ_OUTPUT } from "../program/program.ts";
 import type { ToolDescription } from "./contract.ts";
 
 /** Options of a call, as far as contracts need them. */
@@ -22,16 +23,49 @@ export interface ToolRunner<Tools = unknown> {
   describeMissing?(name: string): string;
   /** Never rejects: every failure is in the result. */
   execute(call: ToolCall, options?: RunOptions): Promise<ToolResult>;
+  /** The tools as a model gets them: with `read_output`, and with long outputs cut. Absent where no output is long. */
+  forModels?(options?: ModelOptions): ModelRunner;
+}
+
+/** Options of what a model reads. */
+export interface ModelOptions {
+  /**
+   * Length of an output, in UTF-16 units, beyond which a model gets its beginning, its end and its shape. A tool's own
+   * `outputChars` stands before it. At least 1,000; `Infinity`: outputs are never cut. Default: the engine's.
+   */
+  readonly modelChars?: number;
+}
+
+/** The end of a call for a model. */
+export interface ModelAnswer {
+  readonly result: ToolResult;
+  /** The result as the model reads it. */
+  readonly shown: ToolResult;
+  /** Id by which `read_output` knows the output, where it was cut and kept. */
+  readonly kept: string | null;
+}
+
+/** Runs the tools of a model, which reads on in a long output with `read_output`. */
+export interface ModelRunner extends ToolRunner {
+  /** Whether long outputs are cut, and `read_output` is one of the tools. */
+  readonly readsOn: boolean;
+  /** Runs a call. Never rejects. `execute` gives what is `shown`. */
+  answerCall(call: ToolCall, options?: RunOptions): Promise<ModelAnswer>;
+}
+
+/** The runner as a model gets it. */
+export function forModel(runner: ToolRunner, options?: ModelOptions): ToolRunner {
+  return runner.forModels?.(options) ?? runner;
 }
 
 /** Options of what offers an engine's tools to a model. */
-export interface OfferOptions<Name extends string = string> extends Pick<RunOptions, "tenant"> {
-  /** Names of the offered tools. Default: all that are registered now. */
+export interface OfferOptions<Name extends string = string> extends Pick<RunOptions, "tenant">, ModelOptions {
+  /** Names of the offered tools, to which `read_output` is added. Default: all that are registered now. */
   readonly names?: readonly Name[];
 }
 
 /** The tools that are offered. */
 export function offeredTools(runner: ToolRunner, names: readonly string[] | undefined): readonly ToolDescription[] {
-  const chosen = names === undefined ? null : new Set(names);
+  const chosen = names === undefined ? null : new Set([...names, READ_OUTPUT]);
   return runner.list().filter(({ name }) => chosen?.has(name) ?? true);
 }

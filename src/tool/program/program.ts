@@ -60,8 +60,14 @@ export const PROGRAM_NAMES = { functions: "(program)", tools: "run_code" } as co
 /** Finds tools for programs and for those who write them. */
 export const SEARCH_TOOLS = "search_tools";
 
+/** Reads on in a long output, for a model that calls tools directly. */
+export const READ_OUTPUT = "read_output";
+
 /** Names of calls that the host answers, or runs without a registered tool. */
 export const HOST_TOOLS: ReadonlySet<string> = new Set([...Object.values(PROGRAM_NAMES), SEARCH_TOOLS]);
+
+/** These, and what the host answers where the operator has no tool of the name. */
+export const ANSWERED_NAMES: ReadonlySet<string> = new Set([...HOST_TOOLS, READ_OUTPUT]);
 
 /** The call of a program's tool. */
 export function callOf(program: Program): ToolCall {

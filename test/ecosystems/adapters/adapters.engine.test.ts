@@ -32,7 +32,7 @@ afterAll(() => engine.close());
 describe("toolsForAISDK", () => {
   test("gives generateText tools that a model calls", async () => {
     const tools: ToolSet = toolsForAISDK(engine, { names: ["add"] });
-    expect(Object.keys(tools)).toEqual(["add"]);
+    expect(Object.keys(tools)).toEqual(["add", "read_output"]);
     const usage = {
       inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },
       outputTokens: { total: 1, text: 1, reasoning: 0 },

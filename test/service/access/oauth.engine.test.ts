@@ -296,7 +296,7 @@ describe("the metadata of the protected resource", () => {
       expectedIssuer: issuer.url,
     });
     await client.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp`), { authProvider }));
-    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(["echo", "who"]);
+    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(["echo", "read_output", "who"]);
     expect((await client.callTool({ name: "who", arguments: {} })).content).toEqual([{ type: "text", text: "acme" }]);
     expect(issuer.resources).toContain(`${url}/mcp`);
     await client.close();

@@ -58,7 +58,7 @@ describe.each(Object.entries(SERVERS))("MCP in %s", (_name, create) => {
 
   test("lists a caller's tools and calls one", async () => {
     const client = await connect(await open(), "ada");
-    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(["add"]);
+    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(["add", "read_output"]);
     const { content } = await client.callTool({ name: "add", arguments: { a: 1, b: 2 } });
     expect(content).toEqual([{ type: "text", text: "3" }]);
   });

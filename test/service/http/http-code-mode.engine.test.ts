@@ -148,7 +148,8 @@ describe("an MCP client", () => {
 
   test("of /mcp sees all tools", async () => {
     const client = await connect("/mcp", all.secret);
-    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(["math.add", "math.double", "vault.read"]);
+    const names = ["math.add", "math.double", "read_output", "vault.read"];
+    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(names);
     await client.close();
   });
 

@@ -58,7 +58,8 @@ describe("the inspector's command line", () => {
       const { code, result } = await inspect(target(), "--method", "tools/list");
       expect(code).toBe(0);
       const { tools } = result as { tools: readonly { name: string }[] };
-      expect(tools.map(({ name }) => name)).toEqual(engine.list().map(({ name }) => name));
+      const names = [...engine.list().map(({ name }) => name), "read_output"];
+      expect(tools.map(({ name }) => name)).toEqual(names.toSorted());
     });
 
     test("calls one, and gets what is structured", { timeout: DEADLINE_MS }, async () => {

@@ -41,7 +41,7 @@ afterAll(async () => {
 describe("a client of the official SDK's first version", () => {
   test("lists all tools, of which one has a boolean schema; its information says what clients get", async () => {
     const { tools } = await client.listTools();
-    expect(tools.map(({ name }) => name)).toEqual(engine.list().map(({ name }) => name));
+    expect(tools.map(({ name }) => name)).toEqual([...engine.list().map(({ name }) => name), "read_output"].toSorted());
     expect(engine.get("run-script")).toMatchObject({
       outputSchema: { properties: { value: true } },
       mcpRewrites: [{ pointer: "/outputSchema/properties/value", reason: "true is {}" }],
@@ -61,7 +61,7 @@ describe("a client of the official SDK's first version", () => {
     const other = await connect(many);
     const first = await other.listTools();
     const second = await other.listTools({ cursor: first.nextCursor });
-    expect([first.tools.length, second.tools.length, second.nextCursor]).toEqual([100, 5, undefined]);
+    expect([first.tools.length, second.tools.length, second.nextCursor]).toEqual([100, 6, undefined]);
     await other.close();
     await many.close();
   });

@@ -158,7 +158,7 @@ describe("glovebox mcp", () => {
       client.onerror = (error) => problems.push(error);
       try {
         await client.connect(transport);
-        expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(["shout"]);
+        expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(["read_output", "shout"]);
         const answers = await Promise.all(
           ["a", "b", "c"].map((text) => client.callTool({ name: "shout", arguments: { text } })),
         );

@@ -16,7 +16,7 @@ const keyOf = (name: string): KeyOptions => ({
 });
 
 async function open(hasRegistry = true): Promise<{ readonly server: Server; readonly registry: Registry }> {
-  const engine = await createEngine({ workers: 1, executor: "threads" });
+  const engine = await createEngine({ workers: 1, executor: "threads", modelChars: Infinity });
   const registry = await createRegistry(engine, { path: ":memory:" });
   const options = hasRegistry ? { agentspace: registry } : {};
   const server = await createServer(engine, { port: 0, keys: [keyOf("a"), keyOf("b")], ...options });
@@ -78,7 +78,7 @@ describe.each(["legacy", "auto"] as const)("a client of the registry's resources
     expect(names.size).toBe(250);
   });
 
-  test("is told of no resources where no registry is configured", async () => {
+  test("is told of no resources where no registry is configured and no output is cut", async () => {
     const { server } = await open(false);
     const client = await connect(server, "a", mode);
     expect(client.getServerCapabilities()?.resources).toBeUndefined();

@@ -2,7 +2,7 @@ import { createEngine, type Engine } from "../../../src/index.ts";
 
 /** An engine with a tool that answers, one that fails, one that waits until it is cancelled, and one with an odd name. */
 export async function openEngine(): Promise<Engine> {
-  const engine = await createEngine({ workers: 1, executor: "threads" });
+  const engine = await createEngine({ workers: 1, executor: "threads", modelChars: Infinity });
   await engine.register({
     name: "get_weather",
     description: "Current weather of a city",

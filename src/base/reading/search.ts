@@ -1,0 +1,91 @@
+import { pointerSegment } from "../json.ts";
+import type { TextKind } from "./borders.ts";
+import { wholeCharacter } from "./borders.ts";
+import type { ChunkedText, Pieces } from "./chunked-text.ts";
+import { type JsonVisitor, type JsonWalk, walk } from "./json-walk.ts";
+
+/** Length of a text that is searched for: together with that of a chunk, it bounds the work of one piece. */
+export const NEEDLE_MAX = 200;
+/** Places that are shown, and that are counted. */
+const SHOWN_MAX = 20;
+const COUNTED_MAX = 10_000;
+/** Characters that are shown before a place, and from it on. */
+const BEFORE = 120;
+const AFTER = 360;
+const POINTER_SHOWN = 200;
+
+/** A place where a text was found. */
+export interface Hit {
+  readonly at: number;
+  /** JSON pointer of the value in which it is; `null` of a text, and of a long pointer. */
+  pointer: string | null;
+  /** What is around it. */
+  readonly excerpt: string;
+}
+
+export interface Found {
+  readonly hits: readonly Hit[];
+  /** Number of places from `from` on, at most 10,000. */
+  readonly count: number;
+}
+
+/** Finds a text literally, from an index on. */
+export function* find(text: ChunkedText, kind: TextKind, needle: string, from: number): Pieces<Found> {
+  // A JSON text has the characters as JSON writes them.
+  const written = kind === "json" ? JSON.stringify(needle).slice(1, -1) : needle;
+  const hits: Hit[] = [];
+  let count = 0;
+  let before = "";
+  let base = 0;
+  for (let index = 0; index < text.chunks && count < COUNTED_MAX; index++) {
+    const chunk = text.chunk(index);
+    const window = before + chunk;
+    const start = base - before.length;
+    for (
+      let at = window.indexOf(written, Math.max(0, from - start));
+      at >= 0 && count < COUNTED_MAX;
+      at = window.indexOf(written, at + written.length)
+    ) {
+      count++;
+      if (hits.length < SHOWN_MAX) hits.push(hitAt(text, start + at, written.length));
+    }
+    base += chunk.length;
+    // A hit that has been counted is longer than what is carried over.
+    before = window.slice(window.length - Math.min(window.length, written.length - 1));
+    yield;
+  }
+  if (kind === "json") yield* addPointers(text, hits);
+  return { hits, count };
+}
+
+function hitAt(text: ChunkedText, at: number, length: number): Hit {
+  const start = wholeCharacter(text, Math.max(0, at - BEFORE));
+  const end = wholeCharacter(text, Math.min(text.length, at + length + AFTER));
+  const excerpt = `${start > 0 ? "…" : ""}${text.slice(start, end)}${end < text.length ? "…" : ""}`;
+  return { at, pointer: null, excerpt };
+}
+
+/** A hit is in the value that ends first after it. */
+function* addPointers(text: ChunkedText, hits: readonly Hit[]): Pieces<undefined> {
+  let next = 0;
+  const locator = (walker: JsonWalk): JsonVisitor => ({
+    wantsNames: () => true,
+    end: (at, depth) => {
+      for (let hit = hits[next]; hit !== undefined && hit.at < at; hit = hits[++next]) {
+        hit.pointer = pointerTo(walker, depth);
+      }
+    },
+  });
+  yield* walk(text, [locator], () => next >= hits.length);
+}
+
+function pointerTo(walker: JsonWalk, depth: number): string | null {
+  let pointer = "";
+  for (let level = 1; level <= depth; level++) {
+    const name = walker.nameAt(level);
+    if (name === null) return null;
+    pointer += pointerSegment(name);
+    if (pointer.length > POINTER_SHOWN) return null;
+  }
+  return pointer;
+}

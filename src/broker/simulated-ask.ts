@@ -1,0 +1,96 @@
+import type { CapabilityRequest } from "./capabilities/capability.ts";
+import type { Grants } from "./grants.ts";
+import type { PolicySubject } from "./policy.ts";
+import type { PlacedCapability } from "./thread/host-capability.ts";
+
+/** A capability call of an earlier call, as its record has it. */
+export interface EarlierAsk {
+  readonly capability: string;
+  readonly method: string;
+  readonly target: string | null;
+}
+
+/** What a policy would answer. `unknown`: the record does not say what it would take to know. */
+export interface SimulatedAnswer {
+  readonly outcome: "granted" | "denied" | "unknown";
+  /** The first rule that grants the capability, as `policy.rules[2]`. */
+  readonly rule: string | null;
+}
+
+type Subject = PolicySubject & { readonly requested: CapabilityRequest };
+
+const DENIED: SimulatedAnswer = { outcome: "denied", rule: null };
+/** Methods of HTTP for which a request is looked at: a record does not say which it had. */
+const HTTP_METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] as const;
+
+/**
+ * What grants would answer to a capability call. Looks at origins, mounts and names, as records have no arguments;
+ * opens nothing. A request is taken for one of a method that its tool asks for. `usual`: grants under which it was
+ * answered, which tell more of its method.
+ */
+export function simulateAsk(grants: Grants, subject: Subject, ask: EarlierAsk, usual: Grants | null): SimulatedAnswer {
+  const decision = grants.decide({ ...subject, narrowed: undefined }, ask.capability);
+  if (!decision.isGranted) return DENIED;
+  const { capability, granted } = decision;
+  const rule = `policy.rules[${granted[0]?.rule ?? 0}]`;
+  const possible = needsOf(ask, capability);
+  if (possible === "nothing") return { outcome: "granted", rule };
+  if (possible === "unknown") return { outcome: "unknown", rule: null };
+  const own = [{ rule: 0, value: capability.grants.read(subject.requested[ask.capability], "request") }];
+  const needs = possible.filter((need) => coveringRule(capability, need, own) !== null);
+  if (needs.length === 0) return DENIED;
+  const covering = needs.map((need) => coveringRule(capability, need, granted));
+  if (covering.every((one) => one !== null)) return { outcome: "granted", rule: `policy.rules[${covering[0] ?? 0}]` };
+  if (covering.every((one) => one === null)) return DENIED;
+  if (usual === null) return { outcome: "unknown", rule: null };
+  const before = usual.decide({ ...subject, narrowed: undefined }, ask.capability);
+  const wasPossible = (need: unknown): boolean =>
+    before.isGranted && coveringRule(before.capability, need, before.granted) !== null;
+  const isSafe = needs.every((need, at) => covering[at] !== null || !wasPossible(need));
+  const isLost = needs.every((need, at) => covering[at] === null || !wasPossible(need));
+  if (isSafe === isLost) return { outcome: "unknown", rule: null };
+  const first = covering.find((one) => one !== null) ?? null;
+  return isSafe ? { outcome: "granted", rule: `policy.rules[${first ?? 0}]` } : DENIED;
+}
+
+function coveringRule(
+  { grants }: PlacedCapability,
+  need: unknown,
+  granted: readonly { readonly rule: number; readonly value: unknown }[],
+): number | null {
+  try {
+    const asked = grants.read(need, "request");
+    const one = granted.find(({ value }) => grants.uncovered(asked, [value]).length === 0);
+    return one?.rule ?? null;
+  } catch {
+    // The target of a hostile tool is no origin and no name.
+    return null;
+  }
+}
+
+/** Requests one of which is the capability call's own: a request of HTTP may have had any method. */
+function needsOf(
+  { capability, method, target }: EarlierAsk,
+  placed: PlacedCapability,
+): readonly unknown[] | "nothing" | "unknown" {
+  switch (capability) {
+    case "fetch": {
+      const origin = target === null ? undefined : URL.parse(target.replace(/^ws(?=s?:)/i, "http"))?.origin;
+      if (origin === undefined || origin === "null") return "unknown";
+      return HTTP_METHODS.map((name) => ({ origins: [origin], methods: [name] }));
+    }
+    case "fs": {
+      const [, mount] = /^\/([^/]+)/.exec(target ?? "") ?? [];
+      if (mount === undefined) return "unknown";
+      const isRead = "methods" in placed ? placed.methods[method]?.isRead : undefined;
+      // What some methods do depends on their arguments.
+      const modes = isRead === true ? ["ro"] : isRead === undefined ? ["rw"] : ["ro", "rw"];
+      return modes.map((mode) => ({ [mount]: { mode } }));
+    }
+    case "env":
+    case "tools":
+      return target === null ? "unknown" : [[target]];
+    default:
+      return "nothing";
+  }
+}

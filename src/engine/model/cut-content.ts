@@ -1,0 +1,73 @@
+import { isObject, memberOf } from "../../base/json.ts";
+import type { McpBlock, McpContent } from "../../tool/contracts/mcp-content.ts";
+
+/** Characters that texts get where media have taken all of them, and below which a text is left out. */
+const TEXTS_MIN = 2_000;
+const TEXT_MIN = 1_000;
+
+/** A text of some content that is to be cut to `chars`. `pointer`: its place in the output. */
+export interface ContentPart {
+  readonly text: string;
+  readonly chars: number;
+  readonly pointer: string;
+}
+
+type ShowPart = (part: ContentPart) => Promise<string>;
+
+/**
+ * Makes content of at most `most` characters: texts are cut, media are not, but count. `null` if nothing is to be cut.
+ * Returns what cuts it, given what shows a text in part.
+ */
+export function cutContent(
+  { content, structuredContent, isError }: McpContent,
+  output: unknown,
+  most: number,
+): ((show: ShowPart) => Promise<McpContent>) | null {
+  const data = structuredContent === undefined ? 0 : JSON.stringify(structuredContent).length;
+  const media = content.reduce((sum, block) => sum + (block.type === "text" ? 0 : lengthOf(block)), 0);
+  const texts = content.reduce((sum, block) => sum + (block.type === "text" ? block.text.length : 0), 0);
+  const room = Math.max(TEXTS_MIN, most - media);
+  if (data + texts <= room) return null;
+  return async (show) => {
+    let left = room;
+    let omitted = 0;
+    const blocks: McpBlock[] = [];
+    for (const [at, block] of content.entries()) {
+      if (block.type !== "text") blocks.push(block);
+      else if (block.text.length <= left) {
+        left -= block.text.length;
+        blocks.push(block);
+      } else if (left < TEXT_MIN) omitted++;
+      else {
+        blocks.push({ ...block, text: await show({ text: block.text, chars: left, pointer: placeOf(output, at) }) });
+        left = 0;
+      }
+    }
+    if (omitted > 0) blocks.push({ type: "text", text: `[${omitted} more texts are left out here.]` });
+    return {
+      content: blocks,
+      ...(structuredContent === undefined || data > left ? {} : { structuredContent }),
+      ...(isError === undefined ? {} : { isError }),
+    };
+  };
+}
+
+function lengthOf(block: McpBlock): number {
+  switch (block.type) {
+    case "image":
+    case "audio":
+      return block.data.length;
+    case "resource":
+      return "blob" in block.resource ? block.resource.blob.length : block.resource.text.length;
+    default:
+      return JSON.stringify(block).length;
+  }
+}
+
+/** Pointer to the text of a block in the output that was read as content. */
+function placeOf(output: unknown, at: number): string {
+  const list = Array.isArray(output) ? output : memberOf(output, "content");
+  const place = Array.isArray(output) ? `/${at}` : `/content/${at}`;
+  const value: unknown = Array.isArray(list) ? list[at] : undefined;
+  return isObject(value) && value["type"] === "text" ? `${place}/text` : place;
+}

@@ -1,0 +1,121 @@
+import type { ReadableText } from "../../base/reading/cut-text.ts";
+
+/** Time for which an output is kept, and what all outputs and those of one tenant may take. */
+export const KEPT_MS = 15 * 60_000;
+const KEPT_BYTES = 64 * 1024 * 1024;
+const TENANT_SHARE = 0.25;
+
+/** For whom an output is kept: nobody else reads it. */
+export interface OutputOwner {
+  readonly tenant: string;
+  /** Name of the key with which the call was made; `null` where it was made without one. */
+  readonly key: string | null;
+}
+
+/** The output of a call, to be read on. */
+export interface KeptOutput extends ReadableText {
+  readonly tool: string;
+}
+
+interface Place {
+  readonly output: KeptOutput;
+  readonly bytes: number;
+  readonly untilMs: number;
+}
+
+/** Places of one tenant, oldest first. */
+interface Shelf {
+  bytes: number;
+  readonly places: Map<string, Place>;
+}
+
+export interface KeptOutputsOptions {
+  readonly bytes?: number;
+  readonly now?: () => number;
+}
+
+/**
+ * Long outputs of calls that a model may read on, for 15 minutes and within 64 MiB, of which a tenant has a quarter. The
+ * oldest go first: those of a tenant beyond its quarter, else those of the tenant that has most.
+ */
+export class KeptOutputs implements Disposable {
+  readonly #shelves = new Map<string, Shelf>();
+  readonly #most: number;
+  readonly #now: () => number;
+  #bytes = 0;
+  #sweeping: NodeJS.Timeout | null = null;
+
+  constructor({ bytes = KEPT_BYTES, now = () => performance.now() }: KeptOutputsOptions = {}) {
+    this.#most = bytes;
+    this.#now = now;
+  }
+
+  /** Memory that all of them take. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /**
+   * Keeps an output. Returns the id by which it is found: that of its call, with a number where another output of its owner
+   * has that; `null` where it is too large to be kept.
+   */
+  keep(callId: string, output: KeptOutput, owner: OutputOwner): string | null {
+    const { bytes } = output.text;
+    const mostOfTenant = this.#most * TENANT_SHARE;
+    if (bytes > mostOfTenant) return null;
+    this.#sweep();
+    const shelf = this.#shelves.get(owner.tenant) ?? { bytes: 0, places: new Map<string, Place>() };
+    this.#shelves.set(owner.tenant, shelf);
+    let id = callId;
+    for (let number = 2; shelf.places.has(placeOf(id, owner)); number++) id = `${callId}.${number}`;
+    shelf.places.set(placeOf(id, owner), { output, bytes, untilMs: this.#now() + KEPT_MS });
+    shelf.bytes += bytes;
+    this.#bytes += bytes;
+    while (shelf.bytes > mostOfTenant) this.#removeOldest(owner.tenant, shelf);
+    while (this.#bytes > this.#most) this.#removeOldest(...this.#fullest());
+    this.#sweeping ??= setInterval(() => this.#sweep(), KEPT_MS / 15).unref();
+    return id;
+  }
+
+  find(id: string, owner: OutputOwner): KeptOutput | undefined {
+    const place = this.#shelves.get(owner.tenant)?.places.get(placeOf(id, owner));
+    return place !== undefined && place.untilMs > this.#now() ? place.output : undefined;
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#sweeping !== null) clearInterval(this.#sweeping);
+    this.#shelves.clear();
+    this.#bytes = 0;
+  }
+
+  #sweep(): void {
+    const nowMs = this.#now();
+    for (const [tenant, shelf] of this.#shelves) {
+      for (const { untilMs } of shelf.places.values()) {
+        if (untilMs > nowMs) break;
+        this.#removeOldest(tenant, shelf);
+      }
+    }
+    if (this.#bytes > 0 || this.#sweeping === null) return;
+    clearInterval(this.#sweeping);
+    this.#sweeping = null;
+  }
+
+  #removeOldest(tenant: string, shelf: Shelf): void {
+    for (const [name, { bytes }] of shelf.places) {
+      shelf.places.delete(name);
+      shelf.bytes -= bytes;
+      this.#bytes -= bytes;
+      break;
+    }
+    if (shelf.places.size === 0) this.#shelves.delete(tenant);
+  }
+
+  #fullest(): readonly [tenant: string, shelf: Shelf] {
+    return [...this.#shelves].reduce((one, other) => (other[1].bytes > one[1].bytes ? other : one));
+  }
+}
+
+function placeOf(id: string, { key }: OutputOwner): string {
+  return JSON.stringify([key, id]);
+}

@@ -1,0 +1,80 @@
+import type { ToolCall, ToolResult } from "../../base/result.ts";
+import type { ToolDescription } from "../../tool/contracts/contract.ts";
+import type { ModelAnswer, ModelRunner, ToolRunner } from "../../tool/contracts/runner.ts";
+import { READ_OUTPUT } from "../../tool/program/program.ts";
+import type { ExecuteOptions } from "../execute-options.ts";
+import type { OutputOwner } from "./kept-outputs.ts";
+import type { ModelOutputs } from "./model-outputs.ts";
+import { readOutputTool } from "./read-output.ts";
+
+/** An engine, or the part of one that a caller may use. */
+export interface ModelToolsSource extends ToolRunner {
+  /** Answers a call that runs no tool. */
+  answer(call: ToolCall, work: () => Promise<unknown>, options: ExecuteOptions): Promise<ToolResult>;
+  /** For whom the outputs of its calls are kept. */
+  ownerOf(options: ExecuteOptions): OutputOwner;
+  /** Whether its caller may use a tool now. */
+  mayName(tool: string): boolean;
+}
+
+/** Tools of an engine as a model gets them. An operator's own tool with the name `read_output` stands before this one. */
+export class ModelTools implements ModelRunner {
+  readonly #source: ModelToolsSource;
+  readonly #outputs: ModelOutputs;
+  readonly #modelChars: number;
+  readonly #readOutput: ToolDescription;
+
+  constructor(source: ModelToolsSource, outputs: ModelOutputs, modelChars: number) {
+    this.#source = source;
+    this.#outputs = outputs;
+    this.#modelChars = modelChars;
+    this.#readOutput = readOutputTool(modelChars);
+  }
+
+  list(): readonly ToolDescription[] {
+    const tools = this.#source.list();
+    return this.readsOn ? [...tools, this.#readOutput] : tools;
+  }
+
+  get(name: string): ToolDescription | undefined {
+    return this.#source.get(name) ?? (name === READ_OUTPUT && this.readsOn ? this.#readOutput : undefined);
+  }
+
+  describeMissing(name: string): string {
+    return this.#source.describeMissing?.(name) ?? `there is no tool "${name.slice(0, 128)}"`;
+  }
+
+  async execute(call: ToolCall, options: ExecuteOptions = {}): Promise<ToolResult> {
+    return (await this.answerCall(call, options)).shown;
+  }
+
+  async answerCall(call: ToolCall, options: ExecuteOptions = {}): Promise<ModelAnswer> {
+    const source = this.#source;
+    const outputs = this.#outputs;
+    const { readsOn } = this;
+    if (call?.name === READ_OUTPUT && readsOn) {
+      const bounds = { owner: source.ownerOf(options), modelChars: this.#modelChars };
+      const read = () => outputs.read(call.arguments, bounds, (tool) => source.mayName(tool));
+      const result = await source.answer(call, read, options);
+      return { result, shown: result, kept: null };
+    }
+    const result = await source.execute(call, options);
+    return outputs.show(result, { owner: source.ownerOf(options), modelChars: this.#modelChars, readsOn });
+  }
+
+  get readsOn(): boolean {
+    return this.#modelChars !== Number.POSITIVE_INFINITY && this.#source.get(READ_OUTPUT) === undefined;
+  }
+}
+
+/** All of an engine. */
+export function sourceOf(engine: Pick<ModelToolsSource, "list" | "get" | "execute" | "answer">): ModelToolsSource {
+  return {
+    list: () => engine.list(),
+    get: (name) => engine.get(name),
+    execute: (call, options) => engine.execute(call, options),
+    answer: (call, work, options) => engine.answer(call, work, options),
+    ownerOf: ({ tenant = "" }) => ({ tenant, key: null }),
+    mayName: () => true,
+  };
+}

@@ -1,0 +1,145 @@
+import { GloveboxError } from "../../base/errors.ts";
+import { pageEnd } from "../../base/reading/borders.ts";
+import { type Pieces, partOf, unquoted } from "../../base/reading/chunked-text.ts";
+import type { ReadableText } from "../../base/reading/cut-text.ts";
+import { namesIn, spanOf } from "../../base/reading/pointer-span.ts";
+import { find, NEEDLE_MAX } from "../../base/reading/search.ts";
+import type { ToolDescription } from "../../tool/contracts/contract.ts";
+import { READ_OUTPUT } from "../../tool/program/program.ts";
+
+const PAGE_CHARS = 10_000;
+const PAGE_MIN = 200;
+const POINTER_MAX = 1_024;
+const CALL_MAX = 512;
+const INDEX_MAX = 2 ** 40;
+
+/** Arguments of `read_output`. */
+export interface OutputQuery {
+  readonly call: string;
+  readonly pointer: string;
+  readonly from: number;
+  readonly chars: number;
+  readonly search: string | null;
+}
+
+/** `read_output` as a model sees it. */
+export function readOutputTool(modelChars: number): ToolDescription {
+  const most = Math.max(PAGE_MIN, modelChars);
+  return {
+    name: READ_OUTPUT,
+    description:
+      "Reads on in the output of a call that was too long to be shown whole, which says so at its end and names the call. " +
+      "Gives the next characters from an index, a part by its JSON pointer, or the places where a text stands.",
+    inputSchema: {
+      type: "object",
+      properties: {
+        call: { type: "string", maxLength: CALL_MAX, description: "The call, as the end of its output names it." },
+        pointer: {
+          type: "string",
+          maxLength: POINTER_MAX,
+          description: "JSON pointer of a part, such as /rows/17. Without one, the whole output.",
+        },
+        from: { type: "integer", minimum: 0, description: "Index of the first character, in the part. Default 0." },
+        chars: { type: "integer", minimum: PAGE_MIN, maximum: most, description: "Number of characters." },
+        search: {
+          type: "string",
+          minLength: 1,
+          maxLength: NEEDLE_MAX,
+          description: "A text to find, literally; no pattern.",
+        },
+      },
+      required: ["call"],
+      additionalProperties: false,
+    },
+    annotations: { title: "Read on in an output", readOnly: true, idempotent: true },
+  };
+}
+
+/** Checks arguments of `read_output`. Throws a `GloveboxError` that says what is wrong. */
+export function readQuery(given: unknown, modelChars: number): OutputQuery {
+  const most = Math.max(PAGE_MIN, modelChars);
+  const asked = (given ?? {}) as { readonly [Name in keyof OutputQuery]?: unknown };
+  const { call, pointer = "", from = 0, chars = Math.min(PAGE_CHARS, most), search } = asked;
+  if (!isText(call, CALL_MAX)) throw wrong("call must be the id of a call, as the end of its output names it");
+  if (!isText(pointer, POINTER_MAX) || namesIn(pointer) === null) {
+    throw wrong("pointer must be a JSON pointer, such as /rows/17, in which ~1 stands for / and ~0 for ~");
+  }
+  if (!isCount(from, 0, INDEX_MAX)) throw wrong("from must be a whole number of at least 0");
+  if (!isCount(chars, PAGE_MIN, most)) throw wrong(`chars must be a whole number from ${PAGE_MIN} to ${most}`);
+  if (search !== undefined && (!isText(search, NEEDLE_MAX) || search === "")) {
+    throw wrong(`search must be a text of 1 to ${NEEDLE_MAX} characters`);
+  }
+  return { call, pointer, from, chars, search: search ?? null };
+}
+
+function isText(value: unknown, most: number): value is string {
+  return typeof value === "string" && value.length <= most;
+}
+
+function isCount(value: unknown, least: number, most: number): value is number {
+  return typeof value === "number" && Number.isInteger(value) && value >= least && value <= most;
+}
+
+function wrong(message: string): GloveboxError {
+  return new GloveboxError("invalid_arguments", message);
+}
+
+/** The page that a query asks for, as text. Throws a `GloveboxError` where the output has no such page. */
+export function* readPage(output: ReadableText, query: OutputQuery): Pieces<string> {
+  const part = yield* partAt(output, query.pointer);
+  return query.search === null ? yield* pageOf(part, query) : yield* hitsIn(part, query, query.search);
+}
+
+/** The part of an output at a JSON pointer: a string is read as the text that it stands for. */
+function* partAt(output: ReadableText, pointer: string): Pieces<ReadableText> {
+  if (pointer === "") return output;
+  if (output.kind === "text") throw wrong("the output is a text, which has no parts: leave pointer out");
+  const span = yield* spanOf(output.text, namesIn(pointer) ?? []);
+  if ("found" in span) {
+    const where = span.found === "" ? "the output" : span.found;
+    throw wrong(`there is nothing at ${pointer}: ${where} is of the kind ${span.kind}, with ${span.count} members`);
+  }
+  const text = yield* partOf(output.text, span.start, span.end);
+  return span.kind === "string" ? { kind: "text", text: yield* unquoted(text) } : { kind: "json", text };
+}
+
+function* pageOf({ text, kind }: ReadableText, { call, pointer, from, chars }: OutputQuery): Pieces<string> {
+  const { length } = text;
+  if (from > 0 && from >= length) throw wrong(`from must be below ${length}, the number of characters`);
+  const end = yield* pageEnd(text, kind, from, from + chars);
+  const place = pointer === "" ? "" : ` of ${pointer}`;
+  const next = end < length ? `. Go on with ${lineOf({ call, pointer, from: end })}` : ": its end";
+  return `${text.slice(from, end)}\n\n[Characters ${from} to ${end} of ${length}${place}${next}]`;
+}
+
+function* hitsIn({ text, kind }: ReadableText, query: OutputQuery, search: string): Pieces<string> {
+  const { call, pointer, from, chars } = query;
+  const { hits, count } = yield* find(text, kind, search, from);
+  if (count === 0) {
+    return `[The text was not found${from === 0 ? "" : ` from ${from} on`}. Capital and small letters differ.]`;
+  }
+  const lines: string[] = [];
+  let left = chars;
+  let next: number | null = null;
+  for (const { at, pointer: found, excerpt } of hits) {
+    const place = found === null ? "" : `, in ${JSON.stringify(pointer + found)}`;
+    const line = `[at ${at}${place}]\n${excerpt}`;
+    if (lines.length > 0 && line.length > left) {
+      next = at;
+      break;
+    }
+    left -= line.length;
+    lines.push(line);
+  }
+  const last = hits.at(-1);
+  if (next === null && last !== undefined && count > hits.length) next = last.at + 1;
+  const more = next === null ? "" : ` Go on with ${lineOf({ call, pointer, from: next, search })}`;
+  const number = `${count} ${count === 1 ? "place" : "places"}${from === 0 ? "" : ` from ${from} on`}`;
+  return `${lines.join("\n\n")}\n\n[${number}, ${lines.length} shown.${more}]`;
+}
+
+/** The call of `read_output` that goes on. */
+export function lineOf({ pointer, ...query }: Partial<OutputQuery>): string {
+  const { call, ...rest } = query;
+  return `${READ_OUTPUT} ${JSON.stringify({ call, ...(pointer ? { pointer } : {}), ...rest })}`;
+}
