@@ -111,7 +111,10 @@ describe("the policy playground", () => {
     const { page } = visited;
     await page.getByLabel("Policy as YAML or JSON").fill('rules:\n  - tools: ["weather"]\n    alow: {}\n');
     await page.getByRole("list", { name: "Findings" }).getByText(/alow/).waitFor();
-    await page.getByRole("list", { name: "Findings" }).getByText(/Line 3/).waitFor();
+    await page
+      .getByRole("list", { name: "Findings" })
+      .getByText(/Line 3/)
+      .waitFor();
   });
 
   test.each(["light", "dark"] as const)("has nothing that axe finds wrong, in the %s theme", async (colorScheme) => {
