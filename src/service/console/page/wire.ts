@@ -300,8 +300,8 @@ export interface StoredCall extends CallSummary {
 /** A place in which two calls differ. */
 export interface Difference {
   readonly pointer: string;
-  readonly left: unknown;
-  readonly right: unknown;
+  readonly left?: unknown;
+  readonly right?: unknown;
 }
 
 export interface Comparison {
