@@ -33,7 +33,7 @@ const GUEST_FACE = "guest/host.ts";
 const GUEST_JSON = "base/exact-json.ts";
 
 const files = readdirSync(SRC, { recursive: true, encoding: "utf8" })
-  .filter((name) => name.endsWith(".ts"))
+  .filter((name) => /\.tsx?$/.test(name))
   .map((name) => name.split(sep).join("/"));
 const inRooms = files.filter((file) => file !== "index.ts");
 
@@ -43,7 +43,7 @@ function roomOf(file: string): string {
 
 function importsOf(file: string): string[] {
   const text = readFileSync(join(SRC, file), "utf8");
-  const found = [...text.matchAll(/(?:from|import\()\s*"(\.[^"]+\.ts)"/g)].map((match) => match[1] ?? "");
+  const found = [...text.matchAll(/(?:from|import\()\s*"(\.[^"]+\.tsx?)"/g)].map((match) => match[1] ?? "");
   return found.map((path) =>
     relative(SRC, join(SRC, dirname(file), path))
       .split(sep)

@@ -2,7 +2,6 @@ import type { Registry } from "prom-client";
 import { type Assembly, assemble, type Loaded } from "./assembly.ts";
 import { loadExecutor, requirePackages } from "./create-executor.ts";
 import type { CallHistory } from "./call-history.ts";
-
 import type { LoadTool } from "./call/tool-loaders.ts";
 import { type CodeModeOptions, resolveCodeMode } from "./code-mode-options.ts";
 import type { BegunLogin, FinishedLogin } from "./connectors/pending-logins.ts";
@@ -15,7 +14,6 @@ import { explainPrograms, programLimits } from "./program-explanation.ts";
 import { loadPrelude } from "../tool/runtimes/prelude.ts";
 import { type EngineOptions, type ResolvedOptions, resolveModelChars, type ToolSource } from "./options.ts";
 import { type Recording, toRecordedTool } from "./replay/recording.ts";
-import type { Policy } from "../broker/policy.ts";
 import { ModelTools, type ModelToolsSource, sourceOf } from "./model/model-tools.ts";
 import type { PolicySimulation, PolicySimulationRequest, WhoseCalls } from "./policy/simulation.ts";
 import { Reconfiguration } from "./reconfiguration.ts";
@@ -25,7 +23,7 @@ import type { MetricsFormat } from "../base/open-metrics.ts";
 import { HostAccount, type HostUsage } from "../base/tenant-account.ts";
 import { onPressure } from "../base/os/pressure.ts";
 import { startBundler, stopBundler } from "../tool/bundle/bundle.ts";
-import { OPERATOR } from "../broker/policy.ts";
+import { OPERATOR, type Policy } from "../broker/policy.ts";
 import type { RuleOffer } from "../broker/rule-offer.ts";
 import { type DeclareOptions, declareTools } from "../tool/declarations/declare-tools.ts";
 import { prepareDefinitions, type ToolInfo, type ToolLocation } from "../tool/definition.ts";
@@ -343,8 +341,7 @@ export class LocalEngine implements AsyncDisposable {
     const { queued, running } = this.#parts.scheduler.stats();
     const { ready, problem = null, spareReady, rssBytes, isolates, ...rest } = this.#parts.executor.stats();
     const { quarantined, sandbox, groups, fleet } = rest;
-    const { kind } = this.#parts.executor;
-    const served = { kind, ready, problem: problem ?? fleet?.problem ?? null, spareReady, rssBytes, sandbox };
+    const served = { kind: this.#parts.executor.kind, ready, problem: problem ?? fleet?.problem ?? null, spareReady, rssBytes, sandbox };
     const executor = { ...served, ...(groups && { groups }), ...(fleet && { fleet }) };
     return { state: this.#state, tools: this.#parts.registry.size, queued, running, executor, isolates, quarantined };
   }
@@ -387,8 +384,7 @@ export class LocalEngine implements AsyncDisposable {
     modelOutputs[Symbol.dispose]();
     this.#pressure[Symbol.dispose]();
     this.#state = "closed";
-    open--;
-    if (open === 0) await stopBundler();
+    if (--open === 0) await stopBundler();
   }
 }
 

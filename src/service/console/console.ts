@@ -30,8 +30,12 @@ const HEADERS = {
 export function addConsole(app: FastifyInstance, { engine, registry }: Surface): void {
   app.get("/", { config: { role: "anybody", api: "none" } }, async (request, reply) => {
     const page = await loadPage();
-    const parts = { hasRegistry: registry !== undefined, hasCodeMode: engine.codeMode !== undefined };
-    return sendAsset(request, reply, page.document(parts), "no-cache");
+    const parts = {
+      hasRegistry: registry !== undefined,
+      hasCodeMode: engine.codeMode !== undefined,
+      hasCalls: engine.calls.status() !== undefined,
+    };
+    return sendAsset(request, reply, await page.document(parts), "no-cache");
   });
   refuseOthers(app, "/", ["GET", "HEAD"]);
 

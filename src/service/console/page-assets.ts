@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
-import { readFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
+import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
-import { ERRORS } from "../../base/errors.ts";
 
 export type Encoding = "br" | "gzip" | "identity";
 
@@ -18,24 +18,31 @@ export interface Asset {
 export interface ServerParts {
   readonly hasRegistry: boolean;
   readonly hasCodeMode: boolean;
+  /** Whether the server keeps calls. */
+  readonly hasCalls: boolean;
 }
 
 export interface Page {
   /** The document of a server, which says what parts the server has. */
-  document(parts: ServerParts): Asset;
+  document(parts: ServerParts): Promise<Asset>;
   /** Files by name; names contain a hash of the content. */
   readonly files: ReadonlyMap<string, Asset>;
 }
 
-const FOLDER = new URL("page/", import.meta.url);
+const FOLDER = fileURLToPath(new URL("page/", import.meta.url));
 const HASH_LENGTH = 16;
-const REGISTRY = " data-registry";
-const CODE_MODE = " data-code-mode";
-const HTML = "text/html; charset=utf-8";
+const DOCUMENT = "index.html";
+/** Types by the ends of names. */
+const TYPES: Readonly<Record<string, string>> = {
+  ".html": "text/html; charset=utf-8",
+  ".js": "text/javascript; charset=utf-8",
+  ".css": "text/css; charset=utf-8",
+  ".svg": "image/svg+xml",
+};
 
 let loaded: Promise<Page> | null = null;
 
-/** Builds the page on first use, once per process: the package contains TypeScript, which esbuild bundles. */
+/** Loads the page on first use, once per process. */
 export async function loadPage(): Promise<Page> {
   try {
     return await (loaded ??= makePage());
@@ -46,63 +53,42 @@ export async function loadPage(): Promise<Page> {
 }
 
 async function makePage(): Promise<Page> {
-  const [script, style, icon, html] = await Promise.all([
-    bundle("main.ts"),
-    bundle("style.css"),
-    readFile(new URL("icon.svg", FOLDER)),
-    readFile(new URL("index.html", FOLDER), "utf8"),
-  ]);
-  const made = await Promise.all([
-    named("main", "js", "text/javascript; charset=utf-8", script),
-    named("style", "css", "text/css; charset=utf-8", style),
-    named("icon", "svg", "image/svg+xml", icon),
-  ]);
-  const document = made.reduce((text, { source, name }) => text.replace(`"${source}"`, `"/console/${name}"`), html);
-  const marked = (marks: string) => makeAsset(HTML, Buffer.from(document.replace("<body>", `<body${marks}>`)));
-  const [plain, registry] = [await marked(""), await marked(REGISTRY)];
-  const [code, both] = [await marked(CODE_MODE), await marked(REGISTRY + CODE_MODE)];
+  const files = await readPage();
+  const assets = [...files].filter(([name]) => name !== DOCUMENT);
+  const made = assets.map(async ([name, contents]) => [name, await makeAsset(name, contents)] as const);
+  const html = new TextDecoder().decode(files.get(DOCUMENT));
+  const documents = new Map<string, Promise<Asset>>();
   return {
-    document: ({ hasRegistry, hasCodeMode }) =>
-      hasRegistry ? (hasCodeMode ? both : registry) : hasCodeMode ? code : plain,
-    files: new Map(made.map(({ name, asset }) => [name, asset])),
+    document: ({ hasRegistry, hasCodeMode, hasCalls }) => {
+      const marked = { "data-registry": hasRegistry, "data-code-mode": hasCodeMode, "data-calls": hasCalls };
+      const marks = Object.entries(marked)
+        .map(([name, isSet]) => (isSet ? ` ${name}` : ""))
+        .join("");
+      const known = documents.get(marks);
+      if (known !== undefined) return known;
+      const document = makeAsset(DOCUMENT, Buffer.from(html.replace("<body>", `<body${marks}>`)));
+      documents.set(marks, document);
+      return document;
+    },
+    files: new Map(await Promise.all(made)),
   };
 }
 
-async function bundle(file: string): Promise<Uint8Array> {
-  const { build } = await import("esbuild");
-  const result = await build({
-    entryPoints: [fileURLToPath(new URL(file, FOLDER))],
-    write: false,
-    bundle: true,
-    format: "iife",
-    platform: "browser",
-    target: "es2023",
-    define: { ADVICE: JSON.stringify(advice()) },
-    minify: true,
-    legalComments: "none",
-    logLevel: "silent",
-    tsconfigRaw: "{}",
-  });
-  const [output] = result.outputFiles;
-  if (output === undefined) throw new TypeError(`the bundler made nothing of ${file}`);
-  return output.contents;
+/** The files of the page: the package has them built, a checkout has their sources, which are built here. */
+async function readPage(): Promise<ReadonlyMap<string, Uint8Array>> {
+  const names = await readdir(FOLDER);
+  if (names.includes("main.tsx")) return (await import("./build-page.ts")).buildPage(FOLDER);
+  const files = names.map(async (name) => [name, await readFile(path.join(FOLDER, name))] as const);
+  return new Map(await Promise.all(files));
 }
 
-/** Remedies by error code. */
-function advice(): Readonly<Record<string, string>> {
-  return Object.fromEntries(Object.entries(ERRORS).map(([code, entry]) => [code, entry.advice]));
-}
-
-async function named(name: string, extension: string, type: string, contents: Uint8Array) {
-  const asset = await makeAsset(type, Buffer.from(contents));
-  return { source: `${name}.${extension}`, name: `${name}-${asset.hash}.${extension}`, asset };
-}
-
-async function makeAsset(type: string, identity: Buffer): Promise<Asset> {
+async function makeAsset(name: string, contents: Uint8Array): Promise<Asset> {
+  const identity = Buffer.from(contents);
   const [br, zipped] = await Promise.all([
     promisify(brotliCompress)(identity, { params: { [constants.BROTLI_PARAM_MODE]: constants.BROTLI_MODE_TEXT } }),
     promisify(gzip)(identity),
   ]);
   const hash = createHash("sha256").update(identity).digest("hex").slice(0, HASH_LENGTH);
+  const type = TYPES[path.extname(name)] ?? "application/octet-stream";
   return { type, hash, bodies: { br, gzip: zipped, identity } };
 }

@@ -95,7 +95,7 @@ test("the keyboard goes through the page as one reads it, and one sees where it 
   await page.getByRole("link", { name: /^kinds/ }).waitFor();
   await page.evaluate("document.activeElement.blur()");
   const names: string[] = [];
-  for (let step = 0; step < 9; step++) {
+  for (let step = 0; step < 10; step++) {
     await page.keyboard.press("Tab");
     const [name, outline] = await page.evaluate<[string, string]>(`(() => {
       const { activeElement } = document;
@@ -112,6 +112,7 @@ test("the keyboard goes through the page as one reads it, and one sees where it 
     "Key",
     "◐Theme: Syst",
     "Overview",
+    "Policy",
     "Search tools",
     "kindscontext",
     "Fill in the ",

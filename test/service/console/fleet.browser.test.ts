@@ -36,10 +36,10 @@ async function forge(): Promise<void> {
   await connection.client.set(keys.of("machine", FORGED), `plain1:${JSON.stringify(info)}`);
 }
 
-describe("the overview of a server with a fleet", () => {
+describe("the page of a fleet", () => {
   test("shows its machines, and what they say as text", async () => {
-    await using visited = await visit(browser, server.url);
-    const card = part(visited.page, "Fleet");
+    await using visited = await visit(browser, `${server.url}/#/fleet`);
+    const card = part(visited.page, "Machines");
     await card.getByText("1 machine takes calls, 0 of 8 slots busy, 0 jobs waiting.").waitFor();
     const rows = card.getByRole("row");
     await rows
@@ -54,21 +54,24 @@ describe("the overview of a server with a fleet", () => {
   });
 
   test.each(["light", "dark"] as const)("axe finds nothing wrong with it in the %s theme", async (colorScheme) => {
-    await using visited = await visit(browser, server.url, { colorScheme });
-    await part(visited.page, "Fleet").getByRole("table").waitFor();
+    await using visited = await visit(browser, `${server.url}/#/fleet`, { colorScheme });
+    await part(visited.page, "Machines").getByRole("table").waitFor();
     expect(await violationsOf(visited.page)).toEqual([]);
   });
 
-  test("is without that part where there is no fleet", async () => {
+  test("is named where there is a fleet, and nowhere else", async () => {
+    await using fleets = await visit(browser, server.url);
+    await fleets.page.getByRole("link", { name: "Fleet" }).click();
+    await fleets.page.getByRole("heading", { name: "Fleet" }).waitFor();
     await using own = await serve([]);
     await using visited = await visit(browser, own.url);
     await visited.page.getByText("in the server's process").waitFor();
-    expect(await part(visited.page, "Fleet").count()).toBe(0);
+    expect(await visited.page.getByRole("link", { name: "Fleet" }).count()).toBe(0);
   });
 
   test("says why no calls run", async () => {
-    await using visited = await visit(browser, server.url);
-    await part(visited.page, "Fleet").getByRole("table").waitFor();
+    await using visited = await visit(browser, `${server.url}/#/fleet`);
+    await part(visited.page, "Machines").getByRole("table").waitFor();
     await fleet.redis.stop();
     await visited.page.getByText(/^No calls run: Redis has not been reached since \S+ \([A-Z]+\)\.$/).waitFor();
     await fleet.redis.start();

@@ -84,7 +84,9 @@ describe("a program on the page", () => {
     expect(await rows.nth(2).textContent()).toMatch(/^failLine 4\d.*tool_error\S+-\d+$/);
     expect(await rows.nth(1).getByRole("link").getAttribute("href")).toBe("#/tools/math.add");
     // The second begins where the first has ended, or later.
-    const [first, second] = await Promise.all([1, 2].map((at) => rows.nth(at).locator("rect").boundingBox()));
+    const [first, second] = await Promise.all(
+      [1, 2].map((at) => rows.nth(at).locator(".timeline > span").boundingBox()),
+    );
     expect(second?.x).toBeGreaterThanOrEqual((first?.x ?? 0) + (first?.width ?? Infinity) - 2);
     await rows.nth(2).getByRole("button", { name: "Line 4" }).click();
     expect(await page.evaluate("document.activeElement.textContent")).toBe("  await tools.fail({});");

@@ -4,6 +4,10 @@ import type { ConnectorStatus } from "../../../src/engine/connectors/running-con
 import type { Explanation } from "../../../src/engine/explanation.ts";
 import type { Progress, ToolResult } from "../../../src/base/result.ts";
 import type * as wire from "../../../src/service/console/page/wire.ts";
+import type { CallComparison } from "../../../src/engine/call-history.ts";
+import type { PolicySimulation } from "../../../src/engine/policy-simulation.ts";
+import type { CallReplay } from "../../../src/engine/replay/call-replays.ts";
+import type { CallPage, StoredCall } from "../../../src/store/calls/call-record.ts";
 import type { StatsSnapshot } from "../../../src/service/http/stats.ts";
 import type { ToolInfo } from "../../../src/tool/definition.ts";
 
@@ -12,6 +16,11 @@ test("what the console reads is what the server answers", () => {
   expectTypeOf<ConnectorStatus>().toExtend<wire.Connector>();
   expectTypeOf<Explanation>().toExtend<wire.Explanation>();
   expectTypeOf<ToolResult>().toExtend<wire.ToolResult>();
+  expectTypeOf<StoredCall>().toExtend<wire.StoredCall>();
+  expectTypeOf<CallPage>().toExtend<wire.CallPage>();
+  expectTypeOf<CallComparison>().toExtend<wire.Comparison>();
+  expectTypeOf<CallReplay>().toExtend<wire.Replay>();
+  expectTypeOf<PolicySimulation>().toExtend<wire.Simulation>();
   expectTypeOf<Progress>().toExtend<wire.Progress>();
   expectTypeOf<CapabilityEvent>().toExtend<wire.CapabilityCall>();
   expectTypeOf<Omit<ToolInfo, "inputSchema" | "outputSchema">>().toExtend<

@@ -1,25 +1,7 @@
-import { readEvents } from "./event-stream.ts";
+import { readEvents, type StreamEvent } from "./event-stream.ts";
 import { readJson } from "./exact-json.ts";
-import { loadKey } from "./key-dialog.ts";
-import {
-  type CapabilityCall,
-  type Connector,
-  type Declarations,
-  type Explanation,
-  isRecord,
-  type Json,
-  type LogLine,
-  type ProgramProblem,
-  type Progress,
-  type RecordPage,
-  type RecordSummary,
-  type RecordVersion,
-  type RegisteredRecord,
-  type Schema,
-  type Stats,
-  type ToolInfo,
-  type ToolResult,
-} from "./wire.ts";
+import { key } from "./key.ts";
+import { isRecord, type CapabilityCall, type Json, type LogLine, type Progress, type ToolResult } from "./wire.ts";
 
 /** The server refused a request, or could not be reached. */
 export class ApiError extends Error {
@@ -31,6 +13,12 @@ export class ApiError extends Error {
     super(message);
     this.status = status;
   }
+}
+
+/** Message of a failed request. */
+export function messageOf(error: unknown): string {
+  if (!(error instanceof ApiError)) return "The connection was lost before the result arrived.";
+  return error.status === 401 ? "The server requires a key." : `${error.message}.`;
 }
 
 /** Receives the events of a running call. */
@@ -47,6 +35,9 @@ export interface CallBody {
 }
 
 const DEADLINE_MS = 15_000;
+/** A replay waits for its turn, and runs the tool. */
+const LONG_DEADLINE_MS = 120_000;
+const EVENT_STREAM = "text/event-stream";
 
 /** Called when the server requires a key or rejects the one it was sent. */
 let onUnauthorized: () => void = () => undefined;
@@ -55,98 +46,50 @@ export function setOnUnauthorized(listener: () => void): void {
   onUnauthorized = listener;
 }
 
-export function listTools(): Promise<readonly ToolInfo[]> {
-  return getJson("/v1/tools") as Promise<readonly ToolInfo[]>;
+/** A path of the API; its parts are quoted. */
+export function pathTo(parts: TemplateStringsArray, ...values: readonly string[]): string {
+  return String.raw({ raw: parts }, ...values.map(encodeURIComponent));
 }
 
-export function explainTool(name: string): Promise<Explanation> {
-  return getJson(`/v1/tools/${encodeURIComponent(name)}/explanation`) as Promise<Explanation>;
+export async function getText(path: string): Promise<string> {
+  return (await request(path, { signal: AbortSignal.timeout(DEADLINE_MS) })).text();
 }
 
-/** The mistakes of a program, which is not run. */
-export async function checkProgram(code: string): Promise<readonly ProgramProblem[]> {
-  const init = {
+/** Long integers of the answer keep their digits. The answer is taken for what the page's types say of it. */
+export async function getJson<T>(path: string): Promise<T> {
+  return readJson(await getText(path)) as T;
+}
+
+export async function postJson<T>(path: string, body?: Json, signal?: AbortSignal): Promise<T> {
+  const given = body === undefined ? {} : { headers: JSON_TYPE, body: JSON.stringify(body) };
+  const response = await request(path, {
     method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ code }),
-    signal: AbortSignal.timeout(DEADLINE_MS),
-  };
-  const answer: unknown = await (await request("/v1/code/check", init)).json();
-  return (answer as { readonly problems: readonly ProgramProblem[] }).problems;
+    signal: signal ?? AbortSignal.timeout(LONG_DEADLINE_MS),
+    ...given,
+  });
+  return readJson(await response.text()) as T;
 }
 
-export function getDeclarations(): Promise<Declarations> {
-  return getJson("/v1/code/declarations") as Promise<Declarations>;
-}
+const JSON_TYPE = { "content-type": "application/json" };
 
-const CONNECTORS = "/v1/connectors";
-
-export function listConnectors(): Promise<readonly Connector[]> {
-  return getJson(CONNECTORS) as Promise<readonly Connector[]>;
-}
-
-/** Begins the login of a connector. Returns the page on which a person logs in. */
-export async function beginLogin(name: string, tenant: string): Promise<string> {
-  const query = tenant === "" ? "" : `?tenant=${encodeURIComponent(tenant)}`;
-  const init = { method: "POST", signal: AbortSignal.timeout(DEADLINE_MS) };
-  const answer: unknown = await (await request(`${CONNECTORS}/${encodeURIComponent(name)}/login${query}`, init)).json();
-  return (answer as { readonly url: string }).url;
-}
-
-const RECORDS = "/v1/agentspace/tools";
-
-/** Some of the registry's records, after that of an id. */
-export function listRecords(after: string): Promise<RecordPage> {
-  return getJson(`${RECORDS}?after=${encodeURIComponent(after)}`) as Promise<RecordPage>;
-}
-
-export async function searchRecords(words: string): Promise<RecordPage> {
-  const found = await getJson(`/v1/agentspace/search?limit=50&q=${encodeURIComponent(words)}`);
-  return { tools: (found as { readonly hits: readonly RecordSummary[] }).hits };
-}
-
-export function getRecord(id: string): Promise<RegisteredRecord> {
-  return getJson(recordPath(id)) as Promise<RegisteredRecord>;
-}
-
-export async function getManPage(id: string): Promise<string> {
-  return (await request(`${recordPath(id)}/man`, { signal: AbortSignal.timeout(DEADLINE_MS) })).text();
-}
-
-export async function getVersions(id: string): Promise<readonly RecordVersion[]> {
-  return ((await getJson(`${recordPath(id)}/versions`)) as { readonly versions: readonly RecordVersion[] }).versions;
-}
-
-export function getSpec(id: string): Promise<{ readonly input: Schema }> {
-  return getJson(`${recordPath(id)}/spec`) as Promise<{ readonly input: Schema }>;
-}
-
-function recordPath(id: string): string {
-  return `${RECORDS}/${encodeURIComponent(id)}`;
-}
-
-/** Passes on each snapshot until the signal aborts or the stream ends. Rejects with an `ApiError`. */
-export async function watchStats(onStats: (stats: Stats) => void, signal: AbortSignal): Promise<void> {
-  const response = await request("/v1/stats", { headers: { accept: "text/event-stream" }, signal });
-  if (response.body === null) throw new ApiError(0, "the server sent no stream");
-  for await (const { data } of readEvents(response.body)) onStats(JSON.parse(data) as Stats);
+/** The events of a stream; `null` where the server has none at this path. */
+export async function openStream(path: string, signal: AbortSignal): Promise<AsyncGenerator<StreamEvent> | null> {
+  const response = await request(path, { headers: { accept: EVENT_STREAM }, signal });
+  if (response.body !== null && isStream(response)) return readEvents(response.body);
+  await response.body?.cancel();
+  return null;
 }
 
 /** Runs a call and reports its events, if the server streams them. Rejects with an `ApiError` if there is no result. */
 export async function runCall(body: CallBody, listener: CallListener, signal: AbortSignal): Promise<ToolResult> {
-  const init = {
+  const response = await send("/v1/execute", {
     method: "POST",
-    headers: { accept: "text/event-stream, application/json;q=0.5", "content-type": "application/json" },
+    headers: { accept: `${EVENT_STREAM}, application/json;q=0.5`, ...JSON_TYPE },
     body: JSON.stringify(body),
     signal,
-  };
-  const response = await send("/v1/execute", init);
-  const type = response.headers.get("content-type") ?? "";
-  if (response.body === null || !type.startsWith("text/event-stream")) {
-    const answer: unknown = await response
-      .text()
-      .then(readJson)
-      .catch(() => null);
+  });
+  if (response.body === null || !isStream(response)) {
+    const answer = await readAnswer(response);
     if (isResult(answer)) return answer;
     throw new ApiError(response.status, describe(answer, response.status));
   }
@@ -160,22 +103,27 @@ export async function runCall(body: CallBody, listener: CallListener, signal: Ab
   throw new ApiError(0, "the server ended the stream without a result");
 }
 
-async function getJson(path: string): Promise<unknown> {
-  const response = await request(path, { signal: AbortSignal.timeout(DEADLINE_MS) });
-  return readJson(await response.text());
+function isStream(response: Response): boolean {
+  return response.headers.get("content-type")?.startsWith(EVENT_STREAM) === true;
 }
 
 /** Sends a request; rejects with an `ApiError` unless it succeeds. */
 async function request(path: string, init: RequestInit): Promise<Response> {
   const response = await send(path, init);
   if (response.ok) return response;
-  throw new ApiError(response.status, describe(await response.json().catch(() => null), response.status));
+  throw new ApiError(response.status, describe(await readAnswer(response), response.status));
+}
+
+function readAnswer(response: Response): Promise<unknown> {
+  return response
+    .text()
+    .then(readJson)
+    .catch(() => null);
 }
 
 async function send(path: string, init: RequestInit): Promise<Response> {
   const headers = new Headers(init.headers);
-  const key = loadKey();
-  if (key !== null) headers.set("authorization", `Bearer ${key}`);
+  if (key.value !== null) headers.set("authorization", `Bearer ${key.value}`);
   let response: Response;
   try {
     response = await fetch(path, { ...init, headers, cache: "no-store" });

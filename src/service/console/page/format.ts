@@ -6,6 +6,21 @@ export function formatMs(ms: number): string {
   return ms < 120_000 ? `${digits(ms / 1_000)} s` : formatSpan(ms);
 }
 
+const DAY_AND_TIME = new Intl.DateTimeFormat(undefined, { dateStyle: "short", timeStyle: "medium" });
+
+/** A time for display, in the time zone of the reader. */
+export function formatTime(time: number | string): string {
+  return DAY_AND_TIME.format(new Date(time));
+}
+
+const UNITS_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** A time, or a distance before now (`15m`, `24h`, `7d`), as the API reads it. */
+export function timeOf(text: string, nowMs: number): string {
+  const [, count, unit = ""] = /^(\d{1,6})([mhd])$/.exec(text) ?? [];
+  return count === undefined ? text : String(nowMs - Number(count) * (UNITS_MS[unit] ?? 0));
+}
+
 /** A long duration in its two largest units. */
 export function formatSpan(ms: number): string {
   const seconds = Math.floor(ms / 1_000);

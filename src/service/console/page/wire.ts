@@ -18,6 +18,7 @@ export interface ToolInfo {
   readonly isolationReason?: string;
   readonly parsesReason?: string;
   readonly wholeReason?: string;
+  readonly examples?: readonly { readonly input: unknown }[];
   readonly node?: readonly { readonly name: string; readonly instead?: string }[];
   readonly retries: number;
   readonly script: { readonly bytes: number; readonly evaluationMs: number };
@@ -231,6 +232,126 @@ export interface Stats {
     readonly p99Ms: number | null;
   }[];
   readonly http: { readonly connections: number; readonly streams: number };
+}
+
+/** A kept call without its values. Times in milliseconds. */
+export interface CallSummary {
+  readonly id: string;
+  readonly tool: string;
+  readonly version: string | null;
+  readonly tenant: string;
+  readonly parentId: string | null;
+  readonly surface: string;
+  readonly key: string | null;
+  readonly code: string;
+  readonly error: string | null;
+  readonly beginMs: number;
+  readonly queueMs: number;
+  readonly wallMs: number;
+  readonly cpuMs: number;
+  readonly bytes: number;
+  readonly attempts: number;
+  readonly sampled: number;
+}
+
+export interface CallPage {
+  readonly calls: readonly CallSummary[];
+  readonly cursor: string | null;
+}
+
+/** A request of a kept call to the host. Times in milliseconds since the call was accepted. */
+export interface StoredAsk {
+  readonly step: number;
+  readonly capability: string;
+  readonly method: string;
+  readonly target: string | null;
+  readonly outcome: string;
+  readonly code: string | null;
+  readonly rule: string | null;
+  readonly atMs: number;
+  readonly durationMs: number;
+  readonly bytes: number;
+  readonly attempt: number;
+  readonly isReplayed: boolean;
+}
+
+export interface StoredTurn {
+  readonly atMs: number;
+  readonly cpuMs: number;
+  readonly attempt: number;
+}
+
+export interface StoredCall extends CallSummary {
+  /** `null` where it is not kept. */
+  readonly detail: {
+    readonly arguments: unknown;
+    readonly output: unknown;
+    readonly error: ToolError | null;
+    readonly logs: readonly LogLine[];
+    readonly asks: readonly StoredAsk[];
+    readonly asksOmitted: number;
+    readonly turns: readonly StoredTurn[];
+    readonly explanation: unknown;
+    readonly isReplayable: boolean;
+    readonly omitted: readonly string[];
+  } | null;
+}
+
+/** A place in which two calls differ. */
+export interface Difference {
+  readonly pointer: string;
+  readonly left?: unknown;
+  readonly right?: unknown;
+}
+
+export interface Comparison {
+  readonly isSame: boolean;
+  readonly differences: readonly Difference[];
+}
+
+export interface Replay {
+  readonly verdict: string;
+  readonly differences: readonly Difference[];
+  readonly result: ToolResult;
+}
+
+/** A mistake of a policy, or a request that it does not grant. */
+export interface Finding {
+  readonly tool: string | null;
+  readonly pointer: string;
+  readonly reason: string;
+  readonly remediation: string;
+  readonly line?: number;
+  readonly column?: number;
+}
+
+/** A request of a past call to the host, as a policy would answer it. */
+export interface SimulatedAsk {
+  readonly capability: string;
+  readonly method: string;
+  readonly target: string | null;
+  readonly outcome: string;
+  readonly rule: string | null;
+}
+
+/** A request that a policy would answer otherwise. */
+export interface PolicyChange {
+  readonly id: string;
+  readonly tool: string;
+  readonly tenant: string;
+  readonly capability: string;
+  readonly target: string | null;
+  readonly was: string;
+  readonly would: string;
+  readonly rule: string | null;
+}
+
+/** What a policy would do. */
+export interface Simulation {
+  readonly findings: readonly Finding[];
+  readonly grants: Explanation["grants"];
+  readonly asks: readonly SimulatedAsk[];
+  readonly changes: readonly PolicyChange[];
 }
 
 /** Whether a value is an object and not an array. */

@@ -1,0 +1,216 @@
+import { signal, useSignal } from "@preact/signals";
+import type { ComponentChildren, JSX } from "preact";
+import { useEffect, useId } from "preact/hooks";
+import { messageOf } from "./api.ts";
+
+export type Tone = "plain" | "good" | "warn" | "bad";
+
+/** A short label. Its text carries the meaning, never the colour alone. */
+export function Badge({ text, tone = "plain", title }: { text: string; tone?: Tone; title?: string | undefined }) {
+  return (
+    <span class={`badge ${tone}`} title={title}>
+      {text}
+    </span>
+  );
+}
+
+/** The outcome of a call: `ok` or an error's code. */
+export function Outcome({ code }: { code: string }) {
+  return <Badge text={code} tone={code === "ok" ? "good" : "bad"} />;
+}
+
+/** A section with a heading. */
+export function Card(props: { heading: string; class?: string; hidden?: boolean; children?: ComponentChildren }) {
+  const id = useId();
+  return (
+    <section class={`card ${props.class ?? ""}`} aria-labelledby={id} hidden={props.hidden ?? false}>
+      <h2 id={id}>{props.heading}</h2>
+      {props.children}
+    </section>
+  );
+}
+
+/** A part of a card with a heading of its own. */
+export function Part({ heading, children }: { heading: string; children?: ComponentChildren }) {
+  return (
+    <div class="stack tight">
+      <h3>{heading}</h3>
+      {children}
+    </div>
+  );
+}
+
+/** Text that explains why something is missing or wrong. */
+export function Notice({ tone = "warn", children }: { tone?: Tone; children?: ComponentChildren }) {
+  return <p class={`notice ${tone}`}>{children}</p>;
+}
+
+/** A scrollable box that the keyboard can reach. */
+export function ScrollBox(props: { label: string; class: string; children?: ComponentChildren }) {
+  return (
+    <div class={props.class} tabIndex={0} role="group" aria-label={props.label}>
+      {props.children}
+    </div>
+  );
+}
+
+type Cells = readonly ComponentChildren[];
+
+/** A table in a scrollable box. */
+export function Table({ label, heads, rows }: { label: string; heads: readonly string[]; rows: readonly Cells[] }) {
+  return (
+    <ScrollBox label={label} class="table-box">
+      <table>
+        <caption class="unseen">{label}</caption>
+        <thead>
+          <tr>{heads.map(headOf)}</tr>
+        </thead>
+        <tbody>
+          {rows.map((cells) => (
+            <tr>
+              {cells.map((cell) => (
+                <td>{cell}</td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </ScrollBox>
+  );
+}
+
+/** The head of a column. */
+export function headOf(text: string): JSX.Element {
+  return <th scope="col">{text}</th>;
+}
+
+/** A figure whose digits keep their width. */
+export function Figure({ children }: { children?: ComponentChildren }) {
+  return <span class="figures">{children}</span>;
+}
+
+export function ToolLink({ name }: { name: string }) {
+  return (
+    <a href={`#/tools/${encodeURIComponent(name)}`} class="mono">
+      {name}
+    </a>
+  );
+}
+
+/** A button that is not the main one of its form. */
+export function Quiet(props: JSX.IntrinsicElements["button"] & { small?: boolean }) {
+  const { small, ...rest } = props;
+  return <button type="button" class={small === true ? "quiet small" : "quiet"} {...rest} />;
+}
+
+/** A part of a time line, in milliseconds of it. The text beside it says the same. */
+export function Bar({ atMs, ms, endMs, kind }: { atMs: number; ms: number | null; endMs: number; kind: string }) {
+  const scale = 100 / Math.max(endMs, 0.001);
+  const width = Math.min(100, Math.max(0.5, (ms ?? endMs - atMs) * scale));
+  const left = Math.min(Math.max(0, atMs * scale), 100 - width);
+  return (
+    <span class="timeline" aria-hidden="true">
+      <span class={ms === null ? "unfinished" : kind} style={{ left: `${left}%`, width: `${width}%` }} />
+    </span>
+  );
+}
+
+/** Maximum length with syntax colours; longer text is shown plain, and cut off at `SHOWN_MAX`. */
+const COLOURED_MAX = 100_000;
+const SHOWN_MAX = 500_000;
+const TOKEN = /("(?:\\.|[^"\\])*")(\s*:)?|\b(?:true|false|null)\b|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+
+/** A value as indented JSON. */
+export function JsonView({ label, value }: { label: string; value: unknown }) {
+  return <TextView label={label} text={JSON.stringify(value, null, 2) ?? "nothing"} isJson />;
+}
+
+/** A value as text if it is one, else as JSON. */
+export function ValueView({ label, value }: { label: string; value: unknown }) {
+  return typeof value === "string" ? <TextView label={label} text={value} /> : <JsonView label={label} value={value} />;
+}
+
+/** A box with a text, unformatted. */
+export function TextView({ label, text, isJson = false }: { label: string; text: string; isJson?: boolean }) {
+  const shown = text.slice(0, SHOWN_MAX);
+  const left = text.length - shown.length;
+  return (
+    <ScrollBox label={label} class="code-box">
+      <pre>
+        <code>{isJson && text.length <= COLOURED_MAX ? coloured(shown) : shown}</code>
+      </pre>
+      {left > 0 && <p class="muted">{left} more characters are not shown.</p>}
+    </ScrollBox>
+  );
+}
+
+function coloured(json: string): ComponentChildren[] {
+  const parts: ComponentChildren[] = [];
+  let at = 0;
+  for (const { 0: token, 1: text, 2: colon, index } of json.matchAll(TOKEN)) {
+    parts.push(json.slice(at, index));
+    if (text === undefined) parts.push(<span class="t-value">{token}</span>);
+    else parts.push(<span class={colon === undefined ? "t-text" : "t-name"}>{text}</span>, colon);
+    at = index + token.length;
+  }
+  parts.push(json.slice(at));
+  return parts;
+}
+
+/** A value that is being loaded, has been, or could not be. */
+export type Loaded<T> =
+  | { readonly kind: "loading" }
+  | { readonly kind: "ready"; readonly value: T }
+  | { readonly kind: "failed"; readonly message: string };
+
+/** Loads a value, and again where one of the inputs has changed. */
+export function useLoaded<T>(load: () => Promise<T>, inputs: readonly unknown[]): Loaded<T> {
+  const state = useSignal<Loaded<T>>({ kind: "loading" });
+  useEffect(() => {
+    let isCurrent = true;
+    const show = (next: Loaded<T>): void => {
+      if (isCurrent) state.value = next;
+    };
+    show({ kind: "loading" });
+    load().then(
+      (value) => show({ kind: "ready", value }),
+      (error: unknown) => show({ kind: "failed", message: messageOf(error) }),
+    );
+    return () => void (isCurrent = false);
+  }, inputs);
+  return state.value;
+}
+
+/** What of a value is shown when it is there; until then nothing, or why it is not. */
+export function When<T>({ loaded, children }: { loaded: Loaded<T>; children: (value: T) => ComponentChildren }) {
+  if (loaded.kind === "failed") return <Notice>{loaded.message}</Notice>;
+  return <>{loaded.kind === "ready" && children(loaded.value)}</>;
+}
+
+const spoken = signal("");
+/** Time between two announcements of what nobody has asked for. */
+const PATIENCE_MS = 5_000;
+let spokenMs = -Infinity;
+let waiting = 0;
+
+/** Live region for screen readers; `announce` writes to it. */
+export function LiveRegion() {
+  return (
+    <p class="unseen" role="status" aria-live="polite">
+      {spoken}
+    </p>
+  );
+}
+
+/** Speaks the outcome of something that the user has done. */
+export function announce(text: string): void {
+  clearTimeout(waiting);
+  spokenMs = performance.now();
+  spoken.value = text;
+}
+
+/** Speaks of something that happened by itself, at most every 5 seconds. */
+export function mention(text: string): void {
+  clearTimeout(waiting);
+  waiting = setTimeout(() => announce(text), Math.max(0, spokenMs + PATIENCE_MS - performance.now()));
+}

@@ -1,0 +1,182 @@
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { getJson, messageOf, pathTo, postJson } from "../api.ts";
+import { copyText } from "../clipboard.tsx";
+import { announce, Badge, Card, Notice, Outcome, Quiet, ToolLink, useLoaded, When } from "../elements.tsx";
+import { formatTime, plural } from "../format.ts";
+import { useKeys } from "../keys.tsx";
+import { Costs } from "../result-card.tsx";
+import { addressOf, go, route, setQuery } from "../router.ts";
+import type { CallPage, CallSummary, Comparison, Replay, StoredCall } from "../wire.ts";
+import { listAddress, neighbours } from "./call-list.ts";
+import { CallTabs } from "./call-tabs.tsx";
+import { Differences } from "./differences.tsx";
+import { RowFacts, rowsOf, Waterfall } from "./waterfall.tsx";
+
+/** One past call: what it did and when, what it was given and gave. */
+export function Page({ name: id }: { name: string }) {
+  const loaded = useLoaded(() => getJson<StoredCall>(pathTo`/v1/calls/${id}`), [id]);
+  useKeys({
+    Escape: ["Back to the list", () => go(listAddress.value)],
+    "[": ["Older call", () => goBeside(1)],
+    "]": ["Newer call", () => goBeside(-1)],
+    y: ["Copy the address", () => void copyAddress()],
+  });
+  return (
+    <div class="stack">
+      {loaded.kind !== "ready" && <h1 tabIndex={-1}>Call {id}</h1>}
+      <When loaded={loaded}>{(call) => <Call call={call} />}</When>
+    </div>
+  );
+}
+
+async function copyAddress(): Promise<void> {
+  announce((await copyText(location.href)) ? "The address was copied" : "The browser blocks the clipboard");
+}
+
+/** Goes to a neighbour in the list that was shown last. */
+function goBeside(step: number): void {
+  const at = neighbours.value.findIndex(({ id }) => id === route.value.name);
+  const beside = at < 0 ? undefined : neighbours.value[at + step];
+  if (beside === undefined) announce("The list has no further call");
+  else go(addressOf("calls", beside.id));
+}
+
+function Call({ call }: { call: StoredCall }) {
+  const { id, tool, code, tenant, version, surface, key, beginMs, parentId, sampled } = call;
+  const children = useLoaded(() => getJson<CallPage>(pathTo`/v1/calls?limit=200&parent=${id}`), [id]);
+  const nested = children.kind === "ready" ? children.value.calls : [];
+  const facts = [
+    formatTime(beginMs),
+    version === null ? "" : `version ${version}`,
+    tenant === "" ? "no tenant" : `tenant ${tenant}`,
+    surface === "" ? "" : `from ${surface}`,
+    key === null ? "" : `key ${key}`,
+    sampled > 1 ? `stands for ${sampled} calls` : "",
+  ];
+  return (
+    <>
+      <header class="stack tight">
+        <h1 tabIndex={-1}>
+          Call of {tool} <span class="muted version mono">{id}</span>
+        </h1>
+        <div class="row">
+          <Outcome code={code} />
+          <ToolLink name={tool} />
+          <span class="muted">{facts.filter((fact) => fact !== "").join(", ")}</span>
+          {parentId !== null && <a href={addressOf("calls", parentId)}>The call that made it</a>}
+        </div>
+      </header>
+      <Actions call={call} />
+      <div class="panes">
+        <Timeline call={call} nested={nested} />
+        <CallTabs call={call} />
+      </div>
+    </>
+  );
+}
+
+function Timeline({ call, nested }: { call: StoredCall; nested: readonly CallSummary[] }) {
+  const rows = rowsOf(call, nested);
+  const failed = rows.findIndex(({ kind, outcome }) => kind === "failed" && outcome === "denied");
+  const chosen = useSignal<number | null>(null);
+  const at = chosen.value ?? Math.max(0, failed);
+  const row = rows[at];
+  const omitted = call.detail?.asksOmitted ?? 0;
+  return (
+    <Card heading="Timeline">
+      <Waterfall rows={rows} chosen={at} onChoose={(one) => (chosen.value = one)} />
+      {row !== undefined && <RowFacts row={row} />}
+      {omitted > 0 && <p class="muted">{plural(omitted, "more request")} not kept.</p>}
+      {call.detail === null && <p class="muted">The requests of this call are not kept.</p>}
+      <Costs {...call} />
+    </Card>
+  );
+}
+
+/** What a call is compared with, and in what they differ. */
+type Compared =
+  | { readonly kind: "busy" }
+  | { readonly kind: "failed"; readonly message: string }
+  | ({ readonly kind: "done"; readonly words: string } & Comparison);
+
+/** Replay, run again, compare. */
+function Actions({ call: { id, tool, parentId, detail, beginMs } }: { call: StoredCall }) {
+  const shown = useSignal<Compared | null>(null);
+  const { with: other } = route.value.query;
+  const show = async (compare: () => Promise<Compared>): Promise<void> => {
+    shown.value = { kind: "busy" };
+    shown.value = await compare().catch((error: unknown) => ({ kind: "failed", message: messageOf(error) }) as const);
+    announce(shown.value.kind === "done" ? shown.value.words : "That could not be done");
+  };
+  const replay = (): Promise<void> =>
+    show(async () => {
+      const { verdict, differences } = await postJson<Replay>(pathTo`/v1/calls/${id}/replay`, {});
+      return { kind: "done", words: `The replay is ${verdict}`, isSame: verdict === "same", differences };
+    });
+  const compareLast = async (): Promise<void> => {
+    const good = await getJson<CallPage>(pathTo`/v1/calls?limit=2&code=ok&until=${`${beginMs}`}&tool=${tool}`);
+    const found = good.calls.find((call) => call.id !== id);
+    if (found === undefined)
+      shown.value = { kind: "failed", message: `There is no earlier call of ${tool} that went well.` };
+    else setQuery({ with: found.id });
+  };
+  const diff = (): void =>
+    void compareLast().catch((error: unknown) => (shown.value = { kind: "failed", message: messageOf(error) }));
+  useEffect(() => {
+    if (other === undefined) return;
+    void show(async () => {
+      const found = await getJson<Comparison>(pathTo`/v1/calls/${id}/comparison?with=${other}`);
+      return { kind: "done", words: found.isSame ? "Both calls are the same" : "The calls differ", ...found };
+    });
+  }, [id, other]);
+  const edit = addressOf("tools", tool, { from: id });
+  useKeys({
+    r: ["Replay", () => void replay()],
+    d: ["Compare with the tool's last good call", diff],
+    p: [
+      "The call that made it",
+      () => (parentId === null ? announce("No call made it") : go(addressOf("calls", parentId))),
+    ],
+  });
+  return (
+    <>
+      <div class="row">
+        <Quiet disabled={detail?.isReplayable !== true || shown.value?.kind === "busy"} onClick={() => void replay()}>
+          Replay
+        </Quiet>
+        <a class="button quiet" href={edit}>
+          Run again with edits
+        </a>
+        <Quiet onClick={diff}>Compare with the last good call</Quiet>
+        <a class="button quiet" href={addressOf("policy", null, { call: id })}>
+          Try a policy
+        </a>
+        {detail?.isReplayable === false && <span class="muted">It cannot be replayed: its journal is not kept.</span>}
+      </div>
+      {shown.value !== null && (
+        <Card heading="Comparison">
+          <ComparisonView compared={shown.value} other={other} />
+        </Card>
+      )}
+    </>
+  );
+}
+
+function ComparisonView({ compared, other }: { compared: Compared; other: string | undefined }) {
+  if (compared.kind === "busy") return <p class="muted">Comparing…</p>;
+  if (compared.kind === "failed") return <Notice>{compared.message}</Notice>;
+  const isReplay = compared.words.startsWith("The replay");
+  return (
+    <>
+      <p>
+        <Badge text={compared.isSame ? "same" : "different"} tone={compared.isSame ? "good" : "warn"} />{" "}
+        {compared.words}. {!isReplay && other !== undefined && <a href={addressOf("calls", other)}>The other call</a>}
+      </p>
+      <Differences
+        differences={compared.differences}
+        heads={["This call", isReplay ? "Its replay" : "The other call"]}
+      />
+    </>
+  );
+}

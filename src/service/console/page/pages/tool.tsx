@@ -1,0 +1,152 @@
+import { getJson, pathTo } from "../api.ts";
+import { CallForm } from "../call-form.tsx";
+import { Badge, Card, JsonView, Notice, Outcome, Table, useLoaded, When } from "../elements.tsx";
+import { ExplanationCards } from "../explanation-cards.tsx";
+import { formatBytes, formatMs, formatTime } from "../format.ts";
+import { addressOf, has, route } from "../router.ts";
+import { last } from "../stats.ts";
+import { tools } from "../tools.ts";
+import type { CallPage, Explanation, Json, ToolInfo } from "../wire.ts";
+
+/** One tool: its description, grants and limits, its last calls, and a form to call it. */
+export function Page({ name }: { name: string }) {
+  const tool = tools.value?.find((one) => one.name === name);
+  if (tool !== undefined) return <Tool key={JSON.stringify(tool)} tool={tool} />;
+  return (
+    <div class="stack">
+      <h1 tabIndex={-1}>{name}</h1>
+      {tools.value !== null && <Notice>There is no tool of this name.</Notice>}
+    </div>
+  );
+}
+
+function Tool({ tool }: { tool: ToolInfo }) {
+  const { name, inputSchema, examples = [] } = tool;
+  const explained = useLoaded(() => getJson<Explanation>(pathTo`/v1/tools/${name}/explanation`), [name]);
+  const isQuarantined = last.value?.quarantined.includes(name) === true;
+  return (
+    <div class="stack">
+      <Header {...tool} />
+      {isQuarantined && (
+        <Notice>
+          This tool is in quarantine: it ended an executor, and runs in a process of its own until enough calls went
+          well. Calls may be refused.
+        </Notice>
+      )}
+      <CallForm
+        tool={name}
+        schema={inputSchema}
+        examples={examples.map(({ input }) => input as Json)}
+        from={route.value.query["from"]}
+      />
+      <div class="columns">
+        {explained.kind === "failed" ? (
+          <Card heading="What it may do">
+            <Notice>{explained.message}</Notice>
+          </Card>
+        ) : (
+          <When loaded={explained}>{(explanation) => <ExplanationCards {...explanation} />}</When>
+        )}
+      </div>
+      {has("calls") && <LastCalls tool={name} />}
+      <Schemas {...tool} />
+      <NodeNames {...tool} />
+    </div>
+  );
+}
+
+function Header({ name, description, version, contract, isolation, isolationReason, tags, script }: ToolInfo) {
+  return (
+    <header class="stack tight">
+      <h1 tabIndex={-1}>
+        {name} <span class="muted version">{version}</span>
+      </h1>
+      <p class="lead">{description}</p>
+      <div class="row">
+        <Badge text={contract} title="The contract of its module" />
+        <Badge
+          text={isolation}
+          tone={isolationReason === undefined ? "plain" : "warn"}
+          title={isolationReason ?? "Isolation: what each call gets of its own"}
+        />
+        {tags.slice(0, 20).map((tag) => (
+          <Badge text={`#${tag}`} />
+        ))}
+        <span class="muted">{`${formatBytes(script.bytes)}, evaluated in ${formatMs(script.evaluationMs)}`}</span>
+      </div>
+    </header>
+  );
+}
+
+const CALLS_SHOWN = 20;
+
+/** The tool's last calls, where the server keeps calls and shows them to the key. */
+function LastCalls({ tool }: { tool: string }) {
+  const loaded = useLoaded(() => getJson<CallPage>(pathTo`/v1/calls?limit=${`${CALLS_SHOWN}`}&tool=${tool}`), [tool]);
+  if (loaded.kind !== "ready" || loaded.value.calls.length === 0) return null;
+  const rows = loaded.value.calls.map(({ id, beginMs, code, tenant, wallMs }) => [
+    <a href={addressOf("calls", id)}>{formatTime(beginMs)}</a>,
+    <Outcome code={code} />,
+    formatMs(wallMs),
+    tenant === "" ? "—" : tenant,
+    <a
+      href={addressOf("tools", tool, { from: id })}
+      aria-label={`Run the call of ${formatTime(beginMs)} again with edits`}
+    >
+      Run again
+    </a>,
+  ]);
+  return (
+    <Card heading="Last calls">
+      <Table label="Last calls" heads={["Time", "Outcome", "Took", "Tenant", "Again"]} rows={rows} />
+      <p>
+        <a href={addressOf("calls", null, { tool })}>All calls of {tool}</a>
+      </p>
+    </Card>
+  );
+}
+
+/** Names of Node that the tool uses; nothing for a tool without any. */
+function NodeNames({ node = [] }: ToolInfo) {
+  if (node.length === 0) return null;
+  const works = node.filter(({ instead }) => instead === undefined).map(({ name }) => name);
+  const refused = node.filter(({ instead }) => instead !== undefined);
+  return (
+    <Card heading="Names of Node">
+      {works.length > 0 && <p>{works.join(", ")}</p>}
+      {refused.length > 0 && <h3>An isolate has not</h3>}
+      {refused.length > 0 && (
+        <ul class="plain-list">
+          {refused.map(({ name, instead }) => (
+            <li class="notice warn">
+              <code>{name}</code> refuses when it is used: {instead}.
+            </li>
+          ))}
+        </ul>
+      )}
+    </Card>
+  );
+}
+
+function Schemas({ inputSchema, outputSchema, parsesReason, wholeReason }: ToolInfo) {
+  return (
+    <Card heading="Schemas">
+      <Schema name="Input" schema={inputSchema} />
+      <Schema name="Output" schema={outputSchema} />
+      {parsesReason !== undefined && (
+        <p class="muted">Each call parses with the tool's own schemas, in the isolate: {parsesReason}.</p>
+      )}
+      {wholeReason !== undefined && <p class="muted">Each call evaluates the whole module: {wholeReason}.</p>}
+    </Card>
+  );
+}
+
+function Schema({ name, schema }: { name: string; schema: ToolInfo["outputSchema"] }) {
+  if (schema === null) return <p class="muted">{name}: whatever it gives.</p>;
+  return (
+    <details>
+      <summary>{name}</summary>
+      <JsonView label={`${name} schema`} value={schema} />
+    </details>
+  );
+}
