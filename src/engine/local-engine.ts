@@ -341,7 +341,14 @@ export class LocalEngine implements AsyncDisposable {
     const { queued, running } = this.#parts.scheduler.stats();
     const { ready, problem = null, spareReady, rssBytes, isolates, ...rest } = this.#parts.executor.stats();
     const { quarantined, sandbox, groups, fleet } = rest;
-    const served = { kind: this.#parts.executor.kind, ready, problem: problem ?? fleet?.problem ?? null, spareReady, rssBytes, sandbox };
+    const served = {
+      kind: this.#parts.executor.kind,
+      ready,
+      problem: problem ?? fleet?.problem ?? null,
+      spareReady,
+      rssBytes,
+      sandbox,
+    };
     const executor = { ...served, ...(groups && { groups }), ...(fleet && { fleet }) };
     return { state: this.#state, tools: this.#parts.registry.size, queued, running, executor, isolates, quarantined };
   }
