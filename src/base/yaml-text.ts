@@ -29,7 +29,10 @@ export interface YamlText {
   /** Position of the value at a path (`key`: of its name), or else of the nearest value around it. */
   readonly positionOf: (path: readonly string[], part?: "value" | "key") => Position;
   /** Where the value at a path stands in the text, as offsets (`key`: its name); `undefined` if it does not exist. */
-  readonly rangeOf: (path: readonly string[], part: "value" | "key") => readonly [start: number, end: number] | undefined;
+  readonly rangeOf: (
+    path: readonly string[],
+    part: "value" | "key",
+  ) => readonly [start: number, end: number] | undefined;
   /** Names that an object has more than once. The last value counts. Empty unless they are tolerated. */
   readonly repeated: readonly YamlProblem[];
   /** The last line of the value at a path; `undefined` if it does not exist. */
