@@ -51,7 +51,7 @@ describe("the rule that is offered for a tool", () => {
     });
   });
 
-  test("is none where all is allowed", () => {
+  test("is absent where all is allowed", () => {
     expect(offer({ env: ["A"] }, { rules: [{ allow: { env: ["*"] } }] })).toEqual({ rule: null, left: [] });
   });
 

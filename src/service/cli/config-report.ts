@@ -1,8 +1,9 @@
 import path from "node:path";
 import { readVersion } from "../../base/check-node.ts";
 import type { ConfigFinding } from "../config/config-error.ts";
-import type { Format } from "./config.ts";
 import { print, printJson, say } from "./output.ts";
+
+type Format = "text" | "json" | "sarif" | "github";
 
 interface Mistakes {
   /** The configuration file, if there is one. */

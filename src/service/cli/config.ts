@@ -12,7 +12,7 @@ interface CheckOptions extends Options {
 }
 
 const FORMATS = ["text", "json", "sarif", "github"] as const;
-export type Format = (typeof FORMATS)[number];
+type Format = (typeof FORMATS)[number];
 
 interface Options {
   readonly config?: string;

@@ -74,7 +74,7 @@ export async function openEmptyEngine(config: Config, options: EngineOptions): P
   return orUsage(createEngine({ ...rest, ...options }));
 }
 
-/** Capabilities of an engine, and names in its policy's rules that are none of them. */
+/** Capabilities of an engine, and names in its policy's rules that it does not have. */
 interface PolicyNames {
   readonly capabilities: readonly string[];
   readonly unknown: readonly { readonly rule: number; readonly name: string }[];

@@ -3,7 +3,6 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { readVersion } from "../../base/check-node.ts";
 import { CliError, EXIT } from "./exit.ts";
-import type { TemplateName } from "./new.ts";
 
 const FOLDER = fileURLToPath(new URL("../../../templates", import.meta.url));
 const NAME_MAX = 100;
@@ -12,7 +11,7 @@ const NAME_MAX = 100;
  * Writes a template's files into a folder, and returns their paths from it. Rejects with a `CliError`, before it has
  * written any, if one of them exists.
  */
-export async function writeTemplate(template: TemplateName, folder: string): Promise<readonly string[]> {
+export async function writeTemplate(template: string, folder: string): Promise<readonly string[]> {
   const files = new Map<string, string>();
   for (const layer of ["all", ...(template === "tool-py" ? [] : ["typescript"]), template]) {
     for (const file of await filesIn(path.join(FOLDER, layer)))

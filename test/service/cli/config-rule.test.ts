@@ -39,7 +39,7 @@ describe("a rule that is added to a configuration", () => {
     ["an alias", "a: &a []\npolicy: { rules: *a }\n"],
     ["a policy without rules", "policy: {}\n"],
     ["a list", "- 1\n"],
-    ["rules that are none", "policy: { rules: many }\n"],
+    ["rules that are no list", "policy: { rules: many }\n"],
   ])("is not written into %s, but shown to be pasted", (_form, text) => {
     expect(() => withRule(text, RULE)).toThrow('add it to policy.rules\n- tools: ["t"]\n');
   });

@@ -18,7 +18,7 @@ test("lists the pages of the documentation, and prints the one that is named", a
   expect(JSON.parse(error.stdout)).toMatchObject({ name: "reference/errors/queue_full" });
 });
 
-test("finds the pages that have all words, the best first, and ends with 1 where there is none", async () => {
+test("finds the pages that have all words, the best first, and ends with 1 where nothing is there", async () => {
   const folder = await temporaryFolder({});
   const [hits, none] = await Promise.all([
     glovebox(folder, ["docs", "write", "policy", "--json"]),

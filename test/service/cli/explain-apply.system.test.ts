@@ -45,7 +45,7 @@ describe("glovebox explain --apply", () => {
     ]);
   });
 
-  test("writes texts of a tool as quoted values, and makes a file where there is none", async () => {
+  test("writes texts of a tool as quoted values, and makes a file where nothing is there", async () => {
     const folder = await temporaryFolder({ "region.js": tool([HOSTILE], "REGION") });
     const shown = await glovebox(folder, ["explain", "region", "--yaml", "--tools", "region.js", "--tenant", "acme"]);
     const rule = { tools: ["region"], tenants: ["acme"], allow: { env: [HOSTILE] } };
