@@ -117,7 +117,9 @@ function isInternal(node: ts.Node): boolean {
 }
 
 function isError({ heritageClauses }: ts.ClassDeclaration): boolean {
-  return (heritageClauses ?? []).some(({ types }) => types.some(({ expression }) => expression.getText().endsWith("Error")));
+  return (heritageClauses ?? []).some(({ types }) =>
+    types.some(({ expression }) => expression.getText().endsWith("Error")),
+  );
 }
 
 const printer = ts.createPrinter({ removeComments: true });
