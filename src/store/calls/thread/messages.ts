@@ -17,19 +17,6 @@ export interface StoreSettings extends CallRoom {
   readonly path: string;
 }
 
-/** What is kept of a call for its replay. */
-export interface KeptRun extends Pick<CallSummary, "id" | "tool" | "tenant" | "digest" | "code" | "attempts"> {
-  /** Its place in the store. */
-  readonly seq: number;
-  readonly hasDetail: boolean;
-  readonly omitted: readonly DetailPart[];
-  /** JSON. */
-  readonly arguments: string;
-  readonly command: string | null;
-  /** JSON of a `RecordedRun`; `null` where it cannot be replayed. */
-  readonly run: string | null;
-}
-
 export type ToStore =
   | { readonly kind: "batch"; readonly rows: readonly CallRow[] }
   | { readonly kind: "list"; readonly ask: number; readonly query: CallQuery }
