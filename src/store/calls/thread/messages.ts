@@ -1,4 +1,4 @@
-import type { CallPage, CallQuery, CallRow, CallSummary, DetailPart, DetailTexts, StoredCall } from "../call-record.ts";
+import type { CallPage, CallQuery, CallRow, DetailTexts, KeptRun, StoredCall } from "../call-record.ts";
 import type { CallRoom } from "../call-tables.ts";
 import type { Difference } from "../differences.ts";
 
