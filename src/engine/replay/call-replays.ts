@@ -5,7 +5,7 @@ import type { ToolResult } from "../../base/result.ts";
 import { NotKeptError } from "../../store/calls/call-record.ts";
 import type { CallStore } from "../../store/calls/call-store.ts";
 import type { Difference } from "../../store/calls/differences.ts";
-import type { KeptRun } from "../../store/calls/thread/messages.ts";
+import type { KeptRun } from "../../store/calls/call-record.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
 import type { DetailWriter } from "../call/detail-writer.ts";

@@ -108,6 +108,19 @@ export interface StoredCall extends CallSummary {
   readonly detail: CallDetail | null;
 }
 
+/** What is kept of a call for its replay. */
+export interface KeptRun extends Pick<CallSummary, "id" | "tool" | "tenant" | "digest" | "code" | "attempts"> {
+  /** Its place in the store. */
+  readonly seq: number;
+  readonly hasDetail: boolean;
+  readonly omitted: readonly DetailPart[];
+  /** JSON. */
+  readonly arguments: string;
+  readonly command: string | null;
+  /** JSON of a `RecordedRun`; `null` where it cannot be replayed. */
+  readonly run: string | null;
+}
+
 /** Calls to list: those that match all of it. */
 export interface CallFilter {
   readonly tool?: string;

@@ -1,10 +1,10 @@
 import { Worker } from "node:worker_threads";
 import { within } from "../../base/deadline.ts";
 import { StoreError } from "../../base/errors.ts";
-import type { CallPage, CallQuery, CallRow, DetailTexts, StoredCall } from "./call-record.ts";
+import type { CallPage, CallQuery, CallRow, DetailTexts, KeptRun, StoredCall } from "./call-record.ts";
 import type { Difference } from "./differences.ts";
 import { DROP_REASONS, type DropReason, type FromStore, type StoreAnswer } from "./thread/messages.ts";
-import type { CallComparison, KeptRun, StoreProblem, StoreSettings, ToStore } from "./thread/messages.ts";
+import type { CallComparison, StoreProblem, StoreSettings, ToStore } from "./thread/messages.ts";
 
 /** Calls, and UTF-16 units of their values, that wait for the store; later ones are dropped. */
 export const WAITING_MAX = 10_000;

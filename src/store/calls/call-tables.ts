@@ -14,7 +14,7 @@ import {
 import type { CallDetail, StoredCall } from "./call-record.ts";
 import type { StoredRow } from "./call-lines.ts";
 import type { WrittenDetail } from "./call-redaction.ts";
-import type { KeptRun } from "./thread/messages.ts";
+import type { KeptRun } from "./call-record.ts";
 
 /** Calls that one list looks at: some 20 ms. */
 const SCANNED_MAX = 20_000;

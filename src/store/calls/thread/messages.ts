@@ -1,4 +1,4 @@
-import type { CallPage, CallQuery, CallRow, CallSummary, DetailPart, DetailTexts, StoredCall } from "../call-record.ts";
+import type { CallPage, CallQuery, CallRow, DetailTexts, KeptRun, StoredCall } from "../call-record.ts";
 import type { CallRoom } from "../call-tables.ts";
 import type { Difference } from "../differences.ts";
 
@@ -15,19 +15,6 @@ export interface StoreProblem {
 export interface StoreSettings extends CallRoom {
   /** An absolute path, or `:memory:`. */
   readonly path: string;
-}
-
-/** What is kept of a call for its replay. */
-export interface KeptRun extends Pick<CallSummary, "id" | "tool" | "tenant" | "digest" | "code" | "attempts"> {
-  /** Its place in the store. */
-  readonly seq: number;
-  readonly hasDetail: boolean;
-  readonly omitted: readonly DetailPart[];
-  /** JSON. */
-  readonly arguments: string;
-  readonly command: string | null;
-  /** JSON of a `RecordedRun`; `null` where it cannot be replayed. */
-  readonly run: string | null;
 }
 
 export type ToStore =
