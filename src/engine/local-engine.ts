@@ -17,7 +17,7 @@ import { type Recording, toRecordedTool } from "./replay/recording.ts";
 import { ModelTools, type ModelToolsSource, sourceOf } from "./model/model-tools.ts";
 import type { PolicySimulation, PolicySimulationRequest, WhoseCalls } from "./policy/simulation.ts";
 import { Reconfiguration } from "./reconfiguration.ts";
-import type { EngineStats } from "./engine-stats.ts";
+import { type EngineStats, statsOf } from "./engine-stats.ts";
 import type { ToolCall, ToolResult } from "../base/result.ts";
 import type { MetricsFormat } from "../base/open-metrics.ts";
 import { HostAccount, type HostUsage } from "../base/tenant-account.ts";
@@ -338,19 +338,7 @@ export class LocalEngine implements AsyncDisposable {
   }
 
   stats(): EngineStats {
-    const { queued, running } = this.#parts.scheduler.stats();
-    const { ready, problem = null, spareReady, rssBytes, isolates, ...rest } = this.#parts.executor.stats();
-    const { quarantined, sandbox, groups, fleet } = rest;
-    const served = {
-      kind: this.#parts.executor.kind,
-      ready,
-      problem: problem ?? fleet?.problem ?? null,
-      spareReady,
-      rssBytes,
-      sandbox,
-    };
-    const executor = { ...served, ...(groups && { groups }), ...(fleet && { fleet }) };
-    return { state: this.#state, tools: this.#parts.registry.size, queued, running, executor, isolates, quarantined };
+    return statsOf(this.#parts, this.#state);
   }
 
   /**

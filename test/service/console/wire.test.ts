@@ -5,7 +5,7 @@ import type { Explanation } from "../../../src/engine/explanation.ts";
 import type { Progress, ToolResult } from "../../../src/base/result.ts";
 import type * as wire from "../../../src/service/console/page/wire.ts";
 import type { CallComparison } from "../../../src/engine/call-history.ts";
-import type { PolicySimulation } from "../../../src/engine/policy-simulation.ts";
+import type { PolicySimulation } from "../../../src/engine/policy/simulation.ts";
 import type { CallReplay } from "../../../src/engine/replay/call-replays.ts";
 import type { CallPage, StoredCall } from "../../../src/store/calls/call-record.ts";
 import type { StatsSnapshot } from "../../../src/service/http/stats.ts";
