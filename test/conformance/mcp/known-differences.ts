@@ -10,7 +10,7 @@ export interface KnownDifferences {
 }
 
 const NO_PROMPTS = "the server has tools only, no prompts";
-const NO_RESOURCES = "the server has tools only, no resources";
+const NO_RESOURCES = "the server's resources are long outputs of calls, and no others";
 const NO_COMPLETION = "the protocol completes arguments of prompts and resources only, not those of tools";
 const NO_SAMPLING = "tools have no access to the client's model or files";
 const NO_ELICITATION = "a tool cannot ask the client's user";
@@ -24,7 +24,6 @@ const NOT_SERVED: readonly Difference[] = [
   ["prompts-get-with-args", NO_PROMPTS],
   ["prompts-get-with-image", NO_PROMPTS],
   ["prompts-list", NO_PROMPTS],
-  ["resources-list", NO_RESOURCES],
   ["resources-read-binary", NO_RESOURCES],
   ["resources-read-text", NO_RESOURCES],
   ["resources-templates-read", NO_RESOURCES],
@@ -49,13 +48,9 @@ export const KNOWN_DIFFERENCES = {
     notApplicable: [
       ...NOT_SERVED,
       ["caching:sep-2549-prompts-list-caching-hints", NO_PROMPTS],
-      ["caching:sep-2549-resources-list-caching-hints", NO_RESOURCES],
-      ["caching:sep-2549-resources-templates-list-caching-hints", NO_RESOURCES],
       ["input-required-result-basic-list-roots", NO_SAMPLING],
       ["input-required-result-basic-sampling", NO_SAMPLING],
       ["input-required-result-non-tool-request", NO_PROMPTS],
-      ["sep-2164-resource-not-found:sep-2164-data-uri", NO_RESOURCES],
-      ["sep-2164-resource-not-found:sep-2164-error-code", NO_RESOURCES],
     ],
     open: [
       ["input-required-result-basic-elicitation", NO_ELICITATION],
