@@ -128,7 +128,10 @@ test("an output of 64 MiB is cut for a model over MCP", async () => {
   const session = { "mcp-session-id": opened.headers.get("mcp-session-id") ?? "" };
   const body = message(2, "tools/call", { name: "big", arguments: { n: 64 * MIB } });
   const called = await feel("a call over MCP", () => send(body, accept, "/mcp", session));
-  expect(called).toMatchObject({ status: 200, ends: expect.stringMatching(/"text":"xxx.*67108862 characters.*too long to be kept.*\n\n$/s) });
+  expect(called).toMatchObject({
+    status: 200,
+    ends: expect.stringMatching(/"text":"xxx.*67108862 characters.*too long to be kept.*\n\n$/s),
+  });
   expect(called.length).toBeLessThan(64 * 1024);
 });
 
