@@ -10,6 +10,8 @@ export type Filters = Readonly<Partial<Record<FilterName, string>>>;
 
 const PAGE_CALLS = 200;
 const POLL_MS = 5_000;
+/** Maximum number of calls that wait to be shown; with more, the list is read again. */
+const FRESH_MAX = 1_000;
 
 /** Rows of the list that was shown last: a call leads to its neighbours. */
 export const neighbours = signal<readonly CallSummary[]>([]);
@@ -84,9 +86,14 @@ export class CallList {
 
   /** Puts the calls that have ended since to the others. */
   showFresh(): void {
-    this.#calls.value = [...this.#fresh.value, ...this.#calls.value];
+    const isTooMany = this.#fresh.value.length >= FRESH_MAX;
+    if (isTooMany) this.#known.clear();
+    this.#calls.value = isTooMany ? [] : [...this.#fresh.value, ...this.#calls.value];
     this.#fresh.value = [];
     neighbours.value = this.#calls.value;
+    if (!isTooMany) return;
+    this.#cursor.value = undefined;
+    void this.more();
   }
 
   #isNew({ id, beginMs }: CallSummary): boolean {
@@ -97,7 +104,8 @@ export class CallList {
   }
 
   #add(calls: readonly CallSummary[]): void {
-    const added = calls.filter((call) => this.#isNew(call));
+    const room = FRESH_MAX - this.#fresh.value.length;
+    const added = calls.slice(0, room).filter((call) => this.#isNew(call));
     if (added.length > 0) this.#fresh.value = [...added, ...this.#fresh.value];
   }
 

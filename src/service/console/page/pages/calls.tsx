@@ -148,6 +148,8 @@ function CallTable({ list }: { list: CallList }) {
     const { scrollTop = 0, clientHeight = 0 } = box.current ?? {};
     first.value = Math.max(0, Math.floor(scrollTop / ROW) - SPARE);
     seen.value = Math.ceil(clientHeight / ROW) + 2 * SPARE;
+    // Also where the last request failed.
+    if (first.value + seen.value > list.calls.value.length) void list.more();
   };
   const end = first.value + seen.value;
   useEffect(look, []);
