@@ -7,6 +7,7 @@ import { eventsPage } from "./events.ts";
 import { exportsPage } from "./exports.ts";
 import { httpPage } from "./http.ts";
 import { limitsPage } from "./limits.ts";
+import { llmsPage } from "./llms.ts";
 import { metricsPage } from "./metrics.ts";
 import { nodePage } from "./node.ts";
 import { valuesPage } from "./values.ts";
@@ -18,10 +19,11 @@ export const COMMAND = "npm run docs";
 /** The generated pages, by their paths below `docs`. */
 export async function generatedPages(): Promise<ReadonlyMap<string, string>> {
   const reference = await referencePages();
-  return new Map([
+  const pages = new Map([
     ...[...reference].map(([name, text]) => [`reference/${name}`, text] as const),
     ["explanation/who-pays.md", whoPaysPage()],
   ]);
+  return pages.set("../llms.txt", llmsPage(pages));
 }
 
 async function referencePages(): Promise<ReadonlyMap<string, string>> {
