@@ -22,7 +22,7 @@ const CHECKSUMS = {
   "isolation, quiet": "ab3f5dad45f9d3ad",
   "payload, quiet": "4875d45664dd93d7",
   "capability, quiet": "4f5755ed0e96a75c",
-  "child-call, quiet": "4f5755ed0e96a75c",
+  "child-call, quiet": "97fb25056d9561d0",
   "code-mode, quiet": "05708ccbf2d6d8db",
   "kv, quiet": "1d66932b466a7403",
   "fetch, quiet": "173680c39f0af722",
