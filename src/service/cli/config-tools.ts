@@ -56,7 +56,8 @@ async function findMissing({ tools = [] }: Config): Promise<readonly SettingMist
       const file = typeof tool === "string" ? tool : tool.path;
       if (isUrl(file) || (await stat(file).catch(() => null)) !== null) return [];
       const path = ["tools", `${at}`, ...(typeof tool === "string" ? [] : ["path"])];
-      return [{ rule: "config/missing-file", path, message: `there is no file or folder at ${path.join(".")}` }];
+      const message = `${path.join(".")}: there is no file or folder ${JSON.stringify(file)}`;
+      return [{ rule: "config/missing-file", path, message }];
     }),
   );
   return found.flat();

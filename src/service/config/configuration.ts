@@ -104,7 +104,7 @@ function withoutWrong(whole: unknown, violations: readonly Violation[]): Config 
   const paths = violations.map(({ pointer }) => pathOf(pointer));
   const rules = new Set(paths.flatMap(([part, list, at]) => (part === "policy" && list === "rules" && at ? [at] : [])));
   const isOfRule = (path: readonly string[]): boolean => path[0] === "policy" && rules.has(path[2] ?? "");
-  const wrong = new Set(paths.filter((path) => !isOfRule(path)).map(([name]) => name));
+  const wrong = new Set<string | undefined>(paths.filter((path) => !isOfRule(path)).map(([name]) => name));
   const kept = wrong.has("") || wrong.has(undefined) ? [] : Object.entries(whole).filter(([name]) => !wrong.has(name));
   const values = Object.fromEntries(kept) as Config;
   if (rules.size === 0 || values.policy === undefined) return values;
