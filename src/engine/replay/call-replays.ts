@@ -128,7 +128,7 @@ export class CallReplays {
   }
 }
 
-/** The inputs of a kept call. Throws a `TypeError` that says why there are none. */
+/** The inputs of a kept call. Throws a `TypeError` that says why it has no inputs. */
 function requireRun({ run, hasDetail, code, omitted, attempts }: KeptRun): RecordedRun {
   if (run !== null) return JSON.parse(run) as RecordedRun;
   if (attempts === 0) throw new NotKeptError("it was refused before it ran");

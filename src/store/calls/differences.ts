@@ -6,7 +6,7 @@ export interface Difference {
   /** JSON pointer into `{ output, error, logs, asks }`. */
   readonly pointer: string;
   /**
-   * The values of either call, absent where there is none. One whose JSON is longer than 1,000 characters is the beginning
+   * The values of either call, absent where it has no value. One whose JSON is longer than 1,000 characters is the beginning
    * of that text.
    */
   readonly left?: unknown;

@@ -113,7 +113,7 @@ const DIFFERENCES = {
       {
         pointer: text("JSON pointer into `{ output, error, logs, asks }`."),
         left: {
-          description: "The value; the first 1,000 characters of its JSON if that is longer; absent if there is none.",
+          description: "The value; the first 1,000 characters of its JSON if that is longer; absent without a value.",
         },
         right: { description: "The other value." },
       },
