@@ -87,7 +87,12 @@ describe("past calls", () => {
       })
       .toBe(1);
     expect(await rows(page).count()).toBeLessThan(70);
-    await expect.poll(() => rows(page).last().getAttribute("aria-rowindex")).toBe("453");
+    await expect
+      .poll(async () => {
+        await page.evaluate(TO_THE_END);
+        return rows(page).last().getAttribute("aria-rowindex");
+      })
+      .toBe("453");
   });
 
   test("that end meanwhile are counted, spoken of, and shown on demand", async () => {
