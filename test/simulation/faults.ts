@@ -14,8 +14,8 @@ const TRIED: readonly Fault[] = [
   {
     title: "what an earlier attempt still asks counts",
     file: "broker/thread/served-call.ts",
-    from: "this.#isFenced = true;",
-    to: "",
+    from: "this.#isFenced = true;\n    // Whoever",
+    to: "// Whoever",
     within: 4_000,
   },
   {
@@ -130,7 +130,7 @@ const FOUND: readonly Fault[] = [
   {
     title: "a call that is cancelled between two attempts, the first of which the broker saw end, has no end",
     file: "broker/thread/served-call.ts",
-    from: "this.isEnded = false;\n    return",
+    from: "this.isEnded &&= this.#isOver;\n    return",
     to: "return",
     within: 20_000,
   },
@@ -153,6 +153,13 @@ const FOUND: readonly Fault[] = [
     file: "broker/thread/host-session.ts",
     from: "ask.step > 1) this.#isBroken = true;",
     to: "ask.step > 1) this.#isBroken = false;",
+    within: 20_000,
+  },
+  {
+    title: "a call that is kept begins again with a plan that is made after its end",
+    file: "broker/thread/served-call.ts",
+    from: "this.isEnded &&= this.#isOver;",
+    to: "this.isEnded = false;",
     within: 20_000,
   },
   {

@@ -35,6 +35,7 @@ export class ServedCall implements TimedCall {
   readonly capabilityBytes: number;
   brokerMs = 0;
   isEnded = false;
+  #isOver = false;
   /** The pipe of the worker on which it runs, and its attempt there. */
   #pipe: number | null = null;
   #attempt = 0;
@@ -88,6 +89,12 @@ export class ServedCall implements TimedCall {
     return this.#pipe === pipe && (attempt < this.#attempt || (attempt === this.#attempt && this.#isFenced));
   }
 
+  /** The engine has ended it: it does not run again, and what its worker still sends does not count. */
+  close(): void {
+    this.#isOver = true;
+    this.#isFenced = true;
+  }
+
   invoke(ask: CapabilityCall, respond: Respond): void {
     this.#time.begin(this);
     this.#session.invoke(ask, (response) => {
@@ -104,7 +111,7 @@ export class ServedCall implements TimedCall {
   plan(): string {
     this.#isFenced = true;
     // Whoever runs it again tells of its end again.
-    this.isEnded = false;
+    this.isEnded &&= this.#isOver;
     return this.#session.journal.plan();
   }
 
