@@ -26,6 +26,8 @@ interface Place {
 /** Places of one tenant, oldest first. */
 interface Shelf {
   bytes: number;
+  /** The last number that was given to an id. It only grows, so that one caller's many outputs of one id are no loop. */
+  lastNumber: number;
   readonly places: Map<string, Place>;
 }
 
@@ -64,10 +66,10 @@ export class KeptOutputs implements Disposable {
     const mostOfTenant = this.#most * TENANT_SHARE;
     if (bytes > mostOfTenant) return null;
     this.#sweep();
-    const shelf = this.#shelves.get(owner.tenant) ?? { bytes: 0, places: new Map<string, Place>() };
+    const shelf = this.#shelves.get(owner.tenant) ?? { bytes: 0, lastNumber: 1, places: new Map<string, Place>() };
     this.#shelves.set(owner.tenant, shelf);
     let id = callId;
-    for (let number = 2; shelf.places.has(placeOf(id, owner)); number++) id = `${callId}.${number}`;
+    while (shelf.places.has(placeOf(id, owner))) id = `${callId}.${++shelf.lastNumber}`;
     shelf.places.set(placeOf(id, owner), { output, bytes, untilMs: this.#now() + KEPT_MS });
     shelf.bytes += bytes;
     this.#bytes += bytes;

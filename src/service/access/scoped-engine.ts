@@ -12,7 +12,7 @@ import type { Engine } from "../../engine/engine.ts";
 import type { CallReplay } from "../../engine/replay/call-replays.ts";
 import { GloveboxError, toolError } from "../../base/errors.ts";
 import type { RequestRefusal } from "../../engine/telemetry/events.ts";
-import { type ExecuteOptions, isAmong } from "../../engine/execute-options.ts";
+import { type CallOrigin, type ExecuteOptions, isAmong } from "../../engine/execute-options.ts";
 import type { Explanation } from "../../engine/explanation.ts";
 import type { PolicySimulation, PolicySimulationRequest } from "../../engine/policy/simulation.ts";
 import { refusedCall, type ToolCall, type ToolResult } from "../../base/result.ts";
@@ -136,15 +136,22 @@ export class ScopedEngine {
       ...this.#changesFor(caller),
       ...this.#manPagesFor(caller),
     };
-    return { ...runner, forModels: (options) => this.#modelToolsFor(caller, runner, options) };
+    return { ...runner, forModels: (options) => this.#modelToolsFor(caller, runner, origin, options) };
   }
 
   /** The caller's tools as a model gets them. It reads the outputs of its key's own calls, whatever tools the key names. */
-  #modelToolsFor(caller: Caller, runner: ToolRunner, { modelChars }: ModelOptions = {}): ModelRunner {
+  #modelToolsFor(
+    caller: Caller,
+    runner: ToolRunner,
+    origin: CallOrigin,
+    { modelChars }: ModelOptions = {},
+  ): ModelRunner {
     const source: ModelToolsSource = {
       ...runner,
       answer: (call, work, options) =>
-        this.#within(caller, call, options, ({ tools: _any, ...others }) => this.#engine.answer(call, work, others)),
+        this.#within(caller, call, { origin, ...options }, ({ tools: _any, ...others }) =>
+          this.#engine.answer(call, work, others),
+        ),
       ownerOf: ({ tenant }) => ({ tenant: this.#whose(caller).tenant ?? tenant ?? "", key: caller.key }),
       mayName: (tool) => this.mayName(caller, tool),
     };

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { ChunkedText } from "../../../src/base/reading/chunked-text.ts";
 import { KEPT_MS, KeptOutputs } from "../../../src/engine/model/kept-outputs.ts";
 
@@ -30,6 +30,15 @@ test("two outputs of calls with one id are found by two ids", () => {
   kept.keep("call_1", output(1, "a"), acme);
   const second = kept.keep("call_1", output(1, "b"), acme);
   expect([kept.find("call_1", acme)?.tool, kept.find(second ?? "", acme)?.tool]).toEqual(["a", "b"]);
+});
+
+test("many outputs of calls with one id are kept without a search through their ids", () => {
+  using kept = new KeptOutputs();
+  const empty = { ...output(0), text: new ChunkedText() };
+  using has = vi.spyOn(Map.prototype, "has");
+  const ids = Array.from({ length: 500 }, () => kept.keep("same", empty, acme));
+  expect(new Set(ids).size).toBe(500);
+  expect(has.mock.calls.length).toBeLessThan(3 * 500);
 });
 
 test("a tenant has a quarter of the room: its own oldest outputs go first", () => {

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { createEngine } from "../../../src/index.ts";
+import { createEngine, type Engine } from "../../../src/index.ts";
 import { createServer, type KeyOptions, type Server } from "../../../src/service/http/server.ts";
 
 const secretOf = (name: string): string => `gbx_${name.padEnd(40, "0")}`;
@@ -20,11 +20,13 @@ const outputSchema = {
   required: ["rows"],
 };
 
+let engine: Engine;
 let server: Server;
 beforeAll(async () => {
-  const engine = await createEngine({
+  engine = await createEngine({
     workers: 1,
     executor: "threads",
+    calls: { path: ":memory:", keep: "summaries" },
     limits: { outputBytes: 8 * 1024 * 1024 },
     tools: [
       { name: "rows", description: "Rows.", source },
@@ -49,6 +51,14 @@ const textsOf = ({ content }: Answer) =>
   (content as { type: string; text?: string }[]).flatMap(({ text }) => (text === undefined ? [] : [text]));
 const linksOf = ({ content }: Answer) =>
   (content as { type: string; uri?: string }[]).flatMap(({ uri }) => (uri === undefined ? [] : [uri]));
+
+test("calls of read_output are kept as the key's, over MCP", async () => {
+  const client = await connect("b", "auto");
+  const [uri = ""] = linksOf(await client.callTool({ name: "rows", arguments: { count: 50_000 } }));
+  await client.readResource({ uri });
+  const { calls } = await engine.calls.list({ tool: "read_output", tenant: "acme" });
+  expect(calls[0]).toMatchObject({ surface: "mcp", key: "b", code: "ok" });
+});
 
 describe.each(["legacy", "auto"] as const)("a client, %s", (mode) => {
   test("gets a cut output with a link, reads on with the tool, and reads the link", async () => {
