@@ -3,6 +3,7 @@ import { isObject } from "../base/json.ts";
 import type { CapabilityCall } from "../base/protocol/capability-call.ts";
 import type { StoredAsk } from "../store/calls/call-record.ts";
 import { type CapabilityDetails, type CapabilityOutcome, methodName } from "./capability-event.ts";
+import { ruleAt } from "./policy.ts";
 
 /** How the capability calls of a call are logged, for its record. */
 export interface AskLogging {
@@ -50,7 +51,7 @@ export class AskLog {
       target: this.#logging.hasValues ? targetOf(args) : null,
       outcome: outcome === "replayed" ? "ok" : outcome === "diverged" ? "failed" : outcome,
       code,
-      rule: rule === undefined ? null : `policy.rules[${rule}]`,
+      rule: rule === undefined ? null : ruleAt(rule),
       atMs: round(Math.max(0, at - durationMs)),
       durationMs: round(durationMs),
       bytes,
@@ -91,12 +92,13 @@ function targetOf(args: string): string | null {
   const name = TARGETS.find((each) => typeof parsed[each] === "string");
   if (name === undefined) return null;
   const text = String(parsed[name]);
-  const shown = name === "url" || name === "target" ? (URL.parse(text)?.origin ?? "") + pathOf(text) : text;
-  return shown.slice(0, TARGET_MAX);
+  return (name === "url" || name === "target" ? placeOf(text) : text).slice(0, TARGET_MAX);
 }
 
-function pathOf(address: string): string {
-  return (URL.parse(address)?.pathname ?? address).replace(/[?#].*$/s, "");
+/** An address without its query. */
+function placeOf(address: string): string {
+  const { origin = "", pathname = address } = URL.parse(address) ?? {};
+  return origin + pathname.replace(/[?#].*$/s, "");
 }
 
 function parsedOf(json: string): unknown {

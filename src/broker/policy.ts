@@ -53,6 +53,11 @@ interface ReadRule {
   readonly allow: ReadonlyMap<string, unknown>;
 }
 
+/** A rule as errors, explanations and records name it: `policy.rules[2]`. */
+export function ruleAt(index: number): string {
+  return `policy.rules[${index}]`;
+}
+
 /** A policy with parsed values. */
 export class ReadPolicy {
   readonly #rules: readonly ReadRule[];
@@ -63,7 +68,7 @@ export class ReadPolicy {
       throw new TypeError(`policy.rules ${faultOf(policy?.rules, "is a list of rules")}`);
     checkKeys(policy, ["rules"], "policy");
     this.#rules = policy.rules.map((rule: PolicyRule, at) => {
-      const pointer = `policy.rules[${at}]`;
+      const pointer = ruleAt(at);
       checkKeys(rule, [...LISTS, "allow"], pointer);
       for (const list of LISTS) checkNames(rule[list], `${pointer}.${list}`);
       return { rule, allow: readRequest(rule.allow, capabilities, `${pointer}.allow`) };

@@ -1,6 +1,6 @@
 import type { CapabilityRequest } from "./capabilities/capability.ts";
 import type { Grants } from "./grants.ts";
-import type { PolicySubject } from "./policy.ts";
+import { type PolicySubject, ruleAt } from "./policy.ts";
 import type { PlacedCapability } from "./thread/host-capability.ts";
 
 /** A capability call of an earlier call, as its record has it. */
@@ -20,6 +20,7 @@ export interface SimulatedAnswer {
 type Subject = PolicySubject & { readonly requested: CapabilityRequest };
 
 const DENIED: SimulatedAnswer = { outcome: "denied", rule: null };
+const UNKNOWN: SimulatedAnswer = { outcome: "unknown", rule: null };
 /** Methods of HTTP for which a request is looked at: a record does not say which it had. */
 const HTTP_METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] as const;
 
@@ -32,25 +33,27 @@ export function simulateAsk(grants: Grants, subject: Subject, ask: EarlierAsk, u
   const decision = grants.decide({ ...subject, narrowed: undefined }, ask.capability);
   if (!decision.isGranted) return DENIED;
   const { capability, granted } = decision;
-  const rule = `policy.rules[${granted[0]?.rule ?? 0}]`;
   const possible = needsOf(ask, capability);
-  if (possible === "nothing") return { outcome: "granted", rule };
-  if (possible === "unknown") return { outcome: "unknown", rule: null };
+  if (possible === "nothing") return grantedBy(granted[0]?.rule);
+  if (possible === "unknown") return UNKNOWN;
   const own = [{ rule: 0, value: capability.grants.read(subject.requested[ask.capability], "request") }];
   const needs = possible.filter((need) => coveringRule(capability, need, own) !== null);
   if (needs.length === 0) return DENIED;
   const covering = needs.map((need) => coveringRule(capability, need, granted));
-  if (covering.every((one) => one !== null)) return { outcome: "granted", rule: `policy.rules[${covering[0] ?? 0}]` };
+  if (covering.every((one) => one !== null)) return grantedBy(covering[0]);
   if (covering.every((one) => one === null)) return DENIED;
-  if (usual === null) return { outcome: "unknown", rule: null };
+  if (usual === null) return UNKNOWN;
   const before = usual.decide({ ...subject, narrowed: undefined }, ask.capability);
   const wasPossible = (need: unknown): boolean =>
     before.isGranted && coveringRule(before.capability, need, before.granted) !== null;
   const isSafe = needs.every((need, at) => covering[at] !== null || !wasPossible(need));
   const isLost = needs.every((need, at) => covering[at] === null || !wasPossible(need));
-  if (isSafe === isLost) return { outcome: "unknown", rule: null };
-  const first = covering.find((one) => one !== null) ?? null;
-  return isSafe ? { outcome: "granted", rule: `policy.rules[${first ?? 0}]` } : DENIED;
+  if (isSafe === isLost) return UNKNOWN;
+  return isSafe ? grantedBy(covering.find((one) => one !== null)) : DENIED;
+}
+
+function grantedBy(rule: number | null | undefined): SimulatedAnswer {
+  return { outcome: "granted", rule: ruleAt(rule ?? 0) };
 }
 
 function coveringRule(

@@ -1,6 +1,12 @@
 import { within } from "../base/deadline.ts";
-import type { CallFilter, CallPage, CallSummary, StoredCall } from "../store/calls/call-record.ts";
-import { NotKeptError, readFilter } from "../store/calls/call-record.ts";
+import {
+  type CallFilter,
+  type CallPage,
+  type CallSummary,
+  NotKeptError,
+  readFilter,
+  type StoredCall,
+} from "../store/calls/call-record.ts";
 import type { CallStore, CallStoreStatus } from "../store/calls/call-store.ts";
 import type { Difference } from "../store/calls/differences.ts";
 import type { CallKeeper } from "./call/call-keeper.ts";

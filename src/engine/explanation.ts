@@ -1,6 +1,6 @@
 import type { BrokerClient } from "../broker/thread/broker-client.ts";
 import { type Finding, findUncovered, type Grants } from "../broker/grants.ts";
-import type { PolicySubject } from "../broker/policy.ts";
+import { type PolicySubject, ruleAt } from "../broker/policy.ts";
 import { pointerSegment } from "../base/json.ts";
 import { type Bounds, DEFAULT_LIMITS, type Limits } from "../base/limits.ts";
 import type { Executor } from "../executor/executor.ts";
@@ -153,7 +153,7 @@ export function grantLines(tool: RegisteredTool, tenant: string, broker: Explain
     return decision.granted.map(({ rule, value }) => ({
       capability,
       granted: grants.describe(value),
-      from: `policy.rules[${rule}]`,
+      from: ruleAt(rule),
     }));
   });
 }

@@ -1,4 +1,4 @@
-import { nameOfSegment } from "../json.ts";
+import { nameOfSegment, pointerSegment } from "../json.ts";
 import type { ChunkedText, Pieces } from "./chunked-text.ts";
 import { type JsonKind, type JsonVisitor, type JsonWalk, walk } from "./json-walk.ts";
 
@@ -42,13 +42,9 @@ export function* spanOf(json: ChunkedText, names: readonly string[]): Pieces<Fou
     end: (at, depth) => {
       if (result !== null || depth !== matched) return;
       if (start >= 0) result = { kind, start, end: at };
-      else result = { found: pointerOf(names.slice(0, matched)), kind, count: walker.countAt(depth) };
+      else result = { found: names.slice(0, matched).map(pointerSegment).join(""), kind, count: walker.countAt(depth) };
     },
   });
   yield* walk(json, [finder], () => result !== null);
   return result ?? { found: "", kind, count: 0 };
-}
-
-function pointerOf(names: readonly string[]): string {
-  return names.map((name) => `/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
 }

@@ -1,6 +1,5 @@
 import { pointerSegment } from "../json.ts";
-import type { TextKind } from "./borders.ts";
-import { wholeCharacter } from "./borders.ts";
+import { type TextKind, wholeCharacter } from "./borders.ts";
 import type { ChunkedText, Pieces } from "./chunked-text.ts";
 import { type JsonVisitor, type JsonWalk, walk } from "./json-walk.ts";
 

@@ -18,13 +18,11 @@ export class LocalSession implements EngineSession {
   readonly account: HostAccount;
   readonly #caller: HostedCall;
   readonly #session: BrokerSession;
-  readonly #isLogged: boolean;
 
   constructor(broker: Broker, caller: HostedCall, grants: Grants) {
     this.account = caller.account ?? new HostAccount(caller.tenant, broker.accounts.of(caller.tenant));
     this.#caller = caller;
     const { logging } = caller;
-    this.#isLogged = logging !== undefined;
     const log = logging === undefined ? undefined : new AskLog(logging);
     this.#session = broker.open({ ...caller, account: this.account, log }, grants);
   }
@@ -52,6 +50,6 @@ export class LocalSession implements EngineSession {
   }
 
   take(isKept: boolean): Uint8Array<ArrayBuffer> | null {
-    return isKept && this.#isLogged ? this.#session.tell(JOURNAL_MAX) : null;
+    return isKept ? this.#session.tell(JOURNAL_MAX) : null;
   }
 }

@@ -111,8 +111,8 @@ export class CallPipeline implements CallStages {
     return this.#host(call, options, async (callId, trace) => {
       const startMs = performance.now();
       const output = await work();
-      const spent = { wallMs: performance.now() - startMs, attempts: 1 };
-      const result = success(output, { ...emptyMetadata(callId, call.name, 0), ...spent });
+      const wallMs = performance.now() - startMs;
+      const result = success(output, { ...emptyMetadata(callId, call.name, 0), wallMs, attempts: 1 });
       this.#emitUnrun(trace, result, options, null);
       return result;
     });
@@ -174,7 +174,8 @@ export class CallPipeline implements CallStages {
       accepted.claimOf = claimOf;
       keeper?.accept(accepted);
       accepted.resolve = resolve;
-      if (accepted.args.length > COUNTED_FROM) this.#parts.broker.accounts.of(tenant).countGiven(accepted.args.length);
+      const { length } = accepted.args;
+      if (length > COUNTED_FROM) this.#parts.broker.accounts.of(tenant).countGiven(length);
       tool.usage.calls++;
       if (reply !== null) return accepted.adopt(reply);
       if (!this.#parts.events.has("tool:pre")) return this.#schedule(accepted);

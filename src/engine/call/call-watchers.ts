@@ -1,5 +1,4 @@
-import type { CallCells, CallQuery, CallSummary } from "../../store/calls/call-record.ts";
-import { summaryOf } from "../../store/calls/call-record.ts";
+import { type CallCells, type CallQuery, type CallSummary, summaryOf } from "../../store/calls/call-record.ts";
 import { isAmong } from "../execute-options.ts";
 
 /** Calls that wait for a reader; the oldest are left out for later ones. */

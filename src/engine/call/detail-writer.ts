@@ -167,5 +167,10 @@ export class DetailWriter {
 
 function turnsOf({ begunMs, startsMs }: EngineCall, reply: CallReply | null): GivenTurns {
   const told = reply?.turns ?? "";
-  return { beginMs: begunMs, startsMs, cpuMs: reply?.cpuMs ?? 0, told: told.length <= TURNS_LENGTH ? told : "" };
+  return {
+    beginMs: begunMs,
+    startsMs: startsMs ?? [],
+    cpuMs: reply?.cpuMs ?? 0,
+    told: told.length <= TURNS_LENGTH ? told : "",
+  };
 }

@@ -109,9 +109,8 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
   queueMs = 0;
   /** When it was accepted, in milliseconds since the epoch, where calls are kept. */
   begunMs = 0;
-  /** Whether its record may have its turns, and then when it was started each time, in milliseconds since the epoch. */
-  tellsTurns = false;
-  readonly startsMs: number[] = [];
+  /** When it was started each time, in milliseconds since the epoch; `null` where its record has no turns. */
+  startsMs: number[] | null = null;
   /** Number of starts in earlier attempts, and number of those attempts. */
   attempts = 0;
   retries = 0;
@@ -143,6 +142,10 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
 
   get script(): ToolScript {
     return this.tool.script;
+  }
+
+  get tellsTurns(): boolean {
+    return this.startsMs !== null;
   }
 
   get waitMs(): number {
@@ -277,7 +280,7 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
   begin(pipe: number | null, attempt: number): void {
     this.#pipe = pipe;
     this.#attempt = attempt;
-    if (this.tellsTurns) this.startsMs.push(Date.now());
+    this.startsMs?.push(Date.now());
     // The broker is told of calls that will ask; of others it asks itself.
     if (pipe !== null && !this.asksHost && (this.session !== null || this.tool.usage.asks === true)) this.introduce();
   }

@@ -1,4 +1,5 @@
 import { parentPort, workerData } from "node:worker_threads";
+import { isObject } from "../../base/json.ts";
 import { readYamlText, YamlError } from "../../base/yaml-text.ts";
 import type { PolicyText, TextPlace } from "./policy-thread.ts";
 
@@ -11,7 +12,7 @@ const MESSAGE_MAX = 500;
 function readPolicyText(text: string): PolicyText {
   try {
     const { value, positionOf } = readYamlText(text);
-    const isWhole = isMap(value) && Object.hasOwn(value, "policy") && !Object.hasOwn(value, "rules");
+    const isWhole = isObject(value) && Object.hasOwn(value, "policy") && !Object.hasOwn(value, "rules");
     const policy: unknown = isWhole ? value["policy"] : value;
     const above = isWhole ? ["policy"] : [];
     const places = new Map<string, TextPlace>();
@@ -32,10 +33,6 @@ function readPolicyText(text: string): PolicyText {
       .map(({ message, position = null }) => ({ message: message.slice(0, MESSAGE_MAX), place: position }));
     return { kind: "mistakes", mistakes };
   }
-}
-
-function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 // A value that no other thread can have, such as a symbol, is no policy either.

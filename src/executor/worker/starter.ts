@@ -1,7 +1,7 @@
 import { cpuMsOf, type RunMessage, type ToHost } from "../../base/protocol/messages.ts";
 import type { ToolScript } from "../../base/protocol/script.ts";
 import { STARTS_MS } from "../../guest/host.ts";
-import { WorkerCall, failed } from "./worker-call.ts";
+import { failed, turnNumberOf, WorkerCall } from "./worker-call.ts";
 import type { GuestRealm } from "./guest-realm.ts";
 import type { Isolates } from "./isolates.ts";
 import type { ToolIsolate } from "./tool-isolate.ts";
@@ -139,8 +139,7 @@ export class Starter {
     const isSingle = start.runs.length === 1;
     realm.hearLines(message.stream);
     // A negative number in the turn record stands for the call and those that share its turn, or are its child calls.
-    const own = isSingle ? message.callNumber : -message.callNumber;
-    const callNumber = message.parent === undefined ? own : -message.parent;
+    const callNumber = turnNumberOf(isSingle ? message.callNumber : -message.callNumber, message);
     const cpuMs = isSingle ? message.cpuMs : Math.min(TOGETHER_MS, message.cpuMs);
     const end = this.#host.turns.enter(callNumber, budget, cpuMs, body);
     start.cpuMs += budget.cpuMs;
@@ -248,8 +247,8 @@ export class Starter {
   #admit(message: RunMessage, script: ToolScript, count: number) {
     if (!message.ownIsolate && this.#host.isolates.isWarm(script, message.tenant))
       return this.#enter(message, script, count);
-    const callNumber = message.parent === undefined ? message.callNumber : -message.parent;
-    return this.#host.turns.around(callNumber, LOAD_MS, () => this.#enter(message, script, count));
+    const turnNumber = turnNumberOf(message.callNumber, message);
+    return this.#host.turns.around(turnNumber, LOAD_MS, () => this.#enter(message, script, count));
   }
 
   /** Finds or creates the isolate and the realm; an error here is the tool's, so the calls fail. */
@@ -271,10 +270,8 @@ export class Starter {
   /** The calls' outcomes, when a later exception replaced the turn's result. */
   #recover({ message, isolate, realm }: Start): string {
     const budget = { cpuMs: 0, isolate, realm };
-    const { callNumber, parent } = message;
-    const end = this.#host.turns.enter(parent === undefined ? callNumber : -parent, budget, message.cpuMs, (ms) =>
-      realm.recover(ms),
-    );
+    const turnNumber = turnNumberOf(message.callNumber, message);
+    const end = this.#host.turns.enter(turnNumber, budget, message.cpuMs, (ms) => realm.recover(ms));
     return end.kind === "done" ? end.value : "";
   }
 }

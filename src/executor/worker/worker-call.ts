@@ -42,6 +42,11 @@ export interface AskedChild {
   readonly askedMs: number;
 }
 
+/** Number by which a turn is known: the call's, or minus that of the call on whose behalf its worker has started it. */
+export function turnNumberOf(callNumber: number, { parent }: Pick<RunMessage, "parent">): number {
+  return parent === undefined ? callNumber : -parent;
+}
+
 /** A call in flight on this worker, with its use of its limits. */
 export class WorkerCall {
   readonly callNumber: number;
@@ -123,11 +128,6 @@ export class WorkerCall {
 
   #redact(text: string): string {
     return this.isolate.redactor?.text(text) ?? text;
-  }
-
-  /** Whose turns its turns are: those of the call that its worker has started it for, or its own. */
-  get turnNumber(): number {
-    return this.message.parent === undefined ? this.callNumber : -this.message.parent;
   }
 
   /** Whether it calls a command of the tool, which has no schemas. */

@@ -4,7 +4,7 @@ import type { ToolScript } from "../../base/protocol/script.ts";
 import type { WorkerHoldings } from "../../base/protocol/holdings.ts";
 import type { TurnSlot } from "../../base/protocol/turn-record.ts";
 import { decodeToWorker } from "../../base/protocol/wire.ts";
-import { WorkerCall, failed } from "./worker-call.ts";
+import { failed, turnNumberOf, WorkerCall } from "./worker-call.ts";
 import { BrokerOutbox } from "./broker-outbox.ts";
 import { ChildCalls } from "./child-calls.ts";
 import { Deliveries } from "./deliveries.ts";
@@ -194,7 +194,7 @@ export class WorkerSession implements LinkListener {
     const call = this.#calls.get(callNumber);
     if (call === undefined) return;
     const budget = { cpuMs: 0, isolate: call.isolate, realm: call.realm };
-    const end = this.#turns.enter(call.turnNumber, budget, CANCEL_CPU_MS, (timeoutMs) =>
+    const end = this.#turns.enter(turnNumberOf(callNumber, call.message), budget, CANCEL_CPU_MS, (timeoutMs) =>
       call.realm.cancel(callNumber, Date.now(), timeoutMs),
     );
     call.cpuMs += budget.cpuMs;

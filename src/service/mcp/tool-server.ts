@@ -1,7 +1,7 @@
 import { type LoggingLevel, ProtocolError, ProtocolErrorCode, Server } from "@modelcontextprotocol/server";
 import type { RunOptions, ToolDescription, ToolRunner } from "../../tool/contracts/index.ts";
 import type { McpTool } from "../../tool/contracts/mcp.ts";
-import type { ModelOptions } from "../../tool/contracts/runner.ts";
+import { forModel, type ModelOptions } from "../../tool/contracts/runner.ts";
 import { callTool, describeTool } from "./call.ts";
 import { addResources, type ManPages, RESOURCES } from "./resources.ts";
 
@@ -29,7 +29,7 @@ export function createToolServer(
   { name, version, tenant, ...options }: McpServerOptions,
 ): Server {
   const { manPages } = runner;
-  const tools = runner.forModels?.(options) ?? runner;
+  const tools = forModel(runner, options);
   const model = "readsOn" in tools && tools.readsOn ? tools : undefined;
   const hasResources = manPages !== undefined || model !== undefined;
   const server = new Server(

@@ -5,16 +5,16 @@ import { SqliteTransaction } from "../sqlite/store.ts";
 import {
   CALL_FORMAT,
   type CallCells,
+  type CallDetail,
   type CallPage,
   type CallQuery,
   type CallSummary,
   cursorAfter,
+  type KeptRun,
+  type StoredCall,
   summaryOf,
 } from "./call-record.ts";
-import type { CallDetail, StoredCall } from "./call-record.ts";
 import type { StoredRow } from "./call-lines.ts";
-import type { WrittenDetail } from "./call-redaction.ts";
-import type { KeptRun } from "./call-record.ts";
 
 /** Calls that one list looks at: some 20 ms. */
 const SCANNED_MAX = 20_000;
@@ -116,7 +116,7 @@ export class CallWriter {
   }
 
   /** Adds calls, all or none. */
-  add(rows: readonly (readonly [cells: CallCells, detail: WrittenDetail | null])[]): void {
+  add(rows: readonly StoredRow[]): void {
     this.#transaction.run(() => {
       for (const [cells, detail] of rows) {
         const { lastInsertRowid } = this.#insert.run(...cells);

@@ -54,7 +54,7 @@ export interface ModelRunner extends ToolRunner {
 }
 
 /** The runner as a model gets it. */
-export function forModel(runner: ToolRunner, options?: ModelOptions): ToolRunner {
+export function forModel(runner: ToolRunner, options?: ModelOptions): ToolRunner | ModelRunner {
   return runner.forModels?.(options) ?? runner;
 }
 
