@@ -84,7 +84,7 @@ function round(ms: number): number {
   return Math.round(ms * 1_000) / 1_000;
 }
 
-/** What a capability call is about, without the query of an address. */
+/** The subject of a capability call, without the query of an address. */
 function targetOf(args: string): string | null {
   if (args.length > PARSED_MAX) return null;
   const parsed = parsedOf(args);

@@ -80,8 +80,8 @@ export class BrokerSession implements CallSession {
   }
 
   /**
-   * What the record of a call that has ended has of it, in UTF-8: a line with its capability calls, and one with its
-   * journal, which is empty where there is no room for it. `null` for a call without a record.
+   * The parts of an ended call's record that the session has, in UTF-8: a line with its capability calls, and one with
+   * its journal, which is empty where there is no room for it. `null` for a call without a record.
    */
   tell(journalMax: number): Uint8Array<ArrayBuffer> | null {
     const { log } = this.#caller;

@@ -28,7 +28,7 @@ export function isClosedHost(hostname: string): boolean {
   return METADATA_HOSTS.includes(host) || (isIP(host) !== 0 && !isPublicAddress(host));
 }
 
-/** What is known of a capability. */
+/** A capability, and its grants so far. */
 interface OfferedCapability {
   readonly grants: GrantKind<unknown>;
   /** The values that rules allow the tool. */

@@ -10,7 +10,7 @@ export interface EarlierAsk {
   readonly target: string | null;
 }
 
-/** What a policy would answer. `unknown`: the record does not say what it would take to know. */
+/** Answer of a policy. `unknown`: the record of the call says too little. */
 export interface SimulatedAnswer {
   readonly outcome: "granted" | "denied" | "unknown";
   /** The first rule that grants the capability, as `policy.rules[2]`. */
@@ -25,7 +25,7 @@ const UNKNOWN: SimulatedAnswer = { outcome: "unknown", rule: null };
 const HTTP_METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] as const;
 
 /**
- * What grants would answer to a capability call. Looks at origins, mounts and names, as records have no arguments;
+ * The answer of grants to a capability call. Looks at origins, mounts and names, as records have no arguments;
  * opens nothing. A request is taken for one of a method that its tool asks for. `usual`: grants under which it was
  * answered, which tell more of its method.
  */
@@ -86,7 +86,7 @@ function needsOf(
       const [, mount] = /^\/([^/]+)/.exec(target ?? "") ?? [];
       if (mount === undefined) return "unknown";
       const isRead = "methods" in placed ? placed.methods[method]?.isRead : undefined;
-      // What some methods do depends on their arguments.
+      // Some methods read or write, depending on their arguments.
       const modes = isRead === true ? ["ro"] : isRead === undefined ? ["rw"] : ["ro", "rw"];
       return modes.map((mode) => ({ [mount]: { mode } }));
     }

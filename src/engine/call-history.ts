@@ -13,7 +13,7 @@ import type { CallKeeper } from "./call/call-keeper.ts";
 import { isAmong } from "./execute-options.ts";
 import type { CallReplay, CallReplays } from "./replay/call-replays.ts";
 
-/** Whose calls are meant. `tenant`, `tools`: as in a filter. */
+/** Tenant and tools of the calls, as in a filter. */
 export type OfWhom = Pick<CallFilter, "tenant" | "tools">;
 
 /** Differences of two kept calls. */

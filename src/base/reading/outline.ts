@@ -8,7 +8,7 @@ const PLACES_MAX = 200;
 const NAME_SHOWN = 48;
 const PLAIN_NAME = /^[A-Za-z_$][\w$-]*$/;
 
-/** What stands at one place of a text: for the elements of a list, what stands at any of them. */
+/** The values at one place of a text. All elements of a list are one place. */
 interface Place {
   readonly kinds: Set<JsonKind>;
   readonly members: Map<string, Place>;

@@ -18,7 +18,7 @@ export interface Hit {
   readonly at: number;
   /** JSON pointer of the value in which it is; `null` of a text, and of a long pointer. */
   pointer: string | null;
-  /** What is around it. */
+  /** The text around it. */
   readonly excerpt: string;
 }
 

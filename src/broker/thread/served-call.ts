@@ -121,7 +121,7 @@ export class ServedCall implements TimedCall {
     return this.#session.end(end);
   }
 
-  /** What the record of the call has of it, after its end. */
+  /** The session's parts of the call's record, after its end. */
   tell(): Uint8Array<ArrayBuffer> | null {
     this.#time.begin(this);
     const told = this.#session.tell(JOURNAL_MAX);

@@ -24,7 +24,7 @@ interface KeeperOptions {
   readonly store: Pick<CallStore, "keep" | "skip">;
 }
 
-/** What a row has besides the facts of its result. */
+/** Cells of a row that its result does not have. */
 interface RowFacts {
   readonly options: Pick<ExecuteOptions, "tenant" | "origin">;
   readonly parent: EngineCall | null;

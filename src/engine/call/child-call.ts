@@ -30,7 +30,7 @@ export interface ChildRunner {
   ): Promise<ToolResult>;
 }
 
-/** What the broker may do with child calls of a call. */
+/** Functions with which the broker runs or adds child calls of a call. */
 export function childTools(call: EngineCall, pipeline: ChildRunner): Pick<BrokeredCall, "callTool" | "adoptChild"> {
   return {
     callTool: (name, args, signal) => callTool(call, name, args, signal, pipeline),

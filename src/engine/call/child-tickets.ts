@@ -15,7 +15,7 @@ const TOOLS_MAX = 32;
 const SHARE = 1 / 8;
 const CAPABILITY = "tools";
 
-/** What decides about the child calls of a worker. */
+/** Parts of the engine that decide about the child calls of a worker. */
 interface ChildTerms {
   readonly registry: Pick<ToolRegistry, "get">;
   readonly executor: Pick<Executor, "mayShareWorker">;

@@ -21,18 +21,18 @@ const TURNS_LENGTH = 8 * 1024;
 
 export interface DetailOptions {
   readonly redact: RedactValue | undefined;
-  /** What a tool's calls for a tenant are granted by a policy, and their limits. */
+  /** Grants and limits of a tool's calls for a tenant, under a policy. */
   readonly explain: (tool: RegisteredTool, tenant: string, grants: Grants | undefined) => Explanation;
   /** Secret from which the randomness of calls is derived. */
   readonly entropyKey: string;
 }
 
-/** What a call has at its end. */
+/** Facts of a call that are known at its end. */
 interface EndFacts {
   readonly output: string | null;
   readonly error: ToolError | null;
   readonly reply: CallReply | null;
-  /** Whether what the broker has of it comes with it. */
+  /** Whether the broker's part, capability calls and journal, comes with it. */
   readonly isTaken: boolean;
 }
 
@@ -67,7 +67,7 @@ export class DetailWriter {
     }
   }
 
-  /** What a replay is compared by. */
+  /** The parts of a detail by which a replay is compared. */
   writeEnd(tool: RegisteredTool, result: ToolResult, { outcome, logs }: CallReply): DetailTexts {
     const output = outcome.ok ? outcome.json : null;
     const error = this.describe(result, tool, output);
@@ -111,7 +111,7 @@ export class DetailWriter {
     return redact === undefined ? detail : redactDetail(detail, tool.info.name, redact);
   }
 
-  /** What a replay needs besides the journal; `null` where the call is no function of what is kept. */
+  /** Inputs of a replay besides the journal; `null` where the kept parts do not determine the call. */
   #runOf(call: EngineCall, error: ToolError | null, reply: CallReply | null): string | null {
     const { tool, command } = call;
     const isOutside = error !== null && OUTSIDE.has(error.code);

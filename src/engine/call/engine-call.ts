@@ -56,7 +56,7 @@ export interface AdmittedCall {
 /** Only a worker that is broken answers what the call has no tickets for. */
 const NOT_ITS_OWN: Diverged = { kind: "diverged", message: "the call's worker answered what the host has to answer" };
 
-/** What the broker has to know besides a call. */
+/** Parts of the engine from which the broker is told of a call. */
 interface BrokeredParts {
   readonly broker: { readonly accounts: TenantAccounts };
   readonly events: Pick<Events, "isHeard">;

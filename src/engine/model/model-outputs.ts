@@ -52,7 +52,7 @@ export class ModelOutputs implements Disposable {
     const asked = forModels(result);
     const whole = { result, shown: asked, kept: null };
     const { tool, callId, truncated } = result.metadata;
-    // What the tool's own bound has cut is as long as the tool says.
+    // An output that the tool's own bound has cut is as long as the tool says.
     const own = this.#host.registry.get(tool, owner.tenant)?.outputChars ?? null;
     const most = Math.max(MODEL_CHARS_MIN, own ?? modelChars);
     const json = readsOn && truncated?.output === undefined ? longJson(asked, most) : null;

@@ -60,11 +60,11 @@ export interface PolicyChange extends Pick<StoredAsk, "capability" | "method" | 
 
 export interface PolicySimulation {
   readonly findings: readonly PolicyFinding[];
-  /** What the tool of the call would be granted, and by which rule. */
+  /** Grants of the tool of the call, with their rules. */
   readonly grants: readonly GrantLine[];
   /** Capability calls of the stored call. */
   readonly asks: readonly SimulatedAsk[];
-  /** What would be answered otherwise of stored calls, at most 100. */
+  /** Capability calls of stored calls with another answer, at most 100. */
   readonly changes: readonly PolicyChange[];
   /** Number of stored calls with details that were looked at, and whether those are all since then. */
   readonly compared: { readonly calls: number; readonly isComplete: boolean };
@@ -90,7 +90,7 @@ const DEADLINE_MS = 5_000;
 /** The message of a mistake: its setting, a pointer within it, and what is said of it. */
 const MESSAGE = /^policy((?:\.\w+|\[\d+\])*)((?:\/[^:\s]*)?)(?:: | )([\s\S]*)$/;
 
-/** What the stored calls of a caller are: of its tenant and tools; `null` of one that may see none. */
+/** Tenant and tools of the stored calls that a caller may see; `null` for none. */
 export type WhoseCalls = Pick<CallFilter, "tenant" | "tools"> | null;
 
 /**

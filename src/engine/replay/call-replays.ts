@@ -115,7 +115,7 @@ export class CallReplays {
     try {
       const replayer = await inTime(START_MS, opening, late);
       const end = await inTime(START_MS + limits.wallMs, replayer.run(tool, call, { ...run, limits }), late);
-      // What has harmed its process is not held against the next one.
+      // The next replay gets a new process: this one may be harmed.
       if (!end.reply.outcome.ok && end.reply.outcome.failure.code !== "tool_error") void this.close();
       return end;
     } catch (error) {

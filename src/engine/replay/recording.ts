@@ -20,7 +20,7 @@ import { compileChecks } from "../../base/schema/checks.ts";
 import { compileSchema } from "../../base/schema/schema.ts";
 import { describeViolations } from "../../base/schema/violation.ts";
 
-/** What the caller has given. */
+/** The caller's values. */
 export interface RecordedCall {
   readonly id: string;
   readonly tenant: string;
@@ -258,7 +258,7 @@ export function recordCall(call: EngineCall, result: ToolResult, entropyKey: str
   return withMetadata(result, { ...result.metadata, recording });
 }
 
-/** What a recording of the call has besides its tool, its caller's values and its journal. */
+/** Parts of a recording besides the tool, the caller's values and the journal. */
 export function runOf(
   { limits, clockMs, callNumber, end }: EngineCall,
   entropyKey: string,

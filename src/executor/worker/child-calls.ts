@@ -62,7 +62,7 @@ export interface ChildCallHost {
 /** The end of one that ran here: an outcome, with what it left. */
 type End = Pick<ChildReply, "output" | "cpuMs" | "heapBytes" | "logs" | "dropped">;
 
-/** What a call may still have of its child calls run here. */
+/** Child calls that may still run here for a call. */
 interface Share {
   readonly tickets: ReadonlyMap<string, ChildTicket>;
   readonly capability: string;
@@ -248,7 +248,7 @@ export class ChildCalls {
       answered.push({ child, end, times: { callId: ids[at] ?? "", startMs, wallMs } });
       this.#usedMs -= end.cpuMs;
     }
-    // What the others took, whom the host runs again, is their parent's.
+    // The time of the others, which the host runs again, is their parent's.
     call.cpuMs += Math.max(0, this.#usedMs);
     return answered;
   }

@@ -11,7 +11,7 @@ export interface ManPages {
   read(id: string): string | undefined;
 }
 
-/** What a client may read besides tools. */
+/** Resources of a client. */
 export interface Resources {
   readonly manPages: ManPages | undefined;
   /** Reads on in long outputs. */

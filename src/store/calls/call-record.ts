@@ -55,7 +55,7 @@ export interface StoredAsk {
   readonly capability: string;
   readonly method: string;
   /**
-   * What it was about, as an address without its query, a path, a key or a name, at most 256 characters; `null` where that
+   * Its subject: an address without its query, a path, a key or a name, at most 256 characters; `null` where that
    * is not known, or a value of the call may be a password.
    */
   readonly target: string | null;
@@ -108,7 +108,7 @@ export interface StoredCall extends CallSummary {
   readonly detail: CallDetail | null;
 }
 
-/** What is kept of a call for its replay. */
+/** Inputs of a call's replay, as they are kept. */
 export interface KeptRun extends Pick<CallSummary, "id" | "tool" | "tenant" | "digest" | "code" | "attempts"> {
   /** Its place in the store. */
   readonly seq: number;
@@ -201,7 +201,7 @@ export function summaryOf(cells: CallCells): CallSummary {
   return { ...names, beginMs, queueMs, wallMs, cpuMs, bytes, attempts, sampled };
 }
 
-/** What is known of a call's turns. A call of one turn has nothing but its start and its processor time. */
+/** A call's turns as far as they are known. A call of one turn has nothing but its start and its processor time. */
 export interface GivenTurns {
   readonly beginMs: number;
   readonly startsMs: readonly number[];
