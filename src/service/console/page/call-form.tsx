@@ -8,7 +8,7 @@ import { ArgumentsForm } from "./form/arguments-form.tsx";
 import { formatMs } from "./format.ts";
 import { ResultCard } from "./result-card.tsx";
 import { type Outcome, RunForm, useRun } from "./run.tsx";
-import { isRecord, type Json, type Schema, type StoredCall, type ToolResult } from "./wire.ts";
+import { isRecord, type Json, listOf, recordOf, type Schema, type StoredCall, type ToolResult } from "./wire.ts";
 
 /** A call made from this page. */
 interface PastCall extends Outcome {
@@ -117,8 +117,8 @@ async function fillFrom(id: string, form: ArgumentsForm): Promise<void> {
 }
 
 function violationsOf({ error }: ToolResult): readonly { readonly pointer: string; readonly message: string }[] {
-  const details = error?.code === "invalid_arguments" && isRecord(error.details) ? error.details["violations"] : [];
-  return (Array.isArray(details) ? (details as readonly unknown[]) : []).flatMap((one) =>
+  const { violations } = error?.code === "invalid_arguments" ? recordOf(error.details) : {};
+  return listOf(violations).flatMap((one) =>
     isRecord(one) ? [{ pointer: String(one["pointer"]), message: String(one["message"]) }] : [],
   );
 }

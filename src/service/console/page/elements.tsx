@@ -2,6 +2,7 @@ import { signal, useSignal } from "@preact/signals";
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useId } from "preact/hooks";
 import { messageOf } from "./api.ts";
+import { addressOf } from "./router.ts";
 
 export type Tone = "plain" | "good" | "warn" | "bad";
 
@@ -20,10 +21,10 @@ export function Outcome({ code }: { code: string }) {
 }
 
 /** A section with a heading. */
-export function Card(props: { heading: string; class?: string; hidden?: boolean; children?: ComponentChildren }) {
+export function Card(props: { heading: string; class?: string; children?: ComponentChildren }) {
   const id = useId();
   return (
-    <section class={`card ${props.class ?? ""}`} aria-labelledby={id} hidden={props.hidden ?? false}>
+    <section class={`card ${props.class ?? ""}`} aria-labelledby={id}>
       <h2 id={id}>{props.heading}</h2>
       {props.children}
     </section>
@@ -91,7 +92,7 @@ export function Figure({ children }: { children?: ComponentChildren }) {
 
 export function ToolLink({ name }: { name: string }) {
   return (
-    <a href={`#/tools/${encodeURIComponent(name)}`} class="mono">
+    <a href={addressOf("tools", name)} class="mono">
       {name}
     </a>
   );

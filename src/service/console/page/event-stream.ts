@@ -6,31 +6,35 @@ export interface StreamEvent {
 
 /** Yields the events of a `text/event-stream` as they arrive. */
 export async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<StreamEvent> {
+  let event = "message";
+  let data: string[] = [];
+  for await (const line of readLines(body)) {
+    if (line === "") {
+      if (data.length > 0) yield { event, data: data.join("\n") };
+      event = "message";
+      data = [];
+      continue;
+    }
+    const [, name, value = ""] = /^([^:]*):? ?(.*)$/s.exec(line) ?? [];
+    if (name === "event") event = value;
+    if (name === "data") data.push(value);
+  }
+}
+
+/** Lines that have ended. Only what is new is searched: a long result comes in many pieces. */
+async function* readLines(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
   const reader = body.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>).getReader();
   let rest = "";
   try {
     for (;;) {
       const { done, value } = await reader.read();
       if (done) return;
-      const lines = (rest + value).replaceAll("\r\n", "\n").split("\n\n");
+      const lines = value.split("\n");
+      lines[0] = rest + lines[0];
       rest = lines.pop() ?? "";
-      for (const block of lines) {
-        const event = parseBlock(block);
-        if (event !== null) yield event;
-      }
+      for (const line of lines) yield line.endsWith("\r") ? line.slice(0, -1) : line;
     }
   } finally {
     await reader.cancel().catch(() => undefined);
   }
-}
-
-function parseBlock(block: string): StreamEvent | null {
-  let event = "message";
-  const data: string[] = [];
-  for (const line of block.split("\n")) {
-    const [, name, value = ""] = /^([^:]*):? ?(.*)$/s.exec(line) ?? [];
-    if (name === "event") event = value;
-    if (name === "data") data.push(value);
-  }
-  return data.length === 0 ? null : { event, data: data.join("\n") };
 }

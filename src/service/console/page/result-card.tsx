@@ -3,7 +3,16 @@ import { Badge, Figure, Notice, Outcome as Code, Part, Table, TextView, ValueVie
 import { formatBytes, formatMs, plural } from "./format.ts";
 import { addressOf, has } from "./router.ts";
 import { type Outcome, type Run, type RunState, useElapsed } from "./run.tsx";
-import { type CapabilityCall, isRecord, type LogLine, type Remedy, type ToolError, type ToolResult } from "./wire.ts";
+import {
+  type CapabilityCall,
+  isRecord,
+  listOf,
+  type LogLine,
+  recordOf,
+  type Remedy,
+  type ToolError,
+  type ToolResult,
+} from "./wire.ts";
 
 /** Remedies by error code as JSON, inserted when the page is bundled. */
 declare const ADVICE: string;
@@ -100,8 +109,8 @@ function outputParts({ result, capabilities }: Outcome): ComponentChildren {
 /** An error, what to do about it, and texts to paste. */
 export function ErrorView({ error, onRemedy }: { error: ToolError; onRemedy?: (yaml: string) => void }) {
   const { code, type, message, retryable, details, remedies = [] } = error;
-  const { stack, violations } = isRecord(details) ? details : {};
-  const lines = Array.isArray(violations) ? (violations as readonly unknown[]).slice(0, 50) : [];
+  const { stack, violations } = recordOf(details);
+  const lines = listOf(violations).slice(0, 50);
   return (
     <div class="notice bad stack">
       <p class="strong message">{lines.length > 0 ? type : `${type}: ${message.slice(0, 2_000)}`}</p>

@@ -4,7 +4,7 @@ import { Badge, Quiet } from "./elements.tsx";
 import { plural } from "./format.ts";
 import { useKeys } from "./keys.tsx";
 import { addressOf, has, type PageName, route } from "./router.ts";
-import { last } from "./stats.ts";
+import { hasFleet, quarantined } from "./stats.ts";
 import { tools } from "./tools.ts";
 import type { ToolInfo } from "./wire.ts";
 
@@ -19,7 +19,7 @@ function pages(): readonly (readonly [page: PageName, name: string])[] {
     ["policy", "Policy"],
     ...(has("codeMode") ? [["program", "Program"] as const] : []),
     ...(has("registry") ? [["registry", "Registry"] as const] : []),
-    ...(last.value?.executor.fleet === undefined ? [] : [["fleet", "Fleet"] as const]),
+    ...(!hasFleet.value ? [] : [["fleet", "Fleet"] as const]),
   ];
 }
 
@@ -126,7 +126,7 @@ function ToolItem({ tool, isChosen }: { tool: ToolInfo; isChosen: boolean }) {
       <a href={addressOf("tools", name)} class="tool-link" aria-current={isChosen ? "page" : undefined}>
         <span class="tool-name">
           <span class="mono">{name}</span>
-          {last.value?.quarantined.includes(name) === true && <Badge text="quarantined" tone="bad" />}
+          {quarantined.value.has(name) && <Badge text="quarantined" tone="bad" />}
           {contract !== "glovebox" && <Badge text={contract} />}
           {isolation !== "instance" && <Badge text={isolation} />}
         </span>

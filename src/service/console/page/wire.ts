@@ -358,3 +358,18 @@ export interface Simulation {
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
+
+/** The members of a value, or none. */
+export function recordOf<Value = unknown>(value: unknown): Readonly<Record<string, Value>> {
+  return isRecord(value) ? (value as Readonly<Record<string, Value>>) : {};
+}
+
+/** The elements of a value, or none. */
+export function listOf<Value = unknown>(value: unknown): readonly Value[] {
+  return Array.isArray(value) ? (value as readonly Value[]) : [];
+}
+
+/** The name that a segment of a JSON pointer stands for. */
+export function nameOfSegment(segment: string): string {
+  return segment.replaceAll("~1", "/").replaceAll("~0", "~");
+}

@@ -1,8 +1,8 @@
 import { signal } from "@preact/signals";
-import { useId, useRef } from "preact/hooks";
+import { useId } from "preact/hooks";
 import { Quiet } from "../elements.tsx";
 import { readJson } from "../exact-json.ts";
-import { isRecord, type Json, type Schema } from "../wire.ts";
+import { isRecord, type Json, nameOfSegment, type Schema } from "../wire.ts";
 import { branchesOf, createField } from "./create-field.tsx";
 import { type Field, initialValue } from "./field.tsx";
 import { propertiesOf } from "./object-field.tsx";
@@ -30,10 +30,9 @@ export class ArgumentsForm {
   }
 
   readonly View = () => {
-    const element = useRef<HTMLDivElement>(null);
     const hasFields = this.#fields !== null;
     return (
-      <div class="arguments" ref={(one) => void (this.#element = element.current = one)}>
+      <div class="arguments" ref={(one) => void (this.#element = one)}>
         {(hasFields || this.#presets.length > 0) && (
           <div class="row">
             {this.#presets.map((preset, at) => (
@@ -101,10 +100,7 @@ export class ArgumentsForm {
   complain(pointer: string, message: string): void {
     if (this.#isRaw.value) return;
     const path = pointer.split("/").slice(1);
-    this.#fields?.complain(
-      path.map((segment) => segment.replaceAll("~1", "/").replaceAll("~0", "~")),
-      message,
-    );
+    this.#fields?.complain(path.map(nameOfSegment), message);
   }
 
   #switch(): void {

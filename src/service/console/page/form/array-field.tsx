@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 import { Quiet } from "../elements.tsx";
-import { isRecord, type Json, type Schema } from "../wire.ts";
+import { type Json, listOf, recordOf } from "../wire.ts";
 import { ABSENT, type Field, FieldGroup, type Place, valueFor, valueOf, WRONG } from "./field.tsx";
 
 const ITEMS_MAX = 200;
@@ -8,7 +8,7 @@ const ITEMS_MAX = 200;
 /** A list of items with one schema; items can be added and removed. */
 export function arrayField(place: Place): Field {
   const { schema, isRequired } = place;
-  const items = isRecord(schema["items"]) ? (schema["items"] as Schema) : {};
+  const items = recordOf<Json>(schema["items"]);
   const { maxItems = ITEMS_MAX, minItems = 0 } = schema;
   const most = Math.min(ITEMS_MAX, typeof maxItems === "number" ? maxItems : ITEMS_MAX);
   const least = typeof minItems === "number" ? Math.min(minItems, most) : 0;
@@ -65,7 +65,7 @@ export function arrayField(place: Place): Field {
     },
     write: (value) => {
       box.clear();
-      write(Array.isArray(value) ? (value as readonly Json[]) : []);
+      write(listOf<Json>(value));
     },
     complain: ([index = "", ...rest], message) =>
       fields.value[Number(index === "" ? NaN : index)]?.complain(rest, message) ?? box.complain(message),

@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals";
-import { isRecord, type Json, type Schema } from "../wire.ts";
+import { isRecord, type Json, listOf, type Schema } from "../wire.ts";
 import { ABSENT, type Field, LabelledField, type Place, valueFor } from "./field.tsx";
 
 /** A choice between several schemas, and the field of the chosen one. */
@@ -68,7 +68,7 @@ function isLike(schema: Schema, value: Json): boolean {
   if (typeof type === "string" && type !== typeOf(value) && !(type === "number" && typeof value === "number"))
     return false;
   if (!isRecord(value)) return true;
-  const names = Array.isArray(required) ? (required as readonly Json[]) : [];
+  const names = listOf(required);
   if (!names.every((name) => typeof name === "string" && Object.hasOwn(value, name))) return false;
   if (!isRecord(properties)) return true;
   return Object.entries(properties).every(([name, property]) => {

@@ -1,4 +1,4 @@
-import { isRecord, type Json, type Schema } from "../wire.ts";
+import { isRecord, type Json, listOf, nameOfSegment, recordOf, type Schema } from "../wire.ts";
 import { arrayField } from "./array-field.tsx";
 import { choiceField } from "./choice-field.tsx";
 import type { Field, Place } from "./field.tsx";
@@ -65,8 +65,8 @@ export function branchesOf(schema: Schema): readonly Schema[] {
 }
 
 function merge(base: Schema, branch: Schema): Schema {
-  const properties = { ...asRecord(base["properties"]), ...asRecord(branch["properties"]) };
-  const required = [...asList(base["required"]), ...asList(branch["required"])];
+  const properties = { ...recordOf<Json>(base["properties"]), ...recordOf<Json>(branch["properties"]) };
+  const required = [...listOf<Json>(base["required"]), ...listOf<Json>(branch["required"])];
   return {
     ...base,
     ...branch,
@@ -92,16 +92,8 @@ function lookUp(root: Schema, reference: string): Schema | null {
   if (!reference.startsWith("#")) return null;
   let found: unknown = root;
   for (const segment of reference.slice(1).split("/").slice(1)) {
-    const name = decodeURIComponent(segment).replaceAll("~1", "/").replaceAll("~0", "~");
+    const name = nameOfSegment(decodeURIComponent(segment));
     found = isRecord(found) && Object.hasOwn(found, name) ? found[name] : undefined;
   }
   return isRecord(found) ? (found as Schema) : null;
-}
-
-function asRecord(value: Json | undefined): Readonly<Record<string, Json>> {
-  return isRecord(value) ? (value as Readonly<Record<string, Json>>) : {};
-}
-
-function asList(value: Json | undefined): readonly Json[] {
-  return Array.isArray(value) ? (value as readonly Json[]) : [];
 }

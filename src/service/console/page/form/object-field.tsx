@@ -1,5 +1,5 @@
 import { Fragment } from "preact";
-import { isRecord, type Json, type Schema } from "../wire.ts";
+import { isRecord, type Json, listOf, recordOf, type Schema } from "../wire.ts";
 import { ABSENT, type Field, FieldGroup, type Place, type Reading, valueOf, WRONG } from "./field.tsx";
 
 /** One field for each property of the schema. Other properties of the value are kept unchanged. */
@@ -39,7 +39,7 @@ export function objectField(place: Place): Field {
     write: (value) => {
       box.clear();
       isTouched = isRequired || value !== undefined;
-      const given = isRecord(value) ? (value as Readonly<Record<string, Json>>) : {};
+      const given = recordOf<Json>(value);
       others = Object.fromEntries(Object.entries(given).filter(([name]) => !fields.has(name)));
       for (const [name, field] of fields) field.write(Object.hasOwn(given, name) ? given[name] : undefined);
     },
@@ -51,11 +51,11 @@ export function objectField(place: Place): Field {
 export function propertiesOf(schema: Schema): readonly Pick<Place, "label" | "schema" | "isRequired">[] {
   const { properties, required } = schema;
   if (!isRecord(properties)) return [];
-  const names = Array.isArray(required) ? (required as readonly Json[]) : [];
+  const names = listOf(required);
   return Object.entries(properties)
     .map(([label, property]) => ({
       label,
-      schema: isRecord(property) ? (property as Schema) : {},
+      schema: recordOf<Json>(property),
       isRequired: names.includes(label),
     }))
     .toSorted((a, b) => Number(b.isRequired) - Number(a.isRequired));

@@ -1,7 +1,7 @@
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { exactNumber, isDigits, readJson } from "../exact-json.ts";
-import type { Json } from "../wire.ts";
+import { type Json, listOf } from "../wire.ts";
 import {
   ABSENT,
   type ControlAttributes,
@@ -108,7 +108,7 @@ export function booleanField(place: Place): Field {
 /** A choice of the values that the schema lists. */
 export function enumField(place: Place): Field {
   const { enum: values } = place.schema;
-  return choiceOf(place, Array.isArray(values) ? (values as readonly Json[]) : []);
+  return choiceOf(place, listOf<Json>(values));
 }
 
 /** A field with one possible value. */
@@ -203,7 +203,7 @@ function showValue(value: Json): string {
 
 function exampleOf({ schema }: Place): string | undefined {
   const { examples } = schema;
-  const [example] = Array.isArray(examples) ? (examples as readonly Json[]) : [];
+  const [example] = listOf<Json>(examples);
   return example === undefined ? undefined : showValue(example);
 }
 

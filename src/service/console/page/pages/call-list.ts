@@ -13,8 +13,9 @@ const POLL_MS = 5_000;
 /** Maximum number of calls that wait to be shown; with more, the list is read again. */
 const FRESH_MAX = 1_000;
 
+const shown = signal<CallList | null>(null);
 /** Rows of the list that was shown last: a call leads to its neighbours. */
-export const neighbours = signal<readonly CallSummary[]>([]);
+export const neighbours = computed(() => shown.value?.calls.value ?? []);
 /** Address of the list that was shown last. */
 export const listAddress = signal("#/calls");
 
@@ -38,7 +39,8 @@ export class CallList {
   readonly #fresh = signal<readonly CallSummary[]>([]);
   readonly #problem = signal<string | null>(null);
   readonly #cursor = signal<string | null | undefined>(undefined);
-  #isLoading = false;
+  /** The request for older calls that is under way; another one where the list is read again. */
+  #loading: symbol | null = null;
 
   /** Calls that are shown. */
   readonly calls: ReadonlySignal<readonly CallSummary[]> = this.#calls;
@@ -53,6 +55,7 @@ export class CallList {
   }
 
   async open(): Promise<void> {
+    shown.value = this;
     await this.more();
     // Without the first page there is nothing to follow.
     if (this.#problem.value === null) await this.#follow();
@@ -64,23 +67,24 @@ export class CallList {
 
   /** Loads older calls. A page without any is followed by the next. */
   async more(): Promise<void> {
-    if (this.#isLoading || this.isWhole.value || this.#closed.signal.aborted) return;
-    this.#isLoading = true;
+    if (this.#loading !== null || this.isWhole.value || this.#closed.signal.aborted) return;
+    const loading = Symbol("older calls");
+    this.#loading = loading;
     try {
       const query = queryOf(this.#filters, this.#nowMs);
       query.set("limit", String(PAGE_CALLS));
       if (typeof this.#cursor.value === "string") query.set("cursor", this.#cursor.value);
       const page = await getJson<CallPage>(`/v1/calls?${query}`);
-      if (this.#closed.signal.aborted) return;
+      if (this.#closed.signal.aborted || this.#loading !== loading) return;
       this.#calls.value = [...this.#calls.value, ...page.calls.filter((call) => this.#isNew(call))];
       this.#cursor.value = page.cursor;
       this.#problem.value = null;
-      neighbours.value = this.#calls.value;
     } catch (error) {
+      if (this.#loading !== loading) return;
       this.#problem.value = messageOf(error);
       this.#cursor.value ??= null;
     } finally {
-      this.#isLoading = false;
+      if (this.#loading === loading) this.#loading = null;
     }
   }
 
@@ -90,9 +94,9 @@ export class CallList {
     if (isTooMany) this.#known.clear();
     this.#calls.value = isTooMany ? [] : [...this.#fresh.value, ...this.#calls.value];
     this.#fresh.value = [];
-    neighbours.value = this.#calls.value;
     if (!isTooMany) return;
     this.#cursor.value = undefined;
+    this.#loading = null;
     void this.more();
   }
 
@@ -138,10 +142,12 @@ export class CallList {
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener("abort", () => {
+    const end = (): void => {
       clearTimeout(timer);
+      signal.removeEventListener("abort", end);
       resolve();
-    });
+    };
+    const timer = setTimeout(end, ms);
+    signal.addEventListener("abort", end);
   });
 }

@@ -1,9 +1,9 @@
 import { useRef } from "preact/hooks";
-import { Bar, Figure, JsonView, Outcome, Part, Quiet, ScrollBox, Table, TextView, ToolLink } from "../elements.tsx";
+import { Bar, Figure, Outcome, Part, Quiet, ScrollBox, Table, ValueView, ToolLink } from "../elements.tsx";
 import { formatMs, plural } from "../format.ts";
 import { Costs } from "../result-card.tsx";
 import { addressOf, has } from "../router.ts";
-import { isRecord, type ProgramCall, type ProgramProblem, type ToolResult } from "../wire.ts";
+import { isRecord, listOf, recordOf, type ProgramCall, type ProgramProblem, type ToolResult } from "../wire.ts";
 
 /** Maximum numbers of rows and lines shown, and of characters in a line. */
 const ROWS_MAX = 500;
@@ -34,8 +34,8 @@ export function ProgramParts({ code, result }: { code: string; result: ToolResul
 
 /** The mistakes of a refused program. */
 export function problemsIn({ error }: ToolResult): readonly ProgramProblem[] {
-  const problems = error !== null && isRecord(error.details) ? error.details["problems"] : [];
-  return (Array.isArray(problems) ? (problems as readonly unknown[]) : []).flatMap((one) =>
+  const { problems } = recordOf(error?.details);
+  return listOf(problems).flatMap((one) =>
     isRecord(one) && typeof one["line"] === "number" && typeof one["column"] === "number"
       ? [{ line: one["line"], column: one["column"], message: String(one["message"]) }]
       : [],
@@ -44,14 +44,10 @@ export function problemsIn({ error }: ToolResult): readonly ProgramProblem[] {
 
 function Value({ output }: { output: unknown }) {
   const { result, warnings, truncated } = isRecord(output) ? output : { result: output };
-  const lines = Array.isArray(warnings) ? (warnings as readonly unknown[]).slice(0, ROWS_MAX) : [];
+  const lines = listOf(warnings).slice(0, ROWS_MAX);
   return (
     <Part heading="Returned">
-      {typeof result === "string" ? (
-        <TextView label="Returned" text={result} />
-      ) : (
-        <JsonView label="Returned" value={result} />
-      )}
+      <ValueView label="Returned" value={result} />
       {isRecord(truncated) && <p class="muted">This is a preview of {String(truncated["chars"])} characters.</p>}
       {lines.length > 0 && (
         <ul class="notice warn">

@@ -4,7 +4,7 @@ import { Badge, Card, JsonView, Notice, Outcome, Table, useLoaded, When } from "
 import { ExplanationCards } from "../explanation-cards.tsx";
 import { formatBytes, formatMs, formatTime } from "../format.ts";
 import { addressOf, has, route } from "../router.ts";
-import { last } from "../stats.ts";
+import { quarantined } from "../stats.ts";
 import { tools } from "../tools.ts";
 import type { CallPage, Explanation, Json, ToolInfo } from "../wire.ts";
 
@@ -23,7 +23,7 @@ export function Page({ name }: { name: string }) {
 function Tool({ tool }: { tool: ToolInfo }) {
   const { name, inputSchema, examples = [] } = tool;
   const explained = useLoaded(() => getJson<Explanation>(pathTo`/v1/tools/${name}/explanation`), [name]);
-  const isQuarantined = last.value?.quarantined.includes(name) === true;
+  const isQuarantined = quarantined.value.has(name);
   return (
     <div class="stack">
       <Header {...tool} />

@@ -12,12 +12,9 @@ export interface Row {
   /** What its bar looks like: `wait`, `ok`, `failed`, `turn`, or `replayed`. */
   readonly kind: string;
   readonly atMs: number;
-  /** `null`: it had not ended. */
-  readonly ms: number | null;
+  readonly ms: number;
   readonly outcome: string | null;
   readonly notes: readonly (readonly [name: string, value: string])[];
-  /** Id of the call that it is. */
-  readonly call?: string;
 }
 
 /** The rows of a call and of the calls that it made, in the order of their begin. */
@@ -41,7 +38,6 @@ export function rowsOf(call: StoredCall, children: readonly CallSummary[]): read
     ms: child.queueMs + child.wallMs,
     outcome: child.code,
     notes: [["Call", child.id]],
-    call: child.id,
   }));
   // A request for a call that was made is that call.
   const isCall = ({ capability, target }: StoredAsk): boolean =>
@@ -80,7 +76,7 @@ function mergedTurns(turns: NonNullable<StoredCall["detail"]>["turns"]): readonl
     const before = rows.at(-1);
     const name = attempt > 1 ? `Computing, attempt ${attempt}` : "Computing";
     const endMs = atMs + cpuMs;
-    if (before?.name === name && atMs - (before.atMs + (before.ms ?? 0)) < MERGED_MS)
+    if (before?.name === name && atMs - (before.atMs + before.ms) < MERGED_MS)
       rows[rows.length - 1] = { ...before, ms: endMs - before.atMs };
     else rows.push({ name, kind: "turn", atMs, ms: cpuMs, outcome: null, notes: [["Attempt", String(attempt)]] });
   }
@@ -95,10 +91,10 @@ interface WaterfallProps {
 
 /** What a call did and when. The bars repeat what the cells say. */
 export function Waterfall({ rows, chosen, onChoose }: WaterfallProps) {
-  const endMs = rows.reduce((last, { atMs, ms }) => Math.max(last, atMs + (ms ?? 0)), 0);
+  const endMs = rows.reduce((last, { atMs, ms }) => Math.max(last, atMs + ms), 0);
   return (
-    <ScrollBox label="Timeline" class="table-box tall">
-      <table class="waterfall">
+    <ScrollBox label="Timeline" class="table-box">
+      <table>
         <caption class="unseen">Timeline</caption>
         <thead>
           <tr>{["What", "Outcome", "Start", "Took", "Timeline"].map(headOf)}</tr>
@@ -116,7 +112,7 @@ export function Waterfall({ rows, chosen, onChoose }: WaterfallProps) {
                 <Figure>{formatMs(row.atMs)}</Figure>
               </td>
               <td>
-                <Figure>{row.ms === null ? "not ended" : formatMs(row.ms)}</Figure>
+                <Figure>{formatMs(row.ms)}</Figure>
               </td>
               <td>
                 <Bar atMs={row.atMs} ms={row.ms} endMs={endMs} kind={row.kind} />
@@ -135,15 +131,13 @@ function RowOutcome({ text }: { text: string }) {
 
 /** What is known of one row. */
 export function RowFacts({ row }: { row: Row }) {
-  const facts = [...row.notes, ["Start", formatMs(row.atMs)], ["Took", row.ms === null ? "—" : formatMs(row.ms)]];
+  const facts = [...row.notes, ["Start", formatMs(row.atMs)], ["Took", formatMs(row.ms)]];
   return (
     <dl class="facts" aria-label={row.name}>
       {facts.map(([name, value]) => (
         <div>
           <dt>{name}</dt>
-          <dd>
-            {name === "Call" && row.call !== undefined ? <a href={addressOf("calls", row.call)}>{value}</a> : value}
-          </dd>
+          <dd>{name === "Call" ? <a href={addressOf("calls", value)}>{value}</a> : value}</dd>
         </div>
       ))}
     </dl>
