@@ -115,8 +115,10 @@ function Actions({ call: { id, tool, parentId, detail, beginMs } }: { call: Stor
       return { kind: "done", words: `The replay is ${verdict}`, isSame: verdict === "same", differences };
     });
   const compareLast = async (): Promise<void> => {
-    const good = await getJson<CallPage>(pathTo`/v1/calls?limit=2&code=ok&until=${`${beginMs}`}&tool=${tool}`);
-    const found = good.calls.find((call) => call.id !== id);
+    const { calls } = await getJson<CallPage>(pathTo`/v1/calls?limit=200&code=ok&until=${`${beginMs}`}&tool=${tool}`);
+    // Calls of one millisecond are in the order in which they were kept: this one may have later ones before it.
+    const own = calls.findIndex((call) => call.id === id);
+    const found = own < 0 ? calls.find((call) => call.beginMs < beginMs) : calls[own + 1];
     if (found === undefined)
       shown.value = { kind: "failed", message: `There is no earlier call of ${tool} that went well.` };
     else setQuery({ with: found.id });
