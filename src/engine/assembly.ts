@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { Limits } from "../base/limits.ts";
 import type { Throttling } from "../base/host-work-queue.ts";
+import { OnDemand } from "../base/on-demand.ts";
 import type { Prelude } from "../base/protocol/prelude.ts";
 import type { BrokerClient } from "../broker/thread/broker-client.ts";
 import type { CapabilityEvent } from "../broker/capability-event.ts";
@@ -29,7 +30,7 @@ import { createBroker } from "./create-broker.ts";
 import type { CreateExecutor } from "./create-executor.ts";
 import { explainTool } from "./explanation.ts";
 import { InstalledTools } from "./installed-tools.ts";
-import { ModelOutputs } from "./model/model-outputs.ts";
+import type { ModelOutputs } from "./model/model-outputs.ts";
 import type { ResolvedOptions } from "./options.ts";
 import type { CallReplays } from "./replay/call-replays.ts";
 import { registerCallMetrics } from "./telemetry/kept-call-metrics.ts";
@@ -58,7 +59,8 @@ export interface Assembly {
   readonly metrics: Metrics;
   readonly audit: Audit | undefined;
   readonly calls: CallHistory;
-  readonly modelOutputs: ModelOutputs;
+  /** Loaded when first used: most engines serve no model. */
+  readonly modelOutputs: OnDemand<ModelOutputs>;
 }
 
 /** Modules loaded before an engine is created. */
@@ -143,7 +145,10 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
     metrics,
     audit,
     calls: history,
-    modelOutputs: new ModelOutputs({ registry, broker, calls: history }),
+    modelOutputs: new OnDemand(async () => {
+      const { ModelOutputs } = await import("./model/model-outputs.ts");
+      return new ModelOutputs({ registry, broker, calls: history });
+    }),
   };
 }
 
@@ -162,9 +167,9 @@ function openCalls(
   registerCallMetrics(metrics.registry, store);
   const writer = new DetailWriter({ ...of, redact });
   const charge = (tenant: string, cpuMs: number): void => broker.accounts.of(tenant).spendExecutor(cpuMs);
-  const openReplays = async (): Promise<CallReplays> => {
+  const replays = new OnDemand<CallReplays>(async () => {
     const { CallReplays } = await import("./replay/call-replays.ts");
     return new CallReplays({ store, registry, writer, charge });
-  };
-  return { store, keeper: new CallKeeper({ keep, writer, store }), openReplays };
+  });
+  return { store, keeper: new CallKeeper({ keep, writer, store }), replays };
 }

@@ -1,4 +1,5 @@
 import { within } from "../base/deadline.ts";
+import type { OnDemand } from "../base/on-demand.ts";
 import {
   type CallFilter,
   type CallPage,
@@ -28,13 +29,12 @@ export interface KeptCalls {
   readonly store: CallStore;
   readonly keeper: CallKeeper;
   /** Loaded with the first replay. */
-  readonly openReplays: () => Promise<CallReplays>;
+  readonly replays: OnDemand<CallReplays>;
 }
 
 /** The calls that an engine has kept, where it has the option `calls`. */
 export class CallHistory {
   readonly #kept: KeptCalls | null;
-  #replays: Promise<CallReplays> | null = null;
 
   constructor(kept: KeptCalls | null) {
     this.#kept = kept;
@@ -82,8 +82,7 @@ export class CallHistory {
     { onCpu }: { readonly onCpu?: (cpuMs: number) => void } = {},
   ): Promise<CallReplay | undefined> {
     const { tenant } = readFilter(whose);
-    const { openReplays } = await this.#open();
-    const replays = await (this.#replays ??= openReplays());
+    const replays = await (await this.#open()).replays.get();
     return replays.replay(idOf(id), tenant, (tool) => isAmong(whose.tools, tool), onCpu);
   }
 
@@ -109,10 +108,10 @@ export class CallHistory {
   /** @internal Writes what waits, at most for some seconds. */
   async close(): Promise<void> {
     if (this.#kept === null) return;
-    const { keeper, store } = this.#kept;
+    const { keeper, replays, store } = this.#kept;
     keeper.watchers.end();
     await within(SETTLE_MS, keeper.settled());
-    await (await this.#replays)?.close();
+    await (await replays.made)?.close();
     await store.close();
   }
 

@@ -224,7 +224,7 @@ export class LocalEngine implements AsyncDisposable {
   modelTools(source: ModelToolsSource, modelChars?: number): ModelRunner {
     return new ModelTools(
       source,
-      this.#parts.modelOutputs,
+      () => this.#parts.modelOutputs.get(),
       resolveModelChars(modelChars, this.#reconfiguration.modelChars),
     );
   }
@@ -376,7 +376,7 @@ export class LocalEngine implements AsyncDisposable {
     await broker.close();
     await audit?.close();
     await calls.close();
-    modelOutputs[Symbol.dispose]();
+    (await modelOutputs.made)?.[Symbol.dispose]();
     this.#pressure[Symbol.dispose]();
     this.#state = "closed";
     if (--open === 0) await stopBundler();

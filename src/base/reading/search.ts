@@ -3,8 +3,6 @@ import { type TextKind, wholeCharacter } from "./borders.ts";
 import type { ChunkedText, Pieces } from "./chunked-text.ts";
 import { type JsonVisitor, type JsonWalk, walk } from "./json-walk.ts";
 
-/** Length of a text that is searched for: together with that of a chunk, it bounds the work of one piece. */
-export const NEEDLE_MAX = 200;
 /** Places that are shown, and that are counted. */
 const SHOWN_MAX = 20;
 const COUNTED_MAX = 10_000;
@@ -28,7 +26,7 @@ export interface Found {
   readonly count: number;
 }
 
-/** Finds a text literally, from an index on. */
+/** Finds a short text literally, from an index on: its length and that of a chunk bound the work of one piece. */
 export function* find(text: ChunkedText, kind: TextKind, needle: string, from: number): Pieces<Found> {
   // A JSON text has the characters as JSON writes them.
   const written = kind === "json" ? JSON.stringify(needle).slice(1, -1) : needle;

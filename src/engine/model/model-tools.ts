@@ -5,7 +5,7 @@ import { READ_OUTPUT } from "../../tool/program/program.ts";
 import type { ExecuteOptions } from "../execute-options.ts";
 import type { OutputOwner } from "./kept-outputs.ts";
 import type { ModelOutputs } from "./model-outputs.ts";
-import { readOutputTool } from "./read-output.ts";
+import { readOutputTool } from "./read-output-tool.ts";
 
 /** An engine, or the part of one that a caller may use. */
 export interface ModelToolsSource extends ToolRunner {
@@ -20,11 +20,12 @@ export interface ModelToolsSource extends ToolRunner {
 /** Tools of an engine as a model gets them. An operator's own tool with the name `read_output` stands before this one. */
 export class ModelTools implements ModelRunner {
   readonly #source: ModelToolsSource;
-  readonly #outputs: ModelOutputs;
+  readonly #outputs: () => Promise<ModelOutputs>;
   readonly #modelChars: number;
   readonly #readOutput: ToolDescription;
 
-  constructor(source: ModelToolsSource, outputs: ModelOutputs, modelChars: number) {
+  /** `outputs`: loaded with the first call. */
+  constructor(source: ModelToolsSource, outputs: () => Promise<ModelOutputs>, modelChars: number) {
     this.#source = source;
     this.#outputs = outputs;
     this.#modelChars = modelChars;
@@ -50,7 +51,7 @@ export class ModelTools implements ModelRunner {
 
   async answerCall(call: ToolCall, options: ExecuteOptions = {}): Promise<ModelAnswer> {
     const source = this.#source;
-    const outputs = this.#outputs;
+    const outputs = await this.#outputs();
     const { readsOn } = this;
     if (call?.name === READ_OUTPUT && readsOn) {
       const bounds = { owner: source.ownerOf(options), modelChars: this.#modelChars };

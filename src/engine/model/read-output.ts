@@ -3,14 +3,11 @@ import { pageEnd } from "../../base/reading/borders.ts";
 import { type Pieces, partOf, unquoted } from "../../base/reading/chunked-text.ts";
 import type { ReadableText } from "../../base/reading/cut-text.ts";
 import { namesIn, spanOf } from "../../base/reading/pointer-span.ts";
-import { find, NEEDLE_MAX } from "../../base/reading/search.ts";
-import type { ToolDescription } from "../../tool/contracts/contract.ts";
+import { find } from "../../base/reading/search.ts";
 import { READ_OUTPUT } from "../../tool/program/program.ts";
+import { CALL_MAX, PAGE_MIN, POINTER_MAX, SEARCH_MAX } from "./read-output-tool.ts";
 
 const PAGE_CHARS = 10_000;
-const PAGE_MIN = 200;
-const POINTER_MAX = 1_024;
-const CALL_MAX = 512;
 const INDEX_MAX = 2 ** 40;
 
 /** Arguments of `read_output`. */
@@ -20,39 +17,6 @@ export interface OutputQuery {
   readonly from: number;
   readonly chars: number;
   readonly search: string | null;
-}
-
-/** `read_output` as a model sees it. */
-export function readOutputTool(modelChars: number): ToolDescription {
-  const most = Math.max(PAGE_MIN, modelChars);
-  return {
-    name: READ_OUTPUT,
-    description:
-      "Reads on in the output of a call that was too long to be shown whole, which says so at its end and names the call. " +
-      "Gives the next characters from an index, a part by its JSON pointer, or the places where a text stands.",
-    inputSchema: {
-      type: "object",
-      properties: {
-        call: { type: "string", maxLength: CALL_MAX, description: "The call, as the end of its output names it." },
-        pointer: {
-          type: "string",
-          maxLength: POINTER_MAX,
-          description: "JSON pointer of a part, such as /rows/17. Without one, the whole output.",
-        },
-        from: { type: "integer", minimum: 0, description: "Index of the first character, in the part. Default 0." },
-        chars: { type: "integer", minimum: PAGE_MIN, maximum: most, description: "Number of characters." },
-        search: {
-          type: "string",
-          minLength: 1,
-          maxLength: NEEDLE_MAX,
-          description: "A text to find, literally; no pattern.",
-        },
-      },
-      required: ["call"],
-      additionalProperties: false,
-    },
-    annotations: { title: "Read on in an output", readOnly: true, idempotent: true },
-  };
 }
 
 /** Checks arguments of `read_output`. Throws a `GloveboxError` that says what is wrong. */
@@ -66,8 +30,8 @@ export function readQuery(given: unknown, modelChars: number): OutputQuery {
   }
   if (!isCount(from, 0, INDEX_MAX)) throw wrong("from must be a whole number of at least 0");
   if (!isCount(chars, PAGE_MIN, most)) throw wrong(`chars must be a whole number from ${PAGE_MIN} to ${most}`);
-  if (search !== undefined && (!isText(search, NEEDLE_MAX) || search === "")) {
-    throw wrong(`search must be a text of 1 to ${NEEDLE_MAX} characters`);
+  if (search !== undefined && (!isText(search, SEARCH_MAX) || search === "")) {
+    throw wrong(`search must be a text of 1 to ${SEARCH_MAX} characters`);
   }
   return { call, pointer, from, chars, search: search ?? null };
 }

@@ -1,0 +1,18 @@
+/** A value that is made when it is first wanted, such as one whose modules few users need. */
+export class OnDemand<Value> {
+  readonly #make: () => Promise<Value>;
+  #made: Promise<Value> | null = null;
+
+  constructor(make: () => Promise<Value>) {
+    this.#make = make;
+  }
+
+  get(): Promise<Value> {
+    return (this.#made ??= this.#make());
+  }
+
+  /** The value, if somebody has wanted it. */
+  get made(): Promise<Value> | null {
+    return this.#made;
+  }
+}
