@@ -1,8 +1,8 @@
 import { createReadStream, existsSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { createInterface } from "node:readline";
 import { Command } from "commander";
 import { STATE_DIR } from "../../engine/options.ts";
+import type { LineReader } from "../../base/protocol/line-reader.ts";
 import type { StoredRow } from "../../store/calls/call-lines.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { print, say } from "./output.ts";
@@ -13,6 +13,7 @@ interface FileOptions {
 
 /** Calls that are written at once. */
 const BATCH = 256;
+const BATCH_CHARS = 16 * 1024 * 1024;
 /** More than any line that an export has. */
 const LINE_MAX = 8 * 1024 * 1024;
 /** An import is not to remove what it has just written. */
@@ -35,44 +36,72 @@ export function callFileCommands(): readonly Command[] {
 
 async function exportCalls({ file }: FileOptions): Promise<void> {
   if (!existsSync(file)) throw new CliError(EXIT.USAGE, `there is no file ${file}`);
-  const [{ writeLine }, store] = await Promise.all([import("../../store/calls/call-lines.ts"), open(file)]);
-  let seq = 0;
-  for (;;) {
-    const rows = store.read((reader) => reader.rowsAfter(seq, BATCH));
-    const last = rows.at(-1);
-    if (last === undefined) break;
-    seq = last[0];
-    for (const [, row] of rows) print(writeLine(row));
-    // Whoever reads it slowly is waited for.
-    if (process.stdout.writableNeedDrain) await new Promise((resume) => process.stdout.once("drain", resume));
+  const { DatabaseSync } = await import("node:sqlite");
+  const { CallReader, CALLS_LAYOUT } = await import("../../store/calls/call-tables.ts");
+  const { writeLine } = await import("../../store/calls/call-lines.ts");
+  const { requireLayout } = await import("../../store/sqlite/layout.ts");
+  const { describeFailure } = await import("../../store/sqlite/failure.ts");
+  try {
+    // It only reads: a file that is damaged stays as it is.
+    using database = new DatabaseSync(resolve(file), { readOnly: true });
+    requireLayout(database, CALLS_LAYOUT);
+    const reader = new CallReader(database);
+    for (
+      let rows = reader.rowsAfter(0, BATCH);
+      rows.length > 0;
+      rows = reader.rowsAfter(rows.at(-1)?.[0] ?? 0, BATCH)
+    ) {
+      for (const [, row] of rows) print(writeLine(row));
+      // Whoever reads it slowly is waited for.
+      if (process.stdout.writableNeedDrain) await new Promise((resume) => process.stdout.once("drain", resume));
+    }
+  } catch (error) {
+    throw new CliError(EXIT.FAILED, `${file}: ${describeFailure(error).message}`);
   }
-  store.close();
 }
 
 async function importCalls(lines: string, { file }: FileOptions): Promise<void> {
   if (!existsSync(lines)) throw new CliError(EXIT.USAGE, `there is no file ${lines}`);
-  const [{ readLine }, store] = await Promise.all([import("../../store/calls/call-lines.ts"), open(file)]);
+  const { readLine } = await import("../../store/calls/call-lines.ts");
+  const { LineReader } = await import("../../base/protocol/line-reader.ts");
+  const { ProtocolError } = await import("../../base/protocol/wire.ts");
+  await using opened = new AsyncDisposableStack();
+  const store = opened.adopt(await open(file), (one) => one.close());
   let rows: StoredRow[] = [];
-  let count = 0;
+  let [count, chars] = [0, 0];
   const write = (): void => {
     store.write((writer) => writer.add(rows));
-    rows = [];
+    [rows, chars] = [[], 0];
   };
-  for await (const line of createInterface({ input: createReadStream(lines, "utf8") })) {
+  const read = (line: string): void => {
     count++;
-    try {
-      if (line.length > LINE_MAX) throw new TypeError(`it has more than ${LINE_MAX} characters`);
-      rows.push(readLine(line));
-    } catch (error) {
-      store.close();
-      const reason = error instanceof Error ? error.message : "it cannot be read";
-      throw new CliError(EXIT.INVALID, `line ${count} of ${lines}: ${reason}`);
-    }
-    if (rows.length === BATCH) write();
+    rows.push(readLine(line));
+    chars += line.length;
+    if (rows.length === BATCH || chars > BATCH_CHARS) write();
+  };
+  try {
+    await eachLine(lines, new LineReader(LINE_MAX), read);
+  } catch (error) {
+    if (error instanceof ProtocolError) throw badLine(count + 1, lines, `it has more than ${LINE_MAX} characters`);
+    if (error instanceof TypeError) throw badLine(count, lines, error.message);
+    throw error;
   }
   write();
-  store.close();
   say(`${count} calls were added to ${file}`);
+}
+
+function badLine(number: number, file: string, reason: string): CliError {
+  return new CliError(EXIT.INVALID, `line ${number} of ${file}: ${reason}`);
+}
+
+/** Throws a `ProtocolError` at a line that is longer than any of an export. */
+async function eachLine(file: string, reader: LineReader, read: (line: string) => void): Promise<void> {
+  let last = "\n";
+  for await (const chunk of createReadStream(file, "utf8") as AsyncIterable<string>) {
+    reader.push(chunk, read);
+    last = chunk;
+  }
+  if (!last.endsWith("\n")) reader.push("\n", read);
 }
 
 async function open(file: string) {

@@ -93,6 +93,12 @@ export function layOut(database: DatabaseSync, maxBytes: number, layout: Databas
   });
 }
 
+/** Checks a database that is only read. Throws a `ForeignStoreError` where it is not of this layout. */
+export function requireLayout(database: DatabaseSync, layout: DatabaseLayout): void {
+  database.exec("PRAGMA trusted_schema = OFF");
+  if (identify(database, layout)) throw new ForeignStoreError("it is empty");
+}
+
 /**
  * Runs reads in a transaction, so that they are consistent while another process creates the tables of the same file.
  */

@@ -1,5 +1,5 @@
 import { execFile, spawn } from "node:child_process";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { createInterface } from "node:readline";
@@ -147,4 +147,40 @@ test("calls export prints what a file has, and import adds it to another one, wh
   expect(await second.calls.replay("sum")).toMatchObject({ verdict: "same" });
   await writeFile(lines ?? "", stdout.replace('"bytes":', '"bites":'));
   await expect(run("import", lines ?? "", "--file", to ?? "")).rejects.toMatchObject({ code: 3 });
+});
+
+test("calls export leaves a damaged file as it is, and says so", async () => {
+  const folder = await mkdtemp(path.join(tmpdir(), "glovebox-export-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const file = path.join(folder, "calls.sqlite");
+  await writeFile(file, "no database at all".repeat(1_000));
+  const run = promisify(execFile)(process.execPath, [
+    "--no-node-snapshot",
+    "--no-warnings",
+    MAIN,
+    "calls",
+    "export",
+    "--file",
+    file,
+  ]);
+  await expect(run).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining("calls.sqlite: the store ") });
+  expect(await readdir(folder)).toEqual(["calls.sqlite"]);
+});
+
+test("calls import names a line without an end", async () => {
+  const folder = await mkdtemp(path.join(tmpdir(), "glovebox-import-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const lines = path.join(folder, "calls.jsonl");
+  await writeFile(lines, "x".repeat(9 * 1024 * 1024));
+  const run = promisify(execFile)(process.execPath, [
+    "--no-node-snapshot",
+    "--no-warnings",
+    MAIN,
+    "calls",
+    "import",
+    lines,
+    "--file",
+    path.join(folder, "to.sqlite"),
+  ]);
+  await expect(run).rejects.toMatchObject({ code: 3, stderr: expect.stringMatching(/line 1 of .* has more than/) });
 });
