@@ -39,6 +39,14 @@ export function nameOfSegment(segment: string): string {
   return segment.replaceAll("~1", "/").replaceAll("~0", "~");
 }
 
+/** Freezes all parts of a JSON value: a reviver of `JSON.parse` takes several times as long. */
+export function frozen<Value>(value: Value): Value {
+  if (typeof value !== "object" || value === null) return value;
+  Object.freeze(value);
+  for (const part of Object.values(value)) frozen(part);
+  return value;
+}
+
 /** Maximum nesting depth of JSON text: readers may be iterative, but writers recurse. */
 export const NESTING_MAX = 1_000;
 

@@ -7,7 +7,7 @@ import { readCommands } from "./contracts/agentspace.ts";
 import { mcpSchemas } from "./contracts/mcp-schema.ts";
 import { MODULE_CONTRACTS } from "./contracts/modules.ts";
 import { GloveboxError } from "../base/errors.ts";
-import { isObject, type JsonSchema } from "../base/json.ts";
+import { frozen, isObject, type JsonSchema } from "../base/json.ts";
 import { resolveLimits, type Limits } from "../base/limits.ts";
 import {
   isLibrary,
@@ -269,16 +269,7 @@ function readWrapped(answer: unknown): Outcome {
 }
 
 function frozenCopy<Value>(value: Value): Value {
-  const copy = JSON.parse(JSON.stringify(value)) as Value;
-  freeze(copy);
-  return copy;
-}
-
-/** Freezes all parts of a JSON value: a reviver of `JSON.parse` takes several times as long. */
-function freeze(value: unknown): void {
-  if (typeof value !== "object" || value === null) return;
-  Object.freeze(value);
-  for (const part of Object.values(value)) freeze(part);
+  return frozen(JSON.parse(JSON.stringify(value)) as Value);
 }
 
 function loadError(tool: string, problem: string): GloveboxError {

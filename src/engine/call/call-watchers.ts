@@ -1,3 +1,4 @@
+import { StoreError } from "../../base/errors.ts";
 import { type CallCells, type CallQuery, type CallSummary, summaryOf } from "../../store/calls/call-record.ts";
 import { isAmong } from "../execute-options.ts";
 
@@ -14,9 +15,9 @@ export class CallWatchers {
     for (const watcher of this.#watchers) watcher.tell(cells);
   }
 
-  /** Throws a `RangeError` where too many read already. */
+  /** Throws a `StoreError` where too many read already. */
   watch(query: CallQuery, signal: AbortSignal | undefined): CallWatcher {
-    if (this.#watchers.size >= WATCHERS_MAX) throw new RangeError(`${WATCHERS_MAX} readers watch calls already`);
+    if (this.#watchers.size >= WATCHERS_MAX) throw new StoreError(`${WATCHERS_MAX} readers watch calls already`);
     const watcher = new CallWatcher(query, () => {
       this.#watchers.delete(watcher);
       signal?.removeEventListener("abort", end);

@@ -1,5 +1,6 @@
 import type { ToolDescription } from "../../tool/contracts/contract.ts";
 import { READ_OUTPUT } from "../../tool/program/program.ts";
+import { frozen } from "../../base/json.ts";
 
 /** Bounds of the arguments of `read_output`. */
 export const PAGE_MIN = 200;
@@ -7,10 +8,19 @@ export const POINTER_MAX = 1_024;
 export const CALL_MAX = 512;
 export const SEARCH_MAX = 200;
 
+/** The last description that was made: most engines have one length, and a server of MCP asks for each request. */
+let made: { readonly modelChars: number; readonly tool: ToolDescription } | null = null;
+
 /** `read_output` as a model sees it. */
 export function readOutputTool(modelChars: number): ToolDescription {
+  if (made?.modelChars !== modelChars) made = { modelChars, tool: describe(modelChars) };
+  return made.tool;
+}
+
+/** Frozen, so that it is written once for clients. */
+function describe(modelChars: number): ToolDescription {
   const most = Math.max(PAGE_MIN, modelChars);
-  return {
+  return frozen({
     name: READ_OUTPUT,
     description:
       "Reads on in the output of a call that was too long to be shown whole, which says so at its end and names the call. " +
@@ -37,5 +47,5 @@ export function readOutputTool(modelChars: number): ToolDescription {
       additionalProperties: false,
     },
     annotations: { title: "Read on in an output", readOnly: true, idempotent: true },
-  };
+  });
 }

@@ -3,9 +3,9 @@ import type { CallComparison } from "../../engine/call-history.ts";
 import type { CallReplay } from "../../engine/replay/call-replays.ts";
 import type { CallPage, CallSummary, StoredAsk, StoredCall } from "../../store/calls/call-record.ts";
 import { callFileCommands } from "./call-files.ts";
-import { CliError, EXIT } from "./exit.ts";
+import { EXIT } from "./exit.ts";
 import { print, printJson, say, visible } from "./output.ts";
-import { ask, remoteServer, textOf } from "./remote-server.ts";
+import { ask, eventsOf, remoteServer } from "./remote-server.ts";
 import { wholeNumber } from "./setting-flags.ts";
 
 interface ServerOptions {
@@ -130,11 +130,7 @@ async function watchCalls(options: ListOptions): Promise<void> {
   const path = `v1/calls?${queryOf(options)}`;
   const never = new AbortController().signal;
   const response = await send(options, { path, missing: KEEPS_NONE, accept: "text/event-stream", signal: never });
-  let text = "";
-  for await (const part of textOf(response)) {
-    const events = (text + part).split("\n\n");
-    text = events.pop() ?? "";
-    if (text.length > EVENT_MAX) throw new CliError(EXIT.FAILED, "the server's answer is too long for a call");
+  for await (const events of eventsOf(response, EVENT_MAX, "call")) {
     for (const event of events) {
       const data = /^data: (.*)$/m.exec(event)?.[1];
       if (data === undefined || !event.startsWith("event: call\n")) continue;

@@ -3,7 +3,7 @@ import path from "node:path";
 import type { Argument, Command, Option } from "commander";
 import { isObject } from "../../base/json.ts";
 import { findSources } from "../../tool/source.ts";
-import { findConfig, readConfigFile } from "../config/config-file.ts";
+import { chosenConfig, readConfigFile } from "../config/config-file.ts";
 import { readPages } from "./docs.ts";
 import { ask, remoteServer } from "./remote-server.ts";
 import { sampleTools } from "./samples.ts";
@@ -120,7 +120,7 @@ async function toolNames(values: Line["values"]): Promise<readonly Candidate[]> 
 }
 
 async function configuredTools(given: string | undefined): Promise<readonly string[]> {
-  const file = given ?? (process.env["GLOVEBOX_CONFIG"] || (await findConfig(process.cwd())));
+  const file = await chosenConfig(given);
   const value = file === undefined ? {} : (await readConfigFile(file)).value;
   const tools = isObject(value) ? value["tools"] : undefined;
   const samples = sampleTools();

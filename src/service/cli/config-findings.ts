@@ -1,7 +1,7 @@
 import { hideKeys } from "../access/secret.ts";
 import { isObject, pointerSegment } from "../../base/json.ts";
 import { ConfigError, type ConfigFinding } from "../config/config-error.ts";
-import { findConfig } from "../config/config-file.ts";
+import { chosenConfig } from "../config/config-file.ts";
 import { type Configuration, readLeniently, type Source } from "../config/configuration.ts";
 import { SERVICE_DEFAULTS } from "../config/effective.ts";
 import { readEnvironment } from "../config/environment.ts";
@@ -36,7 +36,7 @@ export async function findMistakes(
     }
   };
   const overrides = (await orFind(() => readEnvironment(environment))) ?? [];
-  const used = file ?? (environment["GLOVEBOX_CONFIG"] || (await findConfig(process.cwd())));
+  const used = await chosenConfig(file, environment);
   const read = await orFind(() => readLeniently(used, overrides, true));
   if (read === undefined) return { file: used, findings: found };
   found.push(...(read.error?.findings ?? []));

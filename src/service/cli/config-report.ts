@@ -1,7 +1,7 @@
 import path from "node:path";
 import { readVersion } from "../../base/check-node.ts";
 import type { ConfigFinding } from "../config/config-error.ts";
-import { print, printJson, say } from "./output.ts";
+import { countOf, print, printJson, say } from "./output.ts";
 
 type Format = "text" | "json" | "sarif" | "github";
 
@@ -54,12 +54,11 @@ function printText({ file, findings }: Mistakes): void {
   }
   const warnings = findings.filter(({ severity }) => severity === "warning").length;
   const fixes = findings.filter(({ fix }) => fix !== undefined).length;
-  const counts = [count(findings.length - warnings, "error"), ...(warnings === 0 ? [] : [count(warnings, "warning")])];
+  const counts = [
+    countOf(findings.length - warnings, "error"),
+    ...(warnings === 0 ? [] : [countOf(warnings, "warning")]),
+  ];
   say(counts.join(", ") + (fixes === 0 ? "" : `; glovebox config check --fix repairs ${fixes} of them`));
-}
-
-function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? "" : "s"}`;
 }
 
 /** A workflow command of GitHub, which becomes an annotation of the line. */

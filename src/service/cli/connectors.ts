@@ -4,7 +4,7 @@ import type { ConnectorStatus } from "../../engine/connectors/running-connector.
 import { loginCommands } from "./connectors-login.ts";
 import { EXIT } from "./exit.ts";
 import { engineOptions, orUsage, readConfig } from "./open-engine.ts";
-import { print, printJson, visible } from "./output.ts";
+import { countOf, print, printJson, visible } from "./output.ts";
 import { ask, remoteServer } from "./remote-server.ts";
 
 interface CheckOptions {
@@ -89,8 +89,4 @@ function linesOf(report: ConnectorReport): readonly string[] {
 /** Lines of the configuration that log the connector in. JSON is valid YAML, whatever a server wrote. */
 function authLines({ auths }: ConnectorReport): readonly string[] {
   return auths.map(({ scheme, auth }) => `  auth: ${visible(JSON.stringify(auth))}  # ${visible(scheme)}`);
-}
-
-function countOf(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }

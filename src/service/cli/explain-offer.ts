@@ -1,7 +1,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import type { RuleOffer } from "../../broker/rule-offer.ts";
-import { findConfig } from "../config/config-file.ts";
+import { chosenConfig } from "../config/config-file.ts";
 import { asYaml, withRule } from "./config-rule.ts";
 import { EXIT } from "./exit.ts";
 import { lineDiff } from "./line-diff.ts";
@@ -31,7 +31,7 @@ async function addRule(
   given: string | undefined,
   isQuiet: boolean,
 ): Promise<string> {
-  const named = given ?? (process.env["GLOVEBOX_CONFIG"] || (await findConfig(process.cwd())));
+  const named = await chosenConfig(given);
   const text = named === undefined ? "" : await readFile(named, "utf8");
   const changed = withRule(text, rule);
   const shown = named === undefined ? NEW_FILE : path.relative(process.cwd(), path.resolve(named));

@@ -4,6 +4,7 @@ import type { Config } from "../config/schema.ts";
 import type { Engine } from "../../engine/engine.ts";
 import type { EngineOptions } from "../../engine/options.ts";
 import { CliError, EXIT } from "./exit.ts";
+import { whileWaiting } from "./progress.ts";
 import { sampleCapabilities, samplePolicy, sampleTools } from "./samples.ts";
 
 /**
@@ -38,13 +39,12 @@ export async function readSettings(
   environment: NodeJS.ProcessEnv = process.env,
 ): Promise<Configuration> {
   const { ConfigError } = await import("../config/config-error.ts");
-  const { findConfig } = await import("../config/config-file.ts");
+  const { chosenConfig } = await import("../config/config-file.ts");
   const { readConfiguration } = await import("../config/configuration.ts");
   const { readEnvironment } = await import("../config/environment.ts");
   try {
-    const named = file ?? (environment["GLOVEBOX_CONFIG"] || undefined);
     const overrides = [...readEnvironment(environment), ...flags];
-    return await readConfiguration(named ?? (await findConfig(process.cwd())), overrides);
+    return await readConfiguration(await chosenConfig(file, environment), overrides);
   } catch (error) {
     throw error instanceof ConfigError ? new CliError(EXIT.USAGE, error.message) : error;
   }
@@ -63,7 +63,6 @@ export async function openEngine({ tools }: Sources, config: Config, options: En
   // Load the engine only here: that takes longer than everything else in commands such as `--help`.
   const { createEngine } = await import("../../engine/engine.ts");
   const named = tools === undefined ? config : { ...config, tools: [tools] };
-  const { whileWaiting } = await import("./progress.ts");
   return whileWaiting("loading tools", orUsage(createEngine({ ...withSamples(engineOptions(named)), ...options })));
 }
 

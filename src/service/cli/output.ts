@@ -28,6 +28,11 @@ export function printJson(value: unknown): void {
   print(JSON.stringify(value));
 }
 
+/** `1 tool`, `2 tools`. */
+export function countOf(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}
+
 /** Escapes a text for one line of a screen, including cursor movements and changes of the writing direction. */
 export function visible(text: string): string {
   return text.replaceAll(/[\t\n\p{C}\p{Zl}\p{Zp}]/gu, (character) => {

@@ -115,6 +115,24 @@ export async function* textOf({ body }: Response): AsyncGenerator<string> {
   }
 }
 
+/**
+ * The events of a stream, as often as some have come. Throws a `CliError` where one has more than `charsMax` characters:
+ * then it is no `noun`.
+ */
+export async function* eventsOf(response: Response, charsMax: number, noun: string): AsyncGenerator<readonly string[]> {
+  let rest = "";
+  for await (const part of textOf(response)) {
+    const events = (rest + part).split("\n\n");
+    rest = events.pop() ?? "";
+    if (rest.length > charsMax) throw tooLong(noun);
+    if (events.length > 0) yield events;
+  }
+}
+
+export function tooLong(noun: string): CliError {
+  return new CliError(EXIT.FAILED, `the server's answer is too long for a ${noun}`);
+}
+
 export function parseJson(text: string): unknown {
   try {
     return parseForWriting(text);

@@ -2,7 +2,7 @@ import type { JsonSchema } from "../../base/json.ts";
 import { compileSchema } from "../../base/schema/schema.ts";
 import type { StatsSnapshot } from "../http/stats-sampler.ts";
 import { CliError, EXIT } from "./exit.ts";
-import { ask, parseJson, type RemoteServer, textOf } from "./remote-server.ts";
+import { ask, eventsOf, parseJson, type RemoteServer, textOf, tooLong } from "./remote-server.ts";
 
 /** Response of `GET /v1/stats`; only the shown fields are checked, as the server may be of another version. */
 export type Snapshot = StatsSnapshot;
@@ -99,10 +99,7 @@ export async function* followSnapshots(server: RemoteServer, signal: AbortSignal
   const timer = setTimeout(() => silence.abort(), SILENCE_MS);
   try {
     const response = await request(server, "text/event-stream", AbortSignal.any([signal, silence.signal]));
-    let text = "";
-    for await (const part of textOf(response)) {
-      const events = within(text + part).split("\n\n");
-      text = events.pop() ?? "";
+    for await (const events of eventsOf(response, SNAPSHOT_MAX_CHARS, "snapshot")) {
       // Skip to the latest snapshot after a pause.
       const latest = events.findLast((event) => event.startsWith("data:"));
       if (latest === undefined) continue;
@@ -120,7 +117,7 @@ function request(server: RemoteServer, accept: string, signal: AbortSignal): Pro
 
 function within(text: string): string {
   if (text.length <= SNAPSHOT_MAX_CHARS) return text;
-  throw new CliError(EXIT.FAILED, "the server's answer is too long for a snapshot");
+  throw tooLong("snapshot");
 }
 
 const check = compileSchema(SNAPSHOT, "outputSchema");

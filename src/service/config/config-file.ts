@@ -31,12 +31,20 @@ export interface ConfigFile {
 }
 
 /** Path of the configuration file in a folder, if one exists. */
-export async function findConfig(folder: string): Promise<string | undefined> {
+async function findConfig(folder: string): Promise<string | undefined> {
   for (const name of CONFIG_NAMES) {
     const file = path.join(folder, name);
     if ((await stat(file).catch(() => null))?.isFile() === true) return file;
   }
   return undefined;
+}
+
+/** The configuration file of a command: the one that is named, that of the environment, or that in this folder. */
+export async function chosenConfig(
+  named: string | undefined,
+  environment: NodeJS.ProcessEnv = process.env,
+): Promise<string | undefined> {
+  return named ?? (environment["GLOVEBOX_CONFIG"] || (await findConfig(process.cwd())));
 }
 
 /** Reads a file of YAML or JSON. Rejects with a `ConfigError`. */

@@ -4,6 +4,7 @@ import type { ToolResult } from "../../base/result.ts";
 import { type CallFilter, type CallSummary, NotKeptError } from "../../store/calls/call-record.ts";
 import { type Answer, NO_HEADERS, problemAnswer, sendAnswer, sendJson, writeResult } from "./answers.ts";
 import { COMPARE_CALLS, GET_CALL, LIST_CALLS, REPLAY_CALL } from "./api/kept-call-routes.ts";
+import { disconnection } from "./disconnection.ts";
 import { EVENT_STREAM, EventStream } from "./event-stream.ts";
 import { chooseType } from "./media-type.ts";
 import { problem } from "./problem.ts";
@@ -19,22 +20,14 @@ const NAMES: readonly string[] = Object.keys(LIST_CALLS.query ?? {});
 /** Adds the routes of kept calls: they list, watch, show, replay and compare them. */
 export function addKeptCalls(app: FastifyInstance, surface: Surface): void {
   const { engine, gate } = surface;
-  const streams = new Set<AbortController>();
-  let isEnding = false;
-  surface.onDrain(() => {
-    isEnding = true;
-    for (const stream of streams) stream.abort();
-  });
+  const ending = new AbortController();
+  surface.onDrain(() => ending.abort());
   app.get(CALLS, { config: { role: "calls", api: LIST_CALLS } }, (request, reply) => {
     const type = chooseType(request.headers.accept, TYPES);
     const isWatched = type === EVENT_STREAM && request.method === "GET" && engine.calls.status() !== undefined;
     if (!isWatched) return answer(reply, engine, () => gate.listCalls(callerOf(request), filterOf(request)));
-    const abort = new AbortController();
-    if (isEnding) abort.abort();
-    streams.add(abort);
-    return watch(reply, abort, () => gate.watchCalls(callerOf(request), filterOf(request), abort.signal)).finally(() =>
-      streams.delete(abort),
-    );
+    const signal = AbortSignal.any([ending.signal, disconnection(request.raw, reply.raw)]);
+    return watch(reply, () => gate.watchCalls(callerOf(request), filterOf(request), signal));
   });
   refuseOthers(app, CALLS, ["GET", "HEAD"]);
 
@@ -71,11 +64,9 @@ function withResult(judged: object, result: ToolResult): readonly string[] {
 }
 
 /** Streams calls until the client is gone or the server stops. What is wrong is answered before the stream begins. */
-async function watch(
-  reply: FastifyReply,
-  abort: AbortController,
-  open: () => AsyncIterable<CallSummary>,
-): Promise<FastifyReply> {
+async function watch(reply: FastifyReply, open: () => AsyncIterable<CallSummary>): Promise<FastifyReply> {
+  // The client may have gone while its key was looked up.
+  if (reply.raw.destroyed) return reply.hijack();
   let calls: AsyncIterable<CallSummary>;
   try {
     calls = open();
@@ -83,7 +74,6 @@ async function watch(
     return refuseWith(reply, error);
   }
   const stream = new EventStream(reply);
-  reply.raw.once("close", () => abort.abort());
   reply.raw.on("error", () => reply.raw.destroy());
   for await (const call of calls) stream.send("call", JSON.stringify(call));
   reply.raw.end();
