@@ -1,4 +1,4 @@
-import { createEngine, type Engine } from "../src/engine/engine.ts";
+import { createEngine, type Engine } from "../src/index.ts";
 import type { ExecutorKind } from "../src/executor/executor.ts";
 import type { EngineOptions } from "../src/engine/options.ts";
 

@@ -99,7 +99,7 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
   const broker = createBroker(options, listeners, binaries);
   const caps = { perTool, perTenant };
   const executor = createExecutor({ workers, prelude, entropyKey, nextCallNumber, ...caps, emit, pipes: broker });
-  const registrar = new Registrar(executor, binaries, opened, bounds, options.root, (tool) =>
+  const registrar = new Registrar(executor, binaries, opened, bounds, options.plugins.readers, options.root, (tool) =>
     events.emit("tool:omit", tool),
   );
   const tools = new InstalledTools(registry, registrar, broker, events);
@@ -120,7 +120,7 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
   const metrics = new Metrics(events, sources, [...capabilities.keys(), FUNCTIONS, PROGRAM_TOOLS], options.registry);
   const explain: DetailOptions["explain"] = (tool, tenant, grants = broker.grants) =>
     explainTool(tool, tenant, { broker: { grants }, bounds, executor });
-  const kept = openCalls(options.calls, { entropyKey, explain }, { events, metrics, registry, broker });
+  const kept = openCalls(options.calls, { entropyKey, explain }, { events, metrics, registry, broker, prelude });
   // The audit writes hashes of arguments, as other listeners may.
   events.markOwn();
   const audit = options.audit === undefined ? undefined : new Audit(options.audit, events);
@@ -156,7 +156,13 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
 function openCalls(
   options: ResolvedOptions["calls"],
   of: Omit<DetailOptions, "redact">,
-  { events, metrics, registry, broker }: Pick<Assembly, "events" | "metrics" | "registry" | "broker">,
+  {
+    events,
+    metrics,
+    registry,
+    broker,
+    prelude,
+  }: Pick<Assembly, "events" | "metrics" | "registry" | "broker"> & Pick<Loaded, "prelude">,
 ): KeptCalls | null {
   if (options === null) return null;
   const { keep, redact } = options;
@@ -169,7 +175,7 @@ function openCalls(
   const charge = (tenant: string, cpuMs: number): void => broker.accounts.of(tenant).spendExecutor(cpuMs);
   const replays = new OnDemand<CallReplays>(async () => {
     const { CallReplays } = await import("./replay/call-replays.ts");
-    return new CallReplays({ store, registry, writer, charge });
+    return new CallReplays({ store, registry, writer, prelude, charge });
   });
   return { store, keeper: new CallKeeper({ keep, writer, store }), replays };
 }

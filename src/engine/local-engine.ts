@@ -73,7 +73,10 @@ export class LocalEngine implements AsyncDisposable {
 
   /** @internal Use `createEngine`. */
   static async start(given: EngineOptions, options: ResolvedOptions): Promise<LocalEngine> {
-    const [createExecutor, prelude] = await Promise.all([loadExecutor(options.executor), loadPrelude()]);
+    const [createExecutor, prelude] = await Promise.all([
+      loadExecutor(options.executor),
+      loadPrelude(options.plugins.adapters),
+    ]);
     await requirePackages(options);
     const engine = new LocalEngine(given, options, { createExecutor, prelude });
     open++;

@@ -19,6 +19,7 @@ import { DEFAULT_LIMITS, type Limits, MAX_LIMITS, resolveLimits, toolCeiling } f
 import type { Logger } from "./telemetry/log.ts";
 import { type PackageOptions, type ResolvedPackageOptions, resolvePackageOptions } from "../tool/package/options.ts";
 import { resolveFleetName, resolveRedisUrl, resolveSecret } from "../store/redis/url.ts";
+import { type PluggedIn, type Plugin, resolvePlugins } from "./plugin.ts";
 import { type CallOptions, type ResolvedCallOptions, resolveCalls } from "./call-options.ts";
 import { type CodeModeOptions, resolveCodeMode } from "./code-mode-options.ts";
 import { type ConnectorOptions, type ResolvedConnector, resolveConnectors } from "../tool/connectors/options.ts";
@@ -120,6 +121,8 @@ export interface EngineOptions<Sources extends readonly ToolSource[] = readonly 
   /** Rules that grant capabilities to tools. Default: no grants. */
   readonly policy?: Policy;
   readonly capabilities?: readonly CustomCapability[];
+  /** What packages add to the engine: contracts in which modules may be written, and capabilities. */
+  readonly plugins?: readonly Plugin[];
   /**
    * Where `fetch`, `fs`, `exec`, `native` and connectors are carried out. `process`: in a process of their own, so that nothing they do can
    * end this one; a request takes longer and the process some 30 MiB. Default `thread`.
@@ -176,6 +179,7 @@ export interface ResolvedOptions {
   readonly queue: Required<QueueOptions>;
   readonly policy: Policy;
   readonly capabilities: readonly CustomCapability[];
+  readonly plugins: PluggedIn;
   readonly broker: BrokerPlace;
   readonly stateDir: string;
   readonly kv: KvStoreOptions;
@@ -203,6 +207,7 @@ const WORKERS_MAX = 64;
 export function resolveOptions(options: EngineOptions): ResolvedOptions {
   checkShapes(options);
   const { maxQueued, concurrency, perTool, perTenant } = options.queue ?? {};
+  const plugins = resolvePlugins(options.plugins ?? []);
   if (options.codeMode !== undefined) resolveCodeMode(options.codeMode);
   // An operator may raise a ceiling above the built-in one.
   const maxLimits = resolveLimits(MAX_LIMITS, options.maxLimits, UNLIMITED);
@@ -220,7 +225,8 @@ export function resolveOptions(options: EngineOptions): ResolvedOptions {
       perTenant: count("queue.perTenant", perTenant, Number.POSITIVE_INFINITY, 1),
     },
     policy: options.policy ?? { rules: [] },
-    capabilities: options.capabilities ?? [],
+    plugins,
+    capabilities: [...(options.capabilities ?? []), ...plugins.capabilities],
     broker: resolveBroker(options.broker),
     stateDir: resolvePath("stateDir", options.stateDir ?? STATE_DIR),
     kv: resolveKv(options.kv ?? {}, options.stateDir ?? STATE_DIR),
@@ -259,7 +265,8 @@ function checkShapes(options: EngineOptions): void {
   for (const name of ["queue", "kv", "idempotency", "calls", "fetch", "logins", "codeMode"] as const)
     checkMembers(name, options[name], MEMBERS[name]);
   for (const name of DURATIONS) checkDuration(`fetch.${name}`, options.fetch?.[name]);
-  const { policy, secrets, capabilities, audit, logger } = options;
+  const { policy, secrets, capabilities, plugins, audit, logger } = options;
+  if (plugins !== undefined && !Array.isArray(plugins)) throw new TypeError("plugins must be a list");
   if (policy !== undefined && !isObject(policy)) throw new TypeError("policy must be an object with a list of rules");
   if (secrets !== undefined && !isObject(secrets))
     throw new TypeError("secrets must be an object that maps names to secrets");

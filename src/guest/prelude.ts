@@ -1,7 +1,7 @@
 import { installBigInts } from "../base/exact-json.ts";
 import { GuestCall, CapabilityError, type CallWorld, entropyOf, issue, type TurnState } from "./call.ts";
 import { CallGlobal, prepareCallGlobal } from "./call-global.ts";
-import { Coordinator } from "./contracts/coordinator.ts";
+import { adapterClasses } from "./contracts/index.ts";
 import { CalledToolError } from "./faces/tools.ts";
 import { type Clock, createPerformance, installClock } from "./clock.ts";
 import { harden, removeEscapes } from "./harden.ts";
@@ -15,6 +15,8 @@ import { createTemporal, separateDates } from "./temporal.ts";
 import { ToolContext } from "./tool-context.ts";
 import { noteOdd } from "./values.ts";
 import { createWebParts, defineWebGlobals, prepared } from "./web-parts.ts";
+
+export { addAdapter } from "./contracts/index.ts";
 
 /**
  * The first code that runs in a context. It removes what escapes the isolate's limits, defines the globals that tools
@@ -44,7 +46,7 @@ export const boot: Boot = (emit, pure, lines, hardened, engine, ...tool) => {
   for (const name of OWN_NAMES) defineReplaceable(realm, name, () => owned(name));
   if (hardened) {
     prepareCallGlobal(realm);
-    harden(realm, [CallGlobal, ToolContext, Coordinator, CapabilityError, CalledToolError, GuestCall, Realm]);
+    harden(realm, [CallGlobal, ToolContext, CapabilityError, CalledToolError, GuestCall, Realm, ...adapterClasses()]);
   }
   const world: CallWorld = {
     emit,

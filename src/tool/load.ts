@@ -8,6 +8,7 @@ import { OPERATOR } from "../broker/policy.ts";
 import { buildChecks } from "./build/checks.ts";
 import type { Bundle } from "./bundle/bundle.ts";
 import type { BundleContext } from "./bundle/code.ts";
+import type { ModuleReaders } from "./contracts/contract.ts";
 import { stackMapper } from "./bundle/stack.ts";
 import type { CheckedDefinition } from "./definition.ts";
 import type { Packages } from "./packages.ts";
@@ -40,6 +41,8 @@ export interface PrepareContext {
   readonly maxLimits: Limits;
   /** Told of tools that are left out of a module. */
   readonly omitted?: (tool: OmittedTool) => void;
+  /** Of the contracts in which modules may be written. */
+  readonly readers: ModuleReaders;
   /** A unique script key. */
   readonly nextKey: () => string;
   readonly packages: Pick<Packages, "load" | "options">;

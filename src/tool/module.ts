@@ -1,15 +1,13 @@
-import { agentspace, requireRuntime, toolData } from "./contracts/agentspace.ts";
-import { ContractError, type ToolDescription } from "./contracts/contract.ts";
-import { MODULE_CONTRACTS } from "./contracts/modules.ts";
+import {
+  ContractError,
+  type ModuleReader,
+  type ModuleReaders,
+  recordReader,
+  type ToolDescription,
+} from "./contracts/contract.ts";
 import { GloveboxError } from "../base/errors.ts";
 import { isObject, type JsonValue } from "../base/json.ts";
-import {
-  type Inspection,
-  isLibrary,
-  type LibraryName,
-  type ModuleContractName,
-  type Runtime,
-} from "../base/protocol/script.ts";
+import { type Inspection, isLibrary, type Runtime } from "../base/protocol/script.ts";
 import { checkDefinition } from "./definition.ts";
 import { definedIn } from "./defined-tool.ts";
 import type { CheckedDefinition, ToolLocation } from "./definition.ts";
@@ -38,16 +36,22 @@ const EXTRAS = [
 ] as const;
 
 /** The config with which a module is loaded, before its own description is known. */
-export function configFor({ config, record }: LocationExtras): JsonValue {
+export function configFor({ config, record }: LocationExtras, readers: ModuleReaders): JsonValue {
   if (config !== undefined) return config;
-  if (record === undefined) return null;
+  const records = record === undefined ? undefined : recordReader(readers);
+  if (records === undefined) return null;
   // Parsed from JSON, so it is a JSON value.
-  return reading("the record", () => toolData(record)) as JsonValue;
+  return reading("the record", () => records.configOf(record)) as JsonValue;
 }
 
 /** The tools of a module, from the description by its isolate: hostile input. */
-export function readTools(found: Found, name: string, extras: LocationExtras): readonly CheckedDefinition[] {
-  const tools = definitionsIn(found, name, extras);
+export function readTools(
+  found: Found,
+  name: string,
+  extras: LocationExtras,
+  readers: ModuleReaders,
+): readonly CheckedDefinition[] {
+  const tools = definitionsIn(found, name, extras, readers);
   requireNames(
     tools.map((tool) => tool.name),
     name,
@@ -63,34 +67,41 @@ export function requireNames(names: readonly string[], module: string, allowed: 
   throw loadError(module, `holds "${other}", which is not one of the tool names that it may define`);
 }
 
-function definitionsIn(found: Found, name: string, extras: LocationExtras): readonly CheckedDefinition[] {
+function definitionsIn(
+  found: Found,
+  name: string,
+  extras: LocationExtras,
+  readers: ModuleReaders,
+): readonly CheckedDefinition[] {
   for (const text of [found.spec, found.described]) {
     if (text.length > MAX_SPEC_LENGTH) throw loadError(name, `has a spec of more than ${MAX_SPEC_LENGTH} characters`);
   }
   const spec: unknown = JSON.parse(found.spec);
   const { record: _record, contract: wanted, names: _names, ...location } = extras;
-  const { contract } = found;
-  if (wanted !== undefined && wanted !== contract) {
+  const { contract: written } = found;
+  if (wanted !== undefined && wanted !== written) {
     const message = `tool "${name}" is not written for the contract ${wanted}`;
-    throw new GloveboxError("load_error", message, { contract });
+    throw new GloveboxError("load_error", message, { contract: written });
   }
   const defined = definedIn(found);
   if (defined !== undefined) return [checkDefinition(together(defined.definition, location), MODULE)];
-  if (contract === "glovebox")
-    return [checkDefinition(together(readSpec(name, spec, found, extras), location), MODULE)];
-  if (isLibrary(contract)) return [];
-  const descriptions = reading(name, () => describedBy(contract, found, name, extras));
-  // An Amplifier module that mounts nothing has found that it cannot work here; its neighbours still register.
-  if (descriptions.length === 0 && contract !== "amplifier")
+  if (written === "glovebox")
+    return [checkDefinition(together(readSpec(name, spec, found, extras, readers), location), MODULE)];
+  if (isLibrary(written)) return [];
+  const reader = readers.get(written);
+  if (reader === undefined) throw loadError(name, `is written for the contract ${written}, which no plugin brings`);
+  const descriptions = reading(name, () => describedBy(reader, found, name, extras));
+  // The module's neighbours still register.
+  if (descriptions.length === 0 && reader.mayBeEmpty !== true)
     throw loadError(name, "defines no tools: its list of tools is empty");
-  const config = configFor(extras);
+  const config = configFor(extras, readers);
   return descriptions.map((description) =>
-    checkDefinition({ config, ...together(extrasIn(spec), definitionOf(description, contract), location) }, MODULE),
+    checkDefinition({ config, ...together(extrasIn(spec), definitionOf(description, reader), location) }, MODULE),
   );
 }
 
 /**
- * Merges a module's `spec`, its description in the terms of its contract (for AgentSpace: from the registration record)
+ * Merges a module's `spec`, its description in the terms of its contract, or from its registration record
  * and the settings of its location. The last one wins; limits are merged one by one.
  */
 export function together(...parts: readonly object[]): object {
@@ -103,19 +114,18 @@ export function together(...parts: readonly object[]): object {
 const MODULE = { allowNoSource: true };
 
 function describedBy(
-  contract: Exclude<ModuleContractName, "glovebox" | LibraryName>,
+  reader: ModuleReader,
   { described, runtime }: Found,
   name: string,
   { record }: LocationExtras,
 ): readonly ToolDescription[] {
-  const tools = MODULE_CONTRACTS[contract].readModule(JSON.parse(described), name);
-  if (contract !== "agentspace" || record === undefined) return tools;
-  requireRuntime(record, runtime === "wasi" || runtime === "native" ? "binary" : "interpreted");
-  return [agentspace.readTool(record)];
+  const tools = reader.readModule(JSON.parse(described), name);
+  if (reader.records === undefined || record === undefined) return tools;
+  return [reader.records.readTool(record, runtime === "wasi" || runtime === "native")];
 }
 
-function readSpec(name: string, spec: unknown, found: Found, extras: LocationExtras): object {
-  requireTool(found, name, extras);
+function readSpec(name: string, spec: unknown, found: Found, extras: LocationExtras, readers: ModuleReaders): object {
+  requireTool(found, name, readers, extras);
   if (isObject(spec)) return { name, ...spec };
   const written = found.runtime === "python" ? 'spec = { "name": …' : "export const spec = { name";
   throw loadError(name, `must export its specification: ${written}, description, inputSchema, … }`);
@@ -125,38 +135,40 @@ function readSpec(name: string, spec: unknown, found: Found, extras: LocationExt
 export function requireTool(
   { contract, defaultExport, runtime, described }: Omit<Found, "spec">,
   name: string,
+  readers: ModuleReaders,
   extras: LocationExtras = {},
 ): void {
   if (contract !== "glovebox" || defaultExport === "function") return;
   const isPython = runtime === "python";
-  const ofAgentSpace = "the class AgentSpaceV1Tool with a method execute(input)";
-  if (extras.record !== undefined) {
-    const problem = `must ${isPython ? "define" : "export"} ${ofAgentSpace}, as AgentSpace's contract asks`;
-    throw loadError(name, `${problem}: its tool.json is a record of AgentSpace`);
+  const records = recordReader(readers);
+  if (records !== undefined && extras.record !== undefined) {
+    const problem = `must ${isPython ? "define" : "export"} ${records.form}, as ${records.title}'s contract asks`;
+    throw loadError(name, `${problem}: its tool.json is a record of ${records.title}`);
   }
   if (!isPython) {
     const seen: unknown = Reflect.get(Object(JSON.parse(described)), "seen");
     const exported = typeof seen === "string" && seen !== "" ? `; it exports ${seen.slice(0, SEEN_MAX)}` : "";
     // Packages have a record, or none.
-    const others = "record" in extras ? `tools of a library, or ${ofAgentSpace}` : "or tools of a library";
+    const isPackage = records !== undefined && "record" in extras;
+    const others = isPackage ? `tools of a library, or ${records.form}` : "or tools of a library";
     throw loadError(name, `must export default a function (input, context) => output, ${others}${exported}`);
   }
-  const forms =
-    "execute(input), a TOOL_SPEC with its function, a class AgentSpaceV1Tool, a tool provider, mount, " +
-    "functions with @tool, or one public function with type hints and a docstring";
-  throw loadError(name, `must define one of: ${forms}`);
+  const forms = ["execute(input)", ...[...readers.values()].flatMap(({ pythonForms = [] }) => pythonForms)];
+  throw loadError(
+    name,
+    `must define one of: ${forms.join(", ")}, or one public function with type hints and a docstring`,
+  );
 }
 
 /** Converts a description to a definition, without its unset fields. */
-function definitionOf(description: ToolDescription, contract: ModuleContractName): object {
+function definitionOf(description: ToolDescription, { retryOn }: ModuleReader): object {
   const { outputSchema, ...rest } = description;
   const said = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined));
   return {
     ...said,
     description: description.description === "" ? description.name : description.description,
     ...(outputSchema === null || outputSchema === undefined ? {} : { outputSchema }),
-    // The registration record of an AgentSpace tool sets its retries, for every kind of failure.
-    ...(contract === "agentspace" ? { retryOn: "failure" } : {}),
+    ...(retryOn === undefined ? {} : { retryOn }),
   };
 }
 

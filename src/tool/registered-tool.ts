@@ -2,10 +2,8 @@ import { hash } from "node:crypto";
 import type { ToolFingerprint } from "../base/ledger-claim.ts";
 import { usesProcess, usesSockets } from "../guest/host.ts";
 import type { Capability, CapabilityRequest } from "../broker/capabilities/capability.ts";
-import type { ModuleContract, Outcome } from "./contracts/contract.ts";
-import { readCommands } from "./contracts/agentspace.ts";
+import type { ModuleReaders, Outcome } from "./contracts/contract.ts";
 import { mcpSchemas } from "./contracts/mcp-schema.ts";
-import { MODULE_CONTRACTS } from "./contracts/modules.ts";
 import { GloveboxError } from "../base/errors.ts";
 import { frozen, isObject, type JsonSchema } from "../base/json.ts";
 import { resolveLimits, type Limits } from "../base/limits.ts";
@@ -47,6 +45,10 @@ export interface RegisteredTool {
   readonly retryOn: RetryOn;
   /** Reads the module's return value if that is a result of its contract; `null` if it is the bare output. */
   readonly readResult: ((answer: unknown) => Outcome) | null;
+  /** Place of the output in what `readResult` reads; `null` where it is the whole answer. */
+  readonly outputAt: OutputAt | null;
+  /** Whether it may have operations beside its main one. */
+  readonly takesCommands: boolean;
   readonly outputChars: number | null;
   /** The argument that sets the maximum seconds of a call. */
   readonly timeoutArgument: string | null;
@@ -73,13 +75,22 @@ export interface Loaded extends Readonly<Extract<Inspection, { ok: true }>> {
 export const ANY_ARGUMENTS: JsonSchema = { type: "object" };
 const IN_HOST: SchemaUse = { parses: "host" };
 
-function commandsOf({ contract, described }: Loaded): Pick<ToolInfo, "commands"> {
-  const commands = contract === "agentspace" ? readCommands(JSON.parse(described)) : undefined;
+function commandsOf({ contract, described }: Loaded, readers: ModuleReaders): Pick<ToolInfo, "commands"> {
+  const commands = readers.get(contract)?.readCommands?.(JSON.parse(described));
   return commands === undefined ? {} : { commands };
 }
 
 function namesOf({ node }: Bundle): Pick<ToolInfo, "node"> {
   return node === undefined ? {} : { node: frozenCopy(node) };
+}
+
+/** Parts of an engine of which its tools are made. */
+interface RegisteringEngine {
+  readonly limits: Limits;
+  readonly maxLimits: Limits;
+  readonly readers: ModuleReaders;
+  readonly registrant: string;
+  readonly tenant?: string;
 }
 
 /** Assembles a tool. Throws a `GloveboxError` if it requests an isolation level at which it does not load. */
@@ -88,12 +99,7 @@ export function registeredTool(
   checks: ToolChecks,
   bundle: Bundle,
   inspection: Loaded,
-  engine: {
-    readonly limits: Limits;
-    readonly maxLimits: Limits;
-    readonly registrant: string;
-    readonly tenant?: string;
-  },
+  engine: RegisteringEngine,
 ): RegisteredTool {
   const { name, version = "0.0.0", inputSchema = ANY_ARGUMENTS, outputSchema } = definition;
   const limits = Object.freeze(resolveLimits(engine.limits, definition.limits, engine.maxLimits));
@@ -127,7 +133,7 @@ export function registeredTool(
     ...(inspection.use ?? IN_HOST),
     ...(rewrites.length === 0 ? {} : { mcpRewrites: frozenCopy(rewrites) }),
     ...(definition.examples === undefined ? {} : { examples: frozenCopy(definition.examples) }),
-    ...commandsOf(inspection),
+    ...commandsOf(inspection, engine.readers),
     registrant: engine.registrant,
     ...(engine.tenant === undefined ? {} : { tenant: engine.tenant }),
     digest: digestOf(definition, bundle, inspection, capabilities),
@@ -141,7 +147,7 @@ export function registeredTool(
     memoryMb: limits.memoryMb,
     config: JSON.stringify(definition.config ?? null),
     contract: inspection.contract,
-    checks: checksFor(inspection.contract, checks),
+    checks: checksFor(inspection.contract, checks, engine.readers),
     ...codeOf(bundle, capabilities),
     registrant: info.registrant,
     digest: info.digest,
@@ -155,7 +161,8 @@ export function registeredTool(
     capabilities,
     retries,
     retryOn: definition.retryOn ?? "lost",
-    readResult: readerOf(inspection.contract, checks),
+    ...readerOf(inspection.contract, checks, engine.readers),
+    takesCommands: engine.readers.get(inspection.contract)?.readCommands !== undefined,
     outputChars: definition.outputChars ?? null,
     timeoutArgument: definition.timeoutArgument ?? null,
     usage,
@@ -224,43 +231,28 @@ function chooseIsolation(
 }
 
 /** The checks of a tool in its isolate, with the place of the output in the answers of its contract. */
-export function checksFor(contract: ModuleContractName | null, checks: ToolChecks): ToolChecks {
-  const outputAt = placeOf(contract);
+export function checksFor(contract: ModuleContractName | null, checks: ToolChecks, readers: ModuleReaders): ToolChecks {
+  const outputAt = contract === null ? undefined : readers.get(contract)?.outputAt;
   return outputAt === undefined || checks.output === "" ? checks : { ...checks, outputAt };
 }
 
-function placeOf(contract: ModuleContractName | null): OutputAt | undefined {
-  if (contract === null || contract === "glovebox" || isLibrary(contract)) return undefined;
-  const { outputAt }: ModuleContract = MODULE_CONTRACTS[contract];
-  return outputAt;
-}
-
-/** The place of the output in the answer of a tool with a reader; `null` where it is the whole answer. */
-export function outputPlace({ readResult, info: { contract } }: RegisteredTool): OutputAt | null {
-  if (readResult === null) return null;
-  return isLibrary(contract) ? "/output" : (placeOf(contract) ?? null);
-}
-
-/** The reader of a module's return value; `null` if that is the output itself. */
+/** The reader of a module's return value, with the place of its output. Throws a `GloveboxError` where the contract is unknown. */
 export function readerOf(
   contract: ModuleContractName | null,
   { outputAt }: Pick<ToolChecks, "outputAt">,
-): RegisteredTool["readResult"] {
+  readers: ModuleReaders,
+): Pick<RegisteredTool, "readResult" | "outputAt"> {
+  if (contract === null || contract === "glovebox") return BARE;
   // Most tools of libraries answer with their output.
-  if (isLibrary(contract)) return outputAt === undefined ? null : readWrapped;
-  switch (contract) {
-    case "amplifier":
-    case "strands":
-    case "xaibo":
-      return (answer) => MODULE_CONTRACTS[contract].readResult(answer);
-    case "agentspace":
-    case "glovebox":
-    case null:
-      return null;
-    default:
-      return contract satisfies never;
-  }
+  if (isLibrary(contract)) return outputAt === undefined ? BARE : WRAPPED;
+  const reader = readers.get(contract);
+  if (reader === undefined) throw new GloveboxError("load_error", `no plugin brings the contract ${contract}`);
+  if (reader.readResult === undefined) return BARE;
+  return { readResult: reader.readResult.bind(reader), outputAt: reader.outputAt ?? null };
 }
+
+const BARE = { readResult: null, outputAt: null };
+const WRAPPED = { readResult: readWrapped, outputAt: "/output" } as const;
 
 /** `WrappedAnswer` of `guest/libraries`. */
 function readWrapped(answer: unknown): Outcome {

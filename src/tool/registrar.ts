@@ -12,6 +12,7 @@ import { bundleDefinition, bundleFile } from "./bundle/code.ts";
 import { definedIn, withJsonSchemas } from "./defined-tool.ts";
 import { checkDefinition, type ToolDefinition, type ToolLocation } from "./definition.ts";
 import { bundleContext, checksOf, laneOf, load, type OmittedTool, type PrepareContext } from "./load.ts";
+import { type ModuleReaders, recordReader } from "./contracts/contract.ts";
 import { configFor, type LocationExtras, readTools, requireTool } from "./module.ts";
 import type { Packages } from "./packages.ts";
 import { prepareDefined } from "./prepare-defined.ts";
@@ -50,6 +51,7 @@ export class Registrar {
   readonly #binaries: Pick<Binaries, "keep" | "forget">;
   readonly #packages: Packages;
   readonly #bounds: Bounds;
+  readonly #readers: ModuleReaders;
   readonly #root: string | undefined;
   readonly #omitted: ((tool: OmittedTool) => void) | undefined;
   /** By registrant: however many one has waiting, the others do not wait for them. */
@@ -66,6 +68,7 @@ export class Registrar {
     binaries: Binaries,
     packages: Packages,
     bounds: Bounds,
+    readers: ModuleReaders,
     root?: string,
     omitted?: (tool: OmittedTool) => void,
   ) {
@@ -73,6 +76,7 @@ export class Registrar {
     this.#binaries = binaries;
     this.#packages = packages;
     this.#bounds = bounds;
+    this.#readers = readers;
     this.#root = root;
     this.#omitted = omitted;
   }
@@ -184,6 +188,7 @@ export class Registrar {
       forget: (key) => this.#inspector.forget(key),
       nextKey: () => `${++this.#lastKey}`,
       packages: this.#packages,
+      readers: this.#readers,
       ...(this.#root !== undefined && { root: this.#root }),
       ...(this.#omitted !== undefined && { omitted: this.#omitted }),
       binaries: this.#binaries,
@@ -208,7 +213,7 @@ function nameOfTwo(tools: readonly RegisteredTool[]): string | undefined {
   return names.find((name, at) => names.indexOf(name) !== at);
 }
 
-/** The sources at a location. A record describes one AgentSpace tool, so its location must be a single source. */
+/** The sources at a location. A record describes one tool, so its location must be a single source. */
 async function found(
   { path, ...extras }: ToolLocation,
   context: PrepareContext,
@@ -218,7 +223,8 @@ async function found(
 }> {
   if (extras.record === undefined)
     return { sources: await findSources(path, false, bundleContext(context).project), extras };
-  return { sources: await findSources(path, true), extras: { contract: "agentspace", ...extras } };
+  const contract = recordReader(context.readers)?.name;
+  return { sources: await findSources(path, true), extras: { ...(contract !== undefined && { contract }), ...extras } };
 }
 
 /**
@@ -236,7 +242,7 @@ export async function prepareTool(given: ToolDefinition, context: PrepareContext
   const bundle = await bundling;
   const checks = await compiling;
   const loaded = await load(name, bundle, context, definition.config, definition);
-  requireTool({ ...loaded, runtime: bundle.runtime }, name);
+  requireTool({ ...loaded, runtime: bundle.runtime }, name, context.readers);
   const defined = definedIn(loaded);
   if (defined !== undefined) {
     // The definition is the embedder's word, the module's own is what it leaves out.
@@ -297,12 +303,12 @@ async function prepareBundle(
   extras: LocationExtras,
   context: PrepareContext,
 ): Promise<readonly RegisteredTool[]> {
-  const loaded = await load(name, bundle, context, configFor(extras));
+  const loaded = await load(name, bundle, context, configFor(extras, context.readers));
   if (loaded.contract === "tools") {
     const { prepareToolSet } = await import("./tool-set.ts");
     return prepareToolSet(name, bundle, extras, loaded, context);
   }
-  const definitions = readTools({ ...loaded, runtime: bundle.runtime }, name, extras);
+  const definitions = readTools({ ...loaded, runtime: bundle.runtime }, name, extras, context.readers);
   const tools: RegisteredTool[] = [];
   const defined = definedIn(loaded);
   for (const definition of definitions) {
@@ -348,7 +354,7 @@ export function describeModule(
   context: PrepareContext,
 ): Promise<{ readonly key: string; readonly report: ModuleReport }> {
   return withBundle(source, extras, context, async (name, bundle, all) => {
-    const found = await load(name, bundle, context, configFor(all));
+    const found = await load(name, bundle, context, configFor(all, context.readers));
     const { contract, defaultExport, key } = found;
     const [described, spec] = [found.described, found.spec].map((text) => JSON.parse(text) as unknown);
     return { key, report: { name, contract, runtime: bundle.runtime, described, spec, defaultExport } };

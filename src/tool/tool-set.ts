@@ -2,7 +2,7 @@ import { GloveboxError } from "../base/errors.ts";
 import { isObject, type JsonSchema } from "../base/json.ts";
 import { isLibrary, type LibraryName, parsing, type ToolChecks } from "../base/protocol/script.ts";
 import type { Bundle } from "./bundle/bundle.ts";
-import { ContractError, type ToolAnnotations } from "./contracts/contract.ts";
+import { ContractError, type ModuleReaders, type ToolAnnotations } from "./contracts/contract.ts";
 import { mcp } from "./contracts/mcp.ts";
 import type { SchemaUse } from "./defined-tool.ts";
 import { type CheckedDefinition, checkDefinition } from "./definition.ts";
@@ -53,7 +53,7 @@ export async function prepareToolSet(
   const refused = [...set.refused];
   for (const tool of set.tools) {
     try {
-      const definition = definitionOf(tool, loaded, name, extras);
+      const definition = definitionOf(tool, loaded, name, extras, context.readers);
       const own: Loaded = { ...loaded, contract: tool.library, key: context.nextKey(), use: useOf(tool) };
       tools.push(registeredTool(definition, await checksFor(tool, definition, context), called, own, context));
     } catch (error) {
@@ -98,7 +98,13 @@ function requireAllowed(tool: SetTool, name: string, { contract: wanted, names }
   if (NAME.test(nameOf(tool))) requireNames([nameOf(tool)], name, names);
 }
 
-function definitionOf(tool: SetTool, { spec }: Loaded, name: string, extras: LocationExtras): CheckedDefinition {
+function definitionOf(
+  tool: SetTool,
+  { spec }: Loaded,
+  name: string,
+  extras: LocationExtras,
+  readers: ModuleReaders,
+): CheckedDefinition {
   const { record: _record, contract: _wanted, names: _names, ...location } = extras;
   const { place, definition } = tool;
   const called = nameOf(tool);
@@ -106,7 +112,7 @@ function definitionOf(tool: SetTool, { spec }: Loaded, name: string, extras: Loc
     const problem = `exports ${place}, whose name ${JSON.stringify(called.slice(0, 128))} no tool can have`;
     throw loadError(name, `${problem}; a name is 1 to 128 of A-Z a-z 0-9 _ . -`);
   }
-  const all = { config: configFor(extras), ...together(extrasIn(JSON.parse(spec)), definition, location) };
+  const all = { config: configFor(extras, readers), ...together(extrasIn(JSON.parse(spec)), definition, location) };
   return checkDefinition(all, { allowNoSource: true });
 }
 

@@ -17,7 +17,7 @@ import { createClient } from "../../src/service/client/client.ts";
 import { createServer, type Server } from "../../src/service/http/server.ts";
 import { parseForWriting, rawDigits } from "../../src/base/exact-json.ts";
 import { callTools } from "../../src/tool/contracts/index.ts";
-import { replayCall } from "../../src/engine/replay/replay-call.ts";
+import { replayCall } from "../../src/ecosystems/create-engine.ts";
 import { readRecording } from "../../src/engine/replay/recording.ts";
 import { type HandServer, serveByHand } from "./connectors/mcp-by-hand.ts";
 import { bodyWith, documentOf, serveApi, type Api } from "./connectors/api.ts";

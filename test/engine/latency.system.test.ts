@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { createEngine } from "../../src/engine/engine.ts";
+import { createEngine } from "../../src/index.ts";
 import type { ExecutorOptions } from "../../src/executor/executor.ts";
 
 const KINDS: readonly ExecutorOptions["kind"][] = ["process", "threads"];

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { CapabilityEvent } from "../../src/broker/capability-event.ts";
 import type { Engine, ToolLocation, ToolResult } from "../../src/index.ts";
 import type { Recording } from "../../src/engine/replay/recording.ts";
-import { replayCall } from "../../src/engine/replay/replay-call.ts";
+import { replayCall } from "../../src/ecosystems/create-engine.ts";
 import { HAZARDS, INCREMENT, newPackage, noBinaries } from "../tool/runtimes/native/binaries.ts";
 import { serve, type TestServer } from "../broker/capabilities/fetch/server.ts";
 import { createFleetEngine, startFleet, type TestFleet } from "./fleet.ts";

@@ -1,5 +1,6 @@
 import ivm from "isolated-vm";
 import { seedOf, textsOf } from "../../src/base/protocol/prelude.ts";
+import { ADAPTERS } from "../../src/ecosystems/plugins.ts";
 import { loadPrelude } from "../../src/tool/runtimes/prelude.ts";
 import { NO_CHECKS, SCRIPT_EXPORTS, type ToolScript } from "../../src/base/protocol/script.ts";
 import { compileScript, compileTool, GuestRealm } from "../../src/executor/worker/guest-realm.ts";
@@ -38,7 +39,7 @@ export async function openRealm(
     takeLines();
     return emitted.push(said);
   };
-  const { core, parts } = await loadPrelude();
+  const { core, parts } = await loadPrelude(ADAPTERS);
   const texts = textsOf(parts);
   const prelude = compileScript(isolate, "prelude", core);
   const callbacks = {

@@ -20,6 +20,7 @@ import { resolveTrust } from "../../src/executor/trust-groups.ts";
 import { type RegisteredTool, registeredTool } from "../../src/tool/registered-tool.ts";
 import { ToolRegistry } from "../../src/tool/registry.ts";
 import { type Scenario, TOOLS, type ToolName } from "./scenario.ts";
+import { NO_READERS } from "../../src/tool/contracts/contract.ts";
 
 const TRUST = resolveTrust([{ name: "all" }]);
 const TOOLS_CAPABILITY = createTools() as Capability;
@@ -37,7 +38,7 @@ function registered(name: ToolName): RegisteredTool {
   const found = { described: "null", spec: "null", defaultExport: "function", evaluationMs: 0, key: name };
   const inspection = { ok: true, contract: "glovebox", isolation, ...found } as const;
   const definition = { name, description: "Runs a program.", isolation, capabilities } as const;
-  const limits = { limits: DEFAULT_LIMITS, maxLimits: MAX_LIMITS, registrant: "operator" };
+  const limits = { limits: DEFAULT_LIMITS, maxLimits: MAX_LIMITS, readers: NO_READERS, registrant: "operator" };
   return registeredTool(definition, NO_CHECKS, bundle, inspection, limits);
 }
 

@@ -12,6 +12,7 @@ import type { RegisteredTool } from "../../src/tool/registered-tool.ts";
 import { resolvePackageOptions } from "../../src/tool/package/options.ts";
 import { findSources } from "../../src/tool/source.ts";
 import { refusalOf, temporaryFolder } from "./temporary.ts";
+import { NO_READERS } from "../../src/tool/contracts/contract.ts";
 
 afterAll(stopBundler);
 
@@ -51,6 +52,7 @@ function newContext(
     },
     limits: DEFAULT_LIMITS,
     registrant: "operator",
+    readers: NO_READERS,
     maxLimits: MAX_LIMITS,
     forget: () => undefined,
     nextKey: () => `key${++keys}`,

@@ -47,6 +47,8 @@ function tool(name: string, description = ""): RegisteredTool {
     retries: 0,
     retryOn: "lost",
     readResult: null,
+    outputAt: null,
+    takesCommands: false,
     outputChars: null,
     timeoutArgument: null,
     usage: { calls: 0, retired: false },

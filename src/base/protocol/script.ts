@@ -10,9 +10,9 @@ import type { ToolError } from "../errors.ts";
  */
 export type Isolation = "instance" | "context" | "isolate" | "shared";
 
-/** The contracts in which modules may be written; `guest/contracts` defines the exports that each requires. */
-export type ModuleContractName = (typeof MODULE_CONTRACT_NAMES)[number] | LibraryName;
-export const MODULE_CONTRACT_NAMES = ["glovebox", "amplifier", "agentspace", "strands", "xaibo"] as const;
+/** Name of a contract in which modules may be written: `glovebox`, one that a plugin brings, or a `LibraryName`. */
+export type ModuleContractName = string;
+export const CONTRACT_NAME = /^[a-z][a-z0-9-]{0,63}$/;
 
 /**
  * Libraries whose tools are objects that a module exports, in any number; `guest/libraries` recognises them. `tools`: objects
@@ -22,7 +22,7 @@ export type LibraryName = (typeof LIBRARY_NAMES)[number];
 export const LIBRARY_NAMES = ["tools", "ai-sdk", "openai-agents", "langchain", "mastra", "mcp"] as const;
 
 export function isModuleContract(name: unknown): name is ModuleContractName {
-  return MODULE_CONTRACT_NAMES.some((one) => one === name) || isLibrary(name);
+  return typeof name === "string" && CONTRACT_NAME.test(name);
 }
 
 export function isLibrary(name: unknown): name is LibraryName {

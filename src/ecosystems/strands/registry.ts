@@ -1,4 +1,5 @@
-import { createEngine, type Engine } from "../../engine/engine.ts";
+import { createEngine } from "../create-engine.ts";
+import type { Engine } from "../../engine/engine.ts";
 import { type ErrorCode, GloveboxError } from "../../base/errors.ts";
 import { memberOf } from "../../base/json.ts";
 import type { EventMap } from "../../engine/telemetry/events.ts";

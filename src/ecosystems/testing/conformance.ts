@@ -1,4 +1,5 @@
-import { createEngine, type Engine } from "../../engine/engine.ts";
+import { createEngine } from "../create-engine.ts";
+import type { Engine } from "../../engine/engine.ts";
 import type { ToolDefinition, ToolInfo, ToolLocation } from "../../tool/definition.ts";
 import { CHECKS, type Conduct } from "./conformance-checks.ts";
 import { sampleInput } from "./sample-input.ts";

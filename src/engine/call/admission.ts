@@ -95,7 +95,7 @@ export class Admission {
     const limits = this.#limitsOf(tool, options, parent);
     if (typeof limits === "string") return refuse("invalid_arguments", limits);
     const { command } = call;
-    if (command !== undefined && tool.info.contract !== "agentspace") {
+    if (command !== undefined && !tool.takesCommands) {
       return refuse("invalid_arguments", `tool "${name}" has no commands`);
     }
     const args = given === undefined ? writeArguments(call.arguments ?? {}, limits) : takeArguments(given, limits);

@@ -5,7 +5,7 @@ import type { Grants } from "../../broker/grants.ts";
 import type { CallReply } from "../../executor/executor.ts";
 import { type DetailPart, type DetailTexts, type GivenTurns, PART_MAX } from "../../store/calls/call-record.ts";
 import { mayHidePasswords } from "../../store/calls/call-redaction.ts";
-import { outputPlace, type RegisteredTool } from "../../tool/registered-tool.ts";
+import type { RegisteredTool } from "../../tool/registered-tool.ts";
 import type { Explanation } from "../explanation.ts";
 import { OUTSIDE, runOf } from "../replay/recording.ts";
 import type { EngineCall } from "./engine-call.ts";
@@ -74,7 +74,7 @@ export class DetailWriter {
     return {
       arguments: null,
       output: output !== null && output.length > PART_MAX ? null : output,
-      outputAt: outputPlace(tool),
+      outputAt: tool.outputAt,
       error: error === null ? null : JSON.stringify(error),
       logs: logs.length > PART_MAX ? "" : logs,
       told: null,
@@ -97,7 +97,7 @@ export class DetailWriter {
     const detail: DetailTexts = {
       arguments: part("arguments", args),
       output: part("output", output),
-      outputAt: outputPlace(tool),
+      outputAt: tool.outputAt,
       error: part("error", error === null ? null : JSON.stringify(error)),
       logs: part("logs", reply?.logs ?? "") ?? "",
       told: null,

@@ -1,5 +1,6 @@
 import PQueue from "p-queue";
 import { inTime } from "../../base/deadline.ts";
+import type { Prelude } from "../../base/protocol/prelude.ts";
 import { StoreError } from "../../base/errors.ts";
 import type { ToolResult } from "../../base/result.ts";
 import { type KeptRun, NotKeptError } from "../../store/calls/call-record.ts";
@@ -32,6 +33,7 @@ export interface ReplayParts {
   readonly store: Pick<CallStore, "keptRun" | "judge">;
   readonly registry: Pick<ToolRegistry, "get">;
   readonly writer: DetailWriter;
+  readonly prelude: Prelude;
   /** Charges processor time to the tenant. */
   readonly charge: (tenant: string, cpuMs: number) => void;
 }
@@ -108,7 +110,7 @@ export class CallReplays {
 
   async #run(kept: KeptRun, run: RecordedRun, tool: RegisteredTool): Promise<ReplayEnd> {
     clearTimeout(this.#idle);
-    const opening = (this.#replayer ??= Replayer.open(AT_ONCE));
+    const opening = (this.#replayer ??= Replayer.open(AT_ONCE, this.#parts.prelude));
     const late = (): Error => new StoreError("the replay took too long");
     const limits = { ...run.limits, wallMs: Math.min(run.limits.wallMs, RUN_MS) };
     const call = { id: kept.id, tenant: kept.tenant, arguments: kept.arguments, command: kept.command };

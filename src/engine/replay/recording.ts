@@ -7,14 +7,14 @@ import type { EngineCall } from "../call/engine-call.ts";
 import type { JsonSchema } from "../../base/json.ts";
 import type { Failure, SharedTurn } from "../../base/protocol/messages.ts";
 import {
-  LIBRARY_NAMES,
-  MODULE_CONTRACT_NAMES,
+  CONTRACT_NAME,
   OUTPUT_PLACES,
   RUNTIMES,
   type ToolChecks,
   type ToolScript,
 } from "../../base/protocol/script.ts";
 import { type LogLine, type ToolResult, withMetadata } from "../../base/result.ts";
+import type { ModuleReaders } from "../../tool/contracts/contract.ts";
 import { checksFor, type RegisteredTool } from "../../tool/registered-tool.ts";
 import { compileChecks } from "../../base/schema/checks.ts";
 import { compileSchema } from "../../base/schema/schema.ts";
@@ -76,7 +76,7 @@ const TOOL = record({
   isolation: { enum: ["instance", "context", "isolate", "shared"] },
   memoryMb: { type: "number", minimum: 8, maximum: 65_536 },
   config: TEXT,
-  contract: { enum: [...MODULE_CONTRACT_NAMES, ...LIBRARY_NAMES] },
+  contract: { type: "string", pattern: CONTRACT_NAME.source },
   text: TEXT,
   outputSchema: { type: ["object", "boolean", "null"] },
   outputChars: { type: ["integer", "null"], minimum: 1 },
@@ -217,8 +217,8 @@ export function requireReplayable({ tool, outcome }: Recording): void {
 }
 
 /** The checks that the recorded call ran under. */
-export function checksOf({ tool: { checks, contract, outputSchema } }: Recording): ToolChecks {
-  return checks ?? checksFor(contract, compileChecks(true, outputSchema));
+export function checksOf({ tool: { checks, contract, outputSchema } }: Recording, readers: ModuleReaders): ToolChecks {
+  return checks ?? checksFor(contract, compileChecks(true, outputSchema), readers);
 }
 
 const NOTHING: RecordedJournal = { asks: [], answers: [] };

@@ -2,7 +2,7 @@ import { RecordedSession } from "../../broker/recorded-session.ts";
 import type { CallReply, Executor } from "../../executor/executor.ts";
 import type { ToolResult } from "../../base/result.ts";
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
-import { loadPrelude } from "../../tool/runtimes/prelude.ts";
+import type { Prelude } from "../../base/protocol/prelude.ts";
 import { concludeCall, withEnd } from "../call/conclude.ts";
 import { loadExecutor } from "../create-executor.ts";
 import { resolveOptions } from "../options.ts";
@@ -29,12 +29,11 @@ export class Replayer implements AsyncDisposable {
     this.#nextCallNumber = nextCallNumber;
   }
 
-  static async open(workers: number): Promise<Replayer> {
+  static async open(workers: number, prelude: Prelude): Promise<Replayer> {
     const { executor: options } = resolveOptions({ executor: { kind: "process", spare: false } });
     let lastRun = 0;
     const nextCallNumber = () => ++lastRun;
     const createExecutor = await loadExecutor(options);
-    const prelude = await loadPrelude();
     const executor = createExecutor({ workers, prelude, entropyKey: "", nextCallNumber, emit: () => undefined });
     const replayer = new Replayer(executor, nextCallNumber);
     try {

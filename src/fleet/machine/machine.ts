@@ -46,6 +46,8 @@ export interface MachineOptions extends FleetOptions {
   /** The registry of the machine's metrics. Default: a registry of its own. */
   readonly registry?: Registry;
   readonly logger?: MachineLogger | undefined;
+  /** Adapters of the contracts of the servers' plugins. */
+  readonly adapters?: readonly URL[];
   /** Versions of the fleet's protocol that it takes. Default: all that it understands. */
   readonly protocols?: readonly number[];
 }
@@ -67,7 +69,7 @@ export interface Machine extends AsyncDisposable {
  */
 export async function startMachine(options: MachineOptions): Promise<Machine> {
   await requireSigner(options.store);
-  return FleetMachine.start(options, await loadPrelude());
+  return FleetMachine.start(options, await loadPrelude(options.adapters));
 }
 
 /** Runs calls of a fleet's servers in its own `process` executor. */

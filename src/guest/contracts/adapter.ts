@@ -13,6 +13,10 @@ export type Exports = { readonly [name: string]: unknown };
 export interface Adapter {
   /** The host's name of the contract. */
   readonly name: string;
+  /** Whether its exports have names that no other module would have: then it is asked before Glovebox's own contract. */
+  readonly isDistinctive?: true;
+  /** Classes whose objects modules get. A realm of several calls freezes them. */
+  readonly classes?: readonly object[];
   /** Whether a module is written for this contract. */
   matches(exports: Exports): boolean;
   /**

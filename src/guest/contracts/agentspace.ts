@@ -3,8 +3,9 @@ import { type Adapter, configOf, type Exports, isObject, isThenable, methodOf } 
 const CLASS = "AgentSpaceV1Tool";
 
 /** AgentSpace: a class `AgentSpaceV1Tool` with `execute` and, optionally, `execute_command`. */
-export const agentspaceAdapter: Adapter = {
+export const adapter: Adapter = {
   name: "agentspace",
+  isDistinctive: true,
   matches: (exports) => classIn(exports) !== undefined,
   describe: (exports, facts) => {
     const tool = create(exports, facts);

@@ -1,10 +1,11 @@
 import type { ToolContext, ToolFacts } from "../tool-context.ts";
 import { type Adapter, configOf, type Exports, isObject, methodOf, type ToolFunction } from "./adapter.ts";
-import { coordinate, type Coordination, endMounts } from "./coordinator.ts";
+import { coordinate, type Coordination, Coordinator, endMounts } from "./coordinator.ts";
 
 /** Amplifier: `mount(coordinator, config)`, which mounts tools or returns one. */
-export const amplifierAdapter: Adapter = {
+export const adapter: Adapter = {
   name: "amplifier",
+  classes: [Coordinator],
   matches: (exports) => typeof exports["mount"] === "function",
   describe: async (exports, facts) => {
     const { coordination, returned } = await mount(exports, facts);

@@ -1,11 +1,7 @@
 import { describeExports } from "../libraries/find-tools.ts";
 import { type Adapter, type Exports, isObject, type ToolFunction } from "./adapter.ts";
-import { agentspaceAdapter } from "./agentspace.ts";
-import { amplifierAdapter } from "./amplifier.ts";
 import { definedIn, describeDefined, openDefined } from "./defined.ts";
-import { strandsAdapter } from "./strands.ts";
 import { toolSetAdapter } from "./tool-set.ts";
-import { xaiboAdapter } from "./xaibo.ts";
 
 /**
  * Glovebox's own contract: a tool of `defineTool`; or `export const spec`, and a default export that takes the arguments
@@ -29,14 +25,18 @@ const gloveboxAdapter: Adapter = {
 };
 
 /** In matching order: contracts with distinctive export names come before those that match more modules. */
-const ADAPTERS: readonly Adapter[] = [
-  strandsAdapter,
-  agentspaceAdapter,
-  xaiboAdapter,
-  gloveboxAdapter,
-  amplifierAdapter,
-  toolSetAdapter,
-];
+const ADAPTERS: Adapter[] = [gloveboxAdapter, toolSetAdapter];
+
+/** Adds the adapter of a plugin's contract, after those that were added before it. The prelude's end calls this. */
+export function addAdapter(adapter: Adapter): void {
+  const next = adapter.isDistinctive === true ? gloveboxAdapter : toolSetAdapter;
+  ADAPTERS.splice(ADAPTERS.indexOf(next), 0, adapter);
+}
+
+/** Classes of adapters whose objects modules get. */
+export function adapterClasses(): readonly object[] {
+  return ADAPTERS.flatMap(({ classes = [] }) => classes);
+}
 
 /** The contract that a module matches; by default Glovebox's own, which then reports what is missing. */
 export function findAdapter(exports: Exports): Adapter {

@@ -15,8 +15,9 @@ const SDK_TOOLS = "~strands";
  * Strands: `TOOL_SPEC` and a function of that name, which takes `{ toolUseId, input }` and returns content blocks; tools
  * of the SDK; or both side by side.
  */
-export const strandsAdapter: Adapter = {
+export const adapter: Adapter = {
   name: "strands",
+  isDistinctive: true,
   matches: (exports) => exports["TOOL_SPEC"] !== undefined || exports[SDK_TOOLS] !== undefined,
   describe: (exports) => {
     const spec = exports["TOOL_SPEC"];

@@ -1,8 +1,9 @@
 import { type Adapter, configOf, type Exports, isObject, methodOf } from "./adapter.ts";
 
 /** Xaibo: a class of tool providers, with `list_tools` and `execute_tool`. */
-export const xaiboAdapter: Adapter = {
+export const adapter: Adapter = {
   name: "xaibo",
+  isDistinctive: true,
   matches: (exports) => !isOfAnother(exports) && providerIn(exports) !== undefined,
   describe: async (exports, facts) => {
     const provider = create(exports, facts);

@@ -61,14 +61,14 @@ export async function readConfig(file: string | undefined): Promise<Config> {
  */
 export async function openEngine({ tools }: Sources, config: Config, options: EngineOptions): Promise<Engine> {
   // Load the engine only here: that takes longer than everything else in commands such as `--help`.
-  const { createEngine } = await import("../../engine/engine.ts");
+  const { createEngine } = await import("../../ecosystems/create-engine.ts");
   const named = tools === undefined ? config : { ...config, tools: [tools] };
   return whileWaiting("loading tools", orUsage(createEngine({ ...withSamples(engineOptions(named)), ...options })));
 }
 
 /** Starts an engine without tools; other options come from the configuration. */
 export async function openEmptyEngine(config: Config, options: EngineOptions): Promise<Engine> {
-  const { createEngine } = await import("../../engine/engine.ts");
+  const { createEngine } = await import("../../ecosystems/create-engine.ts");
   const { tools: _tools, ...rest } = engineOptions(config);
   return orUsage(createEngine({ ...rest, ...options }));
 }

@@ -44,7 +44,7 @@ async function replay(file: string, options: Options): Promise<void> {
   if (options.inspect !== undefined) return inspect(recording, options.inspect === true ? INSPECT : options.inspect);
   const { requireReplayable } = await import("../../engine/replay/recording.ts");
   orRefuse(file, () => requireReplayable(recording));
-  const { replayCall } = await import("../../engine/replay/replay-call.ts");
+  const { replayCall } = await import("../../ecosystems/create-engine.ts");
   const { result, isSame } = await replayCall(recording);
   process.exitCode = isSame ? EXIT.OK : EXIT.FAILED;
   if (options.json === true) return print(`{"isSame":${isSame},"result":${resultText(result)}}`);
@@ -57,9 +57,11 @@ async function replay(file: string, options: Options): Promise<void> {
 
 /** Runs the call outside of an isolate, so that a debugger can attach. */
 async function inspect(recording: Recording, address: string): Promise<void> {
+  const { PLUGINS } = await import("../../ecosystems/plugins.ts");
   const { debugCall } = await import("../../engine/replay/debug/debug-call.ts");
   const { ok, payload } = await debugCall(recording, {
     inspect: address,
+    plugins: PLUGINS,
     onNotice: (text) => say(text.trimEnd()),
     onLog: (level, message) => say(`[${level}] ${message}`),
   });

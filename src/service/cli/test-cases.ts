@@ -83,7 +83,7 @@ async function replay(engine: Engine, file: string, recording: Recording, isUpda
   const tool = engine.recordedTool(recording.tool.name);
   if (tool === undefined) return { ...none, message: "there is no tool of this name" };
   const { outcomeOf, requireReplayable } = await import("../../engine/replay/recording.ts");
-  const { replayCall } = await import("../../engine/replay/replay-call.ts");
+  const { replayCall } = await import("../../ecosystems/create-engine.ts");
   const now: Recording = { ...recording, tool };
   try {
     requireReplayable(now);

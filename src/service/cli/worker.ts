@@ -61,10 +61,11 @@ async function work({ config }: Options, command: Command): Promise<void> {
   const logger = await openLog(values.logLevel);
   claimGroups();
   watchPressure();
+  const { ADAPTERS } = await import("../../ecosystems/plugins.ts");
   const load = () => import("../../fleet/machine/machine.ts");
   const { startMachine } = await importOptional("a worker machine", ["bullmq", "ioredis"], load);
   await runWorker(
-    () => orUsage(startMachine({ ...machine, logger })),
+    () => orUsage(startMachine({ ...machine, adapters: ADAPTERS, logger })),
     service,
     () => logNotices(logger),
   );

@@ -11,7 +11,7 @@ import {
 } from "../../engine/options.ts";
 import type { CallOptions } from "../../engine/call-options.ts";
 import { NAMES } from "../../base/limits.ts";
-import { LIBRARY_NAMES, MODULE_CONTRACT_NAMES } from "../../base/protocol/script.ts";
+import { LIBRARY_NAMES } from "../../base/protocol/script.ts";
 import { TYPE_CHECKS } from "../../engine/code-mode-options.ts";
 import { KEEPS } from "../../store/calls/call-record.ts";
 import { SECRET_LEAST, SECRET_MOST } from "../../store/redis/seal.ts";
@@ -22,7 +22,7 @@ import type { ToolLocation } from "../../tool/definition.ts";
 /** Configuration: the engine's options that are plain data, and the options of the service around it. */
 export interface Config extends Omit<
   EngineOptions,
-  "capabilities" | "registry" | "logger" | "tools" | "fetch" | "calls"
+  "capabilities" | "plugins" | "registry" | "logger" | "tools" | "fetch" | "calls"
 > {
   readonly tools?: readonly (string | Omit<ToolLocation, "record">)[];
   readonly fetch?: Omit<FetchOptions, "lookup">;
@@ -115,7 +115,7 @@ const SECRET = {
 const LOCATION = {
   ...section({
     path: PATH,
-    contract: { enum: [...MODULE_CONTRACT_NAMES, ...LIBRARY_NAMES] },
+    contract: { enum: ["glovebox", "amplifier", "agentspace", "strands", "xaibo", ...LIBRARY_NAMES] },
     config: true,
     limits: OBJECT,
     isolation: { type: "string" },

@@ -2,6 +2,7 @@ import type { Limits } from "../../base/limits.ts";
 import type { Operation } from "../../guest/host.ts";
 import type { CapabilityRequest } from "../../broker/capabilities/capability.ts";
 import { OPERATOR } from "../../broker/policy.ts";
+import { NO_READERS } from "../contracts/contract.ts";
 import type { CheckedDefinition } from "../definition.ts";
 import { type Loaded, type RegisteredTool, registeredTool } from "../registered-tool.ts";
 import type { ConnectorSource, ResolvedConnector } from "./options.ts";
@@ -43,7 +44,11 @@ export function remoteTool(
     capabilities: { connector: [connector], ...mountsOf(source, operation) },
     ...(wallMs > engine.limits.wallMs ? { limits: { wallMs } } : {}),
   };
-  return registeredTool(definition, checks, bundle, inspection, { ...engine, registrant: OPERATOR });
+  return registeredTool(definition, checks, bundle, inspection, {
+    ...engine,
+    readers: NO_READERS,
+    registrant: OPERATOR,
+  });
 }
 
 /** Capabilities of an operation whose files may be paths of mounts. */

@@ -12,9 +12,9 @@ import {
   readText,
   wrong,
 } from "./agentspace-reading.ts";
-import { managementOf, readRecord, type RegistrationRecord, runtimeOf, type RuntimeType } from "./agentspace-record.ts";
+import { managementOf, readRecord, type RegistrationRecord, runtimeOf } from "./agentspace-record.ts";
 import { type Fields, fieldsOf, writeSchema } from "./agentspace-spec.ts";
-import type { Loss, ModuleContract, Outcome, OutcomeError, ToolDescription } from "./contract.ts";
+import type { Loss, ModuleContract, ModuleReader, Outcome, OutcomeError, ToolDescription } from "./contract.ts";
 
 /** The message to a tool: its input, or one of its commands with its data. */
 export type AgentSpaceCall =
@@ -43,12 +43,31 @@ const LOSSES: readonly Loss[] = [
   { of: "result", field: "output", why: "a tool that failed has no output" },
 ];
 
+/** What a tool returns is its output. */
+export const agentspaceReader: ModuleReader = {
+  name: "agentspace",
+  readModule,
+  // The registration record of a tool sets its retries, for every kind of failure.
+  retryOn: "failure",
+  pythonForms: ["a class AgentSpaceV1Tool"],
+  readCommands,
+  records: {
+    title: "AgentSpace",
+    form: "the class AgentSpaceV1Tool with a method execute(input)",
+    configOf: toolData,
+    readTool: (record, isBinary) => {
+      requireRuntime(record, isBinary);
+      return readTool(record);
+    },
+  },
+};
+
 /**
  * AgentSpace's contract: a registration record describes a tool, whose input and output are objects. A module exports a
  * class `AgentSpaceV1Tool`; the class itself reveals only whether it has `execute` and `execute_command`.
  */
 export const agentspace: ModuleContract<RegistrationRecord, AgentSpaceCall, unknown, never> = {
-  name: "agentspace",
+  ...agentspaceReader,
   losses: LOSSES,
   readTool,
   writeTool,
@@ -57,22 +76,19 @@ export const agentspace: ModuleContract<RegistrationRecord, AgentSpaceCall, unkn
   readResult,
   writeResult,
   writeEvent: () => null,
-  readModule,
 };
 
-/**
- * The constructor argument of the class: the record's `tool_data`. Throws a `ContractError` if that is not an object.
- */
-export function toolData(record: unknown): JsonMembers {
+/** The constructor argument of the class: the record's `tool_data`. Throws a `ContractError` if that is not an object. */
+function toolData(record: unknown): JsonMembers {
   const place: Place = { value: record, pointer: "" };
   return readOptional(memberOf(readMembers(place), place, "tool_data"), readJsonMembers) ?? {};
 }
 
 /** Throws a `ContractError` if a record's runtime differs from that of its package. */
-export function requireRuntime(value: unknown, runtime: RuntimeType): void {
+function requireRuntime(value: unknown, isBinary: boolean): void {
   const record = readRecord(value);
-  if (runtimeOf(record) === runtime) return;
-  const what = runtime === "binary" ? "a binary" : "no binary";
+  if (runtimeOf(record) === (isBinary ? "binary" : "interpreted")) return;
+  const what = isBinary ? "a binary" : "no binary";
   const problem = `is ${record.tool_runtime_type}, but the package's code is ${what}`;
   throw wrong({ value, pointer: "/tool_runtime_type" }, problem);
 }
@@ -175,7 +191,7 @@ function writeResult({ success, output, error }: ToolResult): unknown {
 }
 
 /** The commands of a module, from its description of itself; `undefined` if it has none. */
-export function readCommands(described: unknown): readonly string[] | undefined {
+function readCommands(described: unknown): readonly string[] | undefined {
   if (!isObject(described) || described["has_command"] !== true) return undefined;
   const { commands } = described;
   const texts = (Array.isArray(commands) ? (commands as unknown[]) : []).filter((one) => typeof one === "string");

@@ -106,6 +106,8 @@ export const amplifier: ModuleContract<AmplifierDefinition, AmplifierCall, Ampli
   writeResult,
   writeEvent,
   readModule,
+  mayBeEmpty: true,
+  pythonForms: ["mount"],
 };
 
 /**

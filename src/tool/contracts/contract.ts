@@ -4,20 +4,6 @@ import type { Limits } from "../../base/limits.ts";
 import type { OutputAt } from "../../base/protocol/script.ts";
 import type { ToolCall, ToolResult } from "../../base/result.ts";
 
-/** The supported contracts. Modules may be written in the first five. */
-export type ContractName =
-  | "glovebox"
-  | "amplifier"
-  | "agentspace"
-  | "strands"
-  | "xaibo"
-  | "openai-chat"
-  | "openai-responses"
-  | "anthropic"
-  | "gemini"
-  | "ai-sdk"
-  | "mcp";
-
 /** Hints about a tool's behaviour, for display only and unchecked. Defined as in MCP. */
 export interface ToolAnnotations {
   readonly title?: string;
@@ -88,7 +74,8 @@ export interface Loss {
  * take hostile input and throw a `ContractError`; writers take the engine's data and never throw.
  */
 export interface Contract<Definition = unknown, Call = unknown, Result = unknown, Event = unknown> {
-  readonly name: ContractName;
+  /** Lower-case letters, digits and hyphens. */
+  readonly name: string;
   /** Fields that are lost when a value is written in this contract and read again. */
   readonly losses: readonly Loss[];
   readTool(definition: unknown): ToolDescription;
@@ -101,29 +88,65 @@ export interface Contract<Definition = unknown, Call = unknown, Result = unknown
   writeEvent(event: ContractEvent): Event | null;
 }
 
-/** A contract for modules, which the engine can run. */
-export interface ModuleContract<
-  Definition = unknown,
-  Call = unknown,
-  Result = unknown,
-  Event = unknown,
-> extends Contract<Definition, Call, Result, Event> {
+/** Reads the modules that are written in a contract, for an engine that runs them. Its functions take hostile input. */
+export interface ModuleReader {
+  /** Lower-case letters, digits and hyphens. */
+  readonly name: string;
   /**
    * The tools of a module, from the description by its isolate. `name` is the file's, for modules that declare no name.
+   * Throws a `ContractError`.
    */
   readModule(described: unknown, name: string): readonly ToolDescription[];
+  /** Reads what a tool returns. Absent: that is its output. Throws a `ContractError`. */
+  readResult?(answer: unknown): Outcome;
   /** Place of the output in a tool's answer, where the answer wraps it. */
   readonly outputAt?: OutputAt;
+  /** A module may have no tools, as it finds out by itself whether it can work here. */
+  readonly mayBeEmpty?: true;
+  /** Failures after which its tools are called again. Default: a lost executor. */
+  readonly retryOn?: "lost" | "failure";
+  /** What a Python module of the contract defines, to be listed in an error: `a TOOL_SPEC with its function`. */
+  readonly pythonForms?: readonly string[];
+  /** Operations of a module's tool beside its main one, from the module's description; `undefined` if it has none. */
+  readCommands?(described: unknown): readonly string[] | undefined;
+  readonly records?: RecordReader;
+}
+
+/** Reads registration records: each describes one tool, in place of its module. Throws a `ContractError`. */
+export interface RecordReader {
+  /** Name of the contract as its users write it. */
+  readonly title: string;
+  /** What a module has to define: `the class X with a method y(input)`. */
+  readonly form: string;
+  /** The config of the tool. */
+  configOf(record: unknown): object;
+  /** Also throws where the record is of another kind of code. */
+  readTool(record: unknown, isBinary: boolean): ToolDescription;
+}
+
+/** A contract for modules, which the engine can run. */
+export interface ModuleContract<Definition = unknown, Call = unknown, Result = unknown, Event = unknown>
+  extends Contract<Definition, Call, Result, Event>, Omit<ModuleReader, "readResult"> {}
+
+/** Readers of the contracts in which modules of an engine may be written, by name. */
+export type ModuleReaders = ReadonlyMap<string, ModuleReader>;
+
+export const NO_READERS: ModuleReaders = new Map();
+
+/** The reader of registration records, if an engine has one. */
+export function recordReader(readers: ModuleReaders): (RecordReader & Pick<ModuleReader, "name">) | undefined {
+  for (const { name, records } of readers.values()) if (records !== undefined) return { ...records, name };
+  return undefined;
 }
 
 /** An error in a definition, a call or a result. */
 export class ContractError extends Error {
   override readonly name = "ContractError";
-  readonly contract: ContractName;
+  readonly contract: string;
   /** JSON pointer to the error; empty for the whole value. */
   readonly pointer: string;
 
-  constructor(contract: ContractName, pointer: string, problem: string) {
+  constructor(contract: string, pointer: string, problem: string) {
     super(`${contract}${pointer === "" ? "" : ` ${pointer}`}: ${problem}`);
     this.contract = contract;
     this.pointer = pointer;

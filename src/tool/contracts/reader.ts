@@ -1,7 +1,7 @@
 import { parseWithDigits } from "../../base/exact-json.ts";
 import { describeExcess, isObject, type JsonSchema, pointerSegment } from "../../base/json.ts";
 import { MAX_LIMITS } from "../../base/limits.ts";
-import { ContractError, type ContractName } from "./contract.ts";
+import { ContractError } from "./contract.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -10,9 +10,9 @@ const NAME = /^[A-Za-z0-9_.-]{1,128}$/;
 
 /** Reads the parts of a contract's messages. Throws a `ContractError` with the pointer of an invalid part. */
 export class Reader {
-  readonly #contract: ContractName;
+  readonly #contract: string;
 
-  constructor(contract: ContractName) {
+  constructor(contract: string) {
     this.#contract = contract;
   }
 

@@ -59,6 +59,7 @@ export const strands: ModuleContract<ToolSpec, ToolUse, StrandsResult> = {
   writeResult,
   writeEvent: () => null,
   readModule,
+  pythonForms: ["a TOOL_SPEC with its function", "functions with @tool"],
 };
 
 /** Requires only a name; linters report other missing fields. */

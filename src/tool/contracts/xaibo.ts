@@ -68,6 +68,7 @@ export const xaibo: ModuleContract<XaiboTool, XaiboCall, XaiboResult, never> = {
   writeResult,
   writeEvent: () => null,
   readModule,
+  pythonForms: ["a tool provider"],
 };
 
 function readTool(definition: unknown, pointer: string): ToolDescription {

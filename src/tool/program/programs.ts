@@ -4,6 +4,7 @@ import type { Capability } from "../../broker/capabilities/capability.ts";
 import { functionsCapability } from "../../broker/capabilities/functions.ts";
 import { programTools } from "../../broker/capabilities/program-tools.ts";
 import { OPERATOR } from "../../broker/policy.ts";
+import { NO_READERS } from "../contracts/contract.ts";
 import { type RegisteredTool, registeredTool } from "../registered-tool.ts";
 import { mapStack } from "../bundle/stack.ts";
 import { type Program, PROGRAM_NAMES } from "./program.ts";
@@ -60,7 +61,7 @@ function runnerWith(kind: Program["kind"], limits: Limits): RegisteredTool {
     key: `${name}:${limits.memoryMb}`,
   } as const;
   const definition = { name, description: "Runs a program.", isolation: "isolate" } as const;
-  const engine = { limits, maxLimits: limits, registrant: OPERATOR };
+  const engine = { limits, maxLimits: limits, readers: NO_READERS, registrant: OPERATOR };
   const tool = registeredTool(definition, NO_CHECKS, bundle, inspection, engine);
   return kind === "tools" ? { ...tool, mapStack: programStack } : tool;
 }

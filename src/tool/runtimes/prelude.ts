@@ -1,10 +1,15 @@
 import { readFile, writeFile } from "node:fs/promises";
-import { basename } from "node:path";
+import { basename, extname, relative } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { BuildOptions } from "esbuild";
 import { CHECKS_GLOBAL, type Prelude, textsOf } from "../../base/protocol/prelude.ts";
 import { pythonPlace } from "./python/place.ts";
 
 const GLOBAL_NAME = "__prelude";
+const ADAPTER_NAME = "__adapter";
+const EXTENSION = import.meta.url.endsWith(".ts") ? "ts" : "js";
+/** The folder of the programs inside isolates. */
+const GUEST = new URL("../../guest/", import.meta.url);
 /** Parts evaluated only when a tool first uses them, keyed by their names in the prelude. */
 const DEFERRED = { console: "web/console", web: "web/index", fs: "faces/fs" };
 /** Long parts that few tools use: an isolate does not even hold their text before the first use. */
@@ -16,17 +21,19 @@ const BUILT_SCRIPTS = new URL("../../guest/scripts.json", import.meta.url);
 const BUILT_PARTS = new URL("../../guest/parts.json", import.meta.url);
 
 interface Scripts {
+  /** `core` lacks its end, in front of which adapters stand. */
   readonly prelude: Omit<Prelude, "pythonImage">;
+  /** Adapters of contracts by their files, relative to the guest's folder and without their extension. */
+  readonly adapters: { readonly [file: string]: string };
   /** An expression whose value describes schemas of libraries, for `describing`. */
   readonly describer: string;
 }
 
-interface BuiltScripts extends Pick<Scripts, "describer"> {
+interface BuiltScripts extends Omit<Scripts, "prelude"> {
   readonly prelude: Omit<Scripts["prelude"], "parts">;
 }
 
 let scripts: Promise<Scripts> | null = null;
-let loaded: Promise<Prelude> | null = null;
 
 function loadScripts(): Promise<Scripts> {
   scripts ??= readScripts().then((built) => built ?? bundleScripts());
@@ -36,15 +43,22 @@ function loadScripts(): Promise<Scripts> {
 /** Scripts that run before the core in the realms of a runtime. */
 const ENGINES = { wasi: "wasi/engine", native: "native/engine", remote: "remote/engine" };
 
-/** The guest's prelude: the core is one script that evaluates to its `boot` function. Loaded once per process. */
-export function loadPrelude(): Promise<Prelude> {
-  loaded ??= load();
-  return loaded;
+/**
+ * The guest's prelude: the core is one script that evaluates to its `boot` function. `adapters`: files of modules that
+ * export the `adapter` of a contract, in the order in which they are asked.
+ */
+export async function loadPrelude(adapters: readonly URL[] = []): Promise<Prelude> {
+  const { prelude, adapters: built } = await loadScripts();
+  const others = adapters.filter((file) => built[keyOf(file)] === undefined);
+  const bundled = others.length === 0 ? {} : await bundleAdapters(others);
+  const added = adapters.map((file) => `${GLOBAL_NAME}.addAdapter(${built[keyOf(file)] ?? bundled[keyOf(file)]});\n`);
+  const core = script(`${prelude.core}${added.join("")}return ${GLOBAL_NAME}.boot;`);
+  return { ...prelude, core, pythonImage: pythonPlace()?.image ?? null };
 }
 
-async function load(): Promise<Prelude> {
-  const { prelude } = await loadScripts();
-  return { ...prelude, pythonImage: pythonPlace()?.image ?? null };
+function keyOf(file: URL): string {
+  const path = relative(fileURLToPath(GUEST), fileURLToPath(file));
+  return path.slice(0, path.length - extname(path).length);
 }
 
 /** Script that describes schemas of libraries, for the isolate of a module with tools of other libraries. */
@@ -57,16 +71,19 @@ async function readScripts(): Promise<Scripts | null> {
   if (import.meta.url.endsWith(".ts")) return null;
   const text = await readFile(BUILT_SCRIPTS, "utf8").catch(() => null);
   if (text === null) return null;
-  const { prelude, describer } = JSON.parse(text) as BuiltScripts;
-  return { prelude: { ...prelude, parts: { file: fileURLToPath(BUILT_PARTS) } }, describer };
+  const { prelude, ...others } = JSON.parse(text) as BuiltScripts;
+  return { prelude: { ...prelude, parts: { file: fileURLToPath(BUILT_PARTS) } }, ...others };
 }
 
-/** A step of `npm run build`. @public */
-export async function writeScripts(): Promise<void> {
+/** A step of `npm run build`. `adapters`: those that are bundled with it. @public */
+export async function writeScripts(adapters: readonly URL[]): Promise<void> {
   const { prelude, describer } = await bundleScripts();
   const { parts, ...rest } = prelude;
   await writeFile(BUILT_PARTS, JSON.stringify(textsOf(parts)));
-  await writeFile(BUILT_SCRIPTS, JSON.stringify({ prelude: rest, describer }));
+  await writeFile(
+    BUILT_SCRIPTS,
+    JSON.stringify({ prelude: rest, describer, adapters: await bundleAdapters(adapters) }),
+  );
 }
 
 async function bundleScripts(): Promise<Scripts> {
@@ -79,18 +96,29 @@ async function bundleScripts(): Promise<Scripts> {
   ]);
   const textOf = (name: string): string => texts.get(name) ?? "";
   const deferred = Object.keys(DEFERRED).map((name) => `${name}() {\n${textOf(name)}return ${GLOBAL_NAME};\n}`);
-  const core = `const DEFERRED = {\n${deferred.join(",\n")}\n};\n${textOf("core")}return ${GLOBAL_NAME}.boot;`;
+  const core = `const DEFERRED = {\n${deferred.join(",\n")}\n};\n${textOf("core")}`;
   const parts = Object.keys(ABSENT).map((name) => [name, script(`${textOf(name)}return ${GLOBAL_NAME};`)] as const);
   const engineOf = (name: keyof typeof ENGINES) => script(`${textOf(name)}return ${GLOBAL_NAME}.createEngine();`);
   const engines = { wasi: engineOf("wasi"), native: engineOf("native"), remote: engineOf("remote") };
   const prelude = {
-    core: script(core),
+    core,
     parts: { texts: { ...Object.fromEntries(parts), ...node } },
     checks: checks.get("checks") ?? "",
     engines,
   };
   const describer = `${describers.get("describer") ?? ""}return ${GLOBAL_NAME}.describeLibrarySchema;`;
-  return { prelude, describer: script(describer) };
+  return { prelude, describer: script(describer), adapters: {} };
+}
+
+/** Bundles modules that export the `adapter` of a contract, as expressions. */
+async function bundleAdapters(files: readonly URL[]): Promise<Scripts["adapters"]> {
+  const named = files.map((file, index) => [`adapter${index}`, fileURLToPath(file)] as const);
+  const texts = await bundlePaths(ADAPTER_NAME, Object.fromEntries(named));
+  const expressions = files.map((file, index) => {
+    const text = texts.get(`adapter${index}`) ?? "";
+    return [keyOf(file), script(`${text}return ${ADAPTER_NAME}.adapter;`)] as const;
+  });
+  return Object.fromEntries(expressions);
 }
 
 /** A script that evaluates to the body's return value. */
@@ -99,18 +127,30 @@ function script(body: string): string {
 }
 
 /** Bundles modules of a folder with all their imports, as statements that declare `globalName`. Keyed by name. */
-async function bundleFiles(
+function bundleFiles(
   folder: string,
   globalName: string,
   files: { readonly [name: string]: string },
 ): Promise<ReadonlyMap<string, string>> {
-  const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
   const paths = Object.entries(files).map(([name, file]) => {
-    return [name, fileURLToPath(new URL(`../../${folder}/${file}.${extension}`, import.meta.url))] as const;
+    return [name, fileURLToPath(new URL(`../../${folder}/${file}.${EXTENSION}`, import.meta.url))] as const;
   });
+  return bundlePaths(globalName, Object.fromEntries(paths), {
+    // The stream classes must not capture this: it would belong to the call that first uses it.
+    define: { queueMicrotask: "undefined" },
+    // They transfer buffers with what this exports as `structuredClone`.
+    inject: [fileURLToPath(new URL(`web/transfer.${EXTENSION}`, GUEST))],
+  });
+}
+
+async function bundlePaths(
+  globalName: string,
+  entryPoints: { readonly [name: string]: string },
+  more: Pick<BuildOptions, "define" | "inject"> = {},
+): Promise<ReadonlyMap<string, string>> {
   const { build } = await import("esbuild");
   const result = await build({
-    entryPoints: Object.fromEntries(paths),
+    entryPoints: { ...entryPoints },
     // Nothing is written there, but several bundles need distinct names.
     outdir: "prelude",
     write: false,
@@ -119,10 +159,7 @@ async function bundleFiles(
     globalName,
     platform: "neutral",
     target: "esnext",
-    // The stream classes must not capture this: it would belong to the call that first uses it.
-    define: { queueMicrotask: "undefined" },
-    // They transfer buffers with what this exports as `structuredClone`.
-    inject: [fileURLToPath(new URL(`../../guest/web/transfer.${extension}`, import.meta.url))],
+    ...more,
     // Each isolate holds the text.
     minifyWhitespace: true,
     minifySyntax: true,

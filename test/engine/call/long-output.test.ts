@@ -8,6 +8,7 @@ import { concludeCall } from "../../../src/engine/call/conclude.ts";
 import { checkInPieces, staysText } from "../../../src/engine/call/long-output.ts";
 import { outputOf } from "../../../src/executor/executor.ts";
 import { registeredTool } from "../../../src/tool/registered-tool.ts";
+import { NO_READERS } from "../../../src/tool/contracts/contract.ts";
 
 const LONG = 300 * 1024;
 const COUNTS = { cpuMs: 0, waitedMs: 0, wallMs: 0, heapBytes: 0, dropped: 0, deliveredCount: 0, attempts: 1 };
@@ -26,7 +27,7 @@ const tool = registeredTool(
     evaluationMs: 0,
     key: "k",
   },
-  { limits: DEFAULT_LIMITS, maxLimits: MAX_LIMITS, registrant: "operator" },
+  { limits: DEFAULT_LIMITS, maxLimits: MAX_LIMITS, readers: NO_READERS, registrant: "operator" },
 );
 
 /** The result of a call whose executor sent this as its output. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { amplifierAdapter } from "../../../src/guest/contracts/amplifier.ts";
+import { adapter } from "../../../src/guest/contracts/amplifier.ts";
 import type { ToolContext } from "../../../src/guest/tool-context.ts";
 
 const FACTS = { name: "later", version: "1", config: "null", contract: "amplifier" };
@@ -12,7 +12,7 @@ test("a module that calls share is mounted once, and again only where that has f
     if (++mounts === 1) throw new Error("not yet");
     return { name: "later", description: "Comes later.", execute: async () => ({ output: mounts }) };
   };
-  const tool = amplifierAdapter.open({ mount }, FACTS, true);
+  const tool = adapter.open({ mount }, FACTS, true);
   await expect(tool({}, CONTEXT, undefined)).rejects.toThrow("not yet");
   const outputs = [await tool({}, CONTEXT, undefined), await tool({}, CONTEXT, undefined)];
   expect(outputs).toMatchObject([{ output: 2 }, { output: 2 }]);

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { agentspace, requireRuntime, toolData } from "../../../src/tool/contracts/agentspace.ts";
+import { agentspace } from "../../../src/tool/contracts/agentspace.ts";
 import { readRecord } from "../../../src/tool/contracts/agentspace-record.ts";
 import { type Fields, fieldsOf, writeSchema } from "../../../src/tool/contracts/agentspace-spec.ts";
 import { ContractError } from "../../../src/tool/contracts/contract.ts";
@@ -96,8 +96,8 @@ describe("a registration record", () => {
     expect(readRecord(LEAST).tool_metadata).toBeUndefined();
     expect(readRecord({ ...LEAST, tool_data: null, tool_metadata: null }).tool_data).toEqual({});
     expect(readRecord(RECORD).tool_metadata).toEqual(RECORD.tool_metadata);
-    expect(toolData(RECORD)).toEqual(RECORD.tool_data);
-    expect(toolData(LEAST)).toEqual({});
+    expect(agentspace.records?.configOf(RECORD)).toEqual(RECORD.tool_data);
+    expect(agentspace.records?.configOf(LEAST)).toEqual({});
   });
 
   test("keeps what tools are searched by, and nothing that it does not know", () => {
@@ -154,10 +154,10 @@ describe("the runtime", () => {
     const binary = { ...LEAST, tool_runtime_type: "binary" };
     expect(readRecord(binary)).toMatchObject({ tool_runtime_type: "binary" });
     expect(agentspace.readTool(binary)).toEqual(agentspace.readTool(LEAST));
-    requireRuntime(binary, "binary");
-    requireRuntime(LEAST, "interpreted");
-    expect(refusalOf(() => requireRuntime(LEAST, "binary"))).toMatchObject({ pointer: "/tool_runtime_type" });
-    expect(refusalOf(() => requireRuntime(binary, "interpreted"))).toMatchObject({
+    const { records } = agentspace;
+    expect(records?.readTool(binary, true)).toEqual(records?.readTool(LEAST, false));
+    expect(refusalOf(() => records?.readTool(LEAST, true))).toMatchObject({ pointer: "/tool_runtime_type" });
+    expect(refusalOf(() => records?.readTool(binary, false))).toMatchObject({
       pointer: "/tool_runtime_type",
       message: "agentspace /tool_runtime_type: is binary, but the package's code is no binary",
     });

@@ -1,7 +1,7 @@
 import { cp, readdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { describe, expect, test } from "vitest";
-import { createEngine, type Engine } from "../../../src/engine/engine.ts";
+import { createEngine, type Engine } from "../../../src/index.ts";
 import { GloveboxError } from "../../../src/base/errors.ts";
 import type { EngineOptions } from "../../../src/engine/options.ts";
 import type { PackageEvent } from "../../../src/tool/package/step.ts";

@@ -5,12 +5,15 @@ import { Descriptors } from "../../../base/os/descriptors.ts";
 import { readablePaths } from "../../../executor/process/permissions.ts";
 import { Sandbox } from "../../../executor/process/sandbox.ts";
 import { loadPrelude } from "../../../tool/runtimes/prelude.ts";
-import type { Recording } from "../recording.ts";
+import { type Plugin, resolvePlugins } from "../../plugin.ts";
+import { checksOf, type Recording } from "../recording.ts";
 import { CLOSING_FLAGS } from "./powers.ts";
 
 export interface DebugOptions {
   /** Address for the debugger, such as `127.0.0.1:9229`. Whoever can reach it can do all that the process can. */
   readonly inspect: string;
+  /** Those of its engine. */
+  readonly plugins: readonly Plugin[];
   /** Receives Node's own output, including the debugger's address. */
   readonly onNotice: (text: string) => void;
   readonly onLog: (level: string, message: string) => void;
@@ -28,7 +31,10 @@ export interface Debugged {
  * instead of an isolate. It is contained by a realm that exposes no object of the process, and by Node's permission
  * model: no files, network or child processes.
  */
-export async function debugCall(recording: Recording, { inspect, onNotice, onLog }: DebugOptions): Promise<Debugged> {
+export async function debugCall(
+  recording: Recording,
+  { inspect, plugins, onNotice, onLog }: DebugOptions,
+): Promise<Debugged> {
   const { runtime } = recording.tool;
   if (runtime !== "javascript")
     throw new TypeError(`a debugger reads JavaScript, and the tool's runtime is ${runtime}`);
@@ -48,12 +54,15 @@ export async function debugCall(recording: Recording, { inspect, onNotice, onLog
   const [file = "", ...args] = sandbox.wrapReachable([process.execPath, ...flags, entry]);
   const child = start(file, args);
   child.stderr?.setEncoding("utf8").on("data", onNotice);
-  const prelude = await loadPrelude();
+  const { readers, adapters } = resolvePlugins(plugins);
+  const prelude = await loadPrelude(adapters);
+  const { tool } = recording;
+  const message = { prelude, recording: { ...recording, tool: { ...tool, checks: checksOf(recording, readers) } } };
   return new Promise((resolve, reject) => {
     let ended: Debugged | null = null;
-    child.on("message", (message) => {
+    child.on("message", (answer) => {
       // Messages of the process are untrusted, even in their format.
-      const [kind, first, second] = Array.isArray(message) ? message.map(String) : [];
+      const [kind, first, second] = Array.isArray(answer) ? answer.map(String) : [];
       if (kind === "log") onLog(first ?? "", second ?? "");
       else if (kind === "end") ended ??= { ok: first?.startsWith("+") === true, payload: first?.slice(1) ?? "" };
     });
@@ -62,7 +71,7 @@ export async function debugCall(recording: Recording, { inspect, onNotice, onLog
       if (ended === null) reject(new Error("the process ended before the call did"));
       else resolve(ended);
     }, reject);
-    child.send({ prelude, recording });
+    child.send(message);
   });
 }
 

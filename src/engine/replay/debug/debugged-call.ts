@@ -15,8 +15,8 @@ import {
   type Pure,
 } from "../../../guest/host.ts";
 import { type Prelude, textsOf } from "../../../base/protocol/prelude.ts";
-import { isHardened, type ToolChecks } from "../../../base/protocol/script.ts";
-import { checksOf, type Recording, toAnswers } from "../recording.ts";
+import { isHardened, NO_CHECKS, type ToolChecks } from "../../../base/protocol/script.ts";
+import { type Recording, toAnswers } from "../recording.ts";
 import { checkCodeText, checkRuntimeText, factoryText } from "../../../executor/worker/factory-text.ts";
 import { ReplaySchedule } from "../../../executor/worker/replay-schedule.ts";
 import { createPure } from "../../../executor/worker/pure.ts";
@@ -57,7 +57,7 @@ export class DebuggedCall {
     this.#session = new RecordedSession(recording.asks, toAnswers(recording), recording.refusal, recording);
     this.#plan = new ReplaySchedule(this.#session.journal.plan());
     const { tool, seed } = recording;
-    const script = { ...tool, key: "recorded", checks: checksOf(recording) };
+    const script = { ...tool, key: "recorded", checks: tool.checks ?? NO_CHECKS };
     const { text, ownNames, facts } = factoryText(script);
     const realm = new DebuggedRealm(`tool:${tool.name}`);
     const texts = textsOf(prelude.parts);

@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, test } from "vitest";
 import { defineCapability } from "../../../../src/broker/capabilities/custom.ts";
-import { createEngine, type Engine } from "../../../../src/engine/engine.ts";
+import { createEngine, type Engine } from "../../../../src/index.ts";
 import type { EngineOptions } from "../../../../src/engine/options.ts";
 import { serve, type TestServer } from "./server.ts";
 

@@ -1,7 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { ContractName } from "../../../../src/tool/contracts/index.ts";
 
 const FOLDER = fileURLToPath(new URL("../../../../fixtures/contracts", import.meta.url));
 const KINDS = ["tool", "call", "result"] as const;
@@ -15,7 +14,7 @@ export interface Golden {
   readonly message: unknown;
 }
 
-export function readGolden(name: ContractName): readonly Golden[] {
+export function readGolden(name: string): readonly Golden[] {
   const folder = join(FOLDER, name);
   if (!existsSync(folder)) return [];
   return readdirSync(folder).flatMap((file) => {

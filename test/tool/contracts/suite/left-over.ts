@@ -1,5 +1,5 @@
 import { parseWithDigits } from "../../../../src/base/exact-json.ts";
-import type { ContractName, Outcome } from "../../../../src/tool/contracts/index.ts";
+import type { Outcome } from "../../../../src/tool/contracts/index.ts";
 import type { JsonSchema } from "../../../../src/base/json.ts";
 
 /** Nothing is left of a field. */
@@ -66,7 +66,7 @@ const asBlocks: LeftOver = (value) => {
   );
 };
 
-export const LEFT_OVERS: { readonly [Name in ContractName]?: LeftOvers } = {
+export const LEFT_OVERS: { readonly [name: string]: LeftOvers } = {
   "openai-chat": TEXT,
   "openai-responses": { ...TEXT, "tool.outputSchema": unlessBoolean },
   anthropic: { ...TEXT, "result.error.message": (message) => (message === "" ? NOTHING : message) },

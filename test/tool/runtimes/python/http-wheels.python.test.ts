@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createEngine, type Engine } from "../../../../src/engine/engine.ts";
+import { createEngine, type Engine } from "../../../../src/index.ts";
 import { newTree } from "../../package/opening.ts";
 import { wheelFiles } from "./build-wheel.ts";
 

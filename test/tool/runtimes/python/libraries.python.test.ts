@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createEngine, type Engine } from "../../../../src/engine/engine.ts";
+import { createEngine, type Engine } from "../../../../src/index.ts";
 import { sideModule, type SideModuleParts } from "../../../base/wasm/side-modules.ts";
 import { newTree } from "../../package/opening.ts";
 import { refusalOf } from "../../temporary.ts";

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createEngine, type Engine } from "../../../../src/engine/engine.ts";
+import { createEngine, type Engine } from "../../../../src/index.ts";
 import { PYTHON_MS } from "./bench.ts";
 import { wheelFiles } from "./build-wheel.ts";
 

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import { createEngine } from "../../../../src/engine/engine.ts";
+import { createEngine } from "../../../../src/index.ts";
 import { newTree } from "../../package/opening.ts";
 
 const PACKAGES = process.env["GLOVEBOX_PYODIDE_PACKAGES"];

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { agentspace as agentspaceContract } from "../../../../src/tool/contracts/agentspace.ts";
 import { mountPlan } from "../../../../src/ecosystems/amplifier/index.ts";
 import { ToolRegistry } from "../../../../src/ecosystems/strands/index.ts";
-import { createEngine, type Engine } from "../../../../src/engine/engine.ts";
+import { createEngine, type Engine } from "../../../../src/index.ts";
 import type { PackageEvent } from "../../../../src/tool/package/step.ts";
 import { buildZip } from "../../package/build-zip.ts";
 import { newTree, watchTemporary } from "../../package/opening.ts";

@@ -2,6 +2,9 @@ import { isParsing } from "../../base/protocol/script.ts";
 import type { ToolResult } from "../../base/result.ts";
 import { OPERATOR } from "../../broker/policy.ts";
 import { readerOf, type RegisteredTool } from "../../tool/registered-tool.ts";
+import type { ModuleReaders } from "../../tool/contracts/contract.ts";
+import { loadPrelude } from "../../tool/runtimes/prelude.ts";
+import { type Plugin, resolvePlugins } from "../plugin.ts";
 import { stackMapper } from "../../tool/bundle/stack.ts";
 import { checksOf, outcomeOf, type Recording, requireReplayable } from "./recording.ts";
 import { Replayer } from "./replayer.ts";
@@ -13,23 +16,20 @@ export interface Replayed {
   readonly isSame: boolean;
 }
 
-/**
- * Replays a recorded call in an executor process of its own, with the recorded clock, randomness and responses. No
- * capability is invoked, and the current policy does not apply. Rejects with a `TypeError` if the call was not a
- * function of the recorded data: it was ended from outside, or ran in a shared module.
- */
-export async function replayCall(recording: Recording): Promise<Replayed> {
+/** Replays a recorded call with the given plugins alone. Rejects as `replayCall` does. */
+export async function replayRecording(recording: Recording, plugins: readonly Plugin[]): Promise<Replayed> {
   requireReplayable(recording);
-  await using replayer = await Replayer.open(1);
-  const { result } = await replayer.run(toolOf(recording), recording.call, recording);
+  const { readers, adapters } = resolvePlugins(plugins);
+  await using replayer = await Replayer.open(1, await loadPrelude(adapters));
+  const { result } = await replayer.run(toolOf(recording, readers), recording.call, recording);
   return { result, isSame: JSON.stringify(outcomeOf(result)) === JSON.stringify(recording.outcome) };
 }
 
 /** The recorded tool, without the parts that only registration needs. */
-function toolOf(recording: Recording): RegisteredTool {
+function toolOf(recording: Recording, readers: ModuleReaders): RegisteredTool {
   const { outputSchema, outputChars, sourceMap, registrant = OPERATOR, digest = "", ...script } = recording.tool;
   const { limits } = recording;
-  const checks = checksOf(recording);
+  const checks = checksOf(recording, readers);
   const { name, version, runtime, isolation, text } = script;
   return {
     info: {
@@ -57,7 +57,8 @@ function toolOf(recording: Recording): RegisteredTool {
     capabilities: {},
     retries: 0,
     retryOn: "lost",
-    readResult: readerOf(script.contract, checks),
+    ...readerOf(script.contract, checks, readers),
+    takesCommands: true,
     outputChars,
     // The recorded limits already include the timeout argument.
     timeoutArgument: null,

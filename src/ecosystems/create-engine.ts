@@ -1,0 +1,34 @@
+import { type Engine, startEngine } from "../engine/engine.ts";
+import type { Plugin } from "../engine/plugin.ts";
+import type { EngineOptions, ToolSource } from "../engine/options.ts";
+import type { Recording } from "../engine/replay/recording.ts";
+import { type Replayed, replayRecording } from "../engine/replay/replay-recording.ts";
+import type { ToolsOf } from "../engine/typed-engine.ts";
+import type { RegisteredTools } from "../tool/register.ts";
+import { PLUGINS } from "./plugins.ts";
+
+/**
+ * Starts an engine: its executor first, then its tools. Rejects with a `GloveboxError`: `load_error` if a tool cannot
+ * be registered, `executor_lost` if the executor cannot start; with a `RangeError` or `TypeError` if an option is
+ * invalid. The types of its tools come from definitions in `options.tools`, from a type argument such as `typeof
+ * import("./tools/index.ts")`, or from `Register`.
+ */
+export async function createEngine<const Sources extends readonly ToolSource[]>(
+  options: EngineOptions<Sources> & { readonly tools: Sources },
+): Promise<Engine<ToolsOf<Sources>>>;
+export async function createEngine<Tools = RegisteredTools>(options?: EngineOptions): Promise<Engine<ToolsOf<Tools>>>;
+export async function createEngine(options: EngineOptions = {}): Promise<Engine> {
+  return startEngine({ ...options, plugins: [...PLUGINS, ...(options.plugins ?? [])] });
+}
+
+/**
+ * Replays a recorded call in an executor process of its own, with the recorded clock, randomness and responses. No
+ * capability is invoked, and the current policy does not apply. `plugins`: those of its engine. Rejects with a `TypeError`
+ * if the call was not a function of the recorded data: it was ended from outside, or ran in a shared module.
+ */
+export function replayCall(
+  recording: Recording,
+  { plugins = [] }: { readonly plugins?: readonly Plugin[] } = {},
+): Promise<Replayed> {
+  return replayRecording(recording, [...PLUGINS, ...plugins]);
+}

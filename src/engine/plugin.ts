@@ -1,0 +1,86 @@
+import { isModuleContract, isLibrary } from "../base/protocol/script.ts";
+import type { CustomCapability } from "../broker/capabilities/custom-types.ts";
+import type { ToolContext } from "../tool/define-tool.ts";
+import type { ModuleReader, ModuleReaders } from "../tool/contracts/contract.ts";
+
+/** A contract in which modules may be written: how the host reads them, and how a realm calls them. */
+export interface PluginContract {
+  readonly reader: ModuleReader;
+  /**
+   * File of a module that exports `adapter`, a `ContractAdapter`. It becomes part of the first script of every realm, and
+   * imports nothing of the host.
+   */
+  readonly adapter: URL;
+}
+
+/** How a realm reads and calls the modules of a contract. It runs inside isolates, where tools cannot change it. */
+export interface ContractAdapter {
+  /** As its reader is called. */
+  readonly name: string;
+  /** Whether its exports have names that no other module would have: then it is asked before Glovebox's own contract. */
+  readonly isDistinctive?: true;
+  /** Classes whose objects modules get. A realm of several calls freezes them. */
+  readonly classes?: readonly object[];
+  /** Whether a module is written in this contract. */
+  matches(exports: { readonly [name: string]: unknown }): boolean;
+  /** What the reader's `readModule` gets, as JSON or a promise of it. */
+  describe(exports: { readonly [name: string]: unknown }, facts: ModuleFacts): unknown;
+  /** The tool that `facts` name; with `lives`, for more than one call. Throws if the module has none of that name. */
+  open(
+    exports: { readonly [name: string]: unknown },
+    facts: ModuleFacts,
+    lives: boolean,
+  ): (input: unknown, context: ToolContext, command: string | undefined) => unknown;
+}
+
+/** Of the tool whose module an adapter opens. */
+export interface ModuleFacts {
+  readonly name: string;
+  readonly version: string;
+  /** JSON text; `null` for a tool without one. */
+  readonly config: string;
+}
+
+/** What a package adds to an engine. The engine knows it by this object alone. */
+export interface Plugin {
+  /** Unique among an engine's plugins. */
+  readonly name: string;
+  /** In the order in which their adapters are asked whether a module is theirs. */
+  readonly contracts?: readonly PluginContract[];
+  /** Beside the engine's own `capabilities`. */
+  readonly capabilities?: readonly CustomCapability[];
+}
+
+/** What all plugins of an engine add to it. */
+export interface PluggedIn {
+  readonly readers: ModuleReaders;
+  readonly adapters: readonly URL[];
+  readonly capabilities: readonly CustomCapability[];
+}
+
+/** Throws a `TypeError` for two plugins or contracts of one name, and for a contract's name that cannot be one. */
+export function resolvePlugins(plugins: readonly Plugin[]): PluggedIn {
+  const names = new Set<string>();
+  const readers = new Map<string, ModuleReader>();
+  const adapters: URL[] = [];
+  for (const { name, contracts = [] } of plugins) {
+    if (names.has(name)) throw new TypeError(`plugins: two are called ${JSON.stringify(name)}; give one of them`);
+    names.add(name);
+    for (const { reader, adapter } of contracts) {
+      requireName(reader.name, name, readers);
+      readers.set(reader.name, reader);
+      adapters.push(adapter);
+    }
+  }
+  return { readers, adapters, capabilities: plugins.flatMap(({ capabilities = [] }) => capabilities) };
+}
+
+function requireName(contract: string, plugin: string, others: ModuleReaders): void {
+  const shown = `plugin ${JSON.stringify(plugin)}: the contract ${JSON.stringify(contract)}`;
+  if (!isModuleContract(contract)) {
+    throw new TypeError(`${shown} needs a name of lower-case letters, digits and hyphens, at most 64`);
+  }
+  if (contract === "glovebox" || isLibrary(contract) || others.has(contract)) {
+    throw new TypeError(`${shown} has the name of another contract`);
+  }
+}

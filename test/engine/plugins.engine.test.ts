@@ -1,0 +1,124 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createEngine, defineCapability, type Plugin, readRecording, replayCall, unwrap } from "../../src/index.ts";
+import { startEngine } from "../../src/engine/engine.ts";
+import { resolvePlugins } from "../../src/engine/plugin.ts";
+import { ContractError, type ModuleReader } from "../../src/tool/contracts/index.ts";
+
+const reader: ModuleReader = {
+  name: "cards",
+  readModule(described, name) {
+    const { title } = Object(described) as { readonly title?: unknown };
+    if (typeof title !== "string") throw new ContractError("cards", "/title", "must be a text");
+    return [{ name, description: title, inputSchema: { type: "object" } }];
+  },
+  readResult: (answer) => ({ ok: true, output: (answer as { readonly output: unknown }).output }),
+  outputAt: "/output",
+};
+/** Freezes nothing itself: its class is one of the realm's. */
+const ADAPTER = `
+class Deck { draw() { return 7; } }
+export const adapter = {
+  name: "cards",
+  isDistinctive: true,
+  classes: [Deck],
+  matches: ({ card }) => typeof card === "object",
+  describe: ({ card }) => ({ title: card.title }),
+  open: ({ card }) => async (input, { host }) => ({ output: await card.play(input, new Deck(), host) }),
+};`;
+const FILES = {
+  "adapter.js": ADAPTER,
+  "seven.js": `export const card = { title: "Seven", play: async ({ add }, deck, host) => deck.draw() + add + (await host.luck.more({})) };
+export const spec = { capabilities: { luck: true } };`,
+  "cheat.js": `export const card = { title: "Cheat", play: (_, deck) => {
+  try { Object.getPrototypeOf(deck).draw = () => 0; } catch (error) { return error.name; }
+} };`,
+  "odd.js": "export const card = { title: 1 };",
+};
+const CALL = { name: "seven", arguments: { add: 1 } };
+const policy = { rules: [{ tools: ["*"], allow: { luck: true } }] };
+const luck = defineCapability({
+  name: "luck",
+  methods: { more: { input: { type: "object" }, output: { type: "integer" }, handler: () => 100 } },
+});
+let folder: string;
+let cards: Plugin;
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "glovebox-plugin-"));
+  for (const [name, text] of Object.entries(FILES)) writeFileSync(join(folder, name), text);
+  cards = {
+    name: "cards",
+    contracts: [{ reader, adapter: pathToFileURL(join(folder, "adapter.js")) }],
+    capabilities: [luck],
+  };
+});
+
+afterAll(() => rmSync(folder, { recursive: true }));
+
+describe("a plugin from outside", () => {
+  test("brings a contract and a capability, beside those of this package", async () => {
+    const tools = ["seven.js", "cheat.js"].map((file) => join(folder, file));
+    await using engine = await createEngine({ workers: 1, plugins: [cards], policy, tools });
+    await engine.register("fixtures/tools/slugify");
+    expect(engine.list().map(({ name, contract }) => [name, contract])).toEqual([
+      ["cheat", "cards"],
+      ["seven", "cards"],
+      ["slugify", "glovebox"],
+    ]);
+    expect(unwrap(await engine.execute(CALL))).toBe(108);
+    expect(unwrap(await engine.execute({ name: "cheat", arguments: {} }))).toBe("TypeError");
+    expect(unwrap(await engine.execute(CALL))).toBe(108);
+  });
+
+  test("is needed by its tools: without it, the engine says what a module has to export", async () => {
+    await expect(createEngine({ workers: 1, tools: [join(folder, "seven.js")] })).rejects.toMatchObject({
+      code: "load_error",
+      message: expect.stringContaining("must export default a function"),
+    });
+  });
+
+  test("is needed to replay a recording of its tools", async () => {
+    await using engine = await createEngine({
+      workers: 1,
+      plugins: [cards],
+      policy,
+      tools: [join(folder, "seven.js")],
+    });
+    const { metadata } = await engine.execute(CALL, { record: true });
+    const recording = readRecording(JSON.stringify(metadata["recording"]));
+    expect(await replayCall(recording, { plugins: [cards] })).toMatchObject({ isSame: true });
+    await expect(replayCall(recording)).rejects.toThrow("no plugin brings the contract cards");
+  });
+
+  test("refuses what a module says of itself with a `load_error` that has the contract and the pointer", async () => {
+    await expect(createEngine({ workers: 1, plugins: [cards], tools: [join(folder, "odd.js")] })).rejects.toMatchObject(
+      {
+        code: "load_error",
+        details: { contract: "cards", pointer: "/title" },
+      },
+    );
+  });
+});
+
+test("an engine without any plugins knows no contract but its own", async () => {
+  await using engine = await startEngine({ workers: 1, tools: ["fixtures/tools/slugify"] });
+  expect(engine.get("slugify")).toMatchObject({ contract: "glovebox" });
+  await expect(engine.register("fixtures/contracts/strands/echo.js")).rejects.toMatchObject({ code: "load_error" });
+});
+
+test.each<[string, (one: Plugin) => readonly Plugin[], string]>([
+  ["two of one name", (one) => [one, one], 'two are called "cards"'],
+  ["two contracts of one name", (one) => [one, { ...one, name: "other" }], "has the name of another contract"],
+  ["a contract with the name of a library", (one) => [renamed(one, "langchain")], "has the name of another contract"],
+  ["a contract whose name is none", (one) => [renamed(one, "No Name")], "needs a name of lower-case letters"],
+])("plugins are refused: %s", (_what, plugins, why) => {
+  expect(() => resolvePlugins(plugins(cards))).toThrow(why);
+});
+
+function renamed({ contracts = [] }: Plugin, name: string): Plugin {
+  return { name: "p", contracts: contracts.map((one) => ({ ...one, reader: { ...reader, name } })) };
+}
