@@ -27,7 +27,7 @@ import { CallPipeline } from "./call/call-pipeline.ts";
 import { Idempotency } from "./call/idempotency.ts";
 import { Connectors } from "./connectors/connectors.ts";
 import { createBroker } from "./create-broker.ts";
-import type { CreateExecutor } from "./create-executor.ts";
+import type { CreateExecutor } from "../executor/executor-factory.ts";
 import { explainTool } from "./explanation.ts";
 import { InstalledTools } from "./installed-tools.ts";
 import type { ModelOutputs } from "./model/model-outputs.ts";

@@ -1,9 +1,7 @@
-import type { Prelude } from "../base/protocol/prelude.ts";
 import { requireIsolates } from "../base/check-node.ts";
 import { importOptional } from "../base/optional-package.ts";
-import type { AskPipes } from "../broker/thread/ask-pipe.ts";
 import type { ResolvedOptions } from "./options.ts";
-import type { Executor, ResolvedExecutorOptions, EmitExecutorEvent } from "../executor/executor.ts";
+import type { CreateExecutor, ResolvedExecutorOptions } from "../executor/executor-factory.ts";
 
 /**
  * Loads the Redis client if an option needs it. Rejects with a `GloveboxError`, `missing_package`, if it is not
@@ -14,22 +12,6 @@ export async function requirePackages({ kv, idempotency }: Pick<ResolvedOptions,
   if ("url" in kv) await importOptional("kv.url", ["ioredis"], load);
   if (idempotency.kind === "redis") await importOptional("idempotency.url", ["ioredis"], load);
 }
-
-/** Engine parts and options that every executor gets. */
-export interface ExecutorHost {
-  readonly workers: number;
-  readonly prelude: Prelude;
-  readonly entropyKey: string;
-  readonly nextCallNumber: () => number;
-  /** Caps on calls in flight on all machines of a fleet together; `Infinity` for no cap. */
-  readonly perTool?: number;
-  readonly perTenant?: number;
-  readonly emit: EmitExecutorEvent;
-  /** Pipes of workers to the broker. Default: what calls ask comes with all else. */
-  readonly pipes?: AskPipes;
-}
-
-export type CreateExecutor = (host: ExecutorHost) => Executor;
 
 /**
  * Loads only the chosen executor's module. Rejects with a `GloveboxError`, `missing_package`, if a package is missing,
@@ -54,12 +36,7 @@ export async function loadExecutor(options: ResolvedExecutorOptions): Promise<Cr
       const isolates = { warmIsolates, spinMs, rssMaxMb: rssMb, spare, recycle, sandbox, trust };
       return (host) => new ProcessExecutor({ ...host, ...isolates });
     }
-    case "queue": {
-      const load = () => import("../fleet/server/queue-executor.ts");
-      const { QueueExecutor } = await importOptional('executor "queue"', ["bullmq", "ioredis"], load);
-      const { requireSigner } = await import("../fleet/texts/open-store.ts");
-      await requireSigner(options.store);
-      return (host) => new QueueExecutor({ perTool: Infinity, perTenant: Infinity, ...options, ...host });
-    }
+    case "plugin":
+      return options.factory.load(options, options.own);
   }
 }

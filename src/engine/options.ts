@@ -13,7 +13,8 @@ import type { LedgerOptions } from "../store/calls/ledger.ts";
 import { BROKER_PLACES, type BrokerPlace } from "../broker/thread/start.ts";
 import type { FetchOptions } from "../broker/capabilities/fetch/connections.ts";
 import type { SecretOptions } from "../broker/capabilities/secrets/secrets.ts";
-import type { ExecutorKind, ExecutorOptions, ResolvedExecutorOptions } from "../executor/executor.ts";
+import type { ExecutorKind, ExecutorOptions } from "../executor/executor.ts";
+import type { ResolvedExecutorOptions } from "../executor/executor-factory.ts";
 import { resolveExecutorOptions } from "../executor/options.ts";
 import { DEFAULT_LIMITS, type Limits, MAX_LIMITS, resolveLimits, toolCeiling } from "../base/limits.ts";
 import type { Logger } from "./telemetry/log.ts";
@@ -213,7 +214,7 @@ export function resolveOptions(options: EngineOptions): ResolvedOptions {
   const maxLimits = resolveLimits(MAX_LIMITS, options.maxLimits, UNLIMITED);
   const limits = resolveLimits(DEFAULT_LIMITS, options.limits, maxLimits);
   return {
-    executor: resolveExecutorOptions(options.executor),
+    executor: resolveExecutorOptions(options.executor, plugins.executors),
     workers: Math.min(count("workers", options.workers, WORKERS_DEFAULT, 1), WORKERS_MAX),
     limits,
     maxLimits,

@@ -1,5 +1,6 @@
 import { isModuleContract, isLibrary } from "../base/protocol/script.ts";
 import type { CustomCapability } from "../broker/capabilities/custom-types.ts";
+import type { ExecutorFactory } from "../executor/executor-factory.ts";
 import type { ToolContext } from "../tool/define-tool.ts";
 import type { ModuleReader, ModuleReaders } from "../tool/contracts/contract.ts";
 
@@ -49,6 +50,8 @@ export interface Plugin {
   readonly contracts?: readonly PluginContract[];
   /** Beside the engine's own `capabilities`. */
   readonly capabilities?: readonly CustomCapability[];
+  /** A kind of executor beside `process` and `threads`. */
+  readonly executor?: ExecutorFactory;
 }
 
 /** What all plugins of an engine add to it. */
@@ -56,6 +59,7 @@ export interface PluggedIn {
   readonly readers: ModuleReaders;
   readonly adapters: readonly URL[];
   readonly capabilities: readonly CustomCapability[];
+  readonly executors: readonly ExecutorFactory[];
 }
 
 /** Throws a `TypeError` for two plugins or contracts of one name, and for a contract's name that cannot be one. */
@@ -72,7 +76,8 @@ export function resolvePlugins(plugins: readonly Plugin[]): PluggedIn {
       adapters.push(adapter);
     }
   }
-  return { readers, adapters, capabilities: plugins.flatMap(({ capabilities = [] }) => capabilities) };
+  const executors = plugins.flatMap(({ executor }) => (executor === undefined ? [] : [executor]));
+  return { readers, adapters, capabilities: plugins.flatMap(({ capabilities = [] }) => capabilities), executors };
 }
 
 function requireName(contract: string, plugin: string, others: ModuleReaders): void {

@@ -281,7 +281,8 @@ export interface Executor {
   close(): Promise<void>;
 }
 
-export type ExecutorKind = "process" | "threads" | "queue";
+/** `queue` is that of fleets; plugins may bring others. */
+export type ExecutorKind = "process" | "threads" | "queue" | (string & Record<never, never>);
 
 export type Latency = "normal" | "low";
 
@@ -351,17 +352,3 @@ export interface ResolvedIsolateOptions extends Required<
   /** The last group has all calls that no earlier one names. */
   readonly trust: readonly TrustGroup[];
 }
-
-/** Fleet options with all defaults applied. */
-export interface ResolvedFleetOptions extends Required<
-  Pick<ExecutorOptions, "url" | "fleet" | "lostMs" | "codeMaxBytes">
-> {
-  readonly secret: string | undefined;
-  /** A URL, or an absolute path. */
-  readonly store: string | undefined;
-}
-
-/** `ExecutorOptions` with all defaults applied. */
-export type ResolvedExecutorOptions =
-  | (ResolvedIsolateOptions & { readonly kind: "process" | "threads" })
-  | (ResolvedIsolateOptions & ResolvedFleetOptions & { readonly kind: "queue" });

@@ -1,47 +1,42 @@
-import { resolve } from "node:path";
 import { count } from "../base/limits.ts";
 import { resolveTrust } from "./trust-groups.ts";
-import { resolveFleetName, resolveRedisUrl, resolveSecret } from "../store/redis/url.ts";
-import type {
-  ExecutorKind,
-  ExecutorOptions,
-  Latency,
-  ResolvedExecutorOptions,
-  ResolvedFleetOptions,
-  ResolvedIsolateOptions,
-  SandboxMode,
-} from "./executor.ts";
+import type { ExecutorFactory, ResolvedExecutorOptions } from "./executor-factory.ts";
+import type { ExecutorKind, ExecutorOptions, Latency, ResolvedIsolateOptions, SandboxMode } from "./executor.ts";
 
-export const EXECUTOR_KINDS: readonly ExecutorKind[] = ["process", "threads", "queue"];
+/** Kinds that need no plugin. */
+export const EXECUTOR_KINDS = ["process", "threads"] as const;
 export const LATENCIES: readonly Latency[] = ["normal", "low"];
 export const SANDBOX_MODES: readonly SandboxMode[] = ["auto", "require", "off"];
 
 /** Time after a message for which neither side sleeps at `low` latency, in milliseconds: longer than most short calls take. */
 const SPIN_MS = 0.5;
-/** Options of executor `queue` only. */
-const FLEET_OPTIONS = ["url", "fleet", "secret", "lostMs", "store", "codeMaxBytes"] as const;
-const LOST_MS_LEAST = 100;
-const STORE_URL = /^(?:file|s3\+https?):\/\//;
 
 /** Applies the defaults. Throws a `RangeError` or `TypeError` that names the invalid option and shows no secret. */
 export function resolveExecutorOptions(
   given: ExecutorKind | Partial<ExecutorOptions> = "process",
+  factories: readonly ExecutorFactory[] = [],
 ): ResolvedExecutorOptions {
   const options: Partial<ExecutorOptions> = typeof given === "string" ? { kind: given } : given;
-  const { kind = "process" } = options;
-  if (!EXECUTOR_KINDS.includes(kind))
-    throw new TypeError(`executor "${shown(kind)}" is not one of ${EXECUTOR_KINDS.join(", ")}`);
+  const { kind: asked = "process" } = options;
   const isolates = resolveIsolates(options);
+  const factory = factories.find((one) => one.kind === asked);
+  if (factory !== undefined) return { kind: "plugin", ...isolates, factory, own: factory.resolve(options) };
+  const kind = EXECUTOR_KINDS.find((one) => one === asked);
+  if (kind === undefined) {
+    const kinds = [...EXECUTOR_KINDS, ...factories.map((one) => one.kind)];
+    throw new TypeError(`executor "${shown(asked)}" is not one of ${kinds.join(", ")}`);
+  }
   if (kind === "threads" && isolates.sandbox === "require") {
     throw new TypeError('executor "threads" has no sandbox, so executor.sandbox cannot be "require"');
   }
   if (kind === "threads" && options.trust !== undefined) {
     throw new TypeError('executor "threads" has no processes, so executor.trust cannot keep calls apart');
   }
-  if (kind === "queue") return { kind, ...isolates, ...resolveFleet(options) };
-  const foreign = FLEET_OPTIONS.find((name) => options[name] !== undefined);
-  if (foreign !== undefined)
-    throw new TypeError(`executor.${foreign} is only for executor "queue", and this is "${kind}"`);
+  for (const other of factories) {
+    const foreign = other.options.find((name) => options[name] !== undefined);
+    if (foreign !== undefined)
+      throw new TypeError(`executor.${foreign} is only for executor "${other.kind}", and this is "${kind}"`);
+  }
   return { kind, ...isolates };
 }
 
@@ -74,34 +69,6 @@ function resolveIsolates({
     sandbox,
     trust: resolveTrust(trust),
   };
-}
-
-function resolveFleet({
-  url,
-  fleet,
-  secret,
-  lostMs,
-  store,
-  codeMaxBytes,
-}: Partial<ExecutorOptions>): ResolvedFleetOptions {
-  if (url === undefined || url === "")
-    throw new TypeError('executor.url is required for executor "queue": where Redis is');
-  return {
-    url: resolveRedisUrl("executor.url", url),
-    fleet: resolveFleetName("executor.fleet", fleet),
-    secret: resolveSecret("executor.secret", secret),
-    lostMs: count("executor.lostMs", lostMs, 10_000, LOST_MS_LEAST),
-    store: resolveStore(store),
-    codeMaxBytes: count("executor.codeMaxBytes", codeMaxBytes, 16 * 1024 ** 2, 1_024),
-  };
-}
-
-function resolveStore(store: string | undefined): string | undefined {
-  if (store === undefined || STORE_URL.test(store)) return store;
-  if (store === "" || store.includes("\0") || store.includes("://")) {
-    throw new TypeError("executor.store is a folder, file://…, s3+https://… or s3+http://…");
-  }
-  return resolve(store);
 }
 
 /** Truncates the value at a colon: it may be a URL with a password. */

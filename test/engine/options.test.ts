@@ -1,6 +1,8 @@
 import { resolve } from "node:path";
 import { expect, test } from "vitest";
 import { type EngineOptions, resolveOptions } from "../../src/engine/options.ts";
+import { PLUGINS } from "../../src/ecosystems/plugins.ts";
+import { fleetExecutor } from "../../src/fleet/server/fleet-executor.ts";
 
 const URL = "redis://:hush-hush@redis.example:6379";
 
@@ -52,7 +54,7 @@ test.each([
   ["logger", { logger: null }],
   ["logger", { logger: { info: () => undefined } }],
 ])("%s is refused by its name where it is invalid: %o", (name, options) => {
-  const resolve = () => resolveOptions(options as unknown as EngineOptions);
+  const resolve = () => resolveOptions({ ...(options as unknown as EngineOptions), plugins: PLUGINS });
   expect(resolve).toThrow(expect.objectContaining({ name: expect.stringMatching(/^(?:TypeError|RangeError)$/) }));
   expect(resolve).toThrow(new RegExp(`^${name.replaceAll(".", "\\.")} `));
 });
@@ -73,9 +75,8 @@ test("options that are left out, or undefined, are decided", () => {
 });
 
 test("a fleet is decided by the URL of its Redis alone", () => {
-  const { executor } = resolveOptions({ executor: { kind: "queue", url: URL } });
-  expect(executor).toMatchObject({
-    kind: "queue",
+  const { executor } = resolveOptions({ executor: { kind: "queue", url: URL }, plugins: PLUGINS });
+  expect(executor).toHaveProperty("own", {
     url: URL,
     fleet: "default",
     secret: undefined,
@@ -94,7 +95,7 @@ test.each([
 ])("a message about %s shows nothing of it", (_, executor) => {
   const refused = ((): unknown => {
     try {
-      return resolveOptions({ executor } as unknown as EngineOptions);
+      return resolveOptions({ executor, plugins: PLUGINS } as unknown as EngineOptions);
     } catch (error) {
       return error;
     }
@@ -104,7 +105,7 @@ test.each([
 });
 
 test("a store is a URL as it is, or the absolute path of a folder", () => {
-  const storeOf = (store: string) => resolveOptions({ executor: { kind: "queue", url: URL, store } }).executor;
+  const storeOf = (store: string) => fleetExecutor.resolve({ url: URL, store });
   expect(storeOf("s3+https://s3.example/tools")).toMatchObject({ store: "s3+https://s3.example/tools" });
   expect(storeOf("tools")).toMatchObject({ store: resolve("tools") });
 });

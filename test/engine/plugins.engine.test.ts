@@ -5,6 +5,8 @@ import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createEngine, defineCapability, type Plugin, readRecording, replayCall, unwrap } from "../../src/index.ts";
 import { startEngine } from "../../src/engine/engine.ts";
+import type { ExecutorFactory } from "../../src/executor/executor-factory.ts";
+import { ThreadsExecutor } from "../../src/executor/threads/threads-executor.ts";
 import { resolvePlugins } from "../../src/engine/plugin.ts";
 import { ContractError, type ModuleReader } from "../../src/tool/contracts/index.ts";
 
@@ -104,6 +106,26 @@ describe("a plugin from outside", () => {
   });
 });
 
+test("a plugin's executor runs the calls of an engine that names its kind, and alone has its options", async () => {
+  const given: unknown[] = [];
+  const executor: ExecutorFactory<{ readonly lostMs: number }> = {
+    kind: "ours",
+    options: ["lostMs"],
+    resolve: ({ lostMs = 5 }) => ({ lostMs }),
+    load: async ({ warmIsolates, spinMs }, own) => {
+      given.push(own);
+      return (host) => new ThreadsExecutor({ ...host, warmIsolates, spinMs });
+    },
+  };
+  const plugins = [{ name: "ours", executor }];
+  await using engine = await startEngine({ workers: 1, plugins, executor: "ours", tools: ["fixtures/tools/slugify"] });
+  expect(unwrap(await engine.execute({ name: "slugify", arguments: { text: "A b" } }))).toBeTruthy();
+  expect(given).toEqual([{ lostMs: 5 }]);
+  const wrong = { plugins, executor: { kind: "threads", lostMs: 1 } };
+  await expect(startEngine(wrong)).rejects.toThrow('executor.lostMs is only for executor "ours"');
+  await expect(startEngine({ executor: "ours" })).rejects.toThrow('executor "ours" is not one of process, threads');
+});
+
 test("an engine without any plugins knows no contract but its own", async () => {
   await using engine = await startEngine({ workers: 1, tools: ["fixtures/tools/slugify"] });
   expect(engine.get("slugify")).toMatchObject({ contract: "glovebox" });
@@ -114,7 +136,11 @@ test.each<[string, (one: Plugin) => readonly Plugin[], string]>([
   ["two of one name", (one) => [one, one], 'two are called "cards"'],
   ["two contracts of one name", (one) => [one, { ...one, name: "other" }], "has the name of another contract"],
   ["a contract with the name of a library", (one) => [renamed(one, "langchain")], "has the name of another contract"],
-  ["a contract whose name is none", (one) => [renamed(one, "No Name")], "needs a name of lower-case letters"],
+  [
+    "a contract with a name of other characters",
+    (one) => [renamed(one, "No Name")],
+    "needs a name of lower-case letters",
+  ],
 ])("plugins are refused: %s", (_what, plugins, why) => {
   expect(() => resolvePlugins(plugins(cards))).toThrow(why);
 });

@@ -6,6 +6,7 @@ import { LocalEngine } from "../../src/engine/local-engine.ts";
 import { type EngineOptions, type IdempotencyOptions, resolveOptions } from "../../src/engine/options.ts";
 import { scaled } from "../../src/fleet/wire/fleet-timings.ts";
 import { type RedisServer, startRedis } from "../redis-server.ts";
+import { PLUGINS } from "../../src/ecosystems/plugins.ts";
 
 const MACHINE = new URL("./programs/machine.ts", import.meta.url).pathname;
 const START_MS = 60_000;
@@ -74,11 +75,13 @@ export async function startFleet(machines: number, settings: MachineSettings = {
   return fleet;
 }
 
-/** A server of a fleet, with the timings that the fleet's machines have. */
+/** An engine; of a fleet, with the timings that the fleet's machines have. */
 export function createFleetEngine(options: EngineOptions, scale = SCALE): Promise<Engine> {
-  const resolved = resolveOptions(options);
-  const executor = { ...resolved.executor, timings: scaled(scale) };
-  return LocalEngine.start(options, { ...resolved, executor });
+  const all = { ...options, plugins: PLUGINS };
+  const { executor, ...resolved } = resolveOptions(all);
+  if (executor.kind !== "plugin") return LocalEngine.start(all, { ...resolved, executor });
+  const own = { ...executor.own, timings: scaled(scale) };
+  return LocalEngine.start(all, { ...resolved, executor: { ...executor, own } });
 }
 
 /** Resolves when the machine is ready. It is a process group of its own, so that killing it leaves nothing behind. */

@@ -17,7 +17,7 @@ import {
 import type { SessionEnd } from "../../broker/call-session.ts";
 import type { LastRefusal } from "../../broker/capability-invoker.ts";
 import type { CallReply, Executor, OutputText } from "../../executor/executor.ts";
-import { readOrphan } from "../../fleet/wire/orphan-result.ts";
+import { readOrphan } from "../../executor/orphan-result.ts";
 import type { Outcome } from "../../tool/contracts/contract.ts";
 import { fingerprintOf, type RegisteredTool } from "../../tool/registered-tool.ts";
 import type { EngineCall } from "./engine-call.ts";

@@ -1,4 +1,4 @@
-import { type OrphanResult, writeOrphan } from "../wire/orphan-result.ts";
+import { type OrphanResult, writeOrphan } from "../../executor/orphan-result.ts";
 import type { RedisLedger } from "../../store/calls/redis-ledger.ts";
 import type { LedgerClaim } from "../../base/ledger-claim.ts";
 import type { FleetTimings } from "../wire/fleet-timings.ts";

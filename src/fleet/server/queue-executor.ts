@@ -18,7 +18,7 @@ import { TextPublisher } from "../texts/texts.ts";
 import { isObject } from "../../base/json.ts";
 import type { Failure } from "../../base/protocol/messages.ts";
 import type { Inspection, ToolScript, ToolVersion } from "../../base/protocol/script.ts";
-import type { Executor, ExecutorStats, Job, ResolvedFleetOptions, EmitExecutorEvent } from "../../executor/executor.ts";
+import type { Executor, ExecutorOptions, ExecutorStats, Job, EmitExecutorEvent } from "../../executor/executor.ts";
 import { DeadlineTimer } from "../../executor/dispatch/deadline-timer.ts";
 import { FleetCall } from "./fleet-call.ts";
 import { FleetDispatcher } from "./fleet-dispatcher.ts";
@@ -35,6 +35,15 @@ const MACHINE_MS = 30_000;
 const LOOK_MS = 250;
 const EVENTS_MAX = 100;
 const CLOSE_MS = 2_000;
+
+/** Fleet options with all defaults applied. */
+export interface ResolvedFleetOptions extends Required<
+  Pick<ExecutorOptions, "url" | "fleet" | "lostMs" | "codeMaxBytes">
+> {
+  readonly secret: string | undefined;
+  /** A URL, or an absolute path. */
+  readonly store: string | undefined;
+}
 
 export interface QueueOptions extends ResolvedFleetOptions {
   readonly entropyKey: string;

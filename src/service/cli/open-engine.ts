@@ -84,7 +84,8 @@ export async function checkOptions(config: Config): Promise<PolicyNames> {
   const { resolveOptions } = await import("../../engine/options.ts");
   const { createBroker } = await import("../../engine/create-broker.ts");
   const { loadExecutor, requirePackages } = await import("../../engine/create-executor.ts");
-  const options = resolveOptions(engineOptions(config));
+  const { PLUGINS } = await import("../../ecosystems/plugins.ts");
+  const options = resolveOptions({ ...engineOptions(config), plugins: PLUGINS });
   const broker = createBroker(options, {
     onOutcome: () => {},
     callTool: () => Promise.reject(new Error("no tool is called")),

@@ -61,11 +61,10 @@ async function work({ config }: Options, command: Command): Promise<void> {
   const logger = await openLog(values.logLevel);
   claimGroups();
   watchPressure();
-  const { ADAPTERS } = await import("../../ecosystems/plugins.ts");
   const load = () => import("../../fleet/machine/machine.ts");
   const { startMachine } = await importOptional("a worker machine", ["bullmq", "ioredis"], load);
   await runWorker(
-    () => orUsage(startMachine({ ...machine, adapters: ADAPTERS, logger })),
+    () => orUsage(startMachine({ ...machine, logger })),
     service,
     () => logNotices(logger),
   );
@@ -80,14 +79,17 @@ async function decide(
       EXIT.USAGE,
       "say where the fleet's Redis is: --redis URL, GLOVEBOX_EXECUTOR__URL or executor.url",
     );
-  const { executor, workers, idempotency } = resolveOptions(engineOptions(values));
-  if (executor.kind !== "queue") throw new TypeError("a worker machine serves a fleet");
+  const { ADAPTERS, PLUGINS } = await import("../../ecosystems/plugins.ts");
+  const { fleetExecutor } = await import("../../fleet/server/fleet-executor.ts");
+  const { executor, workers, idempotency } = resolveOptions({ ...engineOptions(values), plugins: PLUGINS });
+  if (executor.kind !== "plugin") throw new TypeError("a worker machine serves a fleet");
   const { slots, ...surface } = machineSettings(values.machine, workers);
-  const { url, fleet, secret, store, warmIsolates, spinMs, rssMb, spare, recycle, sandbox, trust } = executor;
+  const { url, fleet, secret, store } = fleetExecutor.resolve(values.executor);
+  const { warmIsolates, spinMs, rssMb, spare, recycle, sandbox, trust } = executor;
   const ledger = idempotency.kind === "redis" ? idempotency : undefined;
   const isolates = { warmIsolates, spinMs, rssMb, spare, recycle, sandbox, trust };
   return {
-    machine: { url, fleet, secret, store, slots, workers, ledger, executor: isolates },
+    machine: { adapters: ADAPTERS, url, fleet, secret, store, slots, workers, ledger, executor: isolates },
     service: { fleet, ...surface },
   };
 }

@@ -2,6 +2,8 @@ import { isObject } from "../../base/json.ts";
 import { resolveOptions } from "../../engine/options.ts";
 import type { Configuration, Source } from "./configuration.ts";
 import { type Config, HIDDEN, URLS } from "./schema.ts";
+import { PLUGINS } from "../../ecosystems/plugins.ts";
+import type { ResolvedExecutorOptions } from "../../executor/executor-factory.ts";
 
 /** An effective value and its source. */
 export interface EffectiveValue {
@@ -37,9 +39,9 @@ const SHOWN_INSTEAD = "(not shown)";
 
 /** All effective settings, without values that may be secrets. Throws as `createEngine` does. */
 export function effectiveValues({ values, sourceOf }: Configuration): readonly EffectiveValue[] {
-  const { executor, workers, limits, maxLimits, queue, broker, kv, stateDir, modelChars, ...others } = resolveOptions(
-    keptByDefault(values),
-  );
+  const options = { ...keptByDefault(values), plugins: PLUGINS };
+  const { workers, limits, maxLimits, queue, broker, kv, stateDir, modelChars, ...others } = resolveOptions(options);
+  const executor = executorValues(others.executor);
   const { keep, store } = others.calls ?? { keep: "nothing" };
   const calls = { keep, ...store };
   const machine = machineSettings(values.machine, workers);
@@ -49,6 +51,13 @@ export function effectiveValues({ values, sourceOf }: Configuration): readonly E
     value: isHidden(path) ? SHOWN_INSTEAD : isOneOf(URLS, path) ? withoutPassword(value) : value,
     source: sourceOf(path),
   }));
+}
+
+/** Of an executor that a plugin brought, its kind and its own options in their place. */
+function executorValues(executor: ResolvedExecutorOptions): object {
+  if (executor.kind !== "plugin") return executor;
+  const { factory, own, ...isolates } = executor;
+  return { ...isolates, ...own, kind: factory.kind };
 }
 
 /** Settings of a worker machine, with defaults applied. */

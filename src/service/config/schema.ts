@@ -182,7 +182,7 @@ export const CONFIG_SCHEMA: Part = section({
   stateDir: { description: "folder for state that outlives the process", ...PATH },
   workers: { description: "number of isolate threads", type: "integer", minimum: 1, maximum: 64 },
   executor: section({
-    kind: { description: "where isolates run", enum: EXECUTOR_KINDS },
+    kind: { description: "where isolates run", enum: [...EXECUTOR_KINDS, "queue"] },
     sandbox: { description: "operating system sandbox around executors", enum: SANDBOX_MODES },
     warmIsolates: COUNT,
     latency: { description: "whether idle threads look for the next call before they sleep", enum: LATENCIES },

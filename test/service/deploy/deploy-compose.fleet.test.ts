@@ -86,7 +86,7 @@ describe("the compose file", () => {
       fleetOf(undefined, filledIn(services.server)),
       fleetOf(undefined, filledIn(services.worker)),
     ]);
-    expect(server.executor).toMatchObject({ kind: "queue", url: `redis://:${SECRET}@redis:6379`, secret: SECRET });
+    expect(server.executor).toMatchObject({ own: { url: `redis://:${SECRET}@redis:6379`, secret: SECRET } });
     expect(worker.executor).toEqual(server.executor);
     expect(services.worker.deploy).toMatchObject({ replicas: 2 });
     for (const { networks: joined } of [services.redis, services.server, services.worker])

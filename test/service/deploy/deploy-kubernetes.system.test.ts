@@ -104,7 +104,7 @@ describe("the manifest for Kubernetes", () => {
 
   test("makes servers and worker machines one fleet, with secrets that it names and does not have", async () => {
     const [ofServers, ofWorkers] = [await settingsOf(server), await settingsOf(worker)];
-    expect(ofServers.executor).toMatchObject({ kind: "queue", url: REDIS_URL, secret: SECRET });
+    expect(ofServers.executor).toMatchObject({ own: { url: REDIS_URL, secret: SECRET } });
     expect(ofWorkers.executor).toEqual(ofServers.executor);
     for (const { template } of deployments) {
       for (const { valueFrom } of template.spec.containers[0].env) {

@@ -9,6 +9,7 @@ import { resolveOptions } from "../../../src/engine/options.ts";
 import { engineOptions } from "../../../src/service/cli/open-engine.ts";
 import { serveCommand } from "../../../src/service/cli/serve.ts";
 import { workerCommand } from "../../../src/service/cli/worker.ts";
+import { PLUGINS } from "../../../src/ecosystems/plugins.ts";
 
 export const DEPLOY = fileURLToPath(new URL("../../../fixtures/deploy", import.meta.url));
 const METRICS = readFileSync(new URL("../../../docs/reference/metrics.md", import.meta.url), "utf8");
@@ -26,7 +27,8 @@ export function unknownIn([name, ...args]: readonly string[]): readonly string[]
 /** What a file and an environment come to for a server, or a machine, of a fleet. */
 export async function fleetOf(file: string | undefined, env: NodeJS.ProcessEnv) {
   const { values } = await readConfiguration(file, readEnvironment(env));
-  const { executor, workers } = resolveOptions(engineOptions(values));
+  const options = engineOptions(values);
+  const { executor, workers } = resolveOptions({ ...options, plugins: PLUGINS });
   return { executor, values, machine: machineSettings(values.machine, workers) };
 }
 

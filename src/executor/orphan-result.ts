@@ -1,5 +1,5 @@
-import { isObject } from "../../base/json.ts";
-import type { CallReply } from "../../executor/executor.ts";
+import { isObject } from "../base/json.ts";
+import type { CallReply } from "./executor.ts";
 
 /** The result of a call with a lost server, as its machine stores it for another server that has the tool. */
 export interface OrphanResult {
