@@ -39,6 +39,8 @@ const PROBES = 4;
 export const INDEX_CYCLE = 1_024;
 /** Calls that a latency sample has at least: slow work must not end with a single one. */
 const LATENCY_CALLS_MIN = 3;
+/** Shorter samples are those of smoke runs, which may. */
+const LATENCY_MS_MIN = 100;
 
 /** Measures everything in the plan: round by round, in reversed order every other round. */
 export async function measure(context: Context, plan: Plan): Promise<Findings> {
@@ -113,7 +115,8 @@ export async function probe(subjects: readonly Subject[], expected: Expected): P
 
 /** Percentiles of single calls, one after the other, in milliseconds. */
 export async function sampleLatency(subject: Subject, expected: Expected, sampleMs: number) {
-  const bench = new Bench({ time: sampleMs, iterations: LATENCY_CALLS_MIN, warmup: false, throws: true });
+  const iterations = sampleMs < LATENCY_MS_MIN ? 1 : LATENCY_CALLS_MIN;
+  const bench = new Bench({ time: sampleMs, iterations, warmup: false, throws: true });
   const { before, after } = subject;
   let calls = 0;
   const hooks = {

@@ -48,7 +48,8 @@ export class KindReporter implements Reporter {
 
   #notRun(): string[] {
     const selected = this.#vitest?.config.project ?? [];
-    const isSelected = (kind: Kind): boolean => selected.length === 0 || selected.includes(kind);
+    const isSelected = (kind: Kind): boolean =>
+      !selected.includes(`!${kind}`) && (selected.every((name) => name.startsWith("!")) || selected.includes(kind));
     const lines: string[] = [];
     const others = KIND_NAMES.filter((kind) => !isSelected(kind));
     if (others.length > 0) lines.push(`Not part of this run: ${others.join(", ")}. All kinds: npm run test:all`);

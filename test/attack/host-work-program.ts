@@ -124,6 +124,7 @@ async function carryOut(scene: Scene, stateDir: string): Promise<Felt> {
   await using engine = await createEngine({
     stateDir,
     workers: 3,
+    executor: { kind: "process", spare: false },
     tools: [
       tool("attack", scene.body),
       tool("before", scene.before ?? ""),

@@ -150,7 +150,7 @@ const OUTSIDE: readonly Hazard[] = [
 
 /** Enough processor time to meet the heap's limit first. */
 function withTime(hazards: readonly Hazard[]): readonly Hazard[] {
-  return hazards.map((hazard) => ({ limits: { cpuMs: 2_000, wallMs: 15_000, memoryMb: 32 }, ...hazard }));
+  return hazards.map((hazard) => ({ limits: { cpuMs: 2_000, wallMs: 15_000, memoryMb: 16 }, ...hazard }));
 }
 
 attack("calls that take all memory", { hazards: [...GROWTH, ...TEXT, ...OUTSIDE] });

@@ -9,7 +9,7 @@ import { descendants } from "../processes.ts";
 import { hostileDocuments } from "../tool/connectors/openapi/hostile-documents.ts";
 
 /** Documents of all families. */
-const DOCUMENTS = byLength(120, 500);
+const DOCUMENTS = byLength(48, 500);
 /** The longest turn of this thread, in milliseconds of its processor time. */
 const STALL_MAX_MS = 50;
 /** Processor time of the build process for one document, in milliseconds: with much other work, caches are cold. */

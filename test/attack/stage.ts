@@ -6,9 +6,9 @@ import { type End, EXECUTORS_GROWTH_MB, HOST_GROWTH_MB, type Hazard, INNOCENTS, 
 /** Calls that are not answered by then never will be: the engine has broken its promise. */
 const PATIENCE_MS = 25_000;
 
-/** Waits as tools do that ask somebody else, so it is in flight whatever happens beside it. */
-const INNOCENT = `export default async ({ n }) => {
-  await new Promise((done) => setTimeout(done, 200));
+/** Waits as tools do that ask somebody else, so it is in flight whatever happens beside it; 0 ms once that is over. */
+const INNOCENT = `export default async ({ n, ms = 200 }) => {
+  await new Promise((done) => setTimeout(done, ms));
   let sum = 0;
   for (let i = 1; i <= n; i++) sum += i;
   return { n, sum };
@@ -17,7 +17,7 @@ const INNOCENT = `export default async ({ n }) => {
 /** The same in Python, of which two calls wait in one interpreter. */
 const PYTHON_INNOCENT = `import time
 def execute(input):
-  time.sleep(0.2)
+  time.sleep(input.get("ms", 200) / 1000)
   return {"n": input["n"], "sum": sum(range(input["n"] + 1))}
 `;
 const PYTHON_INNOCENTS = 2;
@@ -97,7 +97,7 @@ export class Stage {
     await this.engine.register({ name: "witness", description: "looks", source: WITNESS });
     this.#world = (await this.engine.execute({ name: "witness", arguments: {} })).output;
     // The spare is at work, and what a first call needs has been made.
-    await Promise.all(this.#innocents.map((name, n) => this.#innocent(name, n, [])));
+    await Promise.all(this.#innocents.map((name, n) => this.#innocent(name, { n }, [])));
     await new Promise((done) => setTimeout(done, 1_000));
     const { hostMb, executorsMb } = measureMemory();
     // One of them stands by, and has no interpreters yet.
@@ -142,11 +142,12 @@ export class Stage {
   async among(name: string, shape: string, act: (harm: string[]) => Promise<Act>): Promise<void> {
     const harm: string[] = [];
     this.#pulse.take();
-    const innocents = this.#innocents.map((innocent, n) => this.#innocent(innocent, n + 1, harm));
+    const innocents = this.#innocents.map((innocent, n) => this.#innocent(innocent, { n: n + 1 }, harm));
     const startMs = performance.now();
     const { outcome, timed } = await act(harm);
     const ms = Math.round(performance.now() - startMs);
-    await Promise.all([...innocents, ...[...new Set(this.#innocents)].map((each) => this.#innocent(each, 100, harm))]);
+    const later = [...new Set(this.#innocents)].map((each) => this.#innocent(each, { n: 100, ms: 0 }, harm));
+    await Promise.all([...innocents, ...later]);
     const seen = await settled(this.engine.execute({ name: "witness", arguments: {} }));
     if (seen?.output !== this.#world) harm.push(`another tool sees another world: ${wordsOf(seen)}`);
     const delay = this.#pulse.take();
@@ -155,8 +156,9 @@ export class Stage {
     console.log(JSON.stringify(run));
   }
 
-  async #innocent(name: string, n: number, harm: string[]): Promise<void> {
-    const result = await settled(this.engine.execute({ name, arguments: { n } }));
+  async #innocent(name: string, args: { readonly n: number; readonly ms?: number }, harm: string[]): Promise<void> {
+    const { n } = args;
+    const result = await settled(this.engine.execute({ name, arguments: args }));
     const { sum } = (result?.output ?? {}) as { sum?: number };
     if (sum !== (n * (n + 1)) / 2) harm.push(`call ${n} of ${name}: ${wordsOf(result)}`);
   }

@@ -6,8 +6,9 @@ import { checkTypes } from "../../src/code-mode/check/type-check.ts";
 import type { ToolDescription } from "../../src/tool/contracts/contract.ts";
 import { buildProgram } from "../../src/tool/program/build.ts";
 import type { JsonSchema } from "../../src/base/json.ts";
+import { byLength } from "../length.ts";
 
-const ROUNDS = 5;
+const ROUNDS = byLength(2, 10);
 const SCHEMAS = 20;
 const VALUES = 20;
 /** Values that are tried for each that the schema accepts. */

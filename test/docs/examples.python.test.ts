@@ -3,11 +3,6 @@ import { indexFile, serveIndex } from "../tool/runtimes/python/index-server.ts";
 import { hasZones } from "../../src/tool/runtimes/python/zones.ts";
 import { runExample } from "./run-example.ts";
 
-test("the example python-tools prints what its README says", async () => {
-  const { expected, printed } = await runExample("python-tools");
-  expect(printed).toBe(expected);
-}, 90_000);
-
 /** What the example uses of the package, as no test has a network. */
 const EASTER = `
 from datetime import date

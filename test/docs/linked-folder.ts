@@ -19,8 +19,6 @@ export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const CLI = join(ROOT, "src/service/cli/main.ts");
 export const FLAGS: readonly string[] = ["--no-node-snapshot", "--no-warnings"];
 const TIMEOUT_MS = 80_000;
-/** Compiled sources, from run to run: reading them is half of what a short program takes. */
-const COMPILE_CACHE = join(ROOT, "node_modules/.cache/glovebox-docs");
 
 /** Packages that a page's programs may import. */
 export const PACKAGES: readonly string[] = Object.keys({
@@ -87,7 +85,6 @@ function run(cwd: string, file: string, args: readonly string[], environment: No
   const folders = [join(cwd, "node_modules/.bin"), dirname(process.execPath), process.env["PATH"] ?? ""];
   const env = {
     ...process.env,
-    NODE_COMPILE_CACHE: COMPILE_CACHE,
     ...environment,
     PATH: folders.join(delimiter),
   };

@@ -18,9 +18,8 @@ export interface Packed extends AsyncDisposable {
   readonly file: string;
 }
 
-/** Packs what is compiled: a run of tests compiles first. */
+/** Packs what is built: a run of tests builds first. */
 export async function pack(): Promise<Packed> {
-  await run(ROOT, process.execPath, ["--no-warnings", "build/publish.ts"]);
   const folder = mkdtempSync(join(tmpdir(), "glovebox-packed-"));
   await npm(ROOT, ["pack", "--ignore-scripts", "--pack-destination", folder]);
   const file = join(folder, `${manifest.name}-${manifest.version}.tgz`);

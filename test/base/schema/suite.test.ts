@@ -98,7 +98,7 @@ function groupsOf(draft: keyof typeof PLAIN): readonly Group[] {
     });
 }
 
-/** A case, and who agrees with the suite about it. */
+/** A case, and who agrees with the suite about it; plain ajv is asked only of schemas with a case that does not. */
 interface Case {
   readonly title: string;
   readonly agrees: boolean;
@@ -118,11 +118,13 @@ describe.each(["draft-07", "2019-09", "2020-12"] as const)("of the suite of %s",
   const checks = groups.map(([, schema]) => checkOf(schema));
   const cases = groups.flatMap(([description, schema, tests], at): readonly Case[] => {
     const check = checks[at];
-    const plain = plainAgrees(schema, draft);
-    return tests.map(([what, value, isValid]) => ({
+    const answers = tests.map(([, value, isValid]) => typeof check === "function" && check(value) === isValid);
+    // One more compiler for each schema would take as long as all else.
+    const plain = answers.every(Boolean) ? null : plainAgrees(schema, draft);
+    return tests.map(([what, value, isValid], nth) => ({
       title: `${description.replace(/^\w+: /, "")}: ${what}`,
-      agrees: typeof check === "function" && check(value) === isValid,
-      plainAgrees: plain(value, isValid),
+      agrees: answers[nth] ?? false,
+      plainAgrees: plain !== null && plain(value, isValid),
       isRefused: typeof check !== "function",
     }));
   });

@@ -130,7 +130,7 @@ describe("past calls", () => {
     const drawn = await page.evaluate<readonly number[]>(`(async () => {
       const element = document.querySelector(".call-box");
       const counts = [];
-      for (let frame = 0; frame < 120; frame++) {
+      for (let frame = 0; frame < 40; frame++) {
         element.scrollTop = (frame * 997 * 36) % element.scrollHeight;
         await new Promise(requestAnimationFrame);
         await new Promise(requestAnimationFrame);
@@ -244,12 +244,14 @@ describe("one past call", () => {
 });
 
 describe.each([["light"], ["dark"]] as const)("in the %s theme", (colorScheme) => {
-  test("axe finds nothing wrong with past calls, at any width", { timeout: 60_000 }, async () => {
+  test("axe finds nothing wrong with past calls", { timeout: 60_000 }, async () => {
     for (const address of ["#/calls?tenant=acme", "#/calls/work-1", "#/calls/long?tab=explanation", "#/tools"]) {
       await using visited = await visit(browser, `${server.url}/${address}`, { colorScheme });
       const { page } = visited;
       await page.getByRole("table").first().waitFor();
       expect(await violationsOf(page)).toEqual([]);
+      // Themes differ in colours alone.
+      if (colorScheme === "dark") continue;
       for (const width of [720, 320]) {
         await page.setViewportSize({ width, height: 700 });
         expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(width);

@@ -4,29 +4,15 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
 import { ROOT } from "./linked-folder.ts";
-import { readManifest, runExample } from "./run-example.ts";
+import { readManifest } from "./run-example.ts";
 
 const semver = createRequire(import.meta.url)("semver") as { satisfies(version: string, range: string): boolean };
 const EXAMPLES = join(ROOT, "examples");
-/**
- * Run by `examples.python.test.ts` and `examples.fleet.test.ts`, and those that need packages which the repository does not
- * have by `examples.slow.test.ts`, as all others are, too.
- */
-const ELSEWHERE = ["python-tools", "python-wheels", "fleet", "next", "hono-bun"];
 const LINES_MAX = 80;
 
 const names = readdirSync(EXAMPLES, { withFileTypes: true })
   .filter((entry) => entry.isDirectory())
   .map(({ name }) => name);
-
-test.each(names.filter((name) => !ELSEWHERE.includes(name)))(
-  "the example %s prints what its README says",
-  async (name) => {
-    const { expected, printed } = await runExample(name);
-    expect(printed).toBe(expected);
-  },
-  90_000,
-);
 
 test.each(names)("the example %s can be tested, and its packages are those that it was tested with", (name) => {
   const { scripts, dependencies, devDependencies } = readManifest(name);
