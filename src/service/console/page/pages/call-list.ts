@@ -106,7 +106,7 @@ export class CallList {
     }
   }
 
-  /** The first page that is missing among rows; the number of pages where none is but the rows end later; else -1. */
+  /** Place of the first page that is missing among rows; the number of pages where the next one is; -1 where nothing is missing. */
   #missing(first: number, end: number): number {
     const pages = this.#pages.value;
     let start = this.#top.value.length;
