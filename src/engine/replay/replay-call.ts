@@ -21,9 +21,16 @@ export interface Replayed {
 export async function replayCall(recording: Recording): Promise<Replayed> {
   requireReplayable(recording);
   await using replayer = await Replayer.open(1);
+  return await replayIn(replayer, recording);
+}
+
+/** Replays a recorded call in a process that others are replayed in, too. */
+export async function replayIn(replayer: Replayer, recording: Recording): Promise<Replayed> {
   const { result } = await replayer.run(toolOf(recording), recording.call, recording);
   return { result, isSame: JSON.stringify(outcomeOf(result)) === JSON.stringify(recording.outcome) };
 }
+
+let recordings = 0;
 
 /** The recorded tool, without the parts that only registration needs. */
 function toolOf(recording: Recording): RegisteredTool {
@@ -51,7 +58,7 @@ function toolOf(recording: Recording): RegisteredTool {
       registrant,
       digest,
     },
-    script: { ...script, key: "recorded", checks },
+    script: { ...script, key: `recorded ${++recordings}`, checks },
     limits,
     askedLimits: {},
     capabilities: {},

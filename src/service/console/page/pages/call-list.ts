@@ -19,7 +19,7 @@ const ROWS_MAX = 10_000;
 interface ListPage {
   /** Where it begins; `null`: at the newest call. */
   readonly cursor: string | null;
-  /** Where the next one begins; `null`: there is none. */
+  /** Where the next one begins; `null`: this is the last. */
   readonly next: string | null;
   /** Number of its rows. */
   readonly length: number;
@@ -65,7 +65,7 @@ export class CallList {
   /** Calls that have ended since, the newest first. */
   readonly fresh: ReadonlySignal<readonly CallSummary[]> = this.#fresh;
   readonly problem: ReadonlySignal<string | null> = this.#problem;
-  /** Whether there are no older ones. */
+  /** Whether the oldest call is shown. */
   readonly isWhole = computed(() => this.#pages.value.at(-1)?.next === null);
 
   constructor(filters: Filters) {
