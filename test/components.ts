@@ -16,6 +16,8 @@ export const COMPONENTS = {
   bubblewrap: { program: "bwrap", package: "bubblewrap" },
   curl: { program: "curl", package: "curl" },
   iproute2: { program: "ip", package: "iproute2" },
+  zsh: { program: "zsh", package: "zsh" },
+  fish: { program: "fish", package: "fish" },
 } as const satisfies Readonly<Record<string, Component>>;
 
 export type ComponentName = keyof typeof COMPONENTS;

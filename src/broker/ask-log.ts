@@ -18,6 +18,7 @@ const ASKS_MAX = 200;
 /** Length of arguments beyond which no target is read from them, in UTF-16 units. */
 const PARSED_MAX = 4_096;
 const TARGET_MAX = 256;
+const METHOD_MAX = 64;
 /** Arguments that name what a capability call is about, the first that is there. */
 const TARGETS = ["url", "target", "tool", "path", "key", "name", "command", "prefix"] as const;
 
@@ -48,7 +49,7 @@ export class AskLog {
       step,
       capability: capability.slice(0, TARGET_MAX),
       method: method.slice(0, TARGET_MAX),
-      target: this.#logging.hasValues ? targetOf(args) : null,
+      ...subjectOf(capability, this.#logging.hasValues ? args : ""),
       outcome: outcome === "replayed" ? "ok" : outcome === "diverged" ? "failed" : outcome,
       code,
       rule: rule === undefined ? null : ruleAt(rule),
@@ -85,14 +86,16 @@ function round(ms: number): number {
 }
 
 /** The subject of a capability call, without the query of an address. */
-function targetOf(args: string): string | null {
-  if (args.length > PARSED_MAX) return null;
-  const parsed = parsedOf(args);
-  if (!isObject(parsed)) return null;
-  const name = TARGETS.find((each) => typeof parsed[each] === "string");
-  if (name === undefined) return null;
+function subjectOf(capability: string, args: string): Pick<StoredAsk, "target" | "httpMethod"> {
+  const parsed = args.length > PARSED_MAX ? null : parsedOf(args);
+  const name = isObject(parsed) ? TARGETS.find((each) => typeof parsed[each] === "string") : undefined;
+  if (!isObject(parsed) || name === undefined) return { target: null, httpMethod: null };
   const text = String(parsed[name]);
-  return (name === "url" || name === "target" ? placeOf(text) : text).slice(0, TARGET_MAX);
+  const { method } = parsed;
+  return {
+    target: (name === "url" || name === "target" ? placeOf(text) : text).slice(0, TARGET_MAX),
+    httpMethod: capability === "fetch" && typeof method === "string" ? method.slice(0, METHOD_MAX).toUpperCase() : null,
+  };
 }
 
 /** An address without its query. */

@@ -2,6 +2,7 @@ import {
   type CapabilityCall,
   type CapabilityResponse,
   childAnswer,
+  DIVERGED,
   type Diverged,
   type Respond,
 } from "../base/protocol/capability-call.ts";
@@ -149,7 +150,7 @@ export class BrokerSession implements CallSession {
   #diverge(call: CapabilityCall): Diverged {
     this.#host.record(this.#caller, call, "diverged");
     const { step } = call;
-    const message = `replay diverged: after its executor was lost, the call made another capability call at step ${step} than in its first run`;
+    const message = `${DIVERGED}after its executor was lost, the call made another capability call at step ${step} than in its first run`;
     return { kind: "diverged", message };
   }
 }

@@ -1,4 +1,4 @@
-import type { CapabilityCall, Respond } from "../base/protocol/capability-call.ts";
+import { type CapabilityCall, DIVERGED, type Respond } from "../base/protocol/capability-call.ts";
 import type { ReplayPlan } from "../base/protocol/messages.ts";
 import type { CallSession, SessionEnd } from "./call-session.ts";
 import type { LastRefusal } from "./capability-invoker.ts";
@@ -29,7 +29,7 @@ export class RecordedSession implements CallSession {
     if (call.attempt !== this.#replay.attempt) this.#replay = new ReplayCursor(call.attempt, this.journal);
     const entry = this.journal.find(call.step);
     if (entry !== undefined && isSame(entry, call)) return this.#replay.ask(call.step, respond);
-    const message = `replay diverged: the call made another capability call at step ${call.step} than the recorded one`;
+    const message = `${DIVERGED}the call made another capability call at step ${call.step} than the recorded one`;
     respond({ kind: "diverged", message });
   }
 

@@ -1,7 +1,6 @@
-import { isIP } from "node:net";
 import { isObject, type JsonValue, pointerSegment } from "../base/json.ts";
 import type { CapabilityRequest, GrantKind } from "./capabilities/capability.ts";
-import { isPublicAddress } from "./capabilities/fetch/connections.ts";
+import { isPrivateHost } from "./capabilities/fetch/connections.ts";
 import type { FetchGrant } from "./capabilities/fetch/grants.ts";
 import { isGiven, OPERATOR, type PolicySubject } from "./policy.ts";
 
@@ -22,10 +21,9 @@ const DECISIONS: ReadonlyMap<string, string> = new Map([
   ["native", "the programs that may run are a decision of the operator"],
 ]);
 
-/** Whether a host is a metadata service or an address that is not public: nothing offers to open one. */
+/** Whether a host is a metadata service or not public: nothing offers to open one. */
 export function isClosedHost(hostname: string): boolean {
-  const host = hostname.replace(/^\[|\]$|\.$/g, "").toLowerCase();
-  return METADATA_HOSTS.includes(host) || (isIP(host) !== 0 && !isPublicAddress(host));
+  return METADATA_HOSTS.includes(hostname.replace(/\.$/, "").toLowerCase()) || isPrivateHost({ hostname });
 }
 
 /** A capability, and its grants so far. */

@@ -8,6 +8,8 @@ export interface EarlierAsk {
   readonly capability: string;
   readonly method: string;
   readonly target: string | null;
+  /** Method of a request of HTTP; older records have none. */
+  readonly httpMethod?: string | null;
 }
 
 /** Answer of a policy. `unknown`: the record of the call says too little. */
@@ -21,13 +23,11 @@ type Subject = PolicySubject & { readonly requested: CapabilityRequest };
 
 const DENIED: SimulatedAnswer = { outcome: "denied", rule: null };
 const UNKNOWN: SimulatedAnswer = { outcome: "unknown", rule: null };
-/** Methods of HTTP for which a request is looked at: a record does not say which it had. */
-const HTTP_METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] as const;
 
 /**
  * The answer of grants to a capability call. Looks at origins, mounts and names, as records have no arguments;
- * opens nothing. A request is taken for one of a method that its tool asks for. `usual`: grants under which it was
- * answered, which tell more of its method.
+ * opens nothing. A call that may have read or written is taken for what its tool asks for. `usual`: grants under which
+ * it was answered, which tell more of that.
  */
 export function simulateAsk(grants: Grants, subject: Subject, ask: EarlierAsk, usual: Grants | null): SimulatedAnswer {
   const decision = grants.decide({ ...subject, narrowed: undefined }, ask.capability);
@@ -71,16 +71,18 @@ function coveringRule(
   }
 }
 
-/** Requests one of which is the capability call's own: a request of HTTP may have had any method. */
+/** Requests one of which is the capability call's own. */
 function needsOf(
-  { capability, method, target }: EarlierAsk,
+  { capability, method, target, httpMethod }: EarlierAsk,
   placed: PlacedCapability,
 ): readonly unknown[] | "nothing" | "unknown" {
   switch (capability) {
     case "fetch": {
       const origin = target === null ? undefined : URL.parse(target.replace(/^ws(?=s?:)/i, "http"))?.origin;
-      if (origin === undefined || origin === "null") return "unknown";
-      return HTTP_METHODS.map((name) => ({ origins: [origin], methods: [name] }));
+      // A web socket begins with a GET.
+      const name = method === "connect" ? "GET" : httpMethod;
+      if (origin === undefined || origin === "null" || typeof name !== "string") return "unknown";
+      return [{ origins: [origin], methods: [name] }];
     }
     case "fs": {
       const [, mount] = /^\/([^/]+)/.exec(target ?? "") ?? [];

@@ -1,8 +1,8 @@
 import { type Engine, startEngine } from "../engine/engine.ts";
 import type { Plugin } from "../engine/plugin.ts";
 import type { EngineOptions, ToolSource } from "../engine/options.ts";
-import type { Recording } from "../engine/replay/recording.ts";
-import { type Replayed, replayRecording } from "../engine/replay/replay-recording.ts";
+import { type Recording, requireReplayable } from "../engine/replay/recording.ts";
+import { RecordingReplays, type Replayed } from "../engine/replay/replay-recording.ts";
 import type { ToolsOf } from "../engine/typed-engine.ts";
 import type { RegisteredTools } from "../tool/register.ts";
 import { PLUGINS } from "./plugins.ts";
@@ -26,9 +26,16 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
  * capability is invoked, and the current policy does not apply. `plugins`: those of its engine. Rejects with a `TypeError`
  * if the call was not a function of the recorded data: it was ended from outside, or ran in a shared module.
  */
-export function replayCall(
+export async function replayCall(
   recording: Recording,
   { plugins = [] }: { readonly plugins?: readonly Plugin[] } = {},
 ): Promise<Replayed> {
-  return replayRecording(recording, [...PLUGINS, ...plugins]);
+  requireReplayable(recording);
+  await using replays = await openReplays(plugins);
+  return await replays.replay(recording);
+}
+
+/** Replays one recording after another in one process. */
+export function openReplays(plugins: readonly Plugin[] = []): Promise<RecordingReplays> {
+  return RecordingReplays.open([...PLUGINS, ...plugins]);
 }

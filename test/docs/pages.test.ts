@@ -9,6 +9,8 @@ import { DENIED } from "./phrases.ts";
 const README_LINES_MAX = 200;
 const PAGE_LINES_MAX = 300;
 const SKIPPED_MAX = 10;
+/** Pictures are parts of every clone. */
+const PICTURE_BYTES_MAX = 60 * 1024;
 /** Languages under other names would not be looked at. */
 const OTHER_NAMES = ["typescript", "bash", "shell", "console", "yml", "javascript", "python"];
 
@@ -55,6 +57,26 @@ describe("links", () => {
       return statSync(join(ROOT, path)).isDirectory() || anchors.get(path)?.has(anchor) !== true;
     });
     expect(broken).toEqual([]);
+  });
+});
+
+describe("pictures", () => {
+  const shown = pages.flatMap((page) =>
+    [...proseOf(page).matchAll(/!\[([^\]]*)\]\(([^)]+)\)/g)].map(([, alt = "", target = ""]) => ({
+      alt,
+      path: normalize(join(dirname(page.path), target)),
+    })),
+  );
+
+  test(`have at most ${PICTURE_BYTES_MAX / 1024} KiB, and are on some page`, () => {
+    const files = readdirSync(join(ROOT, "docs/images")).map((name) => `docs/images/${name}`);
+    const sizes = files.map((file) => statSync(join(ROOT, file)).size);
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(PICTURE_BYTES_MAX);
+    expect(files.filter((file) => !shown.some(({ path }) => path === file))).toEqual([]);
+  });
+
+  test("say in words what they show", () => {
+    expect(shown.filter(({ alt }) => alt.length < 20)).toEqual([]);
   });
 });
 

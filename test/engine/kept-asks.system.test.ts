@@ -66,7 +66,12 @@ test("a call with a denied request, a child and a killed executor is kept as it 
   const repeated = detail?.asks.filter(({ isReplayed }) => isReplayed) ?? [];
   expect(repeated.map(row)).toEqual(["2 fetch ok again", "2 tools ok again", "2 kv denied again", "2 kill ok again"]);
   const [fetched, called, , killed] = made;
-  expect(fetched).toMatchObject({ target: `${origin}/slow`, rule: "policy.rules[0]", bytes: expect.any(Number) });
+  expect(fetched).toMatchObject({
+    target: `${origin}/slow`,
+    httpMethod: "GET",
+    rule: "policy.rules[0]",
+    bytes: expect.any(Number),
+  });
 
   // Each row spans what others have seen of it.
   const span = ({ atMs = 0, durationMs = 0 } = {}) => [beginMs + atMs, beginMs + atMs + durationMs] as const;

@@ -92,9 +92,13 @@ test("the policy in force changes nothing", async () => {
   expect((await engine.simulatePolicy({ policy: json })).changes).toMatchObject([{ id: "refused", would: "granted" }]);
 });
 
-test("a rule that takes a method away leaves open what a request of another one would be answered", async () => {
-  const policy = SAME().replace(`["${origin}"]`, `["${origin}"], methods: [POST]`);
-  expect((await engine.simulatePolicy({ policy })).changes).toMatchObject([{ id: "allowed", would: "denied" }]);
+test("a request is answered by its method: a rule without it would deny the request, one with it would not", async () => {
+  const simulate = async (methods: string) => {
+    const policy = SAME().replace(`["${origin}"]`, `["${origin}"], methods: [${methods}]`);
+    return (await engine.simulatePolicy({ policy, call: { id: "allowed" } })).changes;
+  };
+  expect(await simulate("POST, HEAD")).toMatchObject([{ id: "allowed", would: "denied" }]);
+  expect(await simulate("GET")).toEqual([]);
 });
 
 test("a call of a tool and tenant is granted what the policy says, by which rule", async () => {

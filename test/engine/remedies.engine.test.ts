@@ -107,7 +107,7 @@ describe("a denied request", () => {
   });
 
   test("of a metadata or a local address has no remedy", async () => {
-    for (const url of ["http://169.254.169.254/latest", `http://127.0.0.1:${port}/`]) {
+    for (const url of ["http://169.254.169.254/latest", `http://127.0.0.1:${port}/`, `http://localhost:${port}/`]) {
       const { result } = await callOf({ tool: toolOf(FETCH.replace("URL", url)), options: {} });
       expect(result.error?.code).toBe("capability_denied");
       expect(result.error?.remedies).toBeUndefined();

@@ -45,6 +45,9 @@ export type CapabilityResponse =
   | { readonly kind: "value"; readonly nowMs: number; readonly json: string }
   | { readonly kind: "failure"; readonly nowMs: number; readonly failure: Failure };
 
+/** What the message of a call begins with whose replay diverged. */
+export const DIVERGED = "replay diverged: ";
+
 /** The end of a call whose replay diverged: it made another capability call than in its first run. */
 export interface Diverged {
   readonly kind: "diverged";

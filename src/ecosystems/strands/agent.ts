@@ -7,6 +7,7 @@ import type { ModelAnswer, ModelCall, ModelMessage, ModelProvider } from "./mode
 
 /** Tools of an agent. */
 export interface AgentTools {
+  /** They may become more with a call: a long output is read on with `read_output`. */
   readonly descriptions: readonly ToolDescription[];
   /** Never rejects: the result tells the model that a tool failed or may not be called. */
   call(call: ModelCall, signal: AbortSignal | undefined): Promise<ToolResult>;
@@ -40,7 +41,7 @@ const ANSWERS_MAX = 16 * 1024 * 1024;
  */
 export async function askAgent(prompt: string, input: string, options: AgentOptions): Promise<AgentAnswer> {
   const { provider, model, inference, tools, maxTurns, signal } = options;
-  const generation = { tools: tools.descriptions, model, signal, ...(inference === undefined ? {} : { inference }) };
+  const generation = { model, signal, ...(inference === undefined ? {} : { inference }) };
   const messages: ModelMessage[] = [
     { role: "system", text: prompt },
     { role: "user", text: input },
@@ -48,7 +49,7 @@ export async function askAgent(prompt: string, input: string, options: AgentOpti
   let answered = 0;
   const made: { name: string; success: boolean }[] = [];
   for (let turns = 1; turns <= maxTurns; turns++) {
-    const answer: ModelAnswer = await provider.generate(messages, generation);
+    const answer: ModelAnswer = await provider.generate(messages, { tools: tools.descriptions, ...generation });
     // A provider may ignore the signal.
     signal?.throwIfAborted();
     if (answer.calls.length === 0) return { text: answer.text, turns, calls: made };

@@ -63,7 +63,9 @@ export function withSkillTool(tools: AgentTools, skills: readonly Skill[]): Agen
   const description = `Loads the instructions of a skill, or of a part of it: "skill", "skill/part".`;
   const inputSchema = { type: "object", properties: { skill_id: { type: "string" } }, required: ["skill_id"] };
   return {
-    descriptions: [...tools.descriptions, { name: TOOL, description, inputSchema }],
+    get descriptions() {
+      return [...tools.descriptions, { name: TOOL, description, inputSchema }];
+    },
     call: async (call, signal) => {
       if (call.name !== TOOL) return tools.call(call, signal);
       const metadata = emptyMetadata(call.id, TOOL, 0);

@@ -1,6 +1,7 @@
 import { memberOf } from "../../base/json.ts";
 import { toolError } from "../../base/errors.ts";
 import { emptyMetadata, failure } from "../../base/result.ts";
+import { forLoop } from "../../tool/contracts/runner.ts";
 import type { AgentTools } from "./agent.ts";
 import { ToolError } from "./errors.ts";
 import type { ToolRegistry } from "./registry.ts";
@@ -33,17 +34,20 @@ export function loadTools(spec: Workflow, registry: ToolRegistry, seen?: readonl
   for (const name of names) {
     if (!all.has(name)) throw new ToolError(`tool '${name}' is not one of the workflow's tools`);
   }
-  const { engine } = registry;
+  const runner = forLoop(registry.engine);
   const descriptions = [...names].map((name) => {
-    const description = engine.get(name);
+    const description = runner.get(name);
     if (description === undefined) throw new ToolError(`tool '${name}' is no longer there`);
     return description;
   });
   return {
-    descriptions,
+    get descriptions() {
+      return runner.reader === undefined ? descriptions : [...descriptions, runner.reader];
+    },
     async call(call, signal) {
       const { id, name, arguments: args } = call;
-      if (names.has(name)) return engine.execute({ id, name, arguments: args }, signal === undefined ? {} : { signal });
+      if (names.has(name) || name === runner.reader?.name)
+        return runner.execute({ id, name, arguments: args }, signal === undefined ? {} : { signal });
       const known = names.size === 0 ? "none" : [...names].join(", ");
       const message = `tool '${name.slice(0, 128)}' is not one of this workflow's: ${known}`;
       return failure(toolError("tool_not_found", message, undefined, "ToolError"), emptyMetadata(id, name, 0));

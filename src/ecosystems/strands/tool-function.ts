@@ -1,4 +1,4 @@
-import type { ToolRunner } from "../../tool/contracts/runner.ts";
+import { forModel, type ModelOptions, type ToolRunner } from "../../tool/contracts/runner.ts";
 import { type StrandsResult, strands } from "../../tool/contracts/strands.ts";
 import type { ContentBlock, Media } from "../../base/schema/content-blocks.ts";
 
@@ -21,9 +21,11 @@ export interface NativeResult extends Omit<StrandsResult, "content"> {
 
 /**
  * Wraps an engine's tool as a function of Strands' contract: takes `{ toolUseId, input }`, returns a result in content
- * blocks with the same id. Failures of the tool are results; they never reject.
+ * blocks with the same id. Failures of the tool are results; they never reject. With `modelChars`, a long output is cut,
+ * and the function of `read_output` reads on in it.
  */
-export function toolFunction(runner: ToolRunner, name: string) {
+export function toolFunction(engine: ToolRunner, name: string, { modelChars }: ModelOptions = {}) {
+  const runner = modelChars === undefined ? engine : forModel(engine, { modelChars });
   return async (tool: { readonly toolUseId?: string; readonly input?: object }): Promise<NativeResult> => {
     const call = strands.readCall({ ...tool, name });
     const { status, content } = strands.writeResult(await runner.execute(call));

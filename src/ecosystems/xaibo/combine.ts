@@ -1,7 +1,8 @@
-import type { XaiboTool } from "../../tool/contracts/xaibo.ts";
+import type { XaiboResult, XaiboTool } from "../../tool/contracts/xaibo.ts";
+import { READ_OUTPUT } from "../../tool/program/program.ts";
 import { notFound, ToolError } from "./errors.ts";
 import { awaited } from "./patience.ts";
-import type { ToolProviderProtocol } from "./protocol.ts";
+import type { CallContext, ToolProviderProtocol } from "./protocol.ts";
 
 /** Thrown if two providers list a tool of the same name, which makes calls to it ambiguous. */
 export class ToolNameClashError extends ToolError {
@@ -15,13 +16,24 @@ const LIST_MS = 10_000;
  * `ToolNameClashError` if a name is listed twice. An unknown tool gives a failed result.
  */
 export function combineProviders(providers: readonly ToolProviderProtocol[]): ToolProviderProtocol {
+  return combined(providers, false);
+}
+
+/** `isForModels`: the providers have one `read_output` between them. */
+function combined(providers: readonly ToolProviderProtocol[], isForModels: boolean): ToolProviderProtocol {
+  let readers: readonly ToolProviderProtocol[] = [];
   let owners: ReadonlyMap<string, ToolProviderProtocol> = new Map();
 
   const list = async (): Promise<readonly XaiboTool[]> => {
     const what = "list_tools";
-    const lists = await Promise.all(
+    const all = await Promise.all(
       providers.map((provider) => awaited(() => provider.list_tools(), { ms: LIST_MS, what })),
     );
+    const reads = all.map((tools) => isForModels && tools.some(({ name }) => name === READ_OUTPUT));
+    readers = providers.filter((_provider, at) => reads[at]);
+    const first = reads.indexOf(true);
+    const isRepeat = (at: number, name: string): boolean => reads[at] === true && at !== first && name === READ_OUTPUT;
+    const lists = all.map((tools, at) => tools.filter(({ name }) => !isRepeat(at, name)));
     owners = ownersOf(lists, providers);
     return lists.flat();
   };
@@ -31,11 +43,30 @@ export function combineProviders(providers: readonly ToolProviderProtocol[]): To
     execute_tool: async (name, parameters, context) => {
       // The tool may be newer than the last list.
       if (!owners.has(name)) await list();
+      if (name === READ_OUTPUT && readers.length > 1) return readOn(readers, parameters, context);
       const owner = owners.get(name);
       if (owner !== undefined) return owner.execute_tool(name, parameters, context);
       return { success: false, result: null, error: notFound(name, [...owners.keys()]).message };
     },
+    forModels: (options) =>
+      combined(
+        providers.map((provider) => provider.forModels?.(options) ?? provider),
+        true,
+      ),
   };
+}
+
+/** Asks one provider after the other for a page of an output: each knows those of its own calls. */
+async function readOn(
+  readers: readonly ToolProviderProtocol[],
+  parameters: { readonly [name: string]: unknown },
+  context: CallContext | undefined,
+): Promise<XaiboResult> {
+  const [reader, ...others] = readers;
+  const read = async () => reader?.execute_tool(READ_OUTPUT, parameters, context);
+  const found = others.length === 0 ? await read() : await read().catch(() => undefined);
+  if (found !== undefined && (found.success || others.length === 0)) return found;
+  return readOn(others, parameters, context);
 }
 
 function ownersOf(

@@ -1,12 +1,14 @@
 import { ContractError } from "../../tool/contracts/contract.ts";
-import { xaibo, type XaiboResult } from "../../tool/contracts/xaibo.ts";
+import type { ModelOptions } from "../../tool/contracts/runner.ts";
+import { xaibo, type XaiboResult, type XaiboTool } from "../../tool/contracts/xaibo.ts";
+import { READ_OUTPUT } from "../../tool/program/program.ts";
 import { wordsOf } from "./errors.ts";
 import { describeUnwritable } from "./json-value.ts";
 import { type LLM, type LLMFunctionCall, LLMMessage, type LLMOptions, type LLMResponse } from "./llm.ts";
 import { awaited } from "./patience.ts";
 import type { ToolProviderProtocol } from "./protocol.ts";
 
-export interface ConversationOptions {
+export interface ConversationOptions extends ModelOptions {
   readonly llm: LLM;
   readonly provider: ToolProviderProtocol;
   /** Messages so far; the list is not changed. */
@@ -59,21 +61,23 @@ const RESULT_CHARS_DEFAULT = 100_000;
 /**
  * Lets a model call tools until it responds without calls. Calls of one response run in parallel; their results are
  * sent in the order of the calls. A failed or malformed call, or a call of an unknown tool, is reported to the model,
- * so that it can correct it. Rejects with a `ConversationError` if the model fails or times out, and with errors of
+ * so that it can correct it. A long output of an engine's tool is cut, and read on with `read_output`. Rejects with a `ConversationError` if the model fails or times out, and with errors of
  * `list_tools`.
  */
-export async function runConversation(given: ConversationOptions): Promise<Conversation> {
-  const { llm, provider, maxTurns = MAX_TURNS_DEFAULT, llmMs = WAIT_DEFAULT_MS, signal } = given;
+export async function runConversation(whole: ConversationOptions): Promise<Conversation> {
+  const { modelChars } = whole;
+  const provider = whole.provider.forModels?.(modelChars === undefined ? {} : { modelChars }) ?? whole.provider;
+  const given = { ...whole, provider };
+  const { llm, maxTurns = MAX_TURNS_DEFAULT, llmMs = WAIT_DEFAULT_MS, signal } = given;
   const messages = [...given.messages];
   let content: string | null = null;
   const end = (ended: Conversation["ended"], turns: number): Conversation => ({ ended, messages, content, turns });
-  const functions =
-    given.options?.functions ??
-    (await awaited(() => provider.list_tools(), { ms: WAIT_DEFAULT_MS, what: "list_tools" }));
-  const options = { ...given.options, functions, ...(signal === undefined ? {} : { signal }) };
+  const list = () => awaited(() => provider.list_tools(), { ms: WAIT_DEFAULT_MS, what: "list_tools" });
+  let functions = given.options?.functions ?? (await list());
   for (let turn = 1; turn <= maxTurns; turn++) {
     if (isCancelled(given)) return end("cancelled", turn - 1);
     let response: LLMResponse;
+    const options = { ...given.options, functions, ...(signal === undefined ? {} : { signal }) };
     try {
       const ask = () => llm.generate([...messages], options);
       response = await awaited(ask, { ms: llmMs, what: "the model's answer", signal });
@@ -91,8 +95,15 @@ export async function runConversation(given: ConversationOptions): Promise<Conve
     );
     if (calls.length === 0) return end("answer", turn);
     messages.push(...(await Promise.all(calls.map((call, at) => resultOf(call, at, given)))));
+    // Once an output was cut, the provider has `read_output`, too.
+    if (provider !== whole.provider && functions.every(isNoReader))
+      functions = [...functions, ...(await list()).filter((tool) => !isNoReader(tool))];
   }
   return end("turns", maxTurns);
+}
+
+function isNoReader({ name }: XaiboTool): boolean {
+  return name !== READ_OUTPUT;
 }
 
 function isCancelled({ signal }: ConversationOptions): boolean {

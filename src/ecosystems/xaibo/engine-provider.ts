@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { RunOptions, ToolRunner } from "../../tool/contracts/runner.ts";
+import { forLoop, type RunOptions, type ToolRunner } from "../../tool/contracts/runner.ts";
 import { type XaiboResult, xaibo } from "../../tool/contracts/xaibo.ts";
 import type { ToolError as ToolErrorData } from "../../base/errors.ts";
 import type { ToolCall, ToolResult } from "../../base/result.ts";
@@ -62,6 +62,12 @@ export function toolProvider(runner: ToolRunner, options: EngineProviderOptions 
       const result = await perform({ ...id, name, arguments: { ...parameters } }, context);
       if (throwOnError && !result.success) throw thrownFor(result.error);
       return xaibo.writeResult(result);
+    },
+    forModels: (model) => {
+      const loop = forLoop(runner, model);
+      const shownTo = { ...loop, list: () => [...listed(), ...(loop.reader === undefined ? [] : [loop.reader])] };
+      const { tools: _shown, ...others } = options;
+      return toolProvider(shownTo, others);
     },
   };
 

@@ -1,3 +1,4 @@
+import type { ModelOptions } from "../../tool/contracts/runner.ts";
 import type { XaiboResult, XaiboTool } from "../../tool/contracts/xaibo.ts";
 
 /** Optional context of a call. Providers written to Xaibo's document ignore it. */
@@ -18,6 +19,8 @@ export interface ToolProviderProtocol {
     parameters: { readonly [name: string]: unknown },
     context?: CallContext,
   ): Promise<XaiboResult>;
+  /** The provider as a model gets it: with `read_output`, and with long outputs cut. Absent where no output is long. */
+  forModels?(options?: ModelOptions): ToolProviderProtocol;
 }
 
 /** Whether a value has the methods of a provider. Calls none of them. */

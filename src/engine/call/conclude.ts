@@ -3,6 +3,7 @@ import { type ToolError, toolError } from "../../base/errors.ts";
 import { byteLength, isHighSurrogate, parseWithin } from "../../base/json.ts";
 import type { JsonVerdict } from "../../base/json-scanner.ts";
 import type { Limits } from "../../base/limits.ts";
+import { DIVERGED } from "../../base/protocol/capability-call.ts";
 import type { Failure } from "../../base/protocol/messages.ts";
 import {
   emptyMetadata,
@@ -86,7 +87,7 @@ const FELL_BEHIND = {
   ok: false,
   failure: {
     code: "executor_lost",
-    message: "replay diverged: after its executor was lost, the call made fewer capability calls than in its first run",
+    message: `${DIVERGED}after its executor was lost, the call made fewer capability calls than in its first run`,
   },
 } as const;
 

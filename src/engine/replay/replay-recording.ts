@@ -16,17 +16,38 @@ export interface Replayed {
   readonly isSame: boolean;
 }
 
-/** Replays a recorded call with the given plugins alone. Rejects as `replayCall` does. */
-export async function replayRecording(recording: Recording, plugins: readonly Plugin[]): Promise<Replayed> {
-  requireReplayable(recording);
-  const { readers, adapters } = resolvePlugins(plugins);
-  await using replayer = await Replayer.open(1, await loadPrelude(adapters));
-  const { result } = await replayer.run(toolOf(recording, readers), recording.call, recording);
-  return { result, isSame: JSON.stringify(outcomeOf(result)) === JSON.stringify(recording.outcome) };
+/** Replays recordings in one executor process, with the given plugins alone. */
+export class RecordingReplays implements AsyncDisposable {
+  readonly #replayer: Replayer;
+  readonly #readers: ModuleReaders;
+  /** Each has a script of its own. */
+  #count = 0;
+
+  private constructor(replayer: Replayer, readers: ModuleReaders) {
+    this.#replayer = replayer;
+    this.#readers = readers;
+  }
+
+  static async open(plugins: readonly Plugin[]): Promise<RecordingReplays> {
+    const { readers, adapters } = resolvePlugins(plugins);
+    return new RecordingReplays(await Replayer.open(1, await loadPrelude(adapters)), readers);
+  }
+
+  /** Rejects as `replayCall` does. */
+  async replay(recording: Recording): Promise<Replayed> {
+    requireReplayable(recording);
+    const tool = toolOf(recording, this.#readers, `recorded ${++this.#count}`);
+    const { result } = await this.#replayer.run(tool, recording.call, recording);
+    return { result, isSame: JSON.stringify(outcomeOf(result)) === JSON.stringify(recording.outcome) };
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#replayer[Symbol.asyncDispose]();
+  }
 }
 
 /** The recorded tool, without the parts that only registration needs. */
-function toolOf(recording: Recording, readers: ModuleReaders): RegisteredTool {
+function toolOf(recording: Recording, readers: ModuleReaders, key: string): RegisteredTool {
   const { outputSchema, outputChars, sourceMap, registrant = OPERATOR, digest = "", ...script } = recording.tool;
   const { limits } = recording;
   const checks = checksOf(recording, readers);
@@ -51,7 +72,7 @@ function toolOf(recording: Recording, readers: ModuleReaders): RegisteredTool {
       registrant,
       digest,
     },
-    script: { ...script, key: "recorded", checks },
+    script: { ...script, key, checks },
     limits,
     askedLimits: {},
     capabilities: {},

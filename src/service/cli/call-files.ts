@@ -25,6 +25,7 @@ export function callFileCommands(): readonly Command[] {
   const write = new Command("export")
     .description("print all kept calls of a file as lines of JSON, oldest first; a server may have it open")
     .option("--file <path>", "the store of calls", DEFAULT_FILE)
+    .option("--json", "print JSON, as it does anyway")
     .action(exportCalls);
   const read = new Command("import")
     .argument("<lines>", "file of lines as `calls export` prints them")

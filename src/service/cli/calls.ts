@@ -120,8 +120,10 @@ async function showCall(id: string, options: ServerOptions): Promise<void> {
   if (detail === null) print("its arguments, output and log lines were not kept");
 }
 
-function lineOfAsk({ atMs, durationMs, capability, method, target, outcome, rule, isReplayed }: StoredAsk): string {
-  const words = [`${capability}.${method}`, target ?? "-", outcome, rule ?? "no rule", `at ${atMs.toFixed(1)} ms`];
+function lineOfAsk({ isReplayed, atMs, durationMs, rule, ...ask }: StoredAsk): string {
+  const { capability, method, target, httpMethod = null, outcome } = ask;
+  const about = httpMethod === null ? target : `${httpMethod} ${target}`;
+  const words = [`${capability}.${method}`, about ?? "-", outcome, rule ?? "no rule", `at ${atMs.toFixed(1)} ms`];
   return [...words, `${durationMs.toFixed(1)} ms`, ...(isReplayed ? ["from the journal"] : [])].map(visible).join("  ");
 }
 

@@ -7,13 +7,14 @@ import type { ConnectorLogin } from "../../engine/connectors/connector-login.ts"
 import { LOGGED_IN, notLoggedIn } from "../http/login-page.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { engineOptions, orUsage, readConfig } from "./open-engine.ts";
-import { print, say, visible } from "./output.ts";
+import { print, printJson, say, visible } from "./output.ts";
 
 interface LoginOptions {
   readonly config?: string;
   readonly tenant?: string;
   readonly device?: true;
   readonly port: number;
+  readonly json?: true;
 }
 
 /** Time that a person has to log in. */
@@ -29,7 +30,8 @@ export function loginCommands(): readonly Command[] {
       .option(
         "--config <file>",
         "configuration file (default: glovebox.config.yaml or .json in this folder, if present)",
-      );
+      )
+      .option("--json", "print JSON at the end; what a person is to do goes to stderr");
   return [
     common("login")
       .description("log a connector with an auth of the kind authorizationCode in, with a browser")
@@ -40,19 +42,22 @@ export function loginCommands(): readonly Command[] {
   ];
 }
 
-async function login(name: string, { config, tenant = "", device, port }: LoginOptions): Promise<void> {
+async function login(name: string, { config, tenant = "", device, port, json }: LoginOptions): Promise<void> {
   await using opened = await open(name, tenant, config);
   try {
-    await (device === true ? byDevice(opened, tenant) : byBrowser(opened, tenant, port));
+    const ask = json === true ? say : print;
+    await (device === true ? byDevice(opened, tenant, ask) : byBrowser(opened, tenant, port, ask));
   } catch (error) {
     throw new CliError(EXIT.FAILED, error instanceof Error ? error.message : "the login failed");
   }
+  if (json === true) return printJson({ connector: name, tenant, isLoggedIn: true });
   print(`${visible(name)} is logged in${tenant === "" ? "" : ` for ${visible(tenant)}`}`);
 }
 
-async function logout(name: string, { config, tenant = "" }: LoginOptions): Promise<void> {
+async function logout(name: string, { config, tenant = "", json }: LoginOptions): Promise<void> {
   await using opened = await open(name, tenant, config);
   const isGone = await opened.remove(tenant);
+  if (json === true) return printJson({ connector: name, tenant, isLoggedIn: false, wasLoggedIn: isGone });
   print(`${visible(name)} ${isGone ? "is logged out" : "had no login"}`);
 }
 
@@ -68,21 +73,26 @@ async function open(name: string, tenant: string, file: string | undefined): Pro
   );
 }
 
-async function byDevice({ flow }: ConnectorLogin, tenant: string): Promise<void> {
+async function byDevice({ flow }: ConnectorLogin, tenant: string, ask: (line: string) => void): Promise<void> {
   const { userCode, verificationUrl, completeUrl, finish } = await flow.device(tenant);
-  print(`Open ${visible(completeUrl ?? verificationUrl)}`);
-  print(`and enter the code ${visible(userCode)}`);
+  ask(`Open ${visible(completeUrl ?? verificationUrl)}`);
+  ask(`and enter the code ${visible(userCode)}`);
   await finish(AbortSignal.timeout(LOGIN_MS));
 }
 
 /** Waits on the loopback address for the browser (RFC 8252). Whoever does not know the state is told nothing. */
-async function byBrowser({ flow }: ConnectorLogin, tenant: string, port: number): Promise<void> {
+async function byBrowser(
+  { flow }: ConnectorLogin,
+  tenant: string,
+  port: number,
+  ask: (line: string) => void,
+): Promise<void> {
   const server = createServer();
   try {
     await once(server.listen(port, "127.0.0.1"), "listening");
     const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     const { url, state, finish } = await flow.begin(origin + CALLBACK, tenant);
-    print(`Open ${visible(url)}`);
+    ask(`Open ${visible(url)}`);
     say(`glovebox: waits for the browser at ${origin}; --device logs in on another device`);
     await sentBack(server, { origin, state, finish });
   } finally {

@@ -47,11 +47,23 @@ async function docs(words: readonly string[], { json }: Options): Promise<void> 
     return;
   }
   const page = words.length === 1 ? find(pages, words[0] ?? "") : undefined;
-  if (page !== undefined) return json === true ? printJson(page) : print(page.text.trimEnd());
+  if (page !== undefined) return show(page, json === true);
   const hits = search(pages, words);
   if (json === true) printJson(hits);
   else for (const { name, title, line } of hits) print(`${name}: ${title}${line === "" ? "" : `\n  ${line}`}`);
   if (hits.length === 0) throw new CliError(EXIT.FAILED, `no page has ${words.join(" ")}; glovebox docs lists all`);
+}
+
+/** Prints the page of a name; returns whether there is one. */
+export async function showPage(name: string, isJson: boolean): Promise<boolean> {
+  const page = find(await readPages(), name);
+  if (page !== undefined) show(page, isJson);
+  return page !== undefined;
+}
+
+function show(page: Page, isJson: boolean): void {
+  if (isJson) printJson(page);
+  else print(page.text.trimEnd());
 }
 
 /** The pages, by their names. */

@@ -1,3 +1,4 @@
+import { ERRORS } from "../../base/errors.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { openEngine, readConfig, type Sources } from "./open-engine.ts";
 import { isWorkflow, openWorkflow, orExit } from "./open-workflow.ts";
@@ -24,10 +25,12 @@ interface Options {
 /** `glovebox explain`: the effective grants and limits of a tool, and their origins. */
 export function explainCommand(): Command {
   return new Command("explain")
-    .description("show a tool's grants, limits and denied requests; or which parts of a workflow are supported")
+    .description(
+      "show a tool's grants, limits and denied requests; what an error's code means; or which parts of a workflow are supported",
+    )
     .argument(
       "[tool]",
-      "name of a tool, run_code for programs, or a workflow's YAML file (default: denied requests and unused rules of all tools)",
+      "name of a tool, run_code for programs, an error's code, or a workflow's YAML file (default: denied requests and unused rules of all tools)",
     )
     .option("--tenant <name>", "tenant of the calls", "")
     .option("--key <name>", "key of the configuration whose programs run_code explains, with its tenant and tools")
@@ -49,6 +52,10 @@ async function explain(
   const isOffer = yaml === true || apply === true;
   if (isOffer && (name === undefined || isWorkflow(name))) {
     throw new CliError(EXIT.USAGE, "--yaml and --apply are for one tool: name it");
+  }
+  if (name !== undefined && !isOffer && Object.hasOwn(ERRORS, name)) {
+    const { showPage } = await import("./docs.ts");
+    if (await showPage(`reference/errors/${name}`, json === true)) return;
   }
   if (name !== undefined && isWorkflow(name)) return explainWorkflow(name, json === true, sources);
   const config = await readConfig(sources.config);

@@ -58,7 +58,7 @@ const HELP: Readonly<Record<string, HelpText>> = {
   validate: text("glovebox validate tools", "INVALID"),
   "module validate": text("glovebox module validate tools", "INVALID"),
   "config print": text("glovebox config print --json"),
-  "config check": text("glovebox config check --fix", "INVALID"),
+  "config check": text("glovebox config check --fix"),
   "config names": text("glovebox config names"),
   docs: text("glovebox docs policy", "FAILED"),
   complete: text('eval "$(glovebox complete bash)"'),

@@ -2,6 +2,8 @@ import { readdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import type { Engine } from "../../engine/engine.ts";
 import type { Recording, RecordedOutcome } from "../../engine/replay/recording.ts";
+import type { RecordingReplays } from "../../engine/replay/replay-recording.ts";
+import { DIVERGED } from "../../base/protocol/capability-call.ts";
 import type { ToolResult } from "../../base/result.ts";
 import type { ToolExample } from "../../tool/definition.ts";
 import { CliError, EXIT } from "./exit.ts";
@@ -61,6 +63,13 @@ export async function* recordingCases(
   folder: string | undefined,
   isUpdating: boolean,
 ): AsyncGenerator<TestCase> {
+  // One process for all of them, which is started for the first.
+  await using started = new AsyncDisposableStack();
+  let replays: RecordingReplays | undefined;
+  const open = async (): Promise<RecordingReplays> => {
+    const { openReplays } = await import("../../ecosystems/create-engine.ts");
+    return (replays ??= started.use(await openReplays()));
+  };
   const names = await readdir(folder ?? DEFAULT_FOLDER).catch(() => null);
   if (names === null && folder !== undefined) throw new CliError(EXIT.USAGE, `there is no folder ${folder}`);
   for (const name of (names ?? []).filter((one) => one.endsWith(".json")).toSorted()) {
@@ -70,27 +79,36 @@ export async function* recordingCases(
       tool: recording.tool.name,
       kind: "recording",
       name,
-      ...(await replay(engine, file, recording, isUpdating)),
+      ...(await replay(engine, file, recording, { isUpdating, open })),
     };
   }
 }
 
 type Replayed = Judgement & Pick<TestCase, "isUpdated">;
 
-async function replay(engine: Engine, file: string, recording: Recording, isUpdating: boolean): Promise<Replayed> {
+interface Replaying {
+  readonly isUpdating: boolean;
+  readonly open: () => Promise<RecordingReplays>;
+}
+
+async function replay(
+  engine: Engine,
+  file: string,
+  recording: Recording,
+  { isUpdating, open }: Replaying,
+): Promise<Replayed> {
   const expected = shown(recording.outcome);
   const none = { ok: false, isUpdated: false, expected, received: "null" };
   const tool = engine.recordedTool(recording.tool.name);
   if (tool === undefined) return { ...none, message: "there is no tool of this name" };
   const { outcomeOf, requireReplayable } = await import("../../engine/replay/recording.ts");
-  const { replayCall } = await import("../../ecosystems/create-engine.ts");
   const now: Recording = { ...recording, tool };
   try {
     requireReplayable(now);
   } catch (error) {
     return { ...none, message: error instanceof Error ? error.message : "it cannot be replayed" };
   }
-  const { result } = await replayCall(now);
+  const { result } = await (await open()).replay(now);
   const outcome = outcomeOf(result);
   const received = shown(outcome);
   if (expected === received) return { ok: true, isUpdated: false, expected, received, message: null };
@@ -102,7 +120,6 @@ async function replay(engine: Engine, file: string, recording: Recording, isUpda
   return { ok: true, isUpdated: true, expected, received, message };
 }
 
-const DIVERGED = "replay diverged: ";
 const RECORD_AGAIN =
   "the tool makes other capability calls than it did; record the call again with: glovebox run --record FILE";
 

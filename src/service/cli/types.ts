@@ -5,7 +5,7 @@ import type { CodeModeOptions } from "../../engine/code-mode-options.ts";
 import type { DeclaredTool } from "../../tool/declarations/declare-tools.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { openEngine, readConfig, type Sources, withFolder } from "./open-engine.ts";
-import { print } from "./output.ts";
+import { countOf, print, printJson } from "./output.ts";
 import { wholeNumber } from "./setting-flags.ts";
 import { ask, parseJson, remoteServer, textOf } from "./remote-server.ts";
 
@@ -16,6 +16,7 @@ interface Options extends Sources {
   readonly register?: true;
   readonly check?: true;
   readonly tokens?: string;
+  readonly json?: true;
 }
 
 /** Tools, and what the engine's options of code mode say of them. */
@@ -51,12 +52,13 @@ export function typesCommand(): Command {
       wholeNumber(TOKENS_LEAST, TOKENS_MOST),
     )
     .option("--check", "write nothing; exit with 5 if the file of --out is not what would be written")
+    .option("--json", "print JSON: the text, or the file that was written or compared")
     .action(types);
 }
 
 async function types(
   _dir: string | undefined,
-  { url, keyEnv, out, register, check, tokens, ...sources }: Options,
+  { url, keyEnv, out, register, check, tokens, json, ...sources }: Options,
 ): Promise<void> {
   if (url !== undefined && sources.tools !== undefined) {
     throw new CliError(EXIT.USAGE, "the tools are those of a folder or of the server at --url: name one of the two");
@@ -66,10 +68,15 @@ async function types(
   const found = url === undefined ? await toolsHere(sources) : { tools: await toolsAt(url, keyEnv) };
   const { tools } = found;
   const text = tokens === undefined ? await typesOf(tools, register === true) : await forModels(found, Number(tokens));
-  if (out === undefined) return print(text.trimEnd());
-  if (check === true) return checkFile(out, text);
+  const told = (words: string, found: object): void =>
+    json === true ? printJson({ ...found, tools: tools.length }) : print(words);
+  if (out === undefined) return told(text.trimEnd(), { text });
+  if (check === true) {
+    await checkFile(out, text);
+    return told(`${out} is up to date`, { file: out });
+  }
   await writeFile(out, text);
-  print(`${out}: ${tools.length} ${tools.length === 1 ? "tool" : "tools"}`);
+  told(`${out}: ${countOf(tools.length, "tool")}`, { file: out });
 }
 
 /** Also where a server has written them: what it says is data, and not to be compiled. */
@@ -126,7 +133,7 @@ async function checkFile(file: string, text: string): Promise<void> {
     throw error;
   });
   // Git may have changed the ends of lines.
-  if (found?.replaceAll("\r\n", "\n") === text) return print(`${file} is up to date`);
+  if (found?.replaceAll("\r\n", "\n") === text) return;
   const what = found === null ? "does not exist" : "is not what the tools are now";
   throw new CliError(EXIT.STALE, `${file} ${what}: run the command without --check`);
 }

@@ -59,6 +59,8 @@ export interface StoredAsk {
    * is not known, or a value of the call may be a password.
    */
   readonly target: string | null;
+  /** Method of a request of HTTP, such as `POST`; `null` for other capability calls, and where there is no target. */
+  readonly httpMethod: string | null;
   readonly outcome: "ok" | "denied" | "failed" | "limit";
   /** The error code of its answer. */
   readonly code: ErrorCode | null;

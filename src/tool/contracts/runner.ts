@@ -58,6 +58,30 @@ export function forModel(runner: ToolRunner, options?: ModelOptions): ToolRunner
   return runner.forModels?.(options) ?? runner;
 }
 
+/** A runner for an agent's loop, which offers `read_output` once there is something to read on in. */
+export interface LoopRunner extends Pick<ToolRunner, "get" | "execute"> {
+  /** `read_output`, if an output was cut and kept; else nothing. */
+  readonly reader: ToolDescription | undefined;
+}
+
+/** The runner as an agent's loop has it: long outputs are cut. */
+export function forLoop(runner: ToolRunner, options?: ModelOptions): LoopRunner {
+  const tools = forModel(runner, options);
+  let reader: ToolDescription | undefined;
+  return {
+    get: (name) => (name === READ_OUTPUT && runner.get(name) === undefined ? reader : tools.get(name)),
+    get reader() {
+      return reader;
+    },
+    execute: async (call, given) => {
+      if (!("answerCall" in tools)) return tools.execute(call, given);
+      const { shown, kept } = await tools.answerCall(call, given);
+      if (kept !== null) reader = tools.get(READ_OUTPUT);
+      return shown;
+    },
+  };
+}
+
 /** Options of what offers an engine's tools to a model. */
 export interface OfferOptions<Name extends string = string> extends Pick<RunOptions, "tenant">, ModelOptions {
   /** Names of the offered tools, to which `read_output` is added. Default: all that are registered now. */

@@ -153,7 +153,9 @@ describe("a chain", () => {
     const large = {
       calls: Array.from({ length: 20 }, () => ({ name: "echo", arguments: { message: "x".repeat(9e5) } })),
     };
-    const running = run([large, large, "never"]);
+    await using whole = await createEngine({ workers: 1, executor: "threads", modelChars: Infinity });
+    const uncut = await ToolRegistry.discover({ engine: whole, tools: SAMPLES });
+    const running = run([large, large, "never"], { registry: uncut });
     await expect(running).rejects.toThrow(TurnLimitError);
     await expect(running).rejects.toThrow("more than a model can be told");
   });

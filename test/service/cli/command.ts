@@ -1,5 +1,6 @@
 /** The command line as a process. */
 import { execFile } from "node:child_process";
+import { chmod, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -20,4 +21,11 @@ export function glovebox(cwd: string, args: readonly string[], env: NodeJS.Proce
       resolve({ code: child.exitCode ?? -1, stdout, stderr });
     });
   });
+}
+
+/** Puts the command into a folder, for a `PATH` with it. */
+export async function addCommand(folder: string): Promise<void> {
+  const command = [process.execPath, "--no-node-snapshot", "--no-warnings", MAIN].map((part) => `'${part}'`).join(" ");
+  await writeFile(join(folder, "glovebox"), `#!/bin/sh\nexec ${command} "$@"\n`);
+  await chmod(join(folder, "glovebox"), 0o755);
 }

@@ -1,12 +1,10 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { chmod, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { temporaryFolder } from "../../tool/temporary.ts";
-import { glovebox, MAIN } from "./command.ts";
+import { addCommand, glovebox } from "./command.ts";
 
 const tool = (name: string): string =>
   `export const spec = { name: "${name}", description: "x" };\nexport default () => 1;`;
@@ -42,11 +40,7 @@ function inBash(folder: string, line: string): Promise<string> {
 describe("completion", () => {
   test("in bash offers a tool, and prints nothing else", async () => {
     const folder = await temporaryFolder(FILES);
-    const command = [process.execPath, "--no-node-snapshot", "--no-warnings", MAIN]
-      .map((part) => `'${part}'`)
-      .join(" ");
-    await writeFile(join(folder, "glovebox"), `#!/bin/sh\nexec ${command} "$@"\n`);
-    await chmod(join(folder, "glovebox"), 0o755);
+    await addCommand(folder);
     expect(await inBash(folder, "glovebox run gre")).toBe("offers: greet\n");
     expect(await inBash(folder, "glovebox new --template tool")).toBe("offers: tool tool-py\n");
   });

@@ -15,6 +15,7 @@ const COMMANDS = [
   "docs --json",
   "explain --json",
   "explain greet --json",
+  "explain queue_full --json",
   "explain greet --yaml --json",
   "keys new --json",
   "list --json",
@@ -23,6 +24,8 @@ const COMMANDS = [
   "replay recording.json --json",
   "run greet --json",
   "test --json",
+  "types --json",
+  "types --out tools.d.ts --json",
   "validate tools/greet.js --json",
   "version --json",
 ];

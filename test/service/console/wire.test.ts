@@ -1,5 +1,8 @@
 import { expectTypeOf, test } from "vitest";
 import type { CapabilityEvent } from "../../../src/broker/capability-event.ts";
+import type { Declarations } from "../../../src/code-mode/declarations.ts";
+import type { RecordVersion } from "../../../src/ecosystems/agentspace/records.ts";
+import type { RecordPage, RegisteredRecord } from "../../../src/ecosystems/agentspace/registry.ts";
 import type { ConnectorStatus } from "../../../src/engine/connectors/running-connector.ts";
 import type { Explanation } from "../../../src/engine/explanation.ts";
 import type { Progress, ToolResult } from "../../../src/base/result.ts";
@@ -10,6 +13,7 @@ import type { CallReplay } from "../../../src/engine/replay/call-replays.ts";
 import type { CallPage, StoredCall } from "../../../src/store/calls/call-record.ts";
 import type { StatsSnapshot } from "../../../src/service/http/stats.ts";
 import type { ToolInfo } from "../../../src/tool/definition.ts";
+import type { ProgramProblem } from "../../../src/tool/program/problem.ts";
 
 test("what the console reads is what the server answers", () => {
   expectTypeOf<StatsSnapshot>().toExtend<wire.Stats>();
@@ -23,6 +27,12 @@ test("what the console reads is what the server answers", () => {
   expectTypeOf<PolicySimulation>().toExtend<wire.Simulation>();
   expectTypeOf<Progress>().toExtend<wire.Progress>();
   expectTypeOf<CapabilityEvent>().toExtend<wire.CapabilityCall>();
+  expectTypeOf<RecordPage>().toExtend<wire.RecordPage>();
+  // The server sends a record and its registration as one object.
+  expectTypeOf<RegisteredRecord["record"] & Pick<RegisteredRecord, "registration">>().toExtend<wire.RegisteredRecord>();
+  expectTypeOf<RecordVersion>().toExtend<wire.RecordVersion>();
+  expectTypeOf<Declarations>().toExtend<wire.Declarations>();
+  expectTypeOf<ProgramProblem>().toExtend<wire.ProgramProblem>();
   expectTypeOf<Omit<ToolInfo, "inputSchema" | "outputSchema">>().toExtend<
     Omit<wire.ToolInfo, "inputSchema" | "outputSchema">
   >();

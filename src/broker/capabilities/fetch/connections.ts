@@ -45,8 +45,8 @@ function embedded(parts: readonly number[]): ipaddr.IPv4 {
 }
 
 /** Whether a URL names an address that is not public, or `localhost`. */
-export function isPrivateHost({ hostname }: URL): boolean {
-  const host = hostname.replace(/^\[|\]$/g, "");
+export function isPrivateHost({ hostname }: Pick<URL, "hostname">): boolean {
+  const host = hostname.replace(/^\[|\]$|\.$/g, "").toLowerCase();
   return host === "localhost" || (isIP(host) !== 0 && !isPublicAddress(host));
 }
 

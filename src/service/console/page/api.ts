@@ -51,23 +51,24 @@ export function pathTo(parts: TemplateStringsArray, ...values: readonly string[]
   return String.raw({ raw: parts }, ...values.map(encodeURIComponent));
 }
 
-export async function getText(path: string): Promise<string> {
-  return (await request(path, { signal: AbortSignal.timeout(DEADLINE_MS) })).text();
+export async function getText(path: string, given?: AbortSignal): Promise<string> {
+  return (await request(path, { signal: within(DEADLINE_MS, given) })).text();
 }
 
 /** Long integers of the answer keep their digits. The answer is taken for what the page's types say of it. */
-export async function getJson<T>(path: string): Promise<T> {
-  return readJson(await getText(path)) as T;
+export async function getJson<T>(path: string, given?: AbortSignal): Promise<T> {
+  return readJson(await getText(path, given)) as T;
 }
 
-export async function postJson<T>(path: string, body?: Json, signal?: AbortSignal): Promise<T> {
-  const given = body === undefined ? {} : { headers: JSON_TYPE, body: JSON.stringify(body) };
-  const response = await request(path, {
-    method: "POST",
-    signal: signal ?? AbortSignal.timeout(LONG_DEADLINE_MS),
-    ...given,
-  });
-  return readJson(await response.text()) as T;
+export async function postJson<T>(path: string, body?: Json, given?: AbortSignal): Promise<T> {
+  const content = body === undefined ? {} : { headers: JSON_TYPE, body: JSON.stringify(body) };
+  const signal = within(LONG_DEADLINE_MS, given);
+  return readJson(await (await request(path, { method: "POST", signal, ...content })).text()) as T;
+}
+
+function within(ms: number, given?: AbortSignal): AbortSignal {
+  const deadline = AbortSignal.timeout(ms);
+  return given === undefined ? deadline : AbortSignal.any([deadline, given]);
 }
 
 const JSON_TYPE = { "content-type": "application/json" };

@@ -12,8 +12,6 @@ import { isRecord, type Json, listOf, recordOf, type Schema, type StoredCall, ty
 
 /** A call made from this page. */
 interface PastCall extends Outcome {
-  readonly tool: string;
-  readonly arguments: Json;
   readonly time: Date;
 }
 
@@ -48,8 +46,7 @@ export function CallForm({ tool, schema, examples = [], from }: CallFormProps) {
     announce(`${tool} runs`);
     const outcome = await run.start(body, "call");
     if (outcome === null) return;
-    const call = { ...outcome, tool, arguments: body.arguments, time: new Date() };
-    past.value = [call, ...past.value].slice(0, CALLS_MAX);
+    past.value = [{ ...outcome, time: new Date() }, ...past.value].slice(0, CALLS_MAX);
     const { success, error, metadata } = outcome.result;
     for (const { pointer, message } of violationsOf(outcome.result)) form.complain(pointer, message);
     announce(success ? `${tool} ended well in ${formatMs(metadata.wallMs)}` : `${tool} failed: ${error?.code ?? ""}`);
@@ -62,7 +59,7 @@ export function CallForm({ tool, schema, examples = [], from }: CallFormProps) {
     return <CopyButton name={name} text={text} />;
   });
   const again = (call: PastCall): void => {
-    form.write(call.arguments);
+    form.write(call.body.arguments);
     run.show(call);
     announce("An earlier call is shown");
   };
@@ -77,16 +74,16 @@ export function CallForm({ tool, schema, examples = [], from }: CallFormProps) {
         </Card>
         <ResultCard run={run} />
       </div>
-      <EarlierCalls calls={past.value.filter((call) => call.tool === tool)} again={again} />
+      <EarlierCalls calls={past.value.filter(({ body }) => body.name === tool)} again={again} />
     </div>
   );
 }
 
 function EarlierCalls({ calls, again }: { calls: readonly PastCall[]; again: (call: PastCall) => void }) {
   if (calls.length < 2) return null;
-  const rows = calls.map((call) => {
+  const rowOf = (call: PastCall) => {
     const { success, error, metadata } = call.result;
-    const text = JSON.stringify(call.arguments);
+    const text = JSON.stringify(call.body.arguments);
     return [
       call.time.toLocaleTimeString(),
       <code class="short">{text.length > 80 ? `${text.slice(0, 80)}…` : text}</code>,
@@ -96,10 +93,15 @@ function EarlierCalls({ calls, again }: { calls: readonly PastCall[]; again: (ca
         Show
       </Quiet>,
     ];
-  });
+  };
   return (
     <Card heading="Earlier calls">
-      <Table label="Earlier calls" heads={["Time", "Arguments", "Outcome", "Took", "Again"]} rows={rows} />
+      <Table
+        label="Earlier calls"
+        heads={["Time", "Arguments", "Outcome", "Took", "Again"]}
+        items={calls}
+        row={rowOf}
+      />
     </Card>
   );
 }

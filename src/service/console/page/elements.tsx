@@ -55,28 +55,58 @@ export function ScrollBox(props: { label: string; class: string; children?: Comp
   );
 }
 
-type Cells = readonly ComponentChildren[];
+/** Maximum number of rows of a table. */
+const ROWS_MAX = 500;
 
-/** A table in a scrollable box. */
-export function Table({ label, heads, rows }: { label: string; heads: readonly string[]; rows: readonly Cells[] }) {
+interface TableProps<Item> {
+  readonly label: string;
+  readonly heads: readonly string[];
+  readonly items: readonly Item[];
+  /** The cells of an item. */
+  readonly row: (item: Item) => readonly ComponentChildren[];
+  /** What is said in place of a table without rows. */
+  readonly empty?: string;
+  /** Number of items beside those that are given. */
+  readonly omitted?: number;
+}
+
+/** A table of items in a scrollable box. */
+export function Table<Item>({ label, heads, items, row, empty, omitted = 0 }: TableProps<Item>) {
+  const shown = items.slice(0, ROWS_MAX);
+  const rest = omitted + items.length - shown.length;
+  if (items.length === 0 && empty !== undefined) return <p class="empty">{empty}</p>;
   return (
-    <ScrollBox label={label} class="table-box">
-      <table>
-        <caption class="unseen">{label}</caption>
-        <thead>
-          <tr>{heads.map(headOf)}</tr>
-        </thead>
-        <tbody>
-          {rows.map((cells) => (
-            <tr>
-              {cells.map((cell) => (
-                <td>{cell}</td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </ScrollBox>
+    <>
+      <ScrollBox label={label} class="table-box">
+        <table>
+          <caption class="unseen">{label}</caption>
+          <thead>
+            <tr>{heads.map(headOf)}</tr>
+          </thead>
+          <tbody>
+            {shown.map((item) => (
+              <tr>
+                {row(item).map((cell) => (
+                  <td>{cell}</td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </ScrollBox>
+      {rest > 0 && <p class="muted">{rest} more not shown.</p>}
+    </>
+  );
+}
+
+/** Labels of a tool. */
+export function Tags({ tags }: { tags: readonly string[] }) {
+  return (
+    <>
+      {tags.slice(0, 20).map((tag) => (
+        <Badge text={`#${tag}`} />
+      ))}
+    </>
   );
 }
 
@@ -164,22 +194,26 @@ export type Loaded<T> =
   | { readonly kind: "ready"; readonly value: T }
   | { readonly kind: "failed"; readonly message: string };
 
-/** Loads a value, and again where one of the inputs has changed. */
-export function useLoaded<T>(load: () => Promise<T>, inputs: readonly unknown[]): Loaded<T> {
+/** Loads a value, and again where one of the inputs has changed. Requests whose value nobody waits for any more are given up. */
+export function useLoaded<T>(load: (signal: AbortSignal) => Promise<T>, inputs: readonly unknown[]): Loaded<T> {
   const state = useSignal<Loaded<T>>({ kind: "loading" });
   useEffect(() => {
-    let isCurrent = true;
-    const show = (next: Loaded<T>): void => {
-      if (isCurrent) state.value = next;
-    };
-    show({ kind: "loading" });
-    load().then(
-      (value) => show({ kind: "ready", value }),
-      (error: unknown) => show({ kind: "failed", message: messageOf(error) }),
-    );
-    return () => void (isCurrent = false);
+    const current = new AbortController();
+    state.value = { kind: "loading" };
+    void settle(load(current.signal)).then((next) => {
+      if (!current.signal.aborted) state.value = next;
+    });
+    return () => current.abort();
   }, inputs);
   return state.value;
+}
+
+/** What came of loading a value. */
+export function settle<T>(loading: Promise<T>): Promise<Loaded<T>> {
+  return loading.then(
+    (value) => ({ kind: "ready", value }),
+    (error: unknown) => ({ kind: "failed", message: messageOf(error) }),
+  );
 }
 
 /** What of a value is shown when it is there; until then nothing, or why it is not. */

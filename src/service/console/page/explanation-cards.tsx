@@ -36,11 +36,6 @@ export function Grants({ grants }: Pick<Explanation, "grants">) {
 
 /** Cards with a tool's grants, denied requests and limits. */
 export function ExplanationCards({ grants, limits, findings }: Explanation) {
-  const rows = limits.map(({ limit, value, from }) => [
-    LIMITS[limit] ?? limit,
-    <Figure>{formatLimit(limit, value)}</Figure>,
-    from === "default" ? <span class="muted">default</span> : <Badge text={SOURCES[from] ?? from} />,
-  ]);
   return (
     <>
       <Card heading="What it may do">
@@ -62,7 +57,16 @@ export function ExplanationCards({ grants, limits, findings }: Explanation) {
         )}
       </Card>
       <Card heading="Limits of a call">
-        <Table label="Limits of a call" heads={["Limit", "Value", "From"]} rows={rows} />
+        <Table
+          label="Limits of a call"
+          heads={["Limit", "Value", "From"]}
+          items={limits}
+          row={({ limit, value, from }) => [
+            LIMITS[limit] ?? limit,
+            <Figure>{formatLimit(limit, value)}</Figure>,
+            from === "default" ? <span class="muted">default</span> : <Badge text={SOURCES[from] ?? from} />,
+          ]}
+        />
       </Card>
     </>
   );

@@ -69,18 +69,25 @@ export function KeysDialog() {
   }, [isHelpOpen.value]);
   const close = (): void => void (isHelpOpen.value = false);
   const pages = Object.entries(GO).filter(([letter]) => letter !== "r");
-  const rows = [
-    ...views.value.flatMap((keys) => Object.entries(keys).map(([key, [does]]) => [<kbd>{key}</kbd>, does])),
-    [<kbd>Ctrl Enter</kbd>, "Run"],
-    [<kbd>Ctrl .</kbd>, "Cancel what runs"],
-    ...pages.map(([letter, [name]]) => [<kbd>g {letter}</kbd>, `Go to: ${name}`]),
-    [<kbd>?</kbd>, "Show this help"],
-  ];
+  const keys = [
+    ...views.value.flatMap((view) => Object.entries(view).map(([key, [does]]) => [key, does] as const)),
+    ["Ctrl Enter", "Run"],
+    ["Ctrl .", "Cancel what runs"],
+    ...pages.map(([letter, [name]]) => [`g ${letter}`, `Go to: ${name}`] as const),
+    ["?", "Show this help"],
+  ] as const;
   return (
     <dialog ref={dialog} aria-labelledby="keys-heading" onClose={close}>
       <div class="stack">
         <h2 id="keys-heading">Keys</h2>
-        {isHelpOpen.value && <Table label="Keys" heads={["Key", "What it does"]} rows={rows} />}
+        {isHelpOpen.value && (
+          <Table
+            label="Keys"
+            heads={["Key", "What it does"]}
+            items={keys}
+            row={([key, does]) => [<kbd>{key}</kbd>, does]}
+          />
+        )}
         <div>
           <button type="button" class="primary" onClick={close}>
             Close

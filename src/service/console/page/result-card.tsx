@@ -202,15 +202,19 @@ export function Costs({ queueMs, wallMs, cpuMs, heapBytes, attempts }: CostFigur
 }
 
 function Capabilities({ calls }: { calls: readonly CapabilityCall[] }) {
-  const rows = calls.map(({ step, capability, method, outcome, durationMs }) => [
-    step,
-    `${capability}.${method}`,
-    <Badge text={outcome} tone={outcome === "ok" || outcome === "replayed" ? "good" : "bad"} />,
-    formatMs(durationMs),
-  ]);
   return (
     <Part heading="Asked of the host">
-      <Table label="Asked of the host" heads={["Step", "What", "Outcome", "Time"]} rows={rows} />
+      <Table
+        label="Asked of the host"
+        heads={["Step", "What", "Outcome", "Time"]}
+        items={calls}
+        row={({ step, capability, method, outcome, durationMs }) => [
+          step,
+          `${capability}.${method}`,
+          <Badge text={outcome} tone={outcome === "ok" || outcome === "replayed" ? "good" : "bad"} />,
+          formatMs(durationMs),
+        ]}
+      />
     </Part>
   );
 }

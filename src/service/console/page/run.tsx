@@ -8,8 +8,9 @@ import type { CapabilityCall, LogLine, Progress, ToolResult } from "./wire.ts";
 /** Maximum number of lines shown while a call runs; its result contains all that were kept. */
 const LIVE_MAX = 500;
 
-/** Result of a call, and its capability calls. */
+/** What was run, its result, and its capability calls. */
 export interface Outcome {
+  readonly body: CallBody;
   readonly result: ToolResult;
   readonly capabilities: readonly CapabilityCall[];
 }
@@ -42,7 +43,7 @@ export class Run implements CallListener {
     this.state.value = { kind: "running", startedMs: performance.now() };
     try {
       const result = await runCall(body, this, running.signal);
-      const outcome = { result, capabilities: this.#capabilities };
+      const outcome = { body, result, capabilities: this.#capabilities };
       this.show(outcome);
       return outcome;
     } catch (error) {

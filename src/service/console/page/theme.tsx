@@ -1,4 +1,4 @@
-import { computed, effect, signal } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
 import { Quiet } from "./elements.tsx";
 
 const NAME = "glovebox.theme";
@@ -7,12 +7,6 @@ type Theme = (typeof THEMES)[number];
 const SIGNS: Readonly<Record<Theme, string>> = { system: "◐", light: "☀", dark: "☾" };
 
 const theme = signal(load());
-const preference = matchMedia("(prefers-color-scheme: dark)");
-const prefersDark = signal(preference.matches);
-preference.addEventListener("change", () => (prefersDark.value = preference.matches));
-
-/** Whether the page is dark. */
-export const isDark = computed(() => (theme.value === "system" ? prefersDark.value : theme.value === "dark"));
 
 effect(() => {
   if (theme.value === "system") delete document.documentElement.dataset["theme"];

@@ -265,6 +265,8 @@ export interface StoredAsk {
   readonly capability: string;
   readonly method: string;
   readonly target: string | null;
+  /** Calls of older servers have none. */
+  readonly httpMethod?: string | null;
   readonly outcome: string;
   readonly code: string | null;
   readonly rule: string | null;

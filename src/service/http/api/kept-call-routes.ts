@@ -28,6 +28,7 @@ const ASK = exactly({
   capability: text("Name of the capability."),
   method: text("Name of its method."),
   target: orNull(text("What it was about: an address without its query, a path, a key or a name.")),
+  httpMethod: orNull(text("Method of a request of HTTP.")),
   outcome: { enum: ["ok", "denied", "failed", "limit"] },
   code: orNull(text("The error code of its answer.")),
   rule: orNull(text("The first rule that grants the capability, as `policy.rules[2]`.")),

@@ -96,7 +96,8 @@ const EMPTY = { tool: "", tenant: "", processorTime: "measured" } as const;
 
 function CurrentExplanation({ tool, tenant }: { tool: string; tenant: string }) {
   const query = tenant === "" ? "" : pathTo`?tenant=${tenant}`;
-  const loaded = useLoaded(() => getJson<Explanation>(pathTo`/v1/tools/${tool}/explanation` + query), [tool, tenant]);
+  const path = pathTo`/v1/tools/${tool}/explanation` + query;
+  const loaded = useLoaded((signal) => getJson<Explanation>(path, signal), [path]);
   return (
     <>
       <p class="muted">What was granted then is not kept. This is what the tool is granted now.</p>

@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { getJson, messageOf, pathTo, postJson } from "../api.ts";
 import { copyText } from "../clipboard.tsx";
-import { announce, Badge, Card, Notice, Outcome, Quiet, ToolLink, useLoaded, When } from "../elements.tsx";
+import { announce, Badge, Card, type Loaded, Outcome, Quiet, settle, ToolLink, useLoaded, When } from "../elements.tsx";
 import { formatTime, plural } from "../format.ts";
 import { useKeys } from "../keys.tsx";
 import { Costs } from "../result-card.tsx";
@@ -15,7 +15,7 @@ import { RowFacts, rowsOf, Waterfall } from "./waterfall.tsx";
 
 /** One past call: what it did and when, what it was given and gave. */
 export function Page({ name: id }: { name: string }) {
-  const loaded = useLoaded(() => getJson<StoredCall>(pathTo`/v1/calls/${id}`), [id]);
+  const loaded = useLoaded((signal) => getJson<StoredCall>(pathTo`/v1/calls/${id}`, signal), [id]);
   useKeys({
     Escape: ["Back to the list", () => go(listAddress.value)],
     "[": ["Older call", () => goBeside(1)],
@@ -36,15 +36,15 @@ async function copyAddress(): Promise<void> {
 
 /** Goes to a neighbour in the list that was shown last. */
 function goBeside(step: number): void {
-  const at = neighbours.value.findIndex(({ id }) => id === route.value.name);
-  const beside = at < 0 ? undefined : neighbours.value[at + step];
-  if (beside === undefined) announce("The list has no further call");
+  const at = neighbours.value.findIndex((call) => call?.id === route.value.name);
+  const beside = at < 0 ? null : (neighbours.value[at + step] ?? null);
+  if (beside === null) announce("The list has no further call");
   else go(addressOf("calls", beside.id));
 }
 
 function Call({ call }: { call: StoredCall }) {
   const { id, tool, code, tenant, version, surface, key, beginMs, parentId, sampled } = call;
-  const children = useLoaded(() => getJson<CallPage>(pathTo`/v1/calls?limit=200&parent=${id}`), [id]);
+  const children = useLoaded((signal) => getJson<CallPage>(pathTo`/v1/calls?limit=200&parent=${id}`, signal), [id]);
   const nested = children.kind === "ready" ? children.value.calls : [];
   const facts = [
     formatTime(beginMs),
@@ -94,26 +94,31 @@ function Timeline({ call, nested }: { call: StoredCall; nested: readonly CallSum
   );
 }
 
-/** What a call is compared with, and in what they differ. */
-type Compared =
-  | { readonly kind: "busy" }
-  | { readonly kind: "failed"; readonly message: string }
-  | ({ readonly kind: "done"; readonly words: string } & Comparison);
+/** In what a call and another one, or its replay, differ. */
+interface Compared extends Comparison {
+  readonly words: string;
+  /** Id of the other call; `null`: the call's replay. */
+  readonly other: string | null;
+}
 
 /** Replay, run again, compare. */
 function Actions({ call: { id, tool, parentId, detail, beginMs } }: { call: StoredCall }) {
-  const shown = useSignal<Compared | null>(null);
+  const shown = useSignal<Loaded<Compared> | null>(null);
   const { with: other } = route.value.query;
-  const show = async (compare: () => Promise<Compared>): Promise<void> => {
-    shown.value = { kind: "busy" };
-    shown.value = await compare().catch((error: unknown) => ({ kind: "failed", message: messageOf(error) }) as const);
-    announce(shown.value.kind === "done" ? shown.value.words : "That could not be done");
+  const show = async (comparing: Promise<Compared>): Promise<void> => {
+    shown.value = { kind: "loading" };
+    const next = await settle(comparing);
+    shown.value = next;
+    announce(next.kind === "ready" ? next.value.words : "That could not be done");
   };
-  const replay = (): Promise<void> =>
-    show(async () => {
-      const { verdict, differences } = await postJson<Replay>(pathTo`/v1/calls/${id}/replay`, {});
-      return { kind: "done", words: `The replay is ${verdict}`, isSame: verdict === "same", differences };
-    });
+  const replay = async (): Promise<Compared> => {
+    const { verdict, differences } = await postJson<Replay>(pathTo`/v1/calls/${id}/replay`, {});
+    return { words: `The replay is ${verdict}`, other: null, isSame: verdict === "same", differences };
+  };
+  const compare = async (than: string): Promise<Compared> => {
+    const found = await getJson<Comparison>(pathTo`/v1/calls/${id}/comparison?with=${than}`);
+    return { words: found.isSame ? "Both calls are the same" : "The calls differ", other: than, ...found };
+  };
   const compareLast = async (): Promise<void> => {
     const { calls } = await getJson<CallPage>(pathTo`/v1/calls?limit=200&code=ok&until=${`${beginMs}`}&tool=${tool}`);
     // Calls of one millisecond are in the order in which they were kept: this one may have later ones before it.
@@ -125,16 +130,10 @@ function Actions({ call: { id, tool, parentId, detail, beginMs } }: { call: Stor
   };
   const diff = (): void =>
     void compareLast().catch((error: unknown) => (shown.value = { kind: "failed", message: messageOf(error) }));
-  useEffect(() => {
-    if (other === undefined) return;
-    void show(async () => {
-      const found = await getJson<Comparison>(pathTo`/v1/calls/${id}/comparison?with=${other}`);
-      return { kind: "done", words: found.isSame ? "Both calls are the same" : "The calls differ", ...found };
-    });
-  }, [id, other]);
+  useEffect(() => void (other !== undefined && show(compare(other))), [id, other]);
   const edit = addressOf("tools", tool, { from: id });
   useKeys({
-    r: ["Replay", () => void replay()],
+    r: ["Replay", () => void show(replay())],
     d: ["Compare with the tool's last good call", diff],
     p: [
       "The call that made it",
@@ -144,7 +143,10 @@ function Actions({ call: { id, tool, parentId, detail, beginMs } }: { call: Stor
   return (
     <>
       <div class="row">
-        <Quiet disabled={detail?.isReplayable !== true || shown.value?.kind === "busy"} onClick={() => void replay()}>
+        <Quiet
+          disabled={detail?.isReplayable !== true || shown.value?.kind === "loading"}
+          onClick={() => void show(replay())}
+        >
           Replay
         </Quiet>
         <a class="button quiet" href={edit}>
@@ -158,27 +160,22 @@ function Actions({ call: { id, tool, parentId, detail, beginMs } }: { call: Stor
       </div>
       {shown.value !== null && (
         <Card heading="Comparison">
-          <ComparisonView compared={shown.value} other={other} />
+          {shown.value.kind === "loading" && <p class="muted">Comparing…</p>}
+          <When loaded={shown.value}>{(compared) => <ComparisonView {...compared} />}</When>
         </Card>
       )}
     </>
   );
 }
 
-function ComparisonView({ compared, other }: { compared: Compared; other: string | undefined }) {
-  if (compared.kind === "busy") return <p class="muted">Comparing…</p>;
-  if (compared.kind === "failed") return <Notice>{compared.message}</Notice>;
-  const isReplay = compared.words.startsWith("The replay");
+function ComparisonView({ isSame, words, other, differences }: Compared) {
   return (
     <>
       <p>
-        <Badge text={compared.isSame ? "same" : "different"} tone={compared.isSame ? "good" : "warn"} />{" "}
-        {compared.words}. {!isReplay && other !== undefined && <a href={addressOf("calls", other)}>The other call</a>}
+        <Badge text={isSame ? "same" : "different"} tone={isSame ? "good" : "warn"} /> {words}.{" "}
+        {other !== null && <a href={addressOf("calls", other)}>The other call</a>}
       </p>
-      <Differences
-        differences={compared.differences}
-        heads={["This call", isReplay ? "Its replay" : "The other call"]}
-      />
+      <Differences differences={differences} heads={["This call", other === null ? "Its replay" : "The other call"]} />
     </>
   );
 }

@@ -143,22 +143,20 @@ function CallTable({ list }: { list: CallList }) {
   const first = useSignal(0);
   const seen = useSignal(20);
   const at = useSignal(-1);
-  const calls = list.calls.value;
+  const rows = list.rows.value;
   const look = (): void => {
     const { scrollTop = 0, clientHeight = 0 } = box.current ?? {};
     first.value = Math.max(0, Math.floor(scrollTop / ROW) - SPARE);
     seen.value = Math.ceil(clientHeight / ROW) + 2 * SPARE;
     // Also where the last request failed.
-    if (first.value + seen.value > list.calls.value.length) void list.more();
+    void list.look(first.value, first.value + seen.value);
   };
   const end = first.value + seen.value;
   useEffect(look, []);
-  useEffect(() => {
-    if (end > calls.length) void list.more();
-  }, [end, calls.length, list.isWhole.value]);
+  useEffect(() => void list.look(first.value, end), [first.value, end, rows]);
   const move = (step: number): void => {
-    if (calls.length === 0 || box.current === null) return;
-    at.value = Math.min(calls.length - 1, Math.max(0, at.value + step));
+    if (rows.length === 0 || box.current === null) return;
+    at.value = Math.min(rows.length - 1, Math.max(0, at.value + step));
     const { scrollTop, clientHeight } = box.current;
     const top = at.value * ROW;
     if (top < scrollTop) box.current.scrollTop = top;
@@ -167,16 +165,16 @@ function CallTable({ list }: { list: CallList }) {
     setTimeout(() => box.current?.querySelector<HTMLElement>(`[aria-rowindex="${at.value + 2}"] a`)?.focus());
   };
   const open = (): void => {
-    const call = calls[at.value];
-    if (call !== undefined) go(addressOf("calls", call.id));
+    const call = rows[at.value] ?? null;
+    if (call !== null) go(addressOf("calls", call.id));
   };
   useKeys({ j: ["Next row", () => move(1)], k: ["Row before", () => move(-1)], Enter: ["Open the row", open] });
-  const shown = calls.slice(first.value, end);
-  const below = Math.max(0, calls.length - end);
+  const shown = rows.slice(first.value, end);
+  const below = Math.max(0, rows.length - end);
   return (
     <>
       <div class="call-box" tabIndex={0} role="group" aria-label="Past calls" ref={box} onScroll={look}>
-        <table class="call-table" aria-rowcount={list.isWhole.value ? calls.length + 1 : -1}>
+        <table class="call-table" aria-rowcount={list.isWhole.value ? rows.length + 1 : -1}>
           <caption class="unseen">Past calls</caption>
           <thead>
             <tr aria-rowindex={1}>{HEADS.map(headOf)}</tr>
@@ -191,9 +189,9 @@ function CallTable({ list }: { list: CallList }) {
         </table>
       </div>
       <p class="muted">
-        {calls.length === 0 && list.isWhole.value && list.problem.value === null
+        {rows.length === 0 && list.isWhole.value && list.problem.value === null
           ? "No call matches."
-          : `${plural(calls.length, "call")}${list.isWhole.value ? "" : ", and older ones"}`}
+          : `${plural(rows.length, "call")}${list.isWhole.value ? "" : ", and older ones"}`}
       </p>
     </>
   );
@@ -207,7 +205,14 @@ function Space({ rows }: { rows: number }) {
   );
 }
 
-function CallRow({ call, at, chosen }: { call: CallSummary; at: number; chosen: number }) {
+function CallRow({ call, at, chosen }: { call: CallSummary | null; at: number; chosen: number }) {
+  if (call === null) {
+    return (
+      <tr aria-rowindex={at + 2}>
+        <td colSpan={HEADS.length}>…</td>
+      </tr>
+    );
+  }
   const { id, beginMs, tool, code, wallMs, tenant, error } = call;
   return (
     <tr aria-rowindex={at + 2} class={at === chosen ? "chosen-row" : undefined}>

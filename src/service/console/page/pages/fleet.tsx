@@ -38,7 +38,7 @@ function summaryOf({ machines, slots, busySlots, waitingJobs, unlisted, unreadab
 }
 
 function Machines({ fleet: { seen } }: { fleet: Fleet }) {
-  const rows = seen.map(({ id, host, state, slots, busySlots, protocols, isSandboxed, silentMs }) => [
+  const rowOf = ({ id, host, state, slots, busySlots, protocols, isSandboxed, silentMs }: Fleet["seen"][number]) => [
     <span class="mono">{id}</span>,
     host ?? "—",
     <Badge text={state} tone={state === "ready" ? "good" : "warn"} />,
@@ -46,7 +46,7 @@ function Machines({ fleet: { seen } }: { fleet: Fleet }) {
     <Figure>{protocols.join(", ")}</Figure>,
     isSandboxed ? "sandbox" : <Badge text="no sandbox" tone="warn" />,
     silentMs < SILENT_MS ? "now" : <Badge text={`${formatMs(silentMs)} ago`} tone="warn" />,
-  ]);
+  ];
   const heads = ["Machine", "Host", "State", "Busy slots", "Protocol", "Walls", "Heard"];
-  return <Table label="Worker machines" heads={heads} rows={rows} />;
+  return <Table label="Worker machines" heads={heads} items={seen} row={rowOf} />;
 }

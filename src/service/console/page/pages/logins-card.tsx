@@ -31,23 +31,28 @@ function Logins({ names }: { names: readonly string[] }) {
     return () => clearInterval(turning);
   }, []);
   const text = names.join();
-  const loaded = useLoaded(() => getJson<readonly Connector[]>("/v1/connectors"), [text, turn.value]);
+  const loaded = useLoaded((signal) => getJson<readonly Connector[]>("/v1/connectors", signal), [text, turn.value]);
   const known = useSignal<readonly NeededLogin[]>([]);
   useEffect(() => {
     if (loaded.kind === "ready") known.value = loaded.value.flatMap(loginsOf);
     if (loaded.kind === "failed") known.value = names.map(unknownLogin);
   }, [loaded]);
-  const rows = known.value.map((one) => [
+  const rowOf = (one: NeededLogin) => [
     <span class="mono">{one.connector}</span>,
     one.tenant === "" ? "all" : <span class="mono">{one.tenant}</span>,
     one.reason ?? <Badge text="needs login" tone="warn" />,
     one.isPersons ? <LoginButton {...one} /> : "—",
-  ]);
+  ];
   return (
     <Card heading="Logins">
       <p>Calls of these connectors fail until somebody logs in.</p>
       {loaded.kind === "failed" && <Notice>The server does not say why: {loaded.message}</Notice>}
-      <Table label="Connectors that need a login" heads={["Connector", "Tenant", "Reason", "Login"]} rows={rows} />
+      <Table
+        label="Connectors that need a login"
+        heads={["Connector", "Tenant", "Reason", "Login"]}
+        items={known.value}
+        row={rowOf}
+      />
     </Card>
   );
 }

@@ -28,7 +28,7 @@ function blockOf(block: string, at: number): ComponentChildren {
   }
   if (first.startsWith("|")) {
     const [heads = [], , ...rows] = lines.map(cellsOf);
-    return <Table label="Fields" heads={heads} rows={rows} />;
+    return <Table label="Fields" heads={heads} items={rows} row={(cells) => cells} />;
   }
   return <p>{plain(lines.join(" "))}</p>;
 }

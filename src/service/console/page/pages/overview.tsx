@@ -14,7 +14,7 @@ const CHARTS: readonly ChartSpec[] = [
     leastMax: 5,
     lines: [
       { label: "Ended", colour: 1, read: ({ calls }) => calls.perSecond },
-      { label: "Failed", colour: 3, dash: [4, 4], read: ({ calls }) => calls.errorsPerSecond },
+      { label: "Failed", colour: 3, dash: "4 4", read: ({ calls }) => calls.errorsPerSecond },
     ],
   },
   {
@@ -23,8 +23,8 @@ const CHARTS: readonly ChartSpec[] = [
     leastMax: 5,
     lines: [
       { label: "p50", colour: 1, read: ({ calls }) => calls.p50Ms },
-      { label: "p95", colour: 2, dash: [8, 4], read: ({ calls }) => calls.p95Ms },
-      { label: "p99", colour: 3, dash: [2, 3], read: ({ calls }) => calls.p99Ms },
+      { label: "p95", colour: 2, dash: "8 4", read: ({ calls }) => calls.p95Ms },
+      { label: "p99", colour: 3, dash: "2 3", read: ({ calls }) => calls.p99Ms },
     ],
   },
   {
@@ -33,7 +33,7 @@ const CHARTS: readonly ChartSpec[] = [
     leastMax: 5,
     lines: [
       { label: "Running", colour: 1, read: ({ running }) => running },
-      { label: "Waiting", colour: 2, dash: [8, 4], read: ({ queued }) => queued },
+      { label: "Waiting", colour: 2, dash: "8 4", read: ({ queued }) => queued },
     ],
   },
   {
@@ -140,17 +140,21 @@ function Tile({ name, note, children }: { name: string; note: string; children?:
 }
 
 function Busiest({ tools }: Pick<Stats, "tools">) {
-  if (tools.length === 0) return <p class="empty">No tool was called in the last second.</p>;
-  const rows = tools
-    .slice(0, 10)
-    .map(({ name, callsPerSecond, errorsPerSecond, cpuMsPerSecond, p99Ms }) => [
-      <ToolLink name={name} />,
-      <Figure>{formatCount(callsPerSecond)}</Figure>,
-      <Figure>{formatCount(errorsPerSecond)}</Figure>,
-      <Figure>{formatCount(cpuMsPerSecond / 10)} %</Figure>,
-      <Figure>{p99Ms === null ? "—" : formatMs(p99Ms)}</Figure>,
-    ]);
-  return <Table label="Busiest tools" heads={["Tool", "Calls/s", "Errors/s", "CPU", "p99"]} rows={rows} />;
+  return (
+    <Table
+      label="Busiest tools"
+      heads={["Tool", "Calls/s", "Errors/s", "CPU", "p99"]}
+      items={tools.slice(0, 10)}
+      row={({ name, callsPerSecond, errorsPerSecond, cpuMsPerSecond, p99Ms }) => [
+        <ToolLink name={name} />,
+        <Figure>{formatCount(callsPerSecond)}</Figure>,
+        <Figure>{formatCount(errorsPerSecond)}</Figure>,
+        <Figure>{formatCount(cpuMsPerSecond / 10)} %</Figure>,
+        <Figure>{p99Ms === null ? "—" : formatMs(p99Ms)}</Figure>,
+      ]}
+      empty="No tool was called in the last second."
+    />
+  );
 }
 
 function Quarantine({ names }: { names: readonly string[] }) {
@@ -172,10 +176,14 @@ function Quarantine({ names }: { names: readonly string[] }) {
 function Incidents() {
   const latest = incidents.value.slice(-10).toReversed();
   if (latest.length === 0) return null;
-  const rows = latest.map(({ time, text }) => [formatTime(time), text]);
   return (
     <Card heading="Lately">
-      <Table label="Lately" heads={["Time", "What happened"]} rows={rows} />
+      <Table
+        label="Lately"
+        heads={["Time", "What happened"]}
+        items={latest}
+        row={({ time, text }) => [formatTime(time), text]}
+      />
     </Card>
   );
 }

@@ -7,7 +7,7 @@ import { Grants } from "../explanation-cards.tsx";
 import { plural } from "../format.ts";
 import { addressOf, route, setQuery } from "../router.ts";
 import { tools } from "../tools.ts";
-import type { Finding, Simulation } from "../wire.ts";
+import type { Finding, PolicyChange, SimulatedAsk, Simulation } from "../wire.ts";
 import { draft, simulate } from "./simulation.ts";
 
 /** Time after the last key in which a policy is checked. */
@@ -136,13 +136,13 @@ function Verdict({ text }: { text: string }) {
 const CHANGE_HEADS = ["Call", "Tool", "Tenant", "What", "Target", "Was", "Would be", "Rule"];
 
 function Answer({ grants, asks, changes, hasTool }: Simulation & { readonly hasTool: boolean }) {
-  const asked = asks.map(({ capability, method, target, outcome, rule }) => [
+  const askedOf = ({ capability, method, target, outcome, rule }: SimulatedAsk) => [
     `${capability}.${method}`,
     target ?? "—",
     <Verdict text={outcome} />,
     rule ?? "none",
-  ]);
-  const changed = changes.map(({ id, tool, tenant, capability, target, was, would, rule }) => [
+  ];
+  const changedOf = ({ id, tool, tenant, capability, target, was, would, rule }: PolicyChange) => [
     <a href={addressOf("calls", id)} class="mono">
       {id}
     </a>,
@@ -153,7 +153,7 @@ function Answer({ grants, asks, changes, hasTool }: Simulation & { readonly hasT
     <Verdict text={was} />,
     <Verdict text={would} />,
     rule ?? "none",
-  ]);
+  ];
   return (
     <Card heading="What it would do">
       {hasTool && (
@@ -161,17 +161,24 @@ function Answer({ grants, asks, changes, hasTool }: Simulation & { readonly hasT
           <Grants grants={grants} />
         </Part>
       )}
-      {asked.length > 0 && (
+      {asks.length > 0 && (
         <Part heading="Requests of the past call">
-          <Table label="Requests of the past call" heads={["What", "Target", "Outcome", "Rule"]} rows={asked} />
+          <Table
+            label="Requests of the past call"
+            heads={["What", "Target", "Outcome", "Rule"]}
+            items={asks}
+            row={askedOf}
+          />
         </Part>
       )}
       <Part heading="What would change for past calls">
-        {changed.length === 0 ? (
-          <p class="empty">Nothing.</p>
-        ) : (
-          <Table label="What would change for past calls" heads={CHANGE_HEADS} rows={changed} />
-        )}
+        <Table
+          label="What would change for past calls"
+          heads={CHANGE_HEADS}
+          items={changes}
+          row={changedOf}
+          empty="Nothing."
+        />
       </Part>
     </Card>
   );

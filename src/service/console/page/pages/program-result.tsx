@@ -1,17 +1,20 @@
 import { useRef } from "preact/hooks";
 import { Bar, Figure, Outcome, Part, Quiet, ScrollBox, Table, ValueView, ToolLink } from "../elements.tsx";
-import { formatMs, plural } from "../format.ts";
+import { formatMs } from "../format.ts";
 import { Costs } from "../result-card.tsx";
 import { addressOf, has } from "../router.ts";
+import type { Outcome as RunOutcome } from "../run.tsx";
 import { isRecord, listOf, recordOf, type ProgramCall, type ProgramProblem, type ToolResult } from "../wire.ts";
 
-/** Maximum numbers of rows and lines shown, and of characters in a line. */
-const ROWS_MAX = 500;
+/** Maximum numbers of warnings and lines shown, and of characters in a line. */
+const WARNINGS_MAX = 500;
 const LINES_MAX = 2_000;
 const LINE_CHARS_MAX = 1_000;
 
 /** A program's run: its value, its calls as a waterfall beside its text, and its cost. */
-export function ProgramParts({ code, result }: { code: string; result: ToolResult }) {
+export function ProgramParts({ body, result }: RunOutcome) {
+  // What was run: the text of the page may be edited meanwhile.
+  const code = String(recordOf(body.arguments)["code"]);
   const { success, output, metadata } = result;
   const { calls = [], wallMs } = metadata;
   const text = useRef<HTMLDivElement>(null);
@@ -44,7 +47,7 @@ export function problemsIn({ error }: ToolResult): readonly ProgramProblem[] {
 
 function Value({ output }: { output: unknown }) {
   const { result, warnings, truncated } = isRecord(output) ? output : { result: output };
-  const lines = listOf(warnings).slice(0, ROWS_MAX);
+  const lines = listOf(warnings).slice(0, WARNINGS_MAX);
   return (
     <Part heading="Returned">
       <ValueView label="Returned" value={result} />
@@ -68,9 +71,8 @@ interface WaterfallProps {
 
 /** The calls in the order of their begin. The table says in words what the bars show. */
 function Waterfall({ calls, totalMs, goTo }: WaterfallProps) {
-  if (calls.length === 0) return <p class="empty">None.</p>;
   const endMs = calls.reduce((last, { startMs, wallMs }) => Math.max(last, startMs + wallMs), totalMs);
-  const rows = calls.slice(0, ROWS_MAX).map(({ tool, line, startMs, wallMs, code, callId }) => [
+  const rowOf = ({ tool, line, startMs, wallMs, code, callId }: ProgramCall) => [
     <ToolLink name={tool} />,
     line === undefined ? (
       "unknown"
@@ -90,18 +92,9 @@ function Waterfall({ calls, totalMs, goTo }: WaterfallProps) {
       kind={code === "ok" ? "ok" : "failed"}
     />,
     callId === undefined ? "none" : has("calls") ? <a href={addressOf("calls", callId)}>{callId}</a> : callId,
-  ]);
-  const rest = calls.length - rows.length;
-  return (
-    <>
-      <Table
-        label="Calls of tools"
-        heads={["Tool", "Line", "Start", "Took", "Outcome", "Timeline", "Call"]}
-        rows={rows}
-      />
-      {rest > 0 && <p class="muted">{plural(rest, "more call")} not shown.</p>}
-    </>
-  );
+  ];
+  const heads = ["Tool", "Line", "Start", "Took", "Outcome", "Timeline", "Call"];
+  return <Table label="Calls of tools" heads={heads} items={calls} row={rowOf} empty="None." />;
 }
 
 /** The program's text with the numbers of its lines. */

@@ -25,25 +25,18 @@ const options = new CallOptions();
 /** A program over the tools: it can be written, checked and run, and its calls are shown beside its text. */
 export function Page() {
   const run = useRun();
-  // The text that the last run was given: the other may be edited meanwhile.
-  const ran = useRef("");
   return (
     <div class="stack">
       <h1 tabIndex={-1}>Program</h1>
       <p class="lead">One program in place of many calls, as a model writes it for run_code.</p>
-      <Editor run={run} onRun={(code) => (ran.current = code)} />
-      <ResultCard
-        run={run}
-        class="wide"
-        hint={HINT}
-        partsOf={({ result }) => <ProgramParts code={ran.current} result={result} />}
-      />
+      <Editor run={run} />
+      <ResultCard run={run} class="wide" hint={HINT} partsOf={(outcome) => <ProgramParts {...outcome} />} />
       <About />
     </div>
   );
 }
 
-function Editor({ run, onRun }: { run: Run; onRun: (code: string) => void }) {
+function Editor({ run }: { run: Run }) {
   const area = useRef<HTMLTextAreaElement>(null);
   const input = useRef<HTMLTextAreaElement>(null);
   const inputError = useSignal("");
@@ -77,7 +70,6 @@ function Editor({ run, onRun }: { run: Run; onRun: (code: string) => void }) {
     if (given === undefined || chosen === null) return;
     const code = area.current?.value ?? "";
     problems.value = null;
-    onRun(code);
     announce("The program runs");
     const body = { name: "run_code", arguments: { code, input: given } };
     const outcome = await run.start({ ...body, ...(Object.keys(chosen).length > 0 && { options: chosen }) }, "program");
@@ -181,8 +173,8 @@ function goTo(area: HTMLTextAreaElement | null, { line, column }: ProgramProblem
 }
 
 function About() {
-  const declared = useLoaded(() => getJson<Declarations>("/v1/code/declarations"), []);
-  const explained = useLoaded(() => getJson<Explanation>("/v1/tools/run_code/explanation"), []);
+  const declared = useLoaded((signal) => getJson<Declarations>("/v1/code/declarations", signal), []);
+  const explained = useLoaded((signal) => getJson<Explanation>("/v1/tools/run_code/explanation", signal), []);
   const program = explained.kind === "ready" ? explained.value.program : undefined;
   return (
     <div class="columns">
@@ -206,19 +198,22 @@ function About() {
 }
 
 function CallableTools({ tools, callable, total }: ProgramExplanation) {
-  const rows = tools.map(({ tool, isCallable, from, reason = "" }) => [
-    <ToolLink name={tool} />,
-    isCallable ? <Badge text="yes" tone="good" /> : <Badge text="no" tone="warn" />,
-    isCallable ? from.join(", ") : reason,
-  ]);
-  const rest = total - tools.length;
   return (
     <>
       <p>
         {callable} of {plural(total, "tool")}.
       </p>
-      <Table label="Tools of programs" heads={["Tool", "May be called", "Why"]} rows={rows} />
-      {rest > 0 && <p class="muted">{plural(rest, "more tool")} not shown.</p>}
+      <Table
+        label="Tools of programs"
+        heads={["Tool", "May be called", "Why"]}
+        items={tools}
+        row={({ tool, isCallable, from, reason = "" }) => [
+          <ToolLink name={tool} />,
+          isCallable ? <Badge text="yes" tone="good" /> : <Badge text="no" tone="warn" />,
+          isCallable ? from.join(", ") : reason,
+        ]}
+        omitted={total - tools.length}
+      />
     </>
   );
 }

@@ -1,6 +1,6 @@
 import { getJson, getText, pathTo } from "../api.ts";
 import { CallForm } from "../call-form.tsx";
-import { Badge, Card, Table, useLoaded, When } from "../elements.tsx";
+import { Badge, Card, Table, Tags, useLoaded, When } from "../elements.tsx";
 import { formatTime } from "../format.ts";
 import type { RecordVersion, RegisteredRecord, Schema } from "../wire.ts";
 import { ManPage } from "./man-page.tsx";
@@ -9,12 +9,12 @@ import { ManPage } from "./man-page.tsx";
 export function Page({ name: id }: { name: string }) {
   const path = pathTo`/v1/agentspace/tools/${id}`;
   const loaded = useLoaded(
-    () =>
+    (signal) =>
       Promise.all([
-        getJson<RegisteredRecord>(path),
-        getText(`${path}/man`),
-        getJson<{ readonly versions: readonly RecordVersion[] }>(`${path}/versions`),
-        getJson<{ readonly input: Schema }>(`${path}/spec`),
+        getJson<RegisteredRecord>(path, signal),
+        getText(`${path}/man`, signal),
+        getJson<{ readonly versions: readonly RecordVersion[] }>(`${path}/versions`, signal),
+        getJson<{ readonly input: Schema }>(`${path}/spec`, signal),
       ]),
     [id],
   );
@@ -51,9 +51,7 @@ function Header({ record }: { record: RegisteredRecord }) {
       <p class="lead">{record.tool_search_description ?? metadata?.description}</p>
       <div class="row">
         <Badge text={runtime} title="The runtime of its package" />
-        {tags.slice(0, 20).map((tag) => (
-          <Badge text={`#${tag}`} />
-        ))}
+        <Tags tags={tags} />
         <span class="muted">{`revision ${revision}, by ${by}, registered ${formatTime(created)}${changed}`}</span>
       </div>
     </header>
@@ -61,12 +59,13 @@ function Header({ record }: { record: RegisteredRecord }) {
 }
 
 function Versions({ versions }: { versions: readonly RecordVersion[] }) {
-  const rows = versions.map(({ revision, version, registered_by: by, registered_at: at, in_force: isInForce }) => [
+  const rowOf = ({ revision, version, registered_by: by, registered_at: at, in_force: isInForce }: RecordVersion) => [
     revision,
     version ?? "—",
     by,
     formatTime(at),
     isInForce && <Badge text="in force" tone="good" />,
-  ]);
-  return <Table label="Versions" heads={["Revision", "Version", "Registered by", "When", "State"]} rows={rows} />;
+  ];
+  const heads = ["Revision", "Version", "Registered by", "When", "State"];
+  return <Table label="Versions" heads={heads} items={versions} row={rowOf} />;
 }

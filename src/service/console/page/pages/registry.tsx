@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { getJson, messageOf, pathTo } from "../api.ts";
-import { announce, Badge, Card, Notice, Quiet, Table } from "../elements.tsx";
+import { announce, Card, Notice, Quiet, Table, Tags } from "../elements.tsx";
 import { plural } from "../format.ts";
 import { addressOf } from "../router.ts";
 import type { RecordPage, RecordSummary } from "../wire.ts";
@@ -73,27 +73,26 @@ function countOf({ tools, next }: RecordPage): string {
 }
 
 function Records({ page }: { page: RecordPage }) {
-  const rows = page.tools.map(({ tool_id: id, description, version, tool_tags: tags, registration }) => [
+  const rowOf = ({ tool_id: id, description, version, tool_tags: tags, registration }: RecordSummary) => [
     <a href={addressOf("registry", id)} class="mono">
       {id}
     </a>,
     description,
     version ?? "—",
     <span class="row">
-      {tags.slice(0, 5).map((tag) => (
-        <Badge text={`#${tag}`} />
-      ))}
+      <Tags tags={tags} />
     </span>,
     registration.registered_by,
-  ]);
-  if (rows.length === 0) return <p class="empty">No tool was found.</p>;
+  ];
   return (
     <>
-      <p class="muted">{countOf(page)}</p>
+      {page.tools.length > 0 && <p class="muted">{countOf(page)}</p>}
       <Table
         label="Tools of the registry"
         heads={["Tool", "Description", "Version", "Tags", "Registered by"]}
-        rows={rows}
+        items={page.tools}
+        row={rowOf}
+        empty="No tool was found."
       />
     </>
   );

@@ -1,12 +1,12 @@
 import { getJson, pathTo } from "../api.ts";
 import { CallForm } from "../call-form.tsx";
-import { Badge, Card, JsonView, Notice, Outcome, Table, useLoaded, When } from "../elements.tsx";
+import { Badge, Card, JsonView, Notice, Outcome, Table, Tags, useLoaded, When } from "../elements.tsx";
 import { ExplanationCards } from "../explanation-cards.tsx";
 import { formatBytes, formatMs, formatTime } from "../format.ts";
 import { addressOf, has, route } from "../router.ts";
 import { quarantined } from "../stats.ts";
 import { tools } from "../tools.ts";
-import type { CallPage, Explanation, Json, ToolInfo } from "../wire.ts";
+import type { CallPage, CallSummary, Explanation, Json, ToolInfo } from "../wire.ts";
 
 /** One tool: its description, grants and limits, its last calls, and a form to call it. */
 export function Page({ name }: { name: string }) {
@@ -22,7 +22,7 @@ export function Page({ name }: { name: string }) {
 
 function Tool({ tool }: { tool: ToolInfo }) {
   const { name, inputSchema, examples = [] } = tool;
-  const explained = useLoaded(() => getJson<Explanation>(pathTo`/v1/tools/${name}/explanation`), [name]);
+  const explained = useLoaded((signal) => getJson<Explanation>(pathTo`/v1/tools/${name}/explanation`, signal), [name]);
   const isQuarantined = quarantined.value.has(name);
   return (
     <div class="stack">
@@ -69,9 +69,7 @@ function Header({ name, description, version, contract, isolation, isolationReas
           tone={isolationReason === undefined ? "plain" : "warn"}
           title={isolationReason ?? "Isolation: what each call gets of its own"}
         />
-        {tags.slice(0, 20).map((tag) => (
-          <Badge text={`#${tag}`} />
-        ))}
+        <Tags tags={tags} />
         <span class="muted">{`${formatBytes(script.bytes)}, evaluated in ${formatMs(script.evaluationMs)}`}</span>
       </div>
     </header>
@@ -82,9 +80,10 @@ const CALLS_SHOWN = 20;
 
 /** The tool's last calls, where the server keeps calls and shows them to the key. */
 function LastCalls({ tool }: { tool: string }) {
-  const loaded = useLoaded(() => getJson<CallPage>(pathTo`/v1/calls?limit=${`${CALLS_SHOWN}`}&tool=${tool}`), [tool]);
+  const path = pathTo`/v1/calls?limit=${`${CALLS_SHOWN}`}&tool=${tool}`;
+  const loaded = useLoaded((signal) => getJson<CallPage>(path, signal), [path]);
   if (loaded.kind !== "ready" || loaded.value.calls.length === 0) return null;
-  const rows = loaded.value.calls.map(({ id, beginMs, code, tenant, wallMs }) => [
+  const rowOf = ({ id, beginMs, code, tenant, wallMs }: CallSummary) => [
     <a href={addressOf("calls", id)}>{formatTime(beginMs)}</a>,
     <Outcome code={code} />,
     formatMs(wallMs),
@@ -95,10 +94,15 @@ function LastCalls({ tool }: { tool: string }) {
     >
       Run again
     </a>,
-  ]);
+  ];
   return (
     <Card heading="Last calls">
-      <Table label="Last calls" heads={["Time", "Outcome", "Took", "Tenant", "Again"]} rows={rows} />
+      <Table
+        label="Last calls"
+        heads={["Time", "Outcome", "Took", "Tenant", "Again"]}
+        items={loaded.value.calls}
+        row={rowOf}
+      />
       <p>
         <a href={addressOf("calls", null, { tool })}>All calls of {tool}</a>
       </p>

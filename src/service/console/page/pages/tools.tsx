@@ -2,14 +2,12 @@ import { Badge, Card, Figure, Table, ToolLink } from "../elements.tsx";
 import { formatCount, formatMs } from "../format.ts";
 import { last } from "../stats.ts";
 import { tools } from "../tools.ts";
-
-/** Maximum number of rows; the list beside the page has all tools. */
-const ROWS_MAX = 500;
+import type { ToolInfo } from "../wire.ts";
 
 /** All tools of the key, and what they do at the moment. */
 export function Page() {
   const figures = new Map(last.value?.tools.map((tool) => [tool.name, tool]));
-  const rows = (tools.value ?? []).slice(0, ROWS_MAX).map(({ name, description, version, contract, isolation }) => {
+  const rowOf = ({ name, description, version, contract, isolation }: ToolInfo) => {
     const { callsPerSecond, p99Ms = null } = figures.get(name) ?? {};
     return [
       <ToolLink name={name} />,
@@ -22,7 +20,7 @@ export function Page() {
       <Figure>{formatCount(callsPerSecond ?? 0)}</Figure>,
       <Figure>{p99Ms === null ? "—" : formatMs(p99Ms)}</Figure>,
     ];
-  });
+  };
   return (
     <div class="stack">
       <h1 tabIndex={-1}>Tools</h1>
@@ -30,7 +28,8 @@ export function Page() {
         <Table
           label="All tools"
           heads={["Tool", "Description", "Version", "Contract and isolation", "Calls/s", "p99"]}
-          rows={rows}
+          items={tools.value ?? []}
+          row={rowOf}
         />
       </Card>
     </div>

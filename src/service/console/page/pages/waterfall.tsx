@@ -53,7 +53,8 @@ function runningRow(atMs: number, ms: number, code: string): Row {
 }
 
 function askRow(ask: StoredAsk): Row {
-  const { capability, method, target, outcome, code, rule, atMs, durationMs, bytes, attempt, isReplayed } = ask;
+  const { capability, method, httpMethod, target, outcome, code, rule } = ask;
+  const { atMs, durationMs, bytes, attempt, isReplayed } = ask;
   return {
     name: `${capability}.${method}`,
     kind: isReplayed ? "replayed" : outcome === "ok" ? "ok" : "failed",
@@ -61,7 +62,7 @@ function askRow(ask: StoredAsk): Row {
     ms: durationMs,
     outcome: isReplayed ? `${outcome}, replayed` : outcome,
     notes: [
-      ["Target", target ?? "unknown"],
+      ["Target", [httpMethod, target ?? "unknown"].filter(Boolean).join(" ")],
       ["Rule", rule ?? "none grants it"],
       ...(code === null ? [] : [["Code", code] as const]),
       ["Data", formatBytes(bytes)],
