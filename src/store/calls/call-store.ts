@@ -1,7 +1,7 @@
 import { Worker } from "node:worker_threads";
 import { within } from "../../base/deadline.ts";
 import { StoreError } from "../../base/errors.ts";
-import type { CallPage, CallQuery, CallRow, DetailTexts, KeptRun, StoredCall } from "./call-record.ts";
+import type { CallPage, CallPlace, CallQuery, CallRow, DetailTexts, KeptRun, StoredCall } from "./call-record.ts";
 import type { Difference } from "./differences.ts";
 import { DROP_REASONS, type DropReason, type FromStore, type StoreAnswer } from "./thread/messages.ts";
 import type { CallComparison, StoreProblem, StoreSettings, ToStore } from "./thread/messages.ts";
@@ -31,8 +31,8 @@ const HEAP_MB = 256;
 export interface CallDrop {
   readonly dropped: number;
   /**
-   * `busy`: they came faster than they were written. `locked`, `full`, `corrupt`, `unusable`: the file could not be
-   * written for so long that too many waited. `ended`: the store ended before it had written them.
+   * `busy`: they came faster than they were written. `locked`, `unreachable`, `full`, `corrupt`, `unusable`: the file, or
+   * Redis, could not be written for so long that too many waited. `ended`: the store ended before it had written them.
    */
   readonly reason: DropReason;
   /** Time of the first of them, in ISO 8601. */
@@ -44,7 +44,7 @@ export interface CallStoreStatus {
   /** Calls kept, and not kept by reason, since the engine was created. `rate`: a later call stands for them, in its `sampled`. */
   readonly kept: number;
   readonly dropped: Readonly<Record<DropReason, number>>;
-  /** Size of the file without free space; 0 before its first use. */
+  /** Size of the file without free space, or of what all servers keep in Redis; 0 before its first use. */
   readonly bytes: number;
   /** Why nothing can be kept now; `null` while all is well. */
   readonly problem: string | null;
@@ -136,8 +136,8 @@ export class CallStore {
   }
 
   /** Rejects with a `StoreError`. */
-  judge(seq: number, detail: DetailTexts, asked: number): Promise<readonly Difference[]> {
-    return this.#ask((ask) => ({ kind: "judge", ask, seq, detail, asked })) as Promise<readonly Difference[]>;
+  judge(place: CallPlace, detail: DetailTexts, asked: number): Promise<readonly Difference[]> {
+    return this.#ask((ask) => ({ kind: "judge", ask, place, detail, asked })) as Promise<readonly Difference[]>;
   }
 
   /** `undefined` if there is no such call. Rejects with a `StoreError`. */

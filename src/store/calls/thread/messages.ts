@@ -1,9 +1,9 @@
-import type { CallPage, CallQuery, CallRow, DetailTexts, KeptRun, StoredCall } from "../call-record.ts";
+import type { CallPage, CallPlace, CallQuery, CallRow, DetailTexts, KeptRun, StoredCall } from "../call-record.ts";
 import type { CallRoom } from "../call-tables.ts";
 import type { Difference } from "../differences.ts";
 
 /** Why calls are not kept. */
-export const DROP_REASONS = ["rate", "busy", "locked", "full", "corrupt", "unusable", "ended"] as const;
+export const DROP_REASONS = ["rate", "busy", "locked", "unreachable", "full", "corrupt", "unusable", "ended"] as const;
 export type DropReason = (typeof DROP_REASONS)[number];
 
 /** Why the store cannot write now, without a path. */
@@ -12,10 +12,21 @@ export interface StoreProblem {
   readonly message: string;
 }
 
-export interface StoreSettings extends CallRoom {
+export interface FileSettings extends CallRoom {
   /** An absolute path, or `:memory:`. */
   readonly path: string;
 }
+
+export interface RedisSettings extends CallRoom {
+  readonly url: string;
+  /** Name under which servers share calls, among several in one Redis. */
+  readonly fleet: string;
+  /** Seals what Redis has. */
+  readonly secret: string;
+}
+
+/** Where calls are kept, and how many. */
+export type StoreSettings = FileSettings | RedisSettings;
 
 export type ToStore =
   | { readonly kind: "batch"; readonly rows: readonly CallRow[] }
@@ -26,7 +37,7 @@ export type ToStore =
   | {
       readonly kind: "judge";
       readonly ask: number;
-      readonly seq: number;
+      readonly place: CallPlace;
       readonly detail: DetailTexts;
       readonly asked: number;
     }
