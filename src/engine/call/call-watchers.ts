@@ -1,6 +1,6 @@
 import { StoreError } from "../../base/errors.ts";
+import { isMatch } from "../../store/calls/call-match.ts";
 import { type CallCells, type CallQuery, type CallSummary, summaryOf } from "../../store/calls/call-record.ts";
-import { isAmong } from "../execute-options.ts";
 
 /** Calls that wait for a reader; the oldest are left out for later ones. */
 const WAITING_MAX = 1_000;
@@ -82,17 +82,3 @@ class CallWatcher implements AsyncIterableIterator<CallSummary, undefined> {
 }
 
 const END = { done: true, value: undefined } as const;
-
-function isMatch(cells: CallCells, { tool, tools, tenant, parent, code, text, sinceMs, untilMs }: CallQuery): boolean {
-  const [, name, , , ofTenant, ofParent, , , endedWith, error, beginMs] = cells;
-  return (
-    (tool ?? name) === name &&
-    (tenant ?? ofTenant) === ofTenant &&
-    (parent ?? ofParent) === ofParent &&
-    (code ?? endedWith) === endedWith &&
-    isAmong(tools ?? undefined, name) &&
-    (text === null || error?.toLowerCase().includes(text.toLowerCase()) === true) &&
-    beginMs >= sinceMs &&
-    beginMs <= untilMs
-  );
-}

@@ -180,8 +180,11 @@ function problemOf(error: unknown): StoreProblem {
 
 /** Loads only what the chosen place needs. */
 async function open(settings: StoreSettings, tell: (message: FromStore) => void): Promise<CallBackend> {
+  if ("url" in settings) {
+    const { RedisKeptCalls } = await import("../redis/redis-kept-calls.ts");
+    return RedisKeptCalls.open(settings);
+  }
   const { FileCalls } = await import("./file-calls.ts");
-  if ("url" in settings) throw new TypeError("not yet");
   return new FileCalls(settings, (reason) => tell({ kind: "renewed", reason }));
 }
 
