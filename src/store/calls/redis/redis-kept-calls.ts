@@ -58,6 +58,8 @@ export function prefixOf(fleet: string): string {
 
 /** Calls in Redis, which servers share. */
 export class RedisKeptCalls implements CallBackend {
+  /** The first connection takes longest. */
+  readonly patienceMs = 500;
   readonly #connection: RedisConnection;
   readonly #runner: ScriptRunner;
   readonly #settings: RedisSettings;

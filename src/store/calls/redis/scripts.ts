@@ -80,6 +80,8 @@ end
 const ADD = `
 local call_ms, detail_ms, sender = ARGV[2], ARGV[3], ARGV[4]
 local touched, is_watched = {}, redis.call('EXISTS', PREFIX .. ':watched') == 1
+-- Redis refuses a script that is full only at its first write, and only if that may need room.
+redis.call('HINCRBY', BOOKS, 'rows', 0)
 -- What has expired is not in the books.
 if redis.call('EXISTS', ROWS) == 0 then redis.call('DEL', BOOKS, IDS) end
 if redis.call('EXISTS', DETAILS) == 0 then redis.call('HDEL', BOOKS, 'details') end

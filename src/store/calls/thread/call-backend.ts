@@ -19,6 +19,8 @@ export class StoreFailure extends Error {
 export interface CallBackend {
   /** Bytes in use, as far as known. */
   readonly bytes: number;
+  /** How long a list waits for calls that came before it, in milliseconds. */
+  readonly patienceMs: number;
   /** Adds calls. After a failure the same list may be added again, and each of its calls is then kept once. */
   add(rows: readonly StoredRow[]): Promise<void>;
   /** Calls that match, newest first. */

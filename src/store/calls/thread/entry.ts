@@ -12,8 +12,6 @@ import type { CallComparison, FromStore, StoreAnswer, StoreProblem, StoreSetting
 const PAUSE_LEAST_MS = 20;
 const PAUSE_MOST_MS = 10_000;
 const PASSING_MOST_MS = 250;
-/** How long a list waits for calls that came before it. */
-const LIST_WAITS_MS = 20;
 const SWEEP_EVERY_MS = 30_000;
 /** Pause after a sweep that left old calls. */
 const SWEEP_ON_MS = 50;
@@ -131,8 +129,9 @@ class StoreThread {
 
   /** A list has what had come before it, unless writing that takes long. */
   async #answer(ask: number, read: () => Promise<StoreAnswer>): Promise<void> {
-    const untilMs = performance.now() + LIST_WAITS_MS;
-    for (let leftMs = LIST_WAITS_MS; leftMs > 0; leftMs = untilMs - performance.now()) {
+    const { patienceMs } = this.#calls;
+    const untilMs = performance.now() + patienceMs;
+    for (let leftMs = patienceMs; leftMs > 0; leftMs = untilMs - performance.now()) {
       if (this.#batches.length === 0 || this.#pauseMs > 0) break;
       await within(leftMs, this.#writeNext());
     }

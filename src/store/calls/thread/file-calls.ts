@@ -6,6 +6,7 @@ import type { FileSettings } from "./messages.ts";
 
 /** Calls in a file. SQLite answers at once, while the thread waits. */
 export class FileCalls implements CallBackend {
+  readonly patienceMs = 20;
   readonly #file: CallFile;
 
   constructor(settings: FileSettings, onRenewed: (reason: "corrupt" | "gone") => void) {
