@@ -33,7 +33,7 @@ export interface CallOptions {
   readonly detailAgeMs?: number;
   /**
    * Size of the file, or of what all engines keep in Redis, in bytes, from which the oldest calls are removed; at least 16 MiB.
-   * Default 256 MiB.
+   * Default 256 MiB, and 64 MiB in Redis, which keeps them in memory.
    */
   readonly maxBytes?: number;
   /** Replaces values before they are kept. What a schema calls `writeOnly` or a password is `[redacted]` without it. */
@@ -60,7 +60,7 @@ export function resolveCalls(options: CallOptions | undefined, stateDir: string)
     ...resolvePlace(options, stateDir),
     maxAgeMs: count("calls.maxAgeMs", maxAgeMs, 7 * 24 * HOUR_MS, 1),
     detailAgeMs: count("calls.detailAgeMs", detailAgeMs, 24 * HOUR_MS, 1),
-    maxBytes: count("calls.maxBytes", maxBytes, 256 * MIB, 16 * MIB),
+    maxBytes: count("calls.maxBytes", maxBytes, (options.url === undefined ? 256 : 64) * MIB, 16 * MIB),
   };
   return keep === "nothing" ? null : { keep, redact, store };
 }

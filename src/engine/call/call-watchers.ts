@@ -10,6 +10,12 @@ const WATCHERS_MAX = 64;
 /** Readers that hear of calls when these have ended. */
 export class CallWatchers {
   readonly #watchers = new Set<CallWatcher>();
+  readonly #onWatched: (isWatched: boolean) => void;
+
+  /** `onWatched`: the first has come, or the last has gone. */
+  constructor(onWatched: (isWatched: boolean) => void) {
+    this.#onWatched = onWatched;
+  }
 
   tell(cells: CallCells): void {
     for (const watcher of this.#watchers) watcher.tell(cells);
@@ -20,11 +26,12 @@ export class CallWatchers {
     if (this.#watchers.size >= WATCHERS_MAX) throw new StoreError(`${WATCHERS_MAX} readers watch calls already`);
     const watcher = new CallWatcher(query, () => {
       this.#watchers.delete(watcher);
+      if (this.#watchers.size === 0) this.#onWatched(false);
       signal?.removeEventListener("abort", end);
     });
     const end = (): void => watcher.end();
     if (signal?.aborted === true) end();
-    else this.#watchers.add(watcher);
+    else if (this.#watchers.add(watcher).size === 1) this.#onWatched(true);
     signal?.addEventListener("abort", end, { once: true });
     return watcher;
   }

@@ -1,7 +1,7 @@
 import { Worker } from "node:worker_threads";
 import { within } from "../../base/deadline.ts";
 import { StoreError } from "../../base/errors.ts";
-import type { CallPage, CallPlace, CallQuery, CallRow, DetailTexts, KeptRun, StoredCall } from "./call-record.ts";
+import type { CallCells, CallPage, CallPlace, CallQuery, CallRow, DetailTexts, KeptRun, StoredCall } from "./call-record.ts";
 import type { Difference } from "./differences.ts";
 import { DROP_REASONS, type DropReason, type FromStore, type StoreAnswer } from "./thread/messages.ts";
 import type { CallComparison, StoreProblem, StoreSettings, ToStore } from "./thread/messages.ts";
@@ -53,6 +53,8 @@ export interface CallStoreStatus {
 export interface CallStoreListener {
   readonly onDrop: (drop: CallDrop) => void;
   readonly onRenewed: (reason: "corrupt" | "gone") => void;
+  /** Another process has kept a call, and `watch` asks for it. */
+  readonly onHeard: (cells: CallCells) => void;
 }
 
 interface Batch {
@@ -92,6 +94,7 @@ export class CallStore {
   /** Drops that were not told yet. */
   #untold: CallDrop | null = null;
   #telling: NodeJS.Timeout | undefined;
+  #isWatched = false;
   #isClosed = false;
 
   constructor(settings: StoreSettings, listener: CallStoreListener) {
@@ -118,6 +121,14 @@ export class CallStore {
   /** Counts a call that is not kept, as a later one stands for it. */
   skip(): void {
     this.#dropped.rate++;
+  }
+
+  /** Whether calls that other processes keep in the same Redis are told as well. */
+  watch(isWatched: boolean): void {
+    this.#isWatched = isWatched;
+    if (!("url" in this.#settings) || this.#isClosed) return;
+    if (this.#worker === null) this.#running();
+    else this.#worker.postMessage({ kind: "watch", isWatched } satisfies ToStore);
   }
 
   /** Rejects with a `StoreError`. */
@@ -226,6 +237,7 @@ export class CallStore {
     worker.on("exit", () => this.#end(worker));
     // An embedder that closes no engine ends all the same.
     worker.unref();
+    if (this.#isWatched) worker.postMessage({ kind: "watch", isWatched: true } satisfies ToStore);
     return (this.#worker = worker);
   }
 
@@ -238,6 +250,8 @@ export class CallStore {
         return this.#asks.get(message.ask)?.resolve(message.value);
       case "failure":
         return this.#asks.get(message.ask)?.reject(new StoreError(message.message));
+      case "heard":
+        return message.calls.forEach(this.#listener.onHeard);
       case "problem":
         this.#problem = message.problem;
         return;

@@ -55,6 +55,21 @@ describe("the store of calls in Redis", () => {
     }
   });
 
+  test("tells who watches of the calls of other servers, and nobody else", async () => {
+    const at = place();
+    const [one, other] = [openStore(at), openStore(at)];
+    other.store.watch(true);
+    await expect.poll(() => keysOf(at.fleet)).toContain("watched");
+    one.store.keep(rowOf({ id: "of one" }), 0);
+    other.store.keep(rowOf({ id: "of other" }), 0);
+    await expect.poll(() => other.heard).toEqual(["of one"]);
+    expect(one.heard).toEqual([]);
+    other.store.watch(false);
+    one.store.keep(rowOf({ id: "later" }), 0);
+    await expect.poll(() => one.store.status().kept).toBe(2);
+    expect(other.heard).toEqual(["of one"]);
+  });
+
   test("keeps nothing in plain form but outcomes and times", async () => {
     const own = await ownServer();
     const { store } = openStore(place(own.url));

@@ -23,20 +23,23 @@ export interface OpenStore {
   readonly store: CallStore;
   readonly drops: CallDrop[];
   readonly renewals: string[];
+  /** Ids of calls of others. */
+  readonly heard: string[];
   readonly list: (filter?: CallFilter) => Promise<readonly CallSummary[]>;
 }
 
 export function openStore(settings: Partial<CallRoom> & StorePlace): OpenStore {
-  const [drops, renewals]: [CallDrop[], string[]] = [[], []];
+  const [drops, renewals, heard]: [CallDrop[], string[], string[]] = [[], [], []];
   const room = { maxAgeMs: 7 * DAY_MS, detailAgeMs: DAY_MS, maxBytes: 64 * 1024 * 1024, ...settings };
   const store = new CallStore(room, {
     onDrop: (drop) => drops.push(drop),
     onRenewed: (reason) => renewals.push(reason),
+    onHeard: ([id]) => heard.push(id),
   });
   onTestFinished(() => store.close());
   const list = async (filter: CallFilter = {}): Promise<readonly CallSummary[]> => {
     const { calls, cursor } = await store.list(readFilter(filter));
     return cursor === null ? calls : [...calls, ...(await list({ ...filter, cursor }))];
   };
-  return { store, drops, renewals, list };
+  return { store, drops, renewals, heard, list };
 }

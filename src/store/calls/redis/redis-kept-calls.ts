@@ -1,4 +1,4 @@
-import { randomInt } from "node:crypto";
+import { randomInt, randomUUID } from "node:crypto";
 import { StoreError } from "../../../base/errors.ts";
 import type { RedisConnection } from "../../redis/connection.ts";
 import { isPassing } from "../../redis/reply.ts";
@@ -22,6 +22,7 @@ import {
 } from "../call-record.ts";
 import { type CallBackend, StoreFailure } from "../thread/call-backend.ts";
 import type { RedisSettings, StoreProblem } from "../thread/messages.ts";
+import { KeptChannel } from "./kept-channel.ts";
 import { CALL_SCRIPTS } from "./scripts.ts";
 import { isSealError, memberOf, placeOf, SealedRows, type SealedRow, shownOf } from "./sealed-rows.ts";
 
@@ -35,7 +36,7 @@ const OPENED_MAX = 4_000;
 const FOUND_MAX = 200;
 /** Scripts by which one batch makes room. */
 const PIECES_MAX = 16;
-/** Longer times are none that Redis takes. */
+/** The longest expiry: far longer ones are refused. */
 const EXPIRY_MAX_MS = 10 * 365 * 24 * 60 * 60 * 1_000;
 /** Parts of the number of a call: of a process, and its own. */
 const PROCESSES = 2 ** 22;
@@ -67,6 +68,9 @@ export class RedisKeptCalls implements CallBackend {
   readonly #rows: SealedRows;
   /** Number of this process: nobody counts calls for all. */
   #process = randomInt(PROCESSES);
+  /** Its name in what it tells those who watch. */
+  readonly #sender = randomUUID();
+  #channel: KeptChannel | null = null;
   #count = 0;
   /** What is left to be written of a list of calls. */
   #begun: { readonly rows: readonly StoredRow[]; readonly left: SealedRow[] } | null = null;
@@ -102,7 +106,7 @@ export class RedisKeptCalls implements CallBackend {
     while (left.length > 0) {
       const piece = firstOf(left);
       const texts = piece.flatMap(({ member, row, detail }) => [member, row, detail]);
-      this.#bytes = Number(await this.#write("add", [...ages, this.#process, ...texts]));
+      this.#bytes = Number(await this.#write("add", [...ages, this.#sender, ...texts]));
       left.splice(0, piece.length);
     }
     this.#begun = null;
@@ -185,8 +189,14 @@ export class RedisKeptCalls implements CallBackend {
     });
   }
 
-  close(): Promise<void> {
-    return this.#connection.close();
+  watch(tell: ((calls: readonly CallCells[]) => void) | null): void {
+    const parts = { connection: this.#connection, prefix: this.#prefix, rows: this.#rows, sender: this.#sender };
+    void this.#channel?.[Symbol.asyncDispose]();
+    this.#channel = tell && new KeptChannel({ ...parts, tell });
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#channel?.[Symbol.asyncDispose](), this.#connection.close()]);
   }
 
   /** The newest call with an id. What others wrote into Redis may name any call. */

@@ -1,4 +1,4 @@
-import type { CallDetail, CallPage, CallPlace, CallQuery, KeptRun, StoredCall } from "../call-record.ts";
+import type { CallCells, CallDetail, CallPage, CallPlace, CallQuery, KeptRun, StoredCall } from "../call-record.ts";
 import type { StoredRow } from "../call-lines.ts";
 import type { StoreProblem } from "./messages.ts";
 
@@ -33,5 +33,7 @@ export interface CallBackend {
   detail(place: CallPlace): Promise<CallDetail | null>;
   /** Removes some calls and details that are too old; returns whether there may be more. */
   sweep(nowMs: number): Promise<boolean>;
+  /** Tells calls as other processes keep them, where it hears of these; `null` for no more. */
+  watch(tell: ((calls: readonly CallCells[]) => void) | null): void;
   close(): Promise<void>;
 }

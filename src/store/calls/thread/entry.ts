@@ -55,6 +55,8 @@ class StoreThread {
         return void this.#answer(message.ask, () => this.#judge(message.place, message.detail, message.asked));
       case "compare":
         return void this.#answer(message.ask, () => this.#compare(message.ids, message.tenant));
+      case "watch":
+        return this.#calls.watch(message.isWatched ? (calls) => this.#tell({ kind: "heard", calls }) : null);
       case "close":
         return void this.#close();
       default:

@@ -41,6 +41,9 @@ export class FileCalls implements CallBackend {
     return this.#file.sweep(nowMs);
   }
 
+  /** A file tells nobody of what others write. */
+  watch(): void {}
+
   async close(): Promise<void> {
     this.#file.close();
   }

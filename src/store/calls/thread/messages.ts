@@ -1,4 +1,4 @@
-import type { CallPage, CallPlace, CallQuery, CallRow, DetailTexts, KeptRun, StoredCall } from "../call-record.ts";
+import type { CallCells, CallPage, CallPlace, CallQuery, CallRow, DetailTexts, KeptRun, StoredCall } from "../call-record.ts";
 import type { CallRoom } from "../call-tables.ts";
 import type { Difference } from "../differences.ts";
 
@@ -47,6 +47,8 @@ export type ToStore =
       readonly ids: readonly [left: string, right: string];
       readonly tenant: string | null;
     }
+  /** Whether calls of other processes are to be told as they are kept. */
+  | { readonly kind: "watch"; readonly isWatched: boolean }
   /** Writes what has come, once, and ends. */
   | { readonly kind: "close" };
 
@@ -64,6 +66,8 @@ export type FromStore =
   | { readonly kind: "batch"; readonly lost: DropReason | null; readonly bytes: number }
   | { readonly kind: "answer"; readonly ask: number; readonly value: StoreAnswer }
   | { readonly kind: "failure"; readonly ask: number; readonly message: string }
+  /** Calls that other processes have kept. */
+  | { readonly kind: "heard"; readonly calls: readonly CallCells[] }
   | { readonly kind: "problem"; readonly problem: StoreProblem | null }
   /** The file was damaged or gone, and another one was begun. */
   | { readonly kind: "renewed"; readonly reason: "corrupt" | "gone" };
