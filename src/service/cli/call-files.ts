@@ -69,7 +69,7 @@ async function* rowsOfFile(file: string): AsyncGenerator<readonly StoredRow[]> {
     using database = new DatabaseSync(resolve(file), { readOnly: true });
     requireLayout(database, CALLS_LAYOUT);
     const reader = new CallReader(database);
-    for (let seq = 0; ; ) {
+    for (let seq = 0; ;) {
       const found = reader.rowsAfter(seq, BATCH);
       if (found.length === 0) return;
       yield found.map(([, row]) => row);
@@ -84,7 +84,7 @@ async function* rowsOfFleet(url: string, fleet: string): AsyncGenerator<readonly
   await using opened = new AsyncDisposableStack();
   const calls = opened.adopt(await openFleet(url, fleet), (one) => one.close());
   try {
-    for (let found = await calls.rowsAfter(null); found.length > 0; ) {
+    for (let found = await calls.rowsAfter(null); found.length > 0;) {
       yield found.map(([, row]) => row);
       found = await calls.rowsAfter(found.at(-1)?.[0] ?? null);
     }

@@ -337,4 +337,11 @@ export const HIDDEN: readonly string[] = [
 ];
 
 /** URLs shown without their user and password. */
-export const URLS: readonly string[] = ["executor/url", "executor/store", "kv/url", "idempotency/url", "calls/url", "logins/url"];
+export const URLS: readonly string[] = [
+  "executor/url",
+  "executor/store",
+  "kv/url",
+  "idempotency/url",
+  "calls/url",
+  "logins/url",
+];

@@ -1,7 +1,16 @@
 import { Worker } from "node:worker_threads";
 import { within } from "../../base/deadline.ts";
 import { StoreError } from "../../base/errors.ts";
-import type { CallCells, CallPage, CallPlace, CallQuery, CallRow, DetailTexts, KeptRun, StoredCall } from "./call-record.ts";
+import type {
+  CallCells,
+  CallPage,
+  CallPlace,
+  CallQuery,
+  CallRow,
+  DetailTexts,
+  KeptRun,
+  StoredCall,
+} from "./call-record.ts";
 import type { Difference } from "./differences.ts";
 import { DROP_REASONS, type DropReason, type FromStore, type StoreAnswer } from "./thread/messages.ts";
 import type { CallComparison, StoreProblem, StoreSettings, ToStore } from "./thread/messages.ts";

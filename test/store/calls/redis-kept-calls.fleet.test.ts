@@ -73,7 +73,13 @@ describe("the store of calls in Redis", () => {
   test("keeps nothing in plain form but outcomes and times", async () => {
     const own = await ownServer();
     const { store } = openStore(place(own.url));
-    const named = { id: "id-of-it", tool: "tool-of-it", tenant: "tenant-of-it", code: "tool_error", error: "why-of-it" };
+    const named = {
+      id: "id-of-it",
+      tool: "tool-of-it",
+      tenant: "tenant-of-it",
+      code: "tool_error",
+      error: "why-of-it",
+    };
     const detail = { arguments: '{"argument-of-it":1}', output: '"output-of-it"', logs: '[["info","log-of-it"]]' };
     store.keep(rowOf(named, { ...detail, run: '{"tool":"run-of-it"}' }), 0);
     await expect.poll(() => store.status().kept).toBe(1);

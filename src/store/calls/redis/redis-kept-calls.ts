@@ -119,7 +119,9 @@ export class RedisKeptCalls implements CallBackend {
     const code = hasFailed ? "!" : words.code;
     const isOfFailures = query.text !== null || (query.code !== null && query.code !== "ok");
     const named = [
-      ...(["tool", "tenant", "parent"] as const).flatMap((kind) => (words[kind] === "" ? [] : [`${kind}:${words[kind]}`])),
+      ...(["tool", "tenant", "parent"] as const).flatMap((kind) =>
+        words[kind] === "" ? [] : [`${kind}:${words[kind]}`],
+      ),
       ...(isOfFailures ? [code === "!" ? "failed" : `code:${code}`] : []),
     ];
     const keys = this.#keys("rows", ...(named.length === 0 ? ["all"] : named));
@@ -128,7 +130,7 @@ export class RedisKeptCalls implements CallBackend {
     let begin = `[${memberOf([untilMs, LAST_SEQ])}`;
     if (after !== null && memberOf(after) < begin.slice(1)) begin = `(${memberOf(after)}`;
     const [calls, sealed]: [CallCells[], unknown[]] = [[], []];
-    for (let looked = 0, opened = 0; ; ) {
+    for (let looked = 0, opened = 0; ;) {
       const most = Math.min(FOUND_MAX, query.text === null && query.tools === null ? limit - calls.length : FOUND_MAX);
       const answer = await this.#read("list", keys, [begin, end, most, code, words.tool, words.tenant, words.parent]);
       const [count, last, isMore, ...texts] = answer as readonly [number, string, number, ...string[]];

@@ -1,4 +1,13 @@
-import type { CallCells, CallPage, CallPlace, CallQuery, CallRow, DetailTexts, KeptRun, StoredCall } from "../call-record.ts";
+import type {
+  CallCells,
+  CallPage,
+  CallPlace,
+  CallQuery,
+  CallRow,
+  DetailTexts,
+  KeptRun,
+  StoredCall,
+} from "../call-record.ts";
 import type { CallRoom } from "../call-tables.ts";
 import type { Difference } from "../differences.ts";
 
