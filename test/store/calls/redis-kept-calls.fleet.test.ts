@@ -211,6 +211,18 @@ describe("a Redis that cannot be used", () => {
     expect(await list({ limit: 200 })).toHaveLength(101);
   });
 
+  test("that has another value in the place of calls is told, and nothing of it is changed", async () => {
+    const at = place();
+    const key = `{glovebox:${at.fleet}:calls}:rows`;
+    await peek.client.set(key, "theirs");
+    const { store } = openStore(at);
+    store.keep(rowOf({ id: "first" }), 0);
+    await expect.poll(() => store.status().problem).toMatch("a key holds another type of value");
+    expect(await peek.client.get(key)).toBe("theirs");
+    await peek.client.del(key);
+    await expect.poll(() => store.status().kept).toBe(1);
+  });
+
   test("that is full is left as it is, told, and written again once it has room", async () => {
     const own = await ownServer();
     await using admin = await connectTo(own.url);

@@ -40,6 +40,10 @@ export function describeCallStore(placed: () => StorePlace | Promise<StorePlace>
         expected((call) => call.tenant === "acme"),
       );
       expect(idsOf(await list({ tenant: "" }))).toEqual(expected(({ tenant }) => tenant === ""));
+      expect(idsOf(await list({ text: "number", code: "ok" }))).toEqual([]);
+      expect(idsOf(await list({ text: "number 1", tenant: "acme", tools: ["tool*"] }))).toEqual(
+        expected(({ error, tenant }) => tenant === "acme" && /Number 1/.test(error ?? "")),
+      );
       expect(idsOf(await list({ text: "NUMBER 19" }))).toEqual(expected(({ error }) => /Number 19/.test(error ?? "")));
       const [sinceMs, untilMs] = [BEGIN_MS + 100, BEGIN_MS + 299];
       const within = ({ beginMs }: Call): boolean => beginMs >= sinceMs && beginMs <= untilMs;

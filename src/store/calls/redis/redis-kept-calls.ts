@@ -41,7 +41,6 @@ const EXPIRY_MAX_MS = 10 * 365 * 24 * 60 * 60 * 1_000;
 /** Parts of the number of a call: of a process, and its own. */
 const PROCESSES = 2 ** 22;
 const CALLS_OF_PROCESS = 2 ** 27;
-const LAST_SEQ = PROCESSES * CALLS_OF_PROCESS - 1;
 const BOOKS = ["rows", "details", "all", "failed", "dated", "ids", "books"];
 
 type Args = readonly (string | number)[];
@@ -109,45 +108,38 @@ export class RedisKeptCalls implements CallBackend {
       this.#bytes = Number(await this.#write("add", [...ages, this.#sender, ...texts]));
       left.splice(0, piece.length);
     }
-    this.#begun = null;
     for (let at = 0; at < PIECES_MAX && this.#bytes > maxBytes; at++) await this.sweep(Date.now());
+    this.#begun = null;
   }
 
   async list(query: CallQuery): Promise<CallPage> {
-    const words = this.#rows.sought(query);
-    const hasFailed = query.text !== null && query.code === null;
-    const code = hasFailed ? "!" : words.code;
-    const isOfFailures = query.text !== null || (query.code !== null && query.code !== "ok");
-    const named = [
-      ...(["tool", "tenant", "parent"] as const).flatMap((kind) =>
-        words[kind] === "" ? [] : [`${kind}:${words[kind]}`],
-      ),
-      ...(isOfFailures ? [code === "!" ? "failed" : `code:${code}`] : []),
-    ];
-    const keys = this.#keys("rows", ...(named.length === 0 ? ["all"] : named));
-    const { sinceMs, untilMs, after, limit } = query;
-    const end = `[${memberOf([sinceMs, 0])}`;
-    let begin = `[${memberOf([untilMs, LAST_SEQ])}`;
-    if (after !== null && memberOf(after) < begin.slice(1)) begin = `(${memberOf(after)}`;
-    const [calls, sealed]: [CallCells[], unknown[]] = [[], []];
-    for (let looked = 0, opened = 0; ;) {
-      const most = Math.min(FOUND_MAX, query.text === null && query.tools === null ? limit - calls.length : FOUND_MAX);
-      const answer = await this.#read("list", keys, [begin, end, most, code, words.tool, words.tenant, words.parent]);
+    const { sets, begin, end, words } = this.#rows.rangeOf(query);
+    const keys = this.#keys("rows", ...sets);
+    const isSieved = query.text !== null || query.tools !== null;
+    const calls: CallCells[] = [];
+    let sealed: Error | null = null;
+    for (let [from, looked, opened] = [begin, 0, 0]; ;) {
+      const most = isSieved ? FOUND_MAX : query.limit - calls.length;
+      const answer = await this.#read("list", keys, [from, end, most, ...words]);
       const [count, last, isMore, ...texts] = answer as readonly [number, string, number, ...string[]];
       [looked, opened] = [looked + count, opened + texts.length / 2];
-      let at: string | null = isMore === 1 ? last : null;
-      for (let index = 0; index < texts.length && calls.length < limit; index += 2) {
-        const [member = "", row = ""] = texts.slice(index, index + 2);
-        const cells = this.#opened(() => this.#rows.read(member, row), sealed);
-        if (cells === null || !isMatch(cells, query)) continue;
-        calls.push(cells);
-        if (calls.length === limit) at = member;
+      let at = isMore === 1 ? last : null;
+      for (let next = 0; next < texts.length && calls.length < query.limit; next += 2) {
+        const [member = "", row = ""] = texts.slice(next, next + 2);
+        try {
+          const cells = this.#rows.read(member, row);
+          if (isMatch(cells, query) && calls.push(cells) === query.limit) at = member;
+        } catch (error) {
+          sealed = failureOf(error);
+        }
       }
-      if (calls.length < limit && at !== null && looked < SCANNED_MAX && opened < OPENED_MAX) {
-        begin = `(${at}`;
+      const isOver = calls.length === query.limit || looked >= SCANNED_MAX || opened >= OPENED_MAX;
+      if (at !== null && !isOver) {
+        from = `(${at}`;
         continue;
       }
-      if (calls.length === 0 && sealed.length > 0) throw failureOf(sealed[0]);
+      // Others are shown without those that cannot be opened.
+      if (calls.length === 0 && sealed !== null) throw sealed;
       return { calls: calls.map(summaryOf), cursor: at === null ? null : cursorAfter(placeOf(at)) };
     }
   }
@@ -235,17 +227,6 @@ export class RedisKeptCalls implements CallBackend {
     }
   }
 
-  /** `null` where a text is not what was kept. */
-  #opened<T>(open: () => T, sealed: unknown[]): T | null {
-    try {
-      return open();
-    } catch (error) {
-      if (!isSealError(error)) throw error;
-      sealed.push(error);
-      return null;
-    }
-  }
-
   #whole<T>(open: () => T): T {
     try {
       return open();
@@ -268,13 +249,15 @@ function firstOf(rows: readonly SealedRow[]): readonly SealedRow[] {
 /** Refusals after which a later attempt may succeed: those of its state, not of what it was sent. */
 const STATES = new Set(["NOAUTH", "NOPERM", "WRONGPASS", "MISCONF", "NOREPLICAS", "DENIED"]);
 
-function failureOf(error: unknown): unknown {
+function failureOf(error: unknown): Error {
+  if (!(error instanceof Error)) return new TypeError("it is no error");
   if (isSealError(error)) {
     return failure("corrupt", "the store has calls that were sealed with another secret, or were changed");
   }
   if (!(error instanceof StoreError)) return error;
   if (!(error instanceof RefusedError)) return failure("unreachable", error.message);
   if (error.reply === "OOM") return failure("full", error.message);
+  if (error.reply === "WRONGTYPE") return failure("corrupt", error.message);
   if (isPassing(error.reply)) return failure("unreachable", error.message);
   return STATES.has(error.reply) ? failure("unusable", error.message) : error;
 }

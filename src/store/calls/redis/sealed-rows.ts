@@ -14,6 +14,9 @@ const SEQ_MAX = 2 ** 49 - 1;
 const DIGEST_CHARS = 12;
 /** Stands for a digest of what a call does not have. */
 const NONE = "-";
+/** Stands for the code of any failure. */
+const FAILED = "!";
+const NAMED = ["tool", "tenant", "parent"] as const;
 /** Codes of this engine; an imported call may have any. */
 const CODE_FORM = /^[a-z_]{1,64}$/;
 
@@ -30,12 +33,15 @@ export interface SealedRow {
   readonly detail: string;
 }
 
-/** What a script looks for; empty where anything will do. */
-export interface SoughtWords {
-  readonly code: string;
-  readonly tool: string;
-  readonly tenant: string;
-  readonly parent: string;
+/** What a script looks at for a list, newest first. */
+export interface CallRange {
+  /** Names of sorted sets of which each has all calls that match. */
+  readonly sets: readonly string[];
+  /** Borders, as texts of Redis. */
+  readonly begin: string;
+  readonly end: string;
+  /** First words of a row that matches; empty for any, and `!` for any failure. */
+  readonly words: readonly [code: string, tool: string, tenant: string, parent: string];
 }
 
 /**
@@ -84,10 +90,23 @@ export class SealedRows {
     return tenant === null ? this.#digest("id", id) : this.#digest("id of", JSON.stringify([tenant, id]));
   }
 
-  sought({ code, tool, tenant, parent }: Pick<CallQuery, "code" | "tool" | "tenant" | "parent">): SoughtWords {
-    const one = (kind: string, name: string | null): string => (name === null ? "" : this.#digest(kind, name));
-    const names = { tool: one("tool", tool), tenant: one("tenant", tenant), parent: one("parent", parent) };
-    return { code: code === null ? "" : this.#codeWord(code), ...names };
+  rangeOf({ code, tool, tenant, parent, text, sinceMs, untilMs, after }: CallQuery): CallRange {
+    const names = { tool, tenant, parent };
+    const digests = NAMED.map((kind) => (names[kind] === null ? "" : this.#digest(kind, names[kind])));
+    const [ofTool = "", ofTenant = "", ofParent = ""] = digests;
+    // Only an error has a text.
+    const outcome = code === null ? (text === null ? "" : FAILED) : this.#codeWord(code);
+    const sets = NAMED.flatMap((kind, at) => (digests[at] === "" ? [] : [`${kind}:${digests[at]}`]));
+    if (text !== null && (code ?? "ok") === "ok") sets.push("failed");
+    else if (outcome !== "" && outcome !== "ok") sets.push(`code:${outcome}`);
+    const last = memberOf([untilMs, SEQ_MAX]);
+    const goesOn = after !== null && memberOf(after) < last;
+    return {
+      sets: sets.length === 0 ? ["all"] : sets,
+      begin: goesOn ? `(${memberOf(after)}` : `[${last}`,
+      end: `[${memberOf([sinceMs, 0])}`,
+      words: [outcome, ofTool, ofTenant, ofParent],
+    };
   }
 
   #codeWord(code: string): string {
