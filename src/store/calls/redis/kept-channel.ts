@@ -6,9 +6,9 @@ import type { SealedRows } from "./sealed-rows.ts";
 /** Time for which servers tell of their calls, and interval at which a reader asks for it. */
 const WATCHED_MS = 10_000;
 const ASK_EVERY_MS = 3_000;
-/** Interval at which calls are handed on, and most of them; the oldest are left out for later ones. */
-const TELL_MS = 100;
-const TOLD_MAX = 1_000;
+/** Interval at which calls are handed on, and most of them, a millisecond of work; the oldest are left out for later ones. */
+const TELL_MS = 50;
+const TOLD_MAX = 100;
 
 interface ChannelParts {
   readonly connection: RedisConnection;

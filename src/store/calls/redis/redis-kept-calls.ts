@@ -1,4 +1,5 @@
 import { randomInt, randomUUID } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
 import { StoreError } from "../../../base/errors.ts";
 import type { RedisConnection } from "../../redis/connection.ts";
 import { isPassing } from "../../redis/reply.ts";
@@ -32,6 +33,8 @@ const WRITTEN_CHARS = 1024 * 1024;
 /** Calls that one list looks at, and those of them that it opens: some 50 ms. */
 const SCANNED_MAX = 20_000;
 const OPENED_MAX = 4_000;
+/** Pause between scripts of one list. */
+const PAUSE_MS = 1;
 /** Calls that one script hands over to be opened. */
 const FOUND_MAX = 200;
 /** Scripts by which one batch makes room. */
@@ -70,6 +73,8 @@ export class RedisKeptCalls implements CallBackend {
   /** Its name in what it tells those who watch. */
   readonly #sender = randomUUID();
   #channel: KeptChannel | null = null;
+  /** The last list. */
+  #listed: Promise<unknown> = Promise.resolve();
   #count = 0;
   /** What is left to be written of a list of calls. */
   #begun: { readonly rows: readonly StoredRow[]; readonly left: SealedRow[] } | null = null;
@@ -112,7 +117,14 @@ export class RedisKeptCalls implements CallBackend {
     this.#begun = null;
   }
 
-  async list(query: CallQuery): Promise<CallPage> {
+  /** One list at a time: however many are asked for, Redis has time for others. */
+  list(query: CallQuery): Promise<CallPage> {
+    const listed = this.#listed.then(() => this.#list(query));
+    this.#listed = listed.catch(() => undefined);
+    return listed;
+  }
+
+  async #list(query: CallQuery): Promise<CallPage> {
     const { sets, begin, end, words } = this.#rows.rangeOf(query);
     const keys = this.#keys("rows", ...sets);
     const isSieved = query.text !== null || query.tools !== null;
@@ -136,6 +148,7 @@ export class RedisKeptCalls implements CallBackend {
       const isOver = calls.length === query.limit || looked >= SCANNED_MAX || opened >= OPENED_MAX;
       if (at !== null && !isOver) {
         from = `(${at}`;
+        await delay(PAUSE_MS);
         continue;
       }
       // Others are shown without those that cannot be opened.
