@@ -39,7 +39,7 @@ const EXECUTOR: ExecutorStats = {
   sandbox: { kind: "bubblewrap" },
   fleet: FLEET,
 };
-const NO_DROPS = { rate: 0, busy: 0, locked: 0, full: 0, corrupt: 0, unusable: 0, ended: 0 };
+const NO_DROPS = { rate: 0, busy: 0, locked: 0, unreachable: 0, full: 0, corrupt: 0, unusable: 0, ended: 0 };
 const SCHEDULER = { queued: 0, maxQueued: 0, running: 0, concurrency: 0 };
 const CALL = {
   callId: "c1",

@@ -169,13 +169,15 @@ function openCalls(
   const store = new CallStore(options.store, {
     onDrop: (drop) => events.emit("calls:drop", drop),
     onRenewed: (reason) => events.emit("calls:renew", { reason }),
+    onHeard: (cells) => keeper.watchers.tell(cells),
   });
   registerCallMetrics(metrics.registry, store);
   const writer = new DetailWriter({ ...of, redact });
+  const keeper = new CallKeeper({ keep, writer, store });
   const charge = (tenant: string, cpuMs: number): void => broker.accounts.of(tenant).spendExecutor(cpuMs);
   const replays = new OnDemand<CallReplays>(async () => {
     const { CallReplays } = await import("./replay/call-replays.ts");
     return new CallReplays({ store, registry, writer, prelude, charge });
   });
-  return { store, keeper: new CallKeeper({ keep, writer, store }), replays };
+  return { store, keeper, replays };
 }

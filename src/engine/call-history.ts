@@ -61,8 +61,9 @@ export class CallHistory {
   }
 
   /**
-   * Calls as they are kept from now on, until the reader stops, `signal` aborts or the engine closes. A reader that is more
-   * than 1,000 calls behind misses the oldest. `limit` and `cursor` of the filter do not count. Throws a `TypeError` or a
+   * Calls as they are kept from now on, also by other engines with the same Redis, until the reader stops, `signal` aborts or
+   * the engine closes. A reader that is more than 1,000 calls behind misses the oldest, and of other engines' calls one hears
+   * of 2,000 a second. `limit` and `cursor` of the filter do not count. Throws a `TypeError` or a
    * `RangeError` as `list` rejects, and a `StoreError` where 64 read already.
    */
   watch(filter: CallFilter = {}, { signal }: { readonly signal?: AbortSignal } = {}): AsyncIterable<CallSummary> {

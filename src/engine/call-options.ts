@@ -1,6 +1,7 @@
 import { join, resolve } from "node:path";
 import { count } from "../base/limits.ts";
 import { IN_MEMORY } from "../store/sqlite/layout.ts";
+import { resolveFleetName, resolveRedisUrl, resolveSecret } from "../store/redis/url.ts";
 import { type Keep, KEEPS } from "../store/calls/call-record.ts";
 import type { StoreSettings } from "../store/calls/thread/messages.ts";
 import type { RedactValue } from "./call/redact-detail.ts";
@@ -13,6 +14,15 @@ export interface CallOptions {
    */
   readonly path?: string;
   /**
+   * URL of a Redis instead of a file, for engines on several machines, each of which then finds the calls of all:
+   * `redis://`, `rediss://`, `redis+sentinel://` or `redis+cluster://`. Needs a secret.
+   */
+  readonly url?: string;
+  /** Name of the fleet: engines with the same name and Redis share calls. Default `default`. */
+  readonly fleet?: string;
+  /** Key that seals calls before they go to Redis: at least 16 characters, the same for all engines of the fleet. */
+  readonly secret?: string;
+  /**
    * `summaries`: ids, tool, tenant, times and outcome of each call. `failures`: also arguments, output, error and log lines
    * of calls that failed. `everything`: of all calls. `nothing`: as without the option. Default `failures`.
    */
@@ -21,7 +31,10 @@ export interface CallOptions {
   readonly maxAgeMs?: number;
   /** Time for which its arguments, output, error and log lines are kept, in milliseconds. Default 24 hours. */
   readonly detailAgeMs?: number;
-  /** Size of the file, in bytes, from which the oldest calls are removed; at least 16 MiB. Default 256 MiB. */
+  /**
+   * Size of the file, or of what all engines keep in Redis, in bytes, from which the oldest calls are removed; at least 16 MiB.
+   * Default 256 MiB, and 64 MiB in Redis, which keeps them in memory.
+   */
   readonly maxBytes?: number;
   /** Replaces values before they are kept. What a schema calls `writeOnly` or a password is `[redacted]` without it. */
   readonly redact?: RedactValue;
@@ -40,16 +53,32 @@ const MIB = 1024 * 1024;
 /** `null` where nothing is kept. Throws where an option is invalid. */
 export function resolveCalls(options: CallOptions | undefined, stateDir: string): ResolvedCallOptions | null {
   if (options === undefined) return null;
-  const { path, keep = "failures", maxAgeMs, detailAgeMs, maxBytes, redact } = options;
+  const { keep = "failures", maxAgeMs, detailAgeMs, maxBytes, redact } = options;
   if (!KEEPS.includes(keep)) throw new TypeError(`calls.keep must be one of ${KEEPS.join(", ")}`);
   if (redact !== undefined && typeof redact !== "function") throw new TypeError("calls.redact must be a function");
   const store = {
-    path: resolveFile(path ?? join(stateDir, "calls.sqlite")),
+    ...resolvePlace(options, stateDir),
     maxAgeMs: count("calls.maxAgeMs", maxAgeMs, 7 * 24 * HOUR_MS, 1),
     detailAgeMs: count("calls.detailAgeMs", detailAgeMs, 24 * HOUR_MS, 1),
-    maxBytes: count("calls.maxBytes", maxBytes, 256 * MIB, 16 * MIB),
+    maxBytes: count("calls.maxBytes", maxBytes, (options.url === undefined ? 256 : 64) * MIB, 16 * MIB),
   };
   return keep === "nothing" ? null : { keep, redact, store };
+}
+
+function resolvePlace({ path, url, fleet, secret }: CallOptions, stateDir: string) {
+  const sealing = resolveSecret("calls.secret", secret);
+  if (url === undefined) {
+    if (fleet !== undefined || sealing !== undefined)
+      throw new TypeError("calls.fleet and calls.secret require calls.url");
+    return { path: resolveFile(path ?? join(stateDir, "calls.sqlite")) };
+  }
+  if (path !== undefined) throw new TypeError("calls takes a path or a url, not both");
+  if (sealing === undefined) throw new TypeError("calls.url requires calls.secret: others may read that Redis");
+  return {
+    url: resolveRedisUrl("calls.url", url),
+    fleet: resolveFleetName("calls.fleet", fleet),
+    secret: sealing,
+  };
 }
 
 function resolveFile(path: unknown): string {

@@ -7,10 +7,15 @@ import type { CreateExecutor, ResolvedExecutorOptions } from "../executor/execut
  * Loads the Redis client if an option needs it. Rejects with a `GloveboxError`, `missing_package`, if it is not
  * installed.
  */
-export async function requirePackages({ kv, idempotency }: Pick<ResolvedOptions, "kv" | "idempotency">): Promise<void> {
+export async function requirePackages({
+  kv,
+  idempotency,
+  calls,
+}: Pick<ResolvedOptions, "kv" | "idempotency" | "calls">): Promise<void> {
   const load = () => import("../store/redis/connection.ts");
   if ("url" in kv) await importOptional("kv.url", ["ioredis"], load);
   if (idempotency.kind === "redis") await importOptional("idempotency.url", ["ioredis"], load);
+  if (calls !== null && "url" in calls.store) await importOptional("calls.url", ["ioredis"], load);
 }
 
 /**

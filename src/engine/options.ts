@@ -252,7 +252,7 @@ const MEMBERS = {
   queue: ["maxQueued", "concurrency", "perTool", "perTenant"],
   kv: ["url", "path", "maxBytes"],
   idempotency: ["path", "url", "fleet", "secret", "ttlMs", "maxEntries", "maxBytes"],
-  calls: ["path", "keep", "maxAgeMs", "detailAgeMs", "maxBytes", "redact"],
+  calls: ["path", "url", "fleet", "secret", "keep", "maxAgeMs", "detailAgeMs", "maxBytes", "redact"],
   fetch: ["lookup", "connectMs", "headersMs", "idleMs"],
   logins: ["path", "url", "fleet", "secret"],
   codeMode: ["tools", "pinned", "tokens", "typeCheck", "tenant", "resultChars", "codeChars", "limits"],

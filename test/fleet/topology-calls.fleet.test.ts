@@ -35,6 +35,7 @@ async function serve(url: string): Promise<Served> {
     policy: { rules: [{ tools: ["*"], allow: { ledger: true, kv: true } }] },
     kv: { url },
     idempotency: { url },
+    calls: { url, secret: "a secret of the fleet" },
     tools: [
       { name: "double", description: "Doubles a number.", source: "export default ({ n }) => n * 2;" },
       {
@@ -73,6 +74,8 @@ async function expectCalls({ engine }: Served, key: string): Promise<void> {
   expect(await engine.execute({ name: "keep", arguments: { n: 7 } })).toMatchObject({ output: 7 });
   const keyed = () => engine.execute({ name: "double", arguments: { n: 4 } }, { idempotencyKey: key });
   expect(await Promise.all([keyed(), keyed()])).toMatchObject([{ output: 8 }, { output: 8 }]);
+  const kept = async () => (await engine.calls.list({ tool: "double", limit: 200 }).catch(() => ({ calls: [] }))).calls;
+  await expect.poll(async () => (await kept()).length, POLL).toBeGreaterThan(CALLS);
 }
 
 /** While `fail` is done there is a call under way, and one comes. */

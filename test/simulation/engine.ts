@@ -105,7 +105,7 @@ export function createEngine(
     nextCallNumber,
   });
   const bounds = { limits: DEFAULT_LIMITS, maxLimits: MAX_LIMITS, toolMaxLimits: MAX_LIMITS };
-  const store = { keep: () => undefined, skip: () => undefined };
+  const store = { keep: () => undefined, skip: () => undefined, watch: () => undefined };
   const explain = () => ({}) as Explanation;
   const { keep } = scenario;
   const keeper =

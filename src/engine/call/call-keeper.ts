@@ -21,7 +21,7 @@ const WAITING_CHARS = 4 * 1024 * 1024;
 interface KeeperOptions {
   readonly keep: Keep;
   readonly writer: DetailWriter;
-  readonly store: Pick<CallStore, "keep" | "skip">;
+  readonly store: Pick<CallStore, "keep" | "skip" | "watch">;
 }
 
 /** Cells of a row that its result does not have. */
@@ -40,12 +40,12 @@ interface RowFacts {
  * store's thread reads them.
  */
 export class CallKeeper {
-  readonly #store: Pick<CallStore, "keep" | "skip">;
+  readonly #store: Pick<CallStore, "keep" | "skip" | "watch">;
   readonly #rate = new KeepRate();
   readonly #keep: Keep;
   readonly #writer: DetailWriter;
   /** Readers of calls as they are kept. */
-  readonly watchers = new CallWatchers();
+  readonly watchers: CallWatchers;
   readonly #waiting = new Set<Promise<void>>();
   #waitingChars = 0;
 
@@ -53,6 +53,7 @@ export class CallKeeper {
     this.#keep = keep;
     this.#store = store;
     this.#writer = writer;
+    this.watchers = new CallWatchers((isWatched) => store.watch(isWatched));
   }
 
   /** A call is accepted. */

@@ -1,6 +1,6 @@
 import { StoreError } from "../../base/errors.ts";
+import { isMatch } from "../../store/calls/call-match.ts";
 import { type CallCells, type CallQuery, type CallSummary, summaryOf } from "../../store/calls/call-record.ts";
-import { isAmong } from "../execute-options.ts";
 
 /** Calls that wait for a reader; the oldest are left out for later ones. */
 const WAITING_MAX = 1_000;
@@ -10,6 +10,12 @@ const WATCHERS_MAX = 64;
 /** Readers that hear of calls when these have ended. */
 export class CallWatchers {
   readonly #watchers = new Set<CallWatcher>();
+  readonly #onWatched: (isWatched: boolean) => void;
+
+  /** `onWatched`: the first has come, or the last has gone. */
+  constructor(onWatched: (isWatched: boolean) => void) {
+    this.#onWatched = onWatched;
+  }
 
   tell(cells: CallCells): void {
     for (const watcher of this.#watchers) watcher.tell(cells);
@@ -20,11 +26,12 @@ export class CallWatchers {
     if (this.#watchers.size >= WATCHERS_MAX) throw new StoreError(`${WATCHERS_MAX} readers watch calls already`);
     const watcher = new CallWatcher(query, () => {
       this.#watchers.delete(watcher);
+      if (this.#watchers.size === 0) this.#onWatched(false);
       signal?.removeEventListener("abort", end);
     });
     const end = (): void => watcher.end();
     if (signal?.aborted === true) end();
-    else this.#watchers.add(watcher);
+    else if (this.#watchers.add(watcher).size === 1) this.#onWatched(true);
     signal?.addEventListener("abort", end, { once: true });
     return watcher;
   }
@@ -82,17 +89,3 @@ class CallWatcher implements AsyncIterableIterator<CallSummary, undefined> {
 }
 
 const END = { done: true, value: undefined } as const;
-
-function isMatch(cells: CallCells, { tool, tools, tenant, parent, code, text, sinceMs, untilMs }: CallQuery): boolean {
-  const [, name, , , ofTenant, ofParent, , , endedWith, error, beginMs] = cells;
-  return (
-    (tool ?? name) === name &&
-    (tenant ?? ofTenant) === ofTenant &&
-    (parent ?? ofParent) === ofParent &&
-    (code ?? endedWith) === endedWith &&
-    isAmong(tools ?? undefined, name) &&
-    (text === null || error?.toLowerCase().includes(text.toLowerCase()) === true) &&
-    beginMs >= sinceMs &&
-    beginMs <= untilMs
-  );
-}

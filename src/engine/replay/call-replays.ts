@@ -86,7 +86,7 @@ export class CallReplays {
     this.#parts.charge(kept.tenant, reply.cpuMs);
     onCpu?.(reply.cpuMs);
     const differences = await this.#parts.store.judge(
-      kept.seq,
+      kept.place,
       this.#parts.writer.writeEnd(tool, result, reply),
       asked,
     );

@@ -76,7 +76,7 @@ async function serve(options: Options, command: Command): Promise<void> {
   claimGroups();
   watchPressure();
   const engine = await openEngine({}, values, {
-    calls: values.calls ?? {},
+    calls: keptByDefault(values).calls ?? {},
     idempotency: storeOf(values),
     logger,
   });

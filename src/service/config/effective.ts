@@ -22,9 +22,16 @@ export const SERVICE_DEFAULTS = {
   logLevel: "warn",
 } as const satisfies Config;
 
-/** Settings of a service, which keeps calls unless it is told not to. */
-export function keptByDefault<Given extends Pick<Config, "calls">>(given: Given): Given {
-  return given.calls === undefined ? { ...given, calls: {} } : given;
+/**
+ * Settings of a service, which keeps calls unless it is told not to: a server of a fleet that has a secret, in the fleet's
+ * Redis, where each of its servers finds them; any other in a file.
+ */
+export function keptByDefault<Given extends Pick<Config, "calls" | "executor">>(given: Given): Given {
+  const { calls = {}, executor } = given;
+  if (calls.path !== undefined || calls.url !== undefined || typeof executor !== "object") return { ...given, calls };
+  const { kind, url, fleet, secret } = executor;
+  if (kind !== "queue" || url === undefined || secret === undefined) return { ...given, calls };
+  return { ...given, calls: { url, secret, ...(fleet === undefined ? {} : { fleet }), ...calls } };
 }
 
 /** Defaults of a worker machine. */

@@ -246,6 +246,9 @@ export const CONFIG_SCHEMA: Part = section({
   }),
   calls: section({
     path: { description: "file of kept calls", ...PATH },
+    url: { description: "Redis that has kept calls, shared by several machines", ...PATH },
+    fleet: { description: "name shared by the engines that share kept calls", ...PATH },
+    secret: { description: "secret that seals kept calls in Redis", ...SEALED_WITH },
     keep: { description: "parts of ended calls that are kept", enum: KEEPS },
     maxAgeMs: COUNT,
     detailAgeMs: COUNT,
@@ -329,8 +332,16 @@ export const HIDDEN: readonly string[] = [
   "tools/*/config",
   "executor/secret",
   "idempotency/secret",
+  "calls/secret",
   "logins/secret",
 ];
 
 /** URLs shown without their user and password. */
-export const URLS: readonly string[] = ["executor/url", "executor/store", "kv/url", "idempotency/url", "logins/url"];
+export const URLS: readonly string[] = [
+  "executor/url",
+  "executor/store",
+  "kv/url",
+  "idempotency/url",
+  "calls/url",
+  "logins/url",
+];

@@ -1,4 +1,5 @@
 import type { ErrorCode, ToolError } from "../../base/errors.ts";
+import { parseForWriting } from "../../base/exact-json.ts";
 import type { LogLine } from "../../base/result.ts";
 
 /** Format of a stored call. A change that readers of the former one do not understand gets another number. */
@@ -110,10 +111,12 @@ export interface StoredCall extends CallSummary {
   readonly detail: CallDetail | null;
 }
 
+/** Place of a call in its store: later calls have larger ones. `seq` is a number of at most 15 digits. */
+export type CallPlace = readonly [beginMs: number, seq: number];
+
 /** Inputs of a call's replay, as they are kept. */
 export interface KeptRun extends Pick<CallSummary, "id" | "tool" | "tenant" | "digest" | "code" | "attempts"> {
-  /** Its place in the store. */
-  readonly seq: number;
+  readonly place: CallPlace;
   readonly hasDetail: boolean;
   readonly omitted: readonly DetailPart[];
   /** JSON. */
@@ -165,7 +168,7 @@ export interface CallQuery {
   readonly text: string | null;
   readonly limit: number;
   /** The last call of the page before. */
-  readonly after: readonly [beginMs: number, seq: number] | null;
+  readonly after: CallPlace | null;
   readonly tools: readonly string[] | null;
 }
 
@@ -201,6 +204,19 @@ export function summaryOf(cells: CallCells): CallSummary {
   const [queueMs, wallMs, cpuMs, bytes, attempts, sampled] = more;
   const names = { id, tool, version, digest, tenant, parentId, surface, key, code: code as CallSummary["code"], error };
   return { ...names, beginMs, queueMs, wallMs, cpuMs, bytes, attempts, sampled };
+}
+
+/** What a replay takes of a kept call. `detail`: JSON of its detail, and of a `RecordedRun`. */
+export function keptRunOf(
+  { id, tool, tenant, digest, code, attempts }: CallSummary,
+  place: CallPlace,
+  detail: { readonly json: string; readonly run: string | null } | null,
+): KeptRun {
+  const shown = detail === null ? null : (parseForWriting(detail.json) as CallDetail);
+  const run = detail?.run ?? null;
+  const { command = null } = run === null ? {} : (JSON.parse(run) as Pick<KeptRun, "command">);
+  const values = { omitted: shown?.omitted ?? [], arguments: JSON.stringify(shown?.arguments ?? {}), command, run };
+  return { place, id, tool, tenant, digest, code, attempts, hasDetail: shown !== null, ...values };
 }
 
 /** A call's turns as far as they are known. A call of one turn has nothing but its start and its processor time. */
@@ -290,13 +306,13 @@ function parseTime(text: string): number {
   return ISO_8601.test(text) ? Date.parse(text) : Number.NaN;
 }
 
-function readCursor(cursor: unknown): readonly [number, number] {
+function readCursor(cursor: unknown): CallPlace {
   const [, beginMs, seq] = (typeof cursor === "string" && CURSOR.exec(cursor)) || [];
   if (beginMs === undefined) throw new RangeError("cursor is not one that a page has named");
   return [Number(beginMs), Number(seq)];
 }
 
 /** The cursor that continues after a call. */
-export function cursorAfter(beginMs: number, seq: number): string {
+export function cursorAfter([beginMs, seq]: CallPlace): string {
   return `${beginMs}-${seq}`;
 }

@@ -1,7 +1,16 @@
 import { Worker } from "node:worker_threads";
 import { within } from "../../base/deadline.ts";
 import { StoreError } from "../../base/errors.ts";
-import type { CallPage, CallQuery, CallRow, DetailTexts, KeptRun, StoredCall } from "./call-record.ts";
+import type {
+  CallCells,
+  CallPage,
+  CallPlace,
+  CallQuery,
+  CallRow,
+  DetailTexts,
+  KeptRun,
+  StoredCall,
+} from "./call-record.ts";
 import type { Difference } from "./differences.ts";
 import { DROP_REASONS, type DropReason, type FromStore, type StoreAnswer } from "./thread/messages.ts";
 import type { CallComparison, StoreProblem, StoreSettings, ToStore } from "./thread/messages.ts";
@@ -31,8 +40,8 @@ const HEAP_MB = 256;
 export interface CallDrop {
   readonly dropped: number;
   /**
-   * `busy`: they came faster than they were written. `locked`, `full`, `corrupt`, `unusable`: the file could not be
-   * written for so long that too many waited. `ended`: the store ended before it had written them.
+   * `busy`: they came faster than they were written. `locked`, `unreachable`, `full`, `corrupt`, `unusable`: the file, or
+   * Redis, could not be written for so long that too many waited. `ended`: the store ended before it had written them.
    */
   readonly reason: DropReason;
   /** Time of the first of them, in ISO 8601. */
@@ -44,7 +53,7 @@ export interface CallStoreStatus {
   /** Calls kept, and not kept by reason, since the engine was created. `rate`: a later call stands for them, in its `sampled`. */
   readonly kept: number;
   readonly dropped: Readonly<Record<DropReason, number>>;
-  /** Size of the file without free space; 0 before its first use. */
+  /** Size of the file without free space, or of what all servers keep in Redis; 0 before its first use. */
   readonly bytes: number;
   /** Why nothing can be kept now; `null` while all is well. */
   readonly problem: string | null;
@@ -53,6 +62,8 @@ export interface CallStoreStatus {
 export interface CallStoreListener {
   readonly onDrop: (drop: CallDrop) => void;
   readonly onRenewed: (reason: "corrupt" | "gone") => void;
+  /** Another process has kept a call, and `watch` asks for it. */
+  readonly onHeard: (cells: CallCells) => void;
 }
 
 interface Batch {
@@ -92,6 +103,7 @@ export class CallStore {
   /** Drops that were not told yet. */
   #untold: CallDrop | null = null;
   #telling: NodeJS.Timeout | undefined;
+  #isWatched = false;
   #isClosed = false;
 
   constructor(settings: StoreSettings, listener: CallStoreListener) {
@@ -120,6 +132,14 @@ export class CallStore {
     this.#dropped.rate++;
   }
 
+  /** Whether calls that other processes keep in the same Redis are told as well. */
+  watch(isWatched: boolean): void {
+    this.#isWatched = isWatched;
+    if (!("url" in this.#settings) || this.#isClosed) return;
+    if (this.#worker === null) this.#running();
+    else this.#worker.postMessage({ kind: "watch", isWatched } satisfies ToStore);
+  }
+
   /** Rejects with a `StoreError`. */
   list(query: CallQuery): Promise<CallPage> {
     return this.#ask((ask) => ({ kind: "list", ask, query })) as Promise<CallPage>;
@@ -136,8 +156,8 @@ export class CallStore {
   }
 
   /** Rejects with a `StoreError`. */
-  judge(seq: number, detail: DetailTexts, asked: number): Promise<readonly Difference[]> {
-    return this.#ask((ask) => ({ kind: "judge", ask, seq, detail, asked })) as Promise<readonly Difference[]>;
+  judge(place: CallPlace, detail: DetailTexts, asked: number): Promise<readonly Difference[]> {
+    return this.#ask((ask) => ({ kind: "judge", ask, place, detail, asked })) as Promise<readonly Difference[]>;
   }
 
   /** `undefined` if there is no such call. Rejects with a `StoreError`. */
@@ -226,6 +246,7 @@ export class CallStore {
     worker.on("exit", () => this.#end(worker));
     // An embedder that closes no engine ends all the same.
     worker.unref();
+    if (this.#isWatched) worker.postMessage({ kind: "watch", isWatched: true } satisfies ToStore);
     return (this.#worker = worker);
   }
 
@@ -238,6 +259,8 @@ export class CallStore {
         return this.#asks.get(message.ask)?.resolve(message.value);
       case "failure":
         return this.#asks.get(message.ask)?.reject(new StoreError(message.message));
+      case "heard":
+        return message.calls.forEach(this.#listener.onHeard);
       case "problem":
         this.#problem = message.problem;
         return;

@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { parseForWriting, parseWithDigits } from "../../base/exact-json.ts";
+import { parseWithDigits } from "../../base/exact-json.ts";
 import type { DatabaseLayout } from "../sqlite/layout.ts";
 import { SqliteTransaction } from "../sqlite/store.ts";
 import {
@@ -11,6 +11,7 @@ import {
   type CallSummary,
   cursorAfter,
   type KeptRun,
+  keptRunOf,
   type StoredCall,
   summaryOf,
 } from "./call-record.ts";
@@ -173,7 +174,7 @@ export class CallReader {
       scanned++;
       if (fits === 1) found.push(seq);
       if (found.length < query.limit && scanned < SCANNED_MAX) continue;
-      return { calls: found.flatMap((each) => this.#read(each)), cursor: cursorAfter(beginMs, seq) };
+      return { calls: found.flatMap((each) => this.#read(each)), cursor: cursorAfter([beginMs, seq]) };
     }
     return { calls: found.flatMap((each) => this.#read(each)), cursor: null };
   }
@@ -189,23 +190,8 @@ export class CallReader {
     const [seq = 0, summary] = this.#find(id, tenant) ?? [];
     if (summary === undefined) return undefined;
     const { json = null, run = null } = this.#detail.get(seq) ?? {};
-    const detail = typeof json === "string" ? (parseForWriting(json) as CallDetail) : null;
-    const { command = null } = typeof run === "string" ? (JSON.parse(run) as Pick<KeptRun, "command">) : {};
-    const { tool, digest, code, attempts } = summary;
-    return {
-      seq,
-      id: summary.id,
-      tool,
-      tenant: summary.tenant,
-      digest,
-      code,
-      attempts,
-      hasDetail: detail !== null,
-      omitted: detail?.omitted ?? [],
-      arguments: JSON.stringify(detail?.arguments ?? {}),
-      command,
-      run: run as string | null,
-    };
+    const detail = typeof json === "string" ? { json, run: run as string | null } : null;
+    return keptRunOf(summary, [summary.beginMs, seq], detail);
   }
 
   /** Calls in the order in which they were kept, after a number. */

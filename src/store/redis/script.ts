@@ -64,6 +64,16 @@ export type Urgency =
 /** A script was or may yet be sent, and it is unknown whether it has run. */
 export class LateError extends StoreError {}
 
+/** Redis has refused a script: `reply` is the first word of its error. */
+export class RefusedError extends StoreError {
+  readonly reply: string;
+
+  constructor(reply: string) {
+    super(`the store ${wordsOfReply(reply)}`);
+    this.reply = reply;
+  }
+}
+
 /** A script with its keys and arguments. All keys have one hash slot. */
 interface ScriptRun {
   readonly script: Script;
@@ -123,8 +133,7 @@ export class ScriptRunner {
 
   /** The client's error contains the command with its values, so only its code is passed on. */
   #failure(reply: string | undefined): StoreError {
-    return new StoreError(
-      `the store ${reply === undefined ? wordsOfLoss(this.#connection.failure) : wordsOfReply(reply)}`,
-    );
+    if (reply !== undefined) return new RefusedError(reply);
+    return new StoreError(`the store ${wordsOfLoss(this.#connection.failure)}`);
   }
 }

@@ -16,6 +16,8 @@ const RANDOM_BYTES = 2 * NONCE_BYTES;
 const PURPOSE = "glovebox seal 1";
 /** Differs in length from the random bytes that `keyOf` hashes with the same key. */
 const MARKED = "glovebox mark 1";
+/** Begins each text of which a digest is made: none is as long as those above. */
+const DIGESTED = "glovebox digest 1";
 const MARK_CHARS = 8;
 
 /** Thrown where a text cannot be opened: it was changed, moved to another place, or sealed with another secret. */
@@ -56,6 +58,16 @@ export class Seal {
   /** Fingerprint of the secret, a few characters; empty without a secret. */
   get mark(): string {
     return this.#key === null ? "" : createHmac("sha256", this.#key).update(MARKED).digest("hex").slice(0, MARK_CHARS);
+  }
+
+  /**
+   * Digest of a text, in base64url: the same for everybody with the secret, and by which nobody else finds the text.
+   * Without a secret anybody can.
+   */
+  digest(text: string): string {
+    return createHmac("sha256", this.#key ?? "")
+      .update(`${DIGESTED} ${text}`)
+      .digest("base64url");
   }
 
   /** Seals a text. `about` is its place: a key of Redis, and a part of it where the key holds several texts. */

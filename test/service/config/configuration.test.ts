@@ -182,6 +182,28 @@ describe("a fleet", () => {
     expect(JSON.stringify(values)).not.toContain("hush");
   });
 
+  test.each([
+    ["{}", { "calls.url": "redis://…@a", "calls.fleet": "f", "calls.maxBytes": 64 * 1024 ** 2 }],
+    ["{ keep: everything, fleet: g }", { "calls.url": "redis://…@a", "calls.fleet": "g", "calls.keep": "everything" }],
+    ["{ path: /calls }", { "calls.path": "/calls", "calls.maxBytes": 256 * 1024 ** 2 }],
+    [`{ url: "redis://b", secret: ${secret} }`, { "calls.url": "redis://b", "calls.fleet": "default" }],
+    ["{ keep: nothing }", { "calls.keep": "nothing" }],
+  ])("with a secret keeps calls in its Redis, unless another place is named: calls: %s", async (calls, expected) => {
+    const file = fileOf(
+      `calls: ${calls}\nexecutor: { kind: queue, url: "redis://:hush@a", fleet: f, secret: ${secret} }`,
+    );
+    const values = effectiveValues(await readConfiguration(file)).filter(({ setting }) => setting.startsWith("calls."));
+    const shown = Object.fromEntries(values.map(({ setting, value }) => [setting, value]));
+    expect(shown).toMatchObject(expected);
+    expect(JSON.stringify(values)).not.toContain("hush");
+  });
+
+  test("without a secret keeps calls in a file of each server", async () => {
+    const values = effectiveValues(await readConfiguration(fileOf("executor: { kind: queue, url: redis://a }")));
+    const places = values.filter(({ setting }) => /^calls\.(?:path|url)$/.test(setting));
+    expect(places.map(({ setting }) => setting)).toEqual(["calls.path"]);
+  });
+
   test("has the secret that the environment says under the name that servers and worker machines have in common", async () => {
     const { values, sourceOf } = await readConfiguration(
       fileOf("executor: { kind: queue, url: redis://a }"),

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { readFilter } from "../../../src/store/calls/call-record.ts";
 import { CallFile } from "../../../src/store/calls/thread/call-file.ts";
-import type { StoreSettings } from "../../../src/store/calls/thread/messages.ts";
+import type { FileSettings } from "../../../src/store/calls/thread/messages.ts";
 import { rowOf } from "./kept-row.ts";
 import { scratchFolder } from "./stored-calls.ts";
 
@@ -18,7 +18,7 @@ const rows = (count: number, from = 0) =>
 
 test("a file with any byte of a page flipped is read or replaced, and what comes then is kept", () => {
   const folder = scratchFolder();
-  const settings = (name: string): StoreSettings => ({ ...ROOM, path: join(folder, name) });
+  const settings = (name: string): FileSettings => ({ ...ROOM, path: join(folder, name) });
   const sound = new CallFile(settings("sound"), () => undefined);
   sound.write((writer) => writer.add(rows(200)));
   sound.close();

@@ -9,7 +9,11 @@ export function openStoreAt(path: string, from = 0) {
   const told = new Set<string>();
   const store = new CallStore(
     { ...ROOM, path },
-    { onDrop: ({ reason }) => told.add(reason), onRenewed: (reason) => told.add(`renewed: ${reason}`) },
+    {
+      onDrop: ({ reason }) => told.add(reason),
+      onRenewed: (reason) => told.add(`renewed: ${reason}`),
+      onHeard: () => undefined,
+    },
   );
   let next = from;
   const keep = (count: number): void => {

@@ -3,22 +3,13 @@ import { DatabaseSync } from "node:sqlite";
 import { describeFailure, kindOf, type FailureKind } from "../../sqlite/failure.ts";
 import { createFile, IN_MEMORY, layOut } from "../../sqlite/layout.ts";
 import { CallReader, CALLS_LAYOUT, CallWriter } from "../call-tables.ts";
-import type { DropReason, StoreProblem, StoreSettings } from "./messages.ts";
+import { StoreFailure } from "./call-backend.ts";
+import type { DropReason, FileSettings } from "./messages.ts";
 
 /** How long a list waits while another process writes what it begins with. */
 const READ_WAIT_MS = 100;
 /** Pieces of sweeping by which one batch makes room. */
 const PIECES_MAX = 16;
-
-/** Thrown where the file cannot be used now. */
-export class FileProblem extends Error {
-  readonly problem: StoreProblem;
-
-  constructor(problem: StoreProblem) {
-    super(problem.message);
-    this.problem = problem;
-  }
-}
 
 interface Opened {
   readonly database: DatabaseSync;
@@ -34,18 +25,18 @@ interface Opened {
  * that is gone is replaced: nothing that was kept is worth more than what comes.
  */
 export class CallFile {
-  readonly #settings: StoreSettings;
+  readonly #settings: FileSettings;
   readonly #onRenewed: (reason: "corrupt" | "gone") => void;
   #opened: Opened | null = null;
   /** Whether this process has found its own tables in the file. */
   #isOwn = false;
 
-  constructor(settings: StoreSettings, onRenewed: (reason: "corrupt" | "gone") => void) {
+  constructor(settings: FileSettings, onRenewed: (reason: "corrupt" | "gone") => void) {
     this.#settings = settings;
     this.#onRenewed = onRenewed;
   }
 
-  /** Throws a `FileProblem`. */
+  /** Throws a `StoreFailure`. */
   write(work: (writer: CallWriter) => void): void {
     this.#use(({ writer }) => {
       try {
@@ -60,12 +51,12 @@ export class CallFile {
     });
   }
 
-  /** Throws a `FileProblem`. */
+  /** Throws a `StoreFailure`. */
   read<T>(work: (reader: CallReader) => T): T {
     return this.#use(({ reader }) => work(reader));
   }
 
-  /** Removes some calls that are too old; returns whether there are more. Throws a `FileProblem`. */
+  /** Removes some calls that are too old; returns whether there are more. Throws a `StoreFailure`. */
   sweep(nowMs: number): boolean {
     return this.#use(({ writer }) => writer.sweep(nowMs));
   }
@@ -95,7 +86,7 @@ export class CallFile {
         const kind = kindOf(error);
         if (kind !== "busy" && kind !== "full" && kind !== "constraint") this.close();
         if (kind === "corrupt" && !isSecond && this.#moveAside()) continue;
-        throw new FileProblem({ reason: reasonOf(kind), message: describeFailure(error).message });
+        throw new StoreFailure({ reason: reasonOf(kind), message: describeFailure(error).message });
       }
     }
   }

@@ -1,108 +1,126 @@
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
+import { within } from "../../../base/deadline.ts";
 import { parseWithDigits } from "../../../base/exact-json.ts";
+import type { StoredRow } from "../call-lines.ts";
 import { DetailText } from "../call-redaction.ts";
-import type { CallDetail, CallRow, DetailTexts } from "../call-record.ts";
-import type { CallReader } from "../call-tables.ts";
+import type { CallDetail, CallPlace, CallRow, DetailTexts } from "../call-record.ts";
 import { comparableOf, type Difference, differencesOf } from "../differences.ts";
-import { CallFile, FileProblem } from "./call-file.ts";
+import { type CallBackend, StoreFailure } from "./call-backend.ts";
 import type { CallComparison, FromStore, StoreAnswer, StoreProblem, StoreSettings, ToStore } from "./messages.ts";
 
 /** Pauses after failures, in milliseconds: a file that another process has locked is soon free. */
 const PAUSE_LEAST_MS = 20;
 const PAUSE_MOST_MS = 10_000;
-const LOCKED_MOST_MS = 250;
-/** How long a list waits for calls that came before it. */
-const LIST_WAITS_MS = 20;
+const PASSING_MOST_MS = 250;
 const SWEEP_EVERY_MS = 30_000;
 /** Pause after a sweep that left old calls. */
 const SWEEP_ON_MS = 50;
 
+interface Batch {
+  readonly given: readonly CallRow[];
+  /** As they are stored, once they were to be written. */
+  rows: readonly StoredRow[] | null;
+}
+
 /** Writes batches of calls in their order, one in a turn of the event loop, and answers lists between them. */
 class StoreThread {
   readonly #port: MessagePort;
-  readonly #file: CallFile;
+  readonly #calls: CallBackend;
   readonly #details = new DetailText();
-  readonly #batches: (readonly CallRow[])[] = [];
+  readonly #batches: Batch[] = [];
   #next: NodeJS.Immediate | NodeJS.Timeout | null = null;
+  #writing: Promise<void> | null = null;
   #pauseMs = 0;
   #problem: StoreProblem | null = null;
   #isClosing = false;
 
-  constructor(port: MessagePort, settings: StoreSettings) {
+  constructor(port: MessagePort, calls: CallBackend) {
     this.#port = port;
-    this.#file = new CallFile(settings, (reason) => this.#tell({ kind: "renewed", reason }));
+    this.#calls = calls;
     this.#sweepLater(SWEEP_ON_MS);
   }
 
   take(message: ToStore): void {
     switch (message.kind) {
       case "batch":
-        this.#batches.push(message.rows);
+        this.#batches.push({ given: message.rows, rows: null });
         return this.#goOn();
       case "list":
-        return this.#answer(message.ask, () => this.#file.read((reader) => reader.list(message.query)));
+        return void this.#answer(message.ask, () => this.#calls.list(message.query));
       case "get":
-        return this.#answer(message.ask, () => this.#file.read((reader) => reader.get(message.id, message.tenant)));
+        return void this.#answer(message.ask, () => this.#calls.get(message.id, message.tenant));
       case "run":
-        return this.#answer(message.ask, () => this.#file.read((reader) => reader.run(message.id, message.tenant)));
+        return void this.#answer(message.ask, () => this.#calls.run(message.id, message.tenant));
       case "judge":
-        return this.#answer(message.ask, () => this.#judge(message.seq, message.detail, message.asked));
+        return void this.#answer(message.ask, () => this.#judge(message.place, message.detail, message.asked));
       case "compare":
-        return this.#answer(message.ask, () =>
-          this.#file.read((reader) => compare(reader, message.ids, message.tenant)),
-        );
+        return void this.#answer(message.ask, () => this.#compare(message.ids, message.tenant));
+      case "watch":
+        return this.#calls.watch(message.isWatched ? (calls) => this.#tell({ kind: "heard", calls }) : null);
       case "close":
-        return this.#close();
+        return void this.#close();
       default:
         message satisfies never;
     }
   }
 
   #goOn(): void {
-    if (this.#next !== null || this.#batches.length === 0) return;
+    if (this.#next !== null || this.#batches.length === 0 || this.#isClosing) return;
     const go = (): void => {
       this.#next = null;
-      this.#writeNext();
-      this.#goOn();
+      void this.#writeNext().then(() => this.#goOn());
     };
     this.#next = this.#pauseMs === 0 ? setImmediate(go) : setTimeout(go, this.#pauseMs);
   }
 
-  /** Writes the oldest batch. It stays while the file cannot be used. */
-  #writeNext(): void {
+  /** Writes the oldest batch, or waits until that is done. */
+  #writeNext(): Promise<void> {
+    return (this.#writing ??= this.#writeOldest().finally(() => {
+      this.#writing = null;
+    }));
+  }
+
+  /** The batch stays while the store cannot be used. */
+  async #writeOldest(): Promise<void> {
     const [batch] = this.#batches;
     if (batch === undefined) return;
     try {
-      this.#write(batch);
+      batch.rows ??= batch.given.map(([cells, detail]) => [cells, detail && this.#details.write(detail)]);
+      await this.#calls.add(batch.rows);
       this.#batches.shift();
       this.#pauseMs = 0;
       this.#setProblem(null);
-      this.#tell({ kind: "batch", lost: null, bytes: this.#file.bytes });
+      this.#tell({ kind: "batch", lost: null, bytes: this.#calls.bytes });
     } catch (error) {
       const problem = problemOf(error);
-      const most = problem.reason === "locked" ? LOCKED_MOST_MS : PAUSE_MOST_MS;
+      const isPassing = problem.reason === "locked" || problem.reason === "unreachable";
+      const most = isPassing ? PASSING_MOST_MS : PAUSE_MOST_MS;
       this.#pauseMs = Math.min(Math.max(PAUSE_LEAST_MS, 2 * this.#pauseMs), most);
       this.#setProblem(problem);
       // The batch is to blame itself, and another one may be written.
-      if (!(error instanceof FileProblem)) this.#lose(problem);
+      if (!(error instanceof StoreFailure)) this.#lose(problem);
     }
   }
 
-  #judge(seq: number, given: DetailTexts, asked: number): readonly Difference[] {
-    const kept = this.#file.read((reader) => reader.detail(seq));
+  async #judge(place: CallPlace, given: DetailTexts, asked: number): Promise<readonly Difference[]> {
+    const kept = await this.#calls.detail(place);
     if (kept === null) throw new RangeError("the call has been removed meanwhile");
     const again = parseWithDigits(this.#details.write(given).json) as CallDetail;
     return differencesOf(comparableOf(kept), { ...comparableOf(again), asks: comparableOf(kept, asked).asks });
   }
 
-  #write(batch: readonly CallRow[]): void {
-    const rows = batch.map(([cells, detail]) => [cells, detail && this.#details.write(detail)] as const);
-    this.#file.write((writer) => writer.add(rows));
+  /** `undefined` if one of the calls is not there. */
+  async #compare(ids: readonly [string, string], tenant: string | null): Promise<CallComparison | undefined> {
+    const [left, right] = await Promise.all(ids.map((id) => this.#calls.get(id, tenant)));
+    if (left === undefined || right === undefined) return undefined;
+    const tools = [left.tool, right.tool];
+    if (left.detail === null || right.detail === null) return { tools, differences: null };
+    return { tools, differences: differencesOf(comparableOf(left.detail), comparableOf(right.detail)) };
   }
 
   #lose({ reason }: StoreProblem): void {
     this.#batches.shift();
-    this.#tell({ kind: "batch", lost: reason, bytes: this.#file.bytes });
+    this.#tell({ kind: "batch", lost: reason, bytes: this.#calls.bytes });
   }
 
   #setProblem(problem: StoreProblem | null): void {
@@ -112,35 +130,40 @@ class StoreThread {
   }
 
   /** A list has what had come before it, unless writing that takes long. */
-  #answer(ask: number, read: () => StoreAnswer): void {
-    const untilMs = performance.now() + LIST_WAITS_MS;
-    while (this.#batches.length > 0 && this.#pauseMs === 0 && performance.now() < untilMs) this.#writeNext();
+  async #answer(ask: number, read: () => Promise<StoreAnswer>): Promise<void> {
+    const { patienceMs } = this.#calls;
+    const untilMs = performance.now() + patienceMs;
+    for (let leftMs = patienceMs; leftMs > 0; leftMs = untilMs - performance.now()) {
+      if (this.#batches.length === 0 || this.#pauseMs > 0) break;
+      await within(leftMs, this.#writeNext());
+    }
     try {
-      this.#tell({ kind: "answer", ask, value: read() });
+      this.#tell({ kind: "answer", ask, value: await read() });
     } catch (error) {
       this.#tell({ kind: "failure", ask, message: problemOf(error).message });
     }
   }
 
   #sweepLater(ms: number): void {
-    setTimeout(() => {
+    const sweep = async (): Promise<void> => {
       if (this.#isClosing) return;
       let isLeft = false;
       try {
-        isLeft = this.#file.sweep(Date.now());
+        isLeft = await this.#calls.sweep(Date.now());
       } catch {
         // The next batch finds what is wrong.
       }
       this.#sweepLater(isLeft ? SWEEP_ON_MS : SWEEP_EVERY_MS);
-    }, ms).unref();
+    };
+    setTimeout(() => void sweep(), ms).unref();
   }
 
-  #close(): void {
+  async #close(): Promise<void> {
     this.#isClosing = true;
     this.#pauseMs = 0;
-    while (this.#batches.length > 0 && this.#pauseMs === 0) this.#writeNext();
+    while (this.#batches.length > 0 && this.#pauseMs === 0) await this.#writeNext();
     while (this.#batches.length > 0) this.#lose(this.#problem ?? ENDED);
-    this.#file.close();
+    await this.#calls.close();
     this.#port.close();
   }
 
@@ -151,25 +174,24 @@ class StoreThread {
 
 const ENDED: StoreProblem = { reason: "ended", message: "the store has ended" };
 
-/** `undefined` if one of the calls is not there. */
-function compare(
-  reader: CallReader,
-  ids: readonly [string, string],
-  tenant: string | null,
-): CallComparison | undefined {
-  const [left, right] = ids.map((id) => reader.get(id, tenant));
-  if (left === undefined || right === undefined) return undefined;
-  const tools = [left.tool, right.tool];
-  if (left.detail === null || right.detail === null) return { tools, differences: null };
-  return { tools, differences: differencesOf(comparableOf(left.detail), comparableOf(right.detail)) };
-}
-
 function problemOf(error: unknown): StoreProblem {
-  if (error instanceof FileProblem) return error.problem;
+  if (error instanceof StoreFailure) return error.problem;
   return { reason: "unusable", message: "the store cannot write or read what it has" };
 }
 
+/** Loads only what the chosen place needs. */
+async function open(settings: StoreSettings, tell: (message: FromStore) => void): Promise<CallBackend> {
+  if ("url" in settings) {
+    const { RedisKeptCalls } = await import("../redis/redis-kept-calls.ts");
+    return RedisKeptCalls.open(settings);
+  }
+  const { FileCalls } = await import("./file-calls.ts");
+  return new FileCalls(settings, (reason) => tell({ kind: "renewed", reason }));
+}
+
 if (parentPort !== null) {
-  const thread = new StoreThread(parentPort, workerData as StoreSettings);
-  parentPort.on("message", (message: ToStore) => thread.take(message));
+  const port = parentPort;
+  const opening = open(workerData as StoreSettings, (message) => port.postMessage(message));
+  const thread = opening.then((calls) => new StoreThread(port, calls));
+  port.on("message", (message: ToStore) => void thread.then((one) => one.take(message)));
 }

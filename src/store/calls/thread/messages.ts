@@ -1,9 +1,18 @@
-import type { CallPage, CallQuery, CallRow, DetailTexts, KeptRun, StoredCall } from "../call-record.ts";
+import type {
+  CallCells,
+  CallPage,
+  CallPlace,
+  CallQuery,
+  CallRow,
+  DetailTexts,
+  KeptRun,
+  StoredCall,
+} from "../call-record.ts";
 import type { CallRoom } from "../call-tables.ts";
 import type { Difference } from "../differences.ts";
 
 /** Why calls are not kept. */
-export const DROP_REASONS = ["rate", "busy", "locked", "full", "corrupt", "unusable", "ended"] as const;
+export const DROP_REASONS = ["rate", "busy", "locked", "unreachable", "full", "corrupt", "unusable", "ended"] as const;
 export type DropReason = (typeof DROP_REASONS)[number];
 
 /** Why the store cannot write now, without a path. */
@@ -12,10 +21,21 @@ export interface StoreProblem {
   readonly message: string;
 }
 
-export interface StoreSettings extends CallRoom {
+export interface FileSettings extends CallRoom {
   /** An absolute path, or `:memory:`. */
   readonly path: string;
 }
+
+export interface RedisSettings extends CallRoom {
+  readonly url: string;
+  /** Name under which servers share calls, among several in one Redis. */
+  readonly fleet: string;
+  /** Seals what Redis has. */
+  readonly secret: string;
+}
+
+/** Where calls are kept, and how many. */
+export type StoreSettings = FileSettings | RedisSettings;
 
 export type ToStore =
   | { readonly kind: "batch"; readonly rows: readonly CallRow[] }
@@ -26,7 +46,7 @@ export type ToStore =
   | {
       readonly kind: "judge";
       readonly ask: number;
-      readonly seq: number;
+      readonly place: CallPlace;
       readonly detail: DetailTexts;
       readonly asked: number;
     }
@@ -36,6 +56,8 @@ export type ToStore =
       readonly ids: readonly [left: string, right: string];
       readonly tenant: string | null;
     }
+  /** Whether calls of other processes are to be told as they are kept. */
+  | { readonly kind: "watch"; readonly isWatched: boolean }
   /** Writes what has come, once, and ends. */
   | { readonly kind: "close" };
 
@@ -53,6 +75,8 @@ export type FromStore =
   | { readonly kind: "batch"; readonly lost: DropReason | null; readonly bytes: number }
   | { readonly kind: "answer"; readonly ask: number; readonly value: StoreAnswer }
   | { readonly kind: "failure"; readonly ask: number; readonly message: string }
+  /** Calls that other processes have kept. */
+  | { readonly kind: "heard"; readonly calls: readonly CallCells[] }
   | { readonly kind: "problem"; readonly problem: StoreProblem | null }
   /** The file was damaged or gone, and another one was begun. */
   | { readonly kind: "renewed"; readonly reason: "corrupt" | "gone" };
