@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type CallCells, type CallFilter, readFilter } from "../../src/store/calls/call-record.ts";
+import { DEFAULT_KEYS } from "../../src/store/calls/ledger.ts";
 import { CallFile } from "../../src/store/calls/thread/call-file.ts";
 
 const BATCH = 256;
@@ -53,7 +54,13 @@ function line(name: string, times: readonly number[]): void {
 
 function measure(rows: number): void {
   const folder = mkdtempSync(join(tmpdir(), "glovebox-bench-calls-"));
-  const settings = { path: join(folder, "calls.sqlite"), maxAgeMs: 1e15, detailAgeMs: 1e15, maxBytes: 8 * 1024 ** 3 };
+  const settings = {
+    path: join(folder, "calls.sqlite"),
+    maxAgeMs: 1e15,
+    detailAgeMs: 1e15,
+    maxBytes: 8 * 1024 ** 3,
+    keys: DEFAULT_KEYS,
+  };
   const file = new CallFile(settings, () => undefined);
   const detail = { json: JSON.stringify({ arguments: { text: "x".repeat(2_000) }, output: null }), run: null };
   const beforeBytes = process.memoryUsage.rss();

@@ -2,6 +2,8 @@ import { join, resolve } from "node:path";
 import { count } from "../base/limits.ts";
 import { IN_MEMORY } from "../store/sqlite/layout.ts";
 import { type Keep, KEEPS } from "../store/calls/call-record.ts";
+import type { CallRoom } from "../store/calls/call-tables.ts";
+import type { LedgerCapacity } from "../store/calls/ledger.ts";
 import type { StoreSettings } from "../store/calls/thread/messages.ts";
 import type { RedactValue } from "./call/redact-detail.ts";
 
@@ -37,17 +39,24 @@ export interface ResolvedCallOptions {
 const HOUR_MS = 60 * 60 * 1_000;
 const MIB = 1024 * 1024;
 
-/** `null` where nothing is kept. Throws where an option is invalid. */
-export function resolveCalls(options: CallOptions | undefined, stateDir: string): ResolvedCallOptions | null {
+export const DEFAULT_ROOM: CallRoom = { maxAgeMs: 7 * 24 * HOUR_MS, detailAgeMs: 24 * HOUR_MS, maxBytes: 256 * MIB };
+
+/** `null` where nothing is kept. `keys`: limits of the ledger in the same file. Throws where an option is invalid. */
+export function resolveCalls(
+  options: CallOptions | undefined,
+  stateDir: string,
+  keys: LedgerCapacity,
+): ResolvedCallOptions | null {
   if (options === undefined) return null;
   const { path, keep = "failures", maxAgeMs, detailAgeMs, maxBytes, redact } = options;
   if (!KEEPS.includes(keep)) throw new TypeError(`calls.keep must be one of ${KEEPS.join(", ")}`);
   if (redact !== undefined && typeof redact !== "function") throw new TypeError("calls.redact must be a function");
   const store = {
     path: resolveFile(path ?? join(stateDir, "calls.sqlite")),
-    maxAgeMs: count("calls.maxAgeMs", maxAgeMs, 7 * 24 * HOUR_MS, 1),
-    detailAgeMs: count("calls.detailAgeMs", detailAgeMs, 24 * HOUR_MS, 1),
-    maxBytes: count("calls.maxBytes", maxBytes, 256 * MIB, 16 * MIB),
+    maxAgeMs: count("calls.maxAgeMs", maxAgeMs, DEFAULT_ROOM.maxAgeMs, 1),
+    detailAgeMs: count("calls.detailAgeMs", detailAgeMs, DEFAULT_ROOM.detailAgeMs, 1),
+    maxBytes: count("calls.maxBytes", maxBytes, DEFAULT_ROOM.maxBytes, 16 * MIB),
+    keys,
   };
   return keep === "nothing" ? null : { keep, redact, store };
 }

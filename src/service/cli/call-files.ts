@@ -4,6 +4,7 @@ import { Command } from "commander";
 import { STATE_DIR } from "../../engine/options.ts";
 import type { LineReader } from "../../base/protocol/line-reader.ts";
 import type { StoredRow } from "../../store/calls/call-lines.ts";
+import { DEFAULT_KEYS } from "../../store/calls/ledger.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { print, say } from "./output.ts";
 
@@ -17,7 +18,12 @@ const BATCH_CHARS = 16 * 1024 * 1024;
 /** More than any line that an export has. */
 const LINE_MAX = 8 * 1024 * 1024;
 /** An import is not to remove what it has just written. */
-const FOREVER = { maxAgeMs: Number.MAX_SAFE_INTEGER, detailAgeMs: Number.MAX_SAFE_INTEGER, maxBytes: 64 * 1024 ** 3 };
+const FOREVER = {
+  maxAgeMs: Number.MAX_SAFE_INTEGER,
+  detailAgeMs: Number.MAX_SAFE_INTEGER,
+  maxBytes: 64 * 1024 ** 3,
+  keys: DEFAULT_KEYS,
+};
 const DEFAULT_FILE = join(STATE_DIR, "calls.sqlite");
 
 /** `glovebox calls export` and `import`: the store of calls as lines of JSON, without a server. */

@@ -15,6 +15,7 @@ import {
   summaryOf,
 } from "./call-record.ts";
 import type { StoredRow } from "./call-lines.ts";
+import { EARLIER_LEDGER, LEDGER_SQL, TAKEN_LEDGER } from "./ledger-tables.ts";
 
 /** Calls that one list looks at: some 20 ms. */
 const SCANNED_MAX = 20_000;
@@ -63,8 +64,19 @@ const CALLS_SQL = `
   CREATE INDEX detail_begin ON detail (begin_ms);
 `;
 
-/** `applicationId` is "GbCa" in ASCII. */
-export const CALLS_LAYOUT: DatabaseLayout = { applicationId: 0x47_62_43_61, version: 2, sql: CALLS_SQL };
+/** "GbCa" in ASCII. */
+const CALLS_ID = 0x47_62_43_61;
+/** Calls, and the ledger of those with an idempotency key. */
+export const CALLS_LAYOUT: DatabaseLayout = {
+  applicationId: CALLS_ID,
+  version: 3,
+  sql: CALLS_SQL + LEDGER_SQL,
+  earlier: [
+    { applicationId: CALLS_ID, version: 2, sql: LEDGER_SQL },
+    { ...EARLIER_LEDGER, sql: EARLIER_LEDGER.sql + CALLS_SQL },
+    TAKEN_LEDGER,
+  ],
+};
 
 /** Limits of what is kept. */
 export interface CallRoom {
@@ -96,8 +108,8 @@ export class CallWriter {
     const places = COLUMNS.replaceAll(/\w+/g, "?");
     this.#insert = database.prepare(`INSERT INTO call (${COLUMNS}) VALUES (${places})`);
     this.#insertDetail = database.prepare("INSERT INTO detail (call, begin_ms, json, run) VALUES (?, ?, ?, ?)");
-    this.#pages = database.prepare(`SELECT (page_count - freelist_count) * page_size AS bytes
-      FROM pragma_page_count, pragma_freelist_count, pragma_page_size`);
+    this.#pages = database.prepare(`SELECT (page_count - freelist_count) * page_size - keyed_total.bytes AS bytes
+      FROM keyed_total, pragma_page_count, pragma_freelist_count, pragma_page_size`);
     const oldest = (table: string, key: string) =>
       `SELECT ${key} FROM ${table} WHERE begin_ms < ? ORDER BY begin_ms LIMIT ${SWEPT_MAX}`;
     this.#forgetOrphans = database.prepare(`DELETE FROM detail WHERE call IN (${oldest("call", "seq")})`);
@@ -105,7 +117,7 @@ export class CallWriter {
     this.#forgetDetails = database.prepare(`DELETE FROM detail WHERE call IN (${oldest("detail", "call")})`);
   }
 
-  /** Bytes of the file that are in use. */
+  /** Bytes of the file that are in use, but for the ledger's. */
   get bytes(): number {
     return Number(this.#pages.get()?.["bytes"]);
   }

@@ -5,6 +5,7 @@ import { onTestFinished } from "vitest";
 import { type CallSummary, readFilter } from "../../../src/store/calls/call-record.ts";
 import type { CallFilter } from "../../../src/store/calls/call-record.ts";
 import { type CallDrop, CallStore } from "../../../src/store/calls/call-store.ts";
+import { DEFAULT_KEYS } from "../../../src/store/calls/ledger.ts";
 import type { StoreSettings } from "../../../src/store/calls/thread/messages.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
@@ -24,7 +25,13 @@ export interface OpenStore {
 
 export function openStore(settings: Partial<StoreSettings> & Pick<StoreSettings, "path">): OpenStore {
   const [drops, renewals]: [CallDrop[], string[]] = [[], []];
-  const room = { maxAgeMs: 7 * DAY_MS, detailAgeMs: DAY_MS, maxBytes: 64 * 1024 * 1024, ...settings };
+  const room = {
+    maxAgeMs: 7 * DAY_MS,
+    detailAgeMs: DAY_MS,
+    maxBytes: 64 * 1024 * 1024,
+    keys: DEFAULT_KEYS,
+    ...settings,
+  };
   const store = new CallStore(room, {
     onDrop: (drop) => drops.push(drop),
     onRenewed: (reason) => renewals.push(reason),

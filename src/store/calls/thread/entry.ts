@@ -5,6 +5,7 @@ import type { CallDetail, CallRow, DetailTexts } from "../call-record.ts";
 import type { CallReader } from "../call-tables.ts";
 import { comparableOf, type Difference, differencesOf } from "../differences.ts";
 import { CallFile, FileProblem } from "./call-file.ts";
+import { LedgerLine } from "./ledger-line.ts";
 import type { CallComparison, FromStore, StoreAnswer, StoreProblem, StoreSettings, ToStore } from "./messages.ts";
 
 /** Pauses after failures, in milliseconds: a file that another process has locked is soon free. */
@@ -21,8 +22,10 @@ const SWEEP_ON_MS = 50;
 class StoreThread {
   readonly #port: MessagePort;
   readonly #file: CallFile;
+  readonly #ledger: LedgerLine;
   readonly #details = new DetailText();
   readonly #batches: (readonly CallRow[])[] = [];
+  readonly #reads: (() => void)[] = [];
   #next: NodeJS.Immediate | NodeJS.Timeout | null = null;
   #pauseMs = 0;
   #problem: StoreProblem | null = null;
@@ -31,11 +34,14 @@ class StoreThread {
   constructor(port: MessagePort, settings: StoreSettings) {
     this.#port = port;
     this.#file = new CallFile(settings, (reason) => this.#tell({ kind: "renewed", reason }));
+    this.#ledger = new LedgerLine(this.#file, (answers) => this.#tell({ kind: "steps", answers }));
     this.#sweepLater(SWEEP_ON_MS);
   }
 
   take(message: ToStore): void {
     switch (message.kind) {
+      case "steps":
+        return this.#ledger.take(message.steps);
       case "batch":
         this.#batches.push(message.rows);
         return this.#goOn();
@@ -111,8 +117,18 @@ class StoreThread {
     this.#tell({ kind: "problem", problem });
   }
 
-  /** A list has what had come before it, unless writing that takes long. */
+  /** Reads once in a turn of the event loop: steps of the ledger go between. */
   #answer(ask: number, read: () => StoreAnswer): void {
+    const go = (): void => {
+      this.#readNow(ask, read);
+      this.#reads.shift();
+      if (this.#reads[0] !== undefined) setImmediate(this.#reads[0]);
+    };
+    if (this.#reads.push(go) === 1) setImmediate(go);
+  }
+
+  /** A list has what had come before it, unless writing that takes long. */
+  #readNow(ask: number, read: () => StoreAnswer): void {
     const untilMs = performance.now() + LIST_WAITS_MS;
     while (this.#batches.length > 0 && this.#pauseMs === 0 && performance.now() < untilMs) this.#writeNext();
     try {
@@ -138,6 +154,7 @@ class StoreThread {
   #close(): void {
     this.#isClosing = true;
     this.#pauseMs = 0;
+    this.#ledger.end();
     while (this.#batches.length > 0 && this.#pauseMs === 0) this.#writeNext();
     while (this.#batches.length > 0) this.#lose(this.#problem ?? ENDED);
     this.#file.close();

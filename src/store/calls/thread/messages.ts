@@ -1,6 +1,7 @@
 import type { CallPage, CallQuery, CallRow, DetailTexts, KeptRun, StoredCall } from "../call-record.ts";
 import type { CallRoom } from "../call-tables.ts";
 import type { Difference } from "../differences.ts";
+import type { LedgerAnswer, LedgerCapacity, LedgerStep } from "../ledger.ts";
 
 /** Why calls are not kept. */
 export const DROP_REASONS = ["rate", "busy", "locked", "full", "corrupt", "unusable", "ended"] as const;
@@ -15,9 +16,16 @@ export interface StoreProblem {
 export interface StoreSettings extends CallRoom {
   /** An absolute path, or `:memory:`. */
   readonly path: string;
+  /** Limits on what is kept of calls with an idempotency key. */
+  readonly keys: LedgerCapacity;
 }
 
+/** State of a call that was claimed, or what the step of the ledger has failed with. */
+export type StepAnswer = readonly [ask: number, answer: LedgerAnswer, failure: string | null];
+
 export type ToStore =
+  /** Steps of the ledger, which are written before they are answered. */
+  | { readonly kind: "steps"; readonly steps: readonly (readonly [ask: number, step: LedgerStep])[] }
   | { readonly kind: "batch"; readonly rows: readonly CallRow[] }
   | { readonly kind: "list"; readonly ask: number; readonly query: CallQuery }
   | { readonly kind: "get"; readonly ask: number; readonly id: string; readonly tenant: string | null }
@@ -49,6 +57,7 @@ export interface CallComparison {
 export type StoreAnswer = CallPage | StoredCall | KeptRun | CallComparison | readonly Difference[] | undefined;
 
 export type FromStore =
+  | { readonly kind: "steps"; readonly answers: readonly StepAnswer[] }
   /** The oldest batch that was not answered is written, or lost. */
   | { readonly kind: "batch"; readonly lost: DropReason | null; readonly bytes: number }
   | { readonly kind: "answer"; readonly ask: number; readonly value: StoreAnswer }
