@@ -1,5 +1,6 @@
-import { createReadStream, existsSync } from "node:fs";
+import { createReadStream, existsSync, renameSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
+import type { DatabaseSync } from "node:sqlite";
 import { Command } from "commander";
 import { STATE_DIR } from "../../engine/options.ts";
 import type { LineReader } from "../../base/protocol/line-reader.ts";
@@ -24,9 +25,10 @@ const FOREVER = {
   maxBytes: 64 * 1024 ** 3,
   keys: DEFAULT_KEYS,
 };
+const PAGES_MOST = 2 ** 31 - 1;
 const DEFAULT_FILE = join(STATE_DIR, "calls.sqlite");
 
-/** `glovebox calls export` and `import`: the store of calls as lines of JSON, without a server. */
+/** `glovebox calls export`, `import` and `backup`: the store of calls without a server. */
 export function callFileCommands(): readonly Command[] {
   const write = new Command("export")
     .description("print all kept calls of a file as lines of JSON, oldest first; a server may have it open")
@@ -37,7 +39,46 @@ export function callFileCommands(): readonly Command[] {
     .description("add exported calls to the store of calls in a file")
     .option("--file <path>", "the store of calls", DEFAULT_FILE)
     .action(importCalls);
-  return [write, read];
+  const copy = new Command("backup")
+    .argument("<copy>", "file that is made")
+    .description("copy the store of calls and of idempotency keys as it is at one moment; a server may have it open")
+    .option("--file <path>", "the store of calls", DEFAULT_FILE)
+    .action(backUp);
+  return [write, read, copy];
+}
+
+async function backUp(copy: string, { file }: FileOptions): Promise<void> {
+  if (!existsSync(file)) throw new CliError(EXIT.USAGE, `there is no file ${file}`);
+  if (existsSync(copy)) throw new CliError(EXIT.USAGE, `there is a file ${copy} already: name another one`);
+  const { backup, DatabaseSync } = await import("node:sqlite");
+  const { CALLS_LAYOUT } = await import("../../store/calls/call-tables.ts");
+  const { createFile, requireLayout } = await import("../../store/sqlite/layout.ts");
+  const { describeFailure } = await import("../../store/sqlite/failure.ts");
+  // A backup that is cut off is not taken for a whole one.
+  const part = resolve(`${copy}.part`);
+  try {
+    rmSync(part, { force: true });
+    createFile(part);
+    using database = new DatabaseSync(resolve(file), { readOnly: true });
+    requireLayout(database, CALLS_LAYOUT);
+    // In one step: between two, what a server writes would begin it anew.
+    await backup(database, part, { rate: PAGES_MOST });
+    const { quick_check: state } = checked(new DatabaseSync(part));
+    if (state !== "ok") throw new CliError(EXIT.FAILED, `${file} is damaged: there is no copy`);
+    renameSync(part, copy);
+  } catch (error) {
+    rmSync(part, { force: true });
+    if (error instanceof CliError) throw error;
+    throw new CliError(EXIT.FAILED, `${file}: ${describeFailure(error).message}`);
+  }
+  say(`${file} was copied to ${copy}`);
+}
+
+function checked(database: DatabaseSync): Readonly<Record<string, unknown>> {
+  using copy = database;
+  // One file without another beside it.
+  copy.exec("PRAGMA journal_mode = DELETE");
+  return copy.prepare("PRAGMA quick_check(1)").get() ?? {};
 }
 
 async function exportCalls({ file }: FileOptions): Promise<void> {
