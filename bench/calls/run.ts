@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type CallCells, type CallFilter, readFilter } from "../../src/store/calls/call-record.ts";
+import { DEFAULT_KEYS } from "../../src/store/calls/ledger.ts";
 import { RedisKeptCalls } from "../../src/store/calls/redis/redis-kept-calls.ts";
 import type { CallBackend } from "../../src/store/calls/thread/call-backend.ts";
 import { FileCalls } from "../../src/store/calls/thread/file-calls.ts";
@@ -51,7 +52,7 @@ interface Measured extends AsyncDisposable {
   use(): Promise<{ readonly bytes: number; readonly cpuUs: number }>;
 }
 
-const LASTING = { maxAgeMs: 1e15, detailAgeMs: 1e15, maxBytes: 8 * 1024 ** 3 };
+const LASTING = { maxAgeMs: 1e15, detailAgeMs: 1e15, maxBytes: 8 * 1024 ** 3, keys: DEFAULT_KEYS };
 const PASSING = { ...LASTING, maxAgeMs: 0, detailAgeMs: 0 };
 
 function openFile(): Measured {

@@ -13,8 +13,10 @@ import type { SecretViolation } from "../broker/capabilities/secrets/placeholder
 import { Binaries } from "../broker/capabilities/native/binaries.ts";
 import type { Executor } from "../executor/executor.ts";
 import { RedisLedger } from "../store/calls/redis-ledger.ts";
-import { CallStore } from "../store/calls/call-store.ts";
+import { CallStore, type CallStoreListener } from "../store/calls/call-store.ts";
+import type { CallLedger, LedgerOptions } from "../store/calls/ledger.ts";
 import { SqliteLedger } from "../store/calls/sqlite-ledger.ts";
+import { IN_MEMORY } from "../store/sqlite/layout.ts";
 import { Packages } from "../tool/packages.ts";
 import { Programs } from "../tool/program/programs.ts";
 import { Registrar } from "../tool/registrar.ts";
@@ -26,6 +28,7 @@ import { type DetailOptions, DetailWriter } from "./call/detail-writer.ts";
 import { CallPipeline } from "./call/call-pipeline.ts";
 import { Idempotency } from "./call/idempotency.ts";
 import { Connectors } from "./connectors/connectors.ts";
+import { DEFAULT_ROOM } from "./call-options.ts";
 import { createBroker } from "./create-broker.ts";
 import type { CreateExecutor } from "../executor/executor-factory.ts";
 import { explainTool } from "./explanation.ts";
@@ -108,9 +111,6 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
     { secrets: options.secrets, fetch, logins: options.logins },
   );
   const admission = new Admission(registry, bounds, executor, broker);
-  const { idempotency: stored } = options;
-  const ledger = stored.kind === "redis" ? new RedisLedger(stored) : new SqliteLedger(stored);
-  const idempotency = new Idempotency(ledger, registry);
   if (logger !== undefined) {
     logEvents(events, logger);
     logCalls(events, logger);
@@ -121,6 +121,7 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
   const explain: DetailOptions["explain"] = (tool, tenant, grants = broker.grants) =>
     explainTool(tool, tenant, { broker: { grants }, bounds, executor });
   const kept = openCalls(options.calls, { entropyKey, explain }, { events, metrics, registry, broker, prelude });
+  const idempotency = new Idempotency(openLedger(options.idempotency, kept?.store ?? null, events), registry);
   // The audit writes hashes of arguments, as other listeners may.
   events.markOwn();
   const audit = options.audit === undefined ? undefined : new Audit(options.audit, events);
@@ -152,6 +153,24 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
   };
 }
 
+/** The ledger, in the store of calls where that has the same file. */
+function openLedger(options: LedgerOptions, calls: CallStore | null, events: Events): CallLedger {
+  if (options.kind === "redis") return new RedisLedger(options);
+  const { path, ...keys } = options;
+  if (path === IN_MEMORY) return SqliteLedger.inMemory(keys);
+  if (calls?.path === path) return SqliteLedger.in(calls, () => undefined);
+  const store = new CallStore({ ...DEFAULT_ROOM, path, keys }, listenerOf(events));
+  return SqliteLedger.in(store, () => store.close());
+}
+
+function listenerOf(events: Events): CallStoreListener {
+  return {
+    onDrop: (drop) => events.emit("calls:drop", drop),
+    onRenewed: (reason) => events.emit("calls:renew", { reason }),
+    onHeard: () => undefined,
+  };
+}
+
 /** The store of calls, and what hands them to it; `null` where calls are not kept. */
 function openCalls(
   options: ResolvedOptions["calls"],
@@ -167,8 +186,7 @@ function openCalls(
   if (options === null) return null;
   const { keep, redact } = options;
   const store = new CallStore(options.store, {
-    onDrop: (drop) => events.emit("calls:drop", drop),
-    onRenewed: (reason) => events.emit("calls:renew", { reason }),
+    ...listenerOf(events),
     onHeard: (cells) => keeper.watchers.tell(cells),
   });
   registerCallMetrics(metrics.registry, store);

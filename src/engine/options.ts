@@ -9,7 +9,7 @@ import type { CustomCapability } from "../broker/capabilities/custom-types.ts";
 import { IN_MEMORY } from "../store/sqlite/layout.ts";
 import type { KvStoreOptions } from "../broker/capabilities/kv/kv.ts";
 import type { LoginStoreOptions } from "../store/logins/login-table.ts";
-import type { LedgerOptions } from "../store/calls/ledger.ts";
+import { DEFAULT_KEYS, type LedgerOptions } from "../store/calls/ledger.ts";
 import { BROKER_PLACES, type BrokerPlace } from "../broker/thread/start.ts";
 import type { FetchOptions } from "../broker/capabilities/fetch/connections.ts";
 import type { SecretOptions } from "../broker/capabilities/secrets/secrets.ts";
@@ -60,8 +60,9 @@ export interface KvOptions {
 /** Storage of the results of calls with an `idempotencyKey`. */
 export interface IdempotencyOptions {
   /**
-   * Path of a file that is created on first use and may be shared by engines. It contains results in plain text, keys
-   * and arguments as digests. Default `:memory:`: results are lost when the engine closes.
+   * Path of a file that is created on first use and may be shared by engines; `calls.path` may be the same one. It
+   * contains results in plain text, keys and arguments as digests. What is answered is on the disk, unless the call may be
+   * repeated. Default `:memory:`: results are lost when the engine closes.
    */
   readonly path?: string;
   /**
@@ -213,6 +214,8 @@ export function resolveOptions(options: EngineOptions): ResolvedOptions {
   // An operator may raise a ceiling above the built-in one.
   const maxLimits = resolveLimits(MAX_LIMITS, options.maxLimits, UNLIMITED);
   const limits = resolveLimits(DEFAULT_LIMITS, options.limits, maxLimits);
+  const idempotency = resolveIdempotency(options.idempotency ?? {});
+  const { ttlMs, maxEntries, maxBytes } = idempotency;
   return {
     executor: resolveExecutorOptions(options.executor, plugins.executors),
     workers: Math.min(count("workers", options.workers, WORKERS_DEFAULT, 1), WORKERS_MAX),
@@ -231,8 +234,8 @@ export function resolveOptions(options: EngineOptions): ResolvedOptions {
     broker: resolveBroker(options.broker),
     stateDir: resolvePath("stateDir", options.stateDir ?? STATE_DIR),
     kv: resolveKv(options.kv ?? {}, options.stateDir ?? STATE_DIR),
-    idempotency: resolveIdempotency(options.idempotency ?? {}),
-    calls: resolveCalls(options.calls, options.stateDir ?? STATE_DIR),
+    idempotency,
+    calls: resolveCalls(options.calls, options.stateDir ?? STATE_DIR, { ttlMs, maxEntries, maxBytes }),
     modelChars: resolveModelChars(options.modelChars),
     audit: options.audit,
     fetch: options.fetch ?? {},
@@ -330,9 +333,9 @@ function resolveKv({ url, path, maxBytes }: KvOptions, stateDir: string): KvStor
 function resolveIdempotency(options: IdempotencyOptions): LedgerOptions {
   const { path, url, fleet, secret, ttlMs, maxEntries, maxBytes } = options;
   const room = {
-    ttlMs: count("idempotency.ttlMs", ttlMs, 10 * 60 * 1_000, 1),
-    maxEntries: count("idempotency.maxEntries", maxEntries, 10_000, 1),
-    maxBytes: count("idempotency.maxBytes", maxBytes, 64 * 1024 ** 2, 1024 ** 2),
+    ttlMs: count("idempotency.ttlMs", ttlMs, DEFAULT_KEYS.ttlMs, 1),
+    maxEntries: count("idempotency.maxEntries", maxEntries, DEFAULT_KEYS.maxEntries, 1),
+    maxBytes: count("idempotency.maxBytes", maxBytes, DEFAULT_KEYS.maxBytes, 1024 ** 2),
   };
   if (url === undefined) {
     if (fleet !== undefined || secret !== undefined)

@@ -259,11 +259,16 @@ function refusal(call: ReadCall, claim: Exclude<ClaimResult, { readonly kind: "m
     const message = "the call with this idempotencyKey is still running in another process";
     return refused(call, "in_progress", message, { retryAfterMs: RETRY_AFTER_MS });
   }
+  if (claim.kind === "doubted") return refused(call, "store_failed", DOUBTED);
   const message = claim.hasEnded
     ? "the call with this idempotencyKey has run, but its result was too large to be stored"
     : "the process that ran the call with this idempotencyKey ended before the call; the call may have had effects";
   return refused(call, "outcome_unknown", message, { hasEnded: claim.hasEnded });
 }
+
+/** Without a path: anybody may read it. */
+const DOUBTED =
+  "the store of idempotency keys was damaged and begun anew: until what it had would have expired, it is unknown whether the call with this key has run";
 
 function unusable(call: ReadCall, error: unknown): ToolResult {
   const reason = error instanceof StoreError ? error.message : "the store contains an unreadable entry";

@@ -1,5 +1,6 @@
-import { createReadStream, existsSync } from "node:fs";
+import { createReadStream, existsSync, renameSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
+import type { DatabaseSync } from "node:sqlite";
 import { Command } from "commander";
 import { FLEET_DEFAULT, STATE_DIR } from "../../engine/options.ts";
 import { importOptional } from "../../base/optional-package.ts";
@@ -8,6 +9,7 @@ import type { StoredRow } from "../../store/calls/call-lines.ts";
 import type { RedisKeptCalls } from "../../store/calls/redis/redis-kept-calls.ts";
 import type { CallBackend } from "../../store/calls/thread/call-backend.ts";
 import { resolveFleetName, resolveRedisUrl, resolveSecret } from "../../store/redis/url.ts";
+import { DEFAULT_KEYS } from "../../store/calls/ledger.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { orUsage } from "./open-engine.ts";
 import { print, say } from "./output.ts";
@@ -25,12 +27,18 @@ const BATCH_CHARS = 16 * 1024 * 1024;
 /** More than any line that an export has. */
 const LINE_MAX = 8 * 1024 * 1024;
 /** An import is not to remove what it has just written. */
-const FOREVER = { maxAgeMs: Number.MAX_SAFE_INTEGER, detailAgeMs: Number.MAX_SAFE_INTEGER, maxBytes: 64 * 1024 ** 3 };
+const FOREVER = {
+  maxAgeMs: Number.MAX_SAFE_INTEGER,
+  detailAgeMs: Number.MAX_SAFE_INTEGER,
+  maxBytes: 64 * 1024 ** 3,
+  keys: DEFAULT_KEYS,
+};
 /** What nobody keeps on with in Redis is gone after it. */
 const YEAR_MS = 365 * 24 * 60 * 60 * 1_000;
+const PAGES_MOST = 2 ** 31 - 1;
 const DEFAULT_FILE = join(STATE_DIR, "calls.sqlite");
 
-/** `glovebox calls export` and `import`: the store of calls as lines of JSON, without a server. */
+/** `glovebox calls export`, `import` and `backup`: the store of calls without a server. */
 export function callFileCommands(): readonly Command[] {
   const write = withStore(new Command("export"))
     .description("print all kept calls of a file, or of a fleet, as lines of JSON, oldest first; servers may use it")
@@ -40,7 +48,46 @@ export function callFileCommands(): readonly Command[] {
     .argument("<lines>", "file of lines as `calls export` prints them")
     .description("add exported calls to the store of calls in a file, or to that of a fleet")
     .action(importCalls);
-  return [write, read];
+  const copy = new Command("backup")
+    .argument("<copy>", "file that is made")
+    .description("copy the store of calls and of idempotency keys as it is at one moment; a server may have it open")
+    .option("--file <path>", "the store of calls", DEFAULT_FILE)
+    .action(backUp);
+  return [write, read, copy];
+}
+
+async function backUp(copy: string, { file }: Pick<StoreOptions, "file">): Promise<void> {
+  if (!existsSync(file)) throw new CliError(EXIT.USAGE, `there is no file ${file}`);
+  if (existsSync(copy)) throw new CliError(EXIT.USAGE, `there is a file ${copy} already: name another one`);
+  const { backup, DatabaseSync } = await import("node:sqlite");
+  const { CALLS_LAYOUT } = await import("../../store/calls/call-tables.ts");
+  const { createFile, requireLayout } = await import("../../store/sqlite/layout.ts");
+  const { describeFailure } = await import("../../store/sqlite/failure.ts");
+  // A backup that is cut off is not taken for a whole one.
+  const part = resolve(`${copy}.part`);
+  try {
+    rmSync(part, { force: true });
+    createFile(part);
+    using database = new DatabaseSync(resolve(file), { readOnly: true });
+    requireLayout(database, CALLS_LAYOUT);
+    // In one step: between two, what a server writes would begin it anew.
+    await backup(database, part, { rate: PAGES_MOST });
+    const { quick_check: state } = checked(new DatabaseSync(part));
+    if (state !== "ok") throw new CliError(EXIT.FAILED, `${file} is damaged: there is no copy`);
+    renameSync(part, copy);
+  } catch (error) {
+    rmSync(part, { force: true });
+    if (error instanceof CliError) throw error;
+    throw new CliError(EXIT.FAILED, `${file}: ${describeFailure(error).message}`);
+  }
+  say(`${file} was copied to ${copy}`);
+}
+
+function checked(database: DatabaseSync): Readonly<Record<string, unknown>> {
+  using copy = database;
+  // One file without another beside it.
+  copy.exec("PRAGMA journal_mode = DELETE");
+  return copy.prepare("PRAGMA quick_check(1)").get() ?? {};
 }
 
 function withStore(command: Command): Command {

@@ -31,6 +31,7 @@ const HELP: Readonly<Record<string, HelpText>> = {
   "calls diff": text("glovebox calls diff ID OTHER", ...REMOTE),
   "calls export": text("glovebox calls export --file calls.sqlite", "FAILED"),
   "calls import": text("glovebox calls import calls.jsonl", "FAILED", "INVALID"),
+  "calls backup": text("glovebox calls backup calls.backup", "FAILED"),
   "policy simulate": text("glovebox policy simulate policy.yaml --tool greet", ...REMOTE),
   "keys new": text("glovebox keys new --name ci --role execute"),
   "connectors list": text("glovebox connectors list", ...REMOTE),

@@ -9,6 +9,7 @@ import { type IdempotencyOptions, STATE_DIR, WORKERS_DEFAULT } from "../../engin
 import { claimGroups } from "../../base/os/cgroup.ts";
 import { watchPressure } from "../../base/os/pressure.ts";
 import { StoreError } from "../../base/errors.ts";
+import { IN_MEMORY } from "../../store/sqlite/layout.ts";
 import type { Server } from "../http/server.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { openEngine, readSettings, withFolder, withSamples } from "./open-engine.ts";
@@ -111,9 +112,10 @@ async function serve(options: Options, command: Command): Promise<void> {
 }
 
 /** Keeps calls with idempotency keys on disk by default, so that clients can retry across restarts. */
-function storeOf({ idempotency, stateDir = STATE_DIR }: Config): IdempotencyOptions {
+function storeOf({ idempotency, calls, stateDir = STATE_DIR }: Config): IdempotencyOptions {
   if (idempotency?.url !== undefined) return idempotency;
-  return { path: path.join(stateDir, "idempotency.sqlite"), ...idempotency };
+  const kept = calls?.path === IN_MEMORY ? undefined : calls?.path;
+  return { path: kept ?? path.join(stateDir, "calls.sqlite"), ...idempotency };
 }
 
 async function listen(

@@ -12,6 +12,7 @@ import type {
   StoredCall,
 } from "./call-record.ts";
 import type { Difference } from "./differences.ts";
+import type { LedgerAnswer, LedgerStep } from "./ledger.ts";
 import { DROP_REASONS, type DropReason, type FromStore, type StoreAnswer } from "./thread/messages.ts";
 import type { CallComparison, StoreProblem, StoreSettings, ToStore } from "./thread/messages.ts";
 
@@ -28,6 +29,8 @@ const CALL_CHARS = 256;
 /** Lists that wait at once, and for how long one does. */
 const ASKS_MAX = 64;
 const ASK_MS = 10_000;
+/** Steps of the ledger that wait at once. */
+const STEPS_MAX = 10_000;
 /** Time to write what waits when the engine closes. */
 const CLOSE_MS = 2_000;
 /** Pause before a thread that ended is started again. */
@@ -66,13 +69,15 @@ export interface CallStoreListener {
   readonly onHeard: (cells: CallCells) => void;
 }
 
+const ENDED = "the store's thread has ended: try again in a second";
+
 interface Batch {
   readonly count: number;
   readonly chars: number;
 }
 
-interface Ask {
-  readonly resolve: (answer: StoreAnswer) => void;
+interface Ask<Answer> {
+  readonly resolve: (answer: Answer) => void;
   readonly reject: (error: Error) => void;
 }
 
@@ -94,7 +99,10 @@ export class CallStore {
   readonly #sent: Batch[] = [];
   #waiting = 0;
   #waitingChars = 0;
-  readonly #asks = new Map<number, Ask>();
+  readonly #asks = new Map<number, Ask<StoreAnswer>>();
+  readonly #steps = new Map<number, Ask<LedgerAnswer>>();
+  /** Steps of this turn of the event loop. */
+  #unsent: (readonly [ask: number, step: LedgerStep])[] = [];
   #lastAsk = 0;
   #kept = 0;
   #bytes = 0;
@@ -125,6 +133,14 @@ export class CallStore {
     if (told !== null && told.byteLength === told.buffer.byteLength) this.#moved.push(told.buffer);
     if (this.#gathered.push(row) >= BATCH_MAX || this.#gatheredChars >= BATCH_CHARS) return this.#send();
     this.#gathering ??= setTimeout(() => this.#send(), GATHER_MS).unref();
+  }
+
+  /** Takes a step of the ledger in the same file. Rejects with a `StoreError`. */
+  async takeStep(step: LedgerStep): Promise<LedgerAnswer> {
+    if (this.#steps.size >= STEPS_MAX) throw new StoreError("too many calls with a key wait for the store");
+    const ask = ++this.#lastAsk;
+    if (this.#unsent.push([ask, step]) === 1) process.nextTick(() => this.#sendSteps());
+    return this.#answerOf(this.#steps, ask);
   }
 
   /** Counts a call that is not kept, as a later one stands for it. */
@@ -190,6 +206,11 @@ export class CallStore {
     this.#tell();
   }
 
+  /** Path of the file; `null` in Redis. */
+  get path(): string | null {
+    return "path" in this.#settings ? this.#settings.path : null;
+  }
+
   #send(): void {
     if (this.#gathering !== null) clearTimeout(this.#gathering);
     this.#gathering = null;
@@ -213,20 +234,33 @@ export class CallStore {
     // What has ended before is in the list.
     this.#send();
     const worker = this.#running();
-    if (worker === null) throw new StoreError("the store's thread has ended: try again in a second");
+    if (worker === null) throw new StoreError(ENDED);
     const ask = ++this.#lastAsk;
-    const { promise, resolve, reject } = Promise.withResolvers<StoreAnswer>();
-    this.#asks.set(ask, { resolve, reject });
-    const late = setTimeout(() => reject(new StoreError("the store is busy: try again later")), ASK_MS);
-    worker.ref();
     worker.postMessage(make(ask));
+    return this.#answerOf(this.#asks, ask);
+  }
+
+  async #answerOf<Answer>(asks: Map<number, Ask<Answer>>, ask: number): Promise<Answer> {
+    const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+    asks.set(ask, { resolve, reject });
+    const late = setTimeout(() => reject(new StoreError("the store is busy: try again later")), ASK_MS);
+    if (this.#asks.size + this.#steps.size === 1) this.#worker?.ref();
     try {
       return await promise;
     } finally {
       clearTimeout(late);
-      this.#asks.delete(ask);
-      if (this.#asks.size === 0) worker.unref();
+      asks.delete(ask);
+      if (this.#asks.size + this.#steps.size === 0) this.#worker?.unref();
     }
+  }
+
+  #sendSteps(): void {
+    const steps = this.#unsent;
+    this.#unsent = [];
+    const worker = this.#isClosed ? null : this.#running();
+    if (worker !== null) return worker.postMessage({ kind: "steps", steps } satisfies ToStore);
+    const error = new StoreError(this.#isClosed ? "the engine has closed" : ENDED);
+    for (const [ask] of steps) this.#steps.get(ask)?.reject(error);
   }
 
   /** The thread; `null` for a second after it has ended by itself. */
@@ -244,14 +278,21 @@ export class CallStore {
     worker.on("message", (message: FromStore) => this.#take(message));
     worker.on("error", () => this.#end(worker));
     worker.on("exit", () => this.#end(worker));
-    // An embedder that closes no engine ends all the same.
-    worker.unref();
+    // An embedder that closes no engine ends all the same, but for what somebody waits for.
+    if (this.#asks.size + this.#steps.size === 0) worker.unref();
     if (this.#isWatched) worker.postMessage({ kind: "watch", isWatched: true } satisfies ToStore);
     return (this.#worker = worker);
   }
 
   #take(message: FromStore): void {
     switch (message.kind) {
+      case "steps":
+        for (const [ask, answer, failure] of message.answers) {
+          const step = this.#steps.get(ask);
+          if (failure === null) step?.resolve(answer);
+          else step?.reject(new StoreError(failure));
+        }
+        return;
       case "batch":
         this.#bytes = message.bytes;
         return this.#settle(message.lost);
@@ -285,7 +326,7 @@ export class CallStore {
     this.#worker = null;
     this.#restartMs = performance.now() + RESTART_MS;
     while (this.#sent.length > 0) this.#settle("ended");
-    for (const { reject } of this.#asks.values()) reject(new StoreError("the store's thread has ended: try again"));
+    for (const { reject } of [...this.#asks.values(), ...this.#steps.values()]) reject(new StoreError(ENDED));
   }
 
   #drop(count: number, reason: DropReason): void {

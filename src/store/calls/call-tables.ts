@@ -16,17 +16,20 @@ import {
   summaryOf,
 } from "./call-record.ts";
 import type { StoredRow } from "./call-lines.ts";
+import { EARLIER_LEDGER, LEDGER_SQL, TAKEN_LEDGER } from "./ledger-tables.ts";
 
-/** Calls that one list looks at: some 20 ms. */
-const SCANNED_MAX = 20_000;
+/** Calls that one list looks at: less than 20 ms. */
+const SCANNED_MAX = 10_000;
 /** Calls, and again details, that one piece of sweeping removes. */
 const SWEPT_MAX = 256;
 /** Share of `maxBytes` from which the oldest calls are removed. */
 const FILLED = 0.9;
 
+const FAILED_SQL = "CREATE INDEX call_failed ON call (begin_ms, seq, tool, tenant, code, error) WHERE code <> 'ok';";
+
 /**
  * Tables of calls. `seq` is the order in which they were kept. A list is in the order of `begin_ms`, in an index of which
- * the row's number is the last column. `json` is the last column, so that reading the others does not read through it.
+ * the row's number is the last column. That of failures has what they are searched by, so that a search reads it alone. `json` is the last column, so that reading the others does not read through it.
  */
 const CALLS_SQL = `
   CREATE TABLE call (
@@ -54,7 +57,7 @@ const CALLS_SQL = `
   CREATE INDEX call_tenant ON call (tenant, begin_ms);
   CREATE INDEX call_tool ON call (tool, begin_ms);
   CREATE INDEX call_parent ON call (parent, begin_ms) WHERE parent IS NOT NULL;
-  CREATE INDEX call_failed ON call (begin_ms) WHERE code <> 'ok';
+  ${FAILED_SQL}
   CREATE TABLE detail (
     call INTEGER PRIMARY KEY,
     begin_ms INTEGER NOT NULL,
@@ -64,8 +67,19 @@ const CALLS_SQL = `
   CREATE INDEX detail_begin ON detail (begin_ms);
 `;
 
-/** `applicationId` is "GbCa" in ASCII. */
-export const CALLS_LAYOUT: DatabaseLayout = { applicationId: 0x47_62_43_61, version: 2, sql: CALLS_SQL };
+/** "GbCa" in ASCII. */
+const CALLS_ID = 0x47_62_43_61;
+/** Calls, and the ledger of those with an idempotency key. */
+export const CALLS_LAYOUT: DatabaseLayout = {
+  applicationId: CALLS_ID,
+  version: 3,
+  sql: CALLS_SQL + LEDGER_SQL,
+  earlier: [
+    { applicationId: CALLS_ID, version: 2, sql: `DROP INDEX call_failed; ${FAILED_SQL} ${LEDGER_SQL}` },
+    { ...EARLIER_LEDGER, sql: EARLIER_LEDGER.sql + CALLS_SQL },
+    TAKEN_LEDGER,
+  ],
+};
 
 /** Limits of what is kept. */
 export interface CallRoom {
@@ -97,8 +111,8 @@ export class CallWriter {
     const places = COLUMNS.replaceAll(/\w+/g, "?");
     this.#insert = database.prepare(`INSERT INTO call (${COLUMNS}) VALUES (${places})`);
     this.#insertDetail = database.prepare("INSERT INTO detail (call, begin_ms, json, run) VALUES (?, ?, ?, ?)");
-    this.#pages = database.prepare(`SELECT (page_count - freelist_count) * page_size AS bytes
-      FROM pragma_page_count, pragma_freelist_count, pragma_page_size`);
+    this.#pages = database.prepare(`SELECT (page_count - freelist_count) * page_size - keyed_total.bytes AS bytes
+      FROM keyed_total, pragma_page_count, pragma_freelist_count, pragma_page_size`);
     const oldest = (table: string, key: string) =>
       `SELECT ${key} FROM ${table} WHERE begin_ms < ? ORDER BY begin_ms LIMIT ${SWEPT_MAX}`;
     this.#forgetOrphans = database.prepare(`DELETE FROM detail WHERE call IN (${oldest("call", "seq")})`);
@@ -106,7 +120,7 @@ export class CallWriter {
     this.#forgetDetails = database.prepare(`DELETE FROM detail WHERE call IN (${oldest("detail", "call")})`);
   }
 
-  /** Bytes of the file that are in use. */
+  /** Bytes of the file that are in use, but for the ledger's. */
   get bytes(): number {
     return Number(this.#pages.get()?.["bytes"]);
   }
@@ -168,12 +182,10 @@ export class CallReader {
     const statement = this.#database.prepare(sql);
     statement.setReturnArrays(true);
     const found: number[] = [];
-    let scanned = 0;
     for (const row of statement.iterate(...values) as Iterable<unknown>) {
-      const [seq, beginMs, fits] = row as readonly [number, number, number];
-      scanned++;
-      if (fits === 1) found.push(seq);
-      if (found.length < query.limit && scanned < SCANNED_MAX) continue;
+      const [seq, beginMs, isFound] = row as readonly [number, number, number];
+      if (isFound === 1) found.push(seq);
+      if (isFound === 1 && found.length < query.limit) continue;
       return { calls: found.flatMap((each) => this.#read(each)), cursor: cursorAfter([beginMs, seq]) };
     }
     return { calls: found.flatMap((each) => this.#read(each)), cursor: null };
@@ -227,7 +239,8 @@ export class CallReader {
 }
 
 /**
- * Goes through calls in the order of the list, and says which fit. One index narrows what is looked at: that of failures,
+ * Finds the calls that fit among those that a list looks at, in the order of the list, and after them the last of those
+ * that it has looked at, if there may be more. SQLite does not go on behind the last call that is taken. One index narrows what is looked at: that of failures,
  * which are few, else that of the calling call, of the tenant or of the tool.
  */
 function scanOf(query: CallQuery): { readonly sql: string; readonly values: readonly Value[] } {
@@ -242,20 +255,26 @@ function scanOf(query: CallQuery): { readonly sql: string; readonly values: read
         : tool !== null
           ? ["call_tool", "tool = ?", [tool]]
           : ["call_begin", "TRUE", []];
-  const fits: (readonly [sql: string, value: Value])[] = [];
-  if (tool !== null) fits.push(["tool = ?", tool]);
-  if (tenant !== null) fits.push(["tenant = ?", tenant]);
-  if (parent !== null) fits.push(["parent = ?", parent]);
-  if (code !== null) fits.push(["code = ?", code]);
-  if (text !== null) fits.push(["instr(lower(error), lower(?)) > 0", text]);
-  if (tools !== null) fits.push([AMONG, JSON.stringify(tools)]);
+  const fits: (readonly [column: string, sql: string, value: Value])[] = [];
+  if (tool !== null) fits.push(["tool", "tool = ?", tool]);
+  if (tenant !== null) fits.push(["tenant", "tenant = ?", tenant]);
+  if (parent !== null) fits.push(["parent", "parent = ?", parent]);
+  if (code !== null) fits.push(["code", "code = ?", code]);
+  if (text !== null) fits.push(["error", "instr(lower(error), lower(?)) > 0", text]);
+  if (tools !== null) fits.push(["tool", AMONG, JSON.stringify(tools)]);
   const isAfter = after === null ? "" : "AND (begin_ms, seq) < (?, ?)";
-  const sql = `SELECT seq, begin_ms, coalesce(${["TRUE", ...fits.map(([one]) => one)].join(" AND ")}, FALSE)
+  const scan = (columns: ReadonlySet<string>) => `SELECT ${[...columns].join(", ")}
     FROM call INDEXED BY ${index} WHERE ${narrowed} AND begin_ms BETWEEN ? AND ? ${isAfter}
     ORDER BY begin_ms DESC, seq DESC`;
+  const place = ["seq", "begin_ms"];
+  const sql = `SELECT seq, begin_ms, TRUE
+    FROM (${scan(new Set([...place, ...fits.map(([column]) => column)]))} LIMIT ${SCANNED_MAX})
+    WHERE ${["TRUE", ...fits.map(([, one]) => one)].join(" AND ")}
+    UNION ALL SELECT seq, begin_ms, FALSE FROM (${scan(new Set(place))} LIMIT 1 OFFSET ${SCANNED_MAX - 1})`;
   // SQLite finds the place in the index by the first of two values only.
   const lastMs = Math.min(untilMs, after?.[0] ?? untilMs);
-  return { sql, values: [...fits.map(([, value]) => value), ...named, sinceMs, lastMs, ...(after ?? [])] };
+  const scanned = [...named, sinceMs, lastMs, ...(after ?? [])];
+  return { sql, values: [...scanned, ...fits.map(([, , value]) => value), ...scanned] };
 }
 
 /** Whether a list of names, each of which may end in `*`, has the tool. */

@@ -15,6 +15,22 @@ export interface LedgerCapacity {
   readonly maxBytes: number;
 }
 
+export const DEFAULT_KEYS: LedgerCapacity = { ttlMs: 10 * 60 * 1_000, maxEntries: 10_000, maxBytes: 64 * 1024 ** 2 };
+
+/** One thing that a holder does with a call, or says of itself. */
+export type LedgerStep =
+  | { readonly kind: "claim" | "release"; readonly call: KeyedCall; readonly holder: string }
+  /** `result`: as JSON; `null` where it cannot be written. */
+  | { readonly kind: "settle"; readonly call: KeyedCall; readonly holder: string; readonly result: string | null }
+  /** `see` is a heartbeat. A holder that leaves has lost the calls that it has begun and not settled. */
+  | { readonly kind: "see" | "leave"; readonly holder: string };
+
+/** State of a call that was claimed; `null` for other steps. */
+export type LedgerAnswer = ClaimResult | null;
+
+/** Takes steps of one ledger in their order. Rejects with a `StoreError`. */
+export type TakeStep = (step: LedgerStep) => LedgerAnswer | Promise<LedgerAnswer>;
+
 /** Location and limits of a ledger. */
 export type LedgerOptions = SqliteLedgerOptions | RedisLedgerOptions;
 
@@ -57,7 +73,9 @@ export type ClaimResult =
   /** The key was used for another request. */
   | { readonly kind: "conflict" }
   /** Begun, but its holder was lost before the end; or ended, but its result was not kept for lack of room. */
-  | { readonly kind: "unknown"; readonly hasEnded: boolean };
+  | { readonly kind: "unknown"; readonly hasEnded: boolean }
+  /** The file that may have had it was damaged and moved aside. */
+  | { readonly kind: "doubted" };
 
 /**
  * Calls with idempotency keys and their results. Several processes may share a ledger: each call has one holder, which

@@ -1,4 +1,4 @@
-import { closeSync, mkdirSync, openSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 
@@ -13,6 +13,10 @@ export interface DatabaseLayout {
   readonly version: number;
   /** SQL that creates the tables and triggers. */
   readonly sql: string;
+  /** Earlier layouts, with the SQL that makes this one of them when such a file is opened. */
+  readonly earlier?: readonly DatabaseLayout[];
+  /** Why such a file is not used, if it is not. */
+  readonly refusal?: string;
 }
 
 const PAGE_BYTES = 4_096;
@@ -78,17 +82,26 @@ export function createFile(path: string): void {
   }
 }
 
+/** Ending of the name of a damaged file that was moved aside. */
+export const DAMAGED = ".corrupt";
+
+/** Time at which a damaged file was moved aside from a path, in milliseconds since 1970; 0 where none is beside it. */
+export function movedAsideMs(path: string): number {
+  return path === IN_MEMORY ? 0 : Math.ceil(statSync(path + DAMAGED, { throwIfNoEntry: false })?.ctimeMs ?? 0);
+}
+
 /** Configures a connection, and creates the tables of an empty database. Several processes may do so at once. */
 export function layOut(database: DatabaseSync, maxBytes: number, layout: DatabaseLayout = KV_LAYOUT): void {
   // A file from elsewhere may contain triggers and views, which must not call functions with effects.
   database.exec("PRAGMA trusted_schema = OFF");
-  const isEmpty = within(database, "BEGIN", () => identify(database, layout));
+  const isDone = within(database, "BEGIN", () => sqlFor(database, layout) === null);
   database.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = ${WAL_KEPT_BYTES};
     PRAGMA max_page_count = ${Math.min(Math.floor(maxBytes / PAGE_BYTES), PAGES_MAX)}`);
-  if (!isEmpty) return;
+  if (isDone) return;
   within(database, "BEGIN IMMEDIATE", () => {
-    if (!identify(database, layout)) return;
-    database.exec(`${layout.sql}
+    const sql = sqlFor(database, layout);
+    if (sql === null) return;
+    database.exec(`${sql}
       PRAGMA application_id = ${layout.applicationId}; PRAGMA user_version = ${layout.version};`);
   });
 }
@@ -96,7 +109,8 @@ export function layOut(database: DatabaseSync, maxBytes: number, layout: Databas
 /** Checks a database that is only read. Throws a `ForeignStoreError` where it is not of this layout. */
 export function requireLayout(database: DatabaseSync, layout: DatabaseLayout): void {
   database.exec("PRAGMA trusted_schema = OFF");
-  if (identify(database, layout)) throw new ForeignStoreError("it is empty");
+  const sql = sqlFor(database, { ...layout, earlier: [] });
+  if (sql !== null) throw new ForeignStoreError("it is empty");
 }
 
 /**
@@ -114,15 +128,22 @@ function within<T>(database: DatabaseSync, begin: "BEGIN" | "BEGIN IMMEDIATE", w
   }
 }
 
-/** Returns whether the database is empty. Throws where it is neither empty nor of this layout. */
-function identify(database: DatabaseSync, layout: DatabaseLayout): boolean {
+/**
+ * SQL that makes the layout of what is there; `null` where it is the layout. Throws where the database is neither empty
+ * nor of this layout or an earlier one.
+ */
+function sqlFor(database: DatabaseSync, layout: DatabaseLayout): string | null {
   const application = numberOf(database, "PRAGMA application_id");
   const version = numberOf(database, "PRAGMA user_version");
-  if (application === layout.applicationId && version === layout.version) return false;
+  if (application === layout.applicationId && version === layout.version) return null;
+  const earlier = layout.earlier?.find((one) => one.applicationId === application && one.version === version);
+  if (earlier?.refusal !== undefined) throw new ForeignStoreError(earlier.refusal);
+  if (earlier !== undefined) return earlier.sql;
   if (application === layout.applicationId) {
     throw new ForeignStoreError(`its version is ${version}, and this engine supports version ${layout.version}`);
   }
-  if (application === 0 && version === 0 && numberOf(database, "SELECT count(*) FROM sqlite_schema") === 0) return true;
+  if (application === 0 && version === 0 && numberOf(database, "SELECT count(*) FROM sqlite_schema") === 0)
+    return layout.sql;
   throw new ForeignStoreError("it holds other data");
 }
 

@@ -1,5 +1,5 @@
 import { execFile, spawn } from "node:child_process";
-import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { createInterface } from "node:readline";
@@ -183,4 +183,45 @@ test("calls import names a line without an end", async () => {
     path.join(folder, "to.sqlite"),
   ]);
   await expect(run).rejects.toMatchObject({ code: 3, stderr: expect.stringMatching(/line 1 of .* has more than/) });
+});
+
+test("calls backup copies the store while a server writes it, and a server goes on with the copy", async () => {
+  const folder = await mkdtemp(path.join(tmpdir(), "glovebox-backup-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const [from, copy] = [path.join(folder, "calls.sqlite"), path.join(folder, "copy")];
+  let runs = 0;
+  const effect = { name: "effect", methods: { have: { handler: () => ++runs } } };
+  const source = "export default async (_, { host }) => host.effect.have({});";
+  const tool = { name: "act", description: "Acts.", source, capabilities: { effect: true } };
+  const open = (file: string) =>
+    createEngine({
+      ...{ workers: 1, executor: "threads", tools: [tool], capabilities: [effect] },
+      policy: { rules: [{ allow: { effect: true } }] },
+      ...{ calls: { path: file }, idempotency: { path: file } },
+    });
+  const first = await open(from);
+  const act = (one: Engine, key: string) =>
+    one.execute({ id: key, name: "act", arguments: {} }, { idempotencyKey: key });
+  expect(await act(first, "k0")).toMatchObject({ output: 1 });
+  let isWriting = true;
+  const writing = (async () => {
+    for (let at = 1; isWriting; at++) await act(first, `k${at}`);
+  })();
+  const run = () =>
+    promisify(execFile)(process.execPath, [
+      ...["--no-node-snapshot", "--no-warnings", MAIN, "calls", "backup", copy, "--file", from],
+    ]);
+  expect((await run()).stderr).toContain(`was copied to ${copy}`);
+  isWriting = false;
+  await writing;
+  await first.close();
+  expect((await readdir(folder)).filter((name) => name.startsWith("copy"))).toEqual(["copy"]);
+  expect((await stat(copy)).mode & 0o777).toBe(0o600);
+  await expect(run()).rejects.toMatchObject({ code: 2, stderr: expect.stringContaining("already") });
+  const before = runs;
+  const second = await open(copy);
+  onTestFinished(() => second.close());
+  expect(await act(second, "k0")).toMatchObject({ output: 1, metadata: { isRepeated: true } });
+  expect(runs).toBe(before);
+  expect(await second.calls.get("k0")).toMatchObject({ id: "k0", code: "ok" });
 });

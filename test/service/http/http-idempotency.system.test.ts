@@ -110,7 +110,7 @@ describe("the service", () => {
       join(folder, "tools", "draw.js"),
       `export const spec = { name: "draw", description: "Draws a number." };\n${SOURCE}\n`,
     );
-    const store = join(folder, ".glovebox", "idempotency.sqlite");
+    const store = join(folder, ".glovebox", "calls.sqlite");
     const first = await serve(folder);
     await draw(first.url, undefined);
     expect(existsSync(store)).toBe(false);

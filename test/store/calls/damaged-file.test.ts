@@ -2,6 +2,7 @@ import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { readFilter } from "../../../src/store/calls/call-record.ts";
+import { DEFAULT_KEYS } from "../../../src/store/calls/ledger.ts";
 import { CallFile } from "../../../src/store/calls/thread/call-file.ts";
 import type { FileSettings } from "../../../src/store/calls/thread/messages.ts";
 import { rowOf } from "./kept-row.ts";
@@ -11,7 +12,7 @@ const PAGE_BYTES = 4_096;
 /** Distance of the bytes that are tried: one that divides no structure of a page. */
 const STEP = 61;
 const DETAIL = { json: '{"arguments":{"a":1}}', run: null };
-const ROOM = { maxAgeMs: 1e12, detailAgeMs: 1e12, maxBytes: 64 * 1024 * 1024 };
+const ROOM = { maxAgeMs: 1e12, detailAgeMs: 1e12, maxBytes: 64 * 1024 * 1024, keys: DEFAULT_KEYS };
 
 const rows = (count: number, from = 0) =>
   Array.from({ length: count }, (_, at) => [rowOf({ id: `c${from + at}`, beginMs: from + at })[0], DETAIL] as const);

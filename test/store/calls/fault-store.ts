@@ -1,7 +1,8 @@
 import { CallStore } from "../../../src/store/calls/call-store.ts";
+import { DEFAULT_KEYS } from "../../../src/store/calls/ledger.ts";
 import { rowOf } from "./kept-row.ts";
 
-const ROOM = { maxAgeMs: 1e12, detailAgeMs: 1e12, maxBytes: 64 * 1024 * 1024 };
+const ROOM = { maxAgeMs: 1e12, detailAgeMs: 1e12, maxBytes: 64 * 1024 * 1024, keys: DEFAULT_KEYS };
 const TEXT = JSON.stringify("x".repeat(50_000));
 
 /** A store for a program that harms it. `keep` keeps so many calls `c0`, `c1` … with 50 kB each. */

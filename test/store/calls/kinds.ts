@@ -5,8 +5,8 @@ import { DatabaseSync } from "node:sqlite";
 import { createFile, layOut } from "../../../src/store/sqlite/layout.ts";
 import type { ClaimResult, KeyedCall, LedgerCapacity } from "../../../src/store/calls/ledger.ts";
 import { RedisCalls } from "../../../src/store/calls/redis-calls.ts";
-import { SqliteCalls } from "../../../src/store/calls/sqlite-calls.ts";
-import { LEDGER_LAYOUT } from "../../../src/store/calls/sqlite-ledger.ts";
+import { CALLS_LAYOUT } from "../../../src/store/calls/call-tables.ts";
+import { LedgerTables } from "../../../src/store/calls/ledger-tables.ts";
 import { RedisConnection } from "../../../src/store/redis/connection.ts";
 import { Seal } from "../../../src/store/redis/seal.ts";
 import { type RedisServer, startRedis } from "../../redis-server.ts";
@@ -53,8 +53,8 @@ function openFile(room: LedgerCapacity): Opened {
   createFile(path);
   const connect = () => {
     const database = new DatabaseSync(path);
-    layOut(database, 256 * MIB, LEDGER_LAYOUT);
-    return { database, calls: new SqliteCalls(database, room) };
+    layOut(database, 256 * MIB, CALLS_LAYOUT);
+    return { database, calls: new LedgerTables(database, room) };
   };
   const first = connect();
   const all = [first, ...Array.from({ length: HOLDERS - 1 }, connect)];
@@ -66,21 +66,22 @@ function openFile(room: LedgerCapacity): Opened {
     holder: (at, name) => {
       const { calls } = all[at] ?? first;
       return {
-        claim: async (call, nowMs) => calls.claim(call, name, nowMs),
-        settle: async (call, result, nowMs) => calls.settle(call, name, result, nowMs),
-        release: async (call) => calls.release(call, name),
-        see: async (nowMs) => calls.see(name, nowMs),
-        leave: async () => calls.leave(name),
+        claim: async (call, nowMs) =>
+          calls.take([{ kind: "claim", call, holder: name }], nowMs)[0] ?? { kind: "unknown", hasEnded: false },
+        settle: async (call, result, nowMs) => void calls.take([{ kind: "settle", call, holder: name, result }], nowMs),
+        release: async (call, nowMs) => void calls.take([{ kind: "release", call, holder: name }], nowMs),
+        see: async (nowMs) => void calls.take([{ kind: "see", holder: name }], nowMs),
+        leave: async () => void calls.take([{ kind: "leave", holder: name }], 0),
         sweep: async (nowMs) => void calls.sweep(nowMs),
       };
     },
     books: async () => ({
-      kept: await sums("SELECT count(*) AS calls, ifnull(sum(bytes), 0) AS bytes FROM call"),
-      total: await sums("SELECT calls, bytes FROM total"),
-      tenants: await sums("SELECT ifnull(sum(calls), 0) AS calls, ifnull(sum(bytes), 0) AS bytes FROM tenant"),
+      kept: await sums("SELECT count(*) AS calls, ifnull(sum(bytes), 0) AS bytes FROM keyed"),
+      total: await sums("SELECT calls, bytes FROM keyed_total"),
+      tenants: await sums("SELECT ifnull(sum(calls), 0) AS calls, ifnull(sum(bytes), 0) AS bytes FROM keyed_tenant"),
     }),
     isKept: async ({ digest }) =>
-      first.database.prepare("SELECT 1 FROM call WHERE digest = ?").get(digest) !== undefined,
+      first.database.prepare("SELECT 1 FROM keyed WHERE digest = ?").get(digest) !== undefined,
     [Symbol.asyncDispose]: async () => {
       for (const { database } of all) database.close();
       rmSync(folder, { recursive: true, force: true });

@@ -7,6 +7,7 @@ import type { CallFilter } from "../../../src/store/calls/call-record.ts";
 import { type CallDrop, CallStore } from "../../../src/store/calls/call-store.ts";
 import type { CallRoom } from "../../../src/store/calls/call-tables.ts";
 import type { FileSettings, RedisSettings } from "../../../src/store/calls/thread/messages.ts";
+import { DEFAULT_KEYS } from "../../../src/store/calls/ledger.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
@@ -17,7 +18,8 @@ export function scratchFolder(): string {
 }
 
 /** Where a store is. */
-export type StorePlace = Omit<FileSettings, keyof CallRoom> | Omit<RedisSettings, keyof CallRoom>;
+export type StorePlace =
+  (Pick<FileSettings, "path"> & Partial<Pick<FileSettings, "keys">>) | Omit<RedisSettings, keyof CallRoom>;
 
 export interface OpenStore {
   readonly store: CallStore;
@@ -30,7 +32,13 @@ export interface OpenStore {
 
 export function openStore(settings: Partial<CallRoom> & StorePlace): OpenStore {
   const [drops, renewals, heard]: [CallDrop[], string[], string[]] = [[], [], []];
-  const room = { maxAgeMs: 7 * DAY_MS, detailAgeMs: DAY_MS, maxBytes: 64 * 1024 * 1024, ...settings };
+  const room = {
+    maxAgeMs: 7 * DAY_MS,
+    detailAgeMs: DAY_MS,
+    maxBytes: 64 * 1024 * 1024,
+    keys: DEFAULT_KEYS,
+    ...settings,
+  };
   const store = new CallStore(room, {
     onDrop: (drop) => drops.push(drop),
     onRenewed: (reason) => renewals.push(reason),

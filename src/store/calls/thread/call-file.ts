@@ -1,15 +1,22 @@
 import { closeSync, openSync, readSync, renameSync, rmSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { describeFailure, kindOf, type FailureKind } from "../../sqlite/failure.ts";
-import { createFile, IN_MEMORY, layOut } from "../../sqlite/layout.ts";
+import { createFile, DAMAGED, IN_MEMORY, layOut, movedAsideMs } from "../../sqlite/layout.ts";
+import { SWEPT_MAX as KEYS_SWEPT_MAX } from "../../sqlite/store.ts";
 import { CallReader, CALLS_LAYOUT, CallWriter } from "../call-tables.ts";
 import { StoreFailure } from "./call-backend.ts";
+import { CALL_BYTES } from "../ledger.ts";
+import { LedgerTables } from "../ledger-tables.ts";
+import { takeEarlierLedger } from "./earlier-ledger.ts";
 import type { DropReason, FileSettings } from "./messages.ts";
 
 /** How long a list waits while another process writes what it begins with. */
 const READ_WAIT_MS = 100;
 /** Pieces of sweeping by which one batch makes room. */
 const PIECES_MAX = 16;
+/** File space of a ledger in relation to the bytes that it counts, as pages are not full; and besides. */
+const KEYS_FACTOR = 2;
+const KEYS_LEAST_BYTES = 16 * 1024 * 1024;
 
 interface Opened {
   readonly database: DatabaseSync;
@@ -18,11 +25,14 @@ interface Opened {
   readonly reader: CallReader;
   /** Identifies the file, as long as it exists. */
   readonly identity: string;
+  /** `null` before its first use. */
+  keys: LedgerTables | null;
 }
 
 /**
  * The file of calls: opened when first used, opened again after a failure. One that is damaged is moved aside, and one
- * that is gone is replaced: nothing that was kept is worth more than what comes.
+ * that is gone is replaced. Of kept calls, nothing is worth more than what comes. A key, though, may have been in the
+ * damaged file: as long as it would have been kept, no process takes one that it does not know.
  */
 export class CallFile {
   readonly #settings: FileSettings;
@@ -56,9 +66,17 @@ export class CallFile {
     return this.#use(({ reader }) => work(reader));
   }
 
-  /** Removes some calls that are too old; returns whether there are more. Throws a `StoreFailure`. */
+  /** Uses the ledger. Throws a `StoreFailure`. */
+  keys<T>(work: (tables: LedgerTables) => T): T {
+    return this.#use((opened) => work((opened.keys ??= this.#openKeys(opened.database))));
+  }
+
+  /** Removes some calls and keys that are too old; returns whether there are more. Throws a `StoreFailure`. */
   sweep(nowMs: number): boolean {
-    return this.#use(({ writer }) => writer.sweep(nowMs));
+    return this.#use(({ writer, keys }) => {
+      const isLeft = writer.sweep(nowMs);
+      return (keys !== null && keys.sweep(nowMs) === KEYS_SWEPT_MAX) || isLeft;
+    });
   }
 
   /** Bytes in use; 0 while the file is not open. */
@@ -78,6 +96,13 @@ export class CallFile {
     }
   }
 
+  #openKeys(database: DatabaseSync): LedgerTables {
+    const { path, keys } = this.#settings;
+    takeEarlierLedger(database, path);
+    const isDoubted = (nowMs: number): boolean => nowMs < movedAsideMs(path) + keys.ttlMs;
+    return new LedgerTables(database, keys, isDoubted(Date.now()) ? isDoubted : undefined);
+  }
+
   #use<T>(work: (opened: Opened) => T): T {
     for (let isSecond = false; ; isSecond = true) {
       try {
@@ -92,7 +117,7 @@ export class CallFile {
   }
 
   #open(): Opened {
-    const { path, maxBytes } = this.#settings;
+    const { path } = this.#settings;
     if (this.#opened !== null) {
       if (this.#opened.identity === identityOf(path)) return this.#opened;
       this.close();
@@ -103,12 +128,12 @@ export class CallFile {
     const database = new DatabaseSync(path, { timeout: 0 });
     let readers = database;
     try {
-      layOut(database, maxBytes, CALLS_LAYOUT);
+      layOut(database, fileBytes(this.#settings), CALLS_LAYOUT);
       if (path !== IN_MEMORY) readers = new DatabaseSync(path, { readOnly: true, timeout: READ_WAIT_MS });
       readers.exec("PRAGMA trusted_schema = OFF");
       const [writer, reader] = [new CallWriter(database, this.#settings), new CallReader(readers)];
       this.#isOwn = true;
-      return (this.#opened = { database, readers, writer, reader, identity: identityOf(path) });
+      return (this.#opened = { database, readers, writer, reader, identity: identityOf(path), keys: null });
     } catch (error) {
       if (readers !== database && readers.isOpen) readers.close();
       if (database.isOpen) database.close();
@@ -121,7 +146,7 @@ export class CallFile {
     const { path } = this.#settings;
     if (path === IN_MEMORY || !(this.#isOwn || isOfLayout(path))) return false;
     try {
-      renameSync(path, `${path}.corrupt`);
+      renameSync(path, path + DAMAGED);
       this.#removeSides();
     } catch {
       return false;
@@ -139,6 +164,11 @@ export class CallFile {
 }
 
 const GONE = "gone";
+
+/** Size up to which the file grows: neither calls nor keys leave no room for the other. */
+function fileBytes({ maxBytes, keys }: FileSettings): number {
+  return maxBytes + KEYS_LEAST_BYTES + KEYS_FACTOR * (keys.maxBytes + keys.maxEntries * CALL_BYTES);
+}
 
 function identityOf(path: string): string {
   if (path === IN_MEMORY) return IN_MEMORY;

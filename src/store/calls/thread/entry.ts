@@ -6,6 +6,7 @@ import { DetailText } from "../call-redaction.ts";
 import type { CallDetail, CallPlace, CallRow, DetailTexts } from "../call-record.ts";
 import { comparableOf, type Difference, differencesOf } from "../differences.ts";
 import { type CallBackend, StoreFailure } from "./call-backend.ts";
+import type { LedgerLine } from "./ledger-line.ts";
 import type { CallComparison, FromStore, StoreAnswer, StoreProblem, StoreSettings, ToStore } from "./messages.ts";
 
 /** Pauses after failures, in milliseconds: a file that another process has locked is soon free. */
@@ -22,39 +23,50 @@ interface Batch {
   rows: readonly StoredRow[] | null;
 }
 
+interface Opened {
+  readonly calls: CallBackend;
+  readonly ledger: LedgerLine | null;
+}
+
 /** Writes batches of calls in their order, one in a turn of the event loop, and answers lists between them. */
 class StoreThread {
   readonly #port: MessagePort;
   readonly #calls: CallBackend;
+  /** The ledger of a file. */
+  readonly #ledger: LedgerLine | null;
   readonly #details = new DetailText();
   readonly #batches: Batch[] = [];
+  readonly #reads: (() => void)[] = [];
   #next: NodeJS.Immediate | NodeJS.Timeout | null = null;
   #writing: Promise<void> | null = null;
   #pauseMs = 0;
   #problem: StoreProblem | null = null;
   #isClosing = false;
 
-  constructor(port: MessagePort, calls: CallBackend) {
+  constructor(port: MessagePort, { calls, ledger }: Opened) {
     this.#port = port;
     this.#calls = calls;
+    this.#ledger = ledger;
     this.#sweepLater(SWEEP_ON_MS);
   }
 
   take(message: ToStore): void {
     switch (message.kind) {
+      case "steps":
+        return this.#ledger?.take(message.steps);
       case "batch":
         this.#batches.push({ given: message.rows, rows: null });
         return this.#goOn();
       case "list":
-        return void this.#answer(message.ask, () => this.#calls.list(message.query));
+        return this.#answer(message.ask, () => this.#calls.list(message.query));
       case "get":
-        return void this.#answer(message.ask, () => this.#calls.get(message.id, message.tenant));
+        return this.#answer(message.ask, () => this.#calls.get(message.id, message.tenant));
       case "run":
-        return void this.#answer(message.ask, () => this.#calls.run(message.id, message.tenant));
+        return this.#answer(message.ask, () => this.#calls.run(message.id, message.tenant));
       case "judge":
-        return void this.#answer(message.ask, () => this.#judge(message.place, message.detail, message.asked));
+        return this.#answer(message.ask, () => this.#judge(message.place, message.detail, message.asked));
       case "compare":
-        return void this.#answer(message.ask, () => this.#compare(message.ids, message.tenant));
+        return this.#answer(message.ask, () => this.#compare(message.ids, message.tenant));
       case "watch":
         return this.#calls.watch(message.isWatched ? (calls) => this.#tell({ kind: "heard", calls }) : null);
       case "close":
@@ -129,8 +141,17 @@ class StoreThread {
     this.#tell({ kind: "problem", problem });
   }
 
+  /** Begins one read in a turn of the event loop: steps of the ledger go between. */
+  #answer(ask: number, read: () => Promise<StoreAnswer>): void {
+    const next = (): void => {
+      this.#reads.shift()?.();
+      if (this.#reads.length > 0) setImmediate(next);
+    };
+    if (this.#reads.push(() => void this.#read(ask, read)) === 1) setImmediate(next);
+  }
+
   /** A list has what had come before it, unless writing that takes long. */
-  async #answer(ask: number, read: () => Promise<StoreAnswer>): Promise<void> {
+  async #read(ask: number, read: () => Promise<StoreAnswer>): Promise<void> {
     const { patienceMs } = this.#calls;
     const untilMs = performance.now() + patienceMs;
     for (let leftMs = patienceMs; leftMs > 0; leftMs = untilMs - performance.now()) {
@@ -161,6 +182,7 @@ class StoreThread {
   async #close(): Promise<void> {
     this.#isClosing = true;
     this.#pauseMs = 0;
+    this.#ledger?.end();
     while (this.#batches.length > 0 && this.#pauseMs === 0) await this.#writeNext();
     while (this.#batches.length > 0) this.#lose(this.#problem ?? ENDED);
     await this.#calls.close();
@@ -180,18 +202,20 @@ function problemOf(error: unknown): StoreProblem {
 }
 
 /** Loads only what the chosen place needs. */
-async function open(settings: StoreSettings, tell: (message: FromStore) => void): Promise<CallBackend> {
+async function open(settings: StoreSettings, tell: (message: FromStore) => void): Promise<Opened> {
   if ("url" in settings) {
     const { RedisKeptCalls } = await import("../redis/redis-kept-calls.ts");
-    return RedisKeptCalls.open(settings);
+    return { calls: await RedisKeptCalls.open(settings), ledger: null };
   }
   const { FileCalls } = await import("./file-calls.ts");
-  return new FileCalls(settings, (reason) => tell({ kind: "renewed", reason }));
+  const { LedgerLine } = await import("./ledger-line.ts");
+  const calls = new FileCalls(settings, (reason) => tell({ kind: "renewed", reason }));
+  return { calls, ledger: new LedgerLine(calls.file, (answers) => tell({ kind: "steps", answers })) };
 }
 
 if (parentPort !== null) {
   const port = parentPort;
   const opening = open(workerData as StoreSettings, (message) => port.postMessage(message));
-  const thread = opening.then((calls) => new StoreThread(port, calls));
+  const thread = opening.then((opened) => new StoreThread(port, opened));
   port.on("message", (message: ToStore) => void thread.then((one) => one.take(message)));
 }

@@ -7,44 +7,44 @@ import type { FileSettings } from "./messages.ts";
 /** Calls in a file. SQLite answers at once, while the thread waits. */
 export class FileCalls implements CallBackend {
   readonly patienceMs = 20;
-  readonly #file: CallFile;
+  readonly file: CallFile;
 
   constructor(settings: FileSettings, onRenewed: (reason: "corrupt" | "gone") => void) {
-    this.#file = new CallFile(settings, onRenewed);
+    this.file = new CallFile(settings, onRenewed);
   }
 
   get bytes(): number {
-    return this.#file.bytes;
+    return this.file.bytes;
   }
 
   async add(rows: readonly StoredRow[]): Promise<void> {
-    this.#file.write((writer) => writer.add(rows));
+    this.file.write((writer) => writer.add(rows));
   }
 
   async list(query: CallQuery): Promise<CallPage> {
-    return this.#file.read((reader) => reader.list(query));
+    return this.file.read((reader) => reader.list(query));
   }
 
   async get(id: string, tenant: string | null): Promise<StoredCall | undefined> {
-    return this.#file.read((reader) => reader.get(id, tenant));
+    return this.file.read((reader) => reader.get(id, tenant));
   }
 
   async run(id: string, tenant: string | null): Promise<KeptRun | undefined> {
-    return this.#file.read((reader) => reader.run(id, tenant));
+    return this.file.read((reader) => reader.run(id, tenant));
   }
 
   async detail([, seq]: CallPlace): Promise<CallDetail | null> {
-    return this.#file.read((reader) => reader.detail(seq));
+    return this.file.read((reader) => reader.detail(seq));
   }
 
   async sweep(nowMs: number): Promise<boolean> {
-    return this.#file.sweep(nowMs);
+    return this.file.sweep(nowMs);
   }
 
   /** A file tells nobody of what others write. */
   watch(): void {}
 
   async close(): Promise<void> {
-    this.#file.close();
+    this.file.close();
   }
 }

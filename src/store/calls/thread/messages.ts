@@ -10,6 +10,7 @@ import type {
 } from "../call-record.ts";
 import type { CallRoom } from "../call-tables.ts";
 import type { Difference } from "../differences.ts";
+import type { LedgerAnswer, LedgerCapacity, LedgerStep } from "../ledger.ts";
 
 /** Why calls are not kept. */
 export const DROP_REASONS = ["rate", "busy", "locked", "unreachable", "full", "corrupt", "unusable", "ended"] as const;
@@ -24,6 +25,8 @@ export interface StoreProblem {
 export interface FileSettings extends CallRoom {
   /** An absolute path, or `:memory:`. */
   readonly path: string;
+  /** Limits on what is kept of calls with an idempotency key. */
+  readonly keys: LedgerCapacity;
 }
 
 export interface RedisSettings extends CallRoom {
@@ -37,7 +40,12 @@ export interface RedisSettings extends CallRoom {
 /** Where calls are kept, and how many. */
 export type StoreSettings = FileSettings | RedisSettings;
 
+/** State of a call that was claimed, or what the step of the ledger has failed with. */
+export type StepAnswer = readonly [ask: number, answer: LedgerAnswer, failure: string | null];
+
 export type ToStore =
+  /** Steps of the ledger, which are written before they are answered. */
+  | { readonly kind: "steps"; readonly steps: readonly (readonly [ask: number, step: LedgerStep])[] }
   | { readonly kind: "batch"; readonly rows: readonly CallRow[] }
   | { readonly kind: "list"; readonly ask: number; readonly query: CallQuery }
   | { readonly kind: "get"; readonly ask: number; readonly id: string; readonly tenant: string | null }
@@ -71,6 +79,7 @@ export interface CallComparison {
 export type StoreAnswer = CallPage | StoredCall | KeptRun | CallComparison | readonly Difference[] | undefined;
 
 export type FromStore =
+  | { readonly kind: "steps"; readonly answers: readonly StepAnswer[] }
   /** The oldest batch that was not answered is written, or lost. */
   | { readonly kind: "batch"; readonly lost: DropReason | null; readonly bytes: number }
   | { readonly kind: "answer"; readonly ask: number; readonly value: StoreAnswer }

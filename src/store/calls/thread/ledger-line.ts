@@ -1,0 +1,75 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { LedgerStep } from "../ledger.ts";
+import { StoreFailure } from "./call-backend.ts";
+import type { CallFile } from "./call-file.ts";
+import type { StepAnswer } from "./messages.ts";
+
+/** Steps of one transaction. */
+const GROUP_MAX = 256;
+/** Maximum wait while another process writes, and maximum pause between tries. */
+const WAIT_MS = 2_000;
+const PAUSE_MS = 5;
+
+type NumberedStep = readonly [ask: number, step: LedgerStep];
+
+/**
+ * Takes steps of the ledger on the store's thread, before calls and lists that wait. Those that come while one transaction
+ * is being written are the next one.
+ */
+export class LedgerLine {
+  readonly #file: CallFile;
+  readonly #tell: (answers: readonly StepAnswer[]) => void;
+  readonly #waiting: NumberedStep[] = [];
+  #isGoing = false;
+
+  constructor(file: CallFile, tell: (answers: readonly StepAnswer[]) => void) {
+    this.#file = file;
+    this.#tell = tell;
+  }
+
+  take(steps: readonly NumberedStep[]): void {
+    this.#waiting.push(...steps);
+    if (this.#isGoing) return;
+    this.#isGoing = true;
+    setImmediate(() => void this.#go());
+  }
+
+  /** Takes what waits, without another try. */
+  end(): void {
+    while (this.#waiting.length > 0) this.#tell(this.#answers(this.#waiting.splice(0, GROUP_MAX), 0) ?? []);
+  }
+
+  async #go(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      const group = this.#waiting.splice(0, GROUP_MAX);
+      const untilMs = performance.now() + WAIT_MS;
+      let answers = this.#answers(group, untilMs);
+      while (answers === null) {
+        await delay(PAUSE_MS * Math.random());
+        answers = this.#answers(group, untilMs);
+      }
+      this.#tell(answers);
+    }
+    this.#isGoing = false;
+  }
+
+  /** `null` where another process writes, and there is time for another try. */
+  #answers(group: readonly NumberedStep[], untilMs: number): readonly StepAnswer[] | null {
+    try {
+      const claims = this.#file.keys((tables) =>
+        tables.take(
+          group.map(([, step]) => step),
+          Date.now(),
+        ),
+      );
+      return group.map(([ask], at) => [ask, claims[at] ?? null, null]);
+    } catch (error) {
+      const isLocked = error instanceof StoreFailure && error.problem.reason === "locked";
+      if (isLocked && performance.now() < untilMs) return null;
+      const message = error instanceof StoreFailure && !isLocked ? error.message : BUSY;
+      return group.map(([ask]) => [ask, null, message]);
+    }
+  }
+}
+
+const BUSY = "the store is busy: try again later";
