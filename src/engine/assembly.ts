@@ -59,6 +59,7 @@ export interface Assembly {
   readonly executor: Executor;
   readonly broker: BrokerClient;
   readonly pipeline: CallPipeline;
+  readonly idempotency: Pick<Idempotency, "problem">;
   readonly metrics: Metrics;
   readonly audit: Audit | undefined;
   readonly calls: CallHistory;
@@ -143,6 +144,7 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
     executor,
     broker,
     pipeline,
+    idempotency,
     metrics,
     audit,
     calls: history,
@@ -158,7 +160,7 @@ function openLedger(options: LedgerOptions, calls: CallStore | null, events: Eve
   if (options.kind === "redis") return new RedisLedger(options);
   const { path, ...keys } = options;
   if (path === IN_MEMORY) return SqliteLedger.inMemory(keys);
-  if (calls?.path === path) return SqliteLedger.in(calls, () => undefined);
+  if (calls?.settings.path === path) return SqliteLedger.in(calls, () => undefined);
   const store = new CallStore({ ...DEFAULT_ROOM, path, keys }, listenerOf(events));
   return SqliteLedger.in(store, () => store.close());
 }

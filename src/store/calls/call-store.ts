@@ -75,7 +75,7 @@ interface Ask<Answer> {
  * The thread starts with the first call or list.
  */
 export class CallStore {
-  readonly #settings: StoreSettings;
+  readonly settings: StoreSettings;
   readonly #listener: CallStoreListener;
   #worker: Worker | null = null;
   #restartMs = 0;
@@ -103,7 +103,7 @@ export class CallStore {
   #isClosed = false;
 
   constructor(settings: StoreSettings, listener: CallStoreListener) {
-    this.#settings = settings;
+    this.settings = settings;
     this.#listener = listener;
     this.#dropped = Object.fromEntries(DROP_REASONS.map((reason) => [reason, 0])) as Record<DropReason, number>;
   }
@@ -186,11 +186,6 @@ export class CallStore {
     this.#tell();
   }
 
-  /** Path of the file. */
-  get path(): string {
-    return this.#settings.path;
-  }
-
   #send(): void {
     if (this.#gathering !== null) clearTimeout(this.#gathering);
     this.#gathering = null;
@@ -250,7 +245,7 @@ export class CallStore {
       new URL(`./thread/entry.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url),
       {
         name: "glovebox-calls",
-        workerData: this.#settings,
+        workerData: this.settings,
         resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },
         env: {},
       },
