@@ -59,6 +59,7 @@ export interface Assembly {
   readonly executor: Executor;
   readonly broker: BrokerClient;
   readonly pipeline: CallPipeline;
+  readonly idempotency: Pick<Idempotency, "problem">;
   readonly metrics: Metrics;
   readonly audit: Audit | undefined;
   readonly calls: CallHistory;
@@ -143,6 +144,7 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
     executor,
     broker,
     pipeline,
+    idempotency,
     metrics,
     audit,
     calls: history,
@@ -158,9 +160,12 @@ function openLedger(options: LedgerOptions, calls: CallStore | null, events: Eve
   if (options.kind === "redis") return new RedisLedger(options);
   const { path, ...keys } = options;
   if (path === IN_MEMORY) return SqliteLedger.inMemory(keys);
-  if (calls?.path === path) return SqliteLedger.in(calls, () => undefined);
-  const store = new CallStore({ ...DEFAULT_ROOM, path, keys }, listenerOf(events));
-  return SqliteLedger.in(store, () => store.close());
+  const settings = { ...DEFAULT_ROOM, path, keys };
+  if (calls !== null && "path" in calls.settings && calls.settings.path === path) {
+    return SqliteLedger.in(calls, calls.settings, () => undefined);
+  }
+  const store = new CallStore(settings, listenerOf(events));
+  return SqliteLedger.in(store, settings, () => store.close());
 }
 
 function listenerOf(events: Events): CallStoreListener {

@@ -15,6 +15,8 @@ export interface EngineStats {
   };
   readonly isolates: { readonly active: number; readonly warm: number; readonly blank: number };
   readonly quarantined: readonly string[];
+  /** Only while calls with a new idempotency key are refused: its store was damaged. */
+  readonly idempotency?: { readonly problem: string };
 }
 
 /** Parts of an engine that its snapshot is of. */
@@ -22,10 +24,14 @@ interface StatedParts {
   readonly scheduler: { stats(): Pick<SchedulerStats, "queued" | "running"> };
   readonly executor: Pick<Executor, "kind" | "stats">;
   readonly registry: { readonly size: number };
+  readonly idempotency: { readonly problem: string | null };
 }
 
 /** The snapshot of an engine in a state. */
-export function statsOf({ scheduler, executor, registry }: StatedParts, state: EngineStats["state"]): EngineStats {
+export function statsOf(
+  { scheduler, executor, registry, idempotency }: StatedParts,
+  state: EngineStats["state"],
+): EngineStats {
   const { queued, running } = scheduler.stats();
   const { ready, problem = null, spareReady, rssBytes, isolates, ...rest } = executor.stats();
   const { quarantined, sandbox, groups, fleet } = rest;
@@ -38,5 +44,7 @@ export function statsOf({ scheduler, executor, registry }: StatedParts, state: E
     sandbox,
   };
   const told = { ...served, ...(groups && { groups }), ...(fleet && { fleet }) };
-  return { state, tools: registry.size, queued, running, executor: told, isolates, quarantined };
+  const base = { state, tools: registry.size, queued, running, executor: told, isolates, quarantined };
+  const refused = idempotency.problem;
+  return refused === null ? base : { ...base, idempotency: { problem: refused } };
 }

@@ -144,6 +144,8 @@ describe.each(Object.entries(STORES))("a store that is a %s:", (_kind, start) =>
       const call = { name: "slow", arguments: {} };
       const [first, second] = [await openShop(store.options), await openShop(store.options)];
       for (const { engine } of [first, second]) await engine.register(tool);
+      // Its store is open: it takes less time than the call.
+      await second.engine.execute({ name: "nothing", arguments: {} }, { idempotencyKey: "opens" });
       const late = first.engine.execute(call, { idempotencyKey: "slow" });
       await expect.poll(() => first.engine.stats().running).toBe(1);
       await store.forgetProcesses();

@@ -9,7 +9,7 @@ import type { RegisteredTool } from "../../tool/registered-tool.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";
 import { type ErrorCode, toolError } from "../../base/errors.ts";
 import type { ExecuteOptions } from "../execute-options.ts";
-import type { CallLedger, ClaimResult, KeyedCall } from "../../store/calls/ledger.ts";
+import { type CallLedger, type ClaimResult, DOUBTED, type KeyedCall } from "../../store/calls/ledger.ts";
 import { isObject } from "../../base/json.ts";
 import { DEFAULT_LIMITS } from "../../base/limits.ts";
 import {
@@ -61,6 +61,11 @@ export class Idempotency {
   constructor(ledger: CallLedger, registry: ToolRegistry) {
     this.#ledger = ledger;
     this.#registry = registry;
+  }
+
+  /** Why calls with a new key are refused now; `null` where they are not. */
+  get problem(): string | null {
+    return this.#ledger.problem;
   }
 
   /** Runs a call, or returns the result of the earlier call with its key. */
@@ -265,10 +270,6 @@ function refusal(call: ReadCall, claim: Exclude<ClaimResult, { readonly kind: "m
     : "the process that ran the call with this idempotencyKey ended before the call; the call may have had effects";
   return refused(call, "outcome_unknown", message, { hasEnded: claim.hasEnded });
 }
-
-/** Without a path: anybody may read it. */
-const DOUBTED =
-  "the store of idempotency keys was damaged and begun anew: until what it had would have expired, it is unknown whether the call with this key has run";
 
 function unusable(call: ReadCall, error: unknown): ToolResult {
   const reason = error instanceof StoreError ? error.message : "the store contains an unreadable entry";

@@ -46,7 +46,7 @@ export function addHealth(app: FastifyInstance, { engine, isDraining }: Surface)
   refuseOthers(app, "/healthz", ["GET", "HEAD"]);
 
   app.get("/readyz", { config: { role: "anybody", api: GET_READINESS } }, (_request, reply) => {
-    const { state, executor } = engine.stats();
+    const { state, executor, idempotency } = engine.stats();
     const { needLogin } = engine;
     const keeping = engine.calls.status()?.problem ?? null;
     const { kind, ready, sandbox } = executor;
@@ -59,6 +59,7 @@ export function addHealth(app: FastifyInstance, { engine, isDraining }: Surface)
       executor: { kind, ready, sandbox: sandbox.kind },
       ...(needLogin.length === 0 ? {} : { connectors: { needLogin } }),
       ...(keeping === null ? {} : { calls: { problem: keeping } }),
+      ...(idempotency === undefined ? {} : { idempotency }),
       ...describeGroups(),
     });
   });

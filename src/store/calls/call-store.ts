@@ -86,7 +86,7 @@ interface Ask<Answer> {
  * The thread starts with the first call or list.
  */
 export class CallStore {
-  readonly #settings: StoreSettings;
+  readonly settings: StoreSettings;
   readonly #listener: CallStoreListener;
   #worker: Worker | null = null;
   #restartMs = 0;
@@ -115,7 +115,7 @@ export class CallStore {
   #isClosed = false;
 
   constructor(settings: StoreSettings, listener: CallStoreListener) {
-    this.#settings = settings;
+    this.settings = settings;
     this.#listener = listener;
     this.#dropped = Object.fromEntries(DROP_REASONS.map((reason) => [reason, 0])) as Record<DropReason, number>;
   }
@@ -151,7 +151,7 @@ export class CallStore {
   /** Whether calls that other processes keep in the same Redis are told as well. */
   watch(isWatched: boolean): void {
     this.#isWatched = isWatched;
-    if (!("url" in this.#settings) || this.#isClosed) return;
+    if (!("url" in this.settings) || this.#isClosed) return;
     if (this.#worker === null) this.#running();
     else this.#worker.postMessage({ kind: "watch", isWatched } satisfies ToStore);
   }
@@ -204,11 +204,6 @@ export class CallStore {
       void worker.terminate();
     }
     this.#tell();
-  }
-
-  /** Path of the file; `null` in Redis. */
-  get path(): string | null {
-    return "path" in this.#settings ? this.#settings.path : null;
   }
 
   #send(): void {
@@ -270,7 +265,7 @@ export class CallStore {
       new URL(`./thread/entry.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url),
       {
         name: "glovebox-calls",
-        workerData: this.#settings,
+        workerData: this.settings,
         resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },
         env: {},
       },

@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import type { DatabaseLayout } from "../sqlite/layout.ts";
+import { type DatabaseLayout, movedAsideMs } from "../sqlite/layout.ts";
 import { SWEPT_MAX, SqliteTransaction } from "../sqlite/store.ts";
 import {
   CALL_BYTES,
@@ -79,6 +79,11 @@ export const EARLIER_LEDGER: DatabaseLayout = {
   ALTER TABLE call RENAME TO keyed;
   ${RULES_SQL}`,
 };
+
+/** Time until which a key is in doubt that is not in a file, because the file before it was damaged; in milliseconds since 1970. */
+export function doubtedMs(path: string, { ttlMs }: Pick<LedgerCapacity, "ttlMs">): number {
+  return movedAsideMs(path) + ttlMs;
+}
 
 /** What is left of such a file once its calls were taken over. Engines of earlier versions refuse it, too. */
 export const TAKEN_LEDGER: DatabaseLayout = {

@@ -17,6 +17,10 @@ export interface LedgerCapacity {
 
 export const DEFAULT_KEYS: LedgerCapacity = { ttlMs: 10 * 60 * 1_000, maxEntries: 10_000, maxBytes: 64 * 1024 ** 2 };
 
+/** Of `doubted` claims. Without a path: anybody may read it. */
+export const DOUBTED =
+  "the store of idempotency keys was damaged and begun anew: until what it had would have expired, it is unknown whether the call with a key has run";
+
 /** One thing that a holder does with a call, or says of itself. */
 export type LedgerStep =
   | { readonly kind: "claim" | "release"; readonly call: KeyedCall; readonly holder: string }
@@ -82,6 +86,8 @@ export type ClaimResult =
  * records its result. Methods reject with a `StoreError` where the store fails.
  */
 export interface CallLedger {
+  /** Why calls with a key that is not known are refused now; `null` where they are not. */
+  readonly problem: string | null;
   /**
    * Claims a call. While another process runs it, waits as long as the call may wait, up to a maximum, and then returns
    * `running`. A claim that is `mine` must be settled or released.

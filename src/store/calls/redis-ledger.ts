@@ -25,6 +25,7 @@ type HeldClaim = Pick<LedgerClaim, "digest" | "holder">;
 
 /** A ledger in Redis, shared by engines on several machines. */
 export class RedisLedger implements CallLedger {
+  readonly problem = null;
   readonly #options: RedisLedgerOptions;
   readonly #seal: Seal;
   /** Id of this process; its claims are numbered. */

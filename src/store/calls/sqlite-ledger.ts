@@ -8,10 +8,12 @@ import {
   type KeyedCall,
   ClaimWaiter,
   HolderHeartbeat,
+  DOUBTED,
   type LedgerCapacity,
   type TakeStep,
 } from "./ledger.ts";
-import { LEDGER_LAYOUT, LedgerTables } from "./ledger-tables.ts";
+import { doubtedMs, LEDGER_LAYOUT, LedgerTables } from "./ledger-tables.ts";
+import type { FileSettings } from "./thread/messages.ts";
 
 const LOOK_FIRST_MS = 10;
 /** Beyond what the limits of a ledger let it take. */
@@ -23,6 +25,7 @@ const NEVER = new AbortController();
 export class SqliteLedger implements CallLedger {
   readonly #take: TakeStep;
   readonly #end: () => void | Promise<void>;
+  readonly #isDoubted: () => boolean;
   /** Id of this engine as a holder. */
   readonly #holder = randomUUID();
   readonly #patience = new ClaimWaiter(LOOK_FIRST_MS);
@@ -30,14 +33,20 @@ export class SqliteLedger implements CallLedger {
     await this.#take({ kind: "see", holder: this.#holder });
   });
 
-  private constructor(take: TakeStep, end: () => void | Promise<void>) {
+  private constructor(take: TakeStep, end: () => void | Promise<void>, isDoubted = () => false) {
     this.#take = take;
     this.#end = end;
+    this.#isDoubted = isDoubted;
+  }
+
+  get problem(): string | null {
+    return this.#isDoubted() ? DOUBTED : null;
   }
 
   /** A ledger on a store's thread; `end` runs when it is closed. */
-  static in(store: CallStore, end: () => void | Promise<void>): SqliteLedger {
-    return new SqliteLedger((step) => store.takeStep(step), end);
+  static in(store: CallStore, { path, keys }: FileSettings, end: () => void | Promise<void>): SqliteLedger {
+    const isDoubted = (): boolean => Date.now() < doubtedMs(path, keys);
+    return new SqliteLedger((step) => store.takeStep(step), end, isDoubted);
   }
 
   /** A ledger in memory, on the thread that calls it. */

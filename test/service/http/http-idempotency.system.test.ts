@@ -120,5 +120,10 @@ describe("the service", () => {
     const second = await serve(folder);
     expect(await draw(second.url, "kept")).toEqual({ ...answer, replayed: "true" });
     expect((await draw(second.url, "other")).drawn).not.toBe(answer.drawn);
+    // As if the file before this one had been damaged.
+    await writeFile(`${store}.corrupt`, "");
+    const readiness = await fetch(`${second.url}/readyz`);
+    expect(readiness.status).toBe(200);
+    expect(await readiness.json()).toMatchObject({ idempotency: { problem: expect.stringContaining("damaged") } });
   });
 });

@@ -384,7 +384,8 @@ export const SCHEMAS = {
       ),
       connectors: exactly({ needLogin: listOf(text("A connector to which somebody has to log in.")) }),
       calls: exactly({ problem: text("Why calls cannot be kept now; they run all the same.") }),
+      idempotency: exactly({ problem: text("Why calls with a new idempotency key are refused now.") }),
     },
-    ["reason", "cgroup", "connectors", "calls"],
+    ["reason", "cgroup", "connectors", "calls", "idempotency"],
   ),
 } as const satisfies Readonly<Record<string, ApiSchema>>;

@@ -1,12 +1,12 @@
 import { closeSync, openSync, readSync, renameSync, rmSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { describeFailure, kindOf, type FailureKind } from "../../sqlite/failure.ts";
-import { createFile, DAMAGED, IN_MEMORY, layOut, movedAsideMs } from "../../sqlite/layout.ts";
+import { createFile, DAMAGED, IN_MEMORY, layOut } from "../../sqlite/layout.ts";
 import { SWEPT_MAX as KEYS_SWEPT_MAX } from "../../sqlite/store.ts";
 import { CallReader, CALLS_LAYOUT, CallWriter } from "../call-tables.ts";
 import { StoreFailure } from "./call-backend.ts";
 import { CALL_BYTES } from "../ledger.ts";
-import { LedgerTables } from "../ledger-tables.ts";
+import { doubtedMs, LedgerTables } from "../ledger-tables.ts";
 import { takeEarlierLedger } from "./earlier-ledger.ts";
 import type { DropReason, FileSettings } from "./messages.ts";
 
@@ -99,7 +99,7 @@ export class CallFile {
   #openKeys(database: DatabaseSync): LedgerTables {
     const { path, keys } = this.#settings;
     takeEarlierLedger(database, path);
-    const isDoubted = (nowMs: number): boolean => nowMs < movedAsideMs(path) + keys.ttlMs;
+    const isDoubted = (nowMs: number): boolean => nowMs < doubtedMs(path, keys);
     return new LedgerTables(database, keys, isDoubted(Date.now()) ? isDoubted : undefined);
   }
 
