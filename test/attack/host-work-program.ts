@@ -64,13 +64,13 @@ const SCENES: Readonly<Record<string, Scene>> = {
     body: `const text = "x".repeat(900_000);
       await Promise.allSettled(Array.from({ length: 60 }, () => host.work.nothing(text)));
       await Promise.allSettled(Array.from({ length: 60 }, () => host.denied.get(text)));`,
-    calls: 40,
+    calls: 20,
     capabilityBytes: 256 * 1024 * 1024,
   },
   accepted: {
     body: `const text = "x".repeat(200_000);
       await Promise.allSettled(Array.from({ length: 120 }, () => host.work.tick(text)));`,
-    calls: 40,
+    calls: 20,
     capabilityBytes: 256 * 1024 * 1024,
   },
 };

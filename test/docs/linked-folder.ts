@@ -1,4 +1,4 @@
-/** Temporary folders in which `glovebox` is installed: programs import it, and commands run it, from the sources. */
+/** Temporary folders in which `glovebox` is installed as it is built: programs import it, and commands run it. */
 import { execFile } from "node:child_process";
 import {
   cpSync,

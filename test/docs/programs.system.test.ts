@@ -23,6 +23,13 @@ const SERVE = /^npx glovebox serve\b/;
 const INSTALL = /^npm (?:install|i|ci)\b/;
 /** A test waits for the programs of pages before its own. */
 const TEST_MS = 600_000;
+/** Runs the programs of a page one after the other, and says where each begins: most of their time is the engine's start. */
+const RUNNER = "run-programs.mjs";
+const BEGIN = "program begins: ";
+const RUN = `for (const file of process.argv.slice(2)) {
+  console.log(${JSON.stringify(BEGIN)} + file);
+  await import("./" + file);
+}`;
 
 interface Programs {
   readonly page: Page;
@@ -66,11 +73,12 @@ interface Runs {
   readonly ended: Promise<unknown>;
 }
 
-/** Starts everything of a page: its programs side by side, then its commands one after the other. */
+/** Starts everything of a page: its programs and then its commands, one after the other. */
 function start(page: Programs): Runs {
   const folder = linkedFolder(PACKAGES);
   for (const block of page.written) folder.write(fileOf(block) ?? "", block.text);
-  const programs = new Map(page.programs.map((block) => [block, queue.add(() => runProgram(folder, block))]));
+  const printed = queue.add(() => runPrograms(folder, page.programs));
+  const programs = new Map(page.programs.map((block) => [block, printed.then((all) => all.get(nameOf(block)) ?? "")]));
   const lines = [
     ...page.commands.map(({ line }) => line),
     ...page.configurations.map((file) => `npx glovebox config check --config ${file}`),
@@ -83,7 +91,7 @@ function start(page: Programs): Runs {
       await folder.run("sh", ["-c", command]).then(resolve, reject);
     }
   };
-  const ended = Promise.allSettled(programs.values())
+  const ended = Promise.allSettled([printed])
     .then(() => queue.add(runCommands))
     .catch((error: unknown) => results.forEach(([, { reject }]) => reject(error)))
     .finally(() => folder[Symbol.dispose]());
@@ -94,10 +102,18 @@ function start(page: Programs): Runs {
   return { programs, commands, ended };
 }
 
-function runProgram(folder: LinkedFolder, block: Block): Promise<string> {
-  const file = fileOf(block) ?? `program-${block.line}.ts`;
-  folder.write(file, block.text);
-  return folder.run(process.execPath, [...FLAGS, file]);
+function nameOf(block: Block): string {
+  return fileOf(block) ?? `program-${block.line}.ts`;
+}
+
+/** What each program prints, by its name. */
+async function runPrograms(folder: LinkedFolder, blocks: readonly Block[]): Promise<ReadonlyMap<string, string>> {
+  if (blocks.length === 0) return new Map();
+  folder.write(RUNNER, RUN);
+  for (const block of blocks) folder.write(nameOf(block), block.text);
+  const printed = await folder.run(process.execPath, [...FLAGS, RUNNER, ...blocks.map(nameOf)]);
+  const parts = printed.split(BEGIN).slice(1);
+  return new Map(parts.map((part) => [part.slice(0, part.indexOf("\n")), part.slice(part.indexOf("\n") + 1)]));
 }
 
 interface PageServer extends AsyncDisposable {
