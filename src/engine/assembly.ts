@@ -1,3 +1,4 @@
+import type { LoginReport } from "../base/connector-report.ts";
 import { randomBytes } from "node:crypto";
 import type { Limits } from "../base/limits.ts";
 import type { Throttling } from "../base/host-work-queue.ts";
@@ -8,7 +9,6 @@ import type { CapabilityEvent } from "../broker/capability-event.ts";
 import { FUNCTIONS } from "../broker/capabilities/functions.ts";
 import { PROGRAM_METHODS, PROGRAM_TOOLS } from "../broker/capabilities/program-tools.ts";
 import type { CallSessionTool } from "../broker/capabilities/connector/route.ts";
-import type { LoginReport } from "../broker/login/settings.ts";
 import type { SecretViolation } from "../broker/capabilities/secrets/placeholders.ts";
 import { Binaries } from "../broker/capabilities/native/binaries.ts";
 import type { Executor } from "../executor/executor.ts";

@@ -1,3 +1,4 @@
+import type { LoginReport } from "../base/connector-report.ts";
 import type { Throttling } from "../base/host-work-queue.ts";
 import type { CapabilityEvent } from "../broker/capability-event.ts";
 import { createCapabilities } from "../broker/capabilities/built-in.ts";
@@ -7,7 +8,6 @@ import { withoutSecrets } from "../broker/capabilities/env.ts";
 import { Binaries } from "../broker/capabilities/native/binaries.ts";
 import type { SecretViolation } from "../broker/capabilities/secrets/placeholders.ts";
 import { Secrets } from "../broker/capabilities/secrets/secrets.ts";
-import type { LoginReport } from "../broker/login/settings.ts";
 import { BrokerClient } from "../broker/thread/broker-client.ts";
 import type { ResolvedOptions } from "./options.ts";
 

@@ -1,3 +1,4 @@
+import type { LoginReport } from "../../base/connector-report.ts";
 import { delegation } from "../../base/os/cgroup.ts";
 import { within } from "../../base/deadline.ts";
 import { HostWorkQueue, type Throttling } from "../../base/host-work-queue.ts";
@@ -11,7 +12,6 @@ import type { BinaryFiles, HeldBinary } from "../capabilities/native/binaries.ts
 import type { SecretViolation } from "../capabilities/secrets/placeholders.ts";
 import type { CapabilityDetails, CapabilityEvent } from "../capability-event.ts";
 import { Grants } from "../grants.ts";
-import type { LoginReport } from "../login/settings.ts";
 import { MethodCaller, messageOf } from "../method-call.ts";
 import type { Policy } from "../policy.ts";
 import type { AskPipes, ConnectedPipe } from "./ask-pipe.ts";

@@ -1,3 +1,4 @@
+import type { LoginReport } from "../../base/connector-report.ts";
 import type { MessagePort } from "node:worker_threads";
 import type { ErrorCode } from "../../base/errors.ts";
 import type { Throttling } from "../../base/host-work-queue.ts";
@@ -14,7 +15,6 @@ import type { SecretViolation } from "../capabilities/secrets/placeholders.ts";
 import type { SecretOptions } from "../capabilities/secrets/secrets.ts";
 import type { AskLogging } from "../ask-log.ts";
 import type { CallIdentity, CapabilityRecord } from "../capability-event.ts";
-import type { LoginReport } from "../login/settings.ts";
 import type { EndedMethod } from "../method-call.ts";
 import type { Policy, PolicySubject } from "../policy.ts";
 import type { HostCapabilityShape, HostMethod } from "./host-capability.ts";

@@ -1,10 +1,10 @@
+import type { LoginReport } from "../../base/connector-report.ts";
 import { RemoteServers } from "../capabilities/connector/connector.ts";
 import type { CallSessionTool } from "../capabilities/connector/route.ts";
 import { HELD_ELSEWHERE } from "../capabilities/native/binaries.ts";
 import type { SecretViolation } from "../capabilities/secrets/placeholders.ts";
 import { Secrets } from "../capabilities/secrets/secrets.ts";
 import { threadCapabilities } from "../capabilities/thread-capabilities.ts";
-import type { LoginReport } from "../login/settings.ts";
 import { shareGroups } from "../../base/os/cgroup.ts";
 import type { EnginePort } from "./engine-port.ts";
 import type { ThreadSettings } from "./messages.ts";

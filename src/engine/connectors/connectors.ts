@@ -1,11 +1,11 @@
+import type { BegunLogin, ConnectorStatus, FinishedLogin, LoginReport } from "../../base/connector-report.ts";
 import { GloveboxError } from "../../base/errors.ts";
 import type { BrokerClient } from "../../broker/thread/broker-client.ts";
 import type { SessionToolCall } from "../../broker/capabilities/connector/route.ts";
-import type { LoginReport } from "../../broker/login/settings.ts";
 import type { ResolvedConnector } from "../../tool/connectors/options.ts";
-import { type BegunLogin, type FinishedLogin, PendingLogins } from "./pending-logins.ts";
+import { PendingLogins } from "./pending-logins.ts";
 import type { SourceOptions } from "./connector-source.ts";
-import type { ConnectorParts, ConnectorStatus, RunningConnector } from "./running-connector.ts";
+import type { ConnectorParts, RunningConnector } from "./running-connector.ts";
 
 /** Connectors that are ready to be put in force: those that stay, and new ones with their tools. */
 export interface PreparedConnectors extends AsyncDisposable {

@@ -1,3 +1,4 @@
+import type { ConnectorFinding } from "../../base/connector-report.ts";
 import { GloveboxError } from "../../base/errors.ts";
 import { isObject, type JsonSchema } from "../../base/json.ts";
 import type { ToolChecks } from "../../base/protocol/script.ts";
@@ -6,14 +7,7 @@ import { writeSchema } from "../../base/schema/schema-text.ts";
 import type { SuggestedAuth } from "./openapi/security.ts";
 import { readOpenApi } from "./openapi/read-openapi.ts";
 import { type CompiledSchema, compileLoosened, loosenSchema, withoutDefaults } from "./loosen.ts";
-import {
-  cleanTools,
-  type ConnectorFinding,
-  type DigestedTool,
-  digestOfAll,
-  matcherOf,
-  type RemoteTools,
-} from "./remote-tool.ts";
+import { cleanTools, type DigestedTool, digestOfAll, matcherOf, type RemoteTools } from "./remote-tool.ts";
 
 /** The tools of another server, to be read in a build process. The job's only text is the document or the list. */
 export interface ConnectorJob {

@@ -1,3 +1,4 @@
+import type { LoginReport } from "../../../base/connector-report.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { RemoteAnswer, RemoteRequest } from "../../../guest/host.ts";
 import { answerBody, sentBody } from "./bodies.ts";
@@ -14,7 +15,7 @@ import type { SecretViolation } from "../secrets/placeholders.ts";
 import type { Secrets } from "../secrets/secrets.ts";
 import { isRefusedBefore, LoginFailure } from "../../login/failure.ts";
 import type { Logins, RequestToken } from "../../login/logins.ts";
-import type { LoginReport, LoginUse } from "../../login/settings.ts";
+import type { LoginUse } from "../../login/settings.ts";
 import { WaitingSlots } from "../waiting-slots.ts";
 import { ConnectorPermission, patternBelow } from "./permission.ts";
 import type { CallSessionTool, ConnectorRoute } from "./route.ts";
