@@ -7,6 +7,7 @@ import { messageOf } from "../../broker/method-call.ts";
 import type { ResolvedConnector } from "../../tool/connectors/options.ts";
 import type { ReadConnector } from "../../tool/connectors/read-connector.ts";
 import { differenceOf, type ToolsDifference } from "../../tool/connectors/remote-tool.ts";
+import { remoteTool } from "../../tool/connectors/remote-registered.ts";
 import { isSameTool, type RegisteredTool } from "../../tool/registered-tool.ts";
 import type { Registrar } from "../../tool/registrar.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";
@@ -191,7 +192,10 @@ export class RunningConnector implements AsyncDisposable {
 
   async #readTools(): Promise<Prepared> {
     const read = await this.source.read();
-    return { read, tools: await this.#parts.registrar.prepareRemote(this.connector, read.tools) };
+    const tools = await this.#parts.registrar.prepareEach(read.tools, (line, engine) =>
+      remoteTool(this.connector, line, engine),
+    );
+    return { read, tools };
   }
 
   /** Takes a list in, unless the pin names another one: `steps` register one tool each, and `end` tells of it. */
