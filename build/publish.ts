@@ -28,6 +28,7 @@ const PROGRAMS = [
 ];
 /** Modules that programs import by their URLs. They share the chunks of their program, and its classes of errors. */
 const IMPORTED: Readonly<Record<string, readonly string[]>> = {
+  "broker/thread/entry.js": ["broker/capabilities/connector/connector.js"],
   "tool/build/child.js": ["tool/connectors/prepare-remote.js"],
 };
 /** What programs read as files: texts for isolates and browsers. */

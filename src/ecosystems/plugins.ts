@@ -1,4 +1,5 @@
 import type { Plugin, PluginContract } from "../engine/plugin.ts";
+import { CONNECTOR } from "../broker/capabilities/connector/methods.ts";
 import { agentspaceReader } from "../tool/contracts/agentspace.ts";
 import { amplifier } from "../tool/contracts/amplifier.ts";
 import type { ModuleReader } from "../tool/contracts/contract.ts";
@@ -11,10 +12,13 @@ const EXTENSION = import.meta.url.endsWith(".ts") ? "ts" : "js";
  * The plugins of every engine of this package. Their order is that in which adapters are asked: a module that defines
  * names of two contracts is read by the first.
  */
-export const PLUGINS: readonly Plugin[] = [strands, agentspaceReader, xaibo, amplifier].map((reader) => ({
-  name: reader.name,
-  contracts: [withAdapter(reader)],
-}));
+export const PLUGINS: readonly Plugin[] = [
+  ...[strands, agentspaceReader, xaibo, amplifier].map((reader) => ({
+    name: reader.name,
+    contracts: [withAdapter(reader)],
+  })),
+  { name: "connectors", modules: [CONNECTOR] },
+];
 
 /** Their adapters, which `npm run build` bundles. */
 export const ADAPTERS: readonly URL[] = PLUGINS.flatMap(({ contracts = [] }) =>

@@ -1,5 +1,6 @@
 import { isModuleContract, isLibrary } from "../base/protocol/script.ts";
 import type { CustomCapability } from "../broker/capabilities/custom-types.ts";
+import type { ModuleCapability } from "../broker/capabilities/module-capability.ts";
 import type { ToolContext } from "../tool/define-tool.ts";
 import type { ModuleReader, ModuleReaders } from "../tool/contracts/contract.ts";
 
@@ -49,6 +50,8 @@ export interface Plugin {
   readonly contracts?: readonly PluginContract[];
   /** Beside the engine's own `capabilities`. */
   readonly capabilities?: readonly CustomCapability[];
+  /** Capabilities that the broker's thread carries out, by modules that it imports. */
+  readonly modules?: readonly ModuleCapability[];
 }
 
 /** What all plugins of an engine add to it. */
@@ -56,6 +59,7 @@ export interface PluggedIn {
   readonly readers: ModuleReaders;
   readonly adapters: readonly URL[];
   readonly capabilities: readonly CustomCapability[];
+  readonly modules: readonly ModuleCapability[];
 }
 
 /** Throws a `TypeError` for two plugins or contracts of one name, and for a contract's name that cannot be one. */
@@ -72,7 +76,12 @@ export function resolvePlugins(plugins: readonly Plugin[]): PluggedIn {
       adapters.push(adapter);
     }
   }
-  return { readers, adapters, capabilities: plugins.flatMap(({ capabilities = [] }) => capabilities) };
+  return {
+    readers,
+    adapters,
+    capabilities: plugins.flatMap(({ capabilities = [] }) => capabilities),
+    modules: plugins.flatMap(({ modules = [] }) => modules),
+  };
 }
 
 function requireName(contract: string, plugin: string, others: ModuleReaders): void {

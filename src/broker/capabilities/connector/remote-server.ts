@@ -17,6 +17,7 @@ import { isRefusedBefore, LoginFailure } from "../../login/failure.ts";
 import type { Logins, RequestToken } from "../../login/logins.ts";
 import type { LoginUse } from "../../login/settings.ts";
 import { WaitingSlots } from "../waiting-slots.ts";
+import { READING } from "./methods.ts";
 import { ConnectorPermission, patternBelow } from "./permission.ts";
 import type { CallSessionTool, ConnectorRoute } from "./route.ts";
 
@@ -45,8 +46,6 @@ const PAUSE_MS = 1_000;
 const REPEATS_MAX = 10;
 /** Status of a server that wants another token. */
 const UNAUTHORIZED = 401;
-/** Methods without effects on a server. */
-export const READING: ReadonlySet<string> = new Set(["GET", "HEAD"]);
 /** Headers of an answer that belong to the connection, or to a user. */
 const DROPPED: ReadonlySet<string> = new Set(["set-cookie", "set-cookie2", "transfer-encoding", "connection"]);
 
