@@ -26,6 +26,11 @@ const PROGRAMS = [
   "tool/build/child.js",
   "tool/connectors/mcp/entry.js",
 ];
+/** Modules that programs import by their URLs. They share the chunks of their program, and its classes of errors. */
+const IMPORTED: Readonly<Record<string, readonly string[]>> = {
+  "broker/thread/entry.js": ["broker/capabilities/connector/connector.js"],
+  "tool/build/child.js": ["tool/connectors/prepare-remote.js"],
+};
 /** What programs read as files: texts for isolates and browsers. */
 const READ = [
   "base/schema/describe-schema.js",
@@ -43,7 +48,7 @@ const PLACE = "glovebox-published:";
 async function publish(folder: string): Promise<void> {
   await rm(folder, { recursive: true, force: true });
   // What one process loads shares its chunks. A program of another process would only cut them smaller.
-  const groups = [[...exported(), ...COMMAND], ...PROGRAMS.map((program) => [program])];
+  const groups = [[...exported(), ...COMMAND], ...PROGRAMS.map((program) => [program, ...(IMPORTED[program] ?? [])])];
   for (const file of (await Promise.all(groups.map((group) => bundle(group, folder)))).flat())
     await write(file, folder);
   for (const each of READ) await cp(path.join(COMPILED, each), path.join(folder, each), { recursive: true });

@@ -72,10 +72,15 @@ export type {
   PreEvent,
   Reconfigured,
 } from "./engine/telemetry/events.ts";
-export type { ConnectorStatus, LoginStatus } from "./engine/connectors/running-connector.ts";
-export type { BegunLogin, FinishedLogin } from "./engine/connectors/pending-logins.ts";
+export type {
+  BegunLogin,
+  ConnectorFinding,
+  ConnectorStatus,
+  FinishedLogin,
+  LoginReport,
+  LoginStatus,
+} from "./base/connector-report.ts";
 export type { ConnectorLoginOptions } from "./engine/local-engine.ts";
-export type { LoginReport } from "./broker/login/settings.ts";
 export type {
   AuthorizationCodeClient,
   ClientAuthentication,
@@ -83,7 +88,6 @@ export type {
   OAuthClient,
 } from "./tool/connectors/auth-options.ts";
 export type { ConnectorOptions } from "./tool/connectors/options.ts";
-export type { ConnectorFinding } from "./tool/connectors/remote-tool.ts";
 export type { ToolAnnotations } from "./tool/contracts/contract.ts";
 export type { JsonSchema, JsonValue } from "./base/json.ts";
 export { DEFAULT_LIMITS, type Limits, MAX_LIMITS } from "./base/limits.ts";

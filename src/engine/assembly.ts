@@ -7,8 +7,6 @@ import type { BrokerClient } from "../broker/thread/broker-client.ts";
 import type { CapabilityEvent } from "../broker/capability-event.ts";
 import { FUNCTIONS } from "../broker/capabilities/functions.ts";
 import { PROGRAM_METHODS, PROGRAM_TOOLS } from "../broker/capabilities/program-tools.ts";
-import type { CallSessionTool } from "../broker/capabilities/connector/route.ts";
-import type { LoginReport } from "../broker/login/settings.ts";
 import type { SecretViolation } from "../broker/capabilities/secrets/placeholders.ts";
 import { Binaries } from "../broker/capabilities/native/binaries.ts";
 import type { Executor } from "../executor/executor.ts";
@@ -91,14 +89,11 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
   const bounds = { limits, maxLimits, toolMaxLimits };
   const opened = new Packages(packages, fetch, (event) => events.emit("package:step", event));
   const programs = new Programs(bounds);
-  const callTool: CallSessionTool = (call, signal) => connectors.callTool(call, signal);
   const listeners = {
-    callTool,
     onOutcome: (event: CapabilityEvent) => events.emit("capability:call", event),
     onSecretViolation: (violation: SecretViolation) => events.emit("secret:violation", violation),
     onThreadDeath: (error: Error) => events.emit("broker:lost", { reason: error.message.slice(0, REASON_MAX) }),
     onThrottled: (throttling: Throttling) => events.emit("tenant:throttled", throttling),
-    onLogin: (report: LoginReport) => connectors.noticeLogin(report),
   };
   const broker = createBroker(options, listeners, binaries);
   const caps = { perTool, perTenant };

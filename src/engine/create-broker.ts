@@ -1,51 +1,45 @@
 import type { Throttling } from "../base/host-work-queue.ts";
 import type { CapabilityEvent } from "../broker/capability-event.ts";
 import { createCapabilities } from "../broker/capabilities/built-in.ts";
-import { RemoteServers } from "../broker/capabilities/connector/connector.ts";
-import type { CallSessionTool } from "../broker/capabilities/connector/route.ts";
 import { withoutSecrets } from "../broker/capabilities/env.ts";
 import { Binaries } from "../broker/capabilities/native/binaries.ts";
 import type { SecretViolation } from "../broker/capabilities/secrets/placeholders.ts";
 import { Secrets } from "../broker/capabilities/secrets/secrets.ts";
-import type { LoginReport } from "../broker/login/settings.ts";
 import { BrokerClient } from "../broker/thread/broker-client.ts";
 import type { ResolvedOptions } from "./options.ts";
 
 /** Receives what a broker reports. */
 interface BrokerListeners {
   readonly onOutcome: (event: CapabilityEvent) => void;
-  readonly callTool: CallSessionTool;
   readonly onSecretViolation: (violation: SecretViolation) => void;
   readonly onThreadDeath: (error: Error) => void;
   readonly onThrottled: (throttling: Throttling) => void;
-  readonly onLogin: (report: LoginReport) => void;
 }
 
 /** Creates the broker of an engine from its capabilities and its policy. `binaries`: files of native tools. */
 export function createBroker(
   options: ResolvedOptions,
-  { onOutcome, callTool, onSecretViolation, onThreadDeath, onThrottled, onLogin }: BrokerListeners,
+  { onOutcome, onSecretViolation, onThreadDeath, onThrottled }: BrokerListeners,
   binaries: Binaries = new Binaries(),
 ): BrokerClient {
   const { capabilities: custom, fetch, kv, policy, broker: place } = options;
+  const { modules } = options.plugins;
   const { lookup, connectMs, headersMs, idleMs } = fetch;
   const secrets = new Secrets(options.secrets, process.env);
   const environment = withoutSecrets(process.env, options.secrets);
-  const servers = new RemoteServers({ fetch, secrets, callTool, onViolation: onSecretViolation, onLogin });
-  const parts = { binaries, environment, fetch, kv, secrets, servers, onSecretViolation };
+  const parts = { binaries, environment, fetch, kv, secrets, onSecretViolation };
   const sent = { fetch: { connectMs, headersMs, idleMs }, secrets: Secrets.resolved(options.secrets, secrets) };
   return new BrokerClient({
-    capabilities: createCapabilities({ ...parts, custom }),
+    capabilities: createCapabilities({ ...parts, custom, modules }),
     policy,
     binaries,
     place,
     settings: { ...sent, environment, kv, listens: options.executor.kind === "process" },
     lookup,
-    callTool,
+    modules,
     onOutcome,
     onViolation: onSecretViolation,
     onThrottled,
-    onLogin,
     onDeath: onThreadDeath,
   });
 }

@@ -1,11 +1,10 @@
+import type { BegunLogin, ConnectorStatus, FinishedLogin } from "../base/connector-report.ts";
 import type { Registry } from "prom-client";
 import { type Assembly, assemble, type Loaded } from "./assembly.ts";
 import { loadExecutor, requirePackages } from "./create-executor.ts";
 import type { CallHistory } from "./call-history.ts";
 import type { LoadTool } from "./call/tool-loaders.ts";
 import { type CodeModeOptions, resolveCodeMode } from "./code-mode-options.ts";
-import type { BegunLogin, FinishedLogin } from "./connectors/pending-logins.ts";
-import type { ConnectorStatus } from "./connectors/running-connector.ts";
 import type { ExecuteOptions } from "./execute-options.ts";
 import { type Explanation, explainTool, identityOf, lintAll, type ToolFinding } from "./explanation.ts";
 import { GloveboxError } from "../base/errors.ts";

@@ -1,6 +1,7 @@
 import { isModuleContract, isLibrary } from "../base/protocol/script.ts";
 import type { CustomCapability } from "../broker/capabilities/custom-types.ts";
 import type { ExecutorFactory } from "../executor/executor-factory.ts";
+import type { ModuleCapability } from "../broker/capabilities/module-capability.ts";
 import type { ToolContext } from "../tool/define-tool.ts";
 import type { ModuleReader, ModuleReaders } from "../tool/contracts/contract.ts";
 
@@ -52,6 +53,8 @@ export interface Plugin {
   readonly capabilities?: readonly CustomCapability[];
   /** A kind of executor beside `process` and `threads`. */
   readonly executor?: ExecutorFactory;
+  /** Capabilities that the broker's thread carries out, by modules that it imports. */
+  readonly modules?: readonly ModuleCapability[];
 }
 
 /** What all plugins of an engine add to it. */
@@ -60,6 +63,7 @@ export interface PluggedIn {
   readonly adapters: readonly URL[];
   readonly capabilities: readonly CustomCapability[];
   readonly executors: readonly ExecutorFactory[];
+  readonly modules: readonly ModuleCapability[];
 }
 
 /** Throws a `TypeError` for two plugins or contracts of one name, and for a contract's name that cannot be one. */
@@ -77,7 +81,13 @@ export function resolvePlugins(plugins: readonly Plugin[]): PluggedIn {
     }
   }
   const executors = plugins.flatMap(({ executor }) => (executor === undefined ? [] : [executor]));
-  return { readers, adapters, capabilities: plugins.flatMap(({ capabilities = [] }) => capabilities), executors };
+  return {
+    readers,
+    adapters,
+    capabilities: plugins.flatMap(({ capabilities = [] }) => capabilities),
+    executors,
+    modules: plugins.flatMap(({ modules = [] }) => modules),
+  };
 }
 
 function requireName(contract: string, plugin: string, others: ModuleReaders): void {

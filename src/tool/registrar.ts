@@ -1,12 +1,10 @@
 import PQueue from "p-queue";
 import { GloveboxError } from "../base/errors.ts";
-import type { Bounds } from "../base/limits.ts";
+import type { Bounds, Limits } from "../base/limits.ts";
 import type { Inspection, ModuleContractName, Runtime, ToolScript } from "../base/protocol/script.ts";
 import type { Binaries } from "../broker/capabilities/native/binaries.ts";
 import { OPERATOR } from "../broker/policy.ts";
 import { eachInTurns } from "../base/turns.ts";
-import type { ResolvedConnector } from "./connectors/options.ts";
-import type { PreparedLine } from "./connectors/prepare-remote.ts";
 import type { Bundle } from "./bundle/bundle.ts";
 import { bundleDefinition, bundleFile } from "./bundle/code.ts";
 import { definedIn, withJsonSchemas } from "./defined-tool.ts";
@@ -41,6 +39,13 @@ interface PrepareOptions {
   readonly registrant?: string;
   /** The tenant whose calls alone find the tools. */
   readonly tenant?: string;
+}
+
+/** What the engine says of a tool that is made for it: its limits, and a key of its own for the tool's script. */
+export interface ToolPlace {
+  readonly limits: Limits;
+  readonly maxLimits: Limits;
+  readonly key: string;
 }
 
 type Work = () => Promise<readonly RegisteredTool[]>;
@@ -118,17 +123,15 @@ export class Registrar {
     }
   }
 
-  /** Prepares the tools of a connector, in short turns of the event loop. */
-  async prepareRemote(
-    connector: ResolvedConnector,
-    lines: readonly PreparedLine[],
+  /** Prepares tools that have no module to bundle or inspect, in short turns of the event loop. */
+  async prepareEach<Item>(
+    items: readonly Item[],
+    make: (item: Item, engine: ToolPlace) => RegisteredTool,
   ): Promise<readonly RegisteredTool[]> {
     this.requireOpen();
     const { limits, maxLimits, nextKey } = this.#contextFor(this.#bounds);
-    // Loaded lazily, because most engines have no connectors.
-    const { remoteTool } = await import("./connectors/remote-registered.ts");
     const tools: RegisteredTool[] = [];
-    await eachInTurns(lines, (line) => tools.push(remoteTool(connector, line, { limits, maxLimits, key: nextKey() })));
+    await eachInTurns(items, (item) => tools.push(make(item, { limits, maxLimits, key: nextKey() })));
     return tools;
   }
 

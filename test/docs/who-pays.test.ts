@@ -5,18 +5,16 @@ import { SURFACES } from "../../docs/generate/host-work-entry.ts";
 import { HOST_WORK } from "../../docs/generate/host-work.ts";
 import { RUNTIMES } from "../../src/base/protocol/script.ts";
 import { createCapabilities } from "../../src/broker/capabilities/built-in.ts";
-import { RemoteServers } from "../../src/broker/capabilities/connector/connector.ts";
+import { CONNECTOR } from "../../src/broker/capabilities/connector/methods.ts";
 import { Secrets } from "../../src/broker/capabilities/secrets/secrets.ts";
 import { Binaries } from "../../src/broker/capabilities/native/binaries.ts";
 import { ROOT } from "./linked-folder.ts";
 
 const secrets = new Secrets({}, {});
-const silent = { onViolation: () => undefined, onLogin: () => undefined };
-const host = { fetch: {}, secrets, callTool: () => Promise.resolve("{}"), ...silent };
 const created = createCapabilities({
   custom: [],
   secrets,
-  servers: new RemoteServers(host),
+  modules: [CONNECTOR],
   environment: {},
   binaries: new Binaries(),
   kv: { path: ":memory:", maxBytes: 1024 * 1024 },

@@ -136,11 +136,7 @@ test.each<[string, (one: Plugin) => readonly Plugin[], string]>([
   ["two of one name", (one) => [one, one], 'two are called "cards"'],
   ["two contracts of one name", (one) => [one, { ...one, name: "other" }], "has the name of another contract"],
   ["a contract with the name of a library", (one) => [renamed(one, "langchain")], "has the name of another contract"],
-  [
-    "a contract with a name of other characters",
-    (one) => [renamed(one, "No Name")],
-    "needs a name of lower-case letters",
-  ],
+  ["a contract with an invalid name", (one) => [renamed(one, "No Name")], "needs a name of lower-case letters"],
 ])("plugins are refused: %s", (_what, plugins, why) => {
   expect(() => resolvePlugins(plugins(cards))).toThrow(why);
 });

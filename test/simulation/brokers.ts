@@ -72,7 +72,7 @@ export class SimBroker {
     };
     world.later(thread, world.random.between(1, 20), "starts", () => {
       port.post([{ kind: "listening", path: PATH }]);
-      const parts = { capabilities: capabilities(this), host: settings.host, servers: { use: () => undefined } };
+      const parts = { capabilities: capabilities(this), host: settings.host, modules: new Map() };
       this.#threadServer = new ThreadServer(port, () => parts, this.#pipes);
       this.#threadServer.receive(this.#early);
       this.#early = [];

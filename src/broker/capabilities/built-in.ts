@@ -1,6 +1,7 @@
 import type { Capability } from "./capability.ts";
 import { asCapability } from "./custom.ts";
 import type { CustomCapability } from "./custom-types.ts";
+import { decidedHere, type ModuleCapability } from "./module-capability.ts";
 import type { Secrets } from "./secrets/secrets.ts";
 import { type ThreadCapabilityOptions, threadCapabilities } from "./thread-capabilities.ts";
 import { createTools } from "./tools.ts";
@@ -8,6 +9,7 @@ import { createTools } from "./tools.ts";
 /** Options from which an engine's capabilities are created. */
 export interface CapabilityOptions extends ThreadCapabilityOptions {
   readonly custom: readonly CustomCapability[];
+  readonly modules: readonly ModuleCapability[];
 }
 
 /** The capabilities of an engine, by the thread that carries out their methods. */
@@ -17,11 +19,11 @@ export interface EngineCapabilities {
   readonly host: readonly Capability[];
 }
 
-/** Creates the built-in and the embedder's capabilities. Throws if one of them is invalid. */
+/** Creates the built-in capabilities, those of packages and the embedder's. Throws if one of them is invalid. */
 export function createCapabilities(options: CapabilityOptions): EngineCapabilities {
-  const { custom, secrets } = options;
+  const { custom, modules, secrets } = options;
   return {
-    broker: threadCapabilities(options),
+    broker: [...threadCapabilities(options), ...modules.map(decidedHere)],
     host: [createTools() as Capability, ...customCapabilities(custom, secrets)],
   };
 }

@@ -1,5 +1,4 @@
 import type { Capability } from "./capability.ts";
-import { createConnector, type RemoteServers } from "./connector/connector.ts";
 import { createEnv } from "./env.ts";
 import { createExec } from "./exec/exec.ts";
 import type { FetchOptions } from "./fetch/connections.ts";
@@ -19,16 +18,14 @@ export interface ThreadCapabilityOptions {
   readonly fetch: FetchOptions;
   readonly kv: KvStoreOptions;
   readonly secrets: Secrets;
-  readonly servers: RemoteServers;
   readonly onSecretViolation: (violation: SecretViolation) => void;
 }
 
 /** Capabilities of the broker itself. They open nothing before a call uses them. */
 export function threadCapabilities(options: ThreadCapabilityOptions): readonly Capability[] {
-  const { binaries, environment, fetch, kv, secrets, servers, onSecretViolation } = options;
+  const { binaries, environment, fetch, kv, secrets, onSecretViolation } = options;
   return [
     createEnv(environment),
-    createConnector(servers),
     createExec(),
     createFetch(secrets, fetch, onSecretViolation),
     createFs(),

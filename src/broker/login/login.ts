@@ -1,3 +1,4 @@
+import type { LoginReport } from "../../base/connector-report.ts";
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { messageOf } from "../method-call.ts";
@@ -6,7 +7,7 @@ import type { LoginClaim, LoginHolder, StoredLogin } from "../../store/logins/lo
 import type { AuthorizationServer, TokenAnswer } from "./authorization-server.ts";
 import { LoginFailure } from "./failure.ts";
 import { type KeptLogin, leftMsOf, readLogin, renewedLogin, seedOf, writeLogin } from "./kept-login.ts";
-import { keyOfLogin, loginCommand, type LoginReport, type LoginSettings } from "./settings.ts";
+import { keyOfLogin, loginCommand, type LoginSettings } from "./settings.ts";
 
 /** An access token. `version`: that of the stored login. */
 export interface AccessToken {

@@ -1,10 +1,11 @@
+import type { LoginReport } from "../../base/connector-report.ts";
 import { within } from "../../base/deadline.ts";
 import { type LoginStore, openLoginStore } from "../../store/logins/login-store.ts";
 import type { Connections } from "../capabilities/fetch/connections.ts";
 import type { Secrets } from "../capabilities/secrets/secrets.ts";
 import { AuthorizationServer } from "./authorization-server.ts";
 import { type AccessToken, Login } from "./login.ts";
-import type { LoginReport, LoginUse } from "./settings.ts";
+import type { LoginUse } from "./settings.ts";
 import { tokenSecret, TokenSecrets } from "./token-secrets.ts";
 
 export interface LoginsHost {

@@ -46,18 +46,6 @@ export interface LoginUse {
   readonly store: LoginStoreOptions;
 }
 
-/** A change of a login, or an attempt to renew its token. Without tokens. */
-export interface LoginReport {
-  readonly connector: string;
-  /** Empty for the login of all. */
-  readonly tenant: string;
-  readonly state: "ready" | "needed" | "failing";
-  /** Why there is no token; `null` when there is one. */
-  readonly reason: string | null;
-  /** Outcome of a renewal; `null` where none was tried. */
-  readonly renewal: "renewed" | "refused" | "failed" | null;
-}
-
 /** Names of the secrets that a login sends to its authorization server, or signs with. */
 export function secretsOfLogin({ proof, grant }: LoginSettings): readonly string[] {
   const ofProof = proof.kind === "none" ? [] : [proof.kind === "private_key_jwt" ? proof.key : proof.secret];

@@ -5,13 +5,12 @@ import { TenantAccounts } from "../../base/tenant-account.ts";
 import { Broker } from "../broker.ts";
 import type { EngineCapabilities } from "../capabilities/built-in.ts";
 import { type CallBinary, type Capability, type CapabilityRequest, LoginRequired } from "../capabilities/capability.ts";
-import type { CallSessionTool, ConnectorRoute, SessionToolCall } from "../capabilities/connector/route.ts";
+import type { EngineSide, ModuleCapability } from "../capabilities/module-capability.ts";
 import type { Lookup } from "../capabilities/fetch/connections.ts";
 import type { BinaryFiles, HeldBinary } from "../capabilities/native/binaries.ts";
 import type { SecretViolation } from "../capabilities/secrets/placeholders.ts";
 import type { CapabilityDetails, CapabilityEvent } from "../capability-event.ts";
 import { Grants } from "../grants.ts";
-import type { LoginReport } from "../login/settings.ts";
 import { MethodCaller, messageOf } from "../method-call.ts";
 import type { Policy } from "../policy.ts";
 import type { AskPipes, ConnectedPipe } from "./ask-pipe.ts";
@@ -36,13 +35,12 @@ export interface BrokerClientOptions {
   readonly place?: BrokerPlace;
   /** Starts the broker in its place. Default: a thread or a process of Node. */
   readonly start?: StartServer;
-  readonly settings: Omit<ThreadSettings, "hasLookup" | "groups" | "routes" | "host">;
+  readonly settings: Omit<ThreadSettings, "hasLookup" | "groups" | "modules" | "host">;
   readonly lookup: Lookup | undefined;
-  /** Calls a tool of a connector that has a session. */
-  readonly callTool: CallSessionTool;
+  /** Capabilities of packages. Default: none. */
+  readonly modules?: readonly ModuleCapability[];
   readonly onOutcome: (event: CapabilityEvent) => void;
   readonly onViolation: (violation: SecretViolation) => void;
-  readonly onLogin: (report: LoginReport) => void;
   readonly onThrottled: (throttling: Throttling) => void;
   /** A thread that ends sooner than this after its start is not started again before. Default: a second. */
   readonly restartMs?: number;
@@ -70,7 +68,9 @@ export class BrokerClient implements SessionHost, AskPipes {
   #grants: Grants;
   #isStarted = false;
   #current: ThreadRun | null = null;
-  #routes: readonly ConnectorRoute[] = [];
+  /** The engine's sides of packages' capabilities, and what they have set. */
+  readonly #sides = new Map<string, EngineSide>();
+  readonly #states = new Map<string, unknown>();
   /** Binaries of running calls. */
   readonly #held = new WeakMap<HostSession, HeldBinary>();
   #isClosed = false;
@@ -148,10 +148,13 @@ export class BrokerClient implements SessionHost, AskPipes {
     return Math.max(this.work.backlogMs(tenant), this.#current?.backlogs.get(tenant) ?? 0);
   }
 
-  /** Connectors from now on, for calls that begin from now on. */
-  route(routes: readonly ConnectorRoute[]): void {
-    this.#routes = routes;
-    this.#current?.outbox.push({ kind: "routes", routes });
+  /** Connects the engine's side of a package's capability. The function sets its state, for calls that begin from now on. */
+  join(capability: string, side: EngineSide): (state: unknown) => void {
+    this.#sides.set(capability, side);
+    return (state) => {
+      this.#states.set(capability, state);
+      this.#current?.outbox.push({ kind: "state", capability, state });
+    };
   }
 
   /** Opens the session of a call. `grants`: those in force when the call began. */
@@ -252,11 +255,12 @@ export class BrokerClient implements SessionHost, AskPipes {
   #running(): ThreadRun {
     const current = this.#current;
     if (current !== null && (!current.isDead || !this.#mayRestart(current))) return current;
-    const { place = "thread", settings, lookup, start } = this.#options;
+    const { place = "thread", settings, lookup, modules: brought = [], start } = this.#options;
     const delegated = delegation();
     const groups = delegated?.kind === "delegated" ? delegated.directory : null;
     const host = [...this.handlers.values()].map((each) => shapeOf(each, each.name === "tools" ? "names" : "whole"));
-    const more = { hasLookup: lookup !== undefined, groups, routes: this.#routes, host };
+    const modules = brought.map(({ name, module }) => ({ name, module: module.href, state: this.#states.get(name) }));
+    const more = { hasLookup: lookup !== undefined, groups, modules, host };
     return (this.#current = new ThreadRun(place, { ...settings, ...more }, this.#listener, start));
   }
 
@@ -298,14 +302,14 @@ export class BrokerClient implements SessionHost, AskPipes {
         return;
       case "lookup":
         return void this.#resolve(run, message.lookup, message.hostname);
-      case "tool":
-        return void this.#callTool(run, message.request, message);
-      case "untell":
-        return run.toolCalls.get(message.request)?.abort();
+      case "question":
+        return void this.#answer(run, message);
+      case "unask":
+        return run.questions.get(message.request)?.abort();
       case "violation":
         return this.#options.onViolation(message.violation);
-      case "login":
-        return this.#options.onLogin(message.report);
+      case "report":
+        return this.#sides.get(message.capability)?.onReport(message.report);
       case "throttled":
         return this.#options.onThrottled(message.throttling);
     }
@@ -322,19 +326,23 @@ export class BrokerClient implements SessionHost, AskPipes {
     outbox.push({ kind: "resolved", lookup, addresses });
   }
 
-  async #callTool({ outbox, toolCalls }: ThreadRun, request: number, call: SessionToolCall): Promise<void> {
+  async #answer(
+    { outbox, questions }: ThreadRun,
+    { request, capability, question }: Extract<FromThread, { readonly kind: "question" }>,
+  ): Promise<void> {
     const abort = new AbortController();
-    toolCalls.set(request, abort);
-    const { connector, tool, tenant, args, isRepeatable } = call;
-    const end = await Promise.try(() =>
-      this.#options.callTool({ connector, tool, tenant, args, isRepeatable }, abort.signal),
-    ).then(
+    questions.set(request, abort);
+    const end = await Promise.try(() => {
+      const side = this.#sides.get(capability);
+      if (side === undefined) throw new Error(`nothing answers for the capability ${capability}`);
+      return side.answer(question, abort.signal);
+    }).then(
       (text) => ({ kind: "answer", text }) as const,
       (error: unknown) =>
         ({ kind: "failed", message: messageOf(error), needsLogin: error instanceof LoginRequired }) as const,
     );
-    toolCalls.delete(request);
-    outbox.push({ kind: "told", request, end });
+    questions.delete(request);
+    outbox.push({ kind: "answered", request, end });
   }
 
   #onDeath(run: ThreadRun, error: Error): void {
@@ -346,7 +354,7 @@ export class BrokerClient implements SessionHost, AskPipes {
       this.forget(session);
       session.onDeath();
     }
-    for (const abort of run.toolCalls.values()) abort.abort();
+    for (const abort of run.questions.values()) abort.abort();
     run.backlogs.clear();
     if (!this.#isClosed) this.#options.onDeath(error);
   }

@@ -24,5 +24,5 @@ async function start(settings: ThreadSettings): Promise<ThreadServer> {
   const tell = (path: string | null): void => port.post([{ kind: "listening", path } satisfies FromThread]);
   if (settings.listens) void pipes.listen().then(tell, () => tell(null));
   const { serve } = await import("./serve.ts");
-  return (server = serve(port, pipes, settings));
+  return (server = await serve(port, pipes, settings));
 }

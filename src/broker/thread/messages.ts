@@ -7,14 +7,12 @@ import type { LateMessage, TimedMessage, TogetherMessage } from "../../base/prot
 import type { HostDelta } from "../../base/tenant-account.ts";
 import type { AttemptEnd, SessionEnd } from "../call-session.ts";
 import type { CallBinary, CallOperation, CapabilityRequest } from "../capabilities/capability.ts";
-import type { ConnectorRoute, SessionToolCall } from "../capabilities/connector/route.ts";
 import type { FetchOptions } from "../capabilities/fetch/connections.ts";
 import type { KvStoreOptions } from "../capabilities/kv/kv.ts";
 import type { SecretViolation } from "../capabilities/secrets/placeholders.ts";
 import type { SecretOptions } from "../capabilities/secrets/secrets.ts";
 import type { AskLogging } from "../ask-log.ts";
 import type { CallIdentity, CapabilityRecord } from "../capability-event.ts";
-import type { LoginReport } from "../login/settings.ts";
 import type { EndedMethod } from "../method-call.ts";
 import type { Policy, PolicySubject } from "../policy.ts";
 import type { HostCapabilityShape, HostMethod } from "./host-capability.ts";
@@ -29,13 +27,23 @@ export interface ThreadSettings {
   /** Variables that tools may be granted, without those of secrets. */
   readonly environment: { readonly [name: string]: string | undefined };
   readonly kv: KvStoreOptions;
-  readonly routes: readonly ConnectorRoute[];
+  /** Capabilities of packages. */
+  readonly modules: readonly ToldModule[];
   /** Capabilities whose methods the embedder's thread carries out. */
   readonly host: readonly HostCapabilityShape[];
   /** The folder of this process's control groups; `null` for none. */
   readonly groups: string | null;
   /** Whether executor processes have pipes to the broker. */
   readonly listens: boolean;
+}
+
+/** A capability of a package, as the thread opens it. */
+export interface ToldModule {
+  readonly name: string;
+  /** URL of the module. */
+  readonly module: string;
+  /** What the engine's side has set; `undefined` where it has set nothing. */
+  readonly state: unknown;
 }
 
 /** A tool as the broker decides about its calls. */
@@ -98,14 +106,14 @@ export type ToThread =
   /** The end of a `handle`. */
   | { readonly kind: "handled"; readonly request: number; readonly end: EndedMethod }
   | { readonly kind: "resolved"; readonly lookup: number; readonly addresses: readonly string[] | null }
-  /** Connectors as they are from now on. */
-  | { readonly kind: "routes"; readonly routes: readonly ConnectorRoute[] }
-  /** The end of a `tool` that the thread has asked for. */
-  | { readonly kind: "told"; readonly request: number; readonly end: SessionToolEnd }
+  /** The state of a package's capability from now on. */
+  | { readonly kind: "state"; readonly capability: string; readonly state: unknown }
+  /** The end of a `question`. */
+  | { readonly kind: "answered"; readonly request: number; readonly end: AnswerEnd }
   | { readonly kind: "close" };
 
-/** The answer of a session's server, as JSON; or the reason for none. */
-export type SessionToolEnd =
+/** The answer of the engine's side; or the reason for none. */
+export type AnswerEnd =
   | { readonly kind: "answer"; readonly text: string }
   | { readonly kind: "failed"; readonly message: string; readonly needsLogin: boolean };
 
@@ -162,10 +170,11 @@ export type FromThread =
   /** Estimated time until a further request of the tenant would run, in milliseconds. Told while it is above 0, and then 0. */
   | { readonly kind: "backlog"; readonly tenant: string; readonly ms: number }
   | { readonly kind: "lookup"; readonly lookup: number; readonly hostname: string }
-  /** A tool of a session's server is called: the embedder's thread holds the sessions. */
-  | ({ readonly kind: "tool"; readonly request: number } & SessionToolCall)
-  /** Nobody waits for the answer of a `tool` any more. */
-  | { readonly kind: "untell"; readonly request: number }
+  /** A package's capability asks its side on the embedder's thread. */
+  | { readonly kind: "question"; readonly request: number; readonly capability: string; readonly question: unknown }
+  /** Nobody waits for the answer to a `question` any more. */
+  | { readonly kind: "unask"; readonly request: number }
   | { readonly kind: "violation"; readonly violation: SecretViolation }
-  | { readonly kind: "login"; readonly report: LoginReport }
+  /** A package's capability tells its side on the embedder's thread. */
+  | { readonly kind: "report"; readonly capability: string; readonly report: unknown }
   | { readonly kind: "throttled"; readonly throttling: Throttling };

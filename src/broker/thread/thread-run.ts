@@ -19,8 +19,8 @@ export class ThreadRun {
   readonly sessions = new Map<number, HostSession>();
   /** Estimated time until a further request of a tenant would run, in milliseconds, as the thread told it. */
   readonly backlogs = new Map<string, number>();
-  /** Calls of tools of sessions of connectors, by their requests. */
-  readonly toolCalls = new Map<number, AbortController>();
+  /** Questions of packages' capabilities, by their requests. */
+  readonly questions = new Map<number, AbortController>();
   readonly ended = Promise.withResolvers<void>();
   readonly startedMs = performance.now();
   readonly pipes = new RunPipes(this);

@@ -1,9 +1,8 @@
 import { HostWorkQueue } from "../../base/host-work-queue.ts";
 import type { CapabilityCall, Respond } from "../../base/protocol/capability-call.ts";
 import type { ToBroker } from "../../base/protocol/messages.ts";
-import type { RemoteServers } from "../capabilities/connector/connector.ts";
-import type { SessionToolCall } from "../capabilities/connector/route.ts";
 import { type Capability, LoginRequired } from "../capabilities/capability.ts";
+import type { OpenedModule } from "../capabilities/module-capability.ts";
 import { Broker } from "../broker.ts";
 import type { BrokeredCall } from "../brokered-call.ts";
 import type { AttemptEnd, SessionEnd } from "../call-session.ts";
@@ -12,7 +11,7 @@ import type { Grants } from "../grants.ts";
 import type { EndedMethod } from "../method-call.ts";
 import type { EnginePort } from "./engine-port.ts";
 import { hostCapability, type HostCapabilityShape, type HostMethod } from "./host-capability.ts";
-import type { FromThread, SessionStart, SessionToolEnd, ToldTool, ToThread } from "./messages.ts";
+import type { AnswerEnd, FromThread, SessionStart, ToldTool, ToThread } from "./messages.ts";
 import { Outbox } from "./outbox.ts";
 import { PipeServer } from "./pipe-server.ts";
 import { ServedCall } from "./served-call.ts";
@@ -28,8 +27,8 @@ export interface ThreadParts {
   readonly capabilities: readonly Capability[];
   /** Capabilities of the embedder's thread. */
   readonly host: readonly HostCapabilityShape[];
-  /** The servers of connectors. */
-  readonly servers: Pick<RemoteServers, "use">;
+  /** Capabilities of packages, by name. */
+  readonly modules: ReadonlyMap<string, OpenedModule>;
 }
 
 /** The broker thread's side: sessions of calls, and the capabilities, fair by tenant in measured time. */
@@ -42,13 +41,13 @@ export class ThreadServer implements PipeListener {
   /** Calls of which the embedder's thread has not been told all. */
   readonly #untold = new Set<ServedCall>();
   readonly #lookups = new Map<number, (addresses: readonly string[] | null) => void>();
-  readonly #toolCalls = new Map<number, (end: SessionToolEnd) => void>();
+  readonly #questions = new Map<number, (end: AnswerEnd) => void>();
   readonly #handled = new Map<number, (end: EndedMethod) => void>();
   readonly #pipes = new Map<number, WorkerPipe>();
   readonly #pipeServer: PipeServer;
   readonly #outbox: Outbox<FromThread>;
   readonly #port: EnginePort;
-  readonly #servers: Pick<RemoteServers, "use">;
+  readonly #modules: ThreadParts["modules"];
   #ended: { readonly call: ServedCall; readonly end: SessionEnd }[] = [];
   #spentTimer: NodeJS.Timeout | null = null;
   /** Tenants whose requests wait. */
@@ -61,10 +60,11 @@ export class ThreadServer implements PipeListener {
     this.#pipeServer = pipes;
     pipes.serve(this);
     this.#outbox = new Outbox((messages) => port.post(messages));
-    const { capabilities, host, servers } = createParts(this);
-    this.#servers = servers;
+    const { capabilities, host, modules } = createParts(this);
+    this.#modules = modules;
+    const brought = [...modules.values()].map(({ capability }) => capability);
     this.#broker = new Broker({
-      capabilities: [...capabilities, ...host.map((shape) => hostCapability(shape, this.#carryOut))],
+      capabilities: [...capabilities, ...brought, ...host.map((shape) => hostCapability(shape, this.#carryOut))],
       onOutcome: (event, caller, details) => this.#onOutcome(event, caller, details),
       work: new HostWorkQueue({
         onThrottled: (throttling) => this.#outbox.push({ kind: "throttled", throttling }),
@@ -138,22 +138,22 @@ export class ThreadServer implements PipeListener {
     });
   }
 
-  /** Calls a tool of a connector's session, which the engine's thread holds. */
-  callTool(call: SessionToolCall, signal: AbortSignal): Promise<string> {
+  /** Asks the engine's side of a package's capability. */
+  ask(capability: string, question: unknown, signal: AbortSignal): Promise<string> {
     const request = ++this.#lastRequest;
     const { promise, resolve, reject } = Promise.withResolvers<string>();
     const onAbort = (): void => {
-      this.#toolCalls.delete(request);
-      this.#outbox.push({ kind: "untell", request });
+      this.#questions.delete(request);
+      this.#outbox.push({ kind: "unask", request });
       reject(signal.reason as Error);
     };
     signal.addEventListener("abort", onAbort, { once: true });
-    this.#toolCalls.set(request, (end) => {
+    this.#questions.set(request, (end) => {
       signal.removeEventListener("abort", onAbort);
       if (end.kind === "answer") resolve(end.text);
       else reject(end.needsLogin ? new LoginRequired(end.message) : new Error(end.message));
     });
-    this.#outbox.push({ kind: "tool", request, ...call });
+    this.#outbox.push({ kind: "question", request, capability, question });
     return promise;
   }
 
@@ -216,11 +216,11 @@ export class ThreadServer implements PipeListener {
         this.#lookups.delete(message.lookup);
         return;
       }
-      case "routes":
-        return this.#servers.use(message.routes);
-      case "told": {
-        this.#toolCalls.get(message.request)?.(message.end);
-        this.#toolCalls.delete(message.request);
+      case "state":
+        return this.#modules.get(message.capability)?.use?.(message.state);
+      case "answered": {
+        this.#questions.get(message.request)?.(message.end);
+        this.#questions.delete(message.request);
         return;
       }
       case "close":

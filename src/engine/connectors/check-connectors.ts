@@ -1,6 +1,6 @@
+import type { ConnectorFinding } from "../../base/connector-report.ts";
 import { messageOf } from "../../broker/method-call.ts";
 import { resolveConnectors, type ResolvedConnector } from "../../tool/connectors/options.ts";
-import type { ConnectorFinding } from "../../tool/connectors/remote-tool.ts";
 import { type EngineOptions, resolveLogins, STATE_DIR } from "../options.ts";
 import { Connections, type FetchOptions } from "../../broker/capabilities/fetch/connections.ts";
 import type { SuggestedAuth } from "../../tool/connectors/openapi/security.ts";

@@ -1,3 +1,4 @@
+import type { LoginReport } from "../../base/connector-report.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import { GloveboxError } from "../../base/errors.ts";
 import type { FetchOptions } from "../../broker/capabilities/fetch/connections.ts";
@@ -9,7 +10,7 @@ import type { McpFailure } from "../../tool/connectors/mcp/failure.ts";
 import type { McpServer } from "../../tool/connectors/mcp/server.ts";
 import { McpSession } from "../../tool/connectors/mcp/session.ts";
 import type { LoginStoreOptions } from "../../store/logins/login-table.ts";
-import { type LoginReport, secretsOfLogin } from "../../broker/login/settings.ts";
+import { secretsOfLogin } from "../../broker/login/settings.ts";
 import { TenantSessions } from "./tenant-sessions.ts";
 import { readDocument } from "./document.ts";
 import type { DocumentPlace, McpSource, ResolvedConnector } from "../../tool/connectors/options.ts";

@@ -1,11 +1,12 @@
+import type { BegunLogin, ConnectorStatus, FinishedLogin, LoginReport } from "../../base/connector-report.ts";
 import { GloveboxError } from "../../base/errors.ts";
 import type { BrokerClient } from "../../broker/thread/broker-client.ts";
-import type { SessionToolCall } from "../../broker/capabilities/connector/route.ts";
-import type { LoginReport } from "../../broker/login/settings.ts";
+import { CONNECTOR } from "../../broker/capabilities/connector/methods.ts";
+import type { ConnectorRoute, SessionToolCall } from "../../broker/capabilities/connector/route.ts";
 import type { ResolvedConnector } from "../../tool/connectors/options.ts";
-import { type BegunLogin, type FinishedLogin, PendingLogins } from "./pending-logins.ts";
+import { PendingLogins } from "./pending-logins.ts";
 import type { SourceOptions } from "./connector-source.ts";
-import type { ConnectorParts, ConnectorStatus, RunningConnector } from "./running-connector.ts";
+import type { ConnectorParts, RunningConnector } from "./running-connector.ts";
 
 /** Connectors that are ready to be put in force: those that stay, and new ones with their tools. */
 export interface PreparedConnectors extends AsyncDisposable {
@@ -20,7 +21,8 @@ interface ChangedTools {
 
 /** The connectors of an engine. */
 export class Connectors implements AsyncDisposable {
-  readonly #parts: ConnectorParts & { readonly broker: Pick<BrokerClient, "route"> };
+  readonly #parts: ConnectorParts;
+  readonly #setRoutes: (routes: readonly ConnectorRoute[]) => void;
   readonly #options: SourceOptions;
   #open: Promise<(connector: ResolvedConnector) => RunningConnector> | null = null;
   readonly #logins = new PendingLogins();
@@ -28,8 +30,12 @@ export class Connectors implements AsyncDisposable {
   /** Removed ones that have not let go of their servers. */
   readonly #closing = new Set<Promise<unknown>>();
 
-  constructor(parts: ConnectorParts & { readonly broker: Pick<BrokerClient, "route"> }, options: SourceOptions) {
+  constructor(parts: ConnectorParts & { readonly broker: Pick<BrokerClient, "join"> }, options: SourceOptions) {
     this.#parts = parts;
+    this.#setRoutes = parts.broker.join(CONNECTOR.name, {
+      answer: (question, signal) => this.#callTool(question as SessionToolCall, signal),
+      onReport: (report) => this.#noticeLogin(report as LoginReport),
+    });
     this.#options = options;
   }
 
@@ -65,12 +71,12 @@ export class Connectors implements AsyncDisposable {
   }
 
   /** A login has changed, or was renewed. */
-  noticeLogin(report: LoginReport): void {
+  #noticeLogin(report: LoginReport): void {
     this.#running.get(report.connector)?.noticeLogin(report);
   }
 
   /** Calls a tool of a connector's MCP session. */
-  callTool({ connector, ...request }: SessionToolCall, signal: AbortSignal): Promise<string> {
+  #callTool({ connector, ...request }: SessionToolCall, signal: AbortSignal): Promise<string> {
     const call = this.#running.get(connector)?.source.call ?? null;
     if (call === null) return Promise.reject(new Error(`the connector "${connector}" has no session`));
     return call(request, signal);
@@ -146,7 +152,7 @@ export class Connectors implements AsyncDisposable {
   }
 
   #route(): void {
-    this.#parts.broker.route([...this.#running.values()].map(({ route }) => route));
+    this.#setRoutes([...this.#running.values()].map(({ route }) => route));
   }
 }
 

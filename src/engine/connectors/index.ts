@@ -1,7 +1,7 @@
 import "../../base/check-node.ts";
 
+export type { ConnectorFinding, ConnectorStatus, LoginStatus } from "../../base/connector-report.ts";
 export { checkConnectors, type ConnectorReport } from "./check-connectors.ts";
-export type { ConnectorStatus, LoginStatus } from "./running-connector.ts";
 export type {
   ConnectorOptions,
   ConnectorSettings,
@@ -16,4 +16,3 @@ export type {
   ConnectorAuth,
   OAuthClient,
 } from "../../tool/connectors/auth-options.ts";
-export type { ConnectorFinding } from "../../tool/connectors/remote-tool.ts";

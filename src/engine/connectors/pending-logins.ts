@@ -1,22 +1,9 @@
+import type { BegunLogin, FinishedLogin } from "../../base/connector-report.ts";
 import { GloveboxError } from "../../base/errors.ts";
 import type { BrowserLogin } from "../../broker/login/login-flow.ts";
 import { LoginFailure } from "../../broker/login/failure.ts";
 import type { ResolvedConnector } from "../../tool/connectors/options.ts";
 import type { SourceOptions } from "./connector-source.ts";
-
-/** A login that a browser has to finish. */
-export interface BegunLogin {
-  /** Where the person logs in. */
-  readonly url: string;
-  /** Time in which that has to be done, in milliseconds. */
-  readonly expiresInMs: number;
-}
-
-/** A login that was finished. */
-export interface FinishedLogin {
-  readonly connector: string;
-  readonly tenant: string;
-}
 
 interface PendingLogin extends FinishedLogin {
   readonly login: BrowserLogin;

@@ -1,49 +1,19 @@
+import type { ConnectorFinding, ConnectorStatus, LoginReport, LoginStatus } from "../../base/connector-report.ts";
 import { GloveboxError } from "../../base/errors.ts";
 import { eachInTurns } from "../../base/turns.ts";
 import type { ConnectorRoute } from "../../broker/capabilities/connector/route.ts";
-import type { LoginGrant, LoginReport } from "../../broker/login/settings.ts";
 import type { LoginStoreOptions } from "../../store/logins/login-table.ts";
 import { messageOf } from "../../broker/method-call.ts";
 import type { ResolvedConnector } from "../../tool/connectors/options.ts";
 import type { ReadConnector } from "../../tool/connectors/read-connector.ts";
-import { type ConnectorFinding, differenceOf, type ToolsDifference } from "../../tool/connectors/remote-tool.ts";
+import { differenceOf, type ToolsDifference } from "../../tool/connectors/remote-tool.ts";
+import { remoteTool } from "../../tool/connectors/remote-registered.ts";
 import { isSameTool, type RegisteredTool } from "../../tool/registered-tool.ts";
 import type { Registrar } from "../../tool/registrar.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";
 import type { InstalledTools } from "../installed-tools.ts";
 import type { Events } from "../telemetry/events.ts";
 import { type ConnectorSource, routeOf, type SourceChange } from "./connector-source.ts";
-
-/** A connector as it is now. */
-export interface ConnectorStatus {
-  readonly name: string;
-  readonly kind: "openapi" | "mcp";
-  /** URL of its server; `null` for a process. */
-  readonly server: string | null;
-  readonly state: "up" | "down";
-  /** Why it is down. */
-  readonly problem: string | null;
-  readonly tools: readonly string[];
-  /** Digest of the list that its server has now, for the option `pin`. */
-  readonly digest: string | null;
-  readonly pin: string | null;
-  /** Operations that are not tools, with the reasons. */
-  readonly findings: readonly ConnectorFinding[];
-  /** Its login; `null` where it has none. */
-  readonly login: LoginStatus | null;
-}
-
-/** The login of a connector, as its last use left it. */
-export interface LoginStatus {
-  /** The kind of its `auth`. With `authorizationCode` a person logs in. */
-  readonly auth: LoginGrant["kind"];
-  /** `needed`: somebody has to log in, or to mend the options. `failing`: it is tried again. */
-  readonly state: "unused" | "ready" | "needed" | "failing";
-  /** Why there is no token, and what to do. */
-  readonly reason: string | null;
-  /** Tenants that need a login of their own, at most 100. */
-  readonly tenants: readonly string[];
-}
 
 /** The parts of an engine that connectors change. */
 export interface ConnectorParts {
@@ -222,7 +192,10 @@ export class RunningConnector implements AsyncDisposable {
 
   async #readTools(): Promise<Prepared> {
     const read = await this.source.read();
-    return { read, tools: await this.#parts.registrar.prepareRemote(this.connector, read.tools) };
+    const tools = await this.#parts.registrar.prepareEach(read.tools, (line, engine) =>
+      remoteTool(this.connector, line, engine),
+    );
+    return { read, tools };
   }
 
   /** Takes a list in, unless the pin names another one: `steps` register one tool each, and `end` tells of it. */

@@ -1,6 +1,6 @@
+import type { LoginReport } from "../../base/connector-report.ts";
 import type { CapabilityEvent } from "../../broker/capability-event.ts";
 import type { SecretViolation } from "../../broker/capabilities/secrets/placeholders.ts";
-import type { LoginReport } from "../../broker/login/settings.ts";
 import type { Finding } from "../../broker/grants.ts";
 import type { CallDrop } from "../../store/calls/call-store.ts";
 import type { ErrorCode } from "../../base/errors.ts";

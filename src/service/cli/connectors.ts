@@ -1,6 +1,6 @@
+import type { ConnectorStatus } from "../../base/connector-report.ts";
 import { Command } from "commander";
 import type { ConnectorReport } from "../../engine/connectors/check-connectors.ts";
-import type { ConnectorStatus } from "../../engine/connectors/running-connector.ts";
 import { loginCommands } from "./connectors-login.ts";
 import { EXIT } from "./exit.ts";
 import { engineOptions, orUsage, readConfig } from "./open-engine.ts";

@@ -82,17 +82,15 @@ interface PolicyNames {
 /** Validates options: rejects as `createEngine` does, but starts no executor and loads no tool. */
 export async function checkOptions(config: Config): Promise<PolicyNames> {
   const { resolveOptions } = await import("../../engine/options.ts");
+  const { PLUGINS } = await import("../../ecosystems/plugins.ts");
   const { createBroker } = await import("../../engine/create-broker.ts");
   const { loadExecutor, requirePackages } = await import("../../engine/create-executor.ts");
-  const { PLUGINS } = await import("../../ecosystems/plugins.ts");
   const options = resolveOptions({ ...engineOptions(config), plugins: PLUGINS });
   const broker = createBroker(options, {
     onOutcome: () => {},
-    callTool: () => Promise.reject(new Error("no tool is called")),
     onSecretViolation: () => {},
     onThreadDeath: () => {},
     onThrottled: () => {},
-    onLogin: () => {},
   });
   try {
     await requirePackages(options);

@@ -44,7 +44,11 @@ export class SqliteLedger implements CallLedger {
   }
 
   /** A ledger on a store's thread; `end` runs when it is closed. */
-  static in(store: CallStore, { path, keys }: FileSettings, end: () => void | Promise<void>): SqliteLedger {
+  static in(
+    store: CallStore,
+    { path, keys }: Pick<FileSettings, "path" | "keys">,
+    end: () => void | Promise<void>,
+  ): SqliteLedger {
     const isDoubted = (): boolean => Date.now() < doubtedMs(path, keys);
     return new SqliteLedger((step) => store.takeStep(step), end, isDoubted);
   }

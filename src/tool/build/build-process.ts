@@ -18,7 +18,14 @@ import {
   PROJECT_ADDRESS_MB,
   writablePrefix,
 } from "./limits.ts";
-import { buildSandbox, type BuildSandboxState, giveUpSandbox, proveSandbox, sandboxed } from "./sandbox.ts";
+import {
+  buildSandbox,
+  type BuildSandboxState,
+  giveUpSandbox,
+  proveSandbox,
+  sandboxed,
+  shownModules,
+} from "./sandbox.ts";
 
 /** How a job ended. */
 export type Outcome =
@@ -71,6 +78,8 @@ export class BuildProcess {
   readonly view: BuildView;
   /** Whether it is in the sandbox. */
   readonly isInside: boolean;
+  /** Number of modules from outside that its sandbox shows. */
+  readonly modules = shownModules();
   /** Number of jobs that were given to it. */
   jobs = 0;
   /** See `writablePrefix`. */

@@ -2,7 +2,7 @@ import { isPressed, relief } from "../../base/os/pressure.ts";
 import { BuildProcess, type BuildView, type Outcome } from "./build-process.ts";
 import { isOfProject, type Job, needsFiles } from "./job.ts";
 import { writablePrefix } from "./limits.ts";
-import { buildSandbox } from "./sandbox.ts";
+import { buildSandbox, showModule, shownModules } from "./sandbox.ts";
 
 const AT_ONCE = 4;
 const JOBS_MAX = 50;
@@ -38,6 +38,7 @@ export class Builds {
 
   run(job: Job, { registrant, isForeign = false, deadlineMs }: BuildOptions): Promise<Outcome> {
     const stops = this.#stops;
+    if (job.head.kind === "module") showModule(job.head.module);
     // What strangers register is text; what the operator registers is as trusted as the operator's other files.
     const isTrusted = registrant === null && !isForeign;
     const view: BuildView = isTrusted || needsFiles(job.head) ? "files" : "texts";
@@ -104,8 +105,10 @@ export class Builds {
       if (one.view !== view) continue;
       clearTimeout(timer);
       this.#idle.delete(one);
-      // The folder for temporary files is another now, or the sandbox works again.
-      const isStale = one.writable !== writable || (view === "texts" && !one.isInside && isSandboxed());
+      // The folder for temporary files is another now, the sandbox works again, or shows a module that it did not.
+      const isStale =
+        one.writable !== writable ||
+        (view === "texts" && (one.isInside ? one.modules < shownModules() : isSandboxed()));
       if (isStale) one.kill();
       if (!one.hasEnded) return one;
     }

@@ -6,7 +6,7 @@ import { bundleHere, CrashError, inputOf } from "../bundle/bundler.ts";
 import { filesOfFailure } from "../bundle/error.ts";
 import { PackageError } from "../package/step.ts";
 import { encodeFrame, type Frame, FrameReader } from "./frame.ts";
-import { type Answer, type JobHead, PROVES, READY } from "./job.ts";
+import { type Answer, type JobHead, type ModuleAnswer, type ModuleWork, PROVES, READY } from "./job.ts";
 import { JOB_LIMITS } from "./limits.ts";
 
 /**
@@ -41,10 +41,7 @@ async function work({ head, texts }: Frame): Promise<Frame & { readonly head: An
   }
 }
 
-async function answerOf(
-  job: JobHead,
-  texts: readonly string[],
-): Promise<{ readonly value: unknown; readonly texts: readonly string[] }> {
+async function answerOf(job: JobHead, texts: readonly string[]): Promise<ModuleAnswer> {
   switch (job.kind) {
     case "bundle": {
       const { text, sourceMap, halves, ...value } = await bundleHere(inputOf(job, texts));
@@ -64,9 +61,9 @@ async function answerOf(
       const { text, calls } = readProgram(texts[0] ?? "");
       return { value: null, texts: [text, JSON.stringify(calls)] };
     }
-    case "connector": {
-      const { prepareRemote } = await import("../connectors/prepare-remote.ts");
-      return prepareRemote(job, texts[0] ?? "");
+    case "module": {
+      const { work: workOf } = (await import(job.module)) as { readonly work: ModuleWork };
+      return workOf(job.data, texts);
     }
     case "unpack": {
       const { unpack } = await import("../package/unpack.ts");

@@ -1,13 +1,12 @@
 import { isObject } from "../../base/json.ts";
 import type { ProjectOptions } from "../bundle/project.ts";
-import type { ConnectorJob } from "../connectors/prepare-remote.ts";
 import type { ArchiveFormat } from "../package/location.ts";
 import type { Frame } from "./frame.ts";
 
 /** Work for a build process: data, whose long texts are apart. */
 export type Job = Frame & { readonly head: JobHead };
 
-export type JobHead = BundleJob | ChecksJob | ProgramJob | ConnectorJob | PackageJob;
+export type JobHead = BundleJob | ChecksJob | ProgramJob | ModuleJob | PackageJob;
 
 /** A job of a package; it has no texts. */
 export type PackageJob = UnpackJob | RemoveJob | PythonJob;
@@ -34,6 +33,23 @@ export interface ChecksJob {
 /** A program to make JavaScript of: the job's only text. */
 export interface ProgramJob {
   readonly kind: "program";
+}
+
+/** Work that another package brings. Its answer has the value and the texts that the work resolves with. */
+export interface ModuleJob {
+  readonly kind: "module";
+  /** URL of a file that exports `work`, a `ModuleWork`. The build process imports it with the first job that names it. */
+  readonly module: string;
+  readonly data: unknown;
+}
+
+/** Texts to texts, without files and network. What it throws is the reason with which the job is refused. */
+export type ModuleWork = (data: unknown, texts: readonly string[]) => ModuleAnswer | Promise<ModuleAnswer>;
+
+/** `value`: JSON. */
+export interface ModuleAnswer {
+  readonly value: unknown;
+  readonly texts: readonly string[];
 }
 
 /** An archive to unpack into a folder that is not there yet, in a temporary folder of the engine. */
@@ -76,7 +92,7 @@ export function isReady(head: unknown): boolean {
 
 /** Whether a job reads or writes files. Without files it is texts to texts. */
 export function needsFiles(head: JobHead): boolean {
-  if (head.kind === "checks" || head.kind === "program" || head.kind === "connector") return false;
+  if (head.kind === "checks" || head.kind === "program" || head.kind === "module") return false;
   return head.kind !== "bundle" || head.input.kind === "file" || head.input.resolveDir !== undefined;
 }
 

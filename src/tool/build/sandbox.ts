@@ -24,6 +24,9 @@ const PACKAGES = ["esbuild", "acorn", "ajv", "ajv-formats"];
 /** Time for which builds do without a sandbox that did not work: what it lacked may be there again. */
 const GIVEN_UP_MS = 60_000;
 
+/** Files of modules that other packages bring for jobs. */
+const modules = new Set<string>();
+
 let state: BuildSandboxState | undefined;
 let isProved = false;
 let givenUpMs = -Infinity;
@@ -59,22 +62,38 @@ export function giveUpSandbox(reason: string): void {
   givenUpMs = performance.now();
 }
 
+/** Shows the file of a job's module in sandboxes that start from now on. Those in `node_modules` are there. */
+export function showModule(url: string): void {
+  const file = fileURLToPath(url);
+  const isThere = [...own(), ...moduleFolders()].some((folder) => file.startsWith(folder));
+  if (!isThere) modules.add(file);
+}
+
+/** Number of modules that are shown. */
+export function shownModules(): number {
+  return modules.size;
+}
+
 /** The command inside: without network, and with Node, its libraries, this package and its dependencies to read. */
 export function sandboxed(bubblewrap: string, command: readonly string[], filterFd: number): readonly string[] {
   return [bubblewrap, ...bubblewrapArguments(view(), { filterFd, forbidsNamespaces: true }), "--", ...command];
 }
 
 function view(): readonly string[] {
-  const own = [
-    new URL("../../", import.meta.url),
-    new URL("../../../bin/", import.meta.url),
-    new URL("../../../package.json", import.meta.url),
-  ].map((url) => fileURLToPath(url));
-  const shown = [process.execPath, ...librariesOfNode(), ...own, ...moduleFolders()];
+  const shown = [process.execPath, ...librariesOfNode(), ...own(), ...moduleFolders(), ...modules];
   const mounts = shown.flatMap((one) => ["--ro-bind-try", one, one]);
   // The shell limits esbuild's addresses.
   const shell = ["--ro-bind", realpathSync(SHELL), SHELL];
   return [...readOnly(LIBRARIES), ...shell, ...mounts, "--proc", "/proc", ...closedIn("/", ["/proc"])];
+}
+
+/** This package's code. */
+function own(): readonly string[] {
+  return [
+    new URL("../../", import.meta.url),
+    new URL("../../../bin/", import.meta.url),
+    new URL("../../../package.json", import.meta.url),
+  ].map((url) => fileURLToPath(url));
 }
 
 /** The outermost `node_modules` of each package: package managers link to a package's own dependencies within it. */

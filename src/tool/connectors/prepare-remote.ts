@@ -1,23 +1,17 @@
+import type { ConnectorFinding } from "../../base/connector-report.ts";
 import { GloveboxError } from "../../base/errors.ts";
 import { isObject, type JsonSchema } from "../../base/json.ts";
 import type { ToolChecks } from "../../base/protocol/script.ts";
+import type { ModuleWork } from "../build/job.ts";
 import { compileChecks } from "../../base/schema/checks.ts";
 import { writeSchema } from "../../base/schema/schema-text.ts";
 import type { SuggestedAuth } from "./openapi/security.ts";
 import { readOpenApi } from "./openapi/read-openapi.ts";
 import { type CompiledSchema, compileLoosened, loosenSchema, withoutDefaults } from "./loosen.ts";
-import {
-  cleanTools,
-  type ConnectorFinding,
-  type DigestedTool,
-  digestOfAll,
-  matcherOf,
-  type RemoteTools,
-} from "./remote-tool.ts";
+import { cleanTools, type DigestedTool, digestOfAll, matcherOf, type RemoteTools } from "./remote-tool.ts";
 
 /** The tools of another server, to be read in a build process. The job's only text is the document or the list. */
 export interface ConnectorJob {
-  readonly kind: "connector";
   readonly of: "openapi" | "mcp";
   readonly connector: string;
   /** URL of the server; `null` for the document's own. */
@@ -53,6 +47,9 @@ const LINE_MAX = 512 * 1024;
 /** Of all lines. */
 const LINES_MAX = 24 * 1024 * 1024;
 const FINDINGS_MAX = 500;
+
+/** For build processes, which import this module. */
+export const work: ModuleWork = (data, [text = ""]) => prepareRemote(data as ConnectorJob, text);
 
 /** Reads what a server says. Throws a `GloveboxError` where nothing of it can be read. */
 export function prepareRemote(

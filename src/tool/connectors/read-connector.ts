@@ -4,8 +4,10 @@ import { eachInTurns } from "../../base/turns.ts";
 import { builds } from "../build/builds.ts";
 import { type JobWords, problemOf } from "../build/problem.ts";
 import type { ResolvedConnector } from "./options.ts";
-import type { ConnectorReading, PreparedLine } from "./prepare-remote.ts";
+import type { ConnectorJob, ConnectorReading, PreparedLine } from "./prepare-remote.ts";
 
+/** What a build process imports to read what a server says. */
+const READER = new URL(`./prepare-remote.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url).href;
 const DEADLINE_MS = 20_000;
 /** Of a document, in bytes: the limit of a job's texts. */
 export const DOCUMENT_MAX = 8 * 1024 * 1024;
@@ -33,7 +35,8 @@ export async function readConnector(connector: ResolvedConnector, text: string):
   const hasHeaders = source.kind === "openapi" && source.hasHeaders;
   const takesPaths = source.kind === "openapi" && source.mounts.length > 0;
   const options = { headers, query, tools, hasHeaders, takesPaths, hasDescriptions };
-  const job = { head: { kind: "connector", of, connector: name, server, ...options }, texts: [text] } as const;
+  const data: ConnectorJob = { of, connector: name, server, ...options };
+  const job = { head: { kind: "module", module: READER, data }, texts: [text] } as const;
   const outcome = await builds.run(job, { registrant: null, isForeign: true, deadlineMs: DEADLINE_MS });
   if (outcome.kind === "refused") throw refused(name, outcome.message);
   if (outcome.kind !== "done") throw refused(name, problemOf(outcome, WORDS, DEADLINE_MS));

@@ -1,10 +1,10 @@
-import type { Limits } from "../../base/limits.ts";
 import type { Operation } from "../../guest/host.ts";
 import type { CapabilityRequest } from "../../broker/capabilities/capability.ts";
 import { OPERATOR } from "../../broker/policy.ts";
 import { NO_READERS } from "../contracts/contract.ts";
 import type { CheckedDefinition } from "../definition.ts";
 import { type Loaded, type RegisteredTool, registeredTool } from "../registered-tool.ts";
+import type { ToolPlace } from "../registrar.ts";
 import type { ConnectorSource, ResolvedConnector } from "./options.ts";
 import type { PreparedLine } from "./prepare-remote.ts";
 
@@ -15,7 +15,7 @@ const SPARE_MS = 1_000;
 export function remoteTool(
   { name: connector, timeoutMs, source }: ResolvedConnector,
   { tool, checks, digest }: PreparedLine,
-  engine: { readonly limits: Limits; readonly maxLimits: Limits; readonly key: string },
+  engine: ToolPlace,
 ): RegisteredTool {
   const { name, description, inputSchema, outputSchema, annotations, operation } = tool;
   const text = JSON.stringify(operation);

@@ -1,3 +1,4 @@
+import type { ConnectorFinding } from "../../base/connector-report.ts";
 import { hash } from "node:crypto";
 import type { Operation } from "../../guest/host.ts";
 import { INVISIBLE, isObject, type JsonSchema } from "../../base/json.ts";
@@ -12,12 +13,6 @@ export interface RemoteTool {
   readonly outputSchema?: JsonSchema;
   readonly annotations: ToolAnnotations;
   readonly operation: Operation;
-}
-
-/** A tool that was left out, or a part of a document; `tool` is `null` for what concerns all. */
-export interface ConnectorFinding {
-  readonly tool: string | null;
-  readonly reason: string;
 }
 
 /** The tools of a connector, and what could not be made a tool. */

@@ -3,12 +3,12 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { Connections } from "../../../src/broker/capabilities/fetch/connections.ts";
 import { Secrets } from "../../../src/broker/capabilities/secrets/secrets.ts";
+import type { LoginReport } from "../../../src/base/connector-report.ts";
 import { AuthorizationServer } from "../../../src/broker/login/authorization-server.ts";
 import { LoginFlow } from "../../../src/broker/login/login-flow.ts";
 import type { LoginStoreOptions } from "../../../src/store/logins/login-table.ts";
 import { openLoginStore } from "../../../src/store/logins/login-store.ts";
 import { Logins } from "../../../src/broker/login/logins.ts";
-import type { LoginReport } from "../../../src/broker/login/settings.ts";
 import { type ConnectorAuth, resolveAuth } from "../../../src/tool/connectors/auth-options.ts";
 import { type OidcOptions, type OidcServer, SECRET, serveOidc } from "./oidc-server.ts";
 

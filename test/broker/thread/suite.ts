@@ -3,7 +3,7 @@ import type { CapabilityResponse } from "../../../src/base/protocol/capability-c
 import { DEFAULT_LIMITS } from "../../../src/base/limits.ts";
 import { createCapabilities } from "../../../src/broker/capabilities/built-in.ts";
 import type { CapabilityRequest } from "../../../src/broker/capabilities/capability.ts";
-import { RemoteServers } from "../../../src/broker/capabilities/connector/connector.ts";
+import { CONNECTOR } from "../../../src/broker/capabilities/connector/methods.ts";
 import { defineCapability } from "../../../src/broker/capabilities/custom.ts";
 import { HELD_ELSEWHERE } from "../../../src/broker/capabilities/native/binaries.ts";
 import { type SecretOptions, Secrets } from "../../../src/broker/capabilities/secrets/secrets.ts";
@@ -43,20 +43,23 @@ export function opener(place: BrokerPlace): (world?: World) => BrokerClient {
       onOutcome: () => {},
       onViolation: () => {},
       onThrottled: () => {},
-      onLogin: () => {},
       onDeath: () => {},
-      callTool: () => Promise.resolve("{}"),
     };
     const secrets = new Secrets(options, {});
     const kv = { path: ":memory:", maxBytes: 1024 * 1024 };
     const parts = { binaries: HELD_ELSEWHERE, environment: {}, fetch: {}, kv, secrets };
-    const servers = new RemoteServers({ fetch: {}, secrets, ...silent });
     const client = new BrokerClient({
       ...silent,
       ...given,
-      capabilities: createCapabilities({ ...parts, servers, custom: [notes], onSecretViolation: () => {} }),
+      capabilities: createCapabilities({
+        ...parts,
+        modules: [CONNECTOR],
+        custom: [notes],
+        onSecretViolation: () => {},
+      }),
       policy: { rules: [{ allow }] },
       binaries: HELD_ELSEWHERE,
+      modules: [CONNECTOR],
       place,
       settings: { fetch: {}, secrets: options, environment: {}, kv, listens: false },
     });
@@ -127,8 +130,10 @@ function messageOf(response: CapabilityResponse): string {
 
 /** Ends the broker as a defect of it does. */
 function breakDown(client: BrokerClient): void {
-  client.route([null as never]);
-  client.route([]);
+  const side = { answer: () => Promise.resolve("{}"), onReport: () => undefined };
+  const setState = client.join(CONNECTOR.name, side);
+  setState([null]);
+  setState([]);
 }
 
 /** Tests that hold in either place. */

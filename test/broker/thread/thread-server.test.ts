@@ -24,7 +24,7 @@ function serve(invoke: (tenant: string | undefined) => unknown) {
     grants: mountGrants,
     open: ({ tenant }) => ({ invoke: () => invoke(tenant) }),
   };
-  const parts = { capabilities: [slow], host: [], servers: { use: () => undefined } };
+  const parts = { capabilities: [slow], host: [], modules: new Map() };
   const server = new ThreadServer(port, () => parts);
   const tool = { tool: "t", tags: [], registrant: "operator", digest: "", requested: { slow: {} }, own: null };
   const scratch = { scratch: { mode: "rw" } };

@@ -25,7 +25,7 @@ function open() {
     grants: wholeGrants,
     open: ({ callId }) => ({ invoke: (_method, args) => done.push(`${callId} ${JSON.stringify(args)}`) }),
   };
-  const parts = { capabilities: [notes as Capability], host: [], servers: { use: () => undefined } };
+  const parts = { capabilities: [notes as Capability], host: [], modules: new Map() };
   const server = new ThreadServer(port, () => parts);
   const tell = (...messages: ToThread[]) => server.receive(messages);
   const tool = { tool: "t", tags: [], registrant: "operator", digest: "", requested: { notes: true }, own: null };

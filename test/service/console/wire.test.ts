@@ -1,9 +1,9 @@
 import { expectTypeOf, test } from "vitest";
+import type { ConnectorStatus } from "../../../src/base/connector-report.ts";
 import type { CapabilityEvent } from "../../../src/broker/capability-event.ts";
 import type { Declarations } from "../../../src/code-mode/declarations.ts";
 import type { RecordVersion } from "../../../src/ecosystems/agentspace/records.ts";
 import type { RecordPage, RegisteredRecord } from "../../../src/ecosystems/agentspace/registry.ts";
-import type { ConnectorStatus } from "../../../src/engine/connectors/running-connector.ts";
 import type { Explanation } from "../../../src/engine/explanation.ts";
 import type { Progress, ToolResult } from "../../../src/base/result.ts";
 import type * as wire from "../../../src/service/console/page/wire.ts";

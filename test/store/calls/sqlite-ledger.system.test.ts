@@ -34,8 +34,9 @@ const callOf = (key: string, { mayRepeat = false, tenant = "t" } = {}): KeyedCal
 });
 
 function openLedger(path: string, keys: Partial<LedgerCapacity> = {}) {
-  const opened = openStore({ path, keys: { ...DEFAULT_KEYS, ...keys } });
-  const ledger = SqliteLedger.in(opened.store, () => undefined);
+  const file = { path, keys: { ...DEFAULT_KEYS, ...keys } };
+  const opened = openStore(file);
+  const ledger = SqliteLedger.in(opened.store, file, () => undefined);
   const claim = (key: string, mayRepeat = false) => ledger.claim(callOf(key, { mayRepeat }), NEVER, 0);
   const keep = async (key: string, result: string): Promise<void> => {
     expect(await claim(key)).toEqual({ kind: "mine" });
@@ -163,8 +164,9 @@ describe("a damaged file with a ledger", () => {
 describe("the ledger in the store of calls", () => {
   test("neither calls nor keys remove each other where both are at their limits", async () => {
     const path = join(scratchFolder(), "calls.sqlite");
-    const opened = openStore({ path, maxBytes: 16 * MIB, keys: { ttlMs: 600_000, maxEntries: 100, maxBytes: MIB } });
-    const ledger = SqliteLedger.in(opened.store, () => undefined);
+    const file = { path, keys: { ttlMs: 600_000, maxEntries: 100, maxBytes: MIB } };
+    const opened = openStore({ ...file, maxBytes: 16 * MIB });
+    const ledger = SqliteLedger.in(opened.store, file, () => undefined);
     const text = JSON.stringify("x".repeat(100_000));
     for (let at = 0; at < 300; at++) {
       opened.store.keep(rowOf({ id: `c${at}` }, { output: text }), text.length);

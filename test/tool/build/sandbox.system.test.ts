@@ -1,6 +1,7 @@
 import { existsSync, mkdtempSync, readFileSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { pathToFileURL } from "node:url";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { Builds } from "../../../src/tool/build/builds.ts";
 import type { Job } from "../../../src/tool/build/job.ts";
@@ -68,6 +69,28 @@ describe.skipIf(!works)(`what a stranger registers${unless}`, () => {
     expect(status).toMatch(/^CapEff:\t0+$/m);
     expect(status).toMatch(/^NoNewPrivs:\t1$/m);
     expect(status).toMatch(/^Seccomp:\t2$/m);
+  });
+
+  test("is worked on by a module of another package, of whose folder the sandbox shows nothing else", async () => {
+    const module = path.join(folder, "work.mjs");
+    const secret = path.join(folder, "secret");
+    writeFileSync(secret, "secret");
+    writeFileSync(
+      module,
+      `import { existsSync } from "node:fs";
+export function work({ secret }, [text]) {
+  if (text === "odd") throw new Error("it is odd");
+  return { value: existsSync(secret), texts: [text.toUpperCase()] };
+}`,
+    );
+    const builds = startBuilds();
+    // A process that is there already does not show the module.
+    expect(await builds.run(SIMPLE, STRANGER)).toMatchObject({ kind: "done" });
+    const head = { kind: "module", module: pathToFileURL(module).href, data: { secret } } as const;
+    expect(await builds.run({ head, texts: ["a"] }, STRANGER)).toEqual({ kind: "done", value: false, texts: ["A"] });
+    const [pid] = builders();
+    expect(await builds.run({ head, texts: ["odd"] }, STRANGER)).toEqual({ kind: "refused", message: "Error: it is odd" });
+    expect(builders()).toEqual([pid]);
   });
 
   test("keeps a sandbox that has worked once", async () => {

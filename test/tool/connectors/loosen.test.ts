@@ -6,7 +6,6 @@ import { prepareRemote } from "../../../src/tool/connectors/prepare-remote.ts";
 import { openChecks } from "../../base/schema/run-checks.ts";
 
 const JOB = {
-  kind: "connector",
   of: "mcp",
   connector: "c",
   server: null,

@@ -1,48 +1,15 @@
 import { randomUUID } from "node:crypto";
 import type { McpCall, Operation, RemoteRequest } from "../../../guest/host.ts";
-import type { JsonSchema } from "../../../base/json.ts";
 import { type Capability, CapabilityRefusal, type OpenCall, type OpenCapability } from "../capability.ts";
-import { nameGrants, requireGranted } from "../names.ts";
+import type { OpenModule } from "../module-capability.ts";
+import { requireGranted } from "../names.ts";
 import { Connections, type FetchOptions } from "../fetch/connections.ts";
-import { type ConnectorHost, READING, type RemoteCaller, RemoteServer } from "./remote-server.ts";
+import { CONNECTOR } from "./methods.ts";
+import { type ConnectorHost, type RemoteCaller, RemoteServer } from "./remote-server.ts";
 import type { ConnectorRoute } from "./route.ts";
 
-const NAME: JsonSchema = { type: "string", minLength: 1, maxLength: 128 };
-const CALL: JsonSchema = {
-  type: "object",
-  properties: {
-    connector: NAME,
-    tool: { type: "string", maxLength: 1_000 },
-    isRead: { type: "boolean" },
-    arguments: { type: "string" },
-  },
-  required: ["connector", "tool", "isRead", "arguments"],
-};
-const REQUEST: JsonSchema = {
-  type: "object",
-  properties: {
-    connector: NAME,
-    method: { type: "string", maxLength: 32 },
-    target: { type: "string", maxLength: 16_384 },
-    headers: {
-      type: "array",
-      maxItems: 200,
-      items: { type: "array", minItems: 2, maxItems: 2, items: { type: "string" } },
-    },
-    body: {
-      type: ["string", "object", "null"],
-      properties: { base64: { type: "string" } },
-      required: ["base64"],
-      additionalProperties: false,
-    },
-  },
-  required: ["connector", "method", "target", "headers", "body"],
-};
-/** Length of a request as JSON, in UTF-16 units. */
-const INPUT_MAX = 8 * 1024 * 1024;
-
 /** The servers of an engine's connectors. */
-export class RemoteServers {
+class RemoteServers {
   readonly #host: ConnectorHost;
   #servers: ReadonlyMap<string, RemoteServer> = new Map();
 
@@ -75,23 +42,22 @@ export class RemoteServers {
   }
 }
 
-/** `connector`: carries out the operation of a connector's tool at its server. Only such a tool can use it. */
-export function createConnector(servers: RemoteServers): Capability<readonly string[]> {
-  return {
-    name: "connector",
-    grants: nameGrants,
-    methods: {
-      request: {
-        input: REQUEST,
-        inputBytes: INPUT_MAX,
-        isRead: (args) => READING.has((args as RemoteRequest).method),
-      },
-      call: { input: CALL, inputBytes: INPUT_MAX, isRead: (args) => (args as McpCall).isRead },
-    },
-    open: (call, grants) => sessionFor(call, grants.flat(), servers),
+/** For the broker's thread, which imports this module. */
+export const open: OpenModule = ({ onSecretViolation: onViolation, ask: callTool, tell: onLogin, ...host }) => {
+  const servers = new RemoteServers({ ...host, onViolation, callTool, onLogin });
+  const { name, grants, methods } = CONNECTOR;
+  const capability: Capability<readonly string[]> = {
+    name,
+    grants,
+    methods,
+    open: (call, granted) => sessionFor(call, granted.flat(), servers),
     close: () => servers.close(),
   };
-}
+  return {
+    capability: capability as Capability,
+    use: (routes) => servers.use(routes as readonly ConnectorRoute[]),
+  };
+};
 
 function sessionFor(call: OpenCall, granted: readonly string[], servers: RemoteServers): OpenCapability {
   const { callId, tool, signal, tenant = "", remote, onHost = (task) => task() } = call;

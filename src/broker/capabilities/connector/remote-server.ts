@@ -1,3 +1,4 @@
+import type { LoginReport } from "../../../base/connector-report.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { RemoteAnswer, RemoteRequest } from "../../../guest/host.ts";
 import { answerBody, sentBody } from "./bodies.ts";
@@ -14,8 +15,9 @@ import type { SecretViolation } from "../secrets/placeholders.ts";
 import type { Secrets } from "../secrets/secrets.ts";
 import { isRefusedBefore, LoginFailure } from "../../login/failure.ts";
 import type { Logins, RequestToken } from "../../login/logins.ts";
-import type { LoginReport, LoginUse } from "../../login/settings.ts";
+import type { LoginUse } from "../../login/settings.ts";
 import { WaitingSlots } from "../waiting-slots.ts";
+import { READING } from "./methods.ts";
 import { ConnectorPermission, patternBelow } from "./permission.ts";
 import type { CallSessionTool, ConnectorRoute } from "./route.ts";
 
@@ -44,8 +46,6 @@ const PAUSE_MS = 1_000;
 const REPEATS_MAX = 10;
 /** Status of a server that wants another token. */
 const UNAUTHORIZED = 401;
-/** Methods without effects on a server. */
-export const READING: ReadonlySet<string> = new Set(["GET", "HEAD"]);
 /** Headers of an answer that belong to the connection, or to a user. */
 const DROPPED: ReadonlySet<string> = new Set(["set-cookie", "set-cookie2", "transfer-encoding", "connection"]);
 

@@ -1,6 +1,7 @@
+import type { LoginReport } from "../../../base/connector-report.ts";
 import type { FetchOptions } from "../../../broker/capabilities/fetch/connections.ts";
 import type { SecretOptions } from "../../../broker/capabilities/secrets/secrets.ts";
-import type { LoginReport, LoginUse } from "../../../broker/login/settings.ts";
+import type { LoginUse } from "../../../broker/login/settings.ts";
 import type { McpFailure } from "./failure.ts";
 import type { McpLimits } from "./limits.ts";
 import type { McpServer } from "./server.ts";

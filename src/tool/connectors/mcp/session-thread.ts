@@ -1,10 +1,10 @@
+import type { LoginReport } from "../../../base/connector-report.ts";
 import type * as Sdk from "@modelcontextprotocol/client";
 import type { Redactor } from "../../../base/redaction/redactor.ts";
 import { Connections } from "../../../broker/capabilities/fetch/connections.ts";
 import { namesIn } from "../../../broker/capabilities/secrets/placeholders.ts";
 import { Secrets } from "../../../broker/capabilities/secrets/secrets.ts";
 import { Logins } from "../../../broker/login/logins.ts";
-import type { LoginReport } from "../../../broker/login/settings.ts";
 import { CarriedTokens, SessionTokens } from "./session-tokens.ts";
 import { McpConnection } from "./connection.ts";
 import { failed, McpError, type McpFailure } from "./failure.ts";

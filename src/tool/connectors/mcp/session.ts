@@ -1,3 +1,4 @@
+import type { LoginReport } from "../../../base/connector-report.ts";
 import { Worker } from "node:worker_threads";
 import { within } from "../../../base/deadline.ts";
 import { missingPackage } from "../../../base/optional-package.ts";
@@ -6,7 +7,7 @@ import { delegation } from "../../../base/os/cgroup.ts";
 import { killGroupOf } from "../../../base/os/process-group.ts";
 import type { FetchOptions } from "../../../broker/capabilities/fetch/connections.ts";
 import type { SecretOptions } from "../../../broker/capabilities/secrets/secrets.ts";
-import type { LoginReport, LoginUse } from "../../../broker/login/settings.ts";
+import type { LoginUse } from "../../../broker/login/settings.ts";
 import { failed, type McpFailure } from "./failure.ts";
 import { MCP_LIMITS, type McpLimits } from "./limits.ts";
 import type { FromThread, ListedTools, McpPeer, ThreadSettings, ToThread } from "./messages.ts";

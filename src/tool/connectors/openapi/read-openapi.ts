@@ -1,7 +1,8 @@
+import type { ConnectorFinding } from "../../../base/connector-report.ts";
 import { isObject, type JsonSchema } from "../../../base/json.ts";
 import type { OpenApiOperation } from "../../../guest/host.ts";
 import type { ToolAnnotations } from "../../contracts/contract.ts";
-import { type ConnectorFinding, digitsOf, type RemoteTool, type RemoteTools, shortText } from "../remote-tool.ts";
+import { digitsOf, type RemoteTool, type RemoteTools, shortText } from "../remote-tool.ts";
 import { readAnswers } from "./answers.ts";
 import { readBody } from "./bodies.ts";
 import { type Json, LeftOut, OpenApiDocument } from "./document.ts";

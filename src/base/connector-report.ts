@@ -1,0 +1,67 @@
+/*
+ * What an engine says of its connectors: named servers whose operations are tools of the engine. Plain data, which
+ * sources of tools make and surfaces show.
+ */
+
+/** A connector as it is now. */
+export interface ConnectorStatus {
+  readonly name: string;
+  readonly kind: "openapi" | "mcp";
+  /** URL of its server; `null` for a process. */
+  readonly server: string | null;
+  readonly state: "up" | "down";
+  /** Why it is down. */
+  readonly problem: string | null;
+  readonly tools: readonly string[];
+  /** Digest of the list that its server has now, for the option `pin`. */
+  readonly digest: string | null;
+  readonly pin: string | null;
+  /** Operations that are not tools, with the reasons. */
+  readonly findings: readonly ConnectorFinding[];
+  /** Its login; `null` where it has none. */
+  readonly login: LoginStatus | null;
+}
+
+/** A tool that was left out, or a part of a document; `tool` is `null` for what concerns all. */
+export interface ConnectorFinding {
+  readonly tool: string | null;
+  readonly reason: string;
+}
+
+/** The login of a connector, as its last use left it. */
+export interface LoginStatus {
+  /** The kind of its `auth`. With `authorizationCode` a person logs in. */
+  readonly auth: "clientCredentials" | "refreshToken" | "authorizationCode";
+  /** `needed`: somebody has to log in, or to mend the options. `failing`: it is tried again. */
+  readonly state: "unused" | "ready" | "needed" | "failing";
+  /** Why there is no token, and what to do. */
+  readonly reason: string | null;
+  /** Tenants that need a login of their own, at most 100. */
+  readonly tenants: readonly string[];
+}
+
+/** A change of a login, or an attempt to renew its token. Without tokens. */
+export interface LoginReport {
+  readonly connector: string;
+  /** Empty for the login of all. */
+  readonly tenant: string;
+  readonly state: "ready" | "needed" | "failing";
+  /** Why there is no token; `null` when there is one. */
+  readonly reason: string | null;
+  /** Outcome of a renewal; `null` where none was tried. */
+  readonly renewal: "renewed" | "refused" | "failed" | null;
+}
+
+/** A login that a browser has to finish. */
+export interface BegunLogin {
+  /** Where the person logs in. */
+  readonly url: string;
+  /** Time in which that has to be done, in milliseconds. */
+  readonly expiresInMs: number;
+}
+
+/** A login that was finished. */
+export interface FinishedLogin {
+  readonly connector: string;
+  readonly tenant: string;
+}
