@@ -132,11 +132,12 @@ export function describeCallStore(placed: () => StorePlace | Promise<StorePlace>
     const now = Date.now();
     const first = openStore(place);
     const detail = { arguments: "{}" };
-    for (let at = 0; at < 600; at++) first.store.keep(rowOf({ id: `old${at}`, beginMs: now - 90_000 }, detail), 0);
-    first.store.keep(rowOf({ id: "known", beginMs: now - 30_000 }, detail), 0);
+    for (let at = 0; at < 600; at++) first.store.keep(rowOf({ id: `old${at}`, beginMs: now - 900_000 }, detail), 0);
+    first.store.keep(rowOf({ id: "known", beginMs: now - 300_000 }, detail), 0);
     first.store.keep(rowOf({ id: "new", beginMs: now }, detail), 0);
+    await expect.poll(() => first.store.status().kept).toBe(602);
     await first.store.close();
-    const { store, list } = openStore({ ...place, maxAgeMs: 75_000, detailAgeMs: 20_000 });
+    const { store, list } = openStore({ ...place, maxAgeMs: 750_000, detailAgeMs: 200_000 });
     await expect.poll(async () => idsOf(await list())).toEqual(["new", "known"]);
     await expect.poll(async () => (await store.get("known", null))?.detail).toBeNull();
     expect((await store.get("new", null))?.detail).not.toBeNull();
