@@ -34,15 +34,15 @@ export const HOST_WORK: readonly HostWork[] = [
     work: "Check a token of an authorization server",
     causes: ["http", "mcp"],
     bound:
-      "8,192 characters; 256 tokens at once, 16 of them from addresses with many wrong ones; valid ones are remembered for 5 min, 10,000 of them; keys are fetched once in 30 s, after a failure once in 5 s, 256 KiB in 5 s",
+      "8,192 characters; 256 tokens at once, 16 of them from addresses with many wrong ones; 10,000 valid ones are remembered for 5 min; keys are fetched once in 30 s, after a failure in 5 s, 256 KiB in 5 s",
     place: "thread pool",
     payer: "nobody",
     test: "service/access/oauth.engine.test.ts",
   },
   {
-    work: "Prove that a body above 64 KiB is JSON, and cut the arguments out of it: they are not parsed",
+    work: "Prove that a body above 64 KiB is JSON, and cut out its arguments",
     causes: ["http"],
-    bound: "pieces of 64 KiB, 4 ms in one turn of the event loop, clients in turn; 1 MiB besides arguments",
+    bound: "pieces of 64 KiB, 4 ms a turn, clients in turn; 1 MiB besides arguments",
     place: "main thread",
     payer: "the key",
     test: "attack/texts.attack.test.ts",
@@ -56,7 +56,7 @@ export const HOST_WORK: readonly HostWork[] = [
     test: "attack/texts.attack.test.ts",
   },
   {
-    work: "Hand an ended call to the store of calls, whose thread redacts, writes and lists calls",
+    work: "Hand an ended call to the store, whose thread redacts, writes and lists",
     causes: [...SURFACES],
     bound: "500 calls a second of a tenant; 10,000 calls and 16 MiB wait; 20,000 rows of a list",
     place: "main thread",
@@ -64,7 +64,7 @@ export const HOST_WORK: readonly HostWork[] = [
     test: "engine/call/keep-rate.test.ts",
   },
   {
-    work: "Check the arguments and the output against the tool's schemas",
+    work: "Check arguments and output against the tool's schemas",
     causes: [...SURFACES, ...ALL],
     bound: `${limit("cpuMs")} and ${limit("memoryMb")} of the call; 20 violations, 32 Ki characters in all`,
     place: "isolate",
@@ -90,7 +90,7 @@ export const HOST_WORK: readonly HostWork[] = [
   {
     work: "Run a binary",
     causes: ["native"],
-    bound: `${NATIVE_LIMITS.atOnce} at once, ${NATIVE_LIMITS.reserved} of them for tenants without one; the call's cpuMs, memoryMb and wallMs`,
+    bound: `${NATIVE_LIMITS.atOnce} at once, ${NATIVE_LIMITS.reserved} reserved; the call's cpuMs, memoryMb and wallMs`,
     place: "the operating system's sandbox",
     payer: "the call",
     test: "broker/capabilities/shared-slots.test.ts",
@@ -98,7 +98,7 @@ export const HOST_WORK: readonly HostWork[] = [
   {
     work: "Receive a capability call: count it, decide the grant, write the journal",
     causes: ASKED,
-    bound: `${limit("capabilityCalls")} calls; ${limit("capabilityBytes")} both ways; 4 ms in one turn of the event loop`,
+    bound: `${limit("capabilityCalls")} calls; ${limit("capabilityBytes")} both ways; 4 ms a turn`,
     place: "broker thread",
     payer: "the tenant",
     test: "attack/host-work.attack.test.ts",
@@ -106,7 +106,7 @@ export const HOST_WORK: readonly HostWork[] = [
   {
     work: "Parse and check its arguments, and write its answer",
     causes: ASKED.filter((name) => !THREADED.includes(name)),
-    bound: "1 MiB and 100,000 values a call; 4 ms in one turn of the event loop",
+    bound: "1 MiB and 100,000 values a call; 4 ms a turn",
     place: "main thread",
     payer: "the tenant",
     test: "attack/host-work.attack.test.ts",
@@ -114,8 +114,7 @@ export const HOST_WORK: readonly HostWork[] = [
   {
     work: "Parse and check its arguments, and write its answer",
     causes: THREADED,
-    bound:
-      "1 MiB, 16 MiB for requests and for writing of files, and 100,000 values a call; 4 ms in one turn of its event loop",
+    bound: "1 MiB, 16 MiB for requests and for writing of files, and 100,000 values a call; 4 ms a turn",
     place: "broker thread",
     payer: "the tenant",
     test: "broker/thread/broker-thread.test.ts",
@@ -140,7 +139,7 @@ export const HOST_WORK: readonly HostWork[] = [
     work: "Send a request and read its response",
     causes: ["fetch"],
     bound:
-      "8 at once in a call, 512 in all, 128 of them for tenants without one; 16 KiB of headers; the grant's maxBytes; 4,096 pieces of a body below 32 bytes",
+      "8 at once in a call, 512 in all, 128 reserved; 16 KiB of headers; the grant's maxBytes; 4,096 pieces of a body below 32 bytes",
     place: "broker thread",
     payer: "the tenant",
     test: "attack/slots.attack.test.ts",
@@ -149,7 +148,7 @@ export const HOST_WORK: readonly HostWork[] = [
     work: "Hold a WebSocket, and pass on its messages",
     causes: ["fetch"],
     bound:
-      "16 in a call, 256 in all, 64 of them for tenants without one; 64 KiB and a message of 1 MiB that wait for the tool; 10,000 pings; the grant's maxBytes; the call's time",
+      "16 in a call, 256 in all, 64 reserved; 64 KiB and a message of 1 MiB that wait for the tool; 10,000 pings; the grant's maxBytes; the call's time",
     place: "broker thread",
     payer: "the tenant",
     test: "broker/capabilities/fetch/web-sockets.test.ts",
@@ -165,7 +164,7 @@ export const HOST_WORK: readonly HostWork[] = [
   {
     work: "Fill in a secret, and look for it in the response",
     causes: ["fetch", "secrets"],
-    bound: "one pass of two steps at most for each byte, where a secret was filled in",
+    bound: "at most two steps for each byte",
     place: "broker thread",
     payer: "the tenant",
     test: "attack/secrets.attack.test.ts",
@@ -181,7 +180,7 @@ export const HOST_WORK: readonly HostWork[] = [
   {
     work: "Read, write or list files",
     causes: ["fs"],
-    bound: `${mib(FS_LIMITS.operationBytes)} an operation; ${FS_LIMITS.atOnceInAll} at once, a quarter of them for tenants without one`,
+    bound: `${mib(FS_LIMITS.operationBytes)} an operation; ${FS_LIMITS.atOnceInAll} at once, a quarter reserved`,
     place: "thread pool",
     payer: "the tenant",
     test: "broker/capabilities/shared-slots.test.ts",
@@ -189,7 +188,7 @@ export const HOST_WORK: readonly HostWork[] = [
   {
     work: "Open a path, and read a small file, on a local disk",
     causes: ["fs"],
-    bound: `${TURN_AT_ONCE} descriptors in one turn of the event loop; ${count(QUICK_BYTES / 1_024)} KiB each`,
+    bound: `${TURN_AT_ONCE} descriptors a turn; ${count(QUICK_BYTES / 1_024)} KiB each`,
     place: "broker thread",
     payer: "the tenant",
     test: "broker/capabilities/fs/local-holder.test.ts",
@@ -197,7 +196,7 @@ export const HOST_WORK: readonly HostWork[] = [
   {
     work: "Run a command",
     causes: ["exec"],
-    bound: `${EXEC_LIMITS.atOnceInAll} at once, one of them for tenants without one; the grant's wallMs and outputBytes`,
+    bound: `${EXEC_LIMITS.atOnceInAll} at once, one reserved; the grant's wallMs and outputBytes`,
     place: "the operating system's sandbox",
     payer: "the tenant",
     test: "attack/slots.attack.test.ts",
@@ -238,7 +237,7 @@ export const HOST_WORK: readonly HostWork[] = [
   {
     work: "Map a stack to the tool's own source",
     causes: ["javascript"],
-    bound: "64 KiB of stack; a source map of 4 MiB, parsed once, of which 4 KiB are read for each frame",
+    bound: "64 KiB of stack; a source map of 4 MiB, parsed once; 4 KiB of it for each frame",
     place: "main thread",
     payer: "nobody",
     test: "attack/builds.attack.test.ts",
@@ -247,15 +246,15 @@ export const HOST_WORK: readonly HostWork[] = [
     work: "Read lines from a worker: what its calls ask",
     causes: ASKED,
     bound:
-      "64 KiB in one turn of the event loop; a line of 32 MiB, or what the call's limits allow; 500,000 lines without a message to the worker; 10,000 lines and 32 MiB of calls that are not known yet",
+      "64 KiB a turn; a line of 32 MiB, or what the call's limits allow; 500,000 lines without a message to the worker; 10,000 lines and 32 MiB of calls that are not known yet",
     place: "broker thread",
     payer: "nobody",
     test: "broker/thread/worker-pipe.test.ts",
   },
   {
-    work: "Tell the engine of a call that has asked: its sum, and each capability call for metrics and the audit",
+    work: "Tell the engine what a call has asked, for metrics and the audit",
     causes: ASKED,
-    bound: `one message for the calls that ended in one turn of the event loop; ${limit("capabilityCalls")} capability calls`,
+    bound: `one message for the calls that ended in a turn; ${limit("capabilityCalls")} capability calls`,
     place: "main thread",
     payer: "nobody",
     test: "broker/thread/broker-thread.test.ts",
@@ -264,13 +263,13 @@ export const HOST_WORK: readonly HostWork[] = [
     work: "Read lines from a worker",
     causes: ALL,
     bound:
-      "64 KiB in one turn of the event loop; a line of 32 MiB, or what the call's limits allow; 500,000 lines without a message of the host",
+      "64 KiB a turn; a line of 32 MiB, or what the call's limits allow; 500,000 lines without a message of the host",
     place: "main thread",
     payer: "nobody",
     test: "attack/worker-lines.attack.test.ts",
   },
   {
-    work: "Parse an output of at most 256 KiB, and those that a contract or `outputChars` has to read",
+    work: "Parse an output of at most 256 KiB, or for a contract or `outputChars`",
     causes: ["library", ...ALL],
     bound: limit("outputBytes"),
     place: "main thread",
@@ -280,23 +279,23 @@ export const HOST_WORK: readonly HostWork[] = [
   {
     work: "Prove that a longer output is JSON",
     causes: ["library", "http", "mcp", "command line"],
-    bound: `${limit("outputBytes")}; pieces of 64 KiB, 4 ms in one turn of the event loop`,
+    bound: `${limit("outputBytes")}; pieces of 64 KiB, 4 ms a turn`,
     place: "main thread",
     payer: "the tenant",
     test: "attack/texts.attack.test.ts",
   },
   {
-    work: "Parse a longer output: when it is read, or its result copied",
+    work: "Parse a longer output, when it is read or copied",
     causes: ["library", "mcp"],
-    bound: `${limit("outputBytes")}; answers over HTTP, the command line and the ledger of calls pass it on as text, MCP passes on texts, and objects without content blocks`,
+    bound: `${limit("outputBytes")}; HTTP, the command line and the ledger pass it on as text, and MCP what has no content blocks`,
     place: "main thread",
     payer: "nobody",
     test: "engine/long-output.engine.test.ts",
   },
   {
-    work: "Cut a long output for a model, find its shape, and read its pages",
+    work: "Cut a long output for a model, and read its pages",
     causes: ["library", "mcp"],
-    bound: `${limit("outputBytes")}; pieces of 32 KiB, 4 ms in one turn of the event loop; 4 pages at once of a tenant, 16 in all`,
+    bound: `${limit("outputBytes")}; pieces of 32 KiB, 4 ms a turn; 4 pages at once of a tenant, 16 in all`,
     place: "main thread",
     payer: "the tenant",
     test: "engine/model/read-output.engine.test.ts",
@@ -312,7 +311,7 @@ export const HOST_WORK: readonly HostWork[] = [
   {
     work: "Write an answer",
     causes: ["http"],
-    bound: "above 1 Mi characters, 256 Ki in one turn of the event loop",
+    bound: "above 1 Mi characters, 256 Ki a turn",
     place: "main thread",
     payer: "nobody",
     test: "attack/texts.attack.test.ts",
@@ -320,13 +319,13 @@ export const HOST_WORK: readonly HostWork[] = [
   {
     work: "Keep answers for a client that does not read",
     causes: ["http", "mcp"],
-    bound: "512 Mi characters for all: beyond that, the tenant that holds most loses its heaviest connection",
+    bound: "512 Mi characters for all; then the tenant that holds most loses its heaviest connection",
     place: "main thread",
     payer: "the tenant",
     test: "attack/readers.attack.test.ts",
   },
   {
-    work: "Keep the streams of calls for clients that lost their connection",
+    work: "Keep the streams of disconnected clients",
     causes: ["mcp"],
     bound: `${KEPT_LIMITS.perKey.streams} calls and ${KEPT_LIMITS.perKey.characters / MIB} Mi characters of a key, ${KEPT_LIMITS.total.streams.toLocaleString("en-US")} and ${KEPT_LIMITS.total.characters / MIB} Mi of all; ${KEPT_LIMITS.events} events a call; ${KEPT_LIMITS.awayMs / 1_000} s without a client`,
     place: "main thread",
@@ -342,7 +341,7 @@ export const HOST_WORK: readonly HostWork[] = [
     test: "engine/idempotency.engine.test.ts",
   },
   {
-    work: "Generate the code that checks a tool's arguments and output",
+    work: "Generate the checks of a tool's arguments and output",
     causes: [...ALL],
     bound:
       "5,000 objects, 50,000 values and 1 MiB of schema, 256 Ki characters of code, 5 s; the operator's up to 4 KiB in place",
@@ -353,8 +352,7 @@ export const HOST_WORK: readonly HostWork[] = [
   {
     work: "Send a request of a connector and read its response",
     causes: ["connector"],
-    bound:
-      "8 MiB and `timeoutMs` 30,000 ms a request; `concurrency` 16 at once of a connector, a quarter of them for tenants without one",
+    bound: "8 MiB and `timeoutMs` 30,000 ms a request; `concurrency` 16 at once of a connector, a quarter reserved",
     place: "broker thread",
     payer: "the tenant",
     test: "engine/connectors/connector-limits.engine.test.ts",
@@ -362,7 +360,7 @@ export const HOST_WORK: readonly HostWork[] = [
   {
     work: "Read a connector's document or its server's list",
     causes: ["remote"],
-    bound: "8 MiB, 20 s, 2,500 tools; 256 Ki characters of a tool are parsed in one turn of the event loop",
+    bound: "8 MiB, 20 s, 2,500 tools; 256 Ki characters of a tool are parsed a turn",
     place: "child process",
     payer: "the operator",
     test: "engine/connectors/hostile-connectors.engine.test.ts",

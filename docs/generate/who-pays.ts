@@ -1,35 +1,57 @@
 import { HOST_WORK } from "./host-work.ts";
-import { code, page, table } from "./markdown.ts";
+import { SURFACES } from "./host-work-entry.ts";
+import { page, table } from "./markdown.ts";
 
 export function whoPaysPage(): string {
   const rows = HOST_WORK.map(({ work, causes, bound, place, payer, test }) => [
-    work,
-    causes.join(", "),
+    `[${work}](../../test/${test})`,
+    causesOf(causes),
     bound,
     place,
-    payer,
-    `[${code(test)}](../../test/${test})`,
+    payer.replace(/^the /, ""),
   ]);
   return page("Who pays", [
-    "Glovebox does work for tools that nobody trusts: it parses what they ask, moves their bytes, and opens what they bring. This page lists each piece of that work, its bound, the place where it runs, and who pays for it.",
+    "Who causes work on the host pays for it, and each piece of that work has a bound. _All capabilities_ are those of the host (`connector`, `env`, `exec`, `fetch`, `fs`, `kv`, `native`, `secrets`), `tools` and custom ones; _all runtimes_ are `javascript`, `python`, `wasi`, `remote` and `native`; _all surfaces_ are the library, HTTP, MCP and the command line.",
     PRINCIPLES,
-    table(["piece of work", "caused by", "bound", "where it runs", "who pays", "test"], rows),
+    table(["piece of work", "caused by", "bound", "runs in", "paid by"], rows),
     PAYING,
   ]);
 }
 
+const OF_HOST = ["connector", "env", "exec", "fetch", "fs", "kv", "native", "secrets"];
+/** Names for causes that stand together in many rows, the largest first. */
+const GROUPS: readonly (readonly [name: string, causes: readonly string[]])[] = [
+  ["all capabilities", [...OF_HOST, "tools", "custom capabilities"]],
+  ["the host's capabilities", OF_HOST],
+  ["all surfaces", SURFACES],
+  ["all runtimes", ["javascript", "python", "wasi", "remote", "native"]],
+];
+
+function causesOf(causes: readonly string[]): string {
+  const names: string[] = [];
+  let left = causes;
+  for (const [name, group] of GROUPS) {
+    if (!group.every((one) => left.includes(one))) continue;
+    names.push(name);
+    left = left.filter((one) => !group.includes(one));
+  }
+  return [...names, ...left].join(", ");
+}
+
 const PRINCIPLES = `## Rules
 
-- **Counts decide, time delays and bills.** A call ends because it asked too often or for too many bytes, never because the host was slow: a call that runs again after a lost process ends in the same way. The exception is \`cpuMs\`.
-- **Whoever causes work pays for it.** Each tenant has its share of the host's time, of slots and of memory, and one that asks for more waits for itself. Work that is charged to nobody is bounded, and next in line.
-- **Limits whose cost falls on the host are the operator's.** A tool may lower \`inputBytes\`, \`outputBytes\`, \`logBytes\`, \`capabilityCalls\` and \`capabilityBytes\`; only the engine's options raise them.
+- **Counts decide, time delays and bills.** A call ends because it asked too often or for too many bytes, never because the host was slow. The exception is \`cpuMs\`.
+- **Whoever causes work pays for it.** Each tenant has its share of the host's time, slots and memory, and waits for itself beyond it. Work that is charged to nobody is bounded.
+- **Limits whose cost falls on the host are the operator's.** Only the engine's options raise \`inputBytes\`, \`outputBytes\`, \`logBytes\`, \`capabilityCalls\` and \`capabilityBytes\`.
 
-## Pieces of work`;
+## Pieces of work
+
+Each is linked to the test of its bound. A _turn_ is one of the event loop of the thread; what is _reserved_ is for tenants that have none.`;
 
 const PAYING = `## What paying means
 
-- **The call**: its processor time is \`metadata.cpuMs\`, its memory and bytes count towards its limits, and it ends where it exceeds one.
-- **The tenant**: the time is charged to its account, which [\`engine.usage()\`](../reference/exports.md) shows. It waits behind tenants that used less: while others use more than 50 ms of a second too, a tenant has 250 ms of each second, and 500 ms at once. Beyond 30 s of waiting work, its calls end with \`rate_limited\`.
-- **The key**: its rate and its quotas of the [HTTP API](../how-to/keys.md).
-- **The registrant**: nobody is charged for a registration; a registration that exceeds a bound fails with \`load_error\`. Only keys with the role \`admin\` register tools over HTTP.
-- **The operator**: work of constant size, which no tenant can multiply.`;
+- **Call**: its processor time is \`metadata.cpuMs\`, its memory and bytes count towards its limits, and it ends where it exceeds one.
+- **Tenant**: the time is charged to its account, which [\`engine.usage()\`](../reference/exports.md) shows. It waits behind tenants that used less: while others use more than 50 ms of a second, it has 250 ms of each second, and 500 ms at once. Beyond 30 s of waiting work, its calls end with \`rate_limited\`.
+- **Key**: its rate and its quotas of the [HTTP API](../how-to/keys.md).
+- **Registrant**: a registration that exceeds a bound fails with \`load_error\`. Only keys with the role \`admin\` register tools over HTTP.
+- **Operator**: work of constant size, which no tenant can multiply.`;

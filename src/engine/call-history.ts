@@ -32,6 +32,12 @@ export interface KeptCalls {
   readonly replays: OnDemand<CallReplays>;
 }
 
+export interface WatchOptions {
+  readonly signal?: AbortSignal;
+  /** Whose reader it is, such as `key "ci"`: one holder has at most 16 readers. */
+  readonly holders?: readonly string[];
+}
+
 /** The calls that an engine has kept, where it has the option `calls`. */
 export class CallHistory {
   readonly #kept: KeptCalls | null;
@@ -64,11 +70,11 @@ export class CallHistory {
    * Calls as they are kept from now on, also by other engines with the same Redis, until the reader stops, `signal` aborts or
    * the engine closes. A reader that is more than 1,000 calls behind misses the oldest, and of other engines' calls one hears
    * of 2,000 a second. `limit` and `cursor` of the filter do not count. Throws a `TypeError` or a
-   * `RangeError` as `list` rejects, and a `StoreError` where 64 read already.
+   * `RangeError` as `list` rejects, and a `StoreError` where 64 read already, or 16 for one of `holders`.
    */
-  watch(filter: CallFilter = {}, { signal }: { readonly signal?: AbortSignal } = {}): AsyncIterable<CallSummary> {
+  watch(filter: CallFilter = {}, { signal, holders }: WatchOptions = {}): AsyncIterable<CallSummary> {
     if (this.#kept === null) throw new TypeError(KEEPS_NONE);
-    return this.#kept.keeper.watchers.watch(readFilter(filter), signal);
+    return this.#kept.keeper.watchers.watch(readFilter(filter), signal, holders);
   }
 
   /**

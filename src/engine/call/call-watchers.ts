@@ -4,8 +4,9 @@ import { type CallCells, type CallQuery, type CallSummary, summaryOf } from "../
 
 /** Calls that wait for a reader; the oldest are left out for later ones. */
 const WAITING_MAX = 1_000;
-/** Readers at once. */
+/** Readers at once: all, and those of one holder, such as a key or a tenant. */
 const WATCHERS_MAX = 64;
+const HOLDER_MAX = 16;
 
 /** Readers that hear of calls when these have ended. */
 export class CallWatchers {
@@ -21,10 +22,15 @@ export class CallWatchers {
     for (const watcher of this.#watchers) watcher.tell(cells);
   }
 
-  /** Throws a `StoreError` where too many read already. */
-  watch(query: CallQuery, signal: AbortSignal | undefined): CallWatcher {
+  /** Throws a `StoreError` where too many read already, of all or of one of its holders. */
+  watch(query: CallQuery, signal: AbortSignal | undefined, holders: readonly string[] = []): CallWatcher {
     if (this.#watchers.size >= WATCHERS_MAX) throw new StoreError(`${WATCHERS_MAX} readers watch calls already`);
-    const watcher = new CallWatcher(query, () => {
+    for (const holder of holders) {
+      const held = this.#watchers.values().filter((one) => one.holders.includes(holder));
+      if (held.toArray().length >= HOLDER_MAX)
+        throw new StoreError(`${HOLDER_MAX} readers of the ${holder} watch calls already`);
+    }
+    const watcher = new CallWatcher(query, holders, () => {
       this.#watchers.delete(watcher);
       if (this.#watchers.size === 0) this.#onWatched(false);
       signal?.removeEventListener("abort", end);
@@ -43,13 +49,15 @@ export class CallWatchers {
 
 /** Ended calls that match a filter, for one reader. */
 class CallWatcher implements AsyncIterableIterator<CallSummary, undefined> {
+  readonly holders: readonly string[];
   readonly #query: CallQuery;
   readonly #onEnd: () => void;
   readonly #waiting: CallSummary[] = [];
   readonly #reading: ((result: IteratorResult<CallSummary, undefined>) => void)[] = [];
   #isEnded = false;
 
-  constructor(query: CallQuery, onEnd: () => void) {
+  constructor(query: CallQuery, holders: readonly string[], onEnd: () => void) {
+    this.holders = holders;
     this.#query = query;
     this.#onEnd = onEnd;
   }

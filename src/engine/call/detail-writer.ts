@@ -15,6 +15,8 @@ import { type RedactValue, redactDetail } from "./redact-detail.ts";
 const ANSWER_MAX = 64 * 1024;
 /** Tenants of a tool for which its explanation is remembered. */
 const EXPLAINED_MAX = 100;
+/** Explanations that are written in a second, on the main thread and at nobody's cost; further calls are kept without. */
+const EXPLAINED_RATE = 100;
 const EXPLANATION_MAX = 64 * 1024;
 /** More than a worker tells of its turns. */
 const TURNS_LENGTH = 8 * 1024;
@@ -47,6 +49,8 @@ export class DetailWriter {
   /** Schemas of tools that may have passwords, as JSON; `null` for other tools. */
   readonly #schemas = new WeakMap<RegisteredTool, string | null>();
   readonly #explained = new WeakMap<RegisteredTool, Map<string, Explained>>();
+  #second = 0;
+  #written = 0;
 
   constructor(options: DetailOptions) {
     this.#options = options;
@@ -94,6 +98,8 @@ export class DetailWriter {
       omitted.push(name);
       return null;
     };
+    const explanation = this.#explanationOf(call);
+    if (explanation === null) omitted.push("explanation");
     const detail: DetailTexts = {
       arguments: part("arguments", args),
       output: part("output", output),
@@ -102,7 +108,7 @@ export class DetailWriter {
       logs: part("logs", reply?.logs ?? "") ?? "",
       told: null,
       turns: turnsOf(call, reply),
-      explanation: part("explanation", this.#explanationOf(call), EXPLANATION_MAX),
+      explanation: part("explanation", explanation, EXPLANATION_MAX),
       run: isTaken ? this.#runOf(call, error, reply) : null,
       omitted,
       schemas: this.#schemasOf(tool),
@@ -153,12 +159,17 @@ export class DetailWriter {
     return schemas;
   }
 
-  #explanationOf({ tool, tenant, grants }: EngineCall): string {
+  /** `null` where too many were written lately. */
+  #explanationOf({ tool, tenant, grants }: EngineCall): string | null {
     const byTenant = this.#explained.get(tool) ?? new Map<string, Explained>();
     this.#explained.set(tool, byTenant);
     const known = byTenant.get(tenant);
     if (known !== undefined && known.grants === grants) return known.text;
-    if (byTenant.size >= EXPLAINED_MAX) byTenant.clear();
+    const second = Math.floor(performance.now() / 1_000);
+    if (second !== this.#second) [this.#second, this.#written] = [second, 0];
+    if (++this.#written > EXPLAINED_RATE) return null;
+    const [oldest] = byTenant.keys();
+    if (byTenant.size >= EXPLAINED_MAX && oldest !== undefined) byTenant.delete(oldest);
     const text = JSON.stringify(this.#options.explain(tool, tenant, grants));
     byTenant.set(tenant, { grants, text });
     return text;

@@ -4,6 +4,10 @@ import type { ReadableText } from "../../base/reading/cut-text.ts";
 export const KEPT_MS = 15 * 60_000;
 const KEPT_BYTES = 64 * 1024 * 1024;
 const TENANT_SHARE = 0.25;
+/** Powers of two that a tenant's bytes may have. */
+const SIZES = 32;
+/** Least time between two looks at all tenants for what is too old. */
+const SWEEP_MS = 1_000;
 
 /** For whom an output is kept: nobody else reads it. */
 export interface OutputOwner {
@@ -38,10 +42,13 @@ export interface KeptOutputsOptions {
 
 /**
  * Long outputs of calls that a model may read on, for 15 minutes and within 64 MiB, of which a tenant has a quarter. The
- * oldest go first: those of a tenant beyond its quarter, else those of the tenant that has most.
+ * oldest go first: those of a tenant beyond its quarter, else those of a tenant that has most, up to a factor of two.
  */
 export class KeptOutputs implements Disposable {
   readonly #shelves = new Map<string, Shelf>();
+  /** Tenants by the power of two of their bytes: who has most is found without a look at all of them. */
+  readonly #bySize: readonly Set<string>[] = Array.from({ length: SIZES }, () => new Set());
+  #sweptMs = -Infinity;
   readonly #most: number;
   readonly #now: () => number;
   #bytes = 0;
@@ -65,14 +72,13 @@ export class KeptOutputs implements Disposable {
     const { bytes } = output.text;
     const mostOfTenant = this.#most * TENANT_SHARE;
     if (bytes > mostOfTenant) return null;
-    this.#sweep();
+    if (this.#now() - this.#sweptMs >= SWEEP_MS) this.#sweep();
     const shelf = this.#shelves.get(owner.tenant) ?? { bytes: 0, lastNumber: 1, places: new Map<string, Place>() };
     this.#shelves.set(owner.tenant, shelf);
     let id = callId;
     while (shelf.places.has(placeOf(id, owner))) id = `${callId}.${++shelf.lastNumber}`;
     shelf.places.set(placeOf(id, owner), { output, bytes, untilMs: this.#now() + KEPT_MS });
-    shelf.bytes += bytes;
-    this.#bytes += bytes;
+    this.#add(owner.tenant, shelf, bytes);
     while (shelf.bytes > mostOfTenant) this.#removeOldest(owner.tenant, shelf);
     while (this.#bytes > this.#most) this.#removeOldest(...this.#fullest());
     this.#sweeping ??= setInterval(() => this.#sweep(), KEPT_MS / 15).unref();
@@ -87,11 +93,13 @@ export class KeptOutputs implements Disposable {
   [Symbol.dispose](): void {
     if (this.#sweeping !== null) clearInterval(this.#sweeping);
     this.#shelves.clear();
+    for (const tenants of this.#bySize) tenants.clear();
     this.#bytes = 0;
   }
 
   #sweep(): void {
     const nowMs = this.#now();
+    this.#sweptMs = nowMs;
     for (const [tenant, shelf] of this.#shelves) {
       for (const { untilMs } of shelf.places.values()) {
         if (untilMs > nowMs) break;
@@ -106,16 +114,32 @@ export class KeptOutputs implements Disposable {
   #removeOldest(tenant: string, shelf: Shelf): void {
     for (const [name, { bytes }] of shelf.places) {
       shelf.places.delete(name);
-      shelf.bytes -= bytes;
-      this.#bytes -= bytes;
+      this.#add(tenant, shelf, -bytes);
       break;
     }
-    if (shelf.places.size === 0) this.#shelves.delete(tenant);
+    if (shelf.places.size > 0) return;
+    this.#shelves.delete(tenant);
+    this.#bySize[sizeOf(shelf)]?.delete(tenant);
   }
 
-  #fullest(): readonly [tenant: string, shelf: Shelf] {
-    return [...this.#shelves].reduce((one, other) => (other[1].bytes > one[1].bytes ? other : one));
+  #add(tenant: string, shelf: Shelf, bytes: number): void {
+    this.#bySize[sizeOf(shelf)]?.delete(tenant);
+    shelf.bytes += bytes;
+    this.#bytes += bytes;
+    this.#bySize[sizeOf(shelf)]?.add(tenant);
   }
+
+  /** A tenant of those that have most, up to a factor of two. */
+  #fullest(): readonly [tenant: string, shelf: Shelf] {
+    const [tenant = ""] = this.#bySize.findLast(({ size }) => size > 0) ?? [];
+    const shelf = this.#shelves.get(tenant);
+    if (shelf === undefined) throw new Error("no output is kept");
+    return [tenant, shelf];
+  }
+}
+
+function sizeOf({ bytes }: Shelf): number {
+  return bytes === 0 ? 0 : Math.floor(Math.log2(bytes));
 }
 
 function placeOf(id: string, { key }: OutputOwner): string {

@@ -242,7 +242,12 @@ export class ScopedEngine {
 
   /** Calls of the caller's tenant and tools as they are kept from now on, while the caller may read them. */
   watchCalls(caller: Caller, filter: CallFilter, signal: AbortSignal): AsyncIterable<CallSummary> {
-    return this.#permitted(caller, this.#engine.calls.watch({ ...filter, ...this.#mayRead(caller) }, { signal }));
+    const holders = [
+      ...(caller.key === null ? [] : [`key "${caller.key}"`]),
+      ...(caller.tenant === null ? [] : [`tenant "${caller.tenant}"`]),
+    ];
+    const watched = this.#engine.calls.watch({ ...filter, ...this.#mayRead(caller) }, { signal, holders });
+    return this.#permitted(caller, watched);
   }
 
   async *#permitted(caller: Caller, calls: AsyncIterable<CallSummary>): AsyncGenerator<CallSummary> {

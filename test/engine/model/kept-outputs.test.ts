@@ -25,6 +25,17 @@ test("an output is found by its tenant and key only, for 15 minutes", () => {
   expect(kept.find("call", owner)).toBeUndefined();
 });
 
+test("among many tenants, one with most makes room, and not one with little", () => {
+  using kept = new KeptOutputs({ bytes: 16 * MIB });
+  const owner = (tenant: string) => ({ tenant, key: null });
+  for (let at = 0; at < 8; at++) kept.keep("1", output(at === 5 ? 4 : 1), owner(`t${at}`));
+  for (const id of ["2", "3", "4", "5"]) kept.keep(id, output(1), owner(`t${id}`));
+  expect(kept.bytes).toBeLessThanOrEqual(16 * MIB);
+  kept.keep("late", output(4), owner("late"));
+  expect(kept.find("1", owner("t5"))).toBeUndefined();
+  for (const tenant of ["t0", "t1", "t6", "t7"]) expect(kept.find("1", owner(tenant))).toBeDefined();
+});
+
 test("two outputs of calls with one id are found by two ids", () => {
   using kept = new KeptOutputs();
   kept.keep("call_1", output(1, "a"), acme);

@@ -123,4 +123,13 @@ test("calls.watch tells calls as they end, by a filter, until its reader stops",
   expect(() => Array.from({ length: 65 }, () => engine.calls.watch({}, { signal: abort.signal }))).toThrow(
     "64 readers watch calls already",
   );
+  abort.abort();
+  const other = new AbortController();
+  onTestFinished(() => other.abort());
+  const watch = (...holders: readonly string[]) => engine.calls.watch({}, { signal: other.signal, holders });
+  for (let at = 0; at < 16; at++) watch(`key ${at}`, "tenant acme");
+  expect(() => watch("key new", "tenant acme")).toThrow("16 readers of the tenant acme watch calls already");
+  for (let at = 0; at < 15; at++) watch("key 0");
+  expect(() => watch("key 0")).toThrow("16 readers of the key 0 watch calls already");
+  expect(watch("key 1")).toBeDefined();
 });
