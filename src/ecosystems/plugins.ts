@@ -1,5 +1,5 @@
 import type { Plugin, PluginContract } from "../engine/plugin.ts";
-import { CONNECTOR } from "../broker/capabilities/connector/methods.ts";
+import { connectors } from "../engine/connectors/plugin.ts";
 import { agentspaceReader } from "../tool/contracts/agentspace.ts";
 import { amplifier } from "../tool/contracts/amplifier.ts";
 import type { ModuleReader } from "../tool/contracts/contract.ts";
@@ -17,7 +17,7 @@ export const PLUGINS: readonly Plugin[] = [
     name: reader.name,
     contracts: [withAdapter(reader)],
   })),
-  { name: "connectors", modules: [CONNECTOR] },
+  connectors,
 ];
 
 /** Their adapters, which `npm run build` bundles. */

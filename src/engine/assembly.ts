@@ -23,7 +23,6 @@ import { CallKeeper } from "./call/call-keeper.ts";
 import { type DetailOptions, DetailWriter } from "./call/detail-writer.ts";
 import { CallPipeline } from "./call/call-pipeline.ts";
 import { Idempotency } from "./call/idempotency.ts";
-import { Connectors } from "./connectors/connectors.ts";
 import { createBroker } from "./create-broker.ts";
 import type { CreateExecutor } from "./create-executor.ts";
 import { explainTool } from "./explanation.ts";
@@ -32,6 +31,7 @@ import type { ModelOutputs } from "./model/model-outputs.ts";
 import type { ResolvedOptions } from "./options.ts";
 import type { CallReplays } from "./replay/call-replays.ts";
 import { registerCallMetrics } from "./telemetry/kept-call-metrics.ts";
+import { EngineSources } from "./sources.ts";
 import { Scheduler } from "./schedule/scheduler.ts";
 import { Audit } from "./telemetry/audit.ts";
 import { logCalls } from "./telemetry/call-log.ts";
@@ -49,7 +49,7 @@ export interface Assembly {
   readonly registrar: Registrar;
   readonly programs: Programs;
   readonly tools: InstalledTools;
-  readonly connectors: Connectors;
+  readonly sources: EngineSources;
   readonly scheduler: Scheduler;
   readonly executor: Executor;
   readonly broker: BrokerClient;
@@ -98,10 +98,8 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
     events.emit("tool:omit", tool),
   );
   const tools = new InstalledTools(registry, registrar, broker, events);
-  const connectors = new Connectors(
-    { registry, registrar, tools, events, broker },
-    { secrets: options.secrets, fetch, logins: options.logins },
-  );
+  const host = { registry, registrar, tools, events, broker };
+  const engineSources = new EngineSources(options.plugins.sources, options.sources, host);
   const admission = new Admission(registry, bounds, executor, broker);
   const { idempotency: stored } = options;
   const ledger = stored.kind === "redis" ? new RedisLedger(stored) : new SqliteLedger(stored);
@@ -132,7 +130,7 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
     registrar,
     programs,
     tools,
-    connectors,
+    sources: engineSources,
     scheduler,
     executor,
     broker,
