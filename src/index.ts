@@ -87,20 +87,14 @@ export type {
   ConnectorAuth,
   OAuthClient,
 } from "./tool/connectors/auth-options.ts";
+export type { LoginOptions } from "./engine/connectors/options.ts";
 export type { ConnectorOptions } from "./tool/connectors/options.ts";
 export type { ToolAnnotations } from "./tool/contracts/contract.ts";
 export type { JsonSchema, JsonValue } from "./base/json.ts";
 export { DEFAULT_LIMITS, type Limits, MAX_LIMITS } from "./base/limits.ts";
 export type { ExecutorKind, ExecutorOptions, Recycling, SandboxMode, SandboxState } from "./executor/executor.ts";
 export type { Logger } from "./engine/telemetry/log.ts";
-export type {
-  EngineOptions,
-  IdempotencyOptions,
-  KvOptions,
-  LoginOptions,
-  QueueOptions,
-  ToolSource,
-} from "./engine/options.ts";
+export type { EngineOptions, IdempotencyOptions, KvOptions, QueueOptions, ToolSource } from "./engine/options.ts";
 export type { Isolation, Runtime } from "./base/protocol/script.ts";
 export type { Throttling } from "./base/host-work-queue.ts";
 export {

@@ -1,3 +1,5 @@
+// Adds its options to `EngineOptions`.
+import "../engine/connectors/options.ts";
 import { type Engine, startEngine } from "../engine/engine.ts";
 import type { Plugin } from "../engine/plugin.ts";
 import type { EngineOptions, ToolSource } from "../engine/options.ts";

@@ -1,6 +1,6 @@
 import type { Plugin, PluginContract } from "../engine/plugin.ts";
 import { fleetExecutor } from "../fleet/server/fleet-executor.ts";
-import { CONNECTOR } from "../broker/capabilities/connector/methods.ts";
+import { connectors } from "../engine/connectors/plugin.ts";
 import { agentspaceReader } from "../tool/contracts/agentspace.ts";
 import { amplifier } from "../tool/contracts/amplifier.ts";
 import type { ModuleReader } from "../tool/contracts/contract.ts";
@@ -19,7 +19,7 @@ export const PLUGINS: readonly Plugin[] = [
     contracts: [withAdapter(reader)],
   })),
   { name: "fleet", executor: fleetExecutor },
-  { name: "connectors", modules: [CONNECTOR] },
+  connectors,
 ];
 
 /** Their adapters, which `npm run build` bundles. */

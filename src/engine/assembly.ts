@@ -25,7 +25,6 @@ import { CallKeeper } from "./call/call-keeper.ts";
 import { type DetailOptions, DetailWriter } from "./call/detail-writer.ts";
 import { CallPipeline } from "./call/call-pipeline.ts";
 import { Idempotency } from "./call/idempotency.ts";
-import { Connectors } from "./connectors/connectors.ts";
 import { DEFAULT_ROOM } from "./call-options.ts";
 import { createBroker } from "./create-broker.ts";
 import type { CreateExecutor } from "../executor/executor-factory.ts";
@@ -35,6 +34,7 @@ import type { ModelOutputs } from "./model/model-outputs.ts";
 import type { ResolvedOptions } from "./options.ts";
 import type { CallReplays } from "./replay/call-replays.ts";
 import { registerCallMetrics } from "./telemetry/kept-call-metrics.ts";
+import { EngineSources } from "./sources.ts";
 import { Scheduler } from "./schedule/scheduler.ts";
 import { Audit } from "./telemetry/audit.ts";
 import { logCalls } from "./telemetry/call-log.ts";
@@ -52,7 +52,7 @@ export interface Assembly {
   readonly registrar: Registrar;
   readonly programs: Programs;
   readonly tools: InstalledTools;
-  readonly connectors: Connectors;
+  readonly sources: EngineSources;
   readonly scheduler: Scheduler;
   readonly executor: Executor;
   readonly broker: BrokerClient;
@@ -102,10 +102,8 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
     events.emit("tool:omit", tool),
   );
   const tools = new InstalledTools(registry, registrar, broker, events);
-  const connectors = new Connectors(
-    { registry, registrar, tools, events, broker },
-    { secrets: options.secrets, fetch, logins: options.logins },
-  );
+  const host = { registry, registrar, tools, events, broker };
+  const engineSources = new EngineSources(options.plugins.sources, options.sources, host);
   const admission = new Admission(registry, bounds, executor, broker);
   if (logger !== undefined) {
     logEvents(events, logger);
@@ -134,7 +132,7 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
     registrar,
     programs,
     tools,
-    connectors,
+    sources: engineSources,
     scheduler,
     executor,
     broker,

@@ -115,7 +115,7 @@ export class LocalEngine implements AsyncDisposable {
 
   /**
    * Applies new options without losing a call: registers new and changed tools, removes tools that only the earlier
-   * options contained, and replaces policy and limits. `options` is complete, as for `createEngine`. If anything is
+   * options contained, and replaces policy and limits. `options` is complete, as for `createEngine`, but for `plugins`, which stay. If anything is
    * invalid, nothing changes and it rejects as `createEngine` does. Running calls keep their grants. Resolves with the
    * changes, and with the options that need a restart.
    */
@@ -284,7 +284,7 @@ export class LocalEngine implements AsyncDisposable {
 
   /** The connectors, as they are now. */
   connectors(): readonly ConnectorStatus[] {
-    return this.#parts.connectors.list();
+    return this.#parts.sources.list();
   }
 
   /**
@@ -292,12 +292,12 @@ export class LocalEngine implements AsyncDisposable {
    * no such connector, `load_error` where its document or its server cannot be read.
    */
   refreshConnector(name: string): Promise<ConnectorStatus> {
-    return this.#parts.connectors.refresh(name);
+    return this.#parts.sources.refresh(name);
   }
 
   /** @internal Names of the connectors that need a login: the operator's, or that of a tenant. */
   get needLogin(): readonly string[] {
-    return this.#parts.connectors.needLogin();
+    return this.#parts.sources.needLogin();
   }
 
   /**
@@ -306,12 +306,12 @@ export class LocalEngine implements AsyncDisposable {
    * `GloveboxError`: `tool_not_found`, `invalid_arguments` or `capability_failed`.
    */
   loginConnector(name: string, { redirectUri, tenant = "" }: ConnectorLoginOptions): Promise<BegunLogin> {
-    return this.#parts.connectors.login(name, { redirectUri, tenant });
+    return this.#parts.sources.login(name, { redirectUri, tenant });
   }
 
   /** Finishes a login, which is stored, sealed. Rejects with a `GloveboxError`. */
   finishConnectorLogin(callback: URL | string): Promise<FinishedLogin> {
-    return this.#parts.connectors.finishLogin(new URL(callback));
+    return this.#parts.sources.finishLogin(new URL(callback));
   }
 
   on<Name extends EventName>(event: Name, listener: Listener<Name>): this {
@@ -369,11 +369,11 @@ export class LocalEngine implements AsyncDisposable {
   }
 
   async #close(drainMs: number): Promise<void> {
-    const { registrar, pipeline, broker, connectors, audit, calls, modelOutputs } = this.#parts;
+    const { registrar, pipeline, broker, sources, audit, calls, modelOutputs } = this.#parts;
     this.#state = "draining";
     registrar.stop();
     await pipeline.close(drainMs);
-    await connectors[Symbol.asyncDispose]();
+    await sources[Symbol.asyncDispose]();
     await registrar.close();
     await broker.close();
     await audit?.close();

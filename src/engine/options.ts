@@ -8,7 +8,6 @@ import type { Policy } from "../broker/policy.ts";
 import type { CustomCapability } from "../broker/capabilities/custom-types.ts";
 import { IN_MEMORY } from "../store/sqlite/layout.ts";
 import type { KvStoreOptions } from "../broker/capabilities/kv/kv.ts";
-import type { LoginStoreOptions } from "../store/logins/login-table.ts";
 import { DEFAULT_KEYS, type LedgerOptions } from "../store/calls/ledger.ts";
 import { BROKER_PLACES, type BrokerPlace } from "../broker/thread/start.ts";
 import type { FetchOptions } from "../broker/capabilities/fetch/connections.ts";
@@ -20,10 +19,10 @@ import { DEFAULT_LIMITS, type Limits, MAX_LIMITS, resolveLimits, toolCeiling } f
 import type { Logger } from "./telemetry/log.ts";
 import { type PackageOptions, type ResolvedPackageOptions, resolvePackageOptions } from "../tool/package/options.ts";
 import { resolveFleetName, resolveRedisUrl, resolveSecret } from "../store/redis/url.ts";
+import type { SourceSettings } from "./sources.ts";
 import { type PluggedIn, type Plugin, resolvePlugins } from "./plugin.ts";
 import { type CallOptions, type ResolvedCallOptions, resolveCalls } from "./call-options.ts";
 import { type CodeModeOptions, resolveCodeMode } from "./code-mode-options.ts";
-import { type ConnectorOptions, type ResolvedConnector, resolveConnectors } from "../tool/connectors/options.ts";
 import type { ToolDefinition, ToolLocation } from "../tool/definition.ts";
 
 export { BROKER_PLACES } from "../broker/thread/start.ts";
@@ -88,18 +87,6 @@ export interface IdempotencyOptions {
   readonly maxBytes?: number;
 }
 
-/** Where the logins of connectors are kept: a file, or Redis for engines on several machines. Sealed. */
-export interface LoginOptions {
-  /** Path of a file that engines of one machine share, or `:memory:`; else it is the file `logins.sqlite` of `stateDir`. */
-  readonly path?: string;
-  /** Redis or Valkey instead of a file. Needs a secret. */
-  readonly url?: string;
-  /** Name of the fleet: engines with the same name and Redis share logins. Default `default`. */
-  readonly fleet?: string;
-  /** Text of at least 16 characters from which the key is derived. Default: a random key in a file beside the file. */
-  readonly secret?: string;
-}
-
 /** A tool: its definition, or where its module is. */
 export type ToolSource = ToolDefinition | ToolLocation | string;
 
@@ -123,7 +110,7 @@ export interface EngineOptions<Sources extends readonly ToolSource[] = readonly 
   /** Rules that grant capabilities to tools. Default: no grants. */
   readonly policy?: Policy;
   readonly capabilities?: readonly CustomCapability[];
-  /** What packages add to the engine: contracts in which modules may be written, and capabilities. */
+  /** What packages add to the engine: contracts in which modules may be written, capabilities, and sources of tools. */
   readonly plugins?: readonly Plugin[];
   /**
    * Where `fetch`, `fs`, `exec`, `native` and connectors are carried out. `process`: in a process of their own, so that nothing they do can
@@ -158,13 +145,6 @@ export interface EngineOptions<Sources extends readonly ToolSource[] = readonly 
   readonly root?: string;
   /** Code mode of the engine's surfaces, and defaults of `codeMode`. Default: surfaces have none. */
   readonly codeMode?: CodeModeOptions;
-  /**
-   * Servers whose operations become tools, by name: MCP servers, and servers with an OpenAPI document. Their tools are
-   * `name.operation`, and a policy rule allows them by `connector: [name]`.
-   */
-  readonly connectors?: { readonly [name: string]: ConnectorOptions };
-  /** Where the logins of connectors with an `auth` of OAuth are kept. */
-  readonly logins?: LoginOptions;
   /** Registry for the engine's metrics. Default: a new registry. */
   readonly registry?: Registry;
   /** Receives log lines about executors and tools; a pino logger fits. Default: no log. */
@@ -195,8 +175,8 @@ export interface ResolvedOptions {
   readonly root: string | undefined;
   /** As given, and valid. */
   readonly codeMode: CodeModeOptions | undefined;
-  readonly connectors: readonly ResolvedConnector[];
-  readonly logins: LoginStoreOptions;
+  /** Of each source of the plugins, in their order. */
+  readonly sources: readonly SourceSettings[];
   readonly registry: Registry | undefined;
   readonly logger: Logger | undefined;
 }
@@ -243,8 +223,7 @@ export function resolveOptions(options: EngineOptions): ResolvedOptions {
     packages: resolvePackageOptions(options.packages),
     root: options.root === undefined ? undefined : resolvePath("root", options.root),
     codeMode: options.codeMode,
-    connectors: resolveConnectors(options.connectors),
-    logins: resolveLogins(options.logins ?? {}, options.stateDir ?? STATE_DIR),
+    sources: plugins.sources.map((source) => source.resolve(options)),
     registry: options.registry,
     logger: options.logger,
   };
@@ -257,7 +236,6 @@ const MEMBERS = {
   idempotency: ["path", "url", "fleet", "secret", "ttlMs", "maxEntries", "maxBytes"],
   calls: ["path", "url", "fleet", "secret", "keep", "maxAgeMs", "detailAgeMs", "maxBytes", "redact"],
   fetch: ["lookup", "connectMs", "headersMs", "idleMs"],
-  logins: ["path", "url", "fleet", "secret"],
   codeMode: ["tools", "pinned", "tokens", "typeCheck", "tenant", "resultChars", "codeChars", "limits"],
 } as const;
 const DURATIONS = ["connectMs", "headersMs", "idleMs"] as const;
@@ -266,7 +244,7 @@ const DURATIONS = ["connectMs", "headersMs", "idleMs"] as const;
  * Checks the shapes of options that nothing else checks: JavaScript callers and configuration files may pass any value.
  */
 function checkShapes(options: EngineOptions): void {
-  for (const name of ["queue", "kv", "idempotency", "calls", "fetch", "logins", "codeMode"] as const)
+  for (const name of ["queue", "kv", "idempotency", "calls", "fetch", "codeMode"] as const)
     checkMembers(name, options[name], MEMBERS[name]);
   for (const name of DURATIONS) checkDuration(`fetch.${name}`, options.fetch?.[name]);
   const { policy, secrets, capabilities, plugins, audit, logger } = options;
@@ -286,7 +264,8 @@ function checkShapes(options: EngineOptions): void {
   }
 }
 
-function checkMembers(name: string, value: unknown, known: readonly string[]): void {
+/** Throws a `TypeError` for a value that is no object with these members. */
+export function checkMembers(name: string, value: unknown, known: readonly string[]): void {
   if (value === undefined) return;
   if (!isObject(value)) throw new TypeError(`${name} must be an object with the members ${known.join(", ")}`);
   const unknown = Object.keys(value).find((key) => !known.includes(key));
@@ -352,21 +331,8 @@ function resolveIdempotency(options: IdempotencyOptions): LedgerOptions {
   };
 }
 
-/** Options of the store of logins with their defaults. Throws where one is invalid. */
-export function resolveLogins({ path, url, fleet, secret }: LoginOptions, stateDir: string): LoginStoreOptions {
-  const sealing = resolveSecret("logins.secret", secret);
-  if (url === undefined) {
-    if (fleet !== undefined) throw new TypeError("logins.fleet requires logins.url");
-    const file = resolvePath("logins.path", path ?? join(stateDir, "logins.sqlite"));
-    return { kind: "file", path: file, secret: sealing ?? null };
-  }
-  if (path !== undefined) throw new TypeError("logins takes a path or a url, not both");
-  if (sealing === undefined) throw new TypeError("logins.url requires logins.secret: others may read that Redis");
-  const where = { url: resolveRedisUrl("logins.url", url), fleet: resolveFleetName("logins.fleet", fleet) };
-  return { kind: "redis", ...where, secret: sealing };
-}
-
-function resolvePath(name: string, path: unknown): string {
+/** Throws a `TypeError` that names the option where it is no path. */
+export function resolvePath(name: string, path: unknown): string {
   if (typeof path !== "string" || path === "" || path.includes("\0")) throw new TypeError(`${name} must be a path`);
   return path === IN_MEMORY ? path : resolve(path);
 }

@@ -2,6 +2,7 @@ import { isModuleContract, isLibrary } from "../base/protocol/script.ts";
 import type { CustomCapability } from "../broker/capabilities/custom-types.ts";
 import type { ExecutorFactory } from "../executor/executor-factory.ts";
 import type { ModuleCapability } from "../broker/capabilities/module-capability.ts";
+import type { SourcePlugin } from "./sources.ts";
 import type { ToolContext } from "../tool/define-tool.ts";
 import type { ModuleReader, ModuleReaders } from "../tool/contracts/contract.ts";
 
@@ -53,8 +54,10 @@ export interface Plugin {
   readonly capabilities?: readonly CustomCapability[];
   /** A kind of executor beside `process` and `threads`. */
   readonly executor?: ExecutorFactory;
-  /** Capabilities that the broker's thread carries out, by modules that it imports. */
+  /** @internal Capabilities that the broker's thread carries out, by modules that it imports. */
   readonly modules?: readonly ModuleCapability[];
+  /** @internal Sources of tools, such as servers of other protocols. Its types show all of an engine: not public yet. */
+  readonly sources?: readonly SourcePlugin[];
 }
 
 /** What all plugins of an engine add to it. */
@@ -64,16 +67,23 @@ export interface PluggedIn {
   readonly capabilities: readonly CustomCapability[];
   readonly executors: readonly ExecutorFactory[];
   readonly modules: readonly ModuleCapability[];
+  readonly sources: readonly SourcePlugin[];
 }
 
 /** Throws a `TypeError` for two plugins or contracts of one name, and for a contract's name that cannot be one. */
 export function resolvePlugins(plugins: readonly Plugin[]): PluggedIn {
   const names = new Set<string>();
+  const brought = new Set<string>();
   const readers = new Map<string, ModuleReader>();
   const adapters: URL[] = [];
-  for (const { name, contracts = [] } of plugins) {
+  for (const { name, contracts = [], modules = [] } of plugins) {
     if (names.has(name)) throw new TypeError(`plugins: two are called ${JSON.stringify(name)}; give one of them`);
     names.add(name);
+    for (const { name: capability } of modules) {
+      if (brought.has(capability))
+        throw new TypeError(`plugins: two bring the capability ${JSON.stringify(capability)}`);
+      brought.add(capability);
+    }
     for (const { reader, adapter } of contracts) {
       requireName(reader.name, name, readers);
       readers.set(reader.name, reader);
@@ -87,6 +97,7 @@ export function resolvePlugins(plugins: readonly Plugin[]): PluggedIn {
     capabilities: plugins.flatMap(({ capabilities = [] }) => capabilities),
     executors,
     modules: plugins.flatMap(({ modules = [] }) => modules),
+    sources: plugins.flatMap(({ sources = [] }) => sources),
   };
 }
 

@@ -47,16 +47,17 @@ export class Reconfiguration {
   }
 
   async #apply(options: EngineOptions): Promise<Reconfigured> {
-    const resolved = resolveOptions(options);
+    const { plugins = [] } = this.#given;
+    const resolved = resolveOptions({ ...options, plugins });
     const grants = this.#parts.broker.grantsOf(resolved.policy);
-    const connectors = await this.#parts.connectors.prepare(resolved.connectors);
+    const sources = await this.#parts.sources.prepare(resolved.sources);
     const tools = await this.#prepareAll(options, resolved).catch(async (error: unknown) => {
-      await connectors[Symbol.asyncDispose]();
+      await sources[Symbol.asyncDispose]();
       throw error;
     });
     // From here on everything is synchronous and cannot fail: a call sees all changes or none.
     const own = this.#putAll(tools);
-    const { registered, removed } = this.#parts.connectors.put(connectors);
+    const { registered, removed } = sources.put();
     const changed = {
       ...own,
       registered: [...own.registered, ...registered],
@@ -124,13 +125,17 @@ export class Reconfiguration {
   }
 
   #needRestart(options: EngineOptions, resolved: ResolvedOptions): readonly string[] {
-    const decided = (
-      ["executor", "workers", "queue", "broker", "kv", "stateDir", "calls", "logins", "root"] as const
-    ).filter((name) => differ(this.#resolved[name], resolved[name]));
+    const decided = (["executor", "workers", "queue", "broker", "kv", "stateDir", "calls", "root"] as const).filter(
+      (name) => differ(this.#resolved[name], resolved[name]),
+    );
+    const sources = resolved.sources.flatMap(({ fixed }, at) => {
+      const before = this.#resolved.sources[at]?.fixed;
+      return Object.keys(fixed).filter((name) => differ(before?.[name], fixed[name]));
+    });
     const given = (["audit", "fetch", "secrets", "packages"] as const).filter((name) =>
       differ(this.#given[name], options[name]),
     );
-    return [...decided, ...given];
+    return [...decided, ...sources, ...given];
   }
 
   #forget({ script }: RegisteredTool): void {

@@ -1,10 +1,10 @@
 import type { ConnectorFinding } from "../../base/connector-report.ts";
 import { messageOf } from "../../broker/method-call.ts";
-import { resolveConnectors, type ResolvedConnector } from "../../tool/connectors/options.ts";
-import { type EngineOptions, resolveLogins, STATE_DIR } from "../options.ts";
+import type { ResolvedConnector } from "../../tool/connectors/options.ts";
+import { type ConnectorsOptions, resolveConnectorsOptions } from "./options.ts";
 import { Connections, type FetchOptions } from "../../broker/capabilities/fetch/connections.ts";
 import type { SuggestedAuth } from "../../tool/connectors/openapi/security.ts";
-import { type SourceOptions, Sources } from "./connector-source.ts";
+import { Sources } from "./connector-source.ts";
 
 /** Time for a server to answer that may have to be downloaded and started first. */
 const LIST_MS = 60_000;
@@ -27,27 +27,14 @@ export interface ConnectorReport {
   readonly auths: readonly SuggestedAuth[];
 }
 
-/** The engine's options on which connectors depend. */
-export type ConnectorsOptions = Pick<EngineOptions, "connectors" | "secrets" | "fetch" | "logins" | "stateDir">;
-
-/** Applies defaults. Throws where an option is invalid. */
-export function sourceOptions({
-  secrets = {},
-  fetch = {},
-  logins = {},
-  stateDir = STATE_DIR,
-}: ConnectorsOptions): SourceOptions {
-  return { secrets, fetch, logins: resolveLogins(logins, stateDir) };
-}
-
 /**
  * Reads the documents and asks the servers of connectors, without an engine. Throws a `TypeError` or a `RangeError` where
  * an option is invalid.
  */
 export async function checkConnectors(options: ConnectorsOptions): Promise<readonly ConnectorReport[]> {
-  const { connectors, fetch = {} } = options;
-  const sources = new Sources(sourceOptions(options));
-  return Promise.all(resolveConnectors(connectors).map((connector) => check(connector, sources, fetch)));
+  const settings = resolveConnectorsOptions(options);
+  const sources = new Sources(settings);
+  return Promise.all(settings.connectors.map((connector) => check(connector, sources, settings.fetch)));
 }
 
 async function check(connector: ResolvedConnector, sources: Sources, fetch: FetchOptions): Promise<ConnectorReport> {

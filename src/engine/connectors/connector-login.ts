@@ -5,9 +5,9 @@ import { AuthorizationServer } from "../../broker/login/authorization-server.ts"
 import { LoginFlow } from "../../broker/login/login-flow.ts";
 import { keyOfLogin, type LoginSettings } from "../../broker/login/settings.ts";
 import { type LoginStore, openLoginStore } from "../../store/logins/login-store.ts";
-import { resolveConnectors, type ResolvedConnector } from "../../tool/connectors/options.ts";
+import type { ResolvedConnector } from "../../tool/connectors/options.ts";
 import { checkLoginSecrets } from "../../tool/connectors/connector-secrets.ts";
-import { type ConnectorsOptions, sourceOptions } from "./check-connectors.ts";
+import { type ConnectorsOptions, resolveConnectorsOptions } from "./options.ts";
 import type { SourceOptions } from "./connector-source.ts";
 
 /** Logs a connector in, and out. */
@@ -49,8 +49,9 @@ export class ConnectorLogin implements AsyncDisposable {
 
 /** Logs a connector of options in, without an engine. Throws where there is no such connector, or an option is invalid. */
 export function openConnectorLogin(name: string, tenant: string, options: ConnectorsOptions): Promise<ConnectorLogin> {
-  const connector = resolveConnectors(options.connectors).find((one) => one.name === name);
+  const settings = resolveConnectorsOptions(options);
+  const connector = settings.connectors.find((one) => one.name === name);
   if (connector === undefined)
     throw new GloveboxError("tool_not_found", `the configuration has no connector "${name.slice(0, 64)}"`);
-  return ConnectorLogin.open(connector, tenant, sourceOptions(options));
+  return ConnectorLogin.open(connector, tenant, settings);
 }

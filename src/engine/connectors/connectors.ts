@@ -1,27 +1,17 @@
 import type { BegunLogin, ConnectorStatus, FinishedLogin, LoginReport } from "../../base/connector-report.ts";
 import { GloveboxError } from "../../base/errors.ts";
-import type { BrokerClient } from "../../broker/thread/broker-client.ts";
 import { CONNECTOR } from "../../broker/capabilities/connector/methods.ts";
 import type { ConnectorRoute, SessionToolCall } from "../../broker/capabilities/connector/route.ts";
 import type { ResolvedConnector } from "../../tool/connectors/options.ts";
 import { PendingLogins } from "./pending-logins.ts";
 import type { SourceOptions } from "./connector-source.ts";
-import type { ConnectorParts, RunningConnector } from "./running-connector.ts";
-
-/** Connectors that are ready to be put in force: those that stay, and new ones with their tools. */
-export interface PreparedConnectors extends AsyncDisposable {
-  readonly kept: readonly RunningConnector[];
-  readonly added: readonly RunningConnector[];
-}
-
-interface ChangedTools {
-  readonly registered: readonly string[];
-  readonly removed: readonly string[];
-}
+import type { ChangedTools, LoginPlace, PreparedSource, SourceHost, ToolSource } from "../sources.ts";
+import type { ConnectorsSettings } from "./options.ts";
+import type { RunningConnector } from "./running-connector.ts";
 
 /** The connectors of an engine. */
-export class Connectors implements AsyncDisposable {
-  readonly #parts: ConnectorParts;
+export class Connectors implements ToolSource<ConnectorsSettings> {
+  readonly #parts: SourceHost;
   readonly #setRoutes: (routes: readonly ConnectorRoute[]) => void;
   readonly #options: SourceOptions;
   #open: Promise<(connector: ResolvedConnector) => RunningConnector> | null = null;
@@ -30,7 +20,7 @@ export class Connectors implements AsyncDisposable {
   /** Removed ones that have not let go of their servers. */
   readonly #closing = new Set<Promise<unknown>>();
 
-  constructor(parts: ConnectorParts & { readonly broker: Pick<BrokerClient, "join"> }, options: SourceOptions) {
+  constructor(parts: SourceHost, options: SourceOptions) {
     this.#parts = parts;
     this.#setRoutes = parts.broker.join(CONNECTOR.name, {
       answer: (question, signal) => this.#callTool(question as SessionToolCall, signal),
@@ -57,17 +47,19 @@ export class Connectors implements AsyncDisposable {
   }
 
   /** Begins a login that a browser finishes. Rejects with a `GloveboxError`. */
-  async login(name: string, place: { readonly redirectUri: string; readonly tenant: string }): Promise<BegunLogin> {
+  async login(name: string, place: LoginPlace): Promise<BegunLogin> {
     const running = this.#running.get(name);
     if (running === undefined) throw noConnector(name);
     return this.#logins.begin(running.connector, place, this.#options);
   }
 
-  /** Finishes a login by the address to which the browser was sent back. */
-  async finishLogin(callback: URL): Promise<FinishedLogin> {
-    const finished = await this.#logins.finish(callback);
-    this.#running.get(finished.connector)?.hasLoggedIn(finished.tenant);
-    return finished;
+  finishLogin(callback: URL): Promise<FinishedLogin> | null {
+    const finishing = this.#logins.finish(callback);
+    if (finishing === null) return null;
+    return finishing.then((finished) => {
+      this.#running.get(finished.connector)?.hasLoggedIn(finished.tenant);
+      return finished;
+    });
   }
 
   /** A login has changed, or was renewed. */
@@ -83,7 +75,7 @@ export class Connectors implements AsyncDisposable {
   }
 
   /** Reads the tools of new and changed connectors. Changes nothing, and rejects where one is not possible. */
-  async prepare(wanted: readonly ResolvedConnector[]): Promise<PreparedConnectors> {
+  async prepare({ connectors: wanted }: ConnectorsSettings): Promise<PreparedSource> {
     const kept: RunningConnector[] = [];
     const added: RunningConnector[] = [];
     const dispose = async (): Promise<void> => {
@@ -99,15 +91,14 @@ export class Connectors implements AsyncDisposable {
       }
       const settled = await Promise.allSettled(added.map((one) => one.prepare()));
       for (const one of settled) if (one.status === "rejected") throw one.reason;
-      return { kept, added, [Symbol.asyncDispose]: dispose };
+      return { put: () => this.#put(kept, added), [Symbol.asyncDispose]: dispose };
     } catch (error) {
       await dispose();
       throw error;
     }
   }
 
-  /** Puts connectors in force. Cannot fail. */
-  put({ kept, added }: PreparedConnectors): ChangedTools {
+  #put(kept: readonly RunningConnector[], added: readonly RunningConnector[]): ChangedTools {
     const old = this.#running;
     this.#running = new Map([...kept, ...added].map((one) => [one.connector.name, one]));
     const gone = [...old.values()].filter((one) => !kept.includes(one));

@@ -39,13 +39,17 @@ export class PendingLogins implements AsyncDisposable {
     }
   }
 
-  /** Takes the address to which a browser was sent back. Rejects with a `GloveboxError`. */
-  async finish(callback: URL): Promise<FinishedLogin> {
+  /**
+   * Takes the address to which a browser was sent back; `null` where no login waits for it. Rejects with a
+   * `GloveboxError`.
+   */
+  finish(callback: URL): Promise<FinishedLogin> | null {
     // Taken at once: a server that gets a code twice takes back what it gave for it.
     const pending = this.#take(callback.searchParams.get("state") ?? "");
-    if (pending === undefined)
-      throw new GloveboxError("tool_not_found", "no login waits for this address: it was finished, or took too long");
-    const { connector, tenant, login, opened } = pending;
+    return pending === undefined ? null : this.#finish(pending, callback);
+  }
+
+  async #finish({ connector, tenant, login, opened }: PendingLogin, callback: URL): Promise<FinishedLogin> {
     try {
       await login.finish(callback);
       return { connector, tenant };

@@ -9,19 +9,8 @@ import type { ReadConnector } from "../../tool/connectors/read-connector.ts";
 import { differenceOf, type ToolsDifference } from "../../tool/connectors/remote-tool.ts";
 import { remoteTool } from "../../tool/connectors/remote-registered.ts";
 import { isSameTool, type RegisteredTool } from "../../tool/registered-tool.ts";
-import type { Registrar } from "../../tool/registrar.ts";
-import type { ToolRegistry } from "../../tool/registry.ts";
-import type { InstalledTools } from "../installed-tools.ts";
-import type { Events } from "../telemetry/events.ts";
+import type { SourceHost } from "../sources.ts";
 import { type ConnectorSource, routeOf, type SourceChange } from "./connector-source.ts";
-
-/** The parts of an engine that connectors change. */
-export interface ConnectorParts {
-  readonly registry: ToolRegistry;
-  readonly registrar: Registrar;
-  readonly tools: InstalledTools;
-  readonly events: Events;
-}
 
 export interface ConnectorRouting {
   readonly logins: LoginStoreOptions;
@@ -47,7 +36,7 @@ const TENANTS_MAX = 100;
 export class RunningConnector implements AsyncDisposable {
   readonly connector: ResolvedConnector;
   readonly source: ConnectorSource;
-  readonly #parts: ConnectorParts;
+  readonly #parts: SourceHost;
   readonly #routing: ConnectorRouting;
   /** Its tools in the registry, and the digests of what they were made of, by name. */
   readonly #own = new Map<string, RegisteredTool>();
@@ -66,7 +55,7 @@ export class RunningConnector implements AsyncDisposable {
   #last: Promise<unknown> = Promise.resolve();
   #isClosed = false;
 
-  constructor(connector: ResolvedConnector, source: ConnectorSource, parts: ConnectorParts, routing: ConnectorRouting) {
+  constructor(connector: ResolvedConnector, source: ConnectorSource, parts: SourceHost, routing: ConnectorRouting) {
     this.connector = connector;
     this.source = source;
     this.#parts = parts;
