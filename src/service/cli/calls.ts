@@ -121,8 +121,9 @@ async function showCall(id: string, options: ServerOptions): Promise<void> {
 }
 
 function lineOfAsk({ isReplayed, atMs, durationMs, rule, ...ask }: StoredAsk): string {
-  const { capability, method, target, httpMethod = null, outcome } = ask;
-  const about = httpMethod === null ? target : `${httpMethod} ${target}`;
+  const { capability, method, target, httpMethod, outcome } = ask;
+  // Calls of older servers have none.
+  const about = typeof httpMethod === "string" ? `${httpMethod} ${target}` : target;
   const words = [`${capability}.${method}`, about ?? "-", outcome, rule ?? "no rule", `at ${atMs.toFixed(1)} ms`];
   return [...words, `${durationMs.toFixed(1)} ms`, ...(isReplayed ? ["from the journal"] : [])].map(visible).join("  ");
 }
