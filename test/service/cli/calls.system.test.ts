@@ -195,9 +195,13 @@ test("calls backup copies the store while a server writes it, and a server goes 
   const tool = { name: "act", description: "Acts.", source, capabilities: { effect: true } };
   const open = (file: string) =>
     createEngine({
-      ...{ workers: 1, executor: "threads", tools: [tool], capabilities: [effect] },
+      workers: 1,
+      executor: "threads",
+      tools: [tool],
+      capabilities: [effect],
       policy: { rules: [{ allow: { effect: true } }] },
-      ...{ calls: { path: file }, idempotency: { path: file } },
+      calls: { path: file },
+      idempotency: { path: file },
     });
   const first = await open(from);
   const act = (one: Engine, key: string) =>
@@ -208,9 +212,10 @@ test("calls backup copies the store while a server writes it, and a server goes 
     for (let at = 1; isWriting; at++) await act(first, `k${at}`);
   })();
   const run = () =>
-    promisify(execFile)(process.execPath, [
-      ...["--no-node-snapshot", "--no-warnings", MAIN, "calls", "backup", copy, "--file", from],
-    ]);
+    promisify(execFile)(
+      process.execPath,
+      ["--no-node-snapshot", "--no-warnings", MAIN].concat("calls", "backup", copy, "--file", from),
+    );
   expect((await run()).stderr).toContain(`was copied to ${copy}`);
   isWriting = false;
   await writing;
