@@ -59,7 +59,7 @@ export class CallKeeper {
   /** A call is accepted. */
   accept(call: EngineCall): void {
     call.begunMs = Date.now();
-    if (this.#keep !== "summaries") call.startsMs = [];
+    call.tellsTurns = this.#keep !== "summaries";
   }
 
   /** How the capability calls of a call are logged; `undefined` where its record has none. */

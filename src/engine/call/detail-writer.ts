@@ -180,7 +180,7 @@ function turnsOf({ begunMs, startsMs }: EngineCall, reply: CallReply | null): Gi
   const told = reply?.turns ?? "";
   return {
     beginMs: begunMs,
-    startsMs: startsMs ?? [],
+    startsMs,
     cpuMs: reply?.cpuMs ?? 0,
     told: told.length <= TURNS_LENGTH ? told : "",
   };

@@ -109,8 +109,11 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
   queueMs = 0;
   /** When it was accepted, in milliseconds since the epoch, where calls are kept. */
   begunMs = 0;
-  /** When it was started each time, in milliseconds since the epoch; `null` where its record has no turns. */
-  startsMs: number[] | null = null;
+  /** Whether its record has its turns. */
+  tellsTurns = false;
+  /** When it was started again after its first start, in milliseconds since the epoch; `null` for most calls. */
+  #restartsMs: number[] | null = null;
+  #hasBegun = false;
   /** Number of starts in earlier attempts, and number of those attempts. */
   attempts = 0;
   retries = 0;
@@ -144,8 +147,9 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
     return this.tool.script;
   }
 
-  get tellsTurns(): boolean {
-    return this.startsMs !== null;
+  /** When it was started each time, in milliseconds since the epoch. */
+  get startsMs(): readonly number[] {
+    return this.#hasBegun ? [this.clockMs, ...(this.#restartsMs ?? [])] : [];
   }
 
   get waitMs(): number {
@@ -280,7 +284,8 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
   begin(pipe: number | null, attempt: number): void {
     this.#pipe = pipe;
     this.#attempt = attempt;
-    this.startsMs?.push(Date.now());
+    if (this.#hasBegun) (this.#restartsMs ??= []).push(Date.now());
+    this.#hasBegun = true;
     // The broker is told of calls that will ask; of others it asks itself.
     if (pipe !== null && !this.asksHost && (this.session !== null || this.tool.usage.asks === true)) this.introduce();
   }
