@@ -89,7 +89,10 @@ export function work({ secret }, [text]) {
     const head = { kind: "module", module: pathToFileURL(module).href, data: { secret } } as const;
     expect(await builds.run({ head, texts: ["a"] }, STRANGER)).toEqual({ kind: "done", value: false, texts: ["A"] });
     const [pid] = builders();
-    expect(await builds.run({ head, texts: ["odd"] }, STRANGER)).toEqual({ kind: "refused", message: "Error: it is odd" });
+    expect(await builds.run({ head, texts: ["odd"] }, STRANGER)).toEqual({
+      kind: "refused",
+      message: "Error: it is odd",
+    });
     expect(builders()).toEqual([pid]);
   });
 
