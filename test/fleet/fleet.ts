@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import type { Engine } from "../../src/engine/engine.ts";
+import { PLUGINS } from "../../src/ecosystems/plugins.ts";
 import { LocalEngine } from "../../src/engine/local-engine.ts";
 import { type EngineOptions, type IdempotencyOptions, resolveOptions } from "../../src/engine/options.ts";
 import { scaled } from "../../src/fleet/wire/fleet-timings.ts";
@@ -76,9 +77,10 @@ export async function startFleet(machines: number, settings: MachineSettings = {
 
 /** A server of a fleet, with the timings that the fleet's machines have. */
 export function createFleetEngine(options: EngineOptions, scale = SCALE): Promise<Engine> {
-  const resolved = resolveOptions(options);
+  const given = { ...options, plugins: PLUGINS };
+  const resolved = resolveOptions(given);
   const executor = { ...resolved.executor, timings: scaled(scale) };
-  return LocalEngine.start(options, { ...resolved, executor });
+  return LocalEngine.start(given, { ...resolved, executor });
 }
 
 /** Resolves when the machine is ready. It is a process group of its own, so that killing it leaves nothing behind. */

@@ -1,3 +1,4 @@
+import { PLUGINS } from "../../ecosystems/plugins.ts";
 import { isObject } from "../../base/json.ts";
 import { resolveOptions } from "../../engine/options.ts";
 import type { Configuration, Source } from "./configuration.ts";
@@ -37,9 +38,10 @@ const SHOWN_INSTEAD = "(not shown)";
 
 /** All effective settings, without values that may be secrets. Throws as `createEngine` does. */
 export function effectiveValues({ values, sourceOf }: Configuration): readonly EffectiveValue[] {
-  const { executor, workers, limits, maxLimits, queue, broker, kv, stateDir, modelChars, ...others } = resolveOptions(
-    keptByDefault(values),
-  );
+  const { executor, workers, limits, maxLimits, queue, broker, kv, stateDir, modelChars, ...others } = resolveOptions({
+    ...keptByDefault(values),
+    plugins: PLUGINS,
+  });
   const { keep, store } = others.calls ?? { keep: "nothing" };
   const calls = { keep, ...store };
   const machine = machineSettings(values.machine, workers);
