@@ -182,17 +182,20 @@ describe("a recorded call that is run again", () => {
   });
 
   test("ends with a timer again that beat an answer by a hair", async () => {
+    const begun = Promise.withResolvers<void>();
     const hair = defineCapability({
       name: "hair",
       methods: {
         late: {
-          // It answers in time, while somebody else has the worker: the timer is due before the worker can hear of it.
+          // It answers in time, behind what makes the worker busy: the timer is due before the worker can hear of it.
           handler: async (): Promise<string> => {
             void one.execute({ name: "busy", arguments: {} });
-            await new Promise((resolve) => setTimeout(resolve, 50));
+            await begun.promise;
+            await new Promise((resolve) => setTimeout(resolve, 20));
             return "answer";
           },
         },
+        begin: { handler: () => begun.resolve() },
       },
     });
     const one: Engine = await createEngine({
@@ -212,7 +215,13 @@ describe("a recorded call that is run again", () => {
       await one.register({
         name: "busy",
         description: "a",
-        source: "export default () => { let x = 0; for (let i = 0; i < 4e8; i++) x += i % 7; return x; }",
+        capabilities: { hair: true },
+        source: `export default async (input, { host }) => {
+          await host.hair.begin();
+          let x = 0;
+          for (let i = 0; i < 4e8; i++) x += i % 7;
+          return x;
+        };`,
       });
       const { output, metadata } = await one.execute({ name: "race", arguments: {} }, { record: true });
       const recording = readRecording(JSON.stringify(metadata["recording"]));
