@@ -114,7 +114,7 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
   const metrics = new Metrics(events, sources, [...capabilities.keys(), FUNCTIONS, PROGRAM_TOOLS], options.registry);
   const explain: DetailOptions["explain"] = (tool, tenant, grants = broker.grants) =>
     explainTool(tool, tenant, { broker: { grants }, bounds, executor });
-  const kept = openCalls(options.calls, { entropyKey, explain }, { events, metrics, registry, broker, prelude });
+  const kept = openCalls(options, { entropyKey, explain }, { events, metrics, registry, broker, prelude });
   const idempotency = new Idempotency(openLedger(options.idempotency, kept?.store ?? null, events), registry);
   // The audit writes hashes of arguments, as other listeners may.
   events.markOwn();
@@ -171,7 +171,7 @@ function listenerOf(events: Events): CallStoreListener {
 
 /** The store of calls, and what hands them to it; `null` where calls are not kept. */
 function openCalls(
-  options: ResolvedOptions["calls"],
+  { calls, idempotency }: Pick<ResolvedOptions, "calls" | "idempotency">,
   of: Omit<DetailOptions, "redact">,
   {
     events,
@@ -181,12 +181,17 @@ function openCalls(
     prelude,
   }: Pick<Assembly, "events" | "metrics" | "registry" | "broker"> & Pick<Loaded, "prelude">,
 ): KeptCalls | null {
-  if (options === null) return null;
-  const { keep, redact } = options;
-  const store = new CallStore(options.store, {
-    ...listenerOf(events),
-    onHeard: (cells) => keeper.watchers.tell(cells),
-  });
+  if (calls === null) return null;
+  const { keep, redact } = calls;
+  // A file has room for keys as well, which other engines may keep there.
+  const { ttlMs, maxEntries, maxBytes } = idempotency;
+  const store = new CallStore(
+    { keys: { ttlMs, maxEntries, maxBytes }, ...calls.store },
+    {
+      ...listenerOf(events),
+      onHeard: (cells) => keeper.watchers.tell(cells),
+    },
+  );
   registerCallMetrics(metrics.registry, store);
   const writer = new DetailWriter({ ...of, redact });
   const keeper = new CallKeeper({ keep, writer, store });

@@ -4,8 +4,7 @@ import { IN_MEMORY } from "../store/sqlite/layout.ts";
 import { resolveFleetName, resolveRedisUrl, resolveSecret } from "../store/redis/url.ts";
 import { type Keep, KEEPS } from "../store/calls/call-record.ts";
 import type { CallRoom } from "../store/calls/call-tables.ts";
-import type { LedgerCapacity } from "../store/calls/ledger.ts";
-import type { StoreSettings } from "../store/calls/thread/messages.ts";
+import type { FileSettings, RedisSettings } from "../store/calls/thread/messages.ts";
 import type { RedactValue } from "./call/redact-detail.ts";
 
 /** Parts of ended calls that are kept, and the place where. */
@@ -46,7 +45,7 @@ export interface CallOptions {
 export interface ResolvedCallOptions {
   readonly keep: Keep;
   readonly redact: RedactValue | undefined;
-  readonly store: StoreSettings;
+  readonly store: Omit<FileSettings, "keys"> | RedisSettings;
 }
 
 const HOUR_MS = 60 * 60 * 1_000;
@@ -54,18 +53,14 @@ const MIB = 1024 * 1024;
 
 export const DEFAULT_ROOM: CallRoom = { maxAgeMs: 7 * 24 * HOUR_MS, detailAgeMs: 24 * HOUR_MS, maxBytes: 256 * MIB };
 
-/** `null` where nothing is kept. `keys`: limits of the ledger in the same file. Throws where an option is invalid. */
-export function resolveCalls(
-  options: CallOptions | undefined,
-  stateDir: string,
-  keys: LedgerCapacity,
-): ResolvedCallOptions | null {
+/** `null` where nothing is kept. Throws where an option is invalid. */
+export function resolveCalls(options: CallOptions | undefined, stateDir: string): ResolvedCallOptions | null {
   if (options === undefined) return null;
   const { keep = "failures", maxAgeMs, detailAgeMs, maxBytes, redact } = options;
   if (!KEEPS.includes(keep)) throw new TypeError(`calls.keep must be one of ${KEEPS.join(", ")}`);
   if (redact !== undefined && typeof redact !== "function") throw new TypeError("calls.redact must be a function");
   const store = {
-    ...resolvePlace(options, stateDir, keys),
+    ...resolvePlace(options, stateDir),
     maxAgeMs: count("calls.maxAgeMs", maxAgeMs, DEFAULT_ROOM.maxAgeMs, 1),
     detailAgeMs: count("calls.detailAgeMs", detailAgeMs, DEFAULT_ROOM.detailAgeMs, 1),
     maxBytes: count("calls.maxBytes", maxBytes, options.url === undefined ? DEFAULT_ROOM.maxBytes : 64 * MIB, 16 * MIB),
@@ -73,12 +68,12 @@ export function resolveCalls(
   return keep === "nothing" ? null : { keep, redact, store };
 }
 
-function resolvePlace({ path, url, fleet, secret }: CallOptions, stateDir: string, keys: LedgerCapacity) {
+function resolvePlace({ path, url, fleet, secret }: CallOptions, stateDir: string) {
   const sealing = resolveSecret("calls.secret", secret);
   if (url === undefined) {
     if (fleet !== undefined || sealing !== undefined)
       throw new TypeError("calls.fleet and calls.secret require calls.url");
-    return { path: resolveFile(path ?? join(stateDir, "calls.sqlite")), keys };
+    return { path: resolveFile(path ?? join(stateDir, "calls.sqlite")) };
   }
   if (path !== undefined) throw new TypeError("calls takes a path or a url, not both");
   if (sealing === undefined) throw new TypeError("calls.url requires calls.secret: others may read that Redis");

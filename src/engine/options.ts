@@ -194,8 +194,6 @@ export function resolveOptions(options: EngineOptions): ResolvedOptions {
   // An operator may raise a ceiling above the built-in one.
   const maxLimits = resolveLimits(MAX_LIMITS, options.maxLimits, UNLIMITED);
   const limits = resolveLimits(DEFAULT_LIMITS, options.limits, maxLimits);
-  const idempotency = resolveIdempotency(options.idempotency ?? {});
-  const { ttlMs, maxEntries, maxBytes } = idempotency;
   return {
     executor: resolveExecutorOptions(options.executor, plugins.executors),
     workers: Math.min(count("workers", options.workers, WORKERS_DEFAULT, 1), WORKERS_MAX),
@@ -214,8 +212,8 @@ export function resolveOptions(options: EngineOptions): ResolvedOptions {
     broker: resolveBroker(options.broker),
     stateDir: resolvePath("stateDir", options.stateDir ?? STATE_DIR),
     kv: resolveKv(options.kv ?? {}, options.stateDir ?? STATE_DIR),
-    idempotency,
-    calls: resolveCalls(options.calls, options.stateDir ?? STATE_DIR, { ttlMs, maxEntries, maxBytes }),
+    idempotency: resolveIdempotency(options.idempotency ?? {}),
+    calls: resolveCalls(options.calls, options.stateDir ?? STATE_DIR),
     modelChars: resolveModelChars(options.modelChars),
     audit: options.audit,
     fetch: options.fetch ?? {},
