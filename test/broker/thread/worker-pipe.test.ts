@@ -107,6 +107,7 @@ describe("a worker speaks for a call", () => {
     expect(done).toEqual([]);
     expect(of("who")).toEqual([{ kind: "who", call: CALL, pipe: OURS, attempt: 1 }]);
     tell(start(CALL), begin());
+    await turn();
     expect(done).toEqual(["call-7 1", "call-7 2"]);
   });
 

@@ -4,7 +4,7 @@ import { EXIT } from "../../../src/service/cli/exit.ts";
 import { createProgram } from "../../../src/service/cli/program.ts";
 
 /** Commands whose output is no data: services, a terminal's dialogue, code and scripts. */
-const NO_DATA = ["serve", "worker", "mcp", "complete", "calls import"];
+const NO_DATA = ["serve", "worker", "mcp", "complete", "calls import", "calls backup"];
 
 function leaves(command: Command, name: string): readonly (readonly [name: string, command: Command])[] {
   if (command.commands.length === 0) return [[name, command]];

@@ -51,6 +51,7 @@ test("the keyboard alone leads from a failed call to the rule that it lacked, an
     ["Since", "24h"],
   ] as const) {
     await page.keyboard.press("f");
+    await expect.poll(() => page.evaluate("/^(INPUT|SELECT)$/.test(document.activeElement.tagName)")).toBe(true);
     await page.keyboard.type(filter);
     await page.keyboard.press("Tab");
     await page.keyboard.type(value);
