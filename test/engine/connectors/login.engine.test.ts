@@ -168,7 +168,8 @@ test("a server that accepts no token has no token made for each call", async () 
   await open(machine());
   const results = [...(await many(32)), ...(await many(32))];
   expect(results.map(({ error }) => error?.message.includes("401"))).not.toContain(false);
-  expect(oidc.seen.length).toBeLessThanOrEqual(3);
+  // Another one is tried from time to time, however slow the calls are.
+  expect(oidc.seen.length).toBeLessThan(16);
 });
 
 test("a connector whose login is refused says so in its error, its status, an event and a metric", async () => {
