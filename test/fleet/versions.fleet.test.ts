@@ -135,7 +135,8 @@ test("calls fail with a code that may be tried again when the last machine that 
   await last.close();
   await expect.poll(() => server.executor.stats().ready, { timeout: 60_000 }).toBe(false);
   // Until it is known to be gone for good, calls wait for it.
-  await expect.poll(() => server.executor.stats().fleet?.machines).toBe(0);
+  const states = () => server.executor.stats().fleet?.seen.map(({ state }) => state);
+  await expect.poll(states, { timeout: 60_000 }).toEqual(["other protocol"]);
   const outcome = await server.double(6);
   expect(outcome).toMatchObject({ ok: false, failure: { code: "executor_lost" } });
   expect(outcome).toMatchObject({
