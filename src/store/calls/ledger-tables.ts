@@ -80,9 +80,13 @@ export const EARLIER_LEDGER: DatabaseLayout = {
   ${RULES_SQL}`,
 };
 
-/** Time until which a key is in doubt that is not in a file, because the file before it was damaged; in milliseconds since 1970. */
+/**
+ * Time until which a key is in doubt that is not in a file, because the file before it was damaged, in milliseconds since
+ * 1970; 0 where none was.
+ */
 export function doubtedMs(path: string, { ttlMs }: Pick<LedgerCapacity, "ttlMs">): number {
-  return movedAsideMs(path) + ttlMs;
+  const movedMs = movedAsideMs(path);
+  return movedMs === 0 ? 0 : movedMs + ttlMs;
 }
 
 /** What is left of such a file once its calls were taken over. Engines of earlier versions refuse it, too. */

@@ -162,6 +162,11 @@ describe("a damaged file with a ledger", () => {
 });
 
 describe("the ledger in the store of calls", () => {
+  test("takes new keys where results are kept for longer than there has been time", async () => {
+    const path = join(scratchFolder(), "calls.sqlite");
+    expect(await openLedger(path, { ttlMs: 1e15 }).claim("new")).toEqual({ kind: "mine" });
+  });
+
   test("neither calls nor keys remove each other where both are at their limits", async () => {
     const path = join(scratchFolder(), "calls.sqlite");
     const file = { path, keys: { ttlMs: 600_000, maxEntries: 100, maxBytes: MIB } };
