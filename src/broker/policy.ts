@@ -1,4 +1,5 @@
-import { type Capability, type CapabilityRequest, faultOf, matchesName } from "./capabilities/capability.ts";
+import { matchesName } from "../base/name-patterns.ts";
+import { type Capability, type CapabilityRequest, faultOf } from "./capabilities/capability.ts";
 
 /**
  * Rules for the capabilities that tools may be granted. Names may end in `*`. Without a rule that allows it, a request

@@ -1,3 +1,4 @@
+import { isAmong } from "../base/name-patterns.ts";
 import { BoundedCache } from "../base/bounded-cache.ts";
 import { eachInTurns } from "../base/turns.ts";
 import type { BuiltProgram } from "../tool/program/build.ts";
@@ -7,7 +8,6 @@ import { type Declarations, declareWithin } from "./declarations.ts";
 import { RUN_CODE, SEARCH_TOOLS } from "./model-tools.ts";
 import { expressionOf, NearestNames } from "./names.ts";
 import type { ResolvedCodeMode } from "../engine/code-mode-options.ts";
-import { isAmong } from "../engine/execute-options.ts";
 import { ToolIndex } from "./search.ts";
 import { signatureOf } from "./signature.ts";
 

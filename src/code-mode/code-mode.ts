@@ -1,9 +1,10 @@
+import { isAmong } from "../base/name-patterns.ts";
 import { GloveboxError, toolError } from "../base/errors.ts";
 import { BoundedCache } from "../base/bounded-cache.ts";
 import { emptyMetadata, refusedCall, success, type ToolCall, type ToolResult } from "../base/result.ts";
 import type { ProgramTools } from "../broker/capabilities/program-tools.ts";
 import type { Engine } from "../engine/engine.ts";
-import { type ExecuteOptions, isAmong } from "../engine/execute-options.ts";
+import type { ExecuteOptions } from "../engine/execute-options.ts";
 import type { ProgramCheck } from "../engine/telemetry/events.ts";
 import type { ToolDescription } from "../tool/contracts/contract.ts";
 import type { ToolRunner } from "../tool/contracts/runner.ts";

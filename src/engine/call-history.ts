@@ -1,3 +1,4 @@
+import { isAmong } from "../base/name-patterns.ts";
 import { within } from "../base/deadline.ts";
 import type { OnDemand } from "../base/on-demand.ts";
 import {
@@ -11,7 +12,6 @@ import {
 import type { CallStore, CallStoreStatus } from "../store/calls/call-store.ts";
 import type { Difference } from "../store/calls/differences.ts";
 import type { CallKeeper } from "./call/call-keeper.ts";
-import { isAmong } from "./execute-options.ts";
 import type { CallReplay, CallReplays } from "./replay/call-replays.ts";
 
 /** Tenant and tools of the calls, as in a filter. */

@@ -1,4 +1,4 @@
-import { type CapabilityRequest, matchesName } from "../broker/capabilities/capability.ts";
+import type { CapabilityRequest } from "../broker/capabilities/capability.ts";
 import type { Limits } from "../base/limits.ts";
 import type { CapabilityEvent } from "../broker/capability-event.ts";
 import type { LogLine, Progress } from "../base/result.ts";
@@ -64,9 +64,4 @@ export interface ExecuteOptions {
    * capability calls. An attempt that ended its process counts as its whole `cpuMs` limit.
    */
   readonly onCpu?: (cpuMs: number) => void;
-}
-
-/** Whether a list of names, each of which may end in `*`, contains the tool. No list contains every tool. */
-export function isAmong(tools: readonly string[] | undefined, name: unknown): boolean {
-  return tools === undefined || (typeof name === "string" && tools.some((pattern) => matchesName(pattern, name)));
 }

@@ -1,6 +1,6 @@
+import { matchesName } from "../base/name-patterns.ts";
 import type { BrokerClient } from "../broker/thread/broker-client.ts";
 import { CODE_LIMITS, type ResolvedCodeMode } from "./code-mode-options.ts";
-import { matchesName } from "../broker/capabilities/capability.ts";
 import { DEFAULT_LIMITS, type Limits } from "../base/limits.ts";
 import { HOST_TOOLS, PROGRAM_NAMES } from "../tool/program/program.ts";
 import type { RegisteredTool } from "../tool/registered-tool.ts";

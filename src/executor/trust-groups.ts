@@ -1,4 +1,4 @@
-import { matchesName } from "../broker/capabilities/capability.ts";
+import { isAmong } from "../base/name-patterns.ts";
 import { OPERATOR } from "../broker/policy.ts";
 import type { ToolScript } from "../base/protocol/script.ts";
 
@@ -63,8 +63,6 @@ export function groupOf(
   { registrant = OPERATOR }: Pick<ToolScript, "registrant">,
   tenant: string | null,
 ): TrustGroup {
-  const isAmong = (names: readonly string[] | undefined, name: string | null): boolean =>
-    names === undefined || (name !== null && names.some((pattern) => matchesName(pattern, name)));
   return (
     groups.find(({ tenants, registrants }) => isAmong(registrants, registrant) && isAmong(tenants, tenant)) ?? REST
   );

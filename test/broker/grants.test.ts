@@ -1,9 +1,10 @@
+import { matchesName } from "../../src/base/name-patterns.ts";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { findUncovered } from "../../src/broker/grants.ts";
 import { Grants } from "../../src/broker/grants.ts";
 import type { Policy } from "../../src/broker/policy.ts";
-import { type CapabilityRequest, matchesName } from "../../src/broker/capabilities/capability.ts";
+import type { CapabilityRequest } from "../../src/broker/capabilities/capability.ts";
 import { createEnv } from "../../src/broker/capabilities/env.ts";
 import { nameGrants } from "../../src/broker/capabilities/names.ts";
 import { createTools } from "../../src/broker/capabilities/tools.ts";

@@ -211,8 +211,3 @@ export class LoginRequired extends Error {
 export function faultOf(value: unknown, form: string): string {
   return value === undefined ? `is missing; it ${form}` : form;
 }
-
-/** Whether a pattern matches a name. Patterns may end in `*`. */
-export function matchesName(pattern: string, name: string): boolean {
-  return pattern.endsWith("*") ? name.startsWith(pattern.slice(0, -1)) : pattern === name;
-}

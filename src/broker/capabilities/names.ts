@@ -1,4 +1,5 @@
-import { CapabilityRefusal, type GrantKind, matchesName } from "./capability.ts";
+import { matchesName } from "../../base/name-patterns.ts";
+import { CapabilityRefusal, type GrantKind } from "./capability.ts";
 
 const NAMES_MAX = 1_000;
 const NAME_MAX = 256;

@@ -1,5 +1,5 @@
+import { matchesName } from "../../base/name-patterns.ts";
 import type { RegistrationRecord } from "../../tool/contracts/agentspace-record.ts";
-import { matchesName } from "../../broker/capabilities/capability.ts";
 
 /**
  * Public view of a record: only the names in `tool_data`, which may contain keys, and the code's URL without its query,

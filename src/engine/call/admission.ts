@@ -1,8 +1,9 @@
+import { isAmong } from "../../base/name-patterns.ts";
 import { randomBytes } from "node:crypto";
 import { describeMalformed, describeOptions, takeArguments, writeArguments } from "./arguments.ts";
 import type { AdmittedCall, EngineCall } from "./engine-call.ts";
 import type { Executor } from "../../executor/executor.ts";
-import { type ExecuteOptions, isAmong } from "../execute-options.ts";
+import type { ExecuteOptions } from "../execute-options.ts";
 import { type ErrorCode, toolError } from "../../base/errors.ts";
 import { type Bounds, type Limits, NAMES, resolveLimits } from "../../base/limits.ts";
 import { isObject, type JsonSchema } from "../../base/json.ts";

@@ -1,3 +1,4 @@
+import { isAmong } from "../../base/name-patterns.ts";
 import { within } from "../../base/deadline.ts";
 import { type Failure, GloveboxError, toolError } from "../../base/errors.ts";
 import type { ChildReply } from "../../base/protocol/capability-call.ts";
@@ -21,7 +22,7 @@ import { ANSWERED_NAMES, callOf, type Preparation, type ProgramSource } from "..
 import type { Programs } from "../../tool/program/programs.ts";
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";
-import { type ExecuteOptions, isAmong } from "../execute-options.ts";
+import type { ExecuteOptions } from "../execute-options.ts";
 import type { InstalledTools } from "../installed-tools.ts";
 import { recordCall } from "../replay/recording.ts";
 import type { Refusal, Slot } from "../schedule/queue-entry.ts";

@@ -1,10 +1,9 @@
+import { isAmong, matchesName } from "../../base/name-patterns.ts";
 import type { ChildTicket, ChildTickets } from "../../base/protocol/messages.ts";
-import { matchesName } from "../../broker/capabilities/capability.ts";
 import type { Grants } from "../../broker/grants.ts";
 import type { Executor } from "../../executor/executor.ts";
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";
-import { isAmong } from "../execute-options.ts";
 import type { Events } from "../telemetry/events.ts";
 import { limitsWithin } from "./admission.ts";
 import type { CallChildren, EngineCall } from "./engine-call.ts";

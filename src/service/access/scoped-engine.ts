@@ -1,3 +1,4 @@
+import { isAmong } from "../../base/name-patterns.ts";
 import { isDeepStrictEqual } from "node:util";
 import { type CodeMode, CodeModeCache, type ProgramRunner } from "../../code-mode/code-mode.ts";
 import { isCodeTool, RUN_CODE } from "../../code-mode/model-tools.ts";
@@ -12,7 +13,7 @@ import type { Engine } from "../../engine/engine.ts";
 import type { CallReplay } from "../../engine/replay/call-replays.ts";
 import { GloveboxError, toolError } from "../../base/errors.ts";
 import type { RequestRefusal } from "../../engine/telemetry/events.ts";
-import { type CallOrigin, type ExecuteOptions, isAmong } from "../../engine/execute-options.ts";
+import type { CallOrigin, ExecuteOptions } from "../../engine/execute-options.ts";
 import type { Explanation } from "../../engine/explanation.ts";
 import type { PolicySimulation, PolicySimulationRequest } from "../../engine/policy/simulation.ts";
 import { refusedCall, type ToolCall, type ToolResult } from "../../base/result.ts";

@@ -1,5 +1,5 @@
+import { matchesName } from "../../base/name-patterns.ts";
 import { stat } from "node:fs/promises";
-import { matchesName } from "../../broker/capabilities/capability.ts";
 import { OPERATOR } from "../../broker/policy.ts";
 import type { ToolInfo } from "../../tool/definition.ts";
 import { findSources } from "../../tool/source.ts";

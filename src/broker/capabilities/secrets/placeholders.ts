@@ -1,5 +1,6 @@
+import { matchesName } from "../../../base/name-patterns.ts";
 import { percentOf } from "../../../base/redaction/forms.ts";
-import { CapabilityRefusal, matchesName } from "../capability.ts";
+import { CapabilityRefusal } from "../capability.ts";
 import { nameGrants } from "../names.ts";
 import type { Binding, BoundRequest, UnboundPart } from "./binding.ts";
 import { placeholderOf, type RequestSecrets, type Secret } from "./secrets.ts";

@@ -1,0 +1,12 @@
+/** Whether a pattern matches a name. Patterns may end in `*`. */
+export function matchesName(pattern: string, name: string): boolean {
+  return pattern.endsWith("*") ? name.startsWith(pattern.slice(0, -1)) : pattern === name;
+}
+
+/**
+ * Whether a list of names, each of which may end in `*`, contains a name. No list contains every name, and a list nothing
+ * that is no text.
+ */
+export function isAmong(patterns: readonly string[] | undefined, name: unknown): boolean {
+  return patterns === undefined || (typeof name === "string" && patterns.some((pattern) => matchesName(pattern, name)));
+}
