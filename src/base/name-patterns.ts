@@ -10,3 +10,9 @@ export function matchesName(pattern: string, name: string): boolean {
 export function isAmong(patterns: readonly string[] | undefined, name: unknown): boolean {
   return patterns === undefined || (typeof name === "string" && patterns.some((pattern) => matchesName(pattern, name)));
 }
+
+/** The narrower of two patterns; `null` where neither matches all that the other does. */
+export function narrowerOf(one: string, other: string): string | null {
+  if (matchesName(other, one)) return one;
+  return matchesName(one, other) ? other : null;
+}

@@ -1,4 +1,4 @@
-import { matchesName } from "../../base/name-patterns.ts";
+import { matchesName, narrowerOf } from "../../base/name-patterns.ts";
 import { CapabilityRefusal, type GrantKind } from "./capability.ts";
 
 const NAMES_MAX = 1_000;
@@ -16,14 +16,14 @@ export const nameGrants: GrantKind<readonly string[]> = {
   },
 
   meet(asked, allowed) {
-    const both = asked.flatMap((one) => allowed.flatMap((other) => narrower(one, other) ?? []));
+    const both = asked.flatMap((one) => allowed.flatMap((other) => narrowerOf(one, other) ?? []));
     return both.length === 0 ? null : [...new Set(both)];
   },
 
   uncovered(asked, granted) {
     const all = granted.flat();
     return asked.flatMap((name, at) =>
-      all.some((one) => narrower(name, one) === name) ? [] : [{ pointer: `/${at}`, asked: `"${name}"` }],
+      all.some((one) => narrowerOf(name, one) === name) ? [] : [{ pointer: `/${at}`, asked: `"${name}"` }],
     );
   },
 
@@ -50,15 +50,4 @@ export function requireGranted(capability: string, kind: string, name: string, n
     granted: `${capability} ${nameGrants.describe(names)}`,
     remedy: `add "${name}" to capabilities.${capability} of the tool, and to allow.${capability} of a policy rule`,
   });
-}
-
-/** The narrower of two patterns where one covers the other. */
-function narrower(one: string, other: string): string | null {
-  if (covers(other, one)) return one;
-  return covers(one, other) ? other : null;
-}
-
-function covers(wide: string, narrow: string): boolean {
-  if (!wide.endsWith("*")) return wide === narrow;
-  return narrow.startsWith(wide.slice(0, -1));
 }
