@@ -1,9 +1,7 @@
-import { readdirSync, readFileSync } from "node:fs";
-import { dirname, join, relative, sep } from "node:path";
-import { fileURLToPath } from "node:url";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "vitest";
-
-const SRC = fileURLToPath(new URL("../src", import.meta.url));
+import { files, importsOf, SRC } from "./source-files.ts";
 
 /** Packages of `src` by the paths of their files; the first that fits. The kernel is all else: it runs calls, and knows no package. */
 const PACKAGES: readonly (readonly [name: string, paths: RegExp])[] = [
@@ -66,22 +64,8 @@ const LEFT: readonly string[] = [
   "tool/runtimes/prelude.ts → python",
 ];
 
-const files = readdirSync(SRC, { recursive: true, encoding: "utf8" })
-  .filter((name) => /\.tsx?$/.test(name))
-  .map((name) => name.split(sep).join("/"));
-
 function packageOf(file: string): string {
   return PACKAGES.find(([, paths]) => paths.test(file))?.[0] ?? KERNEL;
-}
-
-function importsOf(file: string): readonly string[] {
-  const text = readFileSync(join(SRC, file), "utf8");
-  const found = [...text.matchAll(/(?:from|import\()\s*"(\.[^"]+\.tsx?)"/g)].map((match) => match[1] ?? "");
-  return found.map((path) =>
-    relative(SRC, join(SRC, dirname(file), path))
-      .split(sep)
-      .join("/"),
-  );
 }
 
 /** `tool/load.ts → wasi` for each package that a file of the kernel imports. */

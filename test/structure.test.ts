@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync } from "node:fs";
-import { dirname, join, relative, sep } from "node:path";
+import { join, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
+import { files, importsOf, SRC } from "./source-files.ts";
 import { DENIED } from "./docs/phrases.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
-const SRC = join(ROOT, "src");
 const LINES_MAX = 400;
 const TINY_LINES = 15;
 /** Files that list the phrases. */
@@ -32,23 +32,10 @@ const GUEST_FACE = "guest/host.ts";
 /** The only file that the guest imports from another room; it imports nothing itself. */
 const GUEST_JSON = "base/exact-json.ts";
 
-const files = readdirSync(SRC, { recursive: true, encoding: "utf8" })
-  .filter((name) => /\.tsx?$/.test(name))
-  .map((name) => name.split(sep).join("/"));
 const inRooms = files.filter((file) => file !== "index.ts");
 
 function roomOf(file: string): string {
   return file.split("/")[0] ?? "";
-}
-
-function importsOf(file: string): string[] {
-  const text = readFileSync(join(SRC, file), "utf8");
-  const found = [...text.matchAll(/(?:from|import\()\s*"(\.[^"]+\.tsx?)"/g)].map((match) => match[1] ?? "");
-  return found.map((path) =>
-    relative(SRC, join(SRC, dirname(file), path))
-      .split(sep)
-      .join("/"),
-  );
 }
 
 function mayImport(file: string, target: string): boolean {

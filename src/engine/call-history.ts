@@ -34,7 +34,7 @@ export interface KeptCalls {
 
 export interface WatchOptions {
   readonly signal?: AbortSignal;
-  /** Whose reader it is, such as `key "ci"`: one holder has at most 16 readers. */
+  /** Keys and tenants of the reader, such as `key "ci"`: each has at most 16 readers. */
   readonly holders?: readonly string[];
 }
 

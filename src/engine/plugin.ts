@@ -44,7 +44,7 @@ export interface ModuleFacts {
   readonly config: string;
 }
 
-/** What a package adds to an engine. The engine knows it by this object alone. */
+/** Additions of a package to an engine, which knows the package by this object alone. */
 export interface Plugin {
   /** Unique among an engine's plugins. */
   readonly name: string;

@@ -206,7 +206,7 @@ export function summaryOf(cells: CallCells): CallSummary {
   return { ...names, beginMs, queueMs, wallMs, cpuMs, bytes, attempts, sampled };
 }
 
-/** What a replay takes of a kept call. `detail`: JSON of its detail, and of a `RecordedRun`. */
+/** Inputs of the replay of a kept call. `detail`: JSON of its detail, and of a `RecordedRun`. */
 export function keptRunOf(
   { id, tool, tenant, digest, code, attempts }: CallSummary,
   place: CallPlace,

@@ -29,7 +29,8 @@ const FAILED_SQL = "CREATE INDEX call_failed ON call (begin_ms, seq, tool, tenan
 
 /**
  * Tables of calls. `seq` is the order in which they were kept. A list is in the order of `begin_ms`, in an index of which
- * the row's number is the last column. That of failures has what they are searched by, so that a search reads it alone. `json` is the last column, so that reading the others does not read through it.
+ * the row's number is the last column. That of failures has all columns by which they are searched, so that a search
+ * reads it alone. `json` is the last column, so that reading the others does not read through it.
  */
 const CALLS_SQL = `
   CREATE TABLE call (
@@ -240,8 +241,8 @@ export class CallReader {
 
 /**
  * Finds the calls that fit among those that a list looks at, in the order of the list, and after them the last of those
- * that it has looked at, if there may be more. SQLite does not go on behind the last call that is taken. One index narrows what is looked at: that of failures,
- * which are few, else that of the calling call, of the tenant or of the tool.
+ * that it has looked at, if there may be more. SQLite does not go on behind the last call that is taken. One index
+ * narrows the search: that of failures, which are few, else that of the calling call, of the tenant or of the tool.
  */
 function scanOf(query: CallQuery): { readonly sql: string; readonly values: readonly Value[] } {
   const { tool, tenant, parent, code, sinceMs, untilMs, text, tools, after } = query;

@@ -89,7 +89,7 @@ export function doubtedMs(path: string, { ttlMs }: Pick<LedgerCapacity, "ttlMs">
   return movedMs === 0 ? 0 : movedMs + ttlMs;
 }
 
-/** What is left of such a file once its calls were taken over. Engines of earlier versions refuse it, too. */
+/** Such a file after its calls were taken over. Engines of earlier versions refuse it, too. */
 export const TAKEN_LEDGER: DatabaseLayout = {
   applicationId: LEDGER_ID,
   version: 2,

@@ -6,7 +6,7 @@ import { type JobWords, problemOf } from "../build/problem.ts";
 import type { ResolvedConnector } from "./options.ts";
 import type { ConnectorJob, ConnectorReading, PreparedLine } from "./prepare-remote.ts";
 
-/** What a build process imports to read what a server says. */
+/** Module that a build process imports: it reads answers of servers. */
 const READER = new URL(`./prepare-remote.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url).href;
 const DEADLINE_MS = 20_000;
 /** Of a document, in bytes: the limit of a job's texts. */

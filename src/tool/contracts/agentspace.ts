@@ -43,7 +43,7 @@ const LOSSES: readonly Loss[] = [
   { of: "result", field: "output", why: "a tool that failed has no output" },
 ];
 
-/** What a tool returns is its output. */
+/** For engines. The return value of a tool is its output, so there is no reader of results. */
 export const agentspaceReader: ModuleReader = {
   name: "agentspace",
   readModule,

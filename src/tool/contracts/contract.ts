@@ -105,7 +105,7 @@ export interface ModuleReader {
   readonly mayBeEmpty?: true;
   /** Failures after which its tools are called again. Default: a lost executor. */
   readonly retryOn?: "lost" | "failure";
-  /** What a Python module of the contract defines, to be listed in an error: `a TOOL_SPEC with its function`. */
+  /** Definitions by which a Python module is of the contract, for an error: `a TOOL_SPEC with its function`. */
   readonly pythonForms?: readonly string[];
   /** Operations of a module's tool beside its main one, from the module's description; `undefined` if it has none. */
   readCommands?(described: unknown): readonly string[] | undefined;
@@ -116,7 +116,7 @@ export interface ModuleReader {
 export interface RecordReader {
   /** Name of the contract as its users write it. */
   readonly title: string;
-  /** What a module has to define: `the class X with a method y(input)`. */
+  /** Definition that a module needs, for an error: `the class X with a method y(input)`. */
   readonly form: string;
   /** The config of the tool. */
   configOf(record: unknown): object;

@@ -64,7 +64,7 @@ interface TableProps<Item> {
   readonly items: readonly Item[];
   /** The cells of an item. */
   readonly row: (item: Item) => readonly ComponentChildren[];
-  /** What is said in place of a table without rows. */
+  /** Text in place of a table without rows. */
   readonly empty?: string;
   /** Number of items beside those that are given. */
   readonly omitted?: number;

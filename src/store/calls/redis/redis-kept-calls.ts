@@ -76,7 +76,7 @@ export class RedisKeptCalls implements CallBackend {
   /** The last list. */
   #listed: Promise<unknown> = Promise.resolve();
   #count = 0;
-  /** What is left to be written of a list of calls. */
+  /** The list of calls that is being written, and its calls that are not yet. */
   #begun: { readonly rows: readonly StoredRow[]; readonly left: SealedRow[] } | null = null;
   #bytes = 0;
 
@@ -132,7 +132,7 @@ export class RedisKeptCalls implements CallBackend {
     let sealed: Error | null = null;
     for (let [from, looked, opened] = [begin, 0, 0]; ;) {
       const most = isSieved ? FOUND_MAX : query.limit - calls.length;
-      const answer = await this.#read("list", keys, [from, end, most, ...words]);
+      const answer = await this.#runScript("list", keys, [from, end, most, ...words]);
       const [count, last, isMore, ...texts] = answer as readonly [number, string, number, ...string[]];
       [looked, opened] = [looked + count, opened + texts.length / 2];
       let at = isMore === 1 ? last : null;
@@ -172,7 +172,7 @@ export class RedisKeptCalls implements CallBackend {
 
   async detail(place: CallPlace): Promise<CallDetail | null> {
     const member = memberOf(place);
-    const sealed = await this.#read("detail", this.#keys("details"), [member]);
+    const sealed = await this.#runScript("detail", this.#keys("details"), [member]);
     return typeof sealed === "string" ? shownOf(this.#whole(() => this.#rows.readDetail(member, sealed))) : null;
   }
 
@@ -187,7 +187,7 @@ export class RedisKeptCalls implements CallBackend {
   /** Calls after a place, or from the first on, oldest first: some of them. */
   async rowsAfter(place: CallPlace | null): Promise<readonly (readonly [place: CallPlace, row: StoredRow])[]> {
     const begin = place === null ? "-" : `(${memberOf(place)}`;
-    const found = await this.#read("read", this.#keys("all", "rows", "details"), [begin]);
+    const found = await this.#runScript("read", this.#keys("all", "rows", "details"), [begin]);
     return (found as readonly (readonly [string, string | null, string | null])[]).flatMap(([member, row, sealed]) => {
       if (row === null) return [];
       const cells = this.#whole(() => this.#rows.read(member, row));
@@ -208,7 +208,9 @@ export class RedisKeptCalls implements CallBackend {
 
   /** The newest call with an id. What others wrote into Redis may name any call. */
   async #find(id: string, tenant: string | null): Promise<Found | null> {
-    const answer = await this.#read("get", this.#keys("ids", "rows", "details"), [this.#rows.idDigest(id, tenant)]);
+    const answer = await this.#runScript("get", this.#keys("ids", "rows", "details"), [
+      this.#rows.idDigest(id, tenant),
+    ]);
     const [member = null, row = null, sealed = null] = answer as readonly (string | null)[];
     if (member === null || row === null) return null;
     const cells = this.#whole(() => this.#rows.read(member, row));
@@ -227,11 +229,11 @@ export class RedisKeptCalls implements CallBackend {
   }
 
   #write(name: "add" | "sweep", args: Args): Promise<unknown> {
-    return this.#read(name, this.#keys(...BOOKS), [this.#prefix, ...args]);
+    return this.#runScript(name, this.#keys(...BOOKS), [this.#prefix, ...args]);
   }
 
   /** Every script may be sent again. */
-  async #read(name: keyof typeof CALL_SCRIPTS, keys: readonly string[], args: Args): Promise<unknown> {
+  async #runScript(name: keyof typeof CALL_SCRIPTS, keys: readonly string[], args: Args): Promise<unknown> {
     const script: Script = CALL_SCRIPTS[name];
     try {
       return await this.#runner.run({ script, keys, args, urgency: "again" });

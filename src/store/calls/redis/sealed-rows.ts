@@ -33,7 +33,7 @@ export interface SealedRow {
   readonly detail: string;
 }
 
-/** What a script looks at for a list, newest first. */
+/** Rows at which a script looks for a list, newest first. */
 export interface CallRange {
   /** Names of sorted sets of which each has all calls that match. */
   readonly sets: readonly string[];
@@ -122,7 +122,7 @@ export class SealedRows {
   }
 }
 
-/** What a detail shows. */
+/** A detail as its readers get it. */
 export function shownOf({ json }: WrittenDetail): CallDetail {
   return parseWithDigits(json) as CallDetail;
 }

@@ -9,8 +9,9 @@ const EARLIER = "idempotency.sqlite";
 
 /**
  * Takes over the calls of the ledger that earlier versions had beside the store. Several processes may do so at once, and
- * one of an earlier version may have the file open: it finds no table from then on, and refuses the file, so that no key has two ledgers. SQLite commits the store before the
- * file beside it; where the machine stops between the two, the calls are taken over again.
+ * one of an earlier version may have the file open: it finds no table from then on, and refuses the file, so that no key
+ * has two ledgers. SQLite commits the store before the file beside it; where the machine stops between the two, the calls
+ * are taken over again.
  */
 export function takeEarlierLedger(database: DatabaseSync, path: string): void {
   const earlier = join(dirname(path), EARLIER);
