@@ -33,6 +33,7 @@ export type { CallDrop, CallStoreStatus } from "./store/calls/call-store.ts";
 export { createEngine, replayCall } from "./ecosystems/create-engine.ts";
 export type { EngineStats } from "./engine/engine.ts";
 export type { ContractAdapter, ModuleFacts, Plugin, PluginContract } from "./engine/plugin.ts";
+export type { RuntimeReader, RuntimeSource, ToolRuntime } from "./tool/runtimes/runtime.ts";
 export type { ExecutorFactory } from "./executor/executor-factory.ts";
 export { sharedEngine } from "./engine/shared-engine.ts";
 export type { ToolRunner } from "./tool/contracts/runner.ts";

@@ -2,7 +2,9 @@
 import ivm from "isolated-vm";
 import { NO_CHECKS, type ToolScript } from "../../src/base/protocol/script.ts";
 import { preparePython } from "../../src/tool/runtimes/python/image.ts";
+import { readPythonCode } from "../../src/executor/worker/python/python-code.ts";
 import { loadPrelude } from "../../src/tool/runtimes/prelude.ts";
+import { pythonPlace } from "../../src/tool/runtimes/python/place.ts";
 import { compileTool } from "../../src/executor/worker/guest-realm.ts";
 import { Python } from "../../src/executor/worker/python/python.ts";
 
@@ -22,8 +24,8 @@ export class RawPython implements Disposable {
 
   static async open(): Promise<RawPython> {
     await preparePython();
-    const { core, pythonImage } = await loadPrelude();
-    return new RawPython(pythonImage, core);
+    const { core } = await loadPrelude();
+    return new RawPython(pythonPlace()?.image ?? null, core);
   }
 
   /** The outcome of the first call of a tool, in an interpreter that is restored for it. */
@@ -33,9 +35,10 @@ export class RawPython implements Disposable {
       return 0;
     });
     const host = { emit, pure: new ivm.Callback(() => "0".repeat(MEMORY_MB)) };
-    const { isolate, realm } = this.#python.createBlank(MEMORY_MB, this.#prelude, undefined, host);
+    const { isolate, realm } = this.#python.start(MEMORY_MB, { text: this.#prelude, code: undefined }, host);
     try {
-      realm.load(compileTool(isolate, scriptOf(source)));
+      const script = scriptOf(source);
+      realm.load(compileTool(isolate, script, { code: readPythonCode(script) }));
       realm.start(JSON.stringify([[1, "", 0, OUTPUT_MAX, args]]), CALL_MS);
       return JSON.parse(this.#outcome.slice(1));
     } finally {

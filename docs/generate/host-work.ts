@@ -5,7 +5,7 @@ import { FS_LIMITS } from "../../src/broker/capabilities/fs/limits.ts";
 import { TURN_AT_ONCE } from "../../src/broker/capabilities/fs/local-holder.ts";
 import { QUICK_BYTES } from "../../src/broker/capabilities/fs/reading.ts";
 import { LIST_MAX } from "../../src/broker/capabilities/kv/namespace.ts";
-import { NATIVE_LIMITS } from "../../src/broker/capabilities/native/binaries.ts";
+import { NATIVE_LIMITS } from "../../src/broker/capabilities/native/methods.ts";
 import { BODIES_BYTES_DEFAULT } from "../../src/service/http/body-budget.ts";
 import { KEPT_LIMITS } from "../../src/service/mcp/kept-streams.ts";
 import { ADDRESS_MB, PROJECT_ADDRESS_MB } from "../../src/tool/build/limits.ts";

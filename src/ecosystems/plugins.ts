@@ -1,9 +1,14 @@
-import type { Plugin, PluginContract } from "../engine/plugin.ts";
+import { type Plugin, type PluginContract, resolvePlugins } from "../engine/plugin.ts";
 import { fleetExecutor } from "../fleet/server/fleet-executor.ts";
 import { connectors } from "../engine/connectors/plugin.ts";
 import { agentspaceReader } from "../tool/contracts/agentspace.ts";
 import { amplifier } from "../tool/contracts/amplifier.ts";
 import type { ModuleReader } from "../tool/contracts/contract.ts";
+import { NATIVE } from "../broker/capabilities/native/methods.ts";
+import { native } from "../tool/runtimes/native/runtime.ts";
+import type { PreludeParts } from "../tool/runtimes/prelude.ts";
+import { python } from "../tool/runtimes/python/runtime.ts";
+import { wasi } from "../tool/runtimes/wasi/runtime.ts";
 import { strands } from "../tool/contracts/strands.ts";
 import { xaibo } from "../tool/contracts/xaibo.ts";
 
@@ -18,14 +23,20 @@ export const PLUGINS: readonly Plugin[] = [
     name: reader.name,
     contracts: [withAdapter(reader)],
   })),
+  { name: "python", runtimes: [python] },
+  { name: "wasi", runtimes: [wasi, native], modules: [NATIVE] },
   { name: "fleet", executor: fleetExecutor },
   connectors,
 ];
 
-/** Their adapters, which `npm run build` bundles. */
-export const ADAPTERS: readonly URL[] = PLUGINS.flatMap(({ contracts = [] }) =>
-  contracts.map(({ adapter }) => adapter),
-);
+/** Beside JavaScript. */
+export const { runtimes: RUNTIMES } = resolvePlugins(PLUGINS);
+
+/** What they add to the programs inside isolates: `npm run build` bundles it. */
+export const PRELUDE_PARTS: PreludeParts = {
+  adapters: PLUGINS.flatMap(({ contracts = [] }) => contracts.map(({ adapter }) => adapter)),
+  runtimes: [...RUNTIMES.values()],
+};
 
 function withAdapter(reader: ModuleReader): PluginContract {
   const adapter = new URL(`../guest/contracts/${reader.name}.${EXTENSION}`, import.meta.url);

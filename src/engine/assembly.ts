@@ -8,7 +8,7 @@ import type { CapabilityEvent } from "../broker/capability-event.ts";
 import { FUNCTIONS } from "../broker/capabilities/functions.ts";
 import { PROGRAM_METHODS, PROGRAM_TOOLS } from "../broker/capabilities/program-tools.ts";
 import type { SecretViolation } from "../broker/capabilities/secrets/placeholders.ts";
-import { Binaries } from "../broker/capabilities/native/binaries.ts";
+import { Binaries } from "../broker/binaries.ts";
 import type { Executor } from "../executor/executor.ts";
 import { RedisLedger } from "../store/calls/redis-ledger.ts";
 import { CallStore, type CallStoreListener } from "../store/calls/call-store.ts";
@@ -87,7 +87,7 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
   const binaries = new Binaries();
   const { limits, maxLimits, toolMaxLimits } = options;
   const bounds = { limits, maxLimits, toolMaxLimits };
-  const opened = new Packages(packages, fetch, (event) => events.emit("package:step", event));
+  const opened = new Packages(packages, options.plugins.runtimes, fetch, (event) => events.emit("package:step", event));
   const programs = new Programs(bounds);
   const listeners = {
     onOutcome: (event: CapabilityEvent) => events.emit("capability:call", event),
@@ -98,7 +98,7 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
   const broker = createBroker(options, listeners, binaries);
   const caps = { perTool, perTenant };
   const executor = createExecutor({ workers, prelude, entropyKey, nextCallNumber, ...caps, emit, pipes: broker });
-  const registrar = new Registrar(executor, binaries, opened, bounds, options.plugins.readers, options.root, (tool) =>
+  const registrar = new Registrar(executor, binaries, opened, bounds, options.plugins, options.root, (tool) =>
     events.emit("tool:omit", tool),
   );
   const tools = new InstalledTools(registry, registrar, broker, events);

@@ -2,7 +2,7 @@ import type { Throttling } from "../base/host-work-queue.ts";
 import type { CapabilityEvent } from "../broker/capability-event.ts";
 import { createCapabilities } from "../broker/capabilities/built-in.ts";
 import { withoutSecrets } from "../broker/capabilities/env.ts";
-import { Binaries } from "../broker/capabilities/native/binaries.ts";
+import { Binaries } from "../broker/binaries.ts";
 import type { SecretViolation } from "../broker/capabilities/secrets/placeholders.ts";
 import { Secrets } from "../broker/capabilities/secrets/secrets.ts";
 import { BrokerClient } from "../broker/thread/broker-client.ts";
@@ -27,7 +27,7 @@ export function createBroker(
   const { lookup, connectMs, headersMs, idleMs } = fetch;
   const secrets = new Secrets(options.secrets, process.env);
   const environment = withoutSecrets(process.env, options.secrets);
-  const parts = { binaries, environment, fetch, kv, secrets, onSecretViolation };
+  const parts = { environment, fetch, kv, secrets, onSecretViolation };
   const sent = { fetch: { connectMs, headersMs, idleMs }, secrets: Secrets.resolved(options.secrets, secrets) };
   return new BrokerClient({
     capabilities: createCapabilities({ ...parts, custom, modules }),

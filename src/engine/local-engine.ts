@@ -72,9 +72,10 @@ export class LocalEngine implements AsyncDisposable {
 
   /** @internal Use `createEngine`. */
   static async start(given: EngineOptions, options: ResolvedOptions): Promise<LocalEngine> {
+    const { adapters, runtimes } = options.plugins;
     const [createExecutor, prelude] = await Promise.all([
       loadExecutor(options.executor),
-      loadPrelude(options.plugins.adapters),
+      loadPrelude({ adapters, runtimes: runtimes.values() }),
     ]);
     await requirePackages(options);
     const engine = new LocalEngine(given, options, { createExecutor, prelude });

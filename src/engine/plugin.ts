@@ -1,9 +1,10 @@
-import { isModuleContract, isLibrary } from "../base/protocol/script.ts";
+import { isModuleContract, isLibrary, isRuntime } from "../base/protocol/script.ts";
 import type { CustomCapability } from "../broker/capabilities/custom-types.ts";
 import type { ExecutorFactory } from "../executor/executor-factory.ts";
 import type { ModuleCapability } from "../broker/capabilities/module-capability.ts";
 import type { SourcePlugin } from "./sources.ts";
 import type { ToolContext } from "../tool/define-tool.ts";
+import type { ToolRuntime, ToolRuntimes } from "../tool/runtimes/runtime.ts";
 import type { ModuleReader, ModuleReaders } from "../tool/contracts/contract.ts";
 
 /** A contract in which modules may be written: how the host reads them, and how a realm calls them. */
@@ -50,6 +51,8 @@ export interface Plugin {
   readonly name: string;
   /** In the order in which their adapters are asked whether a module is theirs. */
   readonly contracts?: readonly PluginContract[];
+  /** Beside JavaScript. */
+  readonly runtimes?: readonly ToolRuntime[];
   /** Beside the engine's own `capabilities`. */
   readonly capabilities?: readonly CustomCapability[];
   /** A kind of executor beside `process` and `threads`. */
@@ -64,25 +67,31 @@ export interface Plugin {
 export interface PluggedIn {
   readonly readers: ModuleReaders;
   readonly adapters: readonly URL[];
+  readonly runtimes: ToolRuntimes;
   readonly capabilities: readonly CustomCapability[];
   readonly executors: readonly ExecutorFactory[];
   readonly modules: readonly ModuleCapability[];
   readonly sources: readonly SourcePlugin[];
 }
 
-/** Throws a `TypeError` for two plugins or contracts of one name, and for a contract's name that cannot be one. */
+/** Throws a `TypeError` for two plugins, contracts or runtimes of one name, and for a name that cannot be one. */
 export function resolvePlugins(plugins: readonly Plugin[]): PluggedIn {
   const names = new Set<string>();
   const brought = new Set<string>();
   const readers = new Map<string, ModuleReader>();
+  const runtimes = new Map<string, ToolRuntime>();
   const adapters: URL[] = [];
-  for (const { name, contracts = [], modules = [] } of plugins) {
+  for (const { name, contracts = [], modules = [], runtimes: own = [] } of plugins) {
     if (names.has(name)) throw new TypeError(`plugins: two are called ${JSON.stringify(name)}; give one of them`);
     names.add(name);
     for (const { name: capability } of modules) {
       if (brought.has(capability))
         throw new TypeError(`plugins: two bring the capability ${JSON.stringify(capability)}`);
       brought.add(capability);
+    }
+    for (const runtime of own) {
+      requireRuntimeName(runtime.name, name, runtimes);
+      runtimes.set(runtime.name, runtime);
     }
     for (const { reader, adapter } of contracts) {
       requireName(reader.name, name, readers);
@@ -94,6 +103,7 @@ export function resolvePlugins(plugins: readonly Plugin[]): PluggedIn {
   return {
     readers,
     adapters,
+    runtimes,
     capabilities: plugins.flatMap(({ capabilities = [] }) => capabilities),
     executors,
     modules: plugins.flatMap(({ modules = [] }) => modules),
@@ -109,4 +119,12 @@ function requireName(contract: string, plugin: string, others: ModuleReaders): v
   if (contract === "glovebox" || isLibrary(contract) || others.has(contract)) {
     throw new TypeError(`${shown} has the name of another contract`);
   }
+}
+
+function requireRuntimeName(runtime: string, plugin: string, others: ToolRuntimes): void {
+  const shown = `plugin ${JSON.stringify(plugin)}: the runtime ${JSON.stringify(runtime)}`;
+  if (!isRuntime(runtime)) {
+    throw new TypeError(`${shown} needs a name of lower-case letters, digits and hyphens, at most 64`);
+  }
+  if (runtime === "javascript" || others.has(runtime)) throw new TypeError(`${shown} has the name of another runtime`);
 }

@@ -5,13 +5,7 @@ import type { SchemaRewrite } from "./contracts/mcp-schema.ts";
 import { GloveboxError } from "../base/errors.ts";
 import type { JsonSchema, JsonValue } from "../base/json.ts";
 import { DEFAULT_LIMITS, type Limits, MAX_LIMITS, resolveLimits } from "../base/limits.ts";
-import {
-  type DefinedRuntime,
-  type Isolation,
-  type ModuleContractName,
-  type Runtime,
-  DEFINED_RUNTIMES,
-} from "../base/protocol/script.ts";
+import { type Isolation, type ModuleContractName, type Runtime, PLUGGED_NAME } from "../base/protocol/script.ts";
 import type { Schema } from "../base/schema/standard-schema.ts";
 import { compileSchema, type Validator } from "../base/schema/schema.ts";
 import { describeViolations } from "../base/schema/violation.ts";
@@ -33,7 +27,7 @@ export interface ToolDefinition {
   readonly source?: string;
   /** The module's file, instead of `source`. */
   readonly entry?: string;
-  readonly runtime?: DefinedRuntime;
+  readonly runtime?: "javascript" | "python" | "wasi" | "native" | (string & {});
   readonly isolation?: Isolation;
   readonly limits?: Partial<Limits>;
   readonly capabilities?: CapabilityRequest;
@@ -218,7 +212,7 @@ export const DEFINITION = {
     outputSchema: { type: ["object", "boolean"] },
     source: { type: "string" },
     entry: { type: "string", minLength: 1 },
-    runtime: { enum: DEFINED_RUNTIMES },
+    runtime: { type: "string", pattern: PLUGGED_NAME.source },
     isolation: { enum: ["instance", "context", "isolate", "shared"] },
     limits: OBJECT,
     capabilities: CAPABILITIES,

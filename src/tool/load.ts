@@ -3,16 +3,16 @@ import { GloveboxError } from "../base/errors.ts";
 import type { JsonValue } from "../base/json.ts";
 import { type Limits, resolveLimits } from "../base/limits.ts";
 import { describing, type Inspection, NO_CHECKS, type ToolChecks, type ToolScript } from "../base/protocol/script.ts";
-import type { Binaries } from "../broker/capabilities/native/binaries.ts";
+import type { Binaries } from "../broker/binaries.ts";
 import { OPERATOR } from "../broker/policy.ts";
 import { buildChecks } from "./build/checks.ts";
 import type { Bundle } from "./bundle/bundle.ts";
-import type { BundleContext } from "./bundle/code.ts";
 import type { ModuleReaders } from "./contracts/contract.ts";
 import { stackMapper } from "./bundle/stack.ts";
 import type { CheckedDefinition } from "./definition.ts";
 import type { Packages } from "./packages.ts";
 import { loadDescriber } from "./runtimes/prelude.ts";
+import type { BundleContext, ToolRuntimes } from "./runtimes/runtime.ts";
 import { placeInStack } from "./spec-line.ts";
 import { ANY_ARGUMENTS, type Loaded } from "./registered-tool.ts";
 
@@ -43,6 +43,8 @@ export interface PrepareContext {
   readonly omitted?: (tool: OmittedTool) => void;
   /** Of the contracts in which modules may be written. */
   readonly readers: ModuleReaders;
+  /** Beside JavaScript. */
+  readonly runtimes: ToolRuntimes;
   /** A unique script key. */
   readonly nextKey: () => string;
   readonly packages: Pick<Packages, "load" | "options">;
@@ -59,7 +61,7 @@ export function laneOf({ registrant }: PrepareContext): string | null {
 
 /** Only the operator's files have a project around them: what others register has its own folder alone. */
 export function bundleContext(context: PrepareContext): BundleContext {
-  const own = { lane: laneOf(context), packages: context.packages.options };
+  const own = { lane: laneOf(context), packages: context.packages.options, runtimes: context.runtimes };
   if (context.registrant !== OPERATOR) return own;
   const home = homedir();
   // Where the operator works in the home folder, that is a project like all others.
@@ -88,6 +90,7 @@ export async function load(
     contract: definition === undefined || bundle.runtime !== "javascript" ? null : "glovebox",
     checks: NO_CHECKS,
     text: bundle.text,
+    ...(bundle.isInterpreted === true && { isInterpreted: true }),
     registrant: context.registrant,
   };
   const inspection = await context.inspect(script);
@@ -131,8 +134,7 @@ function loadFailure(
   const details: Record<string, unknown> =
     typeof error.details === "object" && error.details !== null ? { ...error.details } : {};
   const stack = details["stack"];
-  const mapped =
-    typeof stack === "string" ? stackMapper(script.name, bundle.sourceMap, bundle.runtime)(stack) : undefined;
+  const mapped = typeof stack === "string" ? stackMapper(script.name, bundle)(stack) : undefined;
   if (mapped !== undefined) details["stack"] = mapped;
   const problem = error.message.slice(0, 2_000);
   const message = `tool "${script.name}" could not be loaded: ${problem}${placeInStack(mapped ?? "")}`;

@@ -15,6 +15,7 @@ import type { CheckedDefinition, ToolLocation } from "./definition.ts";
 /** The result of a module's inspection, and its runtime. */
 type Found = Pick<Extract<Inspection, { ok: true }>, "contract" | "described" | "spec" | "defaultExport"> & {
   readonly runtime: Runtime;
+  readonly isCommand?: true;
 };
 
 /** Settings of a tool given beside its module. */
@@ -115,13 +116,13 @@ const MODULE = { allowNoSource: true };
 
 function describedBy(
   reader: ModuleReader,
-  { described, runtime }: Found,
+  { described, isCommand }: Found,
   name: string,
   { record }: LocationExtras,
 ): readonly ToolDescription[] {
   const tools = reader.readModule(JSON.parse(described), name);
   if (reader.records === undefined || record === undefined) return tools;
-  return [reader.records.readTool(record, runtime === "wasi" || runtime === "native")];
+  return [reader.records.readTool(record, isCommand === true)];
 }
 
 function readSpec(name: string, spec: unknown, found: Found, extras: LocationExtras, readers: ModuleReaders): object {

@@ -8,6 +8,7 @@ import type { ResolvedPackageOptions } from "./package/options.ts";
 import type { PackageEvent, Steps } from "./package/step.ts";
 import type { Bundle } from "./bundle/bundle.ts";
 import { bundlePackage } from "./bundle/code.ts";
+import type { ToolRuntimes } from "./runtimes/runtime.ts";
 
 /** A package bundled into one script. No unpacked file stays on disk. */
 export interface BundledPackage {
@@ -28,6 +29,7 @@ const KEPT_BYTES_MAX = 64 * 1024 * 1024;
 /** The packages of an engine: opens and bundles them, and caches the bundles of archives by content. */
 export class Packages {
   readonly #context: PackageContext;
+  readonly #runtimes: ToolRuntimes;
   /** Keyed by the archive's hash. */
   readonly #kept = new BoundedCache<Kept>(KEPT_MAX, KEPT_BYTES_MAX, weightOf);
   readonly #loading = new Set<Promise<unknown>>();
@@ -35,7 +37,13 @@ export class Packages {
   #isClosed = false;
 
   /** `tell` receives an event for every step of every package. */
-  constructor(options: ResolvedPackageOptions, fetch: FetchOptions, tell: (event: PackageEvent) => void) {
+  constructor(
+    options: ResolvedPackageOptions,
+    runtimes: ToolRuntimes,
+    fetch: FetchOptions,
+    tell: (event: PackageEvent) => void,
+  ) {
+    this.#runtimes = runtimes;
     this.#context = { options, tell, connections: () => (this.#connections ??= new Connections(fetch)) };
   }
 
@@ -76,7 +84,8 @@ export class Packages {
     await using opened = await openPackage(found, this.#context, registrant);
     const { folder, layout, record } = opened;
     const made = await steps.take("install", async () => {
-      return { bundle: await bundlePackage(folder, layout, name, this.#context.options, registrant), record };
+      const context = { lane: registrant, packages: this.#context.options, runtimes: this.#runtimes };
+      return { bundle: await bundlePackage(folder, layout, name, context), record };
     });
     if (opened.sha256 !== null) this.#kept.set(opened.sha256, made);
     return { name, steps, ...made };

@@ -14,7 +14,6 @@ import {
   type Isolation,
   type ModuleContractName,
   type OutputAt,
-  type Runtime,
   type ToolChecks,
   type ToolScript,
 } from "../base/protocol/script.ts";
@@ -103,10 +102,8 @@ export function registeredTool(
 ): RegisteredTool {
   const { name, version = "0.0.0", inputSchema = ANY_ARGUMENTS, outputSchema } = definition;
   const limits = Object.freeze(resolveLimits(engine.limits, definition.limits, engine.maxLimits));
-  // The host runs its binary, so a native tool always requests that capability.
-  const own: CapabilityRequest = bundle.runtime === "native" ? { native: true } : {};
-  const capabilities = frozenCopy({ ...definition.capabilities, ...own });
-  const { isolation, isolationReason } = chooseIsolation(name, definition.isolation, bundle.runtime, inspection);
+  const capabilities = frozenCopy({ ...definition.capabilities, ...bundle.requests });
+  const { isolation, isolationReason } = chooseIsolation(name, definition.isolation, bundle, inspection);
   const { retries = 0 } = definition;
   const { rewrites } = mcpSchemas(inputSchema, outputSchema);
   const info: ToolInfo = Object.freeze({
@@ -168,7 +165,7 @@ export function registeredTool(
     usage,
     files: bundle.files ?? [],
     sourceMap: bundle.sourceMap,
-    mapStack: stackMapper(name, bundle.sourceMap, bundle.runtime),
+    mapStack: stackMapper(name, bundle),
   });
 }
 
@@ -180,12 +177,13 @@ const ENV_MAX = 64;
  * variables of the environment that it reads as Node's code does.
  */
 function codeOf(
-  { text }: Bundle,
+  { text, isInterpreted }: Bundle,
   { fetch, env = [] }: CapabilityRequest,
-): Pick<ToolScript, "text" | "lacksFetch" | "env"> {
+): Pick<ToolScript, "text" | "isInterpreted" | "lacksFetch" | "env"> {
   const named = env.filter((name) => !name.endsWith("*")).slice(0, ENV_MAX);
   return {
     text,
+    ...(isInterpreted === true && { isInterpreted }),
     ...(fetch === undefined && usesSockets(text) && { lacksFetch: true }),
     ...(named.length > 0 && usesProcess(text) && { env: named }),
   };
@@ -209,17 +207,17 @@ function digestOf(
 function chooseIsolation(
   name: string,
   asked: Isolation | undefined,
-  runtime: Runtime,
+  { isInterpreted, isCommand }: Bundle,
   inspection: Loaded,
 ): { isolation: Isolation; isolationReason?: string } {
   const wanted = asked ?? "instance";
-  if (runtime === "python" && wanted === "context") {
-    return { isolation: "isolate", isolationReason: "a Python interpreter needs an isolate of its own" };
+  if (isInterpreted === true && wanted === "context") {
+    return { isolation: "isolate", isolationReason: "its interpreter needs an isolate of its own" };
   }
-  if (runtime === "wasi" && wanted === "shared") {
+  if (isCommand === true && wanted === "shared") {
     throw loadError(
       name,
-      `cannot have the isolation "shared": a WASI command starts afresh for each call, so its calls have no state to share`,
+      `cannot have the isolation "shared": a command starts afresh for each call, so its calls have no state to share`,
     );
   }
   if (inspection.isolation !== "context" || wanted === "context" || wanted === "isolate") return { isolation: wanted };

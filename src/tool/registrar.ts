@@ -2,7 +2,7 @@ import PQueue from "p-queue";
 import { GloveboxError } from "../base/errors.ts";
 import type { Bounds, Limits } from "../base/limits.ts";
 import type { Inspection, ModuleContractName, Runtime, ToolScript } from "../base/protocol/script.ts";
-import type { Binaries } from "../broker/capabilities/native/binaries.ts";
+import type { Binaries } from "../broker/binaries.ts";
 import { OPERATOR } from "../broker/policy.ts";
 import { eachInTurns } from "../base/turns.ts";
 import type { Bundle } from "./bundle/bundle.ts";
@@ -11,6 +11,7 @@ import { definedIn, withJsonSchemas } from "./defined-tool.ts";
 import { checkDefinition, type ToolDefinition, type ToolLocation } from "./definition.ts";
 import { bundleContext, checksOf, laneOf, load, type OmittedTool, type PrepareContext } from "./load.ts";
 import { type ModuleReaders, recordReader } from "./contracts/contract.ts";
+import type { ToolRuntimes } from "./runtimes/runtime.ts";
 import { configFor, type LocationExtras, readTools, requireTool } from "./module.ts";
 import type { Packages } from "./packages.ts";
 import { prepareDefined } from "./prepare-defined.ts";
@@ -57,6 +58,7 @@ export class Registrar {
   readonly #packages: Packages;
   readonly #bounds: Bounds;
   readonly #readers: ModuleReaders;
+  readonly #runtimes: ToolRuntimes;
   readonly #root: string | undefined;
   readonly #omitted: ((tool: OmittedTool) => void) | undefined;
   /** By registrant: however many one has waiting, the others do not wait for them. */
@@ -73,7 +75,7 @@ export class Registrar {
     binaries: Binaries,
     packages: Packages,
     bounds: Bounds,
-    readers: ModuleReaders,
+    { readers, runtimes }: { readonly readers: ModuleReaders; readonly runtimes: ToolRuntimes },
     root?: string,
     omitted?: (tool: OmittedTool) => void,
   ) {
@@ -82,6 +84,7 @@ export class Registrar {
     this.#packages = packages;
     this.#bounds = bounds;
     this.#readers = readers;
+    this.#runtimes = runtimes;
     this.#root = root;
     this.#omitted = omitted;
   }
@@ -192,6 +195,7 @@ export class Registrar {
       nextKey: () => `${++this.#lastKey}`,
       packages: this.#packages,
       readers: this.#readers,
+      runtimes: this.#runtimes,
       ...(this.#root !== undefined && { root: this.#root }),
       ...(this.#omitted !== undefined && { omitted: this.#omitted }),
       binaries: this.#binaries,
@@ -224,10 +228,12 @@ async function found(
   readonly sources: readonly ToolSource[];
   readonly extras: LocationExtras;
 }> {
+  const { runtimes } = context;
   if (extras.record === undefined)
-    return { sources: await findSources(path, false, bundleContext(context).project), extras };
+    return { sources: await findSources(path, { runtimes, project: bundleContext(context).project }), extras };
   const contract = recordReader(context.readers)?.name;
-  return { sources: await findSources(path, true), extras: { ...(contract !== undefined && { contract }), ...extras } };
+  const sources = await findSources(path, { runtimes, isOnePackage: true });
+  return { sources, extras: { ...(contract !== undefined && { contract }), ...extras } };
 }
 
 /**
@@ -311,7 +317,9 @@ async function prepareBundle(
     const { prepareToolSet } = await import("./tool-set.ts");
     return prepareToolSet(name, bundle, extras, loaded, context);
   }
-  const definitions = readTools({ ...loaded, runtime: bundle.runtime }, name, extras, context.readers);
+  const { runtime, isCommand } = bundle;
+  const found = { ...loaded, runtime, ...(isCommand === true && { isCommand }) };
+  const definitions = readTools(found, name, extras, context.readers);
   const tools: RegisteredTool[] = [];
   const defined = definedIn(loaded);
   for (const definition of definitions) {

@@ -6,6 +6,7 @@ import { isIn } from "./bundle/specifier.ts";
 import { readFileAt } from "./package/file.ts";
 import { hasCode, looksLikePackage } from "./package/layout.ts";
 import { isArchiveName, isUrl, packageStem } from "./package/location.ts";
+import type { RuntimeReader, ToolRuntimes } from "./runtimes/runtime.ts";
 
 /** A module on disk, or a package. */
 export type ToolSource =
@@ -24,56 +25,69 @@ export type ToolSource =
     };
 
 const MAX_TOOLS = 1_000;
-const EXTENSIONS: readonly string[] = [".js", ".mjs", ".ts", ".py", ".wasm"];
+const EXTENSIONS: readonly string[] = [".js", ".mjs", ".ts"];
 const INDEX_FILES: readonly string[] = ["index.ts", "index.mjs", "index.js"];
-/** The file that marks a folder as a Python package. */
-const PYTHON_INDEX = "__init__.py";
-/** Files beside tools that are not tools: types, tests, and files of Python's test runners and installers. */
-const NO_TOOL = /\.d\.ts$|\.test\.[^.]+$|^test_.*\.py$|_test\.py$|^(?:conftest|setup)\.py$/;
-/** Names that mark an `__init__.py` as a tool rather than only as an importable folder. */
-const TOOL_NAMES = /\b(?:TOOL_SPEC|AgentSpaceV1Tool|mount|execute|list_tools)\b|^spec\b|^@tool\b/m;
+/** Files beside tools that are not tools: types and tests. */
+const NO_TOOL = /\.d\.ts$|\.test\.[^.]+$/;
 const INDEX_BYTES_MAX = 256 * 1024;
 
+export interface FindOptions {
+  /** Beside JavaScript. */
+  readonly runtimes: ToolRuntimes;
+  /** Treat a folder as one package. */
+  readonly isOnePackage?: true;
+  /** Of the operator, whose folder may have links to any place in its project. */
+  readonly project?: ProjectOptions | undefined;
+}
+
+/** Forms of the files that are tools of their own. */
+interface FileForms {
+  readonly extensions: readonly string[];
+  readonly readers: readonly RuntimeReader[];
+}
+
 /**
- * The tools at a path, sorted by name: a module; a folder with an `index` file or an `__init__.py`, which is one tool;
- * a package, as a folder, an archive or the URL of one; or a folder of any of these. `isOnePackage`: treat a folder as
- * one package. `project`: of the operator, whose folder may have links to any place in its project. Throws a
+ * The tools at a path, sorted by name: a module; a folder with an `index` file, or another that its runtime has for one,
+ * which is one tool; a package, as a folder, an archive or the URL of one; or a folder of any of these. Throws a
  * `GloveboxError` with `load_error` that names the path as given.
  */
 export async function findSources(
   given: string,
-  isOnePackage = false,
-  project?: ProjectOptions,
+  { runtimes, isOnePackage, project }: FindOptions,
 ): Promise<readonly ToolSource[]> {
+  const readers = [...runtimes.values()].flatMap(({ reader }) => (reader === undefined ? [] : [reader]));
+  const extensions = [...EXTENSIONS, ...readers.flatMap((reader) => reader.extensions)];
+  const forms: FileForms = { extensions, readers };
   if (isUrl(given)) return [{ kind: "package", path: given, name: given.replace(/[?#].*$/s, "") }];
   const found = await stat(given).catch(() => undefined);
   if (found === undefined)
     throw loadError(given, "does not exist; check the path, which is relative to the working directory");
-  if (found.isDirectory() && isOnePackage) return [packageSource(path.resolve(given))];
-  if (found.isDirectory()) return findInFolder(path.resolve(given), given, project);
+  if (found.isDirectory() && isOnePackage === true) return [packageSource(path.resolve(given))];
+  if (found.isDirectory()) return findInFolder(path.resolve(given), given, forms, project);
   if (found.isFile() && isArchiveName(given)) return [packageSource(path.resolve(given))];
-  if (!found.isFile() || !isModuleName(path.basename(given))) {
+  if (!found.isFile() || !isModuleName(path.basename(given), forms)) {
     throw loadError(
       given,
-      `is not a module; a tool is a file that ends in ${EXTENSIONS.join(", ")}, a package (a folder with code/, or one packed as .zip, .tar.gz or .tgz), or a folder of them`,
+      `is not a module; a tool is a file that ends in ${extensions.join(", ")}, a package (a folder with code/, or one packed as .zip, .tar.gz or .tgz), or a folder of them`,
     );
   }
-  return [moduleSource(path.resolve(given))];
+  return [moduleSource(path.resolve(given), forms)];
 }
 
 async function findInFolder(
   folder: string,
   given: string,
+  forms: FileForms,
   options: ProjectOptions | undefined,
 ): Promise<readonly ToolSource[]> {
-  const index = await indexFile(folder);
+  const index = await indexFile(folder, forms);
   if (index !== undefined) return [{ kind: "module", path: index, name: path.basename(folder) }];
   if (await looksLikePackage(folder)) return [packageSource(folder)];
   const sources: ToolSource[] = [];
   const root = await realpath(folder);
   let project: Promise<Project | undefined> | undefined;
   for (const name of await readdir(folder)) {
-    const source = await sourceOf(path.join(folder, name));
+    const source = await sourceOf(path.join(folder, name), forms);
     if (source === undefined) continue;
     // A link must not bring in files of the host that the folder's author does not own.
     const real = await realpath(source.path);
@@ -89,7 +103,7 @@ async function findInFolder(
   if (sources.length === 0) {
     throw loadError(
       given,
-      `holds no tools; add modules (${EXTENSIONS.join(", ")}), folders with an index file, or packages`,
+      `holds no tools; add modules (${forms.extensions.join(", ")}), folders with an index file, or packages`,
     );
   }
   return withoutCopies(sources).sort((a, b) => order(a.name, b.name) || order(a.path, b.path));
@@ -109,38 +123,46 @@ function withoutCopies(sources: readonly ToolSource[]): ToolSource[] {
   return sources.filter((source) => !copies.includes(source));
 }
 
-async function sourceOf(entry: string): Promise<ToolSource | undefined> {
+async function sourceOf(entry: string, forms: FileForms): Promise<ToolSource | undefined> {
   const name = path.basename(entry);
   if (name.startsWith(".") || name.startsWith("_") || name === "node_modules") return undefined;
   const found = await stat(entry).catch(() => undefined);
   if (found?.isFile() === true) {
     if (isArchiveName(name)) return packageSource(entry);
-    return isModuleName(name) && !NO_TOOL.test(name) ? moduleSource(entry) : undefined;
+    return isModuleName(name, forms) && !isBeside(name, forms) ? moduleSource(entry, forms) : undefined;
   }
   if (found?.isDirectory() !== true) return undefined;
-  const index = await indexFile(entry);
+  const index = await indexFile(entry, forms);
   if (index !== undefined) return { kind: "module", path: index, name };
   return (await hasCode(entry)) || (await looksLikePackage(entry)) ? packageSource(entry) : undefined;
 }
 
 /** The file that makes a folder one tool; or `undefined`. */
-async function indexFile(folder: string): Promise<string | undefined> {
+async function indexFile(folder: string, { readers }: FileForms): Promise<string | undefined> {
   for (const name of INDEX_FILES) {
     const file = path.join(folder, name);
     const found = await stat(file).catch(() => undefined);
     if (found?.isFile() === true) return file;
   }
-  const file = path.join(folder, PYTHON_INDEX);
-  const text = await readFileAt(file, PYTHON_INDEX, INDEX_BYTES_MAX).catch(() => undefined);
-  return text !== undefined && TOOL_NAMES.test(text.toString("utf8")) ? file : undefined;
+  for (const { index } of readers) {
+    if (index === undefined) continue;
+    const file = path.join(folder, index.file);
+    const text = await readFileAt(file, index.file, INDEX_BYTES_MAX).catch(() => undefined);
+    if (text !== undefined && index.marks.test(text.toString("utf8"))) return file;
+  }
+  return undefined;
 }
 
-function isModuleName(name: string): boolean {
-  return EXTENSIONS.includes(path.extname(name)) && !name.endsWith(".d.ts");
+function isModuleName(name: string, { extensions }: FileForms): boolean {
+  return extensions.includes(path.extname(name)) && !name.endsWith(".d.ts");
 }
 
-function moduleSource(file: string): ToolSource {
-  const isPackage = path.basename(file) === PYTHON_INDEX;
+function isBeside(name: string, { readers }: FileForms): boolean {
+  return NO_TOOL.test(name) || readers.some(({ beside }) => beside?.test(name) === true);
+}
+
+function moduleSource(file: string, { readers }: FileForms): ToolSource {
+  const isPackage = readers.some(({ index }) => index?.file === path.basename(file));
   const name = path.basename(isPackage ? path.dirname(file) : file, isPackage ? "" : path.extname(file));
   return { kind: "module", path: file, name };
 }

@@ -1,5 +1,5 @@
 /** Messages between a family of hazards and the child process that runs it: plain data, because it crosses a pipe. */
-import type { ErrorCode, Isolation, Limits, Runtime } from "../../src/index.ts";
+import type { ErrorCode, Isolation, Limits } from "../../src/index.ts";
 
 /** How a hazard ends: with a code, as a success, or, where the engine broke its promise, not at all. */
 export type End = ErrorCode | "ok" | "registered" | "hung";
@@ -25,7 +25,7 @@ export interface Hazard {
   readonly name: string;
   readonly body: string;
   /** What it is written in, where that is not JavaScript. */
-  readonly runtime?: Extract<Runtime, "python">;
+  readonly runtime?: "python";
   /** Module code before the function. */
   readonly module?: string;
   readonly arguments?: Record<string, unknown>;

@@ -3,26 +3,25 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { SURFACES } from "../../docs/generate/host-work-entry.ts";
 import { HOST_WORK } from "../../docs/generate/host-work.ts";
-import { RUNTIMES } from "../../src/base/protocol/script.ts";
 import { createCapabilities } from "../../src/broker/capabilities/built-in.ts";
 import { CONNECTOR } from "../../src/broker/capabilities/connector/methods.ts";
 import { Secrets } from "../../src/broker/capabilities/secrets/secrets.ts";
-import { Binaries } from "../../src/broker/capabilities/native/binaries.ts";
+import { NATIVE } from "../../src/broker/capabilities/native/methods.ts";
+import { RUNTIMES } from "../../src/ecosystems/plugins.ts";
 import { ROOT } from "./linked-folder.ts";
 
 const secrets = new Secrets({}, {});
 const created = createCapabilities({
   custom: [],
   secrets,
-  modules: [CONNECTOR],
+  modules: [CONNECTOR, NATIVE],
   environment: {},
-  binaries: new Binaries(),
   kv: { path: ":memory:", maxBytes: 1024 * 1024 },
   fetch: {},
   onSecretViolation: () => {},
 });
 const builtIn = [...created.broker, ...created.host].map(({ name }) => name);
-const KNOWN = [...builtIn, "custom capabilities", ...SURFACES, ...RUNTIMES];
+const KNOWN = [...builtIn, "custom capabilities", ...SURFACES, "javascript", ...RUNTIMES.keys()];
 
 test.each(KNOWN)("the work that %s causes has a bound, a place and a payer", (cause) => {
   expect(HOST_WORK.filter(({ causes }) => causes.includes(cause))).not.toEqual([]);

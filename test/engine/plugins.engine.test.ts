@@ -1,4 +1,5 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -8,6 +9,7 @@ import { startEngine } from "../../src/engine/engine.ts";
 import type { ExecutorFactory } from "../../src/executor/executor-factory.ts";
 import { ThreadsExecutor } from "../../src/executor/threads/threads-executor.ts";
 import { resolvePlugins } from "../../src/engine/plugin.ts";
+import type { RuntimeReader, RuntimeSource } from "../../src/tool/runtimes/runtime.ts";
 import { ContractError, type ModuleReader } from "../../src/tool/contracts/index.ts";
 
 const reader: ModuleReader = {
@@ -31,6 +33,18 @@ export const adapter = {
   describe: ({ card }) => ({ title: card.title }),
   open: ({ card }) => async (input, { host }) => ({ output: await card.play(input, new Deck(), host) }),
 };`;
+/** Each line of its code is a number to add; the first line describes the tool. */
+const ENGINE = `
+export function createEngine() {
+  return {
+    connect() {},
+    load: (code) => () => {
+      const [description, ...numbers] = code.split("\\n");
+      const sum = numbers.reduce((all, one) => all + Number(one), 0);
+      return { spec: { description }, default: ({ add }) => sum + add };
+    },
+  };
+}`;
 const FILES = {
   "adapter.js": ADAPTER,
   "seven.js": `export const card = { title: "Seven", play: async ({ add }, deck, host) => deck.draw() + add + (await host.luck.more({})) };
@@ -38,6 +52,8 @@ export const spec = { capabilities: { luck: true } };`,
   "cheat.js": `export const card = { title: "Cheat", play: (_, deck) => {
   try { Object.getPrototypeOf(deck).draw = () => 0; } catch (error) { return error.name; }
 } };`,
+  "engine.js": ENGINE,
+  "five.sum": "Adds to five.\n2\n3",
   "odd.js": "export const card = { title: 1 };",
 };
 const CALL = { name: "seven", arguments: { add: 1 } };
@@ -106,6 +122,58 @@ describe("a plugin from outside", () => {
   });
 });
 
+describe("a runtime from outside", () => {
+  const sums = (): Plugin => {
+    const reader: RuntimeReader = {
+      extensions: [".sum"],
+      bundle: async (code) => {
+        const text = code.kind === "text" ? code.text : await readFile(pathOf(code), "utf8");
+        return { runtime: "sums", text, bytes: text.length, sourceMap: "", sources: [] };
+      },
+    };
+    return { name: "sums", runtimes: [{ name: "sums", engine: pathToFileURL(join(folder, "engine.js")), reader }] };
+  };
+  const FIVE = { name: "five", arguments: { add: 1 } };
+
+  test("has its files and definitions registered, and their calls run, replay and know each other as all do", async () => {
+    await using engine = await createEngine({ workers: 1, plugins: [sums()], tools: [join(folder, "five.sum")] });
+    await engine.register({ name: "ten", description: "Adds to ten.", runtime: "sums", source: "\n10" });
+    expect(engine.list().map(({ name, runtime }) => [name, runtime])).toEqual([
+      ["five", "sums"],
+      ["ten", "sums"],
+    ]);
+    const { metadata, output } = await engine.execute(FIVE, { record: true });
+    expect(output).toBe(6);
+    expect(unwrap(await engine.execute({ name: "ten", arguments: { add: 1 } }))).toBe(11);
+    const recording = readRecording(JSON.stringify(metadata["recording"]));
+    expect(await replayCall(recording, { plugins: [sums()] })).toMatchObject({ isSame: true });
+  });
+
+  test("is needed by its tools, and the error has the names of those that there are", async () => {
+    await using engine = await createEngine({ workers: 1 });
+    const definition = { name: "ten", description: "Adds to ten.", runtime: "sums", source: "\n10" };
+    await expect(engine.register(definition)).rejects.toMatchObject({
+      code: "load_error",
+      message: 'tool "ten" has the runtime "sums", but there are javascript, python, wasi, native only',
+    });
+    await expect(engine.register(join(folder, "five.sum"))).rejects.toMatchObject({ code: "load_error" });
+  });
+
+  test("without an engine for its realms, has each of its calls fail with the reason", async () => {
+    const [{ reader } = {}] = sums().runtimes ?? [];
+    if (reader === undefined) throw new Error("no reader");
+    const plugins = [{ name: "sums", runtimes: [{ name: "sums", reader }] }];
+    await expect(createEngine({ workers: 1, plugins, tools: [join(folder, "five.sum")] })).rejects.toMatchObject({
+      code: "load_error",
+      message: expect.stringContaining("the runtime sums has no engine"),
+    });
+  });
+});
+
+function pathOf(code: Exclude<RuntimeSource, { readonly kind: "text" }>): string {
+  return code.kind === "file" ? code.path : join(code.folder, code.entry);
+}
+
 test("a plugin's executor runs the calls of an engine that names its kind, and alone has its options", async () => {
   const given: unknown[] = [];
   const executor: ExecutorFactory<{ readonly lostMs: number }> = {
@@ -136,10 +204,17 @@ test.each<[string, (one: Plugin) => readonly Plugin[], string]>([
   ["two of one name", (one) => [one, one], 'two are called "cards"'],
   ["two contracts of one name", (one) => [one, { ...one, name: "other" }], "has the name of another contract"],
   ["a contract with the name of a library", (one) => [renamed(one, "langchain")], "has the name of another contract"],
+  ["two runtimes of one name", () => [ofRuntime("a", "one"), ofRuntime("b", "one")], "has the name of another runtime"],
+  ["a runtime called JavaScript", () => [ofRuntime("a", "javascript")], "has the name of another runtime"],
+  ["a runtime with an invalid name", () => [ofRuntime("a", "C++")], "needs a name of lower-case letters"],
   ["a contract with an invalid name", (one) => [renamed(one, "No Name")], "needs a name of lower-case letters"],
 ])("plugins are refused: %s", (_what, plugins, why) => {
   expect(() => resolvePlugins(plugins(cards))).toThrow(why);
 });
+
+function ofRuntime(name: string, runtime: string): Plugin {
+  return { name, runtimes: [{ name: runtime }] };
+}
 
 function renamed({ contracts = [] }: Plugin, name: string): Plugin {
   return { name: "p", contracts: contracts.map((one) => ({ ...one, reader: { ...reader, name } })) };

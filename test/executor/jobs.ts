@@ -8,7 +8,7 @@ import type {
   CallReply,
   EmitExecutorEvent,
 } from "../../src/executor/executor.ts";
-import { ADAPTERS } from "../../src/ecosystems/plugins.ts";
+import { PRELUDE_PARTS } from "../../src/ecosystems/plugins.ts";
 import { loadPrelude } from "../../src/tool/runtimes/prelude.ts";
 import { ProcessExecutor, type ProcessOptions } from "../../src/executor/process/process-executor.ts";
 import { QueueExecutor } from "../../src/fleet/server/queue-executor.ts";
@@ -60,7 +60,7 @@ export async function startExecutor(kind: Kind, workers = 1, more: Partial<Proce
   };
   const common = {
     workers,
-    prelude: await loadPrelude(ADAPTERS),
+    prelude: await loadPrelude(PRELUDE_PARTS),
     entropyKey: "a key for tests",
     warmIsolates: 16,
     spinMs: 0,

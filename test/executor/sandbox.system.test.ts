@@ -100,7 +100,8 @@ describe.skipIf(!works)(`an executor inside bubblewrap${unless}`, () => {
       expect(writable).toEqual([]);
       const places = mounts.map((line) => line.split(" ")[1] ?? "");
       const foreign = places.filter(
-        (place) => !/^\/(?:proc|python|usr\/lib\S*|lib\S*|etc\/ld.so.cache|etc\/alpine-release)?$/.test(place),
+        (place) =>
+          !/^\/(?:proc|runtimes\/python|usr\/lib\S*|lib\S*|etc\/ld.so.cache|etc\/alpine-release)?$/.test(place),
       );
       const known = /node_modules$|\/(?:src|compiled)$|\/package.json$|\/bin\/node$/;
       expect(foreign.filter((place) => !known.test(place))).toEqual([]);
@@ -195,7 +196,7 @@ describe.skipIf(!works || !HAS_COMPILER)(`native code inside the sandbox${unless
     await sandbox.prepare();
     const node = [process.execPath, "-e", `process.dlopen({ exports: {} }, ${JSON.stringify(library)})`];
     // The very command of an executor, but for the file that is to be tried out.
-    const inside = [...sandbox.wrap(node, FILTER_FD)];
+    const inside = [...sandbox.wrap(node, [], FILTER_FD)];
     inside.splice(inside.indexOf("--proc"), 0, "--ro-bind", library, library);
     const [file = "", ...args] = where === "inside" ? inside : node;
     const child = spawn(file, args, {

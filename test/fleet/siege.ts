@@ -4,7 +4,7 @@ import { resolveExecutorOptions } from "../../src/executor/options.ts";
 import { defineCapability, type Engine, type EngineOptions, type ToolResult } from "../../src/index.ts";
 import { FleetKeys } from "../../src/fleet/wire/keys.ts";
 import { scaled } from "../../src/fleet/wire/fleet-timings.ts";
-import { ADAPTERS } from "../../src/ecosystems/plugins.ts";
+import { PRELUDE_PARTS } from "../../src/ecosystems/plugins.ts";
 import { type Machine, startMachine } from "../../src/fleet/machine/machine.ts";
 import { RedisConnection } from "../../src/store/redis/connection.ts";
 import { type RedisServer, startRedis } from "../redis-server.ts";
@@ -53,7 +53,7 @@ export function machineIn(
 ): Promise<Machine> {
   const log = (fields: object, message: string): void => void lines.push({ fields, message });
   return startMachine({
-    adapters: ADAPTERS,
+    parts: PRELUDE_PARTS,
     url: redis.url,
     fleet: FLEET,
     secret,

@@ -1,6 +1,6 @@
 import ivm from "isolated-vm";
 import { seedOf, textsOf } from "../../src/base/protocol/prelude.ts";
-import { ADAPTERS } from "../../src/ecosystems/plugins.ts";
+import { PRELUDE_PARTS } from "../../src/ecosystems/plugins.ts";
 import { loadPrelude } from "../../src/tool/runtimes/prelude.ts";
 import { NO_CHECKS, SCRIPT_EXPORTS, type ToolScript } from "../../src/base/protocol/script.ts";
 import { compileScript, compileTool, GuestRealm } from "../../src/executor/worker/guest-realm.ts";
@@ -39,7 +39,7 @@ export async function openRealm(
     takeLines();
     return emitted.push(said);
   };
-  const { core, parts } = await loadPrelude(ADAPTERS);
+  const { core, parts } = await loadPrelude(PRELUDE_PARTS);
   const texts = textsOf(parts);
   const prelude = compileScript(isolate, "prelude", core);
   const callbacks = {
@@ -65,7 +65,7 @@ export async function openRealm(
     ...(lacksFetch ? { lacksFetch } : {}),
     text: `${before}\nvar ${SCRIPT_EXPORTS} = { default: ${body} };`,
   };
-  realm.load(compileTool(isolate, script));
+  realm.load(compileTool(isolate, script, { code: null }));
   let run = 0;
   let heard = 0;
 

@@ -2,6 +2,7 @@ import ivm from "isolated-vm";
 import { onTestFinished, test, expect } from "vitest";
 import { seedOf, textsOf } from "../../src/base/protocol/prelude.ts";
 import { loadPrelude } from "../../src/tool/runtimes/prelude.ts";
+import { wasi } from "../../src/tool/runtimes/wasi/runtime.ts";
 import { createPure } from "../../src/executor/worker/pure.ts";
 import { command } from "../base/wasm/wasm.ts";
 
@@ -13,9 +14,9 @@ async function inRealm(hardened: boolean, text: string): Promise<unknown> {
   const isolate = new ivm.Isolate({ memoryLimit: 64 });
   onTestFinished(() => isolate.dispose());
   const context = await isolate.createContext();
-  const { core, parts, engines } = await loadPrelude();
+  const { core, parts, runtimes } = await loadPrelude({ runtimes: [wasi] });
   const texts = textsOf(parts);
-  const engine = await context.eval(engines.wasi, { reference: true });
+  const engine = await context.eval(runtimes[0]?.engine ?? "", { reference: true });
   const boot = await context.eval(core, { reference: true });
   const host = [
     new ivm.Callback(() => 0),
@@ -73,7 +74,7 @@ test("a module, an instance and a memory that somebody got hold of make no other
   const isolate = new ivm.Isolate({ memoryLimit: 64 });
   onTestFinished(() => isolate.dispose());
   const context = await isolate.createContext();
-  const { engines } = await loadPrelude();
+  const { runtimes } = await loadPrelude({ runtimes: [wasi] });
   const held = `const held = { module: new WebAssembly.Module($0) };
     held.instance = new WebAssembly.Instance(held.module);
     held.memory = held.instance.exports.memory;
@@ -82,7 +83,7 @@ test("a module, an instance and a memory that somebody got hold of make no other
     held.buffer = new SharedArrayBuffer(1);
     globalThis.held = held;`;
   await context.evalClosure(held, [new ivm.ExternalCopy(command().buffer).copyInto()]);
-  await context.eval(engines.wasi);
+  await context.eval(runtimes[0]?.engine ?? "");
   const text = `return Object.values(held).map(({ constructor }) => constructor.name);`;
   // The remaining names are inherited: no constructor among them works.
   const left = ["AbstractModuleSource", ...Array.from({ length: 5 }, () => "Object")];

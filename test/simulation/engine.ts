@@ -1,7 +1,7 @@
 import { DEFAULT_LIMITS, MAX_LIMITS } from "../../src/base/limits.ts";
 import { NO_CHECKS } from "../../src/base/protocol/script.ts";
 import type { Capability, CapabilityRequest } from "../../src/broker/capabilities/capability.ts";
-import { HELD_ELSEWHERE } from "../../src/broker/capabilities/native/binaries.ts";
+import { Binaries } from "../../src/broker/binaries.ts";
 import { createTools } from "../../src/broker/capabilities/tools.ts";
 import type { Policy } from "../../src/broker/policy.ts";
 import { BrokerClient } from "../../src/broker/thread/broker-client.ts";
@@ -73,7 +73,7 @@ export function createEngine(
   const broker = new BrokerClient({
     capabilities: { broker: [disk], host: [TOOLS_CAPABILITY, notes] },
     policy: policy(),
-    binaries: HELD_ELSEWHERE,
+    binaries: new Binaries(),
     start: startBroker,
     settings: { fetch: {}, secrets: {}, environment: {}, kv: { path: ":memory:", maxBytes: 1 }, listens: true },
     lookup: undefined,
@@ -88,7 +88,7 @@ export function createEngine(
   const emit = events.emit.bind(events);
   const executor = new ProcessExecutor({
     workers: scenario.workers,
-    prelude: {} as ChildOptions["prelude"],
+    prelude: { runtimes: [] } as unknown as ChildOptions["prelude"],
     entropyKey: "",
     warmIsolates: 4,
     spinMs: 0,

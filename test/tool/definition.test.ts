@@ -75,7 +75,11 @@ describe("a definition is refused", () => {
     ["with 65 tags", { ...valid, tags: Array(65).fill("a") }, "at most 64 items"],
     ["with a tag of 65 characters", { ...valid, tags: ["a".repeat(65)] }, "/tags/0 must be at most 64"],
     ["with an unknown isolation", { ...valid, isolation: "none" }, 'one of "instance", "context", "isolate", "shared"'],
-    ["with an unknown runtime", { ...valid, runtime: "ruby" }, 'one of "javascript"'],
+    [
+      "with a runtime of a name that none can have",
+      { ...valid, runtime: "Ruby 3" },
+      "/runtime must be string matching",
+    ],
     ["with six retries", { ...valid, retries: 6 }, "/retries must be <= 5"],
     ["with half a retry", { ...valid, retries: 0.5 }, "/retries must be integer"],
     ["with a key that does not exist", { ...valid, input_schema: {} }, "/input_schema is not allowed; expected one of"],

@@ -14,7 +14,7 @@ const KEPT_MAX = 100;
 
 async function open() {
   const unpacked: string[] = [];
-  const packages = new Packages(resolvePackageOptions({}), {}, (event) => {
+  const packages = new Packages(resolvePackageOptions({}), new Map(), {}, (event) => {
     if (event.step === "extract") unpacked.push(event.package);
   });
   const folder = await newFolder();
@@ -44,7 +44,7 @@ test("what is closed while a package is opened waits until nothing of it is left
   const left = await watchTemporary();
   const folder = await newTree({ "a.zip": buildZip([{ name: "code/function.js", data: "export default () => 1;" }]) });
   const { promise: fetched, resolve } = Promise.withResolvers<void>();
-  const packages = new Packages(resolvePackageOptions({}), {}, () => resolve());
+  const packages = new Packages(resolvePackageOptions({}), new Map(), {}, () => resolve());
   let isOpened = false;
   const loading = packages.load(path.join(folder, "a.zip")).finally(() => (isOpened = true));
   await fetched;
@@ -78,7 +78,12 @@ test.each<[string, string, Record<string, string>]>([
     ...Object.fromEntries(Object.entries(files).map(([name, content]) => [`tools/t/code/${name}`, content])),
   });
   await symlink(path.join(folder, "node_modules/secret"), path.join(folder, "tools/t/code/link"));
-  const packages = new Packages(resolvePackageOptions({ modules: folder, allow: ["listed"] }), {}, () => undefined);
+  const packages = new Packages(
+    resolvePackageOptions({ modules: folder, allow: ["listed"] }),
+    new Map(),
+    {},
+    () => undefined,
+  );
   const error = await refusalOf(packages.load(path.join(folder, "tools/t")));
   expect(error.message).toMatch(/leads out of the tool's folder|which the package does not list/);
   await packages.close();

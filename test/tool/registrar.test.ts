@@ -53,6 +53,7 @@ function newContext(
     limits: DEFAULT_LIMITS,
     registrant: "operator",
     readers: NO_READERS,
+    runtimes: new Map(),
     maxLimits: MAX_LIMITS,
     forget: () => undefined,
     nextKey: () => `key${++keys}`,
@@ -68,7 +69,7 @@ const definition = { name: "add", description: "Adds.", source: "export default 
 
 async function fromFile(text: string, context: PrepareContext = newContext(), file = "add.ts") {
   const folder = await temporaryFolder({ [file]: text });
-  const [source] = await findSources(path.join(folder, file));
+  const [source] = await findSources(path.join(folder, file), { runtimes: new Map() });
   if (source === undefined) throw new Error("no source");
   return (await prepareModule(source, {}, context))[0] as RegisteredTool;
 }
@@ -270,7 +271,7 @@ describe("a tool is refused", () => {
     ["no-spec.js", /must export its specification: export const spec = \{ name, description/],
     ["bad-schema.js", /tool "bad_schema": inputSchema at \/properties\/count\/type is not valid/],
   ])("for what is wrong with %s", async (file, reason) => {
-    const [source] = await findSources(path.join(broken, file));
+    const [source] = await findSources(path.join(broken, file), { runtimes: new Map() });
     if (source === undefined) throw new Error("no source");
     const error = await refusalOf(prepareModule(source, {}, newContext()));
     expect(error.code).toBe("load_error");

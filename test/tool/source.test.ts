@@ -1,18 +1,19 @@
 import { symlink } from "node:fs/promises";
 import path from "node:path";
 import { describe, expect, test } from "vitest";
-import { findSources } from "../../src/tool/source.ts";
+import { RUNTIMES } from "../../src/ecosystems/plugins.ts";
+import { type FindOptions, findSources } from "../../src/tool/source.ts";
 import { refusalOf, temporaryFolder } from "./temporary.ts";
 
-const names = async (folder: string) => (await findSources(folder)).map((source) => source.name);
+const find = (given: string, options: Omit<FindOptions, "runtimes"> = {}) =>
+  findSources(given, { runtimes: RUNTIMES, ...options });
+const names = async (folder: string) => (await find(folder)).map((source) => source.name);
 
 describe("tools are found", () => {
   test.each(["add.js", "add.mjs", "add.ts", "add.test.js", "add.py", "test_add.py"])("in the file %s", async (file) => {
     const folder = await temporaryFolder({ [file]: "" });
     const given = path.join(folder, file);
-    expect(await findSources(given)).toEqual([
-      { kind: "module", path: given, name: path.basename(file, path.extname(file)) },
-    ]);
+    expect(await find(given)).toEqual([{ kind: "module", path: given, name: path.basename(file, path.extname(file)) }]);
   });
 
   test("in a folder's modules and its subfolders with an index, sorted by name", async () => {
@@ -30,7 +31,7 @@ describe("tools are found", () => {
       "README.md": "",
       "data.json": "",
     });
-    expect(await findSources(folder)).toEqual([
+    expect(await find(folder)).toEqual([
       { kind: "module", path: path.join(folder, "alpha.ts"), name: "alpha" },
       { kind: "module", path: path.join(folder, "mid/index.mjs"), name: "mid" },
       { kind: "module", path: path.join(folder, "zeta.js"), name: "zeta" },
@@ -39,7 +40,7 @@ describe("tools are found", () => {
 
   test("in a folder that has an index and is then one tool", async () => {
     const folder = await temporaryFolder({ "mine/index.ts": "", "mine/other.js": "" });
-    expect(await findSources(path.join(folder, "mine"))).toEqual([
+    expect(await find(path.join(folder, "mine"))).toEqual([
       { kind: "module", path: path.join(folder, "mine/index.ts"), name: "mine" },
     ]);
   });
@@ -85,21 +86,21 @@ describe("tools in Python are found", () => {
     });
     const mine = { kind: "module", path: path.join(folder, "mine/__init__.py"), name: "mine" };
     const other = { kind: "module", path: path.join(folder, "other/__init__.py"), name: "other" };
-    expect(await findSources(path.join(folder, "mine"))).toEqual([mine]);
-    expect(await findSources(folder)).toEqual([mine, other]);
+    expect(await find(path.join(folder, "mine"))).toEqual([mine]);
+    expect(await find(folder)).toEqual([mine, other]);
     expect(await names(path.join(folder, "lib"))).toEqual(["text"]);
   });
 
   test("in an __init__.py that is named itself, whatever it says", async () => {
     const folder = await temporaryFolder({ "mine/__init__.py": "from .impl import *\n" });
     const given = path.join(folder, "mine/__init__.py");
-    expect(await findSources(given)).toEqual([{ kind: "module", path: given, name: "mine" }]);
+    expect(await find(given)).toEqual([{ kind: "module", path: given, name: "mine" }]);
   });
 
   test("in a package [C04]", async () => {
     const folder = await temporaryFolder({ "mine/code/function.py": "", "mine/code/requirements.txt": "" });
     const given = path.join(folder, "mine");
-    expect(await findSources(folder)).toEqual([{ kind: "package", path: given, name: "mine" }]);
+    expect(await find(folder)).toEqual([{ kind: "package", path: given, name: "mine" }]);
   });
 
   test("also by links to other places in the operator's project, and no further", async () => {
@@ -111,17 +112,17 @@ describe("tools in Python are found", () => {
     });
     const tools = path.join(folder, "p/tools");
     await symlink("../src/one.js", path.join(tools, "one.js"));
-    expect((await findSources(tools, false, {})).map(({ name }) => name)).toEqual(["one", "two"]);
-    expect((await refusalOf(findSources(tools))).message).toContain("a link to a file outside the folder");
+    expect((await find(tools, { project: {} })).map(({ name }) => name)).toEqual(["one", "two"]);
+    expect((await refusalOf(find(tools))).message).toContain("a link to a file outside the folder");
     await symlink("../../outer.js", path.join(tools, "outer.js"));
-    const refused = await refusalOf(findSources(tools, false, {}));
+    const refused = await refusalOf(find(tools, { project: {} }));
     expect(refused.message).toContain("outer.js, a link to a file outside the folder");
   });
 
   test("and refused where a link leads out of their folder", async () => {
     const folder = await temporaryFolder({ "secret.py": "", "tools/a.py": "" });
     await symlink("../secret.py", path.join(folder, "tools/evil.py"));
-    expect((await refusalOf(findSources(path.join(folder, "tools")))).message).toContain(
+    expect((await refusalOf(find(path.join(folder, "tools")))).message).toContain(
       "a link to a file outside the folder",
     );
     const linked = await temporaryFolder({
@@ -138,19 +139,19 @@ describe("packages are found", () => {
   test.each(["a.zip", "a.tar.gz", "a.TGZ"])("in the archive %s [C05 C06]", async (file) => {
     const folder = await temporaryFolder({ [file]: "" });
     const given = path.join(folder, file);
-    expect(await findSources(given)).toEqual([{ kind: "package", path: given, name: file }]);
+    expect(await find(given)).toEqual([{ kind: "package", path: given, name: file }]);
   });
 
   test("in a folder with code/ [C04]", async () => {
     const folder = await temporaryFolder({ "mine/code/function.js": "", "mine/build.js": "" });
     const given = path.join(folder, "mine");
-    expect(await findSources(given)).toEqual([{ kind: "package", path: given, name: "mine" }]);
+    expect(await find(given)).toEqual([{ kind: "package", path: given, name: "mine" }]);
   });
 
   test("in a folder with code/ and nothing to run, so that it can be said what is missing [C12]", async () => {
     const folder = await temporaryFolder({ "mine/code/main.rb": "", "mine/README.md": "" });
     const given = path.join(folder, "mine");
-    expect(await findSources(given)).toEqual([{ kind: "package", path: given, name: "mine" }]);
+    expect(await find(given)).toEqual([{ kind: "package", path: given, name: "mine" }]);
   });
 
   test("once, where a package lies there as a folder, and packed beside it", async () => {
@@ -162,15 +163,13 @@ describe("packages are found", () => {
       "other.tar.gz": "",
       "other.js": "",
     });
-    const found = await findSources(folder);
+    const found = await find(folder);
     expect(found.map(({ path: place }) => path.basename(place))).toEqual(["greeting", "other.js", "other.tar.gz"]);
   });
 
   test("at a URL, which is not looked at before it is opened [C07]", async () => {
     const given = "https://assets.example.com/tools/weather.zip?signature=abc";
-    expect(await findSources(given)).toEqual([
-      { kind: "package", path: given, name: given.replace("?signature=abc", "") },
-    ]);
+    expect(await find(given)).toEqual([{ kind: "package", path: given, name: given.replace("?signature=abc", "") }]);
   });
 
   test("beside modules, in a folder of tools, where a folder called code may be a tool as well", async () => {
@@ -181,7 +180,7 @@ describe("packages are found", () => {
       "packed.zip": "",
       "_work.zip": "",
     });
-    expect((await findSources(folder)).map(({ kind, name }) => [kind, name])).toEqual([
+    expect((await find(folder)).map(({ kind, name }) => [kind, name])).toEqual([
       ["module", "add"],
       ["module", "code"],
       ["package", "mine"],
@@ -192,24 +191,24 @@ describe("packages are found", () => {
 
 describe("a path is refused, as it was given,", () => {
   test("where nothing is", async () => {
-    expect((await refusalOf(findSources("./no/such/tools"))).message).toMatch(/^\.\/no\/such\/tools does not exist/);
+    expect((await refusalOf(find("./no/such/tools"))).message).toMatch(/^\.\/no\/such\/tools does not exist/);
   });
 
   test("where a folder holds no tools", async () => {
     const folder = await temporaryFolder({ "README.md": "" });
-    expect((await refusalOf(findSources(folder))).message).toContain("holds no tools");
+    expect((await refusalOf(find(folder))).message).toContain("holds no tools");
   });
 
   test.each(["a.rb", "a.pyc", "a.pyi", "a.d.ts", "a.json", "a"])("where %s is no module", async (file) => {
     const folder = await temporaryFolder({ [file]: "" });
-    expect((await refusalOf(findSources(path.join(folder, file)))).message).toContain("is not a module");
+    expect((await refusalOf(find(path.join(folder, file)))).message).toContain("is not a module");
   });
 
   test.each(["a.rar", "a.7z", "a.tar", "a.tar.bz2"])(
     "where %s is packed in a way that is not read [C08]",
     async (file) => {
       const folder = await temporaryFolder({ [file]: "" });
-      const { code, message } = await refusalOf(findSources(path.join(folder, file)));
+      const { code, message } = await refusalOf(find(path.join(folder, file)));
       expect(code).toBe("load_error");
       expect(message).toContain(".zip, .tar.gz or .tgz");
     },
@@ -219,13 +218,13 @@ describe("a path is refused, as it was given,", () => {
     const folder = await temporaryFolder(
       Object.fromEntries(Array.from({ length: 1_001 }, (_, at) => [`t${at}.js`, ""])),
     );
-    expect((await refusalOf(findSources(folder))).message).toContain("more than 1000 tools");
+    expect((await refusalOf(find(folder))).message).toContain("more than 1000 tools");
   });
 
   test.each(["mine", "mine.zip"])("where a link to the package %s leads out", async (name) => {
     const folder = await temporaryFolder({ "mine/code/function.js": "", "mine.zip": "", "tools/a.js": "" });
     await symlink(path.join(folder, name), path.join(folder, "tools", name));
-    expect((await refusalOf(findSources(path.join(folder, "tools")))).message).toContain(
+    expect((await refusalOf(find(path.join(folder, "tools")))).message).toContain(
       "a link to a file outside the folder",
     );
   });
@@ -234,7 +233,7 @@ describe("a path is refused, as it was given,", () => {
     const folder = await temporaryFolder({ "other/index.js": "", "tools/a.js": "" });
     const target = path.join(folder, kind === "file" ? "other/index.js" : "other");
     await symlink(target, path.join(folder, "tools", kind === "file" ? "evil.js" : "evil"));
-    expect((await refusalOf(findSources(path.join(folder, "tools")))).message).toContain(
+    expect((await refusalOf(find(path.join(folder, "tools")))).message).toContain(
       "a link to a file outside the folder",
     );
   });

@@ -15,13 +15,24 @@ export interface Prelude {
    * evaluates them with the code of its schemas.
    */
   readonly checks: string;
+  /** Beside JavaScript. */
+  readonly runtimes: readonly RuntimeCode[];
+}
+
+/** A runtime beside JavaScript, as workers get it. */
+export interface RuntimeCode {
+  readonly name: string;
+  readonly isInterpreted: boolean;
   /**
-   * Scripts that run before the core in the realms of a runtime, because they use globals that the core removes. Each
-   * evaluates to a `RuntimeEngine`.
+   * Script that runs before the core in its realms, because it uses globals that the core removes. It evaluates to a
+   * `RuntimeEngine`. `null` where the runtime's module has another.
    */
-  readonly engines: { readonly wasi: string; readonly native: string; readonly remote: string };
-  /** The folder of the prepared Python interpreter; `null` if Python is not available. */
-  readonly pythonImage: string | null;
+  readonly engine: string | null;
+  /** URL of a module whose `runtime` is a `WorkerRuntime`: what differs from other runtimes. */
+  readonly module: string | null;
+  /** Path of the folder with its files; `null` if it has none. Workers may read all in `root`, which the folder is in. */
+  readonly folder: string | null;
+  readonly root: string | null;
 }
 
 /**

@@ -12,7 +12,8 @@ export type Isolation = "instance" | "context" | "isolate" | "shared";
 
 /** Name of a contract in which modules may be written: `glovebox`, one that a plugin brings, or a `LibraryName`. */
 export type ModuleContractName = string;
-export const CONTRACT_NAME = /^[a-z][a-z0-9-]{0,63}$/;
+/** Names that plugins may give to contracts and runtimes. */
+export const PLUGGED_NAME = /^[a-z][a-z0-9-]{0,63}$/;
 
 /**
  * Libraries whose tools are objects that a module exports, in any number; `guest/libraries` recognises them. `tools`: objects
@@ -22,7 +23,7 @@ export type LibraryName = (typeof LIBRARY_NAMES)[number];
 export const LIBRARY_NAMES = ["tools", "ai-sdk", "openai-agents", "langchain", "mastra", "mcp"] as const;
 
 export function isModuleContract(name: unknown): name is ModuleContractName {
-  return typeof name === "string" && CONTRACT_NAME.test(name);
+  return typeof name === "string" && PLUGGED_NAME.test(name);
 }
 
 export function isLibrary(name: unknown): name is LibraryName {
@@ -32,12 +33,12 @@ export function isLibrary(name: unknown): name is LibraryName {
 /** The `config` of a tool without one, as JSON text. */
 export const NO_CONFIG = "null";
 
-/** The runtime of a tool. */
-export type Runtime = (typeof RUNTIMES)[number];
-/** Runtimes that a definition may name: only connectors' tools have the others. */
-export type DefinedRuntime = (typeof DEFINED_RUNTIMES)[number];
-export const DEFINED_RUNTIMES = ["javascript", "python", "wasi", "native"] as const;
-export const RUNTIMES = [...DEFINED_RUNTIMES, "remote"] as const;
+/** Name of a tool's runtime: `javascript`, or one that a plugin brings, such as `python`, `wasi` or `native`. */
+export type Runtime = string;
+
+export function isRuntime(name: unknown): name is Runtime {
+  return typeof name === "string" && PLUGGED_NAME.test(name);
+}
 
 /**
  * Code that checks a tool's arguments and output in its isolate: expressions whose values are `CheckCode`s of
@@ -87,6 +88,8 @@ export interface ToolScript {
   readonly lacksFetch?: true;
   /** Variables that `process.env` gets when a call starts, where the tool uses it and they are granted. */
   readonly env?: readonly string[];
+  /** Its isolate starts an interpreter: that takes long, it has memory of its own, and it writes to its realm's globals. */
+  readonly isInterpreted?: true;
   /** Registrant of the tool. Default: the operator. */
   readonly registrant?: string;
   /** Digest of this version: strikes of another one do not count against it. */
@@ -98,10 +101,10 @@ export type ToolVersion = Pick<ToolScript, "name" | "registrant" | "digest">;
 
 /**
  * Whether the realm is frozen: one that serves several calls is, one that serves a single call belongs to its tool.
- * Python's is never frozen: its interpreter has a realm of its own and writes to its globals.
+ * An interpreter's is never frozen.
  */
-export function isHardened({ isolation, runtime }: Pick<ToolScript, "isolation" | "runtime">): boolean {
-  return runtime !== "python" && (isolation === "instance" || isolation === "shared");
+export function isHardened({ isolation, isInterpreted }: Pick<ToolScript, "isolation" | "isInterpreted">): boolean {
+  return isInterpreted !== true && (isolation === "instance" || isolation === "shared");
 }
 
 /** The variable to which a bundle assigns the module's exports. */
@@ -142,18 +145,3 @@ export type Inspection =
       readonly evaluationMs: number;
     }
   | { readonly ok: false; readonly error: ToolError };
-
-/** A Python tool's code; `ToolScript.text` is this as JSON. */
-export interface PythonScript {
-  /** The tool's own file among `files`: `function.py`, or `name/__init__.py` for a Python package. */
-  readonly entry: string;
-  /** The tool's own files, keyed by path with `/`; the interpreter has them in `/tool`. */
-  readonly files: { readonly [path: string]: PythonFile };
-  /** The installed packages, with the paths of their site-packages folder. */
-  readonly packages: { readonly [path: string]: PythonFile };
-  /** Paths of machine code among the packages; the code itself follows the script. */
-  readonly libraries?: readonly string[];
-}
-
-/** A file's text, or its bytes as Base64 if it is not text. */
-export type PythonFile = string | { readonly base64: string };

@@ -5,14 +5,11 @@ import type { FetchOptions } from "./fetch/connections.ts";
 import { createFetch } from "./fetch/fetch.ts";
 import { createFs } from "./fs/fs.ts";
 import { createKv, type KvStoreOptions } from "./kv/kv.ts";
-import type { BinaryFiles } from "./native/binaries.ts";
-import { createNative } from "./native/native.ts";
 import type { SecretViolation } from "./secrets/placeholders.ts";
 import { type Secrets, secretsCapability } from "./secrets/secrets.ts";
 
 /** Options of the capabilities that the broker carries out itself. */
 export interface ThreadCapabilityOptions {
-  readonly binaries: BinaryFiles;
   /** Without those that hold secrets. */
   readonly environment: NodeJS.ProcessEnv;
   readonly fetch: FetchOptions;
@@ -23,13 +20,12 @@ export interface ThreadCapabilityOptions {
 
 /** Capabilities of the broker itself. They open nothing before a call uses them. */
 export function threadCapabilities(options: ThreadCapabilityOptions): readonly Capability[] {
-  const { binaries, environment, fetch, kv, secrets, onSecretViolation } = options;
+  const { environment, fetch, kv, secrets, onSecretViolation } = options;
   return [
     createEnv(environment),
     createExec(),
     createFetch(secrets, fetch, onSecretViolation),
     createFs(),
-    createNative(binaries),
     createKv(kv),
     secretsCapability,
   ] as readonly Capability[];

@@ -7,7 +7,7 @@ import type { EngineCapabilities } from "../capabilities/built-in.ts";
 import { type CallBinary, type Capability, type CapabilityRequest, LoginRequired } from "../capabilities/capability.ts";
 import type { EngineSide, ModuleCapability } from "../capabilities/module-capability.ts";
 import type { Lookup } from "../capabilities/fetch/connections.ts";
-import type { BinaryFiles, HeldBinary } from "../capabilities/native/binaries.ts";
+import type { BinaryFiles, HeldBinary } from "../binaries.ts";
 import type { SecretViolation } from "../capabilities/secrets/placeholders.ts";
 import type { CapabilityDetails, CapabilityEvent } from "../capability-event.ts";
 import { Grants } from "../grants.ts";
@@ -128,6 +128,12 @@ export class BrokerClient implements SessionHost, AskPipes {
 
   get #allowsAnything(): boolean {
     return this.#grants.policy.rules.length > 0;
+  }
+
+  /** Binary of a call's tool, by the key of its script; `undefined` for a tool without one. */
+  binaryOf(key: string, limits: CallBinary["limits"]): CallBinary | undefined {
+    const file = this.#options.binaries.hashOf(key);
+    return file === undefined ? undefined : { file, limits };
   }
 
   /** Number of calls with a session at the broker that runs now. */

@@ -1,5 +1,4 @@
 import type { OpenModule } from "../capabilities/module-capability.ts";
-import { HELD_ELSEWHERE } from "../capabilities/native/binaries.ts";
 import type { SecretViolation } from "../capabilities/secrets/placeholders.ts";
 import { Secrets } from "../capabilities/secrets/secrets.ts";
 import { threadCapabilities } from "../capabilities/thread-capabilities.ts";
@@ -34,7 +33,7 @@ export async function serve(port: EnginePort, pipes: PipeServer, settings: Threa
       if (state !== undefined) opened.use?.(state);
       return [name, opened] as const;
     });
-    const parts = { binaries: HELD_ELSEWHERE, environment, fetch: options, kv, secrets, onSecretViolation };
+    const parts = { environment, fetch: options, kv, secrets, onSecretViolation };
     return { capabilities: threadCapabilities(parts), host, modules: new Map(modules) };
   };
   return new ThreadServer(port, createParts, pipes);

@@ -7,6 +7,7 @@ import type { ToolInfo } from "../../tool/definition.ts";
 import type { ModuleReport } from "../../tool/registrar.ts";
 import { readPyproject } from "../../tool/package/pyproject.ts";
 import { findSources } from "../../tool/source.ts";
+import { RUNTIMES } from "../plugins.ts";
 import { findModule, ModuleSourceError, modulesIn } from "../amplifier/module-source.ts";
 import { checkBehaviour } from "./behaviour.ts";
 import { type Check, error, info, pass } from "./check.ts";
@@ -56,7 +57,7 @@ async function candidatesAt(given: string): Promise<readonly Candidate[]> {
   const isFolder = (await stat(given).catch(() => undefined))?.isDirectory() === true;
   const named = isFolder ? [...(await modulesIn(given)).keys()] : [];
   if (named.length > 0) return Promise.all(named.map((module) => entryPoint(module, given)));
-  const sources = await findSources(given);
+  const sources = await findSources(given, { runtimes: RUNTIMES });
   return sources.map(({ name, path: file }) => ({
     module: name,
     path: sources.length === 1 ? given : file,
@@ -123,7 +124,7 @@ async function checkEntryPoint(given: string, runtime: ToolInfo["runtime"]): Pro
   if (project !== undefined && project.modules.size > 0) {
     return pass("entry point", `is ${[...project.modules.keys()].map((name) => JSON.stringify(name)).join(", ")}`);
   }
-  const [source] = await findSources(given);
+  const [source] = await findSources(given, { runtimes: RUNTIMES });
   const file = await realpath(source?.path ?? given);
   const folder = path.dirname(file);
   const manifest = await stat(path.join(folder, "package.json")).catch(() => undefined);

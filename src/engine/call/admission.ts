@@ -121,17 +121,17 @@ export class Admission {
 
 /** Time beyond the timeout argument in which a tool can report its own timeout, in milliseconds. */
 const LAST_WORDS_MS = 250;
-/** Start time of a Python interpreter, not charged to the tool, in milliseconds. */
+/** Start time of an interpreter, not charged to the tool, in milliseconds. */
 const INTERPRETER_MS = 2_000;
 
 /** Narrows limits to the seconds in the tool's timeout argument, if the call has one. */
-function withinTimeout(limits: Limits, { timeoutArgument, info }: RegisteredTool, args: string): Limits {
+function withinTimeout(limits: Limits, { timeoutArgument, info, script }: RegisteredTool, args: string): Limits {
   if (timeoutArgument === null) return limits;
   const given = new Map<string, unknown>(Object.entries(JSON.parse(args) as object)).get(timeoutArgument);
   const seconds = given ?? defaultOf(info.inputSchema, timeoutArgument);
   if (typeof seconds !== "number" || seconds <= 0) return limits;
   const ms = seconds * 1000;
-  const startMs = info.runtime === "python" ? INTERPRETER_MS : 0;
+  const startMs = script.isInterpreted === true ? INTERPRETER_MS : 0;
   return {
     ...limits,
     cpuMs: Math.min(limits.cpuMs, ms),

@@ -6,7 +6,8 @@ import type { Grants } from "../../broker/grants.ts";
 import { type EngineSession, type HostedCall, JOURNAL_LOST } from "../../broker/thread/host-session.ts";
 import type { Failure } from "../../base/errors.ts";
 import type { Limits } from "../../base/limits.ts";
-import { HostAccount, type TenantAccounts } from "../../base/tenant-account.ts";
+import { HostAccount } from "../../base/tenant-account.ts";
+import type { BrokerClient } from "../../broker/thread/broker-client.ts";
 import type { LedgerClaim, LedgerClaimOf } from "../../base/ledger-claim.ts";
 import type { ChildReply, Diverged } from "../../base/protocol/capability-call.ts";
 import type { ToolScript } from "../../base/protocol/script.ts";
@@ -58,7 +59,7 @@ const NOT_ITS_OWN: Diverged = { kind: "diverged", message: "the call's worker an
 
 /** Parts of the engine from which the broker is told of a call. */
 interface BrokeredParts {
-  readonly broker: { readonly accounts: TenantAccounts };
+  readonly broker: Pick<BrokerClient, "accounts" | "binaryOf">;
   readonly events: Pick<Events, "isHeard">;
   readonly keeper: { loggingOf(call: EngineCall): AskLogging | undefined } | null;
 }
@@ -229,7 +230,7 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
       limits,
       account: (this.account ??= new HostAccount(this.tenant, broker.accounts.of(this.tenant))),
       isRecorded: options.record === true,
-      binary: script.runtime === "native" ? { file: script.text, limits } : undefined,
+      binary: broker.binaryOf(script.key, limits),
       remote: script.runtime === "remote" ? { operation: script.text, wallMs: limits.wallMs } : undefined,
       own: this.tool.own,
       ...tools,

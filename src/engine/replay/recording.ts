@@ -6,13 +6,7 @@ import { seedOf } from "../../base/protocol/prelude.ts";
 import type { EngineCall } from "../call/engine-call.ts";
 import type { JsonSchema } from "../../base/json.ts";
 import type { Failure, SharedTurn } from "../../base/protocol/messages.ts";
-import {
-  CONTRACT_NAME,
-  OUTPUT_PLACES,
-  RUNTIMES,
-  type ToolChecks,
-  type ToolScript,
-} from "../../base/protocol/script.ts";
+import { OUTPUT_PLACES, PLUGGED_NAME, type ToolChecks, type ToolScript } from "../../base/protocol/script.ts";
 import { type LogLine, type ToolResult, withMetadata } from "../../base/result.ts";
 import type { ModuleReaders } from "../../tool/contracts/contract.ts";
 import { checksFor, type RegisteredTool } from "../../tool/registered-tool.ts";
@@ -72,11 +66,11 @@ function record(properties: Readonly<Record<string, unknown>>) {
 const TOOL = record({
   name: TEXT,
   version: TEXT,
-  runtime: { enum: RUNTIMES },
+  runtime: { type: "string", pattern: PLUGGED_NAME.source },
   isolation: { enum: ["instance", "context", "isolate", "shared"] },
   memoryMb: { type: "number", minimum: 8, maximum: 65_536 },
   config: TEXT,
-  contract: { type: "string", pattern: CONTRACT_NAME.source },
+  contract: { type: "string", pattern: PLUGGED_NAME.source },
   text: TEXT,
   outputSchema: { type: ["object", "boolean", "null"] },
   outputChars: { type: ["integer", "null"], minimum: 1 },
@@ -93,6 +87,7 @@ const OPTIONAL = {
   checks: CHECKS,
   registrant: TEXT,
   digest: TEXT,
+  isInterpreted: { const: true },
   lacksFetch: { const: true },
   env: { type: "array", items: TEXT },
 };

@@ -4,6 +4,7 @@ import { OPERATOR } from "../../broker/policy.ts";
 import { readerOf, type RegisteredTool } from "../../tool/registered-tool.ts";
 import type { ModuleReaders } from "../../tool/contracts/contract.ts";
 import { loadPrelude } from "../../tool/runtimes/prelude.ts";
+import type { ToolRuntimes } from "../../tool/runtimes/runtime.ts";
 import { type Plugin, resolvePlugins } from "../plugin.ts";
 import { stackMapper } from "../../tool/bundle/stack.ts";
 import { checksOf, outcomeOf, type Recording, requireReplayable } from "./recording.ts";
@@ -19,24 +20,25 @@ export interface Replayed {
 /** Replays recordings in one executor process, with the given plugins alone. */
 export class RecordingReplays implements AsyncDisposable {
   readonly #replayer: Replayer;
-  readonly #readers: ModuleReaders;
+  readonly #plugins: ReplayPlugins;
   /** Each has a script of its own. */
   #count = 0;
 
-  private constructor(replayer: Replayer, readers: ModuleReaders) {
+  private constructor(replayer: Replayer, plugins: ReplayPlugins) {
     this.#replayer = replayer;
-    this.#readers = readers;
+    this.#plugins = plugins;
   }
 
   static async open(plugins: readonly Plugin[]): Promise<RecordingReplays> {
-    const { readers, adapters } = resolvePlugins(plugins);
-    return new RecordingReplays(await Replayer.open(1, await loadPrelude(adapters)), readers);
+    const { readers, adapters, runtimes } = resolvePlugins(plugins);
+    const prelude = await loadPrelude({ adapters, runtimes: runtimes.values() });
+    return new RecordingReplays(await Replayer.open(1, prelude), { readers, runtimes });
   }
 
   /** Rejects as `replayCall` does. */
   async replay(recording: Recording): Promise<Replayed> {
     requireReplayable(recording);
-    const tool = toolOf(recording, this.#readers, `recorded ${++this.#count}`);
+    const tool = toolOf(recording, this.#plugins, `recorded ${++this.#count}`);
     const { result } = await this.#replayer.run(tool, recording.call, recording);
     return { result, isSame: JSON.stringify(outcomeOf(result)) === JSON.stringify(recording.outcome) };
   }
@@ -46,12 +48,20 @@ export class RecordingReplays implements AsyncDisposable {
   }
 }
 
+interface ReplayPlugins {
+  readonly readers: ModuleReaders;
+  readonly runtimes: ToolRuntimes;
+}
+
 /** The recorded tool, without the parts that only registration needs. */
-function toolOf(recording: Recording, readers: ModuleReaders, key: string): RegisteredTool {
+function toolOf(recording: Recording, { readers, runtimes }: ReplayPlugins, key: string): RegisteredTool {
   const { outputSchema, outputChars, sourceMap, registrant = OPERATOR, digest = "", ...script } = recording.tool;
   const { limits } = recording;
   const checks = checksOf(recording, readers);
   const { name, version, runtime, isolation, text } = script;
+  // Recordings of earlier versions do not say it.
+  const isInterpreted = script.isInterpreted ?? runtimes.get(runtime)?.isInterpreted;
+  const interpreted = isInterpreted === true ? { isInterpreted } : {};
   return {
     info: {
       name,
@@ -72,7 +82,7 @@ function toolOf(recording: Recording, readers: ModuleReaders, key: string): Regi
       registrant,
       digest,
     },
-    script: { ...script, key, checks },
+    script: { ...script, ...interpreted, key, checks },
     limits,
     askedLimits: {},
     capabilities: {},
@@ -86,6 +96,6 @@ function toolOf(recording: Recording, readers: ModuleReaders, key: string): Regi
     usage: { calls: 1, retired: false },
     files: [],
     sourceMap,
-    mapStack: stackMapper(name, sourceMap, runtime),
+    mapStack: stackMapper(name, { sourceMap, runtime, ...interpreted }),
   };
 }

@@ -4,7 +4,7 @@ import type { ToolQueue } from "./tool-queue.ts";
 /** Time to create an isolate and load a tool into it, in milliseconds. */
 const WARM_UP_MS = 5;
 /** The same with the start of an interpreter. */
-const PYTHON_WARM_UP_MS = 100;
+const INTERPRETED_WARM_UP_MS = 100;
 
 /** Other conditions of a place. */
 export interface PlacementTerms {
@@ -29,7 +29,7 @@ export function placeQueue(
   { held, isReserved }: PlacementTerms,
 ): WorkerConnection | null {
   const { turnTime, script, tenant } = queue;
-  const fullMs = script.runtime === "python" ? PYTHON_WARM_UP_MS : WARM_UP_MS;
+  const fullMs = script.isInterpreted === true ? INTERPRETED_WARM_UP_MS : WARM_UP_MS;
   const warmUpMs = Math.max(0, fullMs - queue.expectedMs);
   const best = soonest(connections, nowMs, (connection) => (connection.isWarm(script.key, tenant) ? 0 : warmUpMs));
   if (best === null || (turnTime.isSlow && isReserved && !leavesOneFree(connections, nowMs))) return null;

@@ -169,11 +169,11 @@ export class ChildHandle {
     } else this.#process.kill("SIGKILL");
   }
 
-  #spawn({ workers, sandbox }: ChildOptions): ChildProcess {
+  #spawn({ workers, sandbox, prelude: { runtimes } }: ChildOptions): ChildProcess {
     const { filter } = sandbox;
     const filterFd = FIRST_PIPE_FD + 2 * workers;
-    const node = [process.execPath, ...executorFlags(), childEntry()];
-    const [file = "", ...args] = withExecutorLimits(sandbox.wrap(node, filterFd), this.#group);
+    const node = [process.execPath, ...executorFlags(runtimes), childEntry()];
+    const [file = "", ...args] = withExecutorLimits(sandbox.wrap(node, runtimes, filterFd), this.#group);
     const pipes = Array.from({ length: workers }, () => "pipe" as const);
     const asks = this.#asks.map((each) => each?.socket ?? "ignore");
     using descriptors = new Descriptors([

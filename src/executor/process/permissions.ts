@@ -2,7 +2,7 @@ import { existsSync, realpathSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join, sep } from "node:path";
 import { fileURLToPath } from "node:url";
-import { pythonPlace } from "../../tool/runtimes/python/place.ts";
+import type { RuntimeCode } from "../../base/protocol/prelude.ts";
 
 /**
  * V8 flags for every process that runs tools. The threads executor sets them in a process that already runs JavaScript,
@@ -30,15 +30,15 @@ const SUSPENDING_FLAG = "--experimental-wasm-jspi";
 const ADDON_LOADER = "node-gyp-build";
 
 /**
- * Flags of an executor process: read access to this package's code only, no network, no children; and the V8 flags that
- * tools need.
+ * Flags of an executor process: read access to this package's code and the files of runtimes only, no network, no
+ * children; and the V8 flags that tools need.
  */
-export function executorFlags(): string[] {
+export function executorFlags(runtimes: readonly RuntimeCode[]): string[] {
   return [
     "--permission",
     "--allow-worker",
     "--allow-addons",
-    ...[...readablePaths(), ...pythonPaths(), ...THREAD_TIMES].map((path) => `--allow-fs-read=${path}`),
+    ...[...readablePaths(), ...rootsOf(runtimes), ...THREAD_TIMES].map((path) => `--allow-fs-read=${path}`),
     "--no-node-snapshot",
     ...V8_FLAGS,
     ...(typeof Reflect.get(Reflect.get(globalThis, "WebAssembly") as object, "Suspending") === "function"
@@ -48,15 +48,18 @@ export function executorFlags(): string[] {
   ];
 }
 
-/** The path of Python's images inside the sandbox, which hides their path on the host. */
-export const PYTHON_INSIDE = "/python";
+/** The path of a runtime's files inside the sandbox, which hides their path on the host. */
+export function rootInside({ name }: RuntimeCode): string {
+  return `/runtimes/${name}`;
+}
 
 /** The files from which the watch reads the processor time of each worker. */
 const THREAD_TIMES = ["/proc/self/task/", "/proc/thread-self/"];
 
-function pythonPaths(): readonly string[] {
-  const place = pythonPlace();
-  return place === null ? [] : [`${place.cache}${sep}`, `${PYTHON_INSIDE}/`];
+function rootsOf(runtimes: readonly RuntimeCode[]): readonly string[] {
+  return runtimes.flatMap((runtime) =>
+    runtime.root === null ? [] : [`${runtime.root}${sep}`, `${rootInside(runtime)}/`],
+  );
 }
 
 /** The files and folders that an executor process may read; a folder's path ends with a separator. */

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
-import { basename, sep } from "node:path";
+import { join, relative, sep } from "node:path";
 import {
   bubblewrapArguments,
   closedIn,
@@ -14,10 +14,9 @@ import {
 } from "../../base/os/bubblewrap.ts";
 import { executorFilter } from "../../base/os/executor-filter.ts";
 import { withExecutorLimits } from "../../base/os/rlimits.ts";
-import type { Prelude } from "../../base/protocol/prelude.ts";
+import type { Prelude, RuntimeCode } from "../../base/protocol/prelude.ts";
 import type { SandboxMode, SandboxState } from "../executor.ts";
-import { pythonPlace } from "../../tool/runtimes/python/place.ts";
-import { PYTHON_INSIDE, readablePaths } from "./permissions.ts";
+import { readablePaths, rootInside } from "./permissions.ts";
 
 const PROBE_MS = 10_000;
 const PROBE_FILTER_FD = 3;
@@ -68,17 +67,16 @@ export class Sandbox {
     }
   }
 
-  /** The command, run inside the sandbox; unchanged without one. */
-  wrap(command: readonly string[], filterFd: number): readonly string[] {
+  /** The command, run inside the sandbox with the files of runtimes; unchanged without one. */
+  wrap(command: readonly string[], runtimes: readonly RuntimeCode[], filterFd: number): readonly string[] {
     if (this.#state.kind === "off") return command;
-    return [this.#command, ...bubblewrapArguments(view(), { filterFd }), "--", ...command];
+    return [this.#command, ...bubblewrapArguments(view(runtimes), { filterFd }), "--", ...command];
   }
 
-  /** The prelude for workers inside: Python's path differs there. */
+  /** The prelude for workers inside: the paths of runtimes' files differ there. */
   preludeInside(prelude: Prelude): Prelude {
-    const { pythonImage } = prelude;
-    if (this.#state.kind === "off" || pythonImage === null) return prelude;
-    return { ...prelude, pythonImage: `${PYTHON_INSIDE}/${basename(pythonImage)}` };
+    if (this.#state.kind === "off") return prelude;
+    return { ...prelude, runtimes: prelude.runtimes.map(inside) };
   }
 
   /**
@@ -87,7 +85,7 @@ export class Sandbox {
    */
   wrapReachable(command: readonly string[]): readonly string[] {
     if (this.#state.kind === "off") return command;
-    return [this.#command, ...bubblewrapArguments(view(), { sharesNetwork: true }), "--", ...command];
+    return [this.#command, ...bubblewrapArguments(view([]), { sharesNetwork: true }), "--", ...command];
   }
 }
 
@@ -95,7 +93,7 @@ export class Sandbox {
 function probe(command: string, filter: Uint8Array | null): Promise<SandboxState> {
   const inside = [
     command,
-    ...bubblewrapArguments(view(), { filterFd: PROBE_FILTER_FD }),
+    ...bubblewrapArguments(view([]), { filterFd: PROBE_FILTER_FD }),
     "--",
     process.execPath,
     "--version",
@@ -119,8 +117,15 @@ function probe(command: string, filter: Uint8Array | null): Promise<SandboxState
   });
 }
 
+function inside(runtime: RuntimeCode): RuntimeCode {
+  const { root, folder } = runtime;
+  if (root === null || folder === null) return runtime;
+  const shown = rootInside(runtime);
+  return { ...runtime, root: shown, folder: join(shown, relative(root, folder)) };
+}
+
 /** The mounts inside, all read-only: Node, its libraries, and the paths that Node's own permissions let it read. */
-function view(): readonly string[] {
+function view(runtimes: readonly RuntimeCode[]): readonly string[] {
   const folders = [...LIBRARIES, ...librariesOfNode()].filter((folder) => existsSync(folder));
   const shown: string[] = [];
   const mounts: string[] = [];
@@ -133,8 +138,8 @@ function view(): readonly string[] {
       shown.push(plain);
     }
   }
-  const python = pythonPlace();
-  if (python !== null) mounts.push("--ro-bind-try", python.cache, PYTHON_INSIDE);
+  for (const runtime of runtimes)
+    if (runtime.root !== null) mounts.push("--ro-bind-try", runtime.root, rootInside(runtime));
   // Node reads its own memory use in `/proc`.
   return [...mounts, "--proc", "/proc", ...closedIn("/", ["/proc"])];
 }

@@ -5,7 +5,8 @@ import { systemThreadId } from "../thread-times.ts";
 import { collectGarbage } from "./idle-work.ts";
 import { openBrokerLink, openLink, type ServeTask } from "./link.ts";
 import { WorkerSession } from "./worker-session.ts";
-import type { WorkerSettings } from "./isolation.ts";
+import { isolationWith, type WorkerSettings } from "./isolation.ts";
+import { WorkerRuntimes } from "./worker-runtime.ts";
 
 /**
  * The one long task of a worker thread: it serves the host until the link is closed. Piscina manages the thread: its
@@ -20,8 +21,9 @@ export default async function serve(task: ServeTask): Promise<void> {
     const slot = new TurnSlot(settings.turnRecord, task.worker, settings.mirrorFd);
     Atomics.store(slot.cells, CELL.thread, systemThreadId());
     const holdings = new WorkerHoldings(settings.holdings, task.worker);
+    const open = isolationWith(await WorkerRuntimes.import(settings.prelude.runtimes));
     const toBroker = broker === null ? null : (text: string) => broker.send(text);
-    const session = new WorkerSession(settings, slot, holdings, { toHost: (text) => link.send(text), toBroker });
+    const session = new WorkerSession(settings, slot, holdings, { toHost: (text) => link.send(text), toBroker }, open);
     link.receive(session);
     broker?.receive(session);
     let isServing = true;

@@ -9,7 +9,6 @@ import {
   type RuntimeEngine,
 } from "../../guest/host.ts";
 import { NO_CHECKS, SCRIPT_EXPORTS, type ToolScript } from "../../base/protocol/script.ts";
-import { limitMemory, PAGE_BYTES } from "../../base/wasm/wasm-memory.ts";
 import type { ScriptFile } from "./bundle-code.ts";
 import type { CheckRuntime, CompiledChecks } from "./checks.ts";
 import { factoryText, factsOf } from "./factory-text.ts";
@@ -190,7 +189,7 @@ export function rehearsePrelude(text: string, hardened: boolean): PreludeCode | 
     const emit = (kind: number): number => (kind === EMIT_ASK ? 1 : 0);
     const host = { emit: new ivm.Callback(emit), pure: new ivm.Callback(() => "") };
     const realm = GuestRealm.open(isolate, { prelude, engine: null }, host, hardened);
-    realm.load(compileTool(isolate, REHEARSED));
+    realm.load(compileTool(isolate, REHEARSED, { code: null }));
     realm.start('[[1,"",0,9,null]]', REHEARSAL_MS);
     realm.settle(1, "1", "0", 0, REHEARSAL_MS);
     // V8 has the text compiled already, so this only returns its code cache.
@@ -236,77 +235,48 @@ export interface LoadedTool {
 
 /** Maximum time for an engine to read a tool's code, in milliseconds. */
 const LOAD_MS = 5_000;
-const MB = 1024 * 1024;
 
 type CompileBundle = (isolate: ivm.Isolate, text: string, file: ScriptFile) => ivm.Script;
 
 const compileAnew: CompileBundle = (isolate, text, file) => isolate.compileScriptSync(text, file);
 
+/** Arguments of an engine's `load`, made for each realm. */
+export type EngineCode = () => readonly (string | ivm.Copy<ArrayBuffer>)[];
+
+/** What compiling a tool needs beside its script. */
+export interface CompileOptions {
+  /** Code of a tool whose realms have an engine; `null` for JavaScript. */
+  readonly code: EngineCode | null;
+  readonly compileBundle?: CompileBundle;
+  readonly checks?: CheckRuntime;
+}
+
 /** Compiles a tool's code into a factory. The line offset makes line numbers in errors those of the bundle. */
 export function compileTool(
   isolate: ivm.Isolate,
   script: ToolScript,
-  compileBundle: CompileBundle = compileAnew,
-  runtime: CheckRuntime | null = null,
+  { code, compileBundle = compileAnew, checks: runtime }: CompileOptions,
 ): LoadedTool {
   const checks = runtime?.compile(isolate, script) ?? null;
   const shared = script.isolation === "shared";
-  switch (script.runtime) {
-    case "javascript": {
-      const { text, ownNames, facts } = factoryText(script);
-      const compiled = compileBundle(isolate, text, { filename: `tool:${script.name}`, lineOffset: -1 });
-      return {
-        evaluate: (context) => runFor(compiled, context) as ivm.Reference<Factory>,
-        checks,
-        arguments: (factory, own) => [factory.derefInto(), ownNames, facts, shared, own?.derefInto() ?? null],
-      };
-    }
-    case "wasi": {
-      // The memory limit is patched into the module's bytes, which are first known here.
-      const { buffer } = limitMemory(Buffer.from(script.text, "base64"), (script.memoryMb * MB) / PAGE_BYTES);
-      const copy = (): ivm.Copy<ArrayBuffer> =>
-        new ivm.ExternalCopy(buffer.slice(0)).copyInto({ release: true, transferIn: true });
-      return loadedBy(copy, script, shared, checks);
-    }
-    case "python": {
-      const [text = "", ...libraries] = script.text.split("\n");
-      // Decoded for each isolate: to keep the bytes would take as much memory as the text.
-      const copies = (): readonly ivm.Copy<ArrayBuffer>[] => libraries.map((library) => transferred(library));
-      return loadedBy(() => text, script, shared, checks, copies);
-    }
-    case "native":
-    case "remote":
-      return loadedBy(() => script.text, script, shared, checks);
-    default:
-      return script.runtime satisfies never;
-  }
-}
-
-/** A buffer in the isolate that gets it, of bytes as Base64. */
-function transferred(base64: string): ivm.Copy<ArrayBuffer> {
-  // A copy: small buffers of Node are parts of a larger one.
-  const { buffer } = new Uint8Array(Buffer.from(base64, "base64"));
-  return new ivm.ExternalCopy(buffer, { transferOut: true }).copyInto({ release: true, transferIn: true });
+  if (code !== null) return loadedBy(code, script, shared, checks);
+  const { text, ownNames, facts } = factoryText(script);
+  const compiled = compileBundle(isolate, text, { filename: `tool:${script.name}`, lineOffset: -1 });
+  return {
+    evaluate: (context) => runFor(compiled, context) as ivm.Reference<Factory>,
+    checks,
+    arguments: (factory, own) => [factory.derefInto(), ownNames, facts, shared, own?.derefInto() ?? null],
+  };
 }
 
 /** Code that the realm's engine loads. */
-function loadedBy(
-  code: () => string | ivm.Copy<ArrayBuffer>,
-  script: ToolScript,
-  shared: boolean,
-  checks: CompiledChecks | null,
-  libraries: () => readonly ivm.Copy<ArrayBuffer>[] = () => [],
-): LoadedTool {
+function loadedBy(code: EngineCode, script: ToolScript, shared: boolean, checks: CompiledChecks | null): LoadedTool {
   return {
     evaluate: (_context, engine) => {
       if (engine === null) throw new Error(`the realm has no engine for ${script.runtime}`);
       using load = new Held(engine.getSync("load", { reference: true }) as ivm.Reference);
       const options = { result: { reference: true }, timeout: LOAD_MS } as const;
-      return load.reference.applySync(
-        undefined,
-        [code(), ...libraries()],
-        options,
-      ) as unknown as ivm.Reference<Factory>;
+      return load.reference.applySync(undefined, [...code()], options) as unknown as ivm.Reference<Factory>;
     },
     checks,
     arguments: (factory, own) => [factory.derefInto(), "", factsOf(script), shared, own?.derefInto() ?? null],

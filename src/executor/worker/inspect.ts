@@ -3,7 +3,7 @@ import { type Inspection, isModuleContract, type ToolScript } from "../../base/p
 import { toolError } from "../../base/errors.ts";
 import { configRedactorOf } from "../../base/redaction/config-redactor.ts";
 import type { Isolates } from "./isolates.ts";
-import { disposeOf, type PreparedIsolate } from "./tool-isolate.ts";
+import { disposeOf, type PreparedIsolate } from "./prepared-isolate.ts";
 import { type Outcome, readOutcome } from "./outcome.ts";
 import type { GuestRealm } from "./guest-realm.ts";
 import type { TurnEnd, Turns } from "./turns.ts";
@@ -58,7 +58,7 @@ function describe(
 function attempt(request: InspectRequest, hardened: boolean, isolates: Isolates, turns: Turns): Attempt {
   let scratch: PreparedIsolate;
   const redactor = configRedactorOf(request.script);
-  const loadMs = request.script.runtime === "python" ? START_MS : request.cpuMs;
+  const loadMs = request.script.isInterpreted === true ? START_MS : request.cpuMs;
   try {
     scratch = turns.around(request.callNumber, loadMs, () => isolates.scratch(request.script, hardened));
   } catch (error) {

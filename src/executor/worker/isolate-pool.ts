@@ -10,23 +10,24 @@ import {
   rehearsePrelude,
 } from "./guest-realm.ts";
 import { wholeCodeOf } from "./bundle-code.ts";
-import type { Python } from "./python/python.ts";
-import type { PreparedIsolate } from "./tool-isolate.ts";
+import type { PreparedIsolate } from "./prepared-isolate.ts";
+import type { InterpreterPrelude, WorkerRuntimes } from "./worker-runtime.ts";
 
 const BLANKS_MAX = 2;
 /** Each takes as much memory as dozens of the others. */
-const PYTHON_BLANKS_MAX = 1;
+const INTERPRETERS_MAX = 1;
 /**
  * Minimum idle time of the worker, in milliseconds, before an interpreter is prepared: a start takes too long for a
  * call to wait for it.
  */
-const PYTHON_AFTER_MS = 250;
+const INTERPRETER_AFTER_MS = 250;
 const BLANK_KINDS_MAX = 3;
 
 /** The properties of prepared isolates. A realm is hardened if calls share it; a realm for a single call stays open. */
 export interface PreparedIsolateKind {
   readonly runtime: Runtime;
   readonly memoryMb: number;
+  readonly isInterpreted: boolean;
   readonly hardened: boolean;
 }
 
@@ -39,7 +40,7 @@ interface Stock {
 export class IsolatePool implements Disposable {
   readonly #prelude: Omit<Prelude, "parts">;
   readonly #host: RealmHost;
-  readonly #python: Python;
+  readonly #runtimes: WorkerRuntimes;
   readonly #keep: (isolate: ivm.Isolate) => number;
   readonly #onStart: (kind: "blank" | "context") => void;
   /** Stocks by kind, least recently used first. */
@@ -47,20 +48,20 @@ export class IsolatePool implements Disposable {
   #usedAtMs = 0;
   /** V8's code caches of the prelude, by whether the realm is hardened. */
   readonly #preludeCode = new Map<boolean, PreludeCode | undefined>();
-  /** The same of the engine of WebAssembly, whose functions a tool's first call needs; `null` before it is made. */
-  #wasiCode: PreludeCode | undefined | null = null;
+  /** The same of engines, whose functions a tool's first call needs, by their runtimes. */
+  readonly #engineCode = new Map<string, PreludeCode | undefined>();
 
   /** `keep` numbers a new isolate for the terminator. */
   constructor(
     prelude: Omit<Prelude, "parts">,
     host: RealmHost,
-    python: Python,
+    runtimes: WorkerRuntimes,
     keep: (isolate: ivm.Isolate) => number,
     onStart: (kind: "blank" | "context") => void,
   ) {
     this.#prelude = prelude;
     this.#host = host;
-    this.#python = python;
+    this.#runtimes = runtimes;
     this.#keep = keep;
     this.#onStart = onStart;
   }
@@ -111,10 +112,12 @@ export class IsolatePool implements Disposable {
 
   #prepare({ kind, blanks }: Stock): void {
     const { runtime, memoryMb, hardened } = kind;
-    if (runtime === "wasi" && this.#wasiCode === null) {
-      this.#wasiCode = wholeCodeOf(this.#prelude.engines.wasi, "glovebox:wasi");
-    } else if (runtime !== "python" || this.#python.isRehearsed) blanks.push(this.#create(kind));
-    else this.#python.rehearse(memoryMb, this.#prelude.core, this.#preludeCode.get(hardened), this.#host);
+    const interpreters = this.#runtimes.interpretersOf(runtime);
+    if (interpreters?.isRehearsed === false) return interpreters.rehearse(memoryMb, this.#text(hardened), this.#host);
+    if (interpreters === null && runtime !== "javascript" && !this.#engineCode.has(runtime)) {
+      const code = wholeCodeOf(this.#runtimes.engineOf(runtime), `glovebox:${runtime}`);
+      this.#engineCode.set(runtime, code);
+    } else blanks.push(this.#create(kind));
   }
 
   /** Records that a call uses the worker. */
@@ -123,8 +126,8 @@ export class IsolatePool implements Disposable {
   }
 
   #isWanting({ kind, blanks }: Stock): boolean {
-    if (kind.runtime !== "python") return blanks.length < BLANKS_MAX;
-    return blanks.length < PYTHON_BLANKS_MAX && performance.now() - this.#usedAtMs >= PYTHON_AFTER_MS;
+    if (!kind.isInterpreted) return blanks.length < BLANKS_MAX;
+    return blanks.length < INTERPRETERS_MAX && performance.now() - this.#usedAtMs >= INTERPRETER_AFTER_MS;
   }
 
   [Symbol.dispose](): void {
@@ -139,17 +142,22 @@ export class IsolatePool implements Disposable {
   }
 
   #start({ runtime, memoryMb, hardened }: PreparedIsolateKind): Omit<PreparedIsolate, "number"> {
-    const code = this.#preludeCode.get(hardened);
-    if (runtime === "python") return this.#python.createBlank(memoryMb, this.#prelude.core, code, this.#host);
+    const interpreters = this.#runtimes.interpretersOf(runtime);
+    if (interpreters !== null) return interpreters.start(memoryMb, this.#text(hardened), this.#host);
     const isolate = new ivm.Isolate({ memoryLimit: memoryMb });
-    const prelude = compileScript(isolate, "prelude", this.#prelude.core, code);
-    const engineCode = (runtime === "wasi" ? this.#wasiCode : null) ?? undefined;
-    const engine =
-      runtime === "javascript" ? null : compileScript(isolate, runtime, this.#prelude.engines[runtime], engineCode);
+    const prelude = compileScript(isolate, "prelude", this.#prelude.core, this.#preludeCode.get(hardened));
+    const engine = runtime === "javascript" ? null : this.#compileEngine(isolate, runtime);
     const open = (tool: LoadedTool) => {
       this.#onStart("context");
       return GuestRealm.open(isolate, { prelude, engine }, this.#host, false, tool);
     };
     return { isolate, realm: GuestRealm.open(isolate, { prelude, engine }, this.#host, hardened), open };
+  }
+  #compileEngine(isolate: ivm.Isolate, runtime: string): ivm.Script {
+    return compileScript(isolate, runtime, this.#runtimes.engineOf(runtime), this.#engineCode.get(runtime));
+  }
+
+  #text(hardened: boolean): InterpreterPrelude {
+    return { text: this.#prelude.core, code: this.#preludeCode.get(hardened) };
   }
 }

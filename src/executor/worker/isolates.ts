@@ -5,13 +5,13 @@ import type { Emit, Pure } from "../../guest/host.ts";
 import type { WorkerStats } from "../../base/protocol/messages.ts";
 import type { Prelude } from "../../base/protocol/prelude.ts";
 import { isHardened, type ToolScript } from "../../base/protocol/script.ts";
-import { disposeOf, heapBytesOf, type PreparedIsolate, ToolIsolate } from "./tool-isolate.ts";
+import { disposeOf, heapBytesOf, type PreparedIsolate } from "./prepared-isolate.ts";
+import { ToolIsolate } from "./tool-isolate.ts";
 import { BundleCode } from "./bundle-code.ts";
 import { CheckRuntime } from "./checks.ts";
 import { compileTool } from "./guest-realm.ts";
-import { PYTHON_HEAP_MB } from "./python/image.ts";
-import { Python } from "./python/python.ts";
 import { IsolatePool } from "./isolate-pool.ts";
+import type { WorkerRuntimes } from "./worker-runtime.ts";
 
 /** Maximum number of isolates kept after an inspection: the tool's first call is likely to follow. */
 const INSPECTED_MAX = 2;
@@ -19,12 +19,9 @@ const INSPECTED_MAX = 2;
 const INSPECTED_MS = 5_000;
 const INSPECTED_BYTES_MAX = 16 * 1024 * 1024;
 /** Weight of an isolate with an interpreter among the warm ones: it takes that much more memory. */
-const PYTHON_WEIGHT = 16;
+const INTERPRETER_WEIGHT = 16;
 /** Idle time after which an interpreter is dropped, in milliseconds. */
-const PYTHON_IDLE_MS = 5 * 60_000;
-
-/** Maximum memory left by ended commands, in MiB: see the engine of WebAssembly in `guest/wasi`. */
-const WASI_LEFT_MB = 16;
+const INTERPRETER_IDLE_MS = 5 * 60_000;
 
 /** An isolate with an evaluated module that no call has used yet. */
 interface Inspected {
@@ -38,7 +35,7 @@ interface Inspected {
  */
 export class Isolates {
   readonly #pool: IsolatePool;
-  readonly #python: Python;
+  readonly #runtimes: WorkerRuntimes;
   readonly #warmMax: number;
   readonly #warm = new Map<string, ToolIsolate>();
   readonly #live = new Set<ToolIsolate>();
@@ -58,6 +55,7 @@ export class Isolates {
    */
   constructor(
     prelude: Omit<Prelude, "parts">,
+    runtimes: WorkerRuntimes,
     warmMax: number,
     emit: Emit,
     pure: Pure,
@@ -68,9 +66,9 @@ export class Isolates {
     this.#holdings = holdings;
     this.checks = new CheckRuntime(prelude.checks);
     this.#warmMax = warmMax;
-    this.#python = new Python(prelude.pythonImage);
+    this.#runtimes = runtimes;
     const host = { emit: new ivm.Callback(emit), pure: new ivm.Callback(pure) };
-    this.#pool = new IsolatePool(prelude, host, this.#python, keep, (kind) => this.#count(kind));
+    this.#pool = new IsolatePool(prelude, host, runtimes, keep, (kind) => this.#count(kind));
     this.#reserve = reserve;
   }
 
@@ -119,11 +117,13 @@ export class Isolates {
 
   /** An isolate for an inspection, with the script loaded; the caller disposes of it or calls `keep`. */
   scratch(script: ToolScript, hardened: boolean): PreparedIsolate {
-    const { runtime, memoryMb } = script;
+    const { runtime, memoryMb, isInterpreted = false } = script;
     this.#pool.recordUse();
-    const prepared = this.#pool.take({ runtime, memoryMb, hardened: runtime !== "python" && hardened });
+    const prepared = this.#pool.take({ runtime, memoryMb, isInterpreted, hardened: !isInterpreted && hardened });
     try {
-      prepared.realm.load(compileTool(prepared.isolate, script, (...bundle) => this.#code.compileWhole(...bundle)));
+      const code = this.#runtimes.codeOf(script);
+      const compileBundle = (...bundle: Parameters<BundleCode["compileWhole"]>) => this.#code.compileWhole(...bundle);
+      prepared.realm.load(compileTool(prepared.isolate, script, { code, compileBundle }));
       return prepared;
     } catch (error) {
       disposeOf(prepared.isolate);
@@ -136,9 +136,9 @@ export class Isolates {
    * frozen realm leaves no more behind than a call does.
    */
   keep(script: ToolScript, prepared: PreparedIsolate): void {
-    const isLarge = script.runtime !== "python" && heapBytesOf(prepared.isolate) > INSPECTED_BYTES_MAX;
+    const isLarge = script.isInterpreted !== true && heapBytesOf(prepared.isolate) > INSPECTED_BYTES_MAX;
     if (isLarge || !servesCalls(script)) return prepared.isolate.dispose();
-    this.#reserve((this.#reservedMb += weightMb(script)));
+    this.#reserve((this.#reservedMb += this.#runtimes.weightMbOf(script)));
     this.#inspected.push({ script, blank: prepared, keptAtMs: performance.now() });
     const [oldest] = this.#inspected;
     if (this.#inspected.length > INSPECTED_MAX) this.#dropInspected((inspected) => inspected === oldest);
@@ -149,7 +149,7 @@ export class Isolates {
     const nowMs = performance.now();
     this.#dropInspected(({ keptAtMs }) => nowMs - keptAtMs > INSPECTED_MS);
     for (const [key, isolate] of this.#warm) {
-      if (isolate.runtime !== "python" || nowMs - isolate.enteredAtMs <= PYTHON_IDLE_MS) continue;
+      if (!isolate.isInterpreted || nowMs - isolate.enteredAtMs <= INTERPRETER_IDLE_MS) continue;
       this.#warm.delete(key);
       retire(isolate);
     }
@@ -162,7 +162,7 @@ export class Isolates {
   /** Removes an isolate from the inspected ones. */
   #takeOut(inspected: Inspected): PreparedIsolate {
     this.#inspected.splice(this.#inspected.indexOf(inspected), 1);
-    this.#reserve((this.#reservedMb -= weightMb(inspected.script)));
+    this.#reserve((this.#reservedMb -= this.#runtimes.weightMbOf(inspected.script)));
     return inspected.blank;
   }
 
@@ -195,22 +195,23 @@ export class Isolates {
     for (const isolate of this.#live) isolate.dispose();
     for (const { blank: prepared } of this.#inspected) prepared.isolate.dispose();
     this.#pool[Symbol.dispose]();
-    this.#python[Symbol.dispose]();
+    this.#runtimes[Symbol.dispose]();
     this.#code[Symbol.dispose]();
   }
 
   #start(script: ToolScript, tenant: string): ToolIsolate {
-    const { runtime, memoryMb } = script;
-    const prepared =
-      this.#takeInspected(script) ?? this.#pool.take({ runtime, memoryMb, hardened: isHardened(script) });
+    const { runtime, memoryMb, isInterpreted = false } = script;
+    const kind = { runtime, memoryMb, isInterpreted, hardened: isHardened(script) };
+    const prepared = this.#takeInspected(script) ?? this.#pool.take(kind);
     const held = this.#holdings.open(prepared.number, numberOf(tenant));
     try {
-      const isolate = new ToolIsolate(prepared, script, this.checks, this.#code, held, (dead) => {
+      const means = { checks: this.checks, code: this.#code, runtimes: this.#runtimes };
+      const isolate = new ToolIsolate(prepared, script, means, held, (dead) => {
         this.#live.delete(dead);
-        this.#reserve((this.#reservedMb -= weightMb(script)));
+        this.#reserve((this.#reservedMb -= this.#runtimes.weightMbOf(script)));
       });
       this.#live.add(isolate);
-      this.#reserve((this.#reservedMb += weightMb(script)));
+      this.#reserve((this.#reservedMb += this.#runtimes.weightMbOf(script)));
       this.#count("tool");
       return isolate;
     } catch (error) {
@@ -263,26 +264,8 @@ function servesCalls({ isolation }: ToolScript): boolean {
   return isolation === "instance" || isolation === "shared";
 }
 
-function weightOf({ runtime }: ToolIsolate): number {
-  return runtime === "python" ? PYTHON_WEIGHT : 1;
-}
-
-/**
- * Maximum memory of an isolate, in MiB: an interpreter has its own heap beside V8's, and a WASI command its own memory.
- */
-function weightMb({ runtime, memoryMb }: ToolScript): number {
-  switch (runtime) {
-    case "python":
-      return memoryMb + PYTHON_HEAP_MB;
-    case "wasi":
-      return 2 * memoryMb + WASI_LEFT_MB;
-    case "javascript":
-    case "native":
-    case "remote":
-      return memoryMb;
-    default:
-      return runtime satisfies never;
-  }
+function weightOf({ isInterpreted }: ToolIsolate): number {
+  return isInterpreted ? INTERPRETER_WEIGHT : 1;
 }
 
 function retire(isolate: ToolIsolate): void {

@@ -6,6 +6,7 @@ import type { Emit } from "../../guest/host.ts";
 import { Isolates } from "./isolates.ts";
 import { createPure } from "./pure.ts";
 import { Terminator } from "./terminator.ts";
+import type { WorkerRuntimes } from "./worker-runtime.ts";
 
 /** Settings of an executor's isolates. */
 export interface IsolationSettings {
@@ -46,20 +47,23 @@ export interface IsolationHost {
 
 export type OpenIsolation = (host: IsolationHost) => Isolation;
 
-/** Isolates of V8. */
-export const openIsolation: OpenIsolation = ({ settings, slot, holdings, emit, drawing }) => {
-  const terminator = new Terminator(slot.cells);
-  const isolates = new Isolates(
-    settings.prelude,
-    settings.warmIsolates,
-    emit,
-    createPure(
-      (run) => seedOf(settings.entropyKey, drawing(run)),
-      (name) => textNamed(settings.parts, name),
-    ),
-    (memoryMb) => slot.reserve(memoryMb),
-    (isolate) => terminator.keep(isolate),
-    holdings,
-  );
-  return { isolates, terminator };
-};
+/** Isolates of V8, with the runtimes of a worker. */
+export const isolationWith =
+  (runtimes: WorkerRuntimes): OpenIsolation =>
+  ({ settings, slot, holdings, emit, drawing }) => {
+    const terminator = new Terminator(slot.cells);
+    const isolates = new Isolates(
+      settings.prelude,
+      runtimes,
+      settings.warmIsolates,
+      emit,
+      createPure(
+        (run) => seedOf(settings.entropyKey, drawing(run)),
+        (name) => textNamed(settings.parts, name),
+      ),
+      (memoryMb) => slot.reserve(memoryMb),
+      (isolate) => terminator.keep(isolate),
+      holdings,
+    );
+    return { isolates, terminator };
+  };

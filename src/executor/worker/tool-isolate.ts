@@ -1,11 +1,12 @@
 import type ivm from "isolated-vm";
 import type { HeldMemory } from "../../base/protocol/holdings.ts";
 import { type ConfigRedactor, configRedactorOf } from "../../base/redaction/config-redactor.ts";
-import { isHardened, isParsing, type Runtime, type ToolScript } from "../../base/protocol/script.ts";
-import { PYTHON_HEAP_MB } from "./python/image.ts";
+import { isHardened, isParsing, type ToolScript } from "../../base/protocol/script.ts";
 import type { BundleCode } from "./bundle-code.ts";
 import type { CheckRuntime, OutputCheck } from "./checks.ts";
 import { compileTool, type GuestRealm, type LoadedTool } from "./guest-realm.ts";
+import { disposeOf, heapBytesOf, type PreparedIsolate } from "./prepared-isolate.ts";
+import type { WorkerRuntimes } from "./worker-runtime.ts";
 
 /** Number of served calls after which an isolate is replaced. */
 const CALLS_MAX = 100_000;
@@ -23,36 +24,19 @@ const OVER_FACTOR = 2.5;
 const WEIGH_EVERY_MS = 20;
 const MIB = 1024 * 1024;
 
-/** An isolate with a realm that no call has used yet. */
-export interface PreparedIsolate {
-  readonly isolate: ivm.Isolate;
-  /** Its number with the terminator, unique in the worker. */
-  readonly number: number;
-  readonly realm: GuestRealm;
-  /** Opens another realm for a tool, unhardened. */
-  readonly open: (tool: LoadedTool) => GuestRealm;
-}
-
-/** Memory of an isolate, in its heap and outside, in bytes. */
-export function heapBytesOf(isolate: ivm.Isolate): number {
-  const { used_heap_size: used, externally_allocated_size: external } = isolate.getHeapStatisticsSync();
-  return used + external;
-}
-
-/** Disposes of an isolate that may be disposed of already, also by the terminator at this moment. */
-export function disposeOf(isolate: ivm.Isolate): void {
-  try {
-    if (!isolate.isDisposed) isolate.dispose();
-  } catch {
-    // It is gone.
-  }
+/** What all isolates of a worker have in common. */
+export interface IsolateMeans {
+  readonly checks: CheckRuntime;
+  readonly code: BundleCode;
+  readonly runtimes: WorkerRuntimes;
 }
 
 /** One isolate with its tool. Two tools or two tenants never share it. */
 export class ToolIsolate {
   readonly tool: string;
   readonly number: number;
-  readonly runtime: Runtime;
+  /** Whether it has an interpreter, which takes much more memory. */
+  readonly isInterpreted: boolean;
   /** Time of the last call. */
   enteredAtMs = performance.now();
   /** Whether its realm is frozen, so that tools cannot change what the guest emits. */
@@ -88,8 +72,7 @@ export class ToolIsolate {
   constructor(
     prepared: PreparedIsolate,
     script: ToolScript,
-    checks: CheckRuntime,
-    code: BundleCode,
+    { checks, code, runtimes }: IsolateMeans,
     held: HeldMemory,
     onEnd: (isolate: ToolIsolate) => void,
   ) {
@@ -97,8 +80,8 @@ export class ToolIsolate {
     this.#onEnd = onEnd;
     this.tool = script.name;
     this.number = prepared.number;
-    this.runtime = script.runtime;
-    this.#heapMb = heapMbOf(script);
+    this.isInterpreted = script.isInterpreted === true;
+    this.#heapMb = runtimes.heapMbOf(script);
     this.isHardened = isHardened(script);
     this.isParsing = isParsing(script);
     this.redactor = configRedactorOf(script);
@@ -107,9 +90,9 @@ export class ToolIsolate {
     this.#script = script;
     // At the `isolate` level, each call compiles the tool.
     const isWhole = script.isolation === "isolate";
-    const compile = (...bundle: Parameters<BundleCode["compile"]>) =>
+    const compileBundle = (...bundle: Parameters<BundleCode["compile"]>) =>
       isWhole ? code.compileWhole(...bundle) : code.compile(...bundle);
-    this.#loaded = compileTool(prepared.isolate, script, compile, checks);
+    this.#loaded = compileTool(prepared.isolate, script, { code: runtimes.codeOf(script), compileBundle, checks });
     this.outputCheck = this.#loaded.checks?.openOutputCheck() ?? null;
     prepared.realm.load(this.#loaded);
     this.#realm = script.isolation === "context" ? null : prepared.realm;
@@ -222,9 +205,4 @@ export class ToolIsolate {
     this.#held[Symbol.dispose]();
     this.#onEnd(this);
   }
-}
-
-/** Maximum of V8's heap, in MiB: an interpreter's own memory has the tool's limit instead. */
-function heapMbOf({ runtime, memoryMb }: ToolScript): number {
-  return runtime === "python" ? PYTHON_HEAP_MB : memoryMb;
 }

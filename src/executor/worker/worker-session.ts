@@ -10,7 +10,7 @@ import { ChildCalls } from "./child-calls.ts";
 import { Deliveries } from "./deliveries.ts";
 import { GarbageCollector, Preparation } from "./idle-work.ts";
 import { inspectScript } from "./inspect.ts";
-import { type Isolation, type OpenIsolation, openIsolation, type WorkerSettings } from "./isolation.ts";
+import type { Isolation, OpenIsolation, WorkerSettings } from "./isolation.ts";
 import type { Isolates } from "./isolates.ts";
 import type { ToolIsolate } from "./tool-isolate.ts";
 import { type LinkListener, WorkerOutbox } from "./link.ts";
@@ -61,7 +61,7 @@ export class WorkerSession implements LinkListener {
     slot: TurnSlot,
     holdings: WorkerHoldings,
     { toHost, toBroker }: WorkerLinks,
-    open: OpenIsolation = openIsolation,
+    open: OpenIsolation,
   ) {
     this.#slot = slot;
     const { isolates, terminator } = open({

@@ -15,7 +15,7 @@ import { TextReader } from "../texts/texts.ts";
 import type { RedisLedgerOptions } from "../../store/calls/ledger.ts";
 import { RedisLedger } from "../../store/calls/redis-ledger.ts";
 import type { Prelude } from "../../base/protocol/prelude.ts";
-import { loadPrelude } from "../../tool/runtimes/prelude.ts";
+import { loadPrelude, type PreludeParts } from "../../tool/runtimes/prelude.ts";
 import { KeyedCalls } from "./keyed-calls.ts";
 import { ForeignServers } from "./server-monitor.ts";
 import { MachineJobs } from "./machine-jobs.ts";
@@ -46,8 +46,8 @@ export interface MachineOptions extends FleetOptions {
   /** The registry of the machine's metrics. Default: a registry of its own. */
   readonly registry?: Registry;
   readonly logger?: MachineLogger | undefined;
-  /** Adapters of the contracts of the servers' plugins. */
-  readonly adapters?: readonly URL[];
+  /** What the servers' plugins add to the programs inside isolates. */
+  readonly parts?: PreludeParts;
   /** Versions of the fleet's protocol that it takes. Default: all that it understands. */
   readonly protocols?: readonly number[];
 }
@@ -69,7 +69,7 @@ export interface Machine extends AsyncDisposable {
  */
 export async function startMachine(options: MachineOptions): Promise<Machine> {
   await requireSigner(options.store);
-  return FleetMachine.start(options, await loadPrelude(options.adapters));
+  return FleetMachine.start(options, await loadPrelude(options.parts));
 }
 
 /** Runs calls of a fleet's servers in its own `process` executor. */
@@ -92,6 +92,7 @@ class FleetMachine implements Machine {
 
   private constructor(
     options: MachineOptions,
+    { runtimes }: Prelude,
     executorOf: (emit: MachineMetrics["emit"], nextCallNumber: () => number) => Executor,
   ) {
     const fleet = new Fleet(options, "machine");
@@ -134,6 +135,7 @@ class FleetMachine implements Machine {
       send: (server, message) => this.#outbox.send(server, message),
       onForget: (key) => this.#executor.forget(key),
       answerMs: timings.answerMs,
+      interpreted: new Set(runtimes.filter(({ isInterpreted }) => isInterpreted).map(({ name }) => name)),
     });
     const { ledger, logger } = options;
     this.#keyed = ledger === undefined ? undefined : new KeyedCalls(new RedisLedger(ledger), logger, timings);
@@ -162,6 +164,7 @@ class FleetMachine implements Machine {
     const { workers, executor } = options;
     const machine = new FleetMachine(
       options,
+      prelude,
       (emit, nextCallNumber) =>
         new ProcessExecutor({
           warmIsolates: executor.warmIsolates,

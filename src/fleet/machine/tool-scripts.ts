@@ -15,6 +15,8 @@ export interface ToolScriptsOptions {
   readonly send: (server: string, message: MachineMessage) => void;
   /** Time in which a server must answer a request for a part of a tool. */
   readonly answerMs: number;
+  /** Names of the runtimes that start an interpreter. */
+  readonly interpreted: ReadonlySet<string>;
   /** A tool was evicted. */
   readonly onForget: (key: string) => void;
 }
@@ -85,7 +87,9 @@ export class ToolScripts {
       checksRef === null ? null : this.#text(server, rest.key, checksRef, "checks"),
       hasConfig ? this.#config(server, rest.key) : NO_CONFIG,
     ]);
-    return { ...rest, text, checks: checks === null ? NO_CHECKS : (JSON.parse(checks) as ToolChecks), config };
+    const script = { ...rest, text, checks: checks === null ? NO_CHECKS : (JSON.parse(checks) as ToolChecks), config };
+    // Servers of earlier versions do not say it.
+    return this.#options.interpreted.has(rest.runtime) ? { ...script, isInterpreted: true } : script;
   }
 
   async #text(server: string, key: string, ref: TextRef, part: "text" | "checks"): Promise<string> {

@@ -1,5 +1,5 @@
 import { describeExcess, isObject } from "../../base/json.ts";
-import { type Isolation, isModuleContract, RUNTIMES } from "../../base/protocol/script.ts";
+import { type Isolation, isModuleContract, isRuntime } from "../../base/protocol/script.ts";
 import { ProtocolError } from "../../base/protocol/wire.ts";
 import {
   briefly,
@@ -25,7 +25,6 @@ const SEED = /^[0-9a-f]{1,128}$/i;
  */
 const MEMORY_MAX_MB = 1_048_576;
 const ISOLATIONS: ReadonlySet<unknown> = new Set(["instance", "context", "isolate", "shared"]);
-const RUNTIME_NAMES: ReadonlySet<unknown> = new Set(RUNTIMES);
 
 /** Reads a job's data. Throws a `ProtocolError` with a message for an operator. */
 export function readJobData(text: string, protocols: readonly number[]): JobData {
@@ -59,7 +58,7 @@ function isScript(script: Fields): script is Fields & FleetScript {
   const { registrant, digest } = script;
   const isNamed = isKey(key) && isText(name) && isText(version) && isTextRef(text);
   const isOwned = [registrant, digest].every((each) => each === undefined || isText(each));
-  const isKnown = RUNTIME_NAMES.has(runtime) && isIsolation(isolation);
+  const isKnown = isRuntime(runtime) && isIsolation(isolation);
   const isContract = contract === null || isModuleContract(contract);
   const isSized = isStart(memoryMb) && memoryMb <= MEMORY_MAX_MB;
   const areChecks = checks === null || isTextRef(checks);

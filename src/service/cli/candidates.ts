@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import path from "node:path";
 import type { Argument, Command, Option } from "commander";
 import { isObject } from "../../base/json.ts";
+import { RUNTIMES } from "../../ecosystems/plugins.ts";
 import { findSources } from "../../tool/source.ts";
 import { chosenConfig, readConfigFile } from "../config/config-file.ts";
 import { readPages } from "./docs.ts";
@@ -106,7 +107,9 @@ async function argumentValues(
 async function toolNames(values: Line["values"]): Promise<readonly Candidate[]> {
   const named = values.get("--tools");
   const places = named === undefined ? await configuredTools(values.get("--config")) : [named];
-  const sources = (await Promise.all(places.map((place) => findSources(place).catch(() => [])))).flat();
+  const sources = (
+    await Promise.all(places.map((place) => findSources(place, { runtimes: RUNTIMES }).catch(() => [])))
+  ).flat();
   const names = await Promise.all(
     sources.slice(0, FILES_MAX).map(async ({ kind, path: file, name }) => {
       const text = kind === "module" ? (await readFile(file, "utf8").catch(() => "")).slice(0, FILE_MAX_CHARS) : "";

@@ -2,6 +2,7 @@ import { matchesName } from "../../base/name-patterns.ts";
 import { stat } from "node:fs/promises";
 import { OPERATOR } from "../../broker/policy.ts";
 import type { ToolInfo } from "../../tool/definition.ts";
+import { RUNTIMES } from "../../ecosystems/plugins.ts";
 import { findSources } from "../../tool/source.ts";
 import { isUrl } from "../../tool/package/location.ts";
 import type { ConfigFinding } from "../config/config-error.ts";
@@ -44,7 +45,7 @@ export async function findToolMistakes(values: Config): Promise<readonly Setting
 
 /** The modules in a folder one by one, so that each mistake is found; the path itself where that says what is wrong. */
 async function sourcesAt(given: string): Promise<readonly string[]> {
-  return findSources(given).then(
+  return findSources(given, { runtimes: RUNTIMES }).then(
     (sources) => sources.map(({ path }) => path),
     () => [given],
   );

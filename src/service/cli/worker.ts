@@ -79,7 +79,7 @@ async function decide(
       EXIT.USAGE,
       "say where the fleet's Redis is: --redis URL, GLOVEBOX_EXECUTOR__URL or executor.url",
     );
-  const { ADAPTERS, PLUGINS } = await import("../../ecosystems/plugins.ts");
+  const { PRELUDE_PARTS, PLUGINS } = await import("../../ecosystems/plugins.ts");
   const { fleetExecutor } = await import("../../fleet/server/fleet-executor.ts");
   const { executor, workers, idempotency } = resolveOptions({ ...engineOptions(values), plugins: PLUGINS });
   if (executor.kind !== "plugin") throw new TypeError("a worker machine serves a fleet");
@@ -89,7 +89,7 @@ async function decide(
   const ledger = idempotency.kind === "redis" ? idempotency : undefined;
   const isolates = { warmIsolates, spinMs, rssMb, spare, recycle, sandbox, trust };
   return {
-    machine: { adapters: ADAPTERS, url, fleet, secret, store, slots, workers, ledger, executor: isolates },
+    machine: { parts: PRELUDE_PARTS, url, fleet, secret, store, slots, workers, ledger, executor: isolates },
     service: { fleet, ...surface },
   };
 }

@@ -73,11 +73,6 @@ async function answerOf(job: JobHead, texts: readonly string[]): Promise<ModuleA
     case "remove":
       rmSync(job.folder, { recursive: true, force: true });
       return { value: null, texts: [] };
-    case "python": {
-      const { readPackage } = await import("../runtimes/python/package.ts");
-      const { text, sources } = await readPackage(job);
-      return { value: { sources }, texts: [text] };
-    }
   }
 }
 

@@ -9,7 +9,7 @@ export type Job = Frame & { readonly head: JobHead };
 export type JobHead = BundleJob | ChecksJob | ProgramJob | ModuleJob | PackageJob;
 
 /** A job of a package; it has no texts. */
-export type PackageJob = UnpackJob | RemoveJob | PythonJob;
+export type PackageJob = UnpackJob | RemoveJob | (ModuleJob & { readonly readsFiles: true });
 
 /** A module to bundle. The text of one that is no file is the job's only text. */
 export interface BundleJob {
@@ -41,9 +41,11 @@ export interface ModuleJob {
   /** URL of a file that exports `work`, a `ModuleWork`. The build process imports it with the first job that names it. */
   readonly module: string;
   readonly data: unknown;
+  /** Whether the work reads files. Default: it is texts to texts. */
+  readonly readsFiles?: true;
 }
 
-/** Texts to texts, without files and network. What it throws is the reason with which the job is refused. */
+/** Work without network. What it throws is the reason with which the job is refused. */
 export type ModuleWork = (data: unknown, texts: readonly string[]) => ModuleAnswer | Promise<ModuleAnswer>;
 
 /** `value`: JSON. */
@@ -67,19 +69,6 @@ export interface RemoveJob {
   readonly folder: string;
 }
 
-/** The files of a Python package in a folder, with the wheels that it requires, to write as one text. */
-export interface PythonJob {
-  readonly kind: "python";
-  readonly folder: string;
-  /** The tool's file, or `pyproject.toml`, which names it. */
-  readonly entry: string;
-  /** Whether the file is a tool by itself: it asks for no packages, and gets those that it imports. */
-  readonly isFile?: true;
-  /** The operator's folder of wheels. */
-  readonly wheels?: string;
-  readonly maxBytes: number;
-}
-
 /** Variable of the environment of a build process that begins only once esbuild works, as it may not in a sandbox. */
 export const PROVES = "GLOVEBOX_BUILD_PROVES";
 
@@ -92,7 +81,8 @@ export function isReady(head: unknown): boolean {
 
 /** Whether a job reads or writes files. Without files it is texts to texts. */
 export function needsFiles(head: JobHead): boolean {
-  if (head.kind === "checks" || head.kind === "program" || head.kind === "module") return false;
+  if (head.kind === "module") return head.readsFiles === true;
+  if (head.kind === "checks" || head.kind === "program") return false;
   return head.kind !== "bundle" || head.input.kind === "file" || head.input.resolveDir !== undefined;
 }
 

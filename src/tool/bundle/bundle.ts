@@ -1,6 +1,7 @@
 import path from "node:path";
 import { GloveboxError } from "../../base/errors.ts";
 import type { Runtime } from "../../base/protocol/script.ts";
+import type { CapabilityRequest } from "../../broker/capabilities/capability.ts";
 import type { Outcome } from "../build/build-process.ts";
 import { builds } from "../build/builds.ts";
 import { type BundleJob, type Job, stringsOf } from "../build/job.ts";
@@ -33,6 +34,12 @@ export interface Bundle {
   readonly sourceMap: string;
   /** Content of a native binary, which runs outside of isolates; `text` is its hash. */
   readonly binary?: Uint8Array;
+  /** As `ToolScript` has it. */
+  readonly isInterpreted?: true;
+  /** A program that starts afresh for each call and does not describe itself. */
+  readonly isCommand?: true;
+  /** What each tool of its runtime asks of the host, beside its own requests. */
+  readonly requests?: CapabilityRequest;
   /** The bundled modules as the source map names them: relative to the tool's folder. */
   readonly sources: readonly string[];
   /** Of the operator's files: paths of all that the bundle was made of, for a service that reloads when they change. */

@@ -1,4 +1,4 @@
-import type { Runtime } from "../../base/protocol/script.ts";
+import type { Bundle } from "./bundle.ts";
 import {
   findSources,
   MAP_MAX,
@@ -104,8 +104,11 @@ export function cutTraceback(stack: string): string {
 /**
  * A function that maps a tool's stacks for its author. The source map is parsed on demand: most tools never throw.
  */
-export function stackMapper(tool: string, json: string, runtime: Runtime): (stack: string) => string {
-  if (runtime === "python") return cutTraceback;
+export function stackMapper(
+  tool: string,
+  { sourceMap: json, runtime, isInterpreted }: Pick<Bundle, "sourceMap" | "runtime" | "isInterpreted">,
+): (stack: string) => string {
+  if (isInterpreted === true) return cutTraceback;
   let map: SourceMap | undefined;
   let isRead = false;
   return (stack) => {

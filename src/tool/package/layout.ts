@@ -5,13 +5,11 @@ import { readFileAt } from "./file.ts";
 import { PackageError, quoted } from "./step.ts";
 
 /** The entry file of a package. Paths are relative to its folder. */
-export type PackageLayout =
-  | { readonly kind: "module"; readonly entry: string }
-  | { readonly kind: "python"; readonly entry: string }
-  /** A Python project, whose `pyproject.toml` names its module. */
-  | { readonly kind: "project"; readonly entry: string }
-  | { readonly kind: "wasi"; readonly entry: string }
-  | { readonly kind: "native"; readonly entry: string };
+export interface PackageLayout {
+  readonly runtime: string;
+  /** A module, a binary, or the `pyproject.toml` that names the module of a Python project. */
+  readonly entry: string;
+}
 
 /** The folder within a package that holds its code. */
 export const CODE = "code";
@@ -72,13 +70,13 @@ export function hasCode(folder: string): Promise<boolean> {
 export async function readLayout(root: string): Promise<PackageLayout> {
   const code = path.join(root, CODE);
   if (!(await isFolder(code))) {
-    if (await isProject(root)) return { kind: "project", entry: PYPROJECT };
+    if (await isProject(root)) return { runtime: "python", entry: PYPROJECT };
     throw noCode();
   }
   for (const name of MODULES) {
-    if (await isFile(path.join(code, name))) return { kind: "module", entry: `${CODE}/${name}` };
+    if (await isFile(path.join(code, name))) return { runtime: "javascript", entry: `${CODE}/${name}` };
   }
-  if (await isFile(path.join(code, PYTHON))) return { kind: "python", entry: `${CODE}/${PYTHON}` };
+  if (await isFile(path.join(code, PYTHON))) return { runtime: "python", entry: `${CODE}/${PYTHON}` };
   const missing = `${CODE}/ has no file function.ts, function.mjs, function.js or function.py`;
   const names = (await namesIn(code)).filter((name) => !DEPENDENCIES.includes(name));
   const [file, another] = names;
@@ -89,7 +87,7 @@ export async function readLayout(root: string): Promise<PackageLayout> {
   if (!(await isFile(path.join(code, file)))) {
     throw new PackageError(`${missing}; a binary tool must be a single file, but ${quoted(file)} is not a file`);
   }
-  return { kind: (await isWebAssembly(path.join(code, file))) ? "wasi" : "native", entry: `${CODE}/${file}` };
+  return { runtime: (await isWebAssembly(path.join(code, file))) ? "wasi" : "native", entry: `${CODE}/${file}` };
 }
 
 /** Checks the magic bytes only. The native runtime checks its binaries itself. */

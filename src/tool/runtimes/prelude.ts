@@ -2,11 +2,12 @@ import { readFile, writeFile } from "node:fs/promises";
 import { basename, extname, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { BuildOptions } from "esbuild";
-import { CHECKS_GLOBAL, type Prelude, textsOf } from "../../base/protocol/prelude.ts";
-import { pythonPlace } from "./python/place.ts";
+import { CHECKS_GLOBAL, type Prelude, type RuntimeCode, textsOf } from "../../base/protocol/prelude.ts";
+import type { ToolRuntime } from "./runtime.ts";
 
 const GLOBAL_NAME = "__prelude";
 const ADAPTER_NAME = "__adapter";
+const ENGINE_NAME = "__engine";
 const EXTENSION = import.meta.url.endsWith(".ts") ? "ts" : "js";
 /** The folder of the programs inside isolates. */
 const GUEST = new URL("../../guest/", import.meta.url);
@@ -22,11 +23,16 @@ const BUILT_PARTS = new URL("../../guest/parts.json", import.meta.url);
 
 interface Scripts {
   /** `core` lacks its end, in front of which adapters stand. */
-  readonly prelude: Omit<Prelude, "pythonImage">;
-  /** Adapters of contracts by their files, relative to the guest's folder and without their extension. */
-  readonly adapters: { readonly [file: string]: string };
+  readonly prelude: Omit<Prelude, "runtimes">;
+  /** Adapters of contracts and engines of runtimes by their files, relative to the guest's folder and without their extension. */
+  readonly adapters: Bundled;
+  readonly engines: Bundled;
   /** An expression whose value describes schemas of libraries, for `describing`. */
   readonly describer: string;
+}
+
+interface Bundled {
+  readonly [file: string]: string;
 }
 
 interface BuiltScripts extends Omit<Scripts, "prelude"> {
@@ -40,20 +46,33 @@ function loadScripts(): Promise<Scripts> {
   return scripts;
 }
 
-/** Scripts that run before the core in the realms of a runtime. */
-const ENGINES = { wasi: "wasi/engine", native: "native/engine", remote: "remote/engine" };
+/** What plugins add to the programs inside isolates. */
+export interface PreludeParts {
+  /** Files of modules that export the `adapter` of a contract, in the order in which they are asked. */
+  readonly adapters?: readonly URL[];
+  readonly runtimes?: Iterable<ToolRuntime>;
+}
 
-/**
- * The guest's prelude: the core is one script that evaluates to its `boot` function. `adapters`: files of modules that
- * export the `adapter` of a contract, in the order in which they are asked.
- */
-export async function loadPrelude(adapters: readonly URL[] = []): Promise<Prelude> {
-  const { prelude, adapters: built } = await loadScripts();
-  const others = adapters.filter((file) => built[keyOf(file)] === undefined);
-  const bundled = others.length === 0 ? {} : await bundleAdapters(others);
-  const added = adapters.map((file) => `${GLOBAL_NAME}.addAdapter(${built[keyOf(file)] ?? bundled[keyOf(file)]});\n`);
-  const core = script(`${prelude.core}${added.join("")}return ${GLOBAL_NAME}.boot;`);
-  return { ...prelude, core, pythonImage: pythonPlace()?.image ?? null };
+/** The guest's prelude: the core is one script that evaluates to its `boot` function. */
+export async function loadPrelude({ adapters = [], runtimes = [] }: PreludeParts = {}): Promise<Prelude> {
+  const built = await loadScripts();
+  const codes = [...runtimes].map(async (runtime): Promise<RuntimeCode> => {
+    const { name, isInterpreted = false, engine, worker, files } = runtime;
+    const place = files?.() ?? null;
+    return {
+      name,
+      isInterpreted,
+      engine: engine === undefined ? null : (built.engines[keyOf(engine)] ?? (await bundleEngine(engine))),
+      module: worker?.href ?? null,
+      folder: place?.folder ?? null,
+      root: place?.root ?? null,
+    };
+  });
+  const others = adapters.filter((file) => built.adapters[keyOf(file)] === undefined);
+  const bundled = { ...built.adapters, ...(others.length === 0 ? {} : await bundleAdapters(others)) };
+  const added = adapters.map((file) => `${GLOBAL_NAME}.addAdapter(${bundled[keyOf(file)]});\n`);
+  const core = script(`${built.prelude.core}${added.join("")}return ${GLOBAL_NAME}.boot;`);
+  return { ...built.prelude, core, runtimes: await Promise.all(codes) };
 }
 
 function keyOf(file: URL): string {
@@ -75,21 +94,24 @@ async function readScripts(): Promise<Scripts | null> {
   return { prelude: { ...prelude, parts: { file: fileURLToPath(BUILT_PARTS) } }, ...others };
 }
 
-/** A step of `npm run build`. `adapters`: those that are bundled with it. @public */
-export async function writeScripts(adapters: readonly URL[]): Promise<void> {
+/** A step of `npm run build`: bundles what plugins add as well. @public */
+export async function writeScripts({ adapters = [], runtimes = [] }: PreludeParts): Promise<void> {
   const { prelude, describer } = await bundleScripts();
   const { parts, ...rest } = prelude;
   await writeFile(BUILT_PARTS, JSON.stringify(textsOf(parts)));
-  await writeFile(
-    BUILT_SCRIPTS,
-    JSON.stringify({ prelude: rest, describer, adapters: await bundleAdapters(adapters) }),
+  const engines = await Promise.all(
+    [...runtimes].flatMap(({ engine: file }) =>
+      file === undefined ? [] : [bundleEngine(file).then((text) => [keyOf(file), text] as const)],
+    ),
   );
+  const added = { adapters: await bundleAdapters(adapters), engines: Object.fromEntries(engines) };
+  await writeFile(BUILT_SCRIPTS, JSON.stringify({ prelude: rest, describer, ...added }));
 }
 
 async function bundleScripts(): Promise<Scripts> {
   const { bundleNodeLibrary } = await import("./node-library.ts");
   const [texts, checks, describers, node] = await Promise.all([
-    bundleFiles("guest", GLOBAL_NAME, { core: "prelude", ...DEFERRED, ...ABSENT, ...ENGINES }),
+    bundleFiles("guest", GLOBAL_NAME, { core: "prelude", ...DEFERRED, ...ABSENT }),
     bundleFiles("base/schema", CHECKS_GLOBAL, { checks: "check-runtime" }),
     bundleFiles("base/schema", GLOBAL_NAME, { describer: "describe-library" }),
     bundleNodeLibrary(),
@@ -98,20 +120,17 @@ async function bundleScripts(): Promise<Scripts> {
   const deferred = Object.keys(DEFERRED).map((name) => `${name}() {\n${textOf(name)}return ${GLOBAL_NAME};\n}`);
   const core = `const DEFERRED = {\n${deferred.join(",\n")}\n};\n${textOf("core")}`;
   const parts = Object.keys(ABSENT).map((name) => [name, script(`${textOf(name)}return ${GLOBAL_NAME};`)] as const);
-  const engineOf = (name: keyof typeof ENGINES) => script(`${textOf(name)}return ${GLOBAL_NAME}.createEngine();`);
-  const engines = { wasi: engineOf("wasi"), native: engineOf("native"), remote: engineOf("remote") };
   const prelude = {
     core,
     parts: { texts: { ...Object.fromEntries(parts), ...node } },
     checks: checks.get("checks") ?? "",
-    engines,
   };
   const describer = `${describers.get("describer") ?? ""}return ${GLOBAL_NAME}.describeLibrarySchema;`;
-  return { prelude, describer: script(describer), adapters: {} };
+  return { prelude, describer: script(describer), adapters: {}, engines: {} };
 }
 
 /** Bundles modules that export the `adapter` of a contract, as expressions. */
-async function bundleAdapters(files: readonly URL[]): Promise<Scripts["adapters"]> {
+async function bundleAdapters(files: readonly URL[]): Promise<Bundled> {
   const named = files.map((file, index) => [`adapter${index}`, fileURLToPath(file)] as const);
   const texts = await bundlePaths(ADAPTER_NAME, Object.fromEntries(named));
   const expressions = files.map((file, index) => {
@@ -119,6 +138,14 @@ async function bundleAdapters(files: readonly URL[]): Promise<Scripts["adapters"
     return [keyOf(file), script(`${text}return ${ADAPTER_NAME}.adapter;`)] as const;
   });
   return Object.fromEntries(expressions);
+}
+
+/** Bundles a module that exports `createEngine`, as a script that evaluates to an engine. */
+async function bundleEngine(file: URL): Promise<string> {
+  // Those of other packages use no stream of ours.
+  const isOwn = !keyOf(file).startsWith("..");
+  const texts = await bundlePaths(ENGINE_NAME, { engine: fileURLToPath(file) }, isOwn ? IN_REALMS : {});
+  return script(`${texts.get("engine") ?? ""}return ${ENGINE_NAME}.createEngine();`);
 }
 
 /** A script that evaluates to the body's return value. */
@@ -135,13 +162,15 @@ function bundleFiles(
   const paths = Object.entries(files).map(([name, file]) => {
     return [name, fileURLToPath(new URL(`../../${folder}/${file}.${EXTENSION}`, import.meta.url))] as const;
   });
-  return bundlePaths(globalName, Object.fromEntries(paths), {
-    // The stream classes must not capture this: it would belong to the call that first uses it.
-    define: { queueMicrotask: "undefined" },
-    // They transfer buffers with what this exports as `structuredClone`.
-    inject: [fileURLToPath(new URL(`web/transfer.${EXTENSION}`, GUEST))],
-  });
+  return bundlePaths(globalName, Object.fromEntries(paths), IN_REALMS);
 }
+
+const IN_REALMS: Pick<BuildOptions, "define" | "inject"> = {
+  // The stream classes must not capture this: it would belong to the call that first uses it.
+  define: { queueMicrotask: "undefined" },
+  // They transfer buffers with what this exports as `structuredClone`.
+  inject: [fileURLToPath(new URL(`web/transfer.${EXTENSION}`, GUEST))],
+};
 
 async function bundlePaths(
   globalName: string,

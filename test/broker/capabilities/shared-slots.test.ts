@@ -7,7 +7,7 @@ import { EXEC_LIMITS } from "../../../src/broker/capabilities/exec/grants.ts";
 import { systemFileHolder } from "../../../src/broker/capabilities/fs/file-holder.ts";
 import { createFs } from "../../../src/broker/capabilities/fs/fs.ts";
 import { FS_LIMITS } from "../../../src/broker/capabilities/fs/limits.ts";
-import { Binaries, NATIVE_LIMITS } from "../../../src/broker/capabilities/native/binaries.ts";
+import { NATIVE_LIMITS } from "../../../src/broker/capabilities/native/methods.ts";
 import { createNative } from "../../../src/broker/capabilities/native/native.ts";
 
 /** Work that got its slot begins with this, and is never done. */
@@ -32,7 +32,7 @@ const SHARED: Record<string, Shared> = {
     reserved: 1,
   },
   native: {
-    create: (begin) => createNative(new Binaries(), { findJail: begin }) as Capability,
+    create: (begin) => createNative({ findJail: begin }) as Capability,
     grant: true,
     method: "run",
     args: { argument: "" },

@@ -5,7 +5,7 @@ import { createCapabilities } from "../../../src/broker/capabilities/built-in.ts
 import type { CapabilityRequest } from "../../../src/broker/capabilities/capability.ts";
 import { CONNECTOR } from "../../../src/broker/capabilities/connector/methods.ts";
 import { defineCapability } from "../../../src/broker/capabilities/custom.ts";
-import { HELD_ELSEWHERE } from "../../../src/broker/capabilities/native/binaries.ts";
+import { Binaries } from "../../../src/broker/binaries.ts";
 import { type SecretOptions, Secrets } from "../../../src/broker/capabilities/secrets/secrets.ts";
 import type { SessionEnd } from "../../../src/broker/call-session.ts";
 import type { CapabilityEvent } from "../../../src/broker/capability-event.ts";
@@ -47,7 +47,7 @@ export function opener(place: BrokerPlace): (world?: World) => BrokerClient {
     };
     const secrets = new Secrets(options, {});
     const kv = { path: ":memory:", maxBytes: 1024 * 1024 };
-    const parts = { binaries: HELD_ELSEWHERE, environment: {}, fetch: {}, kv, secrets };
+    const parts = { environment: {}, fetch: {}, kv, secrets };
     const client = new BrokerClient({
       ...silent,
       ...given,
@@ -58,7 +58,7 @@ export function opener(place: BrokerPlace): (world?: World) => BrokerClient {
         onSecretViolation: () => {},
       }),
       policy: { rules: [{ allow }] },
-      binaries: HELD_ELSEWHERE,
+      binaries: new Binaries(),
       modules: [CONNECTOR],
       place,
       settings: { fetch: {}, secrets: options, environment: {}, kv, listens: false },

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { place, placeQueue } from "../../../src/executor/dispatch/placement.ts";
+import type { ToolScript } from "../../../src/base/protocol/script.ts";
 import { ToolQueue } from "../../../src/executor/dispatch/tool-queue.ts";
 import { TurnTimeEstimate } from "../../../src/executor/dispatch/turn-time-estimate.ts";
 import type { WorkerConnection } from "../../../src/executor/dispatch/worker-connection.ts";
@@ -239,17 +240,17 @@ test("a worker for which a call waits that needs it alone gets nothing else, and
   expect(others.held.size).toBe(0);
 });
 
-test("a tool in Python waits longer for a warm worker, as an interpreter has to start in another", () => {
+test("a tool with an interpreter waits longer for a warm worker, as another has to start one", () => {
   const [warm, cold] = dispatch(2).workers.map(({ lane }) => lane);
   if (warm === undefined || cold === undefined) throw new Error("there are two workers");
   const script = tool("t");
   warm.recordWarm(script.key, "");
   occupy(warm, 50, false);
-  const placed = (runtime: "javascript" | "python") =>
-    placeQueue(new Set([warm, cold]), queueOf({ ...script, runtime }, 0.01), 0, { held: new Set(), isReserved: false });
-  expect(placed("javascript")).toBe(cold);
+  const placed = (own: ToolScript) =>
+    placeQueue(new Set([warm, cold]), queueOf(own, 0.01), 0, { held: new Set(), isReserved: false });
+  expect(placed(script)).toBe(cold);
   // The warm one has no room yet.
-  expect(placed("python")).toBeNull();
+  expect(placed({ ...script, isInterpreted: true })).toBeNull();
 });
 
 test("an inspection goes to the worker that is free first, and waits where none has room", () => {

@@ -11,6 +11,8 @@ import { turnRecordBuffer, TurnSlot } from "../../../src/base/protocol/turn-reco
 import { decodeToHost, encodeToWorker } from "../../../src/base/protocol/wire.ts";
 import { DEFAULT_LIMITS } from "../../../src/base/limits.ts";
 import { WorkerSession } from "../../../src/executor/worker/worker-session.ts";
+import { isolationWith } from "../../../src/executor/worker/isolation.ts";
+import { WorkerRuntimes } from "../../../src/executor/worker/worker-runtime.ts";
 import { loadPrelude } from "../../../src/tool/runtimes/prelude.ts";
 import { script } from "../jobs.ts";
 
@@ -32,10 +34,9 @@ beforeAll(async () => {
     spinMs: 0,
   };
   const slot = new TurnSlot(turnRecord, 0, undefined);
-  worker = new WorkerSession(settings, slot, new WorkerHoldings(holdings, 0), {
-    toHost: (text) => onText(text),
-    toBroker: null,
-  });
+  const links = { toHost: (text: string) => onText(text), toBroker: null };
+  const open = isolationWith(await WorkerRuntimes.import([]));
+  worker = new WorkerSession(settings, slot, new WorkerHoldings(holdings, 0), links, open);
   worker.onLine(encodeToWorker({ kind: "load", script: LINES }).slice(0, -1));
 });
 afterAll(() => worker.close());

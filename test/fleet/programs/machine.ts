@@ -1,7 +1,7 @@
 /** A worker machine in a process of its own: its options are its argument, and it says a line when it is ready. */
 import { resolveExecutorOptions } from "../../../src/executor/options.ts";
 import { scaled } from "../../../src/fleet/wire/fleet-timings.ts";
-import { ADAPTERS } from "../../../src/ecosystems/plugins.ts";
+import { PRELUDE_PARTS } from "../../../src/ecosystems/plugins.ts";
 import { startMachine } from "../../../src/fleet/machine/machine.ts";
 import { resolveOptions } from "../../../src/engine/options.ts";
 
@@ -21,7 +21,7 @@ const log = (fields: object, message: string) => {
 };
 const { idempotency } = resolveOptions({ idempotency: ledger });
 const machine = await startMachine({
-  adapters: ADAPTERS,
+  parts: PRELUDE_PARTS,
   url,
   fleet,
   secret,

@@ -140,11 +140,11 @@ describe("a source map", () => {
 
   test("that is too large is left out, and the stack says so", () => {
     expect(writeSourceMap(["add.ts"], "AAAA;".repeat(1_000_000))).toBe("");
-    expect(stackMapper("add", "", "javascript")("Error: x\n    at f (tool:add:1:1)")).toBe(
+    expect(stackMapper("add", { sourceMap: "", runtime: "javascript" })("Error: x\n    at f (tool:add:1:1)")).toBe(
       "Error: x\n    at f (tool.js:1:1)\n    (lines of the bundle, because it has no source map of up to 4194304 characters)",
     );
-    expect(stackMapper("add", "", "javascript")("Error: x")).toBe("Error: x");
-    expect(stackMapper("add", "", "wasi")("Error: x\n    at f (tool:add:1:1)")).toBe(
+    expect(stackMapper("add", { sourceMap: "", runtime: "javascript" })("Error: x")).toBe("Error: x");
+    expect(stackMapper("add", { sourceMap: "", runtime: "wasi" })("Error: x\n    at f (tool:add:1:1)")).toBe(
       "Error: x\n    at f (tool.js:1:1)",
     );
   });
@@ -154,7 +154,9 @@ describe("a source map", () => {
     const mappings = `AAAA${",CAAC".repeat(500_000)}`;
     const json = JSON.stringify({ version: 3, sources: ["add.ts"], names: [], mappings });
     const before = process.memoryUsage().heapUsed;
-    const mapped = stackMapper("add", json, "javascript")("Error: x\n    at f (tool:add:1:400001)");
+    const mapped = stackMapper("add", { sourceMap: json, runtime: "javascript" })(
+      "Error: x\n    at f (tool:add:1:400001)",
+    );
     const grownMb = (process.memoryUsage().heapUsed - before) / 2 ** 20;
     expect(mapped).toBe("Error: x\n    at f (add.ts:1:400001)");
     expect(grownMb).toBeLessThan(25);
@@ -209,7 +211,7 @@ describe("a traceback of Python's", () => {
   ].join("\n");
 
   test("is kept as it is, whatever its lines begin with", () => {
-    expect(stackMapper("add", "", "python")(traceback)).toBe(traceback);
+    expect(stackMapper("add", { sourceMap: "", runtime: "python", isInterpreted: true })(traceback)).toBe(traceback);
   });
 
   test("that is too long keeps its first line and its last ones, whole", () => {

@@ -34,7 +34,7 @@ describe("an archive is fetched [C07]", () => {
     await using server = await serve((_request, response) => response.end(bytes));
     const context = newContext({ privateOrigins: [server.origin] });
     await using found = await openPackage(`${server.origin}/tools/${file}`, context);
-    expect(found).toMatchObject({ name: "weather-forecast-v1", layout: { kind: "module" } });
+    expect(found).toMatchObject({ name: "weather-forecast-v1", layout: { runtime: "javascript" } });
     expect(server.seen).toMatchObject([{ method: "GET", url: `/tools/${file}` }]);
     expect(context.events.map(({ step }) => step)).toEqual(["fetch", "extract"]);
   });

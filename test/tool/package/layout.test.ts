@@ -45,7 +45,7 @@ describe("a package", () => {
         await using found = await openArchive(name, bytes);
         expect(path.basename(found.folder)).toBe(top);
         expect(found).toMatchObject({
-          layout: { kind: "module", entry: "code/function.js" },
+          layout: { runtime: "javascript", entry: "code/function.js" },
           record: { tool_id: "x" },
         });
       }
@@ -54,7 +54,7 @@ describe("a package", () => {
 
   test("has code/ at its root, as `zip -r x.zip code/` makes it [C10]", async () => {
     await using found = await openArchive("a.zip", zipped({ "code/function.js": "", "other/code/function.ts": "" }));
-    expect(found.layout).toEqual({ kind: "module", entry: "code/function.js" });
+    expect(found.layout).toEqual({ runtime: "javascript", entry: "code/function.js" });
   });
 
   test("may have what desktops add to archives", async () => {
@@ -65,14 +65,20 @@ describe("a package", () => {
 
   test("has the module that comes first of several, and Python only where it is missing", async () => {
     const folder = await newTree({ "code/function.py": "", "code/function.js": "" });
-    expect((await openPackage(folder, newContext())).layout).toEqual({ kind: "module", entry: "code/function.js" });
+    expect((await openPackage(folder, newContext())).layout).toEqual({
+      runtime: "javascript",
+      entry: "code/function.js",
+    });
     await writeFile(path.join(folder, "code/function.ts"), "");
-    expect((await openPackage(folder, newContext())).layout).toEqual({ kind: "module", entry: "code/function.ts" });
+    expect((await openPackage(folder, newContext())).layout).toEqual({
+      runtime: "javascript",
+      entry: "code/function.ts",
+    });
   });
 
   test("is Python where function.py is alone [F14]", async () => {
     const folder = await newTree({ "code/function.py": "", "code/requirements.txt": "requests" });
-    expect((await openPackage(folder, newContext())).layout).toEqual({ kind: "python", entry: "code/function.py" });
+    expect((await openPackage(folder, newContext())).layout).toEqual({ runtime: "python", entry: "code/function.py" });
   });
 
   test.each(["folder", "a.zip", "a.tar.gz"])(
@@ -82,13 +88,13 @@ describe("a package", () => {
       const bytes = kind === "a.zip" ? zipped(tree) : packed(tree);
       const opening = kind === "folder" ? openPackage(await newTree(tree), newContext()) : openArchive(kind, bytes);
       await using found = await opening;
-      expect(found.layout).toEqual({ kind: "native", entry: "code/increment" });
+      expect(found.layout).toEqual({ runtime: "native", entry: "code/increment" });
     },
   );
 
   test("is a WebAssembly module where that one file begins as such [C62]", async () => {
     const folder = await newTree({ "code/increment": "\0asm\u0001\0\0\0" });
-    expect((await openPackage(folder, newContext())).layout).toEqual({ kind: "wasi", entry: "code/increment" });
+    expect((await openPackage(folder, newContext())).layout).toEqual({ runtime: "wasi", entry: "code/increment" });
   });
 });
 

@@ -22,7 +22,7 @@ describe("a tar archive is unpacked", () => {
     ];
     const found = await openArchive(name, buildTarGz(parts));
     expect(await filesIn(found.folder)).toEqual({ "code/function.js": MODULE.data });
-    expect(found).toMatchObject({ name: "tool", layout: { kind: "module", entry: "code/function.js" } });
+    expect(found).toMatchObject({ name: "tool", layout: { runtime: "javascript", entry: "code/function.js" } });
     await found[Symbol.asyncDispose]();
     expect(await left()).toEqual([]);
   });

@@ -19,7 +19,7 @@ describe("a zip archive is unpacked", () => {
     const found = await openArchive("tool.zip", buildZip(parts));
     expect(await left()).toHaveLength(1);
     expect(await filesIn(found.folder)).toEqual({ "code/function.js": MODULE.data, "code/lib/a.js": "1" });
-    expect(found).toMatchObject({ name: "tool", layout: { kind: "module", entry: "code/function.js" } });
+    expect(found).toMatchObject({ name: "tool", layout: { runtime: "javascript", entry: "code/function.js" } });
     expect(found.sha256).toMatch(/^[0-9a-f]{64}$/);
     await found[Symbol.asyncDispose]();
     expect(await left()).toEqual([]);

@@ -1,21 +1,15 @@
 import { constants as FILE } from "node:fs";
-import { open } from "node:fs/promises";
+import { open as openFile } from "node:fs/promises";
 import { constants as SYSTEM } from "node:os";
 import { join } from "node:path";
 import { closedIn, DEVICES_OF_ONE, LIBRARIES, ownFolder, readOnly } from "../../../base/os/bubblewrap.ts";
 import { limitCommands } from "../../../base/os/rlimits.ts";
 import { findJail, type Inside, type Jail } from "../../jail/jail.ts";
 import { type Ended, runForFolder } from "../../jail/run.ts";
-import {
-  type CallBinary,
-  type Capability,
-  CapabilityRefusal,
-  type GrantKind,
-  LimitReached,
-  type OpenCall,
-} from "../capability.ts";
+import { type CallBinary, type Capability, CapabilityRefusal, LimitReached, type OpenCall } from "../capability.ts";
 import { WaitingSlots } from "../waiting-slots.ts";
-import { type BinaryFiles, type HeldBinary, NATIVE_LIMITS } from "./binaries.ts";
+import type { OpenModule } from "../module-capability.ts";
+import { NATIVE, NATIVE_LIMITS, nativeGrants } from "./methods.ts";
 
 /** Replacements for tests. */
 export interface NativeOptions {
@@ -33,48 +27,29 @@ interface BinaryRun {
 
 const SAID_SHOWN = 500;
 
-/** Grants of `native`: allowed or not. The call's limits bound the use. */
-const nativeGrants: GrantKind<true> = {
-  read(value) {
-    if (value === true) return true;
-    throw new TypeError(": is true; the tool's limits bound what a binary may use");
-  },
-  meet: () => true,
-  uncovered: (_asked, granted) => (granted.length === 0 ? [{ pointer: "", asked: "the capability" }] : []),
-  describe: () => "its binary, in an operating-system sandbox",
-};
+/** For the broker's thread, which imports this module. */
+export const open: OpenModule = () => ({ capability: createNative() as Capability });
 
-/** `native`: runs a tool's binary in a sandbox of the operating system. Refuses every run where no sandbox works. */
-export function createNative(binaries: BinaryFiles, options: NativeOptions = {}): Capability<true> {
+/** `native`: refuses every run where no sandbox works. */
+export function createNative(options: NativeOptions = {}): Capability<true> {
   // A run that waits ends with its call, so the wait needs no limit of its own.
   const late = () => new Error("no binary ended in time");
   const slots = new WaitingSlots({ max: NATIVE_LIMITS.atOnce, reserved: NATIVE_LIMITS.reserved, waitMs: null, late });
   const find = options.findJail ?? findJail;
+  const { name, grants, methods } = NATIVE;
   return {
-    name: "native",
-    grants: nativeGrants,
-    methods: {
-      run: {
-        input: {
-          type: "object",
-          properties: { argument: { type: "string" } },
-          required: ["argument"],
-          additionalProperties: false,
-        },
-      },
-    },
+    name,
+    grants,
+    methods,
     open: (call) => ({
       invoke: (_method, args) => {
         const { argument } = args as { readonly argument: string };
         const binary = binaryOf(call);
         checkArgument(argument);
-        return slots.run(call.signal, call.tenant, () => run(binaries, find, binary, argument, call.signal));
+        return slots.run(call.signal, call.tenant, () => run(find, binary, argument, call.signal));
       },
     }),
-    close: async () => {
-      await slots.idle();
-      await binaries.close();
-    },
+    close: () => slots.idle(),
   };
 }
 
@@ -99,7 +74,6 @@ function checkArgument(argument: string): void {
 }
 
 async function run(
-  binaries: BinaryFiles,
   find: () => Promise<Jail>,
   binary: CallBinary,
   argument: string,
@@ -107,8 +81,7 @@ async function run(
 ): Promise<BinaryRun> {
   const jail = await find();
   if ("reason" in jail) throw noJail(jail.reason);
-  using held: HeldBinary = binaries.hold(binary.file);
-  const inside = binaryInside(held.path, argument, binary.limits);
+  const inside = binaryInside(binary.file, argument, binary.limits);
   const streams = { stdin: "", outputBytes: NATIVE_LIMITS.saidBytes, drainedBytes: NATIVE_LIMITS.drainedBytes };
   const { outputBytes } = binary.limits;
   const ended = await runForFolder(jail.start, inside, streams, signal, (folder) =>
@@ -241,7 +214,7 @@ async function readOutputFile(folder: string, maxBytes: number): Promise<OutputF
   let handle;
   try {
     // Neither follow a link, nor wait for the writer of a pipe.
-    handle = await open(join(folder, OUTPUT), FILE.O_RDONLY | FILE.O_NOFOLLOW | FILE.O_NONBLOCK);
+    handle = await openFile(join(folder, OUTPUT), FILE.O_RDONLY | FILE.O_NOFOLLOW | FILE.O_NONBLOCK);
   } catch (error) {
     return { kind: error instanceof Error && "code" in error && error.code === "ENOENT" ? "nothing" : "odd" };
   }

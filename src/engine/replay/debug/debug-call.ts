@@ -55,7 +55,7 @@ export async function debugCall(
   const child = start(file, args);
   child.stderr?.setEncoding("utf8").on("data", onNotice);
   const { readers, adapters } = resolvePlugins(plugins);
-  const prelude = await loadPrelude(adapters);
+  const prelude = await loadPrelude({ adapters });
   const { tool } = recording;
   const message = { prelude, recording: { ...recording, tool: { ...tool, checks: checksOf(recording, readers) } } };
   return new Promise((resolve, reject) => {

@@ -1,9 +1,11 @@
 import { randomBytes } from "node:crypto";
 import ivm from "isolated-vm";
 import type { PythonEngine } from "../../../guest/host.ts";
-import { NO_CHECKS, type PythonScript, type ToolScript } from "../../../base/protocol/script.ts";
+import { NO_CHECKS, type ToolScript } from "../../../base/protocol/script.ts";
+import type { PythonScript } from "../../../tool/runtimes/python/python-file.ts";
 import { compileScript, compileTool, GuestRealm, type PreludeCode, type RealmHost } from "../guest-realm.ts";
 import { PYTHON_HEAP_MB, type PythonImage, type PythonSnapshot } from "./image.ts";
+import { readPythonCode } from "./python-code.ts";
 
 const START_MS = 20_000;
 /** Start without a snapshot, on a busy machine. */
@@ -72,7 +74,7 @@ function engineCodeOf(isolate: ivm.Isolate, { image }: InterpreterParts): Prelud
 export function rehearseEngine(parts: InterpreterParts, { pure }: RealmHost): PreludeCode | undefined {
   const { isolate, realm } = startInterpreter(parts, { emit: new ivm.Callback(() => 0), pure });
   try {
-    realm.load(compileTool(isolate, REHEARSED));
+    realm.load(compileTool(isolate, REHEARSED, { code: readPythonCode(REHEARSED) }));
     realm.start('[[1,"",0,9,{}]]', START_MS);
     return engineCodeOf(isolate, parts);
   } finally {

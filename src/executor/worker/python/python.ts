@@ -1,9 +1,11 @@
 import ivm from "isolated-vm";
 import { limitMemory, PAGE_BYTES } from "../../../base/wasm/wasm-memory.ts";
 import type { PreludeCode, RealmHost } from "../guest-realm.ts";
-import type { PreparedIsolate } from "../tool-isolate.ts";
-import { type PythonImage, type PythonSnapshot, readImage, readModule, readSnapshot } from "./image.ts";
+import type { InterpreterPrelude, Interpreters, WorkerRuntime } from "../worker-runtime.ts";
+import type { PreparedIsolate } from "../prepared-isolate.ts";
+import { PYTHON_HEAP_MB, type PythonImage, type PythonSnapshot, readImage, readModule, readSnapshot } from "./image.ts";
 import { compileModule, type InterpreterParts, rehearseEngine, shareModule, startInterpreter } from "./interpreter.ts";
+import { readPythonCode } from "./python-code.ts";
 
 const MIB = 1024 * 1024;
 /** Maximum number of modules with different memory limits: each holds compiled code. */
@@ -22,7 +24,7 @@ interface LoadedPython {
 }
 
 /** The Python interpreters of one worker; their common parts are loaded with the first. */
-export class Python implements Disposable {
+export class Python implements Interpreters {
   readonly #folder: string | null;
   #loaded: LoadedPython | null = null;
   #engineCode: PreludeCode | undefined;
@@ -33,13 +35,8 @@ export class Python implements Disposable {
   }
 
   /** An isolate with an unused interpreter. Throws where Python is not installed or its image cannot be read. */
-  createBlank(
-    memoryMb: number,
-    prelude: string,
-    preludeCode: PreludeCode | undefined,
-    host: RealmHost,
-  ): Omit<PreparedIsolate, "number"> {
-    const started = this.#with(memoryMb, prelude, preludeCode, (parts) => {
+  start(memoryMb: number, prelude: InterpreterPrelude, host: RealmHost): Omit<PreparedIsolate, "number"> {
+    const started = this.#with(memoryMb, prelude, (parts) => {
       const interpreter = startInterpreter(parts, host);
       this.#engineCode = parts.engineCode;
       return interpreter;
@@ -55,23 +52,19 @@ export class Python implements Disposable {
     return this.#isRehearsed;
   }
 
-  /** Fills the code cache of the engine; takes as long as starting an interpreter. Throws as `createBlank` does. */
-  rehearse(memoryMb: number, prelude: string, preludeCode: PreludeCode | undefined, host: RealmHost): void {
+  /** Fills the code cache of the engine; takes as long as starting an interpreter. Throws as `start` does. */
+  rehearse(memoryMb: number, prelude: InterpreterPrelude, host: RealmHost): void {
     this.#isRehearsed = true;
-    this.#engineCode = this.#with(memoryMb, prelude, preludeCode, (parts) => rehearseEngine(parts, host));
+    this.#engineCode = this.#with(memoryMb, prelude, (parts) => rehearseEngine(parts, host));
   }
 
-  #with<T>(
-    memoryMb: number,
-    prelude: string,
-    preludeCode: PreludeCode | undefined,
-    use: (parts: InterpreterParts) => T,
-  ): T {
+  #with<T>(memoryMb: number, prelude: InterpreterPrelude, use: (parts: InterpreterParts) => T): T {
     const loaded = (this.#loaded ??= this.#load());
     const { image, snapshot } = loaded;
     const module = shareModule(loaded.context, moduleFor(loaded, memoryMb));
     try {
-      return use({ image, snapshot, prelude, preludeCode, engineCode: this.#engineCode, module });
+      const { text, code } = prelude;
+      return use({ image, snapshot, prelude: text, preludeCode: code, engineCode: this.#engineCode, module });
     } finally {
       module.release();
     }
@@ -129,3 +122,10 @@ function compileFor(memoryMb: number, folder: string, context: ivm.Context): ivm
   whole.buffer.transfer(0);
   return compileModule(context, limited);
 }
+
+/** For workers, which import this module: an interpreter has a memory of its own beside V8's heap. */
+export const runtime: WorkerRuntime = {
+  weightMb: (memoryMb) => memoryMb + PYTHON_HEAP_MB,
+  readCode: readPythonCode,
+  interpreter: { heapMb: PYTHON_HEAP_MB, open: (folder) => new Python(folder) },
+};

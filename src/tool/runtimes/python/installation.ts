@@ -1,5 +1,5 @@
 import { PackageError, quoted } from "../../package/step.ts";
-import type { PythonFile, PythonScript } from "../../../base/protocol/script.ts";
+import type { PythonFile, PythonScript } from "./python-file.ts";
 import { SCRIPT_BYTES_MAX } from "./python-file.ts";
 import { checkLibraries, LIBRARIES_FOLDER, type Libraries, type Library } from "./libraries.ts";
 import { LOCK, type LockedPackage, type PyodideLock } from "./pyodide-lock.ts";

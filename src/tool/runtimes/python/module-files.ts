@@ -1,6 +1,6 @@
 import { lstat } from "node:fs/promises";
 import path from "node:path";
-import type { PythonFile } from "../../../base/protocol/script.ts";
+import type { PythonFile } from "./python-file.ts";
 import { requirePath } from "../../package/entry.ts";
 import { readFileAt } from "../../package/file.ts";
 import { PackageError, quoted } from "../../package/step.ts";

@@ -1,6 +1,6 @@
 import path from "node:path";
-import type { PythonScript } from "../../../base/protocol/script.ts";
-import type { PythonJob } from "../../build/job.ts";
+import type { ModuleWork } from "../../build/job.ts";
+import type { PythonScript } from "./python-file.ts";
 import { install } from "./installation.ts";
 import type { Libraries } from "./libraries.ts";
 import { CODE, PYPROJECT } from "../../package/layout.ts";
@@ -13,6 +13,18 @@ import { scriptOfFile, scriptOfPackage, scriptOfProject, scriptText } from "./sc
 import { quoted } from "../../package/step.ts";
 import { Wheels } from "./wheels.ts";
 
+/** The files of a Python package in a folder, with the wheels that it requires, to write as one text. */
+export interface PythonPackage {
+  readonly folder: string;
+  /** The tool's file, or `pyproject.toml`, which names it. */
+  readonly entry: string;
+  /** Whether the file is a tool by itself: it asks for no packages, and gets those that it imports. */
+  readonly isFile?: true;
+  /** The operator's folder of wheels. */
+  readonly wheels?: string;
+  readonly maxBytes: number;
+}
+
 /** The wheels of the last package: the next one often needs the same. */
 let kept: { readonly key: string; readonly wheels: Wheels } | undefined;
 
@@ -23,7 +35,7 @@ export async function readPackage({
   isFile,
   wheels: given,
   maxBytes,
-}: Omit<PythonJob, "kind">): Promise<{ readonly text: string; readonly sources: readonly string[] }> {
+}: PythonPackage): Promise<{ readonly text: string; readonly sources: readonly string[] }> {
   const key = JSON.stringify([given, maxBytes]);
   const { wheels } = (kept = kept?.key === key ? kept : { key, wheels: new Wheels(given, maxBytes) });
   const { script, libraries } =
@@ -34,6 +46,12 @@ export async function readPackage({
         : await readPackageScript(folder, entry, wheels);
   return { text: scriptText(script, libraries), sources: Object.keys(script.files) };
 }
+
+/** For a build process, which imports this module. `data`: a `PythonPackage`. The answer's only text is the script. */
+export const work: ModuleWork = async (data) => {
+  const { text, sources } = await readPackage(data as PythonPackage);
+  return { value: { sources }, texts: [text] };
+};
 
 /** A script with the machine code of its packages. */
 interface ReadScript {

@@ -1,4 +1,17 @@
-import type { PythonFile } from "../../../base/protocol/script.ts";
+/** A Python tool's code; `ToolScript.text` is this as JSON; then, on a line of its own, each of its libraries as Base64. */
+export interface PythonScript {
+  /** The tool's own file among `files`: `function.py`, or `name/__init__.py` for a Python package. */
+  readonly entry: string;
+  /** The tool's own files, keyed by path with `/`; the interpreter has them in `/tool`. */
+  readonly files: { readonly [path: string]: PythonFile };
+  /** The installed packages, with the paths of their site-packages folder. */
+  readonly packages: { readonly [path: string]: PythonFile };
+  /** Paths of machine code among the packages; the code itself follows the script. */
+  readonly libraries?: readonly string[];
+}
+
+/** A file's text, or its bytes as Base64 if it is not text. */
+export type PythonFile = string | { readonly base64: string };
 
 /**
  * Maximum size of a tool with all its dependencies, in bytes: the interpreter holds several copies while it loads them.

@@ -3,7 +3,7 @@ import path from "node:path";
 import { requirePath } from "../../package/entry.ts";
 import { readFileAt } from "../../package/file.ts";
 import { PackageError, quoted } from "../../package/step.ts";
-import type { PythonFile, PythonScript } from "../../../base/protocol/script.ts";
+import type { PythonFile, PythonScript } from "./python-file.ts";
 import type { Libraries } from "./libraries.ts";
 import { importsIn } from "./imports.ts";
 import { readModuleFiles } from "./module-files.ts";

@@ -1,6 +1,6 @@
 import { planExtraction, unpackedMax } from "../../package/entry.ts";
 import { PackageError, quoted } from "../../package/step.ts";
-import type { PythonFile } from "../../../base/protocol/script.ts";
+import type { PythonFile } from "./python-file.ts";
 import { PYTHON_VERSION } from "./environment.ts";
 import { type Libraries, type Library, readLibrary } from "./libraries.ts";
 import { type Metadata, onlyField, readMetadata } from "./metadata.ts";

@@ -1,7 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { LimitReached, type OpenCall } from "../../../../src/broker/capabilities/capability.ts";
-import { Binaries, NATIVE_LIMITS } from "../../../../src/broker/capabilities/native/binaries.ts";
+import { Binaries, KEPT_MAX } from "../../../../src/broker/binaries.ts";
+import { NATIVE_LIMITS } from "../../../../src/broker/capabilities/native/methods.ts";
 import { createNative, type NativeOptions } from "../../../../src/broker/capabilities/native/native.ts";
 import { refusedWith } from "../exec/opened.ts";
 
@@ -14,7 +15,7 @@ function newBinaries(): Binaries {
 }
 
 /** Runs the binary of a call, as the capability does for it. */
-function run(argument: string, options: NativeOptions, binaries = newBinaries()) {
+function run(argument: string, options: NativeOptions) {
   const call: OpenCall = {
     callId: "c",
     tool: "t",
@@ -23,7 +24,7 @@ function run(argument: string, options: NativeOptions, binaries = newBinaries())
     grantsOf: () => [],
     binary: { file: "h", limits: LIMITS },
   };
-  return Promise.try(async () => createNative(binaries, options).open(call, [true]).invoke("run", { argument }));
+  return Promise.try(async () => createNative(options).open(call, [true]).invoke("run", { argument }));
 }
 
 const noJail = { findJail: () => Promise.resolve({ reason: "bubblewrap is not installed" }) };
@@ -36,9 +37,7 @@ describe("a binary", () => {
 
   test("that could not be started has failed, without what the system says of the host", async () => {
     const start = () => Promise.reject(new Error("spawn /usr/bin/bwrap EAGAIN"));
-    const binaries = newBinaries();
-    await binaries.keep("1", "h", Buffer.from("x"));
-    const said = await refusedWith(run("{}", { findJail: () => Promise.resolve({ start }) }, binaries));
+    const said = await refusedWith(run("{}", { findJail: () => Promise.resolve({ start }) }));
     expect(said).toBe("it could not be started");
   });
 
@@ -53,7 +52,7 @@ describe("a binary", () => {
   });
 
   test("is granted or not, and there is nothing else to say of it", () => {
-    const { grants } = createNative(newBinaries());
+    const { grants } = createNative();
     expect(grants.read(true, "policy")).toBe(true);
     for (const odd of [{ wallMs: 1 }, "yes", 1, []]) expect(() => grants.read(odd, "policy")).toThrow(/^: is true/);
     expect(grants.uncovered(true, [])).toEqual([{ pointer: "", asked: "the capability" }]);
@@ -64,7 +63,7 @@ describe("a binary", () => {
 describe("the files of binaries", () => {
   test("are bounded together", async () => {
     const binaries = newBinaries();
-    const keeping = Array.from({ length: NATIVE_LIMITS.kept + 1 }, (_, at) =>
+    const keeping = Array.from({ length: KEPT_MAX + 1 }, (_, at) =>
       binaries.keep(`${at}`, `hash-${at}`, Buffer.from([1])),
     );
     const settled = await Promise.allSettled(keeping);

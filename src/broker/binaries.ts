@@ -1,53 +1,11 @@
 import { chmod, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { GloveboxError } from "../../../base/errors.ts";
-import { TemporaryFolders } from "../temporary.ts";
+import { GloveboxError } from "../base/errors.ts";
+import { TemporaryFolders } from "./capabilities/temporary.ts";
 
-const KIB = 1024;
-const MIB = 1024 * KIB;
-
-/** Limits of one run of a binary, and of all runs, in addition to the call's own limits. */
-interface NativeLimits {
-  /** Maximum length of an argument on Linux, in bytes, without the terminating NUL. */
-  readonly argumentBytes: number;
-  /** Maximum of stdout kept, and of stderr. */
-  readonly saidBytes: number;
-  /** Maximum of both that a binary may write before it is killed. */
-  readonly drainedBytes: number;
-  /** Maximum number of threads; a binary has one process. */
-  readonly threads: number;
-  readonly openFiles: number;
-  /** Capacity of its folder, in bytes, and in files and folders. */
-  readonly folderBytes: number;
-  readonly folderEntries: number;
-  /** Memory that it may reserve beyond `memoryMb`, without using it. */
-  readonly spareBytes: number;
-  /** Address space beyond `memoryMb`: the bound on its memory between two looks of the watch. */
-  readonly addressBytes: number;
-  /** Maximum number of runs of all calls at once; more wait. */
-  readonly atOnce: number;
-  /** How many of these only tenants without a run get. */
-  readonly reserved: number;
-  /** Maximum total size of the files of an engine's binaries, and their maximum number. */
-  readonly keptBytes: number;
-  readonly kept: number;
-}
-
-export const NATIVE_LIMITS: NativeLimits = Object.freeze({
-  argumentBytes: 128 * KIB - 1,
-  saidBytes: 64 * KIB,
-  drainedBytes: 16 * MIB,
-  threads: 64,
-  openFiles: 256,
-  folderBytes: 64 * MIB,
-  folderEntries: 10_000,
-  spareBytes: 256 * MIB,
-  addressBytes: 8_192 * MIB,
-  atOnce: 8,
-  reserved: 2,
-  keptBytes: 1_024 * MIB,
-  kept: 1_000,
-});
+/** Maximum total size of the files of an engine's binaries, in bytes, and their maximum number. */
+const KEPT_BYTES_MAX = 1_024 * 1024 * 1024;
+export const KEPT_MAX = 1_000;
 
 /** Only the engine's user may read and execute the file; the binary runs as that user. */
 const FILE_MODE = 0o500;
@@ -59,16 +17,12 @@ export interface HeldBinary extends Disposable {
 
 /** Files of binaries as runs need them. */
 export interface BinaryFiles {
+  /** Hash of a script's binary; `undefined` for a script without one. */
+  hashOf(key: string): string | undefined;
   /** Throws where there is no such binary any more. */
   hold(file: string): HeldBinary;
   close(): Promise<void>;
 }
-
-/** Files that another thread holds, by their paths. */
-export const HELD_ELSEWHERE: BinaryFiles = {
-  hold: (path) => ({ path, [Symbol.dispose]: () => undefined }),
-  close: () => Promise.resolve(),
-};
 
 interface StoredBinary {
   readonly bytes: number;
@@ -116,6 +70,10 @@ export class Binaries implements BinaryFiles {
     this.#release(hash);
   }
 
+  hashOf(key: string): string | undefined {
+    return this.#scripts.get(key);
+  }
+
   /** Holds the file for a run. Throws where no tool has the binary any more. */
   hold(hash: string): HeldBinary {
     const kept = this.#kept.get(hash);
@@ -137,9 +95,8 @@ export class Binaries implements BinaryFiles {
 
   #add(hash: string, content: Uint8Array): StoredBinary {
     const bytes = [...this.#kept.values()].reduce((sum, each) => sum + each.bytes, content.length);
-    const { kept: most, keptBytes } = NATIVE_LIMITS;
-    if (this.#kept.size >= most || bytes > keptBytes) {
-      const limits = `at most ${most} binaries with ${keptBytes} bytes in total`;
+    if (this.#kept.size >= KEPT_MAX || bytes > KEPT_BYTES_MAX) {
+      const limits = `at most ${KEPT_MAX} binaries with ${KEPT_BYTES_MAX} bytes in total`;
       throw new GloveboxError("load_error", `the binaries of all tools exceed a limit: ${limits}`);
     }
     const kept: StoredBinary = { bytes: content.length, written: this.#write(hash, content), path: null, users: 0 };

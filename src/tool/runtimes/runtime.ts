@@ -1,0 +1,61 @@
+import type { Bundle } from "../bundle/bundle.ts";
+import type { ProjectOptions } from "../bundle/project.ts";
+import type { ResolvedPackageOptions } from "../package/options.ts";
+
+/** A runtime beside JavaScript, in which tools may be written. A plugin brings it. */
+export interface ToolRuntime {
+  /** As definitions name it: lower-case letters, digits and hyphens, at most 64. */
+  readonly name: string;
+  /**
+   * File of a module that exports `createEngine`, which makes a `RuntimeEngine`. It is bundled, and runs in each realm of the
+   * runtime before anything else. Missing where the module of `worker` has an engine of its own.
+   */
+  readonly engine?: URL;
+  /** How its code is read. Missing where no file and no definition is in it: its tools come from a source of tools. */
+  readonly reader?: RuntimeReader;
+  /** @internal File of a module that exports `runtime`, a `WorkerRuntime`, and that workers import. */
+  readonly worker?: URL;
+  /** @internal Whether it starts an interpreter, with a memory and an isolate of its own. */
+  readonly isInterpreted?: true;
+  /** @internal Files that workers read; `null` where the runtime is not available on this machine. */
+  readonly files?: () => RuntimeFolder | null;
+}
+
+/** A folder with the files of a runtime. Workers may read all in `root`, which the folder is in. */
+export interface RuntimeFolder {
+  readonly root: string;
+  readonly folder: string;
+}
+
+/** Reads the code of a runtime's tools. Nothing of a tool runs. */
+export interface RuntimeReader {
+  /** Extensions of files that are tools, such as `.py`. */
+  readonly extensions: readonly string[];
+  /** A file that may make the folder around it one tool, as `index.ts` does, and what it has where it does. */
+  readonly index?: { readonly file: string; readonly marks: RegExp };
+  /** Names of files beside tools that are not tools, such as tests. */
+  readonly beside?: RegExp;
+  /** Rejects with a `GloveboxError`, `load_error`, that names the tool. */
+  bundle(code: RuntimeSource, context: BundleContext): Promise<Bundle>;
+}
+
+/** Code of a tool: the text of a definition, a file of the operator's, or the entry of an unpacked package. */
+export type RuntimeSource = { readonly name: string } & (
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "file"; readonly path: string }
+  | { readonly kind: "package"; readonly folder: string; readonly entry: string }
+);
+
+/** Runtimes of an engine's plugins, by their names. */
+export type ToolRuntimes = ReadonlyMap<string, ToolRuntime>;
+
+/** On whose behalf code is bundled, and with what. */
+export interface BundleContext {
+  /** See `BuildOptions.registrant`. */
+  readonly lane: string | null;
+  readonly packages: ResolvedPackageOptions;
+  /** Beside JavaScript. */
+  readonly runtimes: ToolRuntimes;
+  /** Of the operator's files: what decides which project is theirs. */
+  readonly project?: ProjectOptions;
+}
