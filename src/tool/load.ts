@@ -77,6 +77,8 @@ export async function load(
   config: JsonValue | undefined,
   definition?: CheckedDefinition,
 ): Promise<Loaded> {
+  // A JavaScript definition is always in Glovebox's own contract; modules on disk and of other runtimes may be in any.
+  const contract = definition === undefined || bundle.runtime !== "javascript" ? null : "glovebox";
   const script: ToolScript = {
     key: context.nextKey(),
     name,
@@ -85,11 +87,10 @@ export async function load(
     isolation: "instance",
     memoryMb: resolveLimits(context.limits, definition?.limits, context.maxLimits).memoryMb,
     config: JSON.stringify(config ?? null),
-    // A JavaScript definition is always in Glovebox's own contract; modules on disk and of other runtimes may be in
-    // any.
-    contract: definition === undefined || bundle.runtime !== "javascript" ? null : "glovebox",
+    contract,
     checks: NO_CHECKS,
     text: bundle.text,
+    ...(contract !== null && { showsConfig: true }),
     ...(bundle.isInterpreted === true && { isInterpreted: true }),
     registrant: context.registrant,
   };

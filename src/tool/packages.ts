@@ -8,7 +8,7 @@ import type { ResolvedPackageOptions } from "./package/options.ts";
 import type { PackageEvent, Steps } from "./package/step.ts";
 import type { Bundle } from "./bundle/bundle.ts";
 import { bundlePackage } from "./bundle/code.ts";
-import type { ToolRuntimes } from "./runtimes/runtime.ts";
+import { projectsOf, type ToolRuntimes } from "./runtimes/runtime.ts";
 
 /** A package bundled into one script. No unpacked file stays on disk. */
 export interface BundledPackage {
@@ -44,7 +44,12 @@ export class Packages {
     tell: (event: PackageEvent) => void,
   ) {
     this.#runtimes = runtimes;
-    this.#context = { options, tell, connections: () => (this.#connections ??= new Connections(fetch)) };
+    this.#context = {
+      options,
+      projects: projectsOf(runtimes),
+      tell,
+      connections: () => (this.#connections ??= new Connections(fetch)),
+    };
   }
 
   get options(): ResolvedPackageOptions {

@@ -145,6 +145,7 @@ export function registeredTool(
     config: JSON.stringify(definition.config ?? null),
     contract: inspection.contract,
     checks: checksFor(inspection.contract, checks, engine.readers),
+    ...configShownBy(inspection.contract, engine.readers),
     ...codeOf(bundle, capabilities),
     registrant: info.registrant,
     digest: info.digest,
@@ -226,6 +227,12 @@ function chooseIsolation(
     throw loadError(name, `cannot have the isolation "shared": ${reason}; fix that, or use "context"`);
   }
   return { isolation: "context", isolationReason: reason };
+}
+
+/** Whether what a tool says has to be searched for keys of its config. */
+export function configShownBy(contract: string | null, readers: ModuleReaders): Pick<ToolScript, "showsConfig"> {
+  const hides = contract === null || readers.get(contract)?.hidesConfig === true;
+  return hides ? {} : { showsConfig: true };
 }
 
 /** The checks of a tool in its isolate, with the place of the output in the answers of its contract. */

@@ -4,9 +4,9 @@ import { GloveboxError } from "../base/errors.ts";
 import type { Project, ProjectOptions } from "./bundle/project.ts";
 import { isIn } from "./bundle/specifier.ts";
 import { readFileAt } from "./package/file.ts";
-import { hasCode, looksLikePackage } from "./package/layout.ts";
+import { hasCode, looksLikePackage, type ProjectForms } from "./package/layout.ts";
 import { isArchiveName, isUrl, packageStem } from "./package/location.ts";
-import type { RuntimeReader, ToolRuntimes } from "./runtimes/runtime.ts";
+import { projectsOf, type RuntimeReader, type ToolRuntimes } from "./runtimes/runtime.ts";
 
 /** A module on disk, or a package. */
 export type ToolSource =
@@ -44,6 +44,7 @@ export interface FindOptions {
 interface FileForms {
   readonly extensions: readonly string[];
   readonly readers: readonly RuntimeReader[];
+  readonly projects: ProjectForms;
 }
 
 /**
@@ -57,7 +58,7 @@ export async function findSources(
 ): Promise<readonly ToolSource[]> {
   const readers = [...runtimes.values()].flatMap(({ reader }) => (reader === undefined ? [] : [reader]));
   const extensions = [...EXTENSIONS, ...readers.flatMap((reader) => reader.extensions)];
-  const forms: FileForms = { extensions, readers };
+  const forms: FileForms = { extensions, readers, projects: projectsOf(runtimes) };
   if (isUrl(given)) return [{ kind: "package", path: given, name: given.replace(/[?#].*$/s, "") }];
   const found = await stat(given).catch(() => undefined);
   if (found === undefined)
@@ -82,7 +83,7 @@ async function findInFolder(
 ): Promise<readonly ToolSource[]> {
   const index = await indexFile(folder, forms);
   if (index !== undefined) return [{ kind: "module", path: index, name: path.basename(folder) }];
-  if (await looksLikePackage(folder)) return [packageSource(folder)];
+  if (await looksLikePackage(folder, forms.projects)) return [packageSource(folder)];
   const sources: ToolSource[] = [];
   const root = await realpath(folder);
   let project: Promise<Project | undefined> | undefined;
@@ -134,7 +135,7 @@ async function sourceOf(entry: string, forms: FileForms): Promise<ToolSource | u
   if (found?.isDirectory() !== true) return undefined;
   const index = await indexFile(entry, forms);
   if (index !== undefined) return { kind: "module", path: index, name };
-  return (await hasCode(entry)) || (await looksLikePackage(entry)) ? packageSource(entry) : undefined;
+  return (await hasCode(entry)) || (await looksLikePackage(entry, forms.projects)) ? packageSource(entry) : undefined;
 }
 
 /** The file that makes a folder one tool; or `undefined`. */

@@ -88,6 +88,8 @@ export interface ToolScript {
   readonly lacksFetch?: true;
   /** Variables that `process.env` gets when a call starts, where the tool uses it and they are granted. */
   readonly env?: readonly string[];
+  /** Its config has no keys to hide. Default: they are removed from all that it logs, reports and throws. */
+  readonly showsConfig?: true;
   /** Its isolate starts an interpreter: that takes long, it has memory of its own, and it writes to its realm's globals. */
   readonly isInterpreted?: true;
   /** Registrant of the tool. Default: the operator. */

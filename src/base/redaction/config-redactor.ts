@@ -50,12 +50,9 @@ export class ConfigRedactor {
 /** Redactors by script: a worker keeps a script as long as it may run it. */
 const REDACTORS = new WeakMap<ToolScript, ConfigRedactor | null>();
 
-/**
- * The redactor of a tool's config. Only AgentSpace's tools have one, whose config is their `tool_data`, and modules
- * whose contract is not known yet.
- */
+/** The redactor of a tool's config, where its contract has keys there, and where its contract is not known yet. */
 export function configRedactorOf(script: ToolScript): ConfigRedactor | null {
-  if (script.contract !== null && script.contract !== "agentspace") return null;
+  if (script.showsConfig === true) return null;
   let redactor = REDACTORS.get(script);
   if (redactor === undefined) {
     redactor = ConfigRedactor.of(JSON.parse(script.config) as JsonValue);

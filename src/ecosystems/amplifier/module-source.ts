@@ -2,8 +2,7 @@ import { readdir, readFile, realpath, stat } from "node:fs/promises";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { memberOf } from "../../base/json.ts";
-import { PYPROJECT } from "../../tool/package/layout.ts";
-import { readPyproject } from "../../tool/package/pyproject.ts";
+import { PYPROJECT, readPyproject } from "../../tool/runtimes/python/pyproject.ts";
 import { PackageError } from "../../tool/package/step.ts";
 import type { MountPlanEntry } from "./mount-plan.ts";
 

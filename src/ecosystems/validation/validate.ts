@@ -5,7 +5,7 @@ import { GloveboxError } from "../../base/errors.ts";
 import type { EventMap } from "../../engine/telemetry/events.ts";
 import type { ToolInfo } from "../../tool/definition.ts";
 import type { ModuleReport } from "../../tool/registrar.ts";
-import { readPyproject } from "../../tool/package/pyproject.ts";
+import { readPyproject } from "../../tool/runtimes/python/pyproject.ts";
 import { findSources } from "../../tool/source.ts";
 import { RUNTIMES } from "../plugins.ts";
 import { findModule, ModuleSourceError, modulesIn } from "../amplifier/module-source.ts";

@@ -88,6 +88,7 @@ const OPTIONAL = {
   registrant: TEXT,
   digest: TEXT,
   isInterpreted: { const: true },
+  showsConfig: { const: true },
   lacksFetch: { const: true },
   env: { type: "array", items: TEXT },
 };

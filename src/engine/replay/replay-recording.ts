@@ -1,7 +1,7 @@
 import { isParsing } from "../../base/protocol/script.ts";
 import type { ToolResult } from "../../base/result.ts";
 import { OPERATOR } from "../../broker/policy.ts";
-import { readerOf, type RegisteredTool } from "../../tool/registered-tool.ts";
+import { configShownBy, readerOf, type RegisteredTool } from "../../tool/registered-tool.ts";
 import type { ModuleReaders } from "../../tool/contracts/contract.ts";
 import { loadPrelude } from "../../tool/runtimes/prelude.ts";
 import type { ToolRuntimes } from "../../tool/runtimes/runtime.ts";
@@ -82,7 +82,7 @@ function toolOf(recording: Recording, { readers, runtimes }: ReplayPlugins, key:
       registrant,
       digest,
     },
-    script: { ...script, ...interpreted, key, checks },
+    script: { ...script, ...interpreted, ...configShownBy(script.contract, readers), key, checks },
     limits,
     askedLimits: {},
     capabilities: {},

@@ -49,6 +49,8 @@ export const agentspaceReader: ModuleReader = {
   readModule,
   // The registration record of a tool sets its retries, for every kind of failure.
   retryOn: "failure",
+  // It is the tool's `tool_data`.
+  hidesConfig: true,
   pythonForms: ["a class AgentSpaceV1Tool"],
   readCommands,
   records: {

@@ -105,6 +105,8 @@ export interface ModuleReader {
   readonly mayBeEmpty?: true;
   /** Failures after which its tools are called again. Default: a lost executor. */
   readonly retryOn?: "lost" | "failure";
+  /** Its tools get keys in their config: they are removed from all that these log, report and throw. */
+  readonly hidesConfig?: true;
   /** Definitions by which a Python module is of the contract, for an error: `a TOOL_SPEC with its function`. */
   readonly pythonForms?: readonly string[];
   /** Operations of a module's tool beside its main one, from the module's description; `undefined` if it has none. */

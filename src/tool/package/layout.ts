@@ -7,17 +7,12 @@ import { PackageError, quoted } from "./step.ts";
 /** The entry file of a package. Paths are relative to its folder. */
 export interface PackageLayout {
   readonly runtime: string;
-  /** A module, a binary, or the `pyproject.toml` that names the module of a Python project. */
+  /** A module, a binary, or the file of a project that names its module. */
   readonly entry: string;
 }
 
 /** The folder within a package that holds its code. */
 export const CODE = "code";
-/** The file that describes a Python project (PEP 621), and its maximum size. */
-export const PYPROJECT = "pyproject.toml";
-export const PYPROJECT_BYTES_MAX = 64 * 1024;
-/** The group of entry points that names Amplifier's modules. */
-export const MODULES_GROUP = "amplifier.modules";
 /** The file beside it that describes the package. */
 const RECORD = "tool.json";
 const RECORD_BYTES_MAX = 256 * 1024;
@@ -30,12 +25,22 @@ const DEPENDENCIES: readonly string[] = ["requirements.txt", "package.json"];
 const MACOS = "__MACOSX";
 const LISTED_MAX = 10_000;
 
+/** File that makes a folder a project with a tool of a runtime, by a text in it. What else it says is read in a build process. */
+export interface ProjectForm {
+  readonly file: string;
+  readonly marks: string;
+  readonly bytesMax: number;
+}
+
+/** Projects by the names of their runtimes. */
+export type ProjectForms = ReadonlyMap<string, ProjectForm>;
+
 /** The folder that holds `code/` or a project: an archive's root, or the only folder at its root that does. */
-export async function findRoot(extracted: string): Promise<string> {
-  if (await isRoot(extracted)) return extracted;
+export async function findRoot(extracted: string, projects: ProjectForms): Promise<string> {
+  if (await isRoot(extracted, projects)) return extracted;
   const roots: string[] = [];
   for (const name of await namesIn(extracted)) {
-    if (name !== MACOS && (await isRoot(path.join(extracted, name)))) roots.push(path.join(extracted, name));
+    if (name !== MACOS && (await isRoot(path.join(extracted, name), projects))) roots.push(path.join(extracted, name));
   }
   const [root, another] = roots;
   if (another !== undefined) throw new PackageError(`more than one folder contains a folder ${CODE}/ or a project`);
@@ -44,21 +49,24 @@ export async function findRoot(extracted: string): Promise<string> {
 }
 
 /** Whether a folder looks like a package. */
-export async function looksLikePackage(folder: string): Promise<boolean> {
+export async function looksLikePackage(folder: string, projects: ProjectForms): Promise<boolean> {
   for (const name of [...MODULES, PYTHON]) {
     if (await isFile(path.join(folder, CODE, name))) return true;
   }
-  return isProject(folder);
+  return (await projectIn(folder, projects)) !== undefined;
 }
 
-/** Whether a folder has a `pyproject.toml` that names modules. What it says is read in a build process. */
-async function isProject(folder: string): Promise<boolean> {
-  const bytes = await readFileAt(path.join(folder, PYPROJECT), PYPROJECT, PYPROJECT_BYTES_MAX).catch(() => undefined);
-  return bytes?.includes(MODULES_GROUP) === true;
+/** The project that a folder is, if it is one. */
+async function projectIn(folder: string, projects: ProjectForms): Promise<PackageLayout | undefined> {
+  for (const [runtime, { file, marks, bytesMax }] of projects) {
+    const bytes = await readFileAt(path.join(folder, file), file, bytesMax).catch(() => undefined);
+    if (bytes?.includes(marks) === true) return { runtime, entry: file };
+  }
+  return undefined;
 }
 
-async function isRoot(folder: string): Promise<boolean> {
-  return (await isFolder(path.join(folder, CODE))) || (await isProject(folder));
+async function isRoot(folder: string, projects: ProjectForms): Promise<boolean> {
+  return (await isFolder(path.join(folder, CODE))) || (await projectIn(folder, projects)) !== undefined;
 }
 
 /** Whether a folder contains `code/`. */
@@ -67,11 +75,12 @@ export function hasCode(folder: string): Promise<boolean> {
 }
 
 /** Finds the entry file of a package. Rejects with a `PackageError` that names what is missing. */
-export async function readLayout(root: string): Promise<PackageLayout> {
+export async function readLayout(root: string, projects: ProjectForms): Promise<PackageLayout> {
   const code = path.join(root, CODE);
   if (!(await isFolder(code))) {
-    if (await isProject(root)) return { runtime: "python", entry: PYPROJECT };
-    throw noCode();
+    const project = await projectIn(root, projects);
+    if (project === undefined) throw noCode();
+    return project;
   }
   for (const name of MODULES) {
     if (await isFile(path.join(code, name))) return { runtime: "javascript", entry: `${CODE}/${name}` };

@@ -5,7 +5,7 @@ import type { BuildOptions } from "../build/builds.ts";
 import { extract, UNPACKED } from "./extract.ts";
 import { fetchArchive } from "./fetch-archive.ts";
 import { hashOf, readFileAt } from "./file.ts";
-import { findRoot, type PackageLayout, readLayout, readRecord } from "./layout.ts";
+import { findRoot, type PackageLayout, type ProjectForms, readLayout, readRecord } from "./layout.ts";
 import { type ArchiveFormat, type PackageLocation, readLocation } from "./location.ts";
 import type { ResolvedPackageOptions } from "./options.ts";
 import { PackageError, type PackageEvent, Steps } from "./step.ts";
@@ -13,6 +13,7 @@ import { PackageError, type PackageEvent, Steps } from "./step.ts";
 /** The engine's parts that opening a package needs. */
 export interface PackageContext {
   readonly options: ResolvedPackageOptions;
+  readonly projects: ProjectForms;
   /** Connections for downloads, created on first use. */
   readonly connections: () => Connections;
   /** Receives an event for every step. */
@@ -65,13 +66,13 @@ export async function openPackage(
   const { name, steps, archive, location } = found;
   return steps.take("extract", async () => {
     if (location.kind === "folder") {
-      const content = await readRoot(await realpath(location.path));
+      const content = await readRoot(await realpath(location.path), context);
       return { name, sha256: null, ...content, [Symbol.asyncDispose]: async () => {} };
     }
     if (archive === null) throw new PackageError("the archive is missing");
     const owned = await extract(archive.bytes, archive.format, context.options.maxBytes, registrant);
     try {
-      const content = await readRoot(await findRoot(path.join(owned.path, UNPACKED)));
+      const content = await readRoot(await findRoot(path.join(owned.path, UNPACKED), context.projects), context);
       return { name, sha256: archive.sha256, ...content, [Symbol.asyncDispose]: () => owned[Symbol.asyncDispose]() };
     } catch (error) {
       await owned[Symbol.asyncDispose]();
@@ -80,8 +81,11 @@ export async function openPackage(
   });
 }
 
-async function readRoot(folder: string): Promise<Pick<ToolPackage, "folder" | "layout" | "record">> {
-  return { folder, layout: await readLayout(folder), record: await readRecord(folder) };
+async function readRoot(
+  folder: string,
+  { projects }: PackageContext,
+): Promise<Pick<ToolPackage, "folder" | "layout" | "record">> {
+  return { folder, layout: await readLayout(folder, projects), record: await readRecord(folder) };
 }
 
 async function readArchive(

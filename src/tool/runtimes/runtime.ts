@@ -1,5 +1,6 @@
 import type { Bundle } from "../bundle/bundle.ts";
 import type { ProjectOptions } from "../bundle/project.ts";
+import type { ProjectForm, ProjectForms } from "../package/layout.ts";
 import type { ResolvedPackageOptions } from "../package/options.ts";
 
 /** A runtime beside JavaScript, in which tools may be written. A plugin brings it. */
@@ -33,6 +34,8 @@ export interface RuntimeReader {
   readonly extensions: readonly string[];
   /** A file that may make the folder around it one tool, as `index.ts` does, and what it has where it does. */
   readonly index?: { readonly file: string; readonly marks: RegExp };
+  /** A file that makes the folder around it a package of one tool. */
+  readonly project?: ProjectForm;
   /** Names of files beside tools that are not tools, such as tests. */
   readonly beside?: RegExp;
   /** Rejects with a `GloveboxError`, `load_error`, that names the tool. */
@@ -48,6 +51,13 @@ export type RuntimeSource = { readonly name: string } & (
 
 /** Runtimes of an engine's plugins, by their names. */
 export type ToolRuntimes = ReadonlyMap<string, ToolRuntime>;
+
+export function projectsOf(runtimes: ToolRuntimes): ProjectForms {
+  const forms = [...runtimes].flatMap(([name, { reader }]) =>
+    reader?.project === undefined ? [] : [[name, reader.project] as const],
+  );
+  return new Map(forms);
+}
 
 /** On whose behalf code is bundled, and with what. */
 export interface BundleContext {

@@ -18,6 +18,7 @@ const FILES: Readonly<Record<string, string>> = {
 };
 const CONTEXT: PackageContext = {
   options: resolvePackageOptions({}),
+  projects: new Map(),
   connections: () => new Connections(),
   tell: () => {},
 };

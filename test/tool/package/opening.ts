@@ -5,6 +5,8 @@ import path from "node:path";
 import { threadId } from "node:worker_threads";
 import { onTestFinished } from "vitest";
 import { Connections, type FetchOptions } from "../../../src/broker/capabilities/fetch/connections.ts";
+import { RUNTIMES } from "../../../src/ecosystems/plugins.ts";
+import { projectsOf } from "../../../src/tool/runtimes/runtime.ts";
 import { openPackage, type PackageContext, type ToolPackage } from "../../../src/tool/package/open.ts";
 import { type PackageOptions, resolvePackageOptions } from "../../../src/tool/package/options.ts";
 import type { PackageEvent } from "../../../src/tool/package/step.ts";
@@ -22,7 +24,13 @@ export function newContext(options: PackageOptions = {}, fetch: FetchOptions = {
   onTestFinished(() => connections.close());
   const events: PackageEvent[] = [];
   const resolved = resolvePackageOptions(options);
-  return { options: resolved, connections: () => connections, tell: (event) => events.push(event), events };
+  return {
+    options: resolved,
+    projects: projectsOf(RUNTIMES),
+    connections: () => connections,
+    tell: (event) => events.push(event),
+    events,
+  };
 }
 
 /** A folder that goes when the test ends. */

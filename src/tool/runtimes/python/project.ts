@@ -1,7 +1,6 @@
 import { lstat } from "node:fs/promises";
 import path from "node:path";
-import { MODULES_GROUP, PYPROJECT } from "../../package/layout.ts";
-import { readPyproject } from "../../package/pyproject.ts";
+import { MODULES_GROUP, PYPROJECT, readPyproject } from "./pyproject.ts";
 import { PackageError, quoted } from "../../package/step.ts";
 import { counts, readRequirement, type Requirement } from "./requirement.ts";
 

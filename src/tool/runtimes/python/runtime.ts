@@ -1,5 +1,6 @@
 import type { ToolRuntime } from "../runtime.ts";
 import { pythonPlace } from "./place.ts";
+import { MODULES_GROUP, PYPROJECT, PYPROJECT_BYTES_MAX } from "./pyproject.ts";
 
 const EXTENSION = import.meta.url.endsWith(".ts") ? "ts" : "js";
 
@@ -19,6 +20,7 @@ export const python: ToolRuntime = {
       // Names that mark the file as a tool rather than only as an importable folder.
       marks: /\b(?:TOOL_SPEC|AgentSpaceV1Tool|mount|execute|list_tools)\b|^spec\b|^@tool\b/m,
     },
+    project: { file: PYPROJECT, marks: MODULES_GROUP, bytesMax: PYPROJECT_BYTES_MAX },
     // Files of test runners and installers.
     beside: /^test_.*\.py$|_test\.py$|^(?:conftest|setup)\.py$/,
     // Loaded on demand: most engines have no tool in Python.

@@ -1,8 +1,13 @@
 import path from "node:path";
-import { isObject, memberOf } from "../../base/json.ts";
-import { MODULES_GROUP, PYPROJECT, PYPROJECT_BYTES_MAX } from "./layout.ts";
-import { PackageError } from "./step.ts";
-import { readToml } from "./toml.ts";
+import { isObject, memberOf } from "../../../base/json.ts";
+import { PackageError } from "../../package/step.ts";
+import { readToml } from "../../package/toml.ts";
+
+/** The file that describes a Python project (PEP 621), and its maximum size. */
+export const PYPROJECT = "pyproject.toml";
+export const PYPROJECT_BYTES_MAX = 64 * 1024;
+/** The group of entry points that names Amplifier's modules. */
+export const MODULES_GROUP = "amplifier.modules";
 
 /** A project, as far as its tools need it. */
 export interface Pyproject {
