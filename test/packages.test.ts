@@ -21,7 +21,7 @@ const PACKAGES: readonly (readonly [name: string, paths: RegExp])[] = [
   ["strands", /^ecosystems\/strands\/|^(?:tool|guest)\/contracts\/strands/],
   ["xaibo", /^ecosystems\/xaibo\/|^(?:tool|guest)\/contracts\/xaibo/],
   ["code-mode", /^code-mode\//],
-  ["fleet", /^(?:fleet|store\/redis)\/|^store\/.*redis/],
+  ["fleet", /^(?:fleet|store\/redis)\/|^(?:store|broker)\/.*redis/],
   ["python", /^(?:guest|tool\/runtimes|executor\/worker)\/python\//],
   [
     "wasi",
@@ -36,17 +36,11 @@ const KERNEL = "kernel";
 
 /** Packages that files of the kernel still import: to be turned round, one by one. None may be added. */
 const LEFT: readonly string[] = [
-  "broker/capabilities/kv/redis-scripts.ts → fleet",
-  "broker/capabilities/kv/redis-store.ts → fleet",
   "broker/capabilities/thread-capabilities.ts → wasi",
   "broker/thread/broker-client.ts → wasi",
   "broker/thread/serve.ts → wasi",
-  "engine/assembly.ts → fleet",
   "engine/assembly.ts → wasi",
-  "engine/call-options.ts → fleet",
   "engine/create-broker.ts → wasi",
-  "engine/create-executor.ts → fleet",
-  "engine/options.ts → fleet",
   "executor/process/permissions.ts → python",
   "executor/process/sandbox.ts → python",
   "executor/worker/isolate-pool.ts → python",
@@ -54,7 +48,6 @@ const LEFT: readonly string[] = [
   "executor/worker/tool-isolate.ts → python",
   "guest/contracts/index.ts → agents",
   "guest/contracts/tool-set.ts → agents",
-  "store/calls/thread/entry.ts → fleet",
   "tool/build/child.ts → python",
   "tool/bundle/code.ts → wasi",
   "tool/bundle/python.ts → python",

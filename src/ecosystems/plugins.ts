@@ -1,5 +1,6 @@
 import type { Plugin, PluginContract } from "../engine/plugin.ts";
 import { fleetExecutor } from "../fleet/server/fleet-executor.ts";
+import { fleetStores } from "../fleet/server/fleet-stores.ts";
 import { connectors } from "../engine/connectors/plugin.ts";
 import { agentspaceReader } from "../tool/contracts/agentspace.ts";
 import { amplifier } from "../tool/contracts/amplifier.ts";
@@ -18,7 +19,7 @@ export const PLUGINS: readonly Plugin[] = [
     name: reader.name,
     contracts: [withAdapter(reader)],
   })),
-  { name: "fleet", executor: fleetExecutor },
+  { name: "fleet", executor: fleetExecutor, stores: fleetStores },
   connectors,
 ];
 

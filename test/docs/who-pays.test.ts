@@ -17,7 +17,6 @@ const created = createCapabilities({
   modules: [CONNECTOR],
   environment: {},
   binaries: new Binaries(),
-  kv: { path: ":memory:", maxBytes: 1024 * 1024 },
   fetch: {},
   onSecretViolation: () => {},
 });

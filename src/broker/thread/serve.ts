@@ -1,3 +1,4 @@
+import { kvOpener } from "../capabilities/kv/kv.ts";
 import type { OpenModule } from "../capabilities/module-capability.ts";
 import { HELD_ELSEWHERE } from "../capabilities/native/binaries.ts";
 import type { SecretViolation } from "../capabilities/secrets/placeholders.ts";
@@ -18,6 +19,7 @@ export async function serve(port: EnginePort, pipes: PipeServer, settings: Threa
       return { ...told, open };
     }),
   );
+  const openKv = await kvOpener(kv);
   if (groups !== null) shareGroups(groups);
   const secrets = new Secrets(settings.secrets, {}, alreadyWarned);
   const createParts = (own: ThreadServer) => {
@@ -34,7 +36,7 @@ export async function serve(port: EnginePort, pipes: PipeServer, settings: Threa
       if (state !== undefined) opened.use?.(state);
       return [name, opened] as const;
     });
-    const parts = { binaries: HELD_ELSEWHERE, environment, fetch: options, kv, secrets, onSecretViolation };
+    const parts = { binaries: HELD_ELSEWHERE, environment, fetch: options, openKv, secrets, onSecretViolation };
     return { capabilities: threadCapabilities(parts), host, modules: new Map(modules) };
   };
   return new ThreadServer(port, createParts, pipes);
