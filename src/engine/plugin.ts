@@ -74,7 +74,10 @@ export interface PluggedIn {
   readonly stores: StoreFactories;
 }
 
-/** Throws a `TypeError` for two plugins or contracts of one name, two stores of one option, and for a contract's name that cannot be one. */
+/**
+ * Throws a `TypeError` for two plugins or contracts of one name, for two stores of one option, and for a contract's name
+ * that cannot be one.
+ */
 export function resolvePlugins(plugins: readonly Plugin[]): PluggedIn {
   const names = new Set<string>();
   const brought = new Set<string>();
