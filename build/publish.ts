@@ -28,8 +28,13 @@ const PROGRAMS = [
 ];
 /** Modules that programs import by their URLs. They share the chunks of their program, and its classes of errors. */
 const IMPORTED: Readonly<Record<string, readonly string[]>> = {
-  "broker/thread/entry.js": ["broker/capabilities/connector/connector.js", "broker/capabilities/native/native.js"],
+  "broker/thread/entry.js": [
+    "broker/capabilities/connector/connector.js",
+    "broker/capabilities/kv/redis-store.js",
+    "broker/capabilities/native/native.js",
+  ],
   "executor/worker/entry.js": ["executor/worker/python/python.js", "executor/worker/wasi/wasi.js"],
+  "store/calls/thread/entry.js": ["store/calls/redis/redis-kept-calls.js"],
   "tool/build/child.js": ["tool/connectors/prepare-remote.js", "tool/runtimes/python/package.js"],
 };
 /** What programs read as files: texts for isolates and browsers. */

@@ -1,5 +1,6 @@
 import { type Plugin, type PluginContract, resolvePlugins } from "../engine/plugin.ts";
 import { fleetExecutor } from "../fleet/server/fleet-executor.ts";
+import { fleetStores } from "../fleet/server/fleet-stores.ts";
 import { connectors } from "../engine/connectors/plugin.ts";
 import { agentspaceReader } from "../tool/contracts/agentspace.ts";
 import { amplifier } from "../tool/contracts/amplifier.ts";
@@ -25,7 +26,7 @@ export const PLUGINS: readonly Plugin[] = [
   })),
   { name: "python", runtimes: [python] },
   { name: "wasi", runtimes: [wasi, native], modules: [NATIVE] },
-  { name: "fleet", executor: fleetExecutor },
+  { name: "fleet", executor: fleetExecutor, stores: fleetStores },
   connectors,
 ];
 

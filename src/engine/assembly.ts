@@ -10,11 +10,11 @@ import { PROGRAM_METHODS, PROGRAM_TOOLS } from "../broker/capabilities/program-t
 import type { SecretViolation } from "../broker/capabilities/secrets/placeholders.ts";
 import { Binaries } from "../broker/binaries.ts";
 import type { Executor } from "../executor/executor.ts";
-import { RedisLedger } from "../store/calls/redis-ledger.ts";
 import { CallStore, type CallStoreListener } from "../store/calls/call-store.ts";
-import type { CallLedger, LedgerOptions } from "../store/calls/ledger.ts";
+import type { CallLedger } from "../store/calls/ledger.ts";
 import { SqliteLedger } from "../store/calls/sqlite-ledger.ts";
 import { IN_MEMORY } from "../store/sqlite/layout.ts";
+import { sentStore } from "../store/store-factory.ts";
 import { Packages } from "../tool/packages.ts";
 import { Programs } from "../tool/program/programs.ts";
 import { Registrar } from "../tool/registrar.ts";
@@ -31,7 +31,7 @@ import type { CreateExecutor } from "../executor/executor-factory.ts";
 import { explainTool } from "./explanation.ts";
 import { InstalledTools } from "./installed-tools.ts";
 import type { ModelOutputs } from "./model/model-outputs.ts";
-import type { ResolvedOptions } from "./options.ts";
+import type { ResolvedIdempotency, ResolvedOptions } from "./options.ts";
 import type { CallReplays } from "./replay/call-replays.ts";
 import { registerCallMetrics } from "./telemetry/kept-call-metrics.ts";
 import { EngineSources } from "./sources.ts";
@@ -149,8 +149,8 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
 }
 
 /** The ledger, in the store of calls where that has the same file. */
-function openLedger(options: LedgerOptions, calls: CallStore | null, events: Events): CallLedger {
-  if (options.kind === "redis") return new RedisLedger(options);
+function openLedger(options: ResolvedIdempotency, calls: CallStore | null, events: Events): CallLedger {
+  if ("factory" in options) return options.factory.open(options.own, options);
   const { path, ...keys } = options;
   if (path === IN_MEMORY) return SqliteLedger.inMemory(keys);
   const settings = { ...DEFAULT_ROOM, path, keys };
@@ -182,11 +182,12 @@ function openCalls(
   }: Pick<Assembly, "events" | "metrics" | "registry" | "broker"> & Pick<Loaded, "prelude">,
 ): KeptCalls | null {
   if (calls === null) return null;
-  const { keep, redact } = calls;
+  const { keep, redact, place, room } = calls;
   // A file has room for keys as well, which other engines may keep there.
   const { ttlMs, maxEntries, maxBytes } = idempotency;
+  const at = "factory" in place ? sentStore(place) : { ...place, keys: { ttlMs, maxEntries, maxBytes } };
   const store = new CallStore(
-    { keys: { ttlMs, maxEntries, maxBytes }, ...calls.store },
+    { ...room, ...at },
     {
       ...listenerOf(events),
       onHeard: (cells) => keeper.watchers.tell(cells),

@@ -1,10 +1,9 @@
 import { join, resolve } from "node:path";
 import { count } from "../base/limits.ts";
 import { IN_MEMORY } from "../store/sqlite/layout.ts";
-import { resolveFleetName, resolveRedisUrl, resolveSecret } from "../store/redis/url.ts";
 import { type Keep, KEEPS } from "../store/calls/call-record.ts";
 import type { CallRoom } from "../store/calls/call-tables.ts";
-import type { FileSettings, RedisSettings } from "../store/calls/thread/messages.ts";
+import { type CallStoreFactory, type PluginStore, pluginStore } from "../store/store-factory.ts";
 import type { RedactValue } from "./call/redact-detail.ts";
 
 /** Parts of ended calls that are kept, and the place where. */
@@ -45,7 +44,8 @@ export interface CallOptions {
 export interface ResolvedCallOptions {
   readonly keep: Keep;
   readonly redact: RedactValue | undefined;
-  readonly store: Omit<FileSettings, "keys"> | RedisSettings;
+  readonly place: { readonly path: string } | PluginStore<CallStoreFactory>;
+  readonly room: CallRoom;
 }
 
 const HOUR_MS = 60 * 60 * 1_000;
@@ -54,34 +54,37 @@ const MIB = 1024 * 1024;
 export const DEFAULT_ROOM: CallRoom = { maxAgeMs: 7 * 24 * HOUR_MS, detailAgeMs: 24 * HOUR_MS, maxBytes: 256 * MIB };
 
 /** `null` where nothing is kept. Throws where an option is invalid. */
-export function resolveCalls(options: CallOptions | undefined, stateDir: string): ResolvedCallOptions | null {
+export function resolveCalls(
+  options: CallOptions | undefined,
+  stateDir: string,
+  factory: CallStoreFactory | undefined,
+): ResolvedCallOptions | null {
   if (options === undefined) return null;
   const { keep = "failures", maxAgeMs, detailAgeMs, maxBytes, redact } = options;
   if (!KEEPS.includes(keep)) throw new TypeError(`calls.keep must be one of ${KEEPS.join(", ")}`);
   if (redact !== undefined && typeof redact !== "function") throw new TypeError("calls.redact must be a function");
-  const store = {
-    ...resolvePlace(options, stateDir),
+  const place = resolvePlace(options, stateDir, factory);
+  const maxBytesDefault = "factory" in place ? place.factory.maxBytes : DEFAULT_ROOM.maxBytes;
+  const room = {
     maxAgeMs: count("calls.maxAgeMs", maxAgeMs, DEFAULT_ROOM.maxAgeMs, 1),
     detailAgeMs: count("calls.detailAgeMs", detailAgeMs, DEFAULT_ROOM.detailAgeMs, 1),
-    maxBytes: count("calls.maxBytes", maxBytes, options.url === undefined ? DEFAULT_ROOM.maxBytes : 64 * MIB, 16 * MIB),
+    maxBytes: count("calls.maxBytes", maxBytes, maxBytesDefault, 16 * MIB),
   };
-  return keep === "nothing" ? null : { keep, redact, store };
+  return keep === "nothing" ? null : { keep, redact, place, room };
 }
 
-function resolvePlace({ path, url, fleet, secret }: CallOptions, stateDir: string) {
-  const sealing = resolveSecret("calls.secret", secret);
+function resolvePlace(
+  { path, url, fleet, secret }: CallOptions,
+  stateDir: string,
+  factory: CallStoreFactory | undefined,
+): { readonly path: string } | PluginStore<CallStoreFactory> {
   if (url === undefined) {
-    if (fleet !== undefined || sealing !== undefined)
+    if (fleet !== undefined || secret !== undefined)
       throw new TypeError("calls.fleet and calls.secret require calls.url");
     return { path: resolveFile(path ?? join(stateDir, "calls.sqlite")) };
   }
   if (path !== undefined) throw new TypeError("calls takes a path or a url, not both");
-  if (sealing === undefined) throw new TypeError("calls.url requires calls.secret: others may read that Redis");
-  return {
-    url: resolveRedisUrl("calls.url", url),
-    fleet: resolveFleetName("calls.fleet", fleet),
-    secret: sealing,
-  };
+  return pluginStore("calls", factory, { url, fleet, secret });
 }
 
 function resolveFile(path: unknown): string {

@@ -6,6 +6,7 @@ import { Binaries } from "../broker/binaries.ts";
 import type { SecretViolation } from "../broker/capabilities/secrets/placeholders.ts";
 import { Secrets } from "../broker/capabilities/secrets/secrets.ts";
 import { BrokerClient } from "../broker/thread/broker-client.ts";
+import { sentStore } from "../store/store-factory.ts";
 import type { ResolvedOptions } from "./options.ts";
 
 /** Receives what a broker reports. */
@@ -27,14 +28,19 @@ export function createBroker(
   const { lookup, connectMs, headersMs, idleMs } = fetch;
   const secrets = new Secrets(options.secrets, process.env);
   const environment = withoutSecrets(process.env, options.secrets);
-  const parts = { environment, fetch, kv, secrets, onSecretViolation };
+  const parts = { environment, fetch, secrets, onSecretViolation };
   const sent = { fetch: { connectMs, headersMs, idleMs }, secrets: Secrets.resolved(options.secrets, secrets) };
   return new BrokerClient({
     capabilities: createCapabilities({ ...parts, custom, modules }),
     policy,
     binaries,
     place,
-    settings: { ...sent, environment, kv, listens: options.executor.kind === "process" },
+    settings: {
+      ...sent,
+      environment,
+      kv: "factory" in kv ? sentStore(kv) : kv,
+      listens: options.executor.kind === "process",
+    },
     lookup,
     modules,
     onOutcome,

@@ -1,21 +1,15 @@
 import { requireIsolates } from "../base/check-node.ts";
-import { importOptional } from "../base/optional-package.ts";
 import type { ResolvedOptions } from "./options.ts";
 import type { CreateExecutor, ResolvedExecutorOptions } from "../executor/executor-factory.ts";
 
-/**
- * Loads the Redis client if an option needs it. Rejects with a `GloveboxError`, `missing_package`, if it is not
- * installed.
- */
-export async function requirePackages({
+/** Loads what stores of plugins need. Rejects with a `GloveboxError`, `missing_package`, if a package is missing. */
+export async function loadStores({
   kv,
   idempotency,
   calls,
 }: Pick<ResolvedOptions, "kv" | "idempotency" | "calls">): Promise<void> {
-  const load = () => import("../store/redis/connection.ts");
-  if ("url" in kv) await importOptional("kv.url", ["ioredis"], load);
-  if (idempotency.kind === "redis") await importOptional("idempotency.url", ["ioredis"], load);
-  if (calls !== null && "url" in calls.store) await importOptional("calls.url", ["ioredis"], load);
+  const places = [kv, idempotency, ...(calls === null ? [] : [calls.place])];
+  for (const place of places) if ("factory" in place) await place.factory.load();
 }
 
 /**

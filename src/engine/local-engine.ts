@@ -1,7 +1,7 @@
 import type { BegunLogin, ConnectorStatus, FinishedLogin } from "../base/connector-report.ts";
 import type { Registry } from "prom-client";
 import { type Assembly, assemble, type Loaded } from "./assembly.ts";
-import { loadExecutor, requirePackages } from "./create-executor.ts";
+import { loadExecutor, loadStores } from "./create-executor.ts";
 import type { CallHistory } from "./call-history.ts";
 import type { LoadTool } from "./call/tool-loaders.ts";
 import { type CodeModeOptions, resolveCodeMode } from "./code-mode-options.ts";
@@ -77,7 +77,7 @@ export class LocalEngine implements AsyncDisposable {
       loadExecutor(options.executor),
       loadPrelude({ adapters, runtimes: runtimes.values() }),
     ]);
-    await requirePackages(options);
+    await loadStores(options);
     const engine = new LocalEngine(given, options, { createExecutor, prelude });
     open++;
     try {

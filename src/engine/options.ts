@@ -7,8 +7,7 @@ import type { AuditTarget } from "./telemetry/audit.ts";
 import type { Policy } from "../broker/policy.ts";
 import type { CustomCapability } from "../broker/capabilities/custom-types.ts";
 import { IN_MEMORY } from "../store/sqlite/layout.ts";
-import type { KvStoreOptions } from "../broker/capabilities/kv/kv.ts";
-import { DEFAULT_KEYS, type LedgerOptions } from "../store/calls/ledger.ts";
+import { DEFAULT_KEYS, type LedgerCapacity } from "../store/calls/ledger.ts";
 import { BROKER_PLACES, type BrokerPlace } from "../broker/thread/start.ts";
 import type { FetchOptions } from "../broker/capabilities/fetch/connections.ts";
 import type { SecretOptions } from "../broker/capabilities/secrets/secrets.ts";
@@ -18,7 +17,8 @@ import { resolveExecutorOptions } from "../executor/options.ts";
 import { DEFAULT_LIMITS, type Limits, MAX_LIMITS, resolveLimits, toolCeiling } from "../base/limits.ts";
 import type { Logger } from "./telemetry/log.ts";
 import { type PackageOptions, type ResolvedPackageOptions, resolvePackageOptions } from "../tool/package/options.ts";
-import { resolveFleetName, resolveRedisUrl, resolveSecret } from "../store/redis/url.ts";
+import type { StoreOptions } from "../store/sqlite/store.ts";
+import { type LedgerFactory, type PluginStore, pluginStore, type ThreadStoreFactory } from "../store/store-factory.ts";
 import type { SourceSettings } from "./sources.ts";
 import { type PluggedIn, type Plugin, resolvePlugins } from "./plugin.ts";
 import { type CallOptions, type ResolvedCallOptions, resolveCalls } from "./call-options.ts";
@@ -27,7 +27,6 @@ import type { ToolDefinition, ToolLocation } from "../tool/definition.ts";
 
 export { BROKER_PLACES } from "../broker/thread/start.ts";
 export { EXECUTOR_KINDS, LATENCIES, SANDBOX_MODES } from "../executor/options.ts";
-export { FLEET_DEFAULT } from "../store/redis/url.ts";
 
 export interface QueueOptions {
   /** Maximum number of waiting calls: one more is refused with `queue_full`. Default 10,000. */
@@ -151,6 +150,9 @@ export interface EngineOptions<Sources extends readonly ToolSource[] = readonly 
   readonly logger?: Logger;
 }
 
+/** Place and limits of the ledger of calls with idempotency keys. */
+export type ResolvedIdempotency = LedgerCapacity & ({ readonly path: string } | PluginStore<LedgerFactory>);
+
 /** `EngineOptions` with all defaults applied. */
 export interface ResolvedOptions {
   readonly executor: ResolvedExecutorOptions;
@@ -164,8 +166,8 @@ export interface ResolvedOptions {
   readonly plugins: PluggedIn;
   readonly broker: BrokerPlace;
   readonly stateDir: string;
-  readonly kv: KvStoreOptions;
-  readonly idempotency: LedgerOptions;
+  readonly kv: StoreOptions | PluginStore;
+  readonly idempotency: ResolvedIdempotency;
   readonly calls: ResolvedCallOptions | null;
   readonly modelChars: number;
   readonly audit: AuditTarget | undefined;
@@ -211,9 +213,9 @@ export function resolveOptions(options: EngineOptions): ResolvedOptions {
     capabilities: [...(options.capabilities ?? []), ...plugins.capabilities],
     broker: resolveBroker(options.broker),
     stateDir: resolvePath("stateDir", options.stateDir ?? STATE_DIR),
-    kv: resolveKv(options.kv ?? {}, options.stateDir ?? STATE_DIR),
-    idempotency: resolveIdempotency(options.idempotency ?? {}),
-    calls: resolveCalls(options.calls, options.stateDir ?? STATE_DIR),
+    kv: resolveKv(options.kv ?? {}, options.stateDir ?? STATE_DIR, plugins.stores.kv),
+    idempotency: resolveIdempotency(options.idempotency ?? {}, plugins.stores.idempotency),
+    calls: resolveCalls(options.calls, options.stateDir ?? STATE_DIR, plugins.stores.calls),
     modelChars: resolveModelChars(options.modelChars),
     audit: options.audit,
     fetch: options.fetch ?? {},
@@ -296,9 +298,13 @@ function resolveBroker(place: BrokerPlace = "thread"): BrokerPlace {
 /** Default of `stateDir`. */
 export const STATE_DIR = ".glovebox";
 
-function resolveKv({ url, path, maxBytes }: KvOptions, stateDir: string): KvStoreOptions {
+function resolveKv(
+  { url, path, maxBytes }: KvOptions,
+  stateDir: string,
+  factory: ThreadStoreFactory | undefined,
+): StoreOptions | PluginStore {
   if (url !== undefined) {
-    if (path === undefined && maxBytes === undefined) return { url: resolveRedisUrl("kv.url", url) };
+    if (path === undefined && maxBytes === undefined) return pluginStore("kv", factory, { url });
     throw new TypeError("kv.url excludes kv.path and kv.maxBytes, which configure a file");
   }
   return {
@@ -307,7 +313,7 @@ function resolveKv({ url, path, maxBytes }: KvOptions, stateDir: string): KvStor
   };
 }
 
-function resolveIdempotency(options: IdempotencyOptions): LedgerOptions {
+function resolveIdempotency(options: IdempotencyOptions, factory: LedgerFactory | undefined): ResolvedIdempotency {
   const { path, url, fleet, secret, ttlMs, maxEntries, maxBytes } = options;
   const room = {
     ttlMs: count("idempotency.ttlMs", ttlMs, DEFAULT_KEYS.ttlMs, 1),
@@ -317,16 +323,10 @@ function resolveIdempotency(options: IdempotencyOptions): LedgerOptions {
   if (url === undefined) {
     if (fleet !== undefined || secret !== undefined)
       throw new TypeError("idempotency.fleet and idempotency.secret require idempotency.url");
-    return { kind: "sqlite", path: resolvePath("idempotency.path", path ?? IN_MEMORY), ...room };
+    return { path: resolvePath("idempotency.path", path ?? IN_MEMORY), ...room };
   }
   if (path !== undefined) throw new TypeError("idempotency takes a path or a url, not both");
-  return {
-    kind: "redis",
-    url: resolveRedisUrl("idempotency.url", url),
-    fleet: resolveFleetName("idempotency.fleet", fleet),
-    secret: resolveSecret("idempotency.secret", secret),
-    ...room,
-  };
+  return { ...pluginStore("idempotency", factory, { url, fleet, secret }), ...room };
 }
 
 /** Throws a `TypeError` that names the option where it is no path. */

@@ -6,6 +6,7 @@ import type { SourcePlugin } from "./sources.ts";
 import type { ToolContext } from "../tool/define-tool.ts";
 import type { ToolRuntime, ToolRuntimes } from "../tool/runtimes/runtime.ts";
 import type { ModuleReader, ModuleReaders } from "../tool/contracts/contract.ts";
+import type { StoreFactories } from "../store/store-factory.ts";
 
 /** A contract in which modules may be written: how the host reads them, and how a realm calls them. */
 export interface PluginContract {
@@ -61,6 +62,8 @@ export interface Plugin {
   readonly modules?: readonly ModuleCapability[];
   /** @internal Sources of tools, such as servers of other protocols. Its types show all of an engine: not public yet. */
   readonly sources?: readonly SourcePlugin[];
+  /** @internal Stores in place of files, for the options `kv`, `idempotency` and `calls` with a `url`. Not public yet. */
+  readonly stores?: StoreFactories;
 }
 
 /** What all plugins of an engine add to it. */
@@ -72,9 +75,13 @@ export interface PluggedIn {
   readonly executors: readonly ExecutorFactory[];
   readonly modules: readonly ModuleCapability[];
   readonly sources: readonly SourcePlugin[];
+  readonly stores: StoreFactories;
 }
 
-/** Throws a `TypeError` for two plugins, contracts or runtimes of one name, and for a name that cannot be one. */
+/**
+ * Throws a `TypeError` for two plugins, contracts or runtimes of one name, for two stores of one option, and for a name
+ * that cannot be one.
+ */
 export function resolvePlugins(plugins: readonly Plugin[]): PluggedIn {
   const names = new Set<string>();
   const brought = new Set<string>();
@@ -108,7 +115,16 @@ export function resolvePlugins(plugins: readonly Plugin[]): PluggedIn {
     executors,
     modules: plugins.flatMap(({ modules = [] }) => modules),
     sources: plugins.flatMap(({ sources = [] }) => sources),
+    stores: storesOf(plugins),
   };
+}
+
+function storesOf(plugins: readonly Plugin[]): StoreFactories {
+  return plugins.reduce<StoreFactories>((all, { stores = {} }) => {
+    const twice = Object.keys(stores).find((option) => Object.hasOwn(all, option));
+    if (twice !== undefined) throw new TypeError(`plugins: two bring a store for ${twice}.url; give one of them`);
+    return { ...all, ...stores };
+  }, {});
 }
 
 function requireName(contract: string, plugin: string, others: ModuleReaders): void {

@@ -16,7 +16,6 @@ const created = createCapabilities({
   secrets,
   modules: [CONNECTOR, NATIVE],
   environment: {},
-  kv: { path: ":memory:", maxBytes: 1024 * 1024 },
   fetch: {},
   onSecretViolation: () => {},
 });

@@ -66,7 +66,7 @@ test.each([
 });
 
 test("nothing of an address that cannot be used is told: it may hold a password", () => {
-  const resolve = () => resolveOptions({ idempotency: { url: "redis://user:hush-hush@host:port" } });
+  const resolve = () => resolveOptions({ idempotency: { url: "redis://user:hush-hush@host:port" }, plugins: PLUGINS });
   expect(resolve).toThrow(expect.objectContaining({ message: expect.not.stringContaining("hush") }));
 });
 

@@ -7,7 +7,7 @@ import { type ThreadCapabilityOptions, threadCapabilities } from "./thread-capab
 import { createTools } from "./tools.ts";
 
 /** Options from which an engine's capabilities are created. */
-export interface CapabilityOptions extends ThreadCapabilityOptions {
+export interface CapabilityOptions extends Omit<ThreadCapabilityOptions, "openKv"> {
   readonly custom: readonly CustomCapability[];
   readonly modules: readonly ModuleCapability[];
 }
@@ -23,9 +23,14 @@ export interface EngineCapabilities {
 export function createCapabilities(options: CapabilityOptions): EngineCapabilities {
   const { custom, modules, secrets } = options;
   return {
-    broker: [...threadCapabilities(options), ...modules.map(decidedHere)],
+    broker: [...threadCapabilities({ ...options, openKv: openElsewhere }), ...modules.map(decidedHere)],
     host: [createTools() as Capability, ...customCapabilities(custom, secrets)],
   };
+}
+
+/** The engine's thread decides on calls of `kv`, and carries none out. */
+function openElsewhere(): never {
+  throw new TypeError("the store of kv is opened by the broker's thread");
 }
 
 function customCapabilities(custom: readonly CustomCapability[], secrets: Secrets): readonly Capability[] {

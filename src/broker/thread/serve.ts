@@ -1,3 +1,4 @@
+import { kvOpener } from "../capabilities/kv/kv.ts";
 import type { OpenModule } from "../capabilities/module-capability.ts";
 import type { SecretViolation } from "../capabilities/secrets/placeholders.ts";
 import { Secrets } from "../capabilities/secrets/secrets.ts";
@@ -17,6 +18,7 @@ export async function serve(port: EnginePort, pipes: PipeServer, settings: Threa
       return { ...told, open };
     }),
   );
+  const openKv = await kvOpener(kv);
   if (groups !== null) shareGroups(groups);
   const secrets = new Secrets(settings.secrets, {}, alreadyWarned);
   const createParts = (own: ThreadServer) => {
@@ -33,7 +35,7 @@ export async function serve(port: EnginePort, pipes: PipeServer, settings: Threa
       if (state !== undefined) opened.use?.(state);
       return [name, opened] as const;
     });
-    const parts = { environment, fetch: options, kv, secrets, onSecretViolation };
+    const parts = { environment, fetch: options, openKv, secrets, onSecretViolation };
     return { capabilities: threadCapabilities(parts), host, modules: new Map(modules) };
   };
   return new ThreadServer(port, createParts, pipes);

@@ -12,8 +12,7 @@ import { type MachineMessage, type ServerMessage, UNDERSTOOD } from "../wire/mes
 import { readServerMessage } from "../wire/read-message.ts";
 import { openTextStore, readBucketCredentials, requireSigner } from "../texts/open-store.ts";
 import { TextReader } from "../texts/texts.ts";
-import type { RedisLedgerOptions } from "../../store/calls/ledger.ts";
-import { RedisLedger } from "../../store/calls/redis-ledger.ts";
+import { RedisLedger, type RedisLedgerOptions } from "../../store/calls/redis-ledger.ts";
 import type { Prelude } from "../../base/protocol/prelude.ts";
 import { loadPrelude, type PreludeParts } from "../../tool/runtimes/prelude.ts";
 import { KeyedCalls } from "./keyed-calls.ts";

@@ -84,7 +84,7 @@ export async function checkOptions(config: Config): Promise<PolicyNames> {
   const { resolveOptions } = await import("../../engine/options.ts");
   const { PLUGINS } = await import("../../ecosystems/plugins.ts");
   const { createBroker } = await import("../../engine/create-broker.ts");
-  const { loadExecutor, requirePackages } = await import("../../engine/create-executor.ts");
+  const { loadExecutor, loadStores } = await import("../../engine/create-executor.ts");
   const options = resolveOptions({ ...engineOptions(config), plugins: PLUGINS });
   const broker = createBroker(options, {
     onOutcome: () => {},
@@ -93,7 +93,7 @@ export async function checkOptions(config: Config): Promise<PolicyNames> {
     onThrottled: () => {},
   });
   try {
-    await requirePackages(options);
+    await loadStores(options);
     await loadExecutor(options.executor);
     return { capabilities: [...broker.grants.capabilities.keys()], unknown: broker.grants.unknown() };
   } finally {

@@ -1,9 +1,11 @@
 import { isObject } from "../../base/json.ts";
+import type { ResolvedCallOptions } from "../../engine/call-options.ts";
 import { resolveOptions } from "../../engine/options.ts";
 import type { Configuration, Source } from "./configuration.ts";
 import { type Config, HIDDEN, URLS } from "./schema.ts";
 import { PLUGINS } from "../../ecosystems/plugins.ts";
 import type { ResolvedExecutorOptions } from "../../executor/executor-factory.ts";
+import type { PluginStore } from "../../store/store-factory.ts";
 
 /** An effective value and its source. */
 export interface EffectiveValue {
@@ -47,10 +49,10 @@ const SHOWN_INSTEAD = "(not shown)";
 /** All effective settings, without values that may be secrets. Throws as `createEngine` does. */
 export function effectiveValues({ values, sourceOf }: Configuration): readonly EffectiveValue[] {
   const options = { ...keptByDefault(values), plugins: PLUGINS };
-  const { workers, limits, maxLimits, queue, broker, kv, stateDir, modelChars, ...others } = resolveOptions(options);
+  const { workers, limits, maxLimits, queue, broker, stateDir, modelChars, ...others } = resolveOptions(options);
   const executor = executorValues(others.executor);
-  const { keep, store } = others.calls ?? { keep: "nothing" };
-  const calls = { keep, ...store };
+  const kv = placeValues(others.kv);
+  const calls = others.calls === null ? { keep: "nothing" } : callValues(others.calls);
   const machine = machineSettings(values.machine, workers);
   const decided = { executor, workers, machine, limits, maxLimits, queue, broker, kv, calls, modelChars, stateDir };
   return leaves({ ...SERVICE_DEFAULTS, ...values, ...decided }, []).map(([path, value]) => ({
@@ -65,6 +67,15 @@ function executorValues(executor: ResolvedExecutorOptions): object {
   if (executor.kind !== "plugin") return executor;
   const { factory, own, ...isolates } = executor;
   return { ...isolates, ...own, kind: factory.kind };
+}
+
+function callValues({ keep, place, room }: ResolvedCallOptions): object {
+  return { keep, ...placeValues(place), ...room };
+}
+
+/** Of a store that a plugin brought, its own options. */
+function placeValues(place: { readonly path: string } | PluginStore): object {
+  return "factory" in place ? place.own : place;
 }
 
 /** Settings of a worker machine, with defaults applied. */

@@ -148,10 +148,10 @@ export class CallStore {
     this.#dropped.rate++;
   }
 
-  /** Whether calls that other processes keep in the same Redis are told as well. */
+  /** Whether calls that other processes keep in the same store are told as well, where it hears of them. */
   watch(isWatched: boolean): void {
     this.#isWatched = isWatched;
-    if (!("url" in this.settings) || this.#isClosed) return;
+    if (!("module" in this.settings) || this.#isClosed) return;
     if (this.#worker === null) this.#running();
     else this.#worker.postMessage({ kind: "watch", isWatched } satisfies ToStore);
   }

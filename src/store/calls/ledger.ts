@@ -35,24 +35,6 @@ export type LedgerAnswer = ClaimResult | null;
 /** Takes steps of one ledger in their order. Rejects with a `StoreError`. */
 export type TakeStep = (step: LedgerStep) => LedgerAnswer | Promise<LedgerAnswer>;
 
-/** Location and limits of a ledger. */
-export type LedgerOptions = SqliteLedgerOptions | RedisLedgerOptions;
-
-export interface SqliteLedgerOptions extends LedgerCapacity {
-  readonly kind: "sqlite";
-  /** An absolute path, or `:memory:`. */
-  readonly path: string;
-}
-
-export interface RedisLedgerOptions extends LedgerCapacity {
-  readonly kind: "redis";
-  readonly url: string;
-  /** Name of the ledger, among several in one Redis. */
-  readonly fleet: string;
-  /** Secret shared by the ledger's users; encrypts results against other readers of Redis. */
-  readonly secret: string | undefined;
-}
-
 /** A call with an idempotency key, identified by digests. */
 export interface KeyedCall {
   /** Digest of its tenant, tool and key. */

@@ -9,12 +9,23 @@ import {
   type KeyedCall,
   ClaimWaiter,
   HolderHeartbeat,
-  type RedisLedgerOptions,
+  type LedgerCapacity,
 } from "./ledger.ts";
 import type { RedisCalls } from "./redis-calls.ts";
 
 /** First interval between looks. Longer than for a file, because many machines poll one Redis. */
 const LOOK_FIRST_MS = 50;
+
+/** Place of a ledger in Redis. */
+export interface LedgerAddress {
+  readonly url: string;
+  /** Name of the ledger, among several in one Redis. */
+  readonly fleet: string;
+  /** Secret shared by the ledger's users; encrypts results against other readers of Redis. */
+  readonly secret: string | undefined;
+}
+
+export interface RedisLedgerOptions extends LedgerAddress, LedgerCapacity {}
 
 interface OpenLedger {
   readonly connection: RedisConnection;

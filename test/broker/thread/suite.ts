@@ -47,7 +47,7 @@ export function opener(place: BrokerPlace): (world?: World) => BrokerClient {
     };
     const secrets = new Secrets(options, {});
     const kv = { path: ":memory:", maxBytes: 1024 * 1024 };
-    const parts = { environment: {}, fetch: {}, kv, secrets };
+    const parts = { environment: {}, fetch: {}, secrets };
     const client = new BrokerClient({
       ...silent,
       ...given,

@@ -27,7 +27,7 @@ async function open(secret: string | undefined = SECRET) {
   const fleet = randomUUID();
   const ledger = (own: string | undefined = SECRET) => {
     const room = { ttlMs: 60_000, maxEntries: 100, maxBytes: 1024 ** 2 };
-    return new RedisLedger({ kind: "redis", url: redis.url, fleet, secret: own, ...room });
+    return new RedisLedger({ url: redis.url, fleet, secret: own, ...room });
   };
   const [lost, other] = [ledger(), ledger()];
   const keyed = new KeyedCalls(ledger(secret), undefined, FLEET_TIMINGS);

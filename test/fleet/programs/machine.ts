@@ -3,7 +3,8 @@ import { resolveExecutorOptions } from "../../../src/executor/options.ts";
 import { scaled } from "../../../src/fleet/wire/fleet-timings.ts";
 import { PRELUDE_PARTS } from "../../../src/ecosystems/plugins.ts";
 import { startMachine } from "../../../src/fleet/machine/machine.ts";
-import { resolveOptions } from "../../../src/engine/options.ts";
+import { fleetLedger } from "../../../src/fleet/server/fleet-stores.ts";
+import { DEFAULT_KEYS } from "../../../src/store/calls/ledger.ts";
 
 const {
   url,
@@ -19,7 +20,6 @@ const {
 const log = (fields: object, message: string) => {
   if (isLogged) process.stderr.write(`${JSON.stringify({ ...fields, message })}\n`);
 };
-const { idempotency } = resolveOptions({ idempotency: ledger });
 const machine = await startMachine({
   parts: PRELUDE_PARTS,
   url,
@@ -28,7 +28,7 @@ const machine = await startMachine({
   slots,
   workers,
   timings: scaled(scale),
-  ledger: idempotency.kind === "redis" ? idempotency : undefined,
+  ledger: ledger === undefined ? undefined : { ...DEFAULT_KEYS, ...fleetLedger.resolve(ledger) },
   executor: resolveExecutorOptions("process"),
   logger: { info: log, warn: log },
 });

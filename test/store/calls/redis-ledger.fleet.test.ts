@@ -1,8 +1,8 @@
 import { createHash, randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import type { KeyedCall, RedisLedgerOptions } from "../../../src/store/calls/ledger.ts";
+import type { KeyedCall } from "../../../src/store/calls/ledger.ts";
 import { RedisCalls } from "../../../src/store/calls/redis-calls.ts";
-import { RedisLedger } from "../../../src/store/calls/redis-ledger.ts";
+import { RedisLedger, type RedisLedgerOptions } from "../../../src/store/calls/redis-ledger.ts";
 import { RedisConnection } from "../../../src/store/redis/connection.ts";
 import { Seal } from "../../../src/store/redis/seal.ts";
 import type { LedgerClaim } from "../../../src/base/ledger-claim.ts";
@@ -45,7 +45,6 @@ function openFleet(options: Partial<RedisLedgerOptions> = {}) {
     ledger: (own: Partial<RedisLedgerOptions> = {}) => {
       const room = { ttlMs: TTL_MS, maxEntries: 1_000, maxBytes: 64 * 1024 ** 2 };
       const ledger = new RedisLedger({
-        kind: "redis",
         url: server.url,
         fleet,
         secret: undefined,

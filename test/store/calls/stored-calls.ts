@@ -6,7 +6,10 @@ import { type CallSummary, readFilter } from "../../../src/store/calls/call-reco
 import type { CallFilter } from "../../../src/store/calls/call-record.ts";
 import { type CallDrop, CallStore } from "../../../src/store/calls/call-store.ts";
 import type { CallRoom } from "../../../src/store/calls/call-tables.ts";
-import type { FileSettings, RedisSettings } from "../../../src/store/calls/thread/messages.ts";
+import type { CallsAddress } from "../../../src/store/calls/redis/redis-kept-calls.ts";
+import type { FileSettings } from "../../../src/store/calls/thread/messages.ts";
+import { pluginStore, sentStore } from "../../../src/store/store-factory.ts";
+import { fleetStores } from "../../../src/fleet/server/fleet-stores.ts";
 import { DEFAULT_KEYS } from "../../../src/store/calls/ledger.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
@@ -18,8 +21,7 @@ export function scratchFolder(): string {
 }
 
 /** Where a store is. */
-export type StorePlace =
-  (Pick<FileSettings, "path"> & Partial<Pick<FileSettings, "keys">>) | Omit<RedisSettings, keyof CallRoom>;
+export type StorePlace = (Pick<FileSettings, "path"> & Partial<Pick<FileSettings, "keys">>) | CallsAddress;
 
 export interface OpenStore {
   readonly store: CallStore;
@@ -30,20 +32,23 @@ export interface OpenStore {
   readonly list: (filter?: CallFilter) => Promise<readonly CallSummary[]>;
 }
 
-export function openStore(settings: Partial<CallRoom> & StorePlace): OpenStore {
+export function openStore({ maxAgeMs, detailAgeMs, maxBytes, ...place }: Partial<CallRoom> & StorePlace): OpenStore {
   const [drops, renewals, heard]: [CallDrop[], string[], string[]] = [[], [], []];
   const room = {
-    maxAgeMs: 7 * DAY_MS,
-    detailAgeMs: DAY_MS,
-    maxBytes: 64 * 1024 * 1024,
-    keys: DEFAULT_KEYS,
-    ...settings,
+    maxAgeMs: maxAgeMs ?? 7 * DAY_MS,
+    detailAgeMs: detailAgeMs ?? DAY_MS,
+    maxBytes: maxBytes ?? 64 * 1024 * 1024,
   };
-  const store = new CallStore(room, {
-    onDrop: (drop) => drops.push(drop),
-    onRenewed: (reason) => renewals.push(reason),
-    onHeard: ([id]) => heard.push(id),
-  });
+  const at =
+    "path" in place ? { keys: DEFAULT_KEYS, ...place } : sentStore(pluginStore("calls", fleetStores.calls, place));
+  const store = new CallStore(
+    { ...room, ...at },
+    {
+      onDrop: (drop) => drops.push(drop),
+      onRenewed: (reason) => renewals.push(reason),
+      onHeard: ([id]) => heard.push(id),
+    },
+  );
   onTestFinished(() => store.close());
   const list = async (filter: CallFilter = {}): Promise<readonly CallSummary[]> => {
     const { calls, cursor } = await store.list(readFilter(filter));

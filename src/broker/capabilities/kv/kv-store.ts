@@ -71,3 +71,6 @@ export interface KvStore {
   list(caller: StoreCaller, namespace: string, request: PageRequest): Page | Promise<Page>;
   close(): void | Promise<void>;
 }
+
+/** Opens a plugin's store on the broker's thread. `own`: what the store's factory has resolved. */
+export type OpenKvStore = (own: object) => KvStore;

@@ -1,12 +1,12 @@
 import type { Capability, MethodShape } from "../capability.ts";
-import type { KvStore } from "./kv-store.ts";
+import type { KvStore, OpenKvStore } from "./kv-store.ts";
 import { KEY_MAX_BYTES, LIST_MAX, KvNamespace, quotaGrants } from "./namespace.ts";
-import { RedisKvStore, type RedisLinkOptions } from "./redis-store.ts";
 import { SqliteKvStore } from "./sqlite-store.ts";
 import type { StoreOptions } from "../../../store/sqlite/store.ts";
+import type { SentStore } from "../../../store/store-factory.ts";
 
-/** Store of the values: a file, or Redis. */
-export type KvStoreOptions = StoreOptions | RedisLinkOptions;
+/** Store of the values: a file, or a store of a plugin. */
+export type KvStoreOptions = StoreOptions | SentStore;
 
 /** Ten years. */
 const TTL_MAX_MS = 315_576_000_000;
@@ -41,20 +41,28 @@ const METHODS = {
 /**
  * `kv`: values that outlive calls, in a namespace for each tool and tenant. The grant is the namespace's quota in
  * bytes: keys (at most 512 bytes, without NUL) and values (at most 256 KiB of JSON) count, and an entry counts for at
- * least 64 bytes.
+ * least 64 bytes. `openStore`: called once, when a call first has `kv`.
  */
-export function createKv(options: KvStoreOptions): Capability<number> {
-  const store: KvStore = "url" in options ? new RedisKvStore(options) : new SqliteKvStore(options);
+export function createKv(openStore: () => KvStore): Capability<number> {
+  let store: KvStore | undefined;
   return {
     name: "kv",
     grants: quotaGrants,
     methods: METHODS,
     open: (call, grants) => {
+      store ??= openStore();
       const namespace = new KvNamespace(store, call, Math.max(...grants));
       return { invoke: (method, args) => namespace.invoke(method, args) };
     },
-    close: () => store.close(),
+    close: () => store?.close(),
   };
+}
+
+/** How its store is opened. Rejects where the module of a plugin's store cannot be imported. */
+export async function kvOpener(options: KvStoreOptions): Promise<() => KvStore> {
+  if ("path" in options) return () => new SqliteKvStore(options);
+  const { open } = (await import(options.module)) as { readonly open: OpenKvStore };
+  return () => open(options.own);
 }
 
 function object(properties: Record<string, unknown>, required: readonly string[] = []): MethodShape {

@@ -8,6 +8,7 @@ import type {
   KvStore,
   ListedKey,
   NewEntry,
+  OpenKvStore,
   Page,
   PageRequest,
   SetOutcome,
@@ -19,6 +20,9 @@ import { DELETE, GET, LIST, SET } from "./redis-scripts.ts";
 const OUTCOME_KEPT_MS = 10_000;
 /** Maximum attempts of one `set`: each removes expired entries that leave it no room. */
 const SWEEPS_MAX = 100;
+
+/** Opens it, with what the factory of the store has resolved. */
+export const open: OpenKvStore = (own) => new RedisKvStore(own as RedisLinkOptions);
 
 const PARTS = ["values", "heads", "order", "expiry", "version"] as const;
 

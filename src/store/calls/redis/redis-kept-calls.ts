@@ -21,8 +21,9 @@ import {
   type StoredCall,
   summaryOf,
 } from "../call-record.ts";
-import { type CallBackend, StoreFailure } from "../thread/call-backend.ts";
-import type { RedisSettings, StoreProblem } from "../thread/messages.ts";
+import type { CallRoom } from "../call-tables.ts";
+import { type CallBackend, type OpenCalls, StoreFailure } from "../thread/call-backend.ts";
+import type { StoreProblem } from "../thread/messages.ts";
 import { KeptChannel } from "./kept-channel.ts";
 import { CALL_SCRIPTS } from "./scripts.ts";
 import { isSealError, memberOf, placeOf, SealedRows, type SealedRow, shownOf } from "./sealed-rows.ts";
@@ -45,6 +46,20 @@ const EXPIRY_MAX_MS = 10 * 365 * 24 * 60 * 60 * 1_000;
 const PROCESSES = 2 ** 22;
 const CALLS_OF_PROCESS = 2 ** 27;
 const BOOKS = ["rows", "details", "all", "failed", "dated", "ids", "books"];
+
+/** Place of kept calls in Redis. */
+export interface CallsAddress {
+  readonly url: string;
+  /** Name under which servers share calls, among several in one Redis. */
+  readonly fleet: string;
+  /** Seals what Redis has. */
+  readonly secret: string;
+}
+
+interface RedisSettings extends CallsAddress, CallRoom {}
+
+/** Opens them, with what the factory of the store has resolved. */
+export const open: OpenCalls = (own, room) => RedisKeptCalls.open({ ...(own as CallsAddress), ...room });
 
 type Args = readonly (string | number)[];
 

@@ -1,5 +1,6 @@
 import type { CallCells, CallDetail, CallPage, CallPlace, CallQuery, KeptRun, StoredCall } from "../call-record.ts";
 import type { StoredRow } from "../call-lines.ts";
+import type { CallRoom } from "../call-tables.ts";
 import type { StoreProblem } from "./messages.ts";
 
 /** Thrown where calls cannot be written or read now, and may be later. */
@@ -13,7 +14,7 @@ export class StoreFailure extends Error {
 }
 
 /**
- * Where the store's thread keeps calls: a file, or Redis. Methods reject with a `StoreFailure` where it cannot be used
+ * Where the store's thread keeps calls: a file, or a store of a plugin. Methods reject with a `StoreFailure` where it cannot be used
  * now. Another error of `add` says that these rows can never be written.
  */
 export interface CallBackend {
@@ -37,3 +38,6 @@ export interface CallBackend {
   watch(tell: ((calls: readonly CallCells[]) => void) | null): void;
   close(): Promise<void>;
 }
+
+/** Opens a plugin's store on the store's thread. `own`: what the store's factory has resolved. */
+export type OpenCalls = (own: object, room: CallRoom) => Promise<CallBackend>;

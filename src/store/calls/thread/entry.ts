@@ -5,7 +5,7 @@ import type { StoredRow } from "../call-lines.ts";
 import { DetailText } from "../call-redaction.ts";
 import type { CallDetail, CallPlace, CallRow, DetailTexts } from "../call-record.ts";
 import { comparableOf, type Difference, differencesOf } from "../differences.ts";
-import { type CallBackend, StoreFailure } from "./call-backend.ts";
+import { type CallBackend, type OpenCalls, StoreFailure } from "./call-backend.ts";
 import type { LedgerLine } from "./ledger-line.ts";
 import type { CallComparison, FromStore, StoreAnswer, StoreProblem, StoreSettings, ToStore } from "./messages.ts";
 
@@ -203,9 +203,9 @@ function problemOf(error: unknown): StoreProblem {
 
 /** Loads only what the chosen place needs. */
 async function open(settings: StoreSettings, tell: (message: FromStore) => void): Promise<Opened> {
-  if ("url" in settings) {
-    const { RedisKeptCalls } = await import("../redis/redis-kept-calls.ts");
-    return { calls: await RedisKeptCalls.open(settings), ledger: null };
+  if ("module" in settings) {
+    const { open: openCalls } = (await import(settings.module)) as { readonly open: OpenCalls };
+    return { calls: await openCalls(settings.own, settings), ledger: null };
   }
   const { FileCalls } = await import("./file-calls.ts");
   const { LedgerLine } = await import("./ledger-line.ts");

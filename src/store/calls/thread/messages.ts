@@ -8,6 +8,7 @@ import type {
   KeptRun,
   StoredCall,
 } from "../call-record.ts";
+import type { SentStore } from "../../store-factory.ts";
 import type { CallRoom } from "../call-tables.ts";
 import type { Difference } from "../differences.ts";
 import type { LedgerAnswer, LedgerCapacity, LedgerStep } from "../ledger.ts";
@@ -29,16 +30,8 @@ export interface FileSettings extends CallRoom {
   readonly keys: LedgerCapacity;
 }
 
-export interface RedisSettings extends CallRoom {
-  readonly url: string;
-  /** Name under which servers share calls, among several in one Redis. */
-  readonly fleet: string;
-  /** Seals what Redis has. */
-  readonly secret: string;
-}
-
 /** Where calls are kept, and how many. */
-export type StoreSettings = FileSettings | RedisSettings;
+export type StoreSettings = FileSettings | (CallRoom & SentStore);
 
 /** State of a call that was claimed, or what the step of the ledger has failed with. */
 export type StepAnswer = readonly [ask: number, answer: LedgerAnswer, failure: string | null];

@@ -4,6 +4,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, onTestFinished } from "vitest";
 import type { Capability } from "../../../../src/broker/capabilities/capability.ts";
 import { createKv } from "../../../../src/broker/capabilities/kv/kv.ts";
+import { RedisKvStore } from "../../../../src/broker/capabilities/kv/redis-store.ts";
+import { SqliteKvStore } from "../../../../src/broker/capabilities/kv/sqlite-store.ts";
 import { type RedisServer, type RedisServerOptions, startRedis } from "../../../redis-server.ts";
 
 export const MIB = 1024 * 1024;
@@ -20,7 +22,7 @@ export type Invoke = (method: string, args?: object) => Promise<unknown>;
 
 /** A store that is closed when the test ends; of a file, where there is one. */
 export function openKv(path = ":memory:", maxBytes = 64 * MIB): Capability<number> {
-  const kv = createKv({ path, maxBytes });
+  const kv = createKv(() => new SqliteKvStore({ path, maxBytes }));
   onTestFinished(() => kv.close?.());
   return kv;
 }
@@ -50,7 +52,7 @@ export const STORES: readonly (readonly [name: string, prepare: () => OpenStore]
 
 /** A store in Redis that is closed when the test ends. */
 export function openRedisKv(url: string): Capability<number> {
-  const kv = createKv({ url });
+  const kv = createKv(() => new RedisKvStore({ url }));
   onTestFinished(() => kv.close?.());
   return kv;
 }

@@ -1,8 +1,9 @@
 /** Sets one key after the other in a store, and says each when it is acknowledged; a refusal ends it. */
 import { createKv } from "../../../../../src/broker/capabilities/kv/kv.ts";
+import { SqliteKvStore } from "../../../../../src/broker/capabilities/kv/sqlite-store.ts";
 
 const [path = "", prefix = "", quota = ""] = process.argv.slice(2);
-const kv = createKv({ path, maxBytes: 2 ** 30 });
+const kv = createKv(() => new SqliteKvStore({ path, maxBytes: 2 ** 30 }));
 const call = {
   callId: "c",
   tool: "t",

@@ -1,0 +1,47 @@
+import { importOptional } from "../../base/optional-package.ts";
+import { RedisLedger, type LedgerAddress } from "../../store/calls/redis-ledger.ts";
+import { resolveFleetName, resolveRedisUrl, resolveSecret } from "../../store/redis/url.ts";
+import type { CallStoreFactory, LedgerFactory, StoreFactories, ThreadStoreFactory } from "../../store/store-factory.ts";
+
+const EXTENSION = import.meta.url.endsWith(".ts") ? "ts" : "js";
+/** Redis keeps calls in memory. */
+const CALLS_MAX_BYTES = 64 * 1024 ** 2;
+
+const kv: ThreadStoreFactory = {
+  module: new URL(`../../broker/capabilities/kv/redis-store.${EXTENSION}`, import.meta.url),
+  resolve: ({ url }) => ({ url: resolveRedisUrl("kv.url", url) }),
+  load: () => loadClient("kv.url"),
+};
+
+/** The ledger of calls with idempotency keys. */
+export const fleetLedger: LedgerFactory<LedgerAddress> = {
+  resolve: ({ url, fleet, secret }) => ({
+    url: resolveRedisUrl("idempotency.url", url),
+    fleet: resolveFleetName("idempotency.fleet", fleet),
+    secret: resolveSecret("idempotency.secret", secret),
+  }),
+  load: () => loadClient("idempotency.url"),
+  open: (own, { ttlMs, maxEntries, maxBytes }) => new RedisLedger({ ...own, ttlMs, maxEntries, maxBytes }),
+};
+
+const calls: CallStoreFactory = {
+  module: new URL(`../../store/calls/redis/redis-kept-calls.${EXTENSION}`, import.meta.url),
+  maxBytes: CALLS_MAX_BYTES,
+  resolve: ({ url, fleet, secret }) => {
+    const sealing = resolveSecret("calls.secret", secret);
+    if (sealing === undefined) throw new TypeError("calls.url requires calls.secret: others may read that Redis");
+    return {
+      url: resolveRedisUrl("calls.url", url),
+      fleet: resolveFleetName("calls.fleet", fleet),
+      secret: sealing,
+    };
+  },
+  load: () => loadClient("calls.url"),
+};
+
+/** Stores in Redis, which the servers of a fleet share. */
+export const fleetStores: StoreFactories = { kv, idempotency: fleetLedger, calls };
+
+function loadClient(option: string): Promise<unknown> {
+  return importOptional(option, ["ioredis"], () => import("../../store/redis/connection.ts"));
+}

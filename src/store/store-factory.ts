@@ -1,0 +1,72 @@
+import type { CallLedger, LedgerCapacity } from "./calls/ledger.ts";
+
+/** Address of a store that engines of several machines share: members of the options `kv`, `idempotency` and `calls`. */
+export interface StoreAddress {
+  readonly url?: string | undefined;
+  readonly fleet?: string | undefined;
+  readonly secret?: string | undefined;
+}
+
+/** A store in place of a file. A plugin brings it, for an option of an engine that has a `url`. */
+export interface StoreFactory<Own extends object = object> {
+  /**
+   * Reads its address, as data that a thread can be sent. Throws a `RangeError` or `TypeError` that names the invalid
+   * member of the option and shows neither the URL nor a secret.
+   */
+  resolve(address: StoreAddress): Own;
+  /** Loads the packages that it needs. Rejects with a `GloveboxError`, `missing_package`, if one is missing. */
+  load(): Promise<unknown>;
+}
+
+/** A store that is used on another thread, which imports what opens it. */
+export interface ThreadStoreFactory<Own extends object = object> extends StoreFactory<Own> {
+  /** File of a module that exports `open`: an `OpenKvStore`, or an `OpenCalls`. */
+  readonly module: URL;
+}
+
+/** A store of ended calls. */
+export interface CallStoreFactory<Own extends object = object> extends ThreadStoreFactory<Own> {
+  /** Default of `calls.maxBytes`. */
+  readonly maxBytes: number;
+}
+
+/** A ledger, which the engine's own thread uses. */
+export interface LedgerFactory<Own extends object = object> extends StoreFactory<Own> {
+  /** Makes it. Connects when it is first used. */
+  open(own: Own, capacity: LedgerCapacity): CallLedger;
+}
+
+/** Stores of a plugin, by the option that has their address. */
+export interface StoreFactories {
+  readonly kv?: ThreadStoreFactory;
+  readonly idempotency?: LedgerFactory;
+  readonly calls?: CallStoreFactory;
+}
+
+/** A plugin's store with its address, as it was resolved. */
+export interface PluginStore<Factory extends StoreFactory = ThreadStoreFactory> {
+  readonly factory: Factory;
+  readonly own: object;
+}
+
+/** Such a store, as its thread is told of it. */
+export interface SentStore {
+  /** URL of its factory's module. */
+  readonly module: string;
+  readonly own: object;
+}
+
+/** Throws a `TypeError` where no plugin brings a store for the option, and as its `resolve` does. */
+export function pluginStore<Factory extends StoreFactory>(
+  option: keyof StoreFactories,
+  factory: Factory | undefined,
+  address: StoreAddress,
+): PluginStore<Factory> {
+  if (factory === undefined)
+    throw new TypeError(`${option}.url needs a plugin that brings a store for it: add one, or use ${option}.path`);
+  return { factory, own: factory.resolve(address) };
+}
+
+export function sentStore({ factory, own }: PluginStore): SentStore {
+  return { module: factory.module.href, own };
+}
