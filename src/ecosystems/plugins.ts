@@ -15,6 +15,9 @@ import { xaibo } from "../tool/contracts/xaibo.ts";
 
 const EXTENSION = import.meta.url.endsWith(".ts") ? "ts" : "js";
 
+/** Libraries of agents. `tools`: objects of no library. */
+export const LIBRARY_NAMES = ["tools", "ai-sdk", "openai-agents", "langchain", "mastra", "mcp"] as const;
+
 /**
  * The plugins of every engine of this package. Their order is that in which adapters are asked: a module that defines
  * names of two contracts is read by the first.
@@ -24,18 +27,25 @@ export const PLUGINS: readonly Plugin[] = [
     name: reader.name,
     contracts: [withAdapter(reader)],
   })),
+  {
+    name: "agents",
+    libraries: { names: LIBRARY_NAMES, module: new URL(`../guest/libraries/index.${EXTENSION}`, import.meta.url) },
+  },
   { name: "python", runtimes: [python] },
   { name: "wasi", runtimes: [wasi, native], modules: [NATIVE] },
   { name: "fleet", executor: fleetExecutor, stores: fleetStores },
   connectors,
 ];
 
+const { adapters, libraries, runtimes } = resolvePlugins(PLUGINS);
+
 /** Beside JavaScript. */
-export const { runtimes: RUNTIMES } = resolvePlugins(PLUGINS);
+export const RUNTIMES = runtimes;
 
 /** What they add to the programs inside isolates: `npm run build` bundles it. */
 export const PRELUDE_PARTS: PreludeParts = {
-  adapters: PLUGINS.flatMap(({ contracts = [] }) => contracts.map(({ adapter }) => adapter)),
+  adapters,
+  libraries,
   runtimes: [...RUNTIMES.values()],
 };
 

@@ -72,10 +72,10 @@ export class LocalEngine implements AsyncDisposable {
 
   /** @internal Use `createEngine`. */
   static async start(given: EngineOptions, options: ResolvedOptions): Promise<LocalEngine> {
-    const { adapters, runtimes } = options.plugins;
+    const { adapters, runtimes, libraries } = options.plugins;
     const [createExecutor, prelude] = await Promise.all([
       loadExecutor(options.executor),
-      loadPrelude({ adapters, runtimes: runtimes.values() }),
+      loadPrelude({ adapters, libraries, runtimes: runtimes.values() }),
     ]);
     await loadStores(options);
     const engine = new LocalEngine(given, options, { createExecutor, prelude });

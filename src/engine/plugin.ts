@@ -1,11 +1,11 @@
-import { isModuleContract, isLibrary, isRuntime } from "../base/protocol/script.ts";
+import { isModuleContract, isRuntime } from "../base/protocol/script.ts";
 import type { CustomCapability } from "../broker/capabilities/custom-types.ts";
 import type { ExecutorFactory } from "../executor/executor-factory.ts";
 import type { ModuleCapability } from "../broker/capabilities/module-capability.ts";
 import type { SourcePlugin } from "./sources.ts";
 import type { ToolContext } from "../tool/define-tool.ts";
 import type { ToolRuntime, ToolRuntimes } from "../tool/runtimes/runtime.ts";
-import type { ModuleReader, ModuleReaders } from "../tool/contracts/contract.ts";
+import { libraryReader, type ModuleReader, type ModuleReaders } from "../tool/contracts/contract.ts";
 import type { StoreFactories } from "../store/store-factory.ts";
 
 /** A contract in which modules may be written: how the host reads them, and how a realm calls them. */
@@ -46,6 +46,13 @@ export interface ModuleFacts {
   readonly config: string;
 }
 
+/** Libraries whose tools are objects. */
+export interface PluginLibraries {
+  readonly names: readonly string[];
+  /** File of a module that exports `libraries`: how realms recognise, describe and call their tools. */
+  readonly module: URL;
+}
+
 /** Additions of a package to an engine, which knows the package by this object alone. */
 export interface Plugin {
   /** Unique among an engine's plugins. */
@@ -58,6 +65,8 @@ export interface Plugin {
   readonly capabilities?: readonly CustomCapability[];
   /** A kind of executor beside `process` and `threads`. */
   readonly executor?: ExecutorFactory;
+  /** @internal Libraries whose tools are objects that modules export. */
+  readonly libraries?: PluginLibraries;
   /** @internal Capabilities that the broker's thread carries out, by modules that it imports. */
   readonly modules?: readonly ModuleCapability[];
   /** @internal Sources of tools, such as servers of other protocols. Its types show all of an engine: not public yet. */
@@ -71,6 +80,7 @@ export interface PluggedIn {
   readonly readers: ModuleReaders;
   readonly adapters: readonly URL[];
   readonly runtimes: ToolRuntimes;
+  readonly libraries: readonly URL[];
   readonly capabilities: readonly CustomCapability[];
   readonly executors: readonly ExecutorFactory[];
   readonly modules: readonly ModuleCapability[];
@@ -88,13 +98,17 @@ export function resolvePlugins(plugins: readonly Plugin[]): PluggedIn {
   const readers = new Map<string, ModuleReader>();
   const runtimes = new Map<string, ToolRuntime>();
   const adapters: URL[] = [];
-  for (const { name, contracts = [], modules = [], runtimes: own = [] } of plugins) {
+  for (const { name, contracts = [], modules = [], runtimes: own = [], libraries } of plugins) {
     if (names.has(name)) throw new TypeError(`plugins: two are called ${JSON.stringify(name)}; give one of them`);
     names.add(name);
     for (const { name: capability } of modules) {
       if (brought.has(capability))
         throw new TypeError(`plugins: two bring the capability ${JSON.stringify(capability)}`);
       brought.add(capability);
+    }
+    for (const library of libraries?.names ?? []) {
+      requireName(library, name, readers);
+      readers.set(library, libraryReader(library));
     }
     for (const runtime of own) {
       requireRuntimeName(runtime.name, name, runtimes);
@@ -111,6 +125,7 @@ export function resolvePlugins(plugins: readonly Plugin[]): PluggedIn {
     readers,
     adapters,
     runtimes,
+    libraries: plugins.flatMap(({ libraries }) => (libraries === undefined ? [] : [libraries.module])),
     capabilities: plugins.flatMap(({ capabilities = [] }) => capabilities),
     executors,
     modules: plugins.flatMap(({ modules = [] }) => modules),
@@ -132,7 +147,7 @@ function requireName(contract: string, plugin: string, others: ModuleReaders): v
   if (!isModuleContract(contract)) {
     throw new TypeError(`${shown} needs a name of lower-case letters, digits and hyphens, at most 64`);
   }
-  if (contract === "glovebox" || isLibrary(contract) || others.has(contract)) {
+  if (contract === "glovebox" || others.has(contract)) {
     throw new TypeError(`${shown} has the name of another contract`);
   }
 }

@@ -16,7 +16,11 @@ import { ToolContext } from "./tool-context.ts";
 import { noteOdd } from "./values.ts";
 import { createWebParts, defineWebGlobals, prepared } from "./web-parts.ts";
 
+export { addLibraries } from "./contracts/find-tools.ts";
 export { addAdapter } from "./contracts/index.ts";
+// What libraries import of the prelude: their objects are the realm's own.
+export { failure, parserOf, Refusal, refuseArguments } from "./contracts/defined.ts";
+export { ToolContext } from "./tool-context.ts";
 
 /**
  * The first code that runs in a context. It removes what escapes the isolate's limits, defines the globals that tools

@@ -7,7 +7,7 @@ import {
 } from "./contracts/contract.ts";
 import { GloveboxError } from "../base/errors.ts";
 import { isObject, type JsonValue } from "../base/json.ts";
-import { type Inspection, isLibrary, type Runtime } from "../base/protocol/script.ts";
+import type { Inspection, Runtime } from "../base/protocol/script.ts";
 import { checkDefinition } from "./definition.ts";
 import { definedIn } from "./defined-tool.ts";
 import type { CheckedDefinition, ToolLocation } from "./definition.ts";
@@ -88,7 +88,6 @@ function definitionsIn(
   if (defined !== undefined) return [checkDefinition(together(defined.definition, location), MODULE)];
   if (written === "glovebox")
     return [checkDefinition(together(readSpec(name, spec, found, extras, readers), location), MODULE)];
-  if (isLibrary(written)) return [];
   const reader = readers.get(written);
   if (reader === undefined) throw loadError(name, `is written for the contract ${written}, which no plugin brings`);
   const descriptions = reading(name, () => describedBy(reader, found, name, extras));

@@ -8,7 +8,6 @@ import { GloveboxError } from "../base/errors.ts";
 import { frozen, isObject, type JsonSchema } from "../base/json.ts";
 import { resolveLimits, type Limits } from "../base/limits.ts";
 import {
-  isLibrary,
   NO_CONFIG,
   type Inspection,
   type Isolation,
@@ -248,10 +247,10 @@ export function readerOf(
   readers: ModuleReaders,
 ): Pick<RegisteredTool, "readResult" | "outputAt"> {
   if (contract === null || contract === "glovebox") return BARE;
-  // Most tools of libraries answer with their output.
-  if (isLibrary(contract)) return outputAt === undefined ? BARE : WRAPPED;
   const reader = readers.get(contract);
   if (reader === undefined) throw new GloveboxError("load_error", `no plugin brings the contract ${contract}`);
+  // Most tools of libraries answer with their output.
+  if (reader.isLibrary === true) return outputAt === undefined ? BARE : WRAPPED;
   if (reader.readResult === undefined) return BARE;
   return { readResult: reader.readResult.bind(reader), outputAt: reader.outputAt ?? null };
 }

@@ -1,6 +1,6 @@
 import { GloveboxError } from "../base/errors.ts";
 import { isObject, type JsonSchema } from "../base/json.ts";
-import { isLibrary, type LibraryName, parsing, type ToolChecks } from "../base/protocol/script.ts";
+import { parsing, type ToolChecks } from "../base/protocol/script.ts";
 import type { Bundle } from "./bundle/bundle.ts";
 import { ContractError, type ModuleReaders, type ToolAnnotations } from "./contracts/contract.ts";
 import { mcp } from "./contracts/mcp.ts";
@@ -12,7 +12,7 @@ import { type Loaded, type RegisteredTool, registeredTool } from "./registered-t
 
 /** A tool of another library in a module, as its isolate describes it: hostile input, checked by its shape only. */
 interface SetTool {
-  readonly library: LibraryName;
+  readonly library: string;
   /** `weather`, `tools.weather`, `tools[0]`. */
   readonly place: string;
   /** A definition without its source, unchecked. */
@@ -47,7 +47,7 @@ export async function prepareToolSet(
   const { halves: _halves, ...whole } = bundle;
   const text = parsing(bundle.text);
   const called = { ...whole, text, bytes: Buffer.byteLength(text) };
-  const set = readSet(loaded.described, name);
+  const set = readSet(loaded.described, name, context.readers);
   for (const tool of set.tools) requireAllowed(tool, name, extras);
   const tools: RegisteredTool[] = [];
   const refused = [...set.refused];
@@ -122,7 +122,11 @@ interface RefusedTool {
 }
 
 /** The tools that the isolate found, and those that cannot be called here. Throws for a module without any to call. */
-function readSet(described: string, name: string): { readonly tools: SetTool[]; readonly refused: RefusedTool[] } {
+function readSet(
+  described: string,
+  name: string,
+  readers: ModuleReaders,
+): { readonly tools: SetTool[]; readonly refused: RefusedTool[] } {
   const found: unknown = JSON.parse(described);
   const problem: unknown = isObject(found) ? found["problem"] : undefined;
   if (typeof problem === "string") throw loadError(name, problem.slice(0, SHOWN_MAX));
@@ -133,7 +137,7 @@ function readSet(described: string, name: string): { readonly tools: SetTool[]; 
   if (!Array.isArray(tools) || tools.length === 0)
     throw first?.error ?? loadError(name, "exports a server that has no tools");
   if (tools.length > TOOLS_MAX) throw loadError(name, `exports more than ${TOOLS_MAX} tools; split it`);
-  return { tools: tools.map((tool) => readTool(tool, name)), refused };
+  return { tools: tools.map((tool) => readTool(tool, name, readers)), refused };
 }
 
 function readRefused(one: unknown, name: string): RefusedTool {
@@ -142,10 +146,10 @@ function readRefused(one: unknown, name: string): RefusedTool {
   return { name: typeof called === "string" ? called : "", error: loadError(name, why.slice(0, SHOWN_MAX)) };
 }
 
-function readTool(tool: unknown, name: string): SetTool {
+function readTool(tool: unknown, name: string, readers: ModuleReaders): SetTool {
   const { library, place, wraps, input, output, title, listed, ...said } = isObject(tool) ? tool : {};
-  if (!isLibrary(library) || typeof place !== "string")
-    throw loadError(name, "is described in a form that is not known");
+  const isKnown = typeof library === "string" && readers.get(library)?.isLibrary === true;
+  if (!isKnown || typeof place !== "string") throw loadError(name, "is described in a form that is not known");
   const [given, made] = [schemaOf(input), schemaOf(output)];
   const annotations = annotationsOf(listed, title);
   const definition = {

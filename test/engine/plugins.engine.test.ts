@@ -203,7 +203,11 @@ test("an engine without any plugins knows no contract but its own", async () => 
 test.each<[string, (one: Plugin) => readonly Plugin[], string]>([
   ["two of one name", (one) => [one, one], 'two are called "cards"'],
   ["two contracts of one name", (one) => [one, { ...one, name: "other" }], "has the name of another contract"],
-  ["a contract with the name of a library", (one) => [renamed(one, "langchain")], "has the name of another contract"],
+  [
+    "a contract with the name of a library",
+    (one) => [ofLibrary("langchain"), renamed(one, "langchain")],
+    "has the name of another contract",
+  ],
   ["two runtimes of one name", () => [ofRuntime("a", "one"), ofRuntime("b", "one")], "has the name of another runtime"],
   ["a runtime called JavaScript", () => [ofRuntime("a", "javascript")], "has the name of another runtime"],
   ["a runtime with an invalid name", () => [ofRuntime("a", "C++")], "needs a name of lower-case letters"],
@@ -211,6 +215,10 @@ test.each<[string, (one: Plugin) => readonly Plugin[], string]>([
 ])("plugins are refused: %s", (_what, plugins, why) => {
   expect(() => resolvePlugins(plugins(cards))).toThrow(why);
 });
+
+function ofLibrary(name: string): Plugin {
+  return { name: "l", libraries: { names: [name], module: new URL("file:///libraries.js") } };
+}
 
 function ofRuntime(name: string, runtime: string): Plugin {
   return { name, runtimes: [{ name: runtime }] };

@@ -10,24 +10,16 @@ import type { ToolError } from "../errors.ts";
  */
 export type Isolation = "instance" | "context" | "isolate" | "shared";
 
-/** Name of a contract in which modules may be written: `glovebox`, one that a plugin brings, or a `LibraryName`. */
+/**
+ * Name of a contract in which modules may be written: `glovebox`, or one that a plugin brings. `tools`: tools of libraries, in
+ * any number, before it is known of which.
+ */
 export type ModuleContractName = string;
 /** Names that plugins may give to contracts and runtimes. */
 export const PLUGGED_NAME = /^[a-z][a-z0-9-]{0,63}$/;
 
-/**
- * Libraries whose tools are objects that a module exports, in any number; `guest/libraries` recognises them. `tools`: objects
- * of no library, and a module before its tools are known.
- */
-export type LibraryName = (typeof LIBRARY_NAMES)[number];
-export const LIBRARY_NAMES = ["tools", "ai-sdk", "openai-agents", "langchain", "mastra", "mcp"] as const;
-
 export function isModuleContract(name: unknown): name is ModuleContractName {
   return typeof name === "string" && PLUGGED_NAME.test(name);
-}
-
-export function isLibrary(name: unknown): name is LibraryName {
-  return LIBRARY_NAMES.some((one) => one === name);
 }
 
 /** The `config` of a tool without one, as JSON text. */

@@ -30,8 +30,8 @@ export class RecordingReplays implements AsyncDisposable {
   }
 
   static async open(plugins: readonly Plugin[]): Promise<RecordingReplays> {
-    const { readers, adapters, runtimes } = resolvePlugins(plugins);
-    const prelude = await loadPrelude({ adapters, runtimes: runtimes.values() });
+    const { readers, adapters, runtimes, libraries } = resolvePlugins(plugins);
+    const prelude = await loadPrelude({ adapters, libraries, runtimes: runtimes.values() });
     return new RecordingReplays(await Replayer.open(1, prelude), { readers, runtimes });
   }
 

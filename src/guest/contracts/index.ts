@@ -1,4 +1,4 @@
-import { describeExports } from "../libraries/find-tools.ts";
+import { describeExports } from "./find-tools.ts";
 import { type Adapter, type Exports, isObject, type ToolFunction } from "./adapter.ts";
 import { definedIn, describeDefined, openDefined } from "./defined.ts";
 import { toolSetAdapter } from "./tool-set.ts";

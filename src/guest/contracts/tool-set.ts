@@ -1,8 +1,7 @@
-import { cut, findTools, type FoundTool } from "../libraries/find-tools.ts";
-import type { LibraryTool } from "../libraries/library.ts";
-import { hasMcpTool } from "../libraries/mcp-server.ts";
 import type { ToolFacts } from "../tool-context.ts";
 import { type Adapter, type Exports, isObject, type ToolFunction } from "./adapter.ts";
+import { cut, findTools, type FoundTool } from "./find-tools.ts";
+import type { LibraryTool } from "./library.ts";
 
 /** Describes schemas. The host gives it to a module that is described, and to no call. */
 type DescribeSchema = (schema: unknown, side: "input" | "output") => Promise<object>;
@@ -18,7 +17,9 @@ export const toolSetAdapter: Adapter = {
     const named = found.find(({ name }) => name === facts.name);
     if (named !== undefined) return openOne(named, facts);
     // The names of a server's tools are known to the server alone; a default export without one has its module's.
-    const others = found.filter(({ name, library, place }) => library.name === "mcp" || (name ?? place) === "default");
+    const others = found.filter(
+      ({ name, library, place }) => library.has !== undefined || (name ?? place) === "default",
+    );
     const [only] = others;
     if (only !== undefined && others.length === 1) return openOne(only, facts);
     return async (input, context, command) =>
@@ -31,7 +32,7 @@ function openOne({ library, value }: FoundTool, facts: ToolFacts): ToolFunction 
 }
 
 async function serverOf(found: readonly FoundTool[], name: string): Promise<FoundTool> {
-  for (const one of found) if (one.library.name !== "mcp" || (await hasMcpTool(one.value, name))) return one;
+  for (const one of found) if ((await one.library.has?.(one.value, name)) !== false) return one;
   throw new TypeError(`the module exports no tool "${name}" any more`);
 }
 
@@ -44,7 +45,7 @@ async function describeTools(exports: Exports, facts: ToolFacts, describe: Descr
   const refused: object[] = [];
   const places = new Map<string, string>();
   for (const { place, name = facts.name, library, value } of findTools(exports)) {
-    const isNameless = place.endsWith("]") && library.nameOf(value) === undefined && library.name !== "mcp";
+    const isNameless = place.endsWith("]") && library.nameOf(value) === undefined && library.has === undefined;
     const noName = isNameless ? "has no name; export it by name, or in a record" : undefined;
     const problem = (await library.refusal(value)) ?? noName;
     if (problem !== undefined) {

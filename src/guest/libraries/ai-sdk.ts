@@ -1,15 +1,7 @@
 import { isObject, methodOf } from "../contracts/adapter.ts";
 import type { ToolContext } from "../tool-context.ts";
-import {
-  configOf,
-  isFunctionIn,
-  type Library,
-  memberOf,
-  refuseUse,
-  report,
-  textIn,
-  type WrappedAnswer,
-} from "./library.ts";
+import type { Library, WrappedAnswer } from "../contracts/library.ts";
+import { configOf, isFunctionIn, memberOf, refuseUse, report, textIn } from "./library.ts";
 import { parserFor } from "./parser.ts";
 
 /** Tools of the AI SDK: `tool({ description, inputSchema, execute })`, since version 4, where the schema is `parameters`. */

@@ -1,6 +1,7 @@
 import { isObject, methodOf } from "../contracts/adapter.ts";
 import type { ToolContext } from "../tool-context.ts";
-import { absent, configOf, isFunctionIn, type Library, memberOf, report, textIn } from "./library.ts";
+import type { Library } from "../contracts/library.ts";
+import { absent, configOf, isFunctionIn, memberOf, report, textIn } from "./library.ts";
 
 /** Tools of LangChain: `tool(func, { name, schema })`, `DynamicStructuredTool`, and subclasses of `StructuredTool`. */
 export const langchain: Library = {

@@ -1,41 +1,6 @@
-import type { ToolFunction } from "../contracts/adapter.ts";
-import { ToolContext, type ToolFacts } from "../tool-context.ts";
+import { ToolContext } from "../tool-context.ts";
 
 const { get } = Reflect;
-
-/** A tool of a library, before its schemas are described. */
-export interface LibraryTool {
-  readonly name: string | undefined;
-  readonly description: string | undefined;
-  /** Schemas as the library takes them; `undefined` for none. */
-  readonly input: unknown;
-  readonly output?: unknown;
-  /** Its answer is a `WrappedAnswer`. */
-  readonly wraps?: boolean;
-  readonly title?: string | undefined;
-  /** A tool as an MCP server lists it, which says the rest. */
-  readonly listed?: unknown;
-}
-
-/** The answer of a tool that says more than its output. */
-export interface WrappedAnswer {
-  readonly output: unknown;
-  readonly metadata: { readonly [key: string]: unknown };
-}
-
-/** How tools of one library are recognised by their shape, described, and called as the library calls them. */
-export interface Library {
-  /** The host's name of the library. */
-  readonly name: string;
-  matches(value: object): boolean;
-  /** Its own name; `undefined` where the export or the key of a record names it. */
-  nameOf(value: object): string | undefined;
-  /** Why the tool cannot be called here; `undefined` if it can. */
-  refusal(value: object): string | undefined | Promise<string | undefined>;
-  /** The tool, or the tools of a server. */
-  describe(value: object): LibraryTool | Promise<readonly LibraryTool[]>;
-  open(value: object, facts: ToolFacts): ToolFunction;
-}
 
 export function memberOf(value: unknown, name: string): unknown {
   return (typeof value === "object" && value !== null) || typeof value === "function" ? get(value, name) : undefined;

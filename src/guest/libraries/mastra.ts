@@ -1,7 +1,8 @@
 import { isObject, methodOf } from "../contracts/adapter.ts";
 import { failure, Refusal } from "../contracts/defined.ts";
 import type { ToolContext } from "../tool-context.ts";
-import { absent, configOf, isFunctionIn, type Library, memberOf, refuseUse, report, textIn } from "./library.ts";
+import type { Library } from "../contracts/library.ts";
+import { absent, configOf, isFunctionIn, memberOf, refuseUse, report, textIn } from "./library.ts";
 
 /** The symbol by which newer versions know their own tools. */
 const MARKER = Symbol.for("mastra.core.tool.Tool");

@@ -1,7 +1,8 @@
 import { isObject, isThenable, methodOf } from "../contracts/adapter.ts";
 import { McpToolError, readMcpResult } from "../remote/mcp.ts";
 import { ToolContext } from "../tool-context.ts";
-import { isFunctionIn, type Library, type LibraryTool, memberOf, textIn } from "./library.ts";
+import type { Library, LibraryTool } from "../contracts/library.ts";
+import { isFunctionIn, memberOf, textIn } from "./library.ts";
 
 /**
  * Servers of the Model Context Protocol that are not connected: `new McpServer(…)` with `registerTool`, or a `Server` with
@@ -15,6 +16,10 @@ export const mcpServer: Library = {
     !isFunctionIn(value, "callTool"),
   nameOf: () => undefined,
   refusal: () => undefined,
+  has: async (server, name) => {
+    const tools = await toolsOf(await clientOf(server));
+    return tools.some((tool) => tool.name === name);
+  },
   describe: async (value) => toolsOf(await clientOf(value)),
   open: (value, { name }) => {
     return async (input, context) => {
@@ -46,12 +51,6 @@ async function toolsOf(client: McpClient): Promise<LibraryTool[]> {
     if (cursor === undefined || cursor === null) break;
   }
   return tools;
-}
-
-/** Whether a server has a tool of this name. */
-export async function hasMcpTool(server: object, name: string): Promise<boolean> {
-  const tools = await toolsOf(await clientOf(server));
-  return tools.some((tool) => tool.name === name);
 }
 
 const VERSION = "2025-06-18";

@@ -1,7 +1,8 @@
 import { methodOf } from "../contracts/adapter.ts";
 import { Refusal } from "../contracts/defined.ts";
 import type { ToolContext } from "../tool-context.ts";
-import { absent, configOf, isFunctionIn, type Library, memberOf, textIn } from "./library.ts";
+import type { Library } from "../contracts/library.ts";
+import { absent, configOf, isFunctionIn, memberOf, textIn } from "./library.ts";
 
 const HOSTED = new Set<unknown>(["hosted_tool", "computer", "shell", "apply_patch"]);
 const NEEDS_APPROVAL = "has needsApproval, and calls cannot wait for an approval";

@@ -1,5 +1,6 @@
 import { isThenable, methodOf } from "../contracts/adapter.ts";
-import { isFunctionIn, type Library, memberOf, textIn } from "./library.ts";
+import type { Library } from "../contracts/library.ts";
+import { isFunctionIn, memberOf, textIn } from "./library.ts";
 import { parserFor } from "./parser.ts";
 
 /** Objects `{ name, description, parameters, execute }` of no library: `execute(input, context)` has the engine's context. */

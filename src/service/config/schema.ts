@@ -11,7 +11,7 @@ import {
 } from "../../engine/options.ts";
 import type { CallOptions } from "../../engine/call-options.ts";
 import { NAMES } from "../../base/limits.ts";
-import { LIBRARY_NAMES } from "../../base/protocol/script.ts";
+import { LIBRARY_NAMES } from "../../ecosystems/plugins.ts";
 import { TYPE_CHECKS } from "../../engine/code-mode-options.ts";
 import { KEEPS } from "../../store/calls/call-record.ts";
 import { SECRET_LEAST, SECRET_MOST } from "../../store/redis/seal.ts";

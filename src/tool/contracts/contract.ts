@@ -105,6 +105,8 @@ export interface ModuleReader {
   readonly mayBeEmpty?: true;
   /** Failures after which its tools are called again. Default: a lost executor. */
   readonly retryOn?: "lost" | "failure";
+  /** A library, whose tools are objects that a module exports, in any number. */
+  readonly isLibrary?: true;
   /** Its tools get keys in their config: they are removed from all that these log, report and throw. */
   readonly hidesConfig?: true;
   /** Definitions by which a Python module is of the contract, for an error: `a TOOL_SPEC with its function`. */
@@ -134,6 +136,11 @@ export interface ModuleContract<Definition = unknown, Call = unknown, Result = u
 export type ModuleReaders = ReadonlyMap<string, ModuleReader>;
 
 export const NO_READERS: ModuleReaders = new Map();
+
+/** The reader of a library: what a module says of its tools is read by `tool/tool-set.ts`. */
+export function libraryReader(name: string): ModuleReader {
+  return { name, isLibrary: true, mayBeEmpty: true, readModule: () => [] };
+}
 
 /** The reader of registration records, if an engine has one. */
 export function recordReader(readers: ModuleReaders): (RecordReader & Pick<ModuleReader, "name">) | undefined {

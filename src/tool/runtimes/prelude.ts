@@ -1,13 +1,16 @@
 import { readFile, writeFile } from "node:fs/promises";
-import { basename, extname, relative } from "node:path";
+import { basename, extname, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { BuildOptions } from "esbuild";
+import type { BuildOptions, PluginBuild } from "esbuild";
 import { CHECKS_GLOBAL, type Prelude, type RuntimeCode, textsOf } from "../../base/protocol/prelude.ts";
 import type { ToolRuntime } from "./runtime.ts";
 
 const GLOBAL_NAME = "__prelude";
 const ADAPTER_NAME = "__adapter";
 const ENGINE_NAME = "__engine";
+const LIBRARIES_NAME = "__libraries";
+/** Modules of the prelude that libraries import. */
+const SHARED = /\/guest\/(?:contracts\/defined|tool-context)\.[jt]s$/;
 const EXTENSION = import.meta.url.endsWith(".ts") ? "ts" : "js";
 /** The folder of the programs inside isolates. */
 const GUEST = new URL("../../guest/", import.meta.url);
@@ -24,9 +27,10 @@ const BUILT_PARTS = new URL("../../guest/parts.json", import.meta.url);
 interface Scripts {
   /** `core` lacks its end, in front of which adapters stand. */
   readonly prelude: Omit<Prelude, "runtimes">;
-  /** Adapters of contracts and engines of runtimes by their files, relative to the guest's folder and without their extension. */
+  /** Adapters of contracts, engines of runtimes and libraries by their files, relative to the guest's folder and without their extension. */
   readonly adapters: Bundled;
   readonly engines: Bundled;
+  readonly libraries: Bundled;
   /** An expression whose value describes schemas of libraries, for `describing`. */
   readonly describer: string;
 }
@@ -51,10 +55,16 @@ export interface PreludeParts {
   /** Files of modules that export the `adapter` of a contract, in the order in which they are asked. */
   readonly adapters?: readonly URL[];
   readonly runtimes?: Iterable<ToolRuntime>;
+  /** @internal Files of modules that export `libraries`, how the tools of libraries are recognised and called. */
+  readonly libraries?: readonly URL[];
 }
 
 /** The guest's prelude: the core is one script that evaluates to its `boot` function. */
-export async function loadPrelude({ adapters = [], runtimes = [] }: PreludeParts = {}): Promise<Prelude> {
+export async function loadPrelude({
+  adapters = [],
+  runtimes = [],
+  libraries = [],
+}: PreludeParts = {}): Promise<Prelude> {
   const built = await loadScripts();
   const codes = [...runtimes].map(async (runtime): Promise<RuntimeCode> => {
     const { name, isInterpreted = false, engine, worker, files } = runtime;
@@ -71,6 +81,10 @@ export async function loadPrelude({ adapters = [], runtimes = [] }: PreludeParts
   const others = adapters.filter((file) => built.adapters[keyOf(file)] === undefined);
   const bundled = { ...built.adapters, ...(others.length === 0 ? {} : await bundleAdapters(others)) };
   const added = adapters.map((file) => `${GLOBAL_NAME}.addAdapter(${bundled[keyOf(file)]});\n`);
+  for (const file of libraries) {
+    const text = built.libraries[keyOf(file)] ?? (await bundleLibraries(file));
+    added.push(`${GLOBAL_NAME}.addLibraries(${text});\n`);
+  }
   const core = script(`${built.prelude.core}${added.join("")}return ${GLOBAL_NAME}.boot;`);
   return { ...built.prelude, core, runtimes: await Promise.all(codes) };
 }
@@ -95,7 +109,7 @@ async function readScripts(): Promise<Scripts | null> {
 }
 
 /** A step of `npm run build`: bundles what plugins add as well. @public */
-export async function writeScripts({ adapters = [], runtimes = [] }: PreludeParts): Promise<void> {
+export async function writeScripts({ adapters = [], runtimes = [], libraries = [] }: PreludeParts): Promise<void> {
   const { prelude, describer } = await bundleScripts();
   const { parts, ...rest } = prelude;
   await writeFile(BUILT_PARTS, JSON.stringify(textsOf(parts)));
@@ -104,7 +118,9 @@ export async function writeScripts({ adapters = [], runtimes = [] }: PreludePart
       file === undefined ? [] : [bundleEngine(file).then((text) => [keyOf(file), text] as const)],
     ),
   );
-  const added = { adapters: await bundleAdapters(adapters), engines: Object.fromEntries(engines) };
+  const texts = await Promise.all(libraries.map(async (file) => [keyOf(file), await bundleLibraries(file)] as const));
+  const bundled = { engines: Object.fromEntries(engines), libraries: Object.fromEntries(texts) };
+  const added = { adapters: await bundleAdapters(adapters), ...bundled };
   await writeFile(BUILT_SCRIPTS, JSON.stringify({ prelude: rest, describer, ...added }));
 }
 
@@ -126,7 +142,7 @@ async function bundleScripts(): Promise<Scripts> {
     checks: checks.get("checks") ?? "",
   };
   const describer = `${describers.get("describer") ?? ""}return ${GLOBAL_NAME}.describeLibrarySchema;`;
-  return { prelude, describer: script(describer), adapters: {}, engines: {} };
+  return { prelude, describer: script(describer), adapters: {}, engines: {}, libraries: {} };
 }
 
 /** Bundles modules that export the `adapter` of a contract, as expressions. */
@@ -146,6 +162,23 @@ async function bundleEngine(file: URL): Promise<string> {
   const isOwn = !keyOf(file).startsWith("..");
   const texts = await bundlePaths(ENGINE_NAME, { engine: fileURLToPath(file) }, isOwn ? IN_REALMS : {});
   return script(`${texts.get("engine") ?? ""}return ${ENGINE_NAME}.createEngine();`);
+}
+
+/** Bundles a module that exports `libraries`, as an expression. What it has in common with the prelude is the prelude's. */
+async function bundleLibraries(file: URL): Promise<string> {
+  const shared = {
+    name: "shared",
+    setup: (bundler: PluginBuild) => {
+      bundler.onResolve({ filter: /^\./ }, ({ path, resolveDir }) => {
+        const place = resolve(resolveDir, path);
+        return SHARED.test(place) ? { path: place, namespace: "shared" } : undefined;
+      });
+      const contents = `module.exports = ${GLOBAL_NAME};`;
+      bundler.onLoad({ filter: /./, namespace: "shared" }, () => ({ contents, loader: "js" }));
+    },
+  } as const;
+  const texts = await bundlePaths(LIBRARIES_NAME, { libraries: fileURLToPath(file) }, { plugins: [shared] });
+  return script(`${texts.get("libraries") ?? ""}return ${LIBRARIES_NAME}.libraries;`);
 }
 
 /** A script that evaluates to the body's return value. */
@@ -175,7 +208,7 @@ const IN_REALMS: Pick<BuildOptions, "define" | "inject"> = {
 async function bundlePaths(
   globalName: string,
   entryPoints: { readonly [name: string]: string },
-  more: Pick<BuildOptions, "define" | "inject"> = {},
+  more: Pick<BuildOptions, "define" | "inject" | "plugins"> = {},
 ): Promise<ReadonlyMap<string, string>> {
   const { build } = await import("esbuild");
   const result = await build({

@@ -1,16 +1,15 @@
-import { type Exports, isObject } from "../contracts/adapter.ts";
-import { aiSdk } from "./ai-sdk.ts";
-import { langchain } from "./langchain.ts";
+import { type Exports, isObject } from "./adapter.ts";
 import type { Library } from "./library.ts";
-import { mastra } from "./mastra.ts";
-import { mcpServer } from "./mcp-server.ts";
-import { openaiAgents } from "./openai-agents.ts";
-import { plain } from "./plain.ts";
 
 const { get, getPrototypeOf } = Reflect;
 
-/** In matching order: shapes that say more come before those that match more objects. */
-const LIBRARIES: readonly Library[] = [mcpServer, openaiAgents, langchain, mastra, aiSdk, plain];
+/** In matching order. */
+const LIBRARIES: Library[] = [];
+
+/** Adds the libraries of a plugin, after those that were added before. The prelude's end calls this. */
+export function addLibraries(libraries: readonly Library[]): void {
+  LIBRARIES.push(...libraries);
+}
 
 /** Maximum number of values of a module that are looked at. */
 const VALUES_MAX = 2_000;
