@@ -8,11 +8,14 @@ import type { BrokerClient } from "../../broker/thread/broker-client.ts";
 import { contentOf, mayBeContent } from "../../tool/contracts/mcp-content.ts";
 import type { ModelAnswer } from "../../tool/contracts/runner.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";
+import type { FunctionProgram } from "../../tool/program/program.ts";
 import type { CallHistory } from "../call-history.ts";
+import type { ExecuteOptions } from "../execute-options.ts";
 import { type ContentPart, cutContent } from "./cut-content.ts";
 import { KeptOutputs, type OutputOwner } from "./kept-outputs.ts";
 import { MODEL_CHARS_MIN } from "../options.ts";
-import { lineOf, readPage, readQuery } from "./read-output.ts";
+import { findPattern } from "./pattern-search.ts";
+import { lineOf, listOf, type OutputQuery, partAt, readPage, readQuery } from "./read-output.ts";
 
 /** Share of a cut output that says its shape, and what the rest of the notice takes. */
 const SHAPE_SHARE = 0.1;
@@ -26,10 +29,15 @@ interface Bounds {
   readonly modelChars: number;
 }
 
-interface OutputsHost {
+type ReadOptions = ExecuteOptions & { readonly tenant: string };
+
+/** Parts of an engine that read for models. */
+export interface OutputsHost {
   readonly registry: ToolRegistry;
   readonly broker: Pick<BrokerClient, "work" | "accounts">;
   readonly calls: CallHistory;
+  /** Runs a program as a call with these options. */
+  readonly runProgram: (program: FunctionProgram, options: ExecuteOptions) => Promise<ToolResult>;
 }
 
 /** Cuts the long outputs of calls for models, and keeps them to be read on. */
@@ -101,9 +109,14 @@ export class ModelOutputs implements Disposable {
 
   /**
    * A page of an output, for the arguments of `read_output`. Rejects with a `GloveboxError`: `invalid_arguments`,
-   * `tool_not_found` where there is no such output of this tenant and key, `queue_full`.
+   * `tool_not_found` where there is no such output of this tenant and key, `queue_full`, or that of a call with these
+   * options which looks for a pattern.
    */
-  async read(given: unknown, { owner, modelChars }: Bounds, mayName: (tool: string) => boolean): Promise<string> {
+  async read(
+    given: unknown,
+    { owner, modelChars, options }: Bounds & { readonly options: ExecuteOptions },
+    mayName: (tool: string) => boolean,
+  ): Promise<string> {
     const query = readQuery(given, modelChars);
     const output = this.#kept.find(query.call, owner) ?? (await this.#stored(query.call, owner));
     if (output === undefined || !mayName(output.tool)) {
@@ -118,12 +131,22 @@ export class ModelOutputs implements Disposable {
     }
     this.#reading.set(tenant, reads + 1);
     try {
-      return await runPieces(readPage(output, query), this.#workOf(tenant));
+      return await this.#readPage(output, query, { ...options, tenant });
     } finally {
       const left = (this.#reading.get(tenant) ?? 1) - 1;
       if (left === 0) this.#reading.delete(tenant);
       else this.#reading.set(tenant, left);
     }
+  }
+
+  async #readPage(output: ReadableText, query: OutputQuery, options: ReadOptions): Promise<string> {
+    const work = this.#workOf(options.tenant);
+    if (query.pattern === null) return runPieces(readPage(output, query), work);
+    // Those of the answered call itself.
+    const { tools: _tools, idempotencyKey: _key, record: _record, capabilities: _narrowed, ...given } = options;
+    const run = (program: FunctionProgram) => this.#host.runProgram(program, given);
+    const part = await runPieces(partAt(output, query.pointer), work);
+    return listOf(await findPattern(part, query.pattern, query.from, { ...work, run }), query);
   }
 
   /** The output of a stored call, if its detail was kept. */
