@@ -1,8 +1,11 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { monitorEventLoopDelay } from "node:perf_hooks";
+import { DatabaseSync } from "node:sqlite";
 import type { Keep } from "../../src/store/calls/call-record.ts";
+import { CALLS_LAYOUT } from "../../src/store/calls/call-tables.ts";
+import { layOut } from "../../src/store/sqlite/layout.ts";
 import { openEngine } from "../engines.ts";
 import { inRounds, pick } from "../rounds.ts";
 import { runInEngine } from "../runs.ts";
@@ -13,12 +16,20 @@ import { addArguments, addTool, expectedSum } from "../tools.ts";
 
 const CONCURRENCY = 256;
 const NANOSECONDS = 1e6;
-const KEPT = {
-  "nothing is kept": "nothing",
-  "failures are kept": "failures",
-  "everything is kept": "everything",
-} as const satisfies Readonly<Record<string, Keep>>;
 const BASELINE = "nothing is kept";
+const KEPT = {
+  [BASELINE]: { keep: "nothing" },
+  "failures are kept": { keep: "failures" },
+  "everything is kept": { keep: "everything" },
+  "the file is locked": { keep: "failures", harm: lock },
+  "the file is of another program": { keep: "failures", harm: (path: string) => writeFileSync(path, "something") },
+} as const satisfies Readonly<Record<string, Kept>>;
+
+interface Kept {
+  readonly keep: Keep;
+  /** Makes a file unusable before its first use. */
+  readonly harm?: (path: string) => Disposable | void;
+}
 
 /** What it costs to keep calls: the goals are 0.95 of the rate without, and a millisecond of the event loop. */
 export const keeping: Scenario = {
@@ -31,9 +42,11 @@ export const keeping: Scenario = {
     await using opened = new AsyncDisposableStack();
     opened.defer(() => rmSync(folder, { recursive: true }));
     const subjects: Subject[] = [];
-    for (const [name, keep] of Object.entries(KEPT)) {
-      const calls = { keep, path: join(folder, `${keep}.sqlite`) };
-      const engine = opened.use(await openEngine("process", { calls, stateDir: folder }));
+    for (const [name, { keep, harm }] of Object.entries<Kept>(KEPT)) {
+      const path = join(folder, `${subjects.length}.sqlite`);
+      const harmed = harm?.(path);
+      if (harmed !== undefined) opened.use(harmed);
+      const engine = opened.use(await openEngine("process", { calls: { keep, path }, stateDir: folder }));
       await engine.register(addTool("add"));
       const against = name === BASELINE ? [] : [BASELINE];
       subjects.push({ name, against, run: runInEngine(engine, "add", addArguments) });
@@ -48,6 +61,14 @@ export const keeping: Scenario = {
     return { rows: [...rows, ...(await delaysOf(context, subjects))], checksum };
   },
 };
+
+/** Holds the lock of a file, as another process that writes for ever. */
+function lock(path: string): Disposable {
+  const database = new DatabaseSync(path);
+  layOut(database, 2 ** 30, CALLS_LAYOUT);
+  database.exec("BEGIN IMMEDIATE");
+  return { [Symbol.dispose]: () => database.close() };
+}
 
 /** The event loop's delay in the worst hundredth of the time. */
 async function delaysOf(context: Context, subjects: readonly Subject[]): Promise<Row[]> {
