@@ -1,6 +1,6 @@
 import { GloveboxError } from "../../base/errors.ts";
 import { isObject, memberOf } from "../../base/json.ts";
-import type { ChunkedText } from "../../base/reading/chunked-text.ts";
+import type { ChunkedText, Pieces } from "../../base/reading/chunked-text.ts";
 import type { ReadableText } from "../../base/reading/cut-text.ts";
 import { type PieceWork, runPieces } from "../../base/reading/run-pieces.ts";
 import { COUNTED_MAX, type Found, type Place, SHOWN_MAX, showPlaces } from "../../base/reading/search.ts";
@@ -55,10 +55,12 @@ interface Piece {
   readonly isLast: boolean;
 }
 
-function* pieceAt(text: ChunkedText, from: number): Generator<undefined, Piece, undefined> {
+function* pieceAt(whole: ChunkedText, from: number): Pieces<Piece> {
   const start = Math.max(0, Math.floor(from) - BEFORE || 0);
-  const end = Math.min(text.length, start + BEFORE + PIECE);
-  return { text: text.slice(start, end), start, isLast: end === text.length };
+  const end = Math.min(whole.length, start + BEFORE + PIECE);
+  const text = whole.slice(start, end);
+  yield;
+  return { text, start, isLast: end === whole.length };
 }
 
 /** A match that begins near the end of a piece is looked for in the next one, which has all of it. */
@@ -100,8 +102,8 @@ interface Told {
 /** Throws a `GloveboxError` where the pattern is wrong. What an isolate tells may be anything. */
 function readTold(told: unknown, length: number): Told {
   const { wrong, places, count, until } = isObject(told) ? told : {};
-  if (wrong !== undefined) {
-    throw new GloveboxError("invalid_arguments", `pattern is no regular expression: ${String(wrong).slice(0, 300)}`);
+  if (typeof wrong === "string") {
+    throw new GloveboxError("invalid_arguments", `pattern is no regular expression: ${wrong.slice(0, 300)}`);
   }
   const given: readonly unknown[] = Array.isArray(places) ? places.slice(0, SHOWN_MAX) : [];
   const read = given.flatMap((one): readonly Place[] => {
