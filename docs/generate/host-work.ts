@@ -301,6 +301,14 @@ export const HOST_WORK: readonly HostWork[] = [
     test: "engine/model/read-output.engine.test.ts",
   },
   {
+    work: "Find a regular expression in a long output for a model",
+    causes: ["library", "mcp"],
+    bound: `${limit("cpuMs")}; 10 s; 6 Mi characters; 4 at once of a tenant, 8 in all`,
+    place: "isolate",
+    payer: "the tenant",
+    test: "engine/model/read-output.engine.test.ts",
+  },
+  {
     work: "Keep long outputs for models",
     causes: ["library", "mcp"],
     bound: "64 MiB, a quarter of it of one tenant; 15 minutes",

@@ -23,6 +23,8 @@ const NOTICE_CHARS = 520;
 /** Readings at once, of one tenant and of all: each may copy an output. */
 const TENANT_READS = 4;
 const READS = 16;
+/** Those of them that look for patterns, which take longer: other readings always have places. */
+const PATTERN_READS = 8;
 
 interface Bounds {
   readonly owner: OutputOwner;
@@ -45,6 +47,7 @@ export class ModelOutputs implements Disposable {
   readonly #host: OutputsHost;
   readonly #kept: KeptOutputs;
   readonly #reading = new Map<string, number>();
+  #patternReads = 0;
 
   constructor(host: OutputsHost, kept = new KeptOutputs()) {
     this.#host = host;
@@ -126,7 +129,8 @@ export class ModelOutputs implements Disposable {
     const { tenant } = owner;
     const reads = this.#reading.get(tenant) ?? 0;
     const all = [...this.#reading.values()].reduce((sum, count) => sum + count, 0);
-    if (reads >= TENANT_READS || all >= READS) {
+    const isFull = query.pattern !== null && this.#patternReads >= PATTERN_READS;
+    if (reads >= TENANT_READS || all >= READS || isFull) {
       throw new GloveboxError("queue_full", "too many outputs are being read at once: try again");
     }
     this.#reading.set(tenant, reads + 1);
@@ -145,8 +149,13 @@ export class ModelOutputs implements Disposable {
     // Those of the answered call itself.
     const { tools: _tools, idempotencyKey: _key, record: _record, capabilities: _narrowed, ...given } = options;
     const run = (program: FunctionProgram) => this.#host.runProgram(program, given);
-    const part = await runPieces(partAt(output, query.pointer), work);
-    return listOf(await findPattern(part, query.pattern, query.from, { ...work, run }), query);
+    this.#patternReads++;
+    try {
+      const part = await runPieces(partAt(output, query.pointer), work);
+      return listOf(await findPattern(part, query.pattern, query.from, { ...work, run }), query);
+    } finally {
+      this.#patternReads--;
+    }
   }
 
   /** The output of a stored call, if its detail was kept. */

@@ -15,6 +15,9 @@ const MATCH_MAX = 4_096;
 /** Characters of one search, as JSON has them: less than the `capabilityBytes` of a call. */
 const SEARCHED_MAX = 6 * 1024 * 1024;
 
+/** The place of a reading is not held for longer. */
+const LIMITS = { queueMs: 5_000, wallMs: 10_000 } as const;
+
 /** Where a pattern is run, and who pays for it. */
 export interface PatternWork extends PieceWork {
   readonly run: (program: FunctionProgram) => Promise<ToolResult>;
@@ -41,7 +44,7 @@ export async function findPattern(
     kind: "functions",
     code: programOf(pattern, from),
     functions: new Map([["read", read]]),
-    limits: {},
+    limits: LIMITS,
   });
   if (!success) throw new GloveboxError(error.code, `the pattern was not searched for: ${error.message}`);
   const { places, count, until } = readTold(memberOf(output, "value"), text.length);

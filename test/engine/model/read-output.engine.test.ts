@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createEngine, type Engine } from "../../../src/index.ts";
+import { createEngine, type Engine, type ExecuteOptions } from "../../../src/index.ts";
 import { callTools, openaiChat } from "../../../src/tool/contracts/index.ts";
 import { toolsForLangChain, toolsForOpenAIAgents } from "../../../src/ecosystems/adapters/index.ts";
 import { aiTools } from "../../../src/tool/contracts/ai-tools.ts";
@@ -239,6 +239,24 @@ test("a pattern that takes long ends at the limits of a call of its tenant, whic
   expect(slow.error).toMatchObject({ code: "cpu_limit", message: expect.stringContaining("pattern was not searched") });
   expect(engine.usage("slow").executorMs - beforeMs).toBeGreaterThan(1_000);
   expect((await read("Town 12\\b")).output).toContain("29 places");
+});
+
+test("patterns that take long leave places for others who read", async () => {
+  const kept = await Promise.all(
+    ["one", "two", "three"].map(async (tenant) => ({
+      tenant,
+      call: goOn(await ask("report", {}, { tenant }))["call"],
+    })),
+  );
+  const read = ({ tenant, call }: (typeof kept)[number], args: object) => {
+    const options: ExecuteOptions = { tenant, limits: { cpuMs: 100 } };
+    return engine.forModels().execute({ name: "read_output", arguments: { call, ...args } }, options);
+  };
+  const slow = [...kept, ...kept, ...kept].map((one) => read(one, { pattern: "(x+x+)+y" }));
+  const [first] = kept;
+  if (first !== undefined) expect((await read(first, { search: WANTED })).success).toBe(true);
+  const codes = (await Promise.all(slow)).map(({ error }) => error?.code);
+  expect(codes.toSorted()).toEqual([...Array.from({ length: 8 }, () => "cpu_limit"), "queue_full"]);
 });
 
 test("a pattern in a very long text says from where to go on", async () => {
