@@ -9,7 +9,7 @@ import { layOut } from "../../src/store/sqlite/layout.ts";
 import { openEngine } from "../engines.ts";
 import { inRounds, pick } from "../rounds.ts";
 import { runInEngine } from "../runs.ts";
-import { measure, sampleThroughput, type Subject } from "../sampling.ts";
+import { measure, sampleThroughput, type Subject, type Throughput } from "../sampling.ts";
 import type { Context, Row, Scenario } from "../scenario.ts";
 import { summarize } from "../statistics.ts";
 import { addArguments, addTool, expectedSum } from "../tools.ts";
@@ -24,6 +24,8 @@ const KEPT = {
   "the file is locked": { keep: "failures", harm: lock },
   "the file is of another program": { keep: "failures", harm: (path: string) => writeFileSync(path, "something") },
 } as const satisfies Readonly<Record<string, Kept>>;
+
+type Measured = Throughput & { readonly delayMs: number };
 
 interface Kept {
   readonly keep: Keep;
@@ -55,10 +57,8 @@ export const keeping: Scenario = {
       subjects,
       expected: expectedSum,
       latency: { name: "latency_us", unit: "us" },
-      concurrencies: [CONCURRENCY],
-      cpuConcurrency: CONCURRENCY,
     });
-    return { rows: [...rows, ...(await delaysOf(context, subjects))], checksum };
+    return { rows: [...rows, ...(await measureTogether(context, subjects))], checksum };
   },
 };
 
@@ -70,19 +70,33 @@ function lock(path: string): Disposable {
   return { [Symbol.dispose]: () => database.close() };
 }
 
-/** The event loop's delay in the worst hundredth of the time. */
-async function delaysOf(context: Context, subjects: readonly Subject[]): Promise<Row[]> {
-  const metric = { name: `loop_p99_ms_c${CONCURRENCY}`, unit: "ms", better: "lower" } as const;
-  const delays = await inRounds(context, subjects, metric.name, async (subject, ms) => {
+/**
+ * Rate, processor time, and the event loop's delay in the worst hundredth of the time. More calls are kept at once after a
+ * quiet time: each sample begins after those.
+ */
+async function measureTogether(context: Context, subjects: readonly Subject[]): Promise<Row[]> {
+  const tail = `c${CONCURRENCY}`;
+  const samples = await inRounds(context, subjects, `rate and delay, ${tail}`, async (subject, ms) => {
+    await sampleThroughput(subject, expectedSum, CONCURRENCY, ms / 2);
     const delay = monitorEventLoopDelay({ resolution: 1 });
     delay.enable();
-    await sampleThroughput(subject, expectedSum, CONCURRENCY, ms);
+    const rate = await sampleThroughput(subject, expectedSum, CONCURRENCY, ms);
     delay.disable();
-    return delay.percentile(99) / NANOSECONDS;
+    return { ...rate, delayMs: delay.percentile(99) / NANOSECONDS };
   });
-  return summarize(
-    metric,
-    subjects,
-    pick(delays, (delay) => delay),
-  );
+  const rowsOf = (
+    name: string,
+    unit: string,
+    better: Row["better"],
+    figure: (one: Measured) => number | null,
+  ): Row[] => {
+    const picked = pick(samples, figure);
+    // Where the system does not tell processor times, there is no row of them.
+    return picked.size < subjects.length ? [] : summarize({ name: `${name}_${tail}`, unit, better }, subjects, picked);
+  };
+  return [
+    ...rowsOf("calls_per_second", "/s", "higher", ({ value }) => value),
+    ...rowsOf("cpu_us_per_call", "us", "lower", ({ cpuUsPerCall }) => cpuUsPerCall),
+    ...rowsOf("loop_p99_ms", "ms", "lower", ({ delayMs }) => delayMs),
+  ];
 }
