@@ -11,6 +11,7 @@ import { fetch } from "./fetch.ts";
 import { http } from "./http.ts";
 import { httpFlood } from "./http-flood.ts";
 import { isolation } from "./isolation.ts";
+import { keeping } from "./keeping.ts";
 import { keys } from "./keys.ts";
 import { kv } from "./kv.ts";
 import { memory } from "./memory.ts";
@@ -53,6 +54,7 @@ export const SCENARIOS: readonly Scenario[] = [
   python,
   metrics,
   tracing,
+  keeping,
   openLoop,
   mixedLoad,
   overload,

@@ -295,7 +295,7 @@ export const HOST_WORK: readonly HostWork[] = [
   {
     work: "Cut a long output for a model, and read its pages",
     causes: ["library", "mcp"],
-    bound: `${limit("outputBytes")}; pieces of 32 KiB, 4 ms a turn; 4 pages at once of a tenant, 16 in all`,
+    bound: `${limit("outputBytes")}; pieces of 32 KiB, 4 ms a turn; 4 pages at once of a tenant, 16 in all, 8 of them by a pattern, which an isolate runs`,
     place: "main thread",
     payer: "the tenant",
     test: "engine/model/read-output.engine.test.ts",

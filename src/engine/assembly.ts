@@ -16,6 +16,7 @@ import { SqliteLedger } from "../store/calls/sqlite-ledger.ts";
 import { IN_MEMORY } from "../store/sqlite/layout.ts";
 import { sentStore } from "../store/store-factory.ts";
 import { Packages } from "../tool/packages.ts";
+import { callOf, readySource } from "../tool/program/program.ts";
 import { Programs } from "../tool/program/programs.ts";
 import { Registrar } from "../tool/registrar.ts";
 import { ToolRegistry } from "../tool/registry.ts";
@@ -30,7 +31,7 @@ import { createBroker } from "./create-broker.ts";
 import type { CreateExecutor } from "../executor/executor-factory.ts";
 import { explainTool } from "./explanation.ts";
 import { InstalledTools } from "./installed-tools.ts";
-import type { ModelOutputs } from "./model/model-outputs.ts";
+import type { ModelOutputs, OutputsHost } from "./model/model-outputs.ts";
 import type { ResolvedIdempotency, ResolvedOptions } from "./options.ts";
 import type { CallReplays } from "./replay/call-replays.ts";
 import { registerCallMetrics } from "./telemetry/kept-call-metrics.ts";
@@ -143,7 +144,9 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
     calls: history,
     modelOutputs: new OnDemand(async () => {
       const { ModelOutputs } = await import("./model/model-outputs.ts");
-      return new ModelOutputs({ registry, broker, calls: history });
+      const runProgram: OutputsHost["runProgram"] = (program, given) =>
+        pipeline.runProgram(callOf(program), readySource(program), given);
+      return new ModelOutputs({ registry, broker, calls: history, runProgram });
     }),
   };
 }

@@ -65,3 +65,6 @@ export interface ExecuteOptions {
    */
   readonly onCpu?: (cpuMs: number) => void;
 }
+
+/** What answers a call of a tool that the host is itself, within the options that its caller may have. */
+export type AnswerWork = (options: ExecuteOptions) => Promise<unknown>;

@@ -5,7 +5,7 @@ import { loadExecutor, loadStores } from "./create-executor.ts";
 import type { CallHistory } from "./call-history.ts";
 import type { LoadTool } from "./call/tool-loaders.ts";
 import { type CodeModeOptions, resolveCodeMode } from "./code-mode-options.ts";
-import type { ExecuteOptions } from "./execute-options.ts";
+import type { AnswerWork, ExecuteOptions } from "./execute-options.ts";
 import { type Explanation, explainTool, identityOf, lintAll, type ToolFinding } from "./explanation.ts";
 import { GloveboxError } from "../base/errors.ts";
 import type { SurfaceEvent, EventName, Listener, Reconfigured } from "./telemetry/events.ts";
@@ -251,7 +251,7 @@ export class LocalEngine implements AsyncDisposable {
   }
 
   /** @internal Answers a call of a tool that the host is itself, such as `search_tools`. */
-  answer(call: ToolCall, work: () => Promise<unknown>, options: ExecuteOptions = {}): Promise<ToolResult> {
+  answer(call: ToolCall, work: AnswerWork, options: ExecuteOptions = {}): Promise<ToolResult> {
     return this.#parts.pipeline.answer(call, work, options);
   }
 

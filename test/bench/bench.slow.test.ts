@@ -36,6 +36,7 @@ const CHECKSUMS = {
   "python, quiet": "693e3c3ba01f7149",
   "metrics, quiet": "3d586f167f8f0577",
   "tracing, quiet": "173680c39f0af722",
+  "keeping, quiet": "d748e585794e478f",
   "open-loop, quiet": "d748e585794e478f",
   "mixed-load, quiet": "1d66932b466a7403",
   "overload, quiet": "881f8dfe58fbb6aa",

@@ -105,6 +105,22 @@ describe.each(names)("the example %s, installed from the packed package", (name)
     },
     RUN_MS,
   );
+
+  if (name === PLAINEST) {
+    test(
+      "runs a tool in Python once the printed remedy of missing_package was pasted",
+      async () => {
+        write("hello.py", 'def hello(name: str) -> str:\n    """Greets."""\n    return "Hello, " + name\n');
+        const hello = () => run(path(), "npx", ["glovebox", "run", "hello.py", "--input", '{"name":"Ada"}']);
+        const refused = await hello().catch(String);
+        const [, command = ""] = /^remedy, a command:\n {2}(.*)$/m.exec(refused) ?? [];
+        expect(command).toBe(`npm install pyodide@${manifest.peerDependencies.pyodide}`);
+        await run(path(), "sh", ["-c", command]);
+        expect(await hello()).toBe('"Hello, Ada"\n');
+      },
+      RUN_MS,
+    );
+  }
 });
 
 test.each(TEMPLATE_NAMES)(

@@ -4,12 +4,17 @@ import type { ChunkedText, Pieces } from "./chunked-text.ts";
 import { type JsonVisitor, type JsonWalk, walk } from "./json-walk.ts";
 
 /** Places that are shown, and that are counted. */
-const SHOWN_MAX = 20;
-const COUNTED_MAX = 10_000;
+export const SHOWN_MAX = 20;
+export const COUNTED_MAX = 10_000;
 /** Characters that are shown before a place, and from it on. */
 const BEFORE = 120;
 const AFTER = 360;
 const POINTER_SHOWN = 200;
+/** Characters of a place that are shown, beside those around it. */
+const PLACE_SHOWN = 1_000;
+
+/** A place in a text, and its length. */
+export type Place = readonly [at: number, length: number];
 
 /** A place where a text was found. */
 export interface Hit {
@@ -24,13 +29,15 @@ export interface Found {
   readonly hits: readonly Hit[];
   /** Number of places from `from` on, at most 10,000. */
   readonly count: number;
+  /** Index up to which the text was searched; `null` for its end. */
+  readonly until: number | null;
 }
 
 /** Finds a short text literally, from an index on: its length and that of a chunk bound the work of one piece. */
 export function* find(text: ChunkedText, kind: TextKind, needle: string, from: number): Pieces<Found> {
   // A JSON text has the characters as JSON writes them.
   const written = kind === "json" ? JSON.stringify(needle).slice(1, -1) : needle;
-  const hits: Hit[] = [];
+  const places: Place[] = [];
   let count = 0;
   let before = "";
   let base = 0;
@@ -44,20 +51,26 @@ export function* find(text: ChunkedText, kind: TextKind, needle: string, from: n
       at = window.indexOf(written, at + written.length)
     ) {
       count++;
-      if (hits.length < SHOWN_MAX) hits.push(hitAt(text, start + at, written.length));
+      if (places.length < SHOWN_MAX) places.push([start + at, written.length]);
     }
     base += chunk.length;
     // A hit that has been counted is longer than what is carried over.
     before = window.slice(window.length - Math.min(window.length, written.length - 1));
     yield;
   }
-  if (kind === "json") yield* addPointers(text, hits);
-  return { hits, count };
+  return { hits: yield* showPlaces(text, kind, places), count, until: null };
 }
 
-function hitAt(text: ChunkedText, at: number, length: number): Hit {
+/** Places of a text, in their order, with the text around them. */
+export function* showPlaces(text: ChunkedText, kind: TextKind, places: readonly Place[]): Pieces<readonly Hit[]> {
+  const hits = places.map((place) => hitAt(text, place));
+  if (kind === "json") yield* addPointers(text, hits);
+  return hits;
+}
+
+function hitAt(text: ChunkedText, [at, length]: Place): Hit {
   const start = wholeCharacter(text, Math.max(0, at - BEFORE));
-  const end = wholeCharacter(text, Math.min(text.length, at + length + AFTER));
+  const end = wholeCharacter(text, Math.min(text.length, at + Math.min(length, PLACE_SHOWN) + AFTER));
   const excerpt = `${start > 0 ? "…" : ""}${text.slice(start, end)}${end < text.length ? "…" : ""}`;
   return { at, pointer: null, excerpt };
 }

@@ -48,6 +48,11 @@ export class CallKeeper {
   readonly watchers: CallWatchers;
   readonly #waiting = new Set<Promise<void>>();
   #waitingChars = 0;
+  /** Time of the calls that are accepted at once: it is read for all of them, as it takes longer than an assignment. */
+  #nowMs: number | null = null;
+  readonly #forgetNow = (): void => {
+    this.#nowMs = null;
+  };
 
   constructor({ keep, store, writer }: KeeperOptions) {
     this.#keep = keep;
@@ -58,7 +63,11 @@ export class CallKeeper {
 
   /** A call is accepted. */
   accept(call: EngineCall): void {
-    call.begunMs = Date.now();
+    if (this.#nowMs === null) {
+      this.#nowMs = Date.now();
+      queueMicrotask(this.#forgetNow);
+    }
+    call.begunMs = this.#nowMs;
     call.tellsTurns = this.#keep !== "summaries";
   }
 

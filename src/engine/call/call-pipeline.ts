@@ -22,7 +22,7 @@ import { ANSWERED_NAMES, callOf, type Preparation, type ProgramSource } from "..
 import type { Programs } from "../../tool/program/programs.ts";
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";
-import type { ExecuteOptions } from "../execute-options.ts";
+import type { AnswerWork, ExecuteOptions } from "../execute-options.ts";
 import type { InstalledTools } from "../installed-tools.ts";
 import { recordCall } from "../replay/recording.ts";
 import type { Refusal, Slot } from "../schedule/queue-entry.ts";
@@ -108,10 +108,10 @@ export class CallPipeline implements CallStages {
   }
 
   /** Answers a call of a tool that the host is itself. A `GloveboxError` with which `work` rejects is its result. */
-  answer(call: ToolCall, work: () => Promise<unknown>, options: ExecuteOptions): Promise<ToolResult> {
+  answer(call: ToolCall, work: AnswerWork, options: ExecuteOptions): Promise<ToolResult> {
     return this.#host(call, options, async (callId, trace) => {
       const startMs = performance.now();
-      const output = await work();
+      const output = await work(options);
       const wallMs = performance.now() - startMs;
       const result = success(output, { ...emptyMetadata(callId, call.name, 0), wallMs, attempts: 1 });
       this.#emitUnrun(trace, result, options, null);

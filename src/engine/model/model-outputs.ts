@@ -8,11 +8,14 @@ import type { BrokerClient } from "../../broker/thread/broker-client.ts";
 import { contentOf, mayBeContent } from "../../tool/contracts/mcp-content.ts";
 import type { ModelAnswer } from "../../tool/contracts/runner.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";
+import type { FunctionProgram } from "../../tool/program/program.ts";
 import type { CallHistory } from "../call-history.ts";
+import type { ExecuteOptions } from "../execute-options.ts";
 import { type ContentPart, cutContent } from "./cut-content.ts";
 import { KeptOutputs, type OutputOwner } from "./kept-outputs.ts";
 import { MODEL_CHARS_MIN } from "../options.ts";
-import { lineOf, readPage, readQuery } from "./read-output.ts";
+import { findPattern } from "./pattern-search.ts";
+import { lineOf, listOf, type OutputQuery, partAt, readPage, readQuery } from "./read-output.ts";
 
 /** Share of a cut output that says its shape, and what the rest of the notice takes. */
 const SHAPE_SHARE = 0.1;
@@ -20,16 +23,23 @@ const NOTICE_CHARS = 520;
 /** Readings at once, of one tenant and of all: each may copy an output. */
 const TENANT_READS = 4;
 const READS = 16;
+/** Those of them that look for patterns, which take longer: other readings always have places. */
+const PATTERN_READS = 8;
 
 interface Bounds {
   readonly owner: OutputOwner;
   readonly modelChars: number;
 }
 
-interface OutputsHost {
+type ReadOptions = ExecuteOptions & { readonly tenant: string };
+
+/** Parts of an engine that read for models. */
+export interface OutputsHost {
   readonly registry: ToolRegistry;
   readonly broker: Pick<BrokerClient, "work" | "accounts">;
   readonly calls: CallHistory;
+  /** Runs a program as a call with these options. */
+  readonly runProgram: (program: FunctionProgram, options: ExecuteOptions) => Promise<ToolResult>;
 }
 
 /** Cuts the long outputs of calls for models, and keeps them to be read on. */
@@ -37,6 +47,7 @@ export class ModelOutputs implements Disposable {
   readonly #host: OutputsHost;
   readonly #kept: KeptOutputs;
   readonly #reading = new Map<string, number>();
+  #patternReads = 0;
 
   constructor(host: OutputsHost, kept = new KeptOutputs()) {
     this.#host = host;
@@ -101,9 +112,14 @@ export class ModelOutputs implements Disposable {
 
   /**
    * A page of an output, for the arguments of `read_output`. Rejects with a `GloveboxError`: `invalid_arguments`,
-   * `tool_not_found` where there is no such output of this tenant and key, `queue_full`.
+   * `tool_not_found` where there is no such output of this tenant and key, `queue_full`, or that of a call with these
+   * options which looks for a pattern.
    */
-  async read(given: unknown, { owner, modelChars }: Bounds, mayName: (tool: string) => boolean): Promise<string> {
+  async read(
+    given: unknown,
+    { owner, modelChars, options }: Bounds & { readonly options: ExecuteOptions },
+    mayName: (tool: string) => boolean,
+  ): Promise<string> {
     const query = readQuery(given, modelChars);
     const output = this.#kept.find(query.call, owner) ?? (await this.#stored(query.call, owner));
     if (output === undefined || !mayName(output.tool)) {
@@ -113,16 +129,32 @@ export class ModelOutputs implements Disposable {
     const { tenant } = owner;
     const reads = this.#reading.get(tenant) ?? 0;
     const all = [...this.#reading.values()].reduce((sum, count) => sum + count, 0);
-    if (reads >= TENANT_READS || all >= READS) {
+    const isFull = query.pattern !== null && this.#patternReads >= PATTERN_READS;
+    if (reads >= TENANT_READS || all >= READS || isFull) {
       throw new GloveboxError("queue_full", "too many outputs are being read at once: try again");
     }
     this.#reading.set(tenant, reads + 1);
     try {
-      return await runPieces(readPage(output, query), this.#workOf(tenant));
+      return await this.#readPage(output, query, { ...options, tenant });
     } finally {
       const left = (this.#reading.get(tenant) ?? 1) - 1;
       if (left === 0) this.#reading.delete(tenant);
       else this.#reading.set(tenant, left);
+    }
+  }
+
+  async #readPage(output: ReadableText, query: OutputQuery, options: ReadOptions): Promise<string> {
+    const work = this.#workOf(options.tenant);
+    if (query.pattern === null) return runPieces(readPage(output, query), work);
+    // Those of the answered call itself.
+    const { tools: _tools, idempotencyKey: _key, record: _record, capabilities: _narrowed, ...given } = options;
+    const run = (program: FunctionProgram) => this.#host.runProgram(program, given);
+    this.#patternReads++;
+    try {
+      const part = await runPieces(partAt(output, query.pointer), work);
+      return listOf(await findPattern(part, query.pattern, query.from, { ...work, run }), query);
+    } finally {
+      this.#patternReads--;
     }
   }
 

@@ -2,15 +2,15 @@ import type { ToolCall, ToolResult } from "../../base/result.ts";
 import type { ToolDescription } from "../../tool/contracts/contract.ts";
 import type { ModelAnswer, ModelRunner, ToolRunner } from "../../tool/contracts/runner.ts";
 import { READ_OUTPUT } from "../../tool/program/program.ts";
-import type { ExecuteOptions } from "../execute-options.ts";
+import type { AnswerWork, ExecuteOptions } from "../execute-options.ts";
 import type { OutputOwner } from "./kept-outputs.ts";
 import type { ModelOutputs } from "./model-outputs.ts";
 import { readOutputTool } from "./read-output-tool.ts";
 
 /** An engine, or the part of one that a caller may use. */
 export interface ModelToolsSource extends ToolRunner {
-  /** Answers a call that runs no tool. */
-  answer(call: ToolCall, work: () => Promise<unknown>, options: ExecuteOptions): Promise<ToolResult>;
+  /** Answers a call that runs no tool. `work` gets the options that its caller may have. */
+  answer(call: ToolCall, work: AnswerWork, options: ExecuteOptions): Promise<ToolResult>;
   /** For whom the outputs of its calls are kept. */
   ownerOf(options: ExecuteOptions): OutputOwner;
   /** Whether its caller may use a tool now. */
@@ -55,7 +55,8 @@ export class ModelTools implements ModelRunner {
     const { readsOn } = this;
     if (call?.name === READ_OUTPUT && readsOn) {
       const bounds = { owner: source.ownerOf(options), modelChars: this.#modelChars };
-      const read = () => outputs.read(call.arguments, bounds, (tool) => source.mayName(tool));
+      const read = (own: ExecuteOptions) =>
+        outputs.read(call.arguments, { ...bounds, options: own }, (tool) => source.mayName(tool));
       const result = await source.answer(call, read, options);
       return { result, shown: result, kept: null };
     }

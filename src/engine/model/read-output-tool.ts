@@ -24,7 +24,7 @@ function describe(modelChars: number): ToolDescription {
     name: READ_OUTPUT,
     description:
       "Reads on in the output of a call that was too long to be shown whole, which says so at its end and names the call. " +
-      "Gives the next characters from an index, a part by its JSON pointer, or the places where a text stands.",
+      "Gives the next characters from an index, a part by its JSON pointer, or the places where a text or a pattern stands.",
     inputSchema: {
       type: "object",
       properties: {
@@ -40,7 +40,13 @@ function describe(modelChars: number): ToolDescription {
           type: "string",
           minLength: 1,
           maxLength: SEARCH_MAX,
-          description: "A text to find, literally; no pattern.",
+          description: "A text to find, literally.",
+        },
+        pattern: {
+          type: "string",
+          minLength: 1,
+          maxLength: SEARCH_MAX,
+          description: "Instead of search: a regular expression of JavaScript to find, in which ^ and $ are line ends.",
         },
       },
       required: ["call"],

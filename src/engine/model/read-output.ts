@@ -3,7 +3,7 @@ import { pageEnd } from "../../base/reading/borders.ts";
 import { type Pieces, partOf, unquoted } from "../../base/reading/chunked-text.ts";
 import type { ReadableText } from "../../base/reading/cut-text.ts";
 import { namesIn, spanOf } from "../../base/reading/pointer-span.ts";
-import { find } from "../../base/reading/search.ts";
+import { find, type Found } from "../../base/reading/search.ts";
 import { READ_OUTPUT } from "../../tool/program/program.ts";
 import { CALL_MAX, PAGE_MIN, POINTER_MAX, SEARCH_MAX } from "./read-output-tool.ts";
 
@@ -16,28 +16,35 @@ export interface OutputQuery {
   readonly pointer: string;
   readonly from: number;
   readonly chars: number;
+  /** A text to find. */
   readonly search: string | null;
+  /** A regular expression to find. */
+  readonly pattern: string | null;
 }
 
 /** Checks arguments of `read_output`. Throws a `GloveboxError` that says what is wrong. */
 export function readQuery(given: unknown, modelChars: number): OutputQuery {
   const most = Math.max(PAGE_MIN, modelChars);
   const asked = (given ?? {}) as { readonly [Name in keyof OutputQuery]?: unknown };
-  const { call, pointer = "", from = 0, chars = Math.min(PAGE_CHARS, most), search } = asked;
+  const { call, pointer = "", from = 0, chars = Math.min(PAGE_CHARS, most), search, pattern } = asked;
   if (!isText(call, CALL_MAX)) throw wrong("call must be the id of a call, as the end of its output names it");
   if (!isText(pointer, POINTER_MAX) || namesIn(pointer) === null) {
     throw wrong("pointer must be a JSON pointer, such as /rows/17, in which ~1 stands for / and ~0 for ~");
   }
   if (!isCount(from, 0, INDEX_MAX)) throw wrong("from must be a whole number of at least 0");
   if (!isCount(chars, PAGE_MIN, most)) throw wrong(`chars must be a whole number from ${PAGE_MIN} to ${most}`);
-  if (search !== undefined && (!isText(search, SEARCH_MAX) || search === "")) {
-    throw wrong(`search must be a text of 1 to ${SEARCH_MAX} characters`);
-  }
-  return { call, pointer, from, chars, search: search ?? null };
+  if (!isSought(search)) throw wrong(`search must be a text of 1 to ${SEARCH_MAX} characters`);
+  if (!isSought(pattern)) throw wrong(`pattern must be a regular expression of 1 to ${SEARCH_MAX} characters`);
+  if (search !== undefined && pattern !== undefined) throw wrong("search and pattern exclude each other: give one");
+  return { call, pointer, from, chars, search: search ?? null, pattern: pattern ?? null };
 }
 
 function isText(value: unknown, most: number): value is string {
   return typeof value === "string" && value.length <= most;
+}
+
+function isSought(value: unknown): value is string | undefined {
+  return value === undefined || (isText(value, SEARCH_MAX) && value !== "");
 }
 
 function isCount(value: unknown, least: number, most: number): value is number {
@@ -51,11 +58,12 @@ function wrong(message: string): GloveboxError {
 /** The page that a query asks for, as text. Throws a `GloveboxError` where the output has no such page. */
 export function* readPage(output: ReadableText, query: OutputQuery): Pieces<string> {
   const part = yield* partAt(output, query.pointer);
-  return query.search === null ? yield* pageOf(part, query) : yield* hitsIn(part, query, query.search);
+  if (query.search === null) return yield* pageOf(part, query);
+  return listOf(yield* find(part.text, part.kind, query.search, query.from), query);
 }
 
 /** The part of an output at a JSON pointer: a string is read as the text that it stands for. */
-function* partAt(output: ReadableText, pointer: string): Pieces<ReadableText> {
+export function* partAt(output: ReadableText, pointer: string): Pieces<ReadableText> {
   if (pointer === "") return output;
   if (output.kind === "text") throw wrong("the output is a text, which has no parts: leave pointer out");
   const span = yield* spanOf(output.text, namesIn(pointer) ?? []);
@@ -76,11 +84,15 @@ function* pageOf({ text, kind }: ReadableText, { call, pointer, from, chars }: O
   return `${text.slice(from, end)}\n\n[Characters ${from} to ${end} of ${length}${place}${next}]`;
 }
 
-function* hitsIn({ text, kind }: ReadableText, query: OutputQuery, search: string): Pieces<string> {
-  const { call, pointer, from, chars } = query;
-  const { hits, count } = yield* find(text, kind, search, from);
+/** What was found, as a page. */
+export function listOf({ hits, count, until }: Found, query: OutputQuery): string {
+  const { call, pointer, from, chars, search, pattern } = query;
+  const sought = search === null ? { pattern } : { search };
+  const goOn = (at: number | null) =>
+    at === null ? "" : ` Go on with ${lineOf({ call, pointer, from: at, ...sought })}`;
+  const range = `${from === 0 ? "" : ` from ${from} on`}${until === null ? "" : ` up to ${until}`}`;
   if (count === 0) {
-    return `[The text was not found${from === 0 ? "" : ` from ${from} on`}. Capital and small letters differ.]`;
+    return `[The ${search === null ? "pattern" : "text"} was not found${range}. Capital and small letters differ.${goOn(until)}]`;
   }
   const lines: string[] = [];
   let left = chars;
@@ -97,9 +109,8 @@ function* hitsIn({ text, kind }: ReadableText, query: OutputQuery, search: strin
   }
   const last = hits.at(-1);
   if (next === null && last !== undefined && count > hits.length) next = last.at + 1;
-  const more = next === null ? "" : ` Go on with ${lineOf({ call, pointer, from: next, search })}`;
-  const number = `${count} ${count === 1 ? "place" : "places"}${from === 0 ? "" : ` from ${from} on`}`;
-  return `${lines.join("\n\n")}\n\n[${number}, ${lines.length} shown.${more}]`;
+  const number = `${count} ${count === 1 ? "place" : "places"}${range}`;
+  return `${lines.join("\n\n")}\n\n[${number}, ${lines.length} shown.${goOn(next ?? until)}]`;
 }
 
 /** The call of `read_output` that goes on. */

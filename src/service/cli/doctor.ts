@@ -1,5 +1,7 @@
 import { Command } from "commander";
 import { findDelegation } from "../../base/os/cgroup.ts";
+import { importOptional } from "../../base/optional-package.ts";
+import type { RedisSettings } from "../../store/calls/thread/messages.ts";
 import { builds } from "../../tool/build/builds.ts";
 import { ADDRESS_MB, esbuildLimit } from "../../tool/build/limits.ts";
 import { buildSandbox } from "../../tool/build/sandbox.ts";
@@ -34,7 +36,13 @@ export function doctorCommand(): Command {
 }
 
 async function doctor({ config, json }: Options): Promise<void> {
-  const checks = [checkNode(), ...(await checkEngine(config)), checkGroups(), checkKey()];
+  const checks = [
+    checkNode(),
+    ...(await checkEngine(config)),
+    ...(await checkCalls(config)),
+    checkGroups(),
+    checkKey(),
+  ];
   if (checks.some(({ state }) => state === "fail")) process.exitCode = EXIT.FAILED;
   if (json === true) return printJson(checks);
   for (const { name, state, message } of checks) print(`${state.padEnd(4)}  ${name.padEnd(9)}  ${message}`);
@@ -48,7 +56,9 @@ function checkNode(): Check {
 
 async function checkEngine(file: string | undefined): Promise<Check[]> {
   try {
-    await using engine = await openEmptyEngine(await readConfig(file), { workers: 1 });
+    // Its call is no part of the history.
+    const options = { workers: 1, calls: { keep: "nothing" } } as const;
+    await using engine = await openEmptyEngine(await readConfig(file), options);
     await engine.register(PROBE);
     const { success, error } = await engine.execute({ name: PROBE.name, arguments: {} });
     const { kind, sandbox } = engine.stats().executor;
@@ -65,6 +75,36 @@ async function checkEngine(file: string | undefined): Promise<Check[]> {
     ];
   } catch (error) {
     return [{ name: "engine", state: "fail", message: error instanceof Error ? error.message : String(error) }];
+  }
+}
+
+/** Looks at the Redis in which a service keeps calls. */
+async function checkCalls(file: string | undefined): Promise<readonly Check[]> {
+  const settings = await redisOfCalls(file);
+  if (settings === null) return [];
+  const load = () => import("../../store/calls/redis/inspection.ts");
+  try {
+    const { inspectRedis } = await importOptional("calls.url", ["ioredis"], load);
+    const { failures, warnings, opened } = await inspectRedis(settings);
+    const state = failures.length > 0 ? "fail" : warnings.length > 0 ? "warn" : "ok";
+    const there = opened === 0 ? "none is there yet" : `the secret opens the newest ${opened} of them`;
+    const fine = `kept in Redis, which removes none by itself; ${there}`;
+    return [{ name: "calls", state, message: state === "ok" ? fine : [...failures, ...warnings].join("; ") }];
+  } catch (error) {
+    return [{ name: "calls", state: "fail", message: error instanceof Error ? error.message : String(error) }];
+  }
+}
+
+/** `null` where calls are in a file, or options are wrong, which the check of the engine says. */
+async function redisOfCalls(file: string | undefined): Promise<RedisSettings | null> {
+  try {
+    const { keptByDefault } = await import("../config/effective.ts");
+    const { resolveCalls } = await import("../../engine/call-options.ts");
+    const calls = resolveCalls(keptByDefault(await readConfig(file)).calls, "");
+    if (calls === null || !("url" in calls.store)) return null;
+    return calls.store;
+  } catch {
+    return null;
   }
 }
 

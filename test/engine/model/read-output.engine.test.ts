@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createEngine, type Engine } from "../../../src/index.ts";
+import { createEngine, type Engine, type ExecuteOptions } from "../../../src/index.ts";
 import { callTools, openaiChat } from "../../../src/tool/contracts/index.ts";
 import { toolsForLangChain, toolsForOpenAIAgents } from "../../../src/ecosystems/adapters/index.ts";
 import { aiTools } from "../../../src/tool/contracts/ai-tools.ts";
@@ -150,6 +150,8 @@ test.each([
   [{ call: "x", from: -1 }, "from must be"],
   [{ call: "x", chars: 1 }, "chars must be"],
   [{ call: "x", search: "" }, "search must be"],
+  [{ call: "x", pattern: "" }, "pattern must be"],
+  [{ call: "x", search: "a", pattern: "a" }, "search and pattern exclude each other"],
 ])("read_output says what is wrong with %j", async (args, message) => {
   const { error } = await engine.forModels().execute({ name: "read_output", arguments: args });
   expect(error).toMatchObject({ code: "invalid_arguments", message: expect.stringContaining(message) as string });
@@ -162,6 +164,7 @@ test("a pointer to nothing says how far it leads, and from has an end", async ()
   );
   expect(await ask("read_output", { call, from: 90_000_000 })).toContain("from must be below");
   expect(await ask("read_output", { call, search: "nobody" })).toContain("was not found");
+  expect(await ask("read_output", { call, pattern: "(nobody" })).toContain("pattern is no regular expression: Invalid");
 });
 
 test("adapters offer read_output, and their models read cut outputs", async () => {
@@ -197,4 +200,68 @@ test("a stored call is read after its output has left the memory, by its tenant"
     keeping.forModels().execute({ name: "read_output", arguments: { call: "old" } }, { tenant });
   expect((await read("acme")).output).toMatch(/^line 0\n/);
   expect((await read("other")).error?.code).toBe("tool_not_found");
+});
+
+test.each(["^line \\d*99$", "7\\nline 1", "(?<=line 1)234\\b", "LINE", "line \\d+\\n(?!line 2)"])(
+  "the pattern %s is found where it matches in the whole text",
+  async (pattern) => {
+    const text = String((await engine.execute({ name: "log", arguments: { lines: 30_000 } })).output);
+    const places = [...text.matchAll(new RegExp(pattern, "gm"))].map(({ index }) => index);
+    const { call } = goOn(await ask("log", { lines: 30_000 }));
+    const told: number[] = [];
+    let page = await ask("read_output", { call, pattern, chars: 25_000 });
+    expect(page).toContain(
+      places.length === 0 ? "The pattern was not found" : `[${Math.min(places.length, 10_000)} place`,
+    );
+    for (let pages = 0; pages < 3; pages++) {
+      told.push(...[...page.matchAll(/^\[at (\d+)\]$/gm)].map(([, at]) => Number(at)));
+      if (goOn(page)["call"] === undefined) break;
+      page = await ask("read_output", { ...goOn(page), chars: 25_000 });
+    }
+    expect(told).toEqual(places.slice(0, told.length));
+    expect(told.length).toBeGreaterThanOrEqual(Math.min(places.length, 20));
+  },
+);
+
+test("a pattern in JSON has the pointers of its values", async () => {
+  const { call } = goOn(await ask("report", {}));
+  const found = await ask("read_output", { call, pattern: "name-2351[7-9]" });
+  const pointers = [...found.matchAll(/in "([^"]+)"/g)].map(([, pointer]) => pointer);
+  expect(pointers).toEqual(["/rows/23517/name", "/rows/23518/name", "/rows/23519/name"]);
+});
+
+test("a pattern that takes long ends at the limits of a call of its tenant, which pays for it", async () => {
+  const { call } = goOn(await ask("report", {}, { tenant: "slow" }));
+  const beforeMs = engine.usage("slow").executorMs;
+  const read = (pattern: string) =>
+    engine.forModels().execute({ name: "read_output", arguments: { call, pattern } }, { tenant: "slow" });
+  const slow = await read("(x+x+)+y");
+  expect(slow.error).toMatchObject({ code: "cpu_limit", message: expect.stringContaining("pattern was not searched") });
+  expect(engine.usage("slow").executorMs - beforeMs).toBeGreaterThan(1_000);
+  expect((await read("Town 12\\b")).output).toContain("29 places");
+});
+
+test("patterns that take long leave places for others who read", async () => {
+  const kept = await Promise.all(
+    ["one", "two", "three"].map(async (tenant) => ({
+      tenant,
+      call: goOn(await ask("report", {}, { tenant }))["call"],
+    })),
+  );
+  const read = ({ tenant, call }: (typeof kept)[number], args: object) => {
+    const options: ExecuteOptions = { tenant, limits: { cpuMs: 100 } };
+    return engine.forModels().execute({ name: "read_output", arguments: { call, ...args } }, options);
+  };
+  const slow = [...kept, ...kept, ...kept].map((one) => read(one, { pattern: "(x+x+)+y" }));
+  const [first] = kept;
+  if (first !== undefined) expect((await read(first, { search: WANTED })).success).toBe(true);
+  const codes = (await Promise.all(slow)).map(({ error }) => String(error?.code));
+  expect(codes.toSorted()).toEqual([...Array.from({ length: 8 }, () => "cpu_limit"), "queue_full"]);
+});
+
+test("a pattern in a very long text says from where to go on", async () => {
+  const { call } = goOn(await ask("log", { lines: 650_000 }));
+  const page = await ask("read_output", { call, pattern: "^line 649999$" });
+  expect(page).toMatch(/^\[The pattern was not found up to \d{7}\./);
+  expect(await ask("read_output", goOn(page))).toContain("line 649999\n\n[1 place from");
 });

@@ -106,6 +106,46 @@ describe("past calls", () => {
     await expect.poll(() => page.locator('p[aria-live="polite"]').textContent()).toBe("1 new call");
   });
 
+  test("filters are saved under a name, and found again by whoever opens the page anew", async () => {
+    await using visited = await visit(browser, `${server.url}/#/calls?tenant=acme&tool=work`);
+    const { page } = visited;
+    await page.getByLabel("Name of the view").fill("work of acme");
+    await page.keyboard.press("Enter");
+    await page.goto(`${server.url}/#/calls`);
+    await page.reload();
+    const views = page.getByRole("list", { name: "Saved views" });
+    await views.getByRole("link", { name: "work of acme" }).click();
+    await part(page, "Past calls").getByText("1 call", { exact: true }).waitFor();
+    expect(page.url()).toBe(`${server.url}/#/calls?tool=work&tenant=acme`);
+    expect(await violationsOf(page)).toEqual([]);
+    await page.getByRole("button", { name: "Remove the view work of acme" }).click();
+    await page.reload();
+    await page.getByLabel("Name of the view").waitFor();
+    expect(await views.count()).toBe(0);
+  });
+
+  test("are replayed as the list shows them, and those are named whose replays are not the same", async () => {
+    for (const [a, name] of ["add", "add", "nothing"].entries()) {
+      await engine.execute({ name, arguments: { a, b: 1 } }, { tenant: "again" });
+    }
+    await using visited = await visit(browser, `${server.url}/#/calls?tenant=again`);
+    const { page, complaints } = visited;
+    await page.getByRole("button", { name: "Replay the newest 3 calls" }).click();
+    await page.getByText("2 of 3 replays the same").first().waitFor();
+    const others = page.getByRole("table", { name: "Replays that are not the same" }).getByRole("row");
+    expect(await others.count()).toBe(2);
+    expect(await others.nth(1).textContent()).toMatch(/nothing.*/);
+    expect(await violationsOf(page)).toEqual([]);
+    expect(complaints.filter((line) => !line.includes("status of 4"))).toEqual([]);
+  });
+
+  test("of a tool are on its page, with how long they take", async () => {
+    await using visited = await visit(browser, `${server.url}/#/tools/add`);
+    const calls = part(visited.page, "Last calls");
+    await calls.getByText(/^p50 [\d.]+ (?:µs|ms), p99 [\d.]+ (?:µs|ms) of the last 200 calls that ran$/).waitFor();
+    expect(await calls.getByRole("row").count()).toBe(21);
+  });
+
   test("a list of 100,000 rows draws a frame in time, wherever it is", async () => {
     await using visited = await visit(browser, server.url);
     const { page } = visited;

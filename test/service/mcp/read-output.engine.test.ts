@@ -74,6 +74,8 @@ describe.each(["legacy", "auto"] as const)("a client, %s", (mode) => {
     const call = decodeURIComponent(uri.split("/")[3] ?? "");
     const found = await client.callTool({ name: "read_output", arguments: { call, search: "name 31415" } });
     expect(textsOf(found)[0]).toContain('in "/rows/31415/name"');
+    const matched = await client.callTool({ name: "read_output", arguments: { call, pattern: "name 3141[5]\\b" } });
+    expect(textsOf(matched)[0]).toContain('in "/rows/31415/name"');
     const { contents } = await client.readResource({ uri: `${uri}?pointer=/rows/31415` });
     expect(contents[0]).toMatchObject({ mimeType: "text/plain" });
     expect(contents[0]).toHaveProperty("text", expect.stringContaining('{"id":31415,"name":"name 31415"}'));

@@ -18,6 +18,7 @@ import {
   cursorAfter,
   type KeptRun,
   keptRunOf,
+  readFilter,
   type StoredCall,
   summaryOf,
 } from "../call-record.ts";
@@ -38,6 +39,8 @@ const OPENED_MAX = 4_000;
 const PAUSE_MS = 1;
 /** Calls that one script hands over to be opened. */
 const FOUND_MAX = 200;
+/** Calls that whoever checks the store looks at. */
+const NEWEST = 20;
 /** Scripts by which one batch makes room. */
 const PIECES_MAX = 16;
 /** The longest expiry: far longer ones are refused. */
@@ -170,6 +173,19 @@ export class RedisKeptCalls implements CallBackend {
       if (calls.length === 0 && sealed !== null) throw sealed;
       return { calls: calls.map(summaryOf), cursor: at === null ? null : cursorAfter(placeOf(at)) };
     }
+  }
+
+  /** How many of the newest calls are there, up to 20, and how many of them the secret opens. */
+  async openNewest(): Promise<{ readonly found: number; readonly opened: number }> {
+    const { sets, begin, end, words } = this.#rows.rangeOf(readFilter({}));
+    const answer = await this.#runScript("list", this.#keys("rows", ...sets), [begin, end, NEWEST, ...words]);
+    const texts = (answer as readonly [number, string, number, ...string[]]).slice(3) as readonly string[];
+    let opened = 0;
+    for (let at = 0; at < texts.length; at += 2) {
+      const [member = "", row = ""] = texts.slice(at, at + 2);
+      if (this.#rows.opens(member, row)) opened++;
+    }
+    return { found: texts.length / 2, opened };
   }
 
   async get(id: string, tenant: string | null): Promise<StoredCall | undefined> {

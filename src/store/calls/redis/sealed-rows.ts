@@ -76,6 +76,16 @@ export class SealedRows {
     return JSON.parse(text) as CallCells;
   }
 
+  /** Whether a row can be read. */
+  opens(member: string, row: string): boolean {
+    try {
+      this.read(member, row);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
   /** Throws a `SealError` where it is not what was kept. */
   readDetail(member: string, sealed: string): WrittenDetail {
     const text = this.#seal.open(sealed, this.#about("detail", member));

@@ -6,7 +6,9 @@ import { useKeys } from "../keys.tsx";
 import { addressOf, go, route, setQuery } from "../router.ts";
 import { tools } from "../tools.ts";
 import type { CallSummary } from "../wire.ts";
+import { BulkReplay } from "./bulk-replay.tsx";
 import { CallList, type FilterName, FILTERS, listAddress } from "./call-list.ts";
+import { SavedViews } from "./saved-views.tsx";
 
 const NAMES: Readonly<Record<FilterName, string>> = {
   tool: "Tool",
@@ -40,10 +42,12 @@ export function Page() {
       <Card heading="Filters">
         <Chips />
         <AddFilter />
+        <SavedViews address={addressOf("calls", null, filters)} />
       </Card>
       <Card heading="Past calls">
         {list.problem.value !== null && <Notice>{list.problem.value}</Notice>}
         <Fresh list={list} />
+        <BulkReplay key={`replay ${key}`} calls={list.rows.value} />
         <CallTable key={key} list={list} />
       </Card>
     </div>

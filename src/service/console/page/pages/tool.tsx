@@ -1,8 +1,8 @@
 import { getJson, pathTo } from "../api.ts";
 import { CallForm } from "../call-form.tsx";
-import { Badge, Card, JsonView, Notice, Outcome, Table, Tags, useLoaded, When } from "../elements.tsx";
+import { Badge, Card, Figure, JsonView, Notice, Outcome, Table, Tags, useLoaded, When } from "../elements.tsx";
 import { ExplanationCards } from "../explanation-cards.tsx";
-import { formatBytes, formatMs, formatTime } from "../format.ts";
+import { formatBytes, formatMs, formatTime, plural } from "../format.ts";
 import { addressOf, has, route } from "../router.ts";
 import { quarantined } from "../stats.ts";
 import { tools } from "../tools.ts";
@@ -76,13 +76,16 @@ function Header({ name, description, version, contract, isolation, isolationReas
   );
 }
 
+/** Calls whose times count, and those of them that are shown. */
+const CALLS_READ = 200;
 const CALLS_SHOWN = 20;
 
 /** The tool's last calls, where the server keeps calls and shows them to the key. */
 function LastCalls({ tool }: { tool: string }) {
-  const path = pathTo`/v1/calls?limit=${`${CALLS_SHOWN}`}&tool=${tool}`;
+  const path = pathTo`/v1/calls?limit=${`${CALLS_READ}`}&tool=${tool}`;
   const loaded = useLoaded((signal) => getJson<CallPage>(path, signal), [path]);
   if (loaded.kind !== "ready" || loaded.value.calls.length === 0) return null;
+  const { calls } = loaded.value;
   const rowOf = ({ id, beginMs, code, tenant, wallMs }: CallSummary) => [
     <a href={addressOf("calls", id)}>{formatTime(beginMs)}</a>,
     <Outcome code={code} />,
@@ -97,16 +100,34 @@ function LastCalls({ tool }: { tool: string }) {
   ];
   return (
     <Card heading="Last calls">
+      <Times calls={calls.filter(({ attempts }) => attempts > 0)} />
       <Table
         label="Last calls"
         heads={["Time", "Outcome", "Took", "Tenant", "Again"]}
-        items={loaded.value.calls}
+        items={calls.slice(0, CALLS_SHOWN)}
         row={rowOf}
       />
       <p>
         <a href={addressOf("calls", null, { tool })}>All calls of {tool}</a>
       </p>
     </Card>
+  );
+}
+
+/** How long calls took. A call that stands for others has their weight. */
+function Times({ calls }: { calls: readonly CallSummary[] }) {
+  if (calls.length === 0) return null;
+  const sorted = calls.toSorted((one, other) => one.wallMs - other.wallMs);
+  const count = calls.reduce((sum, { sampled }) => sum + sampled, 0);
+  const quantile = (share: number): string => {
+    let left = share * count;
+    return formatMs(sorted.find(({ sampled }) => (left -= sampled) <= 0)?.wallMs ?? 0);
+  };
+  return (
+    <p>
+      p50 <Figure>{quantile(0.5)}</Figure>, p99 <Figure>{quantile(0.99)}</Figure>{" "}
+      <span class="muted">of the last {plural(count, "call")} that ran</span>
+    </p>
   );
 }
 
