@@ -1,4 +1,5 @@
 import { importOptional } from "../../base/optional-package.ts";
+import type { CallsAddress } from "../../store/calls/redis/redis-kept-calls.ts";
 import { RedisLedger, type LedgerAddress } from "../../store/calls/redis-ledger.ts";
 import { resolveFleetName, resolveRedisUrl, resolveSecret } from "../../store/redis/url.ts";
 import type { CallStoreFactory, LedgerFactory, StoreFactories, ThreadStoreFactory } from "../../store/store-factory.ts";
@@ -24,7 +25,7 @@ export const fleetLedger: LedgerFactory<LedgerAddress> = {
   open: (own, { ttlMs, maxEntries, maxBytes }) => new RedisLedger({ ...own, ttlMs, maxEntries, maxBytes }),
 };
 
-const calls: CallStoreFactory = {
+export const fleetCalls: CallStoreFactory<CallsAddress> = {
   module: new URL(`../../store/calls/redis/redis-kept-calls.${EXTENSION}`, import.meta.url),
   maxBytes: CALLS_MAX_BYTES,
   resolve: ({ url, fleet, secret }) => {
@@ -40,7 +41,7 @@ const calls: CallStoreFactory = {
 };
 
 /** Stores in Redis, which the servers of a fleet share. */
-export const fleetStores: StoreFactories = { kv, idempotency: fleetLedger, calls };
+export const fleetStores: StoreFactories = { kv, idempotency: fleetLedger, calls: fleetCalls };
 
 function loadClient(option: string): Promise<unknown> {
   return importOptional(option, ["ioredis"], () => import("../../store/redis/connection.ts"));

@@ -1,7 +1,7 @@
 import { Command } from "commander";
 import { findDelegation } from "../../base/os/cgroup.ts";
 import { importOptional } from "../../base/optional-package.ts";
-import type { RedisSettings } from "../../store/calls/thread/messages.ts";
+import type { RedisSettings } from "../../store/calls/redis/redis-kept-calls.ts";
 import { builds } from "../../tool/build/builds.ts";
 import { ADDRESS_MB, esbuildLimit } from "../../tool/build/limits.ts";
 import { buildSandbox } from "../../tool/build/sandbox.ts";
@@ -100,9 +100,11 @@ async function redisOfCalls(file: string | undefined): Promise<RedisSettings | n
   try {
     const { keptByDefault } = await import("../config/effective.ts");
     const { resolveCalls } = await import("../../engine/call-options.ts");
-    const calls = resolveCalls(keptByDefault(await readConfig(file)).calls, "");
-    if (calls === null || !("url" in calls.store)) return null;
-    return calls.store;
+    const { fleetCalls } = await import("../../fleet/server/fleet-stores.ts");
+    const { calls = {} } = keptByDefault(await readConfig(file));
+    const resolved = resolveCalls(calls, "", fleetCalls);
+    if (resolved === null || calls.url === undefined) return null;
+    return { ...fleetCalls.resolve(calls), ...resolved.room };
   } catch {
     return null;
   }

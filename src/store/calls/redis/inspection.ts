@@ -2,8 +2,7 @@ import { Cluster, type Redis } from "ioredis";
 import { answerOf, wordsOfLoss } from "../../redis/reply.ts";
 import { RedisConnection } from "../../redis/connection.ts";
 import { StoreFailure } from "../thread/call-backend.ts";
-import type { RedisSettings } from "../thread/messages.ts";
-import { prefixOf, RedisKeptCalls } from "./redis-kept-calls.ts";
+import { prefixOf, RedisKeptCalls, type RedisSettings } from "./redis-kept-calls.ts";
 
 const REACH_MS = 4_000;
 const MIB = 1024 * 1024;

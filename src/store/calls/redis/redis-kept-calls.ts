@@ -59,7 +59,7 @@ export interface CallsAddress {
   readonly secret: string;
 }
 
-interface RedisSettings extends CallsAddress, CallRoom {}
+export interface RedisSettings extends CallsAddress, CallRoom {}
 
 /** Opens them, with what the factory of the store has resolved. */
 export const open: OpenCalls = (own, room) => RedisKeptCalls.open({ ...(own as CallsAddress), ...room });
