@@ -59,6 +59,8 @@ export class ToolIsolate {
   readonly isHardened: boolean;
   /** Whether its tool's own schemas may refuse the arguments of calls. */
   readonly isParsing: boolean;
+  /** Whether its realm refuses what needs `fetch` by itself. */
+  readonly lacksFetch: boolean;
   /** Removes possible keys from what its calls log, report and throw; `null` if its config has none. */
   readonly redactor: ConfigRedactor | null;
   /** Numbers of the calls in flight. */
@@ -101,6 +103,7 @@ export class ToolIsolate {
     this.#heapMb = heapMbOf(script);
     this.isHardened = isHardened(script);
     this.isParsing = isParsing(script);
+    this.lacksFetch = script.lacksFetch === true;
     this.redactor = configRedactorOf(script);
     this.#isolate = prepared.isolate;
     this.#open = prepared.open;

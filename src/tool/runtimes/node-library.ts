@@ -70,6 +70,8 @@ export async function bundleNodeLibrary(): Promise<Readonly<Record<string, strin
     },
     minifyWhitespace: true,
     minifySyntax: true,
+    // Packages warn once in a realm: the next call could tell that there was one before it.
+    drop: ["console"],
     legalComments: "none",
     logLevel: "silent",
     tsconfigRaw: "{}",
