@@ -111,9 +111,18 @@ export function writeValue(value: unknown): string | undefined {
     new Conversion().convert(value, null);
     throw error;
   }
-  return typeof text !== "string" || (!isOdd && !hasSign(text)) || isPlain(value)
+  return typeof text !== "string" || (!isOdd && !mayHaveLost(text)) || isPlain(value)
     ? text
     : stringify(new Conversion().convert(value, null));
+}
+
+/** `true` also where a tool has taken away what would look, as it may in an open realm. */
+function mayHaveLost(text: string): boolean {
+  try {
+    return hasSign(text);
+  } catch {
+    return true;
+  }
 }
 
 /** Longest text that is searched here: a call of a built-in function takes as long as a hundred characters. */

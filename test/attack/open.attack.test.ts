@@ -50,6 +50,12 @@ const OPEN: readonly Hazard[] = LEVELS.flatMap((isolation) =>
         ends: ["tool_error"],
       },
       {
+        name: "methods of texts taken away, with which the engine looks for what JSON loses",
+        body: "for (const k of ['charCodeAt', 'includes', 'slice', 'startsWith']) delete String.prototype[k]; return { a: null };",
+        ends: ["ok"],
+        output: { a: null },
+      },
+      {
         name: "a refusal of the host, thrown on",
         body: "return host.none.echo(1);",
         ends: ["capability_denied"],
