@@ -21,7 +21,7 @@ export default async ({ step }, context) => {
 
 let engine: Engine;
 beforeAll(async () => {
-  const policy = { rules: [{ allow: { kv: true } }] };
+  const policy = { rules: [{ allow: { kv: true as const } }] };
   engine = await createEngine({ workers: 1, executor: "threads", policy });
   await engine.register({
     name: "kept",
