@@ -83,18 +83,19 @@ export class CapabilityError extends Error {
     this.capability = capability;
     this.method = method;
   }
-
-  static issue(failure: Failure, capability: string, method: string): CapabilityError {
-    // A method with progress is called in steps (`$begin`, `$next`, `$end`); the tool knows only the method itself.
-    const called = method.replace(STEP, "");
-    const message = failure.message.replace(`${capability}.${method}`, () => `${capability}.${called}`);
-    const error = new CapabilityError(failure.code, message, capability, called);
-    issue(error, failure.code);
-    return error;
-  }
 }
 
 const STEP = /\$(?:begin|next|end)$/;
+
+/** The error of a capability call. No static method of its class, which tools reach by `error.constructor`. */
+export function capabilityError(failure: Failure, capability: string, method: string): CapabilityError {
+  // A method with progress is called in steps (`$begin`, `$next`, `$end`); the tool knows only the method itself.
+  const called = method.replace(STEP, "");
+  const message = failure.message.replace(`${capability}.${method}`, () => `${capability}.${called}`);
+  const error = new CapabilityError(failure.code, message, capability, called);
+  issue(error, failure.code);
+  return error;
+}
 
 const issued = new WeakMap<object, string>();
 
@@ -103,7 +104,7 @@ export function issue(error: object, code: string): void {
   issued.set(error, code);
 }
 
-/** The code of an error that the engine made: a tool cannot forge it. */
+/** The code of an error that the engine made. In a realm that a tool can change it is no proof: the worker knows better. */
 export function issuedCode(thrown: object): string | undefined {
   return issued.get(thrown);
 }
@@ -258,12 +259,13 @@ export class GuestCall {
       const payload = args === undefined ? "null" : writeValue(args);
       if (typeof payload !== "string") throw new TypeError(`host.${capability}.${method} takes a JSON value`);
       const { emit, turn } = this.#world;
-      const ask = payload.length > ASK_MAX ? 0 : emit(EMIT_ASK, this.run, capability, method, payload, turn.nowMs);
+      const sent = payload.length > ASK_MAX ? "" : payload;
+      const ask = emit(EMIT_ASK, this.run, capability, method, sent, turn.nowMs);
       if (ask === 0) {
         const message =
           `host.${capability}.${method}: the call has used up what it may ask of the host; asked for: ` +
           `${payload.length} characters more; granted: its limits.capabilityCalls and limits.capabilityBytes; to grant it, raise those of the tool`;
-        reject(CapabilityError.issue({ code: "capability_limit", message }, capability, method));
+        reject(capabilityError({ code: "capability_limit", message }, capability, method));
         return;
       }
       this.#asks ??= new Map();
@@ -279,7 +281,7 @@ export class GuestCall {
     this.#asks?.delete(ask);
     const value = parseWithBigInts(payload);
     if (signed > 0) asked.resolve(value);
-    else asked.reject(CapabilityError.issue(value as Failure, asked.capability, asked.method));
+    else asked.reject(capabilityError(value as Failure, asked.capability, asked.method));
   }
 
   /**

@@ -1,4 +1,4 @@
-import { CapabilityError, entropyOf, type CallWorld, type GuestCall, type TurnState } from "./call.ts";
+import { capabilityError, entropyOf, type CallWorld, type GuestCall, type TurnState } from "./call.ts";
 import { consolePart, evaluateModule, evaluatePart, fsPart } from "./deferred.ts";
 import { CallGlobal } from "./call-global.ts";
 import { hardenLater, hardenLibrary, overrider } from "./harden.ts";
@@ -78,7 +78,7 @@ function nodeHost({ realm, pure, turn, hardened, report, cloneRules }: NodeWorld
     text: (name) => pure("part", name, "", ""),
     harden,
     denied: (capability, method, message) =>
-      CapabilityError.issue({ code: "capability_denied", message }, capability, method),
+      capabilityError({ code: "capability_denied", message }, capability, method),
     fs: (call) => fsPart().fsFace((capability, method, args) => call.ask(capability, method, args)),
     fillRandom: (bytes) => entropyOf(turn, pure).fill(bytes),
     digest: (algorithm, latin1) => pure("digest", algorithm, latin1, ""),

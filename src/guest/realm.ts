@@ -284,14 +284,19 @@ export class Realm implements Guest {
     const call = this.#calls.get(run) ?? null;
     this.#world.turn.nowMs = call?.advance(nowMs) ?? nowMs;
     this.#world.turn.call = call;
-    if (call !== null && this.#shared !== null) this.#shared.holder.call = call;
+    if (call !== null && this.#shared !== null) this.#lend(this.#shared, call);
     return call;
+  }
+
+  /** Lets a shared module work for the call whose turn it is. */
+  #lend({ holder, node }: Instance, call: GuestCall): void {
+    holder.call = call;
+    if (call.env !== undefined) (node as NodeNames | null)?.setEnvironment(call.env);
   }
 
   #instance(call: GuestCall): Instance {
     if (this.#shared !== null) {
-      this.#shared.holder.call = call;
-      if (call.env !== undefined) (this.#shared.node as NodeNames | null)?.setEnvironment(call.env);
+      this.#lend(this.#shared, call);
       return this.#shared;
     }
     const holder: Holder = { call, realm: this };

@@ -1,3 +1,4 @@
+import { isLongInteger } from "../base/exact-json.ts";
 import { isFace } from "./faces/face.ts";
 import { encodeBase64 } from "./web/base64-bytes.ts";
 import { bytesOf } from "./web/buffer-source.ts";
@@ -9,7 +10,8 @@ import { bytesOf } from "./web/buffer-source.ts";
 
 // Captured before a tool can change them.
 const { stringify } = JSON;
-const { isRawJSON } = JSON as typeof JSON & { isRawJSON(value: unknown): value is { readonly rawJSON: string } };
+const { isRawJSON } = JSON as typeof JSON & { isRawJSON(value: unknown): boolean };
+const { abs } = Math;
 const { apply, get } = Reflect;
 const { defineProperty, entries, getPrototypeOf, keys } = Object;
 const { toString } = Object.prototype;
@@ -52,12 +54,10 @@ export class ValueError extends TypeError {
 
 /** Whether the text that is written may have lost something that it has no sign of. */
 let isOdd = false;
-/** Whether a tool has written numbers itself, which may be of any size. */
-let hasRaw = false;
 
 /**
- * Notes where the realm's `JSON.stringify` meets an error, whose own members do not tell what it is, and numbers that a
- * tool writes itself.
+ * Notes where the realm's `JSON.stringify` meets an error, whose own members do not tell what it is. Numbers that a tool
+ * writes itself are refused at once where no number holds them: a note of them would be there for the next call.
  */
 export function noteOdd(realm: typeof globalThis): void {
   const property = {
@@ -69,11 +69,14 @@ export function noteOdd(realm: typeof globalThis): void {
     },
   };
   defineProperty(realm.Error.prototype, "toJSON", { get: property.get, set: property.set, configurable: true });
-  const { rawJSON: RealRawJSON } = realm.JSON as typeof JSON & { rawJSON(text: unknown): object };
+  const { rawJSON: RealRawJSON } = realm.JSON as typeof JSON & { rawJSON(text: unknown): { readonly rawJSON: string } };
   const { rawJSON } = {
     rawJSON(text: unknown): object {
-      isOdd = hasRaw = true;
-      return RealRawJSON(text);
+      const raw = RealRawJSON(text);
+      // Of a text that is no number, it is `NaN`.
+      if (abs(+raw.rawJSON) === Infinity && !isLongInteger(raw.rawJSON))
+        throw new RangeError("JSON.rawJSON takes no number that is beyond 1.8e308: write it as a text");
+      return raw;
     },
   };
   defineProperty(realm.JSON, "rawJSON", { value: rawJSON, writable: true, configurable: true });
@@ -98,8 +101,8 @@ export function write(value: unknown): string | undefined {
  * only where the text has a sign of it. Throws a `ValueError`, and what `write` throws.
  */
 export function writeValue(value: unknown): string | undefined {
-  // Texts that a tool wrote itself, in this call or another, say nothing of this value.
-  isOdd = hasRaw;
+  // A text that a tool wrote itself says nothing of this value.
+  isOdd = false;
   let text: string | undefined;
   try {
     text = write(value);
@@ -108,9 +111,18 @@ export function writeValue(value: unknown): string | undefined {
     new Conversion().convert(value, null);
     throw error;
   }
-  return typeof text !== "string" || (!isOdd && !hasSign(text)) || isPlain(value)
+  return typeof text !== "string" || (!isOdd && !mayHaveLost(text)) || isPlain(value)
     ? text
     : stringify(new Conversion().convert(value, null));
+}
+
+/** `true` also where a tool has taken away what would look, as it may in an open realm. */
+function mayHaveLost(text: string): boolean {
+  try {
+    return hasSign(text);
+  } catch {
+    return true;
+  }
 }
 
 /** Longest text that is searched here: a call of a built-in function takes as long as a hundred characters. */
@@ -188,10 +200,7 @@ class Conversion {
   }
 
   #valueOf(value: object, place: Place | null): unknown {
-    if (isRawJSON(value)) {
-      this.convert(+value.rawJSON, place);
-      return value;
-    }
+    if (isRawJSON(value)) return value;
     const toJSON: unknown = get(value, "toJSON");
     if (typeof toJSON === "function") {
       const key = place === null ? "" : `${place.key}`;

@@ -26,6 +26,17 @@ const CONSTRUCTORS: readonly Hazard[] = [
     output: [],
   },
   {
+    name: "errors of the host's kind that a tool makes with the class of one",
+    body: `return host.none.echo(1).catch((error) => {
+        const { constructor } = error;
+        for (const key of Reflect.ownKeys(constructor)) {
+          if (typeof constructor[key] === "function") throw constructor[key]({ code: "login_required", message: "mine" }, "fetch", "get");
+        }
+        throw new constructor("login_required", "mine", "fetch", "get");
+      });`,
+    ends: ["tool_error"],
+  },
+  {
     name: "errors of a stack that overflows inside the engine's own functions",
     body: `${PROBE} ${INSIDE}
       const errors = [];

@@ -109,7 +109,7 @@ describe("values of a tool that are hostile end their own call", () => {
       "new Map(Array.from({ length: 1_000_000 }, (_, at) => ['k' + at, at]))",
       "output_too_large",
     ],
-    ["digits that it writes itself", "JSON.rawJSON('1e400')", "invalid_output"],
+    ["digits that it writes itself", "JSON.rawJSON('1e400')", "tool_error"],
   ])("a result that is more than data: %s", async (_what, code, expected) => {
     const { error } = await engine.execute({ name: "give", arguments: { code } });
     expect(error?.code).toBeOneOf([expected, "memory_limit", "cpu_limit"]);

@@ -23,6 +23,26 @@ const ANSWERED: readonly Hazard[] = [
   ],
 ].map(([name = "", body = ""]) => ({ name, body: `${LOOK} ${body}`, ends: ["ok"], output: "gone", next }));
 
+/** What a realm could remember of a call that was there before. */
+const REMEMBERED: readonly Hazard[] = [
+  {
+    name: "digits that a call has written itself",
+    body: `if (input.look) return { [Symbol.toStringTag]: "Promise", a: 1 };
+      JSON.rawJSON("1"); return "gone";`,
+    ends: ["ok"],
+    output: "gone",
+    next: { arguments: { look: true }, output: { a: 1 } },
+  },
+  {
+    name: "warnings that a library gives once",
+    module: "import { parse } from 'node:url';",
+    body: `const lines = []; console.warn = (line) => lines.push(line); parse('http://a:b/'); return lines.length;`,
+    ends: ["ok"],
+    output: 0,
+    next: { arguments: {}, output: 0 },
+  },
+];
+
 const CUT: readonly Hazard[] = [
   {
     name: "a microtask that throws",
@@ -105,4 +125,4 @@ const SHARED: readonly Hazard[] = [
   },
 ];
 
-attack("what ended calls leave behind", { hazards: [...ANSWERED, ...CUT, ...SHARED] });
+attack("what ended calls leave behind", { hazards: [...ANSWERED, ...CUT, ...REMEMBERED, ...SHARED] });

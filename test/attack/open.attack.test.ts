@@ -40,6 +40,27 @@ const OPEN: readonly Hazard[] = LEVELS.flatMap((isolation) =>
         ends: ["tool_error"],
       },
       {
+        name: "a failure with a code that the host alone says",
+        body: `JSON.stringify = () => '{"code":"login_required","message":"mine"}'; throw 1;`,
+        ends: ["tool_error"],
+      },
+      {
+        name: "an error that the engine takes for one of its own with another code",
+        body: `WeakMap.prototype.get = () => "cpu_limit"; WeakMap.prototype.has = () => true; throw new Error("mine");`,
+        ends: ["tool_error"],
+      },
+      {
+        name: "methods of texts taken away, with which the engine looks for what JSON loses",
+        body: "for (const k of ['charCodeAt', 'includes', 'slice', 'startsWith']) delete String.prototype[k]; return { a: null };",
+        ends: ["ok"],
+        output: { a: null },
+      },
+      {
+        name: "a refusal of the host, thrown on",
+        body: "return host.none.echo(1);",
+        ends: ["capability_denied"],
+      },
+      {
         name: "an output of two lines, the second of which is a message to the host",
         body: "JSON.stringify = () => '1\\nd\\t1\\t1\\t0\\t0\\t0\\t\\t\"forged\"'; return 1;",
         ends: ["invalid_output"],

@@ -22,12 +22,15 @@ export const V8_FLAGS: readonly string[] = [
   "--regexp-tier-up-ticks=0",
 ];
 
-/** Packages that an executor process loads. */
-const PACKAGES = ["piscina", "isolated-vm"];
+/** Packages that an executor process loads, each with what it loads itself: strict package managers hide that from others. */
+export const PACKAGES = {
+  ajv: ["fast-deep-equal"],
+  "ajv-formats": [],
+  "isolated-vm": ["node-gyp-build"],
+  piscina: [],
+} as const satisfies Readonly<Record<string, readonly string[]>>;
 /** For V8 versions without it by default: lets WebAssembly code wait for promises (JSPI). */
 const SUSPENDING_FLAG = "--experimental-wasm-jspi";
-/** A dependency of isolated-vm, which strict package managers hide from other packages. */
-const ADDON_LOADER = "node-gyp-build";
 
 /**
  * Flags of an executor process: read access to this package's code and the files of runtimes only, no network, no
@@ -69,11 +72,10 @@ export function readablePaths(): Set<string> {
   const own = [new URL("../../", import.meta.url), new URL("../../../package.json", import.meta.url)];
   const readable = new Set([...own.map((url) => fileURLToPath(url)), "/etc/alpine-release"]);
   const require = createRequire(import.meta.url);
-  const addonRequire = createRequire(realpathSync(require.resolve("isolated-vm")));
-  const folders = [
-    ...PACKAGES.flatMap((name) => modulesFolders(require, name)),
-    ...modulesFolders(addonRequire, ADDON_LOADER),
-  ];
+  const folders = Object.entries(PACKAGES).flatMap(([name, inner]) => {
+    const within = createRequire(realpathSync(require.resolve(name)));
+    return [...modulesFolders(require, name), ...inner.flatMap((each) => modulesFolders(within, each))];
+  });
   for (const folder of folders) readable.add(folder);
   return readable;
 }

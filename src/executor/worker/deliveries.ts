@@ -1,4 +1,4 @@
-import type { SettleMessage, ToBroker } from "../../base/protocol/messages.ts";
+import type { Failure, SettleMessage, ToBroker } from "../../base/protocol/messages.ts";
 import type { WorkerCall } from "./worker-call.ts";
 
 /** The worker, as its deliveries need it. */
@@ -59,7 +59,10 @@ export class Deliveries {
     const { attempt } = call.message;
     const count = responses.length;
     let nowMs = Number.NEGATIVE_INFINITY;
-    for (const response of responses) nowMs = Math.max(nowMs, response.nowMs);
+    for (const response of responses) {
+      nowMs = Math.max(nowMs, response.nowMs);
+      if (!response.ok) call.tell((JSON.parse(response.payload) as Failure).code);
+    }
     if (!call.receive(count, nowMs)) {
       // Planned responses keep their times and turns of the first run.
       if (count > 1) this.#host.post(call, { kind: "together", callNumber, attempt, at, count });

@@ -3,8 +3,8 @@ import { type Inspection, isModuleContract, type ToolScript } from "../../base/p
 import { toolError } from "../../base/errors.ts";
 import { configRedactorOf } from "../../base/redaction/config-redactor.ts";
 import type { Isolates } from "./isolates.ts";
+import { NOTHING_TOLD, type Outcome, readOutcome } from "./outcome.ts";
 import { disposeOf, type PreparedIsolate } from "./prepared-isolate.ts";
-import { type Outcome, readOutcome } from "./outcome.ts";
 import type { GuestRealm } from "./guest-realm.ts";
 import type { TurnEnd, Turns } from "./turns.ts";
 
@@ -84,7 +84,7 @@ function attempt(request: InspectRequest, hardened: boolean, isolates: Isolates,
     switch (end.kind) {
       case "done": {
         const found = readFound(
-          readOutcome(end.value, FOUND_MAX, { isHardened: false, redactor }, false),
+          readOutcome(end.value, FOUND_MAX, { isHardened: false, redactor }, { isRefused: false, told: NOTHING_TOLD }),
           budget.cpuMs,
         );
         isKept = found.ok && hardened;

@@ -13,21 +13,24 @@ export interface Outcome {
   readonly payload: string;
 }
 
-/** The codes with which a call may end inside its realm, besides that of arguments that its check refused. */
+/** The codes with which a call may end by what happens inside its realm. */
 const GUEST_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
-  "cancelled",
-  "capability_denied",
-  "capability_failed",
-  "capability_limit",
-  "cpu_limit",
-  "input_too_large",
   "invalid_output",
   "load_error",
-  "login_required",
   "memory_limit",
   "output_too_large",
   "tool_error",
 ]);
+
+/** What the worker itself knows of a call: in an unfrozen realm, the outcome is no proof of either. */
+export interface Known {
+  /** Whether the check of the arguments refused them. */
+  readonly isRefused: boolean;
+  /** Codes with which the host has failed what the call asked of it, or the worker the call. */
+  readonly told: ReadonlySet<string>;
+}
+
+export const NOTHING_TOLD: ReadonlySet<string> = new Set();
 
 const TEXT_MAX = 10_000;
 /** Maximum length of a guest's failure, in characters: message, type and stack, all escaped. */
@@ -38,16 +41,17 @@ interface OutcomeSource {
   readonly isHardened: boolean;
   /** Whether the tool's own schemas may refuse the arguments. */
   readonly isParsing?: boolean;
+  /** Whether its realm refuses what needs `fetch`, without a question to the host. */
+  readonly lacksFetch?: boolean;
   readonly redactor: ConfigRedactor | null;
 }
 
-/** `isRefused`: whether the check of the arguments refused them. In an unfrozen realm the outcome is no proof of it. */
-export function readOutcome(said: string, outputMax: number, source: OutcomeSource, isRefused: boolean): Outcome {
-  const { isHardened, isParsing = false, redactor } = source;
+export function readOutcome(said: string, outputMax: number, source: OutcomeSource, known: Known): Outcome {
+  const { isHardened } = source;
   const payload = said.slice(1);
   // Check lengths first: a huge text takes seconds to parse, and outside a turn the watch could not attribute them.
   if (said.startsWith("-") && payload.length > FAILURE_MAX) return failed(TAMPERED);
-  if (said.startsWith("-")) return failed(readFailure(payload, redactor, isHardened || isParsing || isRefused));
+  if (said.startsWith("-")) return failed(readFailure(payload, source, known));
   if (said.startsWith("+") && payload.length > outputMax) {
     return failed({ code: "output_too_large", message: `the output has ${payload.length} characters of JSON` });
   }
@@ -56,8 +60,8 @@ export function readOutcome(said: string, outputMax: number, source: OutcomeSour
 }
 
 /** The same as one text that can be embedded in a message. */
-export function cleanOutcome(said: string, outputMax: number, source: OutcomeSource, isRefused: boolean): string {
-  const { ok, payload } = readOutcome(said, outputMax, source, isRefused);
+export function cleanOutcome(said: string, outputMax: number, source: OutcomeSource, known: Known): string {
+  const { ok, payload } = readOutcome(said, outputMax, source, known);
   return ok && !payload.includes("\t") ? `+${payload}` : `-${ok ? JSON.stringify(TAMPERED) : payload}`;
 }
 
@@ -72,7 +76,8 @@ function failed(failure: Failure): Outcome {
   return { ok: false, payload: JSON.stringify(failure) };
 }
 
-function readFailure(payload: string, redactor: ConfigRedactor | null, mayBeRefused: boolean): Failure {
+function readFailure(payload: string, source: OutcomeSource, known: Known): Failure {
+  const { redactor } = source;
   const said = parse(payload);
   if (typeof said !== "object" || said === null) return TAMPERED;
   const { code, message, ...rest } = said as { [key: string]: unknown };
@@ -80,7 +85,7 @@ function readFailure(payload: string, redactor: ConfigRedactor | null, mayBeRefu
   const text = (value: unknown) =>
     typeof value === "string" ? (redactor?.text(value) ?? value).slice(0, TEXT_MAX) : undefined;
   const [type, stack] = [text(rest["type"]), text(rest["stack"])];
-  const isKnown = isErrorCode(code) && (GUEST_CODES.has(code) || (mayBeRefused && code === "invalid_arguments"));
+  const isKnown = isErrorCode(code) && mayEndWith(code, source, known);
   const violations = isKnown ? readViolations(rest["violations"], (value) => text(value) ?? "") : undefined;
   return {
     code: isKnown ? code : "tool_error",
@@ -89,6 +94,13 @@ function readFailure(payload: string, redactor: ConfigRedactor | null, mayBeRefu
     ...(stack === undefined ? {} : { stack }),
     ...(violations === undefined ? {} : { violations }),
   };
+}
+
+function mayEndWith(code: ErrorCode, source: OutcomeSource, { isRefused, told }: Known): boolean {
+  const { isHardened, isParsing = false, lacksFetch = false } = source;
+  if (GUEST_CODES.has(code) || told.has(code)) return true;
+  if (code === "invalid_arguments") return isHardened || isParsing || isRefused;
+  return code === "capability_denied" && lacksFetch;
 }
 
 function isJson(payload: string): boolean {

@@ -6,7 +6,7 @@ import type { GuestRealm } from "./guest-realm.ts";
 import type { Isolates } from "./isolates.ts";
 import type { ToolIsolate } from "./tool-isolate.ts";
 import { configRedactorOf } from "../../base/redaction/config-redactor.ts";
-import { cleanOutcome } from "./outcome.ts";
+import { cleanOutcome, NOTHING_TOLD } from "./outcome.ts";
 import type { TurnEnd, Turns } from "./turns.ts";
 
 /** Maximum CPU time of short calls that start together, before they are tried one by one, in milliseconds. */
@@ -192,7 +192,8 @@ export class Starter {
       const said = outcome || (call?.outcome ?? ended.get(callNumber) ?? "");
       if (said !== "" && call !== undefined) this.#host.leaveChildren(call);
       if (said !== "" && end.kind === "done" && isolate.outputCheck === null && (call === undefined || call.isQuiet)) {
-        text += `${cleanOutcome(said, message.outputBytes, isolate, isRefused)}\t`;
+        const known = { isRefused, told: call?.told ?? NOTHING_TOLD };
+        text += `${cleanOutcome(said, message.outputBytes, isolate, known)}\t`;
         if (call !== undefined) this.#drop(call);
         continue;
       }

@@ -43,6 +43,8 @@ export class ToolIsolate {
   readonly isHardened: boolean;
   /** Whether its tool's own schemas may refuse the arguments of calls. */
   readonly isParsing: boolean;
+  /** Whether its realm refuses what needs `fetch` by itself. */
+  readonly lacksFetch: boolean;
   /** Removes possible keys from what its calls log, report and throw; `null` if its config has none. */
   readonly redactor: ConfigRedactor | null;
   /** Numbers of the calls in flight. */
@@ -84,6 +86,7 @@ export class ToolIsolate {
     this.#heapMb = runtimes.heapMbOf(script);
     this.isHardened = isHardened(script);
     this.isParsing = isParsing(script);
+    this.lacksFetch = script.lacksFetch === true;
     this.redactor = configRedactorOf(script);
     this.#isolate = prepared.isolate;
     this.#open = prepared.open;

@@ -11,6 +11,7 @@ import { CallClock } from "./call-clock.ts";
 import type { GuestRealm } from "./guest-realm.ts";
 import { ReplaySchedule } from "./replay-schedule.ts";
 import type { ToolIsolate } from "./tool-isolate.ts";
+import { NOTHING_TOLD } from "./outcome.ts";
 import { PROGRESS_MESSAGE_MAX } from "../../guest/host.ts";
 
 /** Place of the command in a call of a `RunMessage`. */
@@ -86,6 +87,7 @@ export class WorkerCall {
   readonly #schedule: ReplaySchedule;
   #clock: CallClock | null = null;
   #askLength = 0;
+  #told: Set<string> | null = null;
 
   constructor(callNumber: number, message: RunMessage, isolate: ToolIsolate, realm: GuestRealm) {
     this.callNumber = callNumber;
@@ -93,6 +95,22 @@ export class WorkerCall {
     this.isolate = isolate;
     this.realm = realm;
     this.#schedule = new ReplaySchedule(message.plan);
+  }
+
+  /** Codes that it has from outside of its realm. */
+  get told(): ReadonlySet<string> {
+    return this.#told ?? NOTHING_TOLD;
+  }
+
+  /** Notes that the host has failed something that it asked for. */
+  tell(code: string): void {
+    (this.#told ??= new Set()).add(code);
+  }
+
+  /** Ends it with a failure that is not its realm's. */
+  fail(failure: Failure): void {
+    this.tell(failure.code);
+    this.outcome = failed(failure);
   }
 
   noteTurn(startedMs: number, cpuMs: number): void {
@@ -154,14 +172,18 @@ export class WorkerCall {
   }
 
   /**
-   * The number of the next capability call, or 0 beyond the limits. The first one over the limit passes: the host
+   * The number of the next capability call, or 0 beyond the limits, and where it has no arguments: they are too long to cross. The first one over the limit passes: the host
    * refuses it and reports that.
    */
   nextAsk(length: number, isContinuation: boolean): number {
     this.#askLength += length;
-    if (this.#askLength > this.message.capabilityBytes) return 0;
-    if (isContinuation ? this.#continuations >= CONTINUATIONS_MAX : this.#counted > this.message.capabilityCalls)
+    const isOver = isContinuation
+      ? this.#continuations >= CONTINUATIONS_MAX
+      : this.#counted > this.message.capabilityCalls;
+    if (length === 0 || isOver || this.#askLength > this.message.capabilityBytes) {
+      this.tell("capability_limit");
       return 0;
+    }
     if (isContinuation) this.#continuations++;
     else this.#counted++;
     return ++this.#schedule.asked;

@@ -4,7 +4,7 @@ import type { ToolScript } from "../../base/protocol/script.ts";
 import type { WorkerHoldings } from "../../base/protocol/holdings.ts";
 import type { TurnSlot } from "../../base/protocol/turn-record.ts";
 import { decodeToWorker } from "../../base/protocol/wire.ts";
-import { failed, turnNumberOf, WorkerCall } from "./worker-call.ts";
+import { turnNumberOf, WorkerCall } from "./worker-call.ts";
 import { BrokerOutbox } from "./broker-outbox.ts";
 import { ChildCalls } from "./child-calls.ts";
 import { Deliveries } from "./deliveries.ts";
@@ -198,7 +198,7 @@ export class WorkerSession implements LinkListener {
       call.realm.cancel(callNumber, Date.now(), timeoutMs),
     );
     call.cpuMs += budget.cpuMs;
-    call.outcome = failed({ code: "cancelled", message: "the call was cancelled" });
+    call.fail({ code: "cancelled", message: "the call was cancelled" });
     // The host tells the broker of all calls that it cancels at once, so that none gets what another gives up.
     call.hasSent = false;
     this.#afterTurn(call, end);
@@ -237,7 +237,7 @@ export class WorkerSession implements LinkListener {
   /** Ends a call at a limit, and its isolate with it. */
   #condemn(call: WorkerCall, code: "cpu_limit" | "memory_limit", message: string): void {
     const { isolate } = call;
-    call.outcome = failed({ code, message: message + this.#isolates.checks.takePlace() });
+    call.fail({ code, message: message + this.#isolates.checks.takePlace() });
     isolate.dispose();
     this.#complete(call);
     this.#abandon(isolate);
@@ -289,8 +289,7 @@ export class WorkerSession implements LinkListener {
     if (end.kind === "done" && end.value.startsWith("~")) this.#lines.add(call, "warn", end.value.slice(1));
     else if (end.kind === "done" && end.value !== "")
       call.outcome = end.value.startsWith("+") ? end.value : `-${end.value}`;
-    if (end.kind === "uncaught")
-      call.outcome = failed({ code: "invalid_output", message: "the output cannot be checked" });
+    if (end.kind === "uncaught") call.fail({ code: "invalid_output", message: "the output cannot be checked" });
     // The turn's end is not the call's where it cut the check.
     if (end.kind === "done" || end.kind === "uncaught") this.#post(call);
     else this.#afterTurn(call, end);
@@ -298,7 +297,7 @@ export class WorkerSession implements LinkListener {
 
   #post(call: WorkerCall): void {
     const { isolate, message, callNumber } = call;
-    const { ok, payload } = readOutcome(call.outcome, message.outputBytes, isolate, call.isRefused);
+    const { ok, payload } = readOutcome(call.outcome, message.outputBytes, isolate, call);
     this.#children.leave(call);
     this.#calls.delete(callNumber);
     this.#postProgress(call);

@@ -71,8 +71,9 @@ export class NodeInstance implements NodeState {
     return this.#env;
   }
 
-  /** Puts the variables of another call of the module in the place of the last one's. */
+  /** Puts the variables of the call whose turn it is in the place of the last one's. */
   setEnvironment(env: Environment): void {
+    if (env === this.#env) return;
     const process = this.#modules?.get("process") as { readonly env: { [name: string]: unknown } } | undefined;
     if (process !== undefined) {
       for (const name of Object.keys(this.#env)) if (!(name in env)) delete process.env[name];

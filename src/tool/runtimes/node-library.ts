@@ -16,9 +16,14 @@ const SHARED_NAMESPACE = "shared";
 /**
  * Wrapper of a package that shows values. The package takes more for granted than a realm has, copies frozen built-ins and
  * replaces some of the copies, and looks for constructors and methods in descriptors: in a realm, those that objects may
- * override are accessors.
+ * override are accessors. It joins lists by `join`, which copies what lies deep once for each level; Node does so piece by piece.
  */
 const AROUND_INSPECTION = `
+const joined = (texts, separator) => {
+  let text = texts.length === 0 ? "" : texts[0];
+  for (let at = 1; at < texts.length; at++) text += separator + texts[at];
+  return text;
+};
 const describe = (target, key) => {
   const property = Reflect.getOwnPropertyDescriptor(target, key);
   if (property?.get === undefined || property.set === undefined || key === "caller" || key === "arguments") return property;
@@ -70,6 +75,8 @@ export async function bundleNodeLibrary(): Promise<Readonly<Record<string, strin
     },
     minifyWhitespace: true,
     minifySyntax: true,
+    // Packages warn once in a realm: the next call could tell that there was one before it.
+    drop: ["console"],
     legalComments: "none",
     logLevel: "silent",
     tsconfigRaw: "{}",
@@ -102,7 +109,7 @@ function linked(folder: string, extension: string, parts: readonly string[]): Pl
       );
       build.onResolve({ filter: /^abort-controller$/ }, () => ({ path: "web", namespace: SHARED_NAMESPACE }));
       build.onLoad({ filter: /node-inspect-extracted.dist.inspect\.js$/ }, async ({ path: file }) => {
-        const text = await readFile(file, "utf8");
+        const text = (await readFile(file, "utf8")).replace("join:o,", "join:joined,");
         const contents = `${AROUND_INSPECTION}(function (globalThis, Reflect) {${text}\n})(wholeGlobal, openReflect);`;
         return { contents };
       });

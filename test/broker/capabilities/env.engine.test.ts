@@ -33,6 +33,11 @@ beforeAll(async () => {
   await tool("kept", `export default () => { const all = ${READS}; process.env.OWN = "1"; return all; };`, {
     isolation: "shared",
   });
+  await tool(
+    "waits",
+    `export default ({ waitMs }) => new Promise((done) => setTimeout(() => done(${READS}), waitMs));`,
+    { isolation: "shared" },
+  );
   await tool("asks_nothing", `export default () => ${READS};`, { capabilities: {} });
 });
 afterAll(() => engine.close());
@@ -54,8 +59,14 @@ test("the variables are there when the module is evaluated", async () => {
   expect(await output("early", "none")).toBe("none");
 });
 
-test("a module that calls share has the variables of its last call", async () => {
+test("a module that calls share has the variables of the call whose turn it is", async () => {
   expect(await output("kept", "all")).toBe("GLOVEBOX_TEST_REGION=eu GLOVEBOX_TEST_STAGE=beta NODE_ENV=production");
   engine.setPolicy({ rules: [{ allow: { env: ["GLOVEBOX_TEST_STAGE"] } }] });
   expect(await output("kept", "all")).toBe("GLOVEBOX_TEST_STAGE=beta NODE_ENV=production OWN=1");
+  const [waits, narrow] = [{ waitMs: 100 }, { env: ["GLOVEBOX_TEST_STAGE"] }];
+  engine.setPolicy({ rules: [{ allow: { env: ALL } }] });
+  const first = engine.execute({ name: "waits", arguments: waits }, { tenant: "all" });
+  const second = engine.execute({ name: "waits", arguments: { waitMs: 1 } }, { tenant: "all", capabilities: narrow });
+  expect((await second).output).toBe("GLOVEBOX_TEST_STAGE=beta NODE_ENV=production");
+  expect((await first).output).toBe("GLOVEBOX_TEST_REGION=eu GLOVEBOX_TEST_STAGE=beta NODE_ENV=production");
 });

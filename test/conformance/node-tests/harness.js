@@ -285,6 +285,14 @@ const caught = (error) => {
   if (!(error instanceof Skipped)) fail(current, error);
 };
 
+/** Time stands still in a turn of a tool: for files that repeat something until it is late, each reading takes a while. */
+let readings = 0;
+class SteadyDate extends Date {
+  static now() {
+    return super.now() + readings++;
+  }
+}
+
 const scope = {
   require,
   module: { exports: {} },
@@ -293,6 +301,7 @@ const scope = {
   __dirname: "/test/parallel",
   global: globalThis,
   ...globals,
+  ...(globals.isTool && /while \(Date\.now\(\)/.test(program.script) && { Date: SteadyDate }),
   __begin: begin,
   __pass: pass,
   __fail: fail,

@@ -36,7 +36,6 @@ export const DIFFERENCES: readonly Difference[] = [
     /called 0 times/,
     /^test-buffer-(?:constructor|pending)/,
   ),
-  every("refused", "the work takes more than the test's limit of processor time", /^lost: (?:cpu|wall)_limit/),
   every("refused", "code of the language does not see proxies", ALL, /^test-util-inspect-proxy/),
   every(
     "open",
