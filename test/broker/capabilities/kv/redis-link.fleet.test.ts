@@ -66,7 +66,7 @@ describe("the connection", () => {
     await admin.client.config("SET", "requirepass", "right-and-long");
     const invoke = callOf(openRedisKv(own.url.replace("//", "//:hush-hush@")));
     expect(await messageOf(invoke("get", { key: "k" }))).toBe(
-      "StoreError: the store refused the login: check the user and the password in its URL",
+      "StoreError: the store refused the login (WRONGPASS): check the user and the password in its URL",
     );
   });
 
