@@ -116,9 +116,9 @@ export class RedisConnection implements AsyncDisposable {
     return this.#loss ?? this.#refusals.problem ?? (this.lostForMs > UNEXPLAINED_MS ? problemOf("UNREACHABLE") : null);
   }
 
-  /** Resolves when connected, or after `ms`; returns whether a connection exists. */
-  ready(ms: number): Promise<boolean> {
-    return this.#wait(ms, false);
+  /** Resolves when connected, after `ms`, or when the signal is aborted; returns whether a connection exists. */
+  ready(ms: number, signal?: AbortSignal): Promise<boolean> {
+    return this.#wait(ms, false, signal);
   }
 
   /** Like `ready`, but also resolves at a problem that trying again does not solve. */
@@ -190,12 +190,15 @@ export class RedisConnection implements AsyncDisposable {
     return answered;
   }
 
-  async #wait(ms: number, isBrief: boolean): Promise<boolean> {
-    if (this.isReady) return true;
+  async #wait(ms: number, isBrief: boolean, signal?: AbortSignal): Promise<boolean> {
+    if (this.isReady || signal?.aborted === true) return this.isReady;
     const { promise, resolve } = Promise.withResolvers<void>();
     const waiter: Waiter = { resolve, isBrief };
     this.#waiting.add(waiter);
+    const giveUp = (): void => resolve();
+    signal?.addEventListener("abort", giveUp);
     await within(ms, promise);
+    signal?.removeEventListener("abort", giveUp);
     this.#waiting.delete(waiter);
     return this.isReady;
   }

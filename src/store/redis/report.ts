@@ -1,10 +1,10 @@
 import type { RedisProblem } from "./problem.ts";
 
 /** What a process uses Redis for. */
-export type RedisUse = "fleet" | "kv" | "idempotency" | "calls" | "logins";
+export type RedisUse = "fleet" | "kv" | "idempotency" | "calls";
 
 /** Redis cannot be used: told at once, and then again and again while it lasts. */
-export interface RedisDown extends Pick<RedisProblem, "kind" | "code"> {
+export interface RedisDown extends Pick<RedisProblem, "kind" | "code" | "isLasting"> {
   readonly uses: readonly RedisUse[];
   /** What happens, what it means for calls, and what to do. Without addresses or secrets. */
   readonly message: string;
@@ -29,7 +29,6 @@ export const EFFECTS: Readonly<Record<RedisUse | "machine", string>> = {
   kv: "requests of tools to kv wait within their calls' time, and then fail",
   idempotency: "calls with an idempotency key end with store_failed",
   calls: "ended calls wait in memory, and are dropped from the history when there are too many",
-  logins: "tokens of connectors are renewed, but not stored or shared",
 };
 
 const LOOK_MS = 100;
@@ -85,7 +84,7 @@ export class RedisReport implements Disposable {
     const { uses, effect, onDown } = this.#options;
     const { kind, code, what, remedy, isLasting } = problem;
     const message = `Redis ${what} (${code}): ${effect}${isLasting ? "" : "; it is tried again"}; ${remedy}`;
-    onDown({ uses, kind, code, message, downMs: Math.round(nowMs - (this.#sinceMs ?? nowMs)) });
+    onDown({ uses, kind, code, isLasting, message, downMs: Math.round(nowMs - (this.#sinceMs ?? nowMs)) });
   }
 
   #begin(nowMs: number): void {
