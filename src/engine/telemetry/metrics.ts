@@ -127,13 +127,19 @@ export class Metrics {
     const checks = counter("program_checks_total", "Programs of code mode that were checked, by outcome.", ["outcome"]);
     for (const outcome of ["accepted", "rejected", "unchecked"]) checks.inc({ outcome }, 0);
     events.on("program:check", ({ outcome }) => checks.inc({ outcome }));
+    this.#registerParts(events, sources);
+    this.#subscribe(events);
+  }
+
+  /** Registers the metrics of parts of the engine. */
+  #registerParts(events: Events, sources: MetricSources): void {
+    const { registry } = this;
     registerHostMetrics(registry, sources.accounts);
     registerConnectorMetrics(registry, events);
     registerGauges(registry, sources, (tool) => this.#label(tool));
     if (sources.executor().fleet !== undefined) {
       registerFleetMetrics(registry, events, () => sources.executor().fleet);
     }
-    this.#subscribe(events);
   }
 
   text(format: MetricsFormat): Promise<string> {
