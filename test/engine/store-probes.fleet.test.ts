@@ -44,7 +44,7 @@ test("an engine says of its stores in Redis that they are lost, why, what it mea
       {
         uses: ["kv", "idempotency", "calls"],
         problem: expect.stringMatching(
-          /^Redis cannot be reached \(ECONNREFUSED\): requests of tools to kv wait .*; check/,
+          /^Redis cannot be reached \(ECONNREFUSED\): requests of tools to kv fail, .*; check/,
         ),
         isLasting: false,
       },

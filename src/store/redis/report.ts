@@ -26,7 +26,7 @@ export interface RedisListener {
 export const EFFECTS: Readonly<Record<RedisUse | "machine", string>> = {
   fleet: "calls of the fleet wait, and then end with executor_lost",
   machine: "this machine takes no calls",
-  kv: "requests of tools to kv wait within their calls' time, and then fail",
+  kv: "requests of tools to kv fail, after a wait within their call's time where it may come back",
   idempotency: "calls with an idempotency key end with store_failed",
   calls: "ended calls wait in memory, and are dropped from the history when there are too many",
 };

@@ -57,7 +57,7 @@ test("a line says what happens, what it means for calls, and what to do", () => 
     code: "ECONNREFUSED",
     downMs: 0,
     message:
-      "Redis cannot be reached (ECONNREFUSED): requests of tools to kv wait within their calls' time, and then fail; " +
+      "Redis cannot be reached (ECONNREFUSED): requests of tools to kv fail, after a wait within their call's time where it may come back; " +
       "it is tried again; check that it runs, and the host and the port in its URL",
   });
 });

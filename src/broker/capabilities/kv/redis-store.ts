@@ -206,6 +206,8 @@ class RedisLink {
 
   /** Waits until there is a connection. Rejects where there is none in time, or too many wait. */
   async #wait(connection: RedisConnection, { tenant = "", signal, onWait }: StoreCaller, untilMs: number) {
+    // Nobody waits for what somebody has to change.
+    if (connection.problem?.isLasting === true) throw new StoreError(`the store ${wordsOfLoss(connection)}`);
     using place = this.#places.take(tenant);
     if (place === null) throw new StoreError(`too many requests wait for the store, which ${wordsOfLoss(connection)}`);
     onWait?.();
