@@ -80,7 +80,7 @@ const UNKNOWN_MASTER: Words = {
 };
 const NO_SENTINEL: Words = {
   kind: "sentinel",
-  what: "cannot be found: what the URL calls sentinels are none",
+  what: "cannot be found: the hosts of the URL are not sentinels",
   remedy: "name the ports of the sentinels, or write redis:// or rediss://",
   isLasting: true,
 };

@@ -20,8 +20,8 @@ afterAll(async () => {
 
 describe("a connection that cannot be", { timeout: 60_000 }, () => {
   test.each([
-    ["to a cluster that is none", (port: number) => `redis+cluster://127.0.0.1:${port}`, "cluster"],
-    ["to sentinels that are none", (port: number) => `redis+sentinel://127.0.0.1:${port}/main`, "sentinel"],
+    ["to a single server as if it were a cluster", (port: number) => `redis+cluster://127.0.0.1:${port}`, "cluster"],
+    ["to a server as if it were a sentinel", (port: number) => `redis+sentinel://127.0.0.1:${port}/main`, "sentinel"],
     ["to a database that is not there", (port: number) => `redis://127.0.0.1:${port}/99`, "database"],
     ["of an unknown user", (port: number) => `redis://nobody:secret@127.0.0.1:${port}`, "login"],
   ])("%s is given up at once, with the reason", async (_what, urlOf, kind) => {

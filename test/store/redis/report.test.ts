@@ -55,6 +55,7 @@ test("a line says what happens, what it means for calls, and what to do", () => 
     uses: ["kv"],
     kind: "unreachable",
     code: "ECONNREFUSED",
+    isLasting: false,
     downMs: 0,
     message:
       "Redis cannot be reached (ECONNREFUSED): requests of tools to kv fail, after a wait within their call's time where it may come back; " +

@@ -204,7 +204,7 @@ class RedisLink {
     }
   }
 
-  /** Waits until there is a connection. Rejects where there is none in time, or too many wait. */
+  /** Waits until there is a connection. Rejects where it is not made in time, or too many wait. */
   async #wait(connection: RedisConnection, { tenant = "", signal, onWait }: StoreCaller, untilMs: number) {
     // Nobody waits for what somebody has to change.
     if (connection.problem?.isLasting === true) throw new StoreError(`the store ${wordsOfLoss(connection)}`);
