@@ -363,8 +363,7 @@ export class LocalEngine implements AsyncDisposable {
    */
   async close({ drainMs = DRAIN_DEFAULT_MS }: { drainMs?: number } = {}): Promise<void> {
     if (typeof drainMs !== "number" || !(drainMs >= 0)) throw new RangeError("drainMs must be a number of at least 0");
-    this.#closing ??= this.#close(drainMs);
-    await this.#closing;
+    await (this.#closing ??= this.#close(drainMs));
   }
 
   [Symbol.asyncDispose](): Promise<void> {
