@@ -17,6 +17,8 @@ export interface HostUsage extends HeldBytes {
   /** Arguments and responses of capability calls. */
   readonly bytesAsked: number;
   readonly bytesAnswered: number;
+  /** Requests to `kv` that have waited for Redis to be back. */
+  readonly storeWaits: number;
   /** Processor time of tool code. */
   readonly executorMs: number;
   /** Time of the host's main thread for capability calls. */
@@ -28,7 +30,7 @@ export interface HostUsage extends HeldBytes {
 /** Work and bytes of a thread for a call since its last report. */
 export type HostDelta = Pick<
   HostUsage,
-  "asks" | "bytesAsked" | "bytesAnswered" | "brokerMs" | "journalBytes" | "inFlightBytes"
+  "asks" | "bytesAsked" | "bytesAnswered" | "storeWaits" | "brokerMs" | "journalBytes" | "inFlightBytes"
 >;
 
 const MIB = 1024 * 1024;
@@ -48,6 +50,7 @@ export class HostAccount implements HostUsage, WorkPayer {
   asks = 0;
   bytesAsked = 0;
   bytesAnswered = 0;
+  storeWaits = 0;
   executorMs = 0;
   mainMs = 0;
   brokerMs = 0;
@@ -79,6 +82,11 @@ export class HostAccount implements HostUsage, WorkPayer {
     this.#parent?.countAnswer(bytes);
   }
 
+  countWait(): void {
+    this.storeWaits++;
+    this.#parent?.countWait();
+  }
+
   spendMain(ms: number): void {
     this.mainMs += ms;
     this.#parent?.spendMain(ms);
@@ -99,6 +107,7 @@ export class HostAccount implements HostUsage, WorkPayer {
     this.asks += delta.asks;
     this.bytesAsked += delta.bytesAsked;
     this.bytesAnswered += delta.bytesAnswered;
+    this.storeWaits += delta.storeWaits;
     this.brokerMs += delta.brokerMs;
     this.journalBytes += delta.journalBytes;
     this.inFlightBytes += delta.inFlightBytes;
@@ -141,8 +150,9 @@ export class HostAccount implements HostUsage, WorkPayer {
 
   usage(): HostUsage {
     const { bytesGiven, asks, bytesAsked, bytesAnswered, executorMs, mainMs, brokerMs } = this;
-    const { journalBytes, inFlightBytes } = this;
-    return { bytesGiven, asks, bytesAsked, bytesAnswered, executorMs, mainMs, brokerMs, journalBytes, inFlightBytes };
+    const { journalBytes, inFlightBytes, storeWaits } = this;
+    const done = { bytesGiven, asks, bytesAsked, bytesAnswered, storeWaits };
+    return { ...done, executorMs, mainMs, brokerMs, journalBytes, inFlightBytes };
   }
 }
 

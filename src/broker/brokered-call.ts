@@ -11,7 +11,7 @@ export interface BrokeredCall extends GrantSubject, CallIdentity {
   /** Its number, for capabilities of another thread. */
   readonly callNumber?: number;
   readonly tenant: string;
-  readonly limits: Pick<Limits, "capabilityCalls" | "capabilityBytes">;
+  readonly limits: Pick<Limits, "capabilityCalls" | "capabilityBytes"> & Partial<Pick<Limits, "wallMs">>;
   /** The account of the call, in that of its tenant. Default: a new one. */
   readonly account?: HostAccount | undefined;
   /** Whether the journal keeps the whole arguments, where there is room for them, for a recording of the call. */

@@ -104,6 +104,7 @@ export class CapabilityInvoker implements Disposable {
     this.account = caller.account ?? new HostAccount(caller.tenant, host.accounts.of(caller.tenant));
     this.#opened = new OpenedCapabilities(caller, {
       onHost: (task) => host.work.run(this.account, task),
+      onWait: () => this.account.countWait(),
       grantsOf: (name) => {
         const { decision } = this.#decide(name);
         return decision.isGranted ? valuesOf(decision) : [];

@@ -10,14 +10,15 @@ const ENDED = new DOMException("the call has ended", "AbortError");
 /** The capabilities that one call uses on this thread. Each is opened at its first use. */
 export class OpenedCapabilities {
   readonly #caller: BrokeredCall;
-  readonly #thread: Pick<OpenCall, "onHost" | "grantsOf">;
+  readonly #thread: Pick<OpenCall, "onHost" | "grantsOf" | "onWait">;
+  readonly #startedMs = performance.now();
   readonly #opened = new Map<string, OpenCapability>();
   #call: OpenCall | null = null;
   /** Created when a handler first reads its signal. */
   #abort: AbortController | null = null;
   #isEnded = false;
 
-  constructor(caller: BrokeredCall, thread: Pick<OpenCall, "onHost" | "grantsOf">) {
+  constructor(caller: BrokeredCall, thread: Pick<OpenCall, "onHost" | "grantsOf" | "onWait">) {
     this.#caller = caller;
     this.#thread = thread;
   }
@@ -50,7 +51,7 @@ export class OpenedCapabilities {
   }
 
   #openCall(): OpenCall {
-    const { callId, tool, registrant, tenant, callTool, adoptChild, binary, remote } = this.#caller;
+    const { callId, tool, registrant, tenant, callTool, adoptChild, binary, remote, limits } = this.#caller;
     const signal = () => this.#signal();
     return {
       ...this.#thread,
@@ -62,6 +63,7 @@ export class OpenedCapabilities {
         return signal();
       },
       ...(tenant === "" ? {} : { tenant }),
+      ...(limits.wallMs === undefined ? {} : { endsMs: this.#startedMs + limits.wallMs }),
       ...(adoptChild === undefined ? {} : { adoptChild }),
       ...(binary === undefined ? {} : { binary }),
       ...(remote === undefined ? {} : { remote }),

@@ -1,4 +1,7 @@
 import type { Executor, ExecutorStats } from "../executor/executor.ts";
+import type { RedisUse } from "../store/outage.ts";
+import type { Metrics } from "./telemetry/metrics.ts";
+import type { FailedReload } from "./telemetry/reload-record.ts";
 import type { SchedulerStats } from "./schedule/scheduler.ts";
 
 /** Snapshot of an engine's state. */
@@ -17,6 +20,20 @@ export interface EngineStats {
   readonly quarantined: readonly string[];
   /** Only while calls with a new idempotency key are refused: its store was damaged. */
   readonly idempotency?: { readonly problem: string };
+  /** Only while Redis cannot be used: for what, and what is wrong. */
+  readonly redis?: readonly RedisOutage[];
+  /** Only while the last reload of the configuration is one that was refused. */
+  readonly reload?: FailedReload;
+}
+
+/** An outage of Redis. */
+export interface RedisOutage {
+  /** `fleet`, `kv`, `idempotency` or `calls`. */
+  readonly uses: readonly RedisUse[];
+  /** What happens, what it means for calls, and what to do. */
+  readonly problem: string;
+  /** Whether it stays until somebody changes the configuration or Redis. */
+  readonly isLasting: boolean;
 }
 
 /** Parts of an engine that its snapshot is of. */
@@ -25,11 +42,12 @@ interface StatedParts {
   readonly executor: Pick<Executor, "kind" | "stats">;
   readonly registry: { readonly size: number };
   readonly idempotency: { readonly problem: string | null };
+  readonly metrics: Pick<Metrics, "redis" | "reloads">;
 }
 
 /** The snapshot of an engine in a state. */
 export function statsOf(
-  { scheduler, executor, registry, idempotency }: StatedParts,
+  { scheduler, executor, registry, idempotency, metrics }: StatedParts,
   state: EngineStats["state"],
 ): EngineStats {
   const { queued, running } = scheduler.stats();
@@ -46,5 +64,12 @@ export function statsOf(
   const told = { ...served, ...(groups && { groups }), ...(fleet && { fleet }) };
   const base = { state, tools: registry.size, queued, running, executor: told, isolates, quarantined };
   const refused = idempotency.problem;
-  return refused === null ? base : { ...base, idempotency: { problem: refused } };
+  const outages = metrics.redis.problems.map(({ uses, message, isLasting }) => ({ uses, problem: message, isLasting }));
+  const { failed } = metrics.reloads;
+  return {
+    ...base,
+    ...(refused === null ? {} : { idempotency: { problem: refused } }),
+    ...(outages.length === 0 ? {} : { redis: outages }),
+    ...(failed === null ? {} : { reload: failed }),
+  };
 }

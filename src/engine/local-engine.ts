@@ -29,6 +29,7 @@ import { prepareDefinitions, type ToolInfo, type ToolLocation } from "../tool/de
 import { PROGRAM_NAMES, type ProgramSource } from "../tool/program/program.ts";
 import type { ModuleReport } from "../tool/registrar.ts";
 import type { ModelOptions, ModelRunner } from "../tool/contracts/runner.ts";
+import { StoreProbes } from "./store-probes.ts";
 import { toolFunctions } from "./tool-functions.ts";
 
 /** The caller of the calls that are explained. */
@@ -62,6 +63,7 @@ export class LocalEngine implements AsyncDisposable {
   #state: EngineStats["state"] = "open";
   #closing: Promise<void> | null = null;
   readonly #pressure: Disposable;
+  #probes: StoreProbes | null = null;
 
   private constructor(given: EngineOptions, options: ResolvedOptions, loaded: Loaded) {
     this.#parts = assemble(options, loaded);
@@ -86,7 +88,8 @@ export class LocalEngine implements AsyncDisposable {
       const started = engine.#parts.executor.start();
       // The processor is free while the executor's process starts.
       setImmediate(prepareDefinitions);
-      await started;
+      engine.#probes = await StoreProbes.open(options, engine.#parts);
+      await Promise.all([started, engine.#probes.settled()]);
       await engine.#reconfiguration.apply(given);
       return engine;
     } catch (error) {
@@ -361,8 +364,7 @@ export class LocalEngine implements AsyncDisposable {
    */
   async close({ drainMs = DRAIN_DEFAULT_MS }: { drainMs?: number } = {}): Promise<void> {
     if (typeof drainMs !== "number" || !(drainMs >= 0)) throw new RangeError("drainMs must be a number of at least 0");
-    this.#closing ??= this.#close(drainMs);
-    await this.#closing;
+    await (this.#closing ??= this.#close(drainMs));
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -379,6 +381,7 @@ export class LocalEngine implements AsyncDisposable {
     await broker.close();
     await audit?.close();
     await calls.close();
+    await this.#probes?.[Symbol.asyncDispose]();
     (await modelOutputs.made)?.[Symbol.dispose]();
     this.#pressure[Symbol.dispose]();
     this.#state = "closed";

@@ -1,3 +1,4 @@
+import type { RedisDown, RedisUp } from "../store/outage.ts";
 import type { ErrorCode } from "../base/errors.ts";
 import type { CapabilityCall, Respond } from "../base/protocol/capability-call.ts";
 import type { Failure, RunLimits } from "../base/protocol/messages.ts";
@@ -210,6 +211,14 @@ export interface ExecutorEvents {
   "fleet:resume": [event: { readonly size: number }];
   /** Unreadable data came from the fleet. `unsaid`: number of such events omitted before this one. */
   "fleet:damage": [event: { readonly why: string; readonly unsaid?: number }];
+  /**
+   * Redis cannot be used: told at once, and then with growing pauses, up to five minutes, while it lasts. `kind` is
+   * `unreachable`, `silent`, `busy`, `login`, `permission`, `database`, `tls`, `full`, `replica`, `disk`, `cluster`,
+   * `sentinel` or `other`; `message` says what it means for calls, and what to do.
+   */
+  "redis:down": [event: RedisDown];
+  /** Redis can be used again. */
+  "redis:up": [event: RedisUp];
   /**
    * A call starts again after it lost its executor through no fault of its own; `attempts` is the number of earlier
    * attempts.

@@ -1,4 +1,5 @@
 import type { CallLedger, LedgerCapacity } from "./calls/ledger.ts";
+import type { RedisListener, RedisUse } from "./outage.ts";
 
 /** Address of a store that engines of several machines share: members of the options `kv`, `idempotency` and `calls`. */
 export interface StoreAddress {
@@ -16,6 +17,17 @@ export interface StoreFactory<Own extends object = object> {
   resolve(address: StoreAddress): Own;
   /** Loads the packages that it needs. Rejects with a `GloveboxError`, `missing_package`, if one is missing. */
   load(): Promise<unknown>;
+  /** Watches whether stores of the plugin can be used: an engine opens all that have the same function by one call. */
+  readonly openProbes?: OpenProbes;
+}
+
+/** Stores that are watched, with their resolved addresses. */
+export type ProbedStores = readonly { readonly use: RedisUse; readonly own: object }[];
+export type OpenProbes = (stores: ProbedStores, listener: RedisListener) => Promise<readonly StoreProbe[]>;
+
+export interface StoreProbe extends AsyncDisposable {
+  /** Resolves when it is known whether the store can be used, or after `ms`. Then the listener has been told. */
+  settled(ms: number): Promise<void>;
 }
 
 /** A store that is used on another thread, which imports what opens it. */

@@ -12,7 +12,7 @@ import { noticeOf } from "../service/served.ts";
 import { createEngine } from "../../src/index.ts";
 import { fleetMetrics } from "../service/deploy/fleet-files.ts";
 import { MAIN } from "../service/served.ts";
-import { startRedis } from "../redis-server.ts";
+import { connectTo, startRedis } from "../redis-server.ts";
 
 const STAND_IN = fileURLToPath(new URL("programs/stands-in.ts", import.meta.url));
 const SECRET = "hush-hush-hush-hush";
@@ -21,6 +21,8 @@ const READY = /^glovebox worker (\S+) serves fleet (\S+); metrics on (http:\S+)\
 const IS_BUILT = !readFileSync(new URL("../../src/fleet/machine/machine.ts", import.meta.url), "utf8").includes(
   "not built",
 );
+
+const soon = { timeout: 60_000, interval: 100 };
 
 let folder: string;
 let children: ChildProcess[];
@@ -173,7 +175,11 @@ describe("glovebox worker", { timeout: 60_000 }, () => {
       config,
       `executor: { kind: queue, url: "${redis.url}", fleet: blue }\nport: 1\nmachine: { port: 0 }\n`,
     );
+    await redis.stop();
     const one = run([...MAIN, "worker", "--workers", "1", "--slots", "3"], { GLOVEBOX_FLEET_SECRET: SECRET });
+    // Nothing listens yet: it says so at once, and goes on as soon as somebody does.
+    await one.said(/Redis cannot be reached \(ECONNREFUSED\): this machine takes no calls; it is tried again; check/);
+    await redis.start();
     const [, id, fleet, url] = READY.exec(await one.line()) ?? [];
     expect(fleet).toBe("blue");
     const ready = await fetch(`${url}/readyz`);
@@ -184,13 +190,46 @@ describe("glovebox worker", { timeout: 60_000 }, () => {
     }
     expect(metrics).toMatch(/^glovebox_executor_rss_bytes /m);
     expect(typesIn(metrics, "glovebox_machine_")).toEqual(saidOf("glovebox_machine_"));
+    const readyz = async (): Promise<unknown> => (await fetch(`${url}/readyz`)).json();
+    const waiting = (reason: RegExp) => ({ status: "waiting for Redis", reason: expect.stringMatching(reason) });
     await redis.stop();
-    await expect.poll(async () => (await fetch(`${url}/readyz`)).status, { timeout: 60_000, interval: 100 }).toBe(503);
+    await expect.poll(readyz, soon).toMatchObject(waiting(/\(ECONNREFUSED\): check that it runs/));
     await redis.start();
-    await expect.poll(async () => (await fetch(`${url}/readyz`)).status, { timeout: 60_000, interval: 100 }).toBe(200);
+    await expect.poll(readyz, soon).toMatchObject({ status: "ready" });
+    await one.said(/Redis can be used again/);
+    await using admin = await connectTo(redis.url);
+    await admin.client.config("SET", "maxmemory", "1");
+    await expect.poll(readyz, soon).toMatchObject(waiting(/^Redis is full: its maxmemory is reached \(OOM\): raise/));
+    await one.said(/Redis is full: its maxmemory is reached \(OOM\): this machine takes no calls/);
+    await admin.client.config("SET", "maxmemory", "0");
+    await expect.poll(readyz, soon).toMatchObject({ status: "ready" });
     one.child.kill("SIGTERM");
     expect(await one.exit).toBe(0);
     expect(one.errors.join("\n")).not.toContain("hush");
+  });
+
+  test.each([
+    [
+      "a wrong password",
+      true,
+      (url: string) => url.replace("//", "//:hush-hush@"),
+      /refused the login \(WRONGPASS\): check/,
+    ],
+    ["a database that Redis does not have", false, (url: string) => `${url}/99`, /does not have the database/],
+    [
+      "a user who may do nothing",
+      false,
+      (url: string) => url.replace("//", "//weak:hush-hush@"),
+      /does not permit \w+ to/,
+    ],
+  ])("ends with 2 at %s, and says why", async (_, isClosed, urlOf, why) => {
+    await using redis = await startRedis();
+    await using admin = await connectTo(redis.url);
+    await admin.client.acl("SETUSER", "weak", "on", ">hush-hush", "+info");
+    if (isClosed) await admin.client.config("SET", "requirepass", "another");
+    const [code, said] = await worker(["--workers", "1", "--port", "0", "--redis", urlOf(redis.url)]);
+    expect([code, said]).toEqual([2, expect.stringMatching(why)]);
+    expect(said).not.toContain("hush");
   });
 
   test.skipIf(!IS_BUILT)("runs the calls of a server, whose scrape shows the fleet", async () => {

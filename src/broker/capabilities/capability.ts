@@ -114,6 +114,10 @@ export interface OpenCall extends CapabilityCaller {
   readonly grantsOf: (capability: string) => readonly unknown[];
   /** Runs work on the bytes of the call in its tenant's turn, and charges it. Default: at once. */
   readonly onHost?: OnHost;
+  /** When the call's time ends, by `performance.now()`. Default: it is not known. */
+  readonly endsMs?: number;
+  /** Counts a request that waits for a store which cannot be reached. */
+  readonly onWait?: () => void;
   /** The binary of a tool that runs outside of isolates. */
   readonly binary?: CallBinary;
   /** The operation of a connector's tool. */

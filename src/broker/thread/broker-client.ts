@@ -191,7 +191,7 @@ export class BrokerClient implements SessionHost, AskPipes {
     const { policy } = grants;
     const { tool, tags, registrant, digest, requested } = caller;
     const shape = own === undefined || own.kind === "host" ? null : shapeOf(own, "whole");
-    const { capabilityCalls, capabilityBytes } = limits;
+    const { capabilityCalls, capabilityBytes, wallMs } = limits;
     run.sessions.set(callNumber, session);
     run.outbox.push({
       kind: "start",
@@ -210,7 +210,7 @@ export class BrokerClient implements SessionHost, AskPipes {
       })),
       tenant,
       narrowed: narrowed === undefined ? undefined : plain(narrowed, {}),
-      limits: { capabilityCalls, capabilityBytes },
+      limits: { capabilityCalls, capabilityBytes, ...(wallMs === undefined ? {} : { wallMs }) },
       isRecorded: isRecorded === true,
       isHeard: isHeard === true,
       logging,

@@ -1,7 +1,7 @@
 import type { MessagePort } from "node:worker_threads";
 import type { ErrorCode } from "../../base/errors.ts";
 import type { Throttling } from "../../base/host-work-queue.ts";
-import type { Limits } from "../../base/limits.ts";
+import type { BrokeredCall } from "../brokered-call.ts";
 import type { CapabilityCall, CapabilityResponse, Diverged } from "../../base/protocol/capability-call.ts";
 import type { LateMessage, TimedMessage, TogetherMessage } from "../../base/protocol/messages.ts";
 import type { HostDelta } from "../../base/tenant-account.ts";
@@ -64,7 +64,7 @@ export interface SessionStart {
   readonly policy: number;
   readonly tenant: string;
   readonly narrowed: CapabilityRequest | undefined;
-  readonly limits: Pick<Limits, "capabilityCalls" | "capabilityBytes">;
+  readonly limits: BrokeredCall["limits"];
   readonly isRecorded: boolean;
   /** Whether arguments are hashed for a listener. */
   readonly isHeard: boolean;

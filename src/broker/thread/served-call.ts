@@ -16,6 +16,7 @@ const NOTHING: HostDelta = {
   asks: 0,
   bytesAsked: 0,
   bytesAnswered: 0,
+  storeWaits: 0,
   brokerMs: 0,
   journalBytes: 0,
   inFlightBytes: 0,
@@ -134,9 +135,10 @@ export class ServedCall implements TimedCall {
    * for methods that have not heard of the end, nobody is told: nobody would be told that it is released.
    */
   takeDelta(): HostDelta | null {
-    const { asks, bytesAsked, bytesAnswered } = this.#account;
+    const { asks, bytesAsked, bytesAnswered, storeWaits } = this.#account;
     const { journalBytes, inFlightBytes } = this.isEnded ? NOTHING : this.#account;
-    const now: HostDelta = { asks, bytesAsked, bytesAnswered, brokerMs: this.brokerMs, journalBytes, inFlightBytes };
+    const done = { asks, bytesAsked, bytesAnswered, storeWaits, brokerMs: this.brokerMs };
+    const now: HostDelta = { ...done, journalBytes, inFlightBytes };
     const before = this.#told;
     this.#told = now;
     let isChanged = false;
@@ -149,6 +151,7 @@ export class ServedCall implements TimedCall {
       asks: changeOf("asks"),
       bytesAsked: changeOf("bytesAsked"),
       bytesAnswered: changeOf("bytesAnswered"),
+      storeWaits: changeOf("storeWaits"),
       brokerMs: changeOf("brokerMs"),
       journalBytes: changeOf("journalBytes"),
       inFlightBytes: changeOf("inFlightBytes"),

@@ -88,6 +88,11 @@ export interface EventMap<Tools = AnyTools> extends ExecutorEvents {
   "connector:change": [event: ConnectorChange];
   /** The engine was reconfigured. */
   "engine:reconfigure": [event: Reconfigured];
+  /**
+   * A service has read its configuration again, after SIGHUP or a change that it watches. `isApplied: false`: something
+   * was wrong, and the former configuration stays in force; `reason` may quote the new one.
+   */
+  "config:reload": [event: ConfigReload];
   /** The engine began to close and accepts no more calls. */
   "engine:close": [];
   /** A listener threw, or the promise that it returned rejected. The call and the other listeners are not affected. */
@@ -166,6 +171,13 @@ export interface Reconfigured {
   readonly needRestart: readonly string[];
 }
 
+/** A reload of a service's configuration. */
+export interface ConfigReload {
+  readonly isApplied: boolean;
+  /** Why it was not applied. */
+  readonly reason?: string;
+}
+
 /** Differences of a connector's tools to those that were registered, by name. */
 export interface ConnectorChange {
   readonly connector: string;
@@ -219,7 +231,7 @@ type Emission = { [Name in EmittedName]: [name: Name, ...args: EventMap[Name]] }
 /** The events that surfaces emit. */
 export type SurfaceEvent = Extract<
   Emission,
-  readonly [`request:${string}` | `key:${string}` | `program:${string}`, ...unknown[]]
+  readonly [`request:${string}` | `key:${string}` | `program:${string}` | `config:${string}`, ...unknown[]]
 >;
 
 type AnyListener = (event?: unknown) => unknown;

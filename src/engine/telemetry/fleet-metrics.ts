@@ -18,7 +18,9 @@ export function registerFleetMetrics(registry: Registry, events: Events, fleet: 
     "Calls of this server that no worker machine has taken yet.",
     ({ waitingJobs }) => waitingJobs,
   );
-  gauge("fleet_redis_up", "1 if Redis is reachable, else 0.", ({ isRedisUp }) => Number(isRedisUp));
+  gauge("fleet_redis_up", "1 if Redis is reached and refuses no commands, else 0.", ({ isRedisUp }) =>
+    Number(isRedisUp),
+  );
   const restarts = new Counter({
     name: "glovebox_fleet_restarts_total",
     help: "Calls resumed on another machine because theirs was lost.",

@@ -23,6 +23,17 @@ export function registerHostMetrics(registry: Registry, accounts: TenantAccounts
       Object.assign(shown, { executorMs, mainMs, brokerMs });
     },
   });
+  let waits = 0;
+  new Counter({
+    name: "glovebox_kv_waits_total",
+    help: "Requests of tools to kv that have waited for Redis to be back.",
+    registers,
+    collect() {
+      const { storeWaits } = accounts.total;
+      this.inc(storeWaits - waits);
+      waits = storeWaits;
+    },
+  });
   const tenants = new BusiestTenants(accounts);
   new Counter({
     name: "glovebox_tenant_host_seconds_total",

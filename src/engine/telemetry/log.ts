@@ -25,6 +25,8 @@ export function logEvents(events: Events, logger: Logger): void {
   events.on("fleet:join", (event) => logger.info(event, "a worker machine joined the fleet"));
   events.on("fleet:leave", (event) => logger.warn(event, "a worker machine left the fleet"));
   events.on("fleet:damage", (event) => logger.warn(event, "an unreadable message from the fleet was dropped"));
+  events.on("redis:down", ({ message, ...event }) => logger.warn(event, message));
+  events.on("redis:up", (event) => logger.warn(event, "Redis can be used again"));
   events.on("call:restart", (event) => logger.info(event, "a call is restarted because its executor was lost"));
   events.on("tool:quarantine", (event) => logger.warn(event, "a tool crashed an executor and is quarantined"));
   events.on("tool:refuse", (event) => logger.warn(event, "calls of a quarantined tool are refused for a tenant"));

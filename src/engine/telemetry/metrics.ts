@@ -11,6 +11,8 @@ import { registerTallies, Tally } from "../../base/tally.ts";
 import type { TenantAccounts } from "../../base/tenant-account.ts";
 import { registerConnectorMetrics } from "./connector-metrics.ts";
 import { registerHostMetrics } from "./host-metrics.ts";
+import { RedisHealth } from "./redis-health.ts";
+import { ReloadRecord } from "./reload-record.ts";
 import { recordedTrace } from "./tracing.ts";
 
 /** Maximum number of tools with a label of their own; all later ones share `other`. */
@@ -37,6 +39,8 @@ const BATCH_SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 /** Prometheus metrics of one engine, fed by its events and by `MetricSources`. */
 export class Metrics {
   readonly registry: Registry;
+  readonly redis: RedisHealth;
+  readonly reloads: ReloadRecord;
   readonly #calls: Counter<"tool" | "code">;
   readonly #queueWait = new Tally(SECONDS);
   readonly #batch = new Tally(BATCH_SIZES);
@@ -51,6 +55,8 @@ export class Metrics {
 
   constructor(events: Events, sources: MetricSources, capabilityNames: readonly string[], registry = new Registry()) {
     this.registry = registry;
+    this.redis = new RedisHealth(events, registry);
+    this.reloads = new ReloadRecord(events, registry);
     this.#capabilityNames = new Set(capabilityNames);
     const registers = [registry];
     const counter = <Label extends string>(name: string, help: string, labelNames: Label[], collect?: () => void) =>
@@ -121,13 +127,19 @@ export class Metrics {
     const checks = counter("program_checks_total", "Programs of code mode that were checked, by outcome.", ["outcome"]);
     for (const outcome of ["accepted", "rejected", "unchecked"]) checks.inc({ outcome }, 0);
     events.on("program:check", ({ outcome }) => checks.inc({ outcome }));
+    this.#registerParts(events, sources);
+    this.#subscribe(events);
+  }
+
+  /** Registers the metrics of parts of the engine. */
+  #registerParts(events: Events, sources: MetricSources): void {
+    const { registry } = this;
     registerHostMetrics(registry, sources.accounts);
     registerConnectorMetrics(registry, events);
     registerGauges(registry, sources, (tool) => this.#label(tool));
     if (sources.executor().fleet !== undefined) {
       registerFleetMetrics(registry, events, () => sources.executor().fleet);
     }
-    this.#subscribe(events);
   }
 
   text(format: MetricsFormat): Promise<string> {

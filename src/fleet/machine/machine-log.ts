@@ -1,4 +1,5 @@
 import type { EmitExecutorEvent } from "../../executor/executor.ts";
+import type { RedisListener } from "../../store/outage.ts";
 
 /** A sink for log lines, such as a pino logger. */
 export interface MachineLogger {
@@ -26,5 +27,13 @@ export function logMachine(logger: MachineLogger | undefined): EmitExecutorEvent
         return logger?.info(event, "a tool left quarantine");
       default:
     }
+  };
+}
+
+/** Logs when Redis cannot be used, and when it can again. */
+export function logRedis(logger: MachineLogger | undefined): RedisListener {
+  return {
+    onDown: ({ message, ...event }) => logger?.warn(event, message),
+    onUp: (event) => logger?.warn(event, "Redis can be used again"),
   };
 }

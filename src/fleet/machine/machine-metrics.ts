@@ -22,7 +22,9 @@ export class MachineMetrics {
       ({ busySlots }) => busySlots,
     );
     gauge("machine_calls_in_flight", "Calls on this worker machine.", ({ calls }) => calls);
-    gauge("machine_redis_up", "1 if Redis is reachable, else 0.", ({ isRedisUp }) => Number(isRedisUp));
+    gauge("machine_redis_up", "1 if Redis is reached and refuses no commands, else 0.", ({ isRedisUp }) =>
+      Number(isRedisUp),
+    );
     const counter = (name: string, help: string) =>
       new Counter({ name: `glovebox_${name}`, help, registers: [registry] });
     this.#jobs = counter("machine_jobs_total", "Jobs taken from the queue.");

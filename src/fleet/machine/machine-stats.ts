@@ -10,6 +10,7 @@ export interface MachineStats {
   /** Whether calls can run here now. */
   readonly isReady: boolean;
   readonly isDraining: boolean;
+  /** Whether Redis is reached, and refuses no commands. */
   readonly isRedisUp: boolean;
   /** The reason why calls wait, for an operator, without addresses or secrets; `null` where they can run. */
   readonly problem: string | null;

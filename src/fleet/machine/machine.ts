@@ -20,13 +20,11 @@ import { ForeignServers } from "./server-monitor.ts";
 import { MachineJobs } from "./machine-jobs.ts";
 import { MachineMetrics } from "./machine-metrics.ts";
 import { type MachineStats, problemOf, machineInfo } from "./machine-stats.ts";
-import { logMachine, type MachineLogger } from "./machine-log.ts";
+import { logMachine, logRedis, type MachineLogger } from "./machine-log.ts";
 import { JobPuller, type JobPullerOptions } from "./puller.ts";
 import { Slots } from "./slots.ts";
 import { ToolScripts } from "./tool-scripts.ts";
 
-/** Longest wait for Redis at a machine's start, in milliseconds. */
-const REDIS_MS = 30_000;
 const CLOSE_MS = 5_000;
 
 export interface MachineOptions extends FleetOptions {
@@ -63,12 +61,14 @@ export interface Machine extends AsyncDisposable {
 }
 
 /**
- * Starts a worker machine: its executor, then its work for the fleet. Rejects with a `GloveboxError`, `executor_lost`,
- * where either cannot be used; with a `TypeError` where an option is invalid.
+ * Starts a worker machine: it waits for Redis without an end, starts its executor, then its work for the fleet.
+ * `onOpen` receives the machine before that, so that probes can tell why it is not ready. Rejects with a
+ * `GloveboxError`, `executor_lost`, where its executor cannot be used, or Redis has a problem that trying again does not
+ * solve; with a `TypeError` where an option is invalid.
  */
-export async function startMachine(options: MachineOptions): Promise<Machine> {
+export async function startMachine(options: MachineOptions, onOpen?: (machine: Machine) => void): Promise<Machine> {
   await requireSigner(options.store);
-  return FleetMachine.start(options, await loadPrelude(options.parts));
+  return FleetMachine.start(options, await loadPrelude(options.parts), onOpen);
 }
 
 /** Runs calls of a fleet's servers in its own `process` executor. */
@@ -94,7 +94,7 @@ class FleetMachine implements Machine {
     { runtimes }: Prelude,
     executorOf: (emit: MachineMetrics["emit"], nextCallNumber: () => number) => Executor,
   ) {
-    const fleet = new Fleet(options, "machine");
+    const fleet = new Fleet(options, "machine", logRedis(options.logger));
     const { connection, bulk, keys, seal, payloads, id, timings } = fleet;
     this.#fleet = fleet;
     this.#slots = new Slots(options.slots);
@@ -159,7 +159,11 @@ class FleetMachine implements Machine {
     });
   }
 
-  static async start(options: MachineOptions, prelude: Prelude): Promise<FleetMachine> {
+  static async start(
+    options: MachineOptions,
+    prelude: Prelude,
+    onOpen?: (machine: Machine) => void,
+  ): Promise<FleetMachine> {
     const { workers, executor } = options;
     const machine = new FleetMachine(
       options,
@@ -180,6 +184,7 @@ class FleetMachine implements Machine {
           emit,
         }),
     );
+    onOpen?.(machine);
     try {
       await machine.#begin();
       return machine;
@@ -191,7 +196,7 @@ class FleetMachine implements Machine {
 
   stats(): MachineStats {
     const executor = this.#executor.stats();
-    const isRedisUp = this.#fleet.weakest.isReady;
+    const isRedisUp = this.#fleet.isUsable;
     return {
       id: this.#fleet.id,
       isReady: executor.ready && isRedisUp && !this.#isDraining,
@@ -226,11 +231,12 @@ class FleetMachine implements Machine {
   }
 
   async #begin(): Promise<void> {
+    await this.#fleet.reach(Infinity);
     await this.#executor.start();
-    await this.#fleet.reach(REDIS_MS);
     this.#inbox.start();
     for (const puller of this.#pullers) puller.start();
     await this.#heartbeat.start();
+    this.#fleet.requirePermission();
     this.#foreign.start();
   }
 

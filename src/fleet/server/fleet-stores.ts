@@ -2,16 +2,40 @@ import { importOptional } from "../../base/optional-package.ts";
 import type { CallsAddress } from "../../store/calls/redis/redis-kept-calls.ts";
 import { RedisLedger, type LedgerAddress } from "../../store/calls/redis-ledger.ts";
 import { resolveFleetName, resolveRedisUrl, resolveSecret } from "../../store/redis/url.ts";
-import type { CallStoreFactory, LedgerFactory, StoreFactories, ThreadStoreFactory } from "../../store/store-factory.ts";
+import type {
+  CallStoreFactory,
+  LedgerFactory,
+  OpenProbes,
+  StoreFactories,
+  ThreadStoreFactory,
+} from "../../store/store-factory.ts";
 
 const EXTENSION = import.meta.url.endsWith(".ts") ? "ts" : "js";
 /** Redis keeps calls in memory. */
 const CALLS_MAX_BYTES = 64 * 1024 ** 2;
 
+/** Keys that probes write, beside those that the stores have. */
+const PROBED: Readonly<Record<string, (fleet: string) => string>> = {
+  kv: () => "glovebox:kv:{probe}",
+  idempotency: (fleet) => `{glovebox:${fleet}:ledger}:probe`,
+  calls: (fleet) => `{glovebox:${fleet}:calls}:probe`,
+};
+
+/** One probe for each URL. */
+const openProbes: OpenProbes = async (stores, listener) => {
+  const { RedisProbe } = await import("../../store/redis/probe.ts");
+  const keys = stores.map(({ use, own }) => {
+    const { url, fleet = "" } = own as { readonly url: string; readonly fleet?: string };
+    return { url, use, key: PROBED[use]?.(fleet) ?? "" };
+  });
+  return [...Map.groupBy(keys, ({ url }) => url)].map(([url, own]) => new RedisProbe(url, own, listener));
+};
+
 const kv: ThreadStoreFactory = {
   module: new URL(`../../broker/capabilities/kv/redis-store.${EXTENSION}`, import.meta.url),
   resolve: ({ url }) => ({ url: resolveRedisUrl("kv.url", url) }),
   load: () => loadClient("kv.url"),
+  openProbes,
 };
 
 /** The ledger of calls with idempotency keys. */
@@ -22,6 +46,7 @@ export const fleetLedger: LedgerFactory<LedgerAddress> = {
     secret: resolveSecret("idempotency.secret", secret),
   }),
   load: () => loadClient("idempotency.url"),
+  openProbes,
   open: (own, { ttlMs, maxEntries, maxBytes }) => new RedisLedger({ ...own, ttlMs, maxEntries, maxBytes }),
 };
 
@@ -38,6 +63,7 @@ export const fleetCalls: CallStoreFactory<CallsAddress> = {
     };
   },
   load: () => loadClient("calls.url"),
+  openProbes,
 };
 
 /** Stores in Redis, which the servers of a fleet share. */

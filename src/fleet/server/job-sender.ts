@@ -7,6 +7,8 @@ import { TextFailure } from "../texts/text-store.ts";
 import type { Failure } from "../../base/protocol/messages.ts";
 import { seedOf } from "../../base/protocol/prelude.ts";
 import type { RedisConnection } from "../../store/redis/connection.ts";
+import { redisProblemOf } from "../../store/redis/problem.ts";
+import { wordsOfProblem } from "../../store/redis/reply.ts";
 import { BoundedCache } from "../../base/bounded-cache.ts";
 import { TurnTimeEstimate } from "../../executor/dispatch/turn-time-estimate.ts";
 import type { FleetCall } from "./fleet-call.ts";
@@ -107,10 +109,13 @@ export class JobSender {
     try {
       await this.#round(calls);
     } catch (error) {
-      const why = error instanceof Error ? error.name : "it cannot be told why";
+      const why = wordsOfProblem(redisProblemOf(error));
       for (const call of calls) {
         if (call.carrier !== null) continue;
-        this.#options.onFail(call, { code: "executor_lost", message: `the fleet's Redis refused the call: ${why}` });
+        this.#options.onFail(call, {
+          code: "executor_lost",
+          message: `the fleet's Redis did not take the call: it ${why}`,
+        });
       }
     }
     this.#rounds--;

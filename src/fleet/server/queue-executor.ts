@@ -16,6 +16,7 @@ import { openTextStore, readBucketCredentials } from "../texts/open-store.ts";
 import { moveWaiting, readJobTurn } from "../gate/turn.ts";
 import { TextPublisher } from "../texts/texts.ts";
 import { isObject } from "../../base/json.ts";
+import { wordsOfLoss } from "../../store/redis/reply.ts";
 import type { Failure } from "../../base/protocol/messages.ts";
 import type { Inspection, ToolScript, ToolVersion } from "../../base/protocol/script.ts";
 import type { Executor, ExecutorOptions, ExecutorStats, Job, EmitExecutorEvent } from "../../executor/executor.ts";
@@ -85,7 +86,10 @@ export class QueueExecutor implements Executor {
   constructor(options: QueueOptions) {
     const { protocol = PROTOCOL, perTool, perTenant, entropyKey, store, codeMaxBytes, emit } = options;
     this.#options = options;
-    this.#fleet = new Fleet(options, "server");
+    this.#fleet = new Fleet(options, "server", {
+      onDown: (event) => emit("redis:down", event),
+      onUp: (event) => emit("redis:up", event),
+    });
     const { connection, bulk, keys, seal, payloads, id, timings } = this.#fleet;
     this.#queue = new Queue(this.#fleet.queueOf(protocol), {
       connection: connection.client,
@@ -164,6 +168,7 @@ export class QueueExecutor implements Executor {
   async start(): Promise<void> {
     await this.#fleet.reach(this.#options.lostMs);
     await this.#heartbeat.start();
+    this.#fleet.requirePermission();
     this.#inbox.start();
     this.#directory.start();
     this.#keeper.start();
@@ -210,7 +215,7 @@ export class QueueExecutor implements Executor {
   stats(): ExecutorStats {
     const { serving } = this.#directory;
     const all = [...this.#directory.all.values()];
-    const isUp = this.#fleet.weakest.isReady;
+    const isUp = this.#fleet.isUsable;
     return {
       ...sumUpMachines(all),
       ready: this.#closed === null && isUp && serving.length > 0,
@@ -256,8 +261,10 @@ export class QueueExecutor implements Executor {
    */
   get #lost(): Failure | null {
     const { lostMs } = this.#options;
-    if (this.#fleet.weakest.lostForMs < lostMs) return null;
-    return { code: "executor_lost", message: `the fleet's Redis has not been reached for ${lostMs} ms` };
+    const { weakest } = this.#fleet;
+    if (weakest.lostForMs < lostMs) return null;
+    const message = `the fleet's Redis has not been reached for ${lostMs} ms: it ${wordsOfLoss(weakest)}`;
+    return { code: "executor_lost", message };
   }
 
   get #misfit(): Failure | null {

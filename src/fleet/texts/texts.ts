@@ -255,14 +255,14 @@ export class RedisTextStore implements TextStore {
 
   async #ask<Answer>(ask: (client: RedisConnection["client"]) => Promise<Answer>): Promise<Answer> {
     // A command without a connection would wait in memory, and a text may be large.
-    if (!(await this.#connection.ready(this.#waitMs))) throw unreachable(wordsOfLoss(this.#connection.failure));
+    if (!(await this.#connection.ready(this.#waitMs))) throw unreachable(wordsOfLoss(this.#connection));
     try {
       const late = () => unreachable("does not answer in time");
       return await inTime(this.#waitMs, ask(this.#connection.client), late);
     } catch (error) {
       if (error instanceof TextFailure) throw error;
       const reply = replyOf(error);
-      throw unreachable(reply === undefined ? wordsOfLoss(this.#connection.failure) : wordsOfReply(reply));
+      throw unreachable(reply === undefined ? wordsOfLoss(this.#connection) : wordsOfReply(reply));
     }
   }
 }

@@ -1,7 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { GloveboxError } from "../../base/errors.ts";
 import { RedisConnection } from "../../store/redis/connection.ts";
+import type { RedisProblem } from "../../store/outage.ts";
+import { RedisProblemError } from "../../store/redis/problem.ts";
 import { wordsOfLoss } from "../../store/redis/reply.ts";
+import type { RedisListener } from "../../store/outage.ts";
+import { EFFECTS, RedisReport } from "../../store/redis/report.ts";
 import { Seal } from "../../store/redis/seal.ts";
 import { FleetKeys } from "./keys.ts";
 import type { MemberKind, MemberOptions } from "./members.ts";
@@ -31,9 +35,14 @@ export class Fleet {
   readonly payloads: Payloads;
   readonly timings: FleetTimings;
   readonly #name: string;
+  readonly #report: RedisReport | null;
 
   /** Begins to connect. Throws a `TypeError` where the URL, the name or the secret is invalid. */
-  constructor({ url, fleet, secret, timings = FLEET_TIMINGS }: FleetOptions, kind: MemberKind) {
+  constructor(
+    { url, fleet, secret, timings = FLEET_TIMINGS }: FleetOptions,
+    kind: MemberKind,
+    listener?: RedisListener,
+  ) {
     this.id = `${kind}-${randomBytes(8).toString("hex")}`;
     this.#name = fleet;
     this.timings = checkTimings(timings);
@@ -43,6 +52,9 @@ export class Fleet {
     this.bulk = this.connection.another("bulk");
     this.pulse = this.connection.another("pulse");
     this.payloads = new Payloads(this, this.keys, this.seal);
+    const effect = EFFECTS[kind === "server" ? "fleet" : kind];
+    const told = { uses: ["fleet"], effect, problem: () => this.problem } as const;
+    this.#report = listener === undefined ? null : new RedisReport({ ...told, ...listener });
   }
 
   /**
@@ -50,6 +62,16 @@ export class Fleet {
    */
   get weakest(): RedisConnection {
     return this.pulse.lostForMs > this.connection.lostForMs ? this.pulse : this.connection;
+  }
+
+  /** Why Redis cannot be used: it is lost, or refuses commands. `null` where it can, or the reason is not known yet. */
+  get problem(): RedisProblem | null {
+    return this.weakest.problem;
+  }
+
+  /** Whether Redis is reached, and refuses no commands. */
+  get isUsable(): boolean {
+    return this.weakest.isReady && this.problem === null;
   }
 
   /** Access to heartbeats. */
@@ -66,11 +88,25 @@ export class Fleet {
     return mark === "" ? queueName(protocol) : `${queueName(protocol)}-${mark}`;
   }
 
-  /** Resolves once the essential connections are ready. Rejects with `executor_lost` after `ms`. */
+  /**
+   * Resolves once the essential connections are ready. Rejects with `executor_lost` after `ms`, or at once at a problem
+   * that trying again does not solve; its `cause` is a `RedisProblemError`.
+   */
   async reach(ms: number): Promise<void> {
-    await Promise.all([this.connection, this.pulse].map((each) => each.ready(ms)));
-    const { weakest } = this;
-    if (!weakest.isReady) throw this.unusable(`Redis ${wordsOfLoss(weakest.failure)}`);
+    await Promise.all([this.connection, this.pulse].map((each) => each.reached(ms)));
+    if (!this.weakest.isReady) throw this.#lost();
+  }
+
+  /** Throws like `reach` where Redis refuses the commands of this member's first heartbeat for good. */
+  requirePermission(): void {
+    if (this.problem?.isLasting === true) throw this.#lost();
+  }
+
+  #lost(): GloveboxError {
+    const { weakest, problem } = this;
+    const error = this.unusable(`Redis ${wordsOfLoss(weakest)}`);
+    if (problem !== null) error.cause = new RedisProblemError(problem);
+    return error;
   }
 
   /** The error for the starter of a member that cannot be used. */
@@ -79,6 +115,7 @@ export class Fleet {
   }
 
   async close(): Promise<void> {
+    this.#report?.[Symbol.dispose]();
     await Promise.all([this.connection, this.bulk, this.pulse].map((each) => each.close()));
   }
 }

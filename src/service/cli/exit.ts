@@ -7,7 +7,7 @@ export const EXIT = Object.freeze({
   USAGE: 2,
   /** The input or the tool's package is invalid. */
   INVALID: 3,
-  /** The server cannot be reached, or refuses the key. */
+  /** The server, or Redis, cannot be reached, or refuses the key. */
   UNREACHABLE: 4,
   /** A generated file is not what it would be now. */
   STALE: 5,
@@ -29,7 +29,7 @@ export const EXIT_MEANINGS = {
   FAILED: "The tool failed, or a check found something.",
   USAGE: "The command line or the configuration is wrong.",
   INVALID: "The input, the tool or its package is not valid.",
-  UNREACHABLE: "The server cannot be reached, or refuses the key.",
+  UNREACHABLE: "The server, or Redis, cannot be reached, or refuses the key.",
   STALE: "With `--check`: the file is not what the command would write now.",
   RUNTIME: "A workflow's model or its tools failed.",
   IO: "A workflow's artifact cannot be written.",

@@ -19,7 +19,7 @@ export function describeFleet(fleet: Fleet): readonly string[] {
     isRedisUp ? "Redis up" : "NO REDIS",
   ];
   if (unreadable > 0) counts.push(`${unreadable} unreadable`);
-  return [counts.join("   "), ...(problem === null ? [] : wrap(visible(problem)))];
+  return [counts.join("   "), ...(problem === null ? [] : wrap(problem))];
 }
 
 /** Lists machines, one per line. Their names are untrusted: anybody with access to Redis can write them. */
@@ -31,8 +31,9 @@ export function listMachines({ seen, unlisted }: Fleet): readonly string[] {
   return ["", line("machine", HEADINGS, "host"), ...lines, ...(unlisted === 0 ? [] : [`and ${unlisted} more`])];
 }
 
-function wrap(text: string): readonly string[] {
-  return text.match(LINES) ?? [];
+/** A text of others in lines for the narrowest screen. */
+export function wrap(text: string): readonly string[] {
+  return visible(text).match(LINES) ?? [];
 }
 
 function line(id: string, values: readonly string[], last: string): string {

@@ -21,8 +21,9 @@ function text(example: string, ...exits: readonly Exit[]): HelpText {
 /** By the names of commands behind `glovebox`. */
 const HELP: Readonly<Record<string, HelpText>> = {
   new: text("glovebox new greeter --template tool"),
-  serve: text("glovebox serve tools --watch", "FAILED", "INVALID", "INTERRUPTED"),
-  worker: text("glovebox worker --redis redis://127.0.0.1:6379", "FAILED", "INTERRUPTED"),
+  serve: text("glovebox serve tools --watch", "FAILED", "INVALID", "UNREACHABLE", "INTERRUPTED"),
+  worker: text("glovebox worker --redis redis://127.0.0.1:6379", "FAILED", "UNREACHABLE", "INTERRUPTED"),
+  "redis acl": text("glovebox redis acl --fleet blue"),
   top: text("glovebox top --url http://127.0.0.1:8080", ...REMOTE),
   "calls list": text("glovebox calls list --code tool_error --since 2026-01-31T12:00:00Z", ...REMOTE),
   "calls show": text("glovebox calls show ID", ...REMOTE),

@@ -1,6 +1,7 @@
 #!/usr/bin/env -S node --no-node-snapshot --no-warnings
 import { type Command, CommanderError } from "commander";
 import { GloveboxError } from "../../base/errors.ts";
+import { RedisProblemError } from "../../store/redis/problem.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { say } from "./output.ts";
 import { createProgram } from "./program.ts";
@@ -30,5 +31,7 @@ function exitCodeOf(error: unknown): number {
   say(`glovebox: ${error instanceof Error ? error.message : String(error)}`);
   if (error instanceof GloveboxError) sayRemedies(error.remedies);
   if (error instanceof CliError) return error.exitCode;
+  if (error instanceof Error && error.cause instanceof RedisProblemError)
+    return error.cause.problem.isLasting ? EXIT.USAGE : EXIT.UNREACHABLE;
   return error instanceof GloveboxError && error.code === "load_error" ? EXIT.INVALID : EXIT.FAILED;
 }

@@ -18,6 +18,7 @@ import { newCommand } from "./new.ts";
 import { planCommand } from "./plan.ts";
 import { policyCommand } from "./policy.ts";
 import { pythonCommand } from "./python.ts";
+import { redisCommand } from "./redis.ts";
 import { replayCommand } from "./replay.ts";
 import { runCommand } from "./run.ts";
 import { serveCommand } from "./serve.ts";
@@ -37,6 +38,7 @@ export function createProgram(): Command {
     newCommand(),
     serveCommand(),
     workerCommand(),
+    redisCommand(),
     topCommand(),
     callsCommand(),
     keysCommand(),

@@ -74,11 +74,15 @@ export class Reload {
       logger.level = values.logLevel ?? "warn";
       const ofServer = OF_SERVER.filter((name) => JSON.stringify(values[name]) !== JSON.stringify(this.#values[name]));
       this.#values = { ...values, ...pick(this.#values, ofServer) };
+      engine.emit("config:reload", { isApplied: true });
       tell(changed, ofServer);
       return true;
     } catch (error) {
       this.#failedFiles = filesOfFailure(error);
-      say(`glovebox: not reloaded, nothing has changed: ${error instanceof Error ? error.message : String(error)}`);
+      const reason = error instanceof Error ? error.message : String(error);
+      engine.emit("config:reload", { isApplied: false, reason });
+      const { reload } = engine.stats();
+      say(`glovebox: warning: not reloaded, nothing has changed: ${reason}`, { event: "config:reload", ...reload });
       return false;
     }
   }

@@ -81,6 +81,7 @@ async function serve(options: Options, command: Command): Promise<void> {
     idempotency: storeOf(values),
     logger,
   });
+  await requireRedis(engine);
   const server = await listen(
     engine,
     values,
@@ -116,6 +117,14 @@ function storeOf({ idempotency, calls, stateDir = STATE_DIR }: Config): Idempote
   if (idempotency?.url !== undefined) return idempotency;
   const kept = calls?.path === IN_MEMORY ? undefined : calls?.path;
   return { path: kept ?? path.join(stateDir, "calls.sqlite"), ...idempotency };
+}
+
+/** Ends at a store in Redis with which no call that needs it can succeed before somebody changes something. */
+async function requireRedis(engine: Engine): Promise<void> {
+  const outage = engine.stats().redis?.find(({ isLasting }) => isLasting);
+  if (outage === undefined) return;
+  await engine.close({ drainMs: 0 });
+  throw new CliError(EXIT.USAGE, outage.problem);
 }
 
 async function listen(

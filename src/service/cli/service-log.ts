@@ -25,10 +25,10 @@ export function logNotices(logger: Logger): void {
   if (isatty(STDERR)) return;
   // Notices appear at every log level.
   const notices = logger.child({}, { level: "info" });
-  sendNotices((text) => {
+  sendNotices((text, fields) => {
     const [, isWarning, message = text] = /^(?:glovebox: )?(warning: )?(.*)$/s.exec(text) ?? [];
-    if (isWarning === undefined) notices.info(message);
-    else notices.warn(message);
+    if (isWarning === undefined) notices.info(fields, message);
+    else notices.warn(fields, message);
   });
 }
 

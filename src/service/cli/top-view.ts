@@ -1,4 +1,4 @@
-import { describeFleet, listMachines } from "./fleet-view.ts";
+import { describeFleet, listMachines, wrap } from "./fleet-view.ts";
 import type { Snapshot, ToolLine } from "./stats-feed.ts";
 
 /** Sort order of tools. */
@@ -51,7 +51,8 @@ function machinesOf({ executor: { fleet } }: Snapshot): readonly string[] {
 }
 
 function summaryOf(snapshot: Snapshot, origin: string): string[] {
-  const { time, uptimeMs, state, calls, queued, running, executor, isolates, restarts, quarantined, http } = snapshot;
+  const { time, uptimeMs, state, calls, queued, running, executor, isolates, restarts, quarantined, http, problems } =
+    snapshot;
   const said = [state, `up ${duration(uptimeMs)}`, time];
   const readiness = [executor.ready ? "ready" : "NOT READY", executor.spareReady ? "spare ready" : "no spare"];
   const sandbox = executor.sandbox.kind === "off" ? "no sandbox" : executor.sandbox.kind;
@@ -67,6 +68,7 @@ function summaryOf(snapshot: Snapshot, origin: string): string[] {
     row("", [`memory ${mebibytes(executor.rssBytes)} MiB`, `${number(restarts)} restarts`]),
     row("isolates", [`${isolates.active} active`, `${isolates.warm} warm`, `${isolates.blank} blank`]),
     row("http", [`${number(http.connections)} connections`, `${number(http.streams)} streams`]),
+    ...problems.flatMap((problem) => wrap(problem).map((line, at) => row(at === 0 ? "problem" : "", [line]))),
     row("quarantine", [quarantined.length === 0 ? "none" : `${quarantined.length}: ${quarantined.join(", ")}`]),
   ];
 }

@@ -19,12 +19,13 @@ export interface WorkerServiceOptions {
  * the machine is running. Rejects if it cannot start.
  */
 export async function runWorker(
-  start: () => Promise<Machine>,
+  start: (onOpen: (machine: Machine) => void) => Promise<Machine>,
   options: WorkerServiceOptions,
   onStart: () => void = () => undefined,
 ): Promise<void> {
   const resources = new AsyncDisposableStack();
   let machine: Machine | null = null;
+  let opened: Machine | null = null;
   const manager = resources.use(new ServiceManager(process.env));
   const signals = resources.use(
     new StopSignals(() => {
@@ -36,8 +37,12 @@ export async function runWorker(
   );
   let surface: WorkerSurface;
   try {
-    surface = resources.use(await openSurface(options, { machine: () => machine, isDraining: () => signals.hasBegun }));
-    machine = await start();
+    surface = resources.use(
+      await openSurface(options, { machine: () => machine ?? opened, isDraining: () => signals.hasBegun }),
+    );
+    machine = await start((begun) => {
+      opened = begun;
+    });
   } catch (error) {
     await resources.disposeAsync();
     throw error;

@@ -65,7 +65,7 @@ async function work({ config }: Options, command: Command): Promise<void> {
   const load = () => import("../../fleet/machine/machine.ts");
   const { startMachine } = await importOptional("a worker machine", ["bullmq", "ioredis"], load);
   await runWorker(
-    () => orUsage(startMachine({ ...machine, logger })),
+    (onOpen) => orUsage(startMachine({ ...machine, logger }, onOpen)),
     service,
     () => logNotices(logger),
   );

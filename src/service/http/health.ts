@@ -6,6 +6,7 @@ import { sendJson } from "./answers.ts";
 import { GET_HEALTH, GET_METRICS, GET_READINESS, GET_RESOURCE_METADATA } from "./api/watch-routes.ts";
 import { chooseType } from "./media-type.ts";
 import type { ResourceMetadata } from "./resource-metadata.ts";
+import type { FailedReload } from "../../engine/telemetry/reload-record.ts";
 import { refuseOthers, type Surface } from "./surface.ts";
 
 const OPEN_METRICS = "application/openmetrics-text";
@@ -46,7 +47,7 @@ export function addHealth(app: FastifyInstance, { engine, isDraining }: Surface)
   refuseOthers(app, "/healthz", ["GET", "HEAD"]);
 
   app.get("/readyz", { config: { role: "anybody", api: GET_READINESS } }, (_request, reply) => {
-    const { state, executor, idempotency } = engine.stats();
+    const { state, executor, idempotency, redis, reload } = engine.stats();
     const { needLogin } = engine;
     const keeping = engine.calls.status()?.problem ?? null;
     const { kind, ready, sandbox } = executor;
@@ -60,10 +61,18 @@ export function addHealth(app: FastifyInstance, { engine, isDraining }: Surface)
       ...(needLogin.length === 0 ? {} : { connectors: { needLogin } }),
       ...(keeping === null ? {} : { calls: { problem: keeping } }),
       ...(idempotency === undefined ? {} : { idempotency }),
+      ...(redis === undefined ? {} : { redis: redis.map(({ uses, problem: why }) => ({ uses, problem: why })) }),
+      ...(reload === undefined ? {} : { reload: { problem: wordsOfReload(reload) } }),
       ...describeGroups(),
     });
   });
   refuseOthers(app, "/readyz", ["GET", "HEAD"]);
+}
+
+/** A refused reload for anybody: its reason may quote the configuration. */
+function wordsOfReload({ at, failures, inForceSince }: FailedReload): string {
+  const times = failures === 1 ? "" : `, the last of ${failures}`;
+  return `the reload of ${at}${times} was refused, and the configuration of ${inForceSince} is in force: the log and GET /v1/stats say why`;
 }
 
 /** Whether the kernel limits the processes that this one starts, for a program that may have it do so. */

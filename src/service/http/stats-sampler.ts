@@ -16,6 +16,8 @@ export interface StatsSnapshot extends Pick<
   readonly restarts: number;
   /** Names of the connectors that need a login. */
   readonly needLogin: readonly string[];
+  /** What somebody has to mend though calls run: what is wrong, what it means, and what to do. */
+  readonly problems: readonly string[];
   /** Tools with calls in that second, the busiest first; at most 50. */
   readonly tools: readonly ToolRates[];
   readonly http: {
@@ -98,7 +100,8 @@ export class Sampler {
     const seconds = (nowMs - this.#openedMs) / 1_000;
     const window = this.#window;
     this.#openWindow();
-    const { state, queued, running, executor, isolates, quarantined } = this.#engine.stats();
+    const stats = this.#engine.stats();
+    const { state, queued, running, executor, isolates, quarantined } = stats;
     return {
       time: new Date().toISOString(),
       uptimeMs: Math.round(nowMs - this.#startedMs),
@@ -111,6 +114,7 @@ export class Sampler {
       restarts: this.#restarts,
       quarantined,
       needLogin: this.#engine.needLogin,
+      problems: problemsOf(stats, this.#engine.calls.status()?.problem ?? null),
       tools: window.tools(seconds),
     };
   }
@@ -119,6 +123,19 @@ export class Sampler {
     this.#window = new StatsWindow();
     this.#openedMs = performance.now();
   }
+}
+
+function problemsOf({ redis = [], reload, idempotency }: EngineStats, keeping: string | null): readonly string[] {
+  return [
+    ...(reload === undefined
+      ? []
+      : [
+          `The configuration was not reloaded at ${reload.at}, and that of ${reload.inForceSince} is in force: ${reload.reason}`,
+        ]),
+    ...redis.map(({ problem }) => problem),
+    ...(idempotency === undefined ? [] : [idempotency.problem]),
+    ...(keeping === null ? [] : [`Calls are not kept: ${keeping}`]),
+  ];
 }
 
 /** Maximum number of tools with their own rates in one window; calls of further tools count only in the totals. */

@@ -1,6 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { Cluster, type ClusterOptions, Redis } from "ioredis";
 import { within } from "../../base/deadline.ts";
+import type { RedisProblem } from "../outage.ts";
+import { problemOf, redisProblemOf, RedisRefusals } from "./problem.ts";
 import { readRedisUrl, type RedisAddress } from "./url.ts";
 
 export type RedisClient = Redis | Cluster;
@@ -8,6 +10,8 @@ export type RedisClient = Redis | Cluster;
 const CONNECT_MS = 3_000;
 /** Maximum silence of a server with pending requests, before it is considered lost even though its socket is open. */
 const SILENT_MS = 5_000;
+/** Length of an outage for which the client must have given a reason. */
+const UNEXPLAINED_MS = 4_000;
 const RETRY_LEAST_MS = 50;
 const RETRY_MOST_MS = 1_000;
 /** Maximum time for pending requests to end, and then for the socket to close. */
@@ -40,6 +44,13 @@ export interface ConnectionOptions {
   readonly key?: string;
 }
 
+/** A caller that waits for a connection. */
+interface Waiter {
+  readonly resolve: () => void;
+  /** Whether it gives up at a problem that trying again does not solve. */
+  readonly isBrief: boolean;
+}
+
 /**
  * A connection to Redis that reconnects. Requests during an outage wait for the next connection, so callers need their
  * own deadlines; `isReady` says whether a connection exists.
@@ -49,20 +60,27 @@ export class RedisConnection implements AsyncDisposable {
   readonly #name: string;
   readonly #options: ConnectionOptions;
   readonly #closed = new AbortController();
-  readonly #waiting = new Set<() => void>();
+  readonly #waiting = new Set<Waiter>();
+  /** Shared with the connections made by `another`. */
+  readonly #refusals: RedisRefusals;
   readonly #listeners = new Set<() => void>();
   readonly client: RedisClient;
   #lostSinceMs: number | null = performance.now();
-  #failure = "it has not been reached yet";
+  /** Of the outage; `null` before the first failure. */
+  #loss: RedisProblem | null = null;
+  #wasReady = false;
 
-  private constructor(place: RedisAddress, name: string, options: ConnectionOptions) {
+  private constructor(place: RedisAddress, name: string, options: ConnectionOptions, refusals = new RedisRefusals()) {
+    this.#refusals = refusals;
     this.#place = place;
     this.#name = name;
     this.#options = options;
-    const client = connect(place, name, options);
+    const client = connect(place, name, options, refusals);
     this.client = client;
     client.on("close", () => this.#lose());
     client.on("error", (error: unknown) => this.#note(error));
+    // The client opens the socket after this event.
+    client.on("connecting", () => setImmediate(() => hearErrors(client)));
     if (client instanceof Cluster) void this.#watch(client);
     else client.on("ready", () => this.#find());
   }
@@ -76,7 +94,7 @@ export class RedisConnection implements AsyncDisposable {
 
   /** Another connection to the same address, for commands that block. */
   another(name: string, options: ConnectionOptions = {}): RedisConnection {
-    return new RedisConnection(this.#place, `${this.#name}:${name}`, { ...this.#options, ...options });
+    return new RedisConnection(this.#place, `${this.#name}:${name}`, { ...this.#options, ...options }, this.#refusals);
   }
 
   get isReady(): boolean {
@@ -90,17 +108,23 @@ export class RedisConnection implements AsyncDisposable {
 
   /** Reason for the outage: the code of an error, or the first word of a reply; never an address or a password. */
   get failure(): string {
-    return this.#failure;
+    return this.#loss?.code ?? (this.#wasReady ? "it was closed" : "it has not been reached yet");
   }
 
-  /** Resolves when connected, or after `ms`; returns whether a connection exists. */
-  async ready(ms: number): Promise<boolean> {
-    if (this.isReady) return true;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#waiting.add(resolve);
-    await within(ms, promise);
-    this.#waiting.delete(resolve);
-    return this.isReady;
+  /** The reason for the outage, or for refusals while connected; `null` where none is known. */
+  get problem(): RedisProblem | null {
+    if (this.isReady) return this.#refusals.problem;
+    return this.#loss ?? this.#refusals.problem ?? (this.lostForMs > UNEXPLAINED_MS ? problemOf("UNREACHABLE") : null);
+  }
+
+  /** Resolves when connected, after `ms`, or when the signal is aborted; returns whether a connection exists. */
+  ready(ms: number, signal?: AbortSignal): Promise<boolean> {
+    return this.#wait(ms, false, signal);
+  }
+
+  /** Like `ready`, but also resolves at a problem that trying again does not solve. */
+  reached(ms: number): Promise<boolean> {
+    return this.#loss?.isLasting === true ? Promise.resolve(this.isReady) : this.#wait(ms, true);
   }
 
   /** Calls the listener after each connect. Returns a function that removes it. */
@@ -167,19 +191,40 @@ export class RedisConnection implements AsyncDisposable {
     return answered;
   }
 
+  async #wait(ms: number, isBrief: boolean, signal?: AbortSignal): Promise<boolean> {
+    if (this.isReady || signal?.aborted === true) return this.isReady;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const waiter: Waiter = { resolve, isBrief };
+    this.#waiting.add(waiter);
+    const giveUp = (): void => resolve();
+    signal?.addEventListener("abort", giveUp);
+    await within(ms, promise);
+    signal?.removeEventListener("abort", giveUp);
+    this.#waiting.delete(waiter);
+    return this.isReady;
+  }
+
   /**
    * Removes the command from the error: a refused password rejects pending requests with the error of the command that
    * carried it.
    */
   #note(error: unknown): void {
-    this.#failure = failureOf(error);
+    const problem = redisProblemOf(error);
+    this.#loss = problem;
     if (error instanceof Error) Reflect.deleteProperty(error, "command");
+    const { client } = this;
+    // The client goes on with the database 0, which may be anybody's, where it cannot select that of the URL.
+    hearErrors(client);
+    const isReply = error instanceof Error && error.name === "ReplyError";
+    if (isReply && client instanceof Redis && client.status === "connect") client.disconnect(true);
+    if (problem.isLasting) for (const { resolve, isBrief } of this.#waiting) if (isBrief) resolve();
   }
 
   #find(): void {
     this.#lostSinceMs = null;
-    this.#failure = "it was closed";
-    for (const resolve of this.#waiting) resolve();
+    this.#loss = null;
+    this.#wasReady = true;
+    for (const { resolve } of this.#waiting) resolve();
     for (const listener of this.#listeners) listener();
   }
 
@@ -188,7 +233,12 @@ export class RedisConnection implements AsyncDisposable {
   }
 }
 
-function connect(place: RedisAddress, connectionName: string, { resends = true }: ConnectionOptions): RedisClient {
+function connect(
+  place: RedisAddress,
+  connectionName: string,
+  { resends = true }: ConnectionOptions,
+  refusals: RedisRefusals,
+): RedisClient {
   const options = {
     ...place.options,
     connectionName,
@@ -200,13 +250,27 @@ function connect(place: RedisAddress, connectionName: string, { resends = true }
     // Pending requests are resent after a reconnect; their senders have deadlines.
     maxRetriesPerRequest: resends ? null : 0,
     retryStrategy,
-    // A master that becomes a replica keeps its connections. The refused command is not resent: it may be part of a
-    // transaction.
-    reconnectOnError: (error: Error) => error.message.startsWith("READONLY"),
+    // The client asks this about every error reply. A master that becomes a replica keeps its connections. The refused
+    // command is not resent: it may be part of a transaction.
+    reconnectOnError: (error: Error) => {
+      refusals.note(error);
+      return error.message.startsWith("READONLY");
+    },
   };
   return place.kind === "cluster"
     ? new Cluster([...place.nodes], { ...IN_CLUSTER, redisOptions: options })
     : new Redis(options);
+}
+
+/** Listens to errors of the sockets: TLS may report a second one, to which the client listens no more. */
+function hearErrors(client: RedisClient): void {
+  for (const { stream } of client instanceof Redis ? [client] : client.nodes()) {
+    if (stream?.listeners("error").includes(ignore) === false) stream.on("error", ignore);
+  }
+}
+
+function ignore(): void {
+  // The client has reported the first error.
 }
 
 /**
@@ -226,24 +290,4 @@ interface UnsentCommands {
 
 function retryStrategy(times: number): number {
   return Math.min(RETRY_LEAST_MS * 2 ** Math.min(times, 10), RETRY_MOST_MS);
-}
-
-/** Redis begins errors with a code; the system's code is inside the message; errors of sentinels quote either. */
-const CODE = /(?:^|: )(?<ofRedis>[A-Z]{3,})\b|\b(?<ofSystem>E[A-Z]{3,})\b/;
-/** Message of the client where it lost the cause: for sentinels, and for nodes of a cluster. */
-const CLOSED = /Connection is closed/;
-const LATE = /time(?:d )?out/i;
-
-/** Reduces an error of the client to a code of the system, of TLS or of Redis, without the text of its message. */
-export function failureOf(error: unknown): string {
-  if (!(error instanceof Error)) return "UNKNOWN";
-  if ("code" in error && typeof error.code === "string") return error.code;
-  // The client of a cluster reports all nodes in one error, which holds the cause.
-  if ("lastNodeError" in error && error.lastNodeError instanceof Error) return failureOf(error.lastNodeError);
-  const { message } = error;
-  const { ofRedis, ofSystem } = CODE.exec(message)?.groups ?? {};
-  const code = ofRedis ?? ofSystem;
-  if (code !== undefined) return code;
-  if (LATE.test(message)) return "ETIMEDOUT";
-  return CLOSED.test(message) ? "UNREACHABLE" : error.name;
 }

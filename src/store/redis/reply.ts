@@ -1,9 +1,10 @@
 import { valueIn } from "../../base/deadline.ts";
 import type { RedisClient, RedisConnection } from "./connection.ts";
+import type { RedisProblem } from "../outage.ts";
+import { problemOf } from "./problem.ts";
 
 /** First words of temporary errors, after which a retry may succeed. The command had no effect. */
 const PASSING = new Set(["LOADING", "BUSY", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "NOREPLICAS"]);
-const REFUSALS = new Set(["NOAUTH", "NOPERM", "WRONGPASS"]);
 
 /** First word of an error reply of Redis, for example `WRONGPASS`; `undefined` where the error is not a reply. */
 export function replyOf(error: unknown): string | undefined {
@@ -16,36 +17,35 @@ export function isPassing(reply: string): boolean {
   return PASSING.has(reply);
 }
 
-/** Describes an error reply, or the last failure of a connection, for users of the store. */
+/** Describes an error reply for users of the store. */
 export function wordsOfReply(reply: string): string {
-  if (REFUSALS.has(reply)) return "refused the login: check the user and the password in its URL";
-  if (PASSING.has(reply)) return "is busy: try again later";
-  switch (reply) {
-    case "OOM":
-      return "is full: its maxmemory is reached";
-    case "MISCONF":
-      return "cannot be read or written";
-    case "WRONGTYPE":
-      return "is corrupt: a key holds another type of value";
-    default:
-      return `failed with the code ${reply}`;
-  }
+  if (reply === "WRONGTYPE") return "is corrupt: a key holds another type of value";
+  const problem = problemOf(reply);
+  return problem.kind === "other" ? `failed with the code ${reply}` : wordsOfProblem(problem);
 }
 
-/** Describes a lost connection; `failure` is its cause. */
-export function wordsOfLoss(failure: string): string {
-  return REFUSALS.has(failure) ? wordsOfReply(failure) : `cannot be reached (${failure}): try again later`;
+/** Describes a problem for users of the store: `cannot be reached (ECONNREFUSED): try again later`. */
+export function wordsOfProblem({ what, code, remedy, isLasting }: RedisProblem): string {
+  return `${what} (${code}): ${isLasting ? remedy : "try again later"}`;
 }
 
-/** Describes an outage of Redis to an operator, without addresses; `null` while connected. */
+/** Describes a lost connection for users of the store. */
+export function wordsOfLoss({ problem, failure }: Pick<RedisConnection, "problem" | "failure">): string {
+  return problem === null ? `cannot be reached (${failure}): try again later` : wordsOfProblem(problem);
+}
+
+/** Describes an outage of Redis, or its refusals, to an operator, without addresses; `null` where it serves. */
 export function describeLoss({
   isReady,
   lostForMs,
-  failure,
-}: Pick<RedisConnection, "isReady" | "lostForMs" | "failure">): string | null {
-  if (isReady) return null;
-  const since = new Date(Date.now() - lostForMs).toISOString();
-  return `Redis has not been reached since ${since.slice(0, "2026-01-01T00:00:00".length)}Z (${failure})`;
+  problem,
+}: Pick<RedisConnection, "isReady" | "lostForMs" | "problem">): string | null {
+  if (isReady) return problem && `Redis ${problem.what} (${problem.code}): ${problem.remedy}`;
+  const since = new Date(Date.now() - lostForMs).toISOString().slice(0, "2026-01-01T00:00:00".length);
+  const lost = `Redis has not been reached since ${since}Z`;
+  if (problem === null) return lost;
+  const what = problem.kind === "unreachable" ? "" : `it ${problem.what}; `;
+  return `${lost} (${problem.code}): ${what}${problem.remedy}`;
 }
 
 /** Default timeout of a request whose sender can do without a reply, or retries later. */

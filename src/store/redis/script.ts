@@ -134,6 +134,6 @@ export class ScriptRunner {
   /** The client's error contains the command with its values, so only its code is passed on. */
   #failure(reply: string | undefined): StoreError {
     if (reply !== undefined) return new RefusedError(reply);
-    return new StoreError(`the store ${wordsOfLoss(this.#connection.failure)}`);
+    return new StoreError(`the store ${wordsOfLoss(this.#connection)}`);
   }
 }

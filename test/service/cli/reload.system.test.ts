@@ -212,19 +212,34 @@ describe("glovebox serve", () => {
     write("tools/says.js", module("v1"));
     write("glovebox.config.yaml", "tools: [./tools]\nlimits: { cpuMs: many }\npolicy: { rules: [] }\n");
     server.signal("SIGHUP");
-    const line = await said(server, /^glovebox: not reloaded, nothing has changed: /);
+    const line = await said(server, /not reloaded, nothing has changed: /);
     expect(line).toContain("glovebox.config.yaml:2:18: /limits/cpuMs");
+    expect(JSON.parse(line)).toMatchObject({ level: 40, event: "config:reload", failures: 1 });
+    const look = async (path: string) => (await fetch(`${server.url}${path}`)).text();
+    const words = /^the reload of \S+Z was refused, and the configuration of \S+Z is in force: the log /;
+    const readiness: unknown = JSON.parse(await look("/readyz"));
+    expect(readiness).toMatchObject({ status: "ready", reload: { problem: expect.stringMatching(words) } });
+    expect(JSON.parse(await look("/v1/stats"))).toMatchObject({
+      problems: [expect.stringMatching(/^The configuration was not reloaded at .* is in force: .*limits\/cpuMs/)],
+    });
+    expect(await look("/metrics")).toMatch(/^glovebox_config_reload_failed 1$/m);
+    const appliedAt = async () =>
+      Number(/^glovebox_config_applied_timestamp_seconds (\S+)$/m.exec(await look("/metrics"))?.[1]);
+    const startedAt = await appliedAt();
     expect((await call(server.url)).result.output).toEqual({ version: "v0", region: "eu" });
     write("glovebox.config.yaml", config(1));
     write("tools/broken.js", "export default (");
     const from = server.errors.length;
     server.signal("SIGHUP");
-    await said(server, /^glovebox: not reloaded, nothing has changed: /, from);
+    await said(server, /not reloaded, nothing has changed: /, from);
     expect((await call(server.url)).result.output).toEqual({ version: "v0", region: "eu" });
     unlinkSync(join(folder, "tools/broken.js"));
     server.signal("SIGHUP");
     await said(server, /^glovebox: reloaded: /);
     expect((await call(server.url)).result.output).toEqual({ version: "v1", region: null });
+    expect(JSON.parse(await look("/readyz"))).not.toHaveProperty("reload");
+    expect(await look("/metrics")).toMatch(/^glovebox_config_reload_failed 0$/m);
+    expect(await appliedAt()).toBeGreaterThan(startedAt);
   });
 
   test("says what is in force only after a restart, until there was one", { timeout: 60_000 }, async () => {

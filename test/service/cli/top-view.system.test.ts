@@ -23,6 +23,7 @@ const SNAPSHOT: Snapshot = {
   restarts: 4,
   quarantined: ["bad", "worse"],
   needLogin: [],
+  problems: [],
   tools: [
     { name: "busy", callsPerSecond: 100, errorsPerSecond: 0, cpuMsPerSecond: 5, p99Ms: 1 },
     { name: "hungry", callsPerSecond: 10, errorsPerSecond: 1, cpuMsPerSecond: 900, p99Ms: 2_000 },
@@ -96,6 +97,15 @@ describe("the fleet of a server that has one", () => {
     expect(lines).toContain("            (ECONNREFUSED), and so on");
     expect(lines.join()).toContain("NO REDIS");
   });
+});
+
+test("what somebody has to mend is shown, and not obeyed", () => {
+  const problem = `The configuration was not reloaded: \u001b[2J${"the reason is long ".repeat(10)}`;
+  const lines = renderTop({ ...SNAPSHOT, problems: [problem] }, VIEW);
+  const at = lines.findIndex((line) => line.startsWith("problem     The configuration was not reloaded"));
+  expect(at).toBeGreaterThan(0);
+  expect(lines[at + 1]).toMatch(/^ {12}the reason is long/);
+  expect(lines.join("")).not.toContain("\u001b");
 });
 
 describe("a screen", () => {

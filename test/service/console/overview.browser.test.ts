@@ -65,6 +65,15 @@ describe("the overview", () => {
     await expect.poll(() => page.locator(".tile").nth(4).textContent(), { timeout: 60_000 }).toContain("Restarts1");
   });
 
+  test("says what somebody has to mend, until it is", async () => {
+    await using visited = await visit(browser, server.url);
+    const { page } = visited;
+    engine.emit("config:reload", { isApplied: false, reason: "glovebox.config.yaml:2:18: it is no number" });
+    await page.getByText(/^The configuration was not reloaded at .*:2:18: it is no number$/).waitFor();
+    engine.emit("config:reload", { isApplied: true });
+    await page.getByText(/^The configuration was not reloaded/).waitFor({ state: "detached" });
+  });
+
   test("says when the server is gone, and goes on when it is back", async () => {
     const second = await createEngine({ workers: 1, executor: "threads" });
     const first = await createServer(second, { port: 0, drainMs: 0 });

@@ -232,7 +232,9 @@ describe("a Redis that cannot be used", () => {
     await admin.client.config("SET", "maxmemory-policy", "noeviction");
     await admin.client.config("SET", "maxmemory", "1");
     store.keep(rowOf({ id: "second" }), 0);
-    await expect.poll(() => store.status().problem).toBe("the store is full: its maxmemory is reached");
+    await expect
+      .poll(() => store.status().problem)
+      .toBe("the store is full: its maxmemory is reached (OOM): try again later");
     for (let each = 0; each < WAITING_MAX + 4; each++) store.keep(rowOf({ id: `c${each}` }), 0);
     expect(store.status().dropped.full).toBe(5);
     expect(idsOf(await list())).toEqual(["first"]);

@@ -1,6 +1,10 @@
 /** Caller of a store. A waiting operation is dropped when the caller's call has ended. */
 export interface StoreCaller {
   readonly signal: AbortSignal;
+  readonly tenant?: string;
+  /** See `OpenCall`. */
+  readonly endsMs?: number;
+  readonly onWait?: () => void;
 }
 
 /** A stored entry. */

@@ -1,7 +1,9 @@
 import { createHash, randomUUID } from "node:crypto";
 import { StoreError } from "../../../base/errors.ts";
+import { TenantPlaces } from "../../../base/tenant-places.ts";
 import type { RedisConnection } from "../../../store/redis/connection.ts";
-import { type Script, ScriptRunner } from "../../../store/redis/script.ts";
+import { wordsOfLoss } from "../../../store/redis/reply.ts";
+import { RefusedError, type Script, ScriptRunner } from "../../../store/redis/script.ts";
 import type {
   StoreCaller,
   Condition,
@@ -152,6 +154,14 @@ interface OpenRedis {
   readonly runner: ScriptRunner;
 }
 
+/** Requests that wait at once for a connection: of one tenant, and of all. */
+const WAITING = { ofTenant: 256, all: 4_096 };
+/** Time of a call that is left to it when its request fails, as a share, and the most. */
+const LEFT_SHARE = 0.1;
+const LEFT_MOST_MS = 500;
+/** Time after the first attempt in which a script may be sent again: its outcome is still kept. */
+const REPEATED_MS = OUTCOME_KEPT_MS - 4_000;
+
 /**
  * Runs scripts in Redis over a connection that is opened with the first of them. A script whose reply was lost with its
  * connection is sent again while its caller waits: a caller that received an error must not find the write done. So a
@@ -160,6 +170,7 @@ interface OpenRedis {
 class RedisLink {
   readonly #options: RedisLinkOptions;
   readonly #name: string;
+  readonly #places = new TenantPlaces(WAITING);
   #opening: Promise<OpenRedis> | null = null;
   #isClosed = false;
 
@@ -169,17 +180,43 @@ class RedisLink {
     this.#name = name;
   }
 
-  /** Rejects with a `StoreError` where Redis fails, or does not reply in time. All keys have one hash slot. */
-  async run(
-    { signal }: StoreCaller,
-    script: Script,
-    keys: readonly string[],
-    args: readonly string[],
-  ): Promise<unknown> {
+  /**
+   * Waits for Redis while the call has time. Rejects with a `StoreError` where Redis fails, or does not reply in time. All
+   * keys have one hash slot.
+   */
+  async run(caller: StoreCaller, script: Script, keys: readonly string[], args: readonly string[]): Promise<unknown> {
     if (this.#isClosed) throw new StoreError("the engine has closed");
     this.#opening ??= this.#open();
-    const { runner } = await this.#opening;
-    return runner.run({ script, keys, args, urgency: "again", signal });
+    const { connection, runner } = await this.#opening;
+    const { signal, endsMs = 0 } = caller;
+    const once = () => runner.run({ script, keys, args, urgency: "again", signal });
+    const nowMs = performance.now();
+    const leftMs = endsMs - nowMs;
+    if (leftMs <= 0) return once();
+    const untilMs = nowMs + leftMs - Math.min(leftMs * LEFT_SHARE, LEFT_MOST_MS);
+    if (!connection.isReady) await this.#wait(connection, caller, untilMs);
+    const repeatedMs = Math.min(performance.now() + REPEATED_MS, untilMs);
+    for (;;) {
+      try {
+        return await once();
+      } catch (error) {
+        // What Redis has refused stays refused; without a reply it is unknown whether it was done, and it is done once.
+        const isOver = performance.now() > repeatedMs || signal.aborted;
+        if (isOver || error instanceof RefusedError || this.#isClosed) throw error;
+      }
+      if (!connection.isReady) await this.#wait(connection, caller, repeatedMs);
+    }
+  }
+
+  /** Waits until there is a connection. Rejects where it is not made in time, or too many wait. */
+  async #wait(connection: RedisConnection, { tenant = "", signal, onWait }: StoreCaller, untilMs: number) {
+    // Nobody waits for what somebody has to change.
+    if (connection.problem?.isLasting === true) throw new StoreError(`the store ${wordsOfLoss(connection)}`);
+    using place = this.#places.take(tenant);
+    if (place === null) throw new StoreError(`too many requests wait for the store, which ${wordsOfLoss(connection)}`);
+    onWait?.();
+    const isReady = await connection.ready(Math.max(untilMs - performance.now(), 0), signal);
+    if (!isReady) throw new StoreError(signal.aborted ? "the call has ended" : `the store ${wordsOfLoss(connection)}`);
   }
 
   async close(): Promise<void> {

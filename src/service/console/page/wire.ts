@@ -224,6 +224,8 @@ export interface Stats {
   readonly restarts: number;
   readonly quarantined: readonly string[];
   readonly needLogin: readonly string[];
+  /** What somebody has to mend though calls run. */
+  readonly problems: readonly string[];
   readonly tools: readonly {
     readonly name: string;
     readonly callsPerSecond: number;

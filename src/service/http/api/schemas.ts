@@ -356,6 +356,7 @@ export const SCHEMAS = {
     restarts: number("Lost and recycled executors."),
     quarantined: listOf(text("A quarantined tool.")),
     needLogin: listOf(text("A connector to which somebody has to log in.")),
+    problems: listOf(text("What somebody has to mend though calls run, what it means, and what to do.")),
     tools: {
       type: "array",
       maxItems: 50,
@@ -385,7 +386,14 @@ export const SCHEMAS = {
       connectors: exactly({ needLogin: listOf(text("A connector to which somebody has to log in.")) }),
       calls: exactly({ problem: text("Why calls cannot be kept now; they run all the same.") }),
       idempotency: exactly({ problem: text("Why calls with a new idempotency key are refused now.") }),
+      redis: listOf(
+        exactly({
+          uses: listOf({ enum: ["fleet", "kv", "idempotency", "calls"] }),
+          problem: text("Why Redis cannot be used, what it means for calls, and what to do."),
+        }),
+      ),
+      reload: exactly({ problem: text("That the last reload was refused, and which configuration is in force.") }),
     },
-    ["reason", "cgroup", "connectors", "calls", "idempotency"],
+    ["reason", "cgroup", "connectors", "calls", "idempotency", "redis", "reload"],
   ),
 } as const satisfies Readonly<Record<string, ApiSchema>>;

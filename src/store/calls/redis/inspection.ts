@@ -23,7 +23,7 @@ export async function inspectRedis(settings: RedisSettings): Promise<RedisInspec
   await using connection = RedisConnection.open(settings.url, "glovebox-doctor", { key });
   if (!(await connection.ready(REACH_MS))) {
     return {
-      failures: [`Redis ${wordsOfLoss(connection.failure)}, at the address in calls.url`],
+      failures: [`Redis ${wordsOfLoss(connection)}, at the address in calls.url`],
       warnings: [],
       opened: 0,
     };

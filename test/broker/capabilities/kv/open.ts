@@ -15,6 +15,9 @@ export interface Who {
   readonly tenant?: string;
   readonly quotaBytes?: number;
   readonly signal?: AbortSignal;
+  /** Time that the call has left. */
+  readonly leftMs?: number;
+  readonly onWait?: () => void;
 }
 
 /** Calls a method of `kv` on a call's behalf. */
@@ -62,12 +65,14 @@ const NEVER = new AbortController().signal;
 /** `kv` as a call has it. */
 export function callOf(
   kv: Capability<number>,
-  { tool = "t", tenant, quotaBytes = MIB, signal = NEVER }: Who = {},
+  { tool = "t", tenant, quotaBytes = MIB, signal = NEVER, leftMs, onWait }: Who = {},
 ): Invoke {
   const call = {
     callId: "c",
     tool,
     ...(tenant === undefined ? {} : { tenant }),
+    ...(leftMs === undefined ? {} : { endsMs: performance.now() + leftMs }),
+    ...(onWait === undefined ? {} : { onWait }),
     signal,
     callTool: () => Promise.reject(new Error("there are no other tools")),
     grantsOf: () => [],

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
@@ -60,13 +61,66 @@ describe("the connection", () => {
     expect(await invoke("get", { key: "k" })).toBeNull();
   });
 
+  test("that is lost is waited for while the call has time, and each wait is counted", async () => {
+    const own = await startOwnRedis();
+    const kv = openRedisKv(own.url);
+    await callOf(kv)("set", { key: "k", value: 1 });
+    await own.stop();
+    let waits = 0;
+    const invoke = callOf(kv, { leftMs: 30_000, onWait: () => waits++ });
+    const waiting = Promise.all([invoke("get", { key: "k" }), invoke("set", { key: "other", value: 2 })]);
+    // Longer than what has no time of its own waits.
+    await delay(2_500);
+    await own.start();
+    expect(await waiting).toEqual([1, 2]);
+    expect(waits).toBe(2);
+  });
+
+  test("that does not come back in a call's time fails before that ends, with the reason", async () => {
+    const own = await startOwnRedis();
+    const kv = openRedisKv(own.url);
+    await callOf(kv)("get", { key: "k" });
+    await own.stop();
+    const beganMs = performance.now();
+    expect(await messageOf(callOf(kv, { leftMs: 1_000 })("get", { key: "k" }))).toMatch(UNREACHABLE);
+    expect(performance.now() - beganMs).toBeLessThan(1_000);
+  });
+
+  test("that is lost is waited for by so many requests of a tenant, and those of others find room", async () => {
+    const own = await startOwnRedis();
+    const kv = openRedisKv(own.url);
+    await callOf(kv)("get", { key: "k" });
+    await own.stop();
+    const ending = new AbortController();
+    const of = (tenant: string) => callOf(kv, { tenant, leftMs: 30_000, signal: ending.signal });
+    const many = Array.from({ length: 300 }, () => messageOf(of("flood")("get", { key: "k" })));
+    const other = messageOf(of("other")("get", { key: "k" }));
+    await delay(50);
+    ending.abort();
+    const ended = await Promise.all(many);
+    const refused = /^StoreError: too many requests wait for the store, which cannot be reached/;
+    expect(ended.filter((message) => refused.test(message))).toHaveLength(44);
+    expect(await other).toBe("StoreError: the call has ended");
+  });
+
+  test("that is silent for a while costs no write, and makes none twice", async () => {
+    const own = await startOwnRedis();
+    const invoke = callOf(openRedisKv(own.url), { leftMs: 30_000 });
+    await invoke("set", { key: "n", value: 0 });
+    own.signal("SIGSTOP");
+    const writing = invoke("set", { key: "n", value: 1, ifVersion: 1 });
+    await delay(2_500);
+    own.signal("SIGCONT");
+    expect(await writing).toBe(2);
+  });
+
   test("that is refused says so, and shows nothing of the password", async () => {
     const own = await startOwnRedis();
     await using admin = RedisConnection.open(own.url, "admin");
     await admin.client.config("SET", "requirepass", "right-and-long");
     const invoke = callOf(openRedisKv(own.url.replace("//", "//:hush-hush@")));
     expect(await messageOf(invoke("get", { key: "k" }))).toBe(
-      "StoreError: the store refused the login: check the user and the password in its URL",
+      "StoreError: the store refused the login (WRONGPASS): check the user and the password in its URL",
     );
   });
 

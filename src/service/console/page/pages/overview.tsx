@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { Badge, Card, Figure, Table, ToolLink } from "../elements.tsx";
+import { Badge, Card, Figure, Notice, Table, ToolLink } from "../elements.tsx";
 import { formatBytes, formatCount, formatMs, formatSpan, formatTime, plural } from "../format.ts";
 import { incidents, last } from "../stats.ts";
 import type { Stats } from "../wire.ts";
@@ -70,6 +70,9 @@ export function Page() {
       <h1 tabIndex={-1}>Overview</h1>
       <FeedNotice />
       <LoginsCard />
+      {last.value?.problems.map((problem) => (
+        <Notice key={problem}>{problem}</Notice>
+      ))}
       {last.value !== undefined && <Facts {...last.value} />}
       <div class="charts">
         {CHARTS.map((spec) => (

@@ -1,0 +1,35 @@
+import { resolveFleetName } from "./url.ts";
+
+/** A rule of an ACL, and what it is for. */
+export interface AclRule {
+  readonly rule: string;
+  readonly why: string;
+}
+
+/**
+ * The rules of an ACL that suffice for all that servers and worker machines do in a Redis: the keys of a fleet, `kv`,
+ * idempotency keys, kept calls, logins, and the commands on them. Throws a `TypeError` where the name is invalid.
+ */
+export function aclRules(fleet: string): readonly AclRule[] {
+  const name = resolveFleetName("--fleet", fleet);
+  return [
+    { rule: `~{glovebox:${name}}:*`, why: "members, jobs and messages of the fleet" },
+    { rule: `~{glovebox:${name}:ledger}:*`, why: "idempotency keys" },
+    { rule: `~{glovebox:${name}:calls}:*`, why: "kept calls" },
+    { rule: `&{glovebox:${name}:calls}:*`, why: "kept calls, as they are kept" },
+    { rule: `~{glovebox:${name}:logins}:*`, why: "logins of connectors" },
+    { rule: "~glovebox:kv:*", why: "kv, which has no fleet" },
+    { rule: "+@read", why: "reads of these keys" },
+    { rule: "+@write", why: "writes to these keys" },
+    { rule: "-@dangerous", why: "not: commands on all keys, and of administrators" },
+    { rule: "+eval", why: "scripts, which are atomic" },
+    { rule: "+evalsha", why: "scripts, by their hash" },
+    { rule: "+time", why: "the clock of Redis in scripts" },
+    { rule: "+subscribe", why: "calls, as other servers keep them" },
+    { rule: "+publish", why: "calls, as this server keeps them" },
+    { rule: "+info", why: "whether it has loaded its data, and its version" },
+    { rule: "+select", why: "a database of the URL other than 0" },
+    { rule: "+client|setname", why: "names of connections for CLIENT LIST" },
+    { rule: "+cluster|slots", why: "the nodes of a cluster" },
+  ];
+}
