@@ -37,17 +37,13 @@ export const PLUGINS: readonly Plugin[] = [
   connectors,
 ];
 
-const { adapters, libraries, runtimes } = resolvePlugins(PLUGINS);
+const { parts, runtimes } = resolvePlugins(PLUGINS);
 
 /** Beside JavaScript. */
 export const RUNTIMES = runtimes;
 
 /** What they add to the programs inside isolates: `npm run build` bundles it. */
-export const PRELUDE_PARTS: PreludeParts = {
-  adapters,
-  libraries,
-  runtimes: [...RUNTIMES.values()],
-};
+export const PRELUDE_PARTS: PreludeParts = parts;
 
 function withAdapter(reader: ModuleReader): PluginContract {
   const adapter = new URL(`../guest/contracts/${reader.name}.${EXTENSION}`, import.meta.url);

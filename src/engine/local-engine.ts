@@ -74,10 +74,9 @@ export class LocalEngine implements AsyncDisposable {
 
   /** @internal Use `createEngine`. */
   static async start(given: EngineOptions, options: ResolvedOptions): Promise<LocalEngine> {
-    const { adapters, runtimes, libraries } = options.plugins;
     const [createExecutor, prelude] = await Promise.all([
       loadExecutor(options.executor),
-      loadPrelude({ adapters, libraries, runtimes: runtimes.values() }),
+      loadPrelude(options.plugins.parts),
     ]);
     await loadStores(options);
     const engine = new LocalEngine(given, options, { createExecutor, prelude });
@@ -88,8 +87,8 @@ export class LocalEngine implements AsyncDisposable {
       const started = engine.#parts.executor.start();
       // The processor is free while the executor's process starts.
       setImmediate(prepareDefinitions);
-      engine.#probes = await StoreProbes.open(options, engine.#parts);
-      await Promise.all([started, engine.#probes.settled()]);
+      const probing = StoreProbes.open(options, engine.#parts).then((probes) => (engine.#probes = probes).settled());
+      await Promise.all([started, probing]);
       await engine.#reconfiguration.apply(given);
       return engine;
     } catch (error) {

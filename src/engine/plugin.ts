@@ -4,6 +4,7 @@ import type { ExecutorFactory } from "../executor/executor-factory.ts";
 import type { ModuleCapability } from "../broker/capabilities/module-capability.ts";
 import type { SourcePlugin } from "./sources.ts";
 import type { ToolContext } from "../tool/define-tool.ts";
+import type { PreludeParts } from "../tool/runtimes/prelude.ts";
 import type { ToolRuntime, ToolRuntimes } from "../tool/runtimes/runtime.ts";
 import { libraryReader, type ModuleReader, type ModuleReaders } from "../tool/contracts/contract.ts";
 import type { StoreFactories } from "../store/store-factory.ts";
@@ -78,9 +79,8 @@ export interface Plugin {
 /** What all plugins of an engine add to it. */
 export interface PluggedIn {
   readonly readers: ModuleReaders;
-  readonly adapters: readonly URL[];
+  readonly parts: PreludeParts;
   readonly runtimes: ToolRuntimes;
-  readonly libraries: readonly URL[];
   readonly capabilities: readonly CustomCapability[];
   readonly executors: readonly ExecutorFactory[];
   readonly modules: readonly ModuleCapability[];
@@ -120,12 +120,12 @@ export function resolvePlugins(plugins: readonly Plugin[]): PluggedIn {
       adapters.push(adapter);
     }
   }
+  const libraries = plugins.flatMap(({ libraries }) => (libraries === undefined ? [] : [libraries.module]));
   const executors = plugins.flatMap(({ executor }) => (executor === undefined ? [] : [executor]));
   return {
     readers,
-    adapters,
+    parts: { adapters, libraries, runtimes: [...runtimes.values()] },
     runtimes,
-    libraries: plugins.flatMap(({ libraries }) => (libraries === undefined ? [] : [libraries.module])),
     capabilities: plugins.flatMap(({ capabilities = [] }) => capabilities),
     executors,
     modules: plugins.flatMap(({ modules = [] }) => modules),

@@ -24,7 +24,7 @@ export class StoreProbes implements AsyncDisposable {
       onUp: (event) => events.emit("redis:up", event),
     };
     const byOpener = Map.groupBy(stores, ({ factory }) => factory.openProbes);
-    const opening = [...byOpener].map(([open, stores]) => open?.(stores, listener) ?? []);
+    const opening = [...byOpener].map(([open, stores]) => open?.(stores, listener) ?? Promise.resolve([]));
     return new StoreProbes((await Promise.all(opening)).flat());
   }
 

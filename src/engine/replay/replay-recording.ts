@@ -30,9 +30,8 @@ export class RecordingReplays implements AsyncDisposable {
   }
 
   static async open(plugins: readonly Plugin[]): Promise<RecordingReplays> {
-    const { readers, adapters, runtimes, libraries } = resolvePlugins(plugins);
-    const prelude = await loadPrelude({ adapters, libraries, runtimes: runtimes.values() });
-    return new RecordingReplays(await Replayer.open(1, prelude), { readers, runtimes });
+    const { readers, runtimes, parts } = resolvePlugins(plugins);
+    return new RecordingReplays(await Replayer.open(1, await loadPrelude(parts)), { readers, runtimes });
   }
 
   /** Rejects as `replayCall` does. */

@@ -54,8 +54,8 @@ export async function debugCall(
   const [file = "", ...args] = sandbox.wrapReachable([process.execPath, ...flags, entry]);
   const child = start(file, args);
   child.stderr?.setEncoding("utf8").on("data", onNotice);
-  const { readers, adapters, libraries } = resolvePlugins(plugins);
-  const prelude = await loadPrelude({ adapters, libraries });
+  const { readers, parts } = resolvePlugins(plugins);
+  const prelude = await loadPrelude(parts);
   const { tool } = recording;
   const message = { prelude, recording: { ...recording, tool: { ...tool, checks: checksOf(recording, readers) } } };
   return new Promise((resolve, reject) => {
