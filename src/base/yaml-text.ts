@@ -1,4 +1,5 @@
 import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, visit } from "yaml";
+import { DIGITS_MAX, rawDigits } from "./exact-json.ts";
 
 /** A position in a text; line and column start at 1. */
 export interface Position {
@@ -43,10 +44,15 @@ export interface YamlText {
 const ALIASES_MAX = 100;
 /** Maximum number of aliases in a document: for each, the parser searches the document. */
 const ALIASES_IN_ALL_MAX = 1_000;
+const INFINITE = /^[-+]?\.inf$/i;
+/** Integers of YAML 1.2. */
+const INTEGER = /^(?:[-+]?\d+|0o[0-7]+|0x[\da-f]+)$/i;
+const SHOWN_MAX = 40;
 const TOO_DEEP = "it is nested too deeply";
 
 /**
- * The value of a YAML or JSON document from hostile input, in linear time. Throws a `YamlError` whose message names no
+ * The value of a YAML or JSON document from hostile input, in linear time. Integers beyond 2^53 − 1 are objects that
+ * `JSON.stringify` writes as their digits. Throws a `YamlError` whose message names no
  * file.
  */
 export function readYaml(text: string): unknown {
@@ -86,10 +92,28 @@ function parse(
     const problems = document.errors.map(({ message, pos }) => ({ message, position: positionAt(lines, pos[0]) }));
     throw new YamlError(error.message, problems);
   }
+  keepDigits(document);
   const repeated = checkNodes(document, lines);
   if (repeated[0] !== undefined && tolerated === undefined) throw new YamlError(repeated[0].message, repeated);
   tolerated?.push(...repeated);
   return document;
+}
+
+/** Lets integers that no number holds keep their digits: as values for `JSON.stringify`, as names of members as text. */
+function keepDigits(document: Document): void {
+  visit(document, {
+    Scalar: (key, node) => {
+      const { value, source = "" } = node;
+      if (typeof value !== "number" || Math.abs(value) <= Number.MAX_SAFE_INTEGER || INFINITE.test(source)) return;
+      if (source.length > DIGITS_MAX) throw new YamlError(`it has a number of more than ${DIGITS_MAX} characters`);
+      if (!INTEGER.test(source)) {
+        if (Number.isFinite(value)) return;
+        throw new YamlError(`it has the number ${source.slice(0, SHOWN_MAX)}, which is too large; write it as a text`);
+      }
+      const digits = String(BigInt(source.replace("+", "")));
+      node.value = key === "key" ? digits : rawDigits(digits);
+    },
+  });
 }
 
 function positionAt(lines: LineCounter, offset: number): Position {

@@ -1,4 +1,6 @@
 import { hash } from "node:crypto";
+import { parseForWriting } from "../base/exact-json.ts";
+import { writeAny } from "../base/json-writer.ts";
 import type { ToolFingerprint } from "../base/ledger-claim.ts";
 import { usesProcess, usesSockets } from "../guest/host.ts";
 import type { Capability, CapabilityRequest } from "../broker/capabilities/capability.ts";
@@ -145,7 +147,7 @@ export function registeredTool(
     runtime: bundle.runtime,
     isolation,
     memoryMb: limits.memoryMb,
-    config: JSON.stringify(definition.config ?? null),
+    config: writeAny(definition.config ?? null),
     contract: inspection.contract,
     checks: checksFor(inspection.contract, checks, engine.readers),
     ...codeOf(bundle, capabilities),
@@ -261,7 +263,7 @@ function readWrapped(answer: unknown): Outcome {
 }
 
 function frozenCopy<Value>(value: Value): Value {
-  return frozen(JSON.parse(JSON.stringify(value)) as Value);
+  return frozen(parseForWriting(writeAny(value)) as Value);
 }
 
 function loadError(tool: string, problem: string): GloveboxError {
