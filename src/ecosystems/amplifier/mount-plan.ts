@@ -112,7 +112,9 @@ function problemWithConfig(config: unknown): string | null {
   try {
     const text = JSON.stringify(config);
     if (text.length > CONFIG_MAX) return `must have at most ${CONFIG_MAX} characters as JSON`;
-    return isDeepStrictEqual(parseForWriting(text), config) ? null : "must be JSON";
+    // A long integer is a number of the embedder, or keeps the digits of a text.
+    const readers = [JSON.parse, parseForWriting];
+    return readers.some((read) => isDeepStrictEqual(read(text), config)) ? null : "must be JSON";
   } catch {
     return "must be JSON";
   }
