@@ -1,6 +1,5 @@
 import { hash } from "node:crypto";
-import { parseForWriting } from "../base/exact-json.ts";
-import { writeAny } from "../base/json-writer.ts";
+import { copyJson, writeAny } from "../base/json-writer.ts";
 import type { ToolFingerprint } from "../base/ledger-claim.ts";
 import { usesProcess, usesSockets } from "../guest/host.ts";
 import type { Capability, CapabilityRequest } from "../broker/capabilities/capability.ts";
@@ -8,6 +7,7 @@ import type { ModuleReaders, Outcome } from "./contracts/contract.ts";
 import { mcpSchemas } from "./contracts/mcp-schema.ts";
 import { GloveboxError } from "../base/errors.ts";
 import { frozen, isObject, type JsonSchema } from "../base/json.ts";
+import { listedSchema } from "../base/schema/listed-schema.ts";
 import { resolveLimits, type Limits } from "../base/limits.ts";
 import {
   isLibrary,
@@ -103,7 +103,9 @@ export function registeredTool(
   inspection: Loaded,
   engine: RegisteringEngine,
 ): RegisteredTool {
-  const { name, version = "0.0.0", inputSchema = ANY_ARGUMENTS, outputSchema } = definition;
+  const { name, version = "0.0.0" } = definition;
+  const inputSchema = listedSchema(definition.inputSchema ?? ANY_ARGUMENTS);
+  const outputSchema = definition.outputSchema === undefined ? null : listedSchema(definition.outputSchema);
   const limits = Object.freeze(resolveLimits(engine.limits, definition.limits, engine.maxLimits));
   // The host runs its binary, so a native tool always requests that capability.
   const own: CapabilityRequest = bundle.runtime === "native" ? { native: true } : {};
@@ -116,8 +118,8 @@ export function registeredTool(
     description: definition.description,
     version,
     tags: frozenCopy(definition.tags ?? []),
-    inputSchema: frozenCopy(inputSchema),
-    outputSchema: outputSchema === undefined ? null : frozenCopy(outputSchema),
+    inputSchema,
+    outputSchema,
     runtime: bundle.runtime,
     contract: inspection.contract,
     annotations: frozenCopy(definition.annotations ?? {}),
@@ -263,7 +265,7 @@ function readWrapped(answer: unknown): Outcome {
 }
 
 function frozenCopy<Value>(value: Value): Value {
-  return frozen(parseForWriting(writeAny(value)) as Value);
+  return frozen(copyJson(value));
 }
 
 function loadError(tool: string, problem: string): GloveboxError {

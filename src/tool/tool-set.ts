@@ -1,5 +1,5 @@
 import { GloveboxError } from "../base/errors.ts";
-import { parseForWriting } from "../base/exact-json.ts";
+import { parseWritten } from "../base/exact-json.ts";
 import { isObject, type JsonSchema } from "../base/json.ts";
 import { isLibrary, type LibraryName, parsing, type ToolChecks } from "../base/protocol/script.ts";
 import type { Bundle } from "./bundle/bundle.ts";
@@ -115,7 +115,7 @@ function definitionOf(
   }
   const all = {
     config: configFor(extras, readers),
-    ...together(extrasIn(parseForWriting(spec)), definition, location),
+    ...together(extrasIn(parseWritten(spec)), definition, location),
   };
   return checkDefinition(all, { allowNoSource: true });
 }
@@ -127,7 +127,7 @@ interface RefusedTool {
 
 /** The tools that the isolate found, and those that cannot be called here. Throws for a module without any to call. */
 function readSet(described: string, name: string): { readonly tools: SetTool[]; readonly refused: RefusedTool[] } {
-  const found = parseForWriting(described);
+  const found = parseWritten(described);
   const problem: unknown = isObject(found) ? found["problem"] : undefined;
   if (typeof problem === "string") throw loadError(name, problem.slice(0, SHOWN_MAX));
   const tools: unknown = isObject(found) ? found["tools"] : undefined;
