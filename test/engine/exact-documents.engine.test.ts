@@ -1,11 +1,14 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Ajv } from "ajv";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readYaml, YamlError } from "../../src/base/yaml-text.ts";
 import { createEngine, type Engine, type JsonValue } from "../../src/index.ts";
 import { readConfiguration } from "../../src/service/config/configuration.ts";
+import { toolsForLangChain } from "../../src/ecosystems/adapters/langchain.ts";
+import { AiSchema } from "../../src/tool/contracts/ai-schema.ts";
 import { readOpenApi } from "../../src/tool/connectors/openapi/read-openapi.ts";
 
 const ID = 1915883588174806058n;
@@ -115,6 +118,29 @@ describe("a schema of a module", () => {
     const wrong = await own.execute({ name: "picks", arguments: { id: OTHER } });
     expect(wrong.error?.code).toBe("invalid_arguments");
   });
+});
+
+test("a listed schema with bounds of 64 bits is taken by other validators, and its copies keep the digits", async () => {
+  const source = `export const spec = { name: "bounded", description: "Is bounded.", limits: { wallMs: 2 ** 60 },
+    inputSchema: { type: "object", properties: {
+      n: { type: "integer", maximum: 9223372036854775807n }, id: { enum: [${ID}n], default: ${ID}n } } } };
+    export default ({ n }) => String(n);`;
+  const file = join(folder, "bounded.js");
+  writeFileSync(file, source);
+  await using own = await createEngine({ workers: 1, tools: [file] });
+  const schema = own.get("bounded")?.inputSchema as Record<string, unknown>;
+  const check = new Ajv({ strict: false }).compile(schema);
+  expect([check({ n: 5 }), check({ n: 1e30 })]).toEqual([true, false]);
+  const [wrong, right] = [9223372036854775808n, 9223372036854775807n].map((n) =>
+    own.execute({ name: "bounded", arguments: { n: String(n) } }),
+  );
+  expect((await wrong)?.error?.code).toBe("invalid_arguments");
+  expect((await right)?.output).toBe("9223372036854775807");
+  expect(JSON.stringify(new AiSchema(schema)["~standard"].jsonSchema.input())).toContain(
+    `"enum":[${ID}],"default":${ID}`,
+  );
+  const [offered] = await toolsForLangChain(own);
+  expect(JSON.stringify(offered?.schema)).toContain(`"enum":[${ID}],"default":${ID}`);
 });
 
 describe("an OpenAPI document", () => {
