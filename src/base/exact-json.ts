@@ -125,6 +125,19 @@ export function parseForWriting(text: string): unknown {
   return mayHaveLongInteger(text) ? parseMarked(text, rawJSON) : parse(text);
 }
 
+/**
+ * The same for JSON that programs write: a long integer stays a number where JSON writes that number with these digits.
+ * So does a copy have the numbers of its original.
+ */
+export function parseWritten(text: string): unknown {
+  return mayHaveLongInteger(text) ? parseMarked(text, readWritten) : parse(text);
+}
+
+function readWritten(digits: string): number | object {
+  const value = Number(digits);
+  return String(value) === digits ? value : rawJSON(digits);
+}
+
 /** Lets the `JSON.stringify` of an isolate's realm write a `bigint` as its digits. */
 export function installBigInts(realm: typeof globalThis): void {
   const method = {

@@ -1,4 +1,4 @@
-import { DIGITS_MAX, rawDigits } from "./exact-json.ts";
+import { DIGITS_MAX, parseWritten, rawDigits } from "./exact-json.ts";
 import { pointerSegment } from "./json.ts";
 
 const BIGGEST = 10n ** BigInt(DIGITS_MAX - 1);
@@ -20,6 +20,11 @@ export function writeJson(value: unknown): string | undefined {
   } catch {
     return writeAny(value);
   }
+}
+
+/** A deep copy of a JSON value. Unlike `structuredClone`, it keeps the digits of long integers. Throws what `writeAny` throws. */
+export function copyJson<Value>(value: Value): Value {
+  return parseWritten(writeJson(value) ?? "null") as Value;
 }
 
 /**

@@ -1,4 +1,5 @@
 import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, visit } from "yaml";
+import { DIGITS_MAX, rawDigits } from "./exact-json.ts";
 
 /** A position in a text; line and column start at 1. */
 export interface Position {
@@ -25,7 +26,10 @@ export class YamlError extends Error {
 
 /** The value of a document, with the positions of its parts. */
 export interface YamlText {
+  /** Long integers are the nearest numbers. */
   readonly value: unknown;
+  /** The value with the digits of long integers, as `readYaml` has them. Other numbers too large for JSON are infinite. */
+  readonly exact: () => unknown;
   /** Position of the value at a path (`key`: of its name), or else of the nearest value around it. */
   readonly positionOf: (path: readonly string[], part?: "value" | "key") => Position;
   /** Where the value at a path stands in the text, as offsets (`key`: its name); `undefined` if it does not exist. */
@@ -43,15 +47,21 @@ export interface YamlText {
 const ALIASES_MAX = 100;
 /** Maximum number of aliases in a document: for each, the parser searches the document. */
 const ALIASES_IN_ALL_MAX = 1_000;
+const INFINITE = /^[-+]?\.inf$/i;
+/** Integers of YAML 1.2. */
+const INTEGER = /^(?:[-+]?\d+|0o[0-7]+|0x[\da-f]+)$/i;
+const SHOWN_MAX = 40;
 const TOO_DEEP = "it is nested too deeply";
 
 /**
- * The value of a YAML or JSON document from hostile input, in linear time. Throws a `YamlError` whose message names no
- * file.
+ * The value of a YAML or JSON document from hostile input, in linear time. Integers beyond 2^53 − 1 are objects that
+ * `JSON.stringify` writes as their digits. Throws a `YamlError` whose message names no file.
  */
 export function readYaml(text: string): unknown {
   // Documents of APIs use merge keys, which YAML 1.2 has no more.
-  return valueOf(parse(text, new LineCounter(), true, true));
+  const document = parse(text, new LineCounter(), true, true);
+  keepDigits(document, "value", true);
+  return valueOf(document);
 }
 
 /**
@@ -62,7 +72,12 @@ export function readYamlText(text: string, toleratesRepeated = false): YamlText 
   const lines = new LineCounter();
   const repeated: YamlProblem[] = [];
   const document = parse(text, lines, false, false, toleratesRepeated ? repeated : undefined);
-  return { value: valueOf(document), repeated, ...places(document, lines) };
+  const value = valueOf(document);
+  const exact = (): unknown => {
+    keepDigits(document, "value", false);
+    return valueOf(document);
+  };
+  return { value, exact, repeated, ...places(document, lines) };
 }
 
 function parse(
@@ -86,10 +101,32 @@ function parse(
     const problems = document.errors.map(({ message, pos }) => ({ message, position: positionAt(lines, pos[0]) }));
     throw new YamlError(error.message, problems);
   }
+  keepDigits(document, "key", true);
   const repeated = checkNodes(document, lines);
   if (repeated[0] !== undefined && tolerated === undefined) throw new YamlError(repeated[0].message, repeated);
   tolerated?.push(...repeated);
   return document;
+}
+
+/** Lets integers that no number holds keep their digits: as values for `JSON.stringify`, as names of members as text. */
+function keepDigits(document: Document, of: "key" | "value", refuses: boolean): void {
+  visit(document, {
+    Scalar: (key, node) => {
+      const { value, source = "" } = node;
+      if ((key === "key") !== (of === "key")) return;
+      if (typeof value !== "number" || Math.abs(value) <= Number.MAX_SAFE_INTEGER || INFINITE.test(source)) return;
+      if (source.length > DIGITS_MAX) {
+        if (!refuses) return;
+        throw new YamlError(`it has a number of more than ${DIGITS_MAX} characters`);
+      }
+      if (!INTEGER.test(source)) {
+        if (Number.isFinite(value) || !refuses) return;
+        throw new YamlError(`it has the number ${source.slice(0, SHOWN_MAX)}, which is too large; write it as a text`);
+      }
+      const digits = String(BigInt(source.replace("+", "")));
+      node.value = key === "key" ? digits : rawDigits(digits);
+    },
+  });
 }
 
 function positionAt(lines: LineCounter, offset: number): Position {
@@ -105,7 +142,7 @@ function valueOf(document: Document): unknown {
   }
 }
 
-function places(document: Document, lines: LineCounter): Omit<YamlText, "value" | "repeated"> {
+function places(document: Document, lines: LineCounter): Omit<YamlText, "value" | "exact" | "repeated"> {
   const find = (path: readonly string[]): { readonly keys: readonly Node[]; readonly isWhole: boolean } => {
     const keys: Node[] = [];
     let node: unknown = document.contents;

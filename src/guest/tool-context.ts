@@ -1,3 +1,4 @@
+import { parseWithBigInts } from "../base/exact-json.ts";
 import type { GuestCall } from "./call.ts";
 import { type AskHost, openFace } from "./faces/face.ts";
 import { customFace } from "./faces/custom.ts";
@@ -49,7 +50,7 @@ export class ToolContext {
 
   /** Each call gets its own copy. */
   get config(): unknown {
-    return (this.#config ??= JSON.parse(this.#facts.config) as unknown);
+    return (this.#config ??= parseWithBigInts(this.#facts.config));
   }
 
   get signal(): object {

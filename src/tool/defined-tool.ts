@@ -1,4 +1,5 @@
 import { GloveboxError } from "../base/errors.ts";
+import { parseWritten } from "../base/exact-json.ts";
 import { isObject, type JsonSchema } from "../base/json.ts";
 import { type Inspection, parsing } from "../base/protocol/script.ts";
 import { describeSchema, isStandardSchema } from "../base/schema/describe-schema.ts";
@@ -24,7 +25,7 @@ export function definedIn({
   described,
 }: Pick<Extract<Inspection, { ok: true }>, "contract" | "described">): DefinedTool | undefined {
   if (contract !== "glovebox") return undefined;
-  const found: unknown = JSON.parse(described);
+  const found = parseWritten(described);
   if (!isObject(found) || !isObject(found["definition"])) return undefined;
   const { definition, check, more } = found;
   const all = Array.isArray(more) ? more.filter((one) => typeof one === "string") : [];

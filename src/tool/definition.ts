@@ -2,6 +2,7 @@ import type { CapabilityRequest } from "../broker/capabilities/capability.ts";
 import type { NodeName } from "./bundle/used-names.ts";
 import type { ToolAnnotations } from "./contracts/contract.ts";
 import type { SchemaRewrite } from "./contracts/mcp-schema.ts";
+import { writeAny } from "../base/json-writer.ts";
 import { GloveboxError } from "../base/errors.ts";
 import type { JsonSchema, JsonValue } from "../base/json.ts";
 import { DEFAULT_LIMITS, type Limits, MAX_LIMITS, resolveLimits } from "../base/limits.ts";
@@ -303,7 +304,7 @@ function checkJson(tool: string, key: string, value: unknown, maxBytes: number):
   if (value === undefined) return;
   let text: string | undefined;
   try {
-    text = JSON.stringify(value);
+    text = writeAny(value);
   } catch (error) {
     throw loadError(tool, `has a ${key} that is not JSON: ${error instanceof Error ? error.message : String(error)}`);
   }

@@ -1,5 +1,6 @@
 import { homedir } from "node:os";
 import { GloveboxError } from "../base/errors.ts";
+import { writeAny } from "../base/json-writer.ts";
 import type { JsonValue } from "../base/json.ts";
 import { type Limits, resolveLimits } from "../base/limits.ts";
 import { describing, type Inspection, NO_CHECKS, type ToolChecks, type ToolScript } from "../base/protocol/script.ts";
@@ -86,7 +87,7 @@ export async function load(
     runtime: bundle.runtime,
     isolation: "instance",
     memoryMb: resolveLimits(context.limits, definition?.limits, context.maxLimits).memoryMb,
-    config: JSON.stringify(config ?? null),
+    config: writeAny(config ?? null),
     contract,
     checks: NO_CHECKS,
     text: bundle.text,

@@ -6,6 +6,7 @@ import {
   type ToolDescription,
 } from "./contracts/contract.ts";
 import { GloveboxError } from "../base/errors.ts";
+import { parseWritten } from "../base/exact-json.ts";
 import { isObject, type JsonValue } from "../base/json.ts";
 import type { Inspection, Runtime } from "../base/protocol/script.ts";
 import { checkDefinition } from "./definition.ts";
@@ -77,7 +78,7 @@ function definitionsIn(
   for (const text of [found.spec, found.described]) {
     if (text.length > MAX_SPEC_LENGTH) throw loadError(name, `has a spec of more than ${MAX_SPEC_LENGTH} characters`);
   }
-  const spec: unknown = JSON.parse(found.spec);
+  const spec = parseWritten(found.spec);
   const { record: _record, contract: wanted, names: _names, ...location } = extras;
   const { contract: written } = found;
   if (wanted !== undefined && wanted !== written) {
@@ -119,7 +120,7 @@ function describedBy(
   name: string,
   { record }: LocationExtras,
 ): readonly ToolDescription[] {
-  const tools = reader.readModule(JSON.parse(described), name);
+  const tools = reader.readModule(parseWritten(described), name);
   if (reader.records === undefined || record === undefined) return tools;
   return [reader.records.readTool(record, isCommand === true)];
 }

@@ -1,4 +1,5 @@
 import { hash } from "node:crypto";
+import { copyJson, writeAny } from "../base/json-writer.ts";
 import type { ToolFingerprint } from "../base/ledger-claim.ts";
 import { usesProcess, usesSockets } from "../guest/host.ts";
 import type { Capability, CapabilityRequest } from "../broker/capabilities/capability.ts";
@@ -6,6 +7,7 @@ import type { ModuleReaders, Outcome } from "./contracts/contract.ts";
 import { mcpSchemas } from "./contracts/mcp-schema.ts";
 import { GloveboxError } from "../base/errors.ts";
 import { frozen, isObject, type JsonSchema } from "../base/json.ts";
+import { listedSchema } from "../base/schema/listed-schema.ts";
 import { resolveLimits, type Limits } from "../base/limits.ts";
 import {
   NO_CONFIG,
@@ -99,9 +101,14 @@ export function registeredTool(
   inspection: Loaded,
   engine: RegisteringEngine,
 ): RegisteredTool {
-  const { name, version = "0.0.0", inputSchema = ANY_ARGUMENTS, outputSchema } = definition;
+  const { name, version = "0.0.0" } = definition;
+  const inputSchema = listedSchema(definition.inputSchema ?? ANY_ARGUMENTS);
+  const outputSchema = definition.outputSchema === undefined ? null : listedSchema(definition.outputSchema);
   const limits = Object.freeze(resolveLimits(engine.limits, definition.limits, engine.maxLimits));
-  const capabilities = frozenCopy({ ...definition.capabilities, ...bundle.requests });
+  // Numbers, however long: requests are sent to the broker's thread.
+  const capabilities = frozen(
+    JSON.parse(writeAny({ ...definition.capabilities, ...bundle.requests })) as CapabilityRequest,
+  );
   const { isolation, isolationReason } = chooseIsolation(name, definition.isolation, bundle, inspection);
   const { retries = 0 } = definition;
   const { rewrites } = mcpSchemas(inputSchema, outputSchema);
@@ -110,8 +117,8 @@ export function registeredTool(
     description: definition.description,
     version,
     tags: frozenCopy(definition.tags ?? []),
-    inputSchema: frozenCopy(inputSchema),
-    outputSchema: outputSchema === undefined ? null : frozenCopy(outputSchema),
+    inputSchema,
+    outputSchema,
     runtime: bundle.runtime,
     contract: inspection.contract,
     annotations: frozenCopy(definition.annotations ?? {}),
@@ -141,7 +148,7 @@ export function registeredTool(
     runtime: bundle.runtime,
     isolation,
     memoryMb: limits.memoryMb,
-    config: JSON.stringify(definition.config ?? null),
+    config: writeAny(definition.config ?? null),
     contract: inspection.contract,
     checks: checksFor(inspection.contract, checks, engine.readers),
     ...configShownBy(inspection.contract, engine.readers),
@@ -265,7 +272,7 @@ function readWrapped(answer: unknown): Outcome {
 }
 
 function frozenCopy<Value>(value: Value): Value {
-  return frozen(JSON.parse(JSON.stringify(value)) as Value);
+  return frozen(copyJson(value));
 }
 
 function loadError(tool: string, problem: string): GloveboxError {

@@ -1,5 +1,6 @@
 import PQueue from "p-queue";
 import { GloveboxError } from "../base/errors.ts";
+import { parseWritten } from "../base/exact-json.ts";
 import type { Bounds, Limits } from "../base/limits.ts";
 import type { Inspection, ModuleContractName, Runtime, ToolScript } from "../base/protocol/script.ts";
 import type { Binaries } from "../broker/binaries.ts";
@@ -367,7 +368,7 @@ export function describeModule(
   return withBundle(source, extras, context, async (name, bundle, all) => {
     const found = await load(name, bundle, context, configFor(all, context.readers));
     const { contract, defaultExport, key } = found;
-    const [described, spec] = [found.described, found.spec].map((text) => JSON.parse(text) as unknown);
+    const [described, spec] = [found.described, found.spec].map(parseWritten);
     return { key, report: { name, contract, runtime: bundle.runtime, described, spec, defaultExport } };
   });
 }

@@ -1,4 +1,5 @@
 import { GloveboxError } from "../base/errors.ts";
+import { parseWritten } from "../base/exact-json.ts";
 import { isObject, type JsonSchema } from "../base/json.ts";
 import { parsing, type ToolChecks } from "../base/protocol/script.ts";
 import type { Bundle } from "./bundle/bundle.ts";
@@ -112,7 +113,10 @@ function definitionOf(
     const problem = `exports ${place}, whose name ${JSON.stringify(called.slice(0, 128))} no tool can have`;
     throw loadError(name, `${problem}; a name is 1 to 128 of A-Z a-z 0-9 _ . -`);
   }
-  const all = { config: configFor(extras, readers), ...together(extrasIn(JSON.parse(spec)), definition, location) };
+  const all = {
+    config: configFor(extras, readers),
+    ...together(extrasIn(parseWritten(spec)), definition, location),
+  };
   return checkDefinition(all, { allowNoSource: true });
 }
 
@@ -127,7 +131,7 @@ function readSet(
   name: string,
   readers: ModuleReaders,
 ): { readonly tools: SetTool[]; readonly refused: RefusedTool[] } {
-  const found: unknown = JSON.parse(described);
+  const found = parseWritten(described);
   const problem: unknown = isObject(found) ? found["problem"] : undefined;
   if (typeof problem === "string") throw loadError(name, problem.slice(0, SHOWN_MAX));
   const tools: unknown = isObject(found) ? found["tools"] : undefined;

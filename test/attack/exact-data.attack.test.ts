@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { codeMode } from "../../src/code-mode/index.ts";
 import { createEngine, type Engine } from "../../src/index.ts";
 import { type Api, documentOf, serveApi } from "../engine/connectors/api.ts";
 import { type HandServer, serveByHand } from "../engine/connectors/mcp-by-hand.ts";
@@ -110,11 +111,36 @@ describe("values of a tool that are hostile end their own call", () => {
       "output_too_large",
     ],
     ["digits that it writes itself", "JSON.rawJSON('1e400')", "tool_error"],
+    [
+      "a hundred thousand long integers",
+      "Array.from({ length: 100_000 }, (_, at) => 2n ** 60n + BigInt(at))",
+      "output_too_large",
+    ],
+    [
+      "ten thousand promises",
+      "({ all: Array.from({ length: 10_000 }, (_, at) => Promise.resolve(at)) })",
+      "invalid_output",
+    ],
   ])("a result that is more than data: %s", async (_what, code, expected) => {
     const { error } = await engine.execute({ name: "give", arguments: { code } });
     expect(error?.code).toBeOneOf([expected, "memory_limit", "cpu_limit"]);
     expect((await engine.execute({ name: "give", arguments: { code: "1" } })).output).toBe(1);
   });
+});
+
+test("a program's result of ten thousand promises is awaited, also where they are nested, and the loop goes on", async () => {
+  const code = `const nested = (left: number): Promise<unknown> => Promise.resolve(left === 0 ? 1 : { next: nested(left - 1) });
+    return { nested: nested(5), all: Array.from({ length: 10_000 }, (_, at) => Promise.resolve(at)) };`;
+  let result: unknown;
+  const longestMs = await longestTurnDuring(async () => {
+    const { output, error } = await codeMode(engine, { typeCheck: "off" }).run(code);
+    expect(error).toBeNull();
+    result = JSON.parse(JSON.stringify(output));
+  });
+  // A model gets the beginning of a long list.
+  expect(result).toMatchObject({ result: { all: expect.arrayContaining(Array.from({ length: 40 }, (_, at) => at)) } });
+  expect(JSON.stringify(result)).toContain(`${'{"next":'.repeat(5)}1${"}".repeat(5)}`);
+  expect(longestMs).toBeLessThan(LOOP_MS);
 });
 
 test("a server of 5,000 tools, each of whose schemas has a fault, keeps all that are taken, and the loop goes on", async () => {

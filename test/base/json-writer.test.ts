@@ -1,6 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { writeAny } from "../../src/base/json-writer.ts";
+import { rawDigits } from "../../src/base/exact-json.ts";
+import { copyJson, writeAny } from "../../src/base/json-writer.ts";
 
 test("a value without bigints and odd numbers is written as JSON writes it", () => {
   fc.assert(
@@ -35,4 +36,12 @@ test.each([
   ["/id is an integer of more than 4096 digits", { first: { id: 1 }, id: 10n ** 5_000n }],
 ])("an error says that %s", (said, value) => {
   expect(() => writeAny(value)).toThrow(said);
+});
+
+test("a copy of JSON has the digits of long integers, and the numbers of its original", () => {
+  const value = { id: rawDigits("1915883588174806059"), amount: 2 ** 60, list: [1e300, { a: null }] };
+  const copy = copyJson(value);
+  expect(JSON.stringify(copy)).toBe(JSON.stringify(value));
+  expect(copy).toEqual(value);
+  expect(copy.list).not.toBe(value.list);
 });

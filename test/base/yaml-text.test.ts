@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { readYaml, YamlError } from "../../src/base/yaml-text.ts";
+import { readYaml, readYamlText, YamlError } from "../../src/base/yaml-text.ts";
 
 const lines = (count: number, line: (at: number) => string) => Array.from({ length: count }, (_, at) => line(at));
 
@@ -33,4 +33,15 @@ test("merge keys bring the members of other maps, and own members count more", (
   const text =
     "base: &base { a: 1, b: 2 }\nmore: &more { b: 3, c: 4 }\none: { <<: *base, b: 5 }\ntwo: { <<: [*base, *more] }\n";
   expect(readYaml(text)).toMatchObject({ one: { a: 1, b: 5 }, two: { a: 1, b: 2, c: 4 } });
+});
+
+describe("a text with positions", () => {
+  test("has the nearest numbers as its value, which other threads can have, and the digits when asked", () => {
+    const { value, exact } = readYamlText("a: &a [1915883588174806059, 1e999, 0xffffffffffffffff]\nb: *a");
+    const numbers = [1915883588174806000, Infinity, 18446744073709552000];
+    expect(structuredClone(value)).toEqual({ a: numbers, b: numbers });
+    const { a, b } = exact() as Readonly<Record<"a" | "b", readonly unknown[]>>;
+    expect(JSON.stringify(b)).toBe("[1915883588174806059,null,18446744073709551615]");
+    expect(a[1]).toBe(Infinity);
+  });
 });

@@ -312,7 +312,7 @@ describe("a program", () => {
     expect(output).toMatchObject({ result: { id: `${ID}`, text: `order ${ID}`, same: true } });
   });
 
-  test("does so over HTTP and MCP, whose answers have the digits", async () => {
+  test("does so over HTTP, whose answer has the digits", async () => {
     const call = { name: "run_code", arguments: { code: CODE } };
     expect(await post("/v1/execute", JSON.stringify(call))).toContain(`"result":{"id":${ID},`);
     expect(api.seen.at(-1)?.body).toBe(`{"id":${ID},"name":"another"}`);

@@ -90,7 +90,7 @@ describe("a definition is refused", () => {
     ["with neither source nor entry", { name: "a", description: "A." }, "exactly one of source"],
     ["with a config that is too large", { ...valid, config: "x".repeat(256 * 1024) }, "more than 262144 bytes"],
     ["with a config that is a function", { ...valid, config: () => 1 }, "not JSON"],
-    ["with a config that holds a bigint", { ...valid, config: { a: 1n } }, "not JSON"],
+    ["with a config that holds NaN", { ...valid, config: { a: Number.NaN } }, "/a is NaN"],
     ["with fetch but no origins", { ...valid, capabilities: { fetch: {} } }, "/capabilities/fetch/origins is required"],
     ["with a mount of no mode", { ...valid, capabilities: { fs: { a: {} } } }, "/capabilities/fs/a/mode is required"],
     ["with kv: false", { ...valid, capabilities: { kv: false } }, "/capabilities/kv"],

@@ -1,3 +1,4 @@
+import { copyJson } from "../../base/json-writer.ts";
 import { importOptional } from "../../base/optional-package.ts";
 import { unwrap } from "../../base/result.ts";
 import { objectSchema } from "../../tool/contracts/object-schema.ts";
@@ -27,7 +28,7 @@ export async function toolsForLangChain(
         const output = unwrap(await tools.execute({ name, arguments: input as Record<string, unknown> }, called));
         return typeof output === "string" ? output : JSON.stringify(output);
       },
-      { name: writeName(name), description, schema: structuredClone(objectSchema(inputSchema)) },
+      { name: writeName(name), description, schema: copyJson(objectSchema(inputSchema)) },
     ),
   );
 }

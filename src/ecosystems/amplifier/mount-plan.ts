@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import { parseForWriting } from "../../base/exact-json.ts";
 import { describeExcess, isObject, type JsonValue, pointerSegment } from "../../base/json.ts";
 import { readYaml, YamlError } from "../../base/yaml-text.ts";
 
@@ -111,7 +112,9 @@ function problemWithConfig(config: unknown): string | null {
   try {
     const text = JSON.stringify(config);
     if (text.length > CONFIG_MAX) return `must have at most ${CONFIG_MAX} characters as JSON`;
-    return isDeepStrictEqual(JSON.parse(text), config) ? null : "must be JSON";
+    // A long integer is a number of the embedder, or keeps the digits of a text.
+    const readers = [JSON.parse, parseForWriting];
+    return readers.some((read) => isDeepStrictEqual(read(text), config)) ? null : "must be JSON";
   } catch {
     return "must be JSON";
   }

@@ -1,3 +1,4 @@
+import { copyJson } from "../../base/json-writer.ts";
 import { type XaiboResult, type XaiboTool, xaibo } from "../../tool/contracts/xaibo.ts";
 import { notFound, ToolError, ToolExecutionError, wordsOf } from "./errors.ts";
 import { describeUnwritable } from "./json-value.ts";
@@ -34,7 +35,7 @@ export function guardedProvider({
   const checks = new Map(
     xaibo.readModule({ tools }, "").map((tool) => [tool.name, parameterCheck(tool.inputSchema)] as const),
   );
-  const listed = structuredClone(tools);
+  const listed = copyJson(tools);
 
   const perform = async (name: string, given: unknown, context: CallContext): Promise<unknown> => {
     const check = checks.get(name);

@@ -1,3 +1,4 @@
+import { parseWithBigInts } from "../../base/exact-json.ts";
 import type { ToolContext, ToolFacts } from "../tool-context.ts";
 
 // Captured before a tool can change it.
@@ -32,7 +33,7 @@ export interface Adapter {
 
 /** The tool's config as an object, which the contract requires. */
 export function configOf(facts: ToolFacts): object {
-  const config: unknown = JSON.parse(facts.config);
+  const config = parseWithBigInts(facts.config);
   return isObject(config) ? config : {};
 }
 

@@ -1,6 +1,7 @@
 import { rmSync } from "node:fs";
 import { transform } from "esbuild";
 import { GloveboxError } from "../../base/errors.ts";
+import { parseForWriting } from "../../base/exact-json.ts";
 import { isObject, type JsonSchema } from "../../base/json.ts";
 import { bundleHere, CrashError, inputOf } from "../bundle/bundler.ts";
 import { filesOfFailure } from "../bundle/error.ts";
@@ -52,7 +53,7 @@ async function answerOf(job: JobHead, texts: readonly string[]): Promise<ModuleA
     case "checks": {
       // Loaded for the first schema: most processes bundle only.
       const { compileChecks } = await import("../../base/schema/checks.ts");
-      const [input = true, output = null] = texts.map((text): JsonSchema => JSON.parse(text));
+      const [input = true, output = null] = texts.map((text) => parseForWriting(text) as JsonSchema);
       const checks = compileChecks(input, output);
       return { value: null, texts: [checks.input, checks.output] };
     }

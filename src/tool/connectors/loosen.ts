@@ -1,4 +1,5 @@
 import { GloveboxError } from "../../base/errors.ts";
+import { copyJson } from "../../base/json-writer.ts";
 import { isObject, type JsonSchema, nameOfSegment, pointerSegment } from "../../base/json.ts";
 import { dialectOf } from "../../base/schema/schema-dialect.ts";
 import { findSchema } from "../declarations/references.ts";
@@ -175,7 +176,7 @@ function withoutPart(schema: JsonSchema, pointer: string): JsonSchema | undefine
   const names = pointer.split("/").slice(1).map(nameOfSegment);
   const last = names.pop();
   if (last === undefined || pointer.endsWith("…")) return undefined;
-  const copy = structuredClone(schema);
+  const copy = copyJson(schema);
   let holder: unknown = copy;
   for (const name of names) {
     holder =

@@ -1,5 +1,6 @@
 import type { ConnectorFinding } from "../../base/connector-report.ts";
 import { GloveboxError } from "../../base/errors.ts";
+import { parseForWriting } from "../../base/exact-json.ts";
 import { isObject, type JsonSchema } from "../../base/json.ts";
 import type { ToolChecks } from "../../base/protocol/script.ts";
 import type { ModuleWork } from "../build/job.ts";
@@ -101,7 +102,7 @@ function readSource(
       ...(server === null ? {} : { server }),
     });
   }
-  const { tools, findings } = JSON.parse(text) as RemoteTools;
+  const { tools, findings } = parseForWriting(text) as RemoteTools;
   return { server, tools, findings, auths: [] };
 }
 

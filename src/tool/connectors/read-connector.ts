@@ -1,4 +1,5 @@
 import { GloveboxError } from "../../base/errors.ts";
+import { parseForWriting } from "../../base/exact-json.ts";
 import { byteLength } from "../../base/json.ts";
 import { eachInTurns } from "../../base/turns.ts";
 import { builds } from "../build/builds.ts";
@@ -43,7 +44,7 @@ export async function readConnector(connector: ResolvedConnector, text: string):
   const [lines = ""] = outcome.texts;
   const read: PreparedLine[] = [];
   // A line for each tool: no turn of the event loop parses more than a few.
-  await eachInTurns(lines === "" ? [] : lines.split("\n"), (line) => read.push(JSON.parse(line) as PreparedLine));
+  await eachInTurns(lines === "" ? [] : lines.split("\n"), (line) => read.push(parseForWriting(line) as PreparedLine));
   return { ...(outcome.value as ConnectorReading), tools: read };
 }
 

@@ -1,3 +1,5 @@
+import { copyJson } from "../../base/json-writer.ts";
+
 /** The symbol by which the `ai` package recognizes a schema that needs no conversion. */
 const AI_SCHEMA = Symbol.for("vercel.ai.schema");
 
@@ -26,7 +28,7 @@ export class AiSchema {
       version: 1,
       vendor: "glovebox",
       validate: (value: unknown) => ({ value }),
-      jsonSchema: { input: () => structuredClone(jsonSchema), output: () => structuredClone(jsonSchema) },
+      jsonSchema: { input: () => copyJson(jsonSchema), output: () => copyJson(jsonSchema) },
     } as const;
   }
 }

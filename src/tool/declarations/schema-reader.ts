@@ -1,3 +1,4 @@
+import { digitsOf } from "../../base/exact-json.ts";
 import { isObject } from "../../base/json.ts";
 import { dialectOf } from "../../base/schema/schema-dialect.ts";
 import type { SchemaSide } from "../../base/schema/from-json-schema.ts";
@@ -227,6 +228,7 @@ class SchemaReader {
       return { kind: "tuple", items, required: items.length, rest: null };
     }
     if (!isObject(value)) return UNKNOWN;
+    if (digitsOf(value) !== null) return keyword(this.#options.longIntegers ?? "string");
     const members: Member[] = [];
     for (const [name, one] of Object.entries(value)) {
       if (!this.#take(name.length)) return { kind: "object", members, index: TOO_LARGE };
@@ -352,7 +354,7 @@ function kindOf(value: unknown): Kind {
     case "boolean":
       return typeof value as "string" | "number" | "boolean";
     default:
-      return "object";
+      return typeof value === "object" && digitsOf(value) !== null ? "number" : "object";
   }
 }
 
@@ -383,7 +385,7 @@ function descriptionOf(schema: unknown): string {
   const said = isText(description) ? description.slice(0, DESCRIPTION_MAX) : "";
   if (!Object.hasOwn(schema, "default")) return said;
   const { default: value } = schema;
-  if (typeof value === "object" && value !== null) return said;
+  if (typeof value === "object" && value !== null && digitsOf(value) === null) return said;
   const text = JSON.stringify(value) ?? "";
   if (text.length > DEFAULT_MAX) return said;
   return `${said}${said === "" ? "" : " "}Default: ${text}`;

@@ -50,6 +50,17 @@ describe("a configuration", () => {
     expect(sourceOf(["limits", "memoryMb"])).toEqual({ kind: "default" });
   });
 
+  test("with a long integer as a limit is refused as with any other number that is too large", async () => {
+    const config = "tools: [{ path: ./a.js, config: { id: 1915883588174806059 } }]";
+    for (const number of ["1915883588174806059", "9".repeat(5_000), "1e999"]) {
+      const problem = await problemOf(`port: ${number}\n${config}`);
+      expect(problem).toContain("/port must be <= 65535");
+    }
+    const { values } = await readConfiguration(fileOf(`limits: { cpuMs: 1915883588174806059 }\n${config}`));
+    expect(values.limits).toEqual({ cpuMs: 1915883588174806000 });
+    expect(JSON.stringify(values.tools)).toContain('"config":{"id":1915883588174806059}');
+  });
+
   test("has the last word that is said of each limit, and knows whose it is", async () => {
     const names = Object.keys(DEFAULT_LIMITS);
     const layer = fc.dictionary(fc.constantFrom(...names), fc.integer({ min: 1, max: 9_999 }), {

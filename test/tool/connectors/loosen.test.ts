@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { rawDigits } from "../../../src/base/exact-json.ts";
 import { compileChecks } from "../../../src/base/schema/checks.ts";
 import { compileLoosened, loosenSchema } from "../../../src/tool/connectors/loosen.ts";
 import { prepareRemote } from "../../../src/tool/connectors/prepare-remote.ts";
@@ -89,6 +90,14 @@ describe("a schema of another server", () => {
     expect(input({ b: 1, a: {}, list: [1] })).toBeNull();
     expect(input({ b: 0 })?.violations).toMatchObject([{ pointer: "/b", keyword: "minimum" }]);
     expect(input({})?.violations).toMatchObject([{ pointer: "/b", keyword: "required" }]);
+  });
+
+  test("keeps the digits of its values where a part of it is left away", () => {
+    const properties = { id: { type: "integer", enum: [rawDigits("1915883588174806059")] }, a: { type: "str" } };
+    const [line] = prepared([{ inputSchema: { type: "object", properties } }]).lines;
+    const { input } = openChecks(line?.checks ?? { input: "", output: "" });
+    expect(input({ id: 1915883588174806059n })).toBeNull();
+    expect(input({ id: 1915883588174806058n })).not.toBeNull();
   });
 
   test("of draft-04 and OpenAPI 3.0 means what it meant there", () => {

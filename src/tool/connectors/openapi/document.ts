@@ -1,4 +1,5 @@
 import { GloveboxError } from "../../../base/errors.ts";
+import { parseForWriting } from "../../../base/exact-json.ts";
 import { describeExcess, isObject } from "../../../base/json.ts";
 import { readYaml, YamlError } from "../../../base/yaml-text.ts";
 import { findSchema } from "../../declarations/references.ts";
@@ -104,7 +105,7 @@ function readJson(text: string): unknown {
   const excess = describeExcess(text);
   if (excess !== null) throw refused(`is ${excess}`);
   try {
-    return JSON.parse(text) as unknown;
+    return parseForWriting(text);
   } catch (error) {
     throw refused(`is not JSON: ${shortText(String(error), SHOWN_MAX)}`);
   }

@@ -1,3 +1,4 @@
+import { digitsOf } from "../../../base/exact-json.ts";
 import { patternOf } from "../../../base/schema/check-runtime.ts";
 
 /** Sender of the values of a schema: the caller, or the server. */
@@ -101,7 +102,7 @@ function isEnum(value: unknown): value is readonly unknown[] {
 }
 
 function isScalar(value: unknown): boolean {
-  return value === null || typeof value === "number" || typeof value === "boolean" || isText(value);
+  return value === null || typeof value === "boolean" || number(value) !== undefined || isText(value);
 }
 
 function isText(value: unknown): value is string {
@@ -117,11 +118,16 @@ export function isPattern(pattern: string): boolean {
 }
 
 function number(value: unknown): unknown {
-  return typeof value === "number" ? value : undefined;
+  return Number.isFinite(value) || isLongInteger(value) ? value : undefined;
+}
+
+/** Whether a value is an integer that keeps the digits of the document. */
+export function isLongInteger(value: unknown): boolean {
+  return typeof value === "object" && value !== null && digitsOf(value) !== null;
 }
 
 function count(value: unknown): unknown {
-  return typeof value === "number" && Number.isInteger(value) && value >= 0 ? value : undefined;
+  return (Number.isInteger(value) || isLongInteger(value)) && Number(JSON.stringify(value)) >= 0 ? value : undefined;
 }
 
 function each<const Value>(value: Value): (keyword: string) => [string, Value] {

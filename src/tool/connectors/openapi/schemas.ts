@@ -6,6 +6,7 @@ import {
   isKeywordOf,
   isNullBeside,
   isPattern,
+  isLongInteger,
   modernized,
   plainValue,
   SAME_VALUE,
@@ -238,7 +239,7 @@ export class Schemas {
 
 /** A default in words; empty without one that a line can show. */
 function defaultOf({ default: value }: Json): string {
-  if (!["string", "number", "boolean"].includes(typeof value)) return "";
+  if (!["string", "number", "boolean"].includes(typeof value) && !isLongInteger(value)) return "";
   const cut = typeof value === "string" ? value.slice(0, DEFAULT_MAX) : value;
   return `Default: ${shortText(JSON.stringify(cut), DEFAULT_MAX)}`;
 }
