@@ -3,7 +3,7 @@ import { StoreError } from "../../../base/errors.ts";
 import { TenantPlaces } from "../../../base/tenant-places.ts";
 import type { RedisConnection } from "../../../store/redis/connection.ts";
 import { wordsOfLoss } from "../../../store/redis/reply.ts";
-import { RefusedError, type Script, ScriptRunner } from "../../../store/redis/script.ts";
+import { LateError, RefusedError, type Script, ScriptRunner } from "../../../store/redis/script.ts";
 import type {
   StoreCaller,
   Condition,
@@ -200,9 +200,10 @@ class RedisLink {
       try {
         return await once();
       } catch (error) {
-        // What Redis has refused stays refused; without a reply it is unknown whether it was done, and it is done once.
-        const isOver = performance.now() > repeatedMs || signal.aborted;
-        if (isOver || error instanceof RefusedError || this.#isClosed) throw error;
+        // Without a reply it is unknown whether it was done, and it is done once. All else fails again at once.
+        const mayRepeat = error instanceof LateError || !connection.isReady;
+        const isOver = performance.now() > repeatedMs || signal.aborted || this.#isClosed;
+        if (isOver || !mayRepeat || error instanceof RefusedError) throw error;
       }
       if (!connection.isReady) await this.#wait(connection, caller, repeatedMs);
     }
