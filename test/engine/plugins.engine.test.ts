@@ -159,6 +159,14 @@ describe("a runtime from outside", () => {
     await expect(engine.register(join(folder, "five.sum"))).rejects.toMatchObject({ code: "load_error" });
   });
 
+  test("whose module no worker can import ends the engine's start with the worker's error", async () => {
+    const runtime = { name: "sums", worker: new URL("file:///nowhere/worker.js") };
+    await expect(createEngine({ workers: 1, plugins: [{ name: "sums", runtimes: [runtime] }] })).rejects.toMatchObject({
+      code: "executor_lost",
+      message: expect.stringMatching(/Cannot find module|restricted/),
+    });
+  });
+
   test("without an engine for its realms, has each of its calls fail with the reason", async () => {
     const [{ reader } = {}] = sums().runtimes ?? [];
     if (reader === undefined) throw new Error("no reader");

@@ -38,4 +38,5 @@ export type FromChild =
   /** Resident memory above the ceiling, and the turns that were running. */
   | { readonly kind: "memory"; readonly turns: readonly HungryTurn[]; readonly rssMb: number }
   | { readonly kind: "beat"; readonly rssBytes: number }
-  | { readonly kind: "worker-lost"; readonly worker: number };
+  /** `error`: why its thread ended, where that is known. */
+  | { readonly kind: "worker-lost"; readonly worker: number; readonly error?: string };

@@ -316,8 +316,12 @@ function killInside(outerPid: number): boolean {
 }
 
 /** Why a process ended at its start, in one line for the operator, without paths and stacks of the host. */
-export function causeOf({ startError, stderr, exitCode }: Death): string {
-  const line = startError ?? stderr.split("\n").find((text) => /error|^bwrap:/i.test(text)) ?? "";
+export function causeOf({ startError, stderr, exitCode, report }: Death): string {
+  const [line = ""] = [
+    startError,
+    stderr.split("\n").find((text) => /error|^bwrap:/i.test(text)),
+    report?.kind === "worker-lost" ? report.error : undefined,
+  ].filter((each) => typeof each === "string");
   return withoutPaths(line) || `exit code ${exitCode}`;
 }
 

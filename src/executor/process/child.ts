@@ -12,6 +12,7 @@ import { WorkerPool } from "../worker-pool.ts";
 const BEAT_EVERY_MS = 250;
 /** Time for the supervisor to kill this process, in milliseconds, before it kills itself. */
 const LAST_RESORT_MS = 1_000;
+const ERROR_MAX = 1_000;
 
 let watch: TurnWatch | undefined;
 process.on("message", (message: ToChild) => {
@@ -32,7 +33,10 @@ function start(init: ChildInit): TurnWatch {
   const pool = new WorkerPool({
     workers,
     settings: mirrorFd === null ? settings : { ...settings, mirrorFd },
-    onEnd: (worker) => emit({ kind: "worker-lost", worker }, true),
+    onEnd: (worker, error) => {
+      const lost = { kind: "worker-lost", worker } as const;
+      emit(error === null ? lost : { ...lost, error: error.message.slice(0, ERROR_MAX) }, true);
+    },
   });
   for (let worker = 0; worker < workers; worker++) {
     const [fd, hello] = [init.firstPipeFd + worker, init.hellos[worker] ?? null];
