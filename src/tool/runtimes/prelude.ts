@@ -55,7 +55,7 @@ export interface PreludeParts {
   /** Files of modules that export the `adapter` of a contract, in the order in which they are asked. */
   readonly adapters?: readonly URL[];
   readonly runtimes?: Iterable<ToolRuntime>;
-  /** @internal Files of modules that export `libraries`, how the tools of libraries are recognised and called. */
+  /** Files of modules that export `libraries`, how the tools of libraries are recognised and called. */
   readonly libraries?: readonly URL[];
 }
 
