@@ -48,38 +48,42 @@ const FLEET = all({
   unreadable: NUMBER,
 });
 
-const SNAPSHOT = all({
-  time: TEXT,
-  uptimeMs: NUMBER,
-  state: TEXT,
-  calls: all({
-    perSecond: NUMBER,
-    errorsPerSecond: NUMBER,
-    p50Ms: MILLISECONDS,
-    p95Ms: MILLISECONDS,
-    p99Ms: MILLISECONDS,
-  }),
-  queued: NUMBER,
-  running: NUMBER,
-  executor: all(
-    { kind: TEXT, ready: BOOLEAN, spareReady: BOOLEAN, rssBytes: NUMBER, sandbox: all({ kind: TEXT }) },
-    { fleet: FLEET },
-  ),
-  isolates: all({ active: NUMBER, warm: NUMBER, blank: NUMBER }),
-  restarts: NUMBER,
-  quarantined: { type: "array", items: TEXT },
-  tools: {
-    type: "array",
-    items: all({
-      name: TEXT,
-      callsPerSecond: NUMBER,
+const SNAPSHOT = all(
+  {
+    time: TEXT,
+    uptimeMs: NUMBER,
+    state: TEXT,
+    calls: all({
+      perSecond: NUMBER,
       errorsPerSecond: NUMBER,
-      cpuMsPerSecond: NUMBER,
+      p50Ms: MILLISECONDS,
+      p95Ms: MILLISECONDS,
       p99Ms: MILLISECONDS,
     }),
+    queued: NUMBER,
+    running: NUMBER,
+    executor: all(
+      { kind: TEXT, ready: BOOLEAN, spareReady: BOOLEAN, rssBytes: NUMBER, sandbox: all({ kind: TEXT }) },
+      { fleet: FLEET },
+    ),
+    isolates: all({ active: NUMBER, warm: NUMBER, blank: NUMBER }),
+    restarts: NUMBER,
+    quarantined: { type: "array", items: TEXT },
+    tools: {
+      type: "array",
+      items: all({
+        name: TEXT,
+        callsPerSecond: NUMBER,
+        errorsPerSecond: NUMBER,
+        cpuMsPerSecond: NUMBER,
+        p99Ms: MILLISECONDS,
+      }),
+    },
+    http: all({ connections: NUMBER, streams: NUMBER }),
   },
-  http: all({ connections: NUMBER, streams: NUMBER }),
-});
+  // Servers of earlier versions do not tell it.
+  { problems: { type: "array", items: TEXT } },
+);
 
 /** Requests one snapshot. Rejects with a `CliError` if the server does not return one. */
 export async function readSnapshot(server: RemoteServer): Promise<Snapshot> {
