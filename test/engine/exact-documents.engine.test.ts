@@ -48,14 +48,14 @@ describe("a document of YAML", () => {
   });
 
   test("has its other numbers as before", () => {
-    expect(readYaml("[9007199254740991, -5, 1.5, 1e300, 0x10, .inf, 12345678901234567.5]")).toEqual([
+    expect(readYaml("[9007199254740991, -5, 1.5, 1e300, 0x10, .inf, 1234567890123.5]")).toEqual([
       9007199254740991,
       -5,
       1.5,
       1e300,
       16,
       Infinity,
-      12345678901234567.5,
+      1234567890123.5,
     ]);
   });
 

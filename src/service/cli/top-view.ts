@@ -51,20 +51,8 @@ function machinesOf({ executor: { fleet } }: Snapshot): readonly string[] {
 }
 
 function summaryOf(snapshot: Snapshot, origin: string): string[] {
-  const {
-    time,
-    uptimeMs,
-    state,
-    calls,
-    queued,
-    running,
-    executor,
-    isolates,
-    restarts,
-    quarantined,
-    http,
-    problems = [],
-  } = snapshot;
+  const { time, uptimeMs, state, calls, queued, running, executor, isolates, restarts, quarantined, http, problems } =
+    snapshot;
   const said = [state, `up ${duration(uptimeMs)}`, time];
   const readiness = [executor.ready ? "ready" : "NOT READY", executor.spareReady ? "spare ready" : "no spare"];
   const sandbox = executor.sandbox.kind === "off" ? "no sandbox" : executor.sandbox.kind;
