@@ -65,7 +65,10 @@ test("doctor says that a Redis refuses the password, and that none is there", as
   await using admin = await connectTo(server.url);
   await admin.client.config("SET", "requirepass", "right");
   const wrong = await checkCalls(server.url.replace("//", "//:wr0ng@"));
-  expect(wrong).toMatchObject({ state: "fail", message: expect.stringContaining("refused the login (WRONGPASS): check the user") });
+  expect(wrong).toMatchObject({
+    state: "fail",
+    message: expect.stringContaining("refused the login (WRONGPASS): check the user"),
+  });
   expect(wrong.message).not.toContain("wr0ng");
   await server.stop();
   const gone = await checkCalls(server.url);
