@@ -1,4 +1,4 @@
-import type { RedisListener, RedisUse } from "../store/outage.ts";
+import type { RedisListener, StoreUse } from "../store/outage.ts";
 import type { PluginStore, StoreFactory, StoreProbe } from "../store/store-factory.ts";
 import type { Assembly } from "./assembly.ts";
 import type { ResolvedOptions } from "./options.ts";
@@ -40,7 +40,7 @@ export class StoreProbes implements AsyncDisposable {
 
 /** Stores that plugins bring, where they can be watched. */
 function storesOf({ kv, idempotency, calls }: Pick<ResolvedOptions, "kv" | "idempotency" | "calls">) {
-  const found: (PluginStore<StoreFactory> & { readonly use: RedisUse })[] = [];
+  const found: (PluginStore<StoreFactory> & { readonly use: StoreUse })[] = [];
   if ("factory" in kv) found.push({ use: "kv", ...kv });
   if ("factory" in idempotency) found.push({ use: "idempotency", ...idempotency });
   if (calls !== null && "factory" in calls.place) found.push({ use: "calls", ...calls.place });

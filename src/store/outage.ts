@@ -1,4 +1,4 @@
-/** What is wrong with a Redis, or with the way to it. */
+/** Faults of a Redis, or of the way to it. */
 export type RedisProblemKind =
   | "unreachable"
   | "silent"
@@ -27,8 +27,11 @@ export interface RedisProblem {
   readonly isLasting: boolean;
 }
 
-/** What a process uses Redis for. */
-export type RedisUse = "fleet" | "kv" | "idempotency" | "calls";
+/** Stores that may be in Redis, by the option with their address. */
+export type StoreUse = "kv" | "idempotency" | "calls";
+
+/** Uses of Redis. */
+export type RedisUse = "fleet" | StoreUse;
 
 /** Redis cannot be used: told at once, and then again and again while it lasts. */
 export interface RedisDown extends Pick<RedisProblem, "kind" | "code" | "isLasting"> {

@@ -1,5 +1,5 @@
 import type { CallLedger, LedgerCapacity } from "./calls/ledger.ts";
-import type { RedisListener, RedisUse } from "./outage.ts";
+import type { RedisListener, StoreUse } from "./outage.ts";
 
 /** Address of a store that engines of several machines share: members of the options `kv`, `idempotency` and `calls`. */
 export interface StoreAddress {
@@ -22,7 +22,7 @@ export interface StoreFactory<Own extends object = object> {
 }
 
 /** Stores that are watched, with their resolved addresses. */
-export type ProbedStores = readonly { readonly use: RedisUse; readonly own: object }[];
+export type ProbedStores = readonly { readonly use: StoreUse; readonly own: object }[];
 export type OpenProbes = (stores: ProbedStores, listener: RedisListener) => Promise<readonly StoreProbe[]>;
 
 export interface StoreProbe extends AsyncDisposable {

@@ -1,6 +1,8 @@
 import { importOptional } from "../../base/optional-package.ts";
 import type { CallsAddress } from "../../store/calls/redis/redis-kept-calls.ts";
 import { RedisLedger, type LedgerAddress } from "../../store/calls/redis-ledger.ts";
+import type { StoreUse } from "../../store/outage.ts";
+import { kvPrefixOf, prefixOf } from "../../store/redis/keys.ts";
 import { resolveFleetName, resolveRedisUrl, resolveSecret } from "../../store/redis/url.ts";
 import type {
   CallStoreFactory,
@@ -15,10 +17,10 @@ const EXTENSION = import.meta.url.endsWith(".ts") ? "ts" : "js";
 const CALLS_MAX_BYTES = 64 * 1024 ** 2;
 
 /** Keys that probes write, beside those that the stores have. */
-const PROBED: Readonly<Record<string, (fleet: string) => string>> = {
-  kv: () => "glovebox:kv:{probe}",
-  idempotency: (fleet) => `{glovebox:${fleet}:ledger}:probe`,
-  calls: (fleet) => `{glovebox:${fleet}:calls}:probe`,
+const PROBED: Readonly<Record<StoreUse, (fleet: string) => string>> = {
+  kv: () => kvPrefixOf("probe"),
+  idempotency: (fleet) => `${prefixOf(fleet, "ledger")}:probe`,
+  calls: (fleet) => `${prefixOf(fleet, "calls")}:probe`,
 };
 
 /** One probe for each URL. */
@@ -26,7 +28,7 @@ const openProbes: OpenProbes = async (stores, listener) => {
   const { RedisProbe } = await import("../../store/redis/probe.ts");
   const keys = stores.map(({ use, own }) => {
     const { url, fleet = "" } = own as { readonly url: string; readonly fleet?: string };
-    return { url, use, key: PROBED[use]?.(fleet) ?? "" };
+    return { url, use, key: PROBED[use](fleet) };
   });
   return [...Map.groupBy(keys, ({ url }) => url)].map(([url, own]) => new RedisProbe(url, own, listener));
 };

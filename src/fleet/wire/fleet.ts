@@ -1,10 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { GloveboxError } from "../../base/errors.ts";
 import { RedisConnection } from "../../store/redis/connection.ts";
-import type { RedisProblem } from "../../store/outage.ts";
+import type { RedisListener, RedisProblem } from "../../store/outage.ts";
 import { RedisProblemError } from "../../store/redis/problem.ts";
 import { wordsOfLoss } from "../../store/redis/reply.ts";
-import type { RedisListener } from "../../store/outage.ts";
 import { EFFECTS, RedisReport } from "../../store/redis/report.ts";
 import { Seal } from "../../store/redis/seal.ts";
 import { FleetKeys } from "./keys.ts";

@@ -1,3 +1,4 @@
+import { prefixOf } from "../../store/redis/keys.ts";
 import { resolveFleetName } from "../../store/redis/url.ts";
 
 /** The names of a fleet's keys in Redis. All have one hash tag, so a cluster keeps them on one node. */
@@ -6,7 +7,7 @@ export class FleetKeys {
 
   /** Throws a `TypeError` where the fleet's name is invalid. */
   constructor(fleet: string) {
-    this.prefix = `{glovebox:${resolveFleetName("fleet", fleet)}}`;
+    this.prefix = prefixOf(resolveFleetName("fleet", fleet));
   }
 
   /** `of("mail", id)` is `{glovebox:name}:mail:id`. */

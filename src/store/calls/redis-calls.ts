@@ -1,3 +1,4 @@
+import { prefixOf } from "../redis/keys.ts";
 import type { RedisConnection } from "../redis/connection.ts";
 import { type Seal, SealError } from "../redis/seal.ts";
 import { LateError, ScriptRunner, type Urgency } from "../redis/script.ts";
@@ -30,8 +31,7 @@ export class RedisCalls {
 
   constructor(connection: RedisConnection, { fleet, room, seal }: RedisCallsOptions) {
     this.#runner = new ScriptRunner(connection);
-    // A hash tag of its own, so that a cluster may place the ledger on another node than the fleet's keys.
-    this.#prefix = `{glovebox:${fleet}:ledger}`;
+    this.#prefix = prefixOf(fleet, "ledger");
     this.#books = ["holders", "begun", "ended", "books", "calls", "bytes"].map((name) => `${this.#prefix}:${name}`);
     this.#room = [Math.min(room.ttlMs, YEAR_MS), Math.min(room.maxEntries, MOST), Math.min(room.maxBytes, MOST)];
     this.#seal = seal;

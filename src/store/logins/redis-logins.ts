@@ -1,3 +1,4 @@
+import { prefixOf } from "../redis/keys.ts";
 import type { RedisConnection } from "../redis/connection.ts";
 import { Script, ScriptRunner } from "../redis/script.ts";
 import { importOptional } from "../../base/optional-package.ts";
@@ -44,7 +45,7 @@ export class RedisLogins implements LoginTable {
   private constructor(connection: RedisConnection, fleet: string) {
     this.#connection = connection;
     this.#runner = new ScriptRunner(connection);
-    this.#prefix = `{glovebox:${fleet}:logins}`;
+    this.#prefix = prefixOf(fleet, "logins");
   }
 
   /** Begins to connect. Rejects where the optional package is missing. */

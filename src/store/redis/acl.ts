@@ -1,3 +1,4 @@
+import { KV_PREFIX, prefixOf } from "./keys.ts";
 import { resolveFleetName } from "./url.ts";
 
 /** A rule of an ACL, and what it is for. */
@@ -13,12 +14,12 @@ export interface AclRule {
 export function aclRules(fleet: string): readonly AclRule[] {
   const name = resolveFleetName("--fleet", fleet);
   return [
-    { rule: `~{glovebox:${name}}:*`, why: "members, jobs and messages of the fleet" },
-    { rule: `~{glovebox:${name}:ledger}:*`, why: "idempotency keys" },
-    { rule: `~{glovebox:${name}:calls}:*`, why: "kept calls" },
-    { rule: `&{glovebox:${name}:calls}:*`, why: "kept calls, as they are kept" },
-    { rule: `~{glovebox:${name}:logins}:*`, why: "logins of connectors" },
-    { rule: "~glovebox:kv:*", why: "kv, which has no fleet" },
+    { rule: `~${prefixOf(name)}:*`, why: "members, jobs and messages of the fleet" },
+    { rule: `~${prefixOf(name, "ledger")}:*`, why: "idempotency keys" },
+    { rule: `~${prefixOf(name, "calls")}:*`, why: "kept calls" },
+    { rule: `&${prefixOf(name, "calls")}:*`, why: "kept calls, as they are kept" },
+    { rule: `~${prefixOf(name, "logins")}:*`, why: "logins of connectors" },
+    { rule: `~${KV_PREFIX}*`, why: "kv, which has no fleet" },
     { rule: "+@read", why: "reads of these keys" },
     { rule: "+@write", why: "writes to these keys" },
     { rule: "-@dangerous", why: "not: commands on all keys, and of administrators" },

@@ -2,6 +2,7 @@ import { createHash, randomUUID } from "node:crypto";
 import { StoreError } from "../../../base/errors.ts";
 import { TenantPlaces } from "../../../base/tenant-places.ts";
 import type { RedisConnection } from "../../../store/redis/connection.ts";
+import { kvPrefixOf } from "../../../store/redis/keys.ts";
 import { wordsOfLoss } from "../../../store/redis/reply.ts";
 import { LateError, RefusedError, type Script, ScriptRunner } from "../../../store/redis/script.ts";
 import type {
@@ -104,7 +105,7 @@ export class RedisKvStore implements KvStore {
 
 /** Redis keys of a namespace, with a hash in place of its name, which may be long and contain any character. */
 function keysOf(namespace: string, once?: string): readonly string[] {
-  const prefix = `glovebox:kv:{${createHash("sha256").update(namespace).digest("base64url")}}`;
+  const prefix = kvPrefixOf(createHash("sha256").update(namespace).digest("base64url"));
   const keys = PARTS.map((part) => `${prefix}:${part}`);
   return once === undefined ? keys : [...keys, `${prefix}:once:${once}`];
 }

@@ -2,12 +2,13 @@ import { Cluster, type Redis } from "ioredis";
 import { answerOf, wordsOfLoss } from "../../redis/reply.ts";
 import { RedisConnection } from "../../redis/connection.ts";
 import { StoreFailure } from "../thread/call-backend.ts";
-import { prefixOf, RedisKeptCalls, type RedisSettings } from "./redis-kept-calls.ts";
+import { prefixOf } from "../../redis/keys.ts";
+import { RedisKeptCalls, type RedisSettings } from "./redis-kept-calls.ts";
 
 const REACH_MS = 4_000;
 const MIB = 1024 * 1024;
 
-/** What is wrong with a Redis as the place of kept calls, and what to do about it; without addresses. */
+/** Faults of a Redis as the place of kept calls, each with its remedy, without addresses. */
 export interface RedisInspection {
   /** Why calls cannot be kept there, or not be read. */
   readonly failures: readonly string[];
@@ -19,7 +20,7 @@ export interface RedisInspection {
 
 /** Looks at a Redis that is to keep calls, and changes nothing there. */
 export async function inspectRedis(settings: RedisSettings): Promise<RedisInspection> {
-  const key = `${prefixOf(settings.fleet)}:rows`;
+  const key = `${prefixOf(settings.fleet, "calls")}:rows`;
   await using connection = RedisConnection.open(settings.url, "glovebox-doctor", { key });
   if (!(await connection.ready(REACH_MS))) {
     return {

@@ -1,3 +1,4 @@
+import { prefixOf } from "../../redis/keys.ts";
 import { randomInt, randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { StoreError } from "../../../base/errors.ts";
@@ -72,11 +73,6 @@ interface Found {
   readonly detail: WrittenDetail | null;
 }
 
-/** Prefix of the keys in Redis: a hash tag of its own, so that a cluster may place them on another node than the fleet's. */
-export function prefixOf(fleet: string): string {
-  return `{glovebox:${fleet}:calls}`;
-}
-
 /** Calls in Redis, which servers share. */
 export class RedisKeptCalls implements CallBackend {
   /** The first connection takes longest. */
@@ -102,14 +98,14 @@ export class RedisKeptCalls implements CallBackend {
     this.#connection = connection;
     this.#runner = new ScriptRunner(connection);
     this.#settings = settings;
-    this.#prefix = prefixOf(settings.fleet);
+    this.#prefix = prefixOf(settings.fleet, "calls");
     this.#rows = new SealedRows(Seal.of(settings.secret), this.#prefix);
   }
 
   /** Begins to connect. */
   static async open(settings: RedisSettings): Promise<RedisKeptCalls> {
     const { RedisConnection: Connection } = await import("../../redis/connection.ts");
-    const key = `${prefixOf(settings.fleet)}:rows`;
+    const key = `${prefixOf(settings.fleet, "calls")}:rows`;
     return new RedisKeptCalls(Connection.open(settings.url, "glovebox-calls", { key }), settings);
   }
 
