@@ -1,7 +1,7 @@
 import { Command } from "commander";
 import { findDelegation } from "../../base/os/cgroup.ts";
 import { importOptional } from "../../base/optional-package.ts";
-import type { RedisSettings } from "../../store/calls/redis/redis-kept-calls.ts";
+import type { CallsAddress, RedisSettings } from "../../store/calls/redis/redis-kept-calls.ts";
 import { builds } from "../../tool/build/builds.ts";
 import { ADDRESS_MB, esbuildLimit } from "../../tool/build/limits.ts";
 import { buildSandbox } from "../../tool/build/sandbox.ts";
@@ -101,10 +101,9 @@ async function redisOfCalls(file: string | undefined): Promise<RedisSettings | n
     const { keptByDefault } = await import("../config/effective.ts");
     const { resolveCalls } = await import("../../engine/call-options.ts");
     const { fleetCalls } = await import("../../fleet/server/fleet-stores.ts");
-    const { calls = {} } = keptByDefault(await readConfig(file));
-    const resolved = resolveCalls(calls, "", fleetCalls);
-    if (resolved === null || calls.url === undefined) return null;
-    return { ...fleetCalls.resolve(calls), ...resolved.room };
+    const calls = resolveCalls(keptByDefault(await readConfig(file)).calls, "", fleetCalls);
+    if (calls === null || !("factory" in calls.place)) return null;
+    return { ...(calls.place.own as CallsAddress), ...calls.room };
   } catch {
     return null;
   }

@@ -129,5 +129,5 @@ const check = compileSchema(SNAPSHOT, "outputSchema");
 function parseSnapshot(text: string): Snapshot {
   const value = parseJson(text);
   if (check.check(value).length > 0) throw new CliError(EXIT.FAILED, "the server's answer is no snapshot");
-  return { problems: [], ...(value as Omit<Snapshot, "problems"> & Partial<Pick<Snapshot, "problems">>) };
+  return Object.assign({ problems: [] }, value as Snapshot);
 }
