@@ -1,4 +1,4 @@
-import { isModuleContract, isRuntime } from "../base/protocol/script.ts";
+import { isPluggedName } from "../base/protocol/script.ts";
 import type { CustomCapability } from "../broker/capabilities/custom-types.ts";
 import type { ExecutorFactory } from "../executor/executor-factory.ts";
 import type { ModuleCapability } from "../broker/capabilities/module-capability.ts";
@@ -107,15 +107,15 @@ export function resolvePlugins(plugins: readonly Plugin[]): PluggedIn {
       brought.add(capability);
     }
     for (const library of libraries?.names ?? []) {
-      requireName(library, name, readers);
+      requireName("contract", library, name, readers);
       readers.set(library, libraryReader(library));
     }
     for (const runtime of own) {
-      requireRuntimeName(runtime.name, name, runtimes);
+      requireName("runtime", runtime.name, name, runtimes);
       runtimes.set(runtime.name, runtime);
     }
     for (const { reader, adapter } of contracts) {
-      requireName(reader.name, name, readers);
+      requireName("contract", reader.name, name, readers);
       readers.set(reader.name, reader);
       adapters.push(adapter);
     }
@@ -142,20 +142,18 @@ function storesOf(plugins: readonly Plugin[]): StoreFactories {
   }, {});
 }
 
-function requireName(contract: string, plugin: string, others: ModuleReaders): void {
-  const shown = `plugin ${JSON.stringify(plugin)}: the contract ${JSON.stringify(contract)}`;
-  if (!isModuleContract(contract)) {
+function requireName(
+  kind: "contract" | "runtime",
+  name: string,
+  plugin: string,
+  others: ReadonlyMap<string, unknown>,
+): void {
+  const shown = `plugin ${JSON.stringify(plugin)}: the ${kind} ${JSON.stringify(name)}`;
+  if (!isPluggedName(name)) {
     throw new TypeError(`${shown} needs a name of lower-case letters, digits and hyphens, at most 64`);
   }
-  if (contract === "glovebox" || others.has(contract)) {
-    throw new TypeError(`${shown} has the name of another contract`);
-  }
+  if (name === OWN[kind] || others.has(name)) throw new TypeError(`${shown} has the name of another ${kind}`);
 }
 
-function requireRuntimeName(runtime: string, plugin: string, others: ToolRuntimes): void {
-  const shown = `plugin ${JSON.stringify(plugin)}: the runtime ${JSON.stringify(runtime)}`;
-  if (!isRuntime(runtime)) {
-    throw new TypeError(`${shown} needs a name of lower-case letters, digits and hyphens, at most 64`);
-  }
-  if (runtime === "javascript" || others.has(runtime)) throw new TypeError(`${shown} has the name of another runtime`);
-}
+/** Those of the engine itself. */
+const OWN = { contract: "glovebox", runtime: "javascript" } as const;

@@ -6,7 +6,7 @@ import { isIn } from "./bundle/specifier.ts";
 import { readFileAt } from "./package/file.ts";
 import { hasCode, looksLikePackage, type ProjectForms } from "./package/layout.ts";
 import { isArchiveName, isUrl, packageStem } from "./package/location.ts";
-import { projectsOf, type RuntimeReader, type ToolRuntimes } from "./runtimes/runtime.ts";
+import { projectsOf, readersOf, type RuntimeReader, type ToolRuntimes } from "./runtimes/runtime.ts";
 
 /** A module on disk, or a package. */
 export type ToolSource =
@@ -56,7 +56,7 @@ export async function findSources(
   given: string,
   { runtimes, isOnePackage, project }: FindOptions,
 ): Promise<readonly ToolSource[]> {
-  const readers = [...runtimes.values()].flatMap(({ reader }) => (reader === undefined ? [] : [reader]));
+  const readers = [...readersOf(runtimes).values()];
   const extensions = [...EXTENSIONS, ...readers.flatMap((reader) => reader.extensions)];
   const forms: FileForms = { extensions, readers, projects: projectsOf(runtimes) };
   if (isUrl(given)) return [{ kind: "package", path: given, name: given.replace(/[?#].*$/s, "") }];

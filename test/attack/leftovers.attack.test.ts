@@ -23,7 +23,7 @@ const ANSWERED: readonly Hazard[] = [
   ],
 ].map(([name = "", body = ""]) => ({ name, body: `${LOOK} ${body}`, ends: ["ok"], output: "gone", next }));
 
-/** What a realm could remember of a call that was there before. */
+/** Places in a realm that could remember an earlier call. */
 const REMEMBERED: readonly Hazard[] = [
   {
     name: "digits that a call has written itself",

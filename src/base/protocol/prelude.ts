@@ -30,9 +30,14 @@ export interface RuntimeCode {
   readonly engine: string | null;
   /** URL of a module whose `runtime` is a `WorkerRuntime`: what differs from other runtimes. */
   readonly module: string | null;
-  /** Path of the folder with its files; `null` if it has none. Workers may read all in `root`, which the folder is in. */
-  readonly folder: string | null;
-  readonly root: string | null;
+  /** `null` where it has none, or is not available on this machine. */
+  readonly files: RuntimeFolder | null;
+}
+
+/** A folder with the files of a runtime. Workers may read all in `root`, which the folder is in. */
+export interface RuntimeFolder {
+  readonly root: string;
+  readonly folder: string;
 }
 
 /**

@@ -18,7 +18,7 @@ export type ModuleContractName = string;
 /** Names that plugins may give to contracts and runtimes. */
 export const PLUGGED_NAME = /^[a-z][a-z0-9-]{0,63}$/;
 
-export function isModuleContract(name: unknown): name is ModuleContractName {
+export function isPluggedName(name: unknown): name is string {
   return typeof name === "string" && PLUGGED_NAME.test(name);
 }
 
@@ -27,10 +27,6 @@ export const NO_CONFIG = "null";
 
 /** Name of a tool's runtime: `javascript`, or one that a plugin brings, such as `python`, `wasi` or `native`. */
 export type Runtime = string;
-
-export function isRuntime(name: unknown): name is Runtime {
-  return typeof name === "string" && PLUGGED_NAME.test(name);
-}
 
 /**
  * Code that checks a tool's arguments and output in its isolate: expressions whose values are `CheckCode`s of

@@ -61,7 +61,7 @@ const THREAD_TIMES = ["/proc/self/task/", "/proc/thread-self/"];
 
 function rootsOf(runtimes: readonly RuntimeCode[]): readonly string[] {
   return runtimes.flatMap((runtime) =>
-    runtime.root === null ? [] : [`${runtime.root}${sep}`, `${rootInside(runtime)}/`],
+    runtime.files === null ? [] : [`${runtime.files.root}${sep}`, `${rootInside(runtime)}/`],
   );
 }
 

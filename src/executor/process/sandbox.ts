@@ -118,10 +118,10 @@ function probe(command: string, filter: Uint8Array | null): Promise<SandboxState
 }
 
 function inside(runtime: RuntimeCode): RuntimeCode {
-  const { root, folder } = runtime;
-  if (root === null || folder === null) return runtime;
-  const shown = rootInside(runtime);
-  return { ...runtime, root: shown, folder: join(shown, relative(root, folder)) };
+  const { files } = runtime;
+  if (files === null) return runtime;
+  const root = rootInside(runtime);
+  return { ...runtime, files: { root, folder: join(root, relative(files.root, files.folder)) } };
 }
 
 /** The mounts inside, all read-only: Node, its libraries, and the paths that Node's own permissions let it read. */
@@ -139,7 +139,7 @@ function view(runtimes: readonly RuntimeCode[]): readonly string[] {
     }
   }
   for (const runtime of runtimes)
-    if (runtime.root !== null) mounts.push("--ro-bind-try", runtime.root, rootInside(runtime));
+    if (runtime.files !== null) mounts.push("--ro-bind-try", runtime.files.root, rootInside(runtime));
   // Node reads its own memory use in `/proc`.
   return [...mounts, "--proc", "/proc", ...closedIn("/", ["/proc"])];
 }

@@ -1,5 +1,5 @@
 import type { Failure } from "../../base/protocol/messages.ts";
-import { type Inspection, isModuleContract, type ToolScript } from "../../base/protocol/script.ts";
+import { type Inspection, isPluggedName, type ToolScript } from "../../base/protocol/script.ts";
 import { toolError } from "../../base/errors.ts";
 import { configRedactorOf } from "../../base/redaction/config-redactor.ts";
 import type { Isolates } from "./isolates.ts";
@@ -140,7 +140,7 @@ function readFound({ ok, payload }: Outcome, ms: number): Attempt {
   const found = JSON.parse(payload) as Partial<ModuleFacts> | null;
   const { contract, described, spec, defaultExport } = found ?? {};
   if (
-    isModuleContract(contract) &&
+    isPluggedName(contract) &&
     typeof described === "string" &&
     typeof spec === "string" &&
     typeof defaultExport === "string"

@@ -13,7 +13,7 @@ export interface WorkerRuntime {
   readonly interpreter?: {
     /** Maximum of V8's heap, in MiB: the interpreter's own memory has the tool's limit instead. */
     readonly heapMb: number;
-    /** `folder`: that of `RuntimeCode`. */
+    /** `folder`: that of its files, if it has any. */
     readonly open: (folder: string | null) => Interpreters;
   };
 }
@@ -75,7 +75,7 @@ export class WorkerRuntimes implements Disposable {
     const opened = this.#opened.get(runtime);
     if (opened !== undefined) return opened;
     const known = this.#known.get(runtime);
-    const interpreters = known?.own.interpreter?.open(known.code.folder) ?? null;
+    const interpreters = known?.own.interpreter?.open(known.code.files?.folder ?? null) ?? null;
     if (interpreters !== null) this.#opened.set(runtime, interpreters);
     return interpreters;
   }

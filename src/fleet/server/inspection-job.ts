@@ -3,7 +3,7 @@ import { LEVELS } from "../gate/scheduler-scripts.ts";
 import { type Fields, isText, isTime, readText } from "../wire/fields.ts";
 import { isIsolation } from "../wire/read-job.ts";
 import { isObject } from "../../base/json.ts";
-import { type Inspection, isModuleContract, type ToolScript } from "../../base/protocol/script.ts";
+import { type Inspection, isPluggedName, type ToolScript } from "../../base/protocol/script.ts";
 import type { Job } from "../../executor/executor.ts";
 import { inspectionError } from "../../executor/dispatch/inspector.ts";
 
@@ -60,5 +60,5 @@ function isInspection(found: Fields): found is Fields & Inspection {
   if (ok === false) return isObject(error) && isErrorCode(error["code"]) && isText(error["message"]);
   const isSaid = isText(described) && isText(spec) && isText(defaultExport) && isTime(evaluationMs);
   const isReasoned = isolationReason === undefined || isText(isolationReason);
-  return ok === true && isSaid && isReasoned && isModuleContract(contract) && isIsolation(isolation);
+  return ok === true && isSaid && isReasoned && isPluggedName(contract) && isIsolation(isolation);
 }

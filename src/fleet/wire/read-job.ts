@@ -1,5 +1,5 @@
 import { describeExcess, isObject } from "../../base/json.ts";
-import { type Isolation, isModuleContract, isRuntime } from "../../base/protocol/script.ts";
+import { type Isolation, isPluggedName } from "../../base/protocol/script.ts";
 import { ProtocolError } from "../../base/protocol/wire.ts";
 import {
   briefly,
@@ -58,8 +58,8 @@ function isScript(script: Fields): script is Fields & FleetScript {
   const { registrant, digest } = script;
   const isNamed = isKey(key) && isText(name) && isText(version) && isTextRef(text);
   const isOwned = [registrant, digest].every((each) => each === undefined || isText(each));
-  const isKnown = isRuntime(runtime) && isIsolation(isolation);
-  const isContract = contract === null || isModuleContract(contract);
+  const isKnown = isPluggedName(runtime) && isIsolation(isolation);
+  const isContract = contract === null || isPluggedName(contract);
   const isSized = isStart(memoryMb) && memoryMb <= MEMORY_MAX_MB;
   const areChecks = checks === null || isTextRef(checks);
   return isNamed && isOwned && isKnown && isContract && isSized && areChecks && typeof hasConfig === "boolean";

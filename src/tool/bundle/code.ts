@@ -3,7 +3,7 @@ import path from "node:path";
 import { GloveboxError } from "../../base/errors.ts";
 import { type Dependencies, readDependencies } from "../package/dependencies.ts";
 import type { PackageLayout } from "../package/layout.ts";
-import type { BundleContext, RuntimeReader, RuntimeSource, ToolRuntimes } from "../runtimes/runtime.ts";
+import { type BundleContext, readersOf, type RuntimeSource, type ToolRuntimes } from "../runtimes/runtime.ts";
 import { type Bundle, bundleModule } from "./bundle.ts";
 import type { PackageScope } from "./files.ts";
 import type { CheckedDefinition } from "../definition.ts";
@@ -62,10 +62,6 @@ function runtimeOf(file: string, runtimes: ToolRuntimes): string {
   const extension = path.extname(file);
   for (const [name, { extensions }] of readersOf(runtimes)) if (extensions.includes(extension)) return name;
   return JAVASCRIPT;
-}
-
-function readersOf(runtimes: ToolRuntimes): ReadonlyMap<string, RuntimeReader> {
-  return new Map([...runtimes].flatMap(([name, { reader }]) => (reader === undefined ? [] : [[name, reader]])));
 }
 
 /** Resolves links, because the packages at their targets are what is imported. */

@@ -1,14 +1,12 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { basename, extname, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { BuildOptions, PluginBuild } from "esbuild";
+import type { BuildOptions, Plugin } from "esbuild";
 import { CHECKS_GLOBAL, type Prelude, type RuntimeCode, textsOf } from "../../base/protocol/prelude.ts";
 import type { ToolRuntime } from "./runtime.ts";
 
 const GLOBAL_NAME = "__prelude";
-const ADAPTER_NAME = "__adapter";
-const ENGINE_NAME = "__engine";
-const LIBRARIES_NAME = "__libraries";
+const ADDED_NAME = "__added";
 /** Modules of the prelude that libraries import. */
 const SHARED = /\/guest\/(?:contracts\/defined|tool-context)\.[jt]s$/;
 const EXTENSION = import.meta.url.endsWith(".ts") ? "ts" : "js";
@@ -27,16 +25,16 @@ const BUILT_PARTS = new URL("../../guest/parts.json", import.meta.url);
 interface Scripts {
   /** `core` lacks its end, in front of which adapters stand. */
   readonly prelude: Omit<Prelude, "runtimes">;
-  /** Adapters of contracts, engines of runtimes and libraries by their files, relative to the guest's folder and without their extension. */
-  readonly adapters: Bundled;
-  readonly engines: Bundled;
-  readonly libraries: Bundled;
+  /** Expressions of what plugins add, by their files, relative to the guest's folder and without their extension. */
+  readonly added: { readonly [file: string]: string };
   /** An expression whose value describes schemas of libraries, for `describing`. */
   readonly describer: string;
 }
 
-interface Bundled {
-  readonly [file: string]: string;
+/** A module that a plugin adds, and what is taken of it. */
+interface Addition {
+  readonly file: URL;
+  readonly value: "adapter" | "createEngine()" | "libraries";
 }
 
 interface BuiltScripts extends Omit<Scripts, "prelude"> {
@@ -65,28 +63,39 @@ export async function loadPrelude({
   runtimes = [],
   libraries = [],
 }: PreludeParts = {}): Promise<Prelude> {
-  const built = await loadScripts();
+  const { prelude } = await loadScripts();
   const codes = [...runtimes].map(async (runtime): Promise<RuntimeCode> => {
     const { name, isInterpreted = false, engine, worker, files } = runtime;
-    const place = files?.() ?? null;
     return {
       name,
       isInterpreted,
-      engine: engine === undefined ? null : (built.engines[keyOf(engine)] ?? (await bundleEngine(engine))),
+      engine: engine === undefined ? null : await expressionOf({ file: engine, value: "createEngine()" }),
       module: worker?.href ?? null,
-      folder: place?.folder ?? null,
-      root: place?.root ?? null,
+      files: files?.() ?? null,
     };
   });
-  const others = adapters.filter((file) => built.adapters[keyOf(file)] === undefined);
-  const bundled = { ...built.adapters, ...(others.length === 0 ? {} : await bundleAdapters(others)) };
-  const added = adapters.map((file) => `${GLOBAL_NAME}.addAdapter(${bundled[keyOf(file)]});\n`);
-  for (const file of libraries) {
-    const text = built.libraries[keyOf(file)] ?? (await bundleLibraries(file));
-    added.push(`${GLOBAL_NAME}.addLibraries(${text});\n`);
-  }
-  const core = script(`${built.prelude.core}${added.join("")}return ${GLOBAL_NAME}.boot;`);
-  return { ...built.prelude, core, runtimes: await Promise.all(codes) };
+  const added = await Promise.all([
+    ...adapters.map(async (file) => `addAdapter(${await expressionOf({ file, value: "adapter" })})`),
+    ...libraries.map(async (file) => `addLibraries(${await expressionOf({ file, value: "libraries" })})`),
+  ]);
+  const statements = added.map((call) => `${GLOBAL_NAME}.${call};\n`).join("");
+  const core = script(`${prelude.core}${statements}return ${GLOBAL_NAME}.boot;`);
+  return { ...prelude, core, runtimes: await Promise.all(codes) };
+}
+
+/** Those that were bundled in this process, which makes more than one engine. */
+const bundled = new Map<string, Promise<string>>();
+
+/** What a module adds, as an expression: of the build, or bundled once. */
+async function expressionOf(addition: Addition): Promise<string> {
+  const { added } = await loadScripts();
+  const key = keyOf(addition.file);
+  const known = added[key] ?? bundled.get(key);
+  if (known !== undefined) return known;
+  const bundling = bundleAddition(addition);
+  bundled.set(key, bundling);
+  bundling.catch(() => bundled.delete(key));
+  return bundling;
 }
 
 function keyOf(file: URL): string {
@@ -113,15 +122,16 @@ export async function writeScripts({ adapters = [], runtimes = [], libraries = [
   const { prelude, describer } = await bundleScripts();
   const { parts, ...rest } = prelude;
   await writeFile(BUILT_PARTS, JSON.stringify(textsOf(parts)));
-  const engines = await Promise.all(
-    [...runtimes].flatMap(({ engine: file }) =>
-      file === undefined ? [] : [bundleEngine(file).then((text) => [keyOf(file), text] as const)],
+  const additions: readonly Addition[] = [
+    ...adapters.map((file) => ({ file, value: "adapter" }) as const),
+    ...[...runtimes].flatMap(({ engine }) =>
+      engine === undefined ? [] : [{ file: engine, value: "createEngine()" } as const],
     ),
-  );
-  const texts = await Promise.all(libraries.map(async (file) => [keyOf(file), await bundleLibraries(file)] as const));
-  const bundled = { engines: Object.fromEntries(engines), libraries: Object.fromEntries(texts) };
-  const added = { adapters: await bundleAdapters(adapters), ...bundled };
-  await writeFile(BUILT_SCRIPTS, JSON.stringify({ prelude: rest, describer, ...added }));
+    ...libraries.map((file) => ({ file, value: "libraries" }) as const),
+  ];
+  const texts = additions.map(async (one) => [keyOf(one.file), await bundleAddition(one)] as const);
+  const added = Object.fromEntries(await Promise.all(texts));
+  await writeFile(BUILT_SCRIPTS, JSON.stringify({ prelude: rest, describer, added }));
 }
 
 async function bundleScripts(): Promise<Scripts> {
@@ -142,44 +152,41 @@ async function bundleScripts(): Promise<Scripts> {
     checks: checks.get("checks") ?? "",
   };
   const describer = `${describers.get("describer") ?? ""}return ${GLOBAL_NAME}.describeLibrarySchema;`;
-  return { prelude, describer: script(describer), adapters: {}, engines: {}, libraries: {} };
+  return { prelude, describer: script(describer), added: {} };
 }
 
-/** Bundles modules that export the `adapter` of a contract, as expressions. */
-async function bundleAdapters(files: readonly URL[]): Promise<Bundled> {
-  const named = files.map((file, index) => [`adapter${index}`, fileURLToPath(file)] as const);
-  const texts = await bundlePaths(ADAPTER_NAME, Object.fromEntries(named));
-  const expressions = files.map((file, index) => {
-    const text = texts.get(`adapter${index}`) ?? "";
-    return [keyOf(file), script(`${text}return ${ADAPTER_NAME}.adapter;`)] as const;
-  });
-  return Object.fromEntries(expressions);
+/** Bundles a module, as an expression whose value is what it adds. */
+async function bundleAddition({ file, value }: Addition): Promise<string> {
+  const texts = await bundlePaths(ADDED_NAME, { added: fileURLToPath(file) }, optionsOf({ file, value }));
+  return script(`${texts.get("added") ?? ""}return ${ADDED_NAME}.${value};`);
 }
 
-/** Bundles a module that exports `createEngine`, as a script that evaluates to an engine. */
-async function bundleEngine(file: URL): Promise<string> {
-  // Those of other packages use no stream of ours.
-  const isOwn = !keyOf(file).startsWith("..");
-  const texts = await bundlePaths(ENGINE_NAME, { engine: fileURLToPath(file) }, isOwn ? IN_REALMS : {});
-  return script(`${texts.get("engine") ?? ""}return ${ENGINE_NAME}.createEngine();`);
+function optionsOf({ file, value }: Addition): RealmOptions {
+  switch (value) {
+    case "adapter":
+      return {};
+    case "createEngine()":
+      // Those of other packages use no stream of ours.
+      return keyOf(file).startsWith("..") ? {} : IN_REALMS;
+    case "libraries":
+      return { plugins: [shared] };
+    default:
+      return value satisfies never;
+  }
 }
 
-/** Bundles a module that exports `libraries`, as an expression. What it has in common with the prelude is the prelude's. */
-async function bundleLibraries(file: URL): Promise<string> {
-  const shared = {
-    name: "shared",
-    setup: (bundler: PluginBuild) => {
-      bundler.onResolve({ filter: /^\./ }, ({ path, resolveDir }) => {
-        const place = resolve(resolveDir, path);
-        return SHARED.test(place) ? { path: place, namespace: "shared" } : undefined;
-      });
-      const contents = `module.exports = ${GLOBAL_NAME};`;
-      bundler.onLoad({ filter: /./, namespace: "shared" }, () => ({ contents, loader: "js" }));
-    },
-  } as const;
-  const texts = await bundlePaths(LIBRARIES_NAME, { libraries: fileURLToPath(file) }, { plugins: [shared] });
-  return script(`${texts.get("libraries") ?? ""}return ${LIBRARIES_NAME}.libraries;`);
-}
+/** What libraries have in common with the prelude is the prelude's. */
+const shared: Plugin = {
+  name: "shared",
+  setup: (bundler) => {
+    bundler.onResolve({ filter: /^\./ }, ({ path, resolveDir }) => {
+      const place = resolve(resolveDir, path);
+      return SHARED.test(place) ? { path: place, namespace: "shared" } : undefined;
+    });
+    const contents = `module.exports = ${GLOBAL_NAME};`;
+    bundler.onLoad({ filter: /./, namespace: "shared" }, () => ({ contents, loader: "js" }));
+  },
+};
 
 /** A script that evaluates to the body's return value. */
 function script(body: string): string {
@@ -198,7 +205,9 @@ function bundleFiles(
   return bundlePaths(globalName, Object.fromEntries(paths), IN_REALMS);
 }
 
-const IN_REALMS: Pick<BuildOptions, "define" | "inject"> = {
+type RealmOptions = Pick<BuildOptions, "define" | "inject" | "plugins">;
+
+const IN_REALMS: RealmOptions = {
   // The stream classes must not capture this: it would belong to the call that first uses it.
   define: { queueMicrotask: "undefined" },
   // They transfer buffers with what this exports as `structuredClone`.
@@ -208,7 +217,7 @@ const IN_REALMS: Pick<BuildOptions, "define" | "inject"> = {
 async function bundlePaths(
   globalName: string,
   entryPoints: { readonly [name: string]: string },
-  more: Pick<BuildOptions, "define" | "inject" | "plugins"> = {},
+  more: RealmOptions,
 ): Promise<ReadonlyMap<string, string>> {
   const { build } = await import("esbuild");
   const result = await build({

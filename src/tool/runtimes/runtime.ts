@@ -1,3 +1,4 @@
+import type { RuntimeFolder } from "../../base/protocol/prelude.ts";
 import type { Bundle } from "../bundle/bundle.ts";
 import type { ProjectOptions } from "../bundle/project.ts";
 import type { ProjectForm, ProjectForms } from "../package/layout.ts";
@@ -20,12 +21,6 @@ export interface ToolRuntime {
   readonly isInterpreted?: true;
   /** @internal Files that workers read; `null` where the runtime is not available on this machine. */
   readonly files?: () => RuntimeFolder | null;
-}
-
-/** A folder with the files of a runtime. Workers may read all in `root`, which the folder is in. */
-export interface RuntimeFolder {
-  readonly root: string;
-  readonly folder: string;
 }
 
 /** Reads the code of a runtime's tools. Nothing of a tool runs. */
@@ -52,11 +47,15 @@ export type RuntimeSource = { readonly name: string } & (
 /** Runtimes of an engine's plugins, by their names. */
 export type ToolRuntimes = ReadonlyMap<string, ToolRuntime>;
 
+/** Readers by the names of their runtimes. */
+export function readersOf(runtimes: ToolRuntimes): ReadonlyMap<string, RuntimeReader> {
+  return new Map([...runtimes].flatMap(([name, { reader }]) => (reader === undefined ? [] : [[name, reader]])));
+}
+
 export function projectsOf(runtimes: ToolRuntimes): ProjectForms {
-  const forms = [...runtimes].flatMap(([name, { reader }]) =>
-    reader?.project === undefined ? [] : [[name, reader.project] as const],
+  return new Map(
+    [...readersOf(runtimes)].flatMap(([name, { project }]) => (project === undefined ? [] : [[name, project]])),
   );
-  return new Map(forms);
 }
 
 /** On whose behalf code is bundled, and with what. */
