@@ -37,10 +37,13 @@ export const PLUGINS: readonly Plugin[] = [
   connectors,
 ];
 
-const { parts, runtimes } = resolvePlugins(PLUGINS);
+const { parts, runtimes, stores } = resolvePlugins(PLUGINS);
 
 /** Beside JavaScript. */
 export const RUNTIMES = runtimes;
+
+/** In place of files. */
+export const STORES = stores;
 
 /** What they add to the programs inside isolates: `npm run build` bundles it. */
 export const PRELUDE_PARTS: PreludeParts = parts;

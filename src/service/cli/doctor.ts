@@ -98,10 +98,8 @@ async function checkCalls(file: string | undefined): Promise<readonly Check[]> {
 /** `null` where calls are in a file, or options are wrong, which the check of the engine says. */
 async function redisOfCalls(file: string | undefined): Promise<RedisSettings | null> {
   try {
-    const { keptByDefault } = await import("../config/effective.ts");
-    const { resolveCalls } = await import("../../engine/call-options.ts");
-    const { fleetCalls } = await import("../../fleet/server/fleet-stores.ts");
-    const calls = resolveCalls(keptByDefault(await readConfig(file)).calls, "", fleetCalls);
+    const { keptCallsOf } = await import("../config/effective.ts");
+    const calls = keptCallsOf(await readConfig(file));
     if (calls === null || !("factory" in calls.place)) return null;
     return { ...(calls.place.own as CallsAddress), ...calls.room };
   } catch {

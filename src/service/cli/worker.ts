@@ -3,6 +3,7 @@ import type { Override } from "../config/configuration.ts";
 import { MACHINE_DEFAULTS, machineSettings, SERVICE_DEFAULTS } from "../config/effective.ts";
 import type { Config } from "../config/schema.ts";
 import type { MachineOptions } from "../../fleet/machine/machine.ts";
+import type { LedgerAddress } from "../../store/calls/redis-ledger.ts";
 import { resolveOptions, WORKERS_DEFAULT } from "../../engine/options.ts";
 import { FLEET_DEFAULT } from "../../store/redis/url.ts";
 import { claimGroups } from "../../base/os/cgroup.ts";
@@ -82,7 +83,6 @@ async function decide(
     );
   const { PRELUDE_PARTS, PLUGINS } = await import("../../ecosystems/plugins.ts");
   const { fleetExecutor } = await import("../../fleet/server/fleet-executor.ts");
-  const { fleetLedger } = await import("../../fleet/server/fleet-stores.ts");
   const { executor, workers, idempotency } = resolveOptions({ ...engineOptions(values), plugins: PLUGINS });
   if (executor.kind !== "plugin") throw new TypeError("a worker machine serves a fleet");
   const { slots, ...surface } = machineSettings(values.machine, workers);
@@ -90,9 +90,7 @@ async function decide(
   const { warmIsolates, spinMs, rssMb, spare, recycle, sandbox, trust } = executor;
   const { ttlMs, maxEntries, maxBytes } = idempotency;
   const ledger =
-    values.idempotency?.url === undefined
-      ? undefined
-      : { ...fleetLedger.resolve(values.idempotency), ttlMs, maxEntries, maxBytes };
+    "factory" in idempotency ? { ...(idempotency.own as LedgerAddress), ttlMs, maxEntries, maxBytes } : undefined;
   const isolates = { warmIsolates, spinMs, rssMb, spare, recycle, sandbox, trust };
   return {
     machine: { parts: PRELUDE_PARTS, url, fleet, secret, store, slots, workers, ledger, executor: isolates },

@@ -1,9 +1,9 @@
 import { isObject } from "../../base/json.ts";
-import type { ResolvedCallOptions } from "../../engine/call-options.ts";
+import { type ResolvedCallOptions, resolveCalls } from "../../engine/call-options.ts";
 import { resolveOptions } from "../../engine/options.ts";
 import type { Configuration, Source } from "./configuration.ts";
 import { type Config, HIDDEN, URLS } from "./schema.ts";
-import { PLUGINS } from "../../ecosystems/plugins.ts";
+import { PLUGINS, STORES } from "../../ecosystems/plugins.ts";
 import type { ResolvedExecutorOptions } from "../../executor/executor-factory.ts";
 import type { PluginStore } from "../../store/store-factory.ts";
 
@@ -34,6 +34,11 @@ export function keptByDefault<Given extends Pick<Config, "calls" | "executor">>(
   const { kind, url, fleet, secret } = executor;
   if (kind !== "queue" || url === undefined || secret === undefined) return { ...given, calls };
   return { ...given, calls: { url, secret, ...(fleet === undefined ? {} : { fleet }), ...calls } };
+}
+
+/** Kept calls of a service, other than their file; `null` where it keeps none. Throws as `createEngine` does. */
+export function keptCallsOf(given: Config): ResolvedCallOptions | null {
+  return resolveCalls(keptByDefault(given).calls, "", STORES.calls);
 }
 
 /** Defaults of a worker machine. */

@@ -1,7 +1,6 @@
 import path from "node:path";
 import { isObject, memberOf } from "../../../base/json.ts";
 import { PackageError } from "../../package/step.ts";
-import { readToml } from "../../package/toml.ts";
 
 /** The file that describes a Python project (PEP 621), and its maximum size. */
 export const PYPROJECT = "pyproject.toml";
@@ -19,6 +18,8 @@ export interface Pyproject {
 
 /** The project in a folder; `undefined` without the file. Rejects with a `PackageError` that names the line. */
 export async function readPyproject(folder: string): Promise<Pyproject | undefined> {
+  // Loaded on demand: each engine knows the name of the file, and few read one.
+  const { readToml } = await import("../../package/toml.ts");
   const content = await readToml(path.join(folder, PYPROJECT), PYPROJECT, PYPROJECT_BYTES_MAX);
   if (content === undefined) return undefined;
   const project = memberOf(content, "project");
