@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { parseForWriting } from "../../base/exact-json.ts";
+import { digitsOf, parseForWriting } from "../../base/exact-json.ts";
 import { describeExcess, isObject, type JsonValue, pointerSegment } from "../../base/json.ts";
 import { readYaml, YamlError } from "../../base/yaml-text.ts";
 
@@ -68,13 +68,18 @@ function entryOf(
 
 /** All problems of a plan; an empty list if it is valid. */
 export function validateMountPlan(plan: unknown): readonly PlanProblem[] {
-  if (!isObject(plan)) return [error("", "must be an object")];
+  if (!isMap(plan)) return [error("", "must be an object")];
   const unknown = Object.keys(plan).filter((section) => !SECTIONS.includes(section));
   const warnings = unknown.map((section): PlanProblem => {
     const message = `is no section of a plan; the sections are ${SECTIONS.join(", ")}`;
     return { level: "warning", pointer: pointerSegment(section), message };
   });
   return [...checkTools(plan["tools"] ?? []), ...warnings];
+}
+
+/** Not a long integer, which keeps its digits in an object. */
+function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
+  return isObject(value) && digitsOf(value) === null;
 }
 
 function checkTools(tools: unknown): PlanProblem[] {
@@ -84,7 +89,7 @@ function checkTools(tools: unknown): PlanProblem[] {
 }
 
 function checkEntry(entry: unknown, pointer: string): PlanProblem[] {
-  if (!isObject(entry)) return [error(pointer, "must be an object")];
+  if (!isMap(entry)) return [error(pointer, "must be an object")];
   const { module, source, config } = entry;
   const problems: PlanProblem[] = [];
   if (module === undefined) problems.push(error(`${pointer}/module`, "is missing"));
@@ -108,7 +113,7 @@ function checkEntry(entry: unknown, pointer: string): PlanProblem[] {
 
 /** A config enters the isolate as JSON, and must survive that unchanged. */
 function problemWithConfig(config: unknown): string | null {
-  if (!isObject(config)) return "must be an object";
+  if (!isMap(config)) return "must be an object";
   try {
     const text = JSON.stringify(config);
     if (text.length > CONFIG_MAX) return `must have at most ${CONFIG_MAX} characters as JSON`;

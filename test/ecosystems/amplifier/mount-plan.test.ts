@@ -124,6 +124,12 @@ describe("the check of a plan", () => {
     }
   });
 
+  /** Found by the property below: a long integer is an object that keeps its digits. */
+  test.each(["9007199254740992", "tools: [9007199254740992]", "tools: [{ module: a, config: 9007199254740992 }]"])(
+    "takes a long integer for no object: %s",
+    (text) => expect(() => parseMountPlan(text)).toThrow(/must be an object/),
+  );
+
   test("answers whatever JSON it is given, and what it accepts can be read", () => {
     const field = fc.oneof(fc.constantFrom("module", "source", "config"), fc.string());
     const entry = fc.oneof(fc.jsonValue(), fc.dictionary(field, fc.jsonValue()));

@@ -102,6 +102,8 @@ describe("the page", () => {
     const { page } = visited;
     await page.getByRole("link", { name: /^echo/ }).waitFor();
     await page.keyboard.press("/");
+    // The field is there, and has the focus, when the page has drawn itself anew.
+    await page.locator("input:focus").waitFor();
     await page.keyboard.type("MATH");
     await page.getByText("1 of 2 tools").waitFor();
     expect(await page.locator(".tool-list a").allTextContents()).toEqual(["addAdds two numbers."]);
