@@ -15,6 +15,7 @@ export type {
 export type { CapabilityEvent, CapabilityOutcome } from "./broker/capability-event.ts";
 export type { Finding } from "./broker/grants.ts";
 export type { Explanation, GrantLine, LimitLine, ToolFinding } from "./engine/explanation.ts";
+export type { ApprovalRule } from "./broker/approval-rules.ts";
 export type { Policy, PolicyRule } from "./broker/policy.ts";
 export type { LastRefusal } from "./broker/capability-invoker.ts";
 export type { RateLimit } from "./broker/capabilities/rate-limit.ts";
@@ -26,6 +27,22 @@ export type { RecordedAnswer, RecordedAsk } from "./broker/journal.ts";
 export type { PackageOptions } from "./tool/package/options.ts";
 export type { PackageEvent, PackageStepName } from "./tool/package/step.ts";
 export type { CallHistory } from "./engine/call-history.ts";
+export {
+  type Decider,
+  DecisionConflict,
+  type DurableCalls,
+  type DurableFilter,
+  type DurableOfWhom,
+} from "./engine/durable/durable-calls.ts";
+export type {
+  CallState,
+  CallWait,
+  Decision,
+  DurableCall,
+  DurablePage,
+  WaitSettlement,
+  WaitState,
+} from "./store/calls/durable/durable-call.ts";
 export type { CallOptions } from "./engine/call-options.ts";
 export type { RedactValue } from "./engine/call/redact-detail.ts";
 export type { CallDetail, CallFilter, CallPage, CallSummary, StoredCall } from "./store/calls/call-record.ts";
@@ -112,4 +129,4 @@ export {
 } from "./base/result.ts";
 export type { HeldBytes, HostUsage } from "./base/tenant-account.ts";
 export type { SchemaRewrite } from "./tool/contracts/mcp-schema.ts";
-export type { RetryOn, ToolDefinition, ToolInfo, ToolLocation } from "./tool/definition.ts";
+export type { RetryOn, ToolApproval, ToolDefinition, ToolInfo, ToolLocation } from "./tool/definition.ts";

@@ -21,9 +21,16 @@ export function membersOf(name: string): readonly Member[] {
   const declaration = new RegExp(`export (?:interface|class) ${name}\\b[^{]*`);
   for (const text of sources) {
     const found = declaration.exec(text);
-    if (found !== null) return readMembers(text.slice(found.index + found[0].length));
+    if (found === null) continue;
+    const base = / extends (\w+) $/.exec(found[0])?.[1];
+    const inherited = base === undefined || !isExported(base) ? [] : membersOf(base);
+    return [...inherited, ...readMembers(text.slice(found.index + found[0].length))];
   }
   throw new Error(`src exports no interface and no class ${name}`);
+}
+
+function isExported(name: string): boolean {
+  return sources.some((text) => new RegExp(`export (?:interface|class) ${name}\\b`).test(text));
 }
 
 /** The properties of an object type written in place: `{ readonly name: string }`. */

@@ -254,6 +254,36 @@ export const ERROR_TEXTS = {
     message: 'executor "queue" needs the packages bullmq and ioredis, which are not installed',
     details: { command: "npm install bullmq@^6.7 ioredis@^6" },
   },
+  paused: {
+    meaning:
+      "The call waits for a person, a signal, a time or another call. It is kept, and holds no worker meanwhile. Nothing more is asked of the caller than to come back for its result.",
+    causes: [
+      "The tool's `approval`, or a rule of `policy.approvals`, has a person approve the call.",
+      "A listener of `tool:pre` called `requireApproval`.",
+      "The tool or the program called `approval`, `signal` or `sleepUntil`.",
+    ],
+    message: "the call waits for the approval of refund: the tool asks for it; it is kept as c_q1Ktxs3M8bJ0sYwZ",
+    details: { id: "c_q1Ktxs3M8bJ0sYwZ" },
+  },
+  approval_refused: {
+    meaning: "A person refused the call, or nobody decided in time. What needed the approval did not run.",
+    causes: ["A person decided `refuse`.", "The time of the rule, `expiresMs`, was over."],
+    message: "it was refused by ada@example.com: the order was delivered",
+  },
+  cannot_pause: {
+    meaning: "The call would have to wait, and cannot be kept meanwhile. What it waits for was not asked.",
+    causes: [
+      'The caller said `pause: "refuse"`.',
+      "The tenant has as many paused calls, or the call has as many waits or bytes, as may be kept.",
+    ],
+    message: "the call has to wait: the tool asks for it, and its caller has said that it must not",
+  },
+  diverged: {
+    meaning:
+      "The call was to go on after its pause. To do so it runs again with its earlier answers, and this time it asked for something else. Effects before the pause stand; nothing after it ran.",
+    causes: ["Another version of Node or of Glovebox, in which the tool behaves in another way."],
+    message: "after its pause the call asked for something else than before",
+  },
   engine_closed: {
     meaning: "The engine closes or is closed. Calls that had not ended were stopped.",
     causes: ["The server got SIGTERM.", "The host program called `engine.close()`."],

@@ -211,8 +211,8 @@ export const HOST_WORK: readonly HostWork[] = [
     test: "code-mode/type-check.system.test.ts",
   },
   {
-    work: "Call another tool",
-    causes: ["tools"],
+    work: "Call another tool, or wait for a person, a signal or a time",
+    causes: ["tools", "pause"],
     bound: "a call of its own, within the limits of its parent; 8 at once in a call, and 56 more that need only a turn",
     place: "isolate",
     payer: "the call",

@@ -221,6 +221,36 @@ export const ERRORS = {
     blame: "tool",
     advice: "Call again after `details.retryAfterMs`, and fix the tool: it crashed several executors.",
   },
+  paused: {
+    type: "PausedError",
+    http: 202,
+    retryable: false,
+    blame: "operator",
+    advice: "The call waits, and is kept: decide it, then ask for its result by `details.id`.",
+  },
+  approval_refused: {
+    type: "ApprovalRefusedError",
+    http: 200,
+    retryable: false,
+    blame: "operator",
+    advice: "A person refused the call, or nobody decided in time (`details.expired`). The message has the reason.",
+  },
+  cannot_pause: {
+    type: "CannotPauseError",
+    http: 200,
+    retryable: false,
+    blame: "operator",
+    advice:
+      "The call has to wait and cannot be kept meanwhile; the message says why. Remove the cause, or the rule that asks for approval.",
+  },
+  diverged: {
+    type: "DivergedError",
+    http: 409,
+    retryable: false,
+    blame: "engine",
+    advice:
+      "The call could not go on after its pause: it asked for something else than before. Its earlier effects stand.",
+  },
   engine_closed: {
     type: "EngineClosedError",
     http: 503,
@@ -273,6 +303,9 @@ export interface ErrorDetails {
   login_required: WithStack;
   missing_package: { readonly packages: readonly string[]; readonly command: string };
   executor_lost: WithEffects;
+  paused: { readonly id: string };
+  approval_refused: { readonly expired?: true; readonly reason?: string };
+  cannot_pause: { readonly bound?: string };
   tool_quarantined: Retry & WithEffects;
 }
 

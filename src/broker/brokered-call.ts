@@ -1,9 +1,11 @@
 import type { Limits } from "../base/limits.ts";
 import type { HostAccount } from "../base/tenant-account.ts";
 import type { AskLog } from "./ask-log.ts";
+import type { PauseCall } from "./capabilities/capability.ts";
 import type { AdoptChild, CallBinary, CallOperation, CallTool } from "./capabilities/capability.ts";
 import type { CallIdentity } from "./capability-event.ts";
 import type { GrantSubject } from "./grants.ts";
+import type { RecordedJournal } from "./journal.ts";
 import type { PlacedCapability } from "./thread/host-capability.ts";
 
 /** The call on whose behalf the broker acts. */
@@ -16,13 +18,22 @@ export interface BrokeredCall extends GrantSubject, CallIdentity {
   readonly account?: HostAccount | undefined;
   /** Whether the journal keeps the whole arguments, where there is room for them, for a recording of the call. */
   readonly isRecorded?: boolean;
+  /** Its journal at its last pause, from which it goes on. */
+  readonly journal?: RecordedJournal | undefined;
   /** Whether somebody hears of its capability calls, with the hash of their arguments. */
   readonly isHeard?: boolean;
   /** Receives its capability calls, where its record may have them. */
   readonly log?: AskLog | undefined;
-  readonly callTool: (name: string, args: Record<string, unknown>, signal: AbortSignal) => ReturnType<CallTool>;
+  readonly callTool: (
+    name: string,
+    args: Record<string, unknown>,
+    signal: AbortSignal,
+    step: number,
+  ) => ReturnType<CallTool>;
   /** See `OpenCall`. */
   readonly adoptChild?: AdoptChild;
+  /** See `OpenCall`. */
+  readonly pause?: PauseCall | undefined;
   /** The binary, where the tool is one. */
   readonly binary?: CallBinary | undefined;
   /** The operation, where the tool is another server's. */

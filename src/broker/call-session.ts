@@ -39,6 +39,20 @@ export interface CallSession {
   end(end: AttemptEnd): SessionEnd;
 }
 
+/** How far a run has come: its capability calls, and the responses delivered to it. */
+export interface RunProgress {
+  readonly asked: number;
+  readonly delivered: number;
+}
+
+/** Length from which a journal is not kept, in UTF-16 units. */
+const JOURNAL_MAX = 8 * 1024 * 1024;
+
+/** The journal of a run at rest, and the steps for which it waits. */
+export type SessionSnapshot =
+  | { readonly kind: "journal"; readonly journal: RecordedJournal; readonly open: readonly number[] }
+  | { readonly kind: "tooLong" };
+
 /** The broker's side of one call: its journal, and its use of the limits. */
 export class BrokerSession implements CallSession {
   readonly journal: Journal;
@@ -46,12 +60,17 @@ export class BrokerSession implements CallSession {
   readonly #caller: BrokeredCall;
   readonly #invoker: CapabilityInvoker;
   #replay: ReplayCursor;
+  /** Steps of an earlier run that had no answer, and have not been asked for in this one. */
+  readonly #waits: Set<number>;
 
   constructor(host: InvokerHost, caller: BrokeredCall, grants: Grants) {
-    this.journal = new Journal();
+    const { journal } = caller;
+    this.journal = journal === undefined ? new Journal() : Journal.from(journal);
+    this.#waits = new Set(this.journal.unanswered);
     this.#host = host;
     this.#caller = caller;
     this.#invoker = new CapabilityInvoker(host, caller, grants);
+    if (journal !== undefined) this.#invoker.recount(journal);
     this.#replay = new ReplayCursor(1, this.journal);
   }
 
@@ -105,6 +124,7 @@ export class BrokerSession implements CallSession {
     const known = this.journal.find(call.step);
     if (known !== undefined) {
       if (!isSame(known, call)) return respond(this.#diverge(call));
+      if (this.#waits.delete(call.step)) return this.#goOn(call, respond);
       this.#host.record(this.#caller, call, "replayed", { rules: this.#invoker.rules(call.capability) });
       return this.#replay.ask(call.step, respond);
     }
@@ -131,6 +151,24 @@ export class BrokerSession implements CallSession {
       this.#record(step, { kind: "value", nowMs: reply.answeredMs, json: childAnswer(reply) });
     else if (response instanceof Promise) void response.then((given) => this.#record(step, given));
     else this.#record(step, response);
+  }
+
+  /** Carries out what an earlier run has waited for: time has passed meanwhile. */
+  #goOn(call: CapabilityCall, respond: Respond): void {
+    this.#replay.ask(call.step, respond);
+    const atNow = (given: CapabilityResponse): void =>
+      this.#record(call.step, { ...given, nowMs: Math.max(given.nowMs, Date.now()) });
+    const response = this.#invoker.invoke(call, true);
+    if (response instanceof Promise) void response.then(atNow);
+    else atNow(response);
+  }
+
+  /** The journal of a run that has nothing left to do but wait; `null` where it is not at rest yet. */
+  snapshot({ asked, delivered }: RunProgress): SessionSnapshot | null {
+    const { journal } = this;
+    if (journal.size !== asked || journal.responseCount !== delivered) return null;
+    if (journal.length > JOURNAL_MAX) return { kind: "tooLong" };
+    return { kind: "journal", journal: journal.record(), open: journal.unanswered };
   }
 
   /** The arguments as the journal keeps them, and whether there was room for the entry. */

@@ -9,6 +9,7 @@ import type { BrokeredCall } from "./brokered-call.ts";
 import { type Excess, explainExcess } from "./capability-excess.ts";
 import { type CapabilityDetails, type CapabilityOutcome, methodName } from "./capability-event.ts";
 import type { Decision, Grants } from "./grants.ts";
+import type { RecordedJournal } from "./journal.ts";
 import type { BegunMethod, MethodCaller, MethodOutcome, RunningMethod } from "./method-call.ts";
 import { OpenedCapabilities, type Track } from "./opened-capabilities.ts";
 import { DENIED_ARGS_MAX } from "./remedies.ts";
@@ -127,6 +128,20 @@ export class CapabilityInvoker implements Disposable {
   isBeyond({ capability, method }: CapabilityCall): boolean {
     if (isContinuation(capability, method)) return ++this.#continuations > CONTINUATIONS_MAX;
     return ++this.#calls > this.#caller.limits.capabilityCalls + 1;
+  }
+
+  /** Counts the capability calls of an earlier run, which are not carried out again. */
+  recount({ asks, answers }: RecordedJournal): void {
+    for (const { capability, method, args } of asks) {
+      if (isContinuation(capability, method)) this.#continuations++;
+      else this.#calls++;
+      this.#length += args.length;
+      this.hold(args.length);
+    }
+    for (const { payload } of answers) {
+      this.#length += payload.length;
+      this.hold(payload.length);
+    }
   }
 
   /** Holds memory for an entry of the journal until the call ends; returns whether there was room for it. */
@@ -248,12 +263,12 @@ export class CapabilityInvoker implements Disposable {
   }
 
   #beginMethod({ call, label }: Invocation, decision: Granted): BegunMethod {
-    const { method, args } = call;
+    const { method, args, step } = call;
     const { capability } = decision;
     if (capability.kind === "host")
       return capability.request(this.#caller.callNumber ?? 0, call, label, valuesOf(decision));
     const open = () => this.#opened.open(capability, valuesOf(decision));
-    return this.#host.methods.begin({ capability, method, args, label, open, reply: call.reply }, this.account);
+    return this.#host.methods.begin({ capability, method, args, label, open, step, reply: call.reply }, this.account);
   }
 
   async #end({ invocation, method }: Begun): Promise<CapabilityResponse> {

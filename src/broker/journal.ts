@@ -3,6 +3,7 @@ import type { CapabilityCall, CapabilityResponse, Respond } from "../base/protoc
 import {
   addSharedTurn,
   LATE_MAX,
+  type Failure,
   type LateTimer,
   type ReplayPlan,
   type SharedTurn,
@@ -91,6 +92,16 @@ export class Journal {
     this.#isRecorded = isRecorded;
   }
 
+  /** The journal of an earlier run, to which more is added. */
+  static from({ asks, answers, late = [], together = [] }: RecordedJournal, isRecorded = false): Journal {
+    const journal = new Journal(isRecorded);
+    for (const [at, ask] of asks.entries()) journal.append({ ...ask, step: at + 1 });
+    for (const answer of answers) journal.recordResponse(answer.step, responseOf(answer), answer.asked);
+    for (const [fired, nowMs] of late) journal.recordLate(fired, nowMs);
+    for (const [at, count] of together) journal.recordTogether(at, count);
+    return journal;
+  }
+
   get size(): number {
     return this.#entries.length;
   }
@@ -107,6 +118,15 @@ export class Journal {
   get responses(): readonly OrderedResponse[] {
     const asked = this.#entries.length;
     return this.#responses.map((one, at) => (at < this.#ordered ? one : { ...one, asked }));
+  }
+
+  get responseCount(): number {
+    return this.#responses.length;
+  }
+
+  /** Steps without a response, in order. */
+  get unanswered(): readonly number[] {
+    return this.#entries.map(({ step }) => step).filter((step) => !this.#indices.has(step));
   }
 
   /** The response at an index, in order. */
@@ -210,6 +230,11 @@ const ENTRY_LENGTH = 64;
 
 function lengthOf(response: CapabilityResponse): number {
   return response.kind === "value" ? response.json.length : response.failure.message.length;
+}
+
+function responseOf({ ok, nowMs, payload }: RecordedAnswer): CapabilityResponse {
+  if (ok) return { kind: "value", nowMs, json: payload };
+  return { kind: "failure", nowMs, failure: JSON.parse(payload) as Failure };
 }
 
 function toRecorded({ step, asked, response }: OrderedResponse): RecordedAnswer {

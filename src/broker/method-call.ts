@@ -7,6 +7,7 @@ import { describeExcess } from "../base/json.ts";
 import { compileSchema, type Validator } from "../base/schema/schema.ts";
 import { describeViolations } from "../base/schema/violation.ts";
 import {
+  CallFailure,
   type Capability,
   CapabilityRefusal,
   LimitReached,
@@ -36,6 +37,7 @@ export interface MethodCall {
   readonly label: string;
   /** Opens the capability for the call, or returns it if it is open. */
   readonly open: () => OpenCapability;
+  readonly step: number;
   /** See `CapabilityCall`. */
   readonly reply?: ChildReply | undefined;
 }
@@ -124,7 +126,7 @@ export class MethodCaller {
         opened.adopt(value, reply);
         return ended({ kind: "value", json: childAnswer(reply) }, effects);
       }
-      const returned = opened.invoke(call.method, value);
+      const returned = opened.invoke(call.method, value, call.step);
       if (!isThenable(returned)) return ended(outcomeOf(label, method, returned), effects);
       return { kind: "running", effects, end: this.#end(returned, { label, method, effects }, payer) };
     } catch (error) {
@@ -179,6 +181,7 @@ function endedBy(error: unknown, label: string, effects: number): EndedMethod {
   if (error instanceof LimitReached) {
     return ended({ kind: "limit", code: error.code, message: error.message }, effects);
   }
+  if (error instanceof CallFailure) return ended({ kind: "failed", message: error.message, code: error.code }, effects);
   const message = `${label} failed: ${messageOf(error)}`;
   const isLogin = error instanceof LoginRequired;
   return ended({ kind: "failed", message, ...(isLogin && { code: "login_required" }) }, effects);

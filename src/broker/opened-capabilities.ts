@@ -51,20 +51,21 @@ export class OpenedCapabilities {
   }
 
   #openCall(): OpenCall {
-    const { callId, tool, registrant, tenant, callTool, adoptChild, binary, remote, limits } = this.#caller;
+    const { callId, tool, registrant, tenant, callTool, adoptChild, pause, binary, remote, limits } = this.#caller;
     const signal = () => this.#signal();
     return {
       ...this.#thread,
       callId,
       tool,
       registrant,
-      callTool: (name, args) => callTool(name, args, this.#signal()),
+      callTool: (name, args, step) => callTool(name, args, this.#signal(), step),
       get signal() {
         return signal();
       },
       ...(tenant === "" ? {} : { tenant }),
       ...(limits.wallMs === undefined ? {} : { endsMs: this.#startedMs + limits.wallMs }),
       ...(adoptChild === undefined ? {} : { adoptChild }),
+      ...(pause === undefined ? {} : { pause }),
       ...(binary === undefined ? {} : { binary }),
       ...(remote === undefined ? {} : { remote }),
     };

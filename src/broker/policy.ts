@@ -1,4 +1,5 @@
 import { matchesName } from "../base/name-patterns.ts";
+import { type ApprovalRule, requireApprovalRules } from "./approval-rules.ts";
 import { type Capability, type CapabilityRequest, faultOf } from "./capabilities/capability.ts";
 
 /**
@@ -7,6 +8,8 @@ import { type Capability, type CapabilityRequest, faultOf } from "./capabilities
  */
 export interface Policy {
   readonly rules: readonly PolicyRule[];
+  /** Calls that a person has to approve before they run. Default: none. */
+  readonly approvals?: readonly ApprovalRule[];
 }
 
 /**
@@ -67,7 +70,8 @@ export class ReadPolicy {
   constructor(policy: Policy, capabilities: ReadonlyMap<string, Pick<Capability, "grants">>) {
     if (!Array.isArray(policy?.rules))
       throw new TypeError(`policy.rules ${faultOf(policy?.rules, "is a list of rules")}`);
-    checkKeys(policy, ["rules"], "policy");
+    checkKeys(policy, ["rules", "approvals"], "policy");
+    requireApprovalRules(policy.approvals);
     this.#rules = policy.rules.map((rule: PolicyRule, at) => {
       const pointer = ruleAt(at);
       checkKeys(rule, [...LISTS, "allow"], pointer);

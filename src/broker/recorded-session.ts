@@ -1,27 +1,18 @@
 import { type CapabilityCall, DIVERGED, type Respond } from "../base/protocol/capability-call.ts";
-import type { ReplayPlan } from "../base/protocol/messages.ts";
 import type { CallSession, SessionEnd } from "./call-session.ts";
 import type { LastRefusal } from "./capability-invoker.ts";
-import { isSame, Journal, type JournalEntry, type OrderedResponse, ReplayCursor } from "./journal.ts";
+import { isSame, Journal, type RecordedJournal, ReplayCursor } from "./journal.ts";
 
 /** Responds to the capability calls of a call from its recording. Calls no handler. */
 export class RecordedSession implements CallSession {
-  readonly journal = new Journal(true);
+  readonly journal: Journal;
   readonly #lastRefusal: LastRefusal | null;
   #replay: ReplayCursor;
 
-  constructor(
-    calls: readonly Pick<JournalEntry, "capability" | "method" | "args">[],
-    responses: readonly OrderedResponse[],
-    lastRefusal: LastRefusal | null,
-    { late = [], together = [] }: Partial<Pick<ReplayPlan, "late" | "together">> = {},
-  ) {
+  constructor(journal: RecordedJournal, lastRefusal: LastRefusal | null) {
     this.#lastRefusal = lastRefusal;
     // A capability call without a response at the end of the recorded call gets no response.
-    for (const [at, call] of calls.entries()) this.journal.append({ ...call, step: at + 1 });
-    for (const { step, asked, response } of responses) this.journal.recordResponse(step, response, asked);
-    for (const [fired, nowMs] of late) this.journal.recordLate(fired, nowMs);
-    for (const [at, count] of together) this.journal.recordTogether(at, count);
+    this.journal = Journal.from(journal, true);
     this.#replay = new ReplayCursor(1, this.journal);
   }
 

@@ -10,7 +10,13 @@ import type { ToolDescription } from "../tool/contracts/contract.ts";
 import type { ToolRunner } from "../tool/contracts/runner.ts";
 import { buildProgram, type BuiltProgram } from "../tool/program/build.ts";
 import { problemError, type ProgramProblem, problemsOf } from "../tool/program/problem.ts";
-import type { Preparation, ProgramSource, ToolProgram } from "../tool/program/program.ts";
+import type {
+  Preparation,
+  ProgramSource,
+  RestoredProgram,
+  StoredProgram,
+  ToolProgram,
+} from "../tool/program/program.ts";
 import type { CheckedProgram, CheckPayer } from "./check/type-check.ts";
 import { type Catalog, CatalogCache, mayCall } from "./catalog.ts";
 import type { Declarations } from "./declarations.ts";
@@ -123,6 +129,11 @@ interface ReadProgram {
   readonly warnings: readonly string[];
 }
 
+/** A program that goes on after a pause, with the code mode that the runner has now. */
+export function restoreProgram(runner: ProgramRunner, stored: StoredProgram): RestoredProgram {
+  return new ProgramTool(runner, new CodeModeCache(runner.codeMode ?? {})).restore(stored);
+}
+
 class ProgramTool implements CodeMode {
   readonly #runner: ProgramRunner;
   readonly #options: ResolvedCodeMode;
@@ -230,7 +241,27 @@ class ProgramTool implements CodeMode {
       return { kind: "tools", code: text, input, resultChars, limits, tools: this.#toolsFor(calls), callees };
     };
     const finish = (result: ToolResult): ToolResult => programResult(result, calls, warnings);
-    return host.runProgram(call, { prepare, finish }, options);
+    const state = (): string => calls.kept(warnings);
+    return host.runProgram(call, { prepare, finish, state }, options);
+  }
+
+  /** A program that goes on after a pause. */
+  restore({ code, input, resultChars, limits, callees, state }: StoredProgram): RestoredProgram {
+    const { calls, warnings } = ProgramCalls.from(state);
+    const tools = this.#toolsFor(calls);
+    return {
+      program: {
+        kind: "tools",
+        code,
+        input,
+        resultChars,
+        limits,
+        tools,
+        ...(callees === undefined ? {} : { callees }),
+      },
+      finish: (result) => programResult(result, calls, warnings),
+      state: () => calls.kept(warnings),
+    };
   }
 
   #argumentsOf({ arguments: given }: ToolCall): { readonly code: string; readonly input?: unknown } {

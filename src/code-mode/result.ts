@@ -36,6 +36,13 @@ const MS_DIGITS = 10;
 /** Words of the realm for a program's result, and for a place in it. */
 const RETURNED = /^the tool returned(?<held> a value that JSON cannot hold: )?(?:\/value(?=[/ ]))?/;
 
+const UNFINISHED = "unfinished";
+
+interface KeptCalls {
+  readonly called: readonly CalledTool[];
+  readonly warnings: readonly string[];
+}
+
 /** Calls of one program: those that have ended, and those that have not. */
 export class ProgramCalls {
   readonly #kept: { readonly call: ProgramCall; end: CallEnd | null }[] = [];
@@ -43,6 +50,23 @@ export class ProgramCalls {
 
   get count(): number {
     return this.#count;
+  }
+
+  /** The calls of earlier runs of a program, with its warnings, as `kept` wrote them. */
+  static from(text: string): { readonly calls: ProgramCalls; readonly warnings: readonly string[] } {
+    const { called, warnings } = JSON.parse(text) as KeptCalls;
+    const calls = new ProgramCalls();
+    for (const { tool, code, wallMs, callId } of called) {
+      const startMs = performance.now();
+      calls.begin({ tool, startMs })({ code, endMs: startMs + wallMs, ...(callId === undefined ? {} : { callId }) });
+    }
+    return { calls, warnings };
+  }
+
+  /** What is kept of the run while it waits. Calls that have not ended are made again. */
+  kept(warnings: readonly string[]): string {
+    const called = this.list(performance.now()).filter(({ code }) => code !== UNFINISHED);
+    return JSON.stringify({ called, warnings } satisfies KeptCalls);
   }
 
   begin(call: ProgramCall): (end: CallEnd) => void {
@@ -60,7 +84,7 @@ export class ProgramCalls {
     const originMs = Math.min(startMs, this.#kept[0]?.call.startMs ?? startMs);
     return this.#kept.map(({ call: { tool, startMs: begunMs, ...place }, end }) => ({
       tool,
-      code: end?.code ?? "unfinished",
+      code: end?.code ?? UNFINISHED,
       startMs: rounded(begunMs - originMs),
       wallMs: rounded((end?.endMs ?? nowMs) - begunMs),
       ...(end?.callId === undefined ? {} : { callId: end.callId }),

@@ -20,7 +20,9 @@ export async function createEngine<const Sources extends readonly ToolSource[]>(
 ): Promise<Engine<ToolsOf<Sources>>>;
 export async function createEngine<Tools = RegisteredTools>(options?: EngineOptions): Promise<Engine<ToolsOf<Tools>>>;
 export async function createEngine(options: EngineOptions = {}): Promise<Engine> {
-  return startEngine({ ...options, plugins: [...PLUGINS, ...(options.plugins ?? [])] });
+  const engine = await startEngine({ ...options, plugins: [...PLUGINS, ...(options.plugins ?? [])] });
+  engine.restoreWith(async (stored) => (await import("../code-mode/code-mode.ts")).restoreProgram(engine, stored));
+  return engine;
 }
 
 /**

@@ -9,14 +9,15 @@ import { FUNCTIONS } from "../broker/capabilities/functions.ts";
 import { PROGRAM_METHODS, PROGRAM_TOOLS } from "../broker/capabilities/program-tools.ts";
 import type { SecretViolation } from "../broker/capabilities/secrets/placeholders.ts";
 import { Binaries } from "../broker/binaries.ts";
+import type { ToolResult } from "../base/result.ts";
 import type { Executor } from "../executor/executor.ts";
 import { CallStore, type CallStoreListener } from "../store/calls/call-store.ts";
-import type { CallLedger } from "../store/calls/ledger.ts";
+import { type CallLedger, DEFAULT_KEYS } from "../store/calls/ledger.ts";
 import { SqliteLedger } from "../store/calls/sqlite-ledger.ts";
 import { IN_MEMORY } from "../store/sqlite/layout.ts";
 import { sentStore } from "../store/store-factory.ts";
 import { Packages } from "../tool/packages.ts";
-import { callOf, readySource } from "../tool/program/program.ts";
+import { callOf, readySource, type RestoreProgram } from "../tool/program/program.ts";
 import { Programs } from "../tool/program/programs.ts";
 import { Registrar } from "../tool/registrar.ts";
 import { ToolRegistry } from "../tool/registry.ts";
@@ -29,6 +30,9 @@ import { Idempotency } from "./call/idempotency.ts";
 import { DEFAULT_ROOM } from "./call-options.ts";
 import { createBroker } from "./create-broker.ts";
 import type { CreateExecutor } from "../executor/executor-factory.ts";
+import { DurableStage } from "./durable/durable-stage.ts";
+import type { openDurable } from "./durable/open-durable.ts";
+import type { Resumption } from "./durable/resumer.ts";
 import { explainTool } from "./explanation.ts";
 import { InstalledTools } from "./installed-tools.ts";
 import type { ModelOutputs, OutputsHost } from "./model/model-outputs.ts";
@@ -62,6 +66,9 @@ export interface Assembly {
   readonly metrics: Metrics;
   readonly audit: Audit | undefined;
   readonly calls: CallHistory;
+  readonly durable: DurableStage;
+  /** Whoever runs programs, where they go on that have waited. */
+  readonly restore: { program: RestoreProgram | null };
   /** Loaded when first used: most engines serve no model. */
   readonly modelOutputs: OnDemand<ModelOutputs>;
 }
@@ -106,10 +113,7 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
   const host = { registry, registrar, tools, events, broker };
   const engineSources = new EngineSources(options.plugins.sources, options.sources, host);
   const admission = new Admission(registry, bounds, executor, broker);
-  if (logger !== undefined) {
-    logEvents(events, logger);
-    logCalls(events, logger);
-  }
+  log(events, logger);
   const { capabilities } = broker;
   const sources = { scheduler: () => scheduler.stats(), executor: () => executor.stats(), accounts: broker.accounts };
   const metrics = new Metrics(events, sources, [...capabilities.keys(), FUNCTIONS, PROGRAM_TOOLS], options.registry);
@@ -124,8 +128,12 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
     new Map<string, typeof PROGRAM_METHODS>([...capabilities, [PROGRAM_TOOLS, PROGRAM_METHODS]]),
   );
   const parts = { registry, tools, programs, idempotency, admission, tracing, events, scheduler, broker, executor };
-  const pipeline = new CallPipeline({ ...parts, nextCallNumber, entropyKey, keeper: kept?.keeper ?? null });
-  const history = new CallHistory(kept);
+  const restore: Assembly["restore"] = { program: null };
+  const asked = { ...parts, plugins: options.plugins, nextCallNumber, entropyKey, restore: () => restore.program };
+  const durable = durableStage(asked, kept?.store ?? null, (resumption) => pipeline.resume(resumption));
+  const keeper = kept?.keeper ?? null;
+  const pipeline: CallPipeline = new CallPipeline({ ...parts, nextCallNumber, entropyKey, keeper, durable });
+  const history = new CallHistory(kept, durable);
   return {
     bounds,
     events,
@@ -142,6 +150,8 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
     metrics,
     audit,
     calls: history,
+    durable,
+    restore,
     modelOutputs: new OnDemand(async () => {
       const { ModelOutputs } = await import("./model/model-outputs.ts");
       const runProgram: OutputsHost["runProgram"] = (program, given) =>
@@ -149,6 +159,29 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
       return new ModelOutputs({ registry, broker, calls: history, runProgram });
     }),
   };
+}
+
+function log(events: Events, logger: ResolvedOptions["logger"]): void {
+  if (logger === undefined) return;
+  logEvents(events, logger);
+  logCalls(events, logger);
+}
+
+/** Calls that wait: in the store of calls, or else in memory. */
+function durableStage(
+  parts: Omit<Parameters<typeof openDurable>[0], "take" | "close" | "resume">,
+  calls: CallStore | null,
+  resume: (resumption: Resumption) => Promise<ToolResult>,
+): DurableStage {
+  const { events, broker } = parts;
+  const load = new OnDemand(async () => {
+    const { openDurable } = await import("./durable/open-durable.ts");
+    const settings = { ...DEFAULT_ROOM, path: IN_MEMORY, keys: DEFAULT_KEYS };
+    const store = calls ?? new CallStore(settings, listenerOf(events));
+    const close = async (): Promise<void> => (calls === null ? store.close() : undefined);
+    return openDurable({ ...parts, take: (step) => store.takeDurable(step), resume, close });
+  });
+  return new DurableStage(load, () => broker.grants.policy);
 }
 
 /** The ledger, in the store of calls where that has the same file. */
@@ -205,4 +238,14 @@ function openCalls(
     return new CallReplays({ store, registry, writer, prelude, charge });
   });
   return { store, keeper, replays };
+}
+
+/**
+ * Nothing calls it. Tracers, such as that of Next, copy the packages that imports lead to, and find by this one those
+ * of the build process.
+ *
+ * @public
+ */
+export function traced(): Promise<unknown> {
+  return import("../tool/build/child.ts");
 }

@@ -12,6 +12,8 @@ import {
 import type { CallStore, CallStoreStatus } from "../store/calls/call-store.ts";
 import type { Difference } from "../store/calls/differences.ts";
 import type { CallKeeper } from "./call/call-keeper.ts";
+import type { DurableCalls } from "./durable/durable-calls.ts";
+import type { DurableStage } from "./durable/durable-stage.ts";
 import type { CallReplay, CallReplays } from "./replay/call-replays.ts";
 
 /** Tenant and tools of the calls, as in a filter. */
@@ -41,9 +43,16 @@ export interface WatchOptions {
 /** The calls that an engine has kept, where it has the option `calls`. */
 export class CallHistory {
   readonly #kept: KeptCalls | null;
+  readonly #stage: DurableStage;
 
-  constructor(kept: KeptCalls | null) {
+  constructor(kept: KeptCalls | null, stage: DurableStage) {
     this.#kept = kept;
+    this.#stage = stage;
+  }
+
+  /** Calls that wait for people, signals and times. Without the option `calls` they are kept in memory. */
+  get durable(): DurableCalls {
+    return this.#stage;
   }
 
   /**
@@ -114,6 +123,7 @@ export class CallHistory {
 
   /** @internal Writes what waits, at most for some seconds. */
   async close(): Promise<void> {
+    await this.#stage.close();
     if (this.#kept === null) return;
     const { keeper, replays, store } = this.#kept;
     keeper.watchers.end();

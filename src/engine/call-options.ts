@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { count } from "../base/limits.ts";
 import { IN_MEMORY } from "../store/sqlite/layout.ts";
@@ -38,6 +39,8 @@ export interface CallOptions {
   readonly maxBytes?: number;
   /** Replaces values before they are kept. What a schema calls `writeOnly` or a password is `[redacted]` without it. */
   readonly redact?: RedactValue;
+  /** Whether the engine runs calls on that wait in the same file, where an earlier or another process has left them. Default true. */
+  readonly resume?: boolean;
 }
 
 /** Options of kept calls with their defaults. */
@@ -46,6 +49,7 @@ export interface ResolvedCallOptions {
   readonly redact: RedactValue | undefined;
   readonly place: { readonly path: string } | PluginStore<CallStoreFactory>;
   readonly room: CallRoom;
+  readonly resume: boolean;
 }
 
 const HOUR_MS = 60 * 60 * 1_000;
@@ -60,9 +64,10 @@ export function resolveCalls(
   factory: CallStoreFactory | undefined,
 ): ResolvedCallOptions | null {
   if (options === undefined) return null;
-  const { keep = "failures", maxAgeMs, detailAgeMs, maxBytes, redact } = options;
+  const { keep = "failures", maxAgeMs, detailAgeMs, maxBytes, redact, resume = true } = options;
   if (!KEEPS.includes(keep)) throw new TypeError(`calls.keep must be one of ${KEEPS.join(", ")}`);
   if (redact !== undefined && typeof redact !== "function") throw new TypeError("calls.redact must be a function");
+  if (typeof resume !== "boolean") throw new TypeError("calls.resume must be true or false");
   const place = resolvePlace(options, stateDir, factory);
   const maxBytesDefault = "factory" in place ? place.factory.maxBytes : DEFAULT_ROOM.maxBytes;
   const room = {
@@ -70,7 +75,7 @@ export function resolveCalls(
     detailAgeMs: count("calls.detailAgeMs", detailAgeMs, DEFAULT_ROOM.detailAgeMs, 1),
     maxBytes: count("calls.maxBytes", maxBytes, maxBytesDefault, 16 * MIB),
   };
-  return keep === "nothing" ? null : { keep, redact, place, room };
+  return keep === "nothing" ? null : { keep, redact, place, room, resume };
 }
 
 function resolvePlace(
@@ -90,4 +95,9 @@ function resolvePlace(
 function resolveFile(path: unknown): string {
   if (typeof path !== "string" || path === "" || path.includes("\0")) throw new TypeError("calls.path must be a path");
   return path === IN_MEMORY ? path : resolve(path);
+}
+
+/** Whether an earlier process may have left calls that wait, which this engine is to run on. */
+export function mayHaveWaiting(calls: ResolvedCallOptions | null): boolean {
+  return calls !== null && calls.resume && "path" in calls.place && existsSync(calls.place.path);
 }

@@ -49,6 +49,13 @@ export interface ExecuteOptions {
   readonly idempotencyKey?: string;
   /** Maximum number of retries, 0 to 5, instead of the tool's own. */
   readonly retries?: number;
+  /**
+   * Where the call has to wait for a person, a signal or a time: `return` ends it with `paused`, and it is kept; `wait`
+   * waits up to `waitMs` for its end after that; `refuse` fails with `cannot_pause`. Default `return`.
+   */
+  readonly pause?: "return" | "wait" | "refuse";
+  /** With `pause: "wait"`, in milliseconds: at most, and by default, 25,000. */
+  readonly waitMs?: number;
   /** Receives console lines as they are written. */
   readonly onLog?: (line: LogLine) => void;
   /**

@@ -4,6 +4,7 @@ import { type Assembly, assemble, type Loaded } from "./assembly.ts";
 import { loadExecutor, loadStores } from "./create-executor.ts";
 import type { CallHistory } from "./call-history.ts";
 import type { LoadTool } from "./call/tool-loaders.ts";
+import { mayHaveWaiting } from "./call-options.ts";
 import { type CodeModeOptions, resolveCodeMode } from "./code-mode-options.ts";
 import type { AnswerWork, ExecuteOptions } from "./execute-options.ts";
 import { type Explanation, explainTool, identityOf, lintAll, type ToolFinding } from "./explanation.ts";
@@ -26,7 +27,7 @@ import { OPERATOR, type Policy } from "../broker/policy.ts";
 import type { RuleOffer } from "../broker/rule-offer.ts";
 import { type DeclareOptions, declareTools } from "../tool/declarations/declare-tools.ts";
 import { prepareDefinitions, type ToolInfo, type ToolLocation } from "../tool/definition.ts";
-import { PROGRAM_NAMES, type ProgramSource } from "../tool/program/program.ts";
+import { PROGRAM_NAMES, type ProgramSource, type RestoreProgram } from "../tool/program/program.ts";
 import type { ModuleReport } from "../tool/registrar.ts";
 import type { ModelOptions, ModelRunner } from "../tool/contracts/runner.ts";
 import { StoreProbes } from "./store-probes.ts";
@@ -90,6 +91,7 @@ export class LocalEngine implements AsyncDisposable {
       const probing = StoreProbes.open(options, engine.#parts).then((probes) => (engine.#probes = probes).settled());
       await Promise.all([started, probing]);
       await engine.#reconfiguration.apply(given);
+      if (mayHaveWaiting(options.calls)) void engine.#parts.durable.start();
       return engine;
     } catch (error) {
       await engine.close({ drainMs: 0 });
@@ -247,6 +249,11 @@ export class LocalEngine implements AsyncDisposable {
     return this.#parts.pipeline.runProgram(call, source, options);
   }
 
+  /** @internal Has `restore` make programs ready that go on after they have waited. */
+  restoreWith(restore: RestoreProgram): void {
+    this.#parts.restore.program = restore;
+  }
+
   /** @internal Has `load` asked for the tool of each child call before it runs: some are registered when they are called. */
   loadWith(load: LoadTool): Disposable {
     return this.#parts.pipeline.loaders.add(load);
@@ -386,14 +393,4 @@ export class LocalEngine implements AsyncDisposable {
     this.#state = "closed";
     if (--open === 0) await stopBundler();
   }
-}
-
-/**
- * Nothing calls it. Tracers, such as that of Next, copy the packages that imports lead to, and find by this one those
- * of the build process.
- *
- * @public
- */
-export function traced(): Promise<unknown> {
-  return import("../tool/build/child.ts");
 }

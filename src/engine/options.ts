@@ -234,7 +234,7 @@ const MEMBERS = {
   queue: ["maxQueued", "concurrency", "perTool", "perTenant"],
   kv: ["url", "path", "maxBytes"],
   idempotency: ["path", "url", "fleet", "secret", "ttlMs", "maxEntries", "maxBytes"],
-  calls: ["path", "url", "fleet", "secret", "keep", "maxAgeMs", "detailAgeMs", "maxBytes", "redact"],
+  calls: ["path", "url", "fleet", "secret", "keep", "maxAgeMs", "detailAgeMs", "maxBytes", "redact", "resume"],
   fetch: ["lookup", "connectMs", "headersMs", "idleMs"],
   codeMode: ["tools", "pinned", "tokens", "typeCheck", "tenant", "resultChars", "codeChars", "limits"],
 } as const;

@@ -48,6 +48,8 @@ export interface Job {
   onProgress?(progress: Progress): void;
   /** The call went to a worker for the first time: the time by `performance.now()`, and by the call's clock. */
   onStart?(startMs: number, nowMs: number): void;
+  /** The call is watched, and has nothing left to do but wait. */
+  onIdle?(idle: CallIdle): void;
   /** The call lost its executor after this many attempts, and waits for another one. */
   onRestart?(attempts: number): void;
   /** Receives the reply: once, and without throwing. */
@@ -56,6 +58,15 @@ export interface Job {
   readonly replay?: JobReplay;
   /** For executors with isolates on other machines. */
   readonly fleet?: FleetTerms;
+}
+
+/** A run that has nothing left to do but wait. */
+export interface CallIdle {
+  /** Numbers of its capability calls, and of responses delivered to it. */
+  readonly asked: number;
+  readonly delivered: number;
+  /** Time until its timer is due, in milliseconds; `null` without one. */
+  readonly dueInMs: number | null;
 }
 
 /** Child calls that a worker may run itself: `ChildTickets` as JSON, and the scripts of their tools. */
@@ -83,7 +94,7 @@ export interface JobReplay {
   readonly seed?: string | undefined;
   /** The call's clock at its start, in milliseconds since the epoch. Default: the current time. */
   readonly nowMs?: number | undefined;
-  /** Whether another executor has started it: then `plan` has the responses delivered there. */
+  /** Whether it goes on from an earlier run, here or elsewhere: then `plan` has the responses delivered there. */
   readonly isResumed?: boolean;
 }
 
@@ -267,6 +278,8 @@ export interface Executor {
   run(job: Job): void;
   /** Ends a call at once with this code, and cancels it on its worker. */
   cancel(callNumber: number, code: ErrorCode, message: string): void;
+  /** Has `onIdle` of a running job called whenever it has nothing left to do but wait. Without it, none is told. */
+  watch?(callNumber: number): void;
   /** Evaluates a tool's module in its own isolate and describes its exports. */
   inspect(script: ToolScript): Promise<Inspection>;
   /** Drops the cached state of a removed tool. */

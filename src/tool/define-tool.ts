@@ -7,7 +7,7 @@ import type { Schema, SchemaInput, SchemaOutput } from "../base/schema/standard-
 import type { CapabilityRequest } from "../broker/capabilities/capability.ts";
 import type { CapabilitiesOf } from "../broker/capabilities/custom-types.ts";
 import type { ToolAnnotations } from "./contracts/contract.ts";
-import type { RetryOn } from "./definition.ts";
+import type { RetryOn, ToolApproval } from "./definition.ts";
 import type { Host } from "./host-faces.ts";
 import type { RegisteredCapabilities } from "./register.ts";
 
@@ -68,6 +68,8 @@ export interface ToolFacts<Name, In, Out, Caps, Config> {
   readonly isolation?: Isolation;
   readonly limits?: Partial<Limits>;
   readonly annotations?: ToolAnnotations;
+  /** See `ToolDefinition`. */
+  readonly approval?: ToolApproval;
   /** See `ToolDefinition`. */
   readonly retries?: number;
   readonly retryOn?: RetryOn;

@@ -41,6 +41,8 @@ export interface ToolDefinition {
    */
   readonly retryOn?: RetryOn;
   readonly annotations?: ToolAnnotations;
+  /** Whether a person has to approve each call before it runs, or each whose arguments match a schema. Default: no. */
+  readonly approval?: ToolApproval;
   /**
    * Maximum characters of a text output: a longer one is cut and marked in its last line and in
    * `metadata.truncated.output`. Default: no cut; a call whose output exceeds `limits.outputBytes` fails.
@@ -57,6 +59,9 @@ export interface ToolDefinition {
 }
 
 export type RetryOn = "lost" | "failure";
+
+/** `when`: JSON Schema of the arguments. `message`: what the person reads, at most 1,000 characters. */
+export type ToolApproval = "always" | { readonly when: JsonSchema; readonly message?: string };
 
 /** A call of a tool, for models and for tests. */
 export interface ToolExample {
@@ -100,6 +105,8 @@ export interface ToolInfo<Name extends string = string> {
   /** The contract in which its module is written. */
   readonly contract: ModuleContractName;
   readonly annotations: ToolAnnotations;
+  /** Whether a person has to approve its calls. */
+  readonly approval?: ToolApproval;
   readonly retries: number;
   /** The level in force; `isolationReason` explains a difference from the requested one. */
   readonly isolation: Isolation;
@@ -231,6 +238,17 @@ export const DEFINITION = {
       },
       additionalProperties: false,
     },
+    approval: {
+      anyOf: [
+        { const: "always" },
+        {
+          type: "object",
+          properties: { when: { type: ["object", "boolean"] }, message: { type: "string", maxLength: 1_000 } },
+          required: ["when"],
+          additionalProperties: false,
+        },
+      ],
+    },
     outputChars: { type: "integer", minimum: 1 },
     timeoutArgument: { type: "string", minLength: 1, maxLength: 128 },
     examples: {
@@ -273,6 +291,7 @@ export function checkDefinition(definition: unknown, options: CheckOptions = {})
   checkSource(definition, options.allowNoSource === true);
   checkJson(name, "config", definition.config, MAX_CONFIG_BYTES);
   checkJson(name, "capabilities", definition.capabilities, MAX_CAPABILITIES_BYTES);
+  checkApproval(name, definition.approval);
   checkJson(name, "list of examples", definition.examples, MAX_EXAMPLES_BYTES);
   try {
     resolveLimits(DEFAULT_LIMITS, definition.limits, MAX_LIMITS);
@@ -285,6 +304,15 @@ export function checkDefinition(definition: unknown, options: CheckOptions = {})
 /** Narrows the type only: the schema has checked the rest. */
 function isDefinition(value: unknown): value is CheckedDefinition {
   return typeof value === "object" && value !== null;
+}
+
+function checkApproval(name: string, approval: ToolApproval | undefined): void {
+  if (approval === undefined || approval === "always") return;
+  try {
+    compileSchema(approval.when, "inputSchema");
+  } catch (error) {
+    throw loadError(name, `has an approval.when that is no schema: ${error instanceof Error ? error.message : ""}`);
+  }
 }
 
 function checkSource(definition: CheckedDefinition, isSpec: boolean): void {

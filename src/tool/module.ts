@@ -33,6 +33,7 @@ const EXTRAS = [
   "tags",
   "version",
   "annotations",
+  "approval",
   "outputChars",
   "timeoutArgument",
 ] as const;

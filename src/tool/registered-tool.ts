@@ -22,6 +22,8 @@ import type { Bundle } from "./bundle/bundle.ts";
 import type { SchemaUse } from "./defined-tool.ts";
 import type { CheckedDefinition, RetryOn, ToolInfo } from "./definition.ts";
 import { stackMapper } from "./bundle/stack.ts";
+import type { StoredProgram } from "./program/program.ts";
+import type { ToolResult } from "../base/result.ts";
 
 /** Usage of one version of a tool: its script is dropped when it has been replaced and its last call has ended. */
 interface ToolUsage {
@@ -31,6 +33,13 @@ interface ToolUsage {
   asks?: boolean;
   /** Names of tools that its calls have called, which need nothing but a turn. */
   callees?: Set<string>;
+}
+
+/** A program of one call. */
+export interface RunningProgram {
+  /** What is kept of it while its call waits; `finish` makes the result that its caller gets. */
+  readonly kept: () => Pick<StoredProgram, "limits" | "callees" | "state">;
+  readonly finish: (result: ToolResult) => ToolResult;
 }
 
 /** A tool that can be called. Immutable: registering its name again makes another one. */
@@ -55,6 +64,8 @@ export interface RegisteredTool {
   readonly usage: ToolUsage;
   /** A capability of its calls alone, which their caller grants: that of a program. */
   readonly own?: Capability;
+  /** The program that it runs, where its call may wait. */
+  readonly program?: RunningProgram;
   /** Paths of the operator's files of which it was made, sorted. */
   readonly files: readonly string[];
   /** As the bundler writes it. */
@@ -82,6 +93,11 @@ function commandsOf({ contract, described }: Loaded, readers: ModuleReaders): Pi
 
 function namesOf({ node }: Bundle): Pick<ToolInfo, "node"> {
   return node === undefined ? {} : { node: frozenCopy(node) };
+}
+
+function annotationsOf({ annotations, approval }: CheckedDefinition): Pick<ToolInfo, "annotations" | "approval"> {
+  const told = { annotations: frozenCopy(annotations ?? {}) };
+  return approval === undefined ? told : { ...told, approval: frozenCopy(approval) };
 }
 
 /** Parts of an engine of which its tools are made. */
@@ -121,7 +137,7 @@ export function registeredTool(
     outputSchema,
     runtime: bundle.runtime,
     contract: inspection.contract,
-    annotations: frozenCopy(definition.annotations ?? {}),
+    ...annotationsOf(definition),
     retries,
     isolation,
     ...(isolationReason === undefined ? {} : { isolationReason }),

@@ -158,6 +158,8 @@ export type ToWorker =
   | RunMessage
   | SettleMessage
   | { readonly kind: "cancel"; readonly callNumber: number }
+  /** The worker tells from now on when the call has nothing left to do but wait. */
+  | { readonly kind: "watch"; readonly callNumber: number }
   | { readonly kind: "inspect"; readonly callNumber: number; readonly cpuMs: number; readonly script: ToolScript };
 
 /** The call's isolate died, not through its fault alone: it may be run again. */
@@ -272,6 +274,18 @@ export interface EndMessage {
 /** Messages of a call to the broker: by its worker's pipe to the broker, or else by the pipe to the engine. */
 export type ToBroker = CapabilityCallMessage | TimedMessage | LateMessage | TogetherMessage | EndMessage;
 
+/** A call that is watched waits for what it has asked, or for its timer, and for nothing else. */
+export interface IdleMessage {
+  readonly kind: "idle";
+  readonly callNumber: number;
+  readonly attempt: number;
+  /** Numbers of its capability calls, and of responses delivered to it. */
+  readonly asked: number;
+  readonly delivered: number;
+  /** Time until its timer is due, in milliseconds; -1 without one. */
+  readonly dueInMs: number;
+}
+
 /** A turn of several calls was ended at a limit. None of them is at fault for certain: each may run alone. */
 export interface CutMessage {
   readonly kind: "cut";
@@ -288,5 +302,6 @@ export type ToHost =
   | ToBroker
   | LogMessage
   | ProgressMessage
+  | IdleMessage
   | { readonly kind: "inspected"; readonly callNumber: number; readonly payload: string }
   | { readonly kind: "stats"; readonly payload: string };

@@ -41,6 +41,8 @@ export function encodeToWorker(message: ToWorker): string {
       return `u\t${JSON.stringify(message.key)}\n`;
     case "cancel":
       return `c\t${message.callNumber}\n`;
+    case "watch":
+      return `w\t${message.callNumber}\n`;
     case "inspect":
       return `i\t${message.callNumber}\t${message.cpuMs}\t${JSON.stringify(message.script)}\n`;
   }
@@ -91,6 +93,8 @@ export function decodeToWorker(line: string): ToWorker {
       return { kind: "unload", key: fields.json() };
     case "c":
       return { kind: "cancel", callNumber: fields.number() };
+    case "w":
+      return { kind: "watch", callNumber: fields.number() };
     case "i":
       return { kind: "inspect", callNumber: fields.number(), cpuMs: fields.number(), script: fields.json() };
     default:
@@ -127,6 +131,10 @@ export function encodeToHost(message: ToHost): string {
       return `g\t${message.callNumber}\t${message.lines.join(TAB)}\n`;
     case "progress":
       return `p\t${message.callNumber}\t${message.payload}\n`;
+    case "idle": {
+      const { callNumber, attempt, asked, delivered, dueInMs } = message;
+      return `y\t${callNumber}\t${attempt}\t${asked}\t${delivered}\t${dueInMs}\n`;
+    }
     case "lost":
       return `x\t${message.callNumber}\t${message.cpuMs}\t${message.payload}\n`;
     case "inspected":
@@ -190,6 +198,15 @@ export function decodeToHost(line: string): ToHost {
       return { kind: "log", callNumber: fields.number(), lines: linesIn(fields.rest()) };
     case "p":
       return { kind: "progress", callNumber: fields.number(), payload: fields.rest() };
+    case "y":
+      return {
+        kind: "idle",
+        callNumber: fields.number(),
+        attempt: fields.number(),
+        asked: fields.number(),
+        delivered: fields.number(),
+        dueInMs: fields.number(),
+      };
     case "x":
       return { kind: "lost", callNumber: fields.number(), cpuMs: fields.number(), payload: fields.rest() };
     case "n":
@@ -366,4 +383,15 @@ function parse(text: string): unknown {
   } catch {
     throw new ProtocolError("a message with a field that is not JSON");
   }
+}
+
+/** The end of each outcome in a message. */
+export const OUTCOME_END = TAB;
+
+/** Number of outcomes of a message: each ends with a tab. */
+export function countOutcomes(outcomes: string, countMax: number): number {
+  let count = 0;
+  for (let at = outcomes.indexOf(OUTCOME_END); at >= 0; at = outcomes.indexOf(OUTCOME_END, at + 1)) count++;
+  if (count > countMax) throw new ProtocolError("outcomes of calls that were not sent");
+  return count;
 }

@@ -2,6 +2,7 @@ import type { Capability } from "./capability.ts";
 import { asCapability } from "./custom.ts";
 import type { CustomCapability } from "./custom-types.ts";
 import { decidedHere, type ModuleCapability } from "./module-capability.ts";
+import { createPause } from "./pause.ts";
 import type { Secrets } from "./secrets/secrets.ts";
 import { type ThreadCapabilityOptions, threadCapabilities } from "./thread-capabilities.ts";
 import { createTools } from "./tools.ts";
@@ -24,7 +25,7 @@ export function createCapabilities(options: CapabilityOptions): EngineCapabiliti
   const { custom, modules, secrets } = options;
   return {
     broker: [...threadCapabilities({ ...options, openKv: openElsewhere }), ...modules.map(decidedHere)],
-    host: [createTools() as Capability, ...customCapabilities(custom, secrets)],
+    host: [createTools() as Capability, createPause() as Capability, ...customCapabilities(custom, secrets)],
   };
 }
 

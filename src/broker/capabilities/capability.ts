@@ -36,6 +36,8 @@ export interface CapabilityRequest {
   readonly secrets?: readonly string[];
   readonly tools?: readonly string[];
   readonly env?: readonly string[];
+  /** Permission to wait, however long, for a person, a signal or a time: the call is kept meanwhile. */
+  readonly pause?: true;
   readonly [custom: string]: unknown;
 }
 
@@ -87,9 +89,24 @@ export interface MethodShape {
 }
 
 /** Runs another tool on behalf of a call: within the call's remaining time, and cancelled with it. */
-export type CallTool = (name: string, args: Record<string, unknown>) => Promise<ChildCallEnd>;
+export type CallTool = (name: string, args: Record<string, unknown>, step: number) => Promise<ChildCallEnd>;
 
 export type AdoptChild = (name: string, args: Record<string, unknown>, reply: ChildReply) => void;
+
+/** What a call waits for, as it asks. Times in milliseconds since the epoch. */
+export type AskedPause =
+  | {
+      readonly kind: "approval";
+      readonly message: string;
+      /** What is shown, as JSON allows it. */
+      readonly data: unknown;
+      readonly expiresMs: number | null;
+    }
+  | { readonly kind: "signal"; readonly name: string; readonly expiresMs: number | null }
+  | { readonly kind: "time"; readonly untilMs: number };
+
+/** Waits, however long, and resolves with the answer of the ask. Throws a `CallFailure`. */
+export type PauseCall = (step: number, asked: AskedPause) => Promise<unknown>;
 
 /** The end of a child call. */
 export interface ChildCallEnd {
@@ -110,6 +127,8 @@ export interface OpenCall extends CapabilityCaller {
   readonly callTool: CallTool;
   /** Adds to the call a child call that its worker has run. Throws a `CapabilityRefusal`. */
   readonly adoptChild?: AdoptChild;
+  /** Waits for a person, a signal or a time. Default: the call cannot wait. */
+  readonly pause?: PauseCall | undefined;
   /** Grants of the call for any capability: alternatives; empty where it has none. */
   readonly grantsOf: (capability: string) => readonly unknown[];
   /** Runs work on the bytes of the call in its tenant's turn, and charges it. Default: at once. */
@@ -142,10 +161,11 @@ export interface CallBinary {
 /** A capability as it serves one call. */
 export interface OpenCapability {
   /**
-   * Carries out a method of the capability's `methods`, with arguments that match its schema. Returns a JSON value, or
+   * Carries out a method of the capability's `methods`, with arguments that match its schema, as the call's `step`-th
+   * capability call. Returns a JSON value, or
    * a promise of one. Throws a `CapabilityRefusal`, or any other error where it fails.
    */
-  invoke(method: string, args: unknown): unknown;
+  invoke(method: string, args: unknown, step: number): unknown;
   /** Takes a request for a child call with the end of that: the call's worker has run it. Throws as `invoke` does. */
   adopt?(args: unknown, reply: ChildReply): void;
   /** Releases all resources when the call has ended. Never throws. */
@@ -201,6 +221,17 @@ export class LimitReached extends Error {
   readonly code: Extract<ErrorCode, "cpu_limit" | "memory_limit" | "input_too_large" | "output_too_large">;
 
   constructor(code: LimitReached["code"], message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** Thrown where an ask fails with the code of something else, as of an approval that was refused. */
+export class CallFailure extends Error {
+  override readonly name = "CallFailure";
+  readonly code: ErrorCode;
+
+  constructor(code: ErrorCode, message: string) {
     super(message);
     this.code = code;
   }

@@ -1,5 +1,6 @@
 import type { ChildCallEnd, CalledToolResult, Capability } from "./capability.ts";
 import { wholeGrants } from "./names.ts";
+import { PAUSE_METHODS, pauseOf, readPause } from "./pause.ts";
 import { TOOL_CALL, type ToolRequest } from "./tools.ts";
 
 /** Name of the capability through which a program calls the tools of its caller. */
@@ -43,7 +44,7 @@ const CALL = { ...TOOL_CALL, properties: { ...TOOL_CALL.properties, line: PLACE,
 
 /** The same for all programs: their schemas are compiled once. */
 export const PROGRAM_METHODS: Pick<Capability, "methods"> = {
-  methods: { call: { input: CALL }, search: { input: { type: "object" }, isRead: true } },
+  methods: { ...PAUSE_METHODS.methods, call: { input: CALL }, search: { input: { type: "object" }, isRead: true } },
 };
 
 /**
@@ -57,7 +58,10 @@ export function programTools(tools: ProgramTools, named: readonly string[] = [])
     grants: wholeGrants,
     ...PROGRAM_METHODS,
     open: (call) => {
-      const run = async ({ name, arguments: args, ...place }: ProgramRequest): Promise<CalledToolResult> => {
+      const run = async (
+        { name, arguments: args, ...place }: ProgramRequest,
+        step: number,
+      ): Promise<CalledToolResult> => {
         const onEnd = tools.onCall({ tool: name, startMs: performance.now(), ...placeIn(place) });
         const end = (code: string, id: Pick<ChildCallEnd, "callId"> = {}): void =>
           onEnd({ ...id, code, endMs: performance.now() });
@@ -67,7 +71,7 @@ export function programTools(tools: ProgramTools, named: readonly string[] = [])
           return refused;
         }
         try {
-          const { result, ...id } = await call.callTool(name, args);
+          const { result, ...id } = await call.callTool(name, args, step);
           end(result.ok ? "ok" : result.code, id);
           return result;
         } catch (error) {
@@ -76,8 +80,11 @@ export function programTools(tools: ProgramTools, named: readonly string[] = [])
         }
       };
       return {
-        invoke: (method, args) =>
-          method === "call" ? run(args as ProgramRequest) : tools.search(args as Record<string, unknown>),
+        invoke: (method, args, step) => {
+          if (method === "call") return run(args as ProgramRequest, step);
+          if (method === "search") return tools.search(args as Record<string, unknown>);
+          return pauseOf(call)(step, readPause(method, args, Date.now()));
+        },
         adopt: (given, reply) => {
           const { name, arguments: args, ...place } = given as ProgramRequest;
           const startMs = reply.startMs - performance.timeOrigin;

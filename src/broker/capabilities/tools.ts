@@ -26,10 +26,10 @@ export function createTools(): Capability<readonly string[]> {
     open: (call, grants) => {
       const names = grants.flat();
       return {
-        invoke: async (_method, args) => {
+        invoke: async (_method, args, step) => {
           const { name, arguments: given } = args as ToolRequest;
           requireGranted("tools", "tool", name, names);
-          return (await call.callTool(name, given)).result;
+          return (await call.callTool(name, given, step)).result;
         },
         adopt: (args, reply) => {
           const { name, arguments: given } = args as ToolRequest;

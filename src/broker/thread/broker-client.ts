@@ -187,7 +187,7 @@ export class BrokerClient implements SessionHost, AskPipes {
     const { caller, grants } = session;
     const { callNumber, callId, parentId, tenant, narrowed, limits, isRecorded, isHeard, remote, version, own } =
       caller;
-    const { logging } = caller;
+    const { logging, journal } = caller;
     const { policy } = grants;
     const { tool, tags, registrant, digest, requested } = caller;
     const shape = own === undefined || own.kind === "host" ? null : shapeOf(own, "whole");
@@ -212,6 +212,7 @@ export class BrokerClient implements SessionHost, AskPipes {
       narrowed: narrowed === undefined ? undefined : plain(narrowed, {}),
       limits: { capabilityCalls, capabilityBytes, ...(wallMs === undefined ? {} : { wallMs }) },
       isRecorded: isRecorded === true,
+      journal,
       isHeard: isHeard === true,
       logging,
       binary: this.#hold(session),
@@ -285,6 +286,7 @@ export class BrokerClient implements SessionHost, AskPipes {
     switch (message.kind) {
       case "response":
       case "planned":
+      case "snapshot":
       case "spent":
       case "ended":
       case "kept":

@@ -34,7 +34,10 @@ export class CallHandlers {
   }
 
   /** Carries out a method that the broker has granted. `respond` gets its end, at once or later. */
-  handle({ capability: name, method, label, args, grants }: HostMethod, respond: (end: EndedMethod) => void): void {
+  handle(
+    { capability: name, step, method, label, args, grants }: HostMethod,
+    respond: (end: EndedMethod) => void,
+  ): void {
     const { own } = this.#caller;
     const capability = own?.name === name ? own : this.#host.handlers.get(name);
     if (capability === undefined || capability.kind === "host")
@@ -42,7 +45,7 @@ export class CallHandlers {
     const open = () => this.#opened.open(capability, grants);
     const { methods } = this.#host;
     const begin = (): BegunMethod =>
-      this.#opened.isEnded ? CALL_ENDED : methods.begin({ capability, method, args, label, open }, this.#account);
+      this.#opened.isEnded ? CALL_ENDED : methods.begin({ capability, method, args, label, open, step }, this.#account);
     const begun = methods.inTurn(begin, this.#account);
     if (!(begun instanceof Promise) && begun.kind === "ended") return respond(begun);
     void awaitEnd(begun).then(respond);

@@ -2,7 +2,7 @@ import type { CapabilityCall, Respond } from "../../base/protocol/capability-cal
 import { HostAccount, type TenantAccounts } from "../../base/tenant-account.ts";
 import type { AskLogging } from "../ask-log.ts";
 import type { BrokeredCall } from "../brokered-call.ts";
-import type { AttemptEnd, SessionEnd } from "../call-session.ts";
+import type { AttemptEnd, RunProgress, SessionEnd, SessionSnapshot } from "../call-session.ts";
 import type { CapabilityEvent } from "../capability-event.ts";
 import type { Failure } from "../../base/errors.ts";
 import type { Grants } from "../grants.ts";
@@ -45,6 +45,8 @@ export interface EngineSession {
   note(note: ReplayNote): void;
   /** The `ReplayPlan` of a further attempt; `null` where the journal is lost. What earlier attempts still send does not count. */
   plan(): Promise<string | null>;
+  /** The journal of a run at rest; `null` where it is not at rest yet, or is lost. */
+  snapshot(progress: RunProgress): Promise<SessionSnapshot | null>;
   /**
    * The call has ended. `asked`: whether it has told the broker so itself, behind what it has asked in its last attempt;
    * `undefined` where that is not known. `null` for a call that has asked nothing.
@@ -101,6 +103,7 @@ export class HostSession implements EngineSession {
   /** Capability calls that did not come by a worker's pipe, by attempt and step. */
   readonly #asks = new Map<string, PendingAsk>();
   #plan: PromiseWithResolvers<string | null> | null = null;
+  #snapshot: PromiseWithResolvers<SessionSnapshot | null> | null = null;
   #end: PromiseWithResolvers<SessionEnd> | null = null;
   #effects = 0;
   /** Whether it has asked nothing, so that nobody waits for its end. */
@@ -172,6 +175,15 @@ export class HostSession implements EngineSession {
     return this.#plan.promise;
   }
 
+  snapshot(progress: RunProgress): Promise<SessionSnapshot | null> {
+    if (this.#isBroken || this.#isIncomplete || this.#run.isDead) return Promise.resolve(null);
+    if (this.#snapshot === null) {
+      this.#snapshot = Promise.withResolvers();
+      this.#run.outbox.push({ kind: "snapshot", call: this.callNumber, progress });
+    }
+    return this.#snapshot.promise;
+  }
+
   end(end: AttemptEnd, asked?: boolean): Promise<SessionEnd> | null {
     this.#asks.clear();
     this.#end ??= Promise.withResolvers();
@@ -221,7 +233,9 @@ export class HostSession implements EngineSession {
     else this.#run.outbox.pushLater(message);
   }
 
-  receive(message: Extract<FromThread, { readonly kind: "response" | "planned" | "ended" | "kept" | "spent" }>): void {
+  receive(
+    message: Extract<FromThread, { readonly kind: "response" | "planned" | "snapshot" | "ended" | "kept" | "spent" }>,
+  ): void {
     switch (message.kind) {
       case "response": {
         const pending = this.#asks.get(message.ask);
@@ -235,6 +249,10 @@ export class HostSession implements EngineSession {
         this.#hasAsked ||= this.#isRepeating;
         this.#plan?.resolve(message.plan);
         this.#plan = null;
+        return;
+      case "snapshot":
+        this.#snapshot?.resolve(message.snapshot);
+        this.#snapshot = null;
         return;
       case "kept":
         if (message.delta !== null) this.account.receive(message.delta);
@@ -281,6 +299,8 @@ export class HostSession implements EngineSession {
     this.#loseAll();
     this.#plan?.resolve(this.#isBroken ? null : "");
     this.#plan = null;
+    this.#snapshot?.resolve(null);
+    this.#snapshot = null;
     this.#kept?.resolve(null);
     this.#end?.resolve(this.#lostEnd());
     // Nobody here knows how far it has come: what it has not repeated yet would be carried out once more.

@@ -2,7 +2,7 @@ import type { CapabilityCall, Respond } from "../../base/protocol/capability-cal
 import { HostAccount } from "../../base/tenant-account.ts";
 import { AskLog } from "../ask-log.ts";
 import type { Broker } from "../broker.ts";
-import type { AttemptEnd, BrokerSession, SessionEnd } from "../call-session.ts";
+import type { AttemptEnd, BrokerSession, RunProgress, SessionEnd, SessionSnapshot } from "../call-session.ts";
 import type { Grants } from "../grants.ts";
 import type { EngineSession, HostedCall } from "./host-session.ts";
 import type { ReplayNote } from "./messages.ts";
@@ -43,6 +43,10 @@ export class LocalSession implements EngineSession {
 
   plan(): Promise<string> {
     return Promise.resolve(this.#session.journal.plan());
+  }
+
+  snapshot(progress: RunProgress): Promise<SessionSnapshot | null> {
+    return Promise.resolve(this.#session.snapshot(progress));
   }
 
   end(end: AttemptEnd): SessionEnd {

@@ -5,7 +5,8 @@ import type { BrokeredCall } from "../brokered-call.ts";
 import type { CapabilityCall, CapabilityResponse, Diverged } from "../../base/protocol/capability-call.ts";
 import type { LateMessage, TimedMessage, TogetherMessage } from "../../base/protocol/messages.ts";
 import type { HostDelta } from "../../base/tenant-account.ts";
-import type { AttemptEnd, SessionEnd } from "../call-session.ts";
+import type { AttemptEnd, RunProgress, SessionEnd, SessionSnapshot } from "../call-session.ts";
+import type { RecordedJournal } from "../journal.ts";
 import type { CallBinary, CallOperation, CapabilityRequest } from "../capabilities/capability.ts";
 import type { FetchOptions } from "../capabilities/fetch/connections.ts";
 import type { KvStoreOptions } from "../capabilities/kv/kv.ts";
@@ -66,6 +67,8 @@ export interface SessionStart {
   readonly narrowed: CapabilityRequest | undefined;
   readonly limits: BrokeredCall["limits"];
   readonly isRecorded: boolean;
+  /** See `BrokeredCall`. */
+  readonly journal?: RecordedJournal | undefined;
   /** Whether arguments are hashed for a listener. */
   readonly isHeard: boolean;
   /** How its capability calls are logged. Default: its record has none. */
@@ -101,6 +104,8 @@ export type ToThread =
    * or a `keep` follows.
    */
   | { readonly kind: "end"; readonly call: number; readonly end: AttemptEnd; readonly isHeld?: true }
+  /** Asks for the journal of a run at rest. Answered by `snapshot`. */
+  | { readonly kind: "snapshot"; readonly call: number; readonly progress: RunProgress }
   /** The call has ended, and is kept with what the broker has of it. Answered by `kept`. */
   | { readonly kind: "keep"; readonly call: number }
   /** The end of a `handle`. */
@@ -154,6 +159,7 @@ export type FromThread =
     }
   /** A worker sent what no worker sends. */
   | { readonly kind: "broken"; readonly pipe: number; readonly reason: string }
+  | { readonly kind: "snapshot"; readonly call: number; readonly snapshot: SessionSnapshot | null }
   | { readonly kind: "planned"; readonly call: number; readonly plan: string }
   /** The session's last message. */
   | { readonly kind: "ended"; readonly call: number; readonly end: SessionEnd; readonly delta: HostDelta | null }

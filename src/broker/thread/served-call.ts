@@ -3,7 +3,7 @@ import type { CapabilityCall, Respond } from "../../base/protocol/capability-cal
 import type { Broker } from "../broker.ts";
 import { AskLog } from "../ask-log.ts";
 import type { BrokeredCall } from "../brokered-call.ts";
-import type { AttemptEnd, BrokerSession, SessionEnd } from "../call-session.ts";
+import type { AttemptEnd, BrokerSession, RunProgress, SessionEnd, SessionSnapshot } from "../call-session.ts";
 import type { Grants } from "../grants.ts";
 import type { ReplayNote, SessionStart, ToldTool } from "./messages.ts";
 import { type CarryOut, hostCapability } from "./host-capability.ts";
@@ -106,6 +106,10 @@ export class ServedCall implements TimedCall {
 
   note(note: ReplayNote): void {
     this.#session.note(note);
+  }
+
+  snapshot(progress: RunProgress): SessionSnapshot | null {
+    return this.isEnded ? null : this.#session.snapshot(progress);
   }
 
   /** The plan of a further attempt. What earlier ones still send does not count any more. */

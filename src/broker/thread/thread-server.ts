@@ -5,7 +5,7 @@ import { type Capability, LoginRequired } from "../capabilities/capability.ts";
 import type { OpenedModule } from "../capabilities/module-capability.ts";
 import { Broker } from "../broker.ts";
 import type { BrokeredCall } from "../brokered-call.ts";
-import type { AttemptEnd, SessionEnd } from "../call-session.ts";
+import type { AttemptEnd, RunProgress, SessionEnd } from "../call-session.ts";
 import type { CapabilityDetails, CapabilityEvent } from "../capability-event.ts";
 import type { Grants } from "../grants.ts";
 import type { EndedMethod } from "../method-call.ts";
@@ -202,6 +202,8 @@ export class ThreadServer implements PipeListener {
         return this.#calls.get(message.note.callNumber)?.note(message.note);
       case "plan":
         return this.#plan(message.call);
+      case "snapshot":
+        return this.#snapshot(message.call, message.progress);
       case "end":
         return this.#forget(message.call, message.end, message.isHeld);
       case "keep":
@@ -247,6 +249,13 @@ export class ThreadServer implements PipeListener {
   /** Answers in the next turn of the event loop: by then, all is read that the last attempt had sent. */
   #plan(call: number): void {
     const answer = (): void => this.#outbox.push({ kind: "planned", call, plan: this.#calls.get(call)?.plan() ?? "" });
+    setImmediate(() => setImmediate(answer));
+  }
+
+  /** Answers as `#plan` does: notes of the run may be on their way. */
+  #snapshot(call: number, progress: RunProgress): void {
+    const answer = (): void =>
+      this.#outbox.push({ kind: "snapshot", call, snapshot: this.#calls.get(call)?.snapshot(progress) ?? null });
     setImmediate(() => setImmediate(answer));
   }
 

@@ -140,7 +140,8 @@ export class FaultyRunner implements ToolRunner {
     };
     // A call that is made to fail has no use for other arguments, nor for late decisions.
     const ignore = (): void => undefined;
-    this.#events.emit("tool:pre", { ...who, call, block, replaceArguments: ignore, waitFor: ignore });
+    const decide = { block, replaceArguments: ignore, waitFor: ignore, requireApproval: block };
+    this.#events.emit("tool:pre", { ...who, call, ...decide });
     const { error, metadata } =
       reason === null
         ? fault.end(callId, tool, options)

@@ -21,6 +21,8 @@ export class Announcement {
   blocked: string | null = null;
   /** Arguments to run with in place of the caller's. */
   replaced: object | null = null;
+  /** Why a person has to decide; `null` where no listener says so. */
+  approval: string | null = null;
   readonly #decisions: Promise<unknown>[] = [];
 
   constructor({ callId, tool, tenant, parent, args }: EngineCall, call: ToolCall) {
@@ -36,8 +38,9 @@ export class Announcement {
         throw new RangeError(`a call waits for ${DECISIONS_MAX} decisions at most`);
       this.#decisions.push(Promise.resolve(decision));
     };
+    const requireApproval = (reason: string): void => void (this.approval ??= String(reason).slice(0, REASON_MAX));
     const about = { callId, tool: tool.info.name, tenant, ...parentOf(parent) };
-    this.event = { ...about, call: readable(call, args), block, replaceArguments, waitFor };
+    this.event = { ...about, call: readable(call, args), block, replaceArguments, waitFor, requireApproval };
   }
 
   get isOpen(): boolean {

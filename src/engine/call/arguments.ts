@@ -10,6 +10,8 @@ import { NOT_PLAIN, TOO_LARGE, writePlain } from "./plain-json.ts";
 /** Maximum length of a call's id. */
 export const CALL_ID_MAX = 256;
 const COMMAND_MAX = 256;
+const PAUSES: readonly unknown[] = ["return", "wait", "refuse"];
+const WAIT_MAX_MS = 25_000;
 const RETRIES: readonly unknown[] = [0, 1, 2, 3, 4, 5];
 
 type Form = readonly [isValid: (value: unknown) => boolean, description: string];
@@ -30,6 +32,8 @@ const OPTION_FORMS: { readonly [Name in keyof Required<ExecuteOptions>]: Form } 
   capabilities: OBJECT,
   record: [(value) => typeof value === "boolean", "true or false"],
   idempotencyKey: NAME,
+  pause: [(value) => PAUSES.includes(value), "return, wait or refuse"],
+  waitMs: [(value) => typeof value === "number" && value >= 0 && value <= WAIT_MAX_MS, "a number from 0 to 25,000"],
   retries: [(value) => RETRIES.includes(value), "a whole number from 0 to 5"],
   onLog: FUNCTION,
   onProgress: FUNCTION,

@@ -27,17 +27,20 @@ import type { InstalledTools } from "../installed-tools.ts";
 import { recordCall } from "../replay/recording.ts";
 import type { Refusal, Slot } from "../schedule/queue-entry.ts";
 import type { Scheduler } from "../schedule/scheduler.ts";
-import { endOf, type Events } from "../telemetry/events.ts";
+import type { Events } from "../telemetry/events.ts";
 import type { CallTrace, Tracing } from "../telemetry/tracing.ts";
 import { AbortGroup } from "./abort-group.ts";
 import type { Admission } from "./admission.ts";
 import { Announcement } from "./announcement.ts";
 import { describeMalformed, describeOptions, tenantOf, writeArguments } from "./arguments.ts";
+import { CallEnds } from "./call-ends.ts";
 import type { CallKeeper } from "./call-keeper.ts";
 import { childTools, parentOf } from "./child-call.ts";
 import { childrenOf } from "./child-tickets.ts";
 import { concludeCall, mayRetry, spentBy, withEnd } from "./conclude.ts";
 import { type CallStages, EngineCall } from "./engine-call.ts";
+import { type DurableStage, mayOutlast } from "../durable/durable-stage.ts";
+import type { Resumption } from "../durable/resumer.ts";
 import type { Idempotency, Run } from "./idempotency.ts";
 import { checkInPieces, staysText } from "./long-output.ts";
 import { ToolLoaders } from "./tool-loaders.ts";
@@ -60,6 +63,8 @@ export interface PipelineParts {
   readonly entropyKey: string;
   /** Keeps ended calls; `null` where they are not kept. */
   readonly keeper: CallKeeper | null;
+  /** Calls that wait for people, signals and times. */
+  readonly durable: DurableStage;
 }
 
 const CANCELLED: Failure = { code: "cancelled", message: "the call was cancelled while it ran" };
@@ -71,6 +76,7 @@ export class CallPipeline implements CallStages {
   readonly #parts: PipelineParts;
   /** That of the call with a signal that was started last: the next one often has the same. */
   #lastGroup: AbortGroup<EngineCall> | null = null;
+  readonly #ends: CallEnds;
   #isDraining = false;
   /** Number of calls that wait for decisions of listeners. */
   #held = 0;
@@ -79,11 +85,13 @@ export class CallPipeline implements CallStages {
 
   constructor(parts: PipelineParts) {
     this.#parts = parts;
+    this.#ends = new CallEnds(parts);
   }
 
   /** Runs a call; calls with the same idempotency key share one run. Never rejects. */
   execute(call: ToolCall, options: ExecuteOptions): Promise<ToolResult> {
-    return this.#share(call, options, (own, claimOf) => this.run(call, own, null, claimOf));
+    const running = this.#share(call, options, (own, claimOf) => this.run(call, own, null, claimOf));
+    return mayOutlast(options) ? this.#parts.durable.latest(running, options) : running;
   }
 
   #share(call: ToolCall, options: ExecuteOptions, run: Run): Promise<ToolResult> {
@@ -96,15 +104,16 @@ export class CallPipeline implements CallStages {
 
   /** Runs the program of a call. Rejects with a `RangeError` where one of its limits is invalid. */
   runProgram(call: ToolCall, source: ProgramSource, options: ExecuteOptions): Promise<ToolResult> {
-    return this.#share(call, options, (own, claimOf) =>
+    const running = this.#share(call, options, (own, claimOf) =>
       this.#host(call, own, async (callId, trace) => {
         const step: Preparation["step"] = (name, work) => (trace === null ? work() : trace.step(name, work));
         const program = await source.prepare({ callId, tenant: tenantOf(own), step });
-        const tool = this.#parts.programs.toolFor(program);
+        const tool = this.#parts.programs.toolFor(program, source);
         trace?.beginWait();
         return source.finish(await this.run({ ...callOf(program), id: callId }, own, null, claimOf, { tool, trace }));
       }),
     );
+    return mayOutlast(options) ? this.#parts.durable.latest(running, options) : running;
   }
 
   /** Answers a call of a tool that the host is itself. A `GloveboxError` with which `work` rejects is its result. */
@@ -114,7 +123,7 @@ export class CallPipeline implements CallStages {
       const output = await work(options);
       const wallMs = performance.now() - startMs;
       const result = success(output, { ...emptyMetadata(callId, call.name, 0), wallMs, attempts: 1 });
-      this.#emitUnrun(trace, result, options, null);
+      this.#ends.unrun(trace, result, options, null);
       return result;
     });
   }
@@ -143,7 +152,7 @@ export class CallPipeline implements CallStages {
         { id: String(callId), name: call.name },
         toolError(error.code, error.message, error.details),
       );
-      this.#emitUnrun(trace, result, options, null);
+      this.#ends.unrun(trace, result, options, null);
       return result;
     }
   }
@@ -159,6 +168,7 @@ export class CallPipeline implements CallStages {
     claimOf: LedgerClaimOf | null = null,
     program: { readonly tool: RegisteredTool; readonly trace: CallTrace | null } | null = null,
     reply: ChildReply | null = null,
+    step = 0,
   ): Promise<ToolResult> {
     return new Promise((resolve) => {
       const { admission, tracing, keeper, nextCallNumber } = this.#parts;
@@ -166,20 +176,21 @@ export class CallPipeline implements CallStages {
       const isOpen = !this.#isDraining || parent !== null;
       const admitted = admission.admit(call, options, isOpen, parent, program?.tool ?? null);
       if ("success" in admitted) {
-        this.#concludeRejected(admitted, options, parent, program?.trace ?? null);
+        this.#ends.rejected(admitted, options, parent, program?.trace ?? null);
         return resolve(admitted);
       }
       const accepted = new EngineCall(admitted, nextCallNumber(), this);
       const { callId, tool, tenant } = accepted;
       accepted.trace = program?.trace ?? tracing.begin(callId, tool.info.name, tenant, parent?.trace ?? null);
       accepted.claimOf = claimOf;
+      accepted.parentStep = step;
       keeper?.accept(accepted);
       accepted.resolve = resolve;
       const { length } = accepted.args;
       if (length > COUNTED_FROM) this.#parts.broker.accounts.of(tenant).countGiven(length);
       tool.usage.calls++;
       if (reply !== null) return accepted.adopt(reply);
-      if (!this.#parts.events.has("tool:pre")) return this.#schedule(accepted);
+      if (!this.#parts.events.has("tool:pre")) return this.#pass(accepted, null);
       const announcement = new Announcement(accepted, call);
       this.#parts.events.emit("tool:pre", announcement.event);
       if (announcement.isOpen) void this.#hold(accepted, announcement);
@@ -192,7 +203,7 @@ export class CallPipeline implements CallStages {
     const { maxQueued } = this.#parts.scheduler.stats();
     if (this.#held >= maxQueued) {
       const error = toolError("queue_full", `${maxQueued} calls wait for decisions of listeners of tool:pre already`);
-      return this.#end(call, failure({ ...error, remedies: this.#widerQueue() }, metadataOf(call, 0)));
+      return this.#ends.end(call, failure({ ...error, remedies: this.#widerQueue() }, metadataOf(call, 0)));
     }
     this.#held++;
     const { signal } = call.options;
@@ -200,17 +211,47 @@ export class CallPipeline implements CallStages {
     this.#held--;
     if (signal?.aborted !== true) return this.#proceed(call, announcement);
     const message = "the call was cancelled while listeners of tool:pre decided about it";
-    this.#end(call, failure(toolError("cancelled", message), metadataOf(call, 0)));
+    this.#ends.end(call, failure(toolError("cancelled", message), metadataOf(call, 0)));
   }
 
-  #proceed(call: EngineCall, { blocked, replaced }: Announcement): void {
-    if (blocked !== null) return this.#end(call, failure(toolError("blocked", blocked), metadataOf(call, 0)));
+  #proceed(call: EngineCall, { blocked, replaced, approval }: Announcement): void {
+    if (blocked !== null) return this.#ends.end(call, failure(toolError("blocked", blocked), metadataOf(call, 0)));
     if (replaced !== null) {
       const args = writeArguments(replaced, call.limits);
-      if (typeof args !== "string") return this.#end(call, failure(args, metadataOf(call, 0)));
+      if (typeof args !== "string") return this.#ends.end(call, failure(args, metadataOf(call, 0)));
       call.args = args;
     }
-    this.#schedule(call);
+    this.#pass(call, approval);
+  }
+
+  /** Lets a call pass that needs no person's approval. The parent of a child call waits for that of its child. */
+  #pass(call: EngineCall, asked: string | null): void {
+    const { durable } = this.#parts;
+    const isAsked = asked !== null || (call.parent === null && durable.mayNeedApproval(call));
+    if (isAsked) void this.#gate(call, asked);
+    else this.#schedule(call);
+  }
+
+  async #gate(call: EngineCall, asked: string | null): Promise<void> {
+    const gated = await this.#parts.durable.gate(call, asked);
+    if (gated.kind === "open") return this.#schedule(call);
+    const result = failure(gated.error, metadataOf(call, 0));
+    this.#ends[gated.kind === "paused" ? "paused" : "end"](call, result);
+  }
+
+  /** Runs a call on that has paused. Resolves with the result of this run. */
+  resume({ admitted, run, attach }: Resumption): Promise<ToolResult> {
+    return new Promise((resolve) => {
+      const { tracing, keeper, nextCallNumber } = this.#parts;
+      const call = new EngineCall(admitted, nextCallNumber(), this);
+      call.trace = tracing.begin(call.callId, call.tool.info.name, call.tenant, null);
+      if (run !== null) call.resume(run);
+      attach(call);
+      keeper?.accept(call);
+      call.resolve = resolve;
+      call.tool.usage.calls++;
+      this.#schedule(call);
+    });
   }
 
   #schedule(call: EngineCall): void {
@@ -240,6 +281,10 @@ export class CallPipeline implements CallStages {
     return (this.#lastGroup = new AbortGroup(signal, ({ callNumber }) => this.stop(callNumber, CANCELLED)));
   }
 
+  get durable(): DurableStage {
+    return this.#parts.durable;
+  }
+
   toolOf(name: string, tenant: string): RegisteredTool | undefined {
     return this.#parts.registry.get(name, tenant);
   }
@@ -261,7 +306,7 @@ export class CallPipeline implements CallStages {
   refuse(call: EngineCall, { code, message, retryAfterMs, queueMs }: Refusal): void {
     const error = toolError(code, message, retryAfterMs === undefined ? undefined : { retryAfterMs });
     const full = code === "queue_full" ? { ...error, remedies: this.#widerQueue() } : error;
-    this.#end(call, failure(full, metadataOf(call, queueMs)));
+    this.#ends.end(call, failure(full, metadataOf(call, queueMs)));
   }
 
   /** Made once: in an overload, most calls are refused. */
@@ -287,7 +332,7 @@ export class CallPipeline implements CallStages {
     const { outcome } = reply;
     if (reply.work === undefined) this.#charge(call, spentBy(reply, call.limits));
     else this.#awaitWork(call, reply.work);
-    if (!outcome.ok && mayRetry(outcome.failure, call, executor)) {
+    if (!outcome.ok && call.waits === null && mayRetry(outcome.failure, call, executor)) {
       call.trace?.addEvent("glovebox.retry", { "error.type": outcome.failure.code });
       call.beginAttempt(nextCallNumber(), reply);
       return executor.run(call);
@@ -313,7 +358,7 @@ export class CallPipeline implements CallStages {
     // Free the slot before the caller gets the result, so that the caller's next call finds it free.
     if (call.lingering === 0) call.slot?.release();
     const result = concludeCall(reply, call, executor, checked);
-    this.#end(call, call.options.record === true ? recordCall(call, result, entropyKey) : result, reply);
+    this.#ends.end(call, call.options.record === true ? recordCall(call, result, entropyKey) : result, reply);
   }
 
   /** Charges an attempt: its processor time to the tenant, and with the host's work for it to the caller. */
@@ -347,46 +392,6 @@ export class CallPipeline implements CallStages {
     scheduler.close({ refuseWaiting: true });
     await executor.close();
     await idempotency.close();
-  }
-
-  /** Emits the end of a call that admission rejected. */
-  #concludeRejected(
-    result: ToolResult,
-    options: ExecuteOptions,
-    parent: EngineCall | null,
-    begun: CallTrace | null,
-  ): void {
-    const { registry, tracing } = this.#parts;
-    const tenant = tenantOf(options);
-    const { callId, tool } = result.metadata;
-    // A tool name made up by the caller must not become a span name.
-    const name = registry.get(tool, tenant) === undefined ? "" : tool;
-    this.#emitUnrun(begun ?? tracing.begin(callId, name, tenant, parent?.trace ?? null), result, options, parent);
-  }
-
-  #end(call: EngineCall, result: ToolResult, reply: CallReply | null = null): void {
-    this.#parts.keeper?.keep(call, result, reply);
-    this.#emitEnd(call.trace, result, call.tenant, call.parent);
-    this.#parts.tools.release(call.tool);
-    call.resolve(result);
-  }
-
-  #emitUnrun(trace: CallTrace | null, result: ToolResult, options: ExecuteOptions, parent: EngineCall | null): void {
-    this.#parts.keeper?.keepUnrun(result, options, parent);
-    this.#emitEnd(trace, result, tenantOf(options), parent);
-  }
-
-  /** Emits a call's end while its span is active, and ends the span. */
-  #emitEnd(trace: CallTrace | null, result: ToolResult, tenant: string, parent: EngineCall | null): void {
-    if (trace === null) return this.#emitResult(result, tenant, parent);
-    trace.within(() => this.#emitResult(result, tenant, parent));
-    trace.end(result);
-  }
-
-  #emitResult(result: ToolResult, tenant: string, parent: EngineCall | null): void {
-    const { events } = this.#parts;
-    if (result.success) events.emit("tool:post", endOf(result, tenant, parent?.callId));
-    else events.emit("tool:error", endOf(result, tenant, parent?.callId));
   }
 }
 

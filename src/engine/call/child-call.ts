@@ -1,6 +1,7 @@
 import type { BrokeredCall } from "../../broker/brokered-call.ts";
 import { ALIVE_MAX, type ChildBudget, type ChildPlace } from "./child-budget.ts";
 import type { ChildReply } from "../../base/protocol/capability-call.ts";
+import type { AskedPause } from "../../broker/capabilities/capability.ts";
 import { CapabilityRefusal, type ChildCallEnd } from "../../broker/capabilities/capability.ts";
 import type { EngineCall } from "./engine-call.ts";
 import type { ExecuteOptions } from "../execute-options.ts";
@@ -13,27 +14,50 @@ export const DEPTH_MAX = 8;
 /** Minimum remaining time to start a child call, in milliseconds. */
 const LEAST_MS = 1;
 
+/** The end of a child call, or the id of one that has paused. */
+export type ChildRunEnd = ChildCallEnd & { readonly pausedId?: string };
+
+/** Child calls that wait: for an approval before their start, or in their runs. */
+export interface ChildWaits {
+  child(
+    parent: EngineCall,
+    tool: RegisteredTool | undefined,
+    args: Record<string, unknown>,
+    step: number,
+    run: (args: Record<string, unknown>) => Promise<ChildRunEnd>,
+  ): Promise<ChildCallEnd>;
+  pause: (call: EngineCall, step: number, asked: AskedPause) => Promise<unknown>;
+}
+
 /** Runs a child call. */
 export interface ChildRunner {
   /** Loads a tool that is registered when it is first called. Resolves with the call's result where it cannot be. */
   load(call: ToolCall, tenant: string | undefined): Promise<ToolResult | null>;
   /** The tool of that name, as the tenant sees it. */
   toolOf(name: string, tenant: string): RegisteredTool | undefined;
+  /** Runs a child call once it may, and waits for one that pauses; `null` where nothing of either can be. */
+  readonly durable: ChildWaits | null;
   /** `program` and `reply`: of a child call that has run already. */
   run(
     call: ToolCall,
     options: ExecuteOptions,
     parent: EngineCall,
     claimOf?: null,
-    program?: { readonly tool: RegisteredTool; readonly trace: null },
-    reply?: ChildReply,
+    program?: { readonly tool: RegisteredTool; readonly trace: null } | null,
+    reply?: ChildReply | null,
+    step?: number,
   ): Promise<ToolResult>;
 }
 
 /** Functions with which the broker runs or adds child calls of a call. */
-export function childTools(call: EngineCall, pipeline: ChildRunner): Pick<BrokeredCall, "callTool" | "adoptChild"> {
+export function childTools(
+  call: EngineCall,
+  pipeline: ChildRunner,
+): Pick<BrokeredCall, "callTool" | "adoptChild" | "pause"> {
+  const { durable } = pipeline;
   return {
-    callTool: (name, args, signal) => callTool(call, name, args, signal, pipeline),
+    ...(durable === null ? {} : { pause: (step, asked) => durable.pause(call, step, asked) }),
+    callTool: (name, args, signal, step) => callTool({ parent: call, name, args, signal, step }, pipeline),
     adoptChild: (name, args, reply) => adoptChild(call, name, args, reply, pipeline),
   };
 }
@@ -43,39 +67,50 @@ export function childTools(call: EngineCall, pipeline: ChildRunner): Pick<Broker
  * time, and cancelled with it. Throws a `CapabilityRefusal` if the tool is an ancestor of the call, if calls are nested
  * too deeply, or if the call has no time or place left.
  */
-async function callTool(
-  parent: EngineCall,
-  name: string,
-  args: Record<string, unknown>,
-  signal: AbortSignal,
-  pipeline: ChildRunner,
-): Promise<ChildCallEnd> {
-  const { childBudget } = parent;
+async function callTool(asked: AskedChild, pipeline: ChildRunner): Promise<ChildCallEnd> {
+  const { parent, name, args, step } = asked;
   const failed = await pipeline.load({ name, arguments: args }, parent.options.tenant);
   if (failed?.error) return { result: { ok: false, code: failed.error.code, message: failed.error.message } };
-  const light = isLight(pipeline.toolOf(name, parent.tenant));
+  const tool = pipeline.toolOf(name, parent.tenant);
+  const run = (given: Record<string, unknown>) => runInPlace({ ...asked, args: given }, tool, pipeline);
+  return pipeline.durable === null ? run(args) : pipeline.durable.child(parent, tool, args, step, run);
+}
+
+async function runInPlace(
+  asked: AskedChild,
+  tool: RegisteredTool | undefined,
+  pipeline: ChildRunner,
+): Promise<ChildRunEnd> {
+  const { parent, name } = asked;
+  const { childBudget } = parent;
+  const light = isLight(tool);
   if (light && parent.tool.own === undefined) noteCallee(parent.tool, name);
   const place = await childBudget.place(light);
   try {
-    return await runChild({ parent, name, args, signal, place, childBudget }, pipeline);
+    return await runChild({ ...asked, place, childBudget }, pipeline);
   } finally {
     childBudget.leave(place);
   }
 }
 
-interface ChildCall {
+/** A child call as its parent asks for it. */
+interface AskedChild {
   readonly parent: EngineCall;
   readonly name: string;
   readonly args: Record<string, unknown>;
   readonly signal: AbortSignal;
+  readonly step: number;
+}
+
+interface ChildCall extends AskedChild {
   readonly place: ChildPlace;
   readonly childBudget: ChildBudget;
 }
 
 async function runChild(
-  { parent, name, args, signal, place, childBudget }: ChildCall,
+  { parent, name, args, signal, step, place, childBudget }: ChildCall,
   pipeline: ChildRunner,
-): Promise<ChildCallEnd> {
+): Promise<ChildRunEnd> {
   if (signal.aborted) return { result: { ok: false, code: "cancelled", message: "the call has ended" } };
   refuseLine(lineOf(parent), name);
   const { wallMs, cpuMs } = parent.left();
@@ -88,13 +123,22 @@ async function runChild(
     );
   try {
     // Admit the child against the remaining budget, then reserve that budget.
-    const running = pipeline.run({ name, arguments: args }, { ...optionsOf(parent), signal }, parent);
+    const running = pipeline.run(
+      { name, arguments: args },
+      { ...optionsOf(parent), signal },
+      parent,
+      null,
+      null,
+      null,
+      step,
+    );
     childBudget.reserve(cpuMs);
     const result = await running;
     const { success, error, metadata } = result;
     const { callId } = metadata;
     if (success || error === null) return { callId, result: { ok: true, output: writableOutput(result) } };
-    return { callId, result: { ok: false, code: error.code, message: error.message } };
+    const pausedId = error.code === "paused" ? { pausedId: error.details?.id ?? "" } : {};
+    return { ...pausedId, callId, result: { ok: false, code: error.code, message: error.message } };
   } finally {
     childBudget.exit(place, cpuMs);
   }
@@ -102,7 +146,7 @@ async function runChild(
 
 function optionsOf(parent: EngineCall): ExecuteOptions {
   const { childBudget } = parent;
-  const { tenant, tools, capabilities, limits, maxLimits, onCpu } = parent.options;
+  const { tenant, tools, capabilities, limits, maxLimits, onCpu, pause } = parent.options;
   const { key = null } = parent.options.origin ?? {};
   return {
     origin: key === null ? OF_TOOL : { ...OF_TOOL, key },
@@ -113,6 +157,7 @@ function optionsOf(parent: EngineCall): ExecuteOptions {
     ...(capabilities === undefined ? {} : { capabilities }),
     ...(limits === undefined ? {} : { limits }),
     ...(maxLimits === undefined ? {} : { maxLimits }),
+    ...(pause === "refuse" ? { pause } : {}),
     onCpu: (ms) => {
       onCpu?.(ms);
       childBudget.charge(ms);

@@ -5,6 +5,7 @@ import type { Executor } from "../../executor/executor.ts";
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";
 import type { Events } from "../telemetry/events.ts";
+import { mayNeedApproval } from "../durable/gate.ts";
 import { limitsWithin } from "./admission.ts";
 import type { CallChildren, EngineCall } from "./engine-call.ts";
 
@@ -54,6 +55,7 @@ export function childrenOf(call: EngineCall, terms: ChildTerms): CallChildren | 
   for (const name of calleesOf(call, terms)) {
     const callee = terms.registry.get(name, options.tenant);
     if (callee === undefined || name === tool.info.name || !isPlain(callee)) continue;
+    if (mayNeedApproval(callee, terms.broker.grants.policy, tenant)) continue;
     if (tool.own !== undefined && !isAmong(options.tools, name)) continue;
     if (!executor.mayShareWorker(tool.script, callee.script, tenant)) continue;
     const { cpuMs, outputBytes, logBytes, inputBytes } = limitsWithin(call, callee.limits);

@@ -3,6 +3,7 @@ import type { BrokeredCall } from "../../broker/brokered-call.ts";
 import type { LastRefusal } from "../../broker/capability-invoker.ts";
 import type { SessionEnd } from "../../broker/call-session.ts";
 import type { Grants } from "../../broker/grants.ts";
+import { Journal } from "../../broker/journal.ts";
 import { type EngineSession, type HostedCall, JOURNAL_LOST } from "../../broker/thread/host-session.ts";
 import type { Failure } from "../../base/errors.ts";
 import type { Limits } from "../../base/limits.ts";
@@ -13,6 +14,7 @@ import type { ChildReply, Diverged } from "../../base/protocol/capability-call.t
 import type { ToolScript } from "../../base/protocol/script.ts";
 import type { HostUse, Progress, ToolResult } from "../../base/result.ts";
 import type {
+  CallIdle,
   CallReply,
   CapabilityCall,
   FleetTerms,
@@ -27,6 +29,7 @@ import type { QueueEntry, Refusal, Slot } from "../schedule/queue-entry.ts";
 import type { Events } from "../telemetry/events.ts";
 import type { CallTrace } from "../telemetry/tracing.ts";
 import type { AbortGroup } from "./abort-group.ts";
+import type { CallWaiting, EarlierRun } from "./call-waiting.ts";
 import { ChildBudget } from "./child-budget.ts";
 
 /** Pipeline stages to which a queue entry and a job pass their call. */
@@ -126,6 +129,13 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
   /** The worker's pipe to the broker, and the number of the start there. */
   #pipe: number | null = null;
   #attempt = 0;
+  /** What it waits for; `null` for a call that has never waited. */
+  waits: CallWaiting | null = null;
+  /** The step of its parent that asked for it; 0 without one. */
+  parentStep = 0;
+  isResumed = false;
+  /** The run before its pause. */
+  #earlier: EarlierRun | null = null;
   /** Highest progress reported to the caller. */
   #progress = Number.NEGATIVE_INFINITY;
   readonly #stages: CallStages;
@@ -142,6 +152,26 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
     this.options = options;
     this.parent = parent;
     this.#stages = stages;
+  }
+
+  /** Goes on from an earlier run of the call. */
+  resume(earlier: EarlierRun): void {
+    this.#earlier = earlier;
+    this.isResumed = true;
+    this.#plan = Journal.from(earlier.journal).plan();
+    this.clockMs = earlier.startMs;
+  }
+
+  get seed(): string | undefined {
+    return this.#earlier?.seed;
+  }
+
+  get nowMs(): number | undefined {
+    return this.isResumed ? this.clockMs : undefined;
+  }
+
+  onIdle(idle: CallIdle): void {
+    this.waits?.onIdle(idle);
   }
 
   get script(): ToolScript {
@@ -208,7 +238,7 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
 
   /** The call as the broker sees it. */
   brokered(
-    tools: Pick<BrokeredCall, "callTool" | "adoptChild">,
+    tools: Pick<BrokeredCall, "callTool" | "adoptChild" | "pause">,
     { broker, events, keeper }: BrokeredParts,
   ): HostedCall {
     const { options, limits, script, trace } = this;
@@ -233,6 +263,7 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
       binary: broker.binaryOf(script.key, limits),
       remote: script.runtime === "remote" ? { operation: script.text, wallMs: limits.wallMs } : undefined,
       own: this.tool.own,
+      journal: this.#earlier?.journal,
       ...tools,
       onLost: () => this.#stages.stop(this.callNumber, JOURNAL_LOST),
       onOutcome:

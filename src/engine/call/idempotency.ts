@@ -222,7 +222,8 @@ function answerFor(call: ReadCall, signal: AbortSignal | undefined, running: Run
 
 /** Whether the call did not run to an end, so that its key may run again. */
 function isStillToBe({ error, metadata }: ToolResult): boolean {
-  if (error === null) return false;
+  // A call that has paused keeps its key, and goes on.
+  if (error === null || error.code === "paused") return false;
   if (error.retryable || metadata.attempts === 0) return true;
   // Details of a cancelled call count its effects; without details it had none.
   return error.code === "cancelled" && error.details === undefined;

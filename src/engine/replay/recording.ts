@@ -1,11 +1,11 @@
-import type { OrderedResponse, RecordedAnswer, RecordedJournal } from "../../broker/journal.ts";
+import type { RecordedAnswer, RecordedJournal } from "../../broker/journal.ts";
 import type { LastRefusal } from "../../broker/capability-invoker.ts";
 import { type ErrorCode, ERRORS } from "../../base/errors.ts";
 import { type Limits, NAMES as LIMITS } from "../../base/limits.ts";
 import { seedOf } from "../../base/protocol/prelude.ts";
 import type { EngineCall } from "../call/engine-call.ts";
 import type { JsonSchema } from "../../base/json.ts";
-import type { Failure, SharedTurn } from "../../base/protocol/messages.ts";
+import type { SharedTurn } from "../../base/protocol/messages.ts";
 import { OUTPUT_PLACES, PLUGGED_NAME, type ToolChecks, type ToolScript } from "../../base/protocol/script.ts";
 import { type LogLine, type ToolResult, withMetadata } from "../../base/result.ts";
 import type { ModuleReaders } from "../../tool/contracts/contract.ts";
@@ -213,7 +213,10 @@ export function requireReplayable({ tool, outcome }: Recording): void {
 }
 
 /** The checks that the recorded call ran under. */
-export function checksOf({ tool: { checks, contract, outputSchema } }: Recording, readers: ModuleReaders): ToolChecks {
+export function checksOf(
+  { tool: { checks, contract, outputSchema } }: Pick<Recording, "tool">,
+  readers: ModuleReaders,
+): ToolChecks {
   return checks ?? checksFor(contract, compileChecks(true, outputSchema), readers);
 }
 
@@ -222,14 +225,6 @@ const NOTHING: RecordedJournal = { asks: [], answers: [] };
 /** Part of a result that a replay must reproduce. */
 export function outcomeOf({ success, output, error, metadata: { logs } }: ToolResult): RecordedOutcome {
   return { success, output, error, logs };
-}
-
-/** Recorded responses in the form that a call gets. */
-export function toAnswers({ answers }: RecordedJournal): readonly OrderedResponse[] {
-  return answers.map(({ step, asked, ok, nowMs, payload }) => {
-    if (ok) return { step, asked, response: { kind: "value", nowMs, json: payload } };
-    return { step, asked, response: { kind: "failure", nowMs, failure: JSON.parse(payload) as Failure } };
-  });
 }
 
 /** A tool as recordings hold it. */

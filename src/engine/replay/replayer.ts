@@ -6,7 +6,7 @@ import type { Prelude } from "../../base/protocol/prelude.ts";
 import { concludeCall, withEnd } from "../call/conclude.ts";
 import { loadExecutor } from "../create-executor.ts";
 import { resolveOptions } from "../options.ts";
-import { type RecordedCall, type RecordedRun, toAnswers } from "./recording.ts";
+import type { RecordedCall, RecordedRun } from "./recording.ts";
 
 /** The end of a replay. */
 export interface ReplayEnd {
@@ -48,7 +48,7 @@ export class Replayer implements AsyncDisposable {
   /** Runs a call again, which has the executor's whole `wallMs` for itself: nothing that it asks is waited for. */
   run(tool: RegisteredTool, call: RecordedCall, run: RecordedRun): Promise<ReplayEnd> {
     const { limits, startMs, seed } = run;
-    const session = new RecordedSession(run.asks, toAnswers(run), run.refusal, run);
+    const session = new RecordedSession(run, run.refusal);
     const { id: callId, tenant, arguments: args } = call;
     const command = call.command ?? undefined;
     const end = session.end();

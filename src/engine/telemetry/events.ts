@@ -3,6 +3,7 @@ import type { CapabilityEvent } from "../../broker/capability-event.ts";
 import type { SecretViolation } from "../../broker/capabilities/secrets/placeholders.ts";
 import type { Finding } from "../../broker/grants.ts";
 import type { CallDrop } from "../../store/calls/call-store.ts";
+import type { CallWait, Decision } from "../../store/calls/durable/durable-call.ts";
 import type { ErrorCode } from "../../base/errors.ts";
 import type { ExecutorEvents } from "../../executor/executor.ts";
 import type { Pressure } from "../../base/os/pressure.ts";
@@ -38,6 +39,12 @@ export interface EventMap<Tools = AnyTools> extends ExecutorEvents {
   "tool:late": [event: LateEvent];
   /** A program of code mode was checked before it was to run, or by itself. */
   "program:check": [event: ProgramCheck];
+  /** A call waits, and is kept: nothing of it runs. It has no `tool:post` or `tool:error` before it has ended. */
+  "call:pause": [event: PauseEvent];
+  /** A call goes on that has waited. `outcome`: `resumed`, or the code of the error with which it has ended. */
+  "call:resume": [event: ResumeEvent];
+  /** Somebody has decided what a call waits for. `key`: the name of the key; `actor`: as the deciding application says. */
+  "call:decide": [event: DecideEvent];
   /** A tool made a capability call, and got its response. */
   "capability:call": [event: CapabilityEvent];
   /** A request was refused that would have carried a secret to an origin, or in a place, that is not bound to it. */
@@ -113,6 +120,39 @@ export interface ProgramCheck {
   readonly durationMs: number;
 }
 
+/** A call that is kept while it waits. */
+export interface DurableEvent {
+  /** By which it is kept. */
+  readonly id: string;
+  readonly callId: string;
+  readonly tool: string;
+  readonly tenant: string;
+}
+
+export interface PauseEvent extends DurableEvent {
+  /** Number of its runs so far. */
+  readonly legs: number;
+  /** Kinds of what it waits for. */
+  readonly waits: readonly CallWait["kind"][];
+}
+
+export interface ResumeEvent extends DurableEvent {
+  /** Number of its runs so far. */
+  readonly legs: number;
+  /** `resumed`, or the code of the error with which it has ended. */
+  readonly outcome: string;
+}
+
+export interface DecideEvent extends DurableEvent {
+  /** Step of the wait that was decided. */
+  readonly step: number;
+  readonly decision: Decision["decision"];
+  /** Name of the key that decided; `null` without keys. */
+  readonly key: string | null;
+  /** Who decided, as the deciding application says. */
+  readonly actor: string | null;
+}
+
 /** The end of work that outlasted its call's answer. */
 export interface LateEvent {
   readonly callId: string;
@@ -147,6 +187,8 @@ export interface PreEvent<Name extends string = string, Input = Record<string, u
    * be queued. A promise that rejects or is late blocks the call.
    */
   waitFor(decision: PromiseLike<unknown>): void;
+  /** Has a person decide about the call, which is kept meanwhile. `reason`: what they read. */
+  requireApproval(reason: string): void;
 }
 
 /** A refused request. It never contains what the request sent as its key. */

@@ -1,6 +1,7 @@
 import { Counter, Gauge, Registry } from "../../base/prometheus.ts";
 import { ERRORS } from "../../base/errors.ts";
 import { type MetricsFormat, writeMetrics } from "../../base/open-metrics.ts";
+import { registerDurableMetrics } from "./durable-metrics.ts";
 import type { CallEvent, Events } from "./events.ts";
 import type { ExecutorStats } from "../../executor/executor.ts";
 import { ExecutorMetrics } from "../../executor/executor-metrics.ts";
@@ -136,6 +137,7 @@ export class Metrics {
     const { registry } = this;
     registerHostMetrics(registry, sources.accounts);
     registerConnectorMetrics(registry, events);
+    registerDurableMetrics(registry, events);
     registerGauges(registry, sources, (tool) => this.#label(tool));
     if (sources.executor().fleet !== undefined) {
       registerFleetMetrics(registry, events, () => sources.executor().fleet);

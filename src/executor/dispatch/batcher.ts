@@ -156,6 +156,7 @@ export class Batcher {
     connection.upload(queue.script, queue.tenant);
     for (const script of batch.calls[0]?.job.children?.scripts ?? []) connection.upload(script, queue.tenant);
     connection.begin(message.callNumber, batch, message, nowMs);
+    for (const { isWatched, callNumber } of batch.calls) if (isWatched) connection.send({ kind: "watch", callNumber });
     this.#onBatch(batch.calls.length);
     return true;
   }

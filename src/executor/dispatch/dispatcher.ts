@@ -12,7 +12,7 @@ import {
 } from "../../base/protocol/messages.ts";
 import { readFailure, readJson, readProgress, readStats } from "../../base/protocol/payload.ts";
 import type { Inspection, ToolScript } from "../../base/protocol/script.ts";
-import { ProtocolError } from "../../base/protocol/wire.ts";
+import { countOutcomes, OUTCOME_END } from "../../base/protocol/wire.ts";
 import { Batch } from "./batch.ts";
 import { Batcher } from "./batcher.ts";
 import { type EmitExecutorEvent, type Job, outputOf } from "../executor.ts";
@@ -26,8 +26,6 @@ import { DeadlineTimer } from "./deadline-timer.ts";
 
 /** Maximum number of lost executors of a call without a known culprit, of its attempts, and of those of an inspection. */
 const [LOSSES_MAX, ATTEMPTS_MAX, INSPECTION_LOSSES_MAX] = [10, 100, 3];
-/** The end of each outcome in a message. */
-const OUTCOME_END = "\t";
 
 /** The executor that owns the connections of a dispatcher. */
 export interface DispatcherOwner {
@@ -97,6 +95,11 @@ export class Dispatcher implements WorkerConnectionListener {
       this.#calls.delete(callNumber);
       call.fail(failure, cpuMs, cpuMs === undefined ? this.#stop(call) : undefined);
     } else if (this.#inspector.has(callNumber)) this.#inspector.fail(callNumber, failure);
+  }
+
+  /** Has a call's worker tell when the call has nothing left to do but wait: also that of a further start. */
+  watch(callNumber: number): void {
+    this.#calls.get(callNumber)?.watch();
   }
 
   /** Stops a call on its worker; the promise is of its processor time, `undefined` for a call without a worker. */
@@ -243,12 +246,12 @@ export class Dispatcher implements WorkerConnectionListener {
         return this.#callOn(connection, message.callNumber)?.log(message.lines);
       case "progress":
         return this.#callOn(connection, message.callNumber)?.job.onProgress?.(readProgress(message.payload));
+      case "idle":
+        return this.#callOn(connection, message.callNumber)?.hearIdle(message);
       case "timed":
-        return this.#callOn(connection, message.callNumber)?.job.replay?.onTimed(message.step, message.nowMs);
       case "late":
-        return this.#callOn(connection, message.callNumber)?.job.replay?.onLate(message.fired, message.nowMs);
       case "together":
-        return this.#callOn(connection, message.callNumber)?.job.replay?.onTogether(message.at, message.count);
+        return this.#callOn(connection, message.callNumber)?.note(message);
       case "inspected": {
         const inspection = readJson(message.payload) as Inspection;
         const load = connection.item(message.callNumber);
@@ -388,12 +391,4 @@ export class Dispatcher implements WorkerConnectionListener {
     this.onPause();
     return !this.isIdle;
   }
-}
-
-/** Number of outcomes of a message: each ends with a tab. */
-function countOutcomes(outcomes: string, countMax: number): number {
-  let count = 0;
-  for (let at = outcomes.indexOf(OUTCOME_END); at >= 0; at = outcomes.indexOf(OUTCOME_END, at + 1)) count++;
-  if (count > countMax) throw new ProtocolError("outcomes of calls that were not sent");
-  return count;
 }

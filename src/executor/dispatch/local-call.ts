@@ -1,4 +1,11 @@
-import type { DoneMessage, Failure } from "../../base/protocol/messages.ts";
+import type {
+  DoneMessage,
+  Failure,
+  IdleMessage,
+  LateMessage,
+  TimedMessage,
+  TogetherMessage,
+} from "../../base/protocol/messages.ts";
 import { type CallReply, type Job, outputOf } from "../executor.ts";
 import { DispatchedCall } from "./dispatched-call.ts";
 import type { WorkerConnection } from "./worker-connection.ts";
@@ -10,6 +17,7 @@ export class LocalCall extends DispatchedCall {
   alone: boolean;
   /** Whether the call has made a capability request since its last start. */
   hasAsked = false;
+  isWatched = false;
   /** Number of starts, with those that do not count as attempts: different for each start. */
   starts = 0;
   #linesOfStart = 0;
@@ -49,6 +57,29 @@ export class LocalCall extends DispatchedCall {
     if (this.hasAsked) this.alone = true;
     else this.attempts--;
     this.deadlineMs = nowMs + this.job.limits.queueMs;
+  }
+
+  /** Has its worker tell when it has nothing left to do but wait: also that of a further start. */
+  watch(): void {
+    this.isWatched = true;
+    this.connection?.send({ kind: "watch", callNumber: this.callNumber });
+  }
+
+  hearIdle({ attempt, asked, delivered, dueInMs }: IdleMessage): void {
+    if (attempt === this.starts) this.job.onIdle?.({ asked, delivered, dueInMs: dueInMs < 0 ? null : dueInMs });
+  }
+
+  /** What a further start has to repeat. */
+  note(message: TimedMessage | LateMessage | TogetherMessage): void {
+    const { replay } = this.job;
+    switch (message.kind) {
+      case "timed":
+        return replay?.onTimed(message.step, message.nowMs);
+      case "late":
+        return replay?.onLate(message.fired, message.nowMs);
+      case "together":
+        return replay?.onTogether(message.at, message.count);
+    }
   }
 
   log(lines: readonly string[]): void {

@@ -100,6 +100,10 @@ export class GroupProcesses {
     for (const { dispatcher } of this.#pools()) dispatcher.end(callNumber, { code, message });
   }
 
+  watch(callNumber: number): void {
+    for (const { dispatcher } of this.#pools()) dispatcher.watch(callNumber);
+  }
+
   /** A crash while a module loads counts against the tool's registration, not against the version in use. */
   inspect(script: ToolScript): Promise<Inspection> {
     const tool = registrationOf(script);

@@ -76,6 +76,10 @@ export class ProcessExecutor implements Executor {
     for (const group of this.#groups.values()) group.cancel(callNumber, code, message);
   }
 
+  watch(callNumber: number): void {
+    for (const group of this.#groups.values()) group.watch(callNumber);
+  }
+
   inspect(script: ToolScript): Promise<Inspection> {
     return this.#groupOf(script, null).inspect(script);
   }

@@ -104,6 +104,10 @@ export class ThreadsExecutor implements Executor {
     this.#dispatcher.end(callNumber, { code, message });
   }
 
+  watch(callNumber: number): void {
+    this.#dispatcher.watch(callNumber);
+  }
+
   inspect(script: ToolScript): Promise<Inspection> {
     return this.#dispatcher.inspect(script);
   }

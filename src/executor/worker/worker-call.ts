@@ -3,6 +3,7 @@ import {
   type CapabilityCallMessage,
   type ChildTicket,
   type Failure,
+  type IdleMessage,
   type RunMessage,
   type SettleMessage,
   settleMessage,
@@ -68,13 +69,21 @@ export class WorkerCall {
   /** Child calls that may run in this worker and have not yet; steps of those that the host runs, and of all else it does. */
   readonly children: AskedChild[] = [];
   readonly awaited = new Set<number>();
+  /** Whether the host hears when it has nothing left to do but wait. */
+  isWatched = false;
   /** Length of the answers of child calls that have run here, in characters. */
   answeredLength = 0;
   /** Responses that have arrived and are not delivered yet, in order. */
   readonly arrived: SettleMessage[] = [];
   /** The call's progress reports. */
   readonly progress = new ProgressThrottle();
-  #timer: { readonly handle: NodeJS.Timeout; readonly dueMs: number; readonly onDue: () => void } | null = null;
+  #timer: {
+    readonly handle: NodeJS.Timeout;
+    readonly dueMs: number;
+    /** When it fires, by `performance.now()`. */
+    readonly firesMs: number;
+    readonly onDue: () => void;
+  } | null = null;
   /** Its log lines, each as JSON, and the number of those that were sent. */
   readonly #logs: string[] = [];
   #loggedCount = 0;
@@ -244,7 +253,10 @@ export class WorkerCall {
   /** In a turn that began at `realMs` of `performance.now()`, the call's clock is `nowMs`. */
   readClock(nowMs: number, realMs: number): void {
     // A tool that forges times gets none.
-    if (Number.isFinite(nowMs)) this.#clock ??= new CallClock(nowMs, realMs);
+    if (!Number.isFinite(nowMs)) return;
+    // One that runs again goes on at the real time, however long ago it began.
+    this.#clock ??=
+      this.message.plan === "" ? new CallClock(nowMs, realMs) : new CallClock(Date.now(), performance.now());
   }
 
   /** The time at which a timer fires, and the number of the call's timer turns where the clock did not wait for it. */
@@ -258,16 +270,26 @@ export class WorkerCall {
   startTimer(dueMs: number, delayMs: number, onDue: () => void): void {
     this.stopTimer();
     // While responses are planned, the order is known, so no timer waits in real time.
-    const waitMs = this.#schedule.isOver ? Math.min(Math.max(0, delayMs || 0), DELAY_MAX_MS) : 0;
+    const realMs = this.message.plan === "" ? delayMs : Math.min(delayMs, dueMs - Date.now());
+    const waitMs = this.#schedule.isOver ? Math.min(Math.max(0, realMs || 0), DELAY_MAX_MS) : 0;
     const handle = setTimeout(() => {
       if (!this.#schedule.holds(dueMs)) onDue();
     }, waitMs);
-    this.#timer = { handle, dueMs, onDue };
+    this.#timer = { handle, dueMs, firesMs: performance.now() + waitMs, onDue };
   }
 
   /** The timer's due time on the call's own clock, or infinity. */
   get dueMs(): number {
     return this.#timer?.dueMs ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** What the host hears of a call that has nothing left to do but wait; `null` of any other. */
+  idle(): Omit<IdleMessage, "kind"> | null {
+    const isBusy = this.outcome !== "" || this.arrived.length > 0 || this.children.length > 0;
+    if (isBusy || !this.#schedule.isOver) return null;
+    const { callNumber, message, deliveredCount: delivered } = this;
+    const dueInMs = this.#timer === null ? -1 : Math.max(0, Math.ceil(this.#timer.firesMs - performance.now()));
+    return { callNumber, attempt: message.attempt, asked: this.#schedule.asked, delivered, dueInMs };
   }
 
   /** Stops all timers of an ended call. */

@@ -130,6 +130,8 @@ export class WorkerSession implements LinkListener {
         return this.#start(message);
       case "cancel":
         return this.#cancel(message.callNumber);
+      case "watch":
+        return this.#watch(message.callNumber);
       case "load":
         this.#scripts.set(message.script.key, message.script);
         return;
@@ -205,6 +207,18 @@ export class WorkerSession implements LinkListener {
     this.#completeEnded();
   }
 
+  #watch(callNumber: number): void {
+    const call = this.#calls.get(callNumber);
+    if (call === undefined) return;
+    call.isWatched = true;
+    this.#tellIdle(call);
+  }
+
+  #tellIdle(call: WorkerCall): void {
+    const idle = call.idle();
+    if (idle !== null) this.#outbox.post({ kind: "idle", ...idle });
+  }
+
   #enter(call: WorkerCall, body: (timeoutMs: number) => string | void): TurnEnd {
     call.realm.hearLines(call.message.stream);
     return this.#turns.enter(call.callNumber, call, call.message.cpuMs, body);
@@ -232,6 +246,7 @@ export class WorkerSession implements LinkListener {
         return this.#abandon(call.isolate);
     }
     if (call.outcome !== "") this.#complete(call);
+    else if (call.isWatched) this.#tellIdle(call);
   }
 
   /** Ends a call at a limit, and its isolate with it. */

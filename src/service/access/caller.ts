@@ -1,5 +1,8 @@
-/** Roles of keys: calling tools, administering them, monitoring, and reading kept calls. No role implies another. */
-export const ROLES = ["execute", "admin", "metrics", "calls"] as const;
+/**
+ * Roles of keys: calling tools, administering them, monitoring, reading kept calls, and deciding calls that wait for an
+ * approval. No role implies another.
+ */
+export const ROLES = ["execute", "admin", "metrics", "calls", "approve"] as const;
 
 export type Role = (typeof ROLES)[number];
 

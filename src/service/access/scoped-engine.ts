@@ -22,6 +22,7 @@ import type { ToolInfo } from "../../tool/definition.ts";
 import { Account } from "./account.ts";
 import type { Standing } from "./budget.ts";
 import type { Caller, Role } from "./caller.ts";
+import { CallerDurableCalls } from "./durable-access.ts";
 import { Guest } from "./guests.ts";
 import type { KeyGrant } from "./key-options.ts";
 import { Keys } from "./keys.ts";
@@ -256,6 +257,11 @@ export class ScopedEngine {
       if (!this.stillAdmits(caller, "calls")) return;
       if (this.mayName(caller, call.tool)) yield call;
     }
+  }
+
+  /** Calls that wait, of the caller's tenant and tools. */
+  durableFor(caller: Caller): CallerDurableCalls {
+    return new CallerDurableCalls(this.#engine.calls.durable, caller, this.#mayRead(caller));
   }
 
   /** Looks at a policy, and at the stored calls that the caller may see. Rejects as `engine.simulatePolicy` does. */

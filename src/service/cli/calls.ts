@@ -1,7 +1,9 @@
-import { Command } from "commander";
+import { Command, Option } from "commander";
 import type { CallComparison } from "../../engine/call-history.ts";
 import type { CallReplay } from "../../engine/replay/call-replays.ts";
 import type { CallPage, CallSummary, StoredAsk, StoredCall } from "../../store/calls/call-record.ts";
+import { CALL_STATES, type DurableCall, type DurablePage } from "../../store/calls/durable/durable-call.ts";
+import { durableCommands, lineOfDurable, printDurable } from "./durable-calls.ts";
 import { callFileCommands } from "./call-files.ts";
 import { EXIT } from "./exit.ts";
 import { print, printJson, say, visible } from "./output.ts";
@@ -16,7 +18,7 @@ interface ServerOptions {
 
 type ListOptions = ServerOptions & Readonly<Partial<Record<(typeof FILTERS)[number], string>>>;
 
-const FILTERS = ["tool", "tenant", "parent", "code", "since", "until", "text", "limit", "cursor"] as const;
+const FILTERS = ["state", "tool", "tenant", "parent", "code", "since", "until", "text", "limit", "cursor"] as const;
 const ASK_MS = 15_000;
 /** A replay may wait for others. */
 const REPLAY_MS = 10 * 60 * 1_000;
@@ -28,7 +30,8 @@ const ERROR_SHOWN = 100;
 /** `glovebox calls`: the calls that a server has kept. */
 export function callsCommand(): Command {
   const list = withFilter(withServer(new Command("list")))
-    .description("list kept calls of a running server, newest first")
+    .description("list kept calls of a running server, or with --state calls that wait, newest first")
+    .addOption(new Option("--state <state>", "calls that pause, and are in this state").choices(CALL_STATES))
     .option("--since <time>", "only calls that began then or later, as 2026-01-31T12:00:00Z")
     .option("--until <time>", "only calls that began then or earlier")
     .option("--limit <number>", `maximum number of calls, at most ${LIMIT_MAX}`, wholeNumber(1, LIMIT_MAX), "50")
@@ -50,8 +53,9 @@ export function callsCommand(): Command {
     .argument("<other>", "id of the call on the right")
     .description("compare outputs, errors, log lines and capability calls of two kept calls")
     .action(diffCalls);
-  const calls = new Command("calls").description("calls that a server has kept");
-  for (const command of [list, show, watch, replay, diff, ...callFileCommands()]) calls.addCommand(command);
+  const calls = new Command("calls").description("calls that a server has kept, and calls that wait");
+  for (const command of [list, show, ...durableCommands(), watch, replay, diff, ...callFileCommands()])
+    calls.addCommand(command);
   return calls;
 }
 
@@ -95,9 +99,9 @@ function queryOf(options: ListOptions): string {
 }
 
 async function listCalls(options: ListOptions): Promise<void> {
-  const page = (await read(options, `v1/calls?${queryOf(options)}`, KEEPS_NONE)) as CallPage;
+  const page = (await read(options, `v1/calls?${queryOf(options)}`, KEEPS_NONE)) as CallPage | DurablePage;
   if (options.json === true) return printJson(page);
-  for (const call of page.calls) print(lineOf(call));
+  for (const call of page.calls) print("waits" in call ? lineOfDurable(call) : lineOf(call));
   if (page.cursor !== null) say(`there may be more: --cursor ${visible(page.cursor)}`);
 }
 
@@ -108,8 +112,10 @@ function lineOf({ id, tool, tenant, code, error, beginMs, wallMs }: CallSummary)
 }
 
 async function showCall(id: string, options: ServerOptions): Promise<void> {
-  const call = (await read(options, `v1/calls/${encodeURIComponent(id)}`, "call of this id")) as StoredCall;
+  const path = `v1/calls/${encodeURIComponent(id)}`;
+  const call = (await read(options, path, "call of this id")) as StoredCall | DurableCall;
   if (options.json === true) return printJson(call);
+  if ("waits" in call) return printDurable(call);
   const { format: _format, detail, beginMs, ...summary } = call;
   const { asks = [], turns: _turns, explanation: _explanation, ...values } = detail ?? {};
   const lines = { ...summary, begin: new Date(beginMs).toISOString(), ...values };

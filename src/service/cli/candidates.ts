@@ -99,7 +99,9 @@ async function argumentValues(
     case "complete shell":
       return ["bash", "zsh", "fish", "powershell"].map(plain);
     default:
-      return command.parent?.name() === "calls" && /^(?:id|other)$/.test(argument.name()) ? callIds(values) : [];
+      return command.parent?.name() === "calls" && /^(?:id|other)$/.test(argument.name())
+        ? callIds(values, command.name())
+        : [];
   }
 }
 
@@ -134,10 +136,13 @@ async function configuredTools(given: string | undefined): Promise<readonly stri
   });
 }
 
+/** Commands for calls that wait. */
+const WAITING: ReadonlySet<string> = new Set(["approve", "refuse", "signal", "cancel", "result"]);
+
 /** Ids of the newest calls of the server that is meant, if it answers soon. */
-async function callIds(values: Line["values"]): Promise<readonly Candidate[]> {
+async function callIds(values: Line["values"], command: string): Promise<readonly Candidate[]> {
   const response = await ask(remoteServer(values.get("--url") ?? SERVER, values.get("--key-env")), {
-    path: `v1/calls?limit=${CALLS_MAX}`,
+    path: `v1/calls?limit=${CALLS_MAX}${WAITING.has(command) ? "&state=paused" : ""}`,
     accept: "application/json",
     signal: AbortSignal.timeout(SERVER_MS),
     role: "calls",
@@ -147,9 +152,9 @@ async function callIds(values: Line["values"]): Promise<readonly Candidate[]> {
   const calls: unknown = isObject(page) ? page["calls"] : undefined;
   if (!Array.isArray(calls)) return [];
   return calls.flatMap((call: unknown) => {
-    const { id, tool, code } = isObject(call) ? call : {};
+    const { id, tool, code, state } = isObject(call) ? call : {};
     if (typeof id !== "string" || !SAFE.test(id)) return [];
-    const about = [tool, code].filter((one) => typeof one === "string" && SAFE.test(one)).join(" ");
+    const about = [tool, code, state].filter((one) => typeof one === "string" && SAFE.test(one)).join(" ");
     return [{ value: id, about }];
   });
 }

@@ -9,6 +9,8 @@ export const EXIT = Object.freeze({
   INVALID: 3,
   /** The server, or Redis, cannot be reached, or refuses the key. */
   UNREACHABLE: 4,
+  /** The call waits, and is kept. Like a server that cannot be reached: later there may be an answer. */
+  PAUSED: 4,
   /** A generated file is not what it would be now. */
   STALE: 5,
   /** A workflow's model or its tools failed. */
@@ -30,6 +32,7 @@ export const EXIT_MEANINGS = {
   USAGE: "The command line or the configuration is wrong.",
   INVALID: "The input, the tool or its package is not valid.",
   UNREACHABLE: "The server, or Redis, cannot be reached, or refuses the key.",
+  PAUSED: "The call waits for somebody, and is kept.",
   STALE: "With `--check`: the file is not what the command would write now.",
   RUNTIME: "A workflow's model or its tools failed.",
   IO: "A workflow's artifact cannot be written.",

@@ -22,6 +22,8 @@ export interface RemoteRequest {
   readonly role: string;
   /** Noun for the answer, in the message for a server without this path. */
   readonly missing: string;
+  /** Whether the server's own words say why it forbids something: roles are not all that it takes. */
+  readonly isForbiddenExplained?: boolean;
 }
 
 /** The server of `--url` and `--key-env`. Throws a `CliError` if either cannot be used. */
@@ -59,7 +61,9 @@ export async function ask({ url, key }: RemoteServer, request: RemoteRequest): P
     throw new CliError(EXIT.UNREACHABLE, `${url.origin} cannot be reached: ${reasonOf(error)}`);
   });
   if (response.ok) return response;
-  if (EXPLAINED.has(response.status)) throw await explain(response, url.origin);
+  const isExplained =
+    EXPLAINED.has(response.status) || (response.status === 403 && request.isForbiddenExplained === true);
+  if (isExplained) throw await explain(response, url.origin);
   await response.body?.cancel();
   const code = response.status === 401 || response.status === 403 ? EXIT.UNREACHABLE : EXIT.FAILED;
   throw new CliError(code, `${url.origin} answers with ${response.status}${advice(response.status, request)}`);
@@ -79,8 +83,18 @@ async function explain(response: Response, origin: string): Promise<CliError> {
     { readonly error?: { readonly message?: unknown }; readonly detail?: unknown } | undefined;
   const message = body?.error?.message ?? body?.detail;
   const said = typeof message === "string" ? `: ${message}` : "";
-  const code = response.status === 400 ? EXIT.INVALID : EXIT.FAILED;
-  return new CliError(code, `${origin} answers with ${response.status}${said}`);
+  return new CliError(exitOf(response.status), `${origin} answers with ${response.status}${said}`);
+}
+
+function exitOf(status: number): number {
+  switch (status) {
+    case 400:
+      return EXIT.INVALID;
+    case 403:
+      return EXIT.UNREACHABLE;
+    default:
+      return EXIT.FAILED;
+  }
 }
 
 function advice(status: number, { role, missing }: RemoteRequest): string {

@@ -1,18 +1,20 @@
 import { parseForWriting } from "../../base/exact-json.ts";
 import { stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { Command } from "commander";
 import type { Engine } from "../../engine/engine.ts";
-import type { ErrorCode } from "../../base/errors.ts";
-import { outputText, type Progress, resultText, type ToolResult, withMetadata } from "../../base/result.ts";
+import { STATE_DIR } from "../../engine/options.ts";
+import { type Progress, withMetadata } from "../../base/result.ts";
 import { isObject } from "../../base/json.ts";
 import type { Config } from "../config/schema.ts";
 import { authorLine } from "./author-line.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { openEngine, readConfig } from "./open-engine.ts";
 import { isWorkflow } from "./open-workflow.ts";
-import { print, say } from "./output.ts";
+import { say } from "./output.ts";
 import { sayRemedies } from "./remedies.ts";
+import { reportResult } from "./report-result.ts";
 import { runWorkflow } from "./run-workflow.ts";
 import { sampleTools } from "./samples.ts";
 
@@ -33,6 +35,10 @@ interface Opened extends AsyncDisposable {
   readonly name: string;
   /** Files and folders that may contain the tool's module. */
   readonly places: readonly string[];
+  /** The named folder or module. */
+  readonly source: string | undefined;
+  /** Where calls are kept that wait. */
+  readonly file: string;
 }
 
 const ENGINE = { workers: 1, executor: { kind: "process", spare: false } } as const;
@@ -40,7 +46,6 @@ const ENGINE = { workers: 1, executor: { kind: "process", spare: false } } as co
 const PATH = /[\\/]|\.(?:[jt]s|mjs|py|wasm|zip|tar\.gz|tgz)$/;
 const NO_TOOL = "--input and --record are for tools: a workflow takes --var";
 const NO_WORKFLOW = "--force and --var are for workflows, whose files end in .yaml";
-const INVALID_INPUT: readonly ErrorCode[] = ["invalid_arguments", "input_too_large", "load_error"];
 
 /** `glovebox run`: makes one call, with its output on stdout and its console on stderr; or runs a workflow. */
 export function runCommand(): Command {
@@ -94,7 +99,8 @@ async function runTool(tool: string, input: string, options: Options): Promise<v
     },
   );
   const { recording, ...metadata } = result.metadata;
-  report(withMetadata(result, metadata), options.result === true);
+  reportResult(withMetadata(result, metadata), options.result === true);
+  if (result.error?.code === "paused") return sayHowToDecide(result.error.details?.id ?? "", opened);
   const line = result.error === null || options.result === true ? null : await authorLine(result.error, name, places);
   if (options.result !== true) sayRemedies(result.error?.remedies);
   // The last line is the author's own.
@@ -105,18 +111,14 @@ async function runTool(tool: string, input: string, options: Options): Promise<v
   await writeFile(options.record, JSON.stringify(recording), { mode: 0o600 });
 }
 
+function sayHowToDecide(id: string, { file, source }: Opened): void {
+  const more = source === undefined ? "" : ` --tools ${source}`;
+  say(`glovebox: decide it: glovebox calls approve ${id} --file ${file}${more}`);
+}
+
 /** Progress as text: `[3 of 5] copying`. */
 function describeProgress({ progress, total, message }: Progress): string {
   return `[${progress}${total === undefined ? "" : ` of ${total}`}]${message === undefined ? "" : ` ${message}`}`;
-}
-
-function report(result: ToolResult, whole: boolean): void {
-  const { success, error } = result;
-  if (whole) print(resultText(result));
-  else if (success) print(outputText(result));
-  if (error === null) return;
-  process.exitCode = INVALID_INPUT.includes(error.code) ? EXIT.INVALID : EXIT.FAILED;
-  if (!whole) say(`glovebox: ${error.code}: ${error.type}: ${error.message}`);
 }
 
 async function readInput(input: string): Promise<Record<string, unknown>> {
@@ -135,14 +137,28 @@ async function open(tool: string, { tools, config }: Options): Promise<Opened> {
   const isPath = tools === undefined && (PATH.test(tool) || tool === ".");
   const values = await readConfig(config);
   const source = isPath ? tool : tools;
-  const engine = await openEngine({ tools: source }, values, ENGINE);
+  let engine = await openEngine({ tools: source }, values, ENGINE);
   const names = engine.list().map(({ name }) => name);
   const name = isPath && names.length === 1 ? names[0] : names.find((one) => one === tool);
-  if (name !== undefined)
-    return { engine, name, places: placesOf(source, values), [Symbol.asyncDispose]: () => engine.close() };
+  if (name !== undefined) {
+    const { calls } = values;
+    const file = calls?.path ?? join(values.stateDir ?? STATE_DIR, "calls.sqlite");
+    if (calls === undefined && mayPause(engine, name, values)) {
+      // It has to outlive this process, and other calls leave no trace.
+      await engine.close();
+      engine = await openEngine({ tools: source }, values, { ...ENGINE, calls: { path: file, resume: false } });
+    }
+    const places = placesOf(source, values);
+    return { engine, name, places, source, file, [Symbol.asyncDispose]: () => engine.close() };
+  }
   await engine.close();
   const several = `${tool} holds several tools: name one of them with --tools ${tool}`;
   throw new CliError(EXIT.USAGE, isPath ? several : await notAmong(names, tool));
+}
+
+function mayPause(engine: Engine, name: string, { policy }: Config): boolean {
+  const info = engine.get(name);
+  return info?.approval !== undefined || info?.capabilities["pause"] !== undefined || policy?.approvals !== undefined;
 }
 
 function placesOf(source: string | undefined, { tools }: Config): readonly string[] {

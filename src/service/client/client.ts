@@ -6,12 +6,20 @@ import type { ExecuteOptions } from "../../engine/execute-options.ts";
 import type { Executes, ToolFunction, ToolsOf } from "../../engine/typed-engine.ts";
 import type { CallReplay } from "../../engine/replay/call-replays.ts";
 import type { CallFilter, CallPage, StoredCall } from "../../store/calls/call-record.ts";
+import type { CallState, Decision, DurableCall, DurablePage } from "../../store/calls/durable/durable-call.ts";
 import type { ToolRunner } from "../../tool/contracts/runner.ts";
 import type { ToolInfo } from "../../tool/definition.ts";
 import type { AnyTools, InputOf, OutputOf, RegisteredTools, ToolName } from "../../tool/register.ts";
 
 export type { ToolError } from "../../base/errors.ts";
 export type { LogLine, Progress, ToolCall, ToolFailure, ToolResult, ToolSuccess } from "../../base/result.ts";
+export type {
+  CallState,
+  CallWait,
+  Decision,
+  DurableCall,
+  DurablePage,
+} from "../../store/calls/durable/durable-call.ts";
 export type { ExecuteOptions } from "../../engine/execute-options.ts";
 export type { ToolsOf } from "../../engine/typed-engine.ts";
 export type { ToolRunner } from "../../tool/contracts/runner.ts";
@@ -36,6 +44,8 @@ export type CallUpdate<Output = unknown> =
   | { readonly type: "log"; readonly line: LogLine }
   | { readonly type: "progress"; readonly progress: Progress }
   | { readonly type: "capability"; readonly event: CapabilityUpdate }
+  /** The call waits for somebody, and is kept: with the option `pause: "wait"` its result may still come. */
+  | { readonly type: "paused"; readonly id: string; readonly message: string }
   /** The server has left out as many updates, as the client did not read them. */
   | { readonly type: "dropped"; readonly events: number }
   | { readonly type: "result"; readonly result: ToolResult<Output> };
@@ -53,14 +63,47 @@ export interface BatchCall<Name extends string = string, Input = Record<string, 
   readonly options?: Omit<BatchOptions, "signal"> & Pick<ExecuteOptions, "idempotencyKey">;
 }
 
+/** Calls that wait or have waited, to list. */
+export interface DurableFilter extends Pick<CallFilter, "tool" | "tenant" | "limit" | "cursor"> {
+  readonly state: CallState;
+}
+
+/** A call after a signal, or its end. */
+export type SignalledCall = Pick<DurableCall, "id" | "state">;
+
 /** The calls that the server has kept, for a key with the role `calls`. Rejects with an `Error` that says why it refuses. */
 export interface ClientCalls {
+  /** Calls that wait or have waited, newest first, in pages; also for a key with the role `approve`. */
+  list(filter: DurableFilter): Promise<DurablePage>;
   /** Kept calls, newest first, in pages. */
   list(filter?: Omit<CallFilter, "tools">): Promise<CallPage>;
+  /**
+   * Decides what a call waits for, for a key with the role `approve`; `undefined` if the key may see no such call. Rejects
+   * with a `DecisionConflict` where it is no longer as the decision assumes.
+   */
+  decide(id: string, decisions: Decision | readonly Decision[]): Promise<DurableCall | undefined>;
+  /** Sends a call a signal, which is kept until the call waits for it. */
+  signal(id: string, name: string, payload?: unknown): Promise<SignalledCall | undefined>;
+  /** Ends a call that waits, with `cancelled`. */
+  cancel(id: string, reason?: string): Promise<SignalledCall | undefined>;
+  /**
+   * The result of a call that has paused, for the key that made it: `paused` while it waits. `waitMs`: how long to wait for
+   * its end, at most 25,000. `undefined` if the key may see no such call.
+   */
+  result(
+    id: string,
+    options?: { readonly waitMs?: number; readonly signal?: AbortSignal },
+  ): Promise<ToolResult | undefined>;
   /** The newest call with this id; `undefined` if the key may see none. */
   get(id: string): Promise<StoredCall | undefined>;
   /** Runs a kept call again on the server, with the answers that it had; `undefined` if the key may see none. */
   replay(id: string): Promise<CallReplay | undefined>;
+}
+
+/** The error of a decision about what is no longer so: `call` is what there is now. */
+export interface DecisionConflict extends Error {
+  readonly name: "DecisionConflict";
+  readonly call: DurableCall;
 }
 
 /** A client of tools that are known. */
@@ -194,26 +237,54 @@ export function createClient({ url, key, fetch = globalThis.fetch, headers = {} 
   };
 }
 
-type Send = (path: string, accept: string, body?: object, signal?: AbortSignal) => Promise<Response>;
+type Send = (path: string, accept: string, body?: unknown, signal?: AbortSignal) => Promise<Response>;
 
 function callsOf(send: Send): ClientCalls {
   /** `undefined` where the server has no such thing. */
-  const kept = async <Answer>(path: string, body?: object): Promise<Answer | undefined> => {
-    const response = await send(`calls${path}`, JSON_TYPE, body);
-    const answer = (await readJson(response)) as Answer & { readonly detail?: string };
+  const kept = async <Answer>(path: string, body?: unknown, signal?: AbortSignal): Promise<Answer | undefined> => {
+    const response = await send(`calls${path}`, JSON_TYPE, body, signal);
+    const answer = (await readJson(response)) as Answer & Refusal;
     if (response.ok) return answer;
     if (response.status === 404 && path.startsWith("/")) return undefined;
-    throw new Error(answer.detail ?? `the server answers with ${response.status}`);
+    const { detail, error, call } = answer;
+    const said = detail ?? (isObject(error) ? error.message : undefined);
+    const failed = new Error(said ?? `the server answers with ${response.status}`);
+    throw call === undefined ? failed : Object.assign(failed, { name: "DecisionConflict", call });
   };
+  const at = (id: string, rest = ""): string => `/${encodeURIComponent(id)}${rest}`;
   return {
-    list: async (filter = {}) => {
-      const pairs = Object.entries(filter).filter(([, value]) => value !== undefined);
+    list: async <Page>(filter?: object): Promise<Page> => {
+      const pairs = Object.entries(filter ?? {}).filter(([, value]) => value !== undefined);
       const texts = pairs.map(([name, value]) => [name, value instanceof Date ? value.toISOString() : String(value)]);
-      return (await kept(`?${new URLSearchParams(texts).toString()}`)) as CallPage;
+      return (await kept(`?${new URLSearchParams(texts).toString()}`)) as Page;
     },
-    get: (id) => kept(`/${encodeURIComponent(id)}`),
-    replay: (id) => kept(`/${encodeURIComponent(id)}/replay`, {}),
+    get: (id) => kept(at(id)),
+    replay: (id) => kept(at(id, "/replay"), {}),
+    decide: (id, decisions) => kept(at(id, "/decisions"), decisions),
+    signal: (id, name, payload = null) => kept(at(id, `/signals/${encodeURIComponent(name)}`), payload),
+    cancel: (id, reason) => kept(at(id, "/cancel"), reason === undefined ? {} : { reason }),
+    result: async (id, { waitMs = 0, signal } = {}) => {
+      const query = waitMs > 0 ? `?wait=${Math.ceil(waitMs / 1_000)}` : "";
+      const call = await kept<DurableCall>(at(id, query), undefined, signal);
+      if (call === undefined || !("waits" in call)) return undefined;
+      return call.state === "ended" ? (call.result as ToolResult) : pausedResult(call);
+    },
   };
+}
+
+/** What the server says where it does not do something. */
+interface Refusal {
+  readonly detail?: string;
+  readonly error?: string | { readonly message: string };
+  readonly call?: DurableCall;
+}
+
+/** The result of a call that has not ended, as the server tells it. */
+function pausedResult({ id, callId, tool }: DurableCall): ToolResult {
+  const message = `the call waits; it is kept as ${id}`;
+  const metadata = { callId, tool, queueMs: 0, wallMs: 0, cpuMs: 0, heapBytes: 0, attempts: 0, logs: [] };
+  const error = { code: "paused", type: "PausedError", message, retryable: false, details: { id } } as const;
+  return { success: false, output: null, error, metadata };
 }
 
 /** The output of a call that succeeded. Throws a `CallError` for one that failed. */
@@ -285,6 +356,8 @@ function updateOf(event: string, data: unknown): CallUpdate | null {
       return { type: event, progress: data as Progress };
     case "capability":
       return { type: event, event: data as CapabilityUpdate };
+    case "paused":
+      return { type: event, ...(data as { readonly id: string; readonly message: string }) };
     case "dropped":
       return { type: event, events: (data as { readonly events: number }).events };
     case "result":

@@ -131,6 +131,20 @@ const RULE = {
   required: ["allow"],
 };
 
+/** The engine checks the values. */
+const APPROVAL = section({
+  tools: TEXTS,
+  tags: TEXTS,
+  tenants: TEXTS,
+  writes: { const: true },
+  when: { type: ["object", "boolean"] },
+  approval: { enum: ["always", "never"] },
+  by: TEXTS,
+  self: { type: "boolean" },
+  expiresMs: COUNT,
+  message: { type: "string" },
+});
+
 /**
  * JSON Schema of a configuration; the engine checks the meaning of the values. The names of environment variables, the
  * flags of `serve`, their help and `config print` are derived from it.
@@ -226,7 +240,7 @@ export const CONFIG_SCHEMA: Part = section({
   }),
   policy: {
     description: "capabilities that tools may be granted",
-    ...section({ rules: { type: "array", items: RULE } }),
+    ...section({ rules: { type: "array", items: RULE }, approvals: { type: "array", items: APPROVAL } }),
     required: ["rules"],
   },
   broker: {

@@ -33,8 +33,8 @@ export interface Access {
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** Role required by the route. A route without one stops the server from starting. */
-    role?: Role | "anybody";
+    /** Role required by the route, or roles of which one is. A route without one stops the server from starting. */
+    role?: Role | readonly [Role, ...Role[]] | "anybody";
     /** Whether the route is closed if no keys are configured, unless administration is open. */
     needsKey?: boolean;
     /** Description in `/openapi.json`; `none` for routes that only reject other methods, and for pages. */
@@ -153,15 +153,23 @@ class AccessCheck {
     const caller = authenticate === undefined ? await this.#holderOf(request, reply) : await authenticate(request.raw);
     if (caller === null && authenticate !== undefined) await this.#refuseStranger(request, reply, null);
     if (caller === null) return false;
-    if (caller.roles.has(role)) {
+    const roles: readonly [Role, ...Role[]] = typeof role === "string" ? [role] : role;
+    if (roles.some((one) => caller.roles.has(one))) {
       request.caller = caller;
       return true;
     }
+    this.refuseRole(request, reply, caller, roles);
+    return false;
+  }
+
+  /** Refuses a request whose caller has none of some roles. */
+  refuseRole(request: FastifyRequest, reply: FastifyReply, caller: Caller, roles: readonly [Role, ...Role[]]): void {
+    const [role] = roles;
     const scope = caller instanceof Guest ? (this.#metadata?.scopesFor(role) ?? role) : role;
     this.#challenge(request, reply, `, error="insufficient_scope", scope="${scope}"`);
-    const reason = `the ${caller instanceof Guest ? "caller" : "key"} does not have the role "${role}", which this needs`;
+    const named = roles.map((one) => `"${one}"`).join(" or ");
+    const reason = `the ${caller instanceof Guest ? "caller" : "key"} does not have the role ${named}, which this needs`;
     refuse(this.#access, request, reply, { code: "forbidden", key: caller.key, reason });
-    return false;
   }
 
   /** The holder of the key or the token of a request; `null` if nobody is known by it, and the refusal has been sent. */

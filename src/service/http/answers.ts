@@ -20,6 +20,7 @@ export const LONG = 1024 * 1024;
 const PIECE = 256 * 1024;
 /** Time after which a refused call may be sent again, where nothing tells how long it will take. */
 const RETRY_AFTER_MS = 1_000;
+export const CALLS_URL = "/v1/calls";
 const NESTED_TOO_DEEPLY = "the output is nested too deeply to be written as JSON";
 
 /** Optional parts of a refusal. */
@@ -51,8 +52,8 @@ export function sendResult(reply: FastifyReply, result: ToolResult): FastifyRepl
   return sendAnswer(reply, answerOf(result));
 }
 
-/** The response that tells a result. */
-export function answerOf(result: ToolResult): Answer {
+/** The response that tells a result. `basePath`: the path below which the routes are mounted. */
+export function answerOf(result: ToolResult, basePath = ""): Answer {
   const { error, parts } = writeResult(result);
   const isRepeated = result.metadata["isRepeated"] === true;
   if (error === null && !isRepeated) return { status: 200, headers: NO_HEADERS, parts };
@@ -61,6 +62,9 @@ export function answerOf(result: ToolResult): Answer {
   return {
     status,
     headers: {
+      ...(error?.code === "paused" && error.details !== undefined
+        ? { location: `${basePath}${CALLS_URL}/${error.details.id}` }
+        : {}),
       ...(retryAfterMs === undefined ? {} : { "retry-after": `${Math.ceil(retryAfterMs / 1_000)}` }),
       ...(isRepeated ? { "idempotency-replayed": "true" } : {}),
     },

@@ -13,7 +13,18 @@ export interface ParsedCall {
 }
 
 const TENANT_MAX = 256;
-const OPTIONS: readonly string[] = ["tenant", "priority", "limits", "capabilities", "idempotencyKey", "retries"];
+/** Options that every call of a batch may have. */
+const OPTIONS: readonly string[] = [
+  "tenant",
+  "priority",
+  "limits",
+  "capabilities",
+  "idempotencyKey",
+  "retries",
+  "pause",
+  "waitMs",
+];
+const PAUSES = ["return", "wait", "refuse"] as const;
 
 /** One object for all calls without options. */
 export const NO_OPTIONS: ExecuteOptions = Object.freeze({});
@@ -69,7 +80,7 @@ function parseOptions(options: unknown): ExecuteOptions | string {
   if (!isObject(options)) return "a call's options are an object";
   const unknown = Object.keys(options).find((name) => !OPTIONS.includes(name));
   if (unknown !== undefined) return `options.${unknown.slice(0, 64)} is not an option; there are ${OPTIONS.join(", ")}`;
-  const { tenant, priority, limits, capabilities, idempotencyKey, retries } = options;
+  const { tenant, priority, limits, capabilities, idempotencyKey, retries, pause: given, waitMs } = options;
   if (tenant !== undefined && (typeof tenant !== "string" || tenant.length > TENANT_MAX)) {
     return `options.tenant is a string of at most ${TENANT_MAX} characters`;
   }
@@ -78,14 +89,36 @@ function parseOptions(options: unknown): ExecuteOptions | string {
   if (capabilities !== undefined && !isObject(capabilities)) return "options.capabilities is an object";
   if (idempotencyKey !== undefined && typeof idempotencyKey !== "string") return "options.idempotencyKey is a string";
   if (retries !== undefined && typeof retries !== "number") return "options.retries is a number";
+  const pause = PAUSES.find((one) => one === given);
+  if (given !== undefined && pause === undefined) return `options.pause is one of ${PAUSES.join(", ")}`;
+  if (waitMs !== undefined && !isWait(waitMs)) return `options.waitMs is a number from 0 to ${WAIT_MAX_MS}`;
   return {
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
     ...(retries === undefined ? {} : { retries }),
+    ...(pause === undefined ? {} : { pause }),
+    ...(waitMs === undefined ? {} : { waitMs }),
     ...(tenant === undefined ? {} : { tenant }),
     ...(priority === undefined ? {} : { priority }),
     ...(limits === undefined ? {} : { limits: limits as Partial<Limits> }),
     ...(capabilities === undefined ? {} : { capabilities: capabilities as CapabilityRequest }),
   };
+}
+
+/** The longest time for which a request waits for the end of a call that has paused, and the usual one. */
+export const WAIT_MAX_MS = 25_000;
+
+function isWait(value: unknown): value is number {
+  return typeof value === "number" && value >= 0 && value <= WAIT_MAX_MS;
+}
+
+/** The preference `wait` of RFC 7240, in seconds. */
+const PREFERS_WAIT = /(?:^|,)\s*wait\s*=\s*"?(\d{1,9})"?\s*(?:[,;]|$)/i;
+
+/** Adds what the header `Prefer: wait=25` says to the options of a call that say nothing of pauses themselves. */
+function withPreference(options: ExecuteOptions, header: string | string[] | undefined): ExecuteOptions {
+  const seconds = PREFERS_WAIT.exec(String(header))?.[1];
+  if (seconds === undefined || options.pause !== undefined) return options;
+  return { ...options, pause: "wait", waitMs: Math.min(Number(seconds) * 1_000, WAIT_MAX_MS) };
 }
 
 /** A string of RFC 8941 structured fields: in quotes, with `\"` and `\\` as escapes. */
@@ -97,10 +130,10 @@ const DIFFERENT = "the header Idempotency-Key and options.idempotencyKey are not
 /** Parses the body of `POST /v1/execute` and the headers that belong to it, as `parseCall` does. */
 export function readCall(body: unknown, headers: IncomingHttpHeaders): ParsedCall | string {
   const parsed = parseCall(body);
-  const header = headers["idempotency-key"];
-  if (typeof parsed === "string" || header === undefined) return parsed;
+  const { "idempotency-key": header, prefer } = headers;
+  if (typeof parsed === "string" || (header === undefined && prefer === undefined)) return parsed;
   const options = withHeaderKey(parsed.options, header);
-  return typeof options === "string" ? options : { ...parsed, options };
+  return typeof options === "string" ? options : { ...parsed, options: withPreference(options, prefer) };
 }
 
 /**

@@ -1,11 +1,14 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FastifyInstance, FastifyReply } from "fastify";
+import { StoreError } from "../../base/errors.ts";
+import type { ToolResult } from "../../base/result.ts";
 import type { Caller } from "../access/caller.ts";
+import type { EndWait } from "../access/durable-access.ts";
 import type { ScopedEngine } from "../access/scoped-engine.ts";
 import { type Answer, answerOf, refusal, sendAnswer, sendRefusal } from "./answers.ts";
 import { EXECUTE, EXECUTE_BATCH } from "./api/call-routes.ts";
 import { answerBatch, type Hold, listBatch, streamBatch } from "./call-batch.ts";
-import { NO_OPTIONS, parseBatch, type ParsedBatch, type ParsedCall, readCall } from "./call-body.ts";
+import { NO_OPTIONS, parseBatch, type ParsedBatch, type ParsedCall, readCall, WAIT_MAX_MS } from "./call-body.ts";
 import { type CallListeners, streamCall } from "./call-stream.ts";
 import { disconnection } from "./disconnection.ts";
 import { callerOf, refuseOthers, type Surface } from "./surface.ts";
@@ -22,14 +25,15 @@ export const BATCH_URL = "/v1/execute/batch";
 const NO_BATCH_KEY = "a batch has no Idempotency-Key: its calls have one each, in options";
 
 /** Adds the routes that run tools. */
-export function addCalls(app: FastifyInstance, { gate, batchCalls }: Surface): void {
+export function addCalls(app: FastifyInstance, { gate, batchCalls, basePathOf = () => "" }: Surface): void {
   const config = { role: "execute", api: EXECUTE, cutting: "call" } as const;
   app.post(EXECUTE_URL, { config }, async (request, reply) => {
     const { body, headers, raw } = request;
     const sent = { body, caller: callerOf(request), raw };
     const type = chooseType(headers.accept, TYPES);
     if (type === null) return refuseTypes(reply, TYPES);
-    if (type !== EVENT_STREAM) return sendAnswer(reply, await executeBody(gate, sent, reply.raw));
+    const basePath = basePathOf(request);
+    if (type !== EVENT_STREAM) return sendAnswer(reply, await executeBody(gate, sent, reply.raw, basePath));
     const parsed = readCall(body, headers);
     if (typeof parsed === "string") return sendRefusal(reply, "invalid_arguments", parsed);
     const run = runner(gate, sent, reply.raw);
@@ -62,13 +66,18 @@ interface Sent {
   readonly raw: IncomingMessage;
 }
 
-/** Runs the call in a request's body. */
-export async function executeBody(gate: ScopedEngine, sent: Sent, response: ServerResponse): Promise<Answer> {
+/** Runs the call in a request's body. `basePath`: the path below which the routes are mounted. */
+export async function executeBody(
+  gate: ScopedEngine,
+  sent: Sent,
+  response: ServerResponse,
+  basePath = "",
+): Promise<Answer> {
   const parsed = readCall(sent.body, sent.raw.headers);
   if (typeof parsed === "string") return answerOf(refusal("invalid_arguments", parsed));
   const run = runner(gate, sent, response);
   await untilAllIsRead();
-  return answerOf(await run(parsed));
+  return answerOf(await run(parsed), basePath);
 }
 
 interface BatchOptions {
@@ -99,10 +108,32 @@ function runner(gate: ScopedEngine, { caller, raw }: Omit<Sent, "body">, respons
   const signal = disconnection(raw, response);
   const origin = caller.key === null ? OF_HTTP : { ...OF_HTTP, key: caller.key };
   const plain = { signal, origin };
-  return ({ call, options }: ParsedCall, listeners?: CallListeners) => {
-    const isPlain = options === NO_OPTIONS && listeners === undefined;
-    return gate.execute(caller, call, isPlain ? plain : { ...options, ...listeners, signal, origin });
+  return ({ call, options }: ParsedCall, listeners?: CallListeners): Promise<ToolResult> => {
+    if (options === NO_OPTIONS && listeners === undefined) return gate.execute(caller, call, plain);
+    const { pause, waitMs = WAIT_MAX_MS, ...others } = options;
+    const { onPause, ...heard } = listeners ?? {};
+    const all = { ...others, ...(pause === "refuse" ? { pause } : {}), ...heard, signal, origin };
+    const running = gate.execute(caller, call, all);
+    if (onPause === undefined && pause !== "wait") return running;
+    return running.then((result) => {
+      if (result.error?.code !== "paused") return result;
+      onPause?.(result.error);
+      return pause === "wait" ? awaitEnd(gate, caller, result, { waitMs, signal }) : result;
+    });
   };
+}
+
+/** The end of a call that has paused, or that it waits still. A client that leaves ends the waiting, and not the call. */
+async function awaitEnd(gate: ScopedEngine, caller: Caller, paused: ToolResult, wait: EndWait): Promise<ToolResult> {
+  const id = paused.error?.code === "paused" ? paused.error.details?.id : undefined;
+  if (id === undefined) return paused;
+  try {
+    return (await gate.durableFor(caller).result(id, wait)) ?? paused;
+  } catch (error) {
+    // It is kept all the same.
+    if (error instanceof StoreError) return paused;
+    throw error;
+  }
 }
 
 const OF_HTTP = { surface: "http" } as const;

@@ -2,16 +2,16 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { ERRORS, GloveboxError, StoreError } from "../../base/errors.ts";
 import type { ToolResult } from "../../base/result.ts";
 import { type CallFilter, type CallSummary, NotKeptError } from "../../store/calls/call-record.ts";
-import { type Answer, NO_HEADERS, problemAnswer, sendAnswer, sendJson, writeResult } from "./answers.ts";
+import { type Answer, CALLS_URL, NO_HEADERS, problemAnswer, sendAnswer, sendJson, writeResult } from "./answers.ts";
 import { COMPARE_CALLS, GET_CALL, LIST_CALLS, REPLAY_CALL } from "./api/kept-call-routes.ts";
+import { durableAnswer, durableFilter, isDurableId, waitOf } from "./durable-calls.ts";
 import { disconnection } from "./disconnection.ts";
 import { EVENT_STREAM, EventStream } from "./event-stream.ts";
 import { chooseType } from "./media-type.ts";
 import { problem } from "./problem.ts";
 import { callerOf, refuseOthers, type Surface } from "./surface.ts";
 
-const CALLS = "/v1/calls";
-const CALL = "/v1/calls/:id";
+const CALL = `${CALLS_URL}/:id`;
 const REPLAY = `${CALL}/replay`;
 const COMPARISON = `${CALL}/comparison`;
 const TYPES = ["application/json", EVENT_STREAM] as const;
@@ -22,18 +22,36 @@ export function addKeptCalls(app: FastifyInstance, surface: Surface): void {
   const { engine, gate } = surface;
   const ending = new AbortController();
   surface.onDrain(() => ending.abort());
-  app.get(CALLS, { config: { role: "calls", api: LIST_CALLS } }, (request, reply) => {
+  const list = { config: { role: ["calls", "approve"], api: LIST_CALLS } } as const;
+  app.get(CALLS_URL, list, (request, reply) => {
+    const query = request.query as Readonly<Record<string, unknown>>;
+    if (query["state"] !== undefined)
+      return answerFound(reply, () => gate.durableFor(callerOf(request)).list(durableFilter(query)));
+    if (!mayReadKept(app, request, reply)) return reply;
     const type = chooseType(request.headers.accept, TYPES);
     const isWatched = type === EVENT_STREAM && request.method === "GET" && engine.calls.status() !== undefined;
     if (!isWatched) return answer(reply, engine, () => gate.listCalls(callerOf(request), filterOf(request)));
     const signal = AbortSignal.any([ending.signal, disconnection(request.raw, reply.raw)]);
     return watch(reply, () => gate.watchCalls(callerOf(request), filterOf(request), signal));
   });
-  refuseOthers(app, CALLS, ["GET", "HEAD"]);
+  refuseOthers(app, CALLS_URL, ["GET", "HEAD"]);
 
-  app.get<{ Params: { id: string } }>(CALL, { config: { role: "calls", api: GET_CALL } }, (request, reply) =>
-    answer(reply, engine, () => gate.getCall(callerOf(request), request.params.id)),
-  );
+  const get = { config: { role: ["calls", "approve", "execute"], api: GET_CALL } } as const;
+  app.get<{ Params: { id: string }; Querystring: { wait?: unknown } }>(CALL, get, async (request, reply) => {
+    const { id } = request.params;
+    const caller = callerOf(request);
+    if (!isDurableId(id)) {
+      if (!mayReadKept(app, request, reply)) return reply;
+      return answer(reply, engine, () => gate.getCall(caller, id));
+    }
+    const signal = AbortSignal.any([ending.signal, disconnection(request.raw, reply.raw)]);
+    return answerFound(reply, async () => {
+      const call = await gate.durableFor(caller).ended(id, { waitMs: waitOf(request.query), signal });
+      if (call !== undefined) return durableAnswer(call);
+      // Callers name their calls as they like.
+      return caller.roles.has("calls") && engine.calls.status() !== undefined ? gate.getCall(caller, id) : undefined;
+    });
+  });
   refuseOthers(app, CALL, ["GET", "HEAD"]);
 
   const replay = { config: { role: "calls", api: REPLAY_CALL } } as const;
@@ -56,6 +74,30 @@ export function addKeptCalls(app: FastifyInstance, surface: Surface): void {
     }),
   );
   refuseOthers(app, COMPARISON, ["GET", "HEAD"]);
+}
+
+/** Whether a caller may read kept calls; if not, the refusal has been sent. */
+function mayReadKept(app: FastifyInstance, request: FastifyRequest, reply: FastifyReply): boolean {
+  const caller = callerOf(request);
+  const may = caller.roles.has("calls");
+  if (!may) app.access.refuseRole(request, reply, caller, ["calls"]);
+  return may;
+}
+
+async function answerFound(
+  reply: FastifyReply,
+  read: () => Promise<Answer | object | undefined>,
+): Promise<FastifyReply> {
+  try {
+    return await tell(reply, await read());
+  } catch (error) {
+    return refuseWith(reply, error);
+  }
+}
+
+function tell(reply: FastifyReply, found: Answer | object | undefined): FastifyReply {
+  if (found === undefined) return refuse(reply, 404, "there is no such call");
+  return "parts" in found ? sendAnswer(reply, found) : sendJson(reply, 200, found);
 }
 
 /** The parts of the JSON of an object that ends with a result. */
@@ -85,16 +127,8 @@ async function answer(
   { calls }: Pick<Surface["engine"], "calls">,
   read: () => Promise<Answer | object | undefined>,
 ): Promise<FastifyReply> {
-  if (calls.status() === undefined) {
-    return refuse(reply, 404, "the server keeps no calls: its setting calls.keep says what it keeps");
-  }
-  try {
-    const found = await read();
-    if (found === undefined) return await refuse(reply, 404, "there is no such call");
-    return await ("parts" in found ? sendAnswer(reply, found) : sendJson(reply, 200, found));
-  } catch (error) {
-    return refuseWith(reply, error);
-  }
+  if (calls.status() !== undefined) return answerFound(reply, read);
+  return refuse(reply, 404, "the server keeps no calls: its setting calls.keep says what it keeps");
 }
 
 function refuseWith(reply: FastifyReply, error: unknown): FastifyReply {

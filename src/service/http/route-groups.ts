@@ -11,7 +11,7 @@ export const ROUTE_GROUPS = [
   "openapi",
   "stats",
   "metrics",
-  /** Lists and shows kept calls. */
+  /** Lists and shows kept calls and calls that wait, and decides these. */
   "calls",
   /** Registers and removes tools, reads those of connectors again, and simulates policies. */
   "admin",

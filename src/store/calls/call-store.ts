@@ -11,10 +11,11 @@ import type {
   KeptRun,
   StoredCall,
 } from "./call-record.ts";
+import type { DurableAnswer, DurableStep } from "./durable/durable-call.ts";
 import type { Difference } from "./differences.ts";
 import type { LedgerAnswer, LedgerStep } from "./ledger.ts";
 import { DROP_REASONS, type DropReason, type FromStore, type StoreAnswer } from "./thread/messages.ts";
-import type { CallComparison, StoreProblem, StoreSettings, ToStore } from "./thread/messages.ts";
+import type { CallComparison, StepAnswer, StoreProblem, StoreSettings, ToStore } from "./thread/messages.ts";
 
 /** Calls, and UTF-16 units of their values, that wait for the store; later ones are dropped. */
 export const WAITING_MAX = 10_000;
@@ -69,6 +70,7 @@ export interface CallStoreListener {
   readonly onHeard: (cells: CallCells) => void;
 }
 
+const LOST: DurableAnswer = { kind: "lost" };
 const ENDED = "the store's thread has ended: try again in a second";
 
 interface Batch {
@@ -101,8 +103,10 @@ export class CallStore {
   #waitingChars = 0;
   readonly #asks = new Map<number, Ask<StoreAnswer>>();
   readonly #steps = new Map<number, Ask<LedgerAnswer>>();
+  readonly #durable = new Map<number, Ask<DurableAnswer>>();
   /** Steps of this turn of the event loop. */
   #unsent: (readonly [ask: number, step: LedgerStep])[] = [];
+  #unsentDurable: (readonly [ask: number, step: DurableStep])[] = [];
   #lastAsk = 0;
   #kept = 0;
   #bytes = 0;
@@ -141,6 +145,14 @@ export class CallStore {
     const ask = ++this.#lastAsk;
     if (this.#unsent.push([ask, step]) === 1) process.nextTick(() => this.#sendSteps());
     return this.#answerOf(this.#steps, ask);
+  }
+
+  /** Takes a step of durable calls in the same file. Rejects with a `StoreError`. */
+  async takeDurable(step: DurableStep): Promise<DurableAnswer> {
+    if (this.#durable.size >= STEPS_MAX) throw new StoreError("too many calls that wait are with the store");
+    const ask = ++this.#lastAsk;
+    if (this.#unsentDurable.push([ask, step]) === 1) process.nextTick(() => this.#sendDurable());
+    return this.#answerOf(this.#durable, ask);
   }
 
   /** Counts a call that is not kept, as a later one stands for it. */
@@ -239,13 +251,13 @@ export class CallStore {
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
     asks.set(ask, { resolve, reject });
     const late = setTimeout(() => reject(new StoreError("the store is busy: try again later")), ASK_MS);
-    if (this.#asks.size + this.#steps.size === 1) this.#worker?.ref();
+    if (this.#asking === 1) this.#worker?.ref();
     try {
       return await promise;
     } finally {
       clearTimeout(late);
       asks.delete(ask);
-      if (this.#asks.size + this.#steps.size === 0) this.#worker?.unref();
+      if (this.#asking === 0) this.#worker?.unref();
     }
   }
 
@@ -256,6 +268,20 @@ export class CallStore {
     if (worker !== null) return worker.postMessage({ kind: "steps", steps } satisfies ToStore);
     const error = new StoreError(this.#isClosed ? "the engine has closed" : ENDED);
     for (const [ask] of steps) this.#steps.get(ask)?.reject(error);
+  }
+
+  #sendDurable(): void {
+    const steps = this.#unsentDurable;
+    this.#unsentDurable = [];
+    const worker = this.#isClosed ? null : this.#running();
+    if (worker !== null) return worker.postMessage({ kind: "durable", steps } satisfies ToStore);
+    const error = new StoreError(this.#isClosed ? "the engine has closed" : ENDED);
+    for (const [ask] of steps) this.#durable.get(ask)?.reject(error);
+  }
+
+  /** Number of those who wait for the thread. */
+  get #asking(): number {
+    return this.#asks.size + this.#steps.size + this.#durable.size;
   }
 
   /** The thread; `null` for a second after it has ended by itself. */
@@ -274,7 +300,7 @@ export class CallStore {
     worker.on("error", () => this.#end(worker));
     worker.on("exit", () => this.#end(worker));
     // An embedder that closes no engine ends all the same, but for what somebody waits for.
-    if (this.#asks.size + this.#steps.size === 0) worker.unref();
+    if (this.#asking === 0) worker.unref();
     if (this.#isWatched) worker.postMessage({ kind: "watch", isWatched: true } satisfies ToStore);
     return (this.#worker = worker);
   }
@@ -282,12 +308,9 @@ export class CallStore {
   #take(message: FromStore): void {
     switch (message.kind) {
       case "steps":
-        for (const [ask, answer, failure] of message.answers) {
-          const step = this.#steps.get(ask);
-          if (failure === null) step?.resolve(answer);
-          else step?.reject(new StoreError(failure));
-        }
-        return;
+        return settleSteps(this.#steps, message.answers, (answer) => answer);
+      case "durable":
+        return settleSteps(this.#durable, message.answers, (answer) => answer ?? LOST);
       case "batch":
         this.#bytes = message.bytes;
         return this.#settle(message.lost);
@@ -321,7 +344,8 @@ export class CallStore {
     this.#worker = null;
     this.#restartMs = performance.now() + RESTART_MS;
     while (this.#sent.length > 0) this.#settle("ended");
-    for (const { reject } of [...this.#asks.values(), ...this.#steps.values()]) reject(new StoreError(ENDED));
+    for (const { reject } of [...this.#asks.values(), ...this.#steps.values(), ...this.#durable.values()])
+      reject(new StoreError(ENDED));
   }
 
   #drop(count: number, reason: DropReason): void {
@@ -338,5 +362,17 @@ export class CallStore {
     const drop = this.#untold;
     this.#untold = null;
     if (drop !== null) this.#listener.onDrop(drop);
+  }
+}
+
+function settleSteps<Given, Answer>(
+  asks: ReadonlyMap<number, Ask<Answer>>,
+  answers: readonly StepAnswer<Given>[],
+  answerOf: (given: Given | null) => Answer,
+): void {
+  for (const [ask, answer, failure] of answers) {
+    const step = asks.get(ask);
+    if (failure === null) step?.resolve(answerOf(answer));
+    else step?.reject(new StoreError(failure));
   }
 }

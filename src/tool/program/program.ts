@@ -39,7 +39,23 @@ export interface ProgramSource {
   /** Makes the program. Rejects with a `GloveboxError`, which is the call's result, where it is not to run. */
   prepare(preparation: Preparation): Promise<Program>;
   finish(result: ToolResult): ToolResult;
+  /** What is kept of the run while it waits, as text. Default: it cannot wait. */
+  state?(): string;
 }
+
+/** A program of a call that has waited, as it is kept. */
+export interface StoredProgram extends Pick<ToolProgram, "code" | "input" | "resultChars" | "limits" | "callees"> {
+  /** As its source gave it. */
+  readonly state: string;
+}
+
+/** A program that goes on. */
+export interface RestoredProgram extends Required<Pick<ProgramSource, "finish" | "state">> {
+  readonly program: ToolProgram;
+}
+
+/** Makes a stored program ready to go on. */
+export type RestoreProgram = (stored: StoredProgram) => Promise<RestoredProgram>;
 
 /** The call for which a program is prepared. */
 export interface Preparation {

@@ -7,7 +7,7 @@ import { OPERATOR } from "../../broker/policy.ts";
 import { NO_READERS } from "../contracts/contract.ts";
 import { type RegisteredTool, registeredTool } from "../registered-tool.ts";
 import { mapStack } from "../bundle/stack.ts";
-import { type Program, PROGRAM_NAMES } from "./program.ts";
+import { type Program, PROGRAM_NAMES, type ProgramSource } from "./program.ts";
 import { FUNCTION_RUNNER, PROGRAM_FILE, TOOL_RUNNER } from "./runner.ts";
 
 const RUNNERS = { functions: FUNCTION_RUNNER, tools: TOOL_RUNNER } as const;
@@ -24,9 +24,14 @@ export class Programs {
   }
 
   /** The tool for one run of a program. Throws a `RangeError` where a limit is invalid. */
-  toolFor(program: Program): RegisteredTool {
+  toolFor(program: Program, source: Pick<ProgramSource, "finish" | "state"> | null = null): RegisteredTool {
     const { kind, limits } = program;
-    return { ...this.runnerOf(kind, limits), own: capabilityOf(program) };
+    const tool = { ...this.runnerOf(kind, limits), own: capabilityOf(program) };
+    const state = source?.state?.bind(source);
+    if (program.kind === "functions" || source === null || state === undefined) return tool;
+    const { callees } = program;
+    const kept = () => ({ limits, ...(callees === undefined ? {} : { callees }), state: state() });
+    return { ...tool, program: { kept, finish: (result) => source.finish(result) } };
   }
 
   /** The tool of all programs with these limits. Throws a `RangeError` where one is invalid. */

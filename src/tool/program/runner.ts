@@ -62,7 +62,16 @@ const ${SCRIPT_EXPORTS} = {
 export const PROGRAM_FILE = "program.ts";
 
 /** Globals of a program, beside those of every realm. */
-export const PROGRAM_GLOBALS = ["tools", "input", "progress", "search_tools", "ToolError"] as const;
+export const PROGRAM_GLOBALS = [
+  "tools",
+  "input",
+  "progress",
+  "search_tools",
+  "ToolError",
+  "approval",
+  "signal",
+  "sleepUntil",
+] as const;
 
 /**
  * A shorter value of the same form, at most `max` characters of JSON long: strings are cut, and arrays and objects
@@ -193,7 +202,12 @@ const ${SCRIPT_EXPORTS} = {
       });
     };
     const search = (query) => host.search(typeof query === "string" ? { query } : query);
-    Object.assign(globalThis, { tools: member(""), input, progress, search_tools: search, ToolError });
+    const pauses = {
+      approval: (asked) => host.approval(typeof asked === "string" ? { message: asked } : asked),
+      signal: (name, more = {}) => host.signal({ ...more, name }),
+      sleepUntil: async (date) => void (await host.until({ date: date instanceof Date ? date.toISOString() : date })),
+    };
+    Object.assign(globalThis, { tools: member(""), input, progress, search_tools: search, ToolError, ...pauses });
     try {
       let value = evaluate(code);
       for (let depth = 0; depth < 2; depth++) value = await (typeof value === "function" ? value(input) : value);

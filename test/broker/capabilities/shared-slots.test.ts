@@ -73,7 +73,7 @@ test.each(Object.entries(SHARED))(
           callTool: () => Promise.reject(new Error("no tool is called here")),
           grantsOf: () => [],
         };
-        Promise.resolve(capability.open(call, grants).invoke(shared.method, shared.args)).catch(() => undefined);
+        Promise.resolve(capability.open(call, grants).invoke(shared.method, shared.args, 1)).catch(() => undefined);
       }
       // All that may begin has begun.
       for (let turn = 0; turn < 20; turn++) await nextTurn();

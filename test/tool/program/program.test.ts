@@ -64,5 +64,5 @@ test.each([
 ])("a function that throws %s answers with a name and a message", async (_what, thrown, error) => {
   const capability = functionsCapability(new Map([["fail", () => Promise.reject(thrown as Error)]]));
   const session = capability.open({} as never, []);
-  expect(await session.invoke("fail", {})).toEqual({ error });
+  expect(await session.invoke("fail", {}, 1)).toEqual({ error });
 });

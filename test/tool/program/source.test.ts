@@ -72,8 +72,8 @@ test("the error says how many mistakes there are, where, and what to do", () => 
   expect(() => readProgram("import a from 'a';\nimport b from 'b';")).toThrow(
     [
       "The program was not run: 2 mistakes.",
-      "1:1  a program cannot import or export modules. It has tools, input, progress, search_tools, ToolError, console and the language itself",
-      "2:1  a program cannot import or export modules. It has tools, input, progress, search_tools, ToolError, console and the language itself",
+      "1:1  a program cannot import or export modules. It has tools, input, progress, search_tools, ToolError, approval, signal, sleepUntil, console and the language itself",
+      "2:1  a program cannot import or export modules. It has tools, input, progress, search_tools, ToolError, approval, signal, sleepUntil, console and the language itself",
       "Correct these lines and send the whole program again.",
     ].join("\n"),
   );

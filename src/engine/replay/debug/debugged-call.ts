@@ -16,7 +16,7 @@ import {
 } from "../../../guest/host.ts";
 import { type Prelude, textsOf } from "../../../base/protocol/prelude.ts";
 import { isHardened, NO_CHECKS, type ToolChecks } from "../../../base/protocol/script.ts";
-import { type Recording, toAnswers } from "../recording.ts";
+import type { Recording } from "../recording.ts";
 import { checkCodeText, checkRuntimeText, factoryText } from "../../../executor/worker/factory-text.ts";
 import { ReplaySchedule } from "../../../executor/worker/replay-schedule.ts";
 import { createPure } from "../../../executor/worker/pure.ts";
@@ -54,7 +54,7 @@ export class DebuggedCall {
   constructor(prelude: Prelude, recording: Recording, log: (level: string, message: string) => void) {
     this.#recording = recording;
     this.#log = log;
-    this.#session = new RecordedSession(recording.asks, toAnswers(recording), recording.refusal, recording);
+    this.#session = new RecordedSession(recording, recording.refusal);
     this.#plan = new ReplaySchedule(this.#session.journal.plan());
     const { tool, seed } = recording;
     const script = { ...tool, key: "recorded", checks: tool.checks ?? NO_CHECKS };

@@ -39,6 +39,7 @@ const EVENTS = {
   log: SCHEMAS.LogEvent,
   progress: SCHEMAS.ProgressEvent,
   capability: SCHEMAS.CapabilityEvent,
+  paused: SCHEMAS.PausedEvent,
   dropped: SCHEMAS.DroppedEvent,
 };
 
@@ -51,8 +52,14 @@ export const EXECUTE: RouteDescription = {
     "With `Accept: text/event-stream` the answer is a stream of the events `log`, `progress` and `capability` as they",
     "come, and one `result` in the end. Where the client does not make room for some, an event `dropped` before the",
     "result says how many; an event's id is its place among all. A call that is refused at once is no stream.",
-    "A client that closes its connection cancels its call.",
+    "A client that closes its connection cancels its call, but not one that has paused.",
+    "A call that has to wait for a person, a signal or a time answers 202, `paused`: it is kept, and `Location` is where",
+    "its result will be. With `Prefer: wait=25`, or `options.pause`, the answer waits for its end.",
   ].join("\n"),
+  headers: {
+    Prefer:
+      "`wait=25`: seconds to wait for the end of a call that pauses, at most 25. `options.pause` stands before it.",
+  },
   body: { "application/json": { schema: SCHEMAS.ToolCall, example: CALL } },
   answers: {
     200: inEither("The tool ran; this is what came of it.", json("", SCHEMAS.ToolResult, RESULT), {
@@ -68,6 +75,10 @@ export const EXECUTE: RouteDescription = {
         "",
       ].join("\n"),
     }),
+    202: {
+      ...json("The call waits, and is kept: `error.details.id`.", SCHEMAS.ToolResult),
+      headers: { Location: "Where the call is shown, with its result when it has ended." },
+    },
     ...REFUSALS,
     ...refusals({
       403: "The key lacks the role or the tool, or the operator's listener refused the call.",

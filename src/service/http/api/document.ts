@@ -11,7 +11,8 @@ export interface DescribedRoute {
   readonly method: string;
   /** In the router's format: `/v1/tools/:name`. */
   readonly url: string;
-  readonly role: Role | "anybody";
+  /** One, or those of which one is needed. */
+  readonly role: Role | readonly Role[] | "anybody";
   readonly description: RouteDescription;
 }
 
@@ -101,7 +102,7 @@ function operationOf({ role, description: said }: DescribedRoute): Json {
     ...(said.body === undefined ? {} : { requestBody: { required: true, content: withReferences(said.body) } }),
     responses: Object.fromEntries(Object.entries(answers).map(([status, answer]) => [status, responseOf(answer)])),
     security: role === "anybody" ? [] : [{ key: [] }, {}],
-    "x-role": role,
+    "x-role": typeof role === "string" ? role : role.join(" or "),
     ...(said.events === undefined ? {} : { "x-events": withReferences(said.events) }),
   };
 }

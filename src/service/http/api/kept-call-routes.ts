@@ -1,3 +1,4 @@
+import { DURABLE_CALL } from "./durable-call-routes.ts";
 import { DETAIL_PARTS } from "../../../store/calls/call-record.ts";
 import { json, problemJson, type RouteDescription } from "./route-description.ts";
 import { exactly, listOf, number, orNull, text } from "./schema-parts.ts";
@@ -74,11 +75,12 @@ const UNREADABLE = problemJson("The store cannot be read now: `detail` says why.
 export const LIST_CALLS: RouteDescription = {
   id: "listCalls",
   tag: "calls",
-  summary: "Lists kept calls, newest first.",
+  summary: "Lists kept calls, or with `state` calls that wait or have waited, newest first.",
   description:
-    "Only where the server keeps calls. A key with a tenant sees calls of its tenant, a key with `tools` calls of those. A page may have fewer calls than its `limit` although there are more, as one request looks at no more than 20,000. With `Accept: text/event-stream`: a stream with an event for each call that ends from now on and matches; `limit` and `cursor` do not count, and 64 streams may be open.",
+    "With `state`: the calls that are kept because they pause, to decide them; a key with the role `approve` may read these, and `tool`, `tenant`, `limit` and `cursor` go with it. Without it: ended calls, for a key with the role `calls`, only where the server keeps calls. A key with a tenant sees calls of its tenant, a key with `tools` calls of those. A page may have fewer calls than its `limit` although there are more, as one request looks at no more than 20,000. With `Accept: text/event-stream`: a stream with an event for each call that ends from now on and matches; `limit` and `cursor` do not count, and 64 streams may be open.",
   events: { call: exactly(SUMMARY) },
   query: {
+    state: "`paused`, `ready`, `running`, `in_doubt` or `ended`.",
     tool: "Name of the tool.",
     tenant: "Tenant of the calls; a key with a tenant has that one.",
     parent: "Id of the calling call.",
@@ -95,7 +97,7 @@ export const LIST_CALLS: RouteDescription = {
       content: {
         "application/json": {
           schema: exactly({
-            calls: listOf(exactly(SUMMARY)),
+            calls: { anyOf: [listOf(exactly(SUMMARY)), listOf(DURABLE_CALL)] },
             cursor: { ...orNull({ type: "string" }), description: "Continues the list; `null` at its end." },
           }),
         },
@@ -167,10 +169,14 @@ export const COMPARE_CALLS: RouteDescription = {
 export const GET_CALL: RouteDescription = {
   id: "getCall",
   tag: "calls",
-  summary: "Shows a kept call, with its values where they were kept.",
+  summary: "Shows a kept call, with its values where they were kept, or one that waits or has waited.",
+  description:
+    "Ids of calls that wait begin with `c_`: a key with the role `calls` or `approve` may read them, and the key that made the call. Others need the role `calls`.",
   params: { id: "The call's id. Where callers used it for several calls: the newest." },
+  query: { wait: "Seconds to wait for the end of a call that waits, at most 25. Default 0." },
   answers: {
-    200: json("The call.", STORED),
+    200: json("The call.", { anyOf: [STORED, DURABLE_CALL] }),
+    400: problemJson("`wait` is wrong.", SCHEMAS.PlainError),
     404: problemJson("There is no such call that the caller may see, or the server keeps none.", SCHEMAS.PlainError),
     503: UNREADABLE,
   },

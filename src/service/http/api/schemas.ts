@@ -2,6 +2,7 @@ import { ERRORS } from "../../../base/errors.ts";
 import { NAMES } from "../../../base/limits.ts";
 import { DEFINITION } from "../../../tool/definition.ts";
 
+import { EVENT_SCHEMAS, INDEX } from "./event-schemas.ts";
 import { RECORD_SCHEMAS } from "./record-schemas.ts";
 import { type ApiSchema, exactly, listOf, number, orNull, text } from "./schema-parts.ts";
 
@@ -37,6 +38,12 @@ const COMMON_OPTIONS = {
   limits: CALL_LIMITS,
   capabilities: { type: "object", description: "Narrows what the tool is granted." },
   retries: { type: "integer", minimum: 0, maximum: 5, description: "Number of retries of a failed call." },
+  pause: {
+    enum: ["return", "wait", "refuse"],
+    description:
+      "Where the call has to wait for somebody: `return` answers `paused` at once, and it is kept; `wait` waits for its end for `waitMs`; `refuse` fails with `cannot_pause`. Default `return`.",
+  },
+  waitMs: { type: "number", minimum: 0, maximum: 25_000, description: "With `wait`, in milliseconds. Default 25,000." },
 };
 
 const CALL_OPTIONS = {
@@ -201,23 +208,6 @@ const TOOL_DEFINITION = {
   required: [...DEFINITION.required, "source"],
 };
 
-const INDEX = { type: "integer", minimum: 0, description: "Index of the call in its batch, from 0." };
-const PROGRESS = exactly(
-  { progress: { type: "number" }, total: { type: "number" }, message: { type: "string" }, index: INDEX },
-  ["total", "message", "index"],
-);
-const CAPABILITY_CALL = exactly(
-  {
-    capability: text("The requested capability."),
-    method: text("The capability's method."),
-    outcome: { enum: ["ok", "denied", "failed", "limit", "replayed", "diverged"] },
-    durationMs: { type: "number" },
-    step: { type: "integer", description: "Number of the request within the call, from 1." },
-    index: INDEX,
-  },
-  ["index"],
-);
-
 const MACHINE = exactly({
   id: text("Its own."),
   host: orNull(text("The name of its system.")),
@@ -306,10 +296,7 @@ export const SCHEMAS = {
     additionalProperties: false,
   },
   BatchResults: exactly({ results: listOf(TOOL_RESULT) }),
-  LogEvent: exactly({ level: { type: "string" }, message: { type: "string" }, index: INDEX }, ["index"]),
-  ProgressEvent: PROGRESS,
-  CapabilityEvent: CAPABILITY_CALL,
-  DroppedEvent: exactly({ events: { type: "integer", minimum: 1 } }),
+  ...EVENT_SCHEMAS,
   BatchResultEvent: exactly({ index: INDEX, result: TOOL_RESULT }),
   ToolInfo: TOOL_INFO,
   ToolDefinition: TOOL_DEFINITION,

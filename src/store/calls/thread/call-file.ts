@@ -7,6 +7,8 @@ import { CallReader, CALLS_LAYOUT, CallWriter } from "../call-tables.ts";
 import { StoreFailure } from "./call-backend.ts";
 import { CALL_BYTES } from "../ledger.ts";
 import { doubtedMs, LedgerTables } from "../ledger-tables.ts";
+import { DEFAULT_DURABLE } from "../durable/durable-call.ts";
+import { DurableTables } from "../durable/durable-tables.ts";
 import { takeEarlierLedger } from "./earlier-ledger.ts";
 import type { DropReason, FileSettings } from "./messages.ts";
 
@@ -17,6 +19,8 @@ const PIECES_MAX = 16;
 /** File space of a ledger in relation to the bytes that it counts, as pages are not full; and besides. */
 const KEYS_FACTOR = 2;
 const KEYS_LEAST_BYTES = 16 * 1024 * 1024;
+/** File space of calls that wait: those of several tenants, each within its own limit. */
+const DURABLE_BYTES = 8 * 1024 ** 3;
 
 interface Opened {
   readonly database: DatabaseSync;
@@ -27,6 +31,7 @@ interface Opened {
   readonly identity: string;
   /** `null` before its first use. */
   keys: LedgerTables | null;
+  durable: DurableTables | null;
 }
 
 /**
@@ -71,10 +76,16 @@ export class CallFile {
     return this.#use((opened) => work((opened.keys ??= this.#openKeys(opened.database))));
   }
 
+  /** Uses durable calls. Throws a `StoreFailure`. */
+  durable<T>(work: (tables: DurableTables) => T): T {
+    return this.#use((opened) => work((opened.durable ??= new DurableTables(opened.database, DEFAULT_DURABLE))));
+  }
+
   /** Removes some calls and keys that are too old; returns whether there are more. Throws a `StoreFailure`. */
   sweep(nowMs: number): boolean {
-    return this.#use(({ writer, keys }) => {
-      const isLeft = writer.sweep(nowMs);
+    return this.#use(({ writer, keys, durable }) => {
+      const isOfCalls = writer.sweep(nowMs);
+      const isLeft = durable?.sweep(nowMs) === true || isOfCalls;
       return (keys !== null && keys.sweep(nowMs) === KEYS_SWEPT_MAX) || isLeft;
     });
   }
@@ -133,7 +144,15 @@ export class CallFile {
       readers.exec("PRAGMA trusted_schema = OFF");
       const [writer, reader] = [new CallWriter(database, this.#settings), new CallReader(readers)];
       this.#isOwn = true;
-      return (this.#opened = { database, readers, writer, reader, identity: identityOf(path), keys: null });
+      return (this.#opened = {
+        database,
+        readers,
+        writer,
+        reader,
+        identity: identityOf(path),
+        keys: null,
+        durable: null,
+      });
     } catch (error) {
       if (readers !== database && readers.isOpen) readers.close();
       if (database.isOpen) database.close();
@@ -167,7 +186,7 @@ const GONE = "gone";
 
 /** Size up to which the file grows: neither calls nor keys leave no room for the other. */
 function fileBytes({ maxBytes, keys }: FileSettings): number {
-  return maxBytes + KEYS_LEAST_BYTES + KEYS_FACTOR * (keys.maxBytes + keys.maxEntries * CALL_BYTES);
+  return DURABLE_BYTES + maxBytes + KEYS_LEAST_BYTES + KEYS_FACTOR * (keys.maxBytes + keys.maxEntries * CALL_BYTES);
 }
 
 function identityOf(path: string): string {

@@ -6,8 +6,10 @@ import { DetailText } from "../call-redaction.ts";
 import type { CallDetail, CallPlace, CallRow, DetailTexts } from "../call-record.ts";
 import { comparableOf, type Difference, differencesOf } from "../differences.ts";
 import { type CallBackend, type OpenCalls, StoreFailure } from "./call-backend.ts";
-import type { LedgerLine } from "./ledger-line.ts";
+import type { DurableAnswer, DurableStep } from "../durable/durable-call.ts";
+import type { ClaimResult, LedgerStep } from "../ledger.ts";
 import type { CallComparison, FromStore, StoreAnswer, StoreProblem, StoreSettings, ToStore } from "./messages.ts";
+import type { StepLine } from "./step-line.ts";
 
 /** Pauses after failures, in milliseconds: a file that another process has locked is soon free. */
 const PAUSE_LEAST_MS = 20;
@@ -25,15 +27,22 @@ interface Batch {
 
 interface Opened {
   readonly calls: CallBackend;
-  readonly ledger: LedgerLine | null;
+  /** Steps that only a file takes. */
+  readonly steps: FileSteps | null;
 }
+
+interface FileSteps {
+  readonly ledger: StepLine<LedgerStep, ClaimResult>;
+  readonly durable: StepLine<DurableStep, DurableAnswer>;
+}
+
+const ELSEWHERE = "calls that are kept in Redis cannot wait yet: set calls.path instead of calls.url";
 
 /** Writes batches of calls in their order, one in a turn of the event loop, and answers lists between them. */
 class StoreThread {
   readonly #port: MessagePort;
   readonly #calls: CallBackend;
-  /** The ledger of a file. */
-  readonly #ledger: LedgerLine | null;
+  readonly #steps: FileSteps | null;
   readonly #details = new DetailText();
   readonly #batches: Batch[] = [];
   readonly #reads: (() => void)[] = [];
@@ -43,17 +52,20 @@ class StoreThread {
   #problem: StoreProblem | null = null;
   #isClosing = false;
 
-  constructor(port: MessagePort, { calls, ledger }: Opened) {
+  constructor(port: MessagePort, { calls, steps }: Opened) {
     this.#port = port;
     this.#calls = calls;
-    this.#ledger = ledger;
+    this.#steps = steps;
     this.#sweepLater(SWEEP_ON_MS);
   }
 
   take(message: ToStore): void {
     switch (message.kind) {
       case "steps":
-        return this.#ledger?.take(message.steps);
+        return this.#steps?.ledger.take(message.steps);
+      case "durable":
+        if (this.#steps !== null) return this.#steps.durable.take(message.steps);
+        return this.#tell({ kind: "durable", answers: message.steps.map(([ask]) => [ask, null, ELSEWHERE]) });
       case "batch":
         this.#batches.push({ given: message.rows, rows: null });
         return this.#goOn();
@@ -182,7 +194,8 @@ class StoreThread {
   async #close(): Promise<void> {
     this.#isClosing = true;
     this.#pauseMs = 0;
-    this.#ledger?.end();
+    this.#steps?.ledger.end();
+    this.#steps?.durable.end();
     while (this.#batches.length > 0 && this.#pauseMs === 0) await this.#writeNext();
     while (this.#batches.length > 0) this.#lose(this.#problem ?? ENDED);
     await this.#calls.close();
@@ -205,12 +218,25 @@ function problemOf(error: unknown): StoreProblem {
 async function open(settings: StoreSettings, tell: (message: FromStore) => void): Promise<Opened> {
   if ("module" in settings) {
     const { open: openCalls } = (await import(settings.module)) as { readonly open: OpenCalls };
-    return { calls: await openCalls(settings.own, settings), ledger: null };
+    return { calls: await openCalls(settings.own, settings), steps: null };
   }
   const { FileCalls } = await import("./file-calls.ts");
-  const { LedgerLine } = await import("./ledger-line.ts");
+  const { StepLine } = await import("./step-line.ts");
   const calls = new FileCalls(settings, (reason) => tell({ kind: "renewed", reason }));
-  return { calls, ledger: new LedgerLine(calls.file, (answers) => tell({ kind: "steps", answers })) };
+  const { file } = calls;
+  return {
+    calls,
+    steps: {
+      ledger: new StepLine(
+        (steps: readonly LedgerStep[]) => file.keys((tables) => tables.take(steps, Date.now())),
+        (answers) => tell({ kind: "steps", answers }),
+      ),
+      durable: new StepLine(
+        (steps: readonly DurableStep[]) => file.durable((tables) => tables.take(steps)),
+        (answers) => tell({ kind: "durable", answers }),
+      ),
+    },
+  };
 }
 
 if (parentPort !== null) {

@@ -10,6 +10,7 @@ import type {
 } from "../call-record.ts";
 import type { SentStore } from "../../store-factory.ts";
 import type { CallRoom } from "../call-tables.ts";
+import type { DurableAnswer, DurableStep } from "../durable/durable-call.ts";
 import type { Difference } from "../differences.ts";
 import type { LedgerAnswer, LedgerCapacity, LedgerStep } from "../ledger.ts";
 
@@ -34,11 +35,13 @@ export interface FileSettings extends CallRoom {
 export type StoreSettings = FileSettings | (CallRoom & SentStore);
 
 /** State of a call that was claimed, or what the step of the ledger has failed with. */
-export type StepAnswer = readonly [ask: number, answer: LedgerAnswer, failure: string | null];
+export type StepAnswer<Answer> = readonly [ask: number, answer: Answer | null, failure: string | null];
 
 export type ToStore =
   /** Steps of the ledger, which are written before they are answered. */
   | { readonly kind: "steps"; readonly steps: readonly (readonly [ask: number, step: LedgerStep])[] }
+  /** Steps of durable calls, which are written before they are answered. */
+  | { readonly kind: "durable"; readonly steps: readonly (readonly [ask: number, step: DurableStep])[] }
   | { readonly kind: "batch"; readonly rows: readonly CallRow[] }
   | { readonly kind: "list"; readonly ask: number; readonly query: CallQuery }
   | { readonly kind: "get"; readonly ask: number; readonly id: string; readonly tenant: string | null }
@@ -72,7 +75,8 @@ export interface CallComparison {
 export type StoreAnswer = CallPage | StoredCall | KeptRun | CallComparison | readonly Difference[] | undefined;
 
 export type FromStore =
-  | { readonly kind: "steps"; readonly answers: readonly StepAnswer[] }
+  | { readonly kind: "steps"; readonly answers: readonly StepAnswer<LedgerAnswer>[] }
+  | { readonly kind: "durable"; readonly answers: readonly StepAnswer<DurableAnswer>[] }
   /** The oldest batch that was not answered is written, or lost. */
   | { readonly kind: "batch"; readonly lost: DropReason | null; readonly bytes: number }
   | { readonly kind: "answer"; readonly ask: number; readonly value: StoreAnswer }

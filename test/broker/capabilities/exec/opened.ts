@@ -42,7 +42,7 @@ export function opened(
     await exec.close?.();
   };
   onTestFinished(end);
-  return { run: async (command, more = {}) => (await open.invoke("run", { command, ...more })) as ExecResult, end };
+  return { run: async (command, more = {}) => (await open.invoke("run", { command, ...more }, 1)) as ExecResult, end };
 }
 
 /** An empty folder that is gone after the test. */

@@ -63,29 +63,29 @@ export class Session implements AsyncDisposable {
   async request(url: string, init: Init = {}): Promise<Answer> {
     const id = init.id ?? ++this.#lastId;
     const request = { method: "GET", headers: [], body: null, redirect: "follow", ...init, id, url };
-    return (await this.#open.invoke("request", request)) as Answer;
+    return (await this.#open.invoke("request", request, 1)) as Answer;
   }
 
   async read(id: number): Promise<NonNullable<Answer["body"]>> {
-    return (await this.#open.invoke("read", { id })) as NonNullable<Answer["body"]>;
+    return (await this.#open.invoke("read", { id }, 1)) as NonNullable<Answer["body"]>;
   }
 
   async cancel(id: number): Promise<unknown> {
-    return await this.#open.invoke("cancel", { id });
+    return await this.#open.invoke("cancel", { id }, 1);
   }
 
   /** Opens a WebSocket, and gives its number. */
   async connect(url: string, protocols: readonly string[] = []): Promise<{ readonly id: number } & OpenedSocket> {
     const id = ++this.#lastId;
-    return { id, ...((await this.#open.invoke("connect", { id, url, protocols })) as OpenedSocket) };
+    return { id, ...((await this.#open.invoke("connect", { id, url, protocols }, 1)) as OpenedSocket) };
   }
 
   async send(id: number, data: BodyData): Promise<unknown> {
-    return await this.#open.invoke("send", { id, data });
+    return await this.#open.invoke("send", { id, data }, 1);
   }
 
   async receive(id: number): Promise<Received> {
-    return (await this.#open.invoke("receive", { id })) as Received;
+    return (await this.#open.invoke("receive", { id }, 1)) as Received;
   }
 
   /** All that a WebSocket gives, until its end. */
@@ -98,7 +98,7 @@ export class Session implements AsyncDisposable {
   }
 
   closeSocket(id: number, code?: number, reason = ""): void {
-    this.#open.invoke("close", { id, ...(code === undefined ? {} : { code }), reason });
+    this.#open.invoke("close", { id, ...(code === undefined ? {} : { code }), reason }, 1);
   }
 
   /** The answer to a request, and its whole body. */

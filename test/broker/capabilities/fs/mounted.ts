@@ -64,7 +64,7 @@ export async function mounted({ files = {}, more = {}, ...options }: MountOption
   const face = fsFace(async (_capability, method, args) => {
     try {
       // As the broker does: the arguments and the answer are JSON.
-      const answer = JSON.stringify(await open.invoke(method, JSON.parse(JSON.stringify(args))));
+      const answer = JSON.stringify(await open.invoke(method, JSON.parse(JSON.stringify(args)), 1));
       heard.push(answer);
       return JSON.parse(answer) as unknown;
     } catch (error) {

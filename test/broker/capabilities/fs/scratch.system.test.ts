@@ -66,7 +66,7 @@ describe("the scratch folders of all calls", () => {
       const callTool = () => Promise.reject(new Error("there are no other tools"));
       const { signal } = new AbortController();
       const call = fs.open({ callId: "c", tool: "t", signal, callTool, grantsOf: () => [] }, [granted]);
-      const ask = (method: string, args: object) => codeOf(Promise.resolve(call.invoke(method, args)));
+      const ask = (method: string, args: object) => codeOf(Promise.resolve(call.invoke(method, args, 1)));
       onTestFinished(() => call.close?.());
       return {
         write: (bytes: number) => ask("writeFile", { path: "/scratch/x", data: { text: "x".repeat(bytes) } }),
@@ -82,7 +82,7 @@ describe("the scratch folders of all calls", () => {
     const [one, other] = twoCalls(100);
     expect([await one.write(60), await other.write(41), await other.write(40)]).toEqual(["ok", "limit", "ok"]);
     expect([await one.write(1), await other.grow(41)]).toEqual(["limit", "limit"]);
-    await expect(other.call.invoke("writeFile", { path: "/scratch/y", data: { text: "x" } })).rejects.toMatchObject({
+    await expect(other.call.invoke("writeFile", { path: "/scratch/y", data: { text: "x" } }, 1)).rejects.toMatchObject({
       refused: { granted: "100 bytes in the scratch folders of all calls together" },
     });
   });

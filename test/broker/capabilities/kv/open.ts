@@ -78,7 +78,7 @@ export function callOf(
     grantsOf: () => [],
   };
   const open = kv.open(call, [quotaBytes]);
-  return async (method, args = {}) => open.invoke(method, args);
+  return async (method, args = {}) => open.invoke(method, args, 1);
 }
 
 /** A path in a folder that goes when the test ends. */

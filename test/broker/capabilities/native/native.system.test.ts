@@ -24,7 +24,7 @@ function run(argument: string, options: NativeOptions) {
     grantsOf: () => [],
     binary: { file: "h", limits: LIMITS },
   };
-  return Promise.try(async () => createNative(options).open(call, [true]).invoke("run", { argument }));
+  return Promise.try(async () => createNative(options).open(call, [true]).invoke("run", { argument }, 1));
 }
 
 const noJail = { findJail: () => Promise.resolve({ reason: "bubblewrap is not installed" }) };

@@ -15,7 +15,7 @@ const open = kv.open(call, [Number(quota)]);
 try {
   for (let at = 0; ; at++) {
     const key = `${prefix}${at}`;
-    await open.invoke("set", { key, value: { at, filler: "x".repeat(100) } });
+    await open.invoke("set", { key, value: { at, filler: "x".repeat(100) } }, 1);
     process.stdout.write(`${key}\n`);
   }
 } catch (error) {

@@ -1,7 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { LedgerStep } from "../ledger.ts";
 import { StoreFailure } from "./call-backend.ts";
-import type { CallFile } from "./call-file.ts";
 import type { StepAnswer } from "./messages.ts";
 
 /** Steps of one transaction. */
@@ -10,24 +8,28 @@ const GROUP_MAX = 256;
 const WAIT_MS = 2_000;
 const PAUSE_MS = 5;
 
-type NumberedStep = readonly [ask: number, step: LedgerStep];
+type NumberedStep<Step> = readonly [ask: number, step: Step];
 
 /**
- * Takes steps of the ledger on the store's thread, before calls and lists that wait. Those that come while one transaction
- * is being written are the next one.
+ * Takes steps that are written before they are answered, on the store's thread, before calls and lists that wait. Those that
+ * come while one transaction is being written are the next one.
  */
-export class LedgerLine {
-  readonly #file: CallFile;
-  readonly #tell: (answers: readonly StepAnswer[]) => void;
-  readonly #waiting: NumberedStep[] = [];
+export class StepLine<Step, Answer> {
+  readonly #take: (steps: readonly Step[]) => readonly (Answer | null)[];
+  readonly #tell: (answers: readonly StepAnswer<Answer>[]) => void;
+  readonly #waiting: NumberedStep<Step>[] = [];
   #isGoing = false;
 
-  constructor(file: CallFile, tell: (answers: readonly StepAnswer[]) => void) {
-    this.#file = file;
+  /** `take`: takes steps in one transaction. Throws a `StoreFailure`. */
+  constructor(
+    take: (steps: readonly Step[]) => readonly (Answer | null)[],
+    tell: (answers: readonly StepAnswer<Answer>[]) => void,
+  ) {
+    this.#take = take;
     this.#tell = tell;
   }
 
-  take(steps: readonly NumberedStep[]): void {
+  take(steps: readonly NumberedStep<Step>[]): void {
     this.#waiting.push(...steps);
     if (this.#isGoing) return;
     this.#isGoing = true;
@@ -54,14 +56,9 @@ export class LedgerLine {
   }
 
   /** `null` where another process writes, and there is time for another try. */
-  #answers(group: readonly NumberedStep[], untilMs: number): readonly StepAnswer[] | null {
+  #answers(group: readonly NumberedStep<Step>[], untilMs: number): readonly StepAnswer<Answer>[] | null {
     try {
-      const claims = this.#file.keys((tables) =>
-        tables.take(
-          group.map(([, step]) => step),
-          Date.now(),
-        ),
-      );
+      const claims = this.#take(group.map(([, step]) => step));
       return group.map(([ask], at) => [ask, claims[at] ?? null, null]);
     } catch (error) {
       const isLocked = error instanceof StoreFailure && error.problem.reason === "locked";

@@ -1,0 +1,94 @@
+import { toolError } from "../../base/errors.ts";
+import { failure, type ToolResult } from "../../base/result.ts";
+import type { CallReply } from "../../executor/executor.ts";
+import type { ToolRegistry } from "../../tool/registry.ts";
+import type { DurableStage } from "../durable/durable-stage.ts";
+import type { ExecuteOptions } from "../execute-options.ts";
+import type { InstalledTools } from "../installed-tools.ts";
+import { endOf, type Events } from "../telemetry/events.ts";
+import type { CallTrace, Tracing } from "../telemetry/tracing.ts";
+import { tenantOf } from "./arguments.ts";
+import type { CallKeeper } from "./call-keeper.ts";
+import type { EngineCall } from "./engine-call.ts";
+
+interface EndParts {
+  readonly registry: ToolRegistry;
+  readonly tools: InstalledTools;
+  readonly tracing: Tracing;
+  readonly events: Events;
+  readonly keeper: CallKeeper | null;
+  readonly durable: Pick<DurableStage, "end">;
+}
+
+/** The last stage of a call: it is kept, told of, and its caller gets the result. */
+export class CallEnds {
+  readonly #parts: EndParts;
+
+  constructor(parts: EndParts) {
+    this.#parts = parts;
+  }
+
+  /** A call that admission rejected. */
+  rejected(result: ToolResult, options: ExecuteOptions, parent: EngineCall | null, begun: CallTrace | null): void {
+    const { registry, tracing } = this.#parts;
+    const tenant = tenantOf(options);
+    const { callId, tool } = result.metadata;
+    // A tool name made up by the caller must not become a span name.
+    const name = registry.get(tool, tenant) === undefined ? "" : tool;
+    this.unrun(begun ?? tracing.begin(callId, name, tenant, parent?.trace ?? null), result, options, parent);
+  }
+
+  /** A call has ended, or waits. `reply`: the executor's last one, if it ran. */
+  end(call: EngineCall, result: ToolResult, reply: CallReply | null = null): void {
+    const { waits } = call;
+    waits?.release();
+    if (waits?.isPaused === true && result.error?.code === "paused") {
+      const { message } = result.error;
+      return this.paused(call, failure(toolError("paused", message, { id: waits.id }), result.metadata));
+    }
+    if (waits?.isStored === true) return void this.#endStored(call, result, reply);
+    this.#endAs(call, result, reply);
+  }
+
+  /** The store hears of the end before anybody else does. */
+  async #endStored(call: EngineCall, given: ToolResult, reply: CallReply | null): Promise<void> {
+    const result = call.tool.program?.finish(given) ?? given;
+    await this.#parts.durable.end(call, result);
+    this.#endAs(call, result, reply);
+  }
+
+  /** The call has not ended: it is kept, and its caller has its id. */
+  paused(call: EngineCall, result: ToolResult): void {
+    call.trace?.end(result);
+    // What the broker has of it is in the store.
+    void call.session?.take(false);
+    this.#parts.tools.release(call.tool);
+    call.resolve(result);
+  }
+
+  #endAs(call: EngineCall, result: ToolResult, reply: CallReply | null): void {
+    this.#parts.keeper?.keep(call, result, reply);
+    this.#emitEnd(call.trace, result, call.tenant, call.parent);
+    this.#parts.tools.release(call.tool);
+    call.resolve(result);
+  }
+
+  /** A call that ran nothing. */
+  unrun(trace: CallTrace | null, result: ToolResult, options: ExecuteOptions, parent: EngineCall | null): void {
+    this.#parts.keeper?.keepUnrun(result, options, parent);
+    this.#emitEnd(trace, result, tenantOf(options), parent);
+  }
+
+  /** Emits a call's end while its span is active, and ends the span. */
+  #emitEnd(trace: CallTrace | null, result: ToolResult, tenant: string, parent: EngineCall | null): void {
+    if (trace === null) return this.#emitResult(result, tenant, parent);
+    trace.within(() => this.#emitResult(result, tenant, parent));
+    trace.end(result);
+  }
+
+  #emitResult(result: ToolResult, tenant: string, parent: EngineCall | null): void {
+    const { events } = this.#parts;
+    if (result.success) events.emit("tool:post", endOf(result, tenant, parent?.callId));
+    else events.emit("tool:error", endOf(result, tenant, parent?.callId));
+  }
+}

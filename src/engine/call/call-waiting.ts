@@ -1,0 +1,21 @@
+import type { RecordedJournal } from "../../broker/journal.ts";
+import type { CallIdle } from "../../executor/executor.ts";
+
+/** What a call waits for that may pause. */
+export interface CallWaiting {
+  readonly id: string;
+  /** Whether the store has it, and whether this run ends as it waits. */
+  readonly isStored: boolean;
+  readonly isPaused: boolean;
+  /** Its run has nothing left to do for now. */
+  onIdle(idle: CallIdle): void;
+  /** The run has ended: nothing waits any more. */
+  release(): void;
+}
+
+/** An earlier run of a call, which this one repeats. */
+export interface EarlierRun {
+  readonly startMs: number;
+  readonly seed: string;
+  readonly journal: RecordedJournal;
+}

@@ -1,0 +1,119 @@
+import type { Failure } from "../../base/errors.ts";
+import type { JsonSchema } from "../../base/json.ts";
+import { NO_CONFIG, SCRIPT_EXPORTS, type ToolScript } from "../../base/protocol/script.ts";
+import { compileChecks } from "../../base/schema/checks.ts";
+import type { TenantAccounts } from "../../base/tenant-account.ts";
+import type { Executor } from "../../executor/executor.ts";
+import type { EngineCall } from "../call/engine-call.ts";
+import type { Slot } from "../schedule/queue-entry.ts";
+import type { Scheduler } from "../schedule/scheduler.ts";
+
+/** A tool that gives back its arguments, with their defaults: its isolate checks them before. */
+const TEXT = `const ${SCRIPT_EXPORTS} = { default: (input) => input };`;
+const RULES_MAX = 1_000;
+
+interface CheckParts {
+  readonly executor: Pick<Executor, "run">;
+  readonly scheduler: Pick<Scheduler, "add" | "lend">;
+  readonly accounts: Pick<TenantAccounts, "of">;
+  readonly nextCallNumber: () => number;
+}
+
+/** Arguments with their defaults as JSON, or what is wrong with them. */
+export type CheckedArguments =
+  { readonly kind: "valid"; readonly args: string } | { readonly kind: "invalid"; readonly failure: Failure };
+
+/** The call whose arguments are checked. */
+type CheckedCall = Pick<EngineCall, "callId" | "tool" | "tenant" | "limits" | "options" | "parent">;
+
+/** Checks arguments against schemas in isolates, as calls do, in a slot and at the expense of their tenant. */
+export class ArgumentChecks {
+  readonly #parts: CheckParts;
+  /** Scripts that check the conditions of rules. */
+  readonly #rules = new Map<JsonSchema, ToolScript>();
+  #lastRule = 0;
+
+  constructor(parts: CheckParts) {
+    this.#parts = parts;
+  }
+
+  /** Checks arguments against the schema of the call's tool. */
+  async check(call: CheckedCall, args: string): Promise<CheckedArguments> {
+    const { script } = call.tool;
+    if (script.checks.input === "") return { kind: "valid", args };
+    const { registrant, digest, memoryMb, name, version } = script;
+    const who = { ...(registrant === undefined ? {} : { registrant }), ...(digest === undefined ? {} : { digest }) };
+    const checks = { input: script.checks.input, output: "" };
+    return this.#run(call, { ...PLAIN, ...who, name, version, memoryMb, key: `${script.key} arguments`, checks }, args);
+  }
+
+  /** Whether arguments match the condition of a rule. */
+  async matches(call: CheckedCall, when: JsonSchema, args: string): Promise<boolean> {
+    const checked = await this.#run(call, this.#scriptOf(when), args);
+    // What cannot be decided asks a person.
+    return checked.kind === "valid" || checked.failure.code !== "invalid_arguments";
+  }
+
+  #scriptOf(when: JsonSchema): ToolScript {
+    let script = this.#rules.get(when);
+    if (script === undefined) {
+      const key = `rule ${++this.#lastRule}`;
+      script = { ...PLAIN, name: "(rule)", version: "0.0.0", memoryMb: 32, key, checks: compileChecks(when, null) };
+      if (this.#rules.size >= RULES_MAX) this.#rules.clear();
+      this.#rules.set(when, script);
+    }
+    return script;
+  }
+
+  #run(call: CheckedCall, script: ToolScript, args: string): Promise<CheckedArguments> {
+    const { scheduler } = this.#parts;
+    const { tool, tenant, limits, options, parent } = call;
+    return new Promise((resolve) => {
+      const start = (slot: Slot, queueMs: number): void => {
+        this.#start(call, script, { args, queueMs }, (checked) => {
+          slot.release();
+          resolve(checked);
+        });
+      };
+      // The parent of a child call holds a slot already.
+      if (parent !== null) return start(scheduler.lend(), 0);
+      const { signal, priority = 0 } = options;
+      const request = { tool: tool.info.name, tenant, priority, queueMs: limits.queueMs, signal };
+      const refuse = ({ code, message }: Failure): void => resolve({ kind: "invalid", failure: { code, message } });
+      scheduler.add(request, { start, refuse });
+    });
+  }
+
+  #start(
+    { callId, tenant, limits }: CheckedCall,
+    script: ToolScript,
+    { args, queueMs }: { readonly args: string; readonly queueMs: number },
+    done: (checked: CheckedArguments) => void,
+  ): void {
+    this.#parts.executor.run({
+      callNumber: this.#parts.nextCallNumber(),
+      script,
+      tenant,
+      callId,
+      args,
+      limits: { ...limits, outputBytes: Math.max(limits.outputBytes, 4 * args.length + 65_536) },
+      waitMs: Math.max(0, limits.queueMs - queueMs),
+      stream: false,
+      ask: (_ask, respond) => respond({ kind: "diverged", message: "a check of arguments asks for nothing" }),
+      onLog: () => undefined,
+      settle: ({ outcome, cpuMs }) => {
+        this.#parts.accounts.of(tenant).spendExecutor(cpuMs);
+        if (outcome.ok) done({ kind: "valid", args: outcome.json });
+        else done({ kind: "invalid", failure: outcome.failure });
+      },
+    });
+  }
+}
+
+const PLAIN = {
+  runtime: "javascript",
+  isolation: "instance",
+  config: NO_CONFIG,
+  contract: "glovebox",
+  text: TEXT,
+} as const;

@@ -1,0 +1,211 @@
+import { randomBytes } from "node:crypto";
+import { StoreError } from "../../base/errors.ts";
+import { seedOf } from "../../base/protocol/prelude.ts";
+import { CallFailure } from "../../broker/capabilities/capability.ts";
+import type { CallIdle, Executor } from "../../executor/executor.ts";
+import {
+  type CallWait,
+  type NewWait,
+  type TakeDurable,
+  type WaitKind,
+  WAITS_MAX,
+} from "../../store/calls/durable/durable-call.ts";
+import type { CallWaiting } from "../call/call-waiting.ts";
+import type { EngineCall } from "../call/engine-call.ts";
+import { type DurableRuns, madeOf } from "./durable-record.ts";
+
+/** A timer that is due sooner is waited for. */
+const LINGER_MS = 1_000;
+/** Pauses between looks at a run that is on its way to rest. */
+const LOOK_LEAST_MS = 5;
+const LOOK_MOST_MS = 500;
+
+interface WaitParts {
+  readonly take: TakeDurable;
+  readonly executor: Pick<Executor, "watch" | "cancel">;
+  readonly holder: string;
+  readonly entropyKey: string;
+  /** It has been stored, and its run ends. */
+  readonly onPause: (waits: CallWaits) => void;
+}
+
+interface OpenWait {
+  readonly wait: NewWait;
+  readonly settle: PromiseWithResolvers<CallWait>;
+}
+
+/** A call as the store knows it: `leg` is its run, 0 for one that has not run in the store. */
+export interface StoredLeg {
+  readonly id: string;
+  readonly leg: number;
+  readonly isStored: boolean;
+  readonly waits: readonly CallWait[];
+}
+
+export function newLeg(): StoredLeg {
+  return { id: `c_${randomBytes(12).toString("base64url")}`, leg: 0, isStored: false, waits: [] };
+}
+
+/**
+ * What a run of a call waits for. Once the run has nothing left to do but wait, its journal and its waits are stored, and
+ * the run is ended; in a later run, each wait is asked for again, and is answered if it is settled.
+ */
+export class CallWaits implements CallWaiting {
+  readonly id: string;
+  readonly leg: number;
+  readonly call: EngineCall;
+  isStored: boolean;
+  isPaused = false;
+  readonly #parts: WaitParts;
+  readonly #known = new Map<number, CallWait>();
+  readonly #open = new Map<number, OpenWait>();
+  #idle: CallIdle | null = null;
+  #isLooking = false;
+
+  constructor(call: EngineCall, { id, leg, isStored, waits }: StoredLeg, parts: WaitParts) {
+    this.call = call;
+    this.id = id;
+    this.leg = leg;
+    this.isStored = isStored;
+    this.#parts = parts;
+    for (const wait of waits) this.#known.set(wait.step, wait);
+  }
+
+  /** The wait of a step as an earlier run left it. */
+  known(step: number): CallWait | undefined {
+    return this.#known.get(step);
+  }
+
+  /** Waits of this run, with what they are. */
+  get open(): readonly NewWait[] {
+    return Array.from(this.#open.values(), ({ wait }) => wait);
+  }
+
+  /** Resolves when the wait is settled: in this run, or in a later one. Throws a `CallFailure` where it cannot wait. */
+  wait(step: number, wait: WaitKind, expiresMs: number | null): Promise<CallWait> {
+    const known = this.#known.get(step);
+    const isSame = known !== undefined && isSameWait(known, wait);
+    if (isSame && isSettled(known)) return Promise.resolve(known);
+    const obstacle = this.#obstacle();
+    if (obstacle !== null) return Promise.reject(new CallFailure("cannot_pause", obstacle));
+    const openedMs = isSame ? Date.parse(known.openedAt) : Date.now();
+    const ends = isSame ? timeOf(known.expiresAt) : expiresMs;
+    const settle = Promise.withResolvers<CallWait>();
+    this.#open.set(step, { wait: { step, wait, openedMs, expiresMs: ends }, settle });
+    this.#parts.executor.watch?.(this.call.callNumber);
+    return settle.promise;
+  }
+
+  onIdle(idle: CallIdle): void {
+    this.#idle = idle;
+    if (!this.#isLooking && this.#open.size > 0) void this.#look();
+  }
+
+  release(): void {
+    this.#fail("cannot_pause", "the run of the call has ended");
+  }
+
+  #obstacle(): string | null {
+    const { tool, options } = this.call;
+    if (options.pause === "refuse") return "the call has to wait, and its caller has said that it must not";
+    if (this.#parts.executor.watch === undefined) return "calls on worker machines cannot wait yet";
+    if (tool.own !== undefined && tool.program === undefined) return "a program of this kind cannot wait";
+    if (tool.script.isolation === "shared")
+      return "calls of a tool with the isolation shared cannot wait: use another isolation";
+    if (this.#open.size >= WAITS_MAX) return `a call may wait for ${WAITS_MAX} things at once`;
+    return null;
+  }
+
+  /** Looks at the run until it is at rest, or goes on. */
+  async #look(): Promise<void> {
+    this.#isLooking = true;
+    let pauseMs = LOOK_LEAST_MS;
+    for (let idle = this.#idle; idle !== null && this.#open.size > 0 && !this.call.isSettled;) {
+      if (await this.#tryPause(idle)) break;
+      if (this.#idle !== idle) pauseMs = LOOK_LEAST_MS;
+      idle = this.#idle;
+      // What it has asked may still be on its way to the broker.
+      await new Promise((resolve) => setTimeout(resolve, pauseMs));
+      pauseMs = Math.min(2 * pauseMs, LOOK_MOST_MS);
+    }
+    this.#isLooking = false;
+  }
+
+  /** Whether the run has paused, or goes on with what was settled meanwhile. */
+  async #tryPause(idle: CallIdle): Promise<boolean> {
+    const { call } = this;
+    if (idle.dueInMs !== null && idle.dueInMs <= LINGER_MS) return false;
+    const snapshot = (await call.session?.snapshot(idle)) ?? null;
+    if (snapshot === null || call.isSettled || this.#idle !== idle) return false;
+    if (snapshot.kind === "tooLong")
+      return this.#fail("cannot_pause", "what the call has asked and heard is too long to be kept");
+    const { journal, open } = snapshot;
+    if (open.length !== this.#open.size || open.some((step) => !this.#open.has(step))) return false;
+    const nowMs = Date.now();
+    const run = { startMs: call.clockMs, seed: call.seed ?? seedOf(this.#parts.entropyKey, `${call.callNumber}`) };
+    const runs: DurableRuns = { run, journal, program: call.tool.program?.kept() ?? null };
+    const wakeMs = idle.dueInMs === null ? null : nowMs + Math.ceil(idle.dueInMs);
+    return this.#store(runs, wakeMs, nowMs);
+  }
+
+  async #store(runs: DurableRuns, wakeMs: number | null, nowMs: number): Promise<boolean> {
+    const { id, leg, call, isStored } = this;
+    const made = isStored ? null : madeOf(call, nowMs);
+    const paused = { id, leg, made, journal: JSON.stringify(runs), waits: this.open, wakeMs };
+    try {
+      const answer = await this.#parts.take({ kind: "pause", call: paused, holder: this.#parts.holder, nowMs });
+      switch (answer.kind) {
+        case "done":
+          this.isStored = true;
+          this.isPaused = true;
+          this.#parts.onPause(this);
+          return true;
+        case "settled":
+          for (const wait of answer.waits) this.#settle(wait);
+          return true;
+        case "full":
+          return this.#fail("cannot_pause", answer.bound);
+        default:
+          return this.#fail("outcome_unknown", "another process has taken the call over");
+      }
+    } catch (error) {
+      return this.#fail("store_failed", error instanceof StoreError ? error.message : "the call cannot be kept");
+    }
+  }
+
+  #settle(wait: CallWait): void {
+    const open = this.#open.get(wait.step);
+    this.#known.set(wait.step, wait);
+    this.#open.delete(wait.step);
+    open?.settle.resolve(wait);
+  }
+
+  /** All that waits fails, and the run goes on. */
+  #fail(code: CallFailure["code"], message: string): true {
+    const open = [...this.#open.values()];
+    this.#open.clear();
+    for (const { settle } of open) settle.reject(new CallFailure(code, message));
+    return true;
+  }
+}
+
+export function isSettled({ state }: CallWait): boolean {
+  return state !== "open" && state !== "void";
+}
+
+function isSameWait(known: CallWait, wait: WaitKind): boolean {
+  switch (wait.kind) {
+    case "approval":
+      return known.kind === "approval" && known.digest === wait.digest;
+    case "signal":
+      return known.kind === "signal" && known.name === wait.name;
+    case "time":
+      return known.kind === "time";
+    case "call":
+      return known.kind === "call";
+  }
+}
+
+function timeOf(text: string | null): number | null {
+  return text === null ? null : Date.parse(text);
+}

@@ -1,0 +1,97 @@
+import { hash } from "node:crypto";
+import type { Limits } from "../../base/limits.ts";
+import { NO_CONFIG } from "../../base/protocol/script.ts";
+import type { CapabilityRequest } from "../../broker/capabilities/capability.ts";
+import type { RecordedJournal } from "../../broker/journal.ts";
+import type { MadeCall } from "../../store/calls/durable/durable-call.ts";
+import type { RegisteredTool, RunningProgram } from "../../tool/registered-tool.ts";
+import type { EngineCall } from "../call/engine-call.ts";
+import type { ExecuteOptions } from "../execute-options.ts";
+import { type Recording, toRecordedTool } from "../replay/recording.ts";
+
+/** Format of a durable call's record. */
+const FORMAT = "glovebox-durable/1";
+/** Time for which a call is kept while it waits. */
+export const EXPIRES_MS = 7 * 24 * 60 * 60 * 1_000;
+
+/** Options of a call that hold for all of its runs. */
+const KEPT_OPTIONS = ["tenant", "priority", "limits", "maxLimits", "tools", "capabilities", "origin"] as const;
+type KeptOptions = Pick<ExecuteOptions, (typeof KEPT_OPTIONS)[number]>;
+
+/** What a durable call is made of: written once. */
+export interface DurableRecord {
+  readonly format: typeof FORMAT;
+  readonly callId: string;
+  readonly args: string;
+  readonly command: string | null;
+  readonly limits: Limits;
+  readonly options: KeptOptions;
+  readonly tool: {
+    readonly name: string;
+    readonly digest: string;
+    readonly configHash: string;
+    readonly capabilities: CapabilityRequest;
+  };
+  /** Whether its tool runs a program, which is in the arguments. */
+  readonly isProgram: boolean;
+}
+
+/** The runs of a durable call so far: written at each pause. */
+export interface DurableRuns {
+  /** The first run's clock and seed; `null` before that. */
+  readonly run: { readonly startMs: number; readonly seed: string } | null;
+  readonly journal: RecordedJournal;
+  readonly program: ReturnType<RunningProgram["kept"]> | null;
+}
+
+export const NO_RUNS: DurableRuns = { run: null, journal: { asks: [], answers: [] }, program: null };
+
+/** The tool of a durable call, as it was: its config stays where it is. */
+export type PinnedTool = Recording["tool"];
+
+export function madeOf(call: EngineCall, nowMs: number): MadeCall {
+  const { callId, tool, tenant, args, command, limits, options } = call;
+  const kept: KeptOptions = Object.fromEntries(
+    KEPT_OPTIONS.flatMap((option) => (options[option] === undefined ? [] : [[option, options[option]]])),
+  );
+  const { name, digest } = tool.info;
+  const parentId = call.parent?.waits?.id;
+  const record: DurableRecord = {
+    format: FORMAT,
+    callId,
+    args,
+    command: command ?? null,
+    limits,
+    options: kept,
+    tool: { name, digest, configHash: configHashOf(tool), capabilities: tool.capabilities },
+    isProgram: tool.own !== undefined,
+  };
+  const text = tool.own === undefined ? JSON.stringify({ ...toRecordedTool(tool), config: NO_CONFIG }) : null;
+  return {
+    callId,
+    tool: name,
+    tenant,
+    key: options.origin?.key ?? null,
+    parent: parentId === undefined ? null : { id: parentId, step: call.parentStep },
+    createdMs: nowMs,
+    expiresMs: nowMs + EXPIRES_MS,
+    record: JSON.stringify(record),
+    script: text === null ? null : { hash: hash("sha256", text), text },
+  };
+}
+
+export function configHashOf({ script }: Pick<RegisteredTool, "script">): string {
+  return hash("sha256", script.config);
+}
+
+/** Throws an error where a record is of a later version, or damaged. */
+export function readRecord(text: string): DurableRecord {
+  const record = JSON.parse(text) as DurableRecord;
+  if (record.format === FORMAT) return record;
+  throw new TypeError("the record of the call is of another version");
+}
+
+/** Identifies what a person is shown: another version of the tool, or other arguments, are something else. `args`: JSON. */
+export function digestOf(id: string, step: number, tool: RegisteredTool | null, args: string): string {
+  return hash("sha256", JSON.stringify([id, step, tool?.info.name, tool?.info.digest, args]));
+}

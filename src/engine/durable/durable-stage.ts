@@ -1,0 +1,122 @@
+import type { JsonValue } from "../../base/json.ts";
+import type { OnDemand } from "../../base/on-demand.ts";
+import type { ToolResult } from "../../base/result.ts";
+import type { AskedPause } from "../../broker/capabilities/capability.ts";
+import type { ChildCallEnd } from "../../broker/capabilities/capability.ts";
+import type { Policy } from "../../broker/policy.ts";
+import type { Decision, DurableCall, DurablePage } from "../../store/calls/durable/durable-call.ts";
+import type { RegisteredTool } from "../../tool/registered-tool.ts";
+import type { ChildRunEnd, ChildWaits } from "../call/child-call.ts";
+import type { EngineCall } from "../call/engine-call.ts";
+import type { ExecuteOptions } from "../execute-options.ts";
+import type { Durable, Gated } from "./durable.ts";
+import type { Decider, DurableCalls, DurableFilter, DurableOfWhom } from "./durable-calls.ts";
+import { mayNeedApproval } from "./gate.ts";
+import type { Resumer } from "./resumer.ts";
+
+/** How long a caller waits for a call that has paused, in milliseconds. */
+const WAIT_MS = 25_000;
+
+/** Parts that are loaded when the first call may have to wait, or somebody asks for calls that do. */
+export interface LoadedDurable {
+  readonly durable: Durable;
+  readonly calls: DurableCalls;
+  readonly resumer: Resumer;
+  close(): Promise<void>;
+}
+
+/** Calls that wait, as the pipeline and readers use them. Nothing of it is loaded for calls that never do. */
+export class DurableStage implements DurableCalls, ChildWaits {
+  readonly #loaded: OnDemand<LoadedDurable>;
+  readonly #policy: () => Policy;
+
+  constructor(loaded: OnDemand<LoadedDurable>, policy: () => Policy) {
+    this.#loaded = loaded;
+    this.#policy = policy;
+  }
+
+  /** Looks for calls that an earlier process has left, or that others decide, from now on. */
+  async start(): Promise<void> {
+    (await this.#loaded.get()).resumer.look();
+  }
+
+  async close(): Promise<void> {
+    await (await this.#loaded.made)?.close();
+  }
+
+  mayNeedApproval({ tool, tenant }: Pick<EngineCall, "tool" | "tenant">): boolean {
+    return mayNeedApproval(tool, this.#policy(), tenant);
+  }
+
+  async gate(call: EngineCall, asked: string | null): Promise<Gated> {
+    return (await this.#loaded.get()).durable.gate(call, asked);
+  }
+
+  async child(
+    parent: EngineCall,
+    tool: RegisteredTool | undefined,
+    args: Record<string, unknown>,
+    step: number,
+    run: (args: Record<string, unknown>) => Promise<ChildRunEnd>,
+  ): Promise<ChildCallEnd> {
+    const isPlain =
+      parent.waits === null && (tool === undefined || !mayNeedApproval(tool, this.#policy(), parent.tenant));
+    if (!isPlain) return (await this.#loaded.get()).durable.child(parent, tool, args, step, run);
+    const { pausedId, ...end } = await run(args);
+    return pausedId === undefined ? end : (await this.#loaded.get()).durable.endOfChild(parent, step, pausedId);
+  }
+
+  readonly pause = async (call: EngineCall, step: number, asked: AskedPause): Promise<unknown> =>
+    (await this.#loaded.get()).durable.pause(call, step, asked);
+
+  /** Stores the end of a call that has paused before. */
+  async end(call: EngineCall, result: ToolResult): Promise<void> {
+    await (await this.#loaded.get()).durable.end(call, result);
+  }
+
+  /** The result of a call that has paused, as it is by now, or after as long as its caller waits for it. */
+  async latest(running: Promise<ToolResult>, { pause, waitMs = WAIT_MS, signal }: ExecuteOptions): Promise<ToolResult> {
+    const result = await running;
+    if (result.error?.code !== "paused") return result;
+    const id = result.error.details?.id ?? "";
+    const wait = pause === "wait" ? { waitMs, ...(signal === undefined ? {} : { signal }) } : {};
+    return (await this.result(id, {}, wait).catch(() => undefined)) ?? result;
+  }
+
+  async list(filter?: DurableFilter): Promise<DurablePage> {
+    return (await this.#calls()).list(filter);
+  }
+
+  async get(id: string, whose?: DurableOfWhom): Promise<DurableCall | undefined> {
+    return (await this.#calls()).get(id, whose);
+  }
+
+  async result(
+    id: string,
+    whose?: DurableOfWhom,
+    options?: { readonly waitMs?: number; readonly signal?: AbortSignal },
+  ): Promise<ToolResult | undefined> {
+    return (await this.#calls()).result(id, whose, options);
+  }
+
+  async decide(id: string, decisions: Decision | readonly Decision[], by?: Decider): Promise<DurableCall | undefined> {
+    return (await this.#calls()).decide(id, decisions, by);
+  }
+
+  async signal(id: string, name: string, payload?: JsonValue, by?: Decider): Promise<DurableCall | undefined> {
+    return (await this.#calls()).signal(id, name, payload, by);
+  }
+
+  async cancel(id: string, reason?: string, by?: Decider): Promise<DurableCall | undefined> {
+    return (await this.#calls()).cancel(id, reason, by);
+  }
+
+  async #calls(): Promise<DurableCalls> {
+    return (await this.#loaded.get()).calls;
+  }
+}
+
+/** Whether a caller may get the result of a call that has waited: it waits, or asks again with its key. */
+export function mayOutlast(options: ExecuteOptions): boolean {
+  return options?.pause === "wait" || options?.idempotencyKey !== undefined;
+}

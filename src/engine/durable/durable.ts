@@ -1,0 +1,303 @@
+import { parseWithDigits } from "../../base/exact-json.ts";
+import { StoreError, type ToolError, toolError } from "../../base/errors.ts";
+import type { ToolResult } from "../../base/result.ts";
+import { emptyMetadata, failure, resultText } from "../../base/result.ts";
+import type { AskedPause } from "../../broker/capabilities/capability.ts";
+import { CallFailure, type ChildCallEnd } from "../../broker/capabilities/capability.ts";
+import type { Policy } from "../../broker/policy.ts";
+import type { BrokerClient } from "../../broker/thread/broker-client.ts";
+import type { Executor } from "../../executor/executor.ts";
+import type { CallWait, TakeDurable, WaitKind } from "../../store/calls/durable/durable-call.ts";
+import type { RegisteredTool } from "../../tool/registered-tool.ts";
+import type { ToolRegistry } from "../../tool/registry.ts";
+import { writeArguments } from "../call/arguments.ts";
+import type { EngineCall } from "../call/engine-call.ts";
+import type { Scheduler } from "../schedule/scheduler.ts";
+import type { Events } from "../telemetry/events.ts";
+import { ArgumentChecks } from "./argument-check.ts";
+import { CallWaits, newLeg, type StoredLeg } from "./call-waits.ts";
+import { digestOf, madeOf, NO_RUNS } from "./durable-record.ts";
+import { mayNeedApproval, type NeededApproval, neededApproval } from "./gate.ts";
+
+/** Parts of an engine that calls need which pause. */
+export interface DurableParts {
+  readonly take: TakeDurable;
+  readonly registry: Pick<ToolRegistry, "get">;
+  readonly broker: Pick<BrokerClient, "accounts" | "grants">;
+  readonly executor: Executor;
+  readonly scheduler: Scheduler;
+  readonly events: Events;
+  readonly nextCallNumber: () => number;
+  readonly entropyKey: string;
+  /** Identifies the engine among those with the same store. */
+  readonly holder: string;
+}
+
+/** What became of a call at the gate before its start. */
+export type Gated =
+  | { readonly kind: "open" }
+  | { readonly kind: "refused"; readonly error: ToolError }
+  | { readonly kind: "paused"; readonly error: ToolError };
+
+/** Calls that wait for people, signals and times: before their start, and in their runs. */
+export class Durable {
+  readonly checks: ArgumentChecks;
+  readonly #parts: DurableParts;
+  /** A call was stored, or has ended: somebody may have to look. */
+  onChange: () => void = () => undefined;
+
+  constructor(parts: DurableParts) {
+    this.#parts = parts;
+    const { executor, scheduler, nextCallNumber, broker } = parts;
+    this.checks = new ArgumentChecks({ executor, scheduler, nextCallNumber, accounts: broker.accounts });
+  }
+
+  /**
+   * Checks a call's arguments, and whether it needs an approval: then it is stored, and has to be decided. `asked`: the
+   * reason of a listener that asks for one.
+   */
+  async gate(call: EngineCall, asked: string | null): Promise<Gated> {
+    const needed = await this.#needed(call, call.args, asked);
+    if ("kind" in needed) return needed;
+    const { approval, args } = needed;
+    if (call.options.pause === "refuse") return refused("cannot_pause", `${WAITS} ${approval.message}, ${MUST_NOT}`);
+    call.args = args;
+    const leg = newLeg();
+    const wait = this.#approvalWait(leg.id, 0, call.tool, args, approval);
+    const nowMs = Date.now();
+    const expiresMs = approval.expiresMs === null ? null : nowMs + approval.expiresMs;
+    const waits = [{ step: 0, wait, openedMs: nowMs, expiresMs }];
+    const journal = JSON.stringify(NO_RUNS);
+    const { take, holder } = this.#parts;
+    const made = madeOf(call, nowMs);
+    try {
+      const paused = { id: leg.id, leg: 0, made, journal, waits, wakeMs: null };
+      const answer = await take({ kind: "pause", call: paused, holder, nowMs });
+      if (answer.kind === "full") return refused("cannot_pause", answer.bound);
+      if (answer.kind !== "done") return refused("store_failed", "the call could not be kept");
+    } catch (error) {
+      return refused("store_failed", error instanceof StoreError ? error.message : "the call could not be kept");
+    }
+    this.#tell(call, leg.id, 0, [wait]);
+    return { kind: "paused", error: pausedError(leg.id, [wait]) };
+  }
+
+  /** The waits of a run; made when it first has to wait. */
+  waitsOf(call: EngineCall, stored?: StoredLeg): CallWaits {
+    if (call.waits instanceof CallWaits) return call.waits;
+    if (call.parent !== null) this.waitsOf(call.parent);
+    const { take, executor, holder, entropyKey } = this.#parts;
+    const onPause = (waits: CallWaits): void => this.#onPause(waits);
+    return (call.waits = new CallWaits(call, stored ?? newLeg(), { take, executor, holder, entropyKey, onPause }));
+  }
+
+  /** Waits as a tool or a program asks, and resolves with the answer. Throws a `CallFailure`. */
+  async pause(call: EngineCall, step: number, asked: AskedPause): Promise<unknown> {
+    if (asked.kind === "time" && asked.untilMs <= Date.now()) return null;
+    const waits = this.waitsOf(call);
+    const expiresMs = asked.kind === "time" || asked.expiresMs === null ? null : Date.now() + asked.expiresMs;
+    const settled = await waits.wait(step, kindOf(waits.id, step, asked), expiresMs);
+    return answerOf(settled);
+  }
+
+  /**
+   * Runs a child call once it is approved, where it needs that, and waits for one that pauses. `run` gets the arguments as
+   * they are approved.
+   */
+  async child(
+    parent: EngineCall,
+    tool: RegisteredTool | undefined,
+    args: Record<string, unknown>,
+    step: number,
+    run: (args: Record<string, unknown>) => Promise<ChildCallEnd & { readonly pausedId?: string }>,
+  ): Promise<ChildCallEnd> {
+    const known = parent.waits instanceof CallWaits ? parent.waits.known(step) : undefined;
+    if (known?.kind === "call") return this.endOfChild(parent, step, known.id);
+    let approved = args;
+    if (tool !== undefined && mayNeedApproval(tool, this.#policy, parent.tenant)) {
+      const decided = await this.#approveChild(parent, tool, args, step);
+      if ("code" in decided) return { result: { ok: false, code: decided.code, message: decided.message } };
+      approved = decided.args;
+    }
+    const { pausedId, ...end } = await run(approved);
+    return pausedId === undefined ? end : this.endOfChild(parent, step, pausedId);
+  }
+
+  /** Waits for a child call that has paused. */
+  async endOfChild(parent: EngineCall, step: number, id: string): Promise<ChildCallEnd> {
+    const { settled } = await this.waitsOf(parent).wait(step, { kind: "call", id }, null);
+    // Another state than `done` is the call's own end.
+    if (settled === null) throw new CallFailure("cancelled", "the call has ended");
+    const { success, output, error, metadata } = settled.data as ToolResult;
+    const { callId } = metadata;
+    if (success || error === null) return { callId, result: { ok: true, output } };
+    return { callId, result: { ok: false, code: error.code, message: error.message } };
+  }
+
+  async #approveChild(
+    parent: EngineCall,
+    tool: RegisteredTool,
+    given: Record<string, unknown>,
+    step: number,
+  ): Promise<{ readonly args: Record<string, unknown> } | Pick<ToolError, "code" | "message">> {
+    const { tenant, options, callId } = parent;
+    const { limits } = tool;
+    const text = writeArguments(given, limits);
+    if (typeof text !== "string") return text;
+    const call = { callId, tool, tenant, limits, options, parent };
+    const needed = await this.#needed(call, text, null);
+    if ("kind" in needed) return needed.kind === "open" ? { args: given } : needed.error;
+    const { approval, args } = needed;
+    const waits = this.waitsOf(parent);
+    const wait = this.#approvalWait(waits.id, step, tool, args, approval);
+    const expiresMs = approval.expiresMs === null ? null : Date.now() + approval.expiresMs;
+    try {
+      const { state, settled } = await waits.wait(step, wait, expiresMs);
+      if (state !== "approved") return refusalOf(state, settled);
+      return { args: (settled?.arguments ?? JSON.parse(args)) as Record<string, unknown> };
+    } catch (error) {
+      if (error instanceof CallFailure) return error;
+      throw error;
+    }
+  }
+
+  /** The approval that a call needs, with its arguments and their defaults; or what becomes of it without one. */
+  async #needed(
+    call: Parameters<ArgumentChecks["check"]>[0],
+    given: string,
+    asked: string | null,
+  ): Promise<Gated | { readonly approval: NeededApproval; readonly args: string }> {
+    const checked = await this.checks.check(call, given);
+    if (checked.kind === "invalid") {
+      const { code, message, violations } = checked.failure;
+      return { kind: "refused", error: toolError(code, message, violations && { violations }) };
+    }
+    const { args } = checked;
+    const approval = await neededApproval(call, args, { policy: this.#policy, checks: this.checks, asked });
+    return approval === null ? { kind: "open" } : { approval, args };
+  }
+
+  #approvalWait(id: string, step: number, tool: RegisteredTool, args: string, needed: NeededApproval): WaitKind {
+    const { from, message, self, by } = needed;
+    const { name, digest: version } = tool.info;
+    const digest = digestOf(id, step, tool, args);
+    return {
+      kind: "approval",
+      tool: name,
+      version,
+      arguments: parseWithDigits(args),
+      digest,
+      message,
+      schema: null,
+      from,
+      self,
+      by,
+    };
+  }
+
+  /** Stores the end of a call that has paused before. One that found no place in the queue is ready again. */
+  async end({ waits }: EngineCall, result: ToolResult): Promise<void> {
+    if (!(waits instanceof CallWaits)) return;
+    const { id, leg } = waits;
+    const nowMs = Date.now();
+    const isUnrun = result.metadata.attempts === 0 && UNRUN.has(result.error?.code ?? "");
+    const step = isUnrun
+      ? ({ kind: "release", id, leg, nowMs } as const)
+      : ({ kind: "end", id, leg, result: resultText(result), nowMs } as const);
+    // A run whose end cannot be stored is lost to the store, which says so.
+    await this.#parts.take(step).catch(() => undefined);
+    this.onChange();
+  }
+
+  /** The call's run has paused, and is ended. */
+  #onPause(waits: CallWaits): void {
+    const { call, id, leg } = waits;
+    const kinds = waits.open.map(({ wait }) => wait);
+    this.#tell(call, id, leg, kinds);
+    this.#parts.executor.cancel(call.callNumber, "paused", pausedError(id, kinds).message);
+  }
+
+  #tell({ callId, tool, tenant }: EngineCall, id: string, leg: number, waits: readonly WaitKind[]): void {
+    const kinds = waits.map(({ kind }) => kind);
+    this.#parts.events.emit("call:pause", { id, callId, tool: tool.info.name, tenant, legs: leg, waits: kinds });
+    this.onChange();
+  }
+
+  get #policy(): Policy {
+    return this.#parts.broker.grants.policy;
+  }
+}
+
+/** Codes of a run that never began. */
+const UNRUN: ReadonlySet<string> = new Set(["queue_full", "queue_timeout", "engine_closed"]);
+const WAITS = "the call has to wait:";
+const MUST_NOT = "and its caller has said that it must not";
+
+/** The error of a call that waits. */
+export function pausedError(id: string, waits: readonly WaitKind[]): ToolError {
+  const words = waits.slice(0, 3).map(wordsOf).join(", and ");
+  return toolError("paused", `the call waits${words === "" ? "" : ` for ${words}`}; it is kept as ${id}`, { id });
+}
+
+export function pausedResult(id: string, callId: string, tool: string, waits: readonly WaitKind[]): ToolResult {
+  return failure(pausedError(id, waits), emptyMetadata(callId, tool, 0));
+}
+
+function wordsOf(wait: WaitKind): string {
+  switch (wait.kind) {
+    case "approval":
+      return wait.tool === null ? `an approval: ${wait.message}` : `the approval of ${wait.tool}: ${wait.message}`;
+    case "signal":
+      return `the signal ${wait.name}`;
+    case "time":
+      return `the time ${wait.until}`;
+    case "call":
+      return `the call ${wait.id}`;
+  }
+}
+
+function refused(code: ToolError["code"], message: string): Gated {
+  return { kind: "refused", error: toolError(code, message) };
+}
+
+function kindOf(id: string, step: number, asked: AskedPause): WaitKind {
+  switch (asked.kind) {
+    case "signal":
+      return { kind: "signal", name: asked.name };
+    case "time":
+      return { kind: "time", until: new Date(asked.untilMs).toISOString() };
+    case "approval": {
+      const { message, data } = asked;
+      const digest = digestOf(id, step, null, JSON.stringify([message, data]));
+      const shown = { tool: null, version: null, arguments: data, schema: null, self: false, by: [] };
+      return { kind: "approval", ...shown, digest, message, from: "call" };
+    }
+  }
+}
+
+/** What the call hears. Throws a `CallFailure`. */
+function answerOf({ kind, state, settled }: CallWait): unknown {
+  if (state === "refused" || state === "expired") {
+    const { code, message } = refusalOf(state, settled);
+    throw new CallFailure(code, message);
+  }
+  if (kind === "signal") return settled?.data ?? null;
+  if (kind !== "approval") return null;
+  return {
+    approved: true,
+    data: settled?.data ?? null,
+    actor: settled?.actor ?? null,
+    reason: settled?.reason ?? null,
+  };
+}
+
+/** The error of what was refused, or not decided in time. */
+export function refusalOf(state: CallWait["state"], settled: CallWait["settled"]): Pick<ToolError, "code" | "message"> {
+  if (state === "expired") return { code: "approval_refused", message: "nobody decided in time" };
+  const who = settled?.actor ?? settled?.by ?? null;
+  const why = settled?.reason ?? null;
+  return {
+    code: "approval_refused",
+    message: `it was refused${who === null ? "" : ` by ${who}`}${why === null ? "" : `: ${why}`}`,
+  };
+}

@@ -1,0 +1,69 @@
+import { randomBytes } from "node:crypto";
+import type { ToolResult } from "../../base/result.ts";
+import type { RestoreProgram, StoredProgram } from "../../tool/program/program.ts";
+import type { Programs } from "../../tool/program/programs.ts";
+import type { RegisteredTool } from "../../tool/registered-tool.ts";
+import { recordedTool, type ReplayPlugins } from "../replay/recorded-tool.ts";
+import { Durable, type DurableParts } from "./durable.ts";
+import type { DurableRecord, DurableRuns, PinnedTool } from "./durable-record.ts";
+import type { LoadedDurable } from "./durable-stage.ts";
+import { Resumer, type Resumption } from "./resumer.ts";
+import { StoredDurableCalls } from "./stored-durable-calls.ts";
+
+interface OpenParts extends Omit<DurableParts, "holder"> {
+  readonly plugins: ReplayPlugins;
+  /** Runs a call on. */
+  readonly resume: (resumption: Resumption) => Promise<ToolResult>;
+  /** Makes programs ready that go on; `null` where nobody runs programs. */
+  readonly restore: () => RestoreProgram | null;
+  readonly programs: Pick<Programs, "toolFor">;
+  /** Closes the store, where nobody else has it. */
+  readonly close: () => Promise<void>;
+}
+
+/** Creates what calls need that wait, and connects it. */
+export function openDurable({ plugins, resume, restore, programs, close, ...engine }: OpenParts): LoadedDurable {
+  const parts = { ...engine, holder: randomBytes(12).toString("base64url") };
+  const { take, registry, events, holder } = parts;
+  const durable = new Durable(parts);
+  let lastPin = 0;
+  const pin = (pinned: PinnedTool, { limits, tool }: DurableRecord, current: RegisteredTool): RegisteredTool => {
+    const made = recordedTool(
+      { tool: { ...pinned, config: current.script.config }, limits },
+      plugins,
+      `pinned ${++lastPin}`,
+    );
+    const { capabilities } = tool;
+    const { tags, annotations, description } = current.info;
+    // Its script is dropped with its last call.
+    const usage = { calls: 0, retired: true };
+    return { ...made, info: { ...made.info, tags, annotations, description, capabilities }, capabilities, usage };
+  };
+  const program = async ({ args }: DurableRecord, { program: kept }: DurableRuns): Promise<RegisteredTool> => {
+    const make = restore();
+    if (make === null || kept === null) throw new TypeError("nobody runs programs here");
+    const { code, input, resultChars } = JSON.parse(args) as Pick<StoredProgram, "code" | "input" | "resultChars">;
+    const restored = await make({ code, input, resultChars, ...kept });
+    return programs.toolFor(restored.program, { finish: restored.finish, state: restored.state });
+  };
+  const run = (resumption: Omit<Resumption, "attach">): Promise<ToolResult> =>
+    resume({ ...resumption, attach: (call) => void durable.waitsOf(call, resumption.stored) });
+  const resumer = new Resumer({ take, holder, registry, events, pin, program, run });
+  durable.onChange = () => resumer.look();
+  const calls = new StoredDurableCalls({
+    take,
+    registry,
+    events,
+    checks: durable.checks,
+    onSettled: () => resumer.look(),
+  });
+  return {
+    durable,
+    calls,
+    resumer,
+    close: () => {
+      resumer.close();
+      return close();
+    },
+  };
+}

@@ -1,0 +1,221 @@
+import { refusedCall, resultText, type ToolResult } from "../../base/result.ts";
+import { toolError } from "../../base/errors.ts";
+import type { RecordedJournal } from "../../broker/journal.ts";
+import type { ClaimedCall, TakeDurable } from "../../store/calls/durable/durable-call.ts";
+import type { RegisteredTool } from "../../tool/registered-tool.ts";
+import type { ToolRegistry } from "../../tool/registry.ts";
+import type { AdmittedCall, EngineCall } from "../call/engine-call.ts";
+import type { Events } from "../telemetry/events.ts";
+import { isSettled, type StoredLeg } from "./call-waits.ts";
+import { refusalOf } from "./durable.ts";
+import { configHashOf, type DurableRecord, type DurableRuns, type PinnedTool, readRecord } from "./durable-record.ts";
+
+/** Runs that go on at once. */
+const AT_ONCE = 64;
+/** Interval of looks for what other processes have decided while calls wait, and of heartbeats while calls run. */
+const LOOK_MS = 1_000;
+/** Interval of looks while none waits. */
+const IDLE_MS = 30_000;
+/** Time for which a call waits for its tool to be registered, and pause between two tries. */
+const TOOL_WAIT_MS = 60_000;
+const TRY_MS = 5_000;
+
+/** Another run of a call. */
+export interface Resumption {
+  readonly admitted: AdmittedCall;
+  readonly stored: StoredLeg;
+  /** `null`: it has not run yet. */
+  readonly run: { readonly startMs: number; readonly seed: string; readonly journal: RecordedJournal } | null;
+  /** Connects its run with what it waits for. */
+  readonly attach: (call: EngineCall) => void;
+}
+
+interface ResumerParts {
+  readonly take: TakeDurable;
+  readonly holder: string;
+  readonly registry: Pick<ToolRegistry, "get">;
+  readonly events: Pick<Events, "emit">;
+  /** Makes the tool of a call as it was. Throws where that is impossible. */
+  readonly pin: (tool: PinnedTool, record: DurableRecord, current: RegisteredTool) => RegisteredTool;
+  /** The tool of a program's call. Rejects where nobody runs programs here. */
+  readonly program: (record: DurableRecord, runs: DurableRuns) => Promise<RegisteredTool>;
+  /** Runs it on, and resolves with the result of this run. */
+  readonly run: (resumption: Omit<Resumption, "attach">) => Promise<ToolResult>;
+}
+
+/** Runs calls on whose waits are settled. */
+export class Resumer {
+  readonly #parts: ResumerParts;
+  #timer: NodeJS.Timeout | undefined;
+  #heart: NodeJS.Timeout | undefined;
+  #running = 0;
+  #isLooking = false;
+  #isAsked = false;
+  #isClosed = false;
+  /** When the clock next settles what a call waits for; `null` where none waits. */
+  #wakeMs: number | null = null;
+  /** When the tool of a call was first missed. */
+  readonly #missed = new Map<string, { readonly sinceMs: number; nextMs: number }>();
+
+  constructor(parts: ResumerParts) {
+    this.#parts = parts;
+  }
+
+  /** Something may be ready. */
+  look(): void {
+    if (this.#isClosed) return;
+    this.#isAsked = true;
+    if (!this.#isLooking) void this.#look();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    clearInterval(this.#heart);
+  }
+
+  async #look(): Promise<void> {
+    this.#isLooking = true;
+    while (this.#isAsked && !this.#isClosed) {
+      this.#isAsked = false;
+      try {
+        await this.#begin();
+      } catch {
+        // The store cannot be used now: the next look tries again.
+      }
+    }
+    this.#isLooking = false;
+    this.#later();
+  }
+
+  #later(): void {
+    clearTimeout(this.#timer);
+    if (this.#isClosed) return;
+    const isWaiting = this.#wakeMs !== null || this.#running > 0 || this.#missed.size > 0;
+    const dueMs = Math.max(0, (this.#wakeMs ?? Infinity) - Date.now());
+    this.#timer = setTimeout(() => this.look(), Math.min(dueMs, isWaiting ? LOOK_MS : IDLE_MS)).unref();
+  }
+
+  async #begin(): Promise<void> {
+    const { take, holder } = this.#parts;
+    const most = AT_ONCE - this.#running;
+    if (most <= 0) return;
+    const nowMs = Date.now();
+    const due = await take({ kind: "due", most, lost: resultText(LOST), nowMs });
+    if (due.kind !== "ready") return;
+    this.#wakeMs = due.wakeMs;
+    for (const id of due.ids) {
+      if ((this.#missed.get(id)?.nextMs ?? 0) > nowMs) continue;
+      const claimed = await take({ kind: "claim", id, holder, nowMs });
+      if (claimed.kind === "claimed") this.#start(claimed.call);
+    }
+  }
+
+  #start(call: ClaimedCall): void {
+    this.#running++;
+    this.#heart ??= setInterval(() => void this.#beat(), LOOK_MS).unref();
+    void this.#run(call)
+      .catch(() => undefined)
+      .finally(() => {
+        this.#running--;
+        this.look();
+      });
+  }
+
+  async #beat(): Promise<void> {
+    if (this.#running === 0) return;
+    const { take, holder } = this.#parts;
+    await take({ kind: "see", holder, nowMs: Date.now() }).catch(() => undefined);
+  }
+
+  async #run(claimed: ClaimedCall): Promise<void> {
+    const { take, events } = this.#parts;
+    const { id, leg, callId, tool, tenant } = claimed;
+    const tell = (outcome: string): void =>
+      events.emit("call:resume", { id, callId, tool, tenant, legs: leg, outcome });
+    const made = await this.#resumption(claimed);
+    if (made === "later") {
+      await take({ kind: "release", id, leg, nowMs: Date.now() });
+      return;
+    }
+    this.#missed.delete(id);
+    if ("admitted" in made) {
+      tell("resumed");
+      await this.#parts.run(made);
+      return;
+    }
+    tell(made.error?.code ?? "ended");
+    await take({ kind: "end", id, leg, result: resultText(made), nowMs: Date.now() });
+  }
+
+  /** The next run of a call, or its result where it cannot go on; `later`: its tool is not here. */
+  async #resumption(claimed: ClaimedCall): Promise<Omit<Resumption, "attach"> | ToolResult | "later"> {
+    const { id, leg, callId, tool: name, waits } = claimed;
+    const ends = (code: Parameters<typeof toolError>[0], message: string, details?: unknown): ToolResult =>
+      refusedCall({ id: callId, name }, toolError(code, message, details), callId);
+    let record: DurableRecord;
+    let runs: DurableRuns;
+    try {
+      record = readRecord(claimed.record);
+      runs = JSON.parse(claimed.journal) as DurableRuns;
+    } catch {
+      return ends("diverged", "the call was kept by another version, or is damaged, and cannot go on");
+    }
+    const gate = waits.find(({ step }) => step === 0);
+    if (gate !== undefined && gate.state !== "approved") {
+      if (!isSettled(gate)) return "later";
+      const { code, message } = refusalOf(gate.state, gate.settled);
+      const expired = gate.state === "expired" ? { expired: true } : {};
+      const reason = gate.settled?.reason ?? null;
+      return ends(code, message, { ...expired, ...(reason === null ? {} : { reason }) });
+    }
+    const tool = await this.#toolOf(claimed, record, runs);
+    if (typeof tool === "string") return tool === "later" ? tool : ends("diverged", tool);
+    if (tool === null) return ends("tool_not_found", `the tool "${name}" is not registered any more`);
+    const edited = gate?.settled?.arguments ?? null;
+    const args = edited === null ? record.args : JSON.stringify(edited);
+    const { options, limits, command } = record;
+    const admitted = { callId, tool, args, command: command ?? undefined, limits, options, parent: null };
+    const { run, journal } = runs;
+    const stored = { id, leg, isStored: true, waits };
+    return { admitted, stored, run: run === null ? null : { ...run, journal } };
+  }
+
+  /** The tool with which the call began; `null` where it is not registered any more, or why it cannot be had. */
+  async #toolOf(
+    { id, tool: name, tenant, script }: ClaimedCall,
+    record: DurableRecord,
+    runs: DurableRuns,
+  ): Promise<RegisteredTool | string | null> {
+    try {
+      if (record.isProgram) return await this.#parts.program(record, runs);
+    } catch {
+      return "its program cannot be run here";
+    }
+    const current = this.#parts.registry.get(name, tenant);
+    if (current === undefined) return this.#isMissed(id) ? null : "later";
+    if (configHashOf(current) !== record.tool.configHash) return `the config of the tool "${name}" is another now`;
+    if (current.info.digest === record.tool.digest) return current;
+    if (script === null) return `the tool "${name}" is another version now, and its own was not kept`;
+    try {
+      return this.#parts.pin(JSON.parse(script) as PinnedTool, record, current);
+    } catch {
+      return `the version of the tool "${name}" with which the call began cannot be run any more`;
+    }
+  }
+
+  /** Whether a call has waited long enough for its tool: tools may be registered after the engine's start. */
+  #isMissed(id: string): boolean {
+    const nowMs = Date.now();
+    const missed = this.#missed.get(id) ?? { sinceMs: nowMs, nextMs: 0 };
+    missed.nextMs = nowMs + TRY_MS;
+    this.#missed.set(id, missed);
+    return nowMs - missed.sinceMs > TOOL_WAIT_MS;
+  }
+}
+
+/** Result of a call whose process was lost while it ran. */
+const LOST = refusedCall(
+  null,
+  toolError("outcome_unknown", "the process that ran the call was lost: it is unknown what the call had done by then"),
+);

@@ -1,0 +1,30 @@
+import { Counter, type Registry } from "../../base/prometheus.ts";
+import type { Events } from "./events.ts";
+
+/** Registers metrics of calls that wait. Outcomes are `resumed` and error codes. */
+export function registerDurableMetrics(registry: Registry, events: Events): void {
+  const registers = [registry];
+  const pauses = new Counter({
+    name: "glovebox_call_pauses_total",
+    help: "Pauses of calls by what they wait for: approval, signal, time, call.",
+    labelNames: ["wait"],
+    registers,
+  });
+  const resumes = new Counter({
+    name: "glovebox_call_resumes_total",
+    help: "Calls that went on after a pause, and those that could not, by outcome.",
+    labelNames: ["outcome"],
+    registers,
+  });
+  const decisions = new Counter({
+    name: "glovebox_decisions_total",
+    help: "Decisions about calls that wait: approve, refuse.",
+    labelNames: ["decision"],
+    registers,
+  });
+  events.on("call:pause", ({ waits }) => {
+    for (const wait of new Set(waits)) pauses.inc({ wait });
+  });
+  events.on("call:resume", ({ outcome }) => resumes.inc({ outcome }));
+  events.on("call:decide", ({ decision }) => decisions.inc({ decision }));
+}

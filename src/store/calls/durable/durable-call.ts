@@ -1,0 +1,264 @@
+import type { JsonSchema } from "../../../base/json.ts";
+
+/** State of a durable call. One that is `paused` or `ready` holds no worker, no memory and no promise. */
+export const CALL_STATES = ["running", "paused", "ready", "in_doubt", "ended"] as const;
+export type CallState = (typeof CALL_STATES)[number];
+
+/**
+ * State of a wait. It is settled as `approved` or `refused` by a decision, as `arrived` by a signal, as `due` by its time,
+ * as `done` by the end of a child call, as `expired` by the clock, and `void` where nobody waits any more.
+ */
+export type WaitState = "open" | "approved" | "refused" | "expired" | "arrived" | "due" | "done" | "void";
+
+/** What a call waits for. */
+export type WaitKind =
+  | {
+      readonly kind: "approval";
+      /** The tool that is to run; `null` where a program or a tool asks by itself. */
+      readonly tool: string | null;
+      /** Digest of the tool's version, as `ToolInfo.digest` has it. */
+      readonly version: string | null;
+      /** The values that are to run, or that the call shows. */
+      readonly arguments: unknown;
+      /** Identifies what is shown: tool, version and arguments. A decision sends it back. */
+      readonly digest: string;
+      readonly message: string;
+      /** Schema of the data that an approval brings; `null` for none. */
+      readonly schema: JsonSchema | null;
+      /** What asks for it: `policy.approvals[0]`, `tool`, `listener` or `call`. */
+      readonly from: string;
+      /** Whether the key that made the call may decide, too. */
+      readonly self: boolean;
+      /** Names of keys that may decide, each of which may end in `*`; empty: each key with the role. */
+      readonly by: readonly string[];
+    }
+  | { readonly kind: "signal"; readonly name: string }
+  /** In ISO 8601. */
+  | { readonly kind: "time"; readonly until: string }
+  /** A child call that has paused, by its id. */
+  | { readonly kind: "call"; readonly id: string };
+
+/** One thing that a durable call waits for, by the step that asks: 0 for the call itself before its start. */
+export type CallWait = WaitKind & {
+  readonly step: number;
+  readonly state: WaitState;
+  /** In ISO 8601. */
+  readonly openedAt: string;
+  /** `null` for a wait without an end. */
+  readonly expiresAt: string | null;
+  /** What has settled it; `null` while it is open. */
+  readonly settled: WaitSettlement | null;
+};
+
+/** How a wait was settled. */
+export interface WaitSettlement {
+  /** In ISO 8601. */
+  readonly at: string;
+  /** Name of the key that decided or sent the signal; `null` without keys. */
+  readonly by: string | null;
+  /** Name that the deciding application gave. */
+  readonly actor: string | null;
+  readonly reason: string | null;
+  /** Arguments in place of those that were shown; `null` where they were left. */
+  readonly arguments: unknown;
+  /** Data of an approval, payload of a signal, or result of a child call. */
+  readonly data: unknown;
+}
+
+/** A call that may pause, as readers see it. Times in ISO 8601. */
+export interface DurableCall {
+  /** `c_` and 96 random bits. */
+  readonly id: string;
+  /** The id of the call in its result's metadata. */
+  readonly callId: string;
+  readonly tool: string;
+  readonly tenant: string;
+  /** Durable id of the calling call, if a tool made this call. */
+  readonly parentId: string | null;
+  /** Name of the key with which it was made. */
+  readonly key: string | null;
+  readonly state: CallState;
+  /** Number of its runs so far. */
+  readonly legs: number;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+  /** When it ends as `cancelled` if it has not ended before. */
+  readonly expiresAt: string;
+  readonly waits: readonly CallWait[];
+  /** The result as JSON of a `ToolResult`; `null` before its end. */
+  readonly result: unknown;
+}
+
+/** A wait that a call brings to the store. */
+export interface NewWait {
+  readonly step: number;
+  readonly wait: WaitKind;
+  readonly openedMs: number;
+  readonly expiresMs: number | null;
+}
+
+/** A call that pauses: all of it at its first pause, and what has changed at later ones. */
+export interface PausedCall {
+  readonly id: string;
+  /** The run that pauses; 0: it has not run. */
+  readonly leg: number;
+  /** Written at the first pause, and never again. */
+  readonly made: MadeCall | null;
+  /** JSON of the journal so far. */
+  readonly journal: string;
+  /** Waits that are open now: those that the store does not know are added. */
+  readonly waits: readonly NewWait[];
+  /** When it goes on by itself, as for a timer; `null`: when a wait is settled. */
+  readonly wakeMs: number | null;
+}
+
+/** What a durable call is made of. */
+export interface MadeCall {
+  readonly callId: string;
+  readonly tool: string;
+  readonly tenant: string;
+  readonly key: string | null;
+  readonly parent: { readonly id: string; readonly step: number } | null;
+  readonly createdMs: number;
+  readonly expiresMs: number;
+  /** JSON without the script, as the engine reads it again. */
+  readonly record: string;
+  /** JSON of the tool's script, which many calls share, and its digest. */
+  readonly script: { readonly hash: string; readonly text: string } | null;
+}
+
+/** A call that is to go on, with all that the engine needs for it. */
+export interface ClaimedCall extends Omit<MadeCall, "script"> {
+  readonly id: string;
+  readonly leg: number;
+  readonly script: string | null;
+  readonly journal: string;
+  readonly waits: readonly CallWait[];
+}
+
+/** A decision about a wait. */
+export interface Decision {
+  /** The wait's step. Default: the only open approval. */
+  readonly wait?: number;
+  readonly decision: "approve" | "refuse";
+  /** Required to approve: the `digest` that the wait shows. */
+  readonly digest?: string;
+  /** Arguments in place of those shown. */
+  readonly arguments?: unknown;
+  /** Data for a wait with a `schema`. */
+  readonly data?: unknown;
+  /** At most 1,000 characters. */
+  readonly reason?: string;
+  /** Who has decided, as the deciding application calls them; at most 256 characters. */
+  readonly actor?: string;
+}
+
+/** Limits of what is held for paused calls. */
+export interface DurableCapacity {
+  /** Bytes of a call: record, journal and waits. Default 8 MiB. */
+  readonly callBytes: number;
+  /** Paused calls of a tenant, and their bytes. Default 10,000 and 1 GiB. */
+  readonly perTenant: number;
+  readonly tenantBytes: number;
+  /** Time for which an ended call is kept. Default 24 hours. */
+  readonly keepMs: number;
+}
+
+export const DEFAULT_DURABLE: DurableCapacity = {
+  callBytes: 8 * 1024 ** 2,
+  perTenant: 10_000,
+  tenantBytes: 1024 ** 3,
+  keepMs: 24 * 60 * 60 * 1_000,
+};
+/** Open waits and unread signals of a call, and its runs. */
+export const WAITS_MAX = 32;
+export const SIGNALS_MAX = 16;
+export const LEGS_MAX = 1_000;
+
+/** One thing that is done with durable calls, in one transaction, before it is answered. */
+export type DurableStep =
+  /** Stores a call that pauses. */
+  | { readonly kind: "pause"; readonly call: PausedCall; readonly holder: string; readonly nowMs: number }
+  /** Takes a call that is `ready`, for its next run. */
+  | { readonly kind: "claim"; readonly id: string; readonly holder: string; readonly nowMs: number }
+  /** A run has ended the call. `result`: JSON of a `ToolResult`. */
+  | { readonly kind: "end"; readonly id: string; readonly leg: number; readonly result: string; readonly nowMs: number }
+  /** A claimed call could not begin its run: it is `ready` again. */
+  | { readonly kind: "release"; readonly id: string; readonly leg: number; readonly nowMs: number }
+  /** Settles what the clock settles, and names calls that are `ready`, oldest first, fair by tenant. */
+  | { readonly kind: "due"; readonly most: number; readonly lost: string; readonly nowMs: number }
+  | {
+      readonly kind: "decide";
+      readonly id: string;
+      readonly tenant: string | null;
+      readonly decisions: readonly MadeDecision[];
+      readonly nowMs: number;
+    }
+  | {
+      readonly kind: "signal";
+      readonly id: string;
+      readonly tenant: string | null;
+      readonly name: string;
+      readonly payload: string;
+      readonly by: string | null;
+      readonly nowMs: number;
+    }
+  /** Ends a call that is not running. `result`: JSON of a `ToolResult`. */
+  | {
+      readonly kind: "cancel";
+      readonly id: string;
+      readonly tenant: string | null;
+      readonly result: string;
+      readonly nowMs: number;
+    }
+  /** A heartbeat of a process that runs durable calls. */
+  | { readonly kind: "see"; readonly holder: string; readonly nowMs: number }
+  | { readonly kind: "get"; readonly id: string; readonly tenant: string | null }
+  | { readonly kind: "list"; readonly query: DurableQuery };
+
+/** A decision with the name of the key that makes it. The engine has checked who may. */
+export interface MadeDecision extends Decision {
+  readonly by: string | null;
+}
+
+/** Durable calls to list, newest first. `null`: all. */
+export interface DurableQuery {
+  readonly state: CallState | null;
+  readonly tenant: string | null;
+  readonly tool: string | null;
+  readonly limit: number;
+  /** The `cursor` of the page before. */
+  readonly cursor: string | null;
+}
+
+export interface DurablePage {
+  readonly calls: readonly DurableCall[];
+  readonly cursor: string | null;
+}
+
+export type DurableAnswer =
+  /** `pause`: stored. Other steps: done. `call`: as it is now, for `decide`, `signal` and `cancel`. */
+  | { readonly kind: "done"; readonly call: DurableCall | null }
+  /** `pause`: some waits are settled already, so nothing was stored: the run goes on with them. */
+  | { readonly kind: "settled"; readonly waits: readonly CallWait[] }
+  /** The run is not the call's last one, or the call is not in a state for it. */
+  | { readonly kind: "lost" }
+  /** `pause`: beyond a limit, in words. */
+  | { readonly kind: "full"; readonly bound: string }
+  | { readonly kind: "claimed"; readonly call: ClaimedCall }
+  /** `due`: calls that are ready, and when the next wait is due. `lost`: calls whose run was lost, which have ended. */
+  | {
+      readonly kind: "ready";
+      readonly ids: readonly string[];
+      readonly wakeMs: number | null;
+      readonly lost: readonly string[];
+    }
+  /** `decide`, `signal`, `cancel`: why it cannot be done, in words, with the call as it is now. */
+  | { readonly kind: "conflict"; readonly message: string; readonly call: DurableCall }
+  /** No such call of the tenant. */
+  | { readonly kind: "missing" }
+  | { readonly kind: "call"; readonly call: DurableCall }
+  | { readonly kind: "page"; readonly page: DurablePage };
+
+/** Takes steps one after the other. Rejects with a `StoreError`. */
+export type TakeDurable = (step: DurableStep) => Promise<DurableAnswer>;
