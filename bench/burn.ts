@@ -1,6 +1,6 @@
 /** A tool that keeps a processor busy for as long as its caller says. */
 import { runInThisContext } from "node:vm";
-import type { ToolDefinition } from "../src/tool/definition.ts";
+import type { ToolDefinition } from "../src/kernel/tool/definition.ts";
 import { addTool } from "./tools.ts";
 
 /** Rounded to what an ordinary server takes: the work is fixed, so that only its time differs from one to another. */

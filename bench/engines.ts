@@ -1,6 +1,6 @@
-import { createEngine, type Engine } from "../src/index.ts";
-import type { ExecutorKind } from "../src/executor/executor.ts";
-import type { EngineOptions } from "../src/engine/options.ts";
+import { createEngine, type Engine } from "../src/glovebox/index.ts";
+import type { ExecutorKind } from "../src/kernel/executor/executor.ts";
+import type { EngineOptions } from "../src/kernel/engine/options.ts";
 
 /** Both executors, for scenarios that compare them. */
 export const EXECUTORS: readonly ExecutorKind[] = ["process", "threads"];

@@ -1,6 +1,6 @@
 /** The ways to a tool's answer that several scenarios compare. */
 import type { Piscina } from "piscina";
-import type { Engine } from "../src/engine/engine.ts";
+import type { Engine } from "../src/kernel/engine/engine.ts";
 import { call, sumOf } from "./engines.ts";
 import { addArguments } from "./tools.ts";
 

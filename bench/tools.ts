@@ -1,5 +1,5 @@
 /** The tools that engines and baselines run alike. */
-import type { ToolDefinition } from "../src/tool/definition.ts";
+import type { ToolDefinition } from "../src/kernel/tool/definition.ts";
 
 /** Does next to nothing, so that what is measured is the way there and back. */
 export const ADD_FUNCTION = "({ a, b }) => ({ sum: a + b })";

@@ -10,41 +10,41 @@ import manifest from "../package.json" with { type: "json" };
 
 const COMPILED = fileURLToPath(new URL("../compiled/", import.meta.url));
 /** What `bin` loads. */
-const CHECK = "base/check-node.js";
-const COMMAND = [CHECK, "service/cli/main.js"];
+const CHECK = "kernel/base/check-node.js";
+const COMMAND = [CHECK, "cli/main.js"];
 /** Programs of other processes and threads, which are found by their paths, and what the command loads before its own. */
 const PROGRAMS = [
-  "broker/thread/entry.js",
-  "ecosystems/agentspace/search/entry.js",
-  "engine/policy/entry.js",
-  "engine/replay/debug/entry.js",
-  "executor/process/child.js",
-  "executor/worker/entry.js",
-  "executor/worker/python/snapshot-program.js",
-  "service/cli/compile-cache.js",
-  "store/calls/thread/entry.js",
-  "tool/build/child.js",
-  "tool/connectors/mcp/entry.js",
+  "kernel/broker/thread/entry.js",
+  "contrib/agentspace/search/entry.js",
+  "kernel/engine/policy/entry.js",
+  "kernel/engine/replay/debug/entry.js",
+  "kernel/executor/process/child.js",
+  "kernel/executor/worker/entry.js",
+  "python/worker/snapshot-program.js",
+  "cli/compile-cache.js",
+  "kernel/store/calls/thread/entry.js",
+  "kernel/tool/build/child.js",
+  "connectors/tool/mcp/entry.js",
 ];
 /** Modules that programs import by their URLs. They share the chunks of their program, and its classes of errors. */
 const IMPORTED: Readonly<Record<string, readonly string[]>> = {
-  "broker/thread/entry.js": [
-    "broker/capabilities/connector/connector.js",
-    "broker/capabilities/kv/redis-store.js",
-    "broker/capabilities/native/native.js",
+  "kernel/broker/thread/entry.js": [
+    "connectors/capability/connector.js",
+    "fleet/kv/redis-store.js",
+    "wasi/native/native.js",
   ],
-  "executor/worker/entry.js": ["executor/worker/python/python.js", "executor/worker/wasi/wasi.js"],
-  "store/calls/thread/entry.js": ["store/calls/redis/redis-kept-calls.js"],
-  "tool/build/child.js": ["tool/connectors/prepare-remote.js", "tool/runtimes/python/package.js"],
+  "kernel/executor/worker/entry.js": ["python/worker/python.js", "wasi/worker.js"],
+  "kernel/store/calls/thread/entry.js": ["fleet/kept-calls/redis-kept-calls.js"],
+  "kernel/tool/build/child.js": ["connectors/tool/prepare-remote.js", "python/runtime/package.js"],
 };
 /** What programs read as files: texts for isolates and browsers. */
 const READ = [
-  "base/schema/describe-schema.js",
-  "ecosystems/tools",
-  "guest/python",
-  "guest/parts.json",
-  "guest/scripts.json",
-  "service/console/page",
+  "kernel/base/schema/describe-schema.js",
+  "contrib/amplifier/tools",
+  "python/guest",
+  "kernel/guest/parts.json",
+  "kernel/guest/scripts.json",
+  "server/console/page",
 ];
 /** What Node 24 can run; older versions can parse it, and say which version is needed. */
 const TARGET = "es2023";

@@ -8,10 +8,10 @@ import { registerHooks } from "node:module";
 const SRC = new URL("../src/", import.meta.url).href;
 const COMPILED = new URL("../compiled/", import.meta.url).href;
 /** Its sources are what is published: the server bundles them. */
-const PAGE = `${SRC}service/console/page/`;
+const PAGE = `${SRC}server/console/page/`;
 /** It is a process of its own, which loads a few chunks in the place of hundreds of modules. */
-const COMMAND = `${SRC}service/cli/main.ts`;
-const PUBLISHED = new URL("../dist/service/cli/main.js", import.meta.url).href;
+const COMMAND = `${SRC}cli/main.ts`;
+const PUBLISHED = new URL("../dist/cli/main.js", import.meta.url).href;
 
 registerHooks({
   resolve(specifier, context, next) {

@@ -88,7 +88,7 @@ describe("the package", () => {
 
   test("works from what is published, with a tool in its executor process", async () => {
     const program = `
-      import { createEngine } from ${JSON.stringify(join(folder, "index.js"))};
+      import { createEngine } from ${JSON.stringify(join(folder, "glovebox/index.js"))};
       await using engine = await createEngine({ workers: 1 });
       await engine.register({ name: "add", description: "adds", source: "export default ({ a, b }) => a + b;" });
       console.log((await engine.execute({ name: "add", arguments: { a: 1, b: 2 } })).output);
@@ -145,7 +145,7 @@ describe("the package", () => {
     const file = join(folder, "traced.mjs");
     writeFileSync(file, program);
     const { stdout } = await run(process.execPath, ["--enable-source-maps", "--no-warnings", file]);
-    expect(stdout).toMatch(/src\/engine\/options\.ts:\d+:\d+/);
+    expect(stdout).toMatch(/src\/kernel\/engine\/options\.ts:\d+:\d+/);
   });
 
   test("loads without its optional peers, and says which one is missing and how to install it", async () => {

@@ -1,56 +1,63 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { files, importsOf, SRC } from "./source-files.ts";
 
-/** Packages of `src` by the paths of their files; the first that fits. The kernel is all else: it runs calls, and knows no package. */
-const PACKAGES: readonly (readonly [name: string, paths: RegExp])[] = [
-  ["glovebox", /^(?:index|tool\/contracts\/index|ecosystems\/(?:plugins|create-engine))\.ts$/],
-  ["cli", /^service\/cli\//],
-  ["server", /^service\//],
-  ["testing", /^ecosystems\/(?:testing|validation)\//],
-  [
-    "agents",
-    /^(?:ecosystems\/adapters|guest\/libraries)\/|^tool\/contracts\/(?:openai-|anthropic|gemini|ai-|call-tools)/,
-  ],
-  [
-    "amplifier",
-    /^ecosystems\/(?:amplifier|tools|reference)|^(?:tool|guest)\/contracts\/(?:amplifier|hooks|coordinator)/,
-  ],
-  ["agentspace", /^ecosystems\/agentspace\/|^(?:tool|guest)\/contracts\/agentspace/],
-  ["strands", /^ecosystems\/strands\/|^(?:tool|guest)\/contracts\/strands/],
-  ["xaibo", /^ecosystems\/xaibo\/|^(?:tool|guest)\/contracts\/xaibo/],
-  ["code-mode", /^code-mode\//],
-  ["fleet", /^(?:fleet|store\/redis)\/|^(?:store|broker)\/.*redis/],
-  ["python", /^(?:guest|tool\/runtimes|executor\/worker)\/python\//],
-  [
-    "wasi",
-    /^guest\/contracts\/binary|^(?:guest\/(?:wasi|native)|tool\/runtimes\/(?:wasi|native)|executor\/worker\/wasi|broker\/capabilities\/native)\/|^base\/wasm\/wasm-component/,
-  ],
-  [
-    "connectors",
-    /^(?:(?:tool|engine)\/connectors|guest\/remote|broker\/(?:login|capabilities\/connector)|store\/logins)\//,
-  ],
+/** Packages of `src`, each a folder, in their one order: a package imports from itself and from those before it. */
+const PACKAGES = [
+  "kernel",
+  "python",
+  "wasi",
+  "fleet",
+  "connectors",
+  "code-mode",
+  "contrib/agents",
+  "contrib/amplifier",
+  "contrib/agentspace",
+  "contrib/strands",
+  "contrib/xaibo",
+  "standard",
+  "testing",
+  "server",
+  "cli",
+  "glovebox",
 ];
-const KERNEL = "kernel";
+/** A registry of Strands that is given no engine starts the standard one. */
+const AGAINST_THE_ORDER = ["contrib/strands/registry.ts → standard/create-engine.ts"];
+
+const foldersOf = (folder: string): readonly string[] =>
+  readdirSync(join(SRC, folder), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => name);
 
 function packageOf(file: string): string {
-  return PACKAGES.find(([, paths]) => paths.test(file))?.[0] ?? KERNEL;
+  return PACKAGES.find((name) => file.startsWith(`${name}/`)) ?? "";
 }
 
-/** `tool/load.ts → wasi` for each package that a file of the kernel imports. */
-function importedByKernel(): readonly string[] {
-  const kernel = files.filter((file) => packageOf(file) === KERNEL);
-  const found = kernel.flatMap((file) => importsOf(file).map((target) => `${file} → ${packageOf(target)}`));
-  return [...new Set(found)].filter((arrow) => !arrow.endsWith(KERNEL)).toSorted();
-}
+test("src has packages, and nothing else but its README", () => {
+  const found = foldersOf("").flatMap((name) =>
+    name === "contrib" ? foldersOf(name).map((one) => `${name}/${one}`) : [name],
+  );
+  expect(found.toSorted()).toEqual(PACKAGES.toSorted());
+  expect(files.filter((file) => packageOf(file) === "")).toEqual([]);
+});
 
-test("the kernel imports no package", () => {
-  expect(importedByKernel()).toEqual([]);
+test("each package has a README", () => {
+  expect(PACKAGES.filter((name) => !existsSync(join(SRC, name, "README.md")))).toEqual([]);
+});
+
+test("a package imports only from the packages before it", () => {
+  const placeOf = (file: string): number => PACKAGES.indexOf(packageOf(file));
+  const wrong = files.flatMap((file) =>
+    importsOf(file)
+      .filter((target) => placeOf(target) > placeOf(file))
+      .map((target) => `${file} → ${target}`),
+  );
+  expect(wrong).toEqual(AGAINST_THE_ORDER);
 });
 
 test("no file of the kernel names a foreign contract", () => {
-  const named = files.filter((file) => packageOf(file) === KERNEL && FOREIGN.test(codeOf(file)));
+  const named = files.filter((file) => packageOf(file) === "kernel" && FOREIGN.test(codeOf(file)));
   expect(named).toEqual([]);
 });
 

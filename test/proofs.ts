@@ -1,8 +1,8 @@
 import { fileURLToPath } from "node:url";
 import { join, relative } from "node:path";
 import { readRows as readAttacks } from "./attack/threat-model.ts";
-import { findProofs, readRows } from "./tool/contracts/suite/seeds.ts";
-import { WAITING } from "./tool/contracts/suite/waiting.ts";
+import { findProofs, readRows } from "./standard/contracts/suite/seeds.ts";
+import { WAITING } from "./standard/contracts/suite/waiting.ts";
 
 const TESTS = fileURLToPath(new URL(".", import.meta.url));
 

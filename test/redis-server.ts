@@ -5,7 +5,7 @@ import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { type ConnectionOptions, RedisConnection } from "../src/store/redis/connection.ts";
+import { type ConnectionOptions, RedisConnection } from "../src/fleet/redis/connection.ts";
 
 const START_MS = 10_000;
 const CONNECT_MS = 30_000;

@@ -14,7 +14,7 @@ afterAll(({}, suite) => {
 
 // The last engine that closes ends the build processes: here all engines of a file use the same ones.
 if (!isShared) {
-  const { builds } = await import("../src/tool/build/builds.ts");
+  const { builds } = await import("../src/kernel/tool/build/builds.ts");
   const stop = builds.stop.bind(builds);
   builds.stop = () => undefined;
   afterAll(stop);

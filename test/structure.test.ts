@@ -11,47 +11,34 @@ const TINY_LINES = 15;
 /** Files that list the phrases. */
 const SAY_THEM = ["test/docs/phrases.ts"];
 
-/** The rooms of `src` in their one order: a room imports from itself and from the rooms before it. */
-const ROOMS = [
-  "base",
-  "guest",
-  "store",
-  "broker",
-  "tool",
-  "executor",
-  "fleet",
-  "engine",
-  "code-mode",
-  "ecosystems",
-  "service",
-];
-/** The only files at the root of `src`. The index names what the package exports, so it imports from every room. */
-const AT_THE_ROOT = ["README.md", "index.ts"];
-/** The only file of the guest that other rooms import: the types of what crosses the isolate's boundary. */
-const GUEST_FACE = "guest/host.ts";
-/** The only file that the guest imports from another room; it imports nothing itself. */
-const GUEST_JSON = "base/exact-json.ts";
-
-const inRooms = files.filter((file) => file !== "index.ts");
+/** The rooms of the kernel in their one order: a room imports from itself and from the rooms before it. */
+const ROOMS = ["base", "guest", "store", "broker", "tool", "executor", "engine"];
+const KERNEL = "kernel/";
+/** The only file of a folder `guest` that others import: the types of what crosses the isolate's boundary. */
+const GUEST_FACE = "kernel/guest/host.ts";
+/** The only file that a folder `guest` imports from others; it imports nothing itself. */
+const GUEST_JSON = "kernel/base/exact-json.ts";
 
 function roomOf(file: string): string {
-  return file.split("/")[0] ?? "";
+  return file.slice(KERNEL.length).split("/")[0] ?? "";
 }
+
+const isInGuest = (file: string): boolean => /(?:^|\/)guest\//.test(file);
 
 function mayImport(file: string, target: string): boolean {
+  if (isInGuest(file)) return isInGuest(target) || target === GUEST_JSON;
+  if (isInGuest(target)) return target === GUEST_FACE;
+  if (!file.startsWith(KERNEL) || !target.startsWith(KERNEL)) return true;
   const [from, to] = [roomOf(file), roomOf(target)];
-  if (from === to) return true;
-  if (from === "guest") return target === GUEST_JSON;
-  if (to === "guest") return target === GUEST_FACE;
-  return ROOMS.includes(to) && ROOMS.indexOf(to) < ROOMS.indexOf(from);
+  return ROOMS.includes(to) && ROOMS.indexOf(to) <= ROOMS.indexOf(from);
 }
 
-test("src has eleven rooms, and nothing else but its index and its README", () => {
-  expect(readdirSync(SRC).toSorted()).toEqual([...ROOMS, ...AT_THE_ROOT].toSorted());
+test("the kernel has seven rooms, and nothing else but its README", () => {
+  expect(readdirSync(join(SRC, KERNEL)).toSorted()).toEqual([...ROOMS, "README.md"].toSorted());
 });
 
-test("a room imports only from the rooms before it", () => {
-  const wrong = inRooms.flatMap((file) =>
+test("a room of the kernel imports only from the rooms before it, and programs inside isolates only each other", () => {
+  const wrong = files.flatMap((file) =>
     importsOf(file)
       .filter((target) => !mayImport(file, target))
       .map((target) => `${file} imports ${target}`),
@@ -99,7 +86,7 @@ test("prose and code name no machine", () => {
 });
 
 test("no file is tiny, but an index and a face that loads or lists others", () => {
-  const faces = ["service/config/load.ts", "engine/engine.ts"];
+  const faces = ["server/config/load.ts", "kernel/engine/engine.ts"];
   const tiny = files.filter((file) => readFileSync(join(SRC, file), "utf8").split("\n").length - 1 <= TINY_LINES);
   expect(tiny.filter((file) => !file.endsWith("index.ts") && !faces.includes(file))).toEqual([]);
 });

@@ -7,7 +7,7 @@ import { once } from "node:events";
 import { createServer as createPlainServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { fastify } from "fastify";
-import { createServer } from "../../src/service/http/server.ts";
+import { createServer } from "../../src/server/http/server.ts";
 import { openEngineAsItComes } from "../engines.ts";
 import type { ServerKind } from "../server-process.ts";
 import { addTool } from "../tools.ts";

@@ -1,6 +1,6 @@
 import PQueue, { type Queue, type QueueAddOptions } from "p-queue";
-import { FairQueue } from "../../src/engine/schedule/fair-queue.ts";
-import { clampPriority, Waiting } from "../../src/engine/schedule/flows.ts";
+import { FairQueue } from "../../src/kernel/engine/schedule/fair-queue.ts";
+import { clampPriority, Waiting } from "../../src/kernel/engine/schedule/flows.ts";
 
 type Run = () => Promise<unknown>;
 

@@ -1,12 +1,12 @@
 /** Python without an engine around it: an isolate, the same image, and one call, in this thread. */
 import ivm from "isolated-vm";
-import { NO_CHECKS, type ToolScript } from "../../src/base/protocol/script.ts";
-import { preparePython } from "../../src/tool/runtimes/python/image.ts";
-import { readPythonCode } from "../../src/executor/worker/python/python-code.ts";
-import { loadPrelude } from "../../src/tool/runtimes/prelude.ts";
-import { pythonPlace } from "../../src/tool/runtimes/python/place.ts";
-import { compileTool } from "../../src/executor/worker/guest-realm.ts";
-import { Python } from "../../src/executor/worker/python/python.ts";
+import { NO_CHECKS, type ToolScript } from "../../src/kernel/base/protocol/script.ts";
+import { preparePython } from "../../src/python/runtime/image.ts";
+import { readPythonCode } from "../../src/python/worker/python-code.ts";
+import { loadPrelude } from "../../src/kernel/tool/runtimes/prelude.ts";
+import { pythonPlace } from "../../src/python/runtime/place.ts";
+import { compileTool } from "../../src/kernel/executor/worker/guest-realm.ts";
+import { Python } from "../../src/python/worker/python.ts";
 
 const MEMORY_MB = 64;
 const CALL_MS = 5_000;

@@ -2,8 +2,8 @@
 import { once } from "node:events";
 import { DatabaseSync } from "node:sqlite";
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
-import { SqliteEntries } from "../../src/broker/capabilities/kv/sqlite-store.ts";
-import { layOut } from "../../src/store/sqlite/layout.ts";
+import { SqliteEntries } from "../../src/kernel/broker/capabilities/kv/sqlite-store.ts";
+import { layOut } from "../../src/kernel/store/sqlite/layout.ts";
 
 const QUOTA_BYTES = 64 * 1024 * 1024;
 

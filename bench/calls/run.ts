@@ -2,11 +2,11 @@
 import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type CallCells, type CallFilter, readFilter } from "../../src/store/calls/call-record.ts";
-import { DEFAULT_KEYS } from "../../src/store/calls/ledger.ts";
-import { RedisKeptCalls } from "../../src/store/calls/redis/redis-kept-calls.ts";
-import type { CallBackend } from "../../src/store/calls/thread/call-backend.ts";
-import { FileCalls } from "../../src/store/calls/thread/file-calls.ts";
+import { type CallCells, type CallFilter, readFilter } from "../../src/kernel/store/calls/call-record.ts";
+import { DEFAULT_KEYS } from "../../src/kernel/store/calls/ledger.ts";
+import { RedisKeptCalls } from "../../src/fleet/kept-calls/redis-kept-calls.ts";
+import type { CallBackend } from "../../src/kernel/store/calls/thread/call-backend.ts";
+import { FileCalls } from "../../src/kernel/store/calls/thread/file-calls.ts";
 import { connectTo, startRedis } from "../../test/redis-server.ts";
 
 const BATCH = 256;

@@ -11,7 +11,7 @@ import { schedulerScripts, TAKEN } from "../../src/fleet/gate/scheduler-scripts.
 import { orderKeys } from "../../src/fleet/gate/turn.ts";
 import { FLEET_TIMINGS } from "../../src/fleet/wire/fleet-timings.ts";
 import { FleetKeys } from "../../src/fleet/wire/keys.ts";
-import { type RedisClient, RedisConnection } from "../../src/store/redis/connection.ts";
+import { type RedisClient, RedisConnection } from "../../src/fleet/redis/connection.ts";
 import { startRedis } from "../../test/redis-server.ts";
 import { median } from "../statistics.ts";
 import { type Cost, type Costs, fit, type OperationName, OPERATIONS } from "./costs.ts";

@@ -1,4 +1,4 @@
-import type { RedisClient } from "../../src/store/redis/connection.ts";
+import type { RedisClient } from "../../src/fleet/redis/connection.ts";
 
 /** What one operation cost: microseconds and bytes, the mean of many. */
 export interface Sample {

@@ -1,5 +1,5 @@
-import type { Engine } from "../../src/engine/engine.ts";
-import type { ToolDefinition } from "../../src/tool/definition.ts";
+import type { Engine } from "../../src/kernel/engine/engine.ts";
+import type { ToolDefinition } from "../../src/kernel/tool/definition.ts";
 import { call, sumOf } from "../engines.ts";
 import type { Subject } from "../sampling.ts";
 

@@ -1,5 +1,5 @@
 import autocannon from "autocannon";
-import { createServer } from "../../src/service/http/server.ts";
+import { createServer } from "../../src/server/http/server.ts";
 import { call, openEngine, sumOf } from "../engines.ts";
 import { startServer, type ServerKind } from "../server-process.ts";
 import { addArguments, addTool, expectedSum } from "../tools.ts";

@@ -1,4 +1,5 @@
 /** A process that measures one revision: `node bench/revisions/process.ts FOLDER`. It ends with its parent. */
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { sampleLatency, sampleThroughput } from "../sampling.ts";
@@ -15,7 +16,7 @@ export type Reply = { readonly value: number } | { readonly error: string };
 
 const CLOSE_MS = 5_000;
 const [, , folder = ""] = process.argv;
-const library = (await import(pathToFileURL(join(folder, "src/index.ts")).href)) as Library;
+const library = (await import(pathToFileURL(join(folder, entryOf(folder))).href)) as Library;
 const opened = await openRevision(library);
 
 process.on("message", (request: Request) => {
@@ -42,4 +43,14 @@ async function measure({ workload: name, sampleMs }: Request): Promise<number> {
 
 function reply(message: Reply): void {
   process.send?.(message);
+}
+
+interface Manifest {
+  readonly exports: { readonly ".": { readonly default: string } };
+}
+
+/** The source of the package's entry: revisions have it in different folders. */
+function entryOf(folder: string): string {
+  const { exports } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Manifest;
+  return exports["."].default.replace(/^\.\/dist\/(.*)\.js$/, "src/$1.ts");
 }

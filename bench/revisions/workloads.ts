@@ -9,7 +9,7 @@ import type { Metric } from "../statistics.ts";
 import { addArguments, addTool } from "../tools.ts";
 
 /** What a revision exports: the public names only, which later revisions keep. */
-export type Library = typeof import("../../src/index.ts");
+export type Library = typeof import("../../src/glovebox/index.ts");
 
 /** One measured path through the engine. */
 export interface Workload {

@@ -1,4 +1,4 @@
-import { defineCapability } from "../../src/broker/capabilities/custom.ts";
+import { defineCapability } from "../../src/kernel/broker/capabilities/custom.ts";
 import { call, EXECUTORS, openEngine, sumOf } from "../engines.ts";
 import { measure, type Subject } from "../sampling.ts";
 import type { Scenario } from "../scenario.ts";

@@ -1,5 +1,5 @@
 import { call, EXECUTORS, openEngine, sumOf } from "../engines.ts";
-import type { Engine } from "../../src/engine/engine.ts";
+import type { Engine } from "../../src/kernel/engine/engine.ts";
 import { combine, measure, type Subject } from "../sampling.ts";
 import type { Scenario } from "../scenario.ts";
 import { addArguments, addTool, expectedSum } from "../tools.ts";

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type ivm from "isolated-vm";
-import type { Engine } from "../../src/engine/engine.ts";
-import type { ToolDefinition } from "../../src/tool/definition.ts";
+import type { Engine } from "../../src/kernel/engine/engine.ts";
+import type { ToolDefinition } from "../../src/kernel/tool/definition.ts";
 import { openRawIsolate, openRawTool, wrap } from "../baselines/raw-isolates.ts";
 import { call, openEngine, sumOf } from "../engines.ts";
 import { measure, type Subject } from "../sampling.ts";

@@ -1,5 +1,5 @@
-import { type Contract, CONTRACTS } from "../../src/tool/contracts/index.ts";
-import { emptyMetadata, type ToolCall, type ToolResult } from "../../src/base/result.ts";
+import { type Contract, CONTRACTS } from "../../src/standard/contracts.ts";
+import { emptyMetadata, type ToolCall, type ToolResult } from "../../src/kernel/base/result.ts";
 import { measure, type Subject } from "../sampling.ts";
 import type { Scenario } from "../scenario.ts";
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { defineCapability } from "../../src/broker/capabilities/custom.ts";
-import { createEngine, type Engine } from "../../src/index.ts";
+import { defineCapability } from "../../src/kernel/broker/capabilities/custom.ts";
+import { createEngine, type Engine } from "../../src/glovebox/index.ts";
 import { call, sumOf } from "../engines.ts";
 import { measure, type Subject } from "../sampling.ts";
 import type { Scenario } from "../scenario.ts";

@@ -1,4 +1,4 @@
-import type { Isolation } from "../../src/base/protocol/script.ts";
+import type { Isolation } from "../../src/kernel/base/protocol/script.ts";
 import { RawAdd } from "../baselines/raw-isolates.ts";
 import { call, openEngine, sumOf } from "../engines.ts";
 import { measure, type Subject } from "../sampling.ts";

@@ -1,6 +1,6 @@
-import type { KeyOptions } from "../../src/service/access/key-options.ts";
-import { Keys } from "../../src/service/access/keys.ts";
-import { createKey } from "../../src/service/access/secret.ts";
+import type { KeyOptions } from "../../src/server/access/key-options.ts";
+import { Keys } from "../../src/server/access/keys.ts";
+import { createKey } from "../../src/server/access/secret.ts";
 import { measure, type Subject } from "../sampling.ts";
 import type { Scenario } from "../scenario.ts";
 

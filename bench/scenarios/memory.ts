@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import type { Engine } from "../../src/engine/engine.ts";
+import type { Engine } from "../../src/kernel/engine/engine.ts";
 import { call, openEngine, sumOf } from "../engines.ts";
 import { digest } from "../sampling.ts";
 import type { Effort, Scenario } from "../scenario.ts";

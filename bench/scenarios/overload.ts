@@ -1,4 +1,4 @@
-import type { Engine } from "../../src/engine/engine.ts";
+import type { Engine } from "../../src/kernel/engine/engine.ts";
 import { BURN_FUNCTION, burnArguments, expectedBurn } from "../burn.ts";
 import { openEngine, sumOf } from "../engines.ts";
 import { offer, poissonArrivals } from "../open-loop.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { Engine } from "../../src/engine/engine.ts";
-import type { ToolDefinition } from "../../src/tool/definition.ts";
+import type { Engine } from "../../src/kernel/engine/engine.ts";
+import type { ToolDefinition } from "../../src/kernel/tool/definition.ts";
 import { RawPython } from "../baselines/raw-python.ts";
 import { call, openEngine, sumOf } from "../engines.ts";
 import { runInEngine } from "../runs.ts";

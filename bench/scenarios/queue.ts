@@ -1,4 +1,4 @@
-import { createEngine, type Engine } from "../../src/index.ts";
+import { createEngine, type Engine } from "../../src/glovebox/index.ts";
 import { startMachineProcess } from "../../test/fleet/fleet.ts";
 import { startRedis } from "../../test/redis-server.ts";
 import { BareQueue } from "../baselines/bare-queue.ts";

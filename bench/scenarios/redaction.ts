@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { Redactor } from "../../src/base/redaction/redactor.ts";
+import { Redactor } from "../../src/kernel/base/redaction/redactor.ts";
 import { measure, type Subject } from "../sampling.ts";
 import type { Scenario } from "../scenario.ts";
 

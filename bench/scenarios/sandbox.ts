@@ -1,5 +1,5 @@
-import type { Engine } from "../../src/engine/engine.ts";
-import type { SandboxMode } from "../../src/executor/executor.ts";
+import type { Engine } from "../../src/kernel/engine/engine.ts";
+import type { SandboxMode } from "../../src/kernel/executor/executor.ts";
 import { openEngine } from "../engines.ts";
 import { runInEngine } from "../runs.ts";
 import { combine, measure, type Subject } from "../sampling.ts";

@@ -1,5 +1,5 @@
 import { openFairPromiseQueue, openPromiseQueue } from "../baselines/promise-queues.ts";
-import { Scheduler } from "../../src/engine/schedule/scheduler.ts";
+import { Scheduler } from "../../src/kernel/engine/schedule/scheduler.ts";
 import { measure, type Subject } from "../sampling.ts";
 import type { Effort, Scenario } from "../scenario.ts";
 

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
-import type { Engine } from "../../src/engine/engine.ts";
-import type { ToolDefinition } from "../../src/tool/definition.ts";
+import type { Engine } from "../../src/kernel/engine/engine.ts";
+import type { ToolDefinition } from "../../src/kernel/tool/definition.ts";
 import { call, openEngine } from "../engines.ts";
 import { combine, measure, type Subject } from "../sampling.ts";
 import type { Scenario } from "../scenario.ts";

@@ -1,8 +1,8 @@
 import type { Argument, Command, Option } from "commander";
-import { createProgram } from "../../src/service/cli/program.ts";
-import { EXIT, EXIT_MEANINGS } from "../../src/service/cli/exit.ts";
-import { helpTextOf } from "../../src/service/cli/help-texts.ts";
-import { WORKERS_DEFAULT } from "../../src/engine/options.ts";
+import { createProgram } from "../../src/cli/program.ts";
+import { EXIT, EXIT_MEANINGS } from "../../src/cli/exit.ts";
+import { helpTextOf } from "../../src/cli/help-texts.ts";
+import { WORKERS_DEFAULT } from "../../src/kernel/engine/options.ts";
 import { code, page, sentence, table } from "./markdown.ts";
 
 export function cliPage(): string {

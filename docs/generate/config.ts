@@ -1,8 +1,8 @@
-import { readConfiguration } from "../../src/service/config/configuration.ts";
-import { effectiveValues, MACHINE_DEFAULTS } from "../../src/service/config/effective.ts";
-import { type Setting, SETTINGS } from "../../src/service/config/names.ts";
-import { CONFIG_SCHEMA } from "../../src/service/config/schema.ts";
-import type { Part } from "../../src/service/config/schema-parts.ts";
+import { readConfiguration } from "../../src/server/config/configuration.ts";
+import { effectiveValues, MACHINE_DEFAULTS } from "../../src/server/config/effective.ts";
+import { type Setting, SETTINGS } from "../../src/server/config/names.ts";
+import { CONFIG_SCHEMA } from "../../src/server/config/schema.ts";
+import type { Part } from "../../src/server/config/schema-parts.ts";
 import { type Member, membersOf, readMembers } from "./declarations.ts";
 import { code, page, sentence, table } from "./markdown.ts";
 

@@ -14,6 +14,8 @@ export interface Member {
 
 const sources: readonly string[] = readdirSync(SRC, { recursive: true, encoding: "utf8" })
   .filter((name) => name.endsWith(".ts"))
+  // Two packages may use a name: the kernel's is the public one.
+  .toSorted((a, b) => Number(b.startsWith("kernel")) - Number(a.startsWith("kernel")))
   .map((name) => readFileSync(join(SRC, name), "utf8"));
 
 /** The properties of an exported interface or class, whichever file declares it. Throws where none does. */

@@ -1,4 +1,4 @@
-import type { ErrorCode } from "../../src/base/errors.ts";
+import type { ErrorCode } from "../../src/kernel/base/errors.ts";
 
 /** What the page of a code says beside the table's entry. */
 export interface ErrorText {

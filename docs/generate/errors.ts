@@ -1,4 +1,4 @@
-import { ERRORS, type ErrorCode, toolError } from "../../src/base/errors.ts";
+import { ERRORS, type ErrorCode, toolError } from "../../src/kernel/base/errors.ts";
 import { ERROR_TEXTS, type ErrorText } from "./error-texts.ts";
 import { code, page, table } from "./markdown.ts";
 

@@ -1,16 +1,16 @@
-import { ENGINE_HELD, TENANT_HELD } from "../../src/base/tenant-account.ts";
-import type { Runtime } from "../../src/base/protocol/script.ts";
-import { EXEC_LIMITS } from "../../src/broker/capabilities/exec/grants.ts";
-import { FS_LIMITS } from "../../src/broker/capabilities/fs/limits.ts";
-import { TURN_AT_ONCE } from "../../src/broker/capabilities/fs/local-holder.ts";
-import { QUICK_BYTES } from "../../src/broker/capabilities/fs/reading.ts";
-import { LIST_MAX } from "../../src/broker/capabilities/kv/namespace.ts";
-import { NATIVE_LIMITS } from "../../src/broker/capabilities/native/methods.ts";
-import { BODIES_BYTES_DEFAULT } from "../../src/service/http/body-budget.ts";
-import { KEPT_LIMITS } from "../../src/service/mcp/kept-streams.ts";
-import { ADDRESS_MB, PROJECT_ADDRESS_MB } from "../../src/tool/build/limits.ts";
-import { MAX_PROJECT_SOURCE_BYTES, MAX_SOURCE_BYTES } from "../../src/tool/bundle/source-budget.ts";
-import { ENTRIES_MAX } from "../../src/tool/package/entry.ts";
+import { ENGINE_HELD, TENANT_HELD } from "../../src/kernel/base/tenant-account.ts";
+import type { Runtime } from "../../src/kernel/base/protocol/script.ts";
+import { EXEC_LIMITS } from "../../src/kernel/broker/capabilities/exec/grants.ts";
+import { FS_LIMITS } from "../../src/kernel/broker/capabilities/fs/limits.ts";
+import { TURN_AT_ONCE } from "../../src/kernel/broker/capabilities/fs/local-holder.ts";
+import { QUICK_BYTES } from "../../src/kernel/broker/capabilities/fs/reading.ts";
+import { LIST_MAX } from "../../src/kernel/broker/capabilities/kv/namespace.ts";
+import { NATIVE_LIMITS } from "../../src/wasi/native/methods.ts";
+import { BODIES_BYTES_DEFAULT } from "../../src/server/http/body-budget.ts";
+import { KEPT_LIMITS } from "../../src/server/mcp/kept-streams.ts";
+import { ADDRESS_MB, PROJECT_ADDRESS_MB } from "../../src/kernel/tool/build/limits.ts";
+import { MAX_PROJECT_SOURCE_BYTES, MAX_SOURCE_BYTES } from "../../src/kernel/tool/bundle/source-budget.ts";
+import { ENTRIES_MAX } from "../../src/kernel/tool/package/entry.ts";
 import { type HostWork, SURFACES } from "./host-work-entry.ts";
 import { count, limit, mib } from "./limit-texts.ts";
 
@@ -28,7 +28,7 @@ export const HOST_WORK: readonly HostWork[] = [
     bound: `${limit("inputBytes")}; ${mib(BODIES_BYTES_DEFAULT)} for the bodies of all requests`,
     place: "main thread",
     payer: "the key",
-    test: "service/http/http-robustness.engine.test.ts",
+    test: "server/http/http-robustness.engine.test.ts",
   },
   {
     work: "Check a token of an authorization server",
@@ -37,7 +37,7 @@ export const HOST_WORK: readonly HostWork[] = [
       "8,192 characters; 256 tokens at once, 16 of them from addresses with many wrong ones; 10,000 valid ones are remembered for 5 min; keys are fetched once in 30 s, after a failure in 5 s, 256 KiB in 5 s",
     place: "thread pool",
     payer: "nobody",
-    test: "service/access/oauth.engine.test.ts",
+    test: "server/access/oauth.engine.test.ts",
   },
   {
     work: "Prove that a body above 64 KiB is JSON, and cut out its arguments",
@@ -61,7 +61,7 @@ export const HOST_WORK: readonly HostWork[] = [
     bound: "500 calls a second of a tenant; 10,000 calls and 16 MiB wait; 20,000 rows of a list",
     place: "main thread",
     payer: "nobody",
-    test: "engine/call/keep-rate.test.ts",
+    test: "kernel/engine/call/keep-rate.test.ts",
   },
   {
     work: "Check arguments and output against the tool's schemas",
@@ -77,7 +77,7 @@ export const HOST_WORK: readonly HostWork[] = [
     bound: `${limit("cpuMs")} of processor time, also after its answer; ${limit("memoryMb")} of heap`,
     place: "isolate",
     payer: "the call",
-    test: "executor/processor-time.system.test.ts",
+    test: "kernel/executor/processor-time.system.test.ts",
   },
   {
     work: "Hold the memory of isolates",
@@ -85,7 +85,7 @@ export const HOST_WORK: readonly HostWork[] = [
     bound: "`executor.rssMb` of the process: above it, the tenant that holds most gives back its largest isolate",
     place: "isolate",
     payer: "the tenant",
-    test: "executor/holdings.system.test.ts",
+    test: "kernel/executor/holdings.system.test.ts",
   },
   {
     work: "Run a binary",
@@ -93,7 +93,7 @@ export const HOST_WORK: readonly HostWork[] = [
     bound: `${NATIVE_LIMITS.atOnce} at once, ${NATIVE_LIMITS.reserved} reserved; the call's cpuMs, memoryMb and wallMs`,
     place: "the operating system's sandbox",
     payer: "the call",
-    test: "broker/capabilities/shared-slots.test.ts",
+    test: "kernel/broker/capabilities/shared-slots.test.ts",
   },
   {
     work: "Receive a capability call: count it, decide the grant, write the journal",
@@ -117,7 +117,7 @@ export const HOST_WORK: readonly HostWork[] = [
     bound: "1 MiB, 16 MiB for requests and for writing of files, and 100,000 values a call; 4 ms a turn",
     place: "broker thread",
     payer: "the tenant",
-    test: "broker/thread/broker-thread.test.ts",
+    test: "kernel/broker/thread/broker-thread.test.ts",
   },
   {
     work: "Keep the journal of a running call",
@@ -125,7 +125,7 @@ export const HOST_WORK: readonly HostWork[] = [
     bound: `texts of 256 characters, else digests; ${mib(TENANT_HELD.journalBytes)} a tenant, ${mib(ENGINE_HELD.journalBytes)} for all`,
     place: "broker thread",
     payer: "the tenant",
-    test: "broker/host-work.test.ts",
+    test: "kernel/broker/host-work.test.ts",
   },
   {
     work: "Read an environment variable, or a secret's grant",
@@ -151,7 +151,7 @@ export const HOST_WORK: readonly HostWork[] = [
       "16 in a call, 256 in all, 64 reserved; 64 KiB and a message of 1 MiB that wait for the tool; 10,000 pings; the grant's maxBytes; the call's time",
     place: "broker thread",
     payer: "the tenant",
-    test: "broker/capabilities/fetch/web-sockets.test.ts",
+    test: "kernel/broker/capabilities/fetch/web-sockets.test.ts",
   },
   {
     work: "Decompress a response",
@@ -159,7 +159,7 @@ export const HOST_WORK: readonly HostWork[] = [
     bound: "two codings; the grant's maxBytes after decompression",
     place: "thread pool",
     payer: "the tenant",
-    test: "broker/capabilities/fetch/bodies.test.ts",
+    test: "kernel/broker/capabilities/fetch/bodies.test.ts",
   },
   {
     work: "Fill in a secret, and look for it in the response",
@@ -175,7 +175,7 @@ export const HOST_WORK: readonly HostWork[] = [
     bound: `one row; of a list ${count(LIST_MAX)} rows and 100 expired ones`,
     place: "broker thread",
     payer: "the tenant",
-    test: "broker/capabilities/kv/sqlite-entries.test.ts",
+    test: "kernel/broker/capabilities/kv/sqlite-entries.test.ts",
   },
   {
     work: "Read, write or list files",
@@ -183,7 +183,7 @@ export const HOST_WORK: readonly HostWork[] = [
     bound: `${mib(FS_LIMITS.operationBytes)} an operation; ${FS_LIMITS.atOnceInAll} at once, a quarter reserved`,
     place: "thread pool",
     payer: "the tenant",
-    test: "broker/capabilities/shared-slots.test.ts",
+    test: "kernel/broker/capabilities/shared-slots.test.ts",
   },
   {
     work: "Open a path, and read a small file, on a local disk",
@@ -191,7 +191,7 @@ export const HOST_WORK: readonly HostWork[] = [
     bound: `${TURN_AT_ONCE} descriptors a turn; ${count(QUICK_BYTES / 1_024)} KiB each`,
     place: "broker thread",
     payer: "the tenant",
-    test: "broker/capabilities/fs/local-holder.test.ts",
+    test: "kernel/broker/capabilities/fs/local-holder.test.ts",
   },
   {
     work: "Run a command",
@@ -216,7 +216,7 @@ export const HOST_WORK: readonly HostWork[] = [
     bound: "a call of its own, within the limits of its parent; 8 at once in a call, and 56 more that need only a turn",
     place: "isolate",
     payer: "the call",
-    test: "engine/call/child-budget.test.ts",
+    test: "kernel/engine/call/child-budget.test.ts",
   },
   {
     work: "Run the handler of a capability of your own",
@@ -224,7 +224,7 @@ export const HOST_WORK: readonly HostWork[] = [
     bound: "256 KiB of arguments; the handler and its schemas are the embedder's, and nothing stops them",
     place: "main thread",
     payer: "the tenant",
-    test: "broker/host-work.test.ts",
+    test: "kernel/broker/host-work.test.ts",
   },
   {
     work: "Write console output, progress and error texts, and take a tool's config out of them",
@@ -249,7 +249,7 @@ export const HOST_WORK: readonly HostWork[] = [
       "64 KiB a turn; a line of 32 MiB, or what the call's limits allow; 500,000 lines without a message to the worker; 10,000 lines and 32 MiB of calls that are not known yet",
     place: "broker thread",
     payer: "nobody",
-    test: "broker/thread/worker-pipe.test.ts",
+    test: "kernel/broker/thread/worker-pipe.test.ts",
   },
   {
     work: "Tell the engine what a call has asked, for metrics and the audit",
@@ -257,7 +257,7 @@ export const HOST_WORK: readonly HostWork[] = [
     bound: `one message for the calls that ended in a turn; ${limit("capabilityCalls")} capability calls`,
     place: "main thread",
     payer: "nobody",
-    test: "broker/thread/broker-thread.test.ts",
+    test: "kernel/broker/thread/broker-thread.test.ts",
   },
   {
     work: "Read lines from a worker",
@@ -274,7 +274,7 @@ export const HOST_WORK: readonly HostWork[] = [
     bound: limit("outputBytes"),
     place: "main thread",
     payer: "nobody",
-    test: "engine/long-output.engine.test.ts",
+    test: "kernel/engine/long-output.engine.test.ts",
   },
   {
     work: "Prove that a longer output is JSON",
@@ -290,7 +290,7 @@ export const HOST_WORK: readonly HostWork[] = [
     bound: `${limit("outputBytes")}; HTTP, the command line and the ledger pass it on as text, and MCP what has no content blocks`,
     place: "main thread",
     payer: "nobody",
-    test: "engine/long-output.engine.test.ts",
+    test: "kernel/engine/long-output.engine.test.ts",
   },
   {
     work: "Cut a long output for a model, and read its pages",
@@ -298,7 +298,7 @@ export const HOST_WORK: readonly HostWork[] = [
     bound: `${limit("outputBytes")}; pieces of 32 KiB, 4 ms a turn; 4 pages at once of a tenant, 16 in all, 8 of them by a pattern, which an isolate runs`,
     place: "main thread",
     payer: "the tenant",
-    test: "engine/model/read-output.engine.test.ts",
+    test: "kernel/engine/model/read-output.engine.test.ts",
   },
   {
     work: "Keep long outputs for models",
@@ -306,7 +306,7 @@ export const HOST_WORK: readonly HostWork[] = [
     bound: "64 MiB, a quarter of it of one tenant; 15 minutes",
     place: "main thread",
     payer: "the tenant",
-    test: "engine/model/kept-outputs.test.ts",
+    test: "kernel/engine/model/kept-outputs.test.ts",
   },
   {
     work: "Write an answer",
@@ -330,7 +330,7 @@ export const HOST_WORK: readonly HostWork[] = [
     bound: `${KEPT_LIMITS.perKey.streams} calls and ${KEPT_LIMITS.perKey.characters / MIB} Mi characters of a key, ${KEPT_LIMITS.total.streams.toLocaleString("en-US")} and ${KEPT_LIMITS.total.characters / MIB} Mi of all; ${KEPT_LIMITS.events} events a call; ${KEPT_LIMITS.awayMs / 1_000} s without a client`,
     place: "main thread",
     payer: "the key",
-    test: "service/mcp/kept-streams.test.ts",
+    test: "server/mcp/kept-streams.test.ts",
   },
   {
     work: "Remember calls with an idempotency key",
@@ -338,7 +338,7 @@ export const HOST_WORK: readonly HostWork[] = [
     bound: "1,000 callers that wait for one running call; a result has a sixteenth of the store at most",
     place: "main thread",
     payer: "nobody",
-    test: "engine/idempotency.engine.test.ts",
+    test: "kernel/engine/idempotency.engine.test.ts",
   },
   {
     work: "Generate the checks of a tool's arguments and output",
@@ -355,7 +355,7 @@ export const HOST_WORK: readonly HostWork[] = [
     bound: "8 MiB and `timeoutMs` 30,000 ms a request; `concurrency` 16 at once of a connector, a quarter reserved",
     place: "broker thread",
     payer: "the tenant",
-    test: "engine/connectors/connector-limits.engine.test.ts",
+    test: "connectors/engine/connector-limits.engine.test.ts",
   },
   {
     work: "Read a connector's document or its server's list",
@@ -363,7 +363,7 @@ export const HOST_WORK: readonly HostWork[] = [
     bound: "8 MiB, 20 s, 2,500 tools; 256 Ki characters of a tool are parsed a turn",
     place: "child process",
     payer: "the operator",
-    test: "engine/connectors/hostile-connectors.engine.test.ts",
+    test: "connectors/engine/hostile-connectors.engine.test.ts",
   },
   {
     work: "Bundle a tool",
@@ -395,6 +395,6 @@ export const HOST_WORK: readonly HostWork[] = [
     bound: "500 tools as labels, 10,000 waiting records of the audit",
     place: "main thread",
     payer: "the operator",
-    test: "engine/telemetry/audit.test.ts",
+    test: "kernel/engine/telemetry/audit.test.ts",
   },
 ];

@@ -1,7 +1,7 @@
 import { fastify } from "fastify";
 import { Registry } from "prom-client";
-import { addAssets } from "../../src/service/http/assets.ts";
-import { addRoutes } from "../../src/service/http/routes.ts";
+import { addAssets } from "../../src/server/http/assets.ts";
+import { addRoutes } from "../../src/server/http/routes.ts";
 import { code, page, sentence, table } from "./markdown.ts";
 
 interface Operation {

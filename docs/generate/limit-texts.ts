@@ -1,4 +1,4 @@
-import { DEFAULT_LIMITS, type Limits, MAX_LIMITS } from "../../src/base/limits.ts";
+import { DEFAULT_LIMITS, type Limits, MAX_LIMITS } from "../../src/kernel/base/limits.ts";
 
 const MIB = 1024 * 1024;
 

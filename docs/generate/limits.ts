@@ -1,4 +1,4 @@
-import { DEFAULT_LIMITS, MAX_LIMITS, NAMES } from "../../src/base/limits.ts";
+import { DEFAULT_LIMITS, MAX_LIMITS, NAMES } from "../../src/kernel/base/limits.ts";
 import { membersOf } from "./declarations.ts";
 import { code, page, table } from "./markdown.ts";
 

@@ -1,12 +1,12 @@
-import { emptyMetadata, success } from "../../src/base/result.ts";
-import { TenantAccounts } from "../../src/base/tenant-account.ts";
+import { emptyMetadata, success } from "../../src/kernel/base/result.ts";
+import { TenantAccounts } from "../../src/kernel/base/tenant-account.ts";
 import { Registry } from "prom-client";
-import { Events } from "../../src/engine/telemetry/events.ts";
-import { registerCallMetrics } from "../../src/engine/telemetry/kept-call-metrics.ts";
-import { Metrics } from "../../src/engine/telemetry/metrics.ts";
-import type { ExecutorStats } from "../../src/executor/executor.ts";
+import { Events } from "../../src/kernel/engine/telemetry/events.ts";
+import { registerCallMetrics } from "../../src/kernel/engine/telemetry/kept-call-metrics.ts";
+import { Metrics } from "../../src/kernel/engine/telemetry/metrics.ts";
+import type { ExecutorStats } from "../../src/kernel/executor/executor.ts";
 import { MachineMetrics } from "../../src/fleet/machine/machine-metrics.ts";
-import { Traffic } from "../../src/service/http/traffic.ts";
+import { Traffic } from "../../src/server/http/traffic.ts";
 import { code, page, table } from "./markdown.ts";
 
 /** A metric as a scrape names it. */

@@ -1,6 +1,6 @@
 import { builtinModules } from "node:module";
-import { adviceOn } from "../../src/guest/node/inner/advice.ts";
-import { isInLibrary, NODE_GLOBALS } from "../../src/tool/bundle/node-names.ts";
+import { adviceOn } from "../../src/kernel/guest/node/inner/advice.ts";
+import { isInLibrary, NODE_GLOBALS } from "../../src/kernel/tool/bundle/node-names.ts";
 import { page, table } from "./markdown.ts";
 
 const INTRODUCTION = `An import of any of Node's modules works, with \`node:\` and without. What an isolate cannot have throws an error when it is used: its message says what to use instead, its

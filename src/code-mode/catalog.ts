@@ -1,13 +1,13 @@
-import { isAmong } from "../base/name-patterns.ts";
-import { BoundedCache } from "../base/bounded-cache.ts";
-import { eachInTurns } from "../base/turns.ts";
-import type { BuiltProgram } from "../tool/program/build.ts";
-import type { ToolDescription } from "../tool/contracts/contract.ts";
+import { isAmong } from "../kernel/base/name-patterns.ts";
+import { BoundedCache } from "../kernel/base/bounded-cache.ts";
+import { eachInTurns } from "../kernel/base/turns.ts";
+import type { BuiltProgram } from "../kernel/tool/program/build.ts";
+import type { ToolDescription } from "../kernel/tool/contracts/contract.ts";
 import { type CheckedProgram, type CheckPayer, checkTypes } from "./check/type-check.ts";
 import { type Declarations, declareWithin } from "./declarations.ts";
 import { RUN_CODE, SEARCH_TOOLS } from "./model-tools.ts";
 import { expressionOf, NearestNames } from "./names.ts";
-import type { ResolvedCodeMode } from "../engine/code-mode-options.ts";
+import type { ResolvedCodeMode } from "../kernel/engine/code-mode-options.ts";
 import { ToolIndex } from "./search.ts";
 import { signatureOf } from "./signature.ts";
 

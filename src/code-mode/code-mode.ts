@@ -1,22 +1,22 @@
-import { isAmong } from "../base/name-patterns.ts";
-import { GloveboxError, toolError } from "../base/errors.ts";
-import { BoundedCache } from "../base/bounded-cache.ts";
-import { emptyMetadata, refusedCall, success, type ToolCall, type ToolResult } from "../base/result.ts";
-import type { ProgramTools } from "../broker/capabilities/program-tools.ts";
-import type { Engine } from "../engine/engine.ts";
-import type { ExecuteOptions } from "../engine/execute-options.ts";
-import type { ProgramCheck } from "../engine/telemetry/events.ts";
-import type { ToolDescription } from "../tool/contracts/contract.ts";
-import type { ToolRunner } from "../tool/contracts/runner.ts";
-import { buildProgram, type BuiltProgram } from "../tool/program/build.ts";
-import { problemError, type ProgramProblem, problemsOf } from "../tool/program/problem.ts";
+import { isAmong } from "../kernel/base/name-patterns.ts";
+import { GloveboxError, toolError } from "../kernel/base/errors.ts";
+import { BoundedCache } from "../kernel/base/bounded-cache.ts";
+import { emptyMetadata, refusedCall, success, type ToolCall, type ToolResult } from "../kernel/base/result.ts";
+import type { ProgramTools } from "../kernel/broker/capabilities/program-tools.ts";
+import type { Engine } from "../kernel/engine/engine.ts";
+import type { ExecuteOptions } from "../kernel/engine/execute-options.ts";
+import type { ProgramCheck } from "../kernel/engine/telemetry/events.ts";
+import type { ToolDescription } from "../kernel/tool/contracts/contract.ts";
+import type { ToolRunner } from "../kernel/tool/contracts/runner.ts";
+import { buildProgram, type BuiltProgram } from "../kernel/tool/program/build.ts";
+import { problemError, type ProgramProblem, problemsOf } from "../kernel/tool/program/problem.ts";
 import type {
   Preparation,
   ProgramSource,
   RestoredProgram,
   StoredProgram,
   ToolProgram,
-} from "../tool/program/program.ts";
+} from "../kernel/tool/program/program.ts";
 import type { CheckedProgram, CheckPayer } from "./check/type-check.ts";
 import { type Catalog, CatalogCache, mayCall } from "./catalog.ts";
 import type { Declarations } from "./declarations.ts";
@@ -30,7 +30,7 @@ import {
   SEARCH_TOOLS,
 } from "./model-tools.ts";
 import { expressionOf } from "./names.ts";
-import { type CodeModeOptions, type ResolvedCodeMode, resolveCodeMode } from "../engine/code-mode-options.ts";
+import { type CodeModeOptions, type ResolvedCodeMode, resolveCodeMode } from "../kernel/engine/code-mode-options.ts";
 import { ProgramCalls, programResult, type RunCodeOutput } from "./result.ts";
 import type { FoundTools, ToolQuery } from "./search.ts";
 

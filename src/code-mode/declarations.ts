@@ -1,5 +1,5 @@
-import type { ToolDescription } from "../tool/contracts/contract.ts";
-import { propertyKey } from "../tool/declarations/names.ts";
+import type { ToolDescription } from "../kernel/tool/contracts/contract.ts";
+import { propertyKey } from "../kernel/tool/declarations/names.ts";
 import { scopedName } from "./names.ts";
 import { type Declared, INDENT, signatureOf } from "./signature.ts";
 

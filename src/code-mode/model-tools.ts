@@ -1,5 +1,5 @@
-import type { ToolDescription } from "../tool/contracts/contract.ts";
-import { PROGRAM_NAMES, SEARCH_TOOLS } from "../tool/program/program.ts";
+import type { ToolDescription } from "../kernel/tool/contracts/contract.ts";
+import { PROGRAM_NAMES, SEARCH_TOOLS } from "../kernel/tool/program/program.ts";
 
 /** Names of the tools that models see in place of all others. */
 export const RUN_CODE = PROGRAM_NAMES.tools;

@@ -1,4 +1,4 @@
-import { propertyKey } from "../tool/declarations/names.ts";
+import { propertyKey } from "../kernel/tool/declarations/names.ts";
 
 const LENGTH_MAX = 128;
 

@@ -1,8 +1,8 @@
-import { memberOf } from "../base/json.ts";
-import type { CalledTool, LogLine, ToolFailure, ToolResult } from "../base/result.ts";
-import { failure, success, unreadResult, writableOutput } from "../base/result.ts";
-import type { CallEnd, ProgramCall } from "../broker/capabilities/program-tools.ts";
-import { PROGRAM_FILE } from "../tool/program/runner.ts";
+import { memberOf } from "../kernel/base/json.ts";
+import type { CalledTool, LogLine, ToolFailure, ToolResult } from "../kernel/base/result.ts";
+import { failure, success, unreadResult, writableOutput } from "../kernel/base/result.ts";
+import type { CallEnd, ProgramCall } from "../kernel/broker/capabilities/program-tools.ts";
+import { PROGRAM_FILE } from "../kernel/tool/program/runner.ts";
 
 /** Output of `run_code`. */
 export interface RunCodeOutput {

@@ -1,7 +1,7 @@
 import type MiniSearch from "minisearch";
-import { importOptional } from "../base/optional-package.ts";
-import { eachInTurns } from "../base/turns.ts";
-import type { ToolDescription } from "../tool/contracts/contract.ts";
+import { importOptional } from "../kernel/base/optional-package.ts";
+import { eachInTurns } from "../kernel/base/turns.ts";
+import type { ToolDescription } from "../kernel/tool/contracts/contract.ts";
 import { declareTools } from "./declarations.ts";
 import { scopedName } from "./names.ts";
 import { signatureOf } from "./signature.ts";

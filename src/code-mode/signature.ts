@@ -1,8 +1,8 @@
-import type { ToolDescription } from "../tool/contracts/contract.ts";
-import { commentLines, pascalCase, propertyKey } from "../tool/declarations/names.ts";
-import { after, type PrintStyle, printType } from "../tool/declarations/print-type.ts";
-import type { SchemaTypes } from "../tool/declarations/schema-reader.ts";
-import { typesOfSchema } from "../tool/declarations/settle-types.ts";
+import type { ToolDescription } from "../kernel/tool/contracts/contract.ts";
+import { commentLines, pascalCase, propertyKey } from "../kernel/tool/declarations/names.ts";
+import { after, type PrintStyle, printType } from "../kernel/tool/declarations/print-type.ts";
+import type { SchemaTypes } from "../kernel/tool/declarations/schema-reader.ts";
+import { typesOfSchema } from "../kernel/tool/declarations/settle-types.ts";
 import { scopedName } from "./names.ts";
 
 /** A tool's declaration for a model, in two lengths, and its name with the beginning of its description. */

@@ -4,8 +4,8 @@ import { createServer as createHttpServer, request } from "node:http";
 import { type AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createEngine, type Engine } from "../../src/index.ts";
-import { createServer, type Server } from "../../src/service/http/server.ts";
+import { createEngine, type Engine } from "../../src/glovebox/index.ts";
+import { createServer, type Server } from "../../src/server/http/server.ts";
 import { longestTurnDuring } from "../turns.ts";
 
 /** Registrants of AgentSpace that mean harm to the server, to its operator or to each other. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createEngine, type Engine, type ToolCall } from "../../src/index.ts";
-import { createServer, type Server } from "../../src/service/http/server.ts";
+import { createEngine, type Engine, type ToolCall } from "../../src/glovebox/index.ts";
+import { createServer, type Server } from "../../src/server/http/server.ts";
 
 const ECHO = { name: "echo", description: "Gives its input back.", source: "export default (input) => input;" };
 

@@ -1,4 +1,4 @@
-import { findJail } from "../../src/broker/jail/jail.ts";
+import { findJail } from "../../src/kernel/broker/jail/jail.ts";
 import { attack } from "./harness.ts";
 import { SCENES } from "./scenes/binaries.ts";
 

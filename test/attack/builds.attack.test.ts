@@ -4,12 +4,12 @@ import { readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createEngine, type Engine, type JsonSchema } from "../../src/index.ts";
+import { createEngine, type Engine, type JsonSchema } from "../../src/glovebox/index.ts";
 import { byLength } from "../length.ts";
-import { buildTarGz } from "../tool/package/build-tar.ts";
-import { buildZip } from "../tool/package/build-zip.ts";
-import { wheelFiles } from "../tool/runtimes/python/build-wheel.ts";
-import { newTree } from "../tool/package/opening.ts";
+import { buildTarGz } from "../kernel/tool/package/build-tar.ts";
+import { buildZip } from "../kernel/tool/package/build-zip.ts";
+import { wheelFiles } from "../python/build-wheel.ts";
+import { newTree } from "../kernel/tool/package/opening.ts";
 import { longestTurnDuring } from "../turns.ts";
 
 /** The longest turn of the host's event loop, in milliseconds of processor time. */

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createEngine, type Engine } from "../../src/index.ts";
+import { createEngine, type Engine } from "../../src/glovebox/index.ts";
 import { descendants } from "../processes.ts";
 
 const LARGEST_MB = 600;

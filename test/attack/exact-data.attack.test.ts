@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { codeMode } from "../../src/code-mode/index.ts";
-import { createEngine, type Engine } from "../../src/index.ts";
-import { type Api, documentOf, serveApi } from "../engine/connectors/api.ts";
-import { type HandServer, serveByHand } from "../engine/connectors/mcp-by-hand.ts";
+import { createEngine, type Engine } from "../../src/glovebox/index.ts";
+import { type Api, documentOf, serveApi } from "../connectors/engine/api.ts";
+import { type HandServer, serveByHand } from "../connectors/engine/mcp-by-hand.ts";
 import { longestTurnDuring } from "../turns.ts";
 
 /** The longest turn of the host's event loop that a stranger's data may cause, in milliseconds of processor time. */

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
-import { createEngine, defineCapability, type Engine, type ToolResult } from "../../src/index.ts";
+import { createEngine, defineCapability, type Engine, type ToolResult } from "../../src/glovebox/index.ts";
 import { TurnMeter } from "../turns.ts";
 
 /** However busy the machine is: nothing here is about the time of a call. */

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { noJail } from "../broker/capabilities/exec/opened.ts";
+import { noJail } from "../kernel/broker/capabilities/exec/opened.ts";
 import type { Felt } from "./host-work-program.ts";
 
 const PROGRAM = fileURLToPath(new URL("host-work-program.ts", import.meta.url));

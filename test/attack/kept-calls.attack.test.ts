@@ -2,10 +2,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createEngine, type Engine } from "../../src/index.ts";
-import { createKey } from "../../src/service/access/secret.ts";
-import { createServer, type Server } from "../../src/service/http/server.ts";
-import type { CallPage } from "../../src/store/calls/call-record.ts";
+import { createEngine, type Engine } from "../../src/glovebox/index.ts";
+import { createKey } from "../../src/server/access/secret.ts";
+import { createServer, type Server } from "../../src/server/http/server.ts";
+import type { CallPage } from "../../src/kernel/store/calls/call-record.ts";
 
 const [thief, operator] = [createKey(), createKey()];
 const LIKE = [

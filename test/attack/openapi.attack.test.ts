@@ -1,12 +1,12 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { afterAll, expect, test } from "vitest";
-import { GloveboxError } from "../../src/base/errors.ts";
-import { builds } from "../../src/tool/build/builds.ts";
-import { resolveConnectors } from "../../src/tool/connectors/options.ts";
-import { readConnector } from "../../src/tool/connectors/read-connector.ts";
+import { GloveboxError } from "../../src/kernel/base/errors.ts";
+import { builds } from "../../src/kernel/tool/build/builds.ts";
+import { resolveConnectors } from "../../src/connectors/tool/options.ts";
+import { readConnector } from "../../src/connectors/tool/read-connector.ts";
 import { byLength } from "../length.ts";
 import { descendants } from "../processes.ts";
-import { hostileDocuments } from "../tool/connectors/openapi/hostile-documents.ts";
+import { hostileDocuments } from "../connectors/tool/openapi/hostile-documents.ts";
 
 /** Documents of all families. */
 const DOCUMENTS = byLength(48, 500);

@@ -1,5 +1,5 @@
 /** Messages between a family of hazards and the child process that runs it: plain data, because it crosses a pipe. */
-import type { ErrorCode, Isolation, Limits } from "../../src/index.ts";
+import type { ErrorCode, Isolation, Limits } from "../../src/glovebox/index.ts";
 
 /** How a hazard ends: with a code, as a success, or, where the engine broke its promise, not at all. */
 export type End = ErrorCode | "ok" | "registered" | "hung";

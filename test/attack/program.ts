@@ -1,6 +1,6 @@
 /** Lives through a plan of attacks, one after the other, beside innocent calls; tells what came of each in a line of JSON. */
 import { text } from "node:stream/consumers";
-import type { ToolResult } from "../../src/index.ts";
+import type { ToolResult } from "../../src/glovebox/index.ts";
 import { childrenLeft } from "../processes.ts";
 import { peakMb } from "./measures.ts";
 import type { Closing, Hazard, HostileBatch, NextCall, HostileModule, Plan, Shape, Siege } from "./plan.ts";

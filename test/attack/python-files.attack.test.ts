@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { PythonMounts } from "../tool/runtimes/python/mounts.ts";
+import { PythonMounts } from "../python/mounts.ts";
 
 /** In a file beside the mounts, and nowhere else. */
 const MARK = "a-mark-of-the-host";

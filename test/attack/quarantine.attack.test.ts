@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { createEngine, type ToolResult } from "../../src/index.ts";
+import { createEngine, type ToolResult } from "../../src/glovebox/index.ts";
 
 /** For some arguments the tool's turn cannot be interrupted, so that its process is ended. */
 const TOOL = "export default ({ n }) => { while (n < 0) [].indexOf.call({ length: 2 ** 53 - 1 }, 1); return n; }";

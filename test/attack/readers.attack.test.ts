@@ -2,9 +2,9 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createEngine } from "../../src/index.ts";
-import { createKey } from "../../src/service/access/secret.ts";
-import { createServer, type Server } from "../../src/service/http/server.ts";
+import { createEngine } from "../../src/glovebox/index.ts";
+import { createKey } from "../../src/server/access/secret.ts";
+import { createServer, type Server } from "../../src/server/http/server.ts";
 
 /** The list of tools has a megabyte, of which the system's buffers hold but a few for each connection. */
 const LONG = "d".repeat(500_000);

@@ -1,6 +1,12 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createEngine, type Engine, type JsonSchema, type ToolDefinition, type ToolResult } from "../../src/index.ts";
+import {
+  createEngine,
+  type Engine,
+  type JsonSchema,
+  type ToolDefinition,
+  type ToolResult,
+} from "../../src/glovebox/index.ts";
 import { executors } from "../processes.ts";
 
 /** The longest turn of the host's event loop, in milliseconds of its processor time: on a quiet machine it has 40. */

@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test, vi } from "vitest";
-import { formsOf } from "../../src/base/redaction/forms.ts";
-import { createEngine, type Engine, type EngineOptions } from "../../src/index.ts";
-import { serve, type TestServer } from "../broker/capabilities/fetch/server.ts";
-import { Session } from "../broker/capabilities/fetch/session.ts";
+import { formsOf } from "../../src/kernel/base/redaction/forms.ts";
+import { createEngine, type Engine, type EngineOptions } from "../../src/glovebox/index.ts";
+import { serve, type TestServer } from "../kernel/broker/capabilities/fetch/server.ts";
+import { Session } from "../kernel/broker/capabilities/fetch/session.ts";
 import { TurnMeter } from "../turns.ts";
 
 vi.setConfig({ testTimeout: 120_000 });

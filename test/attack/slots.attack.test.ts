@@ -1,8 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { createEngine, type Engine } from "../../src/index.ts";
-import { noJail } from "../broker/capabilities/exec/opened.ts";
-import { serve } from "../broker/capabilities/fetch/server.ts";
+import { createEngine, type Engine } from "../../src/glovebox/index.ts";
+import { noJail } from "../kernel/broker/capabilities/exec/opened.ts";
+import { serve } from "../kernel/broker/capabilities/fetch/server.ts";
 
 /** On a quiet machine 300 ms; behind the calls of the greedy tenant it would be far more. */
 const BEGUN_MS = 20_000;

@@ -1,5 +1,11 @@
 import { fileURLToPath } from "node:url";
-import { createEngine, defineCapability, type Engine, GloveboxError, type ToolResult } from "../../src/index.ts";
+import {
+  createEngine,
+  defineCapability,
+  type Engine,
+  GloveboxError,
+  type ToolResult,
+} from "../../src/glovebox/index.ts";
 import { type Memory, measureMemory, Pulse, settledGrowth } from "./measures.ts";
 import { type End, EXECUTORS_GROWTH_MB, HOST_GROWTH_MB, type Hazard, INNOCENTS, LIMITS, type Run } from "./plan.ts";
 

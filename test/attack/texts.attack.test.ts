@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createEngine, type Engine } from "../../src/index.ts";
-import { createServer, type Server } from "../../src/service/http/server.ts";
+import { createEngine, type Engine } from "../../src/glovebox/index.ts";
+import { createServer, type Server } from "../../src/server/http/server.ts";
 import { TurnMeter } from "../turns.ts";
 
 const MIB = 1024 * 1024;

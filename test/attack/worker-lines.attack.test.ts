@@ -1,9 +1,9 @@
 import { spawn } from "node:child_process";
 import type { Duplex } from "node:stream";
 import { expect, test } from "vitest";
-import type { ToHost } from "../../src/base/protocol/messages.ts";
-import { WorkerConnection } from "../../src/executor/dispatch/worker-connection.ts";
-import { pipeTransport } from "../../src/executor/process/pipe-transport.ts";
+import type { ToHost } from "../../src/kernel/base/protocol/messages.ts";
+import { WorkerConnection } from "../../src/kernel/executor/dispatch/worker-connection.ts";
+import { pipeTransport } from "../../src/kernel/executor/process/pipe-transport.ts";
 import { TurnMeter } from "../turns.ts";
 
 /** The longest turn of the loop, in processor time: 50 ms on a quiet machine. */

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { expect, test } from "vitest";
-import type { Measured } from "../../src/service/cli/bench.ts";
-import { MAIN } from "../service/served.ts";
+import type { Measured } from "../../src/cli/bench.ts";
+import { MAIN } from "../server/served.ts";
 
 interface Ended {
   readonly code: number;

@@ -1,4 +1,4 @@
-import type { ErrorCode, Limits, ToolDefinition } from "../../src/index.ts";
+import type { ErrorCode, Limits, ToolDefinition } from "../../src/glovebox/index.ts";
 
 /** One way to do harm: the body of a tool's function, and how its calls may end. */
 export interface Hostile {

@@ -1,4 +1,4 @@
-import type { Engine } from "../../src/index.ts";
+import type { Engine } from "../../src/glovebox/index.ts";
 import type { Dice } from "../load/dice.ts";
 import { executors } from "../processes.ts";
 

@@ -4,7 +4,7 @@
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import type { Engine } from "../../src/index.ts";
+import type { Engine } from "../../src/glovebox/index.ts";
 import { Dice, seedOf } from "../load/dice.ts";
 import { INNOCENTS } from "../load/innocents.ts";
 import { openModule } from "../load/engine.ts";
@@ -36,7 +36,7 @@ const { values } = parseArgs({
     seconds: { type: "string", default: "60" },
     seed: { type: "string" },
     "kill-every": { type: "string", default: "500" },
-    engine: { type: "string", default: "src/index.ts" },
+    engine: { type: "string", default: "src/glovebox/index.ts" },
     patient: { type: "boolean", default: false },
   },
 });

@@ -15,7 +15,7 @@ const { values } = parseArgs({
     seconds: { type: "string", default: "60" },
     seed: { type: "string" },
     "kill-every": { type: "string", default: "500" },
-    engine: { type: "string", default: "dist/index.js" },
+    engine: { type: "string", default: "dist/glovebox/index.js" },
     patient: { type: "boolean", default: false },
   },
 });

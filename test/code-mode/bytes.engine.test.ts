@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { codeMode } from "../../src/code-mode/index.ts";
-import { callTools, type ToolRunner } from "../../src/tool/contracts/index.ts";
-import { createEngine } from "../../src/index.ts";
+import { callTools, type ToolRunner } from "../../src/standard/contracts.ts";
+import { createEngine } from "../../src/glovebox/index.ts";
 
 const TOOLS = 50;
 const ANSWER_CHARS = 2_000;

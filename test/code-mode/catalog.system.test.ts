@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { catalogOf, QUESTIONS } from "../../fixtures/code-mode/catalog.ts";
 import { declareWithin } from "../../src/code-mode/declarations.ts";
 import { ToolIndex } from "../../src/code-mode/search.ts";
-import type { ToolDescription } from "../../src/tool/contracts/contract.ts";
+import type { ToolDescription } from "../../src/kernel/tool/contracts/contract.ts";
 
 const run = promisify(execFile);
 const tools = catalogOf() as readonly ToolDescription[];

@@ -2,9 +2,9 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import type { ToolSet } from "ai";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type CodeMode, codeMode } from "../../src/code-mode/index.ts";
-import { toolsForAISDK, toolsForOpenAIAgents } from "../../src/ecosystems/adapters/index.ts";
-import { createEngine, type Engine } from "../../src/index.ts";
-import { anthropic, callTools, gemini, mcp, openaiChat, openaiResponses } from "../../src/tool/contracts/index.ts";
+import { toolsForAISDK, toolsForOpenAIAgents } from "../../src/contrib/agents/adapters/index.ts";
+import { createEngine, type Engine } from "../../src/glovebox/index.ts";
+import { anthropic, callTools, gemini, mcp, openaiChat, openaiResponses } from "../../src/standard/contracts.ts";
 
 const CODE = "return [await tools.math.add({ a: 1, b: 2 }), await tools.math.double({ a: 4 })];";
 

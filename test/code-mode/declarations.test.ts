@@ -5,7 +5,7 @@ import { catalogOf } from "../../fixtures/code-mode/catalog.ts";
 import { declareWithin } from "../../src/code-mode/declarations.ts";
 import { expressionOf, NearestNames } from "../../src/code-mode/names.ts";
 import { signatureOf } from "../../src/code-mode/signature.ts";
-import type { ToolDescription } from "../../src/tool/contracts/contract.ts";
+import type { ToolDescription } from "../../src/kernel/tool/contracts/contract.ts";
 
 const TOOLS = catalogOf() as readonly ToolDescription[];
 const NAMESPACES = [...new Set(TOOLS.map(({ name }) => name.split(".")[0] ?? ""))];

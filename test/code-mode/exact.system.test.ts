@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { GloveboxError } from "../../src/base/errors.ts";
-import { compileSchema, type Validator } from "../../src/base/schema/schema.ts";
+import { GloveboxError } from "../../src/kernel/base/errors.ts";
+import { compileSchema, type Validator } from "../../src/kernel/base/schema/schema.ts";
 import { checkTypes } from "../../src/code-mode/check/type-check.ts";
-import type { ToolDescription } from "../../src/tool/contracts/contract.ts";
-import { buildProgram } from "../../src/tool/program/build.ts";
-import type { JsonSchema } from "../../src/base/json.ts";
+import type { ToolDescription } from "../../src/kernel/tool/contracts/contract.ts";
+import { buildProgram } from "../../src/kernel/tool/program/build.ts";
+import type { JsonSchema } from "../../src/kernel/base/json.ts";
 import { byLength } from "../length.ts";
 
 const ROUNDS = byLength(2, 10);

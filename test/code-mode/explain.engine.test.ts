@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createEngine, type Engine } from "../../src/index.ts";
-import { createKey } from "../../src/service/access/secret.ts";
-import { createServer, type Server } from "../../src/service/http/server.ts";
-import { conformingFetch } from "../service/mcp/conformance.ts";
+import { createEngine, type Engine } from "../../src/glovebox/index.ts";
+import { createKey } from "../../src/server/access/secret.ts";
+import { createServer, type Server } from "../../src/server/http/server.ts";
+import { conformingFetch } from "../server/mcp/conformance.ts";
 
 const ECHO = "export default (input) => input;";
 const tool = (name: string, more = {}) => ({ name, description: "d", source: ECHO, ...more });

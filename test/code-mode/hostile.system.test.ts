@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type CodeMode, codeMode } from "../../src/code-mode/index.ts";
-import { createEngine, type Engine } from "../../src/index.ts";
+import { createEngine, type Engine } from "../../src/glovebox/index.ts";
 
 const SECRET = "correct horse battery staple";
 

@@ -4,7 +4,7 @@ import { RIGHT_TOOLS } from "../../fixtures/code-mode/right-tools.ts";
 import { RIGHT } from "../../fixtures/code-mode/right.ts";
 import { TOOLS } from "../../fixtures/code-mode/tools.ts";
 import { type CodeMode, codeMode } from "../../src/code-mode/index.ts";
-import { createEngine, type Engine, type ToolDefinition } from "../../src/index.ts";
+import { createEngine, type Engine, type ToolDefinition } from "../../src/glovebox/index.ts";
 
 let engine: Engine;
 let mode: CodeMode;

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Task, TASKS } from "../../fixtures/code-mode/tasks.ts";
 import { TOOLS } from "../../fixtures/code-mode/tools.ts";
 import { type CodeMode, codeMode, type ProgramProblem } from "../../src/code-mode/index.ts";
-import { createEngine, type Engine, type ToolDefinition } from "../../src/index.ts";
+import { createEngine, type Engine, type ToolDefinition } from "../../src/glovebox/index.ts";
 
 let engine: Engine;
 let mode: CodeMode;

@@ -4,8 +4,8 @@ import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from "@open
 import { pino } from "pino";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type CodeMode, codeMode } from "../../src/code-mode/index.ts";
-import type { CallEvent, ProgramCheck } from "../../src/engine/telemetry/events.ts";
-import { createEngine, type Engine } from "../../src/index.ts";
+import type { CallEvent, ProgramCheck } from "../../src/kernel/engine/telemetry/events.ts";
+import { createEngine, type Engine } from "../../src/glovebox/index.ts";
 
 const exporter = new InMemorySpanExporter();
 const WRONG = "const a = ;";

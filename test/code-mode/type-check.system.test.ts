@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type CodeMode, codeMode, type ProgramProblem } from "../../src/code-mode/index.ts";
-import { createEngine, type Engine } from "../../src/index.ts";
-import type { ToolResult } from "../../src/base/result.ts";
+import { createEngine, type Engine } from "../../src/glovebox/index.ts";
+import type { ToolResult } from "../../src/kernel/base/result.ts";
 
 let engine: Engine;
 let mode: CodeMode;

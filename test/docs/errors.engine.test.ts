@@ -11,7 +11,7 @@ import {
   type ErrorCode,
   type ExecuteOptions,
   type ToolDefinition,
-} from "../../src/index.ts";
+} from "../../src/glovebox/index.ts";
 
 const NUMBERS = { type: "object", properties: { a: { type: "number" } }, required: ["a"] };
 const TOOLS: readonly ToolDefinition[] = [

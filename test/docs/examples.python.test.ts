@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { indexFile, serveIndex } from "../tool/runtimes/python/index-server.ts";
-import { hasZones } from "../../src/tool/runtimes/python/zones.ts";
+import { indexFile, serveIndex } from "../python/index-server.ts";
+import { hasZones } from "../../src/python/runtime/zones.ts";
 import { runExample } from "./run-example.ts";
 
 /** What the example uses of the package, as no test has a network. */

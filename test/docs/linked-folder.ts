@@ -16,7 +16,7 @@ import { fileURLToPath } from "node:url";
 import manifest from "../../package.json" with { type: "json" };
 
 export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-const CLI = join(ROOT, "src/service/cli/main.ts");
+const CLI = join(ROOT, "src/cli/main.ts");
 export const FLAGS: readonly string[] = ["--no-node-snapshot", "--no-warnings"];
 const TIMEOUT_MS = 80_000;
 

@@ -25,15 +25,15 @@ export interface Command {
   readonly prints: readonly string[];
 }
 
-/** All pages that people read: the project's own, the documents, the examples and the ecosystems' guides. */
+/** All pages that people read: the project's own, the documents, the examples, and the packages' guides. */
 export function readPages(): readonly Page[] {
   const below = (folder: string) =>
     readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })
       .map((name) => `${folder}/${name.split(sep).join("/")}`)
       .filter((name) => name.endsWith(".md") && !name.includes("/node_modules/"));
-  const ofProject = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "src/README.md"];
+  const ofProject = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"];
   const found = ofProject.filter((name) => existsSync(join(ROOT, name)));
-  return [...found, ...below("docs"), ...below("examples"), ...below("src/ecosystems")].map(readPage);
+  return [...found, ...below("docs"), ...below("examples"), ...below("src")].map(readPage);
 }
 
 /** The pages whose programs are compiled and run: those that people read, and what earlier ones had. */

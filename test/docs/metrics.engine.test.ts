@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { createEngine } from "../../src/index.ts";
-import { createServer } from "../../src/service/http/server.ts";
+import { createEngine } from "../../src/glovebox/index.ts";
+import { createServer } from "../../src/server/http/server.ts";
 import { readPage } from "./markdown.ts";
 
 test("the page of metrics has the metrics that a scrape shows", async () => {

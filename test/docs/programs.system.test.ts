@@ -123,7 +123,7 @@ interface PageServer extends AsyncDisposable {
 /** A page's server: the command that it names, on any port, in the page's folder; without one the samples' server. */
 async function startServer(folder: LinkedFolder, command: string): Promise<PageServer> {
   const args = command.replace(SERVE, "").match(/\S+/g) ?? [];
-  const line = [...FLAGS, `${ROOT}/src/service/cli/main.ts`, "serve", ...args, "--port", "0"];
+  const line = [...FLAGS, `${ROOT}/src/cli/main.ts`, "serve", ...args, "--port", "0"];
   const server = spawn(process.execPath, line, {
     cwd: args.length === 0 ? ROOT : folder.path,
     stdio: ["ignore", "pipe", "ignore"],

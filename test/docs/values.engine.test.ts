@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { VALUES, VALUES_WITHIN } from "../../docs/generate/values.ts";
-import { createEngine, type Engine } from "../../src/index.ts";
-import { outputText } from "../../src/base/result.ts";
+import { createEngine, type Engine } from "../../src/glovebox/index.ts";
+import { outputText } from "../../src/kernel/base/result.ts";
 
 const GIVE = "export default ({ code }) => (0, eval)(`(${code})`);";
 const rows = (all: typeof VALUES) =>

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { VALUES, VALUES_WITHIN } from "../../docs/generate/values.ts";
-import { parseForWriting } from "../../src/base/exact-json.ts";
-import { outputText } from "../../src/base/result.ts";
-import { PYTHON_MS, PythonBench } from "../tool/runtimes/python/bench.ts";
+import { parseForWriting } from "../../src/kernel/base/exact-json.ts";
+import { outputText } from "../../src/kernel/base/result.ts";
+import { PYTHON_MS, PythonBench } from "../python/bench.ts";
 
 const GIVE = `import collections, dataclasses, datetime, decimal, enum, pathlib, uuid
 

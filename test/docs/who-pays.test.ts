@@ -3,11 +3,11 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { SURFACES } from "../../docs/generate/host-work-entry.ts";
 import { HOST_WORK } from "../../docs/generate/host-work.ts";
-import { createCapabilities } from "../../src/broker/capabilities/built-in.ts";
-import { CONNECTOR } from "../../src/broker/capabilities/connector/methods.ts";
-import { Secrets } from "../../src/broker/capabilities/secrets/secrets.ts";
-import { NATIVE } from "../../src/broker/capabilities/native/methods.ts";
-import { RUNTIMES } from "../../src/ecosystems/plugins.ts";
+import { createCapabilities } from "../../src/kernel/broker/capabilities/built-in.ts";
+import { CONNECTOR } from "../../src/connectors/capability/methods.ts";
+import { Secrets } from "../../src/kernel/broker/capabilities/secrets/secrets.ts";
+import { NATIVE } from "../../src/wasi/native/methods.ts";
+import { RUNTIMES } from "../../src/standard/plugins.ts";
 import { ROOT } from "./linked-folder.ts";
 
 const secrets = new Secrets({}, {});

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import type { Engine } from "../../src/index.ts";
+import type { Engine } from "../../src/glovebox/index.ts";
 import type { Machine } from "../../src/fleet/machine/machine.ts";
-import { aclRules } from "../../src/store/redis/acl.ts";
-import type { RedisConnection } from "../../src/store/redis/connection.ts";
+import { aclRules } from "../../src/fleet/redis/acl.ts";
+import type { RedisConnection } from "../../src/fleet/redis/connection.ts";
 import { connectTo, type RedisServer, startRedis } from "../redis-server.ts";
 import { createFleetEngine } from "./fleet.ts";
 import { machineIn } from "./siege.ts";

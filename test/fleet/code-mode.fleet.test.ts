@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { codeMode } from "../../src/code-mode/index.ts";
-import { defineCapability } from "../../src/index.ts";
+import { defineCapability } from "../../src/glovebox/index.ts";
 import { createFleetEngine, startFleet } from "./fleet.ts";
 
 test("a program whose machine is killed between its calls goes on on another one, and no call happens twice", async () => {

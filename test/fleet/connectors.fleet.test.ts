@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { codeMode } from "../../src/code-mode/index.ts";
-import { documentOf, engineWith, SECRET, sendJson, serveApi } from "../engine/connectors/api.ts";
+import { documentOf, engineWith, SECRET, sendJson, serveApi } from "../connectors/engine/api.ts";
 import { createFleetEngine, startFleet } from "./fleet.ts";
 
 test("a machine runs a connector's tool, and its server sends the request with the secret", async () => {

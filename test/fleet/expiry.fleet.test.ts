@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { afterEach, expect, test, vi } from "vitest";
-import { RedisConnection } from "../../src/store/redis/connection.ts";
+import { RedisConnection } from "../../src/fleet/redis/connection.ts";
 import { type RedisServer, startRedis } from "../redis-server.ts";
 import { SCALE, startMachineProcess } from "./fleet.ts";
 import { PROTOCOL, queueName } from "../../src/fleet/wire/messages.ts";

@@ -1,12 +1,12 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
-import type { Engine } from "../../src/engine/engine.ts";
-import { LocalEngine } from "../../src/engine/local-engine.ts";
-import { type EngineOptions, type IdempotencyOptions, resolveOptions } from "../../src/engine/options.ts";
+import type { Engine } from "../../src/kernel/engine/engine.ts";
+import { LocalEngine } from "../../src/kernel/engine/local-engine.ts";
+import { type EngineOptions, type IdempotencyOptions, resolveOptions } from "../../src/kernel/engine/options.ts";
 import { scaled } from "../../src/fleet/wire/fleet-timings.ts";
 import { type RedisServer, startRedis } from "../redis-server.ts";
-import { PLUGINS } from "../../src/ecosystems/plugins.ts";
+import { PLUGINS } from "../../src/standard/plugins.ts";
 
 const MACHINE = new URL("./programs/machine.ts", import.meta.url).pathname;
 const START_MS = 60_000;

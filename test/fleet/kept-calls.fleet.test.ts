@@ -4,10 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import type { CallFilter, CallSummary, Engine } from "../../src/index.ts";
+import type { CallFilter, CallSummary, Engine } from "../../src/glovebox/index.ts";
 import { createFleetEngine, POLL, startFleet, type TestFleet } from "./fleet.ts";
 
-const MAIN = new URL("../../src/service/cli/main.ts", import.meta.url).pathname;
+const MAIN = new URL("../../src/cli/main.ts", import.meta.url).pathname;
 const SECRET = "a secret of the fleet";
 const TENANTS = ["acme", "beta", ""];
 const CALLS = 150;

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
-import type { EngineOptions, IdempotencyOptions, ToolDefinition, ToolResult } from "../../src/index.ts";
+import type { EngineOptions, IdempotencyOptions, ToolDefinition, ToolResult } from "../../src/glovebox/index.ts";
 
 const PROGRAM = new URL("./programs/keyed-server.ts", import.meta.url).pathname;
 

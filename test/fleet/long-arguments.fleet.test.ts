@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { FleetKeys } from "../../src/fleet/wire/keys.ts";
-import { RedisConnection } from "../../src/store/redis/connection.ts";
+import { RedisConnection } from "../../src/fleet/redis/connection.ts";
 import { createFleetEngine, startFleet } from "./fleet.ts";
 
 /** For what comes by itself, on a machine that is busy. */

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { defineCapability, type Engine, type EngineOptions, type ToolResult } from "../../src/index.ts";
+import { defineCapability, type Engine, type EngineOptions, type ToolResult } from "../../src/glovebox/index.ts";
 import { Dice } from "../load/dice.ts";
 import {
   createFleetEngine,

@@ -2,8 +2,8 @@ import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { RedisConnection } from "../../src/store/redis/connection.ts";
-import { linesOf, WATCHER } from "../store/redis/watch.ts";
+import { RedisConnection } from "../../src/fleet/redis/connection.ts";
+import { linesOf, WATCHER } from "./redis/watch.ts";
 import { startRedis } from "../redis-server.ts";
 import { canUseNetworks, createNetwork, type NetworkHost } from "./network.ts";
 

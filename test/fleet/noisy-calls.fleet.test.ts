@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { defineCapability, type Engine } from "../../src/index.ts";
+import { defineCapability, type Engine } from "../../src/glovebox/index.ts";
 import { createFleetEngine, startFleet } from "./fleet.ts";
 
 const LINES = 1_000;

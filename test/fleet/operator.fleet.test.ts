@@ -1,10 +1,10 @@
 import { hostname } from "node:os";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import type { Engine } from "../../src/index.ts";
+import type { Engine } from "../../src/glovebox/index.ts";
 import type { Machine } from "../../src/fleet/machine/machine.ts";
-import { readSnapshot } from "../../src/service/cli/stats-feed.ts";
-import { createServer, type Server } from "../../src/service/http/server.ts";
-import { conformingFetch } from "../service/mcp/conformance.ts";
+import { readSnapshot } from "../../src/cli/stats-feed.ts";
+import { createServer, type Server } from "../../src/server/http/server.ts";
+import { conformingFetch } from "../server/mcp/conformance.ts";
 import { createFleetEngine } from "./fleet.ts";
 import { type RedisServer, startRedis } from "../redis-server.ts";
 import { PROTOCOL } from "../../src/fleet/wire/messages.ts";

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Engine, IdempotencyOptions, ToolResult } from "../../src/index.ts";
+import type { Engine, IdempotencyOptions, ToolResult } from "../../src/glovebox/index.ts";
 import { PROTOCOL, queueName } from "../../src/fleet/wire/messages.ts";
-import { RedisConnection } from "../../src/store/redis/connection.ts";
-import { serve, type TestServer } from "../broker/capabilities/fetch/server.ts";
+import { RedisConnection } from "../../src/fleet/redis/connection.ts";
+import { serve, type TestServer } from "../kernel/broker/capabilities/fetch/server.ts";
 import { createFleetEngine, SCALE, startFleet, type TestFleet } from "./fleet.ts";
 import {
   API_KEY,

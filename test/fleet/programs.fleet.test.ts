@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import type { HostFunction } from "../../src/broker/capabilities/functions.ts";
+import type { HostFunction } from "../../src/kernel/broker/capabilities/functions.ts";
 import { createFleetEngine, startFleet } from "./fleet.ts";
-import { runProgram } from "../tool/program/run-program.ts";
+import { runProgram } from "../kernel/tool/program/run-program.ts";
 
 test("a program whose machine is killed goes on on another one, and its functions stay on the server", async () => {
   await using fleet = await startFleet(1, { slots: 1, workers: 1 });

@@ -1,12 +1,12 @@
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { CapabilityEvent } from "../../src/broker/capability-event.ts";
-import type { Engine, ToolLocation, ToolResult } from "../../src/index.ts";
-import type { Recording } from "../../src/engine/replay/recording.ts";
-import { replayCall } from "../../src/ecosystems/create-engine.ts";
-import { HAZARDS, INCREMENT, newPackage, noBinaries } from "../tool/runtimes/native/binaries.ts";
-import { serve, type TestServer } from "../broker/capabilities/fetch/server.ts";
+import type { CapabilityEvent } from "../../src/kernel/broker/capability-event.ts";
+import type { Engine, ToolLocation, ToolResult } from "../../src/glovebox/index.ts";
+import type { Recording } from "../../src/kernel/engine/replay/recording.ts";
+import { replayCall } from "../../src/standard/create-engine.ts";
+import { HAZARDS, INCREMENT, newPackage, noBinaries } from "../wasi/native/binaries.ts";
+import { serve, type TestServer } from "../kernel/broker/capabilities/fetch/server.ts";
 import { createFleetEngine, startFleet, type TestFleet } from "./fleet.ts";
 
 const CONTRACTS = fileURLToPath(new URL("../../fixtures/contracts/", import.meta.url));

@@ -1,12 +1,12 @@
 import type { Redis } from "ioredis";
 import { afterAll, beforeAll } from "vitest";
-import { resolveExecutorOptions } from "../../src/executor/options.ts";
-import { defineCapability, type Engine, type EngineOptions, type ToolResult } from "../../src/index.ts";
+import { resolveExecutorOptions } from "../../src/kernel/executor/options.ts";
+import { defineCapability, type Engine, type EngineOptions, type ToolResult } from "../../src/glovebox/index.ts";
 import { FleetKeys } from "../../src/fleet/wire/keys.ts";
 import { scaled } from "../../src/fleet/wire/fleet-timings.ts";
-import { PRELUDE_PARTS } from "../../src/ecosystems/plugins.ts";
+import { PRELUDE_PARTS } from "../../src/standard/plugins.ts";
 import { type Machine, startMachine } from "../../src/fleet/machine/machine.ts";
-import { RedisConnection } from "../../src/store/redis/connection.ts";
+import { RedisConnection } from "../../src/fleet/redis/connection.ts";
 import { type RedisServer, startRedis } from "../redis-server.ts";
 import { createFleetEngine, SCALE } from "./fleet.ts";
 

@@ -1,5 +1,5 @@
 /** The calls of a fleet under chaos: each kind in a way of its own, and what must come of it whatever is killed meanwhile. */
-import type { ToolDefinition } from "../../src/index.ts";
+import type { ToolDefinition } from "../../src/glovebox/index.ts";
 import type { Dice } from "../load/dice.ts";
 
 export interface SteadyKind {

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { defineCapability, type Engine, type ExecuteOptions, type ToolResult } from "../../src/index.ts";
+import { defineCapability, type Engine, type ExecuteOptions, type ToolResult } from "../../src/glovebox/index.ts";
 import type { Dice } from "../load/dice.ts";
 import { createFleetEngine } from "./fleet.ts";
 import { STEADY_KINDS, type SteadyCall, type SteadyKind } from "./steady-calls.ts";

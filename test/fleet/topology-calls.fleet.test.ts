@@ -1,7 +1,7 @@
 /** A whole fleet, its server and its machines, by sentinels and in a cluster: the Redis under it changes, and calls go on. */
 import { describe, expect, test } from "vitest";
 import { FleetKeys } from "../../src/fleet/wire/keys.ts";
-import { defineCapability, type Engine } from "../../src/index.ts";
+import { defineCapability, type Engine } from "../../src/glovebox/index.ts";
 import { createFleetEngine, startMachineProcess } from "./fleet.ts";
 import { startCluster, startSentinels } from "./topologies.ts";
 

@@ -1,13 +1,13 @@
 import type { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import type { ExecutorEvents, CallReply } from "../../src/executor/executor.ts";
+import type { ExecutorEvents, CallReply } from "../../src/kernel/executor/executor.ts";
 import { QueueExecutor } from "../../src/fleet/server/queue-executor.ts";
-import { ERRORS } from "../../src/base/errors.ts";
+import { ERRORS } from "../../src/kernel/base/errors.ts";
 import { FleetKeys } from "../../src/fleet/wire/keys.ts";
-import { DEFAULT_LIMITS } from "../../src/base/limits.ts";
+import { DEFAULT_LIMITS } from "../../src/kernel/base/limits.ts";
 import type { Machine } from "../../src/fleet/machine/machine.ts";
-import { RedisConnection } from "../../src/store/redis/connection.ts";
-import { queueOptions, script } from "../executor/jobs.ts";
+import { RedisConnection } from "../../src/fleet/redis/connection.ts";
+import { queueOptions, script } from "../kernel/executor/jobs.ts";
 import { type RedisServer, startRedis } from "../redis-server.ts";
 import { PROTOCOL } from "../../src/fleet/wire/messages.ts";
 import { type Line, machineIn } from "./siege.ts";

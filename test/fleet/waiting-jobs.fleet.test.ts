@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Engine } from "../../src/index.ts";
+import type { Engine } from "../../src/glovebox/index.ts";
 import { createFleetEngine, POLL, startFleet } from "./fleet.ts";
 
 async function waitingJobs(engine: Engine): Promise<number> {

@@ -8,10 +8,10 @@ import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { noticeOf } from "../service/served.ts";
-import { createEngine } from "../../src/index.ts";
-import { fleetMetrics } from "../service/deploy/fleet-files.ts";
-import { MAIN } from "../service/served.ts";
+import { noticeOf } from "../server/served.ts";
+import { createEngine } from "../../src/glovebox/index.ts";
+import { fleetMetrics } from "../server/deploy/fleet-files.ts";
+import { MAIN } from "../server/served.ts";
 import { connectTo, startRedis } from "../redis-server.ts";
 
 const STAND_IN = fileURLToPath(new URL("programs/stands-in.ts", import.meta.url));

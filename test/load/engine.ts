@@ -1,6 +1,6 @@
 import { pathToFileURL } from "node:url";
 
-type Module = typeof import("../../src/index.ts");
+type Module = typeof import("../../src/glovebox/index.ts");
 
 /**
  * The engine from its source, or as it was built: an executor of the latter starts in half the time, because nothing

@@ -1,5 +1,5 @@
 /** Twenty tools that do nothing wrong, each in a way of its own, and what calls of them must come to. */
-import type { ErrorCode, ToolDefinition } from "../../src/index.ts";
+import type { ErrorCode, ToolDefinition } from "../../src/glovebox/index.ts";
 import type { Dice } from "./dice.ts";
 
 export interface Innocent {

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { CustomCapability, Engine } from "../../src/index.ts";
+import type { CustomCapability, Engine } from "../../src/glovebox/index.ts";
 
 /** How often something happened to each of many calls: a byte for each, so that millions can be watched. */
 class Counts {

@@ -1,5 +1,5 @@
 import { createHistogram } from "node:perf_hooks";
-import type { Engine, ToolResult } from "../../src/index.ts";
+import type { Engine, ToolResult } from "../../src/glovebox/index.ts";
 import type { Dice } from "./dice.ts";
 import { type Drawn, type Innocent, INNOCENTS } from "./innocents.ts";
 import type { Ledger } from "./ledger.ts";

@@ -3,11 +3,11 @@ const RESULTS = ".glovebox/mutation";
 
 export default {
   mutate: [
-    "src/base/**/*.ts",
-    "src/broker/**/*.ts",
-    "src/engine/call/**/*.ts",
-    "src/engine/schedule/**/*.ts",
-    "src/executor/dispatch/**/*.ts",
+    "src/kernel/base/**/*.ts",
+    "src/kernel/broker/**/*.ts",
+    "src/kernel/engine/call/**/*.ts",
+    "src/kernel/engine/schedule/**/*.ts",
+    "src/kernel/executor/dispatch/**/*.ts",
   ],
   // The words of errors are no behaviour, and the types check the words that are.
   mutator: { excludedMutations: ["StringLiteral"] },

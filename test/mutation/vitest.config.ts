@@ -12,7 +12,9 @@ export default defineConfig({
   test: {
     name: "unit",
     root: new URL("../..", import.meta.url).pathname,
-    include: files.map(({ path }) => path).filter((path) => ROOMS.includes(path.split("/")[1] ?? "")),
+    include: files
+      .map(({ path }) => path)
+      .filter((path) => ROOMS.some((room) => path.startsWith(`test/kernel/${room}/`))),
     pool: "forks",
     isolate: false,
     env: { TEST_SHARED: "yes" },

@@ -4,9 +4,9 @@ import { writeFile } from "node:fs/promises";
 import { createServer as createHttpServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
-import { createEngine, defineCapability, type Engine, type ToolDefinition } from "../../src/index.ts";
-import { createServer } from "../../src/service/http/server.ts";
-import { launch, visit } from "../service/console/harness.ts";
+import { createEngine, defineCapability, type Engine, type ToolDefinition } from "../../src/glovebox/index.ts";
+import { createServer } from "../../src/server/http/server.ts";
+import { launch, visit } from "../server/console/harness.ts";
 
 const FOLDER = fileURLToPath(new URL("../../docs/images/", import.meta.url));
 /** Pictures are parts of every clone. */

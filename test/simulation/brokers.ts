@@ -1,9 +1,9 @@
 import type { Socket } from "node:net";
-import type { Capability } from "../../src/broker/capabilities/capability.ts";
-import type { FromThread, ThreadSettings, ToThread } from "../../src/broker/thread/messages.ts";
-import { PipeServer, type PipeSocket } from "../../src/broker/thread/pipe-server.ts";
-import type { ServerListener, StartServer } from "../../src/broker/thread/start.ts";
-import { ThreadServer } from "../../src/broker/thread/thread-server.ts";
+import type { Capability } from "../../src/kernel/broker/capabilities/capability.ts";
+import type { FromThread, ThreadSettings, ToThread } from "../../src/kernel/broker/thread/messages.ts";
+import { PipeServer, type PipeSocket } from "../../src/kernel/broker/thread/pipe-server.ts";
+import type { ServerListener, StartServer } from "../../src/kernel/broker/thread/start.ts";
+import { ThreadServer } from "../../src/kernel/broker/thread/thread-server.ts";
 import { SimPipe, SimPort } from "./pipe.ts";
 import { SimThread, type World } from "./world.ts";
 

@@ -1,5 +1,5 @@
-import { wholeGrants } from "../../src/broker/capabilities/names.ts";
-import type { Capability } from "../../src/broker/capabilities/capability.ts";
+import { wholeGrants } from "../../src/kernel/broker/capabilities/names.ts";
+import type { Capability } from "../../src/kernel/broker/capabilities/capability.ts";
 import type { AskArgs } from "./program.ts";
 import type { World } from "./world.ts";
 

@@ -1,11 +1,11 @@
-import { CELL, type TurnSlot } from "../../src/base/protocol/turn-record.ts";
-import type { ToolScript } from "../../src/base/protocol/script.ts";
-import { isHardened } from "../../src/base/protocol/script.ts";
-import type { GuestRealm } from "../../src/executor/worker/guest-realm.ts";
-import type { IsolationHost, OpenIsolation } from "../../src/executor/worker/isolation.ts";
-import type { Isolates } from "../../src/executor/worker/isolates.ts";
-import type { ToolIsolate } from "../../src/executor/worker/tool-isolate.ts";
-import { EMIT_ASK, EMIT_DONE, EMIT_LOG, EMIT_PROGRESS, EMIT_TIMER, type Emit } from "../../src/guest/host.ts";
+import { CELL, type TurnSlot } from "../../src/kernel/base/protocol/turn-record.ts";
+import type { ToolScript } from "../../src/kernel/base/protocol/script.ts";
+import { isHardened } from "../../src/kernel/base/protocol/script.ts";
+import type { GuestRealm } from "../../src/kernel/executor/worker/guest-realm.ts";
+import type { IsolationHost, OpenIsolation } from "../../src/kernel/executor/worker/isolation.ts";
+import type { Isolates } from "../../src/kernel/executor/worker/isolates.ts";
+import type { ToolIsolate } from "../../src/kernel/executor/worker/tool-isolate.ts";
+import { EMIT_ASK, EMIT_DONE, EMIT_LOG, EMIT_PROGRESS, EMIT_TIMER, type Emit } from "../../src/kernel/guest/host.ts";
 import { type Harm, Program, type ProgramArgs, type ProgramHost } from "./program.ts";
 import type { World } from "./world.ts";
 
@@ -49,7 +49,7 @@ class ScriptedRealm implements Pick<GuestRealm, RealmMember | typeof Symbol.disp
     return this.startNext();
   }
 
-  /** As `guest/realm.ts` does it: a call that goes on after others ended is started again in a turn of its own. */
+  /** As `kernel/guest/realm.ts` does it: a call that goes on after others ended is started again in a turn of its own. */
   startNext(): string {
     this.#answer = "";
     for (let ended = 0; this.#next < this.#queue.length; ended++) {

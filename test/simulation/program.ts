@@ -1,4 +1,4 @@
-import { Timers } from "../../src/guest/timers.ts";
+import { Timers } from "../../src/kernel/guest/timers.ts";
 import { hashOf, mix, Random } from "./random.ts";
 
 /** What a call's program does, by its arguments: all of it follows from them and from what the program sees. */

@@ -1,4 +1,4 @@
-import type { Keep } from "../../src/store/calls/call-record.ts";
+import type { Keep } from "../../src/kernel/store/calls/call-record.ts";
 import type { Harm, ProgramArgs } from "./program.ts";
 import { Random } from "./random.ts";
 

@@ -1,8 +1,8 @@
-import type { ToolResult } from "../../src/base/result.ts";
+import type { ToolResult } from "../../src/kernel/base/result.ts";
 import { SimBrokers } from "./brokers.ts";
 import { Effects } from "./effects.ts";
 import { createEngine, policy } from "./engine.ts";
-import type { Recording } from "../../src/engine/replay/recording.ts";
+import type { Recording } from "../../src/kernel/engine/replay/recording.ts";
 import type { ProgramOutput } from "./program.ts";
 import { SimProcesses } from "./processes.ts";
 import { type CallPlan, type Fault, programsOf, type Scenario, scenarioOf } from "./scenario.ts";

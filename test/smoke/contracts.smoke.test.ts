@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createEngine, type Engine } from "../../src/index.ts";
+import { createEngine, type Engine } from "../../src/glovebox/index.ts";
 
 const FIXTURES = new URL("../../fixtures/", import.meta.url).pathname;
 

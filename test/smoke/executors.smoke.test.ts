@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createEngine, type EngineOptions } from "../../src/index.ts";
+import { createEngine, type EngineOptions } from "../../src/glovebox/index.ts";
 
 const ADD = new URL("../../fixtures/tools/add.js", import.meta.url).pathname;
 const ENDLESS = {

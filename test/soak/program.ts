@@ -5,7 +5,7 @@
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { createEngine, type Engine } from "../../src/index.ts";
+import { createEngine, type Engine } from "../../src/glovebox/index.ts";
 import { Dice, seedOf } from "../load/dice.ts";
 import { INNOCENTS } from "../load/innocents.ts";
 import { Ledger } from "../load/ledger.ts";

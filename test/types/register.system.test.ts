@@ -4,7 +4,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
-import { MAIN } from "../service/served.ts";
+import { MAIN } from "../server/served.ts";
 
 const CONFIG = fileURLToPath(new URL("./tsconfig.json", import.meta.url));
 const COMPILER = fileURLToPath(new URL("./bin/tsc", import.meta.resolve("typescript/package.json")));

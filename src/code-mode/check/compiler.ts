@@ -1,7 +1,7 @@
 import { existsSync, realpathSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
-import { isObject, memberOf } from "../../base/json.ts";
+import { isObject, memberOf } from "../../kernel/base/json.ts";
 
 /** TypeScript's native compiler on this machine, or why it cannot be used. */
 export type FoundCompiler =

@@ -1,5 +1,5 @@
-import type { ProgramProblem } from "../../tool/program/problem.ts";
-import type { ToolCallPlace } from "../../tool/program/tool-calls.ts";
+import type { ProgramProblem } from "../../kernel/tool/program/problem.ts";
+import type { ToolCallPlace } from "../../kernel/tool/program/tool-calls.ts";
 import { expressionOf } from "../names.ts";
 
 /** Findings of a check: mistakes that are certain, and the others as warnings. */

@@ -1,9 +1,9 @@
-import { memberOf } from "../../base/json.ts";
-import { eachInTurns } from "../../base/turns.ts";
-import type { ToolDescription } from "../../tool/contracts/contract.ts";
-import { pascalCase, propertyKey } from "../../tool/declarations/names.ts";
-import { type PrintStyle, printType } from "../../tool/declarations/print-type.ts";
-import { typesOfSchema } from "../../tool/declarations/settle-types.ts";
+import { memberOf } from "../../kernel/base/json.ts";
+import { eachInTurns } from "../../kernel/base/turns.ts";
+import type { ToolDescription } from "../../kernel/tool/contracts/contract.ts";
+import { pascalCase, propertyKey } from "../../kernel/tool/declarations/names.ts";
+import { type PrintStyle, printType } from "../../kernel/tool/declarations/print-type.ts";
+import { typesOfSchema } from "../../kernel/tool/declarations/settle-types.ts";
 import { scopedName } from "../names.ts";
 import { writeType } from "../signature.ts";
 

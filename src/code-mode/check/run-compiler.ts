@@ -4,10 +4,10 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { Readable } from "node:stream";
 import path from "node:path";
-import { bubblewrapArguments, closedIn, LIBRARIES, readOnly, writeFilter } from "../../base/os/bubblewrap.ts";
-import { killGroup } from "../../base/os/process-group.ts";
-import { limitCommands, SHELL } from "../../base/os/rlimits.ts";
-import { type BuildSandboxState, buildSandbox } from "../../tool/build/sandbox.ts";
+import { bubblewrapArguments, closedIn, LIBRARIES, readOnly, writeFilter } from "../../kernel/base/os/bubblewrap.ts";
+import { killGroup } from "../../kernel/base/os/process-group.ts";
+import { limitCommands, SHELL } from "../../kernel/base/os/rlimits.ts";
+import { type BuildSandboxState, buildSandbox } from "../../kernel/tool/build/sandbox.ts";
 
 /** How a compiler's run ended. */
 type CompilerEnd =

@@ -1,8 +1,8 @@
-import { TenantPlaces } from "../../base/tenant-places.ts";
-import { WaitingSlots } from "../../broker/capabilities/waiting-slots.ts";
-import type { ToolDescription } from "../../tool/contracts/contract.ts";
-import type { BuiltProgram } from "../../tool/program/build.ts";
-import { BODY, EXPRESSION, withoutFence } from "../../tool/program/frame.ts";
+import { TenantPlaces } from "../../kernel/base/tenant-places.ts";
+import { WaitingSlots } from "../../kernel/broker/capabilities/waiting-slots.ts";
+import type { ToolDescription } from "../../kernel/tool/contracts/contract.ts";
+import type { BuiltProgram } from "../../kernel/tool/program/build.ts";
+import { BODY, EXPRESSION, withoutFence } from "../../kernel/tool/program/frame.ts";
 import { signatureOf } from "../signature.ts";
 import { findCompiler } from "./compiler.ts";
 import { type Diagnosis, readDiagnostics } from "./diagnostics.ts";

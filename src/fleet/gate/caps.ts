@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { BoundedCache } from "../../base/bounded-cache.ts";
+import { BoundedCache } from "../../kernel/base/bounded-cache.ts";
 import type { FleetKeys } from "../wire/keys.ts";
 
 /** A call that requests a place in the fleet's queue. */

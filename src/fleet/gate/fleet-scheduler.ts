@@ -1,5 +1,5 @@
-import { valueIn, within } from "../../base/deadline.ts";
-import type { RedisConnection } from "../../store/redis/connection.ts";
+import { valueIn, within } from "../../kernel/base/deadline.ts";
+import type { RedisConnection } from "../redis/connection.ts";
 import {
   BY_TENANT,
   BY_TOOL,

@@ -1,4 +1,4 @@
-import { Script } from "../../store/redis/script.ts";
+import { Script } from "../redis/script.ts";
 import type { FleetTimings } from "../wire/fleet-timings.ts";
 
 /** Head start of one level of priority, in rounds: bounded, so nothing starves. */

@@ -1,8 +1,8 @@
 import type { Job, Queue } from "bullmq";
-import { valueIn } from "../../base/deadline.ts";
-import { isObject } from "../../base/json.ts";
-import { answerOf } from "../../store/redis/reply.ts";
-import type { RedisConnection } from "../../store/redis/connection.ts";
+import { valueIn } from "../../kernel/base/deadline.ts";
+import { isObject } from "../../kernel/base/json.ts";
+import { answerOf } from "../redis/reply.ts";
+import type { RedisConnection } from "../redis/connection.ts";
 import { LEVEL, LEVELS, PLACES, TAKEN } from "./scheduler-scripts.ts";
 import type { FleetKeys } from "../wire/keys.ts";
 

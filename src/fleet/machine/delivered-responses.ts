@@ -5,7 +5,7 @@ import {
   type LateTimer,
   type ReplayPlan,
   type SharedTurn,
-} from "../../base/protocol/messages.ts";
+} from "../../kernel/base/protocol/messages.ts";
 
 /**
  * The order and times of a call's responses, as its server's journal has them. A restart on this machine must deliver

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { answerOf } from "../../store/redis/reply.ts";
-import type { RedisConnection } from "../../store/redis/connection.ts";
+import { answerOf } from "../redis/reply.ts";
+import type { RedisConnection } from "../redis/connection.ts";
 
 /** Extra time for the reply to a blocking read. */
 const LATE_MS = 1_000;

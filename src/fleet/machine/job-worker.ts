@@ -4,8 +4,8 @@ import type { JobData } from "../wire/messages.ts";
 import type { Payloads } from "../wire/payloads.ts";
 import { readJobData } from "../wire/read-job.ts";
 import { readJobTurn, type JobTurn } from "../gate/turn.ts";
-import { isObject } from "../../base/json.ts";
-import { ProtocolError } from "../../base/protocol/wire.ts";
+import { isObject } from "../../kernel/base/json.ts";
+import { ProtocolError } from "../../kernel/base/protocol/wire.ts";
 
 /** Maximum length of a job's data, in characters: servers put longer data under a side key. */
 const DATA_MAX = 512 * 1024;

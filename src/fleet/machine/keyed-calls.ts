@@ -1,6 +1,6 @@
-import { type OrphanResult, writeOrphan } from "../../executor/orphan-result.ts";
-import type { RedisLedger } from "../../store/calls/redis-ledger.ts";
-import type { LedgerClaim } from "../../base/ledger-claim.ts";
+import { type OrphanResult, writeOrphan } from "../../kernel/executor/orphan-result.ts";
+import type { RedisLedger } from "../ledger/redis-ledger.ts";
+import type { LedgerClaim } from "../../kernel/base/ledger-claim.ts";
 import type { FleetTimings } from "../wire/fleet-timings.ts";
 import type { MachineLogger } from "./machine-log.ts";
 

@@ -1,4 +1,4 @@
-import { ERRORS } from "../../base/errors.ts";
+import { ERRORS } from "../../kernel/base/errors.ts";
 import type {
   CallReply,
   CapabilityCall,
@@ -7,10 +7,10 @@ import type {
   Job,
   JobReplay,
   Respond,
-} from "../../executor/executor.ts";
+} from "../../kernel/executor/executor.ts";
 import type { FleetCallData, FleetLimits, MachineMessage, Resumption } from "../wire/messages.ts";
-import type { ToolScript, ToolVersion } from "../../base/protocol/script.ts";
-import type { Progress } from "../../base/result.ts";
+import type { ToolScript, ToolVersion } from "../../kernel/base/protocol/script.ts";
+import type { Progress } from "../../kernel/base/result.ts";
 import { DeliveredResponses } from "./delivered-responses.ts";
 import type { CallEnd, KeptCall } from "./keyed-calls.ts";
 import { LogLines } from "./log-lines.ts";

@@ -1,9 +1,9 @@
 import type { Job as BullJob } from "bullmq";
-import { valueIn } from "../../base/deadline.ts";
-import type { Executor } from "../../executor/executor.ts";
+import { valueIn } from "../../kernel/base/deadline.ts";
+import type { Executor } from "../../kernel/executor/executor.ts";
 import type { FleetCallData, FleetLimits, JobData, MachineMessage, Resumption } from "../wire/messages.ts";
-import type { Failure } from "../../base/protocol/messages.ts";
-import type { ToolScript, ToolVersion } from "../../base/protocol/script.ts";
+import type { Failure } from "../../kernel/base/protocol/messages.ts";
+import type { ToolScript, ToolVersion } from "../../kernel/base/protocol/script.ts";
 import { type MachineCallHost, MachineCall } from "./machine-call.ts";
 import type { CallEnd, KeyedCalls } from "./keyed-calls.ts";
 import type { JobPuller } from "./puller.ts";

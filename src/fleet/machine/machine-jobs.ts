@@ -1,8 +1,8 @@
 import type { Job as BullJob } from "bullmq";
 import { setTimeout as delay } from "node:timers/promises";
-import { BoundedCache } from "../../base/bounded-cache.ts";
-import { within } from "../../base/deadline.ts";
-import type { Executor } from "../../executor/executor.ts";
+import { BoundedCache } from "../../kernel/base/bounded-cache.ts";
+import { within } from "../../kernel/base/deadline.ts";
+import type { Executor } from "../../kernel/executor/executor.ts";
 import type { Fleet } from "../wire/fleet.ts";
 import { type FleetLimits, type MachineMessage, PROTOCOL, type ServerMessage } from "../wire/messages.ts";
 import { describeDamage } from "../wire/damage.ts";

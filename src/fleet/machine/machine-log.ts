@@ -1,5 +1,5 @@
-import type { EmitExecutorEvent } from "../../executor/executor.ts";
-import type { RedisListener } from "../../store/outage.ts";
+import type { EmitExecutorEvent } from "../../kernel/executor/executor.ts";
+import type { RedisListener } from "../../kernel/store/outage.ts";
 
 /** A sink for log lines, such as a pino logger. */
 export interface MachineLogger {

@@ -1,7 +1,7 @@
 import { Counter, Registry } from "prom-client";
-import type { EmitExecutorEvent } from "../../executor/executor.ts";
-import { ExecutorMetrics } from "../../executor/executor-metrics.ts";
-import { gaugesOf } from "../../base/prometheus.ts";
+import type { EmitExecutorEvent } from "../../kernel/executor/executor.ts";
+import { ExecutorMetrics } from "../../kernel/executor/executor-metrics.ts";
+import { gaugesOf } from "../../kernel/base/prometheus.ts";
 import type { MachineStats } from "./machine-stats.ts";
 
 /** Prometheus metrics of one worker machine. Those of its executor have the same names as in an engine. */

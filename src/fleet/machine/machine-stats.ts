@@ -1,6 +1,6 @@
-import type { ExecutorStats } from "../../executor/executor.ts";
-import type { RedisConnection } from "../../store/redis/connection.ts";
-import { describeLoss } from "../../store/redis/reply.ts";
+import type { ExecutorStats } from "../../kernel/executor/executor.ts";
+import type { RedisConnection } from "../redis/connection.ts";
+import { describeLoss } from "../redis/reply.ts";
 import { hostname } from "node:os";
 import type { MachineInfo } from "../wire/messages.ts";
 

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import type { Registry } from "prom-client";
-import { within } from "../../base/deadline.ts";
-import { ProcessExecutor } from "../../executor/process/process-executor.ts";
-import type { Executor, ResolvedIsolateOptions } from "../../executor/executor.ts";
+import { within } from "../../kernel/base/deadline.ts";
+import { ProcessExecutor } from "../../kernel/executor/process/process-executor.ts";
+import type { Executor, ResolvedIsolateOptions } from "../../kernel/executor/executor.ts";
 import { Fleet, type FleetOptions } from "../wire/fleet.ts";
 import { DamageReport } from "../wire/damage.ts";
 import { Inbox } from "../wire/inbox.ts";
@@ -12,9 +12,9 @@ import { type MachineMessage, type ServerMessage, UNDERSTOOD } from "../wire/mes
 import { readServerMessage } from "../wire/read-message.ts";
 import { openTextStore, readBucketCredentials, requireSigner } from "../texts/open-store.ts";
 import { TextReader } from "../texts/texts.ts";
-import { RedisLedger, type RedisLedgerOptions } from "../../store/calls/redis-ledger.ts";
-import type { Prelude } from "../../base/protocol/prelude.ts";
-import { loadPrelude, type PreludeParts } from "../../tool/runtimes/prelude.ts";
+import { RedisLedger, type RedisLedgerOptions } from "../ledger/redis-ledger.ts";
+import type { Prelude } from "../../kernel/base/protocol/prelude.ts";
+import { loadPrelude, type PreludeParts } from "../../kernel/tool/runtimes/prelude.ts";
 import { KeyedCalls } from "./keyed-calls.ts";
 import { ForeignServers } from "./server-monitor.ts";
 import { MachineJobs } from "./machine-jobs.ts";

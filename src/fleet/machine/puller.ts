@@ -1,9 +1,9 @@
 import { type Job as BullJob, Queue } from "bullmq";
 import { setTimeout as delay } from "node:timers/promises";
-import { valueIn, within } from "../../base/deadline.ts";
+import { valueIn, within } from "../../kernel/base/deadline.ts";
 import type { Fleet } from "../wire/fleet.ts";
 import { QueueKeeper } from "../wire/queue-keeper.ts";
-import { answerOf } from "../../store/redis/reply.ts";
+import { answerOf } from "../redis/reply.ts";
 import { JobMarker } from "./job-marker.ts";
 import { JobWorker, packedOf } from "./job-worker.ts";
 import type { Slots } from "./slots.ts";

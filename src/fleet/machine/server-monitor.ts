@@ -1,4 +1,4 @@
-import { BoundedCache } from "../../base/bounded-cache.ts";
+import { BoundedCache } from "../../kernel/base/bounded-cache.ts";
 import type { FleetTimings } from "../wire/fleet-timings.ts";
 import { type MemberOptions, readServers, countForeignServers, describeForeign } from "../wire/members.ts";
 

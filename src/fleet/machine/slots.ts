@@ -1,4 +1,4 @@
-import { within } from "../../base/deadline.ts";
+import { within } from "../../kernel/base/deadline.ts";
 
 /**
  * Maximum number of open jobs, as a multiple of the slots: jobs whose calls all wait for their servers need no slot.

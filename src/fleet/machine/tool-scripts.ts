@@ -2,7 +2,7 @@ import { ConfigReader } from "../wire/config-seal.ts";
 import type { FleetScript, MachineMessage, ServerMessage } from "../wire/messages.ts";
 import { TextFailure } from "../texts/text-store.ts";
 import type { TextReader, TextRef } from "../texts/texts.ts";
-import { NO_CHECKS, NO_CONFIG, type ToolChecks, type ToolScript } from "../../base/protocol/script.ts";
+import { NO_CHECKS, NO_CONFIG, type ToolChecks, type ToolScript } from "../../kernel/base/protocol/script.ts";
 
 /** Maximum number of tools kept ready. */
 const SCRIPTS_MAX = 1_024;

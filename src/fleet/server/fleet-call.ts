@@ -1,12 +1,18 @@
-import { ProtocolError } from "../../base/protocol/wire.ts";
-import { readProgress } from "../../base/protocol/payload.ts";
-import type { Failure } from "../../base/protocol/messages.ts";
+import { ProtocolError } from "../../kernel/base/protocol/wire.ts";
+import { readProgress } from "../../kernel/base/protocol/payload.ts";
+import type { Failure } from "../../kernel/base/protocol/messages.ts";
 import type { MachineMessage, Resumption } from "../wire/messages.ts";
 import { isFailure, readLines } from "../wire/read-message.ts";
-import { CONTINUATIONS_MAX } from "../../base/protocol/capability-call.ts";
-import type { LedgerClaim } from "../../base/ledger-claim.ts";
-import { type CallReply, type CapabilityResponse, type Diverged, type Job, outputOf } from "../../executor/executor.ts";
-import { DispatchedCall } from "../../executor/dispatch/dispatched-call.ts";
+import { CONTINUATIONS_MAX } from "../../kernel/base/protocol/capability-call.ts";
+import type { LedgerClaim } from "../../kernel/base/ledger-claim.ts";
+import {
+  type CallReply,
+  type CapabilityResponse,
+  type Diverged,
+  type Job,
+  outputOf,
+} from "../../kernel/executor/executor.ts";
+import { DispatchedCall } from "../../kernel/executor/dispatch/dispatched-call.ts";
 import type { FleetJob } from "./fleet-job.ts";
 
 /**

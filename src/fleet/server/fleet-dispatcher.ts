@@ -1,7 +1,7 @@
 import type { MachineMessage, ServerMessage } from "../wire/messages.ts";
-import type { Failure } from "../../base/protocol/messages.ts";
-import { LingeringWork } from "../../executor/dispatch/lingering-work.ts";
-import type { EmitExecutorEvent } from "../../executor/executor.ts";
+import type { Failure } from "../../kernel/base/protocol/messages.ts";
+import { LingeringWork } from "../../kernel/executor/dispatch/lingering-work.ts";
+import type { EmitExecutorEvent } from "../../kernel/executor/executor.ts";
 import type { FleetCall } from "./fleet-call.ts";
 import type { FleetJob } from "./fleet-job.ts";
 

@@ -1,10 +1,10 @@
 import { resolve } from "node:path";
-import { count } from "../../base/limits.ts";
-import { importOptional } from "../../base/optional-package.ts";
-import type { ExecutorOptions } from "../../executor/executor.ts";
-import type { ExecutorFactory } from "../../executor/executor-factory.ts";
+import { count } from "../../kernel/base/limits.ts";
+import { importOptional } from "../../kernel/base/optional-package.ts";
+import type { ExecutorOptions } from "../../kernel/executor/executor.ts";
+import type { ExecutorFactory } from "../../kernel/executor/executor-factory.ts";
 import type { ResolvedFleetOptions } from "./queue-executor.ts";
-import { resolveFleetName, resolveRedisUrl, resolveSecret } from "../../store/redis/url.ts";
+import { resolveFleetName, resolveRedisUrl, resolveSecret } from "../redis/url.ts";
 
 const LOST_MS_LEAST = 100;
 const STORE_URL = /^(?:file|s3\+https?):\/\//;

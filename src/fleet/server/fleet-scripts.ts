@@ -1,9 +1,9 @@
 import { hash, randomBytes } from "node:crypto";
-import { BoundedCache } from "../../base/bounded-cache.ts";
+import { BoundedCache } from "../../kernel/base/bounded-cache.ts";
 import { sealConfig } from "../wire/config-seal.ts";
 import type { FleetScript, MachineMessage, ServerMessage } from "../wire/messages.ts";
 import type { TextPublisher } from "../texts/texts.ts";
-import { NO_CONFIG, type ToolChecks, type ToolScript } from "../../base/protocol/script.ts";
+import { NO_CONFIG, type ToolChecks, type ToolScript } from "../../kernel/base/protocol/script.ts";
 
 /** Maximum number of remembered scripts, and of registrations. */
 const SCRIPTS_MAX = 10_000;
@@ -63,7 +63,7 @@ export class FleetScripts {
   }
 
   /**
-   * Digest of all that a machine runs a tool by. Not the tool's fingerprint (`tool/registered-tool.ts`), which covers
+   * Digest of all that a machine runs a tool by. Not the tool's fingerprint (`kernel/tool/registered-tool.ts`), which covers
    * the server's handling of the output and not isolation. The key may be read in Redis, so a salted config makes it
    * specific to this server.
    */

@@ -1,10 +1,10 @@
 import type { MachineInfo } from "../wire/messages.ts";
-import type { ExecutorStats } from "../../executor/executor.ts";
-import type { FleetStats, SeenMachine, MachineState } from "../../executor/fleet-state.ts";
+import type { ExecutorStats } from "../../kernel/executor/executor.ts";
+import type { FleetStats, SeenMachine, MachineState } from "../../kernel/executor/fleet-state.ts";
 import type { MachineDirectory } from "./machine-directory.ts";
 import { describeForeign } from "../wire/members.ts";
-import { describeLoss } from "../../store/redis/reply.ts";
-import type { RedisConnection } from "../../store/redis/connection.ts";
+import { describeLoss } from "../redis/reply.ts";
+import type { RedisConnection } from "../redis/connection.ts";
 
 /** Maximum number of machines listed one by one, and of protocol versions listed for each. */
 const SEEN_MAX = 100;

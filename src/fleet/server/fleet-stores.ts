@@ -1,16 +1,16 @@
-import { importOptional } from "../../base/optional-package.ts";
-import type { CallsAddress } from "../../store/calls/redis/redis-kept-calls.ts";
-import { RedisLedger, type LedgerAddress } from "../../store/calls/redis-ledger.ts";
-import type { StoreUse } from "../../store/outage.ts";
-import { kvPrefixOf, prefixOf } from "../../store/redis/keys.ts";
-import { resolveFleetName, resolveRedisUrl, resolveSecret } from "../../store/redis/url.ts";
+import { importOptional } from "../../kernel/base/optional-package.ts";
+import type { CallsAddress } from "../kept-calls/redis-kept-calls.ts";
+import { RedisLedger, type LedgerAddress } from "../ledger/redis-ledger.ts";
+import type { StoreUse } from "../../kernel/store/outage.ts";
+import { kvPrefixOf, prefixOf } from "../redis/keys.ts";
+import { resolveFleetName, resolveRedisUrl, resolveSecret } from "../redis/url.ts";
 import type {
   CallStoreFactory,
   LedgerFactory,
   OpenProbes,
   StoreFactories,
   ThreadStoreFactory,
-} from "../../store/store-factory.ts";
+} from "../../kernel/store/store-factory.ts";
 
 const EXTENSION = import.meta.url.endsWith(".ts") ? "ts" : "js";
 /** Redis keeps calls in memory. */
@@ -25,7 +25,7 @@ const PROBED: Readonly<Record<StoreUse, (fleet: string) => string>> = {
 
 /** One probe for each URL. */
 const openProbes: OpenProbes = async (stores, listener) => {
-  const { RedisProbe } = await import("../../store/redis/probe.ts");
+  const { RedisProbe } = await import("../redis/probe.ts");
   const keys = stores.map(({ use, own }) => {
     const { url, fleet = "" } = own as { readonly url: string; readonly fleet?: string };
     return { url, use, key: PROBED[use](fleet) };
@@ -34,7 +34,7 @@ const openProbes: OpenProbes = async (stores, listener) => {
 };
 
 const kv: ThreadStoreFactory = {
-  module: new URL(`../../broker/capabilities/kv/redis-store.${EXTENSION}`, import.meta.url),
+  module: new URL(`../kv/redis-store.${EXTENSION}`, import.meta.url),
   resolve: ({ url }) => ({ url: resolveRedisUrl("kv.url", url) }),
   load: () => loadClient("kv.url"),
   openProbes,
@@ -53,7 +53,7 @@ export const fleetLedger: LedgerFactory<LedgerAddress> = {
 };
 
 export const fleetCalls: CallStoreFactory<CallsAddress> = {
-  module: new URL(`../../store/calls/redis/redis-kept-calls.${EXTENSION}`, import.meta.url),
+  module: new URL(`../kept-calls/redis-kept-calls.${EXTENSION}`, import.meta.url),
   maxBytes: CALLS_MAX_BYTES,
   resolve: ({ url, fleet, secret }) => {
     const sealing = resolveSecret("calls.secret", secret);
@@ -72,5 +72,5 @@ export const fleetCalls: CallStoreFactory<CallsAddress> = {
 export const fleetStores: StoreFactories = { kv, idempotency: fleetLedger, calls: fleetCalls };
 
 function loadClient(option: string): Promise<unknown> {
-  return importOptional(option, ["ioredis"], () => import("../../store/redis/connection.ts"));
+  return importOptional(option, ["ioredis"], () => import("../redis/connection.ts"));
 }

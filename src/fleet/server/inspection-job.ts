@@ -1,11 +1,11 @@
-import { isErrorCode, toolError } from "../../base/errors.ts";
+import { isErrorCode, toolError } from "../../kernel/base/errors.ts";
 import { LEVELS } from "../gate/scheduler-scripts.ts";
 import { type Fields, isText, isTime, readText } from "../wire/fields.ts";
 import { isIsolation } from "../wire/read-job.ts";
-import { isObject } from "../../base/json.ts";
-import { type Inspection, isPluggedName, type ToolScript } from "../../base/protocol/script.ts";
-import type { Job } from "../../executor/executor.ts";
-import { inspectionError } from "../../executor/dispatch/inspector.ts";
+import { isObject } from "../../kernel/base/json.ts";
+import { type Inspection, isPluggedName, type ToolScript } from "../../kernel/base/protocol/script.ts";
+import type { Job } from "../../kernel/executor/executor.ts";
+import { inspectionError } from "../../kernel/executor/dispatch/inspector.ts";
 
 /** Limits of an inspection in the fleet; the machine enforces its own besides. */
 const LIMITS = {

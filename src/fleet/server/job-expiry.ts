@@ -1,5 +1,5 @@
-import { answerOf } from "../../store/redis/reply.ts";
-import type { RedisConnection } from "../../store/redis/connection.ts";
+import { answerOf } from "../redis/reply.ts";
+import type { RedisConnection } from "../redis/connection.ts";
 import type { FleetJob } from "./fleet-job.ts";
 
 /** Delay before the expiry is set: most jobs are complete by then and need none. */

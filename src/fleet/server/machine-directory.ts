@@ -1,6 +1,6 @@
 import { type MemberOptions, readMachines } from "../wire/members.ts";
 import type { MachineInfo } from "../wire/messages.ts";
-import type { MachineState } from "../../executor/fleet-state.ts";
+import type { MachineState } from "../../kernel/executor/fleet-state.ts";
 
 /** Number of consecutive missed reads after which a machine is lost: a single miss may be a restarted Redis. */
 const MISSED_MAX = 2;

@@ -1,4 +1,4 @@
-import { answerOf } from "../../store/redis/reply.ts";
+import { answerOf } from "../redis/reply.ts";
 import type { Fleet } from "../wire/fleet.ts";
 import type { FleetJob } from "./fleet-job.ts";
 

@@ -1,7 +1,7 @@
 import { Queue } from "bullmq";
 import { setTimeout as delay } from "node:timers/promises";
-import { valueIn, within } from "../../base/deadline.ts";
-import type { ErrorCode } from "../../base/errors.ts";
+import { valueIn, within } from "../../kernel/base/deadline.ts";
+import type { ErrorCode } from "../../kernel/base/errors.ts";
 import { Fleet } from "../wire/fleet.ts";
 import { DamageReport } from "../wire/damage.ts";
 import type { FleetTimings } from "../wire/fleet-timings.ts";
@@ -15,12 +15,18 @@ import { QueueKeeper } from "../wire/queue-keeper.ts";
 import { openTextStore, readBucketCredentials } from "../texts/open-store.ts";
 import { moveWaiting, readJobTurn } from "../gate/turn.ts";
 import { TextPublisher } from "../texts/texts.ts";
-import { isObject } from "../../base/json.ts";
-import { wordsOfLoss } from "../../store/redis/reply.ts";
-import type { Failure } from "../../base/protocol/messages.ts";
-import type { Inspection, ToolScript, ToolVersion } from "../../base/protocol/script.ts";
-import type { Executor, ExecutorOptions, ExecutorStats, Job, EmitExecutorEvent } from "../../executor/executor.ts";
-import { DeadlineTimer } from "../../executor/dispatch/deadline-timer.ts";
+import { isObject } from "../../kernel/base/json.ts";
+import { wordsOfLoss } from "../redis/reply.ts";
+import type { Failure } from "../../kernel/base/protocol/messages.ts";
+import type { Inspection, ToolScript, ToolVersion } from "../../kernel/base/protocol/script.ts";
+import type {
+  Executor,
+  ExecutorOptions,
+  ExecutorStats,
+  Job,
+  EmitExecutorEvent,
+} from "../../kernel/executor/executor.ts";
+import { DeadlineTimer } from "../../kernel/executor/dispatch/deadline-timer.ts";
 import { FleetCall } from "./fleet-call.ts";
 import { FleetDispatcher } from "./fleet-dispatcher.ts";
 import { describeMachines, sumUpMachines, NO_MACHINE, problemOf } from "./fleet-stats.ts";
@@ -29,7 +35,7 @@ import { MissingJobs } from "./missing-jobs.ts";
 import { MachineDirectory } from "./machine-directory.ts";
 import { FleetScripts } from "./fleet-scripts.ts";
 import { JobSender } from "./job-sender.ts";
-import { BoundedCache } from "../../base/bounded-cache.ts";
+import { BoundedCache } from "../../kernel/base/bounded-cache.ts";
 
 /** Longest wait for a worker machine at a server's start, in milliseconds. */
 const MACHINE_MS = 30_000;

@@ -1,8 +1,8 @@
 import { constants, type Stats } from "node:fs";
 import { lstat, open, opendir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { inTime } from "../../base/deadline.ts";
-import { writeWhole } from "../../base/os/whole-file.ts";
+import { inTime } from "../../kernel/base/deadline.ts";
+import { writeWhole } from "../../kernel/base/os/whole-file.ts";
 import { collect, fileNameOf, type TextStore, TextFailure } from "./text-store.ts";
 
 const HOUR_MS = 3_600_000;

@@ -1,6 +1,6 @@
 import { isAbsolute } from "node:path";
 import { fileURLToPath } from "node:url";
-import { importOptional } from "../../base/optional-package.ts";
+import { importOptional } from "../../kernel/base/optional-package.ts";
 import { BucketStore, type BucketCredentials } from "./bucket.ts";
 import { FolderStore } from "./folder.ts";
 import type { TextStore } from "./text-store.ts";

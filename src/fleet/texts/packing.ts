@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { promisify } from "node:util";
 import { constants, zstdCompress, zstdDecompress } from "node:zlib";
-import { isObject } from "../../base/json.ts";
+import { isObject } from "../../kernel/base/json.ts";
 import { isCount, isKey } from "../wire/fields.ts";
 import { TextFailure } from "./text-store.ts";
 

@@ -1,10 +1,10 @@
-import { BoundedCache } from "../../base/bounded-cache.ts";
-import type { RedisConnection } from "../../store/redis/connection.ts";
+import { BoundedCache } from "../../kernel/base/bounded-cache.ts";
+import type { RedisConnection } from "../redis/connection.ts";
 import type { FleetKeys } from "../wire/keys.ts";
 import { identify, isTextRef, pack, storedBytesMax, type TextRef, type TextSeal, unpack } from "./packing.ts";
 import { type TextStore, TextFailure, oversized } from "./text-store.ts";
-import { inTime } from "../../base/deadline.ts";
-import { replyOf, wordsOfLoss, wordsOfReply } from "../../store/redis/reply.ts";
+import { inTime } from "../../kernel/base/deadline.ts";
+import { replyOf, wordsOfLoss, wordsOfReply } from "../redis/reply.ts";
 
 export type { TextRef, TextSeal };
 

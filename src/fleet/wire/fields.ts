@@ -1,5 +1,5 @@
-import { describeExcess, isObject } from "../../base/json.ts";
-import { ProtocolError } from "../../base/protocol/wire.ts";
+import { describeExcess, isObject } from "../../kernel/base/json.ts";
+import { ProtocolError } from "../../kernel/base/protocol/wire.ts";
 
 /** An object with unchecked fields. */
 export type Fields = Readonly<Record<string, unknown>>;

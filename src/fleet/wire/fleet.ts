@@ -1,11 +1,11 @@
 import { randomBytes } from "node:crypto";
-import { GloveboxError } from "../../base/errors.ts";
-import { RedisConnection } from "../../store/redis/connection.ts";
-import type { RedisListener, RedisProblem } from "../../store/outage.ts";
-import { RedisProblemError } from "../../store/redis/problem.ts";
-import { wordsOfLoss } from "../../store/redis/reply.ts";
-import { EFFECTS, RedisReport } from "../../store/redis/report.ts";
-import { Seal } from "../../store/redis/seal.ts";
+import { GloveboxError } from "../../kernel/base/errors.ts";
+import { RedisConnection } from "../redis/connection.ts";
+import type { RedisListener, RedisProblem } from "../../kernel/store/outage.ts";
+import { RedisProblemError } from "../redis/problem.ts";
+import { wordsOfLoss } from "../redis/reply.ts";
+import { EFFECTS, RedisReport } from "../redis/report.ts";
+import { Seal } from "../redis/seal.ts";
 import { FleetKeys } from "./keys.ts";
 import type { MemberKind, MemberOptions } from "./members.ts";
 import { queueName } from "./messages.ts";

@@ -1,4 +1,4 @@
-import { Script } from "../../store/redis/script.ts";
+import { Script } from "../redis/script.ts";
 
 /**
  * Maximum size of an inbox entry: longer envelopes have a key of their own. Sealed and in Base64, envelopes stay within

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn, setTimeout as delay } from "node:timers/promises";
-import { BoundedCache } from "../../base/bounded-cache.ts";
-import type { RedisConnection } from "../../store/redis/connection.ts";
-import { replyOf } from "../../store/redis/reply.ts";
+import { BoundedCache } from "../../kernel/base/bounded-cache.ts";
+import type { RedisConnection } from "../redis/connection.ts";
+import { replyOf } from "../redis/reply.ts";
 import { describeDamage } from "./damage.ts";
 import {
   type InboxEntry,

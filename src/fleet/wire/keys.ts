@@ -1,5 +1,5 @@
-import { prefixOf } from "../../store/redis/keys.ts";
-import { resolveFleetName } from "../../store/redis/url.ts";
+import { prefixOf } from "../redis/keys.ts";
+import { resolveFleetName } from "../redis/url.ts";
 
 /** The names of a fleet's keys in Redis. All have one hash tag, so a cluster keeps them on one node. */
 export class FleetKeys {

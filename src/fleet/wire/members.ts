@@ -1,11 +1,11 @@
-import { answerOf } from "../../store/redis/reply.ts";
-import type { RedisConnection } from "../../store/redis/connection.ts";
-import type { Seal } from "../../store/redis/seal.ts";
+import { answerOf } from "../redis/reply.ts";
+import type { RedisConnection } from "../redis/connection.ts";
+import type { Seal } from "../redis/seal.ts";
 import type { FleetKeys } from "./keys.ts";
 import { isMember, type Fields, isCount, isLine, isText, isTime, readText } from "./fields.ts";
 import type { MachineInfo } from "./messages.ts";
 import type { FleetTimings } from "./fleet-timings.ts";
-import { isObject } from "../../base/json.ts";
+import { isObject } from "../../kernel/base/json.ts";
 
 const LEFT_MS = 60_000;
 /** Maximum difference between two members' clocks, in milliseconds. */

@@ -1,5 +1,5 @@
-import { BoundedCache } from "../../base/bounded-cache.ts";
-import type { RedisConnection } from "../../store/redis/connection.ts";
+import { BoundedCache } from "../../kernel/base/bounded-cache.ts";
+import type { RedisConnection } from "../redis/connection.ts";
 import type { FleetKeys } from "./keys.ts";
 import { SEND_AND_EXPIRE } from "./inbox-script.ts";
 import type { Envelope } from "./messages.ts";

@@ -1,8 +1,8 @@
-import type { CallReply } from "../../executor/executor.ts";
-import type { CapabilityCall } from "../../base/protocol/capability-call.ts";
-import type { RunLimits } from "../../base/protocol/messages.ts";
-import type { ToolScript } from "../../base/protocol/script.ts";
-import type { LedgerClaim } from "../../base/ledger-claim.ts";
+import type { CallReply } from "../../kernel/executor/executor.ts";
+import type { CapabilityCall } from "../../kernel/base/protocol/capability-call.ts";
+import type { RunLimits } from "../../kernel/base/protocol/messages.ts";
+import type { ToolScript } from "../../kernel/base/protocol/script.ts";
+import type { LedgerClaim } from "../../kernel/base/ledger-claim.ts";
 import type { TextRef } from "../texts/texts.ts";
 import type { JobTurn } from "../gate/turn.ts";
 

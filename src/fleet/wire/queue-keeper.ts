@@ -1,4 +1,4 @@
-import { answerOf } from "../../store/redis/reply.ts";
+import { answerOf } from "../redis/reply.ts";
 import type { Fleet } from "./fleet.ts";
 
 /** BullMQ's keys of a queue besides its jobs: lists of ids, counters, settings. BullMQ sets no expiry on them. */

@@ -1,6 +1,6 @@
-import { describeExcess, isObject } from "../../base/json.ts";
-import { type Isolation, isPluggedName } from "../../base/protocol/script.ts";
-import { ProtocolError } from "../../base/protocol/wire.ts";
+import { describeExcess, isObject } from "../../kernel/base/json.ts";
+import { type Isolation, isPluggedName } from "../../kernel/base/protocol/script.ts";
+import { ProtocolError } from "../../kernel/base/protocol/wire.ts";
 import {
   briefly,
   type Fields,

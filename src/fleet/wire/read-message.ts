@@ -1,10 +1,10 @@
-import { type Failure, isErrorCode } from "../../base/errors.ts";
-import type { CallReply } from "../../executor/executor.ts";
-import { isObject } from "../../base/json.ts";
-import type { CapabilityResponse, Diverged } from "../../base/protocol/capability-call.ts";
-import type { ReplayPlan } from "../../base/protocol/messages.ts";
-import { hasViolations } from "../../base/protocol/payload.ts";
-import { ProtocolError } from "../../base/protocol/wire.ts";
+import { type Failure, isErrorCode } from "../../kernel/base/errors.ts";
+import type { CallReply } from "../../kernel/executor/executor.ts";
+import { isObject } from "../../kernel/base/json.ts";
+import type { CapabilityResponse, Diverged } from "../../kernel/base/protocol/capability-call.ts";
+import type { ReplayPlan } from "../../kernel/base/protocol/messages.ts";
+import { hasViolations } from "../../kernel/base/protocol/payload.ts";
+import { ProtocolError } from "../../kernel/base/protocol/wire.ts";
 import {
   briefly,
   type Fields,

@@ -1,6 +1,6 @@
 import { connect } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
-import { createServer, type Server } from "../../../src/service/http/server.ts";
+import { createServer, type Server } from "../../../src/server/http/server.ts";
 import type { Stage } from "../stage.ts";
 import type { Scene } from "./scene.ts";
 

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Engine } from "../../../src/index.ts";
+import type { Engine } from "../../../src/glovebox/index.ts";
 import { byReason, expectOutcome } from "../outcome.ts";
 import { suiteFolder, SUITES } from "../suites.ts";
 import { filesOf } from "./files.ts";

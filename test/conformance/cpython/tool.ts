@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { createEngine, type Engine } from "../../../src/index.ts";
+import { createEngine, type Engine } from "../../../src/glovebox/index.ts";
 import type { Files } from "./files.ts";
 import type { Run, Verdict } from "./verdicts.ts";
 

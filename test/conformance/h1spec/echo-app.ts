@@ -1,9 +1,9 @@
 import type { FastifyInstance } from "fastify";
-import type { Engine } from "../../../src/index.ts";
-import { ScopedEngine } from "../../../src/service/access/scoped-engine.ts";
-import { Keys } from "../../../src/service/access/keys.ts";
-import { createApp } from "../../../src/service/http/app.ts";
-import { OriginCheck } from "../../../src/service/http/origin-check.ts";
+import type { Engine } from "../../../src/glovebox/index.ts";
+import { ScopedEngine } from "../../../src/server/access/scoped-engine.ts";
+import { Keys } from "../../../src/server/access/keys.ts";
+import { createApp } from "../../../src/server/http/app.ts";
+import { OriginCheck } from "../../../src/server/http/origin-check.ts";
 
 const BODY_BYTES = 100_000;
 

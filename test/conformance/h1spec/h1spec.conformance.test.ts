@@ -1,8 +1,8 @@
 import { connect, type AddressInfo } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createEngine, type Engine } from "../../../src/index.ts";
-import { createServer, type Server } from "../../../src/service/http/server.ts";
+import { createEngine, type Engine } from "../../../src/glovebox/index.ts";
+import { createServer, type Server } from "../../../src/server/http/server.ts";
 import { expectOutcome } from "../outcome.ts";
 import { suiteFolder, SUITES } from "../suites.ts";
 import { createEchoApp } from "./echo-app.ts";

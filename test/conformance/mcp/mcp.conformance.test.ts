@@ -1,10 +1,10 @@
 import { createServer as createNodeServer } from "node:http";
 import express from "express";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createEngine, type Engine } from "../../../src/index.ts";
-import { toMcpHandler } from "../../../src/service/handlers/index.ts";
-import { createServer } from "../../../src/service/http/server.ts";
-import { listen } from "../../service/handlers/web-server.ts";
+import { createEngine, type Engine } from "../../../src/glovebox/index.ts";
+import { toMcpHandler } from "../../../src/server/handlers/index.ts";
+import { createServer } from "../../../src/server/http/server.ts";
+import { listen } from "../../server/handlers/web-server.ts";
 import { byReason, expectOutcome } from "../outcome.ts";
 import { type Difference, KNOWN_DIFFERENCES } from "./known-differences.ts";
 import { runSuite, type Suite, versionOf } from "./run-suite.ts";

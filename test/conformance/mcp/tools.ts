@@ -1,4 +1,4 @@
-import type { ToolDefinition } from "../../../src/index.ts";
+import type { ToolDefinition } from "../../../src/glovebox/index.ts";
 
 /** A picture of one red pixel. */
 const PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";

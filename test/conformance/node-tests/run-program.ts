@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { Worker } from "node:worker_threads";
-import type { Engine, ToolDefinition } from "../../../src/index.ts";
+import type { Engine, ToolDefinition } from "../../../src/glovebox/index.ts";
 import type { Program } from "./programs.ts";
 
 /** Outcomes of a file's cases by their names: why one does not pass, or `null`. */

@@ -55,7 +55,7 @@ export const FREEZING: Change = {
 
 /** Freezes with the product's own function, without anything else of the product. */
 export async function hardening(): Promise<Change> {
-  const entry = fileURLToPath(new URL("../../../src/guest/harden.ts", import.meta.url));
+  const entry = fileURLToPath(new URL("../../../src/kernel/guest/harden.ts", import.meta.url));
   const options = { bundle: true, format: "iife", globalName: "hardening", write: false } as const;
   const { outputFiles } = await build({ entryPoints: [entry], ...options });
   return {

@@ -1,4 +1,4 @@
-import type { Engine } from "../../../src/index.ts";
+import type { Engine } from "../../../src/glovebox/index.ts";
 import { DEADLINE_MS } from "./bare-context.ts";
 import type { Mode, Program } from "./cases.ts";
 import { ENDLESS, type Entry, EVALUATOR } from "./evaluator.ts";

@@ -1,4 +1,4 @@
-import type { Engine } from "../../../src/index.ts";
+import type { Engine } from "../../../src/glovebox/index.ts";
 import { type Case, type Harness, inapplicable, modesOf } from "./cases.ts";
 import type { Explainer, Explanation } from "./explanation.ts";
 import { type Level, runAt } from "./level.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createEngine, type Engine } from "../../../src/index.ts";
+import { createEngine, type Engine } from "../../../src/glovebox/index.ts";
 import { byReason, expectOutcome, type Outcome } from "../outcome.ts";
 import { suiteFolder, SUITES } from "../suites.ts";
 import { BareContexts } from "./bare-context.ts";

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Engine } from "../../../src/index.ts";
+import type { Engine } from "../../../src/glovebox/index.ts";
 
 /** A case of wasi-testsuite: a command, and what the suite says of it. */
 export interface Case {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createEngine, type Engine } from "../../../src/index.ts";
+import { createEngine, type Engine } from "../../../src/glovebox/index.ts";
 import { byReason, expectOutcome } from "../outcome.ts";
 import { suiteFolder, SUITES } from "../suites.ts";
 import { NOT_APPLICABLE, REFUSED } from "./known-differences.ts";

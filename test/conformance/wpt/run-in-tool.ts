@@ -1,4 +1,4 @@
-import type { Engine, Isolation, ToolDefinition } from "../../../src/index.ts";
+import type { Engine, Isolation, ToolDefinition } from "../../../src/glovebox/index.ts";
 import { lostRun, REPORT_MS, type Report, type RunProgram, runnerText, runOf, type Scope } from "./program-runner.ts";
 
 /** Levels that a tool may have, with the scope in which a program's script finds its globals there. */

@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createEngine, type Engine } from "../../../src/index.ts";
+import { createEngine, type Engine } from "../../../src/glovebox/index.ts";
 import { expectOutcome } from "../outcome.ts";
 import { suiteFolder, SUITES } from "../suites.ts";
 import { type Difference, Tally } from "../tally.ts";

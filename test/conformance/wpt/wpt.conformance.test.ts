@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createEngine, type Engine } from "../../../src/index.ts";
+import { createEngine, type Engine } from "../../../src/glovebox/index.ts";
 import { expectOutcome } from "../outcome.ts";
 import { suiteFolder, SUITES } from "../suites.ts";
 import { Tally } from "../tally.ts";

@@ -6,7 +6,7 @@ import { FleetScheduler, type QueuePlace } from "../../../src/fleet/gate/fleet-s
 import { type AdmissionRequest, shortName } from "../../../src/fleet/gate/caps.ts";
 import { FleetKeys } from "../../../src/fleet/wire/keys.ts";
 import { moveWaiting, recordTaken, orderKeys, placeOf, type JobTurn } from "../../../src/fleet/gate/turn.ts";
-import { RedisConnection } from "../../../src/store/redis/connection.ts";
+import { RedisConnection } from "../../../src/fleet/redis/connection.ts";
 import { FLEET_TIMINGS, scaled } from "../../../src/fleet/wire/fleet-timings.ts";
 import { type RedisServer, startRedis } from "../../redis-server.ts";
 

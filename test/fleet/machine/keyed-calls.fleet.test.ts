@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import type { KeyedCall } from "../../../src/store/calls/ledger.ts";
-import { RedisLedger } from "../../../src/store/calls/redis-ledger.ts";
+import type { KeyedCall } from "../../../src/kernel/store/calls/ledger.ts";
+import { RedisLedger } from "../../../src/fleet/ledger/redis-ledger.ts";
 import { KeyedCalls } from "../../../src/fleet/machine/keyed-calls.ts";
 import { FLEET_TIMINGS } from "../../../src/fleet/wire/fleet-timings.ts";
-import type { LedgerClaim } from "../../../src/base/ledger-claim.ts";
+import type { LedgerClaim } from "../../../src/kernel/base/ledger-claim.ts";
 import { type RedisServer, startRedis } from "../../redis-server.ts";
 
 const SECRET = "a secret of the ledger";

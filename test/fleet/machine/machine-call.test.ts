@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import type { CapabilityCall, CallReply } from "../../../src/executor/executor.ts";
+import type { CapabilityCall, CallReply } from "../../../src/kernel/executor/executor.ts";
 import type { FleetLimits, MachineMessage, Resumption } from "../../../src/fleet/wire/messages.ts";
 import type { CallEnd, KeptCall } from "../../../src/fleet/machine/keyed-calls.ts";
 import { MachineCall } from "../../../src/fleet/machine/machine-call.ts";
-import { NO_CHECKS, type ToolScript } from "../../../src/base/protocol/script.ts";
+import { NO_CHECKS, type ToolScript } from "../../../src/kernel/base/protocol/script.ts";
 
 const SCRIPT: ToolScript = {
   key: "k",

@@ -1,10 +1,10 @@
 /** A worker machine in a process of its own: its options are its argument, and it says a line when it is ready. */
-import { resolveExecutorOptions } from "../../../src/executor/options.ts";
+import { resolveExecutorOptions } from "../../../src/kernel/executor/options.ts";
 import { scaled } from "../../../src/fleet/wire/fleet-timings.ts";
-import { PRELUDE_PARTS } from "../../../src/ecosystems/plugins.ts";
+import { PRELUDE_PARTS } from "../../../src/standard/plugins.ts";
 import { startMachine } from "../../../src/fleet/machine/machine.ts";
 import { fleetLedger } from "../../../src/fleet/server/fleet-stores.ts";
-import { DEFAULT_KEYS } from "../../../src/store/calls/ledger.ts";
+import { DEFAULT_KEYS } from "../../../src/kernel/store/calls/ledger.ts";
 
 const {
   url,

@@ -2,7 +2,7 @@
 import { Registry } from "prom-client";
 import type { Machine } from "../../../src/fleet/machine/machine.ts";
 import type { MachineStats } from "../../../src/fleet/machine/machine-stats.ts";
-import { runWorker } from "../../../src/service/cli/worker-service.ts";
+import { runWorker } from "../../../src/cli/worker-service.ts";
 
 const [behaviour = "", drainMs = "100"] = process.argv.slice(2);
 let isDraining = false;

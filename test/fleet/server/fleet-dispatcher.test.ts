@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import type { Job } from "../../../src/executor/executor.ts";
+import type { Job } from "../../../src/kernel/executor/executor.ts";
 import { FleetCall } from "../../../src/fleet/server/fleet-call.ts";
 import { FleetDispatcher, type FleetDispatcherHost } from "../../../src/fleet/server/fleet-dispatcher.ts";
 import { FleetJob } from "../../../src/fleet/server/fleet-job.ts";
 import { inspectionJob } from "../../../src/fleet/server/inspection-job.ts";
 import type { ServerMessage } from "../../../src/fleet/wire/messages.ts";
-import { NO_CHECKS, type ToolScript } from "../../../src/base/protocol/script.ts";
+import { NO_CHECKS, type ToolScript } from "../../../src/kernel/base/protocol/script.ts";
 
 const MACHINE = "machine-0000000000000001";
 /** More than a call may wait, and less than it may wait and take. */

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { FleetScripts } from "../../../src/fleet/server/fleet-scripts.ts";
 import type { TextPublisher } from "../../../src/fleet/texts/texts.ts";
-import { script } from "../../executor/jobs.ts";
+import { script } from "../../kernel/executor/jobs.ts";
 
 test("a module that was inspected under another name is another tool for machines", async () => {
   const publish = () => Promise.resolve({ hash: "0", bytes: 1 });

@@ -1,3 +1,3 @@
-import { executorSuite } from "../../executor/suite.ts";
+import { executorSuite } from "../../kernel/executor/suite.ts";
 
 executorSuite("queue");

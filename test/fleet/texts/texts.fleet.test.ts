@@ -13,7 +13,7 @@ import { openTextStore, readBucketCredentials } from "../../../src/fleet/texts/o
 import { pack } from "../../../src/fleet/texts/packing.ts";
 import { TextFailure, type TextFailureKind } from "../../../src/fleet/texts/text-store.ts";
 import { TextPublisher, TextReader, type TextRef, type TextSeal } from "../../../src/fleet/texts/texts.ts";
-import { RedisConnection } from "../../../src/store/redis/connection.ts";
+import { RedisConnection } from "../../../src/fleet/redis/connection.ts";
 import { type RedisServer, startRedis } from "../../redis-server.ts";
 import { type BucketServer, startBucket } from "../bucket-server.ts";
 

@@ -5,9 +5,9 @@ import { Inbox } from "../../../src/fleet/wire/inbox.ts";
 import { type MessagingOptions, MessageOutbox } from "../../../src/fleet/wire/message-outbox.ts";
 import { PROTOCOL } from "../../../src/fleet/wire/messages.ts";
 import { Payloads } from "../../../src/fleet/wire/payloads.ts";
-import { ProtocolError } from "../../../src/base/protocol/wire.ts";
-import { RedisConnection } from "../../../src/store/redis/connection.ts";
-import { Seal } from "../../../src/store/redis/seal.ts";
+import { ProtocolError } from "../../../src/kernel/base/protocol/wire.ts";
+import { RedisConnection } from "../../../src/fleet/redis/connection.ts";
+import { Seal } from "../../../src/fleet/redis/seal.ts";
 import { type RedisServer, startRedis } from "../../redis-server.ts";
 import { TIMINGS } from "../fleet.ts";
 

@@ -16,9 +16,9 @@ import {
   readPlan,
   readServerMessage,
 } from "../../../src/fleet/wire/read-message.ts";
-import { isObject, NESTING_MAX } from "../../../src/base/json.ts";
-import type { CallReply } from "../../../src/executor/executor.ts";
-import { ProtocolError } from "../../../src/base/protocol/wire.ts";
+import { isObject, NESTING_MAX } from "../../../src/kernel/base/json.ts";
+import type { CallReply } from "../../../src/kernel/executor/executor.ts";
+import { ProtocolError } from "../../../src/kernel/base/protocol/wire.ts";
 
 const KEY = "0123456789abcdef".repeat(4);
 const SERVER = "server-0123456789abcdef";

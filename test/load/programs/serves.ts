@@ -1,6 +1,6 @@
 /** A server with tools for those who abuse it. Says its address, and ends when its input does. */
-import { createEngine } from "../../../src/index.ts";
-import { createServer } from "../../../src/service/http/server.ts";
+import { createEngine } from "../../../src/glovebox/index.ts";
+import { createServer } from "../../../src/server/http/server.ts";
 
 const number = { type: "number" };
 const engine = await createEngine({

@@ -2,9 +2,9 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { mcp } from "../../../src/tool/contracts/index.ts";
-import { forModels } from "../../../src/base/result.ts";
-import { type Engine, createEngine, type ToolResult } from "../../../src/index.ts";
+import { mcp } from "../../../src/standard/contracts.ts";
+import { forModels } from "../../../src/kernel/base/result.ts";
+import { type Engine, createEngine, type ToolResult } from "../../../src/glovebox/index.ts";
 import { CASES, CONFIG } from "./cases.mjs";
 
 /** A case as the library itself answers it, in Node. */

@@ -1,0 +1,68 @@
+import { parseForWriting } from "../kernel/base/exact-json.ts";
+import { readFile } from "node:fs/promises";
+import { text } from "node:stream/consumers";
+import { Command } from "commander";
+import type { ErrorCode } from "../kernel/base/errors.ts";
+import { resultText, writableOutput } from "../kernel/base/result.ts";
+import type { RunCodeOutput } from "../code-mode/result.ts";
+import { CliError, EXIT } from "./exit.ts";
+import { openEngine, readConfig, type Sources } from "./open-engine.ts";
+import { print, say } from "./output.ts";
+
+interface Options extends Sources {
+  readonly input?: string;
+  readonly result?: true;
+  readonly json?: true;
+}
+
+const ENGINE = { workers: 1, executor: { kind: "process", spare: false } } as const;
+const INVALID: readonly ErrorCode[] = ["invalid_arguments", "input_too_large"];
+
+/** `glovebox code`: runs a program over a folder of tools, with its result on stdout and its console on stderr. */
+export function codeCommand(): Command {
+  return new Command("code")
+    .description("run a program that calls tools, as a model writes it in code mode")
+    .argument("<file>", "file with the program, in TypeScript; - reads it from stdin")
+    .option("--tools <dir>", "folder of tools (default: the configuration's tools, else the samples)")
+    .option("--config <file>", "configuration file (default: glovebox.config.yaml or .json in this folder, if present)")
+    .option("--input <json>", "the value that the program sees as input")
+    .option("--result", "print the whole result instead of what the program returned")
+    .option("--json", "print the whole result, as --result does")
+    .action(run);
+}
+
+async function run(file: string, { input, json, result: isWhole = json, ...sources }: Options): Promise<void> {
+  const code = await readProgramFile(file);
+  const value = input === undefined ? {} : { input: parseInput(input) };
+  const config = await readConfig(sources.config);
+  await using engine = await openEngine(sources, config, ENGINE);
+  const { codeMode } = await import("../code-mode/code-mode.ts");
+  const result = await codeMode(engine).run(code, {
+    ...value,
+    onLog: ({ level, message }) => say(`[${level}] ${message}`),
+  });
+  if (isWhole === true) print(resultText(result));
+  else if (result.success) print(JSON.stringify((writableOutput(result) as RunCodeOutput).result));
+  if (result.success && isWhole !== true)
+    for (const warning of result.output.warnings ?? []) say(`glovebox: ${warning}`);
+  if (result.error === null) return;
+  process.exitCode = INVALID.includes(result.error.code) ? EXIT.INVALID : EXIT.FAILED;
+  if (isWhole !== true) say(`glovebox: ${result.error.code}: ${result.error.message}`);
+}
+
+async function readProgramFile(file: string): Promise<string> {
+  if (file === "-") return text(process.stdin);
+  try {
+    return await readFile(file, "utf8");
+  } catch {
+    throw new CliError(EXIT.USAGE, `the program ${file} cannot be read`);
+  }
+}
+
+function parseInput(input: string): unknown {
+  try {
+    return parseForWriting(input);
+  } catch {
+    throw new CliError(EXIT.INVALID, "the input is not JSON");
+  }
+}

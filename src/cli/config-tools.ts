@@ -1,0 +1,84 @@
+import { matchesName } from "../kernel/base/name-patterns.ts";
+import { stat } from "node:fs/promises";
+import { OPERATOR } from "../kernel/broker/policy.ts";
+import type { ToolInfo } from "../kernel/tool/definition.ts";
+import { RUNTIMES } from "../standard/plugins.ts";
+import { findSources } from "../kernel/tool/source.ts";
+import { isUrl } from "../kernel/tool/package/location.ts";
+import type { ConfigFinding } from "../server/config/config-error.ts";
+import { nearest } from "../server/config/names.ts";
+import type { Config } from "../server/config/schema.ts";
+import { openEmptyEngine } from "./open-engine.ts";
+
+/** A mistake of a setting, whose place is not known yet. */
+export interface SettingMistake extends Pick<ConfigFinding, "rule" | "severity" | "message"> {
+  readonly path: readonly string[];
+}
+
+/** Finds tools of a configuration that are not there or do not load, and rules that match no tool. */
+export async function findToolMistakes(values: Config): Promise<readonly SettingMistake[]> {
+  const missing = await findMissing(values);
+  const tools = (values.tools ?? []).map((tool) => (typeof tool === "string" ? { path: tool } : tool));
+  if (tools.length === 0) return missing;
+  const { root, packages } = values;
+  const given = { ...(root === undefined ? {} : { root }), ...(packages === undefined ? {} : { packages }) };
+  await using engine = await openEmptyEngine(given, { workers: 1, executor: { kind: "process", spare: false } });
+  const mistakes: SettingMistake[] = [...missing];
+  for (const [at, tool] of tools.entries()) {
+    if (missing.some(({ path }) => path[0] === "tools" && path[1] === `${at}`)) continue;
+    const failures = await Promise.all(
+      (await sourcesAt(tool.path)).map((path) =>
+        engine.register({ ...tool, path }).then(
+          () => null,
+          (error: unknown) => (error instanceof Error ? error.message : String(error)),
+        ),
+      ),
+    );
+    const path = ["tools", `${at}`];
+    mistakes.push(
+      ...failures.flatMap((message) => (message === null ? [] : [{ rule: "tools/load" as const, path, message }])),
+    );
+  }
+  // The rule may be for the tool that does not load.
+  return mistakes.length > missing.length ? mistakes : [...mistakes, ...findUnmatched(values, engine.list())];
+}
+
+/** The modules in a folder one by one, so that each mistake is found; the path itself where that says what is wrong. */
+async function sourcesAt(given: string): Promise<readonly string[]> {
+  return findSources(given, { runtimes: RUNTIMES }).then(
+    (sources) => sources.map(({ path }) => path),
+    () => [given],
+  );
+}
+
+async function findMissing({ tools = [] }: Config): Promise<readonly SettingMistake[]> {
+  const found = await Promise.all(
+    tools.map(async (tool, at): Promise<SettingMistake[]> => {
+      const file = typeof tool === "string" ? tool : tool.path;
+      if (isUrl(file) || (await stat(file).catch(() => null)) !== null) return [];
+      const path = ["tools", `${at}`, ...(typeof tool === "string" ? [] : ["path"])];
+      const message = `${path.join(".")}: there is no file or folder ${JSON.stringify(file)}`;
+      return [{ rule: "config/missing-file", path, message }];
+    }),
+  );
+  return found.flat();
+}
+
+/** Names of rules that match none of the operator's tools. Others register theirs later. */
+function findUnmatched({ policy, connectors, keys }: Config, tools: readonly ToolInfo[]): readonly SettingMistake[] {
+  if (keys?.some(({ roles }) => roles?.includes("admin")) === true) return [];
+  const names = tools.map(({ name }) => name);
+  const isElsewhere = (wanted: string): boolean =>
+    Object.keys(connectors ?? {}).some((one) => wanted.startsWith(`${one}.`));
+  return (policy?.rules ?? []).flatMap(({ tools: wanted = [], registrants = [OPERATOR] }, at) => {
+    if (!registrants.every((one) => one === OPERATOR)) return [];
+    return wanted.flatMap((name, nth): SettingMistake[] => {
+      if (names.some((one) => matchesName(name, one)) || isElsewhere(name)) return [];
+      const meant = nearest(name.replace(/\*$/, ""), names);
+      const hint = meant === undefined ? "" : `; there is ${JSON.stringify(meant)}`;
+      const message = `no tool is named ${JSON.stringify(name.slice(0, 100))}${hint}`;
+      const path = ["policy", "rules", `${at}`, "tools", `${nth}`];
+      return [{ rule: "policy/matches-nothing", severity: "warning", path, message }];
+    });
+  });
+}

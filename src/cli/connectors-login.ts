@@ -1,0 +1,134 @@
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { Command, InvalidArgumentError } from "commander";
+import { GloveboxError } from "../kernel/base/errors.ts";
+import type { ConnectorLogin } from "../connectors/engine/connector-login.ts";
+import { LOGGED_IN, notLoggedIn } from "../server/http/login-page.ts";
+import { CliError, EXIT } from "./exit.ts";
+import { engineOptions, orUsage, readConfig } from "./open-engine.ts";
+import { print, printJson, say, visible } from "./output.ts";
+
+interface LoginOptions {
+  readonly config?: string;
+  readonly tenant?: string;
+  readonly device?: true;
+  readonly port: number;
+  readonly json?: true;
+}
+
+/** Time that a person has to log in. */
+const LOGIN_MS = 600_000;
+const CALLBACK = "/callback";
+
+/** `glovebox connectors login` and `logout`. */
+export function loginCommands(): readonly Command[] {
+  const common = (name: string): Command =>
+    new Command(name)
+      .argument("<name>", "the connector")
+      .option("--tenant <tenant>", "tenant whose login it is, for a connector with perTenant (default: the operator's)")
+      .option(
+        "--config <file>",
+        "configuration file (default: glovebox.config.yaml or .json in this folder, if present)",
+      )
+      .option("--json", "print JSON at the end; what a person is to do goes to stderr");
+  return [
+    common("login")
+      .description("log a connector with an auth of the kind authorizationCode in, with a browser")
+      .option("--device", "print a code, to log in on another device")
+      .option("--port <port>", "port of this machine to which the browser is sent back", portOf, 0)
+      .action(login),
+    common("logout").description("forget the login of a connector").action(logout),
+  ];
+}
+
+async function login(name: string, { config, tenant = "", device, port, json }: LoginOptions): Promise<void> {
+  await using opened = await open(name, tenant, config);
+  try {
+    const ask = json === true ? say : print;
+    await (device === true ? byDevice(opened, tenant, ask) : byBrowser(opened, tenant, port, ask));
+  } catch (error) {
+    throw new CliError(EXIT.FAILED, error instanceof Error ? error.message : "the login failed");
+  }
+  if (json === true) return printJson({ connector: name, tenant, isLoggedIn: true });
+  print(`${visible(name)} is logged in${tenant === "" ? "" : ` for ${visible(tenant)}`}`);
+}
+
+async function logout(name: string, { config, tenant = "", json }: LoginOptions): Promise<void> {
+  await using opened = await open(name, tenant, config);
+  const isGone = await opened.remove(tenant);
+  if (json === true) return printJson({ connector: name, tenant, isLoggedIn: false, wasLoggedIn: isGone });
+  print(`${visible(name)} ${isGone ? "is logged out" : "had no login"}`);
+}
+
+async function open(name: string, tenant: string, file: string | undefined): Promise<ConnectorLogin> {
+  const options = engineOptions(await readConfig(file));
+  const { openConnectorLogin } = await import("../connectors/engine/connector-login.ts");
+  const opening = Promise.try(() => openConnectorLogin(name, tenant, options));
+  return orUsage(
+    opening.catch((error: unknown) => {
+      if (error instanceof GloveboxError) throw new CliError(EXIT.USAGE, error.message);
+      throw error;
+    }),
+  );
+}
+
+async function byDevice({ flow }: ConnectorLogin, tenant: string, ask: (line: string) => void): Promise<void> {
+  const { userCode, verificationUrl, completeUrl, finish } = await flow.device(tenant);
+  ask(`Open ${visible(completeUrl ?? verificationUrl)}`);
+  ask(`and enter the code ${visible(userCode)}`);
+  await finish(AbortSignal.timeout(LOGIN_MS));
+}
+
+/** Waits on the loopback address for the browser (RFC 8252). Whoever does not know the state is told nothing. */
+async function byBrowser(
+  { flow }: ConnectorLogin,
+  tenant: string,
+  port: number,
+  ask: (line: string) => void,
+): Promise<void> {
+  const server = createServer();
+  try {
+    await once(server.listen(port, "127.0.0.1"), "listening");
+    const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const { url, state, finish } = await flow.begin(origin + CALLBACK, tenant);
+    ask(`Open ${visible(url)}`);
+    say(`glovebox: waits for the browser at ${origin}; --device logs in on another device`);
+    await sentBack(server, { origin, state, finish });
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+}
+
+/** Resolves when the browser has come back and the login is stored. */
+function sentBack(
+  server: Server,
+  {
+    origin,
+    state,
+    finish,
+  }: { readonly origin: string; readonly state: string; readonly finish: (url: URL) => Promise<void> },
+): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const late = setTimeout(() => reject(new Error("nobody has logged in within ten minutes")), LOGIN_MS);
+  server.on("request", (request, response) => {
+    const url = URL.parse(request.url ?? "", origin);
+    const isBack = url?.pathname === CALLBACK && url.searchParams.get("state") === state;
+    if (request.method !== "GET" || url === null || !isBack) return void response.writeHead(404).end();
+    finish(url).then(
+      () => response.writeHead(200, LOGGED_IN.headers).end(LOGGED_IN.text, () => resolve()),
+      (error: unknown) => {
+        const { headers, text } = notLoggedIn("the terminal in which it was begun says why");
+        response.writeHead(400, headers).end(text, () => reject(error as Error));
+      },
+    );
+  });
+  return promise.finally(() => clearTimeout(late));
+}
+
+function portOf(text: string): number {
+  const port = Number(text);
+  if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
+  throw new InvalidArgumentError("A port is a number from 0 to 65535.");
+}

@@ -1,0 +1,92 @@
+import type { ConnectorStatus } from "../kernel/base/connector-report.ts";
+import { Command } from "commander";
+import type { ConnectorReport } from "../connectors/engine/check-connectors.ts";
+import { loginCommands } from "./connectors-login.ts";
+import { EXIT } from "./exit.ts";
+import { engineOptions, orUsage, readConfig } from "./open-engine.ts";
+import { countOf, print, printJson, visible } from "./output.ts";
+import { ask, remoteServer } from "./remote-server.ts";
+
+interface CheckOptions {
+  readonly config?: string;
+  readonly json?: true;
+}
+
+interface ListOptions {
+  readonly url: string;
+  readonly keyEnv?: string;
+  readonly json?: true;
+}
+
+const ASK_MS = 10_000;
+
+/** `glovebox connectors`: the connectors of a server, and a check of those of a configuration. */
+export function connectorsCommand(): Command {
+  const list = new Command("list")
+    .description("list the connectors of a running server, with their tools")
+    .option("--url <url>", "the server's address", "http://127.0.0.1:8080")
+    .option("--key-env <name>", "environment variable with a key that has the role admin")
+    .option("--json", "print every detail as JSON")
+    .action(listConnectors);
+  const check = new Command("check")
+    .description("read the connectors of the configuration: their tools, digests for pin, and what is left out")
+    .option("--config <file>", "configuration file (default: glovebox.config.yaml or .json in this folder, if present)")
+    .option("--json", "print every detail as JSON")
+    .action(checkAll);
+  const command = new Command("connectors")
+    .description("list, check and log in connectors to MCP servers and to APIs with an OpenAPI document")
+    .addCommand(list)
+    .addCommand(check);
+  for (const each of loginCommands()) command.addCommand(each);
+  return command;
+}
+
+async function listConnectors({ url, keyEnv, json }: ListOptions): Promise<void> {
+  const response = await ask(remoteServer(url, keyEnv), {
+    path: "v1/connectors",
+    accept: "application/json",
+    signal: AbortSignal.timeout(ASK_MS),
+    role: "admin",
+    missing: "connectors",
+  });
+  const connectors = (await response.json()) as readonly ConnectorStatus[];
+  if (json === true) return printJson(connectors);
+  for (const { name, kind, state, tools, problem, login } of connectors) {
+    const why = [problem, login?.reason ?? null].filter((text) => text !== null).map((text) => `  ${visible(text)}`);
+    print(`${visible(name)}  ${kind}  ${state}  ${countOf(tools.length, "tool")}${why.join("")}`);
+  }
+}
+
+async function checkAll({ config: file, json }: CheckOptions): Promise<void> {
+  const options = engineOptions(await readConfig(file));
+  const { checkConnectors } = await import("../connectors/engine/check-connectors.ts");
+  const reports = await orUsage(Promise.try(() => checkConnectors(options)));
+  if (reports.some((report) => report.problem !== null || isOther(report))) process.exitCode = EXIT.FAILED;
+  if (json === true) return printJson(reports);
+  for (const report of reports) for (const line of linesOf(report)) print(line);
+}
+
+/** Whether the list is another one than the pin names. */
+function isOther({ pin, digest }: ConnectorReport): boolean {
+  return pin !== null && pin !== digest;
+}
+
+function linesOf(report: ConnectorReport): readonly string[] {
+  const { name, kind, server, tools, digest, pin, problem, findings } = report;
+  const head = `${visible(name)}  ${kind}${server === null ? "" : `  ${visible(server)}`}`;
+  if (problem !== null) return [head, `  cannot be read: ${visible(problem)}`, ...authLines(report)];
+  const pinned = pin === null ? "not pinned" : isOther(report) ? `pinned to another list: ${pin}` : "pinned";
+  return [
+    head,
+    `  ${countOf(tools.length, "tool")}, ${pinned}`,
+    `  pin: ${digest}`,
+    ...authLines(report),
+    ...tools.map((tool) => `  ${visible(tool.name)}  ${visible(tool.description.split("\n", 1)[0] ?? "")}`),
+    ...findings.map(({ tool, reason }) => `  left out: ${tool === null ? "" : `${visible(tool)}: `}${visible(reason)}`),
+  ];
+}
+
+/** Lines of the configuration that log the connector in. JSON is valid YAML, whatever a server wrote. */
+function authLines({ auths }: ConnectorReport): readonly string[] {
+  return auths.map(({ scheme, auth }) => `  auth: ${visible(JSON.stringify(auth))}  # ${visible(scheme)}`);
+}

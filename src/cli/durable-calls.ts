@@ -1,0 +1,221 @@
+import { createInterface } from "node:readline/promises";
+import { Command } from "commander";
+import { parseForWriting } from "../kernel/base/exact-json.ts";
+import { isObject, type JsonValue } from "../kernel/base/json.ts";
+import { emptyMetadata, failure, type ToolResult } from "../kernel/base/result.ts";
+import { toolError } from "../kernel/base/errors.ts";
+import type { CallWait, Decision, DurableCall } from "../kernel/store/calls/durable/durable-call.ts";
+import { type DurablePlace, openPlace, type PlaceOptions, SERVER } from "./durable-place.ts";
+import { CliError, EXIT } from "./exit.ts";
+import { print, printJson, say, visible } from "./output.ts";
+import { reportResult } from "./report-result.ts";
+import { wholeNumber } from "./setting-flags.ts";
+
+interface Options extends PlaceOptions {
+  readonly json?: true;
+}
+
+interface DecideOptions extends Options {
+  readonly wait?: string;
+  readonly digest?: string;
+  readonly arguments?: string;
+  readonly data?: string;
+  readonly reason?: string;
+  readonly actor?: string;
+  readonly yes?: true;
+}
+
+const STEP_MAX = 1_000_000;
+const WAIT_MAX_S = 25;
+/** How often a call is looked at that goes on in this process, in seconds. */
+const LOOK_S = 1;
+
+/** `glovebox calls approve`, `refuse`, `signal`, `cancel` and `result`: calls that wait. */
+export function durableCommands(): readonly Command[] {
+  const approve = withPlace(new Command("approve"), "approve")
+    .argument("<id>", "id of the call")
+    .description("approve what a call waits for: it is shown first, and runs as it was shown")
+    .option("--wait <step>", "which approval, where the call waits for several", wholeNumber(0, STEP_MAX))
+    .option("--digest <digest>", "the digest of what was shown, where somebody has looked at it before")
+    .option("--yes", "approve what there is, without a question")
+    .option("--arguments <json>", "arguments to run with, instead of those shown")
+    .option("--data <json>", "data for a call that asks by itself")
+    .option("--reason <text>", "why")
+    .option("--actor <name>", "who decides")
+    .action(approveCall);
+  const refuse = withPlace(new Command("refuse"), "approve")
+    .argument("<id>", "id of the call")
+    .description("refuse what a call waits for")
+    .option("--wait <step>", "which approval, where the call waits for several", wholeNumber(0, STEP_MAX))
+    .option("--reason <text>", "why")
+    .option("--actor <name>", "who decides")
+    .action((id: string, options: DecideOptions) => decide(id, options, () => Promise.resolve(refusalOf(options))));
+  const signal = withPlace(new Command("signal"), "execute")
+    .argument("<id>", "id of the call")
+    .argument("<name>", "name of the signal")
+    .description("send a call a signal, which is kept until the call waits for it")
+    .option("--payload <json>", "what comes with it (default: null)")
+    .action(signalCall);
+  const cancel = withPlace(new Command("cancel"), "execute")
+    .argument("<id>", "id of the call")
+    .description("end a call that waits")
+    .option("--reason <text>", "why")
+    .action(cancelCall);
+  const result = withPlace(new Command("result"), "execute")
+    .argument("<id>", "id of the call")
+    .description("print the output of a call that has waited; exit with 4 while it waits still")
+    .option("--wait <seconds>", "how long to wait for its end", wholeNumber(0, WAIT_MAX_S), "0")
+    .action(resultOf);
+  return [approve, refuse, signal, cancel, result];
+}
+
+/** Options of commands for calls that wait. */
+export function withPlace(command: Command, role: string): Command {
+  return command
+    .option("--url <url>", `the server's address (default: ${SERVER})`)
+    .option("--key-env <name>", `environment variable with a key that has the role ${role}`)
+    .option("--file <path>", "the store of calls, without a server: the call goes on here")
+    .option("--tools <dir>", "with --file: folder of tools (default: the configuration's tools, else the samples)")
+    .option("--config <file>", "with --file: configuration file (default: the one in this folder, if present)")
+    .option("--json", "print every detail as JSON");
+}
+
+/** A line for each call that waits or has waited. */
+export function lineOfDurable({ id, tool, tenant, state, updatedAt, waits }: DurableCall): string {
+  const open = waits.filter((wait) => wait.state === "open").map(lineOfWait);
+  return [updatedAt, id, state, tool, tenant === "" ? "-" : tenant, ...open].map(visible).join("  ");
+}
+
+/** Prints a call that waits or has waited. */
+export function printDurable({ waits, result, ...call }: DurableCall): void {
+  for (const [name, value] of Object.entries(call)) if (value !== null) print(`${name}: ${visible(String(value))}`);
+  for (const wait of waits) {
+    print(`wait ${wait.step}: ${wait.state}: ${visible(lineOfWait(wait))}`);
+    if (wait.kind !== "approval") continue;
+    print(`  arguments: ${visible(JSON.stringify(wait.arguments))}`);
+    print(`  digest: ${visible(wait.digest)}`);
+  }
+  if (result !== null) print(`result: ${visible(JSON.stringify(result))}`);
+}
+
+function lineOfWait(wait: CallWait): string {
+  switch (wait.kind) {
+    case "approval":
+      return `approval${wait.tool === null ? "" : ` of ${wait.tool}`}: ${wait.message} (${wait.from})`;
+    case "signal":
+      return `signal ${wait.name}`;
+    case "time":
+      return `time ${wait.until}`;
+    case "call":
+      return `call ${wait.id}`;
+  }
+}
+
+function approveCall(id: string, options: DecideOptions): Promise<void> {
+  return decide(id, options, async (place) => {
+    const edited = { ...json("arguments", options.arguments), ...json("data", options.data) };
+    const { digest = await shownDigest(await place.get(id), options) } = options;
+    return { ...saidOf(options), decision: "approve", digest, ...edited };
+  });
+}
+
+function refusalOf(options: DecideOptions): Decision {
+  return { ...saidOf(options), decision: "refuse" };
+}
+
+function saidOf({ wait, reason, actor }: DecideOptions): Omit<Decision, "decision"> {
+  return {
+    ...(wait === undefined ? {} : { wait: Number(wait) }),
+    ...(reason === undefined ? {} : { reason }),
+    ...(actor === undefined ? {} : { actor }),
+  };
+}
+
+async function decide(
+  id: string,
+  options: DecideOptions,
+  decisionFor: (place: DurablePlace) => Promise<Decision>,
+): Promise<void> {
+  await using place = await openPlace(options);
+  await tell(place, await place.decide(id, await decisionFor(place)), options);
+}
+
+/** The digest of what is approved, once somebody has seen it, or says that they need not. */
+async function shownDigest(call: DurableCall, { wait: step, yes }: DecideOptions): Promise<string> {
+  const open = call.waits.filter(({ kind, state }) => kind === "approval" && state === "open");
+  const meant = step === undefined ? open : open.filter((one) => one.step === Number(step));
+  const [wait] = meant;
+  if (wait?.kind !== "approval") throw new CliError(EXIT.FAILED, "the call waits for no approval there");
+  if (meant.length > 1)
+    throw new CliError(
+      EXIT.USAGE,
+      `the call waits for several approvals: --wait ${meant.map((one) => one.step).join(" or ")}`,
+    );
+  if (yes === true) return wait.digest;
+  if (!process.stdin.isTTY)
+    throw new CliError(
+      EXIT.USAGE,
+      "nobody can be asked here: --digest DIGEST says what was seen, or --yes approves it",
+    );
+  say(`${visible(lineOfWait(wait))}\n${visible(JSON.stringify(wait.arguments))}`);
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    const answer = await terminal.question("Approve it? [y/N] ");
+    if (/^y(?:es)?$/i.test(answer.trim())) return wait.digest;
+  } finally {
+    terminal.close();
+  }
+  throw new CliError(EXIT.FAILED, "it was not approved");
+}
+
+async function signalCall(id: string, name: string, options: Options & { readonly payload?: string }): Promise<void> {
+  await using place = await openPlace(options);
+  const { payload = null } = json("payload", options.payload);
+  await tell(place, await place.signal(id, name, payload as JsonValue), options);
+}
+
+async function cancelCall(id: string, options: Options & { readonly reason?: string }): Promise<void> {
+  await using place = await openPlace(options);
+  await tell(place, await place.cancel(id, options.reason), options);
+}
+
+async function resultOf(id: string, options: Options & { readonly wait: string }): Promise<void> {
+  await using place = await openPlace(options);
+  reportResult(asResult(await place.get(id, Number(options.wait))), options.json === true);
+}
+
+/** Says what became of a call. Where it goes on in this process, that is when it has ended, or waits again. */
+async function tell(
+  place: DurablePlace,
+  { id, state }: Pick<DurableCall, "id" | "state">,
+  options: Options,
+): Promise<void> {
+  if (!place.isHere || state === "paused") {
+    if (options.json === true) printJson(await place.get(id).catch(() => ({ id, state })));
+    else print(`${visible(id)}: ${state}`);
+    return;
+  }
+  let call = await place.get(id);
+  while (call.state === "ready" || call.state === "running") call = await place.get(id, LOOK_S);
+  reportResult(asResult(call), options.json === true);
+}
+
+function asResult({ id, callId, tool, state, result, waits }: DurableCall): ToolResult {
+  if (state === "ended") return result as ToolResult;
+  const open = waits.filter((wait) => wait.state === "open").map(lineOfWait);
+  const words = `the call waits${open.length === 0 ? "" : ` for ${open.join(", and ")}`}; it is kept as ${id}`;
+  return failure(toolError("paused", words, { id }), emptyMetadata(callId, tool, 0));
+}
+
+/** The value of an option in JSON, by its name. */
+function json(name: string, text: string | undefined): Readonly<Record<string, unknown>> {
+  if (text === undefined) return {};
+  let value: unknown;
+  try {
+    value = parseForWriting(text);
+  } catch {
+    throw new CliError(EXIT.INVALID, `--${name} is not JSON`);
+  }
+  if (name === "arguments" && !isObject(value)) throw new CliError(EXIT.INVALID, "--arguments is an object");
+  return { [name]: value };
+}

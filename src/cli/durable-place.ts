@@ -1,0 +1,121 @@
+import { existsSync } from "node:fs";
+import type { JsonValue } from "../kernel/base/json.ts";
+import type { ToolResult } from "../kernel/base/result.ts";
+import { GloveboxError, StoreError } from "../kernel/base/errors.ts";
+import type { Decision, DurableCall, DurablePage } from "../kernel/store/calls/durable/durable-call.ts";
+import { CliError, EXIT } from "./exit.ts";
+import { openEngine, orUsage, readConfig } from "./open-engine.ts";
+import { ask, remoteServer } from "./remote-server.ts";
+
+/** Where calls are that wait: at a server, or in a file, with the tools that go on. */
+export interface PlaceOptions {
+  readonly url?: string;
+  readonly keyEnv?: string;
+  readonly file?: string;
+  readonly tools?: string;
+  readonly config?: string;
+}
+
+/** Calls that wait, as commands use them. Methods reject with a `CliError`. */
+export interface DurablePlace extends AsyncDisposable {
+  /** Whether calls go on in this process. */
+  readonly isHere: boolean;
+  list(filter: Readonly<Record<string, string>>): Promise<DurablePage>;
+  get(id: string, waitS?: number): Promise<DurableCall>;
+  decide(id: string, decision: Decision): Promise<DurableCall>;
+  signal(id: string, name: string, payload: JsonValue): Promise<Pick<DurableCall, "id" | "state">>;
+  cancel(id: string, reason: string | undefined): Promise<Pick<DurableCall, "id" | "state">>;
+}
+
+export const SERVER = "http://127.0.0.1:8080";
+const ASK_MS = 15_000;
+const MISSING = "call of this id";
+
+/** Opens the file of `--file`, or asks the server of `--url`. */
+export async function openPlace(options: PlaceOptions): Promise<DurablePlace> {
+  const { file, url, tools, config } = options;
+  if (file !== undefined) {
+    if (url !== undefined) throw new CliError(EXIT.USAGE, "--file is a store without a server: name it, or --url");
+    return openFile(file, options);
+  }
+  if (tools !== undefined || config !== undefined)
+    throw new CliError(EXIT.USAGE, "--tools and --config go with --file: a server has its own");
+  return atServer(options);
+}
+
+function atServer({ url = SERVER, keyEnv }: PlaceOptions): DurablePlace {
+  const server = remoteServer(url, keyEnv);
+  const send = async (path: string, role: string, body?: unknown, waitS = 0): Promise<unknown> => {
+    const response = await ask(server, {
+      path: `v1/calls${path}`,
+      accept: "application/json",
+      role,
+      missing: MISSING,
+      isForbiddenExplained: true,
+      signal: AbortSignal.timeout(ASK_MS + waitS * 1_000),
+      ...(body === undefined ? {} : { method: "POST", body: JSON.stringify(body) }),
+    });
+    return response.json();
+  };
+  const at = (id: string, rest = ""): string => `/${encodeURIComponent(id)}${rest}`;
+  return {
+    isHere: false,
+    list: async (filter) => (await send(`?${new URLSearchParams(filter).toString()}`, "approve")) as DurablePage,
+    get: async (id, waitS = 0) => {
+      const found = (await send(at(id, `?wait=${waitS}`), "approve", undefined, waitS)) as DurableCall;
+      if (!("waits" in found)) throw new CliError(EXIT.FAILED, "the call of this id has never waited");
+      return found;
+    },
+    decide: async (id, decision) => (await send(at(id, "/decisions"), "approve", decision)) as DurableCall,
+    signal: async (id, name, payload) =>
+      (await send(at(id, `/signals/${encodeURIComponent(name)}`), "execute", payload)) as DurableCall,
+    cancel: async (id, reason) =>
+      (await send(at(id, "/cancel"), "execute", reason === undefined ? {} : { reason })) as DurableCall,
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  };
+}
+
+async function openFile(file: string, { tools, config }: PlaceOptions): Promise<DurablePlace> {
+  if (!existsSync(file)) throw new CliError(EXIT.USAGE, `there is no file ${file}`);
+  const values = await readConfig(config);
+  const { calls: kept, ...others } = values;
+  const { keep } = kept ?? {};
+  const engine = await openEngine({ tools }, others, {
+    workers: 1,
+    executor: { kind: "process", spare: false },
+    calls: { path: file, ...(keep === undefined || keep === "nothing" ? {} : { keep }) },
+  });
+  const { durable } = engine.calls;
+  const there = async <Call>(work: Promise<Call | undefined>): Promise<Call> => {
+    const found = await orFailed(work);
+    if (found === undefined) throw new CliError(EXIT.FAILED, `${file} has no ${MISSING}`);
+    return found;
+  };
+  return {
+    isHere: true,
+    list: ({ limit, ...filter }) =>
+      orFailed(durable.list({ ...filter, ...(limit === undefined ? {} : { limit: Number(limit) }) })),
+    get: async (id, waitS = 0) => {
+      if (waitS > 0) await there<ToolResult>(durable.result(id, {}, { waitMs: waitS * 1_000 }));
+      return there(durable.get(id));
+    },
+    decide: (id, decision) => there(durable.decide(id, decision)),
+    signal: (id, name, payload) => there(durable.signal(id, name, payload)),
+    cancel: (id, reason) => there(durable.cancel(id, reason)),
+    [Symbol.asyncDispose]: () => engine.close(),
+  };
+}
+
+async function orFailed<Value>(work: Promise<Value>): Promise<Value> {
+  try {
+    return await orUsage(work);
+  } catch (error) {
+    const isTold = error instanceof StoreError || error instanceof GloveboxError || isConflict(error);
+    throw isTold ? new CliError(EXIT.FAILED, error.message) : error;
+  }
+}
+
+/** By its name: the engine is loaded only where it is opened. */
+function isConflict(error: unknown): error is Error {
+  return error instanceof Error && error.name === "DecisionConflict";
+}

@@ -1,0 +1,156 @@
+import { parseForWriting } from "../kernel/base/exact-json.ts";
+import { CliError, EXIT } from "./exit.ts";
+
+/** A server that a command asks over HTTP. */
+export interface RemoteServer {
+  /** Ends with a slash. */
+  readonly url: URL;
+  readonly key: string | undefined;
+}
+
+/** A request of a command to a server. */
+export interface RemoteRequest {
+  /** Relative to the server's address. */
+  readonly path: string;
+  readonly accept: string;
+  /** Default GET. */
+  readonly method?: "POST" | "DELETE";
+  /** JSON. */
+  readonly body?: string;
+  readonly signal: AbortSignal;
+  /** The role that the key needs. */
+  readonly role: string;
+  /** Noun for the answer, in the message for a server without this path. */
+  readonly missing: string;
+  /** Whether the server's own words say why it forbids something: roles are not all that it takes. */
+  readonly isForbiddenExplained?: boolean;
+}
+
+/** The server of `--url` and `--key-env`. Throws a `CliError` if either cannot be used. */
+export function remoteServer(url: string, keyEnv: string | undefined): RemoteServer {
+  return { url: addressOf(url), key: keyEnv === undefined ? undefined : keyFrom(keyEnv) };
+}
+
+function addressOf(text: string): URL {
+  const url = URL.parse(text.endsWith("/") ? text : `${text}/`);
+  if (url?.protocol !== "http:" && url?.protocol !== "https:") {
+    throw new CliError(EXIT.USAGE, "--url is an address that begins with http:// or https://");
+  }
+  if (url.username !== "" || url.password !== "") {
+    throw new CliError(EXIT.USAGE, "--url holds no key: --key-env NAME says which variable does");
+  }
+  return url;
+}
+
+function keyFrom(name: string): string {
+  const key = process.env[name];
+  if (key === undefined || key === "") throw new CliError(EXIT.USAGE, `the environment has no key in ${name}`);
+  return key;
+}
+
+/** Sends a request. Rejects with a `CliError` if the server cannot be reached or refuses. */
+export async function ask({ url, key }: RemoteServer, request: RemoteRequest): Promise<Response> {
+  const { path, accept, signal, method = "GET", body } = request;
+  const headers = {
+    accept,
+    ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+    ...(body === undefined ? {} : { "content-type": "application/json" }),
+  };
+  const sent = { method, headers, signal, redirect: "error" as const, ...(body === undefined ? {} : { body }) };
+  const response = await fetch(new URL(path, url), sent).catch((error: unknown) => {
+    throw new CliError(EXIT.UNREACHABLE, `${url.origin} cannot be reached: ${reasonOf(error)}`);
+  });
+  if (response.ok) return response;
+  const isExplained =
+    EXPLAINED.has(response.status) || (response.status === 403 && request.isForbiddenExplained === true);
+  if (isExplained) throw await explain(response, url.origin);
+  await response.body?.cancel();
+  const code = response.status === 401 || response.status === 403 ? EXIT.UNREACHABLE : EXIT.FAILED;
+  throw new CliError(code, `${url.origin} answers with ${response.status}${advice(response.status, request)}`);
+}
+
+/** Statuses of requests whose sender has to change something: the server's own words say what. */
+const EXPLAINED: ReadonlySet<number> = new Set([400, 409, 413, 422]);
+const EXPLANATION_MAX = 64 * 1024;
+
+async function explain(response: Response, origin: string): Promise<CliError> {
+  let text = "";
+  for await (const part of textOf(response)) {
+    text += part;
+    if (text.length > EXPLANATION_MAX) break;
+  }
+  const body = parseJson(text) as
+    { readonly error?: { readonly message?: unknown }; readonly detail?: unknown } | undefined;
+  const message = body?.error?.message ?? body?.detail;
+  const said = typeof message === "string" ? `: ${message}` : "";
+  return new CliError(exitOf(response.status), `${origin} answers with ${response.status}${said}`);
+}
+
+function exitOf(status: number): number {
+  switch (status) {
+    case 400:
+      return EXIT.INVALID;
+    case 403:
+      return EXIT.UNREACHABLE;
+    default:
+      return EXIT.FAILED;
+  }
+}
+
+function advice(status: number, { role, missing }: RemoteRequest): string {
+  switch (status) {
+    case 401:
+    case 403:
+      return `: it wants a key with the role ${role}; --key-env NAME says which variable holds one`;
+    case 404:
+      return `: it tells no ${missing}`;
+    default:
+      return "";
+  }
+}
+
+/** Reason for a failed request, preferably the system's error code. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return "unknown error";
+  const { cause } = error;
+  if (cause instanceof Error && "code" in cause && typeof cause.code === "string") return cause.code;
+  return error.name === "AbortError" || error.name === "TimeoutError" ? "it does not answer" : error.message;
+}
+
+/** The text of a response, as it comes. Throws a `CliError` if the connection is lost. */
+export async function* textOf({ body }: Response): AsyncGenerator<string> {
+  if (body === null) return;
+  const decoder = new TextDecoder();
+  try {
+    for await (const bytes of body as ReadableStream<Uint8Array<ArrayBuffer>>)
+      yield decoder.decode(bytes, { stream: true });
+  } catch (error) {
+    throw new CliError(EXIT.UNREACHABLE, `the connection was lost: ${reasonOf(error)}`);
+  }
+}
+
+/**
+ * The events of a stream, as often as some have come. Throws a `CliError` where one has more than `charsMax` characters:
+ * then it is no `noun`.
+ */
+export async function* eventsOf(response: Response, charsMax: number, noun: string): AsyncGenerator<readonly string[]> {
+  let rest = "";
+  for await (const part of textOf(response)) {
+    const events = (rest + part).split("\n\n");
+    rest = events.pop() ?? "";
+    if (rest.length > charsMax) throw tooLong(noun);
+    if (events.length > 0) yield events;
+  }
+}
+
+export function tooLong(noun: string): CliError {
+  return new CliError(EXIT.FAILED, `the server's answer is too long for a ${noun}`);
+}
+
+export function parseJson(text: string): unknown {
+  try {
+    return parseForWriting(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,176 @@
+import { parseForWriting } from "../kernel/base/exact-json.ts";
+import { stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { Command } from "commander";
+import type { Engine } from "../kernel/engine/engine.ts";
+import { STATE_DIR } from "../kernel/engine/options.ts";
+import { type Progress, withMetadata } from "../kernel/base/result.ts";
+import { isObject } from "../kernel/base/json.ts";
+import type { Config } from "../server/config/schema.ts";
+import { authorLine } from "./author-line.ts";
+import { CliError, EXIT } from "./exit.ts";
+import { openEngine, readConfig } from "./open-engine.ts";
+import { isWorkflow } from "./open-workflow.ts";
+import { say } from "./output.ts";
+import { sayRemedies } from "./remedies.ts";
+import { reportResult } from "./report-result.ts";
+import { runWorkflow } from "./run-workflow.ts";
+import { sampleTools } from "./samples.ts";
+
+interface Options {
+  readonly input?: string;
+  readonly tools?: string;
+  readonly config?: string;
+  readonly record?: string;
+  readonly result?: true;
+  readonly json?: true;
+  readonly force?: true;
+  readonly var?: readonly string[];
+}
+
+/** A tool to run, and its engine. */
+interface Opened extends AsyncDisposable {
+  readonly engine: Engine;
+  readonly name: string;
+  /** Files and folders that may contain the tool's module. */
+  readonly places: readonly string[];
+  /** The named folder or module. */
+  readonly source: string | undefined;
+  /** Where calls are kept that wait. */
+  readonly file: string;
+}
+
+const ENGINE = { workers: 1, executor: { kind: "process", spare: false } } as const;
+/** A path of a module or a package: other texts are names of tools. */
+const PATH = /[\\/]|\.(?:[jt]s|mjs|py|wasm|zip|tar\.gz|tgz)$/;
+const NO_TOOL = "--input and --record are for tools: a workflow takes --var";
+const NO_WORKFLOW = "--force and --var are for workflows, whose files end in .yaml";
+
+/** `glovebox run`: makes one call, with its output on stdout and its console on stderr; or runs a workflow. */
+export function runCommand(): Command {
+  return new Command("run")
+    .description("run a tool once, or a workflow")
+    .argument("<tool>", "name of a tool, or path of its module; or a workflow's YAML file")
+    .option("--input <json>", "the tool's arguments as a JSON object; - reads them from stdin (default: {})")
+    .option(
+      "--tools <dir>",
+      "folder of tools to look up the name in (default: the configuration's tools, else the samples)",
+    )
+    .option("--config <file>", "configuration file (default: glovebox.config.yaml or .json in this folder, if present)")
+    .option("--record <file>", "record the call and everything it depends on in a file, for `glovebox replay`")
+    .option("--result", "print the whole result instead of its output")
+    .option("--json", "print the whole result, as --result does")
+    .option("--force", "overwrite existing files with the workflow's artifacts")
+    .option("--var <name=value>", "variable for the workflow's templates; may be given several times", collect)
+    .action(run);
+}
+
+function collect(one: string, before: readonly string[] = []): readonly string[] {
+  return [...before, one];
+}
+
+async function run(tool: string, { json, ...given }: Options): Promise<void> {
+  const options: Options = json === true ? { ...given, result: true } : given;
+  const { input, record, force, var: variables, ...shared } = options;
+  if (isWorkflow(tool)) {
+    if (input !== undefined || record !== undefined) throw new CliError(EXIT.USAGE, NO_TOOL);
+    return runWorkflow(tool, {
+      ...shared,
+      ...(force === undefined ? {} : { force }),
+      ...(variables === undefined ? {} : { var: variables }),
+    });
+  }
+  if (force !== undefined || variables !== undefined) throw new CliError(EXIT.USAGE, NO_WORKFLOW);
+  await runTool(tool, input ?? "{}", options);
+}
+
+async function runTool(tool: string, input: string, options: Options): Promise<void> {
+  const args = await readInput(input);
+  await using opened = await open(tool, options);
+  const { engine, name, places } = opened;
+  const result = await engine.execute(
+    { name, arguments: args },
+    {
+      origin: { surface: "cli" },
+      record: options.record !== undefined,
+      onLog: ({ level, message }) => say(`[${level}] ${message}`),
+      onProgress: (progress) => say(describeProgress(progress)),
+    },
+  );
+  const { recording, ...metadata } = result.metadata;
+  reportResult(withMetadata(result, metadata), options.result === true);
+  if (result.error?.code === "paused") return sayHowToDecide(result.error.details?.id ?? "", opened);
+  const line = result.error === null || options.result === true ? null : await authorLine(result.error, name, places);
+  if (options.result !== true) sayRemedies(result.error?.remedies);
+  // The last line is the author's own.
+  if (line !== null) say(line);
+  // A refused call never ran and has no recording.
+  if (options.record === undefined || recording === undefined) return;
+  // The recording contains inputs and responses, so only the user may read it.
+  await writeFile(options.record, JSON.stringify(recording), { mode: 0o600 });
+}
+
+function sayHowToDecide(id: string, { file, source }: Opened): void {
+  const more = source === undefined ? "" : ` --tools ${source}`;
+  say(`glovebox: decide it: glovebox calls approve ${id} --file ${file}${more}`);
+}
+
+/** Progress as text: `[3 of 5] copying`. */
+function describeProgress({ progress, total, message }: Progress): string {
+  return `[${progress}${total === undefined ? "" : ` of ${total}`}]${message === undefined ? "" : ` ${message}`}`;
+}
+
+async function readInput(input: string): Promise<Record<string, unknown>> {
+  const json = input === "-" ? await text(process.stdin) : input;
+  let value: unknown;
+  try {
+    value = parseForWriting(json);
+  } catch {
+    throw new CliError(EXIT.INVALID, "the input is not JSON");
+  }
+  if (!isObject(value)) throw new CliError(EXIT.INVALID, 'the input is not an object such as {"a":1,"b":2}');
+  return value;
+}
+
+async function open(tool: string, { tools, config }: Options): Promise<Opened> {
+  const isPath = tools === undefined && (PATH.test(tool) || tool === ".");
+  const values = await readConfig(config);
+  const source = isPath ? tool : tools;
+  let engine = await openEngine({ tools: source }, values, ENGINE);
+  const names = engine.list().map(({ name }) => name);
+  const name = isPath && names.length === 1 ? names[0] : names.find((one) => one === tool);
+  if (name !== undefined) {
+    const { calls } = values;
+    const file = calls?.path ?? join(values.stateDir ?? STATE_DIR, "calls.sqlite");
+    if (calls === undefined && mayPause(engine, name, values)) {
+      // It has to outlive this process, and other calls leave no trace.
+      await engine.close();
+      engine = await openEngine({ tools: source }, values, { ...ENGINE, calls: { path: file, resume: false } });
+    }
+    const places = placesOf(source, values);
+    return { engine, name, places, source, file, [Symbol.asyncDispose]: () => engine.close() };
+  }
+  await engine.close();
+  const several = `${tool} holds several tools: name one of them with --tools ${tool}`;
+  throw new CliError(EXIT.USAGE, isPath ? several : await notAmong(names, tool));
+}
+
+function mayPause(engine: Engine, name: string, { policy }: Config): boolean {
+  const info = engine.get(name);
+  return info?.approval !== undefined || info?.capabilities["pause"] !== undefined || policy?.approvals !== undefined;
+}
+
+function placesOf(source: string | undefined, { tools }: Config): readonly string[] {
+  if (source !== undefined) return [source];
+  const samples = sampleTools();
+  const named = tools?.map((tool) => (typeof tool === "string" ? tool : tool.path));
+  return named ?? (samples === undefined ? [] : [samples]);
+}
+
+async function notAmong(names: readonly string[], tool: string): Promise<string> {
+  // A file name without a path is taken for a tool's name.
+  const isFile = await stat(tool).then(Boolean, () => false);
+  const hint = isFile ? `; write ./${tool} for the one that is here` : "";
+  return `there is no tool "${tool}" among ${names.join(", ")}${hint}`;
+}

@@ -1,0 +1,57 @@
+import { hostname } from "node:os";
+import { isatty } from "node:tty";
+import type { Logger } from "pino";
+import { SERVICE_DEFAULTS } from "../server/config/effective.ts";
+import type { LogLevel } from "../server/config/schema.ts";
+import { escapeControl, sendNotices } from "./output.ts";
+
+const STDERR = 2;
+const LEVELS: { readonly [level: number]: string } = { 10: "trace", 20: "debug", 30: "info", 40: "warn", 50: "error" };
+/** Fields of every line. `pid` and `name` are not among them, as events have their own. */
+const BASE = { service: "glovebox", hostname: hostname() };
+
+/** Creates a service's log on stderr: JSON lines, or text on a terminal. */
+export async function openLog(level: LogLevel = SERVICE_DEFAULTS.logLevel): Promise<Logger> {
+  const { pino } = await import("pino");
+  const terminal = { write: (line: string) => process.stderr.write(asText(line)) };
+  return pino(
+    { level, base: BASE, formatters: { log: withoutBaseKeys } },
+    isatty(STDERR) ? terminal : pino.destination(STDERR),
+  );
+}
+
+/** Sends notices to the log from now on, so that stderr has one format. */
+export function logNotices(logger: Logger): void {
+  if (isatty(STDERR)) return;
+  // Notices appear at every log level.
+  const notices = logger.child({}, { level: "info" });
+  sendNotices((text, fields) => {
+    const [, isWarning, message = text] = /^(?:glovebox: )?(warning: )?(.*)$/s.exec(text) ?? [];
+    if (isWarning === undefined) notices.info(fields, message);
+    else notices.warn(fields, message);
+  });
+}
+
+/** Removes the fields that every line has, so that no line contains a key twice. */
+function withoutBaseKeys(fields: Record<string, unknown>): Record<string, unknown> {
+  const { level: _level, time: _time, msg: _msg, service: _service, hostname: _hostname, ...others } = fields;
+  return others;
+}
+
+/** A log line as text: `glovebox: [warn] an executor was lost and replaced reason="exit"`. */
+function asText(line: string): string {
+  const {
+    level,
+    msg,
+    time: _time,
+    service: _service,
+    hostname: _hostname,
+    ...fields
+  } = JSON.parse(line) as {
+    readonly level: number;
+    readonly msg: string;
+    readonly [field: string]: unknown;
+  };
+  const shown = Object.entries(fields).map(([name, value]) => ` ${name}=${JSON.stringify(value)}`);
+  return `${escapeControl(`glovebox: [${LEVELS[level] ?? level}] ${msg}${shown.join("")}`)}\n`;
+}

@@ -1,0 +1,57 @@
+import { GloveboxError } from "../../kernel/base/errors.ts";
+import { Connections } from "../../kernel/broker/capabilities/fetch/connections.ts";
+import { Secrets } from "../../kernel/broker/capabilities/secrets/secrets.ts";
+import { AuthorizationServer } from "../login/authorization-server.ts";
+import { LoginFlow } from "../login/login-flow.ts";
+import { keyOfLogin, type LoginSettings } from "../login/settings.ts";
+import { type LoginStore, openLoginStore } from "../store/login-store.ts";
+import type { ResolvedConnector } from "../tool/options.ts";
+import { checkLoginSecrets } from "../tool/connector-secrets.ts";
+import { type ConnectorsOptions, resolveConnectorsOptions } from "./options.ts";
+import type { SourceOptions } from "./connector-source.ts";
+
+/** Logs a connector in, and out. */
+export class ConnectorLogin implements AsyncDisposable {
+  readonly flow: LoginFlow;
+  readonly #settings: LoginSettings;
+  readonly #connections: Connections;
+  readonly #store: LoginStore;
+
+  private constructor(settings: LoginSettings, connections: Connections, secrets: Secrets, store: LoginStore) {
+    this.#settings = settings;
+    this.#connections = connections;
+    this.#store = store;
+    this.flow = new LoginFlow(new AuthorizationServer(settings, connections, secrets), store);
+  }
+
+  /** Throws a `GloveboxError` where the connector has no login of a person, or the tenant none of its own. */
+  static async open(connector: ResolvedConnector, tenant: string, options: SourceOptions): Promise<ConnectorLogin> {
+    const { name, login } = connector;
+    if (login?.grant.kind !== "authorizationCode")
+      throw new GloveboxError("invalid_arguments", `connectors.${name} has no auth of the kind authorizationCode`);
+    if (tenant !== "" && !login.grant.perTenant)
+      throw new GloveboxError("invalid_arguments", `connectors.${name} has one login for all tenants: set perTenant`);
+    const secrets = new Secrets(options.secrets, process.env, () => undefined);
+    checkLoginSecrets(connector, secrets);
+    return new ConnectorLogin(login, new Connections(options.fetch), secrets, await openLoginStore(options.logins));
+  }
+
+  /** Forgets a login. Returns whether there was one. */
+  remove(tenant: string): Promise<boolean> {
+    return this.#store.remove(keyOfLogin(this.#settings, tenant));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#store.close();
+    await this.#connections.close();
+  }
+}
+
+/** Logs a connector of options in, without an engine. Throws where there is no such connector, or an option is invalid. */
+export function openConnectorLogin(name: string, tenant: string, options: ConnectorsOptions): Promise<ConnectorLogin> {
+  const settings = resolveConnectorsOptions(options);
+  const connector = settings.connectors.find((one) => one.name === name);
+  if (connector === undefined)
+    throw new GloveboxError("tool_not_found", `the configuration has no connector "${name.slice(0, 64)}"`);
+  return ConnectorLogin.open(connector, tenant, settings);
+}

@@ -1,0 +1,131 @@
+import type { OpenApiForm, OpenApiParameter } from "../../kernel/guest/host.ts";
+
+/** Arguments that the request cannot carry; the message says which, and what to send instead. */
+export class ArgumentError extends TypeError {
+  override readonly name = "ArgumentError";
+}
+
+/** Characters that `encodeURIComponent` leaves as they are and RFC 3986 reserves. */
+const RESERVED = /[!'()*]/g;
+/** A header's value is bytes; these would end it. */
+const NOT_IN_HEADERS = /[^\t\u0020-\u007e\u0080-\u00ff]/;
+const HEX = 16;
+const DELIMITERS = { form: ",", spaceDelimited: "%20", pipeDelimited: "%7C" };
+/**
+ * What a reserved value keeps of RFC 3986's reserved characters: all that do not end a query, or a part of one (OpenAPI
+ * 3.1.1, appendix E). Sequences that are percent-encoded stay so.
+ */
+const KEPT = /%(?:3A|2F|3F|40|21|24|27|28|29|2A|2C|3B|3D)|%25(?=[\dA-Fa-f]{2})/g;
+
+type Encode = (text: string) => string;
+type Entry = readonly [name: string, value: unknown];
+
+export function percentEncode(text: string): string {
+  const encoded = encodeURIComponent(text.toWellFormed());
+  return encoded.replaceAll(RESERVED, (one) => `%${one.charCodeAt(0).toString(HEX).toUpperCase()}`);
+}
+
+function reservedEncode(text: string): string {
+  return percentEncode(text).replaceAll(KEPT, (one) => (one === "%25" ? "%" : decodeURIComponent(one)));
+}
+
+/** The text of a parameter in a path, percent-encoded. */
+export function pathText(parameter: OpenApiParameter, value: unknown): string {
+  const { style } = parameter;
+  if (style === "label" || style === "matrix") return prefixedText(parameter, value);
+  const text = simpleText(parameter, value, percentEncode);
+  if (text === "") throw new ArgumentError(`${parameter.property} is empty: a part of the path cannot be left out`);
+  return text;
+}
+
+/** Styles `label` and `matrix` of RFC 6570. */
+function prefixedText({ name, style, isExploded }: OpenApiForm, value: unknown): string {
+  const isLabel = style === "label";
+  const own = `;${percentEncode(name)}`;
+  const texts = Array.isArray(value)
+    ? items(value, percentEncode)
+    : isObject(value)
+      ? membersOf(value).map(([key, one]) => [percentEncode(key), percentEncode(textOf(one))])
+      : [percentEncode(textOf(value))];
+  if (!isExploded) return isLabel ? `.${texts.flat().join(",")}` : matrixPart(own, texts.flat().join(","));
+  if (isLabel) return texts.map((text) => `.${typeof text === "string" ? text : text.join("=")}`).join("") || ".";
+  const parts = texts.map((text) => (typeof text === "string" ? matrixPart(own, text) : `;${text.join("=")}`));
+  return parts.join("") || own;
+}
+
+function matrixPart(own: string, text: string): string {
+  return text === "" ? own : `${own}=${text}`;
+}
+
+/** The text of a parameter in a header, as it is. */
+export function headerText(parameter: OpenApiParameter, value: unknown): string {
+  const text = simpleText(parameter, value, (one) => one);
+  if (NOT_IN_HEADERS.test(text)) {
+    const problem = "a header carries one line of characters up to U+00FF";
+    throw new ArgumentError(`${parameter.property} cannot be sent: ${problem}`);
+  }
+  return text;
+}
+
+/** Style `simple`. Where nothing is said of a nested value, it is written as JSON. */
+function simpleText({ style, isExploded }: OpenApiForm, value: unknown, encode: Encode): string {
+  if (style === "json") return encode(JSON.stringify(value));
+  if (Array.isArray(value)) return items(value, encode).join(",");
+  if (!isObject(value)) return encode(textOf(value));
+  const between = isExploded ? "=" : ",";
+  return membersOf(value)
+    .map(([name, one]) => encode(name) + between + encode(textOf(one)))
+    .join(",");
+}
+
+/** A value as entries of a query or of a form, percent-encoded: none for an empty list or object. */
+export function queryEntries(form: OpenApiForm, value: unknown): readonly string[] {
+  const { style, isExploded } = form;
+  const encode: Encode = form.isReserved === true ? reservedEncode : style === "cookie" ? plainCookie : percentEncode;
+  const name = encode(form.name);
+  if (style === "json") return [`${name}=${percentEncode(JSON.stringify(value))}`];
+  if (style === "deepObject") return deepEntries(name, value);
+  const delimiter = style === "spaceDelimited" || style === "pipeDelimited" ? DELIMITERS[style] : DELIMITERS.form;
+  if (Array.isArray(value)) {
+    const texts = items(value, encode);
+    if (isExploded) return texts.map((text) => `${name}=${text}`);
+    return texts.length === 0 ? [] : [`${name}=${texts.join(delimiter)}`];
+  }
+  if (!isObject(value)) return [`${name}=${encode(textOf(value))}`];
+  const pairs = membersOf(value).map(([key, one]) => [encode(key), encode(textOf(one))]);
+  if (isExploded) return pairs.map(([key, text]) => `${key}=${text}`);
+  return pairs.length === 0 ? [] : [`${name}=${pairs.flat().join(delimiter)}`];
+}
+
+/** Style `cookie` of OpenAPI 3.2: as it is, where a cookie can have it. */
+function plainCookie(text: string): string {
+  if (!/[;,\s"\\]/.test(text) && !NOT_IN_HEADERS.test(text)) return text;
+  throw new ArgumentError(
+    "a value of a cookie cannot be sent: it has blanks, quotes, commas, semicolons or backslashes",
+  );
+}
+
+/** Style `deepObject`. Below its first level the specification says nothing: names and indexes stand in brackets there too. */
+function deepEntries(name: string, value: unknown): readonly string[] {
+  if (value === null || value === undefined) return [];
+  if (typeof value !== "object") return [`${name}=${percentEncode(textOf(value))}`];
+  const members = Array.isArray(value) ? value.map((one, at): Entry => [String(at), one]) : membersOf(value);
+  return members.flatMap(([key, one]) => deepEntries(`${name}%5B${percentEncode(key)}%5D`, one));
+}
+
+/** `null` stands for a value that is not there. */
+function items(list: readonly unknown[], encode: Encode): readonly string[] {
+  return list.filter((item) => item !== null).map((item) => encode(textOf(item)));
+}
+
+function membersOf(value: object): readonly Entry[] {
+  return Object.entries(value).filter(([, one]) => one !== null && one !== undefined);
+}
+
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+export function textOf(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
+}

@@ -1,0 +1,180 @@
+import type { Readable } from "node:stream";
+import type { Dispatcher } from "undici";
+import type { Connections } from "../../../kernel/broker/capabilities/fetch/connections.ts";
+import { FetchFailure } from "../../../kernel/broker/capabilities/fetch/failure.ts";
+import { checkHeader, type Header, isOfHost, retryAfterMs } from "../../../kernel/broker/capabilities/fetch/headers.ts";
+import { readTarget } from "../../../kernel/broker/capabilities/fetch/redirect.ts";
+import { namesIn, Placeholders } from "../../../kernel/broker/capabilities/secrets/placeholders.ts";
+import { isRefusedBefore } from "../../login/failure.ts";
+import type { RequestToken } from "../../login/logins.ts";
+import type { Secrets } from "../../../kernel/broker/capabilities/secrets/secrets.ts";
+import type { DigitMarks } from "./digit-marks.ts";
+import { McpError } from "./failure.ts";
+import { Inflow } from "./inflow.ts";
+import type { McpLimits } from "./limits.ts";
+import { partsOf } from "./lines.ts";
+import type { SessionTokens } from "./session-tokens.ts";
+import type { HttpServer } from "./server.ts";
+
+/** Statuses of responses without a body. */
+const BODILESS: ReadonlySet<number> = new Set([101, 103, 204, 205, 304]);
+/** Statuses with which a server asks to come back later. */
+const LATER: ReadonlySet<number> = new Set([429, 503]);
+const LATER_MAX_MS = 3_600_000;
+const UNAUTHORIZED = 401;
+
+interface RawAnswer extends Pick<Dispatcher.ResponseData, "statusCode" | "statusText" | "body"> {
+  readonly headers: Headers;
+}
+
+/**
+ * The `fetch` that the client of the protocol is given: requests to the server's own origin only, through guarded
+ * connections, with the connector's headers and their secrets, and with bounded answers. Follows no redirect: the client
+ * does, within the origin.
+ */
+export class GuardedFetch {
+  readonly #server: HttpServer;
+  readonly #origin: string;
+  readonly #written: ReadonlySet<string>;
+  readonly #connections: Connections;
+  readonly #secrets: Secrets;
+  readonly #limits: McpLimits;
+  readonly #inflow: Inflow;
+  readonly #marks: DigitMarks;
+  readonly #tokens: SessionTokens | null;
+
+  constructor(
+    server: HttpServer,
+    connections: Connections,
+    secrets: Secrets,
+    {
+      limits,
+      marks,
+      tokens,
+    }: { readonly limits: McpLimits; readonly marks: DigitMarks; readonly tokens: SessionTokens | null },
+  ) {
+    this.#tokens = tokens;
+    this.#marks = marks;
+    this.#server = server;
+    this.#origin = new URL(server.url).origin;
+    this.#written = namesIn([server.url, ...server.headers.map(([, value]) => value)]);
+    this.#connections = connections;
+    this.#secrets = secrets;
+    this.#limits = limits;
+    this.#inflow = new Inflow(limits);
+  }
+
+  async send(input: string | URL, init: RequestInit = {}): Promise<Response> {
+    const url = readTarget(String(input));
+    if (url.origin !== this.#origin) throw new FetchFailure("the server refers to another origin");
+    const tokens = this.#tokens;
+    const token = tokens === null ? null : await tokens.token();
+    const answer = await this.#request(url, init, token);
+    if (tokens === null || token === null || answer.statusCode !== UNAUTHORIZED) return this.#accept(answer);
+    const challenge = answer.headers.get("www-authenticate") ?? "";
+    const mayRepeat = (init.method ?? "GET") === "GET" || isRefusedBefore(challenge);
+    const other = await tokens.token(token);
+    if (other.value === token.value || !mayRepeat) return this.#accept(answer);
+    answer.body.destroy();
+    return this.#accept(await this.#request(url, init, other));
+  }
+
+  async #request(url: URL, init: RequestInit, token: RequestToken | null): Promise<RawAnswer> {
+    const method = init.method ?? "GET";
+    const { path, headers } = this.#fill(url, method, new Headers(init.headers), token);
+    const agent = await this.#connections.agent(this.#server.isPrivate);
+    const {
+      statusCode,
+      statusText,
+      headers: raw,
+      body,
+    } = await agent.request({
+      origin: url.origin,
+      path,
+      method: method as Dispatcher.HttpMethod,
+      headers: headers.flat(),
+      body: typeof init.body === "string" ? Buffer.from(init.body) : null,
+      signal: init.signal ?? null,
+      responseHeaders: "raw",
+    });
+    // A body that is not read to its end fails, and nobody else would hear that.
+    body.on("error", () => undefined);
+    const named = new Headers();
+    const pairs = raw as unknown as readonly string[];
+    for (let at = 0; at + 1 < pairs.length; at += 2) named.append(pairs[at] ?? "", pairs[at + 1] ?? "");
+    return { statusCode, statusText, headers: named, body };
+  }
+
+  /** Own headers of the connector come last, so that none of them replaces one of the protocol. */
+  #fill(
+    url: URL,
+    method: string,
+    given: Headers,
+    token: RequestToken | null,
+  ): { readonly path: string; readonly headers: readonly Header[] } {
+    const written = token === null ? this.#written : new Set([...this.#written, token.secrets.name]);
+    const placeholders = new Placeholders({
+      url,
+      method,
+      secrets: token?.secrets ?? this.#secrets,
+      granted: () => [...written],
+      written,
+      hasLeftOrigin: false,
+      onUnbound: () => {},
+    });
+    const ofToken = token === null ? [] : [token.secrets.header];
+    const own = [...ofToken, ...this.#server.headers].filter(([name]) => !given.has(name) && !isOfHost(name));
+    const path = placeholders.inUrl(url);
+    const filled = placeholders.inHeaders(own).map(([name, value]) => checkHeader(name, value));
+    const base: readonly Header[] = [...given, ["accept-encoding", "identity"], ["user-agent", "glovebox"]];
+    return { path, headers: [...base, ...filled] };
+  }
+
+  #accept({ statusCode, statusText, headers, body }: RawAnswer): Response {
+    if (LATER.has(statusCode)) {
+      body.destroy();
+      const laterMs = retryAfterMs(headers.get("retry-after") ?? "");
+      throw new McpError(`it answered with HTTP ${statusCode}`, {
+        isSent: false,
+        isBusy: true,
+        retryAfterMs: laterMs === null ? null : Math.min(LATER_MAX_MS, laterMs),
+      });
+    }
+    if ((headers.get("content-encoding") ?? "identity") !== "identity") {
+      body.destroy();
+      throw new FetchFailure("the body has a content-encoding, though none was asked for");
+    }
+    const init = { status: statusCode, statusText: statusText.replaceAll(/[^\t\x20-\x7e]/g, "?"), headers };
+    if (BODILESS.has(statusCode)) {
+      body.destroy();
+      return new Response(null, init);
+    }
+    const isStream = /^text\/event-stream\b/i.test(headers.get("content-type") ?? "");
+    const marked = this.#marks.markBody(this.#bounded(body, isStream), isStream);
+    return new Response(ReadableStream.from(marked), init);
+  }
+
+  /** The bytes of a body, up to the length of one message: in a stream of events, between two empty lines. */
+  async *#bounded(body: Readable, isStream: boolean): AsyncGenerator<Uint8Array> {
+    const { messageBytes, messageParts } = this.#limits;
+    let length = 0;
+    let parts = 0;
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      const excess = this.#inflow.take(isStream ? 1 : 0, chunk.length);
+      if (excess !== null) throw excess;
+      const end = isStream ? endOfEvent(chunk) : -1;
+      // What ends in this chunk is bounded by its length.
+      length = end < 0 ? length + chunk.length : chunk.length - end;
+      parts = partsOf(chunk.subarray(Math.max(0, end))) + (end < 0 ? parts : 0);
+      if (parts > messageParts) throw new McpError(`it sent a message of more than ${messageParts} values`);
+      if (length > messageBytes) throw new McpError(`it sent a message of more than ${messageBytes} bytes`);
+      yield chunk;
+    }
+  }
+}
+
+/** Place behind the last empty line in a chunk; -1 without one. */
+function endOfEvent(chunk: Buffer): number {
+  const at = Math.max(chunk.lastIndexOf("\n\n"), chunk.lastIndexOf("\r\n\r\n"), chunk.lastIndexOf("\r\r"));
+  return at < 0 ? -1 : at + 2;
+}

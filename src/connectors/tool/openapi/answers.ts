@@ -1,0 +1,66 @@
+import { isObject } from "../../../kernel/base/json.ts";
+import { type Json, LeftOut, type OpenApiDocument } from "./document.ts";
+import { type MediaType, mediaTypeOf } from "./media-types.ts";
+
+const SUCCESS = /^2(?:\d\d|XX)$/i;
+const REDIRECT = /^3\d\d$/;
+
+/** An answer that is no text. */
+const BYTES = {
+  type: "object",
+  properties: { base64: { type: "string" }, mediaType: { type: "string" } },
+  required: ["base64", "mediaType"],
+};
+
+/** Answers of an operation that has done what it was asked for. */
+export interface Answers {
+  /** The media type to accept; `null` where the document names none. */
+  readonly accept: string | null;
+  /** Schemas of which an output matches one; `null`: nothing is known of it. */
+  readonly schemas: readonly unknown[] | null;
+}
+
+/** Throws a `LeftOut` for an operation whose answers have no end. */
+export function readAnswers(document: OpenApiDocument, responses: unknown): Answers {
+  const all = isObject(responses) ? Object.entries(responses) : [];
+  const successes = all.filter(([status]) => SUCCESS.test(status));
+  if (successes.length === 0) {
+    const fallback = all.find(([status]) => status === "default");
+    if (fallback === undefined && all.some(([status]) => REDIRECT.test(status))) {
+      throw new LeftOut("it answers with a redirect only");
+    }
+    // What it describes is an error more often than not.
+    const type = fallback === undefined ? null : typeOf(document, fallback[1]);
+    return { accept: type?.name ?? null, schemas: null };
+  }
+  const types: (MediaType | null)[] = [];
+  let reason: LeftOut | undefined;
+  for (const [, response] of successes) {
+    try {
+      types.push(typeOf(document, response));
+    } catch (error) {
+      if (!(error instanceof LeftOut)) throw error;
+      reason = error;
+    }
+  }
+  const told = types.filter((type) => type !== null);
+  if (told.length === 0 && reason !== undefined) throw reason;
+  const accept = told.find(({ kind }) => kind === "json") ?? told[0];
+  return { accept: accept?.name ?? null, schemas: reason === undefined ? schemasOf(types) : null };
+}
+
+function typeOf(document: OpenApiDocument, response: unknown): MediaType | null {
+  return mediaTypeOf(document.follow(response)["content"], ["json", "text", "bytes"], "answers with");
+}
+
+function schemasOf(types: readonly (MediaType | null)[]): readonly unknown[] | null {
+  const schemas = types.map((type) => (type === null ? { type: "null" } : schemaOf(type)));
+  // A success that says nothing of its answer, such as 200 without content, may have one all the same.
+  const isKnown = types.some((type) => type !== null) && !schemas.includes(undefined);
+  return isKnown ? schemas : null;
+}
+
+function schemaOf({ kind, content }: MediaType): unknown {
+  if (kind === "bytes") return BYTES;
+  return kind === "text" ? { type: "string" } : (content as Json)["schema"];
+}

@@ -1,0 +1,55 @@
+import { isObject } from "../../../kernel/base/json.ts";
+import { shortText } from "../remote-tool.ts";
+import { type Json, LeftOut } from "./document.ts";
+
+/** Media types of JSON, and those that leave it open: nearly all servers then speak JSON. */
+export const JSON_TYPE = /^(?:application\/(?:[\w.+-]*\+)?json|text\/json|\*\/\*|application\/\*)\s*(?:;|$)/i;
+const FORM_TYPE = /^application\/x-www-form-urlencoded\s*(?:;|$)/i;
+const TEXT_TYPE =
+  /^(?:text\/(?!event-stream)[\w.*+-]+|application\/(?:[\w.+-]*\+)?(?:text|xml|yaml|x-yaml|x-ndjson|jsonl))\s*(?:;|$)/i;
+const MULTIPART_TYPE = /^multipart\/form-data\s*(?:;|$)/i;
+/** Any other but a stream of events, which has no end. */
+const BYTES_TYPE = /^(?!multipart\/|text\/event-stream)[\w.*+-]+\/[\w.*+-]+\s*(?:;|$)/i;
+const KINDS = [
+  ["json", JSON_TYPE],
+  ["form", FORM_TYPE],
+  ["multipart", MULTIPART_TYPE],
+  ["text", TEXT_TYPE],
+  ["bytes", BYTES_TYPE],
+] as const;
+const TYPES_MAX = 50;
+const TYPE_MAX = 100;
+/** Parts of a header's value. */
+const TYPE = /^[\w!#$&^.+*-]+\/[\w!#$&^.+*-]+(?:\s*;\s*[\w.+-]+=[\w.+"/:-]+)*$/;
+
+export type Kind = (typeof KINDS)[number][0];
+
+/** One of the media types in which a body is described. */
+export interface MediaType {
+  readonly kind: Kind;
+  /** As it is sent: the usual one where the document leaves it open. */
+  readonly name: string;
+  readonly content: Json;
+}
+
+/** The first media type of the first of these kinds; `null` without content. Throws a `LeftOut` where it has other kinds only. */
+export function mediaTypeOf(content: unknown, kinds: readonly Kind[], verb: string): MediaType | null {
+  if (!isObject(content)) return null;
+  const types = Object.keys(content)
+    .slice(0, TYPES_MAX)
+    .filter((type) => type.length <= TYPE_MAX);
+  if (types.length === 0) return null;
+  for (const kind of kinds) {
+    const name = types.find((type) => KINDS.some(([one, test]) => one === kind && test.test(type) && TYPE.test(type)));
+    const found = name === undefined ? undefined : content[name];
+    if (name === undefined) continue;
+    const sent = kind === "text" ? "text/plain" : kind === "bytes" ? "application/octet-stream" : "application/json";
+    return { kind, name: name.includes("*") ? sent : name, content: isObject(found) ? found : {} };
+  }
+  throw new LeftOut(
+    `it ${verb} ${types
+      .map((type) => shortText(type, TYPE_MAX))
+      .slice(0, 3)
+      .join(", ")}`,
+  );
+}

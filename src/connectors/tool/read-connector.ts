@@ -1,0 +1,53 @@
+import { GloveboxError } from "../../kernel/base/errors.ts";
+import { parseForWriting } from "../../kernel/base/exact-json.ts";
+import { byteLength } from "../../kernel/base/json.ts";
+import { eachInTurns } from "../../kernel/base/turns.ts";
+import { builds } from "../../kernel/tool/build/builds.ts";
+import { type JobWords, problemOf } from "../../kernel/tool/build/problem.ts";
+import type { ResolvedConnector } from "./options.ts";
+import type { ConnectorJob, ConnectorReading, PreparedLine } from "./prepare-remote.ts";
+
+/** Module that a build process imports: it reads answers of servers. */
+const READER = new URL(`./prepare-remote.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url).href;
+const DEADLINE_MS = 20_000;
+/** Of a document, in bytes: the limit of a job's texts. */
+export const DOCUMENT_MAX = 8 * 1024 * 1024;
+const WORDS: JobWords = {
+  verb: "read",
+  participle: "read",
+  remedy: "name fewer operations in its option tools, or shorten the document",
+};
+
+/** A connector's tools, as its document or its server describes them. */
+export interface ReadConnector extends ConnectorReading {
+  readonly tools: readonly PreparedLine[];
+}
+
+/**
+ * Reads what a server says of its tools, in a build process without files and network. Rejects with a `GloveboxError`,
+ * `load_error`, that names the connector.
+ */
+export async function readConnector(connector: ResolvedConnector, text: string): Promise<ReadConnector> {
+  const { name, source, tools, hasDescriptions } = connector;
+  if (byteLength(text, DOCUMENT_MAX) > DOCUMENT_MAX) throw refused(name, `is larger than ${DOCUMENT_MAX} bytes`);
+  const [of, server] = source.kind === "openapi" ? (["openapi", source.server] as const) : (["mcp", null] as const);
+  const sent = source.kind === "openapi" ? [source.headers, source.query] : [[], []];
+  const [headers = [], query = []] = sent.map((pairs) => pairs.map(([key]) => key));
+  const hasHeaders = source.kind === "openapi" && source.hasHeaders;
+  const takesPaths = source.kind === "openapi" && source.mounts.length > 0;
+  const options = { headers, query, tools, hasHeaders, takesPaths, hasDescriptions };
+  const data: ConnectorJob = { of, connector: name, server, ...options };
+  const job = { head: { kind: "module", module: READER, data }, texts: [text] } as const;
+  const outcome = await builds.run(job, { registrant: null, isForeign: true, deadlineMs: DEADLINE_MS });
+  if (outcome.kind === "refused") throw refused(name, outcome.message);
+  if (outcome.kind !== "done") throw refused(name, problemOf(outcome, WORDS, DEADLINE_MS));
+  const [lines = ""] = outcome.texts;
+  const read: PreparedLine[] = [];
+  // A line for each tool: no turn of the event loop parses more than a few.
+  await eachInTurns(lines === "" ? [] : lines.split("\n"), (line) => read.push(parseForWriting(line) as PreparedLine));
+  return { ...(outcome.value as ConnectorReading), tools: read };
+}
+
+function refused(name: string, problem: string): GloveboxError {
+  return new GloveboxError("load_error", `connectors.${name}: ${problem}`);
+}

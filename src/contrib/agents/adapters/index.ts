@@ -1,0 +1,28 @@
+import "../../../kernel/base/check-node.ts";
+
+export { type AiTools, toolsForAISDK } from "./ai-sdk.ts";
+export {
+  type CodemodeConnector,
+  type CodemodeExecutor,
+  type CodemodeFunctions,
+  type CodemodeProvider,
+  type CodemodeResult,
+  createCodemodeExecutor,
+} from "./codemode-executor.ts";
+export {
+  createIsolateDriver,
+  type IsolateBinding,
+  type IsolateConfig,
+  type IsolateContext,
+  type IsolateDriver,
+  type IsolateDriverOptions,
+  type IsolateResult,
+} from "./isolate-driver.ts";
+export { type LangChainTool, toolsForLangChain } from "./langchain.ts";
+export type { OfferOptions } from "../../../kernel/tool/contracts/runner.ts";
+export {
+  type OpenAiAgentCall,
+  type OpenAiAgentParameters,
+  type OpenAiAgentTool,
+  toolsForOpenAIAgents,
+} from "./openai-agents.ts";

@@ -1,0 +1,102 @@
+import { BoundedCache } from "../../../kernel/base/bounded-cache.ts";
+import type { ToolError } from "../../../kernel/base/errors.ts";
+import type { JsonValue } from "../../../kernel/base/json.ts";
+import { writableOutput } from "../../../kernel/base/result.ts";
+import type { ToolResult } from "../../../kernel/base/result.ts";
+import { aiSdk, type AiTool } from "./ai-sdk.ts";
+import {
+  forModel,
+  type ModelRunner,
+  type OfferOptions,
+  offeredTools,
+  type RunOptions,
+  type ToolRunner,
+} from "../../../kernel/tool/contracts/runner.ts";
+import { failureTexts } from "../../../kernel/tool/contracts/text-form.ts";
+
+/** A tool of a tool set, with its `execute`. */
+export type AiRunnableTool = AiTool & {
+  execute(input: unknown, call: { toolCallId: string; abortSignal?: AbortSignal | undefined }): Promise<unknown>;
+  /** What the model reads of an output: all of it, or its beginning, its end and its shape. */
+  toModelOutput?(answer: { readonly toolCallId: string; readonly output: unknown }): AiModelOutput;
+};
+
+export type AiModelOutput = { type: "text"; value: string } | { type: "json"; value: JsonValue };
+
+export type AiToolsOptions = OfferOptions;
+
+/**
+ * Thrown when a tool fails under the `ai` package, which passes the message to the model and continues. The tool's
+ * partial output follows the message.
+ */
+export class AiToolFailure extends Error {
+  override readonly name: string;
+  readonly result: ToolResult;
+
+  constructor(error: ToolError, result: ToolResult) {
+    super(failureTexts(error.message, writableOutput(result)).join("\n\n"));
+    this.name = error.type;
+    this.result = result;
+  }
+}
+
+/**
+ * The runner's current tools as a tool set of the `ai` package: `generateText({ tools: aiTools(engine) })`. The
+ * package's abort signal cancels calls; a failed call throws an `AiToolFailure`, which the package converts to a
+ * result. With `modelChars`, `toModelOutput` cuts what the model reads of a long output, and `read_output` is one of the
+ * tools; `execute` gives the whole output.
+ */
+export function aiTools(
+  runner: ToolRunner,
+  { modelChars, ...options }: AiToolsOptions = {},
+): Record<string, AiRunnableTool> {
+  return aiToolsOf(modelChars === undefined ? runner : forModel(runner, { modelChars }), options);
+}
+
+/** The tools of a runner as a tool set: outputs are cut as the runner cuts them. */
+export function aiToolsOf(
+  tools: ToolRunner,
+  { names, ...options }: Omit<AiToolsOptions, "modelChars">,
+): Record<string, AiRunnableTool> {
+  return Object.fromEntries(
+    offeredTools(tools, names).flatMap((tool) =>
+      Object.entries(aiSdk.writeTool(tool)).map(([written, described]) => [
+        written,
+        { ...described, ...runnerOf(tools, tool.name, options) },
+      ]),
+    ),
+  );
+}
+
+/** Cut outputs that the package has not asked for yet. */
+const CUT_MAX = 1_000;
+
+function runnerOf(
+  runner: ToolRunner | ModelRunner,
+  name: string,
+  options: RunOptions,
+): Pick<AiRunnableTool, "execute" | "toModelOutput"> {
+  const run = async (
+    input: unknown,
+    { toolCallId: id, abortSignal: signal }: { toolCallId: string; abortSignal?: AbortSignal | undefined },
+  ) => {
+    const call = aiSdk.readCall({ type: "tool-call", toolCallId: id, toolName: name, input });
+    const called = { ...options, ...(signal === undefined ? {} : { signal }) };
+    if ("answerCall" in runner) return runner.answerCall(call, called);
+    const result = await runner.execute(call, called);
+    return { result, shown: result };
+  };
+  const cut = new BoundedCache<unknown>(CUT_MAX);
+  return {
+    execute: async (input, call) => {
+      const { result, shown } = await run(input, call);
+      if (result.error !== null) throw new AiToolFailure(result.error, shown);
+      if (shown !== result) cut.set(call.toolCallId, shown.output);
+      return result.output;
+    },
+    toModelOutput: ({ toolCallId, output }) => {
+      const value = cut.get(toolCallId) ?? output ?? null;
+      return typeof value === "string" ? { type: "text", value } : { type: "json", value: value as JsonValue };
+    },
+  };
+}

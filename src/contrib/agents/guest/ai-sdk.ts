@@ -1,0 +1,134 @@
+import { isObject, methodOf } from "../../../kernel/guest/contracts/adapter.ts";
+import type { ToolContext } from "../../../kernel/guest/tool-context.ts";
+import type { Library, WrappedAnswer } from "../../../kernel/guest/contracts/library.ts";
+import { configOf, isFunctionIn, memberOf, refuseUse, report, textIn } from "./library.ts";
+import { parserFor } from "./parser.ts";
+
+/** Tools of the AI SDK: `tool({ description, inputSchema, execute })`, since version 4, where the schema is `parameters`. */
+export const aiSdk: Library = {
+  name: "ai-sdk",
+  matches: (value) =>
+    isObject(schemaIn(value)) || typeof schemaIn(value) === "function"
+      ? textIn(value, "name") === undefined || isOfProvider(value)
+      : false,
+  nameOf: (value) => (isOfProvider(value) ? textIn(value, "name") : undefined),
+  refusal: (value) => {
+    const approval = memberOf(value, "needsApproval");
+    if (approval !== undefined && approval !== false) return "has needsApproval, and calls cannot wait for an approval";
+    if (isFunctionIn(value, "execute")) return undefined;
+    return isOfProvider(value)
+      ? "is run by its provider: it has no execute"
+      : "has no execute: whoever calls the model answers it";
+  },
+  describe: (value) => ({
+    name: aiSdk.nameOf(value),
+    description: descriptionOf(value),
+    input: schemaIn(value),
+    output: memberOf(value, "outputSchema"),
+    wraps: isFunctionIn(value, "toModelOutput"),
+    title: textIn(value, "title"),
+  }),
+  open: (value) => {
+    const execute = methodOf(value, "execute");
+    const parse = parserFor(schemaIn(value));
+    const show = isFunctionIn(value, "toModelOutput") ? modelOutputOf(value) : null;
+    return async (input, context) => {
+      const parsed = parse === null ? input : await parse(input);
+      const output = await lastOf(execute?.(parsed, optionsFor(context)), context);
+      return show === null ? output : show(context.callId, parsed, output);
+    };
+  },
+};
+
+function schemaIn(value: object): unknown {
+  return memberOf(value, "inputSchema") ?? memberOf(value, "parameters");
+}
+
+function isOfProvider(value: object): boolean {
+  const type = memberOf(value, "type");
+  return type === "provider" || type === "provider-defined";
+}
+
+/** Since version 7, a description may be a function of the context, which a module has none of. */
+function descriptionOf(value: object): string | undefined {
+  const description = methodOf(value, "description")?.({ context: undefined }) ?? memberOf(value, "description");
+  return typeof description === "string" && description !== "" ? description : undefined;
+}
+
+function optionsFor(context: ToolContext): object {
+  const config = configOf(context);
+  const options = {
+    toolCallId: context.callId,
+    messages: [],
+    get abortSignal() {
+      return context.signal;
+    },
+    context: config,
+    experimental_context: config,
+  };
+  // Not enumerable: a copy of the options is no use of them. `host` is the engine's addition.
+  return Object.defineProperties(options, {
+    host: { get: () => context.host },
+    experimental_sandbox: {
+      get: () => refuseUse("experimental_sandbox", "use options.host.fs or options.host.exec with a grant"),
+    },
+  });
+}
+
+/** The values of a generator are progress, and the last of them is the output. */
+async function lastOf(result: unknown, context: ToolContext): Promise<unknown> {
+  const iterate: unknown = isObject(result) ? Reflect.get(result, Symbol.asyncIterator) : undefined;
+  if (typeof iterate !== "function") return result;
+  let last: unknown;
+  let count = 0;
+  for await (const value of result as AsyncIterable<unknown>) {
+    last = value;
+    report(context, ++count, value);
+  }
+  return last;
+}
+
+type Show = (toolCallId: string, input: unknown, output: unknown) => Promise<WrappedAnswer>;
+
+/** An output as models see it, in the tool's own words. */
+function modelOutputOf(tool: object): Show {
+  const shape = methodOf(tool, "toModelOutput");
+  const takesOutput = isOfVersion5(memberOf(tool, "toModelOutput"));
+  return async (toolCallId, input, output) => {
+    const shaped = await shape?.(takesOutput ? output : { toolCallId, input, output });
+    return { output, metadata: { modelOutput: readModelOutput(shaped) } };
+  };
+}
+
+/** Version 5 gives the output itself; later ones give `{ toolCallId, input, output }`. */
+function isOfVersion5(shape: unknown): boolean {
+  const source = Function.prototype.toString.call(shape).slice(0, 64 * 1024);
+  const parameter = /^(?:async\s+)?(?:function\s*)?[\w$]*\s*\(?\s*([\w$]+|\{)/.exec(
+    source.replace(/^(async\s+)?toModelOutput\s*(?=\()/, "$1"),
+  )?.[1];
+  return parameter !== undefined && parameter !== "{" && !source.includes(`${parameter}.output`);
+}
+
+/** The AI SDK's form of a result as what a tool may return: a text, a value, or content of the Model Context Protocol. */
+function readModelOutput(shaped: unknown): unknown {
+  const value = memberOf(shaped, "value");
+  if (memberOf(shaped, "type") !== "content" || !Array.isArray(value)) return value ?? null;
+  return { content: value.map(contentBlock) };
+}
+
+function contentBlock(part: unknown): unknown {
+  const data = memberOf(part, "data");
+  const mimeType = memberOf(part, "mediaType");
+  if (typeof data === "string" && typeof mimeType === "string") {
+    const kind = mimeType.slice(0, mimeType.indexOf("/"));
+    if (kind === "image" || kind === "audio") return { type: kind, data, mimeType };
+    const uri = `attachment:///${encodeURIComponent(textOf(memberOf(part, "filename")) ?? "file")}`;
+    return { type: "resource", resource: { uri, mimeType, blob: data } };
+  }
+  const text = textOf(memberOf(part, "text"));
+  return { type: "text", text: text ?? JSON.stringify(part) };
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}

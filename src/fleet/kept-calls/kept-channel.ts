@@ -1,0 +1,72 @@
+import type { RedisConnection } from "../redis/connection.ts";
+import { answerOf } from "../redis/reply.ts";
+import type { CallCells } from "../../kernel/store/calls/call-record.ts";
+import type { SealedRows } from "./sealed-rows.ts";
+
+/** Time for which servers tell of their calls, and interval at which a reader asks for it. */
+const WATCHED_MS = 10_000;
+const ASK_EVERY_MS = 3_000;
+/** Interval at which calls are handed on, and most of them, a millisecond of work; the oldest are left out for later ones. */
+const TELL_MS = 50;
+const TOLD_MAX = 100;
+
+interface ChannelParts {
+  readonly connection: RedisConnection;
+  readonly prefix: string;
+  readonly rows: SealedRows;
+  /** Name of this process as a sender, of whose calls it has heard already. */
+  readonly sender: string;
+  readonly tell: (calls: readonly CallCells[]) => void;
+}
+
+/** Calls that other servers keep, as they keep them. Servers tell of them only while somebody asks for it. */
+export class KeptChannel implements AsyncDisposable {
+  readonly #parts: ChannelParts;
+  readonly #subscriber: RedisConnection;
+  readonly #asking: NodeJS.Timeout;
+  #heard: CallCells[] = [];
+  #telling: NodeJS.Timeout | undefined;
+
+  constructor(parts: ChannelParts) {
+    this.#parts = parts;
+    this.#subscriber = parts.connection.another("watch");
+    const { client } = this.#subscriber;
+    client.on("message", (_channel: string, message: string) => this.#hear(message));
+    // Once it is subscribed, the client does so again after each loss.
+    client.subscribe(`${parts.prefix}:kept`).then(
+      () => this.#ask(),
+      () => undefined,
+    );
+    this.#asking = setInterval(() => void this.#ask(), ASK_EVERY_MS).unref();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    clearInterval(this.#asking);
+    clearTimeout(this.#telling);
+    await this.#subscriber.close();
+  }
+
+  async #ask(): Promise<void> {
+    const { connection, prefix } = this.#parts;
+    await answerOf(connection, (client) => client.set(`${prefix}:watched`, "1", "PX", WATCHED_MS));
+  }
+
+  #hear(message: string): void {
+    const [sender = "", member = ""] = message.split(" ", 2);
+    if (sender === this.#parts.sender) return;
+    try {
+      this.#heard.push(this.#parts.rows.read(member, message.slice(sender.length + member.length + 2)));
+    } catch {
+      // It was sealed with another secret, or is no call.
+      return;
+    }
+    if (this.#heard.length > TOLD_MAX) this.#heard.shift();
+    this.#telling ??= setTimeout(() => this.#tell(), TELL_MS);
+  }
+
+  #tell(): void {
+    this.#telling = undefined;
+    this.#parts.tell(this.#heard);
+    this.#heard = [];
+  }
+}

@@ -1,0 +1,137 @@
+import type { ToolError } from "../errors.ts";
+
+/**
+ * The part of a tool's environment that is new for each call.
+ *
+ * - `instance`: a fresh module instance in a hardened realm (the default).
+ * - `context`: a fresh V8 context.
+ * - `isolate`: a fresh isolate.
+ * - `shared`: the module instance lives on, for caches and models; never across tenants.
+ */
+export type Isolation = "instance" | "context" | "isolate" | "shared";
+
+/**
+ * Name of a contract in which modules may be written: `glovebox`, or one that a plugin brings. `tools`: tools of libraries, in
+ * any number, before it is known of which.
+ */
+export type ModuleContractName = string;
+/** Names that plugins may give to contracts and runtimes. */
+export const PLUGGED_NAME = /^[a-z][a-z0-9-]{0,63}$/;
+
+export function isPluggedName(name: unknown): name is string {
+  return typeof name === "string" && PLUGGED_NAME.test(name);
+}
+
+/** The `config` of a tool without one, as JSON text. */
+export const NO_CONFIG = "null";
+
+/** Name of a tool's runtime: `javascript`, or one that a plugin brings, such as `python`, `wasi` or `native`. */
+export type Runtime = string;
+
+/**
+ * Code that checks a tool's arguments and output in its isolate: expressions whose values are `CheckCode`s of
+ * `kernel/base/schema/check-runtime.ts`. Empty where everything is allowed.
+ */
+export interface ToolChecks {
+  readonly input: string;
+  readonly output: string;
+  /** Place of the output in the tool's answer; missing where the answer is the output. */
+  readonly outputAt?: OutputAt;
+  /** An output that differs from its schema is delivered, with a warning in the call's log. */
+  readonly isAdvice?: true;
+}
+
+/** Places of an output in an answer that wraps it, as JSON pointers. */
+export const OUTPUT_PLACES = ["/output", "/result", "/content"] as const;
+export type OutputAt = (typeof OUTPUT_PLACES)[number];
+
+export const NO_CHECKS: ToolChecks = Object.freeze({ input: "", output: "" });
+
+/** A tool's code as workers receive it: bundled once, evaluated inside isolates only. */
+export interface ToolScript {
+  /** Unique for every registration: a replaced tool gets another key, so running calls finish on the old code. */
+  readonly key: string;
+  readonly name: string;
+  readonly version: string;
+  readonly runtime: Runtime;
+  readonly isolation: Isolation;
+  readonly memoryMb: number;
+  /** The tool's `config` as JSON text; `NO_CONFIG` if it has none. */
+  readonly config: string;
+  /** The contract in which the module is written; `null` if not yet determined. */
+  readonly contract: ModuleContractName | null;
+  /**
+   * The code, by runtime.
+   *
+   * - JavaScript: a bundle, statements that declare the variable `SCRIPT_EXPORTS` with the module's exports. Workers
+   *   wrap it in a function, so that evaluating it again makes a fresh instance.
+   * - Python: a `PythonScript` as JSON; then, on a line of its own, each of its libraries as Base64.
+   * - WASI: the module's bytes as Base64.
+   * - native: the hash of the binary. It runs outside of any isolate, at the request of its realm to the host.
+   * - remote: an `Operation` of another server, as JSON.
+   */
+  readonly text: string;
+  readonly checks: ToolChecks;
+  /** Use of `WebSocket` or `EventSource` by a tool that does not ask for `fetch`: their constructors say so. */
+  readonly lacksFetch?: true;
+  /** Variables that `process.env` gets when a call starts, where the tool uses it and they are granted. */
+  readonly env?: readonly string[];
+  /** Its config has no keys to hide. Default: they are removed from all that it logs, reports and throws. */
+  readonly showsConfig?: true;
+  /** Its isolate starts an interpreter: that takes long, it has memory of its own, and it writes to its realm's globals. */
+  readonly isInterpreted?: true;
+  /** Registrant of the tool. Default: the operator. */
+  readonly registrant?: string;
+  /** Digest of this version: strikes of another one do not count against it. */
+  readonly digest?: string;
+}
+
+/** A version of a tool: another registrant's tool of the same name is another one. */
+export type ToolVersion = Pick<ToolScript, "name" | "registrant" | "digest">;
+
+/**
+ * Whether the realm is frozen: one that serves several calls is, one that serves a single call belongs to its tool.
+ * An interpreter's is never frozen.
+ */
+export function isHardened({ isolation, isInterpreted }: Pick<ToolScript, "isolation" | "isInterpreted">): boolean {
+  return isInterpreted !== true && (isolation === "instance" || isolation === "shared");
+}
+
+/** The variable to which a bundle assigns the module's exports. */
+export const SCRIPT_EXPORTS = "__tool";
+
+/** Statement at the end of a bundle of `defineTool` whose own schemas parse the arguments and the output of calls. */
+const PARSES = `\n${SCRIPT_EXPORTS}["~parses"] = true;`;
+
+/** Adds what describes schemas of libraries to a bundle, for its description: no member that a walk over the exports finds. */
+export function describing(text: string, describer: string): string {
+  return `${text}\nObject.defineProperty(${SCRIPT_EXPORTS}, "~schemas", { value: ${describer} });`;
+}
+
+/** The bundle of a tool whose schemas say more than their JSON Schemas. */
+export function parsing(text: string): string {
+  return text + PARSES;
+}
+
+/** Whether a tool's own schemas may refuse the arguments of its calls. */
+export function isParsing({ text }: Pick<ToolScript, "text">): boolean {
+  return text.endsWith(PARSES);
+}
+
+/** The result of evaluating a script in an isolate of its own. */
+export type Inspection =
+  | {
+      readonly ok: true;
+      readonly contract: ModuleContractName;
+      /** The module's description of itself in the terms of its contract, as JSON text. */
+      readonly described: string;
+      /** The module's `spec` export as JSON text; `null` if it has none. */
+      readonly spec: string;
+      /** `function` if the module can be called. */
+      readonly defaultExport: string;
+      /** The level at which the module loads: `context` if it fails in a hardened realm. */
+      readonly isolation: Isolation;
+      readonly isolationReason?: string;
+      readonly evaluationMs: number;
+    }
+  | { readonly ok: false; readonly error: ToolError };

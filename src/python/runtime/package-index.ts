@@ -1,0 +1,128 @@
+import { hashOf } from "../../kernel/tool/package/file.ts";
+import { PackageError, quoted } from "../../kernel/tool/package/step.ts";
+import { type IndexedWheel, readIndexPage } from "./index-page.ts";
+
+/** The index of Python's own community. */
+export const PUBLIC_INDEX = "https://pypi.org/simple/";
+
+const PAGE_MS = 60_000;
+const WHEEL_MS = 300_000;
+const PAGE_BYTES_MAX = 64 * 1024 * 1024;
+/** Of all downloads of one index. */
+const TOTAL_BYTES_MAX = 512 * 1024 * 1024;
+const REDIRECTS_MAX = 5;
+const REDIRECTS: readonly number[] = [301, 302, 303, 307, 308];
+const ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1";
+const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/;
+const SHOWN_MAX = 300;
+
+interface Answer {
+  readonly status: number;
+  readonly type: string;
+  /** After redirects. */
+  readonly url: URL;
+  readonly bytes: Buffer;
+}
+
+/** A package index: pages of projects and their wheels, over HTTPS, or HTTP on this machine. */
+export class PackageIndex {
+  /** Without a name and a password. */
+  readonly address: URL;
+  readonly #authorization: string | undefined;
+  readonly #maxBytes: number;
+  #bytesLeft = TOTAL_BYTES_MAX;
+
+  /** `maxBytes`: maximum size of a wheel. Throws a `TypeError` for an address of another form. */
+  constructor(address: string, maxBytes: number) {
+    const url = URL.parse(address);
+    if (url === null || !isSecure(url)) {
+      throw new TypeError("the address of a package index begins with https://, or with http:// on this machine");
+    }
+    const [user, password] = [url.username, url.password].map(decodeURIComponent);
+    if (user !== "") this.#authorization = `Basic ${Buffer.from(`${user}:${password}`).toString("base64")}`;
+    this.address = Object.assign(new URL(url), { username: "", password: "", search: "", hash: "" });
+    this.#maxBytes = maxBytes;
+  }
+
+  /** The wheels of a project, by its normalized name; none where the index has no such project. */
+  async wheels(name: string): Promise<readonly IndexedWheel[]> {
+    const page = new URL(`${this.address.pathname.replace(/\/*$/, "/")}${name}/`, this.address);
+    const { status, type, url, bytes } = await this.#get(page, ACCEPT, PAGE_BYTES_MAX, PAGE_MS);
+    if (status === 404) return [];
+    if (status !== 200) throw new PackageError(`the index responded with status ${status} to ${shown(page)}`);
+    try {
+      return readIndexPage(bytes.toString("utf8"), type, name, url);
+    } catch (error) {
+      if (!(error instanceof PackageError)) throw error;
+      throw new PackageError(`the page ${shown(page)} cannot be read: ${error.message}`);
+    }
+  }
+
+  /** Downloads a file, which has the hash that is named. Rejects with a `PackageError`. */
+  async download(file: string, url: URL, sha256: string | null): Promise<Buffer> {
+    const { status, bytes } = await this.#get(url, "*/*", this.#maxBytes, WHEEL_MS);
+    if (status !== 200) throw new PackageError(`${shown(url)} responded with status ${status}`);
+    if (sha256 !== null && (await hashOf(bytes)) !== sha256) {
+      throw new PackageError(`${quoted(file)} has another SHA-256 than the index names for it: nothing is kept`);
+    }
+    return bytes;
+  }
+
+  async #get(target: URL, accept: string, maxBytes: number, ms: number): Promise<Answer> {
+    const signal = AbortSignal.timeout(ms);
+    let url = target;
+    try {
+      for (let redirects = 0; redirects <= REDIRECTS_MAX; redirects++) {
+        this.#requireSafe(url);
+        const own = url.origin === this.address.origin && this.#authorization !== undefined;
+        const headers = { accept, ...(own ? { authorization: this.#authorization ?? "" } : {}) };
+        const response = await fetch(url, { headers, redirect: "manual", signal });
+        const next = REDIRECTS.includes(response.status) ? response.headers.get("location") : null;
+        if (next === null) {
+          const type = response.headers.get("content-type") ?? "";
+          return { status: response.status, type, url, bytes: await this.#read(response, url, maxBytes) };
+        }
+        await response.body?.cancel();
+        url = URL.parse(next, url) ?? url;
+      }
+      throw new PackageError(`${shown(target)} redirects more than ${REDIRECTS_MAX} times`);
+    } catch (error) {
+      if (error instanceof PackageError) throw error;
+      if (signal.aborted) throw new PackageError(`${shown(url)} did not answer within ${ms} ms`);
+      throw new PackageError(`${url.origin} cannot be reached (${codeOf(error)})`);
+    }
+  }
+
+  /** Pages and redirects lead to HTTPS, or back to the index itself. */
+  #requireSafe(url: URL): void {
+    if (url.protocol === "https:" || url.origin === this.address.origin) return;
+    throw new PackageError(`the index leads to ${shown(url)}, which is neither https nor its own origin`);
+  }
+
+  async #read(response: Response, url: URL, maxBytes: number): Promise<Buffer> {
+    const chunks: Uint8Array[] = [];
+    let size = 0;
+    for await (const chunk of response.body ?? []) {
+      size += chunk.length;
+      this.#bytesLeft -= chunk.length;
+      if (size > maxBytes) throw new PackageError(`${shown(url)} is larger than ${maxBytes} bytes`);
+      if (this.#bytesLeft < 0) throw new PackageError(`all downloads are more than ${TOTAL_BYTES_MAX} bytes`);
+      chunks.push(chunk);
+    }
+    return Buffer.concat(chunks);
+  }
+}
+
+function isSecure({ protocol, hostname }: URL): boolean {
+  return protocol === "https:" || (protocol === "http:" && LOOPBACK.test(hostname));
+}
+
+function codeOf(error: unknown): string {
+  const cause = error instanceof Error ? error.cause : undefined;
+  return cause instanceof Error && "code" in cause ? String(cause.code) : "no connection";
+}
+
+/** An address without its query, which may hold secrets. */
+function shown({ origin, pathname }: URL): string {
+  return `${origin}${pathname}`.slice(0, SHOWN_MAX);
+}

@@ -1,0 +1,51 @@
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { ERRORS } from "../../kernel/base/errors.ts";
+
+/** Entries of the page, and the names by which the document knows them. */
+const ENTRIES = ["main.tsx", "style.css", "icon.svg"] as const;
+
+/** Bundles the page's sources. Returns its files by name; those that the document names have a hash in their names. */
+export async function buildPage(folder: string): Promise<ReadonlyMap<string, Uint8Array>> {
+  const { build } = await import("esbuild");
+  const { outputFiles, metafile } = await build({
+    entryPoints: ENTRIES.map((file) => path.join(folder, file)),
+    outdir: folder,
+    absWorkingDir: folder,
+    entryNames: "[name]-[hash]",
+    chunkNames: "[name]-[hash]",
+    loader: { ".svg": "copy" },
+    write: false,
+    metafile: true,
+    bundle: true,
+    splitting: true,
+    format: "esm",
+    platform: "browser",
+    target: "es2023",
+    jsx: "automatic",
+    jsxImportSource: "preact",
+    define: { ADVICE: JSON.stringify(JSON.stringify(advice())) },
+    minify: true,
+    legalComments: "none",
+    logLevel: "silent",
+    tsconfigRaw: "{}",
+  });
+  let document = await readFile(path.join(folder, "index.html"), "utf8");
+  for (const [file, { entryPoint = "" }] of Object.entries(metafile.outputs)) {
+    const source = entryPoint.replace(/\.tsx$/, ".js");
+    document = document.replace(`"${source}"`, `"/console/${path.basename(file)}"`);
+  }
+  const files = outputFiles.map((file) => [path.basename(file.path), file.contents] as const);
+  return new Map([...files, ["index.html", new TextEncoder().encode(document)]]);
+}
+
+/** Writes the page of the package. */
+export async function writePage(from: string, to: string): Promise<void> {
+  await mkdir(to, { recursive: true });
+  for (const [name, contents] of await buildPage(path.resolve(from))) await writeFile(path.join(to, name), contents);
+}
+
+/** Remedies by error code. */
+function advice(): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(ERRORS).map(([code, entry]) => [code, entry.advice]));
+}

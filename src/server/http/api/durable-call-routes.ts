@@ -1,0 +1,150 @@
+import { CALL_STATES } from "../../../kernel/store/calls/durable/durable-call.ts";
+import { json, problemJson, refusals, type RouteDescription } from "./route-description.ts";
+import { type ApiSchema, exactly, listOf, number, orNull, text } from "./schema-parts.ts";
+import { SCHEMAS } from "./schemas.ts";
+
+const STATE = {
+  enum: CALL_STATES,
+  description: "One that is `paused` or `ready` holds no worker: it waits, or goes on soon.",
+};
+
+const SETTLEMENT = exactly({
+  at: text("When, in ISO 8601."),
+  by: orNull(text("Name of the key that decided, or sent the signal.")),
+  actor: orNull(text("Who decided, as the deciding application calls them.")),
+  reason: orNull(text("Why.")),
+  arguments: { description: "Arguments in place of those that were shown." },
+  data: { description: "Data of an approval, payload of a signal, or result of a child call." },
+});
+
+const WAIT = {
+  type: "object",
+  description: "What it waits for. Members beside these depend on `kind`.",
+  properties: {
+    step: number("Names the wait in decisions. 0: the call itself, before its start."),
+    state: { enum: ["open", "approved", "refused", "expired", "arrived", "due", "done", "void"] },
+    openedAt: text("In ISO 8601."),
+    expiresAt: orNull(text("In ISO 8601.")),
+    settled: orNull(SETTLEMENT),
+    kind: { enum: ["approval", "signal", "time", "call"] },
+    tool: orNull(text("An approval: the tool that is to run.")),
+    version: orNull(text("An approval: digest of the tool's version.")),
+    arguments: { description: "An approval: what is to run, or what the call shows." },
+    digest: text("An approval: identifies what is shown. Whoever approves sends it back."),
+    message: text("An approval: why it is asked for."),
+    from: text("An approval: what asks for it: `policy.approvals[0]`, `tool`, `listener` or `call`."),
+    self: { type: "boolean", description: "An approval: whether the key that made the call may decide." },
+    by: listOf(text("An approval: a key that may decide.")),
+    name: text("A signal: its name."),
+    until: text("A time: in ISO 8601."),
+    id: text("A call: its id."),
+  },
+  required: ["step", "state", "openedAt", "expiresAt", "settled", "kind"],
+};
+
+export const DURABLE_CALL = exactly({
+  id: text("Begins with `c_`."),
+  callId: text("The id of the call in its result's metadata."),
+  tool: text("The tool."),
+  tenant: text("Empty where the call named none."),
+  parentId: orNull(text("Id of the calling call, if a tool made this call and has paused, too.")),
+  key: orNull(text("Name of the key with which it was made.")),
+  state: STATE,
+  legs: number("Number of its runs so far."),
+  createdAt: text("In ISO 8601."),
+  updatedAt: text("In ISO 8601."),
+  expiresAt: text("When it ends as `cancelled` if it has not ended before."),
+  waits: listOf(WAIT),
+  result: { ...orNull(SCHEMAS.ToolResult), description: "`null` before its end." },
+});
+
+const ID = { id: "Id of the call, which begins with `c_`." };
+const CONFLICT = exactly({
+  ...(SCHEMAS.PlainError["properties"] as ApiSchema),
+  call: { type: "object", description: "The call as it is now." },
+});
+const MISSING = problemJson("There is no such call of the key's tenant and tools.", SCHEMAS.PlainError);
+const UNREADABLE = problemJson("The store cannot be used now: `detail` says why.", SCHEMAS.PlainError);
+const ITS_STATE = json("Done.", exactly({ id: text("The call."), state: STATE }));
+
+const DECISION = {
+  type: "object",
+  properties: {
+    wait: { type: "integer", description: "The `step` of the wait. Default: the only open approval." },
+    decision: { enum: ["approve", "refuse"] },
+    digest: { type: "string", description: "Required to approve: the `digest` that the wait shows." },
+    arguments: { type: "object", description: "Arguments in place of those that are shown." },
+    data: { description: "Data for the call that asks." },
+    reason: { type: "string", maxLength: 1_000 },
+    actor: { type: "string", maxLength: 256, description: "Who has decided, as your application calls them." },
+  },
+  required: ["decision"],
+  additionalProperties: false,
+};
+
+export const DECIDE_CALL: RouteDescription = {
+  id: "decideCall",
+  tag: "calls",
+  summary: "Approves or refuses what a call waits for.",
+  description:
+    "One decision or a list of at most 32, of which all hold or none. `approve` names the `digest` that was shown: what runs is what was shown. The same decision again answers the same. The key that made a call decides it only where the rule says `self`.",
+  params: ID,
+  body: {
+    "application/json": {
+      schema: { anyOf: [DECISION, { ...listOf(DECISION), minItems: 1, maxItems: 32 }] },
+      example: { decision: "approve", digest: "5f0c…", actor: "ada@example.com" },
+    },
+  },
+  answers: {
+    200: json("The call as it is now.", DURABLE_CALL),
+    ...refusals({
+      400: "The decision is malformed, or its arguments do not match their schema.",
+      403: "The key lacks the role, or is not one that may decide this.",
+    }),
+    404: MISSING,
+    409: problemJson(
+      "It was decided otherwise, or is no longer what was shown: `call` is what there is now.",
+      CONFLICT,
+    ),
+    503: UNREADABLE,
+  },
+};
+
+export const SIGNAL_CALL: RouteDescription = {
+  id: "signalCall",
+  tag: "calls",
+  summary: "Sends a call a signal, which is kept until the call waits for it.",
+  params: { ...ID, name: "Name of the signal: 1 to 128 letters, digits, or `_ . : -`." },
+  body: { "application/json": { schema: { description: "The payload, as JSON." }, example: { sum: 12 } } },
+  answers: {
+    200: ITS_STATE,
+    ...refusals({ 400: "The name or the payload cannot be used." }),
+    404: MISSING,
+    409: problemJson("It has ended, or has too many unread signals.", CONFLICT),
+    503: UNREADABLE,
+  },
+};
+
+export const CANCEL_CALL: RouteDescription = {
+  id: "cancelCall",
+  tag: "calls",
+  summary: "Ends a call that waits, with `cancelled`.",
+  params: ID,
+  body: {
+    "application/json": {
+      schema: {
+        type: "object",
+        properties: { reason: { type: "string", maxLength: 1_000 } },
+        additionalProperties: false,
+      },
+      example: { reason: "the order was withdrawn" },
+    },
+  },
+  answers: {
+    200: ITS_STATE,
+    ...refusals({ 400: "The body is malformed." }),
+    404: MISSING,
+    409: problemJson("It has ended already, or runs just now.", CONFLICT),
+    503: UNREADABLE,
+  },
+};

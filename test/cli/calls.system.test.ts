@@ -1,0 +1,232 @@
+import { execFile, spawn } from "node:child_process";
+import { mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { createInterface } from "node:readline";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { createEngine, type Engine } from "../../src/glovebox/index.ts";
+import { createKey } from "../../src/server/access/secret.ts";
+import { createServer, type Server } from "../../src/server/http/server.ts";
+
+const MAIN = path.resolve(import.meta.dirname, "../../src/cli/main.ts");
+const [reader, caller] = [createKey(), createKey()];
+
+let engine: Engine;
+let server: Server;
+beforeAll(async () => {
+  engine = await createEngine({ workers: 1, executor: "threads", calls: { path: ":memory:" } });
+  const source = 'export default ({ why }) => { if (why !== "") throw new Error(why); return "ok"; };';
+  await engine.register({ name: "fail", description: "Fails.", source });
+  server = await createServer(engine, {
+    port: 0,
+    drainMs: 100,
+    keys: [
+      { name: "reader", hash: reader.hash, tenant: null, roles: ["calls"] },
+      { name: "caller", hash: caller.hash, tenant: null, roles: ["execute"] },
+    ],
+  });
+  await engine.execute({ id: "good", name: "fail", arguments: { why: "" } });
+  await engine.execute({ id: "bad", name: "fail", arguments: { why: "rain\u001b[2J" } }, { tenant: "acme" });
+});
+afterAll(() => server.close());
+
+interface Ended {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function calls(args: readonly string[], key = reader.secret): Promise<Ended> {
+  return command(["calls", ...args], key);
+}
+
+async function command(args: readonly string[], key = reader.secret): Promise<Ended> {
+  const line = ["--no-node-snapshot", "--no-warnings", MAIN, ...args, "--url", server.url, "--key-env", "KEY"];
+  const env = { ...process.env, KEY: key };
+  return promisify(execFile)(process.execPath, line, { env }).then(
+    (ended) => ({ code: 0, ...ended }),
+    (failed: unknown) => failed as Ended,
+  );
+}
+
+test("calls list prints a line for each call, newest first, and says where to go on", async () => {
+  const [all, page, json] = await Promise.all([
+    calls(["list"]),
+    calls(["list", "--limit", "1"]),
+    calls(["list", "--code", "tool_error", "--tenant", "acme", "--json"]),
+  ]);
+  const [first, second, ...none] = all.stdout.trimEnd().split("\n");
+  expect(first).toMatch(
+    /^\d{4}-\d\d-\d\dT[\d:.]+Z {2}bad {2}tool_error {2}fail {2}acme {2}[\d.]+ ms {2}rain\\u001b\[2J$/,
+  );
+  expect(second).toMatch(/ {2}good {2}ok {2}fail {2}- {2}[\d.]+ ms$/);
+  expect(none).toEqual([]);
+  expect(page.stdout.trimEnd().split("\n")).toHaveLength(1);
+  expect(page.stderr).toMatch(/^there may be more: --cursor \d+-\d+$/m);
+  expect(JSON.parse(json.stdout)).toMatchObject({ calls: [{ id: "bad", tenant: "acme" }], cursor: null });
+});
+
+test("calls show prints what was kept of a call", async () => {
+  const [shown, json, missing] = await Promise.all([
+    calls(["show", "bad"]),
+    calls(["show", "good", "--json"]),
+    calls(["show", "other"]),
+  ]);
+  expect(shown.stdout).toContain("code: tool_error\n");
+  expect(shown.stdout).toContain('arguments: {"why":"rain\\u001b[2J"}\n');
+  expect(JSON.parse(json.stdout)).toMatchObject({ format: "glovebox-call/1", id: "good", detail: null });
+  expect(missing).toMatchObject({ code: 1, stdout: "" });
+  expect(missing.stderr).toContain("answers with 404: it tells no call of this id");
+});
+
+test("a wrong filter and a key without the role are explained", async () => {
+  const [filter, key] = await Promise.all([calls(["list", "--since", "soon"]), calls(["list"], caller.secret)]);
+  expect(filter.code).toBe(3);
+  expect(filter.stderr).toContain("since is a time");
+  expect(key.stderr).toContain("it wants a key with the role calls");
+});
+
+test("calls replay and replay with an id run a kept call again, and say whether it ended the same", async () => {
+  const [same, short, json, refused] = await Promise.all([
+    calls(["replay", "bad"]),
+    command(["replay", "bad"]),
+    calls(["replay", "bad", "--json"]),
+    calls(["replay", "good"]),
+  ]);
+  expect(same).toMatchObject({ code: 0, stdout: "", stderr: "glovebox: same result as kept\n" });
+  expect(short).toMatchObject({ code: 0, stderr: "glovebox: same result as kept\n" });
+  expect(JSON.parse(json.stdout)).toEqual({ verdict: "same", differences: [] });
+  expect(refused).toMatchObject({ code: 1, stdout: "" });
+  expect(refused.stderr).toContain("its values were not kept");
+});
+
+test("calls diff prints a line for each difference", async () => {
+  await engine.execute({ id: "worse", name: "fail", arguments: { why: "snow" } }, { tenant: "acme" });
+  const { code, stdout } = await calls(["diff", "bad", "worse"]);
+  expect(code).toBe(1);
+  expect(stdout.split("\n")[0]).toBe('/error/message: "rain\\u001b[2J" -> "snow"');
+  expect(await calls(["diff", "bad", "bad"])).toMatchObject({ code: 0, stdout: "" });
+});
+
+test("calls watch prints calls as they end, until the server stops", async () => {
+  const args = ["--no-node-snapshot", "--no-warnings", MAIN, "calls", "watch", "--tool", "fail", "--url", server.url];
+  const child = spawn(process.execPath, [...args, "--key-env", "KEY"], { env: { ...process.env, KEY: reader.secret } });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const next = lines.next();
+  for (let at = 0; at < 400 && child.stdout.readableLength === 0; at++) {
+    const done = await Promise.race([next, new Promise<null>((resolve) => setTimeout(resolve, 25, null))]);
+    if (done !== null) break;
+    await engine.execute({ id: `watched${at}`, name: "fail", arguments: { why: "" } });
+  }
+  expect((await next).value).toMatch(/ {2}watched\d+ {2}ok {2}fail {2}- /);
+});
+
+test("calls export prints what a file has, and import adds it to another one, where it is replayed", async () => {
+  const folder = await mkdtemp(path.join(tmpdir(), "glovebox-export-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const [from, to, lines] = ["from.sqlite", "to.sqlite", "calls.jsonl"].map((name) => path.join(folder, name));
+  const tool = { name: "add", description: "Adds.", source: "export default ({ a, b }) => a + b;" };
+  const open = (file = "") =>
+    createEngine({ workers: 1, executor: "threads", tools: [tool], calls: { path: file, keep: "everything" } });
+  const first = await open(from);
+  await first.execute({ id: "sum", name: "add", arguments: { a: 1, b: 2 } });
+  await first.execute({ id: "wrong", name: "nothing", arguments: {} });
+  const kept = await first.calls.get("sum");
+  await first.close();
+  const run = (...args: string[]) =>
+    promisify(execFile)(process.execPath, ["--no-node-snapshot", "--no-warnings", MAIN, "calls", ...args]);
+  const { stdout } = await run("export", "--file", from ?? "");
+  expect(stdout.trimEnd().split("\n")).toHaveLength(2);
+  await writeFile(lines ?? "", stdout);
+  expect((await run("import", lines ?? "", "--file", to ?? "")).stderr).toContain("2 calls were added");
+  const second = await open(to);
+  onTestFinished(() => second.close());
+  expect(await second.calls.get("sum")).toEqual(kept);
+  expect(await second.calls.replay("sum")).toMatchObject({ verdict: "same" });
+  await writeFile(lines ?? "", stdout.replace('"bytes":', '"bites":'));
+  await expect(run("import", lines ?? "", "--file", to ?? "")).rejects.toMatchObject({ code: 3 });
+});
+
+test("calls export leaves a damaged file as it is, and says so", async () => {
+  const folder = await mkdtemp(path.join(tmpdir(), "glovebox-export-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const file = path.join(folder, "calls.sqlite");
+  await writeFile(file, "no database at all".repeat(1_000));
+  const run = promisify(execFile)(process.execPath, [
+    "--no-node-snapshot",
+    "--no-warnings",
+    MAIN,
+    "calls",
+    "export",
+    "--file",
+    file,
+  ]);
+  await expect(run).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining("calls.sqlite: the store ") });
+  expect(await readdir(folder)).toEqual(["calls.sqlite"]);
+});
+
+test("calls import names a line without an end", async () => {
+  const folder = await mkdtemp(path.join(tmpdir(), "glovebox-import-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const lines = path.join(folder, "calls.jsonl");
+  await writeFile(lines, "x".repeat(9 * 1024 * 1024));
+  const run = promisify(execFile)(process.execPath, [
+    "--no-node-snapshot",
+    "--no-warnings",
+    MAIN,
+    "calls",
+    "import",
+    lines,
+    "--file",
+    path.join(folder, "to.sqlite"),
+  ]);
+  await expect(run).rejects.toMatchObject({ code: 3, stderr: expect.stringMatching(/line 1 of .* has more than/) });
+});
+
+test("calls backup copies the store while a server writes it, and a server goes on with the copy", async () => {
+  const folder = await mkdtemp(path.join(tmpdir(), "glovebox-backup-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const [from, copy] = [path.join(folder, "calls.sqlite"), path.join(folder, "copy")];
+  let runs = 0;
+  const effect = { name: "effect", methods: { have: { handler: () => ++runs } } };
+  const source = "export default async (_, { host }) => host.effect.have({});";
+  const tool = { name: "act", description: "Acts.", source, capabilities: { effect: true } };
+  const open = (file: string) =>
+    createEngine({
+      workers: 1,
+      executor: "threads",
+      tools: [tool],
+      capabilities: [effect],
+      policy: { rules: [{ allow: { effect: true } }] },
+      calls: { path: file },
+      idempotency: { path: file },
+    });
+  const first = await open(from);
+  const act = (one: Engine, key: string) =>
+    one.execute({ id: key, name: "act", arguments: {} }, { idempotencyKey: key });
+  expect(await act(first, "k0")).toMatchObject({ output: 1 });
+  let isWriting = true;
+  const writing = (async () => {
+    for (let at = 1; isWriting; at++) await act(first, `k${at}`);
+  })();
+  const run = () =>
+    promisify(execFile)(
+      process.execPath,
+      ["--no-node-snapshot", "--no-warnings", MAIN].concat("calls", "backup", copy, "--file", from),
+    );
+  expect((await run()).stderr).toContain(`was copied to ${copy}`);
+  isWriting = false;
+  await writing;
+  await first.close();
+  expect((await readdir(folder)).filter((name) => name.startsWith("copy"))).toEqual(["copy"]);
+  expect((await stat(copy)).mode & 0o777).toBe(0o600);
+  await expect(run()).rejects.toMatchObject({ code: 2, stderr: expect.stringContaining("already") });
+  const before = runs;
+  const second = await open(copy);
+  onTestFinished(() => second.close());
+  expect(await act(second, "k0")).toMatchObject({ output: 1, metadata: { isRepeated: true } });
+  expect(runs).toBe(before);
+  expect(await second.calls.get("k0")).toMatchObject({ id: "k0", code: "ok" });
+});

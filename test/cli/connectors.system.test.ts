@@ -1,0 +1,86 @@
+import { execFile } from "node:child_process";
+import { writeFile } from "node:fs/promises";
+import path from "node:path";
+import { promisify } from "node:util";
+import { expect, test } from "vitest";
+import { createEngine } from "../../src/glovebox/index.ts";
+import { createServer } from "../../src/server/http/server.ts";
+import { documentOf, engineWith, SECRET, serveApi } from "../connectors/engine/api.ts";
+import { serveByHand } from "../connectors/engine/mcp-by-hand.ts";
+
+const MAIN = path.resolve(import.meta.dirname, "../../src/cli/main.ts");
+
+interface Ended {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+async function glovebox(...args: readonly string[]): Promise<Ended> {
+  const command = ["--no-node-snapshot", "--no-warnings", MAIN, ...args];
+  return promisify(execFile)(process.execPath, command).then(
+    (ended) => ({ code: 0, ...ended }),
+    (failed: unknown) => failed as Ended,
+  );
+}
+
+test("connectors check prints tools, the digest to pin, and what was left out", async () => {
+  await using api = await serveApi();
+  await using hand = await serveByHand([{ name: "read", description: "Reads.\nAll of it." }]);
+  const moved = { responses: { "302": { description: "It is elsewhere." } } };
+  await api.write(
+    documentOf([
+      ["GET", "/items/{id}", "get_item"],
+      ["POST", "/old", "moved", moved],
+    ]),
+  );
+  const config = path.join(path.dirname(await api.write("")), "glovebox.config.json");
+  await api.write(
+    documentOf([
+      ["GET", "/items/{id}", "get_item"],
+      ["POST", "/old", "moved", moved],
+    ]),
+  );
+  const crm = { openapi: { document: "api.json", server: api.origin }, headers: { "x-key": "{secret:CRM}" } };
+  const mcp = { mcp: { url: `${hand.origin}/mcp` } };
+  const secrets = { CRM: { value: SECRET, bind: [{ origin: api.origin, in: "header:x-key" }] } };
+  await writeFile(config, JSON.stringify({ connectors: { crm, hand: mcp }, secrets }));
+  const { code, stdout } = await glovebox("connectors", "check", "--config", config);
+  expect(code).toBe(0);
+  expect(stdout).toContain(`crm  openapi  ${api.origin}`);
+  expect(stdout).toContain("crm.get_item  It does get_item.");
+  expect(stdout).toMatch(/left out: .*moved/);
+  expect(stdout).toContain("hand.read  Reads.");
+  const [pin] = /sha256:[0-9a-f]{64}/.exec(stdout) ?? [];
+  expect(stdout).not.toContain(SECRET);
+  await writeFile(config, JSON.stringify({ connectors: { crm: { ...crm, pin } }, secrets }));
+  expect((await glovebox("connectors", "check", "--config", config)).code).toBe(0);
+  await api.write(documentOf([["GET", "/items/{id}", "get_other"]]));
+  const changed = await glovebox("connectors", "check", "--config", config);
+  expect(changed.code).toBe(1);
+  expect(changed.stdout).toContain("pinned to another list");
+});
+
+test("connectors check names a document that cannot be read, and an option that is wrong", async () => {
+  await using api = await serveApi();
+  const config = path.join(path.dirname(await api.write("")), "glovebox.config.json");
+  await writeFile(config, JSON.stringify({ connectors: { crm: { openapi: { document: "missing.yaml" } } } }));
+  const missing = await glovebox("connectors", "check", "--config", config);
+  expect(missing).toMatchObject({ code: 1, stdout: expect.stringContaining("cannot be read") as string });
+  await writeFile(
+    config,
+    JSON.stringify({ connectors: { crm: { openapi: { document: "a.yaml", server: "ftp://x" } } } }),
+  );
+  const wrong = await glovebox("connectors", "check", "--config", config);
+  expect(wrong.code).toBe(2);
+  expect(wrong.stderr).toContain("connectors.crm.openapi.server must be an http or https URL");
+});
+
+test("connectors list asks a running server", async () => {
+  await using api = await serveApi();
+  const engine = await createEngine(engineWith(api, await api.write(documentOf([["GET", "/items/{id}", "get_item"]]))));
+  const server = await createServer(engine, { port: 0, admin: "open" });
+  const { stdout } = await glovebox("connectors", "list", "--url", server.url);
+  expect(stdout).toBe("crm  openapi  up  1 tool\n");
+  await server.close();
+});

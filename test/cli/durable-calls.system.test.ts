@@ -1,0 +1,128 @@
+import { execFile } from "node:child_process";
+import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createEngine, type Engine } from "../../src/glovebox/index.ts";
+import { createKey } from "../../src/server/access/secret.ts";
+import { createServer, type Server } from "../../src/server/http/server.ts";
+
+const MAIN = path.resolve(import.meta.dirname, "../../src/cli/main.ts");
+const KEYS = { boss: createKey(), caller: createKey() };
+const REFUND = `export const spec = { name: "refund", description: "Refunds.", approval: "always" };
+export default ({ order }) => ({ refunded: order });
+`;
+
+let folder: string;
+let engine: Engine;
+let server: Server;
+beforeAll(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), "glovebox-waits-"));
+  await mkdir(path.join(folder, "tools"));
+  await writeFile(path.join(folder, "tools", "refund.js"), REFUND);
+  const plain = `export const spec = { name: "plain", description: "Plain." };\nexport default () => 1;\n`;
+  await writeFile(path.join(folder, "tools", "plain.js"), plain);
+  engine = await createEngine({ workers: 1, executor: "threads", policy: { rules: [{ allow: { pause: true } }] } });
+  await engine.register(path.join(folder, "tools"));
+  const source = "export default (_, { host }) => host.pause.signal({ name: 'payment' });";
+  await engine.register({ name: "wait", description: "Waits.", source, capabilities: { pause: true } });
+  server = await createServer(engine, {
+    port: 0,
+    drainMs: 100,
+    keys: [
+      { name: "boss", hash: KEYS.boss.hash, tenant: null, roles: ["approve"] },
+      { name: "caller", hash: KEYS.caller.hash, tenant: null, roles: ["execute", "approve"] },
+    ],
+  });
+});
+afterAll(async () => {
+  await server.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+interface Ended {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+async function glovebox(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Ended> {
+  const line = ["--no-node-snapshot", "--no-warnings", MAIN, ...args];
+  const running = promisify(execFile)(process.execPath, line, { cwd: folder, env: { ...process.env, ...env } });
+  // A terminal could be asked.
+  running.child.stdin?.end();
+  return running.then(
+    (ended) => ({ code: 0, ...ended }),
+    (failed: unknown) => failed as Ended,
+  );
+}
+
+function calls(args: readonly string[], key: keyof typeof KEYS = "boss"): Promise<Ended> {
+  return glovebox(["calls", ...args, "--url", server.url, "--key-env", "KEY"], { KEY: KEYS[key].secret });
+}
+
+async function paused(name: string, args: Record<string, unknown> = {}): Promise<string> {
+  const { error } = await engine.execute({ name, arguments: args }, { origin: { surface: "http", key: "caller" } });
+  return error?.code === "paused" ? (error.details?.id ?? "") : "";
+}
+
+test("calls list and show print what waits, and on what", async () => {
+  const id = await paused("refund", { order: "1\u001b[2J" });
+  const [listed, shown, wrong] = await Promise.all([
+    calls(["list", "--state", "paused", "--tool", "refund"]),
+    calls(["show", id]),
+    calls(["list", "--state", "asleep"]),
+  ]);
+  expect(listed.stdout).toContain(`${id}  paused  refund  -  approval of refund: the tool asks for it (tool)\n`);
+  expect(shown.stdout).toContain('  arguments: {"order":"1\\u001b[2J"}\n');
+  expect(shown.stdout).toMatch(/^ {2}digest: [0-9a-f]{64}$/m);
+  expect(wrong.code).toBe(2);
+});
+
+test("calls approve takes the digest that was seen, or what there is now, and asks where nobody said", async () => {
+  const [one, two] = await Promise.all([paused("refund", { order: 2 }), paused("refund", { order: 3 })]);
+  const unasked = await calls(["approve", one]);
+  expect([unasked.code, unasked.stderr]).toEqual([2, expect.stringContaining("--digest DIGEST")]);
+  const other = await calls(["approve", one, "--digest", "0".repeat(64)]);
+  expect([other.code, other.stderr]).toEqual([1, expect.stringContaining("answers with 409")]);
+  const own = await calls(["approve", one, "--yes"], "caller");
+  expect([own.code, own.stderr]).toEqual([4, expect.stringContaining("the key that made a call may not decide it")]);
+  const approved = await calls(["approve", one, "--yes", "--arguments", '{"order":20}', "--actor", "ada"]);
+  expect(approved).toMatchObject({ code: 0, stdout: expect.stringMatching(`^${one}: (?:ready|running|ended)\n$`) });
+  expect(await calls(["result", one, "--wait", "20"], "caller")).toMatchObject({
+    code: 0,
+    stdout: '{"refunded":20}\n',
+  });
+  expect(await calls(["refuse", two, "--reason", "delivered", "--json"])).toMatchObject({ code: 0 });
+  const refused = await calls(["result", two, "--wait", "20"]);
+  expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("approval_refused") });
+  expect(refused.stderr).toContain("delivered");
+});
+
+test("calls signal, cancel and result: 4 is the exit code of a call that waits still", async () => {
+  const [one, two] = await Promise.all([paused("wait"), paused("wait")]);
+  const waiting = await calls(["result", one], "caller");
+  expect(waiting).toMatchObject({ code: 4, stderr: expect.stringContaining("the call waits for signal payment") });
+  expect(await calls(["signal", one, "payment", "--payload", '{"sum":12}'], "caller")).toMatchObject({ code: 0 });
+  expect(await calls(["result", one, "--wait", "20"], "caller")).toMatchObject({ stdout: '{"sum":12}\n' });
+  expect(await calls(["cancel", two, "--reason", "withdrawn"], "caller")).toMatchObject({ stdout: `${two}: ended\n` });
+  expect(await calls(["signal", two, "payment", "--payload", "{"], "caller")).toMatchObject({ code: 3 });
+  expect(await calls(["cancel", "c_nothing"], "caller")).toMatchObject({ code: 1 });
+});
+
+test("run keeps a call that pauses in a file, where it is decided and goes on without a server", async () => {
+  expect(await glovebox(["run", "plain", "--tools", "tools"])).toMatchObject({ code: 0, stdout: "1\n" });
+  expect(await readdir(folder)).not.toContain(".glovebox");
+  const input = '{"order":7}';
+  const ran = await glovebox(["run", "refund", "--tools", "tools", "--input", input]);
+  expect([ran.code, ran.stderr]).toEqual([4, expect.stringContaining("glovebox: paused: PausedError: ")]);
+  const [, id = "", rest = ""] = /glovebox calls approve (c_[\w-]+) (.+)$/m.exec(ran.stderr) ?? [];
+  const place = rest.trim().split(" ");
+  const shown = await glovebox(["calls", "approve", id, "--yes", ...place]);
+  expect(shown).toMatchObject({ code: 0, stdout: '{"refunded":7}\n' });
+  expect(await glovebox(["calls", "result", id, ...place, "--json"])).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('"refunded":7'),
+  });
+});

@@ -1,0 +1,295 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import {
+  createEngine,
+  defineCapability,
+  type Engine,
+  type ToolDefinition,
+  type ToolResult,
+} from "../../../../src/glovebox/index.ts";
+import type { DurableCall } from "../../../../src/kernel/store/calls/durable/durable-call.ts";
+
+/* Calls wait for people, signals and times, and hold nothing meanwhile: code-mode.md 2.3 of the design. */
+
+let folder: string;
+let engine: Engine;
+/** What has happened outside. */
+let effects: unknown[] = [];
+
+const charge = defineCapability({
+  name: "charge",
+  methods: { now: { handler: (args) => void effects.push(args) } },
+});
+
+const AMOUNT = { type: "object", properties: { amount: { type: "integer", default: 5 } }, additionalProperties: false };
+
+function open(): Promise<Engine> {
+  return createEngine({
+    workers: 1,
+    executor: { kind: "threads" },
+    capabilities: [charge],
+    calls: { path: join(folder, "calls.sqlite") },
+    policy: {
+      rules: [{ allow: { tools: ["*"], pause: true, charge: true } }],
+      approvals: [
+        { tools: ["pay"], when: { properties: { amount: { exclusiveMinimum: 100 } } }, message: "large payments" },
+        { tools: ["self"], self: true, by: ["boss*"] },
+      ],
+    },
+  });
+}
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "glovebox-durable-"));
+  engine = await open();
+  await addTools(engine);
+});
+afterAll(async () => {
+  await engine.close();
+  await rm(folder, { recursive: true });
+});
+beforeEach(() => {
+  effects = [];
+});
+
+const PAY = "async ({ amount }, { host }) => { await host.charge.now({ amount }); return { paid: amount }; }";
+
+async function addTools(to: Engine): Promise<void> {
+  const add = (name: string, source: string, more: Partial<ToolDefinition> = {}) =>
+    to.register({ name, description: name, source: `export default ${source};`, ...more });
+  await add("refund", PAY, { inputSchema: AMOUNT, approval: "always", capabilities: { charge: true } });
+  await add("pay", PAY, { inputSchema: AMOUNT, capabilities: { charge: true } });
+  await add("self", "() => 'done'");
+  await add(
+    "ask",
+    `async (input, { host }) => {
+      const before = Math.random();
+      const answer = await host.pause.approval({ message: "Go on?", data: { before } });
+      return { before, answer, after: Math.random() };
+    }`,
+    { capabilities: { pause: true } },
+  );
+  await add(
+    "wait",
+    "async ({ name }, { host }) => [await host.pause.signal({ name }), await host.pause.signal({ name })]",
+    {
+      capabilities: { pause: true },
+    },
+  );
+  await add("sleep", "async ({ date }, { host }) => { await host.pause.until({ date }); return Date.now(); }", {
+    capabilities: { pause: true },
+  });
+  await add(
+    "five",
+    `async (input, { host }) => {
+      const calls = [1, 2, 3, 4, 5].map((amount) => host.tools.refund({ amount }));
+      return (await Promise.allSettled(calls)).map(({ status, value, reason }) => value?.paid ?? reason.toolCode);
+    }`,
+    { capabilities: { tools: ["refund"] } },
+  );
+  await add("parent", "async (input, { host }) => ({ child: await host.tools.ask({}) })", {
+    capabilities: { tools: ["ask"] },
+  });
+}
+
+function idOf({ error }: ToolResult): string {
+  return error?.code === "paused" ? (error.details?.id ?? "") : "";
+}
+
+async function paused(name: string, args: Record<string, unknown> = {}, options = {}): Promise<DurableCall> {
+  const result = await engine.execute({ name, arguments: args }, options);
+  expect(result.error?.code).toBe("paused");
+  const id = idOf(result);
+  const call = await engine.calls.durable.get(id);
+  if (call === undefined) throw new Error("the call is not kept");
+  return call;
+}
+
+async function ended(id: string, of = engine): Promise<ToolResult> {
+  const result = await of.calls.durable.result(id, {}, { waitMs: 5_000 });
+  if (result === undefined) throw new Error("the call is not kept");
+  return result;
+}
+
+function approve(call: DurableCall, more = {}): Promise<DurableCall | undefined> {
+  const [wait] = call.waits.filter(({ state }) => state === "open");
+  if (wait?.kind !== "approval") throw new Error("the call waits for no approval");
+  return engine.calls.durable.decide(call.id, { wait: wait.step, decision: "approve", digest: wait.digest, ...more });
+}
+
+describe("a call that needs a person's approval", () => {
+  test("does not start, and happens once when it is approved", async () => {
+    const call = await paused("refund", { amount: 3 });
+    expect(call).toMatchObject({
+      state: "paused",
+      tool: "refund",
+      waits: [{ step: 0, kind: "approval", tool: "refund" }],
+    });
+    expect(engine.stats().running).toBe(0);
+    expect(effects).toEqual([]);
+    await approve(call, { actor: "ada@example.com" });
+    expect(await ended(call.id)).toMatchObject({
+      success: true,
+      output: { paid: 3 },
+      metadata: { callId: call.callId },
+    });
+    await approve(call, { actor: "ada@example.com" });
+    expect(effects).toEqual([{ amount: 3 }]);
+  });
+
+  test("shows arguments with their defaults, and never those that its schema refuses", async () => {
+    const call = await paused("refund");
+    expect(call.waits).toMatchObject([{ arguments: { amount: 5 } }]);
+    const wrong = await engine.execute({ name: "refund", arguments: { amount: "much" } });
+    expect(wrong.error).toMatchObject({ code: "invalid_arguments", details: { violations: [{ pointer: "/amount" }] } });
+  });
+
+  test("runs with the arguments that the person has changed", async () => {
+    const call = await paused("refund", { amount: 900 });
+    await expect(approve(call, { arguments: { amount: "all" } })).rejects.toMatchObject({ code: "invalid_arguments" });
+    await approve(call, { arguments: { amount: 9 } });
+    expect(await ended(call.id)).toMatchObject({ output: { paid: 9 } });
+    expect(effects).toEqual([{ amount: 9 }]);
+  });
+
+  test("ends with the person's reason where it is refused", async () => {
+    const call = await paused("refund", { amount: 4 });
+    await engine.calls.durable.decide(call.id, { decision: "refuse", reason: "not yet", actor: "ada" });
+    const { error } = await ended(call.id);
+    expect(error).toMatchObject({ code: "approval_refused", message: expect.stringContaining("not yet") as string });
+    expect(effects).toEqual([]);
+  });
+
+  test("is decided by its digest alone, once", async () => {
+    const call = await paused("refund", { amount: 4 });
+    await expect(engine.calls.durable.decide(call.id, { decision: "approve" })).rejects.toThrow(/digest/);
+    await expect(engine.calls.durable.decide(call.id, { decision: "approve", digest: "other" })).rejects.toThrow();
+    await engine.calls.durable.decide(call.id, { decision: "refuse" });
+    await expect(approve({ ...call })).rejects.toThrow();
+    expect(await ended(call.id)).toMatchObject({ error: { code: "approval_refused" } });
+    expect(effects).toEqual([]);
+  });
+
+  test("is asked for by a rule where its condition holds", async () => {
+    expect(await engine.execute({ name: "pay", arguments: { amount: 100 } })).toMatchObject({ output: { paid: 100 } });
+    const call = await paused("pay", { amount: 101 });
+    expect(call.waits).toMatchObject([{ from: "policy.approvals[0]", message: "large payments" }]);
+  });
+
+  test("is decided by those whom the rule names, and by the key that made it only where the rule says so", async () => {
+    const origin = { surface: "http", key: "boss-1" };
+    const call = await paused("self", {}, { origin });
+    const decide = (key: string) =>
+      engine.calls.durable.decide(call.id, { decision: "refuse" }, { key }).then((one) => one?.state);
+    await expect(decide("clerk")).rejects.toMatchObject({ code: "forbidden" });
+    expect(await decide("boss-1")).toBe("ready");
+    const other = await paused("refund", {}, { origin });
+    await expect(
+      engine.calls.durable.decide(other.id, { decision: "refuse" }, { key: "boss-1" }),
+    ).rejects.toMatchObject({ code: "forbidden" });
+  });
+
+  test("is refused where its caller says that it must not wait", async () => {
+    const { error } = await engine.execute({ name: "refund", arguments: {} }, { pause: "refuse" });
+    expect(error?.code).toBe("cannot_pause");
+  });
+
+  test("is waited for where its caller says so, and has its key meanwhile", async () => {
+    const keyed = { name: "refund", arguments: { amount: 11 } };
+    const first = await engine.execute(keyed, { idempotencyKey: "order-11" });
+    const id = idOf(first);
+    const again = await engine.execute(keyed, { idempotencyKey: "order-11" });
+    expect(again.error).toMatchObject({ code: "paused", details: { id } });
+    const waiting = engine.execute(keyed, { idempotencyKey: "order-11", pause: "wait" });
+    const call = await engine.calls.durable.get(id);
+    if (call !== undefined) await approve(call);
+    expect(await waiting).toMatchObject({ output: { paid: 11 } });
+    expect(await engine.execute(keyed, { idempotencyKey: "order-11" })).toMatchObject({ output: { paid: 11 } });
+    expect(effects).toEqual([{ amount: 11 }]);
+  });
+
+  test("is asked for by a listener", async () => {
+    const listener = (event: { readonly tool: string; requireApproval(reason: string): void }): void => {
+      if (event.tool === "self") event.requireApproval("the listener says so");
+    };
+    engine.on("tool:pre", listener);
+    const call = await paused("self");
+    engine.off("tool:pre", listener);
+    expect(call.waits).toMatchObject([{ from: "listener", message: "the listener says so" }]);
+  });
+
+  test("belongs to its tenant", async () => {
+    const call = await paused("refund", {}, { tenant: "acme" });
+    expect(await engine.calls.durable.get(call.id, { tenant: "other" })).toBeUndefined();
+    const { calls } = await engine.calls.durable.list({ tenant: "acme", state: "paused" });
+    expect(calls.map(({ id }) => id)).toEqual([call.id]);
+    await engine.calls.durable.cancel(call.id, "no longer");
+    expect(await ended(call.id)).toMatchObject({ error: { code: "cancelled" } });
+  });
+});
+
+describe("a tool that waits", () => {
+  test("goes on with the same randomness, and with the person's answer", async () => {
+    const call = await paused("ask");
+    expect(call.waits).toMatchObject([{ kind: "approval", message: "Go on?", tool: null }]);
+    await approve(call, { data: { yes: true }, actor: "ada" });
+    const { output } = (await ended(call.id)) as { output: { before: number; after: number; answer: unknown } };
+    expect(call.waits).toMatchObject([{ arguments: { before: output.before } }]);
+    expect(output.answer).toMatchObject({ approved: true, data: { yes: true }, actor: "ada" });
+  });
+
+  test("gets signals in their order, also those that came before it waited", async () => {
+    const call = await paused("wait", { name: "payment" });
+    await engine.calls.durable.signal(call.id, "payment", { sum: 1 });
+    await engine.calls.durable.signal(call.id, "payment", { sum: 2 });
+    expect(await ended(call.id)).toMatchObject({ output: [{ sum: 1 }, { sum: 2 }] });
+  });
+
+  test("goes on at its time, and its clock with it", async () => {
+    const date = Date.now() + 2_000;
+    const call = await paused("sleep", { date });
+    expect(call.waits).toMatchObject([{ kind: "time", until: new Date(date).toISOString() }]);
+    const { output } = await ended(call.id);
+    expect(output).toBeGreaterThanOrEqual(date);
+  });
+
+  test("waits for each of its child calls that needs an approval, whatever their order", async () => {
+    let call = await paused("five");
+    expect(call.waits.map(({ state }) => state)).toEqual(["open", "open", "open", "open", "open"]);
+    const [one, two, three, four, five] = call.waits;
+    for (const wait of [four, two, five, one, three]) {
+      if (wait?.kind !== "approval") throw new Error("the call waits for something else");
+      const decision = wait === two ? "refuse" : "approve";
+      await engine.calls.durable.decide(call.id, { wait: wait.step, decision, digest: wait.digest });
+    }
+    expect(await ended(call.id)).toMatchObject({ output: [1, "approval_refused", 3, 4, 5] });
+    expect(effects).toHaveLength(4);
+    call = (await engine.calls.durable.get(call.id)) ?? call;
+    expect(call.state).toBe("ended");
+  });
+
+  test("waits for a child call that waits", async () => {
+    const parent = await paused("parent");
+    expect(parent.waits).toMatchObject([{ kind: "call" }]);
+    const [wait] = parent.waits;
+    const child = await engine.calls.durable.get(wait?.kind === "call" ? wait.id : "");
+    if (child === undefined) throw new Error("the child is not kept");
+    expect(child).toMatchObject({ parentId: parent.id, tool: "ask" });
+    await approve(child);
+    expect(await ended(parent.id)).toMatchObject({ output: { child: { answer: { approved: true } } } });
+  });
+});
+
+test("a call goes on in another engine, with the code with which it began", async () => {
+  const call = await paused("ask");
+  await engine.close();
+  engine = await open();
+  await addTools(engine);
+  const source = "export default () => 'other code';";
+  await engine.register({ name: "ask", description: "ask", source, capabilities: { pause: true } });
+  await approve(call);
+  expect(await ended(call.id)).toMatchObject({ output: { answer: { approved: true } } });
+  expect(await engine.execute({ name: "ask", arguments: {} })).toMatchObject({ output: "other code" });
+});

@@ -1,0 +1,166 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Ajv } from "ajv";
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { readYaml, YamlError } from "../../../src/kernel/base/yaml-text.ts";
+import { createEngine, type Engine, type JsonValue } from "../../../src/glovebox/index.ts";
+import { readConfiguration } from "../../../src/server/config/configuration.ts";
+import { toolsForLangChain } from "../../../src/contrib/agents/adapters/langchain.ts";
+import { AiSchema } from "../../../src/contrib/agents/forms/ai-schema.ts";
+import { readOpenApi } from "../../../src/connectors/tool/openapi/read-openapi.ts";
+
+const ID = 1915883588174806058n;
+const OTHER = "1915883588174806059";
+const long = fc
+  .tuple(fc.bigInt({ min: 2n ** 53n, max: 2n ** 200n }), fc.boolean())
+  .map(([value, isNegative]) => (isNegative ? -value : value));
+
+let engine: Engine;
+let folder: string;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "glovebox-exact-documents-"));
+  engine = await createEngine({ workers: 1 });
+});
+afterAll(async () => {
+  await engine.close();
+  rmSync(folder, { recursive: true });
+});
+
+describe("a document of YAML", () => {
+  test("keeps the digits of every integer, as a value and as a name", () => {
+    fc.assert(
+      fc.property(fc.array(long, { minLength: 1 }), (ids) => {
+        const list = ids.map((id) => `  - ${id}\n`).join("");
+        expect(JSON.stringify(readYaml(`ids:\n${list}`))).toBe(`{"ids":[${ids.join(",")}]}`);
+        const [id] = ids;
+        expect(JSON.stringify(readYaml(`${id}: 1`))).toBe(`{"${id}":1}`);
+        expect(JSON.stringify(readYaml(`{"id": ${id}}`))).toBe(`{"id":${id}}`);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  test("takes two long names that differ in their last digit", () => {
+    expect(Object.keys(Object(readYaml(`${ID}: 1\n${OTHER}: 2`)))).toEqual([String(ID), OTHER]);
+  });
+
+  test("has its other numbers as before", () => {
+    expect(readYaml("[9007199254740991, -5, 1.5, 1e300, 0x10, .inf, 1234567890123.5]")).toEqual([
+      9007199254740991,
+      -5,
+      1.5,
+      1e300,
+      16,
+      Infinity,
+      1234567890123.5,
+    ]);
+  });
+
+  test.each(["1e999999999", "9".repeat(5_000), "9".repeat(1_000_000)])(
+    "is refused for a number that nothing holds",
+    (number) => {
+      expect(() => readYaml(`a: ${number}`)).toThrow(YamlError);
+    },
+  );
+});
+
+describe("the config of a tool", () => {
+  const source =
+    "export default (_input, { config }) => ({ id: String(config.id), type: typeof config.id, again: config });";
+
+  async function seen(config: JsonValue): Promise<string> {
+    await engine.register({ name: "reads", description: "Reads its config.", inputSchema: true, source, config });
+    const { output, error } = await engine.execute({ name: "reads", arguments: {} });
+    expect(error ?? null).toBeNull();
+    await engine.unregister("reads");
+    return JSON.stringify(output);
+  }
+
+  test("has the digits of an integer in the configuration file", async () => {
+    const file = join(folder, "glovebox.config.yaml");
+    writeFileSync(file, `tools:\n  - path: ./tool.js\n    config:\n      id: ${ID}\n`);
+    const { values } = await readConfiguration(file, []);
+    const [tool] = values["tools"] as readonly { readonly config: JsonValue }[];
+    expect(await seen(tool?.config ?? null)).toBe(`{"id":"${ID}","type":"bigint","again":{"id":"${ID}"}}`);
+  });
+
+  test("has the digits of a bigint in a definition", async () => {
+    const config = { id: ID } as unknown as JsonValue;
+    expect(await seen(config)).toBe(`{"id":"${ID}","type":"bigint","again":{"id":"${ID}"}}`);
+  });
+
+  test("is refused for a number that JSON does not have, with its place", async () => {
+    const definition = {
+      name: "bad",
+      description: "Bad.",
+      inputSchema: true,
+      source,
+      config: { a: { b: Number.NaN } },
+    };
+    await expect(engine.register(definition)).rejects.toThrow("/a/b is NaN");
+  });
+});
+
+describe("a schema of a module", () => {
+  test("keeps the digits of its values, in what is listed and in what is checked", async () => {
+    const source = `export const spec = { name: "picks", description: "Picks.", inputSchema: { type: "object",
+      properties: { id: { type: "integer", enum: [${ID}n] } }, required: ["id"] } };
+      export default ({ id }) => String(id);`;
+    const file = join(folder, "picks.js");
+    writeFileSync(file, source);
+    await using own = await createEngine({ workers: 1, tools: [file] });
+    expect(JSON.stringify(own.get("picks")?.inputSchema)).toContain(`"enum":[${ID}]`);
+    const right = await own.execute({ name: "picks", arguments: { id: String(ID) } });
+    expect(right.output).toBe(String(ID));
+    const wrong = await own.execute({ name: "picks", arguments: { id: OTHER } });
+    expect(wrong.error?.code).toBe("invalid_arguments");
+  });
+});
+
+test("a listed schema with bounds of 64 bits is taken by other validators, and its copies keep the digits", async () => {
+  const source = `export const spec = { name: "bounded", description: "Is bounded.", limits: { wallMs: 2 ** 60 },
+    inputSchema: { type: "object", properties: {
+      n: { type: "integer", maximum: 9223372036854775807n }, id: { enum: [${ID}n], default: ${ID}n } } } };
+    export default ({ n }) => String(n);`;
+  const file = join(folder, "bounded.js");
+  writeFileSync(file, source);
+  await using own = await createEngine({ workers: 1, tools: [file] });
+  const schema = own.get("bounded")?.inputSchema as Record<string, unknown>;
+  const check = new Ajv({ strict: false }).compile(schema);
+  expect([check({ n: 5 }), check({ n: 1e30 })]).toEqual([true, false]);
+  const [wrong, right] = [9223372036854775808n, 9223372036854775807n].map((n) =>
+    own.execute({ name: "bounded", arguments: { n: String(n) } }),
+  );
+  expect((await wrong)?.error?.code).toBe("invalid_arguments");
+  expect((await right)?.output).toBe("9223372036854775807");
+  expect(JSON.stringify(new AiSchema(schema)["~standard"].jsonSchema.input())).toContain(
+    `"enum":[${ID}],"default":${ID}`,
+  );
+  const [offered] = await toolsForLangChain(own);
+  expect(JSON.stringify(offered?.schema)).toContain(`"enum":[${ID}],"default":${ID}`);
+});
+
+describe("an OpenAPI document", () => {
+  const schema = (id: bigint): string =>
+    `{"type":"integer","enum":[${id}],"const":${id},"minimum":${id},"default":${id}}`;
+  const head = `"openapi":"3.1.0","info":{"title":"t","version":"1"},"servers":[{"url":"https://a.example/"}]`;
+  const documentOf = (id: bigint): string =>
+    `{${head},"paths":{"/t":{"get":{"parameters":[{"name":"id","in":"query","schema":${schema(id)}}],"responses":{}}}}}`;
+
+  test("keeps the digits of its enum, const, bounds and defaults, as JSON and as YAML", () => {
+    fc.assert(
+      fc.property(long, (id) => {
+        for (const text of [documentOf(id), `# YAML\n${documentOf(id)}`]) {
+          const { tools } = readOpenApi(text, { connector: "c" });
+          const written = JSON.stringify(tools[0]?.inputSchema);
+          for (const part of [`"enum":[${id}]`, `"const":${id}`, `"minimum":${id}`]) expect(written).toContain(part);
+          if (String(id).length < 60) expect(written).toContain(`Default: ${id}`);
+        }
+      }),
+      { numRuns: 30 },
+    );
+  });
+});

@@ -1,0 +1,136 @@
+import { DatabaseSync } from "node:sqlite";
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { WAITING_MAX } from "../../../../src/kernel/store/calls/call-store.ts";
+import { rowOf } from "./kept-row.ts";
+import { openStore, scratchFolder } from "./stored-calls.ts";
+import { BEGIN_MS, CALLS, describeCallStore, idsOf } from "./suite.ts";
+
+describe("the store of calls in a file", () => {
+  describeCallStore(() => ({ path: join(scratchFolder(), "state", "calls.sqlite") }));
+
+  test("lets its owner alone read it", async () => {
+    const path = join(scratchFolder(), "state", "calls.sqlite");
+    await openStore({ path }).list();
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+  });
+
+  test("a file at its size loses its oldest calls, and no new ones", async () => {
+    const path = join(scratchFolder(), "calls.sqlite");
+    const { store, list, drops } = openStore({ path, maxBytes: 16 * 1024 * 1024 });
+    const text = JSON.stringify("x".repeat(100_000));
+    for (let at = 0; at < 400; at++) {
+      store.keep(rowOf({ id: `c${at}`, beginMs: BEGIN_MS + at }, { output: text }), text.length);
+      if (at % 40 === 39) await expect.poll(() => store.status().kept).toBe(at + 1);
+    }
+    expect(drops).toEqual([]);
+    expect(statSync(path).size).toBeLessThanOrEqual(16 * 1024 * 1024);
+    const [newest] = await list({ limit: 200 });
+    expect(newest?.id).toBe("c399");
+    expect((await store.get("c399", null))?.detail?.output).toHaveLength(100_000);
+  });
+});
+
+describe("a file that cannot be used", () => {
+  test("is tried again until it can, and what fits the queue is not lost", async () => {
+    const folder = scratchFolder();
+    writeFileSync(join(folder, "state"), "a file in the place of the folder");
+    const { store, list, drops } = openStore({ path: join(folder, "state", "calls.sqlite") });
+    store.keep(rowOf({ id: "first" }), 0);
+    await expect(list()).rejects.toThrow("the store cannot be opened");
+    await expect.poll(() => store.status().problem).toBe("the store cannot be opened");
+    rmSync(join(folder, "state"));
+    mkdirSync(join(folder, "state"));
+    await expect.poll(() => store.status().kept).toBe(1);
+    expect(store.status().problem).toBeNull();
+    expect(idsOf(await list())).toEqual(["first"]);
+    expect(drops).toEqual([]);
+  });
+
+  test("drops are counted by its problem when too many calls wait", async () => {
+    const folder = scratchFolder();
+    writeFileSync(join(folder, "state"), "a file in the place of the folder");
+    const { store, drops } = openStore({ path: join(folder, "state", "calls.sqlite") });
+    store.keep(rowOf({ id: "first" }), 0);
+    await expect.poll(() => store.status().problem).not.toBeNull();
+    for (let at = 0; at < WAITING_MAX + 9; at++) store.keep(rowOf({ id: `c${at}` }), 0);
+    expect(store.status().dropped.unusable).toBe(10);
+    await expect.poll(() => drops).toMatchObject([{ dropped: 10, reason: "unusable" }]);
+    await store.close();
+    expect(store.status().dropped.unusable).toBe(WAITING_MAX + 10);
+  });
+
+  test("a file that another process has locked delays calls, and loses none", async () => {
+    const path = join(scratchFolder(), "calls.sqlite");
+    const { store, list } = openStore({ path });
+    store.keep(rowOf({ id: "first" }), 0);
+    await list();
+    const other = new DatabaseSync(path);
+    other.exec("BEGIN IMMEDIATE");
+    store.keep(rowOf({ id: "second" }), 0);
+    expect(idsOf(await list())).toEqual(["first"]);
+    await expect.poll(() => store.status().problem).not.toBeNull();
+    other.exec("COMMIT");
+    other.close();
+    await expect.poll(() => store.status().kept).toBe(2);
+    expect(idsOf(await list())).toEqual(["second", "first"]);
+  });
+
+  test("a damaged file is moved aside, and another one is begun", async () => {
+    const path = join(scratchFolder(), "calls.sqlite");
+    const before = openStore({ path });
+    for (const call of CALLS) before.store.keep(rowOf(call), 0);
+    await before.store.close();
+    const file = openSync(path, "r+");
+    const noise = Buffer.alloc(4_096, 0xa5);
+    for (let at = 4_096; at < statSync(path).size; at += 4_096) writeSync(file, noise, 0, 4_096, at);
+    closeSync(file);
+    const { store, list, renewals, drops } = openStore({ path });
+    store.keep(rowOf({ id: "after" }), 0);
+    await expect.poll(() => store.status().kept).toBe(1);
+    expect(idsOf(await list())).toEqual(["after"]);
+    expect(renewals).toEqual(["corrupt"]);
+    expect(drops).toEqual([]);
+    expect(existsSync(`${path}.corrupt`)).toBe(true);
+  });
+
+  test("a file that is gone is replaced", async () => {
+    const path = join(scratchFolder(), "calls.sqlite");
+    const { store, list, renewals } = openStore({ path });
+    store.keep(rowOf({ id: "first" }), 0);
+    await list();
+    for (const side of ["", "-wal", "-shm"]) rmSync(path + side, { force: true });
+    store.keep(rowOf({ id: "second" }), 0);
+    expect(idsOf(await list())).toEqual(["second"]);
+    expect(renewals).toEqual(["gone"]);
+    expect(existsSync(path)).toBe(true);
+  });
+
+  test("a file of another program is neither changed nor moved", async () => {
+    const path = join(scratchFolder(), "calls.sqlite");
+    const other = new DatabaseSync(path);
+    other.exec("CREATE TABLE theirs (a); PRAGMA application_id = 7");
+    other.close();
+    const text = join(scratchFolder(), "notes.txt");
+    writeFileSync(text, "These are notes, and no database of anybody.".repeat(100));
+    for (const theirs of [path, text]) {
+      const bytes = readFileSync(theirs);
+      const { store, list } = openStore({ path: theirs });
+      store.keep(rowOf({ id: "first" }), 0);
+      await expect(list()).rejects.toThrow("the store");
+      await store.close();
+      expect(readFileSync(theirs)).toEqual(bytes);
+    }
+  });
+});

@@ -1,0 +1,106 @@
+import { mkdir, symlink } from "node:fs/promises";
+import path from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createEngine, type Engine } from "../../../../src/glovebox/index.ts";
+import { refusalOf, temporaryFolder } from "../temporary.ts";
+import { ANSWER, MANAGERS, workspaceOf } from "../workspaces.ts";
+
+let engine: Engine;
+
+beforeAll(async () => {
+  engine = await createEngine({ workers: 1, executor: "threads" });
+});
+
+afterAll(() => engine.close());
+
+test.each(MANAGERS)("a tool of a workspace of %s uses its packages, aliases and files", async (manager) => {
+  await engine.register(path.join(await workspaceOf(manager), "apps/agent/tools/convert.ts"));
+  expect((await engine.execute({ name: "convert", arguments: {} })).output).toEqual(ANSWER);
+});
+
+const READS = `
+  const table = new URL("./table.json", import.meta.url);
+  const status = async (url) => (await fetch(url).catch(({ cause }) => ({ status: cause.message }))).status;
+  const read = async () => {
+    const response = await fetch(table);
+    const bytes = new Uint8Array(await (await fetch(new URL("bytes.bin", import.meta.url))).arrayBuffer());
+    const others = ["file:///etc/hostname", "file:///tool/none", "file:///tool/__proto__", "file:///tool/../etc/hostname"];
+    return [response.headers.get("content-type"), response.url, await response.json(), [...bytes],
+      await Promise.all(others.map(status))];
+  };`;
+const NO_FILE =
+  'the tool did not bring this file: only those that a module names by new URL("./name", import.meta.url) are there';
+const READ = [
+  "application/json",
+  "file:///tool/tools/table.json",
+  { eur: 1 },
+  [...Buffer.from("bytes")],
+  Array.from({ length: 4 }, () => NO_FILE),
+];
+const FILES = {
+  "package.json": "{}",
+  "tools/table.json": `{ "eur": 1 }`,
+  "tools/bytes.bin": "bytes",
+};
+
+test.each(["instance", "context", "isolate", "shared"] as const)(
+  "a tool fetches its bundle's files, and no others, without a grant, at the isolation %s",
+  async (isolation) => {
+    const folder = await temporaryFolder({
+      ...FILES,
+      "tools/reads.js": `${READS} export const spec = { name: "reads", description: "Reads." }; export default read;`,
+    });
+    await engine.register({ path: path.join(folder, "tools/reads.js"), isolation });
+    for (const _ of [1, 2]) expect((await engine.execute({ name: "reads", arguments: {} })).output).toEqual(READ);
+  },
+);
+
+test("a tool reads its bundle's files with Node's fs too, and no others", async () => {
+  const read = `import { existsSync, readFileSync } from "node:fs";
+    import { join } from "node:path";
+    export const spec = { name: "synchronous", description: "Reads." };
+    export default () => {
+      const [url, path] = [new URL("./table.json", import.meta.url), join(import.meta.dirname, "bytes.bin")];
+      const bytes = readFileSync(path);
+      bytes.fill(0);
+      const others = ["/etc/hostname", "/tool/none", "/tool/tools/../../etc/hostname", "/tool/__proto__"];
+      return [JSON.parse(readFileSync(url, "utf8")), readFileSync(path, "latin1"), existsSync(path), others.map(existsSync)];
+    };`;
+  const folder = await temporaryFolder({ ...FILES, "tools/synchronous.js": read });
+  await engine.register(path.join(folder, "tools/synchronous.js"));
+  const answer = [{ eur: 1 }, "bytes", true, [false, false, false, false]];
+  expect((await engine.execute({ name: "synchronous", arguments: {} })).output).toEqual(answer);
+});
+
+test("the half of a tool that calls need brings the files that it names", async () => {
+  const folder = await temporaryFolder({
+    ...FILES,
+    "lib/schema.ts": `import { z } from "zod"; export const schema = z.object({});`,
+    "tools/half.js": `import { defineTool } from "glovebox/tool"; import { schema } from "../lib/schema.ts";
+      ${READS}
+      export default defineTool({ name: "half", description: "Reads.", inputSchema: schema, run: read });`,
+  });
+  const zod = path.dirname(new URL(import.meta.resolve("zod/package.json")).pathname);
+  await mkdir(path.join(folder, "node_modules"));
+  await symlink(zod, path.join(folder, "node_modules/zod"));
+  // Its project is wide enough for the package that is linked.
+  await using wide = await createEngine({ workers: 1, executor: "threads", root: "/" });
+  const info = await wide.register(path.join(folder, "tools/half.js"));
+  expect(info.script.describe?.bytes).toBeGreaterThan(info.script.bytes);
+  const { output } = await wide.execute({ name: "half", arguments: {} });
+  const url = expect.stringMatching(/^file:\/\/\/tool\/.*\/table\.json$/) as unknown;
+  expect(output).toEqual([READ[0], url, ...READ.slice(2)]);
+});
+
+test("what a key registers has its own folder alone, whatever project is around it", async () => {
+  const folder = await temporaryFolder({
+    ...FILES,
+    "lib/value.js": "export default 1;",
+    "tools/outer.js": `import value from "../lib/value.js"; export default () => value;`,
+  });
+  const entry = path.join(folder, "tools/outer.js");
+  const definition = { name: "outer", description: "Imports.", entry };
+  await engine.register(definition);
+  const refused = await refusalOf(engine.register({ ...definition, name: "other" }, { registrant: "key:one" }));
+  expect(refused.message).toContain("leads out of the tool's folder");
+});

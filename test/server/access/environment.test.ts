@@ -1,0 +1,20 @@
+import { expect, test } from "vitest";
+import { createKey, forgetVariables, keyOfEnvironment } from "../../../src/server/access/secret.ts";
+
+test("one key in the environment is a lone administrator's, for everything", () => {
+  expect(keyOfEnvironment({ GLOVEBOX_KEY: createKey().secret })).toEqual([
+    { name: "admin", env: "GLOVEBOX_KEY", tenant: null, roles: ["execute", "admin", "metrics", "calls"] },
+  ]);
+});
+
+test("without it, or with nothing in it, there is no key", () => {
+  for (const environment of [{}, { GLOVEBOX_KEY: "" }, { GLOVEBOX_KEY: " " }]) {
+    expect(keyOfEnvironment(environment)).toEqual([]);
+  }
+});
+
+test("keys are taken out of the environment, and nothing else is", () => {
+  const environment = { GLOVEBOX_KEYS: "[]", GLOVEBOX_KEY: "k", OPS: "k", PATH: "/bin" };
+  forgetVariables(environment, [{ name: "a", env: "OPS", tenant: "a", roles: ["execute"] }]);
+  expect(environment).toEqual({ PATH: "/bin" });
+});

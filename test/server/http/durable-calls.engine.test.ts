@@ -1,0 +1,316 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createEngine, type Engine } from "../../../src/glovebox/index.ts";
+import { createKey } from "../../../src/server/access/secret.ts";
+import { createClient } from "../../../src/server/client/client.ts";
+import { createServer, type Server } from "../../../src/server/http/server.ts";
+import type { DurableCall, DurablePage } from "../../../src/kernel/store/calls/durable/durable-call.ts";
+import { conformingFetch } from "../mcp/conformance.ts";
+
+const KEYS = {
+  caller: { tenant: "acme", roles: ["execute"] },
+  other: { tenant: "acme", roles: ["execute"] },
+  boss: { tenant: "acme", roles: ["approve"] },
+  both: { tenant: "acme", roles: ["execute", "approve"] },
+  adder: { tenant: "acme", roles: ["approve"], tools: ["ad*"] },
+  reader: { tenant: null, roles: ["calls"] },
+  stranger: { tenant: "beta", roles: ["execute", "approve", "calls"] },
+} as const;
+type Name = keyof typeof KEYS;
+const keys = new Map(Object.keys(KEYS).map((name) => [name, createKey()]));
+
+const ORDER = { type: "object", properties: { order: { type: "integer" } }, additionalProperties: false };
+
+let engine: Engine;
+let server: Server;
+beforeAll(async () => {
+  engine = await createEngine({
+    workers: 1,
+    executor: "threads",
+    policy: { rules: [{ allow: { pause: true } }], approvals: [{ tools: ["pay"], self: true }] },
+  });
+  const source = "export default ({ order }) => `refunded ${order}`;";
+  for (const name of ["refund", "pay"])
+    await engine.register({
+      name,
+      description: "Pays.",
+      source,
+      inputSchema: ORDER,
+      ...(name === "refund" && { approval: "always" as const }),
+    });
+  await engine.register({
+    name: "wait",
+    description: "Waits.",
+    source: "export default (_, { host }) => host.pause.signal({ name: 'payment' });",
+    capabilities: { pause: true },
+  });
+  server = await createServer(engine, {
+    port: 0,
+    drainMs: 100,
+    keys: Object.entries(KEYS).map(([name, grant]) => ({ name, ...grant, hash: keys.get(name)?.hash ?? "" })),
+  });
+});
+afterAll(async () => {
+  await server.close();
+});
+
+interface Answered {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+async function send(key: Name, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answered> {
+  const response = await conformingFetch(`${server.url}/v1/${path}`, {
+    method: body === undefined ? "GET" : "POST",
+    headers: {
+      authorization: `Bearer ${keys.get(key)?.secret}`,
+      ...(body === undefined ? {} : { "content-type": "application/json" }),
+      ...headers,
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  return { status: response.status, headers: response.headers, body: (await response.json()) as Answered["body"] };
+}
+
+/** Makes a call that pauses. */
+async function pausedCall(name = "refund", args: object = { order: 7 }, key: Name = "caller"): Promise<DurableCall> {
+  const { headers } = await send(key, "execute", { name, arguments: args });
+  const { body } = await send(key, (headers.get("location") ?? "").replace("/v1/", ""));
+  return body as unknown as DurableCall;
+}
+
+function digestOf({ waits: [wait] }: DurableCall): string {
+  if (wait?.kind !== "approval") throw new Error("the call waits for no approval");
+  return wait.digest;
+}
+
+const client = (key: Name) => createClient({ url: server.url, key: keys.get(key)?.secret ?? "" });
+
+describe("POST /v1/execute of a call that waits", () => {
+  test("answers 202 with the place where its result will be", async () => {
+    const { status, headers, body } = await send("caller", "execute", { name: "refund", arguments: { order: 1 } });
+    expect(status).toBe(202);
+    expect(body).toMatchObject({ success: false, error: { code: "paused", details: { id: expect.any(String) } } });
+    const { id } = (body["error"] as { readonly details: { readonly id: string } }).details;
+    expect(id).toMatch(/^c_[\w-]{16}$/);
+    expect(headers.get("location")).toBe(`/v1/calls/${id}`);
+    expect((await send("caller", `calls/${id}`)).body).toMatchObject({
+      id,
+      state: "paused",
+      key: "caller",
+      waits: [{ kind: "approval", arguments: { order: 1 }, state: "open" }],
+      result: null,
+    });
+  });
+
+  test("waits for its end with the header Prefer, or with an option", async () => {
+    const asked = [
+      send("caller", "execute", { name: "refund", arguments: { order: 20 } }, { prefer: "respond-async, wait=20" }),
+      send("caller", "execute", { name: "refund", arguments: { order: 21 }, options: { pause: "wait" } }),
+    ];
+    await approveAll([20, 21]);
+    const answers = await Promise.all(asked);
+    expect(answers.map(({ status, body }) => [status, body["output"]])).toEqual([
+      [200, "refunded 20"],
+      [200, "refunded 21"],
+    ]);
+  });
+
+  test("is told that it waits still where its end does not come in time", async () => {
+    const options = { pause: "wait", waitMs: 50 };
+    const { status, body } = await send("caller", "execute", { name: "refund", arguments: { order: 3 }, options });
+    expect([status, body["error"]]).toMatchObject([202, { code: "paused" }]);
+  });
+
+  test("fails where it must not wait, and wrong options are refused", async () => {
+    const refund = { name: "refund", arguments: { order: 4 } };
+    const { status, body } = await send("caller", "execute", { ...refund, options: { pause: "refuse" } });
+    expect([status, body["error"]]).toMatchObject([200, { code: "cannot_pause" }]);
+    for (const options of [{ pause: "no" }, { pause: "wait", waitMs: 60_000 }, { waitMs: "1" }]) {
+      const refused = await send("caller", "execute", { ...refund, options });
+      expect([refused.status, refused.body["error"]]).toMatchObject([400, { code: "invalid_arguments" }]);
+    }
+  });
+
+  test("tells in a stream that it has paused, and what came of it", async () => {
+    const types: unknown[] = [];
+    const options = { pause: "wait" } as const;
+    for await (const update of client("caller").stream({ name: "refund", arguments: { order: 5 } }, options)) {
+      types.push(update.type === "result" ? update.result.output : update.type);
+      if (update.type === "paused") await approveAll([5]);
+    }
+    expect(types).toEqual(["paused", "refunded 5"]);
+  });
+
+  test("is one result of a batch", async () => {
+    const calls = [{ name: "refund", arguments: { order: 6 } }, { name: "none" }];
+    const { status, body } = await send("caller", "execute/batch", { calls });
+    expect(status).toBe(200);
+    expect(body).toMatchObject({ results: [{ error: { code: "paused" } }, { error: { code: "tool_not_found" } }] });
+  });
+});
+
+/** Approves the calls with these orders, when they are there. */
+async function approveAll(orders: readonly number[]): Promise<void> {
+  const left = new Set(orders);
+  while (left.size > 0) {
+    const { body } = await send("boss", "calls?state=paused&limit=200");
+    for (const call of (body as unknown as DurablePage).calls) {
+      const [wait] = call.waits;
+      const { order } = (wait?.kind === "approval" ? wait.arguments : {}) as { readonly order?: number };
+      if (order === undefined || !left.delete(order)) continue;
+      await send("boss", `calls/${call.id}/decisions`, { decision: "approve", digest: digestOf(call) });
+    }
+  }
+}
+
+describe("GET /v1/calls?state=", () => {
+  test("lists calls that wait for those who may decide or read them", async () => {
+    const { id } = await pausedCall("refund", { order: 30 });
+    for (const key of ["boss", "reader"] as const) {
+      const { status, body } = await send(key, "calls?state=paused&tool=refund");
+      expect(status).toBe(200);
+      expect((body as unknown as DurablePage).calls.map((call) => call.id)).toContain(id);
+    }
+    expect((await send("caller", "calls?state=paused")).status).toBe(403);
+    expect((await send("adder", "calls?state=paused")).body).toMatchObject({ calls: [] });
+    expect((await send("stranger", "calls?state=paused")).body).toMatchObject({ calls: [] });
+  });
+
+  test("refuses wrong filters, and kept calls to who may not read them", async () => {
+    for (const query of ["state=sleeping", "state=paused&code=ok", "state=paused&limit=0", "state=paused&limit=x"])
+      expect([query, (await send("boss", `calls?${query}`)).status]).toEqual([query, 400]);
+    const { status, body } = await send("boss", "calls");
+    expect([status, body["error"]]).toMatchObject([403, { code: "forbidden" }]);
+  });
+});
+
+describe("GET /v1/calls/{id} of a call that waits", () => {
+  test("shows it to who made it and to who may decide or read it, and to nobody else", async () => {
+    const { id } = await pausedCall();
+    for (const [key, status] of Object.entries({ caller: 200, boss: 200, reader: 200, other: 404, stranger: 404 }))
+      expect([key, (await send(key as Name, `calls/${id}`)).status]).toEqual([key, status]);
+    expect((await send("adder", `calls/${id}`)).status).toBe(404);
+    expect((await send("boss", "calls/c_nothing")).status).toBe(404);
+    expect((await send("boss", "calls/nothing")).status).toBe(403);
+  });
+
+  test("waits for its end as long as the query says", async () => {
+    const call = await pausedCall();
+    const shown = send("caller", `calls/${call.id}?wait=20`);
+    await send("boss", `calls/${call.id}/decisions`, { decision: "refuse", reason: "delivered" });
+    expect((await shown).body).toMatchObject({
+      state: "ended",
+      result: { success: false, error: { code: "approval_refused", message: expect.stringContaining("delivered") } },
+    });
+    for (const wait of ["26", "-1", "x", "1e1"])
+      expect([wait, (await send("caller", `calls/${call.id}?wait=${wait}`)).status]).toEqual([wait, 400]);
+  });
+});
+
+describe("POST /v1/calls/{id}/decisions", () => {
+  test("runs what was shown, and answers the same decision the same", async () => {
+    const call = await pausedCall();
+    const decision = { decision: "approve", digest: digestOf(call), actor: "ada@example.com" };
+    expect(await send("boss", `calls/${call.id}/decisions`, decision)).toMatchObject({
+      status: 200,
+      body: { id: call.id, waits: [{ state: "approved", settled: { by: "boss", actor: "ada@example.com" } }] },
+    });
+    expect((await send("boss", `calls/${call.id}/decisions`, [decision])).status).toBe(200);
+    const other = await send("boss", `calls/${call.id}/decisions`, { wait: 0, decision: "refuse" });
+    expect(other).toMatchObject({ status: 409, body: { status: 409, call: { id: call.id } } });
+    expect((await send("caller", `calls/${call.id}?wait=20`)).body).toMatchObject({
+      result: { output: "refunded 7" },
+    });
+  });
+
+  test("says what there is now where the digest is missing or another one", async () => {
+    const call = await pausedCall();
+    for (const digest of [undefined, "0".repeat(64)]) {
+      const { status, body } = await send("boss", `calls/${call.id}/decisions`, { decision: "approve", digest });
+      expect([status, body["call"]]).toMatchObject([409, { id: call.id, state: "paused" }]);
+    }
+  });
+
+  test("refuses arguments that do not match their schema", async () => {
+    const call = await pausedCall();
+    const decision = { decision: "approve", digest: digestOf(call), arguments: { order: "seven" } };
+    const { status, body } = await send("boss", `calls/${call.id}/decisions`, decision);
+    expect([status, body]).toMatchObject([
+      400,
+      { error: { code: "invalid_arguments", details: { violations: [{ pointer: "/order" }] } } },
+    ]);
+    await send("boss", `calls/${call.id}/decisions`, { ...decision, arguments: { order: 8 } });
+    expect((await send("caller", `calls/${call.id}?wait=20`)).body).toMatchObject({
+      result: { output: "refunded 8" },
+    });
+  });
+
+  test("needs the role, the tenant and the tool, and another key than the one that called", async () => {
+    const { id } = await pausedCall();
+    const refuse = { decision: "refuse" };
+    for (const [key, status] of Object.entries({ caller: 403, reader: 403, adder: 404, stranger: 404 }))
+      expect([key, (await send(key as Name, `calls/${id}/decisions`, refuse)).status]).toEqual([key, status]);
+    const own = await pausedCall("refund", {}, "both");
+    expect(await send("both", `calls/${own.id}/decisions`, refuse)).toMatchObject({
+      status: 403,
+      body: { error: { code: "forbidden", message: "the key that made a call may not decide it" } },
+    });
+    const self = await pausedCall("pay", {}, "both");
+    expect((await send("both", `calls/${self.id}/decisions`, refuse)).status).toBe(200);
+  });
+
+  test("refuses what is no decision", async () => {
+    const { id } = await pausedCall();
+    const wrong = [
+      1,
+      {},
+      [],
+      [null],
+      { decision: "maybe" },
+      { decision: "refuse", why: "no" },
+      { decision: "refuse", reason: 1 },
+    ];
+    for (const body of wrong)
+      expect([body, (await send("boss", `calls/${id}/decisions`, body)).status]).toEqual([body, 400]);
+    const long = { decision: "refuse", actor: "a".repeat(257) };
+    expect((await send("boss", `calls/${id}/decisions`, long)).status).toBe(400);
+  });
+});
+
+describe("POST /v1/calls/{id}/signals/{name} and /cancel", () => {
+  test("a signal brings its payload to the call", async () => {
+    const { id } = await pausedCall("wait", {});
+    expect(await send("other", `calls/${id}/signals/payment`, { sum: 12 })).toMatchObject({
+      status: 200,
+      body: { id, state: "ready" },
+    });
+    expect((await send("caller", `calls/${id}?wait=20`)).body).toMatchObject({ result: { output: { sum: 12 } } });
+    const late = await send("other", `calls/${id}/signals/payment`, { sum: 13 });
+    expect(late).toMatchObject({ status: 409, body: { call: { id, state: "ended" } } });
+    expect(Object.keys(late.body["call"] as object)).toEqual(["id", "state"]);
+  });
+
+  test("need the role execute and a name, and know the tenant's calls only", async () => {
+    const { id } = await pausedCall("wait", {});
+    expect((await send("boss", `calls/${id}/signals/payment`, {})).status).toBe(403);
+    expect((await send("boss", `calls/${id}/cancel`, {})).status).toBe(403);
+    expect((await send("stranger", `calls/${id}/signals/payment`, {})).status).toBe(404);
+    expect((await send("stranger", `calls/${id}/cancel`, {})).status).toBe(404);
+    expect((await send("caller", `calls/${id}/signals/${encodeURIComponent("a b")}`, {})).status).toBe(400);
+    expect((await send("caller", `calls/${id}/signals/payment`, "x".repeat(70_000))).status).toBe(400);
+    expect((await send("caller", `calls/${id}/cancel`, { why: "no" })).status).toBe(400);
+  });
+
+  test("a call that is cancelled has ended", async () => {
+    const { id } = await pausedCall();
+    expect(await send("caller", `calls/${id}/cancel`, { reason: "withdrawn" })).toMatchObject({
+      status: 200,
+      body: { id, state: "ended" },
+    });
+    expect((await send("caller", `calls/${id}`)).body).toMatchObject({
+      result: { error: { code: "cancelled", message: expect.stringContaining("withdrawn") } },
+    });
+    expect((await send("caller", `calls/${id}/cancel`, {})).status).toBe(409);
+  });
+});

@@ -1,9 +1,0 @@
-import type { Engine } from "../../../src/index.ts";
-import type { ToolResult } from "../../../src/base/result.ts";
-import type { ExecuteOptions } from "../../../src/engine/execute-options.ts";
-import { callOf, type Program, readySource } from "../../../src/tool/program/program.ts";
-
-/** Runs a program that nobody has to read first. */
-export function runProgram(engine: Engine, program: Program, options?: ExecuteOptions): Promise<ToolResult> {
-  return engine.runProgram(callOf(program), readySource(program), options);
-}
