@@ -48,10 +48,13 @@ export interface RunProgress {
 /** Length from which a journal is not kept, in UTF-16 units. */
 const JOURNAL_MAX = 8 * 1024 * 1024;
 
+const TOO_LONG = `what it has asked and heard is longer than ${JOURNAL_MAX} characters`;
+
 /** The journal of a run at rest, and the steps for which it waits. */
 export type SessionSnapshot =
   | { readonly kind: "journal"; readonly journal: RecordedJournal; readonly open: readonly number[] }
-  | { readonly kind: "tooLong" };
+  /** The run cannot be kept. */
+  | { readonly kind: "refused"; readonly reason: string };
 
 /** The broker's side of one call: its journal, and its use of the limits. */
 export class BrokerSession implements CallSession {
@@ -167,7 +170,9 @@ export class BrokerSession implements CallSession {
   snapshot({ asked, delivered }: RunProgress): SessionSnapshot | null {
     const { journal } = this;
     if (journal.size !== asked || journal.responseCount !== delivered) return null;
-    if (journal.length > JOURNAL_MAX) return { kind: "tooLong" };
+    const { held } = this.#invoker;
+    if (held !== null) return { kind: "refused", reason: `it has ${held}, which it would not find again` };
+    if (journal.length > JOURNAL_MAX) return { kind: "refused", reason: TOO_LONG };
     return { kind: "journal", journal: journal.record(), open: journal.unanswered };
   }
 

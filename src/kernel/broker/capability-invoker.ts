@@ -117,6 +117,11 @@ export class CapabilityInvoker implements Disposable {
     return this.#effects;
   }
 
+  /** See `OpenedCapabilities`. */
+  get held(): string | null {
+    return this.#opened.held;
+  }
+
   get lastRefusal(): LastRefusal | null {
     if (this.#lastRefusal === null) return null;
     const { refusal } = this.#lastRefusal;

@@ -36,6 +36,12 @@ export class OpenedCapabilities {
     return opened;
   }
 
+  /** What the call has that no later run of it would find; `null` for nothing. */
+  get held(): string | null {
+    for (const { held = null } of this.#opened.values()) if (held !== null) return held;
+    return null;
+  }
+
   /** Aborts handlers that are still running, and releases the resources of capabilities. */
   end(track: Track): void {
     if (this.#isEnded) return;

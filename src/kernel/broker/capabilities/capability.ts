@@ -168,6 +168,8 @@ export interface OpenCapability {
   invoke(method: string, args: unknown, step: number): unknown;
   /** Takes a request for a child call with the end of that: the call's worker has run it. Throws as `invoke` does. */
   adopt?(args: unknown, reply: ChildReply): void;
+  /** What the call has of it that no later run of the call would find, such as files; `null` for nothing. Default: nothing. */
+  readonly held?: string | null;
   /** Releases all resources when the call has ended. Never throws. */
   close?(): void | Promise<void>;
 }

@@ -1,4 +1,5 @@
 import { toolError } from "../../base/errors.ts";
+import { DIVERGED } from "../../base/protocol/capability-call.ts";
 import { failure, type ToolResult } from "../../base/result.ts";
 import type { CallReply } from "../../executor/executor.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";
@@ -52,7 +53,7 @@ export class CallEnds {
 
   /** The store hears of the end before anybody else does. */
   async #endStored(call: EngineCall, given: ToolResult, reply: CallReply | null): Promise<void> {
-    const result = call.tool.program?.finish(given) ?? given;
+    const result = told(call.tool.program?.finish(given) ?? given);
     await this.#parts.durable.end(call, result);
     this.#endAs(call, result, reply);
   }
@@ -91,4 +92,11 @@ export class CallEnds {
     if (result.success) events.emit("tool:post", endOf(result, tenant, parent?.callId));
     else events.emit("tool:error", endOf(result, tenant, parent?.callId));
   }
+}
+
+/** A run that does not repeat what an earlier one did is the end of the call. */
+function told(result: ToolResult): ToolResult {
+  const { error, metadata } = result;
+  if (error?.code !== "executor_lost" || !error.message.startsWith(DIVERGED)) return result;
+  return failure(toolError("diverged", error.message), metadata);
 }

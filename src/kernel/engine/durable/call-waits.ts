@@ -86,7 +86,7 @@ export class CallWaits implements CallWaiting {
     const known = this.#known.get(step);
     const isSame = known !== undefined && isSameWait(known, wait);
     if (isSame && isSettled(known)) return Promise.resolve(known);
-    const obstacle = this.#obstacle();
+    const obstacle = this.obstacle();
     if (obstacle !== null) return Promise.reject(new CallFailure("cannot_pause", obstacle));
     const openedMs = isSame ? Date.parse(known.openedAt) : Date.now();
     const ends = isSame ? timeOf(known.expiresAt) : expiresMs;
@@ -105,8 +105,13 @@ export class CallWaits implements CallWaiting {
     this.#fail("cannot_pause", "the run of the call has ended");
   }
 
-  #obstacle(): string | null {
-    const { tool, options } = this.call;
+  /** Why the call cannot wait; `null` where it can. A child call waits with its parent. */
+  obstacle(): string | null {
+    const { tool, options, parent } = this.call;
+    if (parent?.waits instanceof CallWaits) {
+      const obstacle = parent.waits.obstacle();
+      if (obstacle !== null) return `the call that called it cannot wait: ${obstacle}`;
+    }
     if (options.pause === "refuse") return "the call has to wait, and its caller has said that it must not";
     if (this.#parts.executor.watch === undefined) return "calls on worker machines cannot wait yet";
     if (tool.own !== undefined && tool.program === undefined) return "a program of this kind cannot wait";
@@ -137,8 +142,7 @@ export class CallWaits implements CallWaiting {
     if (idle.dueInMs !== null && idle.dueInMs <= LINGER_MS) return false;
     const snapshot = (await call.session?.snapshot(idle)) ?? null;
     if (snapshot === null || call.isSettled || this.#idle !== idle) return false;
-    if (snapshot.kind === "tooLong")
-      return this.#fail("cannot_pause", "what the call has asked and heard is too long to be kept");
+    if (snapshot.kind === "refused") return this.#fail("cannot_pause", `the call cannot be kept: ${snapshot.reason}`);
     const { journal, open } = snapshot;
     if (open.length !== this.#open.size || open.some((step) => !this.#open.has(step))) return false;
     const nowMs = Date.now();

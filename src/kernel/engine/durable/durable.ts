@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { parseWithDigits } from "../../base/exact-json.ts";
 import { StoreError, type ToolError, toolError } from "../../base/errors.ts";
 import type { ToolResult } from "../../base/result.ts";
@@ -61,6 +62,8 @@ export class Durable {
     if ("kind" in needed) return needed;
     const { approval, args } = needed;
     if (call.options.pause === "refuse") return refused("cannot_pause", `${WAITS} ${approval.message}, ${MUST_NOT}`);
+    const obstacle = call.parent === null ? null : this.waitsOf(call.parent).obstacle();
+    if (obstacle !== null) return refused("cannot_pause", `${WAITS} ${approval.message}; ${obstacle}`);
     call.args = args;
     const leg = newLeg();
     const wait = this.#approvalWait(leg.id, 0, call.tool, args, approval);
@@ -204,8 +207,15 @@ export class Durable {
     const step = isUnrun
       ? ({ kind: "release", id, leg, nowMs } as const)
       : ({ kind: "end", id, leg, result: resultText(result), nowMs } as const);
-    // A run whose end cannot be stored is lost to the store, which says so.
-    await this.#parts.take(step).catch(() => undefined);
+    for (const pauseMs of END_PAUSES_MS) {
+      try {
+        await this.#parts.take(step);
+        break;
+      } catch {
+        // A run whose end cannot be stored is lost to the store, once this process has ended.
+        await delay(pauseMs);
+      }
+    }
     this.onChange();
   }
 
@@ -228,6 +238,8 @@ export class Durable {
   }
 }
 
+/** Pauses between tries to store an end. */
+const END_PAUSES_MS = [50, 500, 2_000];
 /** Codes of a run that never began. */
 const UNRUN: ReadonlySet<string> = new Set(["queue_full", "queue_timeout", "engine_closed"]);
 const WAITS = "the call has to wait:";

@@ -19,6 +19,7 @@ const IDLE_MS = 30_000;
 /** Time for which a call waits for its tool to be registered, and pause between two tries. */
 const TOOL_WAIT_MS = 60_000;
 const TRY_MS = 5_000;
+const MISSED_MAX = 1_000;
 
 /** Another run of a call. */
 export interface Resumption {
@@ -98,14 +99,16 @@ export class Resumer {
 
   async #begin(): Promise<void> {
     const { take, holder } = this.#parts;
-    const most = AT_ONCE - this.#running;
-    if (most <= 0) return;
+    const room = AT_ONCE - this.#running;
+    if (room <= 0) return;
+    // Those whose tools are not here must not stand before others.
+    const most = room + Math.min(this.#missed.size, MISSED_MAX);
     const nowMs = Date.now();
     const due = await take({ kind: "due", most, lost: resultText(LOST), nowMs });
     if (due.kind !== "ready") return;
     this.#wakeMs = due.wakeMs;
     for (const id of due.ids) {
-      if ((this.#missed.get(id)?.nextMs ?? 0) > nowMs) continue;
+      if ((this.#missed.get(id)?.nextMs ?? 0) > nowMs || this.#running >= AT_ONCE) continue;
       const claimed = await take({ kind: "claim", id, holder, nowMs });
       if (claimed.kind === "claimed") this.#start(claimed.call);
     }
@@ -207,6 +210,7 @@ export class Resumer {
   /** Whether a call has waited long enough for its tool: tools may be registered after the engine's start. */
   #isMissed(id: string): boolean {
     const nowMs = Date.now();
+    if (this.#missed.size > MISSED_MAX) this.#missed.clear();
     const missed = this.#missed.get(id) ?? { sinceMs: nowMs, nextMs: 0 };
     missed.nextMs = nowMs + TRY_MS;
     this.#missed.set(id, missed);

@@ -32,7 +32,7 @@ function open(): Promise<Engine> {
     capabilities: [charge],
     calls: { path: join(folder, "calls.sqlite") },
     policy: {
-      rules: [{ allow: { tools: ["*"], pause: true, charge: true } }],
+      rules: [{ allow: { tools: ["*"], pause: true, charge: true, fs: { scratch: { mode: "rw" } } } }],
       approvals: [
         { tools: ["pay"], when: { properties: { amount: { exclusiveMinimum: 100 } } }, message: "large payments" },
         { tools: ["self"], self: true, by: ["boss*"] },
@@ -88,6 +88,16 @@ async function addTools(to: Engine): Promise<void> {
       return (await Promise.allSettled(calls)).map(({ status, value, reason }) => value?.paid ?? reason.toolCode);
     }`,
     { capabilities: { tools: ["refund"] } },
+  );
+  await add("plain", "() => 'done'");
+  await add("calls-plain", "async (input, { host }) => host.tools.plain({})", { capabilities: { tools: ["plain"] } });
+  await add(
+    "scratch",
+    `async (input, { host }) => {
+      await host.fs.writeFile("/scratch/a.txt", "a");
+      return host.pause.approval({ message: "Go on?" }).catch(({ code, message }) => ({ code, message }));
+    }`,
+    { capabilities: { pause: true, fs: { scratch: { mode: "rw" } } } },
   );
   await add("parent", "async (input, { host }) => ({ child: await host.tools.ask({}) })", {
     capabilities: { tools: ["ask"] },
@@ -268,6 +278,26 @@ describe("a tool that waits", () => {
     expect(effects).toHaveLength(4);
     call = (await engine.calls.durable.get(call.id)) ?? call;
     expect(call.state).toBe("ended");
+  });
+
+  test("waits for a child call that a listener wants approved", async () => {
+    const listener = (event: { readonly tool: string; requireApproval(reason: string): void }): void => {
+      if (event.tool === "plain") event.requireApproval("the listener says so");
+    };
+    engine.on("tool:pre", listener);
+    const call = await paused("calls-plain");
+    const [wait] = call.waits;
+    const child = await engine.calls.durable.get(wait?.kind === "call" ? wait.id : "");
+    if (child === undefined) throw new Error("the child is not kept");
+    await approve(child);
+    expect(await ended(call.id)).toMatchObject({ output: "done" });
+    engine.off("tool:pre", listener);
+  });
+
+  test("cannot wait with files that it would not find again, and hears so", async () => {
+    expect(await engine.execute({ name: "scratch", arguments: {} })).toMatchObject({
+      output: { code: "cannot_pause", message: expect.stringContaining("files in its scratch folder") as string },
+    });
   });
 
   test("waits for a child call that waits", async () => {

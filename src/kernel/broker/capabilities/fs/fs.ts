@@ -149,6 +149,10 @@ class FsSession implements OpenCapability {
     return this.#queue.add(() => this.#host.slots.run(signal, this.#tenant, () => this.#run(method, args)));
   }
 
+  get held(): string | null {
+    return this.#scratch === null ? null : "files in its scratch folder";
+  }
+
   /** Waits until running operations have stopped at their next step, and then removes the scratch folder. */
   async close(): Promise<void> {
     await this.#queue.onIdle();

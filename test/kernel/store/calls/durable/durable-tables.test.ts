@@ -1,0 +1,253 @@
+import { DatabaseSync } from "node:sqlite";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import {
+  type ClaimedCall,
+  DEFAULT_DURABLE,
+  type DurableAnswer,
+  type DurableCall,
+  type DurableCapacity,
+  type DurableStep,
+  type NewWait,
+  type WaitKind,
+} from "../../../../../src/kernel/store/calls/durable/durable-call.ts";
+import { DurableTables } from "../../../../../src/kernel/store/calls/durable/durable-tables.ts";
+
+/* Calls that wait, as the tables keep them: each step is one transaction, and its answer what it has become. */
+
+const LOST = JSON.stringify({ success: false, metadata: {} });
+const APPROVAL: WaitKind = {
+  kind: "approval",
+  tool: "pay",
+  version: "v",
+  arguments: { amount: 1 },
+  digest: "d",
+  message: "large",
+  schema: null,
+  from: "tool",
+  self: false,
+  by: [],
+};
+const SIGNAL: WaitKind = { kind: "signal", name: "payment" };
+
+function open(room: Partial<DurableCapacity> = {}) {
+  const tables = new DurableTables(new DatabaseSync(":memory:"), { ...DEFAULT_DURABLE, ...room });
+  let nowMs = 1_000_000;
+  const take = (step: DurableStep): DurableAnswer => tables.take([step])[0] ?? { kind: "missing" };
+  return {
+    tables,
+    take,
+    pass: (ms: number) => (nowMs += ms),
+    pause(id: string, waits: readonly WaitKind[], more: Partial<PauseMore> = {}): DurableAnswer {
+      const { leg = 0, from = 1, tenant = "", parent = null, wakeMs = null, expiresMs = null } = more;
+      const script = { hash: "h", text: "script" };
+      const made = { callId: id, tool: "pay", tenant, key: null, parent, createdMs: nowMs, record: "{}", script };
+      const list = waits.map((wait, at): NewWait => ({ step: at + from, wait, openedMs: nowMs, expiresMs }));
+      const first = leg === 0 ? { ...made, expiresMs: nowMs + 1_000_000 } : null;
+      return take({
+        kind: "pause",
+        call: { id, leg, made: first, journal: "{}", waits: list, wakeMs },
+        holder: "a",
+        nowMs,
+      });
+    },
+    claim: (id: string, holder = "a") => take({ kind: "claim", id, holder, nowMs }),
+    end: (id: string, leg: number) => take({ kind: "end", id, leg, result: '{"success":true}', nowMs }),
+    due: (most = 10) => take({ kind: "due", most, lost: LOST, nowMs }),
+    signal: (id: string, payload: unknown) =>
+      take({ kind: "signal", id, tenant: null, name: "payment", payload: JSON.stringify(payload), by: null, nowMs }),
+    approve: (id: string, wait = 1, digest = "d") =>
+      take({ kind: "decide", id, tenant: null, decisions: [{ wait, decision: "approve", digest, by: "ada" }], nowMs }),
+    refuse: (id: string, wait = 1) =>
+      take({ kind: "decide", id, tenant: null, decisions: [{ wait, decision: "refuse", by: "ada" }], nowMs }),
+    call(id: string): DurableCall {
+      const answer = take({ kind: "get", id, tenant: null });
+      if (answer.kind !== "call") throw new Error("there is no such call");
+      return answer.call;
+    },
+  };
+}
+
+interface PauseMore {
+  readonly leg: number;
+  /** Step of the first wait. */
+  readonly from: number;
+  readonly tenant: string;
+  readonly parent: { readonly id: string; readonly step: number } | null;
+  readonly wakeMs: number | null;
+  readonly expiresMs: number | null;
+}
+
+function claimed(answer: DurableAnswer): ClaimedCall {
+  if (answer.kind !== "claimed") throw new Error(`the call is ${answer.kind}`);
+  return answer.call;
+}
+
+describe("a call that waits", () => {
+  test("is ready when it is decided, and one process takes it", () => {
+    const store = open();
+    store.pause("c_1", [APPROVAL]);
+    expect(store.call("c_1")).toMatchObject({ state: "paused", legs: 0, waits: [{ state: "open", digest: "d" }] });
+    expect(store.claim("c_1").kind).toBe("lost");
+    store.approve("c_1");
+    expect(claimed(store.claim("c_1"))).toMatchObject({ leg: 1, script: "script", waits: [{ state: "approved" }] });
+    expect(store.claim("c_1", "b").kind).toBe("lost");
+  });
+
+  test("is decided by the digest of what is shown; the same again is the same, and another one a conflict", () => {
+    const store = open();
+    store.pause("c_1", [APPROVAL]);
+    expect(store.approve("c_1", 1, "other").kind).toBe("conflict");
+    expect(store.approve("c_1").kind).toBe("done");
+    expect(store.approve("c_1").kind).toBe("done");
+    expect(store.refuse("c_1").kind).toBe("conflict");
+  });
+
+  test("hears of what was settled while it ran, in the order in which it was", () => {
+    const store = open();
+    store.pause("c_1", [APPROVAL, APPROVAL, APPROVAL]);
+    store.approve("c_1", 3);
+    store.claim("c_1");
+    store.refuse("c_1", 1);
+    expect(store.pause("c_1", [APPROVAL, APPROVAL], { leg: 1 })).toMatchObject({
+      kind: "settled",
+      waits: [{ step: 1 }],
+    });
+    expect(store.call("c_1").waits.map(({ step, state }) => `${step} ${state}`)).toEqual([
+      "3 approved",
+      "1 refused",
+      "2 open",
+    ]);
+  });
+
+  test("gets signals that came before it waited for them, each once", () => {
+    const store = open();
+    store.pause("c_1", [APPROVAL]);
+    store.signal("c_1", 1);
+    store.signal("c_1", 2);
+    store.approve("c_1");
+    store.claim("c_1");
+    store.pause("c_1", [SIGNAL], { leg: 1, from: 2 });
+    expect(store.call("c_1")).toMatchObject({ state: "ready" });
+    const { waits } = claimed(store.claim("c_1"));
+    expect(waits.find(({ step }) => step === 2)).toMatchObject({ state: "arrived", settled: { data: 1 } });
+  });
+
+  test("is ready at its time, and what nobody decides expires", () => {
+    const store = open();
+    const until = new Date(1_005_000).toISOString();
+    store.pause("c_1", [{ kind: "time", until }]);
+    store.pause("c_2", [APPROVAL], { expiresMs: 1_004_000 });
+    store.pause("c_3", [APPROVAL], { wakeMs: 1_003_000 });
+    expect(store.due()).toMatchObject({ ids: [], wakeMs: 1_003_000 });
+    store.pass(5_000);
+    expect(store.due()).toMatchObject({ ids: ["c_1", "c_2", "c_3"] });
+    const states = ["c_1", "c_2", "c_3"].map((id) => store.call(id).waits[0]?.state);
+    expect(states).toEqual(["due", "expired", "open"]);
+  });
+
+  test("ends once, and tells the call that waits for it, also where that was stored later", () => {
+    const store = open();
+    store.pause("c_child", [APPROVAL], { parent: { id: "c_parent", step: 1 } });
+    store.approve("c_child");
+    store.claim("c_child");
+    expect(store.end("c_child", 1).kind).toBe("done");
+    expect(store.end("c_child", 1).kind).toBe("lost");
+    store.pause("c_parent", [{ kind: "call", id: "c_child" }]);
+    expect(store.call("c_parent")).toMatchObject({ state: "ready", waits: [{ state: "done" }] });
+  });
+
+  test("ends with what is told of lost runs where its process is gone, and not before", () => {
+    const store = open();
+    store.pause("c_1", [APPROVAL]);
+    store.approve("c_1");
+    store.claim("c_1");
+    expect(store.due()).toMatchObject({ lost: [] });
+    store.pass(60_000);
+    expect(store.due()).toMatchObject({ lost: ["c_1"] });
+    expect(store.call("c_1")).toMatchObject({
+      state: "ended",
+      result: { success: false, metadata: { callId: "c_1" } },
+    });
+  });
+
+  test("is refused beyond its tenant's room, which ended calls do not fill", () => {
+    const store = open({ perTenant: 2 });
+    store.pause("c_1", [APPROVAL], { tenant: "a" });
+    store.pause("c_2", [APPROVAL], { tenant: "a" });
+    expect(store.pause("c_3", [APPROVAL], { tenant: "a" })).toMatchObject({ kind: "full" });
+    expect(store.pause("c_4", [APPROVAL], { tenant: "b" }).kind).toBe("done");
+    store.approve("c_1");
+    store.claim("c_1");
+    store.end("c_1", 1);
+    expect(store.pause("c_3", [APPROVAL], { tenant: "a" }).kind).toBe("done");
+    expect(
+      store.pause(
+        "c_5",
+        Array.from({ length: 33 }, () => APPROVAL),
+        { tenant: "c" },
+      ),
+    ).toMatchObject({ kind: "full" });
+  });
+
+  test("goes on in the turn of its tenant, however many calls of another are ready", () => {
+    const store = open();
+    for (let at = 0; at < 20; at++) store.pause(`c_a${at}`, [APPROVAL], { tenant: "a" });
+    store.pause("c_b", [APPROVAL], { tenant: "b" });
+    for (let at = 0; at < 20; at++) store.approve(`c_a${at}`);
+    store.approve("c_b");
+    const due = store.due(4);
+    expect(due.kind === "ready" && due.ids).toContain("c_b");
+  });
+
+  test("is removed, with its script, a day after its end", () => {
+    const store = open();
+    store.pause("c_1", [APPROVAL]);
+    store.take({ kind: "cancel", id: "c_1", tenant: null, result: LOST, nowMs: 1_000_000 });
+    store.tables.sweep(1_000_000);
+    expect(store.call("c_1").state).toBe("ended");
+    store.tables.sweep(1_000_000 + DEFAULT_DURABLE.keepMs);
+    expect(store.take({ kind: "get", id: "c_1", tenant: null }).kind).toBe("missing");
+  });
+});
+
+test("whatever is done in whatever order, a call has one holder, is never lost, and a wait is settled once", () => {
+  const ids = ["c_1", "c_2"];
+  const step = fc.record({
+    what: fc.constantFrom("pause", "claim", "end", "due", "approve", "refuse", "signal", "cancel", "pass"),
+    id: fc.constantFrom(...ids),
+  });
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+      const store = open();
+      for (const id of ids) store.pause(id, [APPROVAL, SIGNAL]);
+      const legs = new Map<string, number>();
+      const settled = new Map<string, string>();
+      for (const { what, id } of steps) {
+        const leg = legs.get(id) ?? 0;
+        if (what === "pause") store.pause(id, [APPROVAL, SIGNAL], { leg: Math.max(1, leg) });
+        else if (what === "claim") {
+          const answer = store.claim(id);
+          if (answer.kind === "claimed") {
+            expect(answer.call.leg).toBe(leg + 1);
+            legs.set(id, leg + 1);
+          }
+        } else if (what === "end") store.end(id, leg);
+        else if (what === "cancel") store.take({ kind: "cancel", id, tenant: null, result: LOST, nowMs: 1_000_000 });
+        else if (what === "pass") store.pass(1_000);
+        else if (what === "due") store.due();
+        else if (what === "signal") store.signal(id, 1);
+        else store[what as "approve" | "refuse"](id);
+        for (const one of ids) {
+          const call = store.call(one);
+          expect(call.state === "ended").toBe(call.result !== null);
+          const [approval] = call.waits.filter(({ step: at }) => at === 1);
+          const before = settled.get(one);
+          if (before !== undefined) expect(approval?.state).toBe(before);
+          if (approval !== undefined && approval.state !== "open") settled.set(one, approval.state);
+        }
+      }
+    }),
+    { numRuns: 200 },
+  );
+});
