@@ -9,6 +9,8 @@ import type { StartServer } from "../../src/kernel/broker/thread/start.ts";
 import { Admission } from "../../src/kernel/engine/call/admission.ts";
 import { CallKeeper } from "../../src/kernel/engine/call/call-keeper.ts";
 import { DetailWriter } from "../../src/kernel/engine/call/detail-writer.ts";
+import { OnDemand } from "../../src/kernel/base/on-demand.ts";
+import { DurableStage } from "../../src/kernel/engine/durable/durable-stage.ts";
 import { CallPipeline, type PipelineParts } from "../../src/kernel/engine/call/call-pipeline.ts";
 import type { Explanation } from "../../src/kernel/engine/explanation.ts";
 import { Scheduler } from "../../src/kernel/engine/schedule/scheduler.ts";
@@ -122,6 +124,10 @@ export function createEngine(
     nextCallNumber,
     entropyKey: "",
     keeper,
+    durable: new DurableStage(
+      new OnDemand(() => Promise.reject(new Error("no call waits"))),
+      () => broker.grants.policy,
+    ),
   } as unknown as PipelineParts);
   return { events, registry, scheduler, broker, executor, pipeline };
 }

@@ -28,8 +28,8 @@ const TRIED: readonly Fault[] = [
   {
     title: "an effect is carried out twice",
     file: "kernel/broker/method-call.ts",
-    from: "const returned = opened.invoke(call.method, value);",
-    to: "if (effects > 0) opened.invoke(call.method, value); const returned = opened.invoke(call.method, value);",
+    from: "const returned = opened.invoke(call.method, value, call.step);",
+    to: "if (effects > 0) opened.invoke(call.method, value, call.step); const returned = opened.invoke(call.method, value, call.step);",
     within: 50,
   },
   {

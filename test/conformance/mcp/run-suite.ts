@@ -28,9 +28,7 @@ export function versionOf(suite: Suite): string {
 
 /** Runs the server scenarios of a suite against a server, in a process of their own. */
 export async function runSuite(suite: Suite, url: string): Promise<Verdicts> {
-  const program = fileURLToPath(
-    new URL(`../../../node_modules/${suite.package}/dist/glovebox/index.js`, import.meta.url),
-  );
+  const program = fileURLToPath(new URL(`../../../node_modules/${suite.package}/dist/index.js`, import.meta.url));
   const folder = mkdtempSync(join(tmpdir(), "glovebox-conformance-"));
   try {
     await run([program, "server", "--url", url, ...suite.select, "--output-dir", folder]);

@@ -20,7 +20,7 @@ describe.skipIf(FOLDER === undefined || noJail !== undefined)(`each tool ${HOW}`
     const server = (name: string, args: readonly string[] = [], more: object = {}): Connector => ({
       mcp: {
         command: process.execPath,
-        args: [path.join(folder, `node_modules/@modelcontextprotocol/server-${name}/dist/glovebox/index.js`), ...args],
+        args: [path.join(folder, `node_modules/@modelcontextprotocol/server-${name}/dist/index.js`), ...args],
         folders: { [folder]: "ro", [path.dirname(process.execPath)]: "ro", [data]: "rw" },
         ...more,
       },
