@@ -56,7 +56,7 @@ const OBSERVED = (missing: readonly string[]) => `
 const PEERS = Object.keys(manifest.peerDependencies);
 
 const EXPORTS = {
-  ".": "ConfigError DEFAULT_LIMITS ERRORS GloveboxError MAX_LIMITS ToolCallError createEngine defineCapability loadConfig readRecording replayCall sharedEngine unwrap",
+  ".": "ConfigError DEFAULT_LIMITS DecisionConflict ERRORS GloveboxError MAX_LIMITS ToolCallError createEngine defineCapability loadConfig readRecording replayCall sharedEngine unwrap",
   "./code-mode": "CODE_LIMITS codeMode",
   "./connectors": "checkConnectors",
   "./adapters": "createCodemodeExecutor createIsolateDriver toolsForAISDK toolsForLangChain toolsForOpenAIAgents",
