@@ -226,9 +226,8 @@ export class CallPipeline implements CallStages {
 
   /** Lets a call pass that needs no person's approval. The parent of a child call waits for that of its child. */
   #pass(call: EngineCall, asked: string | null): void {
-    const { durable } = this.#parts;
-    const isAsked = asked !== null || (call.parent === null && durable.mayNeedApproval(call));
-    if (isAsked) void this.#gate(call, asked);
+    const mayNeed = call.parent === null && this.#parts.durable.mayNeedApproval(call);
+    if (mayNeed || asked !== null) void this.#gate(call, asked);
     else this.#schedule(call);
   }
 
