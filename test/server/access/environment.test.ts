@@ -3,7 +3,7 @@ import { createKey, forgetVariables, keyOfEnvironment } from "../../../src/serve
 
 test("one key in the environment is a lone administrator's, for everything", () => {
   expect(keyOfEnvironment({ GLOVEBOX_KEY: createKey().secret })).toEqual([
-    { name: "admin", env: "GLOVEBOX_KEY", tenant: null, roles: ["execute", "admin", "metrics", "calls"] },
+    { name: "admin", env: "GLOVEBOX_KEY", tenant: null, roles: ["execute", "admin", "metrics", "calls", "approve"] },
   ]);
 });
 
