@@ -42,12 +42,13 @@ export class CallEnds {
   /** A call has ended, or waits. `reply`: the executor's last one, if it ran. */
   end(call: EngineCall, result: ToolResult, reply: CallReply | null = null): void {
     const { waits } = call;
-    waits?.release();
-    if (waits?.isPaused === true && result.error?.code === "paused") {
+    if (waits === null) return this.#endAs(call, result, reply);
+    waits.release();
+    if (waits.isPaused && result.error?.code === "paused") {
       const { message } = result.error;
       return this.paused(call, failure(toolError("paused", message, { id: waits.id }), result.metadata));
     }
-    if (waits?.isStored === true) return void this.#endStored(call, result, reply);
+    if (waits.isStored) return void this.#endStored(call, result, reply);
     this.#endAs(call, result, reply);
   }
 

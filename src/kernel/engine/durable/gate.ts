@@ -25,6 +25,8 @@ interface Voice extends NeededApproval {
 
 /** Whether calls of a tool may need an approval: without a look at their arguments. */
 export function mayNeedApproval({ info }: RegisteredTool, { approvals }: Policy, tenant: string): boolean {
+  // On the path of every call, of which few need one.
+  if (info.approval === undefined && approvals === undefined) return false;
   return info.approval !== undefined || (approvals ?? []).some((rule) => isAbout(rule, info, tenant));
 }
 

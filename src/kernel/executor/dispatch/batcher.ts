@@ -156,7 +156,8 @@ export class Batcher {
     connection.upload(queue.script, queue.tenant);
     for (const script of batch.calls[0]?.job.children?.scripts ?? []) connection.upload(script, queue.tenant);
     connection.begin(message.callNumber, batch, message, nowMs);
-    for (const { isWatched, callNumber } of batch.calls) if (isWatched) connection.send({ kind: "watch", callNumber });
+    // A call that waits has asked for something, so it runs alone when it starts again.
+    if (batch.calls.length === 1 && batch.calls[0]?.isWatched === true) batch.calls[0].watch();
     this.#onBatch(batch.calls.length);
     return true;
   }
