@@ -4,6 +4,7 @@ import { parseForWriting } from "../kernel/base/exact-json.ts";
 import { isObject, type JsonValue } from "../kernel/base/json.ts";
 import { emptyMetadata, failure, type ToolResult } from "../kernel/base/result.ts";
 import { toolError } from "../kernel/base/errors.ts";
+import { WAIT_MAX_MS } from "../kernel/engine/durable/durable-calls.ts";
 import type { CallWait, Decision, DurableCall } from "../kernel/store/calls/durable/durable-call.ts";
 import { type DurablePlace, openPlace, type PlaceOptions, SERVER } from "./durable-place.ts";
 import { CliError, EXIT } from "./exit.ts";
@@ -26,7 +27,7 @@ interface DecideOptions extends Options {
 }
 
 const STEP_MAX = 1_000_000;
-const WAIT_MAX_S = 25;
+const WAIT_MAX_S = WAIT_MAX_MS / 1_000;
 /** How often a call is looked at that goes on in this process, in seconds. */
 const LOOK_S = 1;
 

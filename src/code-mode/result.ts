@@ -63,7 +63,7 @@ export class ProgramCalls {
     return { calls, warnings };
   }
 
-  /** What is kept of the run while it waits. Calls that have not ended are made again. */
+  /** The state of the run while it waits, as text. Calls without an end are made again. */
   kept(warnings: readonly string[]): string {
     const called = this.list(performance.now()).filter(({ code }) => code !== UNFINISHED);
     return JSON.stringify({ called, warnings } satisfies KeptCalls);

@@ -1,4 +1,5 @@
 import { isObject, type JsonSchema } from "../base/json.ts";
+import { PAUSE_MAX_MS } from "./capabilities/pause.ts";
 import { compileSchema } from "../base/schema/schema.ts";
 
 /** Calls that need a person's approval, or that need none. Each list present has to match; names may end in `*`. */
@@ -26,7 +27,6 @@ const LISTS = ["tools", "tags", "tenants", "by"] as const;
 const KEYS = [...LISTS, "writes", "when", "approval", "self", "expiresMs", "message"];
 const RULES_MAX = 1_000;
 const MESSAGE_MAX = 1_000;
-const EXPIRES_MAX_MS = 90 * 24 * 60 * 60 * 1_000;
 
 /** Checks the rules of a policy. Throws a `TypeError` that points at the error. */
 export function requireApprovalRules(rules: unknown): void {
@@ -52,7 +52,7 @@ function problemOf(rule: unknown): string | null {
   if (writes !== undefined && writes !== true) return ".writes is true";
   if (approval !== undefined && approval !== "always" && approval !== "never") return ".approval is always or never";
   if (self !== undefined && typeof self !== "boolean") return ".self is true or false";
-  const isTime = Number.isInteger(expiresMs) && Number(expiresMs) >= 1_000 && Number(expiresMs) <= EXPIRES_MAX_MS;
+  const isTime = Number.isInteger(expiresMs) && Number(expiresMs) >= 1_000 && Number(expiresMs) <= PAUSE_MAX_MS;
   if (expiresMs !== undefined && !isTime) return ".expiresMs is a number of milliseconds from 1,000 to 90 days";
   const isText = typeof message === "string" && message.length <= MESSAGE_MAX;
   if (message !== undefined && !isText) return `.message is a text of at most ${MESSAGE_MAX} characters`;

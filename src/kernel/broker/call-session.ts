@@ -39,10 +39,11 @@ export interface CallSession {
   end(end: AttemptEnd): SessionEnd;
 }
 
-/** How far a run has come: its capability calls, and the responses delivered to it. */
+/** How far a run has come: its capability calls, the responses delivered to it, and the steps for which it waits. */
 export interface RunProgress {
   readonly asked: number;
   readonly delivered: number;
+  readonly open: readonly number[];
 }
 
 /** Length from which a journal is not kept, in UTF-16 units. */
@@ -50,9 +51,9 @@ const JOURNAL_MAX = 8 * 1024 * 1024;
 
 const TOO_LONG = `what it has asked and heard is longer than ${JOURNAL_MAX} characters`;
 
-/** The journal of a run at rest, and the steps for which it waits. */
+/** The journal of a run at rest. */
 export type SessionSnapshot =
-  | { readonly kind: "journal"; readonly journal: RecordedJournal; readonly open: readonly number[] }
+  | { readonly kind: "journal"; readonly journal: RecordedJournal }
   /** The run cannot be kept. */
   | { readonly kind: "refused"; readonly reason: string };
 
@@ -167,13 +168,16 @@ export class BrokerSession implements CallSession {
   }
 
   /** The journal of a run that has nothing left to do but wait; `null` where it is not at rest yet. */
-  snapshot({ asked, delivered }: RunProgress): SessionSnapshot | null {
+  snapshot({ asked, delivered, open }: RunProgress): SessionSnapshot | null {
     const { journal } = this;
     if (journal.size !== asked || journal.responseCount !== delivered) return null;
+    // Something else is under way as well.
+    const { unanswered } = journal;
+    if (unanswered.length !== open.length || unanswered.some((step) => !open.includes(step))) return null;
     const { held } = this.#invoker;
     if (held !== null) return { kind: "refused", reason: `it has ${held}, which it would not find again` };
     if (journal.length > JOURNAL_MAX) return { kind: "refused", reason: TOO_LONG };
-    return { kind: "journal", journal: journal.record(), open: journal.unanswered };
+    return { kind: "journal", journal: journal.record() };
   }
 
   /** The arguments as the journal keeps them, and whether there was room for the entry. */

@@ -9,7 +9,6 @@ import { FUNCTIONS } from "../broker/capabilities/functions.ts";
 import { PROGRAM_METHODS, PROGRAM_TOOLS } from "../broker/capabilities/program-tools.ts";
 import type { SecretViolation } from "../broker/capabilities/secrets/placeholders.ts";
 import { Binaries } from "../broker/binaries.ts";
-import type { ToolResult } from "../base/result.ts";
 import type { Executor } from "../executor/executor.ts";
 import { CallStore, type CallStoreListener } from "../store/calls/call-store.ts";
 import { type CallLedger, DEFAULT_KEYS } from "../store/calls/ledger.ts";
@@ -32,7 +31,6 @@ import { createBroker } from "./create-broker.ts";
 import type { CreateExecutor } from "../executor/executor-factory.ts";
 import { DurableStage } from "./durable/durable-stage.ts";
 import type { openDurable } from "./durable/open-durable.ts";
-import type { Resumption } from "./durable/resumer.ts";
 import { explainTool } from "./explanation.ts";
 import { InstalledTools } from "./installed-tools.ts";
 import type { ModelOutputs, OutputsHost } from "./model/model-outputs.ts";
@@ -130,7 +128,7 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
   const parts = { registry, tools, programs, idempotency, admission, tracing, events, scheduler, broker, executor };
   const restore: Assembly["restore"] = { program: null };
   const asked = { ...parts, plugins: options.plugins, nextCallNumber, entropyKey, restore: () => restore.program };
-  const durable = durableStage(asked, kept?.store ?? null, (resumption) => pipeline.resume(resumption));
+  const durable = durableStage(asked, kept?.store ?? null, (...given) => pipeline.resume(...given));
   const keeper = kept?.keeper ?? null;
   const pipeline: CallPipeline = new CallPipeline({ ...parts, nextCallNumber, entropyKey, keeper, durable });
   const history = new CallHistory(kept, durable);
@@ -171,7 +169,7 @@ function log(events: Events, logger: ResolvedOptions["logger"]): void {
 function durableStage(
   parts: Omit<Parameters<typeof openDurable>[0], "take" | "close" | "resume">,
   calls: CallStore | null,
-  resume: (resumption: Resumption) => Promise<ToolResult>,
+  resume: Parameters<typeof openDurable>[0]["resume"],
 ): DurableStage {
   const { events, broker } = parts;
   const load = new OnDemand(async () => {

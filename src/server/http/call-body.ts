@@ -1,5 +1,6 @@
 import { parseForWriting } from "../../kernel/base/exact-json.ts";
 import type { IncomingHttpHeaders } from "node:http";
+import { WAIT_MAX_MS } from "../../kernel/engine/durable/durable-calls.ts";
 import type { ExecuteOptions } from "../../kernel/engine/execute-options.ts";
 import { isObject } from "../../kernel/base/json.ts";
 import type { CapabilityRequest } from "../../kernel/broker/capabilities/capability.ts";
@@ -103,9 +104,6 @@ function parseOptions(options: unknown): ExecuteOptions | string {
     ...(capabilities === undefined ? {} : { capabilities: capabilities as CapabilityRequest }),
   };
 }
-
-/** The longest time for which a request waits for the end of a call that has paused, and the usual one. */
-export const WAIT_MAX_MS = 25_000;
 
 function isWait(value: unknown): value is number {
   return typeof value === "number" && value >= 0 && value <= WAIT_MAX_MS;

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { GloveboxError, StoreError } from "../../kernel/base/errors.ts";
 import { isObject, type JsonValue } from "../../kernel/base/json.ts";
 import type { ToolResult } from "../../kernel/base/result.ts";
-import { DecisionConflict, type DurableFilter } from "../../kernel/engine/durable/durable-calls.ts";
+import { DecisionConflict, type DurableFilter, WAIT_MAX_MS } from "../../kernel/engine/durable/durable-calls.ts";
 import type { Decision, DurableCall } from "../../kernel/store/calls/durable/durable-call.ts";
 import type { CallerDurableCalls } from "../access/durable-access.ts";
 import { type Answer, CALLS_URL, NO_HEADERS, problemAnswer, sendAnswer, sendRefusal, writeResult } from "./answers.ts";
@@ -19,7 +19,7 @@ const ID = /^c_[\w.-]{1,126}$/;
 const FILTERS: readonly string[] = ["state", "tool", "tenant", "limit", "cursor"];
 const DECISION = ["wait", "decision", "digest", "arguments", "data", "reason", "actor"] satisfies (keyof Decision)[];
 const DECISION_KEYS: readonly string[] = DECISION;
-const WAIT_MAX_S = 25;
+const WAIT_MAX_S = WAIT_MAX_MS / 1_000;
 const REASON_MAX = 1_000;
 
 /** Whether a text may be the id of a durable call. */

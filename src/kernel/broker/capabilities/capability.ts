@@ -93,12 +93,12 @@ export type CallTool = (name: string, args: Record<string, unknown>, step: numbe
 
 export type AdoptChild = (name: string, args: Record<string, unknown>, reply: ChildReply) => void;
 
-/** What a call waits for, as it asks. Times in milliseconds since the epoch. */
+/** A wait, as a call asks for it. Times in milliseconds since the epoch. */
 export type AskedPause =
   | {
       readonly kind: "approval";
       readonly message: string;
-      /** What is shown, as JSON allows it. */
+      /** Data for the person who decides, as JSON allows it. */
       readonly data: unknown;
       readonly expiresMs: number | null;
     }

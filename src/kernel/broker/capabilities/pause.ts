@@ -1,14 +1,13 @@
-import type { AskedPause, PauseCall } from "./capability.ts";
-import type { Capability, OpenCall } from "./capability.ts";
+import type { AskedPause, Capability, OpenCall, PauseCall } from "./capability.ts";
 import { wholeGrants } from "./names.ts";
 
 /** Names of signals. */
 export const SIGNAL_NAME = "^[\\w.:-]{1,128}$";
 const MESSAGE_MAX = 2_000;
 /** The longest wait: 90 days. */
-export const WAIT_MAX_MS = 90 * 24 * 60 * 60 * 1_000;
+export const PAUSE_MAX_MS = 90 * 24 * 60 * 60 * 1_000;
 
-const EXPIRES = { type: "integer", minimum: 1_000, maximum: WAIT_MAX_MS } as const;
+const EXPIRES = { type: "integer", minimum: 1_000, maximum: PAUSE_MAX_MS } as const;
 
 /** Methods by which a call pauses: their answers may take days, and nothing of the call is held meanwhile. */
 export const PAUSE_METHODS: Pick<Capability, "methods"> = {
@@ -66,7 +65,7 @@ export function readPause(method: string, args: unknown, nowMs: number): AskedPa
       return { kind: "signal", name, expiresMs: expires };
     default: {
       const untilMs = new Date(date ?? "").getTime();
-      if (Number.isFinite(untilMs) && untilMs <= nowMs + WAIT_MAX_MS) return { kind: "time", untilMs };
+      if (Number.isFinite(untilMs) && untilMs <= nowMs + PAUSE_MAX_MS) return { kind: "time", untilMs };
       throw new TypeError("date is a time in ISO 8601 or milliseconds since 1970, at most 90 days ahead");
     }
   }

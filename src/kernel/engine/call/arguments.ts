@@ -1,3 +1,4 @@
+import { WAIT_MAX_MS } from "../durable/durable-calls.ts";
 import type { ExecuteOptions } from "../execute-options.ts";
 import { byteLength, isObject } from "../../base/json.ts";
 import { type ToolError, toolError } from "../../base/errors.ts";
@@ -11,7 +12,6 @@ import { NOT_PLAIN, TOO_LARGE, writePlain } from "./plain-json.ts";
 export const CALL_ID_MAX = 256;
 const COMMAND_MAX = 256;
 const PAUSES: readonly unknown[] = ["return", "wait", "refuse"];
-const WAIT_MAX_MS = 25_000;
 const RETRIES: readonly unknown[] = [0, 1, 2, 3, 4, 5];
 
 type Form = readonly [isValid: (value: unknown) => boolean, description: string];

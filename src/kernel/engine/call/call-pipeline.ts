@@ -239,7 +239,7 @@ export class CallPipeline implements CallStages {
   }
 
   /** Runs a call on that has paused. Resolves with the result of this run. */
-  resume({ admitted, run, attach }: Resumption): Promise<ToolResult> {
+  resume({ admitted, run }: Resumption, attach: (call: EngineCall) => void): Promise<ToolResult> {
     return new Promise((resolve) => {
       const { tracing, keeper, nextCallNumber } = this.#parts;
       const call = new EngineCall(admitted, nextCallNumber(), this);

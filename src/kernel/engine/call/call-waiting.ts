@@ -1,7 +1,7 @@
 import type { RecordedJournal } from "../../broker/journal.ts";
 import type { CallIdle } from "../../executor/executor.ts";
 
-/** What a call waits for that may pause. */
+/** The waits of a call. */
 export interface CallWaiting {
   readonly id: string;
   /** Whether the store has it, and whether this run ends as it waits. */

@@ -1,10 +1,13 @@
 import { randomBytes } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
 import { StoreError } from "../../base/errors.ts";
 import { seedOf } from "../../base/protocol/prelude.ts";
 import { CallFailure } from "../../broker/capabilities/capability.ts";
 import type { CallIdle, Executor } from "../../executor/executor.ts";
 import {
   type CallWait,
+  isSameWait,
+  isSettled,
   type NewWait,
   type TakeDurable,
   type WaitKind,
@@ -47,7 +50,7 @@ export function newLeg(): StoredLeg {
 }
 
 /**
- * What a run of a call waits for. Once the run has nothing left to do but wait, its journal and its waits are stored, and
+ * The waits of one run of a call. Once the run has nothing left to do but wait, its journal and its waits are stored, and
  * the run is ended; in a later run, each wait is asked for again, and is answered if it is settled.
  */
 export class CallWaits implements CallWaiting {
@@ -130,7 +133,7 @@ export class CallWaits implements CallWaiting {
       if (this.#idle !== idle) pauseMs = LOOK_LEAST_MS;
       idle = this.#idle;
       // What it has asked may still be on its way to the broker.
-      await new Promise((resolve) => setTimeout(resolve, pauseMs));
+      await delay(pauseMs);
       pauseMs = Math.min(2 * pauseMs, LOOK_MOST_MS);
     }
     this.#isLooking = false;
@@ -140,13 +143,14 @@ export class CallWaits implements CallWaiting {
   async #tryPause(idle: CallIdle): Promise<boolean> {
     const { call } = this;
     if (idle.dueInMs !== null && idle.dueInMs <= LINGER_MS) return false;
-    const snapshot = (await call.session?.snapshot(idle)) ?? null;
+    const open = [...this.#open.keys()];
+    const snapshot = (await call.session?.snapshot({ ...idle, open })) ?? null;
     if (snapshot === null || call.isSettled || this.#idle !== idle) return false;
     if (snapshot.kind === "refused") return this.#fail("cannot_pause", `the call cannot be kept: ${snapshot.reason}`);
-    const { journal, open } = snapshot;
     if (open.length !== this.#open.size || open.some((step) => !this.#open.has(step))) return false;
     const nowMs = Date.now();
     const run = { startMs: call.clockMs, seed: call.seed ?? seedOf(this.#parts.entropyKey, `${call.callNumber}`) };
+    const { journal } = snapshot;
     const runs: DurableRuns = { run, journal, program: call.tool.program?.kept() ?? null };
     const wakeMs = idle.dueInMs === null ? null : nowMs + Math.ceil(idle.dueInMs);
     return this.#store(runs, wakeMs, nowMs);
@@ -190,23 +194,6 @@ export class CallWaits implements CallWaiting {
     this.#open.clear();
     for (const { settle } of open) settle.reject(new CallFailure(code, message));
     return true;
-  }
-}
-
-export function isSettled({ state }: CallWait): boolean {
-  return state !== "open" && state !== "void";
-}
-
-function isSameWait(known: CallWait, wait: WaitKind): boolean {
-  switch (wait.kind) {
-    case "approval":
-      return known.kind === "approval" && known.digest === wait.digest;
-    case "signal":
-      return known.kind === "signal" && known.name === wait.name;
-    case "time":
-      return known.kind === "time";
-    case "call":
-      return known.kind === "call";
   }
 }
 

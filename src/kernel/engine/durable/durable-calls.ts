@@ -2,7 +2,10 @@ import type { JsonValue } from "../../base/json.ts";
 import type { ToolResult } from "../../base/result.ts";
 import type { CallState, Decision, DurableCall, DurablePage } from "../../store/calls/durable/durable-call.ts";
 
-/** Whose durable calls are meant. `tenant`: default any; `tools`: names that may end in `*`. */
+/** Longest wait of a caller for the end of a call that has paused, and its default, in milliseconds. */
+export const WAIT_MAX_MS = 25_000;
+
+/** Tenant and tools of durable calls. `tenant`: default all; `tools`: names that may end in `*`. */
 export interface DurableOfWhom {
   readonly tenant?: string | undefined;
   readonly tools?: readonly string[] | undefined;

@@ -18,7 +18,7 @@ export const EXPIRES_MS = 7 * 24 * 60 * 60 * 1_000;
 const KEPT_OPTIONS = ["tenant", "priority", "limits", "maxLimits", "tools", "capabilities", "origin"] as const;
 type KeptOptions = Pick<ExecuteOptions, (typeof KEPT_OPTIONS)[number]>;
 
-/** What a durable call is made of: written once. */
+/** The parts of a durable call that no run changes: written once. */
 export interface DurableRecord {
   readonly format: typeof FORMAT;
   readonly callId: string;
@@ -66,7 +66,6 @@ export function madeOf(call: EngineCall, nowMs: number): MadeCall {
     tool: { name, digest, configHash: configHashOf(tool), capabilities: tool.capabilities },
     isProgram: tool.own !== undefined,
   };
-  const text = tool.own === undefined ? JSON.stringify({ ...toRecordedTool(tool), config: NO_CONFIG }) : null;
   return {
     callId,
     tool: name,
@@ -76,8 +75,20 @@ export function madeOf(call: EngineCall, nowMs: number): MadeCall {
     createdMs: nowMs,
     expiresMs: nowMs + EXPIRES_MS,
     record: JSON.stringify(record),
-    script: text === null ? null : { hash: hash("sha256", text), text },
+    script: tool.own === undefined ? scriptOf(tool) : null,
   };
+}
+
+/** Scripts as they are kept, which may be long, across the calls of their tools. */
+const scripts = new WeakMap<RegisteredTool, NonNullable<MadeCall["script"]>>();
+
+function scriptOf(tool: RegisteredTool): NonNullable<MadeCall["script"]> {
+  let script = scripts.get(tool);
+  if (script === undefined) {
+    const text = JSON.stringify({ ...toRecordedTool(tool), config: NO_CONFIG });
+    scripts.set(tool, (script = { hash: hash("sha256", text), text }));
+  }
+  return script;
 }
 
 export function configHashOf({ script }: Pick<RegisteredTool, "script">): string {

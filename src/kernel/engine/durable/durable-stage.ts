@@ -1,8 +1,7 @@
 import type { JsonValue } from "../../base/json.ts";
 import type { OnDemand } from "../../base/on-demand.ts";
 import type { ToolResult } from "../../base/result.ts";
-import type { AskedPause } from "../../broker/capabilities/capability.ts";
-import type { ChildCallEnd } from "../../broker/capabilities/capability.ts";
+import type { AskedPause, ChildCallEnd } from "../../broker/capabilities/capability.ts";
 import type { Policy } from "../../broker/policy.ts";
 import type { Decision, DurableCall, DurablePage } from "../../store/calls/durable/durable-call.ts";
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
@@ -10,12 +9,15 @@ import type { ChildRunEnd, ChildWaits } from "../call/child-call.ts";
 import type { EngineCall } from "../call/engine-call.ts";
 import type { ExecuteOptions } from "../execute-options.ts";
 import type { Durable, Gated } from "./durable.ts";
-import type { Decider, DurableCalls, DurableFilter, DurableOfWhom } from "./durable-calls.ts";
+import {
+  type Decider,
+  type DurableCalls,
+  type DurableFilter,
+  type DurableOfWhom,
+  WAIT_MAX_MS,
+} from "./durable-calls.ts";
 import { mayNeedApproval } from "./gate.ts";
 import type { Resumer } from "./resumer.ts";
-
-/** How long a caller waits for a call that has paused, in milliseconds. */
-const WAIT_MS = 25_000;
 
 /** Parts that are loaded when the first call may have to wait, or somebody asks for calls that do. */
 export interface LoadedDurable {
@@ -75,7 +77,10 @@ export class DurableStage implements DurableCalls, ChildWaits {
   }
 
   /** The result of a call that has paused, as it is by now, or after as long as its caller waits for it. */
-  async latest(running: Promise<ToolResult>, { pause, waitMs = WAIT_MS, signal }: ExecuteOptions): Promise<ToolResult> {
+  async latest(
+    running: Promise<ToolResult>,
+    { pause, waitMs = WAIT_MAX_MS, signal }: ExecuteOptions,
+  ): Promise<ToolResult> {
     const result = await running;
     if (result.error?.code !== "paused") return result;
     const id = result.error.details?.id ?? "";

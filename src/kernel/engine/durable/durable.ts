@@ -1,10 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { parseWithDigits } from "../../base/exact-json.ts";
 import { StoreError, type ToolError, toolError } from "../../base/errors.ts";
-import type { ToolResult } from "../../base/result.ts";
-import { emptyMetadata, failure, resultText } from "../../base/result.ts";
-import type { AskedPause } from "../../broker/capabilities/capability.ts";
-import { CallFailure, type ChildCallEnd } from "../../broker/capabilities/capability.ts";
+import { emptyMetadata, failure, resultText, type ToolResult } from "../../base/result.ts";
+import { type AskedPause, CallFailure, type ChildCallEnd } from "../../broker/capabilities/capability.ts";
 import type { Policy } from "../../broker/policy.ts";
 import type { BrokerClient } from "../../broker/thread/broker-client.ts";
 import type { Executor } from "../../executor/executor.ts";

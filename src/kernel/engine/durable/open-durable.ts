@@ -3,6 +3,7 @@ import type { ToolResult } from "../../base/result.ts";
 import type { RestoreProgram, StoredProgram } from "../../tool/program/program.ts";
 import type { Programs } from "../../tool/program/programs.ts";
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
+import type { EngineCall } from "../call/engine-call.ts";
 import { recordedTool, type ReplayPlugins } from "../replay/recorded-tool.ts";
 import { Durable, type DurableParts } from "./durable.ts";
 import type { DurableRecord, DurableRuns, PinnedTool } from "./durable-record.ts";
@@ -12,8 +13,8 @@ import { StoredDurableCalls } from "./stored-durable-calls.ts";
 
 interface OpenParts extends Omit<DurableParts, "holder"> {
   readonly plugins: ReplayPlugins;
-  /** Runs a call on. */
-  readonly resume: (resumption: Resumption) => Promise<ToolResult>;
+  /** Runs a call on; `attach` connects the run with what it waits for. */
+  readonly resume: (resumption: Resumption, attach: (call: EngineCall) => void) => Promise<ToolResult>;
   /** Makes programs ready that go on; `null` where nobody runs programs. */
   readonly restore: () => RestoreProgram | null;
   readonly programs: Pick<Programs, "toolFor">;
@@ -46,8 +47,8 @@ export function openDurable({ plugins, resume, restore, programs, close, ...engi
     const restored = await make({ code, input, resultChars, ...kept });
     return programs.toolFor(restored.program, { finish: restored.finish, state: restored.state });
   };
-  const run = (resumption: Omit<Resumption, "attach">): Promise<ToolResult> =>
-    resume({ ...resumption, attach: (call) => void durable.waitsOf(call, resumption.stored) });
+  const run = (resumption: Resumption): Promise<ToolResult> =>
+    resume(resumption, (call) => void durable.waitsOf(call, resumption.stored));
   const resumer = new Resumer({ take, holder, registry, events, pin, program, run });
   durable.onChange = () => resumer.look();
   const calls = new StoredDurableCalls({

@@ -1,12 +1,12 @@
 import { refusedCall, resultText, type ToolResult } from "../../base/result.ts";
 import { toolError } from "../../base/errors.ts";
-import type { RecordedJournal } from "../../broker/journal.ts";
-import type { ClaimedCall, TakeDurable } from "../../store/calls/durable/durable-call.ts";
+import { type ClaimedCall, isSettled, type TakeDurable } from "../../store/calls/durable/durable-call.ts";
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";
-import type { AdmittedCall, EngineCall } from "../call/engine-call.ts";
+import type { EarlierRun } from "../call/call-waiting.ts";
+import type { AdmittedCall } from "../call/engine-call.ts";
 import type { Events } from "../telemetry/events.ts";
-import { isSettled, type StoredLeg } from "./call-waits.ts";
+import type { StoredLeg } from "./call-waits.ts";
 import { refusalOf } from "./durable.ts";
 import { configHashOf, type DurableRecord, type DurableRuns, type PinnedTool, readRecord } from "./durable-record.ts";
 
@@ -26,9 +26,7 @@ export interface Resumption {
   readonly admitted: AdmittedCall;
   readonly stored: StoredLeg;
   /** `null`: it has not run yet. */
-  readonly run: { readonly startMs: number; readonly seed: string; readonly journal: RecordedJournal } | null;
-  /** Connects its run with what it waits for. */
-  readonly attach: (call: EngineCall) => void;
+  readonly run: EarlierRun | null;
 }
 
 interface ResumerParts {
@@ -41,7 +39,7 @@ interface ResumerParts {
   /** The tool of a program's call. Rejects where nobody runs programs here. */
   readonly program: (record: DurableRecord, runs: DurableRuns) => Promise<RegisteredTool>;
   /** Runs it on, and resolves with the result of this run. */
-  readonly run: (resumption: Omit<Resumption, "attach">) => Promise<ToolResult>;
+  readonly run: (resumption: Resumption) => Promise<ToolResult>;
 }
 
 /** Runs calls on whose waits are settled. */
@@ -152,7 +150,7 @@ export class Resumer {
   }
 
   /** The next run of a call, or its result where it cannot go on; `later`: its tool is not here. */
-  async #resumption(claimed: ClaimedCall): Promise<Omit<Resumption, "attach"> | ToolResult | "later"> {
+  async #resumption(claimed: ClaimedCall): Promise<Resumption | ToolResult | "later"> {
     const { id, leg, callId, tool: name, waits } = claimed;
     const ends = (code: Parameters<typeof toolError>[0], message: string, details?: unknown): ToolResult =>
       refusedCall({ id: callId, name }, toolError(code, message, details), callId);

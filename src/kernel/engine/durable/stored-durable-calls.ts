@@ -3,6 +3,7 @@ import { GloveboxError, StoreError, toolError } from "../../base/errors.ts";
 import type { JsonValue } from "../../base/json.ts";
 import { writeAny } from "../../base/json-writer.ts";
 import { isAmong } from "../../base/name-patterns.ts";
+import { SIGNAL_NAME } from "../../broker/capabilities/pause.ts";
 import { refusedCall, resultText, type ToolResult } from "../../base/result.ts";
 import {
   CALL_STATES,
@@ -24,18 +25,18 @@ import {
   type DurableCalls,
   type DurableFilter,
   type DurableOfWhom,
+  WAIT_MAX_MS,
 } from "./durable-calls.ts";
 
 const LIMIT_DEFAULT = 50;
 const LIMIT_MAX = 200;
-const WAIT_MAX_MS = 25_000;
 const POLL_MS = 250;
 const ID_MAX = 128;
 const REASON_MAX = 1_000;
 const ACTOR_MAX = 256;
 const PAYLOAD_MAX = 64 * 1024;
 const DECISIONS_MAX = 32;
-const SIGNAL = /^[\w.:-]{1,128}$/;
+const SIGNAL = new RegExp(SIGNAL_NAME);
 const ANYBODY: Decider = { key: null };
 
 interface Parts {

@@ -69,7 +69,7 @@ export class LocalCall extends DispatchedCall {
     if (attempt === this.starts) this.job.onIdle?.({ asked, delivered, dueInMs: dueInMs < 0 ? null : dueInMs });
   }
 
-  /** What a further start has to repeat. */
+  /** An event that a further start has to repeat. */
   note(message: TimedMessage | LateMessage | TogetherMessage): void {
     const { replay } = this.job;
     switch (message.kind) {

@@ -1,5 +1,6 @@
 import { ERRORS } from "../../../kernel/base/errors.ts";
 import { NAMES } from "../../../kernel/base/limits.ts";
+import { WAIT_MAX_MS } from "../../../kernel/engine/durable/durable-calls.ts";
 import { DEFINITION } from "../../../kernel/tool/definition.ts";
 
 import { EVENT_SCHEMAS, INDEX } from "./event-schemas.ts";
@@ -43,7 +44,12 @@ const COMMON_OPTIONS = {
     description:
       "Where the call has to wait for somebody: `return` answers `paused` at once, and it is kept; `wait` waits for its end for `waitMs`; `refuse` fails with `cannot_pause`. Default `return`.",
   },
-  waitMs: { type: "number", minimum: 0, maximum: 25_000, description: "With `wait`, in milliseconds. Default 25,000." },
+  waitMs: {
+    type: "number",
+    minimum: 0,
+    maximum: WAIT_MAX_MS,
+    description: "With `wait`, in milliseconds. Default 25,000.",
+  },
 };
 
 const CALL_OPTIONS = {

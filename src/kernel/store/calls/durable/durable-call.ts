@@ -10,7 +10,7 @@ export type CallState = (typeof CALL_STATES)[number];
  */
 export type WaitState = "open" | "approved" | "refused" | "expired" | "arrived" | "due" | "done" | "void";
 
-/** What a call waits for. */
+/** The subject of a wait. */
 export type WaitKind =
   | {
       readonly kind: "approval";
@@ -46,9 +46,28 @@ export type CallWait = WaitKind & {
   readonly openedAt: string;
   /** `null` for a wait without an end. */
   readonly expiresAt: string | null;
-  /** What has settled it; `null` while it is open. */
+  /** Its settlement; `null` while it is open. */
   readonly settled: WaitSettlement | null;
 };
+
+/** Whether nobody has to settle a wait any more, and somebody waits for it. */
+export function isSettled({ state }: CallWait): boolean {
+  return state !== "open" && state !== "void";
+}
+
+/** Whether two waits are the same: a wait of a step may be for something else in a later run. */
+export function isSameWait(wait: WaitKind, other: WaitKind): boolean {
+  switch (wait.kind) {
+    case "approval":
+      return other.kind === "approval" && wait.digest === other.digest;
+    case "signal":
+      return other.kind === "signal" && wait.name === other.name;
+    case "time":
+      return other.kind === "time";
+    case "call":
+      return other.kind === "call" && wait.id === other.id;
+  }
+}
 
 /** How a wait was settled. */
 export interface WaitSettlement {
@@ -112,7 +131,7 @@ export interface PausedCall {
   readonly wakeMs: number | null;
 }
 
-/** What a durable call is made of. */
+/** The parts of a durable call that no run changes. */
 export interface MadeCall {
   readonly callId: string;
   readonly tool: string;

@@ -87,7 +87,7 @@ export interface DurableRow {
   readonly script: string | null;
 }
 
-/** What a call counts for besides its texts. */
+/** Bytes of a call besides its texts. */
 const ROW_BYTES = 512;
 
 /** Bytes for which a call that pauses counts. */

@@ -1,6 +1,8 @@
 import type { StatementSync } from "node:sqlite";
 import {
   type CallWait,
+  isSameWait,
+  isSettled,
   type MadeDecision,
   type NewWait,
   type WaitKind,
@@ -22,6 +24,9 @@ interface WaitRow {
 export interface OpenWait {
   readonly step: number;
   readonly wait: WaitKind;
+  readonly expiresMs: number | null;
+  /** When its time comes; `null` for a wait for something else. */
+  readonly dueMs: number | null;
 }
 
 const OF_CALL = "FROM durable_wait WHERE call = ?";
@@ -43,10 +48,10 @@ export class DurableWaits {
 
   open(call: number): readonly OpenWait[] {
     const rows = this.#sql(`SELECT ${COLUMNS} ${OF_CALL} AND state = 'open' ORDER BY step`).all(call);
-    return (rows as unknown as readonly WaitRow[]).map(({ step, detail }) => ({
-      step,
-      wait: JSON.parse(detail) as WaitKind,
-    }));
+    return (rows as unknown as readonly WaitRow[]).map(({ step, expires_ms, detail }) => {
+      const wait = JSON.parse(detail) as WaitKind;
+      return { step, wait, expiresMs: expires_ms, dueMs: wait.kind === "time" ? Date.parse(wait.until) : null };
+    });
   }
 
   /** The waits of a run that are settled already. */
@@ -54,7 +59,7 @@ export class DurableWaits {
     const listed = new Map(given.map((one) => [one.step, one.wait]));
     return this.all(call).filter((wait) => {
       const now = listed.get(wait.step);
-      return now !== undefined && wait.state !== "open" && wait.state !== "void" && isSame(wait, now);
+      return now !== undefined && isSettled(wait) && isSameWait(wait, now);
     });
   }
 
@@ -70,7 +75,7 @@ export class DurableWaits {
     for (const { step, wait, openedMs, expiresMs } of given) {
       const before = known.get(step);
       known.delete(step);
-      if (before !== undefined && before.state === "open" && isSame(before, wait)) continue;
+      if (before !== undefined && before.state === "open" && isSameWait(before, wait)) continue;
       this.#sql(add).run(call, step, openedMs, expiresMs, JSON.stringify(wait));
     }
     for (const { step, state } of known.values())
@@ -115,22 +120,17 @@ export class DurableWaits {
 
   /** Settles what the clock settles. `isOver`: the call itself has come to its end. */
   settleDue(call: number, nowMs: number, isOver: boolean): void {
-    const sql = `SELECT ${COLUMNS} ${OF_CALL} AND state = 'open'`;
-    for (const { step, expires_ms, detail } of this.#sql(sql).all(call) as unknown as readonly WaitRow[]) {
-      const wait = JSON.parse(detail) as WaitKind;
-      if (wait.kind === "time" && Date.parse(wait.until) <= nowMs) this.settle(call, step, "due", {}, nowMs);
-      else if (isOver || (expires_ms ?? Infinity) <= nowMs) this.settle(call, step, "expired", {}, nowMs);
+    for (const { step, expiresMs, dueMs } of this.open(call)) {
+      if ((dueMs ?? Infinity) <= nowMs) this.settle(call, step, "due", {}, nowMs);
+      else if (isOver || (expiresMs ?? Infinity) <= nowMs) this.settle(call, step, "expired", {}, nowMs);
     }
   }
 
   /** When the clock next settles something; `null` for never. */
   wakeMs(call: number): number | null {
-    const sql = `SELECT ${COLUMNS} ${OF_CALL} AND state = 'open'`;
-    const times = (this.#sql(sql).all(call) as unknown as readonly WaitRow[]).flatMap(({ expires_ms, detail }) => {
-      const wait = JSON.parse(detail) as WaitKind;
-      return [...(expires_ms === null ? [] : [expires_ms]), ...(wait.kind === "time" ? [Date.parse(wait.until)] : [])];
-    });
-    return times.length === 0 ? null : Math.min(...times);
+    const timesMs = this.open(call).map(({ expiresMs, dueMs }) => Math.min(expiresMs ?? Infinity, dueMs ?? Infinity));
+    const soonestMs = Math.min(...timesMs);
+    return soonestMs === Infinity ? null : soonestMs;
   }
 
   /** Whether something was settled that the call has not heard of. */
@@ -153,13 +153,6 @@ function waitOf({ step, state, opened_ms, expires_ms, detail, settled }: WaitRow
     expiresAt: expires_ms === null ? null : new Date(expires_ms).toISOString(),
     settled: settled === null ? null : (JSON.parse(settled) as WaitSettlement),
   };
-}
-
-function isSame(wait: WaitKind, other: WaitKind): boolean {
-  if (wait.kind === "approval") return other.kind === "approval" && wait.digest === other.digest;
-  if (wait.kind === "signal") return other.kind === "signal" && wait.name === other.name;
-  if (wait.kind === "call") return other.kind === "call" && wait.id === other.id;
-  return other.kind === "time";
 }
 
 /** Whether the same decision was made before. */
