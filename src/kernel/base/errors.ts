@@ -367,4 +367,11 @@ export interface Failure {
 /** A store failure, worded for a tool or a caller: it contains no path of the host and no address. */
 export class StoreError extends Error {
   override readonly name = "StoreError";
+  /** Whether what was asked of the store may have been done all the same, or may still be. */
+  readonly isUnanswered: boolean;
+
+  constructor(message: string, { isUnanswered = false, ...options }: ErrorOptions & { isUnanswered?: boolean } = {}) {
+    super(message, options);
+    this.isUnanswered = isUnanswered;
+  }
 }

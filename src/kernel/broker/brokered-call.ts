@@ -5,7 +5,6 @@ import type { PauseCall } from "./capabilities/capability.ts";
 import type { AdoptChild, CallBinary, CallOperation, CallTool } from "./capabilities/capability.ts";
 import type { CallIdentity } from "./capability-event.ts";
 import type { GrantSubject } from "./grants.ts";
-import type { RecordedJournal } from "./journal.ts";
 import type { PlacedCapability } from "./thread/host-capability.ts";
 
 /** The call on whose behalf the broker acts. */
@@ -18,8 +17,8 @@ export interface BrokeredCall extends GrantSubject, CallIdentity {
   readonly account?: HostAccount | undefined;
   /** Whether the journal keeps the whole arguments, where there is room for them, for a recording of the call. */
   readonly isRecorded?: boolean;
-  /** Its journal at its last pause, from which it goes on. */
-  readonly journal?: RecordedJournal | undefined;
+  /** JSON of its journal, as `SessionSnapshot` has it, from which it goes on. */
+  readonly journal?: string | undefined;
   /** Whether somebody hears of its capability calls, with the hash of their arguments. */
   readonly isHeard?: boolean;
   /** Receives its capability calls, where its record may have them. */

@@ -51,9 +51,10 @@ const JOURNAL_MAX = 8 * 1024 * 1024;
 
 const TOO_LONG = `what it has asked and heard is longer than ${JOURNAL_MAX} characters`;
 
-/** The journal of a run at rest. */
+/** What a run at rest has asked and heard. */
 export type SessionSnapshot =
-  | { readonly kind: "journal"; readonly journal: RecordedJournal }
+  /** JSON of its journal, and of the `ReplayPlan` of a run that goes on from it. */
+  | { readonly kind: "journal"; readonly journal: string; readonly plan: string }
   /** The run cannot be kept. */
   | { readonly kind: "refused"; readonly reason: string };
 
@@ -68,7 +69,7 @@ export class BrokerSession implements CallSession {
   readonly #waits: Set<number>;
 
   constructor(host: InvokerHost, caller: BrokeredCall, grants: Grants) {
-    const { journal } = caller;
+    const journal = caller.journal === undefined ? undefined : (JSON.parse(caller.journal) as RecordedJournal);
     this.journal = journal === undefined ? new Journal() : Journal.from(journal);
     this.#waits = new Set(this.journal.unanswered);
     this.#host = host;
@@ -177,7 +178,10 @@ export class BrokerSession implements CallSession {
     const { held } = this.#invoker;
     if (held !== null) return { kind: "refused", reason: `it has ${held}, which it would not find again` };
     if (journal.length > JOURNAL_MAX) return { kind: "refused", reason: TOO_LONG };
-    return { kind: "journal", journal: journal.record() };
+    const startMs = performance.now();
+    const text = JSON.stringify(journal.record());
+    this.#host.work.note(this.#invoker.account, performance.now() - startMs);
+    return { kind: "journal", journal: text, plan: journal.plan() };
   }
 
   /** The arguments as the journal keeps them, and whether there was room for the entry. */

@@ -6,7 +6,6 @@ import type { CapabilityCall, CapabilityResponse, Diverged } from "../../base/pr
 import type { LateMessage, TimedMessage, TogetherMessage } from "../../base/protocol/messages.ts";
 import type { HostDelta } from "../../base/tenant-account.ts";
 import type { AttemptEnd, RunProgress, SessionEnd, SessionSnapshot } from "../call-session.ts";
-import type { RecordedJournal } from "../journal.ts";
 import type { CallBinary, CallOperation, CapabilityRequest } from "../capabilities/capability.ts";
 import type { FetchOptions } from "../capabilities/fetch/connections.ts";
 import type { KvStoreOptions } from "../capabilities/kv/kv.ts";
@@ -68,7 +67,7 @@ export interface SessionStart {
   readonly limits: BrokeredCall["limits"];
   readonly isRecorded: boolean;
   /** See `BrokeredCall`. */
-  readonly journal?: RecordedJournal | undefined;
+  readonly journal?: string | undefined;
   /** Whether arguments are hashed for a listener. */
   readonly isHeard: boolean;
   /** How its capability calls are logged. Default: its record has none. */

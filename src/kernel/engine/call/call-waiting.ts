@@ -1,4 +1,3 @@
-import type { RecordedJournal } from "../../broker/journal.ts";
 import type { CallIdle } from "../../executor/executor.ts";
 
 /** The waits of a call. */
@@ -17,5 +16,7 @@ export interface CallWaiting {
 export interface EarlierRun {
   readonly startMs: number;
   readonly seed: string;
-  readonly journal: RecordedJournal;
+  /** JSON of its journal and of its `ReplayPlan`. */
+  readonly journal: string;
+  readonly plan: string;
 }

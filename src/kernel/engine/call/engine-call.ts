@@ -3,7 +3,6 @@ import type { BrokeredCall } from "../../broker/brokered-call.ts";
 import type { LastRefusal } from "../../broker/capability-invoker.ts";
 import type { SessionEnd } from "../../broker/call-session.ts";
 import type { Grants } from "../../broker/grants.ts";
-import { Journal } from "../../broker/journal.ts";
 import { type EngineSession, type HostedCall, JOURNAL_LOST } from "../../broker/thread/host-session.ts";
 import type { Failure } from "../../base/errors.ts";
 import type { Limits } from "../../base/limits.ts";
@@ -158,7 +157,7 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
   resume(earlier: EarlierRun): void {
     this.#earlier = earlier;
     this.isResumed = true;
-    this.#plan = Journal.from(earlier.journal).plan();
+    this.#plan = earlier.plan;
     this.clockMs = earlier.startMs;
   }
 

@@ -1,14 +1,14 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
-import { StoreError } from "../../base/errors.ts";
 import { seedOf } from "../../base/protocol/prelude.ts";
 import { CallFailure } from "../../broker/capabilities/capability.ts";
 import type { CallIdle, Executor } from "../../executor/executor.ts";
 import {
-  type CallWait,
   isSameWait,
   isSettled,
   type NewWait,
+  type PausedCall,
+  type RunWait,
   type TakeDurable,
   type WaitKind,
   WAITS_MAX,
@@ -16,6 +16,7 @@ import {
 import type { CallWaiting } from "../call/call-waiting.ts";
 import type { EngineCall } from "../call/engine-call.ts";
 import { type DurableRuns, madeOf } from "./durable-record.ts";
+import { storePause, takeSurely } from "./durable-steps.ts";
 
 /** A timer that is due sooner is waited for. */
 const LINGER_MS = 1_000;
@@ -26,7 +27,6 @@ const LOOK_MOST_MS = 500;
 interface WaitParts {
   readonly take: TakeDurable;
   readonly executor: Pick<Executor, "watch" | "cancel">;
-  readonly holder: string;
   readonly entropyKey: string;
   /** It has been stored, and its run ends. */
   readonly onPause: (waits: CallWaits) => void;
@@ -34,7 +34,7 @@ interface WaitParts {
 
 interface OpenWait {
   readonly wait: NewWait;
-  readonly settle: PromiseWithResolvers<CallWait>;
+  readonly settle: PromiseWithResolvers<RunWait>;
 }
 
 /** A call as the store knows it: `leg` is its run, 0 for one that has not run in the store. */
@@ -42,7 +42,7 @@ export interface StoredLeg {
   readonly id: string;
   readonly leg: number;
   readonly isStored: boolean;
-  readonly waits: readonly CallWait[];
+  readonly waits: readonly RunWait[];
 }
 
 export function newLeg(): StoredLeg {
@@ -60,7 +60,7 @@ export class CallWaits implements CallWaiting {
   isStored: boolean;
   isPaused = false;
   readonly #parts: WaitParts;
-  readonly #known = new Map<number, CallWait>();
+  readonly #known = new Map<number, RunWait>();
   readonly #open = new Map<number, OpenWait>();
   #idle: CallIdle | null = null;
   #isLooking = false;
@@ -75,7 +75,7 @@ export class CallWaits implements CallWaiting {
   }
 
   /** The wait of a step as an earlier run left it. */
-  known(step: number): CallWait | undefined {
+  known(step: number): RunWait | undefined {
     return this.#known.get(step);
   }
 
@@ -85,7 +85,7 @@ export class CallWaits implements CallWaiting {
   }
 
   /** Resolves when the wait is settled: in this run, or in a later one. Throws a `CallFailure` where it cannot wait. */
-  wait(step: number, wait: WaitKind, expiresMs: number | null): Promise<CallWait> {
+  wait(step: number, wait: WaitKind, expiresMs: number | null): Promise<RunWait> {
     const known = this.#known.get(step);
     const isSame = known !== undefined && isSameWait(known, wait);
     if (isSame && isSettled(known)) return Promise.resolve(known);
@@ -93,7 +93,7 @@ export class CallWaits implements CallWaiting {
     if (obstacle !== null) return Promise.reject(new CallFailure("cannot_pause", obstacle));
     const openedMs = isSame ? Date.parse(known.openedAt) : Date.now();
     const ends = isSame ? timeOf(known.expiresAt) : expiresMs;
-    const settle = Promise.withResolvers<CallWait>();
+    const settle = Promise.withResolvers<RunWait>();
     this.#open.set(step, { wait: { step, wait, openedMs, expiresMs: ends }, settle });
     this.#parts.executor.watch?.(this.call.callNumber);
     return settle.promise;
@@ -105,6 +105,13 @@ export class CallWaits implements CallWaiting {
   }
 
   release(): void {
+    const { take } = this.#parts;
+    // Nobody waits any more for the calls that it has made. The store knows which, once it has the call.
+    for (const { wait } of this.isStored ? [] : this.#open.values()) {
+      if (wait.wait.kind !== "call") continue;
+      const { id } = wait.wait;
+      void takeSurely(take, { kind: "cancel", id, tenant: null, message: LEFT, nowMs: Date.now() });
+    }
     this.#fail("cannot_pause", "the run of the call has ended");
   }
 
@@ -150,38 +157,43 @@ export class CallWaits implements CallWaiting {
     if (open.length !== this.#open.size || open.some((step) => !this.#open.has(step))) return false;
     const nowMs = Date.now();
     const run = { startMs: call.clockMs, seed: call.seed ?? seedOf(this.#parts.entropyKey, `${call.callNumber}`) };
-    const { journal } = snapshot;
-    const runs: DurableRuns = { run, journal, program: call.tool.program?.kept() ?? null };
+    const { journal, plan } = snapshot;
+    const runs: DurableRuns = { run: { ...run, plan }, program: call.tool.program?.kept() ?? null };
     const wakeMs = idle.dueInMs === null ? null : nowMs + Math.ceil(idle.dueInMs);
-    return this.#store(runs, wakeMs, nowMs);
+    return this.#store({ runs: JSON.stringify(runs), journal, wakeMs }, nowMs);
   }
 
-  async #store(runs: DurableRuns, wakeMs: number | null, nowMs: number): Promise<boolean> {
+  async #store(kept: Pick<PausedCall, "runs" | "journal" | "wakeMs">, nowMs: number): Promise<boolean> {
     const { id, leg, call, isStored } = this;
+    const { take, executor, onPause } = this.#parts;
     const made = isStored ? null : madeOf(call, nowMs);
-    const paused = { id, leg, made, journal: JSON.stringify(runs), waits: this.open, wakeMs };
-    try {
-      const answer = await this.#parts.take({ kind: "pause", call: paused, holder: this.#parts.holder, nowMs });
-      switch (answer.kind) {
-        case "done":
-          this.isStored = true;
+    const stored = await storePause(take, { id, leg, made, ...kept, waits: this.open }, nowMs);
+    switch (stored.kind) {
+      case "stored":
+        this.isStored = true;
+        // Its caller has heard of another end meanwhile.
+        if (call.isSettled) await takeSurely(take, { kind: "cancel", id, tenant: null, message: LEFT, nowMs });
+        else {
           this.isPaused = true;
-          this.#parts.onPause(this);
-          return true;
-        case "settled":
-          for (const wait of answer.waits) this.#settle(wait);
-          return true;
-        case "full":
-          return this.#fail("cannot_pause", answer.bound);
-        default:
-          return this.#fail("outcome_unknown", "another process has taken the call over");
-      }
-    } catch (error) {
-      return this.#fail("store_failed", error instanceof StoreError ? error.message : "the call cannot be kept");
+          onPause(this);
+        }
+        return true;
+      case "settled":
+        for (const wait of stored.waits) this.#settle(wait);
+        return true;
+      case "refused":
+        return this.#fail(stored.code, stored.message);
+      case "unknown":
+        // It hears nothing more, so that it does nothing that another run may do.
+        this.isStored = true;
+        executor.cancel(call.callNumber, "outcome_unknown", stored.message);
+        return true;
+      default:
+        return stored satisfies never;
     }
   }
 
-  #settle(wait: CallWait): void {
+  #settle(wait: RunWait): void {
     const open = this.#open.get(wait.step);
     this.#known.set(wait.step, wait);
     this.#open.delete(wait.step);
@@ -196,6 +208,8 @@ export class CallWaits implements CallWaiting {
     return true;
   }
 }
+
+const LEFT = "the call that asked for it has ended";
 
 function timeOf(text: string | null): number | null {
   return text === null ? null : Date.parse(text);

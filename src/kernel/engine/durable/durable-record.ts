@@ -36,15 +36,15 @@ export interface DurableRecord {
   readonly isProgram: boolean;
 }
 
-/** The runs of a durable call so far: written at each pause. */
+/** The runs of a durable call so far, besides their journal: written at each pause. */
 export interface DurableRuns {
-  /** The first run's clock and seed; `null` before that. */
-  readonly run: { readonly startMs: number; readonly seed: string } | null;
-  readonly journal: RecordedJournal;
+  /** The first run's clock and seed, and the `ReplayPlan` of the next one as JSON; `null` before the first. */
+  readonly run: { readonly startMs: number; readonly seed: string; readonly plan: string } | null;
   readonly program: ReturnType<RunningProgram["kept"]> | null;
 }
 
-export const NO_RUNS: DurableRuns = { run: null, journal: { asks: [], answers: [] }, program: null };
+export const NO_RUNS: DurableRuns = { run: null, program: null };
+export const NO_JOURNAL = JSON.stringify({ asks: [], answers: [] } satisfies RecordedJournal);
 
 /** The tool of a durable call, as it was: its config stays where it is. */
 export type PinnedTool = Recording["tool"];

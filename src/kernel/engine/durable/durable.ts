@@ -1,12 +1,11 @@
-import { setTimeout as delay } from "node:timers/promises";
-import { parseWithDigits } from "../../base/exact-json.ts";
-import { StoreError, type ToolError, toolError } from "../../base/errors.ts";
-import { emptyMetadata, failure, resultText, type ToolResult } from "../../base/result.ts";
+import { parseForWriting, parseWithBigInts, parseWithDigits } from "../../base/exact-json.ts";
+import { type ToolError, toolError } from "../../base/errors.ts";
+import { emptyMetadata, failure, readResult, resultText, type ToolResult, writableOutput } from "../../base/result.ts";
 import { type AskedPause, CallFailure, type ChildCallEnd } from "../../broker/capabilities/capability.ts";
 import type { Policy } from "../../broker/policy.ts";
 import type { BrokerClient } from "../../broker/thread/broker-client.ts";
 import type { Executor } from "../../executor/executor.ts";
-import type { CallWait, TakeDurable, WaitKind } from "../../store/calls/durable/durable-call.ts";
+import type { RunWait, TakeDurable, WaitKind } from "../../store/calls/durable/durable-call.ts";
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";
 import { writeArguments } from "../call/arguments.ts";
@@ -15,7 +14,8 @@ import type { Scheduler } from "../schedule/scheduler.ts";
 import type { Events } from "../telemetry/events.ts";
 import { ArgumentChecks } from "./argument-check.ts";
 import { CallWaits, newLeg, type StoredLeg } from "./call-waits.ts";
-import { digestOf, madeOf, NO_RUNS } from "./durable-record.ts";
+import { digestOf, madeOf, NO_JOURNAL, NO_RUNS } from "./durable-record.ts";
+import { storePause, takeSurely } from "./durable-steps.ts";
 import { mayNeedApproval, type NeededApproval, neededApproval } from "./gate.ts";
 
 /** Parts of an engine that calls need which pause. */
@@ -43,7 +43,7 @@ export class Durable {
   readonly checks: ArgumentChecks;
   readonly #parts: DurableParts;
   /** A call was stored, or has ended: somebody may have to look. */
-  onChange: () => void = () => undefined;
+  onChange: (id: string) => void = () => undefined;
 
   constructor(parts: DurableParts) {
     this.#parts = parts;
@@ -68,17 +68,11 @@ export class Durable {
     const nowMs = Date.now();
     const expiresMs = approval.expiresMs === null ? null : nowMs + approval.expiresMs;
     const waits = [{ step: 0, wait, openedMs: nowMs, expiresMs }];
-    const journal = JSON.stringify(NO_RUNS);
-    const { take, holder } = this.#parts;
     const made = madeOf(call, nowMs);
-    try {
-      const paused = { id: leg.id, leg: 0, made, journal, waits, wakeMs: null };
-      const answer = await take({ kind: "pause", call: paused, holder, nowMs });
-      if (answer.kind === "full") return refused("cannot_pause", answer.bound);
-      if (answer.kind !== "done") return refused("store_failed", "the call could not be kept");
-    } catch (error) {
-      return refused("store_failed", error instanceof StoreError ? error.message : "the call could not be kept");
-    }
+    const kept = { leg: 0, made, runs: JSON.stringify(NO_RUNS), journal: NO_JOURNAL, waits, wakeMs: null };
+    const stored = await storePause(this.#parts.take, { id: leg.id, ...kept }, nowMs);
+    if (stored.kind === "refused") return refused(stored.code, stored.message);
+    if (stored.kind === "unknown") return refused("outcome_unknown", stored.message);
     this.#tell(call, leg.id, 0, [wait]);
     return { kind: "paused", error: pausedError(leg.id, [wait]) };
   }
@@ -87,9 +81,9 @@ export class Durable {
   waitsOf(call: EngineCall, stored?: StoredLeg): CallWaits {
     if (call.waits instanceof CallWaits) return call.waits;
     if (call.parent !== null) this.waitsOf(call.parent);
-    const { take, executor, holder, entropyKey } = this.#parts;
+    const { take, executor, entropyKey } = this.#parts;
     const onPause = (waits: CallWaits): void => this.#onPause(waits);
-    return (call.waits = new CallWaits(call, stored ?? newLeg(), { take, executor, holder, entropyKey, onPause }));
+    return (call.waits = new CallWaits(call, stored ?? newLeg(), { take, executor, entropyKey, onPause }));
   }
 
   /** Waits as a tool or a program asks, and resolves with the answer. Throws a `CallFailure`. */
@@ -128,10 +122,11 @@ export class Durable {
   async endOfChild(parent: EngineCall, step: number, id: string): Promise<ChildCallEnd> {
     const { settled } = await this.waitsOf(parent).wait(step, { kind: "call", id }, null);
     // Another state than `done` is the call's own end.
-    if (settled === null) throw new CallFailure("cancelled", "the call has ended");
-    const { success, output, error, metadata } = settled.data as ToolResult;
+    if (settled === null || settled.data === null) throw new CallFailure("cancelled", "the call has ended");
+    const result = readResult(settled.data);
+    const { success, error, metadata } = result;
     const { callId } = metadata;
-    if (success || error === null) return { callId, result: { ok: true, output } };
+    if (success || error === null) return { callId, result: { ok: true, output: writableOutput(result) } };
     return { callId, result: { ok: false, code: error.code, message: error.message } };
   }
 
@@ -155,7 +150,7 @@ export class Durable {
     try {
       const { state, settled } = await waits.wait(step, wait, expiresMs);
       if (state !== "approved") return refusalOf(state, settled);
-      return { args: (settled?.arguments ?? JSON.parse(args)) as Record<string, unknown> };
+      return { args: parseWithBigInts(settled?.arguments ?? args) as Record<string, unknown> };
     } catch (error) {
       if (error instanceof CallFailure) return error;
       throw error;
@@ -205,16 +200,8 @@ export class Durable {
     const step = isUnrun
       ? ({ kind: "release", id, leg, nowMs } as const)
       : ({ kind: "end", id, leg, result: resultText(result), nowMs } as const);
-    for (const pauseMs of END_PAUSES_MS) {
-      try {
-        await this.#parts.take(step);
-        break;
-      } catch {
-        // A run whose end cannot be stored is lost to the store, once this process has ended.
-        await delay(pauseMs);
-      }
-    }
-    this.onChange();
+    await takeSurely(this.#parts.take, step);
+    this.onChange(id);
   }
 
   /** The call's run has paused, and is ended. */
@@ -228,7 +215,7 @@ export class Durable {
   #tell({ callId, tool, tenant }: EngineCall, id: string, leg: number, waits: readonly WaitKind[]): void {
     const kinds = waits.map(({ kind }) => kind);
     this.#parts.events.emit("call:pause", { id, callId, tool: tool.info.name, tenant, legs: leg, waits: kinds });
-    this.onChange();
+    this.onChange(id);
   }
 
   get #policy(): Policy {
@@ -236,8 +223,6 @@ export class Durable {
   }
 }
 
-/** Pauses between tries to store an end. */
-const END_PAUSES_MS = [50, 500, 2_000];
 /** Codes of a run that never began. */
 const UNRUN: ReadonlySet<string> = new Set(["queue_full", "queue_timeout", "engine_closed"]);
 const WAITS = "the call has to wait:";
@@ -286,23 +271,25 @@ function kindOf(id: string, step: number, asked: AskedPause): WaitKind {
 }
 
 /** What the call hears. Throws a `CallFailure`. */
-function answerOf({ kind, state, settled }: CallWait): unknown {
+function answerOf({ kind, state, settled }: RunWait): unknown {
   if (state === "refused" || state === "expired") {
     const { code, message } = refusalOf(state, settled);
     throw new CallFailure(code, message);
   }
-  if (kind === "signal") return settled?.data ?? null;
+  const json = settled?.data ?? null;
+  const data = json === null ? null : parseForWriting(json);
+  if (kind === "signal") return data;
   if (kind !== "approval") return null;
   return {
     approved: true,
-    data: settled?.data ?? null,
+    data,
     actor: settled?.actor ?? null,
     reason: settled?.reason ?? null,
   };
 }
 
 /** The error of what was refused, or not decided in time. */
-export function refusalOf(state: CallWait["state"], settled: CallWait["settled"]): Pick<ToolError, "code" | "message"> {
+export function refusalOf(state: RunWait["state"], settled: RunWait["settled"]): Pick<ToolError, "code" | "message"> {
   if (state === "expired") return { code: "approval_refused", message: "nobody decided in time" };
   const who = settled?.actor ?? settled?.by ?? null;
   const why = settled?.reason ?? null;

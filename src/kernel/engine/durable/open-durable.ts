@@ -50,7 +50,6 @@ export function openDurable({ plugins, resume, restore, programs, close, ...engi
   const run = (resumption: Resumption): Promise<ToolResult> =>
     resume(resumption, (call) => void durable.waitsOf(call, resumption.stored));
   const resumer = new Resumer({ take, holder, registry, events, pin, program, run });
-  durable.onChange = () => resumer.look();
   const calls = new StoredDurableCalls({
     take,
     registry,
@@ -58,6 +57,10 @@ export function openDurable({ plugins, resume, restore, programs, close, ...engi
     checks: durable.checks,
     onSettled: () => resumer.look(),
   });
+  durable.onChange = (id) => {
+    calls.tell(id);
+    resumer.look();
+  };
   return {
     durable,
     calls,

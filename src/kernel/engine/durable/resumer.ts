@@ -102,7 +102,7 @@ export class Resumer {
     // Those whose tools are not here must not stand before others.
     const most = room + Math.min(this.#missed.size, MISSED_MAX);
     const nowMs = Date.now();
-    const due = await take({ kind: "due", most, lost: resultText(LOST), nowMs });
+    const due = await take({ kind: "due", most, nowMs });
     if (due.kind !== "ready") return;
     this.#wakeMs = due.wakeMs;
     for (const id of due.ids) {
@@ -158,7 +158,7 @@ export class Resumer {
     let runs: DurableRuns;
     try {
       record = readRecord(claimed.record);
-      runs = JSON.parse(claimed.journal) as DurableRuns;
+      runs = JSON.parse(claimed.runs) as DurableRuns;
     } catch {
       return ends("diverged", "the call was kept by another version, or is damaged, and cannot go on");
     }
@@ -174,10 +174,11 @@ export class Resumer {
     if (typeof tool === "string") return tool === "later" ? tool : ends("diverged", tool);
     if (tool === null) return ends("tool_not_found", `the tool "${name}" is not registered any more`);
     const edited = gate?.settled?.arguments ?? null;
-    const args = edited === null ? record.args : JSON.stringify(edited);
+    const args = edited ?? record.args;
     const { options, limits, command } = record;
     const admitted = { callId, tool, args, command: command ?? undefined, limits, options, parent: null };
-    const { run, journal } = runs;
+    const { run } = runs;
+    const { journal } = claimed;
     const stored = { id, leg, isStored: true, waits };
     return { admitted, stored, run: run === null ? null : { ...run, journal } };
   }
@@ -215,9 +216,3 @@ export class Resumer {
     return nowMs - missed.sinceMs > TOOL_WAIT_MS;
   }
 }
-
-/** Result of a call whose process was lost while it ran. */
-const LOST = refusedCall(
-  null,
-  toolError("outcome_unknown", "the process that ran the call was lost: it is unknown what the call had done by then"),
-);

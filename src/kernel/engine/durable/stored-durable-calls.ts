@@ -1,10 +1,10 @@
-import { setTimeout as delay } from "node:timers/promises";
-import { GloveboxError, StoreError, toolError } from "../../base/errors.ts";
-import type { JsonValue } from "../../base/json.ts";
+import { GloveboxError, StoreError } from "../../base/errors.ts";
+import { isObject, type JsonValue } from "../../base/json.ts";
 import { writeAny } from "../../base/json-writer.ts";
+import { DEFAULT_LIMITS } from "../../base/limits.ts";
 import { isAmong } from "../../base/name-patterns.ts";
 import { SIGNAL_NAME } from "../../broker/capabilities/pause.ts";
-import { refusedCall, resultText, type ToolResult } from "../../base/result.ts";
+import { readResult, type ToolResult } from "../../base/result.ts";
 import {
   CALL_STATES,
   type CallWait,
@@ -12,10 +12,12 @@ import {
   type DurableAnswer,
   type DurableCall,
   type DurablePage,
+  type KeptCall,
   type MadeDecision,
   type TakeDurable,
 } from "../../store/calls/durable/durable-call.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";
+import { writeArguments } from "../call/arguments.ts";
 import type { Events } from "../telemetry/events.ts";
 import type { ArgumentChecks } from "./argument-check.ts";
 import { pausedResult } from "./durable.ts";
@@ -30,11 +32,16 @@ import {
 
 const LIMIT_DEFAULT = 50;
 const LIMIT_MAX = 200;
-const POLL_MS = 250;
+/** Pauses between looks for the end of a call, which another process may bring about. */
+const LOOK_LEAST_MS = 50;
+const LOOK_MOST_MS = 1_000;
+/** Callers that wait for ends; further ones are answered at once. */
+const WAITING_MAX = 1_000;
 const ID_MAX = 128;
 const REASON_MAX = 1_000;
 const ACTOR_MAX = 256;
-const PAYLOAD_MAX = 64 * 1024;
+/** Longest data of an approval, and payload of a signal, in characters of JSON. */
+const DATA_MAX = 64 * 1024;
 const DECISIONS_MAX = 32;
 const SIGNAL = new RegExp(SIGNAL_NAME);
 const ANYBODY: Decider = { key: null };
@@ -51,6 +58,9 @@ interface Parts {
 /** Durable calls as they are kept: who reads them, and who decides. */
 export class StoredDurableCalls implements DurableCalls {
   readonly #parts: Parts;
+  /** Callers that wait for the end of a call, by its id. */
+  readonly #waiting = new Map<string, Set<() => void>>();
+  #waitingCount = 0;
 
   constructor(parts: Parts) {
     this.#parts = parts;
@@ -74,7 +84,7 @@ export class StoredDurableCalls implements DurableCalls {
   async get(id: string, { tenant, tools }: DurableOfWhom = {}): Promise<DurableCall | undefined> {
     if (typeof id !== "string" || id.length > ID_MAX) return undefined;
     const answer = await this.#parts.take({ kind: "get", id, tenant: tenant ?? null });
-    return answer.kind === "call" && isAmong(tools, answer.call.tool) ? answer.call : undefined;
+    return answer.kind === "call" && isAmong(tools, answer.call.tool) ? read(answer.call) : undefined;
   }
 
   async result(
@@ -83,21 +93,41 @@ export class StoredDurableCalls implements DurableCalls {
     { waitMs = 0, signal }: { readonly waitMs?: number; readonly signal?: AbortSignal } = {},
   ): Promise<ToolResult | undefined> {
     const untilMs = performance.now() + Math.min(Math.max(0, waitMs), WAIT_MAX_MS);
-    for (;;) {
+    for (let pauseMs = LOOK_LEAST_MS; ; pauseMs = Math.min(2 * pauseMs, LOOK_MOST_MS)) {
       const call = await this.get(id, whose);
       if (call === undefined) return undefined;
-      if (call.state === "ended") return call.result as ToolResult;
+      if (call.result !== null) return call.result;
       const leftMs = untilMs - performance.now();
-      if (leftMs <= 0 || signal?.aborted === true) {
-        return pausedResult(
-          id,
-          call.callId,
-          call.tool,
-          call.waits.filter(({ state }) => state === "open"),
-        );
+      if (leftMs <= 0 || signal?.aborted === true || this.#waitingCount >= WAITING_MAX) {
+        const open = call.waits.filter(({ state }) => state === "open");
+        return pausedResult(id, call.callId, call.tool, open);
       }
-      await delay(Math.min(leftMs, POLL_MS), undefined, signal === undefined ? {} : { signal }).catch(() => undefined);
+      await this.#wait(id, Math.min(leftMs, pauseMs), signal);
     }
+  }
+
+  /** A call has ended, or waits again: who waits for it looks. */
+  tell(id: string): void {
+    for (const wake of this.#waiting.get(id) ?? []) wake();
+  }
+
+  #wait(id: string, ms: number, signal: AbortSignal | undefined): Promise<void> {
+    const waiting = this.#waiting.get(id) ?? new Set();
+    this.#waiting.set(id, waiting);
+    this.#waitingCount++;
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        clearTimeout(timer);
+        signal?.removeEventListener("abort", wake);
+        if (!waiting.delete(wake)) return;
+        this.#waitingCount--;
+        if (waiting.size === 0) this.#waiting.delete(id);
+        resolve();
+      };
+      const timer = setTimeout(wake, ms);
+      waiting.add(wake);
+      signal?.addEventListener("abort", wake);
+    });
   }
 
   async decide(
@@ -113,8 +143,8 @@ export class StoredDurableCalls implements DurableCalls {
       const wait = waitOf(call, decision);
       if (wait.kind !== "approval") throw new DecisionConflict("the call does not wait for an approval there", call);
       requireMay(call, wait, by);
-      if (decision.decision === "approve" && wait.state === "open") await this.#requireFit(call, wait, decision);
-      made.push({ ...decision, wait: wait.step, by: by.key });
+      const values = decision.decision === "approve" ? await this.#valuesOf(call, wait, decision) : NO_VALUES;
+      made.push({ ...decision, ...values, wait: wait.step, by: by.key });
     }
     const nowMs = Date.now();
     const answer = await this.#parts.take({ kind: "decide", id, tenant: by.tenant ?? null, decisions: made, nowMs });
@@ -134,9 +164,7 @@ export class StoredDurableCalls implements DurableCalls {
   ): Promise<DurableCall | undefined> {
     if (typeof name !== "string" || !SIGNAL.test(name))
       throw new RangeError("the name of a signal has 1 to 128 letters, digits, or _ . : -");
-    const text = writeAny(payload);
-    if (text.length > PAYLOAD_MAX)
-      throw new RangeError(`the payload of a signal has at most ${PAYLOAD_MAX} characters`);
+    const text = dataText("the payload of a signal", payload);
     if ((await this.get(id, by)) === undefined) return undefined;
     const of = { id, tenant: by.tenant ?? null, name, payload: text, by: by.key };
     return this.#callOf(await this.#parts.take({ kind: "signal", ...of, nowMs: Date.now() }));
@@ -146,32 +174,36 @@ export class StoredDurableCalls implements DurableCalls {
     const call = await this.get(id, by);
     if (call === undefined) return undefined;
     const why = reason === undefined ? "" : `: ${String(reason).slice(0, REASON_MAX)}`;
-    const error = toolError("cancelled", `the call was cancelled while it waited${why}`);
-    const result = resultText(refusedCall({ id: call.callId, name: call.tool }, error, call.callId));
-    return this.#callOf(
-      await this.#parts.take({ kind: "cancel", id, tenant: by.tenant ?? null, result, nowMs: Date.now() }),
-    );
+    const message = `the call was cancelled while it waited${why}`;
+    const cancel = { kind: "cancel", id, tenant: by.tenant ?? null, message, nowMs: Date.now() } as const;
+    return this.#callOf(await this.#parts.take(cancel));
   }
 
   /** A person approves what they were shown: this version of the tool, and arguments that fit it. */
-  async #requireFit(
+  async #valuesOf(
     call: DurableCall,
     wait: CallWait & { readonly kind: "approval" },
-    decision: Decision,
-  ): Promise<void> {
-    if (wait.tool === null) return;
+    { arguments: given, data }: Decision,
+  ): Promise<Pick<MadeDecision, "arguments" | "data">> {
+    const values = { arguments: null, data: data === undefined ? null : dataText("data", data) };
+    if (wait.tool === null) {
+      if (given === undefined) return values;
+      throw new RangeError("arguments are for the approval of a tool; the call itself asks for this one: send data");
+    }
+    // `undefined`: another process has it.
     const tool = this.#parts.registry.get(wait.tool, call.tenant);
-    // Another process has it.
-    if (tool === undefined) return;
-    if (tool.info.digest !== wait.version) {
+    if (tool !== undefined && tool.info.digest !== wait.version && wait.state === "open") {
       const words = `the tool "${wait.tool}" is another version than the one that was shown: refuse it, or cancel the call and make it again`;
       throw new DecisionConflict(words, call);
     }
-    if (decision.arguments === undefined) return;
+    if (!isObject(given)) return values;
+    const text = writeArguments(given, tool?.limits ?? DEFAULT_LIMITS);
+    if (typeof text !== "string") throw new GloveboxError(text.code, text.message);
+    if (tool === undefined || wait.state !== "open") return { ...values, arguments: text };
     const { limits } = tool;
     const subject = { callId: call.callId, tool, tenant: call.tenant, limits, options: {}, parent: null };
-    const checked = await this.#parts.checks.check(subject, writeAny(decision.arguments));
-    if (checked.kind === "valid") return;
+    const checked = await this.#parts.checks.check(subject, text);
+    if (checked.kind === "valid") return { ...values, arguments: text };
     const { code, message, violations } = checked.failure;
     throw new GloveboxError(code, message, violations && { violations });
   }
@@ -180,13 +212,33 @@ export class StoredDurableCalls implements DurableCalls {
     switch (answer.kind) {
       case "done":
         this.#parts.onSettled();
-        return answer.call ?? undefined;
+        if (answer.call !== null) this.tell(answer.call.id);
+        return answer.call === null ? undefined : read(answer.call);
       case "conflict":
-        throw new DecisionConflict(answer.message, answer.call);
+        throw new DecisionConflict(answer.message, read(answer.call));
       default:
         return undefined;
     }
   }
+}
+
+const NO_VALUES = { arguments: null, data: null };
+
+function read({ result, ...call }: KeptCall): DurableCall {
+  return { ...call, result: result === null ? null : readResult(result) };
+}
+
+/** JSON of a value for a call. Throws a `RangeError`. */
+function dataText(name: string, value: unknown): string {
+  let text: string;
+  try {
+    text = writeAny(value);
+  } catch (error) {
+    if (error instanceof RangeError) throw error;
+    throw new RangeError(`${name} cannot be written as JSON`, { cause: error });
+  }
+  if (text.length <= DATA_MAX) return text;
+  throw new RangeError(`${name} has at most ${DATA_MAX} characters of JSON`);
 }
 
 function readDecisions(given: Decision | readonly Decision[]): readonly Decision[] {
@@ -209,8 +261,7 @@ function readDecision(given: unknown): Decision {
   if (decision !== "approve" && decision !== "refuse") throw new RangeError("decision is approve or refuse");
   if (wait !== undefined && !Number.isInteger(wait)) throw new RangeError("wait is the step of a wait");
   if (digest !== undefined && typeof digest !== "string") throw new RangeError("digest is a text");
-  if (args !== undefined && (typeof args !== "object" || args === null || Array.isArray(args)))
-    throw new RangeError("arguments is an object");
+  if (args !== undefined && !isObject(args)) throw new RangeError("arguments is an object");
   requireText("reason", reason, REASON_MAX);
   requireText("actor", actor, ACTOR_MAX);
   return given as Decision;

@@ -32,6 +32,7 @@ const ASKS_MAX = 64;
 const ASK_MS = 10_000;
 /** Steps of the ledger that wait at once. */
 const STEPS_MAX = 10_000;
+const UNANSWERED = { isUnanswered: true };
 /** Time to write what waits when the engine closes. */
 const CLOSE_MS = 2_000;
 /** Pause before a thread that ended is started again. */
@@ -250,7 +251,7 @@ export class CallStore {
   async #answerOf<Answer>(asks: Map<number, Ask<Answer>>, ask: number): Promise<Answer> {
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
     asks.set(ask, { resolve, reject });
-    const late = setTimeout(() => reject(new StoreError("the store is busy: try again later")), ASK_MS);
+    const late = setTimeout(() => reject(new StoreError("the store is busy: try again later", UNANSWERED)), ASK_MS);
     if (this.#asking === 1) this.#worker?.ref();
     try {
       return await promise;
@@ -345,7 +346,7 @@ export class CallStore {
     this.#restartMs = performance.now() + RESTART_MS;
     while (this.#sent.length > 0) this.#settle("ended");
     for (const { reject } of [...this.#asks.values(), ...this.#steps.values(), ...this.#durable.values()])
-      reject(new StoreError(ENDED));
+      reject(new StoreError(ENDED, UNANSWERED));
   }
 
   #drop(count: number, reason: DropReason): void {

@@ -16,6 +16,7 @@ import {
   summaryOf,
 } from "./call-record.ts";
 import type { StoredRow } from "./call-lines.ts";
+import { DURABLE_SQL } from "./durable/durable-layout.ts";
 import { EARLIER_LEDGER, LEDGER_SQL, TAKEN_LEDGER } from "./ledger-tables.ts";
 
 /** Calls that one list looks at: less than 20 ms. */
@@ -73,11 +74,12 @@ const CALLS_ID = 0x47_62_43_61;
 /** Calls, and the ledger of those with an idempotency key. */
 export const CALLS_LAYOUT: DatabaseLayout = {
   applicationId: CALLS_ID,
-  version: 3,
-  sql: CALLS_SQL + LEDGER_SQL,
+  version: 4,
+  sql: CALLS_SQL + LEDGER_SQL + DURABLE_SQL,
   earlier: [
-    { applicationId: CALLS_ID, version: 2, sql: `DROP INDEX call_failed; ${FAILED_SQL} ${LEDGER_SQL}` },
-    { ...EARLIER_LEDGER, sql: EARLIER_LEDGER.sql + CALLS_SQL },
+    { applicationId: CALLS_ID, version: 3, sql: DURABLE_SQL },
+    { applicationId: CALLS_ID, version: 2, sql: `DROP INDEX call_failed; ${FAILED_SQL} ${LEDGER_SQL} ${DURABLE_SQL}` },
+    { ...EARLIER_LEDGER, sql: EARLIER_LEDGER.sql + CALLS_SQL + DURABLE_SQL },
     TAKEN_LEDGER,
   ],
 };
@@ -112,8 +114,9 @@ export class CallWriter {
     const places = COLUMNS.replaceAll(/\w+/g, "?");
     this.#insert = database.prepare(`INSERT INTO call (${COLUMNS}) VALUES (${places})`);
     this.#insertDetail = database.prepare("INSERT INTO detail (call, begin_ms, json, run) VALUES (?, ?, ?, ?)");
-    this.#pages = database.prepare(`SELECT (page_count - freelist_count) * page_size - keyed_total.bytes AS bytes
-      FROM keyed_total, pragma_page_count, pragma_freelist_count, pragma_page_size`);
+    this.#pages =
+      database.prepare(`SELECT (page_count - freelist_count) * page_size - keyed_total.bytes - durable_total.bytes AS bytes
+      FROM keyed_total, durable_total, pragma_page_count, pragma_freelist_count, pragma_page_size`);
     const oldest = (table: string, key: string) =>
       `SELECT ${key} FROM ${table} WHERE begin_ms < ? ORDER BY begin_ms LIMIT ${SWEPT_MAX}`;
     this.#forgetOrphans = database.prepare(`DELETE FROM detail WHERE call IN (${oldest("call", "seq")})`);
@@ -121,7 +124,7 @@ export class CallWriter {
     this.#forgetDetails = database.prepare(`DELETE FROM detail WHERE call IN (${oldest("detail", "call")})`);
   }
 
-  /** Bytes of the file that are in use, but for the ledger's. */
+  /** Bytes of the file that are in use, but for those of the ledger and of durable calls. */
   get bytes(): number {
     return Number(this.#pages.get()?.["bytes"]);
   }

@@ -17,10 +17,12 @@ let folder: string;
 let engine: Engine;
 /** What has happened outside. */
 let effects: unknown[] = [];
+/** A call that does not wait for its child goes on. */
+let left = Promise.withResolvers<string>();
 
 const charge = defineCapability({
   name: "charge",
-  methods: { now: { handler: (args) => void effects.push(args) } },
+  methods: { now: { handler: (args) => void effects.push(args) }, left: { handler: () => left.promise } },
 });
 
 const AMOUNT = { type: "object", properties: { amount: { type: "integer", default: 5 } }, additionalProperties: false };
@@ -99,6 +101,13 @@ async function addTools(to: Engine): Promise<void> {
     }`,
     { capabilities: { pause: true, fs: { scratch: { mode: "rw" } } } },
   );
+  await add("digits", "({ id }) => [typeof id, id]", { approval: "always" });
+  await add("digits-of-child", "async (input, { host }) => host.tools.digits(input)", {
+    capabilities: { tools: ["digits"] },
+  });
+  await add("leaves", "async (input, { host }) => Promise.race([host.tools.ask({}), host.charge.left()])", {
+    capabilities: { tools: ["ask"], charge: true },
+  });
   await add("parent", "async (input, { host }) => ({ child: await host.tools.ask({}) })", {
     capabilities: { tools: ["ask"] },
   });
@@ -147,6 +156,48 @@ describe("a call that needs a person's approval", () => {
     });
     await approve(call, { actor: "ada@example.com" });
     expect(effects).toEqual([{ amount: 3 }]);
+  });
+
+  test("is decided with data of a limited length, and other decisions do not suffer from one that is no JSON", async () => {
+    const [first, second] = [await paused("ask"), await paused("ask")];
+    const circular: Record<string, unknown> = {};
+    circular["self"] = circular;
+    const wrong = [approve(first, { data: circular }), approve(first, { data: "x".repeat(65_535) })];
+    const [isCircular, isLong] = await Promise.allSettled([...wrong, approve(second, { data: "x".repeat(65_534) })]);
+    expect(isCircular).toMatchObject({ reason: { name: "RangeError", message: "data cannot be written as JSON" } });
+    expect(isLong).toMatchObject({ reason: { message: "data has at most 65536 characters of JSON" } });
+    expect(await ended(second.id)).toMatchObject({ success: true });
+    expect(await engine.calls.durable.get(first.id)).toMatchObject({ state: "paused" });
+  });
+
+  test("refuses arguments that are longer than its tool takes, and those for an approval that has no tool", async () => {
+    const long = approve(await paused("refund"), { arguments: { text: "x".repeat(2 ** 20) } });
+    await expect(long).rejects.toMatchObject({ code: "input_too_large" });
+    await expect(approve(await paused("ask"), { arguments: {} })).rejects.toThrow("arguments are for the approval");
+  });
+
+  test("keeps the digits of long integers on every way that they take", async () => {
+    const call = await paused("digits", { id: 1915883588174806058n });
+    expect(call.waits).toMatchObject([{ arguments: { id: "1915883588174806058" } }]);
+    await approve(call, { arguments: { id: 2915883588174806058n } });
+    expect(await ended(call.id)).toMatchObject({ output: ["bigint", "2915883588174806058"] });
+    const parent = await paused("digits-of-child", { id: 1915883588174806058n });
+    await approve(parent);
+    expect(await ended(parent.id)).toMatchObject({ output: ["bigint", "1915883588174806058"] });
+    const signalled = await paused("wait", { name: "a" });
+    for (const id of [1915883588174806058n, 1]) await engine.calls.durable.signal(signalled.id, "a", id as number);
+    expect(await ended(signalled.id)).toMatchObject({ output: ["1915883588174806058", 1] });
+  });
+
+  test("goes with the call that waited for it and has gone another way", async () => {
+    left = Promise.withResolvers();
+    const running = engine.execute({ name: "leaves", arguments: {} });
+    const newest = async (): Promise<DurableCall | undefined> =>
+      (await engine.calls.durable.list({ tool: "ask", limit: 1 })).calls[0];
+    await expect.poll(newest).toMatchObject({ state: "paused", parentId: expect.any(String) });
+    left.resolve("left");
+    expect(await running).toMatchObject({ output: "left" });
+    await expect.poll(newest).toMatchObject({ state: "ended", waits: [{ kind: "approval", state: "void" }] });
   });
 
   test("shows arguments with their defaults, and never those that its schema refuses", async () => {

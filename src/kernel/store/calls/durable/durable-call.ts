@@ -1,4 +1,5 @@
 import type { JsonSchema } from "../../../base/json.ts";
+import type { ToolResult } from "../../../base/result.ts";
 
 /** State of a durable call. One that is `paused` or `ready` holds no worker, no memory and no promise. */
 export const CALL_STATES = ["running", "paused", "ready", "in_doubt", "ended"] as const;
@@ -39,7 +40,7 @@ export type WaitKind =
   | { readonly kind: "call"; readonly id: string };
 
 /** One thing that a durable call waits for, by the step that asks: 0 for the call itself before its start. */
-export type CallWait = WaitKind & {
+export type CallWait<Value = unknown> = WaitKind & {
   readonly step: number;
   readonly state: WaitState;
   /** In ISO 8601. */
@@ -47,11 +48,14 @@ export type CallWait = WaitKind & {
   /** `null` for a wait without an end. */
   readonly expiresAt: string | null;
   /** Its settlement; `null` while it is open. */
-  readonly settled: WaitSettlement | null;
+  readonly settled: WaitSettlement<Value> | null;
 };
 
+/** A wait for the run that goes on with it: values are JSON, in which long integers have their digits. */
+export type RunWait = CallWait<string>;
+
 /** Whether nobody has to settle a wait any more, and somebody waits for it. */
-export function isSettled({ state }: CallWait): boolean {
+export function isSettled({ state }: Pick<CallWait, "state">): boolean {
   return state !== "open" && state !== "void";
 }
 
@@ -70,7 +74,7 @@ export function isSameWait(wait: WaitKind, other: WaitKind): boolean {
 }
 
 /** How a wait was settled. */
-export interface WaitSettlement {
+export interface WaitSettlement<Value = unknown> {
   /** In ISO 8601. */
   readonly at: string;
   /** Name of the key that decided or sent the signal; `null` without keys. */
@@ -79,9 +83,9 @@ export interface WaitSettlement {
   readonly actor: string | null;
   readonly reason: string | null;
   /** Arguments in place of those that were shown; `null` where they were left. */
-  readonly arguments: unknown;
+  readonly arguments: Value | null;
   /** Data of an approval, payload of a signal, or result of a child call. */
-  readonly data: unknown;
+  readonly data: Value | null;
 }
 
 /** A call that may pause, as readers see it. Times in ISO 8601. */
@@ -104,8 +108,13 @@ export interface DurableCall {
   /** When it ends as `cancelled` if it has not ended before. */
   readonly expiresAt: string;
   readonly waits: readonly CallWait[];
-  /** The result as JSON of a `ToolResult`; `null` before its end. */
-  readonly result: unknown;
+  /** Its result; `null` before its end, and in a list. */
+  readonly result: ToolResult | null;
+}
+
+/** A call as the store gives it: `result` is the JSON of a `ToolResult`. */
+export interface KeptCall extends Omit<DurableCall, "result"> {
+  readonly result: string | null;
 }
 
 /** A wait that a call brings to the store. */
@@ -123,6 +132,8 @@ export interface PausedCall {
   readonly leg: number;
   /** Written at the first pause, and never again. */
   readonly made: MadeCall | null;
+  /** JSON about its runs, as the engine reads it again. */
+  readonly runs: string;
   /** JSON of the journal so far. */
   readonly journal: string;
   /** Waits that are open now: those that the store does not know are added. */
@@ -151,8 +162,9 @@ export interface ClaimedCall extends Omit<MadeCall, "script"> {
   readonly id: string;
   readonly leg: number;
   readonly script: string | null;
+  readonly runs: string;
   readonly journal: string;
-  readonly waits: readonly CallWait[];
+  readonly waits: readonly RunWait[];
 }
 
 /** A decision about a wait. */
@@ -162,9 +174,9 @@ export interface Decision {
   readonly decision: "approve" | "refuse";
   /** Required to approve: the `digest` that the wait shows. */
   readonly digest?: string;
-  /** Arguments in place of those shown. */
+  /** Arguments in place of those shown, as long as the tool takes them. */
   readonly arguments?: unknown;
-  /** Data for a wait with a `schema`. */
+  /** Data for the call, which gets it with the approval; at most 65,536 characters as JSON. */
   readonly data?: unknown;
   /** At most 1,000 characters. */
   readonly reason?: string;
@@ -172,11 +184,14 @@ export interface Decision {
   readonly actor?: string;
 }
 
-/** Limits of what is held for paused calls. */
+/** Limits of what is held for durable calls. */
 export interface DurableCapacity {
-  /** Bytes of a call: record, journal and waits. Default 8 MiB. */
+  /** Bytes of a call: record, journal, waits and signals. Default 8 MiB. */
   readonly callBytes: number;
-  /** Paused calls of a tenant, and their bytes. Default 10,000 and 1 GiB. */
+  /**
+   * Calls of a tenant that have not ended, and their bytes. Default 10,000 and 1 GiB. As many calls that have ended, and
+   * as many bytes of their results, are kept besides: of more, the oldest go.
+   */
   readonly perTenant: number;
   readonly tenantBytes: number;
   /** Time for which an ended call is kept. Default 24 hours. */
@@ -189,55 +204,59 @@ export const DEFAULT_DURABLE: DurableCapacity = {
   tenantBytes: 1024 ** 3,
   keepMs: 24 * 60 * 60 * 1_000,
 };
-/** Open waits and unread signals of a call, and its runs. */
+/** Open waits, unread signals and runs of a call. */
 export const WAITS_MAX = 32;
 export const SIGNALS_MAX = 16;
 export const LEGS_MAX = 1_000;
 
+/** Whose call a step is about: `null` for any tenant's. */
+interface StepOfCall {
+  readonly id: string;
+  readonly tenant: string | null;
+  readonly nowMs: number;
+}
+
+/** A step that one run of a call takes. It is refused once the call has gone on to another run. */
+interface StepOfRun {
+  readonly id: string;
+  readonly leg: number;
+  readonly nowMs: number;
+}
+
 /** One thing that is done with durable calls, in one transaction, before it is answered. */
 export type DurableStep =
-  /** Stores a call that pauses. */
-  | { readonly kind: "pause"; readonly call: PausedCall; readonly holder: string; readonly nowMs: number }
+  /** Stores a call that pauses. The same again is answered as it was. */
+  | { readonly kind: "pause"; readonly call: PausedCall; readonly nowMs: number }
   /** Takes a call that is `ready`, for its next run. */
   | { readonly kind: "claim"; readonly id: string; readonly holder: string; readonly nowMs: number }
   /** A run has ended the call. `result`: JSON of a `ToolResult`. */
-  | { readonly kind: "end"; readonly id: string; readonly leg: number; readonly result: string; readonly nowMs: number }
+  | ({ readonly kind: "end"; readonly result: string } & StepOfRun)
   /** A claimed call could not begin its run: it is `ready` again. */
-  | { readonly kind: "release"; readonly id: string; readonly leg: number; readonly nowMs: number }
+  | ({ readonly kind: "release" } & StepOfRun)
   /** Settles what the clock settles, and names calls that are `ready`, oldest first, fair by tenant. */
-  | { readonly kind: "due"; readonly most: number; readonly lost: string; readonly nowMs: number }
-  | {
-      readonly kind: "decide";
-      readonly id: string;
-      readonly tenant: string | null;
-      readonly decisions: readonly MadeDecision[];
-      readonly nowMs: number;
-    }
-  | {
+  | { readonly kind: "due"; readonly most: number; readonly nowMs: number }
+  | ({ readonly kind: "decide"; readonly decisions: readonly MadeDecision[] } & StepOfCall)
+  | ({
       readonly kind: "signal";
-      readonly id: string;
-      readonly tenant: string | null;
       readonly name: string;
+      /** JSON. */
       readonly payload: string;
       readonly by: string | null;
-      readonly nowMs: number;
-    }
-  /** Ends a call that is not running. `result`: JSON of a `ToolResult`. */
-  | {
-      readonly kind: "cancel";
-      readonly id: string;
-      readonly tenant: string | null;
-      readonly result: string;
-      readonly nowMs: number;
-    }
+    } & StepOfCall)
+  /** Ends a call that is not running, and the calls that it has made, with `cancelled` and this message. */
+  | ({ readonly kind: "cancel"; readonly message: string } & StepOfCall)
   /** A heartbeat of a process that runs durable calls. */
   | { readonly kind: "see"; readonly holder: string; readonly nowMs: number }
   | { readonly kind: "get"; readonly id: string; readonly tenant: string | null }
   | { readonly kind: "list"; readonly query: DurableQuery };
 
 /** A decision with the name of the key that makes it. The engine has checked who may. */
-export interface MadeDecision extends Decision {
+export interface MadeDecision extends Omit<Decision, "arguments" | "data"> {
+  readonly wait: number;
   readonly by: string | null;
+  /** JSON. */
+  readonly arguments: string | null;
+  readonly data: string | null;
 }
 
 /** Durable calls to list, newest first. `null`: all. */
@@ -257,26 +276,22 @@ export interface DurablePage {
 
 export type DurableAnswer =
   /** `pause`: stored. Other steps: done. `call`: as it is now, for `decide`, `signal` and `cancel`. */
-  | { readonly kind: "done"; readonly call: DurableCall | null }
+  | { readonly kind: "done"; readonly call: KeptCall | null }
   /** `pause`: some waits are settled already, so nothing was stored: the run goes on with them. */
-  | { readonly kind: "settled"; readonly waits: readonly CallWait[] }
+  | { readonly kind: "settled"; readonly waits: readonly RunWait[] }
   /** The run is not the call's last one, or the call is not in a state for it. */
   | { readonly kind: "lost" }
   /** `pause`: beyond a limit, in words. */
   | { readonly kind: "full"; readonly bound: string }
   | { readonly kind: "claimed"; readonly call: ClaimedCall }
-  /** `due`: calls that are ready, and when the next wait is due. `lost`: calls whose run was lost, which have ended. */
-  | {
-      readonly kind: "ready";
-      readonly ids: readonly string[];
-      readonly wakeMs: number | null;
-      readonly lost: readonly string[];
-    }
+  /** `due`: calls that are ready, and when the next wait is due. */
+  | { readonly kind: "ready"; readonly ids: readonly string[]; readonly wakeMs: number | null }
   /** `decide`, `signal`, `cancel`: why it cannot be done, in words, with the call as it is now. */
-  | { readonly kind: "conflict"; readonly message: string; readonly call: DurableCall }
+  | { readonly kind: "conflict"; readonly message: string; readonly call: KeptCall }
   /** No such call of the tenant. */
   | { readonly kind: "missing" }
-  | { readonly kind: "call"; readonly call: DurableCall }
+  | { readonly kind: "call"; readonly call: KeptCall }
+  /** `list`: their results are left out. */
   | { readonly kind: "page"; readonly page: DurablePage };
 
 /** Takes steps one after the other. Rejects with a `StoreError`. */

@@ -1,8 +1,11 @@
-import type { DurableCall, PausedCall } from "./durable-call.ts";
+import type { DurableCall } from "./durable-call.ts";
 
-/** Tables of durable calls, created when they are first used. Long columns are the last, so that reading others does not read through them. */
+/**
+ * Tables of durable calls. `bytes` is what a call counts for, in its tenant's books and in the total. Long columns are the
+ * last, so that reading others does not read through them.
+ */
 export const DURABLE_SQL = `
-  CREATE TABLE IF NOT EXISTS durable (
+  CREATE TABLE durable (
     n INTEGER PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,
     tenant TEXT NOT NULL,
@@ -13,45 +16,70 @@ export const DURABLE_SQL = `
     parent_step INTEGER,
     state TEXT NOT NULL,
     leg INTEGER NOT NULL,
+    unrun INTEGER NOT NULL DEFAULT 0,
     holder TEXT,
     wake_ms INTEGER,
     own_wake_ms INTEGER,
     created_ms INTEGER NOT NULL,
     updated_ms INTEGER NOT NULL,
     ends_ms INTEGER NOT NULL,
-    bytes INTEGER NOT NULL,
+    bytes INTEGER NOT NULL DEFAULT 0,
     script TEXT,
     result TEXT,
     record TEXT NOT NULL,
+    runs TEXT NOT NULL,
     journal TEXT NOT NULL
   ) STRICT;
-  CREATE INDEX IF NOT EXISTS durable_wake ON durable (wake_ms) WHERE state = 'paused';
-  CREATE INDEX IF NOT EXISTS durable_ready ON durable (tenant, updated_ms) WHERE state = 'ready';
-  CREATE INDEX IF NOT EXISTS durable_running ON durable (holder) WHERE state = 'running';
-  CREATE INDEX IF NOT EXISTS durable_ended ON durable (ends_ms) WHERE state = 'ended';
-  CREATE INDEX IF NOT EXISTS durable_state ON durable (state, n);
-  CREATE INDEX IF NOT EXISTS durable_of_tenant ON durable (tenant, state, n);
-  CREATE INDEX IF NOT EXISTS durable_script_use ON durable (script) WHERE script IS NOT NULL;
-  CREATE TABLE IF NOT EXISTS durable_tenant (
-    tenant TEXT PRIMARY KEY, calls INTEGER NOT NULL, bytes INTEGER NOT NULL
+  CREATE INDEX durable_wake ON durable (wake_ms) WHERE state = 'paused';
+  CREATE INDEX durable_ready ON durable (tenant, updated_ms) WHERE state = 'ready';
+  CREATE INDEX durable_running ON durable (holder) WHERE state = 'running';
+  CREATE INDEX durable_ended ON durable (ends_ms) WHERE state = 'ended';
+  CREATE INDEX durable_kept ON durable (tenant, ends_ms) WHERE state = 'ended';
+  CREATE INDEX durable_state ON durable (state, n);
+  CREATE INDEX durable_of_tenant ON durable (tenant, state, n);
+  CREATE INDEX durable_of_parent ON durable (parent) WHERE parent IS NOT NULL;
+  CREATE INDEX durable_script_use ON durable (script) WHERE script IS NOT NULL;
+  CREATE TABLE durable_total (id INTEGER PRIMARY KEY CHECK (id = 1), bytes INTEGER NOT NULL) STRICT;
+  INSERT INTO durable_total VALUES (1, 0);
+  CREATE TABLE durable_tenant (
+    tenant TEXT PRIMARY KEY,
+    calls INTEGER NOT NULL, bytes INTEGER NOT NULL, ended INTEGER NOT NULL, ended_bytes INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
-  CREATE TRIGGER IF NOT EXISTS durable_begun AFTER INSERT ON durable BEGIN
-    INSERT INTO durable_tenant VALUES (new.tenant, 1, new.bytes)
+  CREATE TRIGGER durable_begun AFTER INSERT ON durable BEGIN
+    INSERT INTO durable_tenant VALUES (new.tenant, 1, new.bytes, 0, 0)
       ON CONFLICT (tenant) DO UPDATE SET calls = calls + 1, bytes = bytes + new.bytes;
+    UPDATE durable_total SET bytes = bytes + new.bytes;
   END;
-  CREATE TRIGGER IF NOT EXISTS durable_changed AFTER UPDATE OF state, bytes ON durable WHEN old.state <> 'ended' BEGIN
+  CREATE TRIGGER durable_changed AFTER UPDATE OF state, bytes ON durable BEGIN
     UPDATE durable_tenant SET
-      calls = calls - (new.state = 'ended'), bytes = bytes - old.bytes + iif(new.state = 'ended', 0, new.bytes)
+      calls = calls + (new.state <> 'ended') - (old.state <> 'ended'),
+      bytes = bytes + iif(new.state = 'ended', 0, new.bytes) - iif(old.state = 'ended', 0, old.bytes),
+      ended = ended + (new.state = 'ended') - (old.state = 'ended'),
+      ended_bytes = ended_bytes + iif(new.state = 'ended', new.bytes, 0) - iif(old.state = 'ended', old.bytes, 0)
       WHERE tenant = new.tenant;
-    DELETE FROM durable_tenant WHERE tenant = new.tenant AND calls <= 0;
+    UPDATE durable_total SET bytes = bytes + new.bytes - old.bytes;
   END;
-  CREATE TABLE IF NOT EXISTS durable_script (hash TEXT PRIMARY KEY, text TEXT NOT NULL) STRICT;
-  CREATE TABLE IF NOT EXISTS durable_holder (id TEXT PRIMARY KEY, seen_ms INTEGER NOT NULL) STRICT, WITHOUT ROWID;
-  CREATE TABLE IF NOT EXISTS durable_signal (
+  CREATE TRIGGER durable_gone AFTER DELETE ON durable BEGIN
+    UPDATE durable_tenant SET ended = ended - 1, ended_bytes = ended_bytes - old.bytes WHERE tenant = old.tenant;
+    DELETE FROM durable_tenant WHERE tenant = old.tenant AND calls = 0 AND ended = 0;
+    UPDATE durable_total SET bytes = bytes - old.bytes;
+    DELETE FROM durable_wait WHERE call = old.n;
+    DELETE FROM durable_signal WHERE call = old.n;
+    DELETE FROM durable_script WHERE hash = old.script AND NOT EXISTS (SELECT 1 FROM durable WHERE script = old.script);
+  END;
+  CREATE TABLE durable_script (hash TEXT PRIMARY KEY, text TEXT NOT NULL) STRICT;
+  CREATE TRIGGER durable_script_new AFTER INSERT ON durable_script BEGIN
+    UPDATE durable_total SET bytes = bytes + octet_length(new.text);
+  END;
+  CREATE TRIGGER durable_script_gone AFTER DELETE ON durable_script BEGIN
+    UPDATE durable_total SET bytes = bytes - octet_length(old.text);
+  END;
+  CREATE TABLE durable_holder (id TEXT PRIMARY KEY, seen_ms INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+  CREATE TABLE durable_signal (
     call INTEGER NOT NULL, name TEXT NOT NULL, seq INTEGER NOT NULL, sender TEXT, payload TEXT NOT NULL,
     PRIMARY KEY (call, name, seq)
   ) STRICT, WITHOUT ROWID;
-  CREATE TABLE IF NOT EXISTS durable_wait (
+  CREATE TABLE durable_wait (
     call INTEGER NOT NULL,
     step INTEGER NOT NULL,
     state TEXT NOT NULL,
@@ -66,7 +94,7 @@ export const DURABLE_SQL = `
 
 /** Columns of a call without its long ones. */
 export const COLUMNS =
-  "n, id, tenant, tool, call_id, key, parent, parent_step, state, leg, holder, created_ms, updated_ms, ends_ms, bytes, script";
+  "n, id, tenant, tool, call_id, key, parent, parent_step, state, leg, unrun, holder, created_ms, updated_ms, ends_ms, bytes, script";
 
 export interface DurableRow {
   readonly n: number;
@@ -78,7 +106,10 @@ export interface DurableRow {
   readonly parent: string | null;
   readonly parent_step: number | null;
   readonly state: DurableCall["state"];
+  /** Its last run; each has its own number, also one that never began. */
   readonly leg: number;
+  /** Number of runs that never began. */
+  readonly unrun: number;
   readonly holder: string | null;
   readonly created_ms: number;
   readonly updated_ms: number;
@@ -87,12 +118,14 @@ export interface DurableRow {
   readonly script: string | null;
 }
 
-/** Bytes of a call besides its texts. */
+/** Bytes of a call, and of a wait, besides their texts. */
 const ROW_BYTES = 512;
+const WAIT_BYTES = 128;
 
-/** Bytes for which a call that pauses counts. */
-export function bytesOf({ made, journal, waits }: PausedCall, known: DurableRow | undefined): number {
-  const waiting = waits.reduce((sum, wait) => sum + JSON.stringify(wait).length, 0);
-  const own = made === null ? (known?.bytes ?? 0) / 2 : made.record.length;
-  return Math.ceil(ROW_BYTES + own + journal.length + waiting);
-}
+/** Counts the bytes of a call. A text's length is read without the text. */
+export const WEIGH_SQL = `UPDATE durable SET bytes = ${ROW_BYTES}
+  + octet_length(record) + octet_length(runs) + octet_length(journal) + coalesce(octet_length(result), 0)
+  + (SELECT coalesce(sum(${WAIT_BYTES} + octet_length(detail) + coalesce(octet_length(settled), 0)), 0)
+      FROM durable_wait WHERE call = n)
+  + (SELECT coalesce(sum(${WAIT_BYTES} + octet_length(payload)), 0) FROM durable_signal WHERE call = n)
+  WHERE n = ?`;

@@ -1,10 +1,12 @@
 import type { StatementSync } from "node:sqlite";
+import { parseForWriting, parseWithDigits } from "../../../base/exact-json.ts";
 import {
   type CallWait,
   isSameWait,
   isSettled,
   type MadeDecision,
   type NewWait,
+  type RunWait,
   type WaitKind,
   WAITS_MAX,
   type WaitSettlement,
@@ -40,10 +42,30 @@ export class DurableWaits {
     this.#sql = sql;
   }
 
-  /** Waits of a call in the order in which they were settled, then those that are open. */
+  /** Waits of a call in the order in which they were settled, then those that are open, as readers see them. */
   all(call: number): readonly CallWait[] {
+    return this.#rows(call).map((row) => waitOf(row, parseWithDigits));
+  }
+
+  /** The same for a run of the call. */
+  forRun(call: number): readonly RunWait[] {
+    return this.#rows(call).map((row) => waitOf(row, asText));
+  }
+
+  #one(call: number, step: number): RunWait | undefined {
+    const row = this.#sql(`SELECT ${COLUMNS} ${OF_CALL} AND step = ?`).get(call, step) as WaitRow | undefined;
+    return row && waitOf(row, asText);
+  }
+
+  /** Bytes that `all` reads. */
+  bytes(call: number): number {
+    const sql = `SELECT coalesce(sum(octet_length(detail) + coalesce(octet_length(settled), 0)), 0) AS bytes ${OF_CALL}`;
+    return Number(this.#sql(sql).get(call)?.["bytes"]);
+  }
+
+  #rows(call: number): readonly WaitRow[] {
     const sql = `SELECT ${COLUMNS} ${OF_CALL} ORDER BY place IS NULL, abs(place), step`;
-    return (this.#sql(sql).all(call) as unknown as readonly WaitRow[]).map(waitOf);
+    return this.#sql(sql).all(call) as unknown as readonly WaitRow[];
   }
 
   open(call: number): readonly OpenWait[] {
@@ -55,9 +77,9 @@ export class DurableWaits {
   }
 
   /** The waits of a run that are settled already. */
-  settledAmong(call: number, given: readonly NewWait[]): readonly CallWait[] {
+  settledAmong(call: number, given: readonly NewWait[]): readonly RunWait[] {
     const listed = new Map(given.map((one) => [one.step, one.wait]));
-    return this.all(call).filter((wait) => {
+    return this.forRun(call).filter((wait) => {
       const now = listed.get(wait.step);
       return now !== undefined && isSettled(wait) && isSameWait(wait, now);
     });
@@ -69,13 +91,13 @@ export class DurableWaits {
 
   /** Adds waits that are not there yet; those that the run does not list any more are void. */
   put(call: number, given: readonly NewWait[]): void {
-    const known = new Map(this.all(call).map((wait) => [wait.step, wait]));
+    const known = new Map(this.#rows(call).map((row) => [row.step, row]));
     const add = `INSERT OR REPLACE INTO durable_wait (call, step, state, place, opened_ms, expires_ms, detail)
       VALUES (?, ?, 'open', NULL, ?, ?, ?)`;
     for (const { step, wait, openedMs, expiresMs } of given) {
       const before = known.get(step);
       known.delete(step);
-      if (before !== undefined && before.state === "open" && isSameWait(before, wait)) continue;
+      if (before?.state === "open" && isSameWait(JSON.parse(before.detail) as WaitKind, wait)) continue;
       this.#sql(add).run(call, step, openedMs, expiresMs, JSON.stringify(wait));
     }
     for (const { step, state } of known.values())
@@ -83,15 +105,18 @@ export class DurableWaits {
         this.#sql("UPDATE durable_wait SET state = 'void' WHERE call = ? AND step = ?").run(call, step);
   }
 
-  settle(call: number, step: number, state: WaitState, given: Partial<WaitSettlement>, nowMs: number): void {
+  /** `given`: values are JSON. */
+  settle(call: number, step: number, state: WaitState, given: Partial<WaitSettlement<string>>, nowMs: number): void {
     const { by = null, actor = null, reason = null, arguments: args = null, data = null } = given;
-    const settled: WaitSettlement = { at: new Date(nowMs).toISOString(), by, actor, reason, arguments: args, data };
+    const who = JSON.stringify({ at: new Date(nowMs).toISOString(), by, actor, reason });
+    // Long integers keep their digits, as the values are not read.
+    const settled = `${who.slice(0, -1)},"arguments":${args ?? "null"},"data":${data ?? "null"}}`;
     const last = this.#sql(`SELECT coalesce(max(abs(place)), 0) AS place ${OF_CALL}`).get(call) as {
       readonly place: number;
     };
     const sql =
       "UPDATE durable_wait SET state = ?, place = ?, settled = ? WHERE call = ? AND step = ? AND state = 'open'";
-    this.#sql(sql).run(state, last.place + 1, JSON.stringify(settled), call, step);
+    this.#sql(sql).run(state, last.place + 1, settled, call, step);
   }
 
   voidOpen(call: number, nowMs: number): void {
@@ -100,29 +125,25 @@ export class DurableWaits {
 
   /** Decides open approvals, all or none. Returns why that is impossible, in words; `null` where it is done. */
   decide(call: number, decisions: readonly MadeDecision[], nowMs: number): string | null {
-    const waits = new Map(this.all(call).map((wait) => [wait.step, wait]));
-    const open: (readonly [MadeDecision, CallWait])[] = [];
+    const open: (readonly [MadeDecision, RunWait])[] = [];
     for (const decision of decisions) {
-      const wait = waits.get(decision.wait ?? -1);
+      const wait = this.#one(call, decision.wait);
       if (wait?.kind !== "approval") return "the call does not wait for an approval there";
       if (decision.decision === "approve" && decision.digest !== wait.digest)
         return "to approve, send the digest of what is shown: this is another one, or none";
       if (wait.state === "open") open.push([decision, wait]);
+      else if (wait.state === "void") return "the call does not wait for it any more";
       else if (!isRepeated(wait, decision)) return `it is ${wait.state} already`;
     }
-    for (const [decision, { step }] of open) {
-      const { by, actor = null, reason = null, arguments: args = null, data = null } = decision;
-      const state = decision.decision === "approve" ? "approved" : "refused";
-      this.settle(call, step, state, { by, actor, reason, arguments: args, data }, nowMs);
-    }
+    for (const [decision, { step }] of open) this.settle(call, step, stateOf(decision), decision, nowMs);
     return null;
   }
 
-  /** Settles what the clock settles. `isOver`: the call itself has come to its end. */
-  settleDue(call: number, nowMs: number, isOver: boolean): void {
+  /** Settles what the clock settles. */
+  settleDue(call: number, nowMs: number): void {
     for (const { step, expiresMs, dueMs } of this.open(call)) {
       if ((dueMs ?? Infinity) <= nowMs) this.settle(call, step, "due", {}, nowMs);
-      else if (isOver || (expiresMs ?? Infinity) <= nowMs) this.settle(call, step, "expired", {}, nowMs);
+      else if ((expiresMs ?? Infinity) <= nowMs) this.settle(call, step, "expired", {}, nowMs);
     }
   }
 
@@ -144,22 +165,42 @@ export class DurableWaits {
   }
 }
 
-function waitOf({ step, state, opened_ms, expires_ms, detail, settled }: WaitRow): CallWait {
+function waitOf<Value>(
+  { step, state, opened_ms, expires_ms, detail, settled }: WaitRow,
+  read: (settled: string) => unknown,
+): CallWait<Value> {
   return {
     ...(JSON.parse(detail) as WaitKind),
     step,
     state,
     openedAt: new Date(opened_ms).toISOString(),
     expiresAt: expires_ms === null ? null : new Date(expires_ms).toISOString(),
-    settled: settled === null ? null : (JSON.parse(settled) as WaitSettlement),
+    settled: settled === null ? null : (read(settled) as WaitSettlement<Value>),
   };
 }
 
-/** Whether the same decision was made before. */
-function isRepeated(
-  { state, settled }: CallWait,
-  { decision, arguments: args = null, data = null }: MadeDecision,
-): boolean {
-  if (state !== (decision === "approve" ? "approved" : "refused") || settled === null) return false;
-  return JSON.stringify([settled.arguments, settled.data]) === JSON.stringify([args, data]);
+/** Reads a settlement, but for its values. */
+function asText(settled: string): unknown {
+  const { arguments: args, data, ...who } = parseForWriting(settled) as WaitSettlement;
+  return { ...who, arguments: textOf(args), data: textOf(data) };
 }
+
+function textOf(value: unknown): string | null {
+  return value === null ? null : JSON.stringify(value);
+}
+
+function stateOf({ decision }: MadeDecision): WaitState {
+  return decision === "approve" ? "approved" : "refused";
+}
+
+/** Whether the same decision was made before, by the same. */
+function isRepeated({ state, settled }: RunWait, decision: MadeDecision): boolean {
+  if (state !== stateOf(decision) || settled === null) return false;
+  return JSON.stringify(madeBy(settled)) === JSON.stringify(madeBy(decision));
+}
+
+function madeBy({ by, actor = null, reason = null, arguments: args, data }: WhoDecides): readonly (string | null)[] {
+  return [by, actor, reason, args, data];
+}
+
+type WhoDecides = Pick<MadeDecision, "by" | "actor" | "reason" | "arguments" | "data"> | WaitSettlement<string>;

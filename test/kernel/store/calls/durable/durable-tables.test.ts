@@ -5,17 +5,17 @@ import {
   type ClaimedCall,
   DEFAULT_DURABLE,
   type DurableAnswer,
-  type DurableCall,
   type DurableCapacity,
   type DurableStep,
+  type KeptCall,
   type NewWait,
   type WaitKind,
 } from "../../../../../src/kernel/store/calls/durable/durable-call.ts";
+import { DURABLE_SQL } from "../../../../../src/kernel/store/calls/durable/durable-layout.ts";
 import { DurableTables } from "../../../../../src/kernel/store/calls/durable/durable-tables.ts";
 
 /* Calls that wait, as the tables keep them: each step is one transaction, and its answer what it has become. */
 
-const LOST = JSON.stringify({ success: false, metadata: {} });
 const APPROVAL: WaitKind = {
   kind: "approval",
   tool: "pay",
@@ -31,7 +31,9 @@ const APPROVAL: WaitKind = {
 const SIGNAL: WaitKind = { kind: "signal", name: "payment" };
 
 function open(room: Partial<DurableCapacity> = {}) {
-  const tables = new DurableTables(new DatabaseSync(":memory:"), { ...DEFAULT_DURABLE, ...room });
+  const database = new DatabaseSync(":memory:");
+  database.exec(DURABLE_SQL);
+  const tables = new DurableTables(database, { ...DEFAULT_DURABLE, ...room });
   let nowMs = 1_000_000;
   const take = (step: DurableStep): DurableAnswer => tables.take([step])[0] ?? { kind: "missing" };
   return {
@@ -39,28 +41,43 @@ function open(room: Partial<DurableCapacity> = {}) {
     take,
     pass: (ms: number) => (nowMs += ms),
     pause(id: string, waits: readonly WaitKind[], more: Partial<PauseMore> = {}): DurableAnswer {
-      const { leg = 0, from = 1, tenant = "", parent = null, wakeMs = null, expiresMs = null } = more;
+      const { leg = 0, from = 1, tenant = "", parent = null, wakeMs = null, expiresMs = null, journal = "{}" } = more;
       const script = { hash: "h", text: "script" };
       const made = { callId: id, tool: "pay", tenant, key: null, parent, createdMs: nowMs, record: "{}", script };
       const list = waits.map((wait, at): NewWait => ({ step: at + from, wait, openedMs: nowMs, expiresMs }));
       const first = leg === 0 ? { ...made, expiresMs: nowMs + 1_000_000 } : null;
       return take({
         kind: "pause",
-        call: { id, leg, made: first, journal: "{}", waits: list, wakeMs },
-        holder: "a",
+        call: { id, leg, made: first, runs: "{}", journal, waits: list, wakeMs },
         nowMs,
       });
     },
     claim: (id: string, holder = "a") => take({ kind: "claim", id, holder, nowMs }),
-    end: (id: string, leg: number) => take({ kind: "end", id, leg, result: '{"success":true}', nowMs }),
-    due: (most = 10) => take({ kind: "due", most, lost: LOST, nowMs }),
+    end: (id: string, leg: number, output = "1") =>
+      take({ kind: "end", id, leg, result: `{"success":true,"output":${output},"error":null,"metadata":{}}`, nowMs }),
+    release: (id: string, leg: number) => take({ kind: "release", id, leg, nowMs }),
+    cancel: (id: string) => take({ kind: "cancel", id, tenant: null, message: "enough", nowMs }),
+    due: (most = 10) => take({ kind: "due", most, nowMs }),
     signal: (id: string, payload: unknown) =>
       take({ kind: "signal", id, tenant: null, name: "payment", payload: JSON.stringify(payload), by: null, nowMs }),
-    approve: (id: string, wait = 1, digest = "d") =>
-      take({ kind: "decide", id, tenant: null, decisions: [{ wait, decision: "approve", digest, by: "ada" }], nowMs }),
+    approve: (id: string, wait = 1, digest = "d", by = "ada") =>
+      take({
+        kind: "decide",
+        id,
+        tenant: null,
+        decisions: [{ ...MADE, wait, decision: "approve", digest, by }],
+        nowMs,
+      }),
     refuse: (id: string, wait = 1) =>
-      take({ kind: "decide", id, tenant: null, decisions: [{ wait, decision: "refuse", by: "ada" }], nowMs }),
-    call(id: string): DurableCall {
+      take({ kind: "decide", id, tenant: null, decisions: [{ ...MADE, wait, decision: "refuse", by: "ada" }], nowMs }),
+    /** Bytes as triggers have counted them, and as they are. */
+    books: () => Number(database.prepare("SELECT bytes FROM durable_total").get()?.["bytes"]),
+    counted() {
+      const sum = (sql: string) => Number(database.prepare(sql).get()?.["bytes"]);
+      const scripts = sum("SELECT coalesce(sum(octet_length(text)), 0) AS bytes FROM durable_script");
+      return scripts + sum("SELECT coalesce(sum(bytes), 0) AS bytes FROM durable");
+    },
+    call(id: string): KeptCall {
       const answer = take({ kind: "get", id, tenant: null });
       if (answer.kind !== "call") throw new Error("there is no such call");
       return answer.call;
@@ -76,7 +93,10 @@ interface PauseMore {
   readonly parent: { readonly id: string; readonly step: number } | null;
   readonly wakeMs: number | null;
   readonly expiresMs: number | null;
+  readonly journal: string;
 }
+
+const MADE = { arguments: null, data: null };
 
 function claimed(answer: DurableAnswer): ClaimedCall {
   if (answer.kind !== "claimed") throw new Error(`the call is ${answer.kind}`);
@@ -130,7 +150,7 @@ describe("a call that waits", () => {
     store.pause("c_1", [SIGNAL], { leg: 1, from: 2 });
     expect(store.call("c_1")).toMatchObject({ state: "ready" });
     const { waits } = claimed(store.claim("c_1"));
-    expect(waits.find(({ step }) => step === 2)).toMatchObject({ state: "arrived", settled: { data: 1 } });
+    expect(waits.find(({ step }) => step === 2)).toMatchObject({ state: "arrived", settled: { data: "1" } });
   });
 
   test("is ready at its time, and what nobody decides expires", () => {
@@ -162,12 +182,14 @@ describe("a call that waits", () => {
     store.pause("c_1", [APPROVAL]);
     store.approve("c_1");
     store.claim("c_1");
-    expect(store.due()).toMatchObject({ lost: [] });
+    store.due();
+    expect(store.call("c_1")).toMatchObject({ state: "running" });
     store.pass(60_000);
-    expect(store.due()).toMatchObject({ lost: ["c_1"] });
-    expect(store.call("c_1")).toMatchObject({
-      state: "ended",
-      result: { success: false, metadata: { callId: "c_1" } },
+    store.due();
+    expect(store.call("c_1")).toMatchObject({ state: "ended" });
+    expect(JSON.parse(store.call("c_1").result ?? "")).toMatchObject({
+      error: { code: "outcome_unknown" },
+      metadata: { callId: "c_1", tool: "pay" },
     });
   });
 
@@ -203,11 +225,133 @@ describe("a call that waits", () => {
   test("is removed, with its script, a day after its end", () => {
     const store = open();
     store.pause("c_1", [APPROVAL]);
-    store.take({ kind: "cancel", id: "c_1", tenant: null, result: LOST, nowMs: 1_000_000 });
+    store.cancel("c_1");
     store.tables.sweep(1_000_000);
     expect(store.call("c_1").state).toBe("ended");
     store.tables.sweep(1_000_000 + DEFAULT_DURABLE.keepMs);
     expect(store.take({ kind: "get", id: "c_1", tenant: null }).kind).toBe("missing");
+  });
+});
+
+describe("what is kept of calls that wait", () => {
+  test("is stored once, however often the same pause is asked for, and whatever became of the call meanwhile", () => {
+    const store = open();
+    expect(store.pause("c_1", [APPROVAL]).kind).toBe("done");
+    expect(store.pause("c_1", [APPROVAL]).kind).toBe("done");
+    store.approve("c_1");
+    expect(store.pause("c_1", [APPROVAL]).kind).toBe("done");
+    expect(store.call("c_1")).toMatchObject({ state: "ready", waits: [{ state: "approved" }] });
+    store.claim("c_1");
+    expect(store.pause("c_1", [APPROVAL]).kind).toBe("done");
+    expect(store.call("c_1").state).toBe("running");
+  });
+
+  test("is not ended, and not released, by a run that another one has followed", () => {
+    const store = open();
+    store.pause("c_1", [APPROVAL]);
+    store.approve("c_1");
+    const { leg } = claimed(store.claim("c_1"));
+    expect(store.release("c_1", leg).kind).toBe("done");
+    const again = claimed(store.claim("c_1", "b"));
+    expect(store.end("c_1", leg).kind).toBe("lost");
+    expect(store.release("c_1", leg).kind).toBe("lost");
+    expect(store.call("c_1")).toMatchObject({ state: "running", legs: 1 });
+    expect(store.end("c_1", again.leg).kind).toBe("done");
+  });
+
+  test("is not decided after its time, however late anybody looks at the clock", () => {
+    const store = open();
+    store.pause("c_1", [APPROVAL], { expiresMs: 1_004_000 });
+    store.pass(5_000);
+    expect(store.approve("c_1")).toMatchObject({ kind: "conflict", message: "it is expired already" });
+    expect(store.call("c_1")).toMatchObject({ state: "ready", waits: [{ state: "expired" }] });
+  });
+
+  test("ends as cancelled when it has waited as long as it is kept", () => {
+    const store = open();
+    store.pause("c_1", [APPROVAL]);
+    store.pass(1_000_000);
+    expect(store.approve("c_1")).toMatchObject({ kind: "conflict", message: "the call does not wait for it any more" });
+    expect(JSON.parse(store.call("c_1").result ?? "")).toMatchObject({ error: { code: "cancelled" } });
+  });
+
+  test("is decided by the same again only where it is the same who decides", () => {
+    const store = open();
+    store.pause("c_1", [APPROVAL]);
+    store.approve("c_1");
+    expect(store.approve("c_1", 1, "d", "ada").kind).toBe("done");
+    expect(store.approve("c_1", 1, "d", "bob")).toMatchObject({ kind: "conflict", message: "it is approved already" });
+  });
+
+  test("goes with the call that waits for it", () => {
+    const store = open();
+    store.pause("c_child", [APPROVAL], { parent: { id: "c_parent", step: 1 } });
+    store.pause("c_parent", [{ kind: "call", id: "c_child" }]);
+    store.cancel("c_parent");
+    expect(store.call("c_child")).toMatchObject({ state: "ended", waits: [{ state: "void" }] });
+  });
+
+  test("goes where the call that waited for it has ended before it was stored", () => {
+    const store = open();
+    store.pause("c_parent", [APPROVAL]);
+    store.cancel("c_parent");
+    store.pause("c_child", [APPROVAL], { parent: { id: "c_parent", step: 1 } });
+    expect(store.call("c_child")).toMatchObject({ state: "ended" });
+  });
+
+  test("keeps the digits of long integers in a child's result, a signal and a call's result", () => {
+    const store = open();
+    store.pause("c_child", [APPROVAL], { parent: { id: "c_parent", step: 1 } });
+    store.pause("c_parent", [{ kind: "call", id: "c_child" }, SIGNAL]);
+    store.approve("c_child");
+    store.end("c_child", claimed(store.claim("c_child")).leg, "1915883588174806058");
+    const payload = "[1915883588174806058]";
+    store.take({ kind: "signal", id: "c_parent", tenant: null, name: "payment", payload, by: null, nowMs: 1_000_000 });
+    const [child, signal] = claimed(store.claim("c_parent")).waits;
+    expect(child?.settled?.data).toContain('"output":1915883588174806058');
+    expect(signal?.settled?.data).toBe(payload);
+    expect(store.call("c_child").result).toContain('"output":1915883588174806058');
+    expect(store.call("c_parent").waits[1]?.settled?.data).toEqual(["1915883588174806058"]);
+  });
+
+  test("stays ready by its own timer, whatever is sent to it before it goes on", () => {
+    const store = open();
+    store.pause("c_1", [APPROVAL], { wakeMs: 1_003_000 });
+    store.pass(5_000);
+    expect(store.due()).toMatchObject({ ids: ["c_1"] });
+    store.signal("c_1", 1);
+    expect(store.due()).toMatchObject({ ids: ["c_1"] });
+  });
+
+  test("of a tenant has a limit also once it has ended: the oldest results go", () => {
+    const store = open({ perTenant: 2 });
+    for (const id of ["c_1", "c_2", "c_3"]) {
+      store.pause(id, [APPROVAL], { tenant: "a" });
+      store.cancel(id);
+      store.pass(1);
+    }
+    expect(() => store.call("c_1")).toThrow();
+    expect([store.call("c_2"), store.call("c_3")]).toMatchObject([{ state: "ended" }, { state: "ended" }]);
+  });
+
+  test("is refused beyond the bytes of a call, and then nothing of it is stored", () => {
+    const store = open({ callBytes: 4_000 });
+    expect(store.pause("c_1", [APPROVAL], { journal: "x".repeat(4_000) }).kind).toBe("full");
+    expect(() => store.call("c_1")).toThrow();
+    expect(store.pause("c_1", [APPROVAL]).kind).toBe("done");
+    expect(store.signal("c_1", "x".repeat(4_000))).toMatchObject({ kind: "conflict" });
+  });
+
+  test("is listed in pages that stay short, and without results", () => {
+    const store = open();
+    const long: WaitKind = { ...APPROVAL, arguments: "x".repeat(1_500_000) };
+    for (const id of ["c_1", "c_2", "c_3", "c_4"]) store.pause(id, [long]);
+    const query = { state: null, tenant: null, tool: null, limit: 50, cursor: null };
+    const first = store.take({ kind: "list", query });
+    if (first.kind !== "page") throw new Error(first.kind);
+    expect(first.page.calls.map(({ id }) => id)).toEqual(["c_4", "c_3"]);
+    const next = store.take({ kind: "list", query: { ...query, cursor: first.page.cursor } });
+    expect(next).toMatchObject({ page: { calls: [{ id: "c_2", result: null }, { id: "c_1" }], cursor: null } });
   });
 });
 
@@ -233,11 +377,12 @@ test("whatever is done in whatever order, a call has one holder, is never lost, 
             legs.set(id, leg + 1);
           }
         } else if (what === "end") store.end(id, leg);
-        else if (what === "cancel") store.take({ kind: "cancel", id, tenant: null, result: LOST, nowMs: 1_000_000 });
+        else if (what === "cancel") store.cancel(id);
         else if (what === "pass") store.pass(1_000);
         else if (what === "due") store.due();
         else if (what === "signal") store.signal(id, 1);
         else store[what as "approve" | "refuse"](id);
+        expect(store.books()).toEqual(store.counted());
         for (const one of ids) {
           const call = store.call(one);
           expect(call.state === "ended").toBe(call.result !== null);

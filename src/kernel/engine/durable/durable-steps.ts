@@ -1,0 +1,54 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { type ErrorCode, StoreError } from "../../base/errors.ts";
+import type { DurableStep, PausedCall, RunWait, TakeDurable } from "../../store/calls/durable/durable-call.ts";
+
+/** Pauses between tries to take a step. */
+const PAUSES_MS = [50, 500, 2_000];
+
+/** What became of a call that was to be stored. */
+export type StoredPause =
+  | { readonly kind: "stored" }
+  /** Some of its waits are settled already, so that it was not stored. */
+  | { readonly kind: "settled"; readonly waits: readonly RunWait[] }
+  /** It was not stored, and will not be. */
+  | { readonly kind: "refused"; readonly code: ErrorCode; readonly message: string }
+  /** It may be stored, and may go on elsewhere: its run must do nothing more. */
+  | { readonly kind: "unknown"; readonly message: string };
+
+/** Stores a call that pauses. The step may be taken again: where an answer is late, it is asked for once more. */
+export async function storePause(take: TakeDurable, call: PausedCall, nowMs: number): Promise<StoredPause> {
+  let isUnanswered = false;
+  for (const pauseMs of [...PAUSES_MS, 0]) {
+    try {
+      const answer = await take({ kind: "pause", call, nowMs });
+      switch (answer.kind) {
+        case "done":
+          return { kind: "stored" };
+        case "settled":
+          return { kind: "settled", waits: answer.waits };
+        case "full":
+          return { kind: "refused", code: "cannot_pause", message: answer.bound };
+        default:
+          return { kind: "unknown", message: "the call has ended, or another process has taken it over" };
+      }
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error;
+      isUnanswered ||= error.isUnanswered;
+      if (!isUnanswered) return { kind: "refused", code: "store_failed", message: error.message };
+      await delay(pauseMs);
+    }
+  }
+  return { kind: "unknown", message: `the store did not answer: the call may be kept as ${call.id}` };
+}
+
+/** Takes a step that has to be taken, as well as that can be: what is not stored now is found when its process is gone. */
+export async function takeSurely(take: TakeDurable, step: DurableStep): Promise<void> {
+  for (const pauseMs of PAUSES_MS) {
+    try {
+      await take(step);
+      return;
+    } catch {
+      await delay(pauseMs);
+    }
+  }
+}

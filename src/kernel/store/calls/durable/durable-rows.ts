@@ -1,0 +1,126 @@
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { DurableAnswer, DurableCall, DurableCapacity, DurableQuery, KeptCall } from "./durable-call.ts";
+import { COLUMNS, type DurableRow } from "./durable-layout.ts";
+import { DurableWaits } from "./durable-waits.ts";
+
+const TENANTS_MAX = 256;
+/** Ended calls of a tenant that make room for one more, at most. */
+const EVICTED_MAX = 8;
+/** Bytes of waits from which a page of a list ends early. */
+const PAGE_BYTES = 4 * 1024 * 1024;
+const CURSOR = /^\d{1,15}$/;
+
+/** Rows of durable calls: how they are found, listed and counted. */
+export class DurableRows {
+  readonly waits: DurableWaits;
+  readonly #database: DatabaseSync;
+  readonly #room: DurableCapacity;
+  readonly #prepared = new Map<string, StatementSync>();
+
+  constructor(database: DatabaseSync, room: DurableCapacity) {
+    this.#database = database;
+    this.#room = room;
+    this.waits = new DurableWaits((sql) => this.sql(sql));
+  }
+
+  /** A statement, prepared once. */
+  sql(sql: string): StatementSync {
+    let prepared = this.#prepared.get(sql);
+    if (prepared === undefined) this.#prepared.set(sql, (prepared = this.#database.prepare(sql)));
+    return prepared;
+  }
+
+  /** The call of a tenant; `null` for any tenant's. */
+  find(id: string, tenant: string | null): DurableRow | undefined {
+    const row = this.sql(`SELECT ${COLUMNS} FROM durable WHERE id = ?`).get(id) as DurableRow | undefined;
+    return row !== undefined && (tenant === null || row.tenant === tenant) ? row : undefined;
+  }
+
+  /** A call as readers see it. */
+  callOf(row: DurableRow, hasResult = row.state === "ended"): KeptCall {
+    const { n, id, call_id: callId, tool, tenant, parent: parentId, key, state, leg, unrun } = row;
+    const result = hasResult
+      ? (this.sql("SELECT result FROM durable WHERE n = ?").get(n) as { readonly result: string | null }).result
+      : null;
+    return {
+      id,
+      callId,
+      tool,
+      tenant,
+      parentId,
+      key,
+      state,
+      legs: leg - unrun,
+      createdAt: new Date(row.created_ms).toISOString(),
+      updatedAt: new Date(row.updated_ms).toISOString(),
+      expiresAt: new Date(row.ends_ms).toISOString(),
+      waits: this.waits.all(n),
+      result,
+    };
+  }
+  list({ state, tenant, tool, limit, cursor }: DurableQuery): DurableAnswer {
+    const before = cursor !== null && CURSOR.test(cursor) ? Number(cursor) : Number.MAX_SAFE_INTEGER;
+    const wanted = [
+      ...(state === null ? [] : [["state = ?", state] as const]),
+      ...(tenant === null ? [] : [["tenant = ?", tenant] as const]),
+      ...(tool === null ? [] : [["tool = ?", tool] as const]),
+    ];
+    const where = ["n < ?", ...wanted.map(([sql]) => sql)].join(" AND ");
+    const values = wanted.map(([, value]) => value);
+    const rows = this.sql(`SELECT ${COLUMNS} FROM durable WHERE ${where} ORDER BY n DESC LIMIT ?`).all(
+      before,
+      ...values,
+      limit,
+    ) as unknown as readonly DurableRow[];
+    let bytes = 0;
+    const after = rows.findIndex(({ n }) => (bytes += this.waits.bytes(n)) > PAGE_BYTES);
+    // One call at least, however long.
+    const shown = after === -1 ? rows : rows.slice(0, Math.max(1, after));
+    const last = shown.length === limit || shown.length < rows.length ? shown.at(-1) : undefined;
+    const calls = shown.map((row): DurableCall => ({ ...this.callOf(row, false), result: null }));
+    return { kind: "page", page: { calls, cursor: last === undefined ? null : `${last.n}` } };
+  }
+
+  /** Ids of calls that are ready: those of each tenant in turn. */
+  ready(most: number): readonly string[] {
+    const tenants = this.sql(
+      "SELECT tenant FROM durable WHERE state = 'ready' GROUP BY tenant ORDER BY min(updated_ms) LIMIT ?",
+    ).all(TENANTS_MAX) as unknown as readonly { readonly tenant: string }[];
+    const each = Math.max(1, Math.ceil(most / Math.max(1, tenants.length)));
+    const sql = "SELECT id FROM durable WHERE state = 'ready' AND tenant = ? ORDER BY updated_ms LIMIT ?";
+    const ids = tenants.map(({ tenant }) =>
+      (this.sql(sql).all(tenant, each) as unknown as readonly { readonly id: string }[]).map(({ id }) => id),
+    );
+    return Array.from({ length: each }, (_one, at) => ids.flatMap((of) => of[at] ?? []))
+      .flat()
+      .slice(0, most);
+  }
+
+  /** The limit that a call is beyond, in words. `isNew`: whether it counts as one more of its tenant's. */
+  excessOf(n: number, isNew: boolean): string | null {
+    const { callBytes, perTenant, tenantBytes } = this.#room;
+    const sql = `SELECT durable.bytes AS own, calls, durable_tenant.bytes AS bytes
+      FROM durable JOIN durable_tenant USING (tenant) WHERE n = ?`;
+    const now = this.sql(sql).get(n) as
+      { readonly own: number; readonly calls: number; readonly bytes: number } | undefined;
+    if (now === undefined) return null;
+    if (now.own > callBytes) return `what is kept of a call has ${now.own} bytes, and may have ${callBytes}`;
+    if (isNew && now.calls > perTenant) return `${perTenant} calls of the tenant wait already`;
+    return now.bytes > tenantBytes ? `calls of the tenant that wait have ${tenantBytes} bytes already` : null;
+  }
+
+  /** Ended calls of a tenant beyond its room go, those that ended first. The one that ends now stays. */
+  makeRoom({ n, tenant }: DurableRow): void {
+    const { perTenant, tenantBytes } = this.#room;
+    const books = this.sql("SELECT ended, ended_bytes FROM durable_tenant WHERE tenant = ?");
+    const oldest = `SELECT n FROM durable WHERE state = 'ended' AND tenant = ? AND n <> ? ORDER BY ends_ms LIMIT 1`;
+    for (let gone = 0; gone < EVICTED_MAX; gone++) {
+      const { ended, ended_bytes: bytes } = books.get(tenant) as {
+        readonly ended: number;
+        readonly ended_bytes: number;
+      };
+      if (ended <= perTenant && bytes <= tenantBytes) return;
+      if (this.sql(`DELETE FROM durable WHERE n = (${oldest})`).run(tenant, n).changes === 0) return;
+    }
+  }
+}
