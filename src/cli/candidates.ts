@@ -137,7 +137,7 @@ async function configuredTools(given: string | undefined): Promise<readonly stri
 }
 
 /** Commands for calls that wait. */
-const WAITING: ReadonlySet<string> = new Set(["approve", "refuse", "signal", "cancel", "result"]);
+const WAITING: ReadonlySet<string> = new Set(["approve", "refuse", "settle", "signal", "cancel", "result"]);
 
 /** Ids of the newest calls of the server that is meant, if it answers soon. */
 async function callIds(values: Line["values"], command: string): Promise<readonly Candidate[]> {

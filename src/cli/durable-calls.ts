@@ -21,6 +21,8 @@ interface DecideOptions extends Options {
   readonly digest?: string;
   readonly arguments?: string;
   readonly data?: string;
+  readonly happened?: string | true;
+  readonly didNotHappen?: true;
   readonly reason?: string;
   readonly actor?: string;
   readonly yes?: true;
@@ -31,7 +33,7 @@ const WAIT_MAX_S = WAIT_MAX_MS / 1_000;
 /** How often a call is looked at that goes on in this process, in seconds. */
 const LOOK_S = 1;
 
-/** `glovebox calls approve`, `refuse`, `signal`, `cancel` and `result`: calls that wait. */
+/** `glovebox calls approve`, `refuse`, `settle`, `signal`, `cancel` and `result`: calls that wait. */
 export function durableCommands(): readonly Command[] {
   const approve = withPlace(new Command("approve"), "approve")
     .argument("<id>", "id of the call")
@@ -51,6 +53,15 @@ export function durableCommands(): readonly Command[] {
     .option("--reason <text>", "why")
     .option("--actor <name>", "who decides")
     .action((id: string, options: DecideOptions) => decide(id, options, () => Promise.resolve(refusalOf(options))));
+  const settle = withPlace(new Command("settle"), "approve")
+    .argument("<id>", "id of the call")
+    .description("say what became of an effect that was under way when the call's process was lost")
+    .option("--wait <step>", "which effect, where there are several", wholeNumber(0, STEP_MAX))
+    .option("--happened [json]", "it has happened, with this answer (default: null)")
+    .option("--did-not-happen", "it has not happened: the call does it now")
+    .option("--reason <text>", "why")
+    .option("--actor <name>", "who decides")
+    .action((id: string, options: DecideOptions) => decide(id, options, () => Promise.resolve(outcomeOf(options))));
   const signal = withPlace(new Command("signal"), "execute")
     .argument("<id>", "id of the call")
     .argument("<name>", "name of the signal")
@@ -67,7 +78,7 @@ export function durableCommands(): readonly Command[] {
     .description("print the output of a call that has waited; exit with 4 while it waits still")
     .option("--wait <seconds>", "how long to wait for its end", wholeNumber(0, WAIT_MAX_S), "0")
     .action(resultOf);
-  return [approve, refuse, signal, cancel, result];
+  return [approve, refuse, settle, signal, cancel, result];
 }
 
 /** Options of commands for calls that wait. */
@@ -109,6 +120,8 @@ function lineOfWait(wait: CallWait): string {
       return `time ${wait.until}`;
     case "call":
       return `call ${wait.id}`;
+    case "outcome":
+      return `outcome of ${wait.asked}: it may have happened, or not: ${wait.arguments}`;
   }
 }
 
@@ -122,6 +135,14 @@ function approveCall(id: string, options: DecideOptions): Promise<void> {
 
 function refusalOf(options: DecideOptions): Decision {
   return { ...saidOf(options), decision: "refuse" };
+}
+
+function outcomeOf(options: DecideOptions): Decision {
+  const { happened, didNotHappen } = options;
+  if ((happened === undefined) === (didNotHappen === undefined))
+    throw new CliError(EXIT.USAGE, "say either --happened or --did-not-happen");
+  if (happened === undefined) return { ...saidOf(options), decision: "did_not_happen" };
+  return { ...saidOf(options), decision: "happened", ...(happened === true ? {} : json("answer", happened)) };
 }
 
 function saidOf({ wait, reason, actor }: DecideOptions): Omit<Decision, "decision"> {
@@ -215,7 +236,7 @@ function json(name: string, text: string | undefined): Readonly<Record<string, u
   try {
     value = parseForWriting(text);
   } catch {
-    throw new CliError(EXIT.INVALID, `--${name} is not JSON`);
+    throw new CliError(EXIT.INVALID, `${name === "answer" ? "the answer" : `--${name}`} is not JSON`);
   }
   if (name === "arguments" && !isObject(value)) throw new CliError(EXIT.INVALID, "--arguments is an object");
   return { [name]: value };

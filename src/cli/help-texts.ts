@@ -29,6 +29,7 @@ const HELP: Readonly<Record<string, HelpText>> = {
   "calls show": text("glovebox calls show ID", ...REMOTE),
   "calls approve": text("glovebox calls approve ID --actor ada@example.com", ...REMOTE, "PAUSED"),
   "calls refuse": text('glovebox calls refuse ID --reason "the order was delivered"', ...REMOTE, "PAUSED"),
+  "calls settle": text("glovebox calls settle ID --happened '{\"status\":201}'", ...REMOTE, "PAUSED"),
   "calls signal": text("glovebox calls signal ID payment --payload '{\"sum\":12}'", ...REMOTE, "PAUSED"),
   "calls cancel": text("glovebox calls cancel ID", ...REMOTE),
   "calls result": text("glovebox calls result ID --wait 25", ...REMOTE, "PAUSED"),

@@ -26,7 +26,7 @@ export { ConfigError, loadConfig } from "../server/config/load.ts";
 export type { Config } from "../server/config/schema.ts";
 export type { Replayed } from "../kernel/engine/replay/replay-recording.ts";
 export { readRecording, type RecordedOutcome, type Recording } from "../kernel/engine/replay/recording.ts";
-export type { RecordedAnswer, RecordedAsk } from "../kernel/broker/journal.ts";
+export type { RecordedAnswer, RecordedAsk } from "../kernel/base/protocol/recorded-journal.ts";
 export type { PackageOptions } from "../kernel/tool/package/options.ts";
 export type { PackageEvent, PackageStepName } from "../kernel/tool/package/step.ts";
 export type { CallHistory } from "../kernel/engine/call-history.ts";

@@ -7,6 +7,17 @@ import type { CallIdentity } from "./capability-event.ts";
 import type { GrantSubject } from "./grants.ts";
 import type { PlacedCapability } from "./thread/host-capability.ts";
 
+/** Stores what a call asks and hears while it runs. */
+export interface CallKeep {
+  /** Adds a `JournalPart`, as JSON. */
+  append(part: string): void;
+  /**
+   * Announces the effect of a step, before it happens. Rejects with a `CallFailure` where it must not happen: the store
+   * cannot be used, or another process goes on with the call.
+   */
+  begin(step: number): Promise<void>;
+}
+
 /** The call on whose behalf the broker acts. */
 export interface BrokeredCall extends GrantSubject, CallIdentity {
   /** Its number, for capabilities of another thread. */
@@ -19,6 +30,8 @@ export interface BrokeredCall extends GrantSubject, CallIdentity {
   readonly isRecorded?: boolean;
   /** JSON of its journal, as `SessionSnapshot` has it, from which it goes on. */
   readonly journal?: string | undefined;
+  /** Where it is stored, so that it goes on after the loss of its process. Default: it is not. */
+  readonly keep?: CallKeep | undefined;
   /** Whether somebody hears of its capability calls, with the hash of their arguments. */
   readonly isHeard?: boolean;
   /** Receives its capability calls, where its record may have them. */

@@ -7,10 +7,11 @@ import {
   type Respond,
 } from "../base/protocol/capability-call.ts";
 import type { LateMessage, TimedMessage, TogetherMessage } from "../base/protocol/messages.ts";
-import type { BrokeredCall } from "./brokered-call.ts";
+import type { RecordedJournal } from "../base/protocol/recorded-journal.ts";
+import type { BrokeredCall, CallKeep } from "./brokered-call.ts";
 import { CapabilityInvoker, type InvokerHost, type LastRefusal } from "./capability-invoker.ts";
 import type { Grants } from "./grants.ts";
-import { digestOf, isSame, Journal, type JournalEntry, type RecordedJournal, ReplayCursor } from "./journal.ts";
+import { digestOf, isSame, Journal, type JournalEntry, ReplayCursor } from "./journal.ts";
 
 /** Sum of a session, sent when its call has ended. */
 export interface SessionEnd {
@@ -65,6 +66,8 @@ export class BrokerSession implements CallSession {
   readonly #caller: BrokeredCall;
   readonly #invoker: CapabilityInvoker;
   #replay: ReplayCursor;
+  /** Announced steps whose answers are to be stored. */
+  readonly #begun = new Set<number>();
   /** Steps of an earlier run that had no answer, and have not been asked for in this one. */
   readonly #waits: Set<number>;
 
@@ -74,8 +77,10 @@ export class BrokerSession implements CallSession {
     this.#waits = new Set(this.journal.unanswered);
     this.#host = host;
     this.#caller = caller;
-    this.#invoker = new CapabilityInvoker(host, caller, grants);
+    this.#invoker = new CapabilityInvoker(host, caller, grants, caller.keep && ((step) => this.#announce(step)));
     if (journal !== undefined) this.#invoker.recount(journal);
+    // What it goes on from is stored.
+    this.journal.takePart();
     this.#replay = new ReplayCursor(1, this.journal);
   }
 
@@ -140,7 +145,6 @@ export class BrokerSession implements CallSession {
     if (this.#invoker.isBeyond(call)) return respond(this.#diverge(call));
     const { step, capability, method, args, deliveredCount } = call;
     const kept = this.#keep(args);
-    const response = this.#invoker.invoke(call, kept.isHeld);
     const entry: JournalEntry = {
       step,
       capability,
@@ -150,6 +154,7 @@ export class BrokerSession implements CallSession {
     };
     this.journal.append(entry);
     this.#replay.ask(step, respond);
+    const response = this.#invoker.invoke(call, kept.isHeld);
     const { reply } = call;
     if (reply !== undefined)
       // The call has this answer, whatever is made of it here.
@@ -196,6 +201,19 @@ export class BrokerSession implements CallSession {
   #record(step: number, response: CapabilityResponse): void {
     this.journal.recordResponse(step, response);
     this.#replay.deliver();
+    if (this.#begun.delete(step)) this.#append();
+  }
+
+  /** Before a step that may have an effect, all is stored that the call has asked and heard. */
+  #announce(step: number): CallKeep | undefined {
+    this.#begun.add(step);
+    this.#append();
+    return this.#caller.keep;
+  }
+
+  #append(): void {
+    const part = this.journal.takePart();
+    if (part !== null) this.#caller.keep?.append(JSON.stringify(part));
   }
 
   #diverge(call: CapabilityCall): Diverged {

@@ -5,11 +5,11 @@ import { CONTINUATIONS_MAX, isContinuation } from "../base/protocol/capability-c
 import { configRemedy, type Remedy } from "../base/remedy.ts";
 import { HostAccount, type TenantAccounts } from "../base/tenant-account.ts";
 import type { Refused } from "./capabilities/capability.ts";
-import type { BrokeredCall } from "./brokered-call.ts";
+import type { BrokeredCall, CallKeep } from "./brokered-call.ts";
 import { type Excess, explainExcess } from "./capability-excess.ts";
 import { type CapabilityDetails, type CapabilityOutcome, methodName } from "./capability-event.ts";
 import type { Decision, Grants } from "./grants.ts";
-import type { RecordedJournal } from "./journal.ts";
+import type { RecordedJournal } from "../base/protocol/recorded-journal.ts";
 import type { BegunMethod, MethodCaller, MethodOutcome, RunningMethod } from "./method-call.ts";
 import { OpenedCapabilities, type Track } from "./opened-capabilities.ts";
 import { DENIED_ARGS_MAX } from "./remedies.ts";
@@ -87,6 +87,7 @@ export class CapabilityInvoker implements Disposable {
   readonly #host: InvokerHost;
   readonly #caller: BrokeredCall;
   readonly #grants: Grants;
+  readonly #announce: ((step: number) => CallKeep | undefined) | undefined;
   readonly #capabilities = new Map<string, DecidedCapability>();
   readonly #opened: OpenedCapabilities;
   /** Characters of arguments and responses so far. */
@@ -98,7 +99,14 @@ export class CapabilityInvoker implements Disposable {
   #effects = 0;
   #lastRefusal: NotedRefusal | null = null;
 
-  constructor(host: InvokerHost, caller: BrokeredCall, grants: Grants) {
+  /** `announce`: has all stored that came before a step which may have an effect. Default: the call is not stored. */
+  constructor(
+    host: InvokerHost,
+    caller: BrokeredCall,
+    grants: Grants,
+    announce?: (step: number) => CallKeep | undefined,
+  ) {
+    this.#announce = announce;
     this.#host = host;
     this.#caller = caller;
     this.#grants = grants;
@@ -270,10 +278,21 @@ export class CapabilityInvoker implements Disposable {
   #beginMethod({ call, label }: Invocation, decision: Granted): BegunMethod {
     const { method, args, step } = call;
     const { capability } = decision;
-    if (capability.kind === "host")
+    const announce = this.#announce;
+    if (capability.kind === "host") {
+      // That thread begins the effect itself, once it knows that there is one.
+      if (!capability.reads.includes(method)) announce?.(step);
       return capability.request(this.#caller.callNumber ?? 0, call, label, valuesOf(decision));
+    }
     const open = () => this.#opened.open(capability, valuesOf(decision));
-    return this.#host.methods.begin({ capability, method, args, label, open, step, reply: call.reply }, this.account);
+    const begins =
+      announce &&
+      ((isLater: boolean) => {
+        const keep = announce(step);
+        return isLater ? undefined : keep?.begin(step);
+      });
+    const asked = { capability, method, args, label, open, step, reply: call.reply, begins };
+    return this.#host.methods.begin(asked, this.account);
   }
 
   async #end({ invocation, method }: Begun): Promise<CapabilityResponse> {

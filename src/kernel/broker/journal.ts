@@ -8,6 +8,7 @@ import {
   type ReplayPlan,
   type SharedTurn,
 } from "../base/protocol/messages.ts";
+import type { JournalPart, RecordedAnswer, RecordedJournal } from "../base/protocol/recorded-journal.ts";
 
 /** A capability call. */
 export interface JournalEntry extends Pick<CapabilityCall, "step" | "deliveredCount" | "capability" | "method"> {
@@ -35,37 +36,6 @@ export interface OrderedResponse extends Pick<CapabilityCall, "step"> {
   readonly response: CapabilityResponse;
 }
 
-/** A capability call in a recording. */
-export interface RecordedAsk {
-  readonly capability: string;
-  readonly method: string;
-  /** Arguments as JSON. */
-  readonly args: string;
-}
-
-/** A response in a recording. */
-export interface RecordedAnswer {
-  /** Step of the capability call, from 1, and number of capability calls made by then. */
-  readonly step: number;
-  readonly asked: number;
-  readonly nowMs: number;
-  readonly ok: boolean;
-  /** JSON: the value, or `{ code, message }`. */
-  readonly payload: string;
-}
-
-/** A journal as plain data, for a recording. Responses that were pending when the call ended are left out. */
-export interface RecordedJournal {
-  /** Capability calls, in order. */
-  readonly asks: readonly RecordedAsk[];
-  /** Responses, in order of delivery. */
-  readonly answers: readonly RecordedAnswer[];
-  /** Timers that fired late: the number of timer turns by then, and the call's clock. Missing where none did. */
-  readonly late?: readonly LateTimer[];
-  /** Answers that reached the call in one turn: index of the first, and their number. Missing where each had its own. */
-  readonly together?: readonly SharedTurn[];
-}
-
 /**
  * Capability calls of a call and their responses, each in order. A call whose executor was lost is run again against
  * its journal: a capability call that has a response gets the same response again, so that no effect happens twice.
@@ -86,6 +56,8 @@ export class Journal {
   readonly #isRecorded: boolean;
   /** Above 1 where the steps before went to a broker that has ended. */
   #firstStep = 1;
+  /** What the parts so far have: entries, responses, and those of the responses whose order was known. */
+  #told = { asks: 0, answers: 0, ordered: 0 };
 
   /** `isRecorded`: of a call that has ended, so that nothing can be added. */
   constructor(isRecorded = false) {
@@ -201,6 +173,21 @@ export class Journal {
       answers: this.responses.map(toRecorded),
       ...(this.#late.length === 0 ? {} : { late: this.#late }),
       ...(this.#together.length === 0 ? {} : { together: this.#together }),
+    };
+  }
+
+  /** What was added since this was last asked; `null` for nothing. */
+  takePart(): JournalPart | null {
+    const { asks, answers, ordered: kept } = this.#told;
+    const [size, count] = [this.#entries.length, this.#responses.length];
+    if (asks === size && answers === count) return null;
+    this.#told = { asks: size, answers: count, ordered: this.#ordered };
+    return {
+      asks: this.#entries.slice(asks).map(({ capability, method, args }) => ({ capability, method, args })),
+      kept,
+      answers: this.responses.slice(kept).map(toRecorded),
+      late: this.#late,
+      together: this.#together,
     };
   }
 

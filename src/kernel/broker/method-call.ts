@@ -25,6 +25,7 @@ interface CheckedMethod {
   readonly output: Validator | null;
   /** See `MethodShape`. */
   readonly isRead: (args: unknown) => boolean;
+  readonly isAnnounced: boolean;
 }
 
 /** One call of a capability's method. */
@@ -40,6 +41,11 @@ export interface MethodCall {
   readonly step: number;
   /** See `CapabilityCall`. */
   readonly reply?: ChildReply | undefined;
+  /**
+   * Announces the method's effect, which happens once that has resolved. `isLater`: its handler does so itself. Default:
+   * nobody has to know.
+   */
+  readonly begins?: ((isLater: boolean) => Promise<void> | undefined) | undefined;
 }
 
 /** End of a method, as data. The broker counts it, and turns it into the response. */
@@ -126,7 +132,9 @@ export class MethodCaller {
         opened.adopt(value, reply);
         return ended({ kind: "value", json: childAnswer(reply) }, effects);
       }
-      const returned = opened.invoke(call.method, value, call.step);
+      const announced = effects > 0 ? call.begins?.(method.isAnnounced) : undefined;
+      const invoke = (): unknown => opened.invoke(call.method, value, call.step);
+      const returned = announced === undefined ? invoke() : announced.then(invoke);
       if (!isThenable(returned)) return ended(outcomeOf(label, method, returned), effects);
       return { kind: "running", effects, end: this.#end(returned, { label, method, effects }, payer) };
     } catch (error) {
@@ -154,9 +162,10 @@ export class MethodCaller {
     if (shape === undefined) return undefined;
     let method = this.#methods.get(shape);
     if (method === undefined) {
-      const { input, output, isRead = false, inputBytes = INPUT_BYTES } = shape;
+      const { input, output, isRead = false, isAnnounced = false, inputBytes = INPUT_BYTES } = shape;
       method = {
         inputBytes,
+        isAnnounced,
         isRead: typeof isRead === "function" ? isRead : () => isRead,
         input: input === undefined ? null : compileSchema(input, "inputSchema"),
         output: output === undefined ? null : compileSchema(output, "outputSchema"),

@@ -1,7 +1,8 @@
 import { type CapabilityCall, DIVERGED, type Respond } from "../base/protocol/capability-call.ts";
 import type { CallSession, SessionEnd } from "./call-session.ts";
 import type { LastRefusal } from "./capability-invoker.ts";
-import { isSame, Journal, type RecordedJournal, ReplayCursor } from "./journal.ts";
+import type { RecordedJournal } from "../base/protocol/recorded-journal.ts";
+import { isSame, Journal, ReplayCursor } from "./journal.ts";
 
 /** Responds to the capability calls of a call from its recording. Calls no handler. */
 export class RecordedSession implements CallSession {

@@ -17,7 +17,7 @@ const CANCEL = `${CALL}/cancel`;
 /** How ids of durable calls begin. */
 const ID = /^c_[\w.-]{1,126}$/;
 const FILTERS: readonly string[] = ["state", "tool", "tenant", "limit", "cursor"];
-const DECISION = ["wait", "decision", "digest", "arguments", "data", "reason", "actor"] satisfies (keyof Decision)[];
+const DECISION = ["wait", "decision", "digest", "arguments", "data", "answer", "reason", "actor"] satisfies (keyof Decision)[];
 const DECISION_KEYS: readonly string[] = DECISION;
 const WAIT_MAX_S = WAIT_MAX_MS / 1_000;
 const REASON_MAX = 1_000;

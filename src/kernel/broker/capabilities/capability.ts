@@ -84,6 +84,8 @@ export interface MethodShape {
    * false.
    */
   readonly isRead?: boolean | ((args: unknown) => boolean);
+  /** Whether its handler announces its effect by itself, where a stored call needs that: it knows later whether there is one. */
+  readonly isAnnounced?: true;
   /** Maximum length of the arguments' JSON, in UTF-16 units: then `capability_limit`. Default 1 MiB. */
   readonly inputBytes?: number;
 }

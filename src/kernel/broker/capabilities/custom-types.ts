@@ -16,6 +16,11 @@ export interface CapabilityMethod {
    * Default 256 KiB.
    */
   readonly inputBytes?: number;
+  /**
+   * Whether it has no effects: a call may do it again after the loss of its process, and nobody has to say whether it
+   * happened. Default: `false`.
+   */
+  readonly isRead?: boolean;
   // The embedder's schema determines the type of the arguments, so the handler declares it.
   // oxlint-disable-next-line typescript/no-explicit-any
   readonly handler: (args: any, call: HandlerCall) => unknown;
@@ -83,6 +88,7 @@ export interface CapabilityDefinition<Name extends string, Ins extends SchemasBy
       readonly input?: Ins[M];
       readonly output?: Schema;
       readonly inputBytes?: number;
+      readonly isRead?: boolean;
       readonly handler: (
         args: HandlerArgs<Ins[M]>,
         call: HandlerCall,
@@ -94,6 +100,7 @@ export interface CapabilityDefinition<Name extends string, Ins extends SchemasBy
       readonly output?: Outs[M];
       readonly input?: unknown;
       readonly inputBytes?: unknown;
+      readonly isRead?: unknown;
       readonly handler?: unknown;
     };
   };

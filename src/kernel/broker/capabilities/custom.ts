@@ -70,6 +70,8 @@ function checkCapability(capability: CustomCapability): CustomCapability {
     if (typeof method?.handler !== "function") {
       throw new TypeError(`capability "${capability.name}.${name}" has no handler`);
     }
+    if (!["boolean", "undefined"].includes(typeof method.isRead))
+      throw new TypeError(`"${capability.name}.${name}" isRead is true or false`);
     count(`"${capability.name}.${name}" inputBytes`, method.inputBytes, INPUT_BYTES, 1);
   }
   const { name, rateLimit } = capability;
@@ -163,9 +165,9 @@ export function asCapability(
 ): Capability<true> {
   const custom = checkCapability(given);
   const methods: [string, MethodShape][] = Object.entries(custom.methods).flatMap(([name, method]) => {
-    const { input, output, inputBytes = INPUT_BYTES } = method;
+    const { input, output, inputBytes = INPUT_BYTES, isRead = false } = method;
     // `checkCapability` has made JSON Schemas of them.
-    const takes = { inputBytes, ...(input === undefined ? {} : { input: input as JsonSchema }) };
+    const takes = { inputBytes, isRead, ...(input === undefined ? {} : { input: input as JsonSchema }) };
     const gives = output === undefined ? {} : { output: output as JsonSchema };
     return [
       [name, { ...takes, ...gives }],

@@ -44,7 +44,11 @@ const CALL = { ...TOOL_CALL, properties: { ...TOOL_CALL.properties, line: PLACE,
 
 /** The same for all programs: their schemas are compiled once. */
 export const PROGRAM_METHODS: Pick<Capability, "methods"> = {
-  methods: { ...PAUSE_METHODS.methods, call: { input: CALL }, search: { input: { type: "object" }, isRead: true } },
+  methods: {
+    ...PAUSE_METHODS.methods,
+    call: { input: CALL, isAnnounced: true },
+    search: { input: { type: "object" }, isRead: true },
+  },
 };
 
 /**

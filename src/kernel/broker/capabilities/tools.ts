@@ -21,7 +21,7 @@ export function createTools(): Capability<readonly string[]> {
     name: "tools",
     grants: nameGrants,
     methods: {
-      call: { input: TOOL_CALL },
+      call: { input: TOOL_CALL, isAnnounced: true },
     },
     open: (call, grants) => {
       const names = grants.flat();

@@ -187,7 +187,7 @@ export class BrokerClient implements SessionHost, AskPipes {
     const { caller, grants } = session;
     const { callNumber, callId, parentId, tenant, narrowed, limits, isRecorded, isHeard, remote, version, own } =
       caller;
-    const { logging, journal } = caller;
+    const { logging, journal, keep } = caller;
     const { policy } = grants;
     const { tool, tags, registrant, digest, requested } = caller;
     const shape = own === undefined || own.kind === "host" ? null : shapeOf(own, "whole");
@@ -213,6 +213,7 @@ export class BrokerClient implements SessionHost, AskPipes {
       limits: { capabilityCalls, capabilityBytes, ...(wallMs === undefined ? {} : { wallMs }) },
       isRecorded: isRecorded === true,
       journal,
+      isKept: keep !== undefined,
       isHeard: isHeard === true,
       logging,
       binary: this.#hold(session),
@@ -298,6 +299,10 @@ export class BrokerClient implements SessionHost, AskPipes {
         return run.pipes.receive(message);
       case "outcome":
         return this.#record(run, message);
+      case "append":
+        return run.sessions.get(message.call)?.caller.keep?.append(message.part);
+      case "announce":
+        return void run.sessions.get(message.call)?.announce(message);
       case "handle": {
         const { request } = message;
         const respond: Parameters<HostSession["handle"]>[1] = (end) =>

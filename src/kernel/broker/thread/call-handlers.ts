@@ -44,8 +44,10 @@ export class CallHandlers {
       return respond({ kind: "ended", effects: 0, outcome: { kind: "failed", message: `${label} does not exist` } });
     const open = () => this.#opened.open(capability, grants);
     const { methods } = this.#host;
-    const begin = (): BegunMethod =>
-      this.#opened.isEnded ? CALL_ENDED : methods.begin({ capability, method, args, label, open, step }, this.#account);
+    const { keep } = this.#caller;
+    const begins = keep === undefined ? undefined : (isLater: boolean) => (isLater ? undefined : keep.begin(step));
+    const asked = { capability, method, args, label, open, step, begins };
+    const begin = (): BegunMethod => (this.#opened.isEnded ? CALL_ENDED : methods.begin(asked, this.#account));
     const begun = methods.inTurn(begin, this.#account);
     if (!(begun instanceof Promise) && begun.kind === "ended") return respond(begun);
     void awaitEnd(begun).then(respond);

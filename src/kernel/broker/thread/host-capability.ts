@@ -13,6 +13,8 @@ export interface HostCapabilityShape {
 /** A capability whose methods the embedder's thread carries out: its handlers are closures of that thread. */
 export interface HostCapability extends Pick<Capability, "name" | "grants"> {
   readonly kind: "host";
+  /** Methods without effects. */
+  readonly reads: readonly string[];
   /**
    * Sends a method with its arguments as JSON, which this thread does not read. `label`: its name in messages. `grants`:
    * the values that the call is granted.
@@ -44,6 +46,7 @@ export function hostCapability({ name, grants, reads }: HostCapabilityShape, car
   return {
     kind: "host",
     name,
+    reads,
     grants: (grants === "names" ? nameGrants : wholeGrants) as GrantKind<unknown>,
     request: (call, { step, method, args }, label, values) => ({
       kind: "running",

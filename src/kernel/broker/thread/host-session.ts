@@ -1,6 +1,7 @@
 import type { CapabilityCall, Respond } from "../../base/protocol/capability-call.ts";
 import { HostAccount, type TenantAccounts } from "../../base/tenant-account.ts";
 import type { AskLogging } from "../ask-log.ts";
+import { CallFailure } from "../capabilities/capability.ts";
 import type { BrokeredCall } from "../brokered-call.ts";
 import type { AttemptEnd, RunProgress, SessionEnd, SessionSnapshot } from "../call-session.ts";
 import type { CapabilityEvent } from "../capability-event.ts";
@@ -290,6 +291,19 @@ export class HostSession implements EngineSession {
     else trace.handle(method, () => this.#handlers.handle(method, respond));
   }
 
+  /** Announces an effect of a call that is stored, and tells the broker whether it may happen. */
+  async announce({ request, step }: Extract<FromThread, { readonly kind: "announce" }>): Promise<void> {
+    const { outbox } = this.#run;
+    let failure: Failure | null = null;
+    try {
+      await this.caller.keep?.begin(step);
+    } catch (error) {
+      const code = error instanceof CallFailure ? error.code : "store_failed";
+      failure = { code, message: error instanceof CallFailure ? error.message : "the call cannot be kept" };
+    }
+    outbox.push({ kind: "announced", request, failure });
+  }
+
   /** The broker that had the session has ended. */
   onDeath(): void {
     this.#isBroken = this.#hasAsked || this.#attempt !== null;
@@ -304,7 +318,8 @@ export class HostSession implements EngineSession {
     this.#kept?.resolve(null);
     this.#end?.resolve(this.#lostEnd());
     // Nobody here knows how far it has come: what it has not repeated yet would be carried out once more.
-    if (this.#isRepeating && this.#end === null) this.caller.onLost?.();
+    const isKept = this.caller.keep !== undefined && this.#isBroken;
+    if ((this.#isRepeating || isKept) && this.#end === null) this.caller.onLost?.();
   }
 
   #loseAll(): void {

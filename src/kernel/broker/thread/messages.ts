@@ -1,5 +1,5 @@
 import type { MessagePort } from "node:worker_threads";
-import type { ErrorCode } from "../../base/errors.ts";
+import type { ErrorCode, Failure } from "../../base/errors.ts";
 import type { Throttling } from "../../base/host-work-queue.ts";
 import type { BrokeredCall } from "../brokered-call.ts";
 import type { CapabilityCall, CapabilityResponse, Diverged } from "../../base/protocol/capability-call.ts";
@@ -68,6 +68,8 @@ export interface SessionStart {
   readonly isRecorded: boolean;
   /** See `BrokeredCall`. */
   readonly journal?: string | undefined;
+  /** Whether what it asks and hears is stored while it runs. */
+  readonly isKept?: boolean;
   /** Whether arguments are hashed for a listener. */
   readonly isHeard: boolean;
   /** How its capability calls are logged. Default: its record has none. */
@@ -109,6 +111,8 @@ export type ToThread =
   | { readonly kind: "keep"; readonly call: number }
   /** The end of a `handle`. */
   | { readonly kind: "handled"; readonly request: number; readonly end: EndedMethod }
+  /** The answer to `announce`: the effect may happen, or why not. */
+  | { readonly kind: "announced"; readonly request: number; readonly failure: Failure | null }
   | { readonly kind: "resolved"; readonly lookup: number; readonly addresses: readonly string[] | null }
   /** The state of a package's capability from now on. */
   | { readonly kind: "state"; readonly capability: string; readonly state: unknown }
@@ -158,6 +162,10 @@ export type FromThread =
     }
   /** A worker sent what no worker sends. */
   | { readonly kind: "broken"; readonly pipe: number; readonly reason: string }
+  /** A part of the journal of a call that is stored. */
+  | { readonly kind: "append"; readonly call: number; readonly part: string }
+  /** An effect of such a call is about to happen. Answered by `announced`. */
+  | { readonly kind: "announce"; readonly request: number; readonly call: number; readonly step: number }
   | { readonly kind: "snapshot"; readonly call: number; readonly snapshot: SessionSnapshot | null }
   | { readonly kind: "planned"; readonly call: number; readonly plan: string }
   /** The session's last message. */

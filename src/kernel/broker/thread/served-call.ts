@@ -2,7 +2,7 @@ import { HostAccount, type HostDelta } from "../../base/tenant-account.ts";
 import type { CapabilityCall, Respond } from "../../base/protocol/capability-call.ts";
 import type { Broker } from "../broker.ts";
 import { AskLog } from "../ask-log.ts";
-import type { BrokeredCall } from "../brokered-call.ts";
+import type { BrokeredCall, CallKeep } from "../brokered-call.ts";
 import type { AttemptEnd, BrokerSession, RunProgress, SessionEnd, SessionSnapshot } from "../call-session.ts";
 import type { Grants } from "../grants.ts";
 import type { ReplayNote, SessionStart, ToldTool } from "./messages.ts";
@@ -27,6 +27,8 @@ export interface ServingThread {
   readonly broker: Broker;
   readonly time: ThreadTime;
   readonly carryOut: CarryOut;
+  /** Where a call is stored. */
+  readonly keepOf: (call: number) => CallKeep;
 }
 
 /** A call on the broker thread: its session, and what the embedder's thread has been told of it. */
@@ -46,7 +48,8 @@ export class ServedCall implements TimedCall {
   readonly #time: ThreadTime;
   #told = NOTHING;
 
-  constructor(start: SessionStart, tool: ToldTool, grants: Grants, { broker, time, carryOut }: ServingThread) {
+  constructor(start: SessionStart, tool: ToldTool, grants: Grants, thread: ServingThread) {
+    const { broker, time, carryOut, keepOf } = thread;
     const { call, tenant } = start;
     this.number = call;
     this.tenant = tenant;
@@ -59,6 +62,7 @@ export class ServedCall implements TimedCall {
       callNumber: call,
       own: tool.own === null ? undefined : hostCapability(tool.own, carryOut),
       account: this.#account,
+      keep: start.isKept === true ? keepOf(call) : undefined,
       log: start.logging === undefined ? undefined : new AskLog(start.logging),
       callTool: () => Promise.reject(new Error("only the embedder's thread calls tools")),
     };

@@ -1,10 +1,11 @@
+import type { Failure } from "../../base/errors.ts";
 import { HostWorkQueue } from "../../base/host-work-queue.ts";
 import type { CapabilityCall, Respond } from "../../base/protocol/capability-call.ts";
 import type { ToBroker } from "../../base/protocol/messages.ts";
-import { type Capability, LoginRequired } from "../capabilities/capability.ts";
+import { CallFailure, type Capability, LoginRequired } from "../capabilities/capability.ts";
 import type { OpenedModule } from "../capabilities/module-capability.ts";
 import { Broker } from "../broker.ts";
-import type { BrokeredCall } from "../brokered-call.ts";
+import type { BrokeredCall, CallKeep } from "../brokered-call.ts";
 import type { AttemptEnd, RunProgress, SessionEnd } from "../call-session.ts";
 import type { CapabilityDetails, CapabilityEvent } from "../capability-event.ts";
 import type { Grants } from "../grants.ts";
@@ -43,6 +44,7 @@ export class ThreadServer implements PipeListener {
   readonly #lookups = new Map<number, (addresses: readonly string[] | null) => void>();
   readonly #questions = new Map<number, (end: AnswerEnd) => void>();
   readonly #handled = new Map<number, (end: EndedMethod) => void>();
+  readonly #announced = new Map<number, (failure: Failure | null) => void>();
   readonly #pipes = new Map<number, WorkerPipe>();
   readonly #pipeServer: PipeServer;
   readonly #outbox: Outbox<FromThread>;
@@ -213,6 +215,11 @@ export class ThreadServer implements PipeListener {
         this.#handled.delete(message.request);
         return;
       }
+      case "announced": {
+        this.#announced.get(message.request)?.(message.failure);
+        this.#announced.delete(message.request);
+        return;
+      }
       case "resolved": {
         this.#lookups.get(message.lookup)?.(message.addresses);
         this.#lookups.delete(message.lookup);
@@ -233,8 +240,26 @@ export class ThreadServer implements PipeListener {
   #start(start: SessionStart): void {
     const [tool, grants] = [this.#tools.get(start.tool), this.#policies.get(start.policy)];
     if (tool === undefined || grants === undefined) throw new TypeError("a call of an unknown tool or policy");
-    const thread = { broker: this.#broker, time: this.#time, carryOut: this.#carryOut };
+    const keepOf = (call: number): CallKeep => this.#keepOf(call);
+    const thread = { broker: this.#broker, time: this.#time, carryOut: this.#carryOut, keepOf };
     this.#calls.set(start.call, new ServedCall(start, tool, grants, thread));
+  }
+
+  /** The store is behind the engine's thread. */
+  #keepOf(call: number): CallKeep {
+    return {
+      append: (part) => this.#outbox.push({ kind: "append", call, part }),
+      begin: (step) => {
+        const request = ++this.#lastRequest;
+        this.#outbox.push({ kind: "announce", request, call, step });
+        return new Promise((resolve, reject) => {
+          this.#announced.set(request, (failure) => {
+            if (failure === null) resolve();
+            else reject(new CallFailure(failure.code, failure.message));
+          });
+        });
+      },
+    };
   }
 
   #begin(number: number, pipeNumber: number, attempt: number): void {

@@ -1,7 +1,8 @@
+import type { CallKeep } from "../../broker/brokered-call.ts";
 import type { CallIdle } from "../../executor/executor.ts";
 
-/** The waits of a call. */
-export interface CallWaiting {
+/** The waits of a call. Once it is stored, so is what it asks and hears while it runs. */
+export interface CallWaiting extends CallKeep {
   readonly id: string;
   /** Whether the store has it, and whether this run ends as it waits. */
   readonly isStored: boolean;

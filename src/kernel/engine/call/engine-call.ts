@@ -263,6 +263,7 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
       remote: script.runtime === "remote" ? { operation: script.text, wallMs: limits.wallMs } : undefined,
       own: this.tool.own,
       journal: this.#earlier?.journal,
+      keep: this.waits?.isStored === true ? this.waits : undefined,
       ...tools,
       onLost: () => this.#stages.stop(this.callNumber, JOURNAL_LOST),
       onOutcome:

@@ -146,7 +146,7 @@ export class Idempotency {
 }
 
 /** Whether a call may run twice: a tool without capabilities has no effects, others declare it by annotations. */
-function isRepeatable(tool: RegisteredTool | undefined): boolean {
+export function isRepeatable(tool: RegisteredTool | undefined): boolean {
   if (tool === undefined) return false;
   const { idempotent = false, readOnly = false } = tool.info.annotations;
   return idempotent || readOnly || Object.keys(tool.capabilities).length === 0;

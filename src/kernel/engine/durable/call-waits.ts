@@ -1,11 +1,14 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
+import { StoreError } from "../../base/errors.ts";
 import { seedOf } from "../../base/protocol/prelude.ts";
 import { CallFailure } from "../../broker/capabilities/capability.ts";
 import type { CallIdle, Executor } from "../../executor/executor.ts";
 import {
+  type DurableAnswer,
   isSameWait,
   isSettled,
+  type JournalLine,
   type NewWait,
   type PausedCall,
   type RunWait,
@@ -16,7 +19,7 @@ import {
 import type { CallWaiting } from "../call/call-waiting.ts";
 import type { EngineCall } from "../call/engine-call.ts";
 import { type DurableRuns, madeOf } from "./durable-record.ts";
-import { storePause, takeSurely } from "./durable-steps.ts";
+import { storePause, takeSurely, TAKEN_OVER } from "./durable-steps.ts";
 
 /** A timer that is due sooner is waited for. */
 const LINGER_MS = 1_000;
@@ -62,8 +65,14 @@ export class CallWaits implements CallWaiting {
   readonly #parts: WaitParts;
   readonly #known = new Map<number, RunWait>();
   readonly #open = new Map<number, OpenWait>();
+  /** What the store does not have yet of this run. */
+  readonly #lines: JournalLine[] = [];
+  #lastLine = 0;
+  #sending: Promise<void> = Promise.resolve();
   #idle: CallIdle | null = null;
   #isLooking = false;
+  /** It is stored, or may be: the run hears nothing more. */
+  #isOver = false;
 
   constructor(call: EngineCall, { id, leg, isStored, waits }: StoredLeg, parts: WaitParts) {
     this.call = call;
@@ -71,7 +80,7 @@ export class CallWaits implements CallWaiting {
     this.leg = leg;
     this.isStored = isStored;
     this.#parts = parts;
-    for (const wait of waits) this.#known.set(wait.step, wait);
+    for (const wait of waits) if (wait.kind !== "outcome") this.#known.set(wait.step, wait);
   }
 
   /** The wait of a step as an earlier run left it. */
@@ -99,9 +108,45 @@ export class CallWaits implements CallWaiting {
     return settle.promise;
   }
 
+  append(part: string): void {
+    this.#lines.push({ seq: ++this.#lastLine, part, begins: null });
+    void this.#sendLines().catch(() => undefined);
+  }
+
+  begin(step: number): Promise<void> {
+    this.#lines.push({ seq: ++this.#lastLine, part: null, begins: step });
+    return this.#sendLines();
+  }
+
+  /** Stores lines in their order: those before are stored once these are. */
+  #sendLines(): Promise<void> {
+    const sent = this.#sending.then(() => this.#storeLines());
+    this.#sending = sent.catch(() => undefined);
+    return sent;
+  }
+
+  async #storeLines(): Promise<void> {
+    const { id, leg } = this;
+    const { take, executor } = this.#parts;
+    const lines = this.#lines.slice();
+    if (lines.length === 0) return;
+    let answer: DurableAnswer;
+    try {
+      answer = await take({ kind: "append", id, leg, lines, runs: this.#runs(), nowMs: Date.now() });
+    } catch (error) {
+      // They are sent again with the next ones.
+      throw new CallFailure("store_failed", error instanceof StoreError ? error.message : "the call cannot be kept");
+    }
+    if (answer.kind === "full") throw new CallFailure("store_failed", answer.bound);
+    this.#lines.splice(0, lines.length);
+    if (answer.kind === "done" || this.isPaused) return;
+    executor.cancel(this.call.callNumber, "outcome_unknown", TAKEN_OVER);
+    throw new CallFailure("outcome_unknown", TAKEN_OVER);
+  }
+
   onIdle(idle: CallIdle): void {
     this.#idle = idle;
-    if (!this.#isLooking && this.#open.size > 0) void this.#look();
+    if (!this.#isLooking && !this.#isOver && this.#open.size > 0) void this.#look();
   }
 
   release(): void {
@@ -156,20 +201,26 @@ export class CallWaits implements CallWaiting {
     if (snapshot.kind === "refused") return this.#fail("cannot_pause", `the call cannot be kept: ${snapshot.reason}`);
     if (open.length !== this.#open.size || open.some((step) => !this.#open.has(step))) return false;
     const nowMs = Date.now();
-    const run = { startMs: call.clockMs, seed: call.seed ?? seedOf(this.#parts.entropyKey, `${call.callNumber}`) };
     const { journal, plan } = snapshot;
-    const runs: DurableRuns = { run: { ...run, plan }, program: call.tool.program?.kept() ?? null };
     const wakeMs = idle.dueInMs === null ? null : nowMs + Math.ceil(idle.dueInMs);
-    return this.#store({ runs: JSON.stringify(runs), journal, wakeMs }, nowMs);
+    return this.#store({ runs: this.#runs(), journal, plan, wakeMs }, nowMs);
   }
 
-  async #store(kept: Pick<PausedCall, "runs" | "journal" | "wakeMs">, nowMs: number): Promise<boolean> {
+  /** JSON of the call's runs, of which this is one. */
+  #runs(): string {
+    const { clockMs: startMs, seed, callNumber, tool } = this.call;
+    const run = { startMs, seed: seed ?? seedOf(this.#parts.entropyKey, `${callNumber}`) };
+    return JSON.stringify({ run, program: tool.program?.kept() ?? null } satisfies DurableRuns);
+  }
+
+  async #store(kept: Pick<PausedCall, "runs" | "journal" | "plan" | "wakeMs">, nowMs: number): Promise<boolean> {
     const { id, leg, call, isStored } = this;
     const { take, executor, onPause } = this.#parts;
     const made = isStored ? null : madeOf(call, nowMs);
     const stored = await storePause(take, { id, leg, made, ...kept, waits: this.open }, nowMs);
     switch (stored.kind) {
       case "stored":
+        this.#isOver = true;
         this.isStored = true;
         // Its caller has heard of another end meanwhile.
         if (call.isSettled) await takeSurely(take, { kind: "cancel", id, tenant: null, message: LEFT, nowMs });
@@ -185,6 +236,7 @@ export class CallWaits implements CallWaiting {
         return this.#fail(stored.code, stored.message);
       case "unknown":
         // It hears nothing more, so that it does nothing that another run may do.
+        this.#isOver = true;
         this.isStored = true;
         executor.cancel(call.callNumber, "outcome_unknown", stored.message);
         return true;

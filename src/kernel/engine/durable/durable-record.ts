@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import type { Limits } from "../../base/limits.ts";
 import { NO_CONFIG } from "../../base/protocol/script.ts";
 import type { CapabilityRequest } from "../../broker/capabilities/capability.ts";
-import type { RecordedJournal } from "../../broker/journal.ts";
+import type { RecordedJournal } from "../../base/protocol/recorded-journal.ts";
 import type { MadeCall } from "../../store/calls/durable/durable-call.ts";
 import type { RegisteredTool, RunningProgram } from "../../tool/registered-tool.ts";
 import type { EngineCall } from "../call/engine-call.ts";
@@ -36,15 +36,17 @@ export interface DurableRecord {
   readonly isProgram: boolean;
 }
 
-/** The runs of a durable call so far, besides their journal: written at each pause. */
+/** The runs of a durable call so far, besides their journal: written with it. */
 export interface DurableRuns {
-  /** The first run's clock and seed, and the `ReplayPlan` of the next one as JSON; `null` before the first. */
-  readonly run: { readonly startMs: number; readonly seed: string; readonly plan: string } | null;
+  /** The first run's clock and seed; `null` before that. */
+  readonly run: { readonly startMs: number; readonly seed: string } | null;
   readonly program: ReturnType<RunningProgram["kept"]> | null;
 }
 
-export const NO_RUNS: DurableRuns = { run: null, program: null };
-export const NO_JOURNAL = JSON.stringify({ asks: [], answers: [] } satisfies RecordedJournal);
+const NO_RUNS: DurableRuns = { run: null, program: null };
+const NO_JOURNAL: RecordedJournal = { asks: [], answers: [] };
+/** What is stored of a call that has not run. */
+export const UNRUN = { runs: JSON.stringify(NO_RUNS), plan: "", journal: JSON.stringify(NO_JOURNAL) };
 
 /** The tool of a durable call, as it was: its config stays where it is. */
 export type PinnedTool = Recording["tool"];

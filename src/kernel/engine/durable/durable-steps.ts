@@ -5,6 +5,9 @@ import type { DurableStep, PausedCall, RunWait, TakeDurable } from "../../store/
 /** Pauses between tries to take a step. */
 const PAUSES_MS = [50, 500, 2_000];
 
+/** Why a run that the store does not know any more must do nothing. */
+export const TAKEN_OVER = "the call has ended, or another process has taken it over";
+
 /** What became of a call that was to be stored. */
 export type StoredPause =
   | { readonly kind: "stored" }
@@ -29,7 +32,7 @@ export async function storePause(take: TakeDurable, call: PausedCall, nowMs: num
         case "full":
           return { kind: "refused", code: "cannot_pause", message: answer.bound };
         default:
-          return { kind: "unknown", message: "the call has ended, or another process has taken it over" };
+          return { kind: "unknown", message: TAKEN_OVER };
       }
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;

@@ -10,11 +10,12 @@ import type { RegisteredTool } from "../../tool/registered-tool.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";
 import { writeArguments } from "../call/arguments.ts";
 import type { EngineCall } from "../call/engine-call.ts";
+import { isRepeatable } from "../call/idempotency.ts";
 import type { Scheduler } from "../schedule/scheduler.ts";
 import type { Events } from "../telemetry/events.ts";
 import { ArgumentChecks } from "./argument-check.ts";
 import { CallWaits, newLeg, type StoredLeg } from "./call-waits.ts";
-import { digestOf, madeOf, NO_JOURNAL, NO_RUNS } from "./durable-record.ts";
+import { digestOf, madeOf, UNRUN } from "./durable-record.ts";
 import { storePause, takeSurely } from "./durable-steps.ts";
 import { mayNeedApproval, type NeededApproval, neededApproval } from "./gate.ts";
 
@@ -69,8 +70,8 @@ export class Durable {
     const expiresMs = approval.expiresMs === null ? null : nowMs + approval.expiresMs;
     const waits = [{ step: 0, wait, openedMs: nowMs, expiresMs }];
     const made = madeOf(call, nowMs);
-    const kept = { leg: 0, made, runs: JSON.stringify(NO_RUNS), journal: NO_JOURNAL, waits, wakeMs: null };
-    const stored = await storePause(this.#parts.take, { id: leg.id, ...kept }, nowMs);
+    const paused = { ...UNRUN, id: leg.id, leg: 0, made, waits, wakeMs: null };
+    const stored = await storePause(this.#parts.take, paused, nowMs);
     if (stored.kind === "refused") return refused(stored.code, stored.message);
     if (stored.kind === "unknown") return refused("outcome_unknown", stored.message);
     this.#tell(call, leg.id, 0, [wait]);
@@ -114,6 +115,7 @@ export class Durable {
       if ("code" in decided) return { result: { ok: false, code: decided.code, message: decided.message } };
       approved = decided.args;
     }
+    if (parent.waits?.isStored === true && !isRepeatable(tool)) await parent.waits.begin(step);
     const { pausedId, ...end } = await run(approved);
     return pausedId === undefined ? end : this.endOfChild(parent, step, pausedId);
   }
@@ -191,16 +193,15 @@ export class Durable {
     };
   }
 
-  /** Stores the end of a call that has paused before. One that found no place in the queue is ready again. */
+  /**
+   * Stores the end of a call that has paused before. One that found no place in the queue is ready again, and one that was
+   * cut off goes on as one whose process was lost.
+   */
   async end({ waits }: EngineCall, result: ToolResult): Promise<void> {
     if (!(waits instanceof CallWaits)) return;
     const { id, leg } = waits;
     const nowMs = Date.now();
-    const isUnrun = result.metadata.attempts === 0 && UNRUN.has(result.error?.code ?? "");
-    const step = isUnrun
-      ? ({ kind: "release", id, leg, nowMs } as const)
-      : ({ kind: "end", id, leg, result: resultText(result), nowMs } as const);
-    await takeSurely(this.#parts.take, step);
+    await takeSurely(this.#parts.take, { ...endOf(result), id, leg, nowMs });
     this.onChange(id);
   }
 
@@ -223,10 +224,19 @@ export class Durable {
   }
 }
 
-/** Codes of a run that never began. */
-const UNRUN: ReadonlySet<string> = new Set(["queue_full", "queue_timeout", "engine_closed"]);
+/** Codes of a run that never began, and of one that was cut off. */
+const NOT_BEGUN: ReadonlySet<string> = new Set(["queue_full", "queue_timeout", "engine_closed"]);
+const CUT_OFF: ReadonlySet<string> = new Set(["engine_closed", "executor_lost"]);
 const WAITS = "the call has to wait:";
 const MUST_NOT = "and its caller has said that it must not";
+
+/** The step by which the end of a run is stored. */
+function endOf(result: ToolResult) {
+  const code = result.error?.code ?? "";
+  if (result.metadata.attempts === 0 && NOT_BEGUN.has(code)) return { kind: "release" } as const;
+  if (CUT_OFF.has(code)) return { kind: "abandon" } as const;
+  return { kind: "end", result: resultText(result) } as const;
+}
 
 /** The error of a call that waits. */
 export function pausedError(id: string, waits: readonly WaitKind[]): ToolError {
@@ -248,6 +258,8 @@ function wordsOf(wait: WaitKind): string {
       return `the time ${wait.until}`;
     case "call":
       return `the call ${wait.id}`;
+    case "outcome":
+      return `somebody who knows whether ${wait.asked} happened`;
   }
 }
 

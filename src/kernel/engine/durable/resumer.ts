@@ -1,6 +1,11 @@
 import { refusedCall, resultText, type ToolResult } from "../../base/result.ts";
 import { toolError } from "../../base/errors.ts";
-import { type ClaimedCall, isSettled, type TakeDurable } from "../../store/calls/durable/durable-call.ts";
+import {
+  type ClaimedCall,
+  isSettled,
+  type KeptCall,
+  type TakeDurable,
+} from "../../store/calls/durable/durable-call.ts";
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";
 import type { EarlierRun } from "../call/call-waiting.ts";
@@ -105,11 +110,17 @@ export class Resumer {
     const due = await take({ kind: "due", most, nowMs });
     if (due.kind !== "ready") return;
     this.#wakeMs = due.wakeMs;
+    for (const call of due.lost) this.#tellLost(call);
     for (const id of due.ids) {
       if ((this.#missed.get(id)?.nextMs ?? 0) > nowMs || this.#running >= AT_ONCE) continue;
       const claimed = await take({ kind: "claim", id, holder, nowMs });
       if (claimed.kind === "claimed") this.#start(claimed.call);
     }
+  }
+
+  #tellLost({ id, callId, tool, tenant, waits }: KeptCall): void {
+    const asked = waits.flatMap((wait) => (wait.kind === "outcome" && wait.state === "open" ? [wait.asked] : []));
+    if (asked.length > 0) this.#parts.events.emit("call:doubt", { id, callId, tool, tenant, asked });
   }
 
   #start(call: ClaimedCall): void {
@@ -178,9 +189,9 @@ export class Resumer {
     const { options, limits, command } = record;
     const admitted = { callId, tool, args, command: command ?? undefined, limits, options, parent: null };
     const { run } = runs;
-    const { journal } = claimed;
+    const { journal, plan } = claimed;
     const stored = { id, leg, isStored: true, waits };
-    return { admitted, stored, run: run === null ? null : { ...run, journal } };
+    return { admitted, stored, run: run === null ? null : { ...run, journal, plan } };
   }
 
   /** The tool with which the call began; `null` where it is not registered any more, or why it cannot be had. */

@@ -3,6 +3,7 @@ import { isObject, type JsonValue } from "../../base/json.ts";
 import { writeAny } from "../../base/json-writer.ts";
 import { DEFAULT_LIMITS } from "../../base/limits.ts";
 import { isAmong } from "../../base/name-patterns.ts";
+import { PROGRAM_TOOLS } from "../../broker/capabilities/program-tools.ts";
 import { SIGNAL_NAME } from "../../broker/capabilities/pause.ts";
 import { readResult, type ToolResult } from "../../base/result.ts";
 import {
@@ -44,6 +45,9 @@ const ACTOR_MAX = 256;
 const DATA_MAX = 64 * 1024;
 const DECISIONS_MAX = 32;
 const SIGNAL = new RegExp(SIGNAL_NAME);
+const DECISIONS = ["approve", "refuse", "happened", "did_not_happen"] satisfies Decision["decision"][];
+/** Methods that answer with the end of a call. */
+const TOOL_CALLS: ReadonlySet<string> = new Set(["tools.call", `${PROGRAM_TOOLS}.call`]);
 const ANYBODY: Decider = { key: null };
 
 interface Parts {
@@ -141,9 +145,8 @@ export class StoredDurableCalls implements DurableCalls {
     const made: MadeDecision[] = [];
     for (const decision of decisions) {
       const wait = waitOf(call, decision);
-      if (wait.kind !== "approval") throw new DecisionConflict("the call does not wait for an approval there", call);
       requireMay(call, wait, by);
-      const values = decision.decision === "approve" ? await this.#valuesOf(call, wait, decision) : NO_VALUES;
+      const values = await this.#valuesFor(call, wait, decision);
       made.push({ ...decision, ...values, wait: wait.step, by: by.key });
     }
     const nowMs = Date.now();
@@ -179,12 +182,25 @@ export class StoredDurableCalls implements DurableCalls {
     return this.#callOf(await this.#parts.take(cancel));
   }
 
+  async #valuesFor(call: DurableCall, wait: DecidedWait, decision: Decision): Promise<DecisionValues> {
+    switch (decision.decision) {
+      case "refuse":
+      case "did_not_happen":
+        return NO_VALUES;
+      case "happened":
+        return { ...NO_VALUES, data: answerText(wait, decision.answer ?? null) };
+      case "approve":
+        // The store refuses an approval of something else.
+        return wait.kind === "approval" ? this.#approvedValues(call, wait, decision) : NO_VALUES;
+    }
+  }
+
   /** A person approves what they were shown: this version of the tool, and arguments that fit it. */
-  async #valuesOf(
+  async #approvedValues(
     call: DurableCall,
     wait: CallWait & { readonly kind: "approval" },
     { arguments: given, data }: Decision,
-  ): Promise<Pick<MadeDecision, "arguments" | "data">> {
+  ): Promise<DecisionValues> {
     const values = { arguments: null, data: data === undefined ? null : dataText("data", data) };
     if (wait.tool === null) {
       if (given === undefined) return values;
@@ -222,7 +238,20 @@ export class StoredDurableCalls implements DurableCalls {
   }
 }
 
-const NO_VALUES = { arguments: null, data: null };
+/** Values of a decision, as JSON. */
+type DecisionValues = Pick<MadeDecision, "arguments" | "data">;
+
+const NO_VALUES: DecisionValues = { arguments: null, data: null };
+
+/** A wait that a person decides. */
+type DecidedWait = CallWait & { readonly kind: "approval" | "outcome" };
+
+/** JSON of the answer of an effect, as its capability gives it. Throws a `RangeError`. */
+function answerText(wait: DecidedWait, answer: unknown): string {
+  const text = dataText("answer", answer);
+  const isCall = wait.kind === "outcome" && TOOL_CALLS.has(wait.asked);
+  return isCall ? `{"ok":true,"output":${text}}` : text;
+}
 
 function read({ result, ...call }: KeptCall): DurableCall {
   return { ...call, result: result === null ? null : readResult(result) };
@@ -258,7 +287,7 @@ function readDecision(given: unknown): Decision {
     reason,
     actor,
   } = given as { readonly [Name in keyof Decision]: unknown };
-  if (decision !== "approve" && decision !== "refuse") throw new RangeError("decision is approve or refuse");
+  if (!DECISIONS.some((known) => known === decision)) throw new RangeError(`decision is ${DECISIONS.join(", ")}`);
   if (wait !== undefined && !Number.isInteger(wait)) throw new RangeError("wait is the step of a wait");
   if (digest !== undefined && typeof digest !== "string") throw new RangeError("digest is a text");
   if (args !== undefined && !isObject(args)) throw new RangeError("arguments is an object");
@@ -272,20 +301,27 @@ function requireText(name: string, value: unknown, most: number): void {
   throw new RangeError(`${name} is a text of at most ${most} characters`);
 }
 
-function waitOf(call: DurableCall, { wait }: Decision): CallWait {
-  const approvals = call.waits.filter(({ kind }) => kind === "approval");
-  const open = approvals.filter(({ state }) => state === "open");
+function waitOf(call: DurableCall, { wait, decision }: Decision): DecidedWait {
+  const isOutcome = decision === "happened" || decision === "did_not_happen";
+  const kind = isOutcome ? "outcome" : "approval";
+  const words = isOutcome ? "outcome of an effect" : "approval";
+  const all = call.waits.filter((one): one is DecidedWait => one.kind === kind);
+  const open = all.filter(({ state }) => state === "open");
   // The only one may have been decided so before.
-  const meant = open.length === 0 ? approvals : open;
-  const found = wait === undefined ? meant : call.waits.filter(({ step }) => step === wait);
+  const meant = open.length === 0 ? all : open;
+  const found = wait === undefined ? meant : all.filter(({ step }) => step === wait);
   const [one] = found;
-  if (one === undefined) throw new DecisionConflict("the call waits for no approval", call);
-  if (found.length > 1) throw new DecisionConflict("the call waits for several approvals: name one by its wait", call);
+  if (one === undefined)
+    throw new DecisionConflict(`the call waits for no ${words}${wait === undefined ? "" : " there"}`, call);
+  if (found.length > 1)
+    throw new DecisionConflict(`the call waits for more than one ${words}: name one by its wait`, call);
   return one;
 }
 
-function requireMay(call: DurableCall, { by, self }: CallWait & { readonly kind: "approval" }, { key }: Decider): void {
-  if (key === null) return;
+function requireMay(call: DurableCall, wait: DecidedWait, { key }: Decider): void {
+  // Whoever has the role may say what has happened.
+  if (key === null || wait.kind === "outcome") return;
+  const { by, self } = wait;
   if (by.length > 0 && !isAmong(by, key))
     throw new GloveboxError("forbidden", `the key "${key}" is not one of those that may decide this`);
   if (call.key === key && !self) throw new GloveboxError("forbidden", "the key that made a call may not decide it");

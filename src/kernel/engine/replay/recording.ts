@@ -1,4 +1,4 @@
-import type { RecordedAnswer, RecordedJournal } from "../../broker/journal.ts";
+import type { RecordedAnswer, RecordedJournal } from "../../base/protocol/recorded-journal.ts";
 import type { LastRefusal } from "../../broker/capability-invoker.ts";
 import { type ErrorCode, ERRORS } from "../../base/errors.ts";
 import { type Limits, NAMES as LIMITS } from "../../base/limits.ts";

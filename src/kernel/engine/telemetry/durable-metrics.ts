@@ -18,10 +18,16 @@ export function registerDurableMetrics(registry: Registry, events: Events): void
   });
   const decisions = new Counter({
     name: "glovebox_decisions_total",
-    help: "Decisions about calls that wait: approve, refuse.",
+    help: "Decisions about calls that wait: approve, refuse, happened, did_not_happen.",
     labelNames: ["decision"],
     registers,
   });
+  const doubts = new Counter({
+    name: "glovebox_call_doubts_total",
+    help: "Calls whose process was lost while an effect was under way.",
+    registers,
+  });
+  events.on("call:doubt", () => doubts.inc());
   events.on("call:pause", ({ waits }) => {
     for (const wait of new Set(waits)) pauses.inc({ wait });
   });

@@ -43,6 +43,8 @@ export interface EventMap<Tools = AnyTools> extends ExecutorEvents {
   "call:pause": [event: PauseEvent];
   /** A call goes on that has waited. `outcome`: `resumed`, or the code of the error with which it has ended. */
   "call:resume": [event: ResumeEvent];
+  /** The process of a call was lost while an effect was under way: a person has to say whether it happened. */
+  "call:doubt": [event: DoubtEvent];
   /** Somebody has decided what a call waits for. `key`: the name of the key; `actor`: as the deciding application says. */
   "call:decide": [event: DecideEvent];
   /** A tool made a capability call, and got its response. */
@@ -141,6 +143,11 @@ export interface ResumeEvent extends DurableEvent {
   readonly legs: number;
   /** `resumed`, or the code of the error with which it has ended. */
   readonly outcome: string;
+}
+
+export interface DoubtEvent extends DurableEvent {
+  /** Capability and method of each effect, as `fetch.request`. */
+  readonly asked: readonly string[];
 }
 
 export interface DecideEvent extends DurableEvent {

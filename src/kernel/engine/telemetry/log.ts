@@ -29,6 +29,7 @@ export function logEvents(events: Events, logger: Logger): void {
   events.on("redis:up", (event) => logger.warn(event, "Redis can be used again"));
   events.on("call:restart", (event) => logger.info(event, "a call is restarted because its executor was lost"));
   events.on("call:pause", (event) => logger.info(event, "a call waits, and is kept"));
+  events.on("call:doubt", (event) => logger.warn(event, "nobody knows whether an effect of a call has happened"));
   events.on("call:resume", (event) => logger.info(event, "a call goes on that has waited"));
   events.on("call:decide", (event) => logger.info(event, "somebody has decided what a call waits for"));
   events.on("tool:quarantine", (event) => logger.warn(event, "a tool crashed an executor and is quarantined"));

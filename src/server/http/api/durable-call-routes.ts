@@ -14,7 +14,7 @@ const SETTLEMENT = exactly({
   actor: orNull(text("Who decided, as the deciding application calls them.")),
   reason: orNull(text("Why.")),
   arguments: { description: "Arguments in place of those that were shown." },
-  data: { description: "Data of an approval, payload of a signal, or result of a child call." },
+  data: { description: "Data of an approval, payload of a signal, result of a child call, or answer of an effect." },
 });
 
 const WAIT = {
@@ -22,14 +22,18 @@ const WAIT = {
   description: "What it waits for. Members beside these depend on `kind`.",
   properties: {
     step: number("Names the wait in decisions. 0: the call itself, before its start."),
-    state: { enum: ["open", "approved", "refused", "expired", "arrived", "due", "done", "void"] },
+    state: {
+      enum: ["open", "approved", "refused", "expired", "arrived", "due", "done", "happened", "did_not_happen", "void"],
+    },
     openedAt: text("In ISO 8601."),
     expiresAt: orNull(text("In ISO 8601.")),
     settled: orNull(SETTLEMENT),
-    kind: { enum: ["approval", "signal", "time", "call"] },
+    kind: { enum: ["approval", "signal", "time", "call", "outcome"] },
     tool: orNull(text("An approval: the tool that is to run.")),
     version: orNull(text("An approval: digest of the tool's version.")),
-    arguments: { description: "An approval: what is to run, or what the call shows." },
+    arguments: {
+      description: "An approval: what is to run, or what the call shows. An outcome: JSON of the effect's arguments.",
+    },
     digest: text("An approval: identifies what is shown. Whoever approves sends it back."),
     message: text("An approval: why it is asked for."),
     from: text("An approval: what asks for it: `policy.approvals[0]`, `tool`, `listener` or `call`."),
@@ -38,6 +42,7 @@ const WAIT = {
     name: text("A signal: its name."),
     until: text("A time: in ISO 8601."),
     id: text("A call: its id."),
+    asked: text("An outcome: capability and method of an effect that may have happened: `fetch.request`."),
   },
   required: ["step", "state", "openedAt", "expiresAt", "settled", "kind"],
 };
@@ -55,7 +60,7 @@ export const DURABLE_CALL = exactly({
   updatedAt: text("In ISO 8601."),
   expiresAt: text("When it ends as `cancelled` if it has not ended before."),
   waits: listOf(WAIT),
-  result: { ...orNull(SCHEMAS.ToolResult), description: "`null` before its end." },
+  result: { ...orNull(SCHEMAS.ToolResult), description: "`null` before its end, and in a list." },
 });
 
 const ID = { id: "Id of the call, which begins with `c_`." };
@@ -71,10 +76,11 @@ const DECISION = {
   type: "object",
   properties: {
     wait: { type: "integer", description: "The `step` of the wait. Default: the only open approval." },
-    decision: { enum: ["approve", "refuse"] },
+    decision: { enum: ["approve", "refuse", "happened", "did_not_happen"] },
     digest: { type: "string", description: "Required to approve: the `digest` that the wait shows." },
     arguments: { type: "object", description: "Arguments in place of those that are shown." },
     data: { description: "Data for the call that asks." },
+    answer: { description: "The answer of an effect that happened: of a tool, its output. Default: `null`." },
     reason: { type: "string", maxLength: 1_000 },
     actor: { type: "string", maxLength: 256, description: "Who has decided, as your application calls them." },
   },
@@ -85,9 +91,9 @@ const DECISION = {
 export const DECIDE_CALL: RouteDescription = {
   id: "decideCall",
   tag: "calls",
-  summary: "Approves or refuses what a call waits for.",
+  summary: "Decides what a call waits for.",
   description:
-    "One decision or a list of at most 32, of which all hold or none. `approve` names the `digest` that was shown: what runs is what was shown. The same decision again answers the same. The key that made a call decides it only where the rule says `self`.",
+    "One decision or a list of at most 32, of which all hold or none. `approve` names the `digest` that was shown: what runs is what was shown. The same decision again answers the same. `happened` and `did_not_happen` are about an effect that was under way when the call's process was lost. The key that made a call decides it only where the rule says `self`.",
   params: ID,
   body: {
     "application/json": {

@@ -5,7 +5,7 @@ import type { DurableAnswer, DurableStep } from "../../../../src/kernel/store/ca
 
 /* What becomes of a call that pauses where its store is late, or does not answer. */
 
-const CALL = { id: "c_1", leg: 0, made: null, runs: "{}", journal: "{}", waits: [], wakeMs: null };
+const CALL = { id: "c_1", leg: 0, made: null, runs: "{}", plan: "", journal: "{}", waits: [], wakeMs: null };
 const LATE = new StoreError("the store is busy", { isUnanswered: true });
 const FULL = new StoreError("the disk is full");
 

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { runProgram } from "../program.ts";
 
 /* A call that waits needs no process: it goes on in another one, with the code with which it began. */
@@ -16,10 +16,10 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-/** Starts a call in a process that is killed once the call waits. Gives what it has said. */
-async function pauseAndDie(path: string, tool: string): Promise<{ readonly details: { readonly id: string } }> {
-  const file = fileURLToPath(new URL("../programs/waits.ts", import.meta.url));
-  const child = spawn(process.execPath, ["--no-node-snapshot", "--no-warnings", file, "pause", path, tool], {
+/** Runs a program that is killed once it has said a line. Gives that. */
+async function killed(program: string, args: readonly string[]): Promise<unknown> {
+  const file = fileURLToPath(new URL(`../programs/${program}.ts`, import.meta.url));
+  const child = spawn(process.execPath, ["--no-node-snapshot", "--no-warnings", file, ...args], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   const ended = once(child, "exit");
@@ -27,7 +27,12 @@ async function pauseAndDie(path: string, tool: string): Promise<{ readonly detai
   const [line] = (await Promise.race([once(createInterface(child.stdout), "line"), ended])) as [string];
   child.kill("SIGKILL");
   await ended;
-  return JSON.parse(line) as { readonly details: { readonly id: string } };
+  return JSON.parse(line);
+}
+
+/** Starts a call in a process that is killed once the call waits. */
+async function pauseAndDie(path: string, tool: string): Promise<{ readonly details: { readonly id: string } }> {
+  return (await killed("waits", ["pause", path, tool])) as { readonly details: { readonly id: string } };
 }
 
 test("a call that one process has begun is approved in a second and ends in a third, with its own code", async () => {
@@ -52,4 +57,46 @@ test("a call that waits for its start begins in another process", async () => {
   await runProgram("waits", ["approve", path, details.id]);
   const { stdout } = await runProgram("waits", ["finish", path, details.id]);
   expect(JSON.parse(stdout)).toMatchObject({ result: { output: { version: "old" } }, effects: [{ refunded: 7 }] });
+});
+
+/* Each row of the table of what a lost process leaves: the process is really killed there. */
+describe.concurrent("a call whose process is killed", () => {
+  const end = async (where: string, decision = "") => {
+    const at = join(folder, where.replace(" ", "-") + decision);
+    const { id } = (await killed("lost", ["begin", `${at}.sqlite`, `${at}.txt`, where])) as { readonly id: string };
+    const { stdout } = await runProgram("lost", ["finish", `${at}.sqlite`, `${at}.txt`, id, decision]);
+    return JSON.parse(stdout) as {
+      readonly output: unknown;
+      readonly states: readonly string[];
+      readonly done: string[];
+    };
+  };
+
+  test("while it reads goes on by itself, with no effect twice", async () => {
+    const { output, states, done } = await end("read");
+    expect(output).toEqual([false, "added 1", "read", "added 2"]);
+    expect(states).not.toContain("in_doubt");
+    expect(done).toEqual(["1", "2"]);
+  });
+
+  test("before an effect of its own happened is in doubt, and does it once when a person says so", async () => {
+    const { output, states, done } = await end("before 1", "did_not_happen");
+    expect(output).toEqual([false, "added 1", "read", "added 2"]);
+    expect(states).toContain("in_doubt");
+    expect(done).toEqual(["1", "2"]);
+  });
+
+  test("after an effect of its own happened is in doubt, and goes on with the answer that a person gives", async () => {
+    const { output, states, done } = await end("after 1", "happened");
+    expect(output).toEqual([false, "told", "read", "added 2"]);
+    expect(states).toContain("in_doubt");
+    expect(done).toEqual(["1", "2"]);
+  });
+
+  test("in a call of another tool is in doubt about that, and goes on with the output that a person gives", async () => {
+    const { output, states, done } = await end("after 2", "happened");
+    expect(output).toEqual([false, "added 1", "read", "told"]);
+    expect(states).toContain("in_doubt");
+    expect(done).toEqual(["1", "2"]);
+  });
 });

@@ -7,9 +7,11 @@ export type CallState = (typeof CALL_STATES)[number];
 
 /**
  * State of a wait. It is settled as `approved` or `refused` by a decision, as `arrived` by a signal, as `due` by its time,
- * as `done` by the end of a child call, as `expired` by the clock, and `void` where nobody waits any more.
+ * as `done` by the end of a child call, as `happened` or `did_not_happen` by a decision about an effect, as `expired` by the
+ * clock, and `void` where nobody waits any more.
  */
-export type WaitState = "open" | "approved" | "refused" | "expired" | "arrived" | "due" | "done" | "void";
+export type WaitState =
+  "open" | "approved" | "refused" | "expired" | "arrived" | "due" | "done" | "happened" | "did_not_happen" | "void";
 
 /** The subject of a wait. */
 export type WaitKind =
@@ -37,7 +39,15 @@ export type WaitKind =
   /** In ISO 8601. */
   | { readonly kind: "time"; readonly until: string }
   /** A child call that has paused, by its id. */
-  | { readonly kind: "call"; readonly id: string };
+  | { readonly kind: "call"; readonly id: string }
+  /** What became of an effect that was under way when the call's process was lost. */
+  | {
+      readonly kind: "outcome";
+      /** Capability and method, as `fetch.request`. */
+      readonly asked: string;
+      /** JSON of its arguments; of long ones their length and digest. */
+      readonly arguments: string;
+    };
 
 /** One thing that a durable call waits for, by the step that asks: 0 for the call itself before its start. */
 export type CallWait<Value = unknown> = WaitKind & {
@@ -70,6 +80,8 @@ export function isSameWait(wait: WaitKind, other: WaitKind): boolean {
       return other.kind === "time";
     case "call":
       return other.kind === "call" && wait.id === other.id;
+    case "outcome":
+      return false;
   }
 }
 
@@ -84,7 +96,7 @@ export interface WaitSettlement<Value = unknown> {
   readonly reason: string | null;
   /** Arguments in place of those that were shown; `null` where they were left. */
   readonly arguments: Value | null;
-  /** Data of an approval, payload of a signal, or result of a child call. */
+  /** Data of an approval, payload of a signal, result of a child call, or answer of an effect. */
   readonly data: Value | null;
 }
 
@@ -134,8 +146,9 @@ export interface PausedCall {
   readonly made: MadeCall | null;
   /** JSON about its runs, as the engine reads it again. */
   readonly runs: string;
-  /** JSON of the journal so far. */
+  /** JSON of the journal so far, and of the `ReplayPlan` of a run that goes on from it. */
   readonly journal: string;
+  readonly plan: string;
   /** Waits that are open now: those that the store does not know are added. */
   readonly waits: readonly NewWait[];
   /** When it goes on by itself, as for a timer; `null`: when a wait is settled. */
@@ -164,6 +177,7 @@ export interface ClaimedCall extends Omit<MadeCall, "script"> {
   readonly script: string | null;
   readonly runs: string;
   readonly journal: string;
+  readonly plan: string;
   readonly waits: readonly RunWait[];
 }
 
@@ -171,13 +185,16 @@ export interface ClaimedCall extends Omit<MadeCall, "script"> {
 export interface Decision {
   /** The wait's step. Default: the only open approval. */
   readonly wait?: number;
-  readonly decision: "approve" | "refuse";
+  /** About an effect of which nobody knows whether it happened: `happened` or `did_not_happen`. */
+  readonly decision: "approve" | "refuse" | "happened" | "did_not_happen";
   /** Required to approve: the `digest` that the wait shows. */
   readonly digest?: string;
   /** Arguments in place of those shown, as long as the tool takes them. */
   readonly arguments?: unknown;
   /** Data for the call, which gets it with the approval; at most 65,536 characters as JSON. */
   readonly data?: unknown;
+  /** The answer of an effect that happened, as the call is to hear it: of a tool its output. Default `null`. At most 65,536 characters as JSON. */
+  readonly answer?: unknown;
   /** At most 1,000 characters. */
   readonly reason?: string;
   /** Who has decided, as the deciding application calls them; at most 256 characters. */
@@ -208,12 +225,24 @@ export const DEFAULT_DURABLE: DurableCapacity = {
 export const WAITS_MAX = 32;
 export const SIGNALS_MAX = 16;
 export const LEGS_MAX = 1_000;
+/** Runs of a call that are lost one after the other: then it is not run again. */
+export const LOST_MAX = 5;
 
 /** Whose call a step is about: `null` for any tenant's. */
 interface StepOfCall {
   readonly id: string;
   readonly tenant: string | null;
   readonly nowMs: number;
+}
+
+/** What one run adds to the stored journal of its call. Each has a number; the same again changes nothing. */
+export interface JournalLine {
+  /** From 1 in each run. */
+  readonly seq: number;
+  /** JSON of a `JournalPart`; `null` for none. */
+  readonly part: string | null;
+  /** Step of an effect that is about to happen; `null` for none. */
+  readonly begins: number | null;
 }
 
 /** A step that one run of a call takes. It is refused once the call has gone on to another run. */
@@ -231,6 +260,10 @@ export type DurableStep =
   | { readonly kind: "claim"; readonly id: string; readonly holder: string; readonly nowMs: number }
   /** A run has ended the call. `result`: JSON of a `ToolResult`. */
   | ({ readonly kind: "end"; readonly result: string } & StepOfRun)
+  /** Stores what a run has asked and heard, and which effects it begins. */
+  | ({ readonly kind: "append"; readonly lines: readonly JournalLine[]; readonly runs: string } & StepOfRun)
+  /** A run was cut off with its engine or its executor: the call goes on as one whose process was lost. */
+  | ({ readonly kind: "abandon" } & StepOfRun)
   /** A claimed call could not begin its run: it is `ready` again. */
   | ({ readonly kind: "release" } & StepOfRun)
   /** Settles what the clock settles, and names calls that are `ready`, oldest first, fair by tenant. */
@@ -251,10 +284,10 @@ export type DurableStep =
   | { readonly kind: "list"; readonly query: DurableQuery };
 
 /** A decision with the name of the key that makes it. The engine has checked who may. */
-export interface MadeDecision extends Omit<Decision, "arguments" | "data"> {
+export interface MadeDecision extends Omit<Decision, "arguments" | "data" | "answer"> {
   readonly wait: number;
   readonly by: string | null;
-  /** JSON. */
+  /** JSON. `data`: also the answer of an effect. */
   readonly arguments: string | null;
   readonly data: string | null;
 }
@@ -284,8 +317,13 @@ export type DurableAnswer =
   /** `pause`: beyond a limit, in words. */
   | { readonly kind: "full"; readonly bound: string }
   | { readonly kind: "claimed"; readonly call: ClaimedCall }
-  /** `due`: calls that are ready, and when the next wait is due. */
-  | { readonly kind: "ready"; readonly ids: readonly string[]; readonly wakeMs: number | null }
+  /** `due`: calls that are ready, when the next wait is due, and calls whose runs were lost, as they are now. */
+  | {
+      readonly kind: "ready";
+      readonly ids: readonly string[];
+      readonly wakeMs: number | null;
+      readonly lost: readonly KeptCall[];
+    }
   /** `decide`, `signal`, `cancel`: why it cannot be done, in words, with the call as it is now. */
   | { readonly kind: "conflict"; readonly message: string; readonly call: KeptCall }
   /** No such call of the tenant. */

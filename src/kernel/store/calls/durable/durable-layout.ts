@@ -17,6 +17,7 @@ export const DURABLE_SQL = `
     state TEXT NOT NULL,
     leg INTEGER NOT NULL,
     unrun INTEGER NOT NULL DEFAULT 0,
+    lost INTEGER NOT NULL DEFAULT 0,
     holder TEXT,
     wake_ms INTEGER,
     own_wake_ms INTEGER,
@@ -28,9 +29,10 @@ export const DURABLE_SQL = `
     result TEXT,
     record TEXT NOT NULL,
     runs TEXT NOT NULL,
+    plan TEXT NOT NULL,
     journal TEXT NOT NULL
   ) STRICT;
-  CREATE INDEX durable_wake ON durable (wake_ms) WHERE state = 'paused';
+  CREATE INDEX durable_wake ON durable (wake_ms) WHERE state IN ('paused', 'in_doubt');
   CREATE INDEX durable_ready ON durable (tenant, updated_ms) WHERE state = 'ready';
   CREATE INDEX durable_running ON durable (holder) WHERE state = 'running';
   CREATE INDEX durable_ended ON durable (ends_ms) WHERE state = 'ended';
@@ -65,6 +67,7 @@ export const DURABLE_SQL = `
     UPDATE durable_total SET bytes = bytes - old.bytes;
     DELETE FROM durable_wait WHERE call = old.n;
     DELETE FROM durable_signal WHERE call = old.n;
+    DELETE FROM durable_line WHERE call = old.n;
     DELETE FROM durable_script WHERE hash = old.script AND NOT EXISTS (SELECT 1 FROM durable WHERE script = old.script);
   END;
   CREATE TABLE durable_script (hash TEXT PRIMARY KEY, text TEXT NOT NULL) STRICT;
@@ -79,22 +82,27 @@ export const DURABLE_SQL = `
     call INTEGER NOT NULL, name TEXT NOT NULL, seq INTEGER NOT NULL, sender TEXT, payload TEXT NOT NULL,
     PRIMARY KEY (call, name, seq)
   ) STRICT, WITHOUT ROWID;
+  CREATE TABLE durable_line (
+    call INTEGER NOT NULL, seq INTEGER NOT NULL, begins INTEGER, part TEXT,
+    PRIMARY KEY (call, seq)
+  ) STRICT, WITHOUT ROWID;
   CREATE TABLE durable_wait (
     call INTEGER NOT NULL,
     step INTEGER NOT NULL,
+    kind TEXT NOT NULL,
     state TEXT NOT NULL,
     place INTEGER,
     opened_ms INTEGER NOT NULL,
     expires_ms INTEGER,
     detail TEXT NOT NULL,
     settled TEXT,
-    PRIMARY KEY (call, step)
+    PRIMARY KEY (call, step, kind)
   ) STRICT, WITHOUT ROWID;
 `;
 
 /** Columns of a call without its long ones. */
 export const COLUMNS =
-  "n, id, tenant, tool, call_id, key, parent, parent_step, state, leg, unrun, holder, created_ms, updated_ms, ends_ms, bytes, script";
+  "n, id, tenant, tool, call_id, key, parent, parent_step, state, leg, unrun, lost, holder, created_ms, updated_ms, ends_ms, bytes, script";
 
 export interface DurableRow {
   readonly n: number;
@@ -110,6 +118,8 @@ export interface DurableRow {
   readonly leg: number;
   /** Number of runs that never began. */
   readonly unrun: number;
+  /** Number of runs since its last pause that were lost. */
+  readonly lost: number;
   readonly holder: string | null;
   readonly created_ms: number;
   readonly updated_ms: number;
@@ -124,8 +134,9 @@ const WAIT_BYTES = 128;
 
 /** Counts the bytes of a call. A text's length is read without the text. */
 export const WEIGH_SQL = `UPDATE durable SET bytes = ${ROW_BYTES}
-  + octet_length(record) + octet_length(runs) + octet_length(journal) + coalesce(octet_length(result), 0)
+  + octet_length(record) + octet_length(runs) + octet_length(plan) + octet_length(journal) + coalesce(octet_length(result), 0)
   + (SELECT coalesce(sum(${WAIT_BYTES} + octet_length(detail) + coalesce(octet_length(settled), 0)), 0)
       FROM durable_wait WHERE call = n)
   + (SELECT coalesce(sum(${WAIT_BYTES} + octet_length(payload)), 0) FROM durable_signal WHERE call = n)
+  + (SELECT coalesce(sum(${WAIT_BYTES} + coalesce(octet_length(part), 0)), 0) FROM durable_line WHERE call = n)
   WHERE n = ?`;

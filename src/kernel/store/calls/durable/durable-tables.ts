@@ -8,13 +8,16 @@ import {
   type DurableAnswer,
   type DurableCapacity,
   type DurableStep,
+  type KeptCall,
   LEGS_MAX,
+  LOST_MAX,
   type MadeCall,
   type PausedCall,
   SIGNALS_MAX,
 } from "./durable-call.ts";
 import { COLUMNS, type DurableRow, WEIGH_SQL } from "./durable-layout.ts";
 import { DurableRows } from "./durable-rows.ts";
+import { LostRuns } from "./lost-runs.ts";
 import type { DurableWaits } from "./durable-waits.ts";
 
 /** Rows that one step looks at, at most. */
@@ -24,7 +27,15 @@ const SWEPT_MAX = 100;
 type Of<Kind extends DurableStep["kind"]> = Extract<DurableStep, { readonly kind: Kind }>;
 
 /** Steps after which a loss of power must not bring back what was before: an effect would happen twice, or a word be lost. */
-const LASTING: ReadonlySet<DurableStep["kind"]> = new Set(["pause", "claim", "end", "decide", "signal", "cancel"]);
+const LASTING: ReadonlySet<DurableStep["kind"]> = new Set([
+  "pause",
+  "claim",
+  "append",
+  "end",
+  "decide",
+  "signal",
+  "cancel",
+]);
 const READING: ReadonlySet<DurableStep["kind"]> = new Set(["get", "list"]);
 
 /** Durable calls in a database of calls. Each step is done whole, or not at all; several share a transaction. */
@@ -34,6 +45,7 @@ export class DurableTables {
   readonly #transaction: SqliteTransaction;
   readonly #rows: DurableRows;
   readonly #waits: DurableWaits;
+  readonly #lostRuns: LostRuns;
 
   constructor(database: DatabaseSync, room: DurableCapacity) {
     this.#database = database;
@@ -41,6 +53,7 @@ export class DurableTables {
     this.#transaction = new SqliteTransaction(database);
     this.#rows = new DurableRows(database, room);
     this.#waits = this.#rows.waits;
+    this.#lostRuns = new LostRuns(this.#rows);
   }
 
   take(steps: readonly DurableStep[]): readonly DurableAnswer[] {
@@ -73,12 +86,20 @@ export class DurableTables {
         return this.#claim(step);
       case "end":
         return this.#end(step);
+      case "append":
+        return this.#append(step);
+      case "abandon":
+        return this.#abandon(step);
       case "release":
         return this.#release(step);
       case "due":
         return this.#due(step);
       case "decide":
-        return this.#change(step, (row) => this.#waits.decide(row.n, step.decisions, step.nowMs));
+        return this.#change(step, (row) => {
+          const message = this.#waits.decide(row.n, step.decisions, step.nowMs);
+          if (message === null && row.state === "in_doubt") this.#lostRuns.goOn(row, step.nowMs);
+          return message;
+        });
       case "signal":
         return this.#change(step, (row) => this.#signal(row, step));
       case "cancel":
@@ -112,8 +133,9 @@ export class DurableTables {
     return this.#orNothing(() => {
       const n = known?.n ?? this.#insert(call, call.made as MadeCall, nowMs);
       const sql =
-        "UPDATE durable SET state = 'paused', holder = NULL, own_wake_ms = ?, updated_ms = ?, runs = ?, journal = ? WHERE n = ?";
-      this.#rows.sql(sql).run(call.wakeMs, nowMs, call.runs, call.journal, n);
+        "UPDATE durable SET state = 'paused', holder = NULL, own_wake_ms = ?, updated_ms = ?, lost = 0, runs = ?, plan = ?, journal = ? WHERE n = ?";
+      this.#rows.sql(sql).run(call.wakeMs, nowMs, call.runs, call.plan, call.journal, n);
+      this.#lostRuns.forget(n);
       this.#waits.put(n, call.waits);
       this.#settleAtOnce(n, nowMs);
       this.#rows.sql(WEIGH_SQL).run(n);
@@ -136,14 +158,14 @@ export class DurableTables {
     return answer;
   }
 
-  #insert({ id, leg, runs, journal }: PausedCall, made: MadeCall, nowMs: number): number {
+  #insert({ id, leg, runs, plan, journal }: PausedCall, made: MadeCall, nowMs: number): number {
     const { callId, tool, tenant, key, parent, createdMs, expiresMs, record, script } = made;
     if (script !== null)
       this.#rows.sql("INSERT OR IGNORE INTO durable_script VALUES (?, ?)").run(script.hash, script.text);
     const sql = `INSERT INTO durable (id, tenant, tool, call_id, key, parent, parent_step, state, leg, created_ms, updated_ms,
-      ends_ms, script, record, runs, journal) VALUES (?, ?, ?, ?, ?, ?, ?, 'running', ?, ?, ?, ?, ?, ?, ?, ?)`;
+      ends_ms, script, record, runs, plan, journal) VALUES (?, ?, ?, ?, ?, ?, ?, 'running', ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
     const own = [id, tenant, tool, callId, key, parent?.id ?? null, parent?.step ?? null, leg] as const;
-    const rest = [createdMs, nowMs, expiresMs, script?.hash ?? null, record, runs, journal] as const;
+    const rest = [createdMs, nowMs, expiresMs, script?.hash ?? null, record, runs, plan, journal] as const;
     return Number(this.#rows.sql(sql).run(...own, ...rest).lastInsertRowid);
   }
 
@@ -187,10 +209,9 @@ export class DurableTables {
     this.#rows
       .sql("UPDATE durable SET state = 'running', leg = leg + 1, holder = ?, wake_ms = NULL WHERE n = ?")
       .run(holder, row.n);
-    const long = this.#rows.sql("SELECT record, runs, journal FROM durable WHERE n = ?").get(row.n) as unknown as Pick<
-      ClaimedCall,
-      "record" | "runs" | "journal"
-    >;
+    const long = this.#rows
+      .sql("SELECT record, runs, plan, journal FROM durable WHERE n = ?")
+      .get(row.n) as unknown as Pick<ClaimedCall, "record" | "runs" | "plan" | "journal">;
     const waits = this.#waits.forRun(row.n);
     this.#waits.hear(row.n);
     const script =
@@ -216,6 +237,35 @@ export class DurableTables {
     return { kind: "claimed", call };
   }
 
+  #append({ id, leg, lines, runs, nowMs }: Of<"append">): DurableAnswer {
+    const row = this.#rows.find(id, null);
+    if (row?.state !== "running" || row.leg !== leg) return LOST;
+    const sql = "INSERT OR IGNORE INTO durable_line (call, seq, begins, part) VALUES (?, ?, ?, ?)";
+    return this.#orNothing(() => {
+      for (const { seq, begins, part } of lines) this.#rows.sql(sql).run(row.n, seq, begins, part);
+      this.#rows.sql("UPDATE durable SET runs = ?, updated_ms = ? WHERE n = ?").run(runs, nowMs, row.n);
+      this.#rows.sql(WEIGH_SQL).run(row.n);
+      const bound = this.#rows.excessOf(row.n, false);
+      return bound === null ? { kind: "done", call: null } : { kind: "full", bound };
+    });
+  }
+
+  #abandon({ id, leg, nowMs }: Of<"abandon">): DurableAnswer {
+    const row = this.#rows.find(id, null);
+    if (row?.state !== "running" || row.leg !== leg) return LOST;
+    this.#recover(row, nowMs);
+    return this.#done(id);
+  }
+
+  /** A call whose run was lost goes on, unless nobody knows what became of an effect, or its runs are lost again and again. */
+  #recover(row: DurableRow, nowMs: number): void {
+    const isHopeless = row.lost + 1 >= LOST_MAX || row.leg - row.unrun >= LEGS_MAX;
+    if (isHopeless) return this.#finish(row, endText(row, "outcome_unknown", RUNS_LOST), nowMs);
+    if (this.#isOrphan(row)) return this.#cancelled(row, PARENT_ENDED, nowMs);
+    this.#lostRuns.recover(row, nowMs);
+    this.#rows.sql(WEIGH_SQL).run(row.n);
+  }
+
   #end({ id, leg, result, nowMs }: Of<"end">): DurableAnswer {
     const row = this.#rows.find(id, null);
     if (row?.state !== "running" || row.leg !== leg) return LOST;
@@ -226,13 +276,16 @@ export class DurableTables {
   /** Ends a call and the calls that it has made, and tells the one that has made it. */
   #finish(row: DurableRow, result: string, nowMs: number): void {
     const sql = `UPDATE durable SET state = 'ended', holder = NULL, wake_ms = NULL, updated_ms = ?, ends_ms = ?, result = ?,
-      record = '', runs = '', journal = '' WHERE n = ?`;
+      record = '', runs = '', plan = '', journal = '' WHERE n = ?`;
     this.#rows.sql(sql).run(nowMs, nowMs + this.#room.keepMs, result, row.n);
     this.#waits.voidOpen(row.n, nowMs);
     this.#rows.sql("DELETE FROM durable_signal WHERE call = ?").run(row.n);
+    this.#lostRuns.forget(row.n);
     this.#rows.sql(WEIGH_SQL).run(row.n);
     this.#rows.makeRoom(row);
-    const made = this.#rows.sql(`SELECT ${COLUMNS} FROM durable WHERE parent = ? AND state IN ('paused', 'ready')`);
+    const made = this.#rows.sql(
+      `SELECT ${COLUMNS} FROM durable WHERE parent = ? AND state IN ('paused', 'ready', 'in_doubt')`,
+    );
     for (const child of made.all(row.id) as unknown as readonly DurableRow[])
       this.#cancelled(child, PARENT_ENDED, nowMs);
     const parent = row.parent === null ? undefined : this.#rows.find(row.parent, null);
@@ -301,20 +354,24 @@ export class DurableTables {
   }
 
   #due({ most, nowMs }: Of<"due">): DurableAnswer {
-    const due = this.#rows.sql("SELECT id FROM durable WHERE state = 'paused' AND wake_ms <= ? LIMIT ?");
+    const due = this.#rows.sql("SELECT id FROM durable WHERE state IN ('paused', 'in_doubt') AND wake_ms <= ? LIMIT ?");
     for (const { id } of due.all(nowMs, SETTLED_MAX) as unknown as readonly Pick<DurableRow, "id">[])
       this.#tick(id, nowMs);
-    this.#endLost(nowMs);
-    const next = this.#rows.sql("SELECT min(wake_ms) AS wakeMs FROM durable WHERE state = 'paused'").get() as {
-      readonly wakeMs: number | null;
-    };
-    return { kind: "ready", ids: this.#rows.ready(most), wakeMs: next.wakeMs };
+    const lost = this.#recoverLost(nowMs);
+    const next = this.#rows
+      .sql("SELECT min(wake_ms) AS wakeMs FROM durable WHERE state IN ('paused', 'in_doubt')")
+      .get() as { readonly wakeMs: number | null };
+    return { kind: "ready", ids: this.#rows.ready(most), wakeMs: next.wakeMs, lost };
   }
 
   /** Settles what the clock settles of a call, and ends one that has waited too long. */
   #tick(id: string, nowMs: number): void {
     const row = this.#rows.find(id, null);
     if (row === undefined || row.state === "ended") return;
+    if (row.state === "in_doubt") {
+      if (row.ends_ms <= nowMs) this.#finish(row, endText(row, "outcome_unknown", NEVER_KNOWN), nowMs);
+      return;
+    }
     if (row.state === "paused" && row.ends_ms <= nowMs) return this.#cancelled(row, TOO_LONG, nowMs);
     this.#waits.settleDue(row.n, nowMs);
     this.#arrange(row.n, nowMs);
@@ -323,12 +380,16 @@ export class DurableTables {
     this.#rows.sql(wakes).run(row.n, nowMs);
   }
 
-  /** Ends calls whose runs were lost with their processes. */
-  #endLost(nowMs: number): void {
+  /** Calls whose runs were lost with their processes. */
+  #recoverLost(nowMs: number): readonly KeptCall[] {
     const sql = `SELECT ${COLUMNS} FROM durable WHERE state = 'running' AND NOT EXISTS
       (SELECT 1 FROM durable_holder WHERE durable_holder.id = durable.holder AND seen_ms > ?) LIMIT ?`;
     const rows = this.#rows.sql(sql).all(nowMs - HOLDER_LOST_MS, SETTLED_MAX) as unknown as readonly DurableRow[];
-    for (const row of rows) this.#finish(row, endText(row, "outcome_unknown", RUN_LOST), nowMs);
+    return rows.flatMap((row) => {
+      this.#recover(row, nowMs);
+      const now = this.#rows.find(row.id, null);
+      return now === undefined ? [] : [this.#rows.callOf(now)];
+    });
   }
 
   #see(holder: string, nowMs: number): void {
@@ -346,7 +407,8 @@ const LOST: DurableAnswer = { kind: "lost" };
 const ENDED = "the call has ended";
 const PARENT_ENDED = "the call that made this one has ended";
 const TOO_LONG = "the call has waited as long as it is kept";
-const RUN_LOST = "the process that ran the call was lost: it is unknown what the call had done by then";
+const RUNS_LOST = "the call was lost with its process again and again: it is unknown what it had done by then";
+const NEVER_KNOWN = "nobody has said what became of an effect that was under way when the call's process was lost";
 
 /** Whether this pause was stored, whatever became of the call then. */
 function isStored(row: DurableRow, { leg, made }: PausedCall): boolean {

@@ -53,7 +53,9 @@ export class DurableWaits {
   }
 
   #one(call: number, step: number): RunWait | undefined {
-    const row = this.#sql(`SELECT ${COLUMNS} ${OF_CALL} AND step = ?`).get(call, step) as WaitRow | undefined;
+    // An effect may be in doubt whose approval has the same step.
+    const sql = `SELECT ${COLUMNS} ${OF_CALL} AND step = ? ORDER BY place IS NOT NULL, abs(place) DESC LIMIT 1`;
+    const row = this.#sql(sql).get(call, step) as WaitRow | undefined;
     return row && waitOf(row, asText);
   }
 
@@ -92,17 +94,22 @@ export class DurableWaits {
   /** Adds waits that are not there yet; those that the run does not list any more are void. */
   put(call: number, given: readonly NewWait[]): void {
     const known = new Map(this.#rows(call).map((row) => [row.step, row]));
-    const add = `INSERT OR REPLACE INTO durable_wait (call, step, state, place, opened_ms, expires_ms, detail)
-      VALUES (?, ?, 'open', NULL, ?, ?, ?)`;
     for (const { step, wait, openedMs, expiresMs } of given) {
       const before = known.get(step);
       known.delete(step);
       if (before?.state === "open" && isSameWait(JSON.parse(before.detail) as WaitKind, wait)) continue;
-      this.#sql(add).run(call, step, openedMs, expiresMs, JSON.stringify(wait));
+      this.add(call, { step, wait, openedMs, expiresMs });
     }
     for (const { step, state } of known.values())
       if (state === "open")
         this.#sql("UPDATE durable_wait SET state = 'void' WHERE call = ? AND step = ?").run(call, step);
+  }
+
+  /** Adds an open wait, in place of an earlier one of its step and kind. */
+  add(call: number, { step, wait, openedMs, expiresMs }: NewWait): void {
+    const sql = `INSERT OR REPLACE INTO durable_wait (call, step, kind, state, place, opened_ms, expires_ms, detail)
+      VALUES (?, ?, ?, 'open', NULL, ?, ?, ?)`;
+    this.#sql(sql).run(call, step, wait.kind, openedMs, expiresMs, JSON.stringify(wait));
   }
 
   /** `given`: values are JSON. */
@@ -128,8 +135,10 @@ export class DurableWaits {
     const open: (readonly [MadeDecision, RunWait])[] = [];
     for (const decision of decisions) {
       const wait = this.#one(call, decision.wait);
-      if (wait?.kind !== "approval") return "the call does not wait for an approval there";
-      if (decision.decision === "approve" && decision.digest !== wait.digest)
+      const isOutcome = decision.decision === "happened" || decision.decision === "did_not_happen";
+      if (wait?.kind !== (isOutcome ? "outcome" : "approval"))
+        return `the call does not wait for ${isOutcome ? "the outcome of an effect" : "an approval"} there`;
+      if (wait.kind === "approval" && decision.decision === "approve" && decision.digest !== wait.digest)
         return "to approve, send the digest of what is shown: this is another one, or none";
       if (wait.state === "open") open.push([decision, wait]);
       else if (wait.state === "void") return "the call does not wait for it any more";
@@ -190,7 +199,14 @@ function textOf(value: unknown): string | null {
 }
 
 function stateOf({ decision }: MadeDecision): WaitState {
-  return decision === "approve" ? "approved" : "refused";
+  switch (decision) {
+    case "approve":
+      return "approved";
+    case "refuse":
+      return "refused";
+    default:
+      return decision;
+  }
 }
 
 /** Whether the same decision was made before, by the same. */

@@ -7,7 +7,9 @@ import {
   type DurableAnswer,
   type DurableCapacity,
   type DurableStep,
+  type JournalLine,
   type KeptCall,
+  LOST_MAX,
   type NewWait,
   type WaitKind,
 } from "../../../../../src/kernel/store/calls/durable/durable-call.ts";
@@ -41,20 +43,38 @@ function open(room: Partial<DurableCapacity> = {}) {
     take,
     pass: (ms: number) => (nowMs += ms),
     pause(id: string, waits: readonly WaitKind[], more: Partial<PauseMore> = {}): DurableAnswer {
-      const { leg = 0, from = 1, tenant = "", parent = null, wakeMs = null, expiresMs = null, journal = "{}" } = more;
+      const {
+        leg = 0,
+        from = 1,
+        tenant = "",
+        parent = null,
+        wakeMs = null,
+        expiresMs = null,
+        journal = '{"asks":[],"answers":[]}',
+      } = more;
       const script = { hash: "h", text: "script" };
       const made = { callId: id, tool: "pay", tenant, key: null, parent, createdMs: nowMs, record: "{}", script };
       const list = waits.map((wait, at): NewWait => ({ step: at + from, wait, openedMs: nowMs, expiresMs }));
       const first = leg === 0 ? { ...made, expiresMs: nowMs + 1_000_000 } : null;
       return take({
         kind: "pause",
-        call: { id, leg, made: first, runs: "{}", journal, waits: list, wakeMs },
+        call: { id, leg, made: first, runs: "{}", plan: "", journal, waits: list, wakeMs },
         nowMs,
       });
     },
     claim: (id: string, holder = "a") => take({ kind: "claim", id, holder, nowMs }),
     end: (id: string, leg: number, output = "1") =>
       take({ kind: "end", id, leg, result: `{"success":true,"output":${output},"error":null,"metadata":{}}`, nowMs }),
+    append: (id: string, leg: number, lines: readonly JournalLine[]) =>
+      take({ kind: "append", id, leg, lines, runs: '{"run":1}', nowMs }),
+    settle: (id: string, decision: "happened" | "did_not_happen", wait: number, data: string | null = null) =>
+      take({
+        kind: "decide",
+        id,
+        tenant: null,
+        decisions: [{ arguments: null, data, wait, decision, by: "ada" }],
+        nowMs,
+      }),
     release: (id: string, leg: number) => take({ kind: "release", id, leg, nowMs }),
     cancel: (id: string) => take({ kind: "cancel", id, tenant: null, message: "enough", nowMs }),
     due: (most = 10) => take({ kind: "due", most, nowMs }),
@@ -177,16 +197,26 @@ describe("a call that waits", () => {
     expect(store.call("c_parent")).toMatchObject({ state: "ready", waits: [{ state: "done" }] });
   });
 
-  test("ends with what is told of lost runs where its process is gone, and not before", () => {
+  test("goes on where its process is gone and nothing was under way, and not before", () => {
     const store = open();
     store.pause("c_1", [APPROVAL]);
     store.approve("c_1");
     store.claim("c_1");
-    store.due();
-    expect(store.call("c_1")).toMatchObject({ state: "running" });
+    expect(store.due()).toMatchObject({ ids: [] });
     store.pass(60_000);
-    store.due();
-    expect(store.call("c_1")).toMatchObject({ state: "ended" });
+    expect(store.due()).toMatchObject({ ids: ["c_1"], lost: [{ id: "c_1", state: "ready" }] });
+    expect(claimed(store.claim("c_1"))).toMatchObject({ leg: 2, waits: [{ state: "approved" }] });
+  });
+
+  test("ends where its processes are lost again and again", () => {
+    const store = open();
+    store.pause("c_1", [APPROVAL]);
+    store.approve("c_1");
+    for (let run = 0; run < LOST_MAX; run++) {
+      store.claim("c_1");
+      store.pass(60_000);
+      store.due();
+    }
     expect(JSON.parse(store.call("c_1").result ?? "")).toMatchObject({
       error: { code: "outcome_unknown" },
       metadata: { callId: "c_1", tool: "pay" },
@@ -230,6 +260,104 @@ describe("a call that waits", () => {
     expect(store.call("c_1").state).toBe("ended");
     store.tables.sweep(1_000_000 + DEFAULT_DURABLE.keepMs);
     expect(store.take({ kind: "get", id: "c_1", tenant: null }).kind).toBe("missing");
+  });
+});
+
+describe("an effect that was under way when the process of its call was lost", () => {
+  const ask = (method: string) => ({ capability: "charge", method, args: "{}" });
+  const part = (asks: readonly unknown[], answers: readonly unknown[], kept = 0): string =>
+    JSON.stringify({ asks, answers, kept, late: [], together: [] });
+  const answer = (step: number, asked: number) => ({ step, asked, nowMs: 5, ok: true, payload: `"${step}"` });
+
+  /** A call whose run has had the answer of its first effect, and has begun the second. */
+  function lost() {
+    const store = open();
+    store.pause("c_1", [APPROVAL], { from: 0 });
+    store.approve("c_1", 0);
+    store.claim("c_1");
+    store.append("c_1", 1, [
+      { seq: 1, part: part([ask("first")], []), begins: null },
+      { seq: 2, part: null, begins: 1 },
+    ]);
+    const rest = [
+      { seq: 3, part: part([ask("second")], [answer(1, 1)]), begins: null },
+      { seq: 4, part: null, begins: 2 },
+    ];
+    store.append("c_1", 1, rest);
+    expect(store.append("c_1", 1, rest).kind).toBe("done");
+    store.pass(60_000);
+    store.due();
+    return store;
+  }
+
+  test("is in doubt: a person says what became of it, and one that was answered is not", () => {
+    const store = lost();
+    expect(store.call("c_1")).toMatchObject({
+      state: "in_doubt",
+      waits: [
+        { kind: "approval", state: "approved" },
+        { kind: "outcome", step: 2, state: "open", asked: "charge.second", arguments: "{}" },
+      ],
+    });
+    expect(store.due()).toMatchObject({ ids: [] });
+    expect(store.approve("c_1", 2)).toMatchObject({ kind: "conflict" });
+  });
+
+  test("has its answer in the journal where it happened", () => {
+    const store = lost();
+    expect(store.settle("c_1", "happened", 2, '{"id":1915883588174806058}').kind).toBe("done");
+    expect(store.settle("c_1", "happened", 2, '{"id":1915883588174806058}').kind).toBe("done");
+    expect(store.settle("c_1", "did_not_happen", 2)).toMatchObject({ kind: "conflict" });
+    const { journal, plan, runs } = claimed(store.claim("c_1"));
+    expect(JSON.parse(journal)).toMatchObject({
+      asks: [{ method: "first" }, { method: "second" }],
+      answers: [
+        { step: 1, payload: '"1"' },
+        { step: 2, payload: '{"id":1915883588174806058}' },
+      ],
+    });
+    expect(JSON.parse(plan)).toMatchObject({
+      asked: 2,
+      responses: [
+        [1, 5],
+        [2, 1_060_000],
+      ],
+    });
+    expect(runs).toBe('{"run":1}');
+  });
+
+  test("is asked for again where it did not happen", () => {
+    const store = lost();
+    store.settle("c_1", "did_not_happen", 2);
+    const { journal } = claimed(store.claim("c_1"));
+    expect(JSON.parse(journal)).toMatchObject({ asks: [{}, { method: "second" }], answers: [{ step: 1 }] });
+  });
+
+  test("of a run that another one has followed is not begun", () => {
+    const store = lost();
+    expect(store.append("c_1", 1, [{ seq: 5, part: null, begins: 3 }]).kind).toBe("lost");
+  });
+
+  test("stays unknown where nobody says so: the call ends", () => {
+    const store = lost();
+    store.pass(1_000_000);
+    store.due();
+    expect(JSON.parse(store.call("c_1").result ?? "")).toMatchObject({ error: { code: "outcome_unknown" } });
+  });
+
+  test("is told with an answer whose order was not known when it was first stored", () => {
+    const store = open();
+    store.pause("c_1", [APPROVAL], { from: 0 });
+    store.approve("c_1", 0);
+    store.claim("c_1");
+    store.append("c_1", 1, [
+      { seq: 1, part: part([ask("a"), ask("b")], [answer(2, 2)]), begins: null },
+      { seq: 2, part: part([ask("c")], [answer(2, 3), answer(1, 3)]), begins: null },
+    ]);
+    store.pass(60_000);
+    store.due();
+    const { journal } = claimed(store.claim("c_1"));
+    expect(JSON.parse(journal)).toMatchObject({ answers: [answer(2, 3), answer(1, 3)] });
   });
 });
 

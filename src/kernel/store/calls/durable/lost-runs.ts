@@ -1,0 +1,75 @@
+import { type JournalPart, planOf, type RecordedJournal, withPart } from "../../../base/protocol/recorded-journal.ts";
+import type { DurableRow } from "./durable-layout.ts";
+import type { DurableRows } from "./durable-rows.ts";
+
+/** What a run has stored besides the journal with which it began. */
+interface Line {
+  readonly begins: number | null;
+  readonly part: string | null;
+}
+
+/**
+ * Calls whose runs were lost, from what these had stored. All that was asked and answered is in the journal of the next run.
+ * An effect that was announced and not answered may have happened, or not: a person has to say.
+ */
+export class LostRuns {
+  readonly #rows: DurableRows;
+
+  constructor(rows: DurableRows) {
+    this.#rows = rows;
+  }
+
+  /** A call that is `running` is `ready`, or `in_doubt`. */
+  recover({ n, ends_ms: endsMs }: DurableRow, nowMs: number): void {
+    const lines = this.#rows
+      .sql("SELECT begins, part FROM durable_line WHERE call = ? ORDER BY seq")
+      .all(n) as unknown as readonly Line[];
+    let journal = this.#journalOf(n);
+    for (const { part } of lines) if (part !== null) journal = withPart(journal, JSON.parse(part) as JournalPart);
+    const answered = new Set(journal.answers.map(({ step }) => step));
+    const begun = new Set(lines.flatMap(({ begins }) => (begins === null || answered.has(begins) ? [] : [begins])));
+    for (const step of begun) {
+      const ask = journal.asks[step - 1];
+      const asked = ask === undefined ? "an effect" : `${ask.capability}.${ask.method}`;
+      const wait = { kind: "outcome", asked, arguments: ask?.args ?? "" } as const;
+      this.#rows.waits.add(n, { step, wait, openedMs: nowMs, expiresMs: null });
+    }
+    this.#put(n, journal);
+    this.forget(n);
+    const sql = `UPDATE durable SET state = ?, holder = NULL, lost = lost + 1, updated_ms = ?, wake_ms = ? WHERE n = ?`;
+    if (begun.size === 0) this.#rows.sql(sql).run("ready", nowMs, null, n);
+    else this.#rows.sql(sql).run("in_doubt", nowMs, endsMs, n);
+  }
+
+  /** Once somebody has said of all effects what became of them, the call goes on. Those that have not happened do then. */
+  goOn({ n }: DurableRow, nowMs: number): void {
+    const { waits } = this.#rows;
+    if (waits.open(n).some(({ wait }) => wait.kind === "outcome")) return;
+    const journal = this.#journalOf(n);
+    const answered = new Set(journal.answers.map(({ step }) => step));
+    const asked = journal.asks.length;
+    const answers = waits.forRun(n).flatMap(({ kind, state, step, settled }) => {
+      if (kind !== "outcome" || state !== "happened" || answered.has(step)) return [];
+      return [{ step, asked, nowMs, ok: true, payload: settled?.data ?? "null" }];
+    });
+    this.#put(n, { ...journal, answers: [...journal.answers, ...answers] });
+    this.#rows.sql("UPDATE durable SET state = 'ready', wake_ms = NULL WHERE n = ?").run(n);
+  }
+
+  /** What a run has stored is in the journal, or not needed any more. */
+  forget(n: number): void {
+    this.#rows.sql("DELETE FROM durable_line WHERE call = ?").run(n);
+  }
+
+  #journalOf(n: number): RecordedJournal {
+    const { journal } = this.#rows.sql("SELECT journal FROM durable WHERE n = ?").get(n) as {
+      readonly journal: string;
+    };
+    return JSON.parse(journal) as RecordedJournal;
+  }
+
+  #put(n: number, journal: RecordedJournal): void {
+    const sql = "UPDATE durable SET journal = ?, plan = ? WHERE n = ?";
+    this.#rows.sql(sql).run(JSON.stringify(journal), planOf(journal), n);
+  }
+}

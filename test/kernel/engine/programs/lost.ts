@@ -1,0 +1,84 @@
+import { appendFileSync, readFileSync } from "node:fs";
+import { createEngine, defineCapability } from "../../../../src/glovebox/index.ts";
+
+/*
+ * A process with an engine over a file of calls, whose effects are lines of another file. `begin FILE EFFECTS WHERE`: has a
+ * call approved that runs on until it stays WHERE, says its id, and waits to be killed. `finish FILE EFFECTS ID DECISION`:
+ * goes on with the call, decides what is in doubt, and says its result, its states and the effects.
+ */
+
+const [, , role = "", path = "", effects = "", what = "", decision = ""] = process.argv;
+const stays = role === "begin" ? what : "";
+const stay = (): Promise<never> => {
+  process.stdout.write(`${JSON.stringify({ id })}\n`);
+  return new Promise(() => setInterval(() => undefined, 1_000));
+};
+let id = "";
+
+const ledger = defineCapability({
+  name: "ledger",
+  methods: {
+    add: {
+      handler: async (args) => {
+        const { n } = args as { readonly n: number };
+        if (stays === `before ${n}`) await stay();
+        appendFileSync(effects, `${n}\n`);
+        if (stays === `after ${n}`) await stay();
+        return `added ${n}`;
+      },
+    },
+    read: { isRead: true, handler: () => (stays === "read" ? stay() : "read") },
+  },
+});
+
+await using engine = await createEngine({
+  workers: 1,
+  capabilities: [ledger],
+  calls: { path },
+  policy: { rules: [{ allow: { ledger: true, tools: ["*"] } }] },
+  tools: [
+    {
+      name: "order",
+      description: "Orders in two steps.",
+      approval: "always",
+      capabilities: { ledger: true, tools: ["second"] },
+      source: `export default async (input, { host }) => [
+        Math.random() > 2, await host.ledger.add({ n: 1 }), await host.ledger.read({}), await host.tools.second({}),
+      ];`,
+    },
+    {
+      name: "second",
+      description: "The second step.",
+      capabilities: { ledger: true },
+      source: `export default async (input, { host }) => host.ledger.add({ n: 2 });`,
+    },
+  ],
+});
+
+const { durable } = engine.calls;
+if (role === "begin") {
+  const { error } = await engine.execute({ name: "order", arguments: {} });
+  id = (error?.details as { readonly id: string }).id;
+  const [wait] = (await durable.get(id))?.waits ?? [];
+  if (wait?.kind !== "approval") throw new Error("no approval");
+  await durable.decide(id, { decision: "approve", digest: wait.digest });
+  await new Promise(() => setInterval(() => undefined, 1_000));
+} else {
+  const states = new Set<string>();
+  for (
+    let call = await durable.get(what);
+    call !== undefined && call.state !== "ended";
+    call = await durable.get(what)
+  ) {
+    states.add(call.state);
+    if (call.state === "in_doubt")
+      await durable.decide(
+        what,
+        decision === "happened" ? { decision, answer: "told" } : { decision: "did_not_happen" },
+      );
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  const { output, error } = (await durable.result(what)) ?? {};
+  const done = readFileSync(effects, "utf8").trim().split("\n");
+  console.log(JSON.stringify({ output, error, states: [...states], done }));
+}
