@@ -40,7 +40,7 @@ interface OpenWait {
   readonly settle: PromiseWithResolvers<RunWait>;
 }
 
-/** A call as the store knows it: `leg` is its run, 0 for one that has not run in the store. */
+/** A call as the store knows it. */
 export interface StoredLeg {
   readonly id: string;
   readonly leg: number;
@@ -48,8 +48,9 @@ export interface StoredLeg {
   readonly waits: readonly RunWait[];
 }
 
-export function newLeg(): StoredLeg {
-  return { id: `c_${randomBytes(12).toString("base64url")}`, leg: 0, isStored: false, waits: [] };
+/** `leg`: 1 for a call that runs, and 0 for one that waits for its start. */
+export function newLeg(leg: 0 | 1): StoredLeg {
+  return { id: `c_${randomBytes(12).toString("base64url")}`, leg, isStored: false, waits: [] };
 }
 
 /**

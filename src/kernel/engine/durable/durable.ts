@@ -64,7 +64,7 @@ export class Durable {
     const obstacle = call.parent === null ? null : this.waitsOf(call.parent).obstacle();
     if (obstacle !== null) return refused("cannot_pause", `${WAITS} ${approval.message}; ${obstacle}`);
     call.args = args;
-    const leg = newLeg();
+    const leg = newLeg(0);
     const wait = this.#approvalWait(leg.id, 0, call.tool, args, approval);
     const nowMs = Date.now();
     const expiresMs = approval.expiresMs === null ? null : nowMs + approval.expiresMs;
@@ -84,7 +84,7 @@ export class Durable {
     if (call.parent !== null) this.waitsOf(call.parent);
     const { take, executor, entropyKey } = this.#parts;
     const onPause = (waits: CallWaits): void => this.#onPause(waits);
-    return (call.waits = new CallWaits(call, stored ?? newLeg(), { take, executor, entropyKey, onPause }));
+    return (call.waits = new CallWaits(call, stored ?? newLeg(1), { take, executor, entropyKey, onPause }));
   }
 
   /** Waits as a tool or a program asks, and resolves with the answer. Throws a `CallFailure`. */

@@ -58,7 +58,7 @@ await using engine = await createEngine({
 const { durable } = engine.calls;
 if (role === "begin") {
   const { error } = await engine.execute({ name: "order", arguments: {} });
-  id = (error?.details as { readonly id: string }).id;
+  id = error?.code === "paused" ? (error.details?.id ?? "") : "";
   const [wait] = (await durable.get(id))?.waits ?? [];
   if (wait?.kind !== "approval") throw new Error("no approval");
   await durable.decide(id, { decision: "approve", digest: wait.digest });

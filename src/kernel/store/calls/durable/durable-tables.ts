@@ -13,10 +13,10 @@ import {
   LOST_MAX,
   type MadeCall,
   type PausedCall,
-  SIGNALS_MAX,
 } from "./durable-call.ts";
 import { COLUMNS, type DurableRow, WEIGH_SQL } from "./durable-layout.ts";
 import { DurableRows } from "./durable-rows.ts";
+import { DurableSignals } from "./durable-signals.ts";
 import { LostRuns } from "./lost-runs.ts";
 import type { DurableWaits } from "./durable-waits.ts";
 
@@ -45,6 +45,7 @@ export class DurableTables {
   readonly #transaction: SqliteTransaction;
   readonly #rows: DurableRows;
   readonly #waits: DurableWaits;
+  readonly #signals: DurableSignals;
   readonly #lostRuns: LostRuns;
 
   constructor(database: DatabaseSync, room: DurableCapacity) {
@@ -53,6 +54,7 @@ export class DurableTables {
     this.#transaction = new SqliteTransaction(database);
     this.#rows = new DurableRows(database, room);
     this.#waits = this.#rows.waits;
+    this.#signals = new DurableSignals(this.#rows, room.callBytes);
     this.#lostRuns = new LostRuns(this.#rows);
   }
 
@@ -101,7 +103,7 @@ export class DurableTables {
           return message;
         });
       case "signal":
-        return this.#change(step, (row) => this.#signal(row, step));
+        return this.#change(step, (row) => (row.state === "ended" ? ENDED : this.#signals.send(row, step)));
       case "cancel":
         return this.#cancel(step);
       case "see":
@@ -177,21 +179,12 @@ export class DurableTables {
   /** Signals that came before they were waited for, and child calls that have ended before their parent was stored. */
   #settleAtOnce(n: number, nowMs: number): void {
     for (const { step, wait } of this.#waits.open(n)) {
-      if (wait.kind === "signal") this.#hearSignal(n, step, wait.name, nowMs);
+      if (wait.kind === "signal") this.#signals.hear(n, step, wait.name, nowMs);
       if (wait.kind !== "call") continue;
       const child = this.#rows.sql("SELECT result FROM durable WHERE id = ? AND state = 'ended'").get(wait.id);
       const result = (child as { readonly result: string } | undefined)?.result;
       if (result !== undefined) this.#waits.settle(n, step, "done", { data: result }, nowMs);
     }
-  }
-
-  #hearSignal(n: number, step: number, name: string, nowMs: number): void {
-    const of = "FROM durable_signal WHERE call = ? AND name = ? ORDER BY seq LIMIT 1";
-    const signal = this.#rows.sql(`SELECT seq, sender, payload ${of}`).get(n, name) as
-      { readonly seq: number; readonly sender: string | null; readonly payload: string } | undefined;
-    if (signal === undefined) return;
-    this.#rows.sql("DELETE FROM durable_signal WHERE call = ? AND name = ? AND seq = ?").run(n, name, signal.seq);
-    this.#waits.settle(n, step, "arrived", { data: signal.payload, by: signal.sender }, nowMs);
   }
 
   /** A paused call is ready where something is settled that it has not heard, or sleeps until its next wait is due. */
@@ -333,24 +326,6 @@ export class DurableTables {
     this.#rows.sql(WEIGH_SQL).run(row.n);
     this.#arrange(row.n, nowMs);
     return this.#done(id);
-  }
-
-  #signal({ n, state, bytes }: DurableRow, { name, payload, by, nowMs }: Of<"signal">): string | null {
-    if (state === "ended") return ENDED;
-    const unread = this.#rows
-      .sql("SELECT count(*) AS count, coalesce(max(seq), 0) AS last FROM durable_signal WHERE call = ?")
-      .get(n) as {
-      readonly count: number;
-      readonly last: number;
-    };
-    if (unread.count >= SIGNALS_MAX) return `the call has ${SIGNALS_MAX} signals that it has not read`;
-    const { callBytes } = this.#room;
-    if (bytes + payload.length > callBytes) return `what is kept of the call would have more than ${callBytes} bytes`;
-    this.#rows.sql("INSERT INTO durable_signal VALUES (?, ?, ?, ?, ?)").run(n, name, unread.last + 1, by, payload);
-    const wait = this.#waits.open(n).find((one) => one.wait.kind === "signal" && one.wait.name === name);
-    // A call that runs hears of it when it waits again.
-    if (wait !== undefined) this.#hearSignal(n, wait.step, name, nowMs);
-    return null;
   }
 
   #due({ most, nowMs }: Of<"due">): DurableAnswer {
