@@ -1,45 +1,33 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { getJson, messageOf, pathTo, postJson } from "../api.ts";
-import { copyText } from "../clipboard.tsx";
 import { announce, Badge, Card, type Loaded, Outcome, Quiet, settle, ToolLink, useLoaded, When } from "../elements.tsx";
 import { formatTime, plural } from "../format.ts";
 import { useKeys } from "../keys.tsx";
 import { Costs } from "../result-card.tsx";
 import { addressOf, go, route, setQuery } from "../router.ts";
 import type { CallPage, CallSummary, Comparison, Replay, StoredCall } from "../wire.ts";
-import { listAddress, neighbours } from "./call-list.ts";
 import { CallTabs } from "./call-tabs.tsx";
 import { Differences } from "./differences.tsx";
+import { useRowKeys } from "./row-keys.ts";
 import { RowFacts, rowsOf, Waterfall } from "./waterfall.tsx";
 
 /** One past call: what it did and when, what it was given and gave. */
 export function Page({ name: id }: { name: string }) {
   const loaded = useLoaded((signal) => getJson<StoredCall>(pathTo`/v1/calls/${id}`, signal), [id]);
-  useKeys({
-    Escape: ["Back to the list", () => go(listAddress.value)],
-    "[": ["Older call", () => goBeside(1)],
-    "]": ["Newer call", () => goBeside(-1)],
-    y: ["Copy the address", () => void copyAddress()],
-  });
+  useRowKeys("calls");
   return (
     <div class="stack">
       {loaded.kind !== "ready" && <h1 tabIndex={-1}>Call {id}</h1>}
-      <When loaded={loaded}>{(call) => <Call call={call} />}</When>
+      <When loaded={loaded}>{(call) => ("waits" in call ? <Waiting id={id} /> : <Call call={call} />)}</When>
     </div>
   );
 }
 
-async function copyAddress(): Promise<void> {
-  announce((await copyText(location.href)) ? "The address was copied" : "The browser blocks the clipboard");
-}
-
-/** Goes to a neighbour in the list that was shown last. */
-function goBeside(step: number): void {
-  const at = neighbours.value.findIndex((call) => call?.id === route.value.name);
-  const beside = at < 0 ? null : (neighbours.value[at + step] ?? null);
-  if (beside === null) announce("The list has no further call");
-  else go(addressOf("calls", beside.id));
+/** Leads to the page of calls that wait. */
+function Waiting({ id }: { id: string }) {
+  useEffect(() => go(addressOf("approvals", id)), [id]);
+  return null;
 }
 
 function Call({ call }: { call: StoredCall }) {
