@@ -1,4 +1,5 @@
 import type { ComponentChildren } from "preact";
+import { caller } from "./caller.ts";
 import { Badge, Figure, Notice, Outcome as Code, Part, Table, TextView, ValueView } from "./elements.tsx";
 import { formatBytes, formatMs, plural } from "./format.ts";
 import { addressOf, has } from "./router.ts";
@@ -100,7 +101,8 @@ export function ResultView({ outcome, partsOf = outputParts }: ResultViewProps) 
 function CallLink({ callId, error }: { callId: string; error: ToolError | null }) {
   const { id } = error?.code === "paused" ? recordOf(error.details) : {};
   if (typeof id === "string") return <a href={addressOf("approvals", id)}>Open the call, which waits</a>;
-  return has("calls") ? <a href={addressOf("calls", callId)}>Open the call</a> : null;
+  const mayRead = has("calls") && caller.value?.roles.includes("calls") !== false;
+  return mayRead ? <a href={addressOf("calls", callId)}>Open the call</a> : null;
 }
 
 function outputParts({ result, capabilities }: Outcome): ComponentChildren {

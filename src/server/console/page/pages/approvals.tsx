@@ -66,8 +66,15 @@ function cellsOf(call: DurableCall, isGone: boolean) {
         <Badge text={wordsOf(call)} tone={approval === undefined ? "plain" : "warn"} />
       )}
     </td>,
-    <td class="figures">{state === "ended" ? "—" : formatSpan(Math.max(0, Date.parse(ends) - Date.now()))}</td>,
+    <td class="figures">{state === "ended" ? "—" : spanTo(ends)}</td>,
     <td>{tenant}</td>,
     <td title={message}>{message}</td>,
   ];
+}
+
+/** The time until then in its largest unit. */
+function spanTo(time: string): string {
+  return formatSpan(Math.max(0, Date.parse(time) - Date.now()))
+    .split(" ", 2)
+    .join(" ");
 }

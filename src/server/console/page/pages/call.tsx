@@ -1,6 +1,8 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { getJson, messageOf, pathTo, postJson } from "../api.ts";
+import { maySeeWaiting } from "../caller.ts";
+import type { DurablePage } from "../durable-call.ts";
 import { announce, Badge, Card, type Loaded, Outcome, Quiet, settle, ToolLink, useLoaded, When } from "../elements.tsx";
 import { formatTime, plural } from "../format.ts";
 import { useKeys } from "../keys.tsx";
@@ -26,7 +28,7 @@ export function Page({ name: id }: { name: string }) {
 
 /** Leads to the page of calls that wait. */
 function Waiting({ id }: { id: string }) {
-  useEffect(() => go(addressOf("approvals", id)), [id]);
+  useEffect(() => location.replace(addressOf("approvals", id)), [id]);
   return null;
 }
 
@@ -53,6 +55,7 @@ function Call({ call }: { call: StoredCall }) {
           <ToolLink name={tool} />
           <span class="muted">{facts.filter((fact) => fact !== "").join(", ")}</span>
           {parentId !== null && <a href={addressOf("calls", parentId)}>The call that made it</a>}
+          {maySeeWaiting() && <Waited id={id} tool={tool} />}
         </div>
       </header>
       <Actions call={call} />
@@ -62,6 +65,14 @@ function Call({ call }: { call: StoredCall }) {
       </div>
     </>
   );
+}
+
+/** Leads to what the call has waited for, where that is kept and among the tool's last. */
+function Waited({ id, tool }: Pick<StoredCall, "id" | "tool">) {
+  const path = pathTo`/v1/calls?state=ended&values=false&tool=${tool}`;
+  const loaded = useLoaded((signal) => getJson<DurablePage>(path, signal), [id]);
+  const found = loaded.kind === "ready" ? loaded.value.calls.find(({ callId }) => callId === id) : undefined;
+  return found === undefined ? null : <a href={addressOf("approvals", found.id)}>What it waited for</a>;
 }
 
 function Timeline({ call, nested }: { call: StoredCall; nested: readonly CallSummary[] }) {

@@ -22,7 +22,7 @@ export class Decision {
   readonly #followed: FollowedCall;
   /** Arguments in place of those that are shown. */
   readonly form: ArgumentsForm;
-  /** Data for a wait with a schema. */
+  /** Data for a call that asks by itself, which may have a schema for it. */
   readonly data: Field | null;
   readonly isEdited = signal(false);
   readonly isSending = signal(false);
@@ -35,7 +35,7 @@ export class Decision {
     this.#wait = wait;
     this.#followed = followed;
     this.form = new ArgumentsForm(schema);
-    this.data = wait.schema === null ? null : dataField(wait.schema);
+    this.data = wait.tool !== null && wait.schema === null ? null : dataField(wait.schema);
   }
 
   /** Begins with the arguments that are shown, or leaves them as they are. */
@@ -89,9 +89,10 @@ export class Decision {
   }
 }
 
-function dataField(schema: Schema): Field {
-  const place = { label: "Data", schema, isRequired: true, depth: 0, budget: { fields: FIELDS_MAX }, root: schema };
-  return createField({ ...place, make: createField });
+function dataField(given: Schema | null): Field {
+  const schema = given ?? { description: "What the call gets, as JSON." };
+  const place = { label: "Data", schema, isRequired: given !== null, depth: 0, budget: { fields: FIELDS_MAX } };
+  return createField({ ...place, root: schema, make: createField });
 }
 
 function isToolError(value: unknown): value is ToolError {

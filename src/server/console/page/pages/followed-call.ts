@@ -2,7 +2,7 @@ import { type ReadonlySignal, signal } from "@preact/signals";
 import { getJson, messageOf, pathTo } from "../api.ts";
 import { type DurableCall, openApprovals } from "../durable-call.ts";
 import type { Loaded } from "../elements.tsx";
-import { addressOf, go } from "../router.ts";
+import { addressOf } from "../router.ts";
 import { pause } from "./paged-list.ts";
 
 /** Pauses between looks at a call that runs, and at one that waits. */
@@ -13,6 +13,8 @@ const WAITING_MS = 5_000;
 export class FollowedCall {
   readonly #path: string;
   readonly #closed = new AbortController();
+  /** The pause until the next look. */
+  #rest = new AbortController();
   readonly #shown = signal<Loaded<DurableCall>>({ kind: "loading" });
   readonly #newer = signal<DurableCall | null>(null);
 
@@ -26,9 +28,13 @@ export class FollowedCall {
 
   async open(): Promise<void> {
     const { signal: closed } = this.#closed;
-    while (!closed.aborted && this.#now?.state !== "ended") {
+    // A call that cannot be shown at first is not asked for again and again.
+    while (!closed.aborted && this.#now?.state !== "ended" && this.#shown.value.kind !== "failed") {
       if (document.visibilityState === "visible" || this.#now === null) await this.look();
-      await pause(this.#now?.state === "ready" || this.#now?.state === "running" ? RUNNING_MS : WAITING_MS, closed);
+      this.#rest = new AbortController();
+      const state = this.#now?.state;
+      const restMs = state === "ready" || state === "running" ? RUNNING_MS : WAITING_MS;
+      await pause(restMs, AbortSignal.any([closed, this.#rest.signal]));
     }
   }
 
@@ -41,7 +47,7 @@ export class FollowedCall {
     try {
       const call = await getJson<DurableCall>(this.#path, this.#closed.signal);
       // Callers name their calls as they like.
-      if (!Array.isArray(call.waits)) go(addressOf("calls", call.id));
+      if (!Array.isArray(call.waits)) location.replace(addressOf("calls", call.id));
       else if (isWanted) this.show(call);
       else this.hear(call);
     } catch (error) {
@@ -58,8 +64,9 @@ export class FollowedCall {
     this.#newer.value = markOf(call) === markOf(value.value) ? null : call;
   }
 
-  /** Shows a call in place of what is shown. */
+  /** Shows a call in place of what is shown, and looks at it soon. */
   show(call: DurableCall): void {
+    this.#rest.abort();
     this.#shown.value = { kind: "ready", value: call };
     this.#newer.value = null;
   }

@@ -28,7 +28,7 @@ export function Page({ name: id }: { name: string }) {
 }
 
 function Call({ call, followed }: { call: DurableCall; followed: FollowedCall }) {
-  const { id, tool, callId, result } = call;
+  const { id, tool, result } = call;
   const outcome = result && { body: { name: tool, arguments: {} }, result, capabilities: [] };
   return (
     <>
@@ -50,9 +50,7 @@ function Call({ call, followed }: { call: DurableCall; followed: FollowedCall })
       )}
       <Card heading="Waits">
         <Waits waits={call.waits} />
-        <p class="muted">
-          {plural(call.legs, "run")} so far. Its id in the history: <span class="mono">{callId}</span>
-        </p>
+        <p class="muted">{plural(call.legs, "run")} so far.</p>
       </Card>
       <WaitActions key={id} call={call} followed={followed} />
     </>
