@@ -16,7 +16,11 @@ const REFUND: ToolDefinition = {
   capabilities: { ledger: true },
   inputSchema: {
     type: "object",
-    properties: { order: { type: "string" }, amount: { type: "number", maximum: 100 } },
+    properties: {
+      order: { type: "string" },
+      amount: { type: "number", maximum: 100 },
+      paidAt: { type: "string", format: "date-time" },
+    },
     required: ["order", "amount"],
   },
   source: `export default async ({ order, amount }, { host }) => {
@@ -159,15 +163,14 @@ describe("a call that waits for an approval", () => {
     expect(effects).toEqual([{ order: "A-10", amount: 50 }]);
   });
 
-  test("whose arguments the form cannot give back is edited as JSON", async () => {
-    await using visited = await visit(browser, at(await pausedCall({ order: "A-11", amount: 12, odd: [1, "2"] })));
+  test("is edited as JSON where the form would not give its arguments back as they are", async () => {
+    // A field for a time knows no time zones.
+    const args = { order: "A-11", amount: 12, odd: [1, "2"], paidAt: "2026-01-31T10:00:00.123456+02:00" };
+    await using visited = await visit(browser, at(await pausedCall(args)));
     const { page } = visited;
     await press(page, "Edit the arguments");
-    // A member without a place in the schema is kept by the form.
-    expect(await page.getByLabel("amount number").inputValue()).toBe("12");
-    await press(page, "Edit as JSON");
     const text = page.getByLabel("Arguments as JSON");
-    expect(JSON.parse(await text.inputValue())).toEqual({ order: "A-11", amount: 12, odd: [1, "2"] });
+    expect(JSON.parse(await text.inputValue())).toEqual(args);
     await text.fill("{");
     await press(page, "Approve with these arguments");
     await card(page)
@@ -176,6 +179,7 @@ describe("a call that waits for an approval", () => {
     await text.fill('{"order": "A-12", "amount": 1}');
     await press(page, "Approve with these arguments");
     await part(page, "Result").getByText("paid back A-12").waitFor();
+    expect(effects).toEqual([{ order: "A-12", amount: 1 }]);
   });
 
   test("is not decided where its tool has been replaced since", async () => {
