@@ -250,7 +250,7 @@ describe("a call that waits for a signal", () => {
     await press(page, "Send the signal");
     await press(page, "Confirm");
     await part(page, "Result").getByText("12").first().waitFor();
-    expect(await part(page, "Waits").textContent()).toMatch(/signal paymentarrived.*2 runs so far/);
+    expect(await part(page, "Waits").textContent()).toMatch(/signal paymentarrived.*It has gone on 1 time\./);
   });
 
   test("is cancelled after a question, and not before", async () => {

@@ -31,7 +31,7 @@ export function DecisionForm({ call, wait, followed, isFirst, schema }: Approval
   return (
     <div class="stack" aria-busy={isSending}>
       {isEdited && (
-        <div class="card">
+        <div class="stack">
           <h3>Arguments that are to run</h3>
           <decision.form.View />
         </div>

@@ -50,7 +50,7 @@ function Call({ call, followed }: { call: DurableCall; followed: FollowedCall })
       )}
       <Card heading="Waits">
         <Waits waits={call.waits} />
-        <p class="muted">{plural(call.legs, "run")} so far.</p>
+        <p class="muted">It has gone on {plural(call.legs, "time")}.</p>
       </Card>
       <WaitActions key={id} call={call} followed={followed} />
     </>
