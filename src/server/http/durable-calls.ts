@@ -3,10 +3,20 @@ import { GloveboxError, StoreError } from "../../kernel/base/errors.ts";
 import { isObject, type JsonValue } from "../../kernel/base/json.ts";
 import type { ToolResult } from "../../kernel/base/result.ts";
 import { DecisionConflict, type DurableFilter, WAIT_MAX_MS } from "../../kernel/engine/durable/durable-calls.ts";
-import type { Decision, DurableCall } from "../../kernel/store/calls/durable/durable-call.ts";
+import type { CallWait, Decision, DurableCall, DurablePage } from "../../kernel/store/calls/durable/durable-call.ts";
 import type { CallerDurableCalls } from "../access/durable-access.ts";
-import { type Answer, CALLS_URL, NO_HEADERS, problemAnswer, sendAnswer, sendRefusal, writeResult } from "./answers.ts";
-import { CANCEL_CALL, DECIDE_CALL, SIGNAL_CALL } from "./api/durable-call-routes.ts";
+import {
+  type Answer,
+  CALLS_URL,
+  NO_HEADERS,
+  problemAnswer,
+  sendAnswer,
+  sendJson,
+  sendRefusal,
+  writeResult,
+} from "./answers.ts";
+import { ROLES } from "../access/caller.ts";
+import { CANCEL_CALL, DECIDE_CALL, GET_CALLER, SIGNAL_CALL } from "./api/durable-call-routes.ts";
 import { problem, type Problem } from "./problem.ts";
 import { callerOf, refuseOthers, type Surface } from "./surface.ts";
 
@@ -14,10 +24,20 @@ const CALL = `${CALLS_URL}/:id`;
 const DECISIONS = `${CALL}/decisions`;
 const SIGNAL = `${CALL}/signals/:name`;
 const CANCEL = `${CALL}/cancel`;
+const CALLER = "/v1/caller";
 /** How ids of durable calls begin. */
 const ID = /^c_[\w.-]{1,126}$/;
-const FILTERS: readonly string[] = ["state", "tool", "tenant", "limit", "cursor"];
-const DECISION = ["wait", "decision", "digest", "arguments", "data", "answer", "reason", "actor"] satisfies (keyof Decision)[];
+const FILTERS: readonly string[] = ["state", "tool", "tenant", "limit", "cursor", "values"];
+const DECISION = [
+  "wait",
+  "decision",
+  "digest",
+  "arguments",
+  "data",
+  "answer",
+  "reason",
+  "actor",
+] satisfies (keyof Decision)[];
 const DECISION_KEYS: readonly string[] = DECISION;
 const WAIT_MAX_S = WAIT_MAX_MS / 1_000;
 const REASON_MAX = 1_000;
@@ -55,6 +75,13 @@ export function addDurableCalls(app: FastifyInstance, { gate }: Surface): void {
     }),
   );
   refuseOthers(app, CANCEL, ["POST"]);
+
+  // A page asks before it offers what would be refused.
+  app.get(CALLER, { config: { role: ROLES, api: GET_CALLER } }, (request, reply) => {
+    const { key, tenant, roles } = callerOf(request);
+    return sendJson(reply, 200, { key, tenant, roles: [...roles] });
+  });
+  refuseOthers(app, CALLER, ["GET", "HEAD"]);
 
   function of<Value>(
     request: FastifyRequest<{ Params: { id: string } }>,
@@ -128,15 +155,31 @@ function readReason(body: unknown): string | undefined {
   throw new RangeError(`reason is a text of at most ${REASON_MAX} characters`);
 }
 
-/** The filter of a query for durable calls. Throws a `RangeError` where it has an unknown name. */
-export function durableFilter(query: Readonly<Record<string, unknown>>): DurableFilter {
+/** The page of durable calls that a query asks for. Throws a `RangeError` where it has an unknown name or a wrong value. */
+export async function durablePage(
+  calls: CallerDurableCalls,
+  query: Readonly<Record<string, unknown>>,
+): Promise<DurablePage> {
   const unknown = Object.keys(query).find((name) => !FILTERS.includes(name));
   if (unknown !== undefined) {
     const words = `${unknown.slice(0, 64)} is no filter beside state; the filters are ${FILTERS.join(", ")}`;
     throw new RangeError(words);
   }
-  const { limit, ...texts } = query;
-  return { ...texts, ...(limit === undefined ? {} : { limit: Number(limit) }) };
+  const { limit, values = "true", ...texts } = query;
+  if (values !== "true" && values !== "false") throw new RangeError("values is true or false");
+  const filter: DurableFilter = { ...texts, ...(limit === undefined ? {} : { limit: Number(limit) }) };
+  const page = await calls.list(filter);
+  return values === "true" ? page : { ...page, calls: page.calls.map(withoutValues) };
+}
+
+/** What a list shows of a call: arguments and results may be long. */
+function withoutValues(call: DurableCall): DurableCall {
+  return { ...call, waits: call.waits.map(bareWait), result: null };
+}
+
+function bareWait(wait: CallWait): CallWait {
+  const settled = wait.settled === null ? null : { ...wait.settled, arguments: null, data: null };
+  return wait.kind === "approval" ? { ...wait, arguments: null, schema: null, settled } : { ...wait, settled };
 }
 
 /** The time for which a request waits for a call's end, of its query, in milliseconds. Throws a `RangeError`. */

@@ -4,7 +4,7 @@ import type { ToolResult } from "../../kernel/base/result.ts";
 import { type CallFilter, type CallSummary, NotKeptError } from "../../kernel/store/calls/call-record.ts";
 import { type Answer, CALLS_URL, NO_HEADERS, problemAnswer, sendAnswer, sendJson, writeResult } from "./answers.ts";
 import { COMPARE_CALLS, GET_CALL, LIST_CALLS, REPLAY_CALL } from "./api/kept-call-routes.ts";
-import { durableAnswer, durableFilter, isDurableId, waitOf } from "./durable-calls.ts";
+import { durableAnswer, durablePage, isDurableId, waitOf } from "./durable-calls.ts";
 import { disconnection } from "./disconnection.ts";
 import { EVENT_STREAM, EventStream } from "./event-stream.ts";
 import { chooseType } from "./media-type.ts";
@@ -15,7 +15,8 @@ const CALL = `${CALLS_URL}/:id`;
 const REPLAY = `${CALL}/replay`;
 const COMPARISON = `${CALL}/comparison`;
 const TYPES = ["application/json", EVENT_STREAM] as const;
-const NAMES: readonly string[] = Object.keys(LIST_CALLS.query ?? {});
+/** Filters of kept calls: the others go with `state`. */
+const NAMES: readonly string[] = Object.keys(LIST_CALLS.query ?? {}).filter((name) => name !== "values");
 
 /** Adds the routes of kept calls: they list, watch, show, replay and compare them. */
 export function addKeptCalls(app: FastifyInstance, surface: Surface): void {
@@ -26,7 +27,7 @@ export function addKeptCalls(app: FastifyInstance, surface: Surface): void {
   app.get(CALLS_URL, list, (request, reply) => {
     const query = request.query as Readonly<Record<string, unknown>>;
     if (query["state"] !== undefined)
-      return answerFound(reply, () => gate.durableFor(callerOf(request)).list(durableFilter(query)));
+      return answerFound(reply, () => durablePage(gate.durableFor(callerOf(request)), query));
     if (!mayReadKept(app, request, reply)) return reply;
     const type = chooseType(request.headers.accept, TYPES);
     const isWatched = type === EVENT_STREAM && request.method === "GET" && engine.calls.status() !== undefined;

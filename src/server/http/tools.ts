@@ -9,6 +9,8 @@ import { addToolAdmin } from "./tool-admin.ts";
 
 const TENANT_MAX = 256;
 
+/** Who decides about a call has to see its tool. */
+const READERS = ["execute", "approve"] as const;
 const READ: readonly HTTPMethods[] = ["GET", "HEAD"];
 const CHANGE: readonly HTTPMethods[] = ["PUT", "DELETE"];
 
@@ -21,14 +23,14 @@ export function addTools(app: FastifyInstance, surface: Surface, groups: Readonl
 }
 
 function addReading(app: FastifyInstance, { gate }: Surface): void {
-  app.get("/v1/tools", { config: { role: "execute", api: LIST_TOOLS } }, (request, reply) =>
+  app.get("/v1/tools", { config: { role: READERS, api: LIST_TOOLS } }, (request, reply) =>
     sendJsonText(reply, 200, `[${gate.list(callerOf(request)).map(toolText).join(",")}]`),
   );
   refuseOthers(app, "/v1/tools", READ);
 
   app.get<{ Params: { name: string } }>(
     "/v1/tools/:name",
-    { config: { role: "execute", api: GET_TOOL } },
+    { config: { role: READERS, api: GET_TOOL } },
     (request, reply) => {
       const { name } = request.params;
       const info = gate.get(callerOf(request), name);

@@ -93,9 +93,10 @@ test("the keyboard goes through the page as one reads it, and one sees where it 
   await using visited = await visit(browser, `${server.url}/#/tools/kinds`);
   const { page } = visited;
   await page.getByRole("link", { name: /^kinds/ }).waitFor();
+  await page.getByRole("link", { name: "Approvals" }).waitFor();
   await page.evaluate("document.activeElement.blur()");
   const names: string[] = [];
-  for (let step = 0; step < 10; step++) {
+  for (let step = 0; step < 11; step++) {
     await page.keyboard.press("Tab");
     const [name, outline] = await page.evaluate<[string, string]>(`(() => {
       const { activeElement } = document;
@@ -112,6 +113,7 @@ test("the keyboard goes through the page as one reads it, and one sees where it 
     "Key",
     "◐Theme: Syst",
     "Overview",
+    "Approvals",
     "Policy",
     "Search tools",
     "kindscontext",

@@ -5,9 +5,9 @@ import { buildPage } from "../../../src/server/console/build-page.ts";
 
 const FOLDER = fileURLToPath(new URL("../../../src/server/console/page", import.meta.url));
 const FIRST_MAX = 35 * 1024;
-const ALL_MAX = 42 * 1024;
+const ALL_MAX = 47 * 1024;
 
-test("the scripts and styles of the first page are at most 35 KiB as they are sent, and those of all pages at most 42 KiB", async () => {
+test("the scripts and styles of the first page are at most 35 KiB as they are sent, and those of all pages at most 47 KiB", async () => {
   const built = [...(await buildPage(FOLDER))].filter(([name]) => /\.(?:js|css)$/.test(name));
   const files = built.map(([name, contents]) => ({
     name,

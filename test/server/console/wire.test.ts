@@ -6,11 +6,13 @@ import type { RecordVersion } from "../../../src/contrib/agentspace/records.ts";
 import type { RecordPage, RegisteredRecord } from "../../../src/contrib/agentspace/registry.ts";
 import type { Explanation } from "../../../src/kernel/engine/explanation.ts";
 import type { Progress, ToolResult } from "../../../src/kernel/base/result.ts";
+import type * as durable from "../../../src/server/console/page/durable-call.ts";
 import type * as wire from "../../../src/server/console/page/wire.ts";
 import type { CallComparison } from "../../../src/kernel/engine/call-history.ts";
 import type { PolicySimulation } from "../../../src/kernel/engine/policy/simulation.ts";
 import type { CallReplay } from "../../../src/kernel/engine/replay/call-replays.ts";
 import type { CallPage, StoredCall } from "../../../src/kernel/store/calls/call-record.ts";
+import type { DurableCall, WaitSettlement } from "../../../src/kernel/store/calls/durable/durable-call.ts";
 import type { StatsSnapshot } from "../../../src/server/http/stats.ts";
 import type { ToolInfo } from "../../../src/kernel/tool/definition.ts";
 import type { ProgramProblem } from "../../../src/kernel/tool/program/problem.ts";
@@ -33,6 +35,8 @@ test("what the console reads is what the server answers", () => {
   expectTypeOf<RecordVersion>().toExtend<wire.RecordVersion>();
   expectTypeOf<Declarations>().toExtend<wire.Declarations>();
   expectTypeOf<ProgramProblem>().toExtend<wire.ProgramProblem>();
+  expectTypeOf<Omit<DurableCall, "waits" | "result">>().toExtend<Omit<durable.DurableCall, "waits" | "result">>();
+  expectTypeOf<WaitSettlement>().toExtend<durable.Settlement>();
   expectTypeOf<Omit<ToolInfo, "inputSchema" | "outputSchema">>().toExtend<
     Omit<wire.ToolInfo, "inputSchema" | "outputSchema">
   >();

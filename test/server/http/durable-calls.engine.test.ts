@@ -177,8 +177,25 @@ describe("GET /v1/calls?state=", () => {
     expect((await send("stranger", "calls?state=paused")).body).toMatchObject({ calls: [] });
   });
 
+  test("leaves out values that may be long where the query says so", async () => {
+    const { id } = await pausedCall("refund", { order: 31 });
+    const { body } = await send("boss", "calls?state=paused&tool=refund&values=false");
+    const listed = (body as unknown as DurablePage).calls.find((call) => call.id === id);
+    expect(listed).toMatchObject({ id, waits: [{ kind: "approval", tool: "refund", arguments: null }] });
+    await send("boss", `calls/${id}/decisions`, { decision: "refuse" });
+    await send("caller", `calls/${id}?wait=20`);
+    const ended = await send("boss", "calls?state=ended&values=false");
+    expect((ended.body as unknown as DurablePage).calls.find((call) => call.id === id)).toMatchObject({ result: null });
+  });
+
   test("refuses wrong filters, and kept calls to who may not read them", async () => {
-    for (const query of ["state=sleeping", "state=paused&code=ok", "state=paused&limit=0", "state=paused&limit=x"])
+    for (const query of [
+      "state=sleeping",
+      "state=paused&code=ok",
+      "state=paused&limit=0",
+      "state=paused&limit=x",
+      "state=paused&values=no",
+    ])
       expect([query, (await send("boss", `calls?${query}`)).status]).toEqual([query, 400]);
     const { status, body } = await send("boss", "calls");
     expect([status, body["error"]]).toMatchObject([403, { code: "forbidden" }]);
@@ -313,4 +330,19 @@ describe("POST /v1/calls/{id}/signals/{name} and /cancel", () => {
     });
     expect((await send("caller", `calls/${id}/cancel`, {})).status).toBe(409);
   });
+});
+
+test("GET /v1/caller says what a key may do, to each key", async () => {
+  for (const [name, { tenant, roles }] of Object.entries(KEYS))
+    expect(await send(name as Name, "caller")).toMatchObject({ status: 200, body: { key: name, tenant, roles } });
+  const stranger = await fetch(`${server.url}/v1/caller`);
+  expect(stranger.status).toBe(401);
+  await stranger.text();
+});
+
+test("a key with the role approve reads tools that it may decide about, and calls none", async () => {
+  expect((await send("boss", "tools/refund")).body).toMatchObject({ name: "refund", description: "Pays." });
+  expect((await send("adder", "tools/refund")).status).toBe(404);
+  expect((await send("reader", "tools/refund")).status).toBe(403);
+  expect((await send("boss", "execute", { name: "refund", arguments: {} })).status).toBe(403);
 });

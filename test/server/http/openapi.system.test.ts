@@ -142,6 +142,7 @@ describe("the description of the API", () => {
       "get /v1/agentspace/tools/{id}/man",
       "get /v1/agentspace/tools/{id}/spec",
       "get /v1/agentspace/tools/{id}/versions",
+      "get /v1/caller",
       "get /v1/calls",
       "get /v1/calls/{id}",
       "get /v1/calls/{id}/comparison",

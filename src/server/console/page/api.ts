@@ -8,10 +8,13 @@ export class ApiError extends Error {
   override readonly name = "ApiError";
   /** HTTP status; 0 without a response. */
   readonly status: number;
+  /** Body of the response; `null` without one. */
+  readonly answer: unknown;
 
-  constructor(status: number, message: string) {
+  constructor(status: number, message: string, answer: unknown = null) {
     super(message);
     this.status = status;
+    this.answer = answer;
   }
 }
 
@@ -112,7 +115,8 @@ function isStream(response: Response): boolean {
 async function request(path: string, init: RequestInit): Promise<Response> {
   const response = await send(path, init);
   if (response.ok) return response;
-  throw new ApiError(response.status, describe(await readAnswer(response), response.status));
+  const answer = await readAnswer(response);
+  throw new ApiError(response.status, describe(answer, response.status), answer);
 }
 
 function readAnswer(response: Response): Promise<unknown> {

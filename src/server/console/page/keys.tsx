@@ -11,6 +11,7 @@ const GO: Readonly<Record<string, readonly [page: string, address: string]>> = {
   o: ["Overview", "#/"],
   c: ["Calls", "#/calls"],
   r: ["Calls", "#/calls"],
+  a: ["Approvals", "#/approvals"],
   t: ["Tools", "#/tools"],
   p: ["Policy playground", "#/policy"],
   m: ["Program", "#/program"],

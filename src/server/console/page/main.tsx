@@ -2,6 +2,7 @@ import { effect } from "@preact/signals";
 import { type ComponentType, render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { setOnUnauthorized } from "./api.ts";
+import { loadCaller, watchWaiting } from "./caller.ts";
 import { LiveRegion, Notice } from "./elements.tsx";
 import { askForKey, KeyButton, KeyDialog } from "./key-dialog.tsx";
 import { key, keyChanges } from "./key.ts";
@@ -24,6 +25,8 @@ const VIEWS: Readonly<Record<string, readonly [title: string, load: () => Promis
   "tools/": ["Tool", () => others().then(({ Tool }) => Tool)],
   calls: ["Calls", () => others().then(({ Calls }) => Calls)],
   "calls/": ["Call", () => others().then(({ Call }) => Call)],
+  approvals: ["Approvals", () => others().then(({ Approvals }) => Approvals)],
+  "approvals/": ["Call that waits", () => others().then(({ WaitingCall }) => WaitingCall)],
   policy: ["Policy playground", () => others().then(({ Policy }) => Policy)],
   program: ["Program", () => others().then(({ Program }) => Program)],
   registry: ["Registry", () => others().then(({ Registry }) => Registry)],
@@ -125,11 +128,13 @@ function App() {
 
 setOnUnauthorized(() => askForKey(key.value === null ? "" : "Unknown key."));
 watchTools();
+watchWaiting();
 // Another key may have access to other tools.
 effect(() => {
   void keyChanges.value;
   tools.value = null;
   startStats();
   void loadTools();
+  void loadCaller();
 });
 render(<App />, document.body);

@@ -1,8 +1,9 @@
 import type { ComponentChildren } from "preact";
+import { caller } from "./caller.ts";
 import { Badge, Figure, Notice, Outcome as Code, Part, Table, TextView, ValueView } from "./elements.tsx";
 import { formatBytes, formatMs, plural } from "./format.ts";
 import { addressOf, has } from "./router.ts";
-import { type Outcome, type Run, type RunState, useElapsed } from "./run.tsx";
+import { type Outcome, type Run, useElapsed } from "./run.tsx";
 import {
   type CapabilityCall,
   isRecord,
@@ -41,7 +42,7 @@ export function ResultCard({ run, hint = HINT, partsOf = outputParts, class: loo
         {state.kind === "idle" && <p class="empty">{hint}</p>}
         {state.kind === "running" && <Running run={run} startedMs={state.startedMs} />}
         {state.kind === "failed" && <Notice tone="bad">{state.message}</Notice>}
-        {state.kind === "ended" && <Ended state={state} partsOf={partsOf} />}
+        {state.kind === "ended" && <ResultView outcome={state} partsOf={partsOf} />}
       </div>
     </section>
   );
@@ -67,14 +68,14 @@ function Running({ run, startedMs }: { run: Run; startedMs: number }) {
   );
 }
 
-function Ended({
-  state,
-  partsOf,
-}: {
-  state: RunState & { kind: "ended" };
-  partsOf: (one: Outcome) => ComponentChildren;
-}) {
-  const { error, success, metadata } = state.result;
+interface ResultViewProps {
+  readonly outcome: Outcome;
+  readonly partsOf?: (outcome: Outcome) => ComponentChildren;
+}
+
+/** What came of a call. */
+export function ResultView({ outcome, partsOf = outputParts }: ResultViewProps) {
+  const { error, success, metadata } = outcome.result;
   const { attempts, callId, logs, truncated, wallMs } = metadata;
   return (
     <>
@@ -82,10 +83,10 @@ function Ended({
         <Code code={success ? "ok" : (error?.code ?? "failed")} />
         <Figure>{formatMs(wallMs)}</Figure>
         {attempts > 1 && <Badge text={plural(attempts, "attempt")} tone="warn" />}
-        {has("calls") && <a href={addressOf("calls", callId)}>Open the call</a>}
+        <CallLink callId={callId} error={error} />
       </div>
       {error !== null && <ErrorView error={error} />}
-      {partsOf(state)}
+      {partsOf(outcome)}
       {logs.length > 0 && (
         <Part heading="Logs">
           <Logs lines={logs} />
@@ -94,6 +95,14 @@ function Ended({
       )}
     </>
   );
+}
+
+/** A call that waits is not among the ended ones yet. */
+function CallLink({ callId, error }: { callId: string; error: ToolError | null }) {
+  const { id } = error?.code === "paused" ? recordOf(error.details) : {};
+  if (typeof id === "string") return <a href={addressOf("approvals", id)}>Open the call, which waits</a>;
+  const mayRead = has("calls") && caller.value?.roles.includes("calls") !== false;
+  return mayRead ? <a href={addressOf("calls", callId)}>Open the call</a> : null;
 }
 
 function outputParts({ result, capabilities }: Outcome): ComponentChildren {

@@ -1,7 +1,7 @@
 import { computed, signal } from "@preact/signals";
 
 /** Pages by the first part of their addresses. */
-export const PAGES = ["", "tools", "calls", "policy", "program", "registry", "fleet"] as const;
+export const PAGES = ["", "tools", "calls", "approvals", "policy", "program", "registry", "fleet"] as const;
 export type PageName = (typeof PAGES)[number];
 
 /** The address as state: what a view shows is in it, so that it can be shared. */

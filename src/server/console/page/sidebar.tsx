@@ -1,5 +1,6 @@
 import { signal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
+import { maySeeWaiting, waiting } from "./caller.ts";
 import { Badge, Quiet } from "./elements.tsx";
 import { plural } from "./format.ts";
 import { useKeys } from "./keys.tsx";
@@ -16,6 +17,7 @@ function pages(): readonly (readonly [page: PageName, name: string])[] {
   return [
     ["", "Overview"],
     ...(has("calls") ? [["calls", "Calls"] as const] : []),
+    ...(maySeeWaiting() ? [["approvals", "Approvals"] as const] : []),
     ["policy", "Policy"],
     ...(has("codeMode") ? [["program", "Program"] as const] : []),
     ...(has("registry") ? [["registry", "Registry"] as const] : []),
@@ -41,6 +43,12 @@ export function Sidebar() {
         {pages().map(([own, text]) => (
           <a href={addressOf(own, null)} class="nav-link" aria-current={own === page ? "page" : undefined}>
             {text}
+            {own === "approvals" && waiting.value !== "" && (
+              <>
+                {" "}
+                <Badge text={waiting.value} tone="warn" />
+              </>
+            )}
           </a>
         ))}
         <span class="opener">

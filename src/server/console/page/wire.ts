@@ -11,6 +11,9 @@ export interface ToolInfo {
   readonly description: string;
   readonly version: string;
   readonly tags: readonly string[];
+  /** Digest of its version. */
+  readonly digest?: string;
+  readonly annotations?: Readonly<Partial<Record<"readOnly" | "destructive" | "idempotent" | "openWorld", boolean>>>;
   readonly inputSchema: Schema;
   readonly outputSchema: Schema | null;
   readonly contract: string;

@@ -1,3 +1,4 @@
+import { ROLES } from "../../access/caller.ts";
 import { CALL_STATES } from "../../../kernel/store/calls/durable/durable-call.ts";
 import { json, problemJson, refusals, type RouteDescription } from "./route-description.ts";
 import { type ApiSchema, exactly, listOf, number, orNull, text } from "./schema-parts.ts";
@@ -152,5 +153,21 @@ export const CANCEL_CALL: RouteDescription = {
     404: MISSING,
     409: problemJson("It has ended already, or runs just now.", CONFLICT),
     503: UNREADABLE,
+  },
+};
+
+export const GET_CALLER: RouteDescription = {
+  id: "getCaller",
+  tag: "calls",
+  summary: "Says for whom the server takes the sender, and what it may do.",
+  answers: {
+    200: json(
+      "The caller.",
+      exactly({
+        key: orNull(text("Name of its key; `null` where the server requires none.")),
+        tenant: orNull(text("Tenant of its calls; `null` where it may choose one.")),
+        roles: listOf({ enum: ROLES }),
+      }),
+    ),
   },
 };

@@ -77,7 +77,7 @@ export const LIST_CALLS: RouteDescription = {
   tag: "calls",
   summary: "Lists kept calls, or with `state` calls that wait or have waited, newest first.",
   description:
-    "With `state`: the calls that are kept because they pause, to decide them; a key with the role `approve` may read these, and `tool`, `tenant`, `limit` and `cursor` go with it. Without it: ended calls, for a key with the role `calls`, only where the server keeps calls. A key with a tenant sees calls of its tenant, a key with `tools` calls of those. A page may have fewer calls than its `limit` although there are more, as one request looks at no more than 20,000. With `Accept: text/event-stream`: a stream with an event for each call that ends from now on and matches; `limit` and `cursor` do not count, and 64 streams may be open.",
+    "With `state`: the calls that are kept because they pause, to decide them; a key with the role `approve` may read these, and `tool`, `tenant`, `limit`, `cursor` and `values` go with it. Without it: ended calls, for a key with the role `calls`, only where the server keeps calls. A key with a tenant sees calls of its tenant, a key with `tools` calls of those. A page may have fewer calls than its `limit` although there are more, as one request looks at no more than 20,000. With `Accept: text/event-stream`: a stream with an event for each call that ends from now on and matches; `limit` and `cursor` do not count, and 64 streams may be open.",
   events: { call: exactly(SUMMARY) },
   query: {
     state: "`paused`, `ready`, `running`, `in_doubt` or `ended`.",
@@ -90,6 +90,7 @@ export const LIST_CALLS: RouteDescription = {
     text: "Text in the message of the error, whatever its case; at most 256 characters.",
     limit: "Maximum number of calls, 1 to 200; default 50.",
     cursor: "The `cursor` of the page before.",
+    values: "With `state`: `false` leaves out arguments, data and results, which may be long.",
   },
   answers: {
     200: {

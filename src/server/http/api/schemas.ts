@@ -178,6 +178,7 @@ const TOOL_INFO = exactly(
     runtime: text("What runs it."),
     contract: text("The contract in which its module is written."),
     annotations: DEFINITION.properties.annotations,
+    approval: DEFINITION.properties.approval,
     retries: { type: "integer" },
     isolation: text("Isolation level: what each call gets of its own."),
     isolationReason: text("Why the level differs from the requested one."),

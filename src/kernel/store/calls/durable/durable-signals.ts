@@ -32,7 +32,7 @@ export class DurableSignals {
     return null;
   }
 
-  /** Settles a wait with the oldest signal of its name; leaves it open where there is none. */
+  /** Settles a wait with the oldest signal of its name; leaves it open without one. */
   hear(n: number, step: number, name: string, nowMs: number): void {
     const of = "FROM durable_signal WHERE call = ? AND name = ? ORDER BY seq LIMIT 1";
     const signal = this.#rows.sql(`SELECT seq, sender, payload ${of}`).get(n, name) as

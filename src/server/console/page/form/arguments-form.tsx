@@ -1,7 +1,7 @@
 import { signal } from "@preact/signals";
 import { useId } from "preact/hooks";
 import { Quiet } from "../elements.tsx";
-import { readJson } from "../exact-json.ts";
+import { isDigits, readJson } from "../exact-json.ts";
 import { isRecord, type Json, nameOfSegment, type Schema } from "../wire.ts";
 import { branchesOf, createField } from "./create-field.tsx";
 import { type Field, initialValue } from "./field.tsx";
@@ -96,6 +96,13 @@ export class ArgumentsForm {
     this.#fields?.write(value);
   }
 
+  /** Shows a value that is to be changed: as JSON where the fields would not give it back as it is. */
+  edit(value: Json): void {
+    this.write(value);
+    const reading = this.#fields?.read();
+    this.#isRaw.value = reading?.kind !== "value" || sorted(reading.value) !== sorted(value);
+  }
+
   /** Shows the server's error for the value at a JSON pointer. */
   complain(pointer: string, message: string): void {
     if (this.#isRaw.value) return;
@@ -127,6 +134,14 @@ function makeFields(schema: Schema): Field | null {
   const root = { label: "", schema, isRequired: true, depth: 0, budget: { fields: FIELDS_MAX }, root: schema };
   const isForm = propertiesOf(schema).length > 0 || branchesOf(schema).length > 1;
   return isForm ? createField({ ...root, make: createField }) : null;
+}
+
+/** A value as JSON, whatever the order of its members. */
+function sorted(value: Json): string {
+  return JSON.stringify(value, (_key, one: Json) => {
+    if (!isRecord(one) || isDigits(one as Json)) return one;
+    return Object.fromEntries(Object.entries(one).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+  });
 }
 
 function parseObject(text: string): { readonly value?: Json; readonly error: string | null } {

@@ -1,45 +1,35 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { getJson, messageOf, pathTo, postJson } from "../api.ts";
-import { copyText } from "../clipboard.tsx";
+import { maySeeWaiting } from "../caller.ts";
+import type { DurablePage } from "../durable-call.ts";
 import { announce, Badge, Card, type Loaded, Outcome, Quiet, settle, ToolLink, useLoaded, When } from "../elements.tsx";
 import { formatTime, plural } from "../format.ts";
 import { useKeys } from "../keys.tsx";
 import { Costs } from "../result-card.tsx";
 import { addressOf, go, route, setQuery } from "../router.ts";
 import type { CallPage, CallSummary, Comparison, Replay, StoredCall } from "../wire.ts";
-import { listAddress, neighbours } from "./call-list.ts";
 import { CallTabs } from "./call-tabs.tsx";
 import { Differences } from "./differences.tsx";
+import { useRowKeys } from "./row-keys.ts";
 import { RowFacts, rowsOf, Waterfall } from "./waterfall.tsx";
 
 /** One past call: what it did and when, what it was given and gave. */
 export function Page({ name: id }: { name: string }) {
   const loaded = useLoaded((signal) => getJson<StoredCall>(pathTo`/v1/calls/${id}`, signal), [id]);
-  useKeys({
-    Escape: ["Back to the list", () => go(listAddress.value)],
-    "[": ["Older call", () => goBeside(1)],
-    "]": ["Newer call", () => goBeside(-1)],
-    y: ["Copy the address", () => void copyAddress()],
-  });
+  useRowKeys("calls");
   return (
     <div class="stack">
       {loaded.kind !== "ready" && <h1 tabIndex={-1}>Call {id}</h1>}
-      <When loaded={loaded}>{(call) => <Call call={call} />}</When>
+      <When loaded={loaded}>{(call) => ("waits" in call ? <Waiting id={id} /> : <Call call={call} />)}</When>
     </div>
   );
 }
 
-async function copyAddress(): Promise<void> {
-  announce((await copyText(location.href)) ? "The address was copied" : "The browser blocks the clipboard");
-}
-
-/** Goes to a neighbour in the list that was shown last. */
-function goBeside(step: number): void {
-  const at = neighbours.value.findIndex((call) => call?.id === route.value.name);
-  const beside = at < 0 ? null : (neighbours.value[at + step] ?? null);
-  if (beside === null) announce("The list has no further call");
-  else go(addressOf("calls", beside.id));
+/** Leads to the page of calls that wait. */
+function Waiting({ id }: { id: string }) {
+  useEffect(() => location.replace(addressOf("approvals", id)), [id]);
+  return null;
 }
 
 function Call({ call }: { call: StoredCall }) {
@@ -65,6 +55,7 @@ function Call({ call }: { call: StoredCall }) {
           <ToolLink name={tool} />
           <span class="muted">{facts.filter((fact) => fact !== "").join(", ")}</span>
           {parentId !== null && <a href={addressOf("calls", parentId)}>The call that made it</a>}
+          {maySeeWaiting() && <Waited id={id} tool={tool} />}
         </div>
       </header>
       <Actions call={call} />
@@ -74,6 +65,14 @@ function Call({ call }: { call: StoredCall }) {
       </div>
     </>
   );
+}
+
+/** Leads to what the call has waited for, where that is kept and among the tool's last. */
+function Waited({ id, tool }: Pick<StoredCall, "id" | "tool">) {
+  const path = pathTo`/v1/calls?state=ended&values=false&tool=${tool}`;
+  const loaded = useLoaded((signal) => getJson<DurablePage>(path, signal), [id]);
+  const found = loaded.kind === "ready" ? loaded.value.calls.find(({ callId }) => callId === id) : undefined;
+  return found === undefined ? null : <a href={addressOf("approvals", found.id)}>What it waited for</a>;
 }
 
 function Timeline({ call, nested }: { call: StoredCall; nested: readonly CallSummary[] }) {

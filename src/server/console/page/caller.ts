@@ -1,0 +1,62 @@
+import { signal } from "@preact/signals";
+import { getJson } from "./api.ts";
+import { type DurablePage, openApprovals } from "./durable-call.ts";
+import { mention } from "./elements.tsx";
+import { plural } from "./format.ts";
+import { keyChanges } from "./key.ts";
+
+/** For whom the server takes this page. */
+export interface Caller {
+  readonly key: string | null;
+  readonly roles: readonly string[];
+}
+
+/** `null` until it is known, and where the server does not say. */
+export const caller = signal<Caller | null>(null);
+/** Calls that wait for an approval, as `7` or `7+`: more than are counted. Empty for none. */
+export const waiting = signal("");
+
+const COUNT_MS = 15_000;
+/** Calls that are looked at. */
+const COUNTED_MAX = 50;
+let known = 0;
+
+/** Whether the page may list calls that wait. */
+export function maySeeWaiting(): boolean {
+  return caller.value?.roles.some((role) => role === "approve" || role === "calls") === true;
+}
+
+/** Counts again and again while the page is visible. */
+export function watchWaiting(): void {
+  setInterval(() => {
+    if (document.visibilityState === "visible") void countWaiting();
+  }, COUNT_MS);
+}
+
+/** Asks anew what the page's key may do. */
+export async function loadCaller(): Promise<void> {
+  caller.value = null;
+  waiting.value = "";
+  known = 0;
+  const changes = keyChanges.peek();
+  const found = await getJson<Caller>("/v1/caller").catch(() => null);
+  // Another key has been entered meanwhile.
+  if (changes !== keyChanges.peek()) return;
+  caller.value = found;
+  await countWaiting();
+}
+
+/** Counts calls that wait for an approval, and says so where there are more than before. */
+export async function countWaiting(): Promise<void> {
+  if (!maySeeWaiting()) return;
+  try {
+    const path = `/v1/calls?state=paused&values=false&limit=${COUNTED_MAX}`;
+    const { calls, cursor } = await getJson<DurablePage>(path);
+    const count = calls.filter((call) => openApprovals(call).length > 0).length;
+    waiting.value = count === 0 && cursor === null ? "" : `${count}${cursor === null ? "" : "+"}`;
+    if (count > known) mention(`${plural(count, "call")} to approve`);
+    known = count;
+  } catch {
+    // The number before stays until the next one.
+  }
+}

@@ -1,0 +1,67 @@
+import type { Json, Schema, ToolResult } from "./wire.ts";
+
+/** How a wait was settled. */
+export interface Settlement {
+  readonly at: string;
+  readonly by: string | null;
+  readonly actor: string | null;
+  readonly reason: string | null;
+}
+
+/** What an approval shows, and what a decision about it sends back. */
+export interface ApprovalWait {
+  readonly kind: "approval";
+  readonly tool: string | null;
+  readonly version: string | null;
+  readonly arguments: Json;
+  readonly digest: string;
+  readonly message: string;
+  readonly schema: Schema | null;
+  readonly from: string;
+  readonly self: boolean;
+  readonly by: readonly string[];
+}
+
+type WaitKind =
+  | ApprovalWait
+  | { readonly kind: "signal"; readonly name: string }
+  | { readonly kind: "time"; readonly until: string }
+  | { readonly kind: "call"; readonly id: string };
+
+/** One thing that a call waits for, or has waited for. Times in ISO 8601. */
+export type Wait = WaitKind & {
+  readonly step: number;
+  readonly state: string;
+  readonly openedAt: string;
+  readonly expiresAt: string | null;
+  readonly settled: Settlement | null;
+};
+
+/** A call that waits, or has waited. */
+export interface DurableCall {
+  readonly id: string;
+  readonly callId: string;
+  readonly tool: string;
+  readonly tenant: string;
+  readonly parentId: string | null;
+  readonly key: string | null;
+  readonly state: string;
+  readonly legs: number;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+  readonly expiresAt: string;
+  readonly waits: readonly Wait[];
+  readonly result: ToolResult | null;
+}
+
+export interface DurablePage {
+  readonly calls: readonly DurableCall[];
+  readonly cursor: string | null;
+}
+
+export type OpenApproval = Wait & ApprovalWait;
+
+/** Approvals of a call that nobody has decided. */
+export function openApprovals({ waits }: DurableCall): readonly OpenApproval[] {
+  return waits.filter((wait): wait is OpenApproval => wait.kind === "approval" && wait.state === "open");
+}

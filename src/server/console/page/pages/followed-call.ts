@@ -1,0 +1,84 @@
+import { type ReadonlySignal, signal } from "@preact/signals";
+import { getJson, messageOf, pathTo } from "../api.ts";
+import { type DurableCall, openApprovals } from "../durable-call.ts";
+import type { Loaded } from "../elements.tsx";
+import { addressOf } from "../router.ts";
+import { pause } from "./paged-list.ts";
+
+/** Pauses between looks at a call that runs, and at one that waits. */
+const RUNNING_MS = 1_000;
+const WAITING_MS = 5_000;
+
+/** A call that waits, as it is shown, and as it is by now. What somebody may decide is never replaced by itself. */
+export class FollowedCall {
+  readonly #path: string;
+  readonly #closed = new AbortController();
+  /** The pause until the next look. */
+  #rest = new AbortController();
+  readonly #shown = signal<Loaded<DurableCall>>({ kind: "loading" });
+  readonly #newer = signal<DurableCall | null>(null);
+
+  readonly shown: ReadonlySignal<Loaded<DurableCall>> = this.#shown;
+  /** The call as it is, where that is not what is shown. */
+  readonly newer: ReadonlySignal<DurableCall | null> = this.#newer;
+
+  constructor(id: string) {
+    this.#path = pathTo`/v1/calls/${id}`;
+  }
+
+  async open(): Promise<void> {
+    const { signal: closed } = this.#closed;
+    // A call that cannot be shown at first is not asked for again and again.
+    while (!closed.aborted && this.#now?.state !== "ended" && this.#shown.value.kind !== "failed") {
+      if (document.visibilityState === "visible" || this.#now === null) await this.look();
+      this.#rest = new AbortController();
+      const state = this.#now?.state;
+      const restMs = state === "ready" || state === "running" ? RUNNING_MS : WAITING_MS;
+      await pause(restMs, AbortSignal.any([closed, this.#rest.signal]));
+    }
+  }
+
+  close(): void {
+    this.#closed.abort();
+  }
+
+  /** Looks at the call once. `isWanted`: it is shown whatever it is by now. */
+  async look(isWanted = false): Promise<void> {
+    try {
+      const call = await getJson<DurableCall>(this.#path, this.#closed.signal);
+      // Callers name their calls as they like.
+      if (!Array.isArray(call.waits)) location.replace(addressOf("calls", call.id));
+      else if (isWanted) this.show(call);
+      else this.hear(call);
+    } catch (error) {
+      // A later look may go well.
+      if (this.#now === null && !this.#closed.signal.aborted)
+        this.#shown.value = { kind: "failed", message: messageOf(error) };
+    }
+  }
+
+  /** Shows a call, unless something else is shown that somebody may be about to decide. */
+  hear(call: DurableCall): void {
+    const { value } = this.#shown;
+    if (value.kind !== "ready" || openApprovals(value.value).length === 0) return this.show(call);
+    this.#newer.value = markOf(call) === markOf(value.value) ? null : call;
+  }
+
+  /** Shows a call in place of what is shown, and looks at it soon. */
+  show(call: DurableCall): void {
+    this.#rest.abort();
+    this.#shown.value = { kind: "ready", value: call };
+    this.#newer.value = null;
+  }
+
+  get #now(): DurableCall | null {
+    const { value } = this.#shown;
+    return this.#newer.value ?? (value.kind === "ready" ? value.value : null);
+  }
+}
+
+/** What of a call is compared. */
+function markOf({ state, legs, waits }: DurableCall): string {
+  const marks = waits.map((wait) => [wait.step, wait.state, wait.kind === "approval" && wait.digest]);
+  return JSON.stringify([state, legs, marks]);
+}
