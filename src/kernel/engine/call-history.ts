@@ -61,6 +61,11 @@ export class CallHistory {
     return this.#approvals.mayNeed(name, tenant);
   }
 
+  /** @internal Whether calls of a tool may need an approval, or wait in their midst. */
+  mayWait(name: string, { tenant = "" }: Pick<OfWhom, "tenant"> = {}): boolean {
+    return this.#approvals.mayWait(name, tenant);
+  }
+
   /**
    * Stores a call where it needs a person's approval before its start, and runs nothing: the call that waits. It runs once
    * it is approved. `null` where it needs none, or would be refused: `execute` makes it then, and listeners of `tool:pre`

@@ -3,11 +3,12 @@ import { BoundedCache } from "../../../kernel/base/bounded-cache.ts";
 import { isObject } from "../../../kernel/base/json.ts";
 import type { ToolCall, ToolResult } from "../../../kernel/base/result.ts";
 import type { Engine } from "../../../kernel/engine/engine.ts";
-import { sourceOf } from "../../../kernel/engine/model/model-tools.ts";
 import type { CallWait, DurableCall } from "../../../kernel/store/calls/durable/durable-call.ts";
 import {
   forModel,
+  type ModelAnswer,
   type ModelOptions,
+  type ModelRunner,
   type RunOptions,
   type ToolRunner,
 } from "../../../kernel/tool/contracts/runner.ts";
@@ -27,7 +28,7 @@ export type ModelCall = ToolCall & { readonly id: string };
 /** An engine that stores calls which wait for a person; `null` for another runner of tools. */
 export function engineOf(runner: ToolRunner): Engine | null {
   const calls: unknown = "calls" in runner ? runner.calls : null;
-  const isEngine = isObject(calls) && typeof calls["requestApproval"] === "function" && "modelTools" in runner;
+  const isEngine = isObject(calls) && typeof calls["requestApproval"] === "function";
   return isEngine ? (runner as unknown as Engine) : null;
 }
 
@@ -76,16 +77,22 @@ export class StoredApprovals {
    * A runner for models that answers a stored call with its result, and makes all others. `wasAsked`: whether a person was
    * asked about the call, maybe by another process.
    */
-  runner(options: ModelOptions, wasAsked: (call: ModelCall) => boolean): ToolRunner {
-    const engine = this.#engine;
-    const source = sourceOf(engine);
-    const execute: ToolRunner["execute"] = async (call, given) => {
+  runner(options: ModelOptions, wasAsked: (call: ModelCall) => boolean): ModelRunner {
+    const model = this.#engine.forModels(options);
+    const answerCall = async (call: ToolCall, given?: RunOptions): Promise<ModelAnswer> => {
       const { id } = call;
       const asked = id === undefined ? undefined : { ...call, id };
       const stored = asked && (await this.#result(asked, wasAsked(asked), given?.signal));
-      return stored ?? engine.execute(call, given);
+      if (stored === undefined) return model.answerCall(call, given);
+      return (await model.showResult?.(stored, given)) ?? { result: stored, shown: stored, kept: null };
     };
-    return engine.modelTools({ ...source, execute }, options.modelChars);
+    return {
+      readsOn: model.readsOn,
+      list: () => model.list(),
+      get: (name) => model.get(name),
+      execute: async (call, given) => (await answerCall(call, given)).shown,
+      answerCall,
+    };
   }
 
   /** The result of a stored call: as it is, where it waits for somebody, else when it has ended. */

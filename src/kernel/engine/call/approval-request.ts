@@ -40,6 +40,11 @@ export class ApprovalRequests {
     return tool !== undefined && durable.mayNeedApproval({ tool, tenant });
   }
 
+  /** Whether calls of a tool may need an approval, or wait in their midst. */
+  mayWait(name: string, tenant: string): boolean {
+    return this.#parts.registry.get(name, tenant)?.capabilities["pause"] !== undefined || this.mayNeed(name, tenant);
+  }
+
   /** The stored call, which waits; `null` where it needs no approval, or cannot be made: then `execute` says why. */
   async request(given: ToolCall, options: ExecuteOptions): Promise<DurableCall | null> {
     const { admission, broker, durable, nextCallNumber, scheduler } = this.#parts;
