@@ -192,10 +192,11 @@ describe("the AI SDK", () => {
 
   test("does not run the approved call for other arguments of a message", async () => {
     const id = newId();
-    const { messages, say } = await ask(id, args("A-6"));
+    const { messages, say, seen } = await ask(id, args("A-6"));
     await decide(id, "approve");
     const changed = JSON.parse(JSON.stringify(await answered(messages)).replaceAll("A-6", "B-9")) as ModelMessage[];
     await say(changed);
+    expect(JSON.stringify(seen.at(-1))).toContain("the call waits for the approval of shop.refund");
     await expect.poll(() => paid).toEqual([{ order: "A-6" }]);
   });
 
