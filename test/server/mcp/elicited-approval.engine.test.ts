@@ -120,6 +120,7 @@ describe.each(["legacy", "auto"] as const)("a client that shows forms (%s)", (mo
   test.each([
     ["declines", { action: "decline" }],
     ["cancels", { action: "cancel" }],
+    ["declines with a form that is filled in", { action: "decline", content: { decision: "approve" } }],
     ["approves without a decision", { action: "accept", content: {} }],
     ["answers with another word", { action: "accept", content: { decision: "yes" } }],
     [
