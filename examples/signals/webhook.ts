@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
-import { createServer } from "node:http";
+import { createServer, type IncomingMessage } from "node:http";
 import { json } from "node:stream/consumers";
 import type { Engine } from "glovebox";
 
@@ -10,11 +10,15 @@ export const callbackPath = (id: string, secret: string) => `/paid/${id}/${signa
 
 /** A webhook that passes payments on to calls that wait for them. */
 export const createWebhook = (engine: Engine, secret: string) =>
-  createServer(async (request, response) => {
-    const [, , id = "", signature = ""] = (request.url ?? "").split("/");
-    const [given, right] = [Buffer.from(signature), Buffer.from(signatureOf(id, secret))];
-    const isRight = given.length === right.length && timingSafeEqual(given, right);
-    const { sum } = isRight ? ((await json(request)) as { sum: number }) : { sum: 0 };
-    const call = isRight ? await engine.calls.durable.signal(id, "payment", { sum }) : undefined;
-    response.writeHead(call === undefined ? 404 : 204).end();
+  createServer((request, response) => {
+    const end = (status: number) => void response.writeHead(status).end();
+    pass(engine, secret, request).then(end, () => end(400));
   });
+
+async function pass(engine: Engine, secret: string, request: IncomingMessage): Promise<number> {
+  const [, , id = "", signature = ""] = (request.url ?? "").split("/");
+  const [given, right] = [Buffer.from(signature), Buffer.from(signatureOf(id, secret))];
+  if (given.length !== right.length || !timingSafeEqual(given, right)) return 404;
+  const { sum } = (await json(request)) as { sum: number };
+  return (await engine.calls.durable.signal(id, "payment", { sum })) === undefined ? 404 : 204;
+}
