@@ -7,15 +7,16 @@ import type { Engine } from "../kernel/engine/engine.ts";
 import type { ExecuteOptions } from "../kernel/engine/execute-options.ts";
 import type { ProgramCheck } from "../kernel/engine/telemetry/events.ts";
 import type { ToolDescription } from "../kernel/tool/contracts/contract.ts";
-import type { ToolRunner } from "../kernel/tool/contracts/runner.ts";
+import type { OwnWaits, ToolRunner } from "../kernel/tool/contracts/runner.ts";
 import { buildProgram, type BuiltProgram } from "../kernel/tool/program/build.ts";
 import { problemError, type ProgramProblem, problemsOf } from "../kernel/tool/program/problem.ts";
-import type {
-  Preparation,
-  ProgramSource,
-  RestoredProgram,
-  StoredProgram,
-  ToolProgram,
+import {
+  type Preparation,
+  type ProgramSource,
+  type RestoredProgram,
+  type StoredProgram,
+  type ToolProgram,
+  WAIT_CALL,
 } from "../kernel/tool/program/program.ts";
 import type { CheckedProgram, CheckPayer } from "./check/type-check.ts";
 import { type Catalog, CatalogCache, mayCall } from "./catalog.ts";
@@ -151,11 +152,13 @@ class ProgramTool implements CodeMode {
   }
 
   list(): readonly ToolDescription[] {
-    return [this.#describe(), SEARCH_TOOL];
+    return [RUN_CODE, SEARCH_TOOLS, WAIT_CALL].flatMap((name) => this.get(name) ?? []);
   }
 
   get(name: string): ToolDescription | undefined {
-    return this.list().find((tool) => tool.name === name);
+    if (name === RUN_CODE) return this.#describe();
+    if (name === SEARCH_TOOLS) return SEARCH_TOOL;
+    return name === WAIT_CALL ? this.#runner.forModels?.().get(name) : undefined;
   }
 
   declarations({ tokens = this.#options.tokens }: { readonly tokens?: number } = {}): Declarations {
@@ -174,9 +177,14 @@ class ProgramTool implements CodeMode {
     return this.#catalog.ready();
   }
 
+  readonly waits = (options?: Pick<ExecuteOptions, "tenant">): OwnWaits | undefined =>
+    this.#runner.forModels?.().waits?.(options);
+
   async execute(call: ToolCall, options: ExecuteOptions = {}): Promise<ToolResult> {
     const name: unknown = call?.name;
     if (typeof name !== "string") return refusedCall(call, toolError("tool_not_found", this.describeMissing("")));
+    const model = name === WAIT_CALL ? this.#runner.forModels?.() : undefined;
+    if (model !== undefined) return model.execute(call, this.#withTenant(options));
     const refuse = () => Promise.reject(new GloveboxError("tool_not_found", this.describeMissing(name)));
     return this.#within(call, options, (host, narrowed) => {
       if (name === RUN_CODE) return this.#runCode(call, narrowed, host);

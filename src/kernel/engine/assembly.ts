@@ -24,6 +24,7 @@ import { CallHistory, type KeptCalls } from "./call-history.ts";
 import { Admission } from "./call/admission.ts";
 import { CallKeeper } from "./call/call-keeper.ts";
 import { type DetailOptions, DetailWriter } from "./call/detail-writer.ts";
+import { ApprovalRequests } from "./call/approval-request.ts";
 import { CallPipeline } from "./call/call-pipeline.ts";
 import { Idempotency } from "./call/idempotency.ts";
 import { DEFAULT_ROOM } from "./call-options.ts";
@@ -131,7 +132,8 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
   const durable = durableStage(asked, kept?.store ?? null, (...given) => pipeline.resume(...given));
   const keeper = kept?.keeper ?? null;
   const pipeline: CallPipeline = new CallPipeline({ ...parts, nextCallNumber, entropyKey, keeper, durable });
-  const history = new CallHistory(kept, durable);
+  const approvals = new ApprovalRequests({ ...parts, nextCallNumber, durable }, pipeline);
+  const history = new CallHistory(kept, durable, approvals);
   return {
     bounds,
     events,

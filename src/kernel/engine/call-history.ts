@@ -11,9 +11,13 @@ import {
 } from "../store/calls/call-record.ts";
 import type { CallStore, CallStoreStatus } from "../store/calls/call-store.ts";
 import type { Difference } from "../store/calls/differences.ts";
+import type { ToolCall } from "../base/result.ts";
+import type { DurableCall } from "../store/calls/durable/durable-call.ts";
+import type { ApprovalRequests } from "./call/approval-request.ts";
 import type { CallKeeper } from "./call/call-keeper.ts";
 import type { DurableCalls } from "./durable/durable-calls.ts";
 import type { DurableStage } from "./durable/durable-stage.ts";
+import type { ExecuteOptions } from "./execute-options.ts";
 import type { CallReplay, CallReplays } from "./replay/call-replays.ts";
 
 /** Tenant and tools of the calls, as in a filter. */
@@ -44,10 +48,31 @@ export interface WatchOptions {
 export class CallHistory {
   readonly #kept: KeptCalls | null;
   readonly #stage: DurableStage;
+  readonly #approvals: ApprovalRequests;
 
-  constructor(kept: KeptCalls | null, stage: DurableStage) {
+  constructor(kept: KeptCalls | null, stage: DurableStage, approvals: ApprovalRequests) {
     this.#kept = kept;
     this.#stage = stage;
+    this.#approvals = approvals;
+  }
+
+  /** Whether a tool, or a rule of the policy, asks for approvals of some of its calls by a tenant. */
+  mayNeedApproval(name: string, { tenant = "" }: Pick<OfWhom, "tenant"> = {}): boolean {
+    return this.#approvals.mayNeed(name, tenant);
+  }
+
+  /** @internal Whether calls of a tool may need an approval, or wait in their midst. */
+  mayWait(name: string, { tenant = "" }: Pick<OfWhom, "tenant"> = {}): boolean {
+    return this.#approvals.mayWait(name, tenant);
+  }
+
+  /**
+   * Stores a call where it needs a person's approval before its start, and runs nothing: the call that waits. It runs once
+   * it is approved. `null` where it needs none, or would be refused: `execute` makes it then, and listeners of `tool:pre`
+   * hear of it again. Rejects with a `StoreError` alone.
+   */
+  requestApproval(call: ToolCall, options: ExecuteOptions = {}): Promise<DurableCall | null> {
+    return this.#approvals.request(call, options);
   }
 
   /** See `DurableCalls`. */

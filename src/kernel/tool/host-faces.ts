@@ -118,6 +118,22 @@ export interface ExecHost {
   }>;
 }
 
+/** `host.pause`: the call waits, for days where it has to, and holds nothing meanwhile. A refusal throws an error with `code`. */
+export interface PauseHost {
+  /** Waits for a person, who reads the message and the data. */
+  approval(request: { readonly message: string; readonly data?: JsonValue; readonly expiresMs?: number }): Promise<{
+    readonly approved: true;
+    /** Data of the decision; `null` for none. */
+    readonly data: JsonValue;
+    readonly actor: string | null;
+    readonly reason: string | null;
+  }>;
+  /** Waits for a signal, and resolves with its payload. */
+  signal(request: { readonly name: string; readonly expiresMs?: number }): Promise<JsonValue>;
+  /** Waits until a time: milliseconds, or a text in ISO 8601. */
+  until(request: { readonly date: string | number }): Promise<null>;
+}
+
 interface HostFaces<Caps> {
   /** The global function. */
   readonly fetch: typeof fetch;
@@ -132,6 +148,7 @@ interface HostFaces<Caps> {
   };
   readonly tools: ToolsHost;
   readonly exec: ExecHost;
+  readonly pause: PauseHost;
 }
 
 /** A capability of which no types are known. */

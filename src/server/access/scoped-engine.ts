@@ -6,8 +6,9 @@ import type { CodeModeOptions } from "../../kernel/engine/code-mode-options.ts";
 import type { ManPages } from "../mcp/resources.ts";
 import type { Registry } from "../../contrib/agentspace/registry.ts";
 import type { ModelToolsSource } from "../../kernel/engine/model/model-tools.ts";
+import { ownWaits } from "../../kernel/engine/model/own-waits.ts";
 import type { ToolDescription } from "../../kernel/tool/contracts/contract.ts";
-import type { ModelOptions, ModelRunner, ToolRunner } from "../../kernel/tool/contracts/runner.ts";
+import type { ModelOptions, ModelRunner, OwnWaits, ToolRunner } from "../../kernel/tool/contracts/runner.ts";
 import type { CallComparison } from "../../kernel/engine/call-history.ts";
 import type { Engine } from "../../kernel/engine/engine.ts";
 import type { CallReplay } from "../../kernel/engine/replay/call-replays.ts";
@@ -156,6 +157,8 @@ export class ScopedEngine {
         ),
       ownerOf: ({ tenant }) => ({ tenant: this.#whose(caller).tenant ?? tenant ?? "", key: caller.key }),
       mayName: (tool) => this.mayName(caller, tool),
+      waits: ({ tenant } = {}) => this.#waitsOf(caller, tenant),
+      mayWait: () => this.list(caller).some(({ name }) => this.#engine.calls.mayWait(name, this.#whose(caller))),
     };
     return this.#engine.modelTools(source, modelChars);
   }
@@ -262,6 +265,14 @@ export class ScopedEngine {
   /** Calls that wait, of the caller's tenant and tools. */
   durableFor(caller: Caller): CallerDurableCalls {
     return new CallerDurableCalls(this.#engine.calls.durable, caller, this.#mayRead(caller));
+  }
+
+  /** Calls that the caller has made, and that wait. */
+  #waitsOf(caller: Caller, tenant: string | undefined): OwnWaits {
+    const whose = { ...(tenant === undefined ? {} : { tenant }), ...this.#mayRead(caller), key: caller.key };
+    const identity = caller instanceof Guest ? caller.identity : JSON.stringify([caller.key, caller.tenant]);
+    const mayDecide = (): boolean => this.stillAdmits(caller, "approve");
+    return ownWaits(this.#engine.calls.durable, whose, { identity, mayDecide });
   }
 
   /** Looks at a policy, and at the stored calls that the caller may see. Rejects as `engine.simulatePolicy` does. */

@@ -1,6 +1,7 @@
 import {
   type CallToolRequestParams,
   type CallToolResult,
+  type InputRequiredResult,
   LOG_LEVEL_META_KEY,
   type LoggingLevel,
   ProtocolError,
@@ -21,6 +22,7 @@ import {
 } from "../../kernel/base/result.ts";
 import { partsOf, unreadJson } from "../../kernel/base/unread-json.ts";
 import { underSender } from "../trace-context.ts";
+import type { ElicitedApprovals } from "./elicited-approval.ts";
 import { lifetimeOf } from "./kept-streams.ts";
 import { markOutput } from "./long-outputs.ts";
 import { outputUri } from "./resources.ts";
@@ -68,6 +70,17 @@ interface CallSettings {
   readonly tenant: string | undefined;
   /** Revision of the protocol that the client speaks, if known. */
   readonly revision: string | undefined;
+  /** Asks the client about calls that wait; `null` where none does. */
+  readonly approvals: ElicitedApprovals | null;
+  readonly capabilities: unknown;
+}
+
+/** From this revision on, a client brings answers back with another request. */
+const COMES_BACK = "2026-07-28";
+
+/** A question that the client answers with its next request. */
+export interface AskedBack {
+  readonly request: InputRequiredResult;
 }
 
 /** A tool's result, and the schema of its structured content. */
@@ -85,8 +98,8 @@ export async function callTool(
   runner: ToolRunner | ModelRunner,
   params: CallToolRequestParams,
   context: ServerContext,
-  { level, tenant, revision }: CallSettings,
-): Promise<CalledTool> {
+  settings: CallSettings,
+): Promise<CalledTool | AskedBack> {
   const tool = runner.get(params.name);
   if (tool === undefined) {
     const advice = runner.describeMissing?.(params.name);
@@ -94,20 +107,31 @@ export async function callTool(
     const message = advice === undefined ? missing : `${missing}. ${advice}`;
     throw new ProtocolError(ProtocolErrorCode.InvalidParams, message);
   }
+  const { tenant, level, revision } = settings;
   const notifications = new Telling(context, params.name);
   const options = {
     signal: signalOf(context),
     ...(tenant === undefined ? {} : { tenant }),
     ...notifications.options(level),
   };
-  const answer = await underSender(params._meta ?? {}, () => answerOf(runner, mcp.readCall(params), options));
+  const answer = await underSender(params._meta ?? {}, () => answerTo(runner, params, options, { context, settings }));
   // Send all notifications before the result.
   await notifications.sent;
+  return "resultType" in answer ? { request: answer } : writeAnswer(answer, tool, params.name, { context, revision });
+}
+
+/** Writes what a call ended with for a client of some revision. */
+function writeAnswer(
+  answer: ModelAnswer,
+  tool: ToolDescription,
+  name: string,
+  { context, revision }: { readonly context: ServerContext; readonly revision: string | undefined },
+): CalledTool {
   const { outputSchema } = describeTool(tool).tool;
   const { result, shown, kept } = answer;
   const request = context.http?.req;
   if (result !== shown && shown.metadata["originalChars"] !== result.metadata["originalChars"]) {
-    const cut = withKnownBlocks(withLink(mcp.writeResult(shown), kept, params.name), revision);
+    const cut = withKnownBlocks(withLink(mcp.writeResult(shown), kept, name), revision);
     const data = outputSchema === undefined || !result.success ? {} : structuredOf(result, request);
     return { result: { ...cut, ...data } as CallToolResult, outputSchema };
   }
@@ -122,10 +146,34 @@ export async function callTool(
   return { result: { ...written, ...promised } as CallToolResult, outputSchema };
 }
 
+/** Makes a call, or goes on with one that the client was asked about, and asks it about what waits. */
+async function answerTo(
+  runner: ToolRunner | ModelRunner,
+  params: CallToolRequestParams,
+  options: RunOptions & { readonly signal: AbortSignal },
+  { context, settings }: { readonly context: ServerContext; readonly settings: CallSettings },
+): Promise<ModelAnswer | InputRequiredResult> {
+  const { approvals, capabilities, revision = "" } = settings;
+  const client = { context, capabilities, comesBack: revision >= COMES_BACK, signal: options.signal };
+  if (approvals !== null && context.mcpReq.requestState() !== undefined) {
+    const resumed = await approvals.resume(params.name, client);
+    return "resultType" in resumed ? resumed : showOf(runner, resumed, options);
+  }
+  const made = await answerOf(runner, mcp.readCall(params), options);
+  if (approvals === null || made.result.error?.code !== "paused") return made;
+  const settled = await approvals.settle(made.result, params.name, client);
+  if ("resultType" in settled) return settled;
+  return settled === made.result ? made : showOf(runner, settled, options);
+}
+
+async function showOf(runner: ToolRunner | ModelRunner, result: ToolResult, options: RunOptions): Promise<ModelAnswer> {
+  const shown = "showResult" in runner ? await runner.showResult?.(result, options) : undefined;
+  return shown ?? { result, shown: forModels(result), kept: null };
+}
+
 async function answerOf(runner: ToolRunner | ModelRunner, call: ToolCall, options: RunOptions): Promise<ModelAnswer> {
   if ("answerCall" in runner) return runner.answerCall(call, options);
-  const result = await runner.execute(call, options);
-  return { result, shown: forModels(result), kept: null };
+  return showOf(runner, await runner.execute(call, options), options);
 }
 
 /** The whole output as data, which a client validates against the tool's schema: as a mark where it is long. */

@@ -1,8 +1,16 @@
-import { type LoggingLevel, ProtocolError, ProtocolErrorCode, Server } from "@modelcontextprotocol/server";
+import {
+  CLIENT_CAPABILITIES_META_KEY,
+  type LoggingLevel,
+  ProtocolError,
+  ProtocolErrorCode,
+  Server,
+} from "@modelcontextprotocol/server";
+import { memberOf } from "../../kernel/base/json.ts";
 import type { RunOptions, ToolDescription, ToolRunner } from "../../standard/contracts.ts";
 import type { McpTool } from "../../kernel/tool/contracts/mcp.ts";
 import { forModel, type ModelOptions } from "../../kernel/tool/contracts/runner.ts";
 import { callTool, describeTool } from "./call.ts";
+import { ElicitedApprovals } from "./elicited-approval.ts";
 import { addResources, type ManPages, RESOURCES } from "./resources.ts";
 
 export interface McpServerOptions extends Pick<RunOptions, "tenant">, ModelOptions {
@@ -27,15 +35,19 @@ const PAGE_CHARACTERS = 4 * 1024 * 1024;
 export function createToolServer(
   runner: ServedRunner,
   { name, version, tenant, ...options }: McpServerOptions,
+  answerMs?: number,
 ): Server {
   const { manPages } = runner;
   const tools = forModel(runner, options);
   const model = "readsOn" in tools && tools.readsOn ? tools : undefined;
   const hasResources = manPages !== undefined || model !== undefined;
+  const waits = tools.waits?.(tenant === undefined ? {} : { tenant });
+  const approvals = waits === undefined ? null : new ElicitedApprovals(waits, answerMs);
   const server = new Server(
     { name, version },
     {
       capabilities: { tools: { listChanged: true }, logging: {}, ...(hasResources ? RESOURCES : {}) },
+      ...(approvals === null ? {} : { requestState: { verify: approvals.verify } }),
       debouncedNotificationMethods: ["notifications/tools/list_changed"],
     },
   );
@@ -48,8 +60,11 @@ export function createToolServer(
   server.setRequestHandler("tools/list", ({ params }) => pageOf(tools.list(), params?.cursor));
   server.setRequestHandler("tools/call", async ({ params }, context) => {
     const revision = server.getNegotiatedProtocolVersion();
-    const { result, outputSchema } = await callTool(tools, params, context, { level, tenant, revision });
-    return server.projectCallToolResult(result, outputSchema);
+    const capabilities =
+      memberOf(context.mcpReq.envelope, CLIENT_CAPABILITIES_META_KEY) ?? server.getClientCapabilities();
+    const settings = { level, tenant, revision, approvals, capabilities };
+    const called = await callTool(tools, params, context, settings);
+    return "request" in called ? called.request : server.projectCallToolResult(called.result, called.outputSchema);
   });
   return server;
 }

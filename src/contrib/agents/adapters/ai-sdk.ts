@@ -1,7 +1,12 @@
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
+import { aiSdk } from "../forms/ai-sdk.ts";
 import { aiToolsOf } from "../forms/ai-tools.ts";
-import { forModel, type OfferOptions, type ToolRunner } from "../../../kernel/tool/contracts/runner.ts";
+import { memberOf } from "../../../kernel/base/json.ts";
+import type { Engine } from "../../../kernel/engine/engine.ts";
+import { findName } from "../../../kernel/tool/contracts/portable-name.ts";
+import type { OfferOptions, RunOptions, ToolRunner } from "../../../kernel/tool/contracts/runner.ts";
 import type { InputOf, OutputOf, ToolName } from "../../../kernel/tool/register.ts";
+import { approvedRunner, decisionOf, engineOf, type ModelCall, StoredApprovals } from "./stored-approvals.ts";
 
 interface AiSchemaOf<Input> {
   readonly "~standard": StandardSchemaV1.Props<unknown, Input> & StandardJSONSchemaV1.Props<unknown, Input>;
@@ -16,21 +21,88 @@ export type AiTools<Tools> = {
       input: InputOf<Tools, Name>,
       call: { toolCallId: string; abortSignal?: AbortSignal | undefined },
     ): Promise<OutputOf<Tools, Name>>;
+    /** Whether a person has to decide about the call: then it is stored. */
+    needsApproval(
+      input: InputOf<Tools, Name>,
+      call: { toolCallId: string; messages: readonly unknown[] },
+    ): Promise<boolean>;
   };
 };
+
+/** A part of a tool message that says how a call was decided. */
+export interface AiApprovalResponse {
+  type: "tool-approval-response";
+  approvalId: string;
+  approved: boolean;
+  reason?: string;
+}
 
 /**
  * The tools of an engine as a tool set of the `ai` package: `generateText({ tools: toolsForAISDK(engine) })`. The
  * package's abort signal cancels calls. A failed call throws an `AiToolFailure`, which the package shows to the model. The
- * model reads long outputs in parts, with `read_output`; `execute` gives all of them.
+ * model reads long outputs in parts, with `read_output`; `execute` gives all of them. A call that a person has to approve
+ * is stored, and the package asks for an approval: `approvalsForAISDK` has the answer once it is decided.
  */
 export function toolsForAISDK<Tools>(
   runner: ToolRunner<Tools>,
   { modelChars, ...options }: OfferOptions<ToolName<Tools>> = {},
 ): AiTools<Tools> {
+  const engine = engineOf(runner);
+  const approvals = engine === null ? null : new StoredApprovals(engine, options);
+  // The package asks about each call in the same process before it makes it.
+  const tools = approvedRunner(runner, approvals, modelChars === undefined ? {} : { modelChars }, () => false);
+  const set = Object.entries(aiToolsOf(tools, options)).map(([written, tool]) => {
+    const needsApproval = async (
+      input: unknown,
+      { toolCallId, messages }: { toolCallId: string; messages: readonly unknown[] },
+    ): Promise<boolean> => {
+      if (approvals === null) return false;
+      const call = readCall(tools, { toolCallId, toolName: written, input });
+      const isAnswer = partsOf(messages, "tool-approval-request").some((part) => part["toolCallId"] === toolCallId);
+      return (isAnswer && (await approvals.find(call)) !== undefined) || approvals.request(call);
+    };
+    return [written, { ...tool, needsApproval }] as const;
+  });
   // The schemas say at run time what `Tools` says when a program is compiled.
-  return aiToolsOf(
-    forModel(runner, modelChars === undefined ? {} : { modelChars }),
-    options,
-  ) as unknown as AiTools<Tools>;
+  return Object.fromEntries(set) as unknown as AiTools<Tools>;
+}
+
+/**
+ * Answers to all approvals that a conversation of the `ai` package asks for, as the engine's store has them: the content of
+ * the tool message with which it goes on. `null` while one of them is not decided. Nothing in `messages` decides.
+ */
+export async function approvalsForAISDK(
+  engine: Engine,
+  messages: readonly unknown[],
+  options: Pick<RunOptions, "tenant"> = {},
+): Promise<AiApprovalResponse[] | null> {
+  const approvals = new StoredApprovals(engine, options);
+  const answered = new Set(partsOf(messages, "tool-approval-response").map((part) => part["approvalId"]));
+  const calls = new Map(partsOf(messages, "tool-call").map((part) => [part["toolCallId"], part]));
+  const responses: AiApprovalResponse[] = [];
+  for (const { approvalId, toolCallId } of partsOf(messages, "tool-approval-request")) {
+    const part = calls.get(toolCallId);
+    if (typeof approvalId !== "string" || part === undefined || answered.has(approvalId)) continue;
+    const stored = await approvals.find(readCall(engine, part));
+    // It is for a tool of somebody else.
+    if (stored === undefined) continue;
+    const decision = decisionOf(stored);
+    if (decision === null) return null;
+    responses.push({ type: "tool-approval-response", approvalId, ...decision });
+  }
+  return responses;
+}
+
+function readCall(tools: ToolRunner, part: Readonly<Record<string, unknown>>): ModelCall {
+  const { toolCallId, toolName, input } = part;
+  const { id = "", ...call } = aiSdk.readCall({ type: "tool-call", toolCallId, toolName, input });
+  return { ...call, id, name: findName(tools, call.name) };
+}
+
+/** Parts of a type in all messages, which a client may have written. */
+function partsOf(messages: readonly unknown[], type: string): readonly Readonly<Record<string, unknown>>[] {
+  return messages.flatMap((message) => {
+    const content = memberOf(message, "content");
+    return Array.isArray(content) ? content.filter((part) => memberOf(part, "type") === type) : [];
+  });
 }

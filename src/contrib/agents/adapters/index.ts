@@ -1,6 +1,6 @@
 import "../../../kernel/base/check-node.ts";
 
-export { type AiTools, toolsForAISDK } from "./ai-sdk.ts";
+export { type AiApprovalResponse, type AiTools, approvalsForAISDK, toolsForAISDK } from "./ai-sdk.ts";
 export {
   type CodemodeConnector,
   type CodemodeExecutor,
@@ -21,8 +21,11 @@ export {
 export { type LangChainTool, toolsForLangChain } from "./langchain.ts";
 export type { OfferOptions } from "../../../kernel/tool/contracts/runner.ts";
 export {
+  approvalsForOpenAIAgents,
   type OpenAiAgentCall,
+  type OpenAiAgentInterruption,
   type OpenAiAgentParameters,
+  type OpenAiAgentState,
   type OpenAiAgentTool,
   toolsForOpenAIAgents,
 } from "./openai-agents.ts";

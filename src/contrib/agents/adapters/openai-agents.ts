@@ -1,6 +1,15 @@
 import { callTools } from "../forms/call-tools.ts";
 import { openaiResponses } from "../forms/openai-responses.ts";
-import { forModel, type OfferOptions, offeredTools, type ToolRunner } from "../../../kernel/tool/contracts/runner.ts";
+import { isObject, memberOf } from "../../../kernel/base/json.ts";
+import type { Engine } from "../../../kernel/engine/engine.ts";
+import { findName } from "../../../kernel/tool/contracts/portable-name.ts";
+import {
+  type OfferOptions,
+  offeredTools,
+  type RunOptions,
+  type ToolRunner,
+} from "../../../kernel/tool/contracts/runner.ts";
+import { approvedRunner, decisionOf, engineOf, type ModelCall, StoredApprovals } from "./stored-approvals.ts";
 
 /** A function tool of `@openai/agents`. */
 export interface OpenAiAgentTool {
@@ -10,7 +19,8 @@ export interface OpenAiAgentTool {
   parameters: OpenAiAgentParameters;
   strict: boolean;
   invoke(context: unknown, input: string, details?: OpenAiAgentCall): Promise<string>;
-  needsApproval(): Promise<boolean>;
+  /** Whether a person has to decide about the call: then it is stored. */
+  needsApproval(context?: unknown, input?: unknown, callId?: string): Promise<boolean>;
   isEnabled(): Promise<boolean>;
 }
 
@@ -26,21 +36,41 @@ export interface OpenAiAgentCall {
   signal?: AbortSignal;
 }
 
+/** The state of a run, as far as its interruptions are answered. */
+export interface OpenAiAgentState<Item extends OpenAiAgentInterruption = OpenAiAgentInterruption> {
+  getInterruptions(): readonly Item[];
+  approve(item: Item): void;
+  reject(item: Item, options?: { message?: string }): void;
+}
+
+export interface OpenAiAgentInterruption {
+  rawItem: object;
+}
+
 /**
  * The tools of an engine for `@openai/agents`: `new Agent({ tools: toolsForOpenAIAgents(engine) })`. The run's abort
- * signal cancels calls. The model reads the output as text, or `Error: ` and the message of a call that failed.
+ * signal cancels calls. The model reads the output as text, or `Error: ` and the message of a call that failed. A call that
+ * a person has to approve is stored, and interrupts the run: `approvalsForOpenAIAgents` answers once it is decided.
  */
 export function toolsForOpenAIAgents(
   runner: ToolRunner,
   { names, modelChars, ...options }: OfferOptions = {},
 ): OpenAiAgentTool[] {
-  const tools = forModel(runner, modelChars === undefined ? {} : { modelChars });
+  const engine = engineOf(runner);
+  const approvals = engine === null ? null : new StoredApprovals(engine, options);
+  /** Calls that another process has asked about, while they run here. */
+  const resumed = new Set<string>();
+  const chars = modelChars === undefined ? {} : { modelChars };
+  const tools = approvedRunner(runner, approvals, chars, ({ id }) => resumed.has(id));
   return offeredTools(tools, names).map((tool) => {
     const { type, name, description, parameters, strict } = openaiResponses.writeTool(tool);
-    const invoke = async (_context: unknown, input: string, { toolCall, signal }: OpenAiAgentCall = {}) => {
-      const call = { type: "function_call", call_id: toolCall?.callId ?? "", name, arguments: input };
+    const invoke = async (context: unknown, input: string, { toolCall, signal }: OpenAiAgentCall = {}) => {
+      const callId = toolCall?.callId ?? "";
+      const call = { type: "function_call", call_id: callId, name, arguments: input };
       const called = signal === undefined ? options : { ...options, signal };
+      if (isApproved(context, name, callId)) resumed.add(callId);
       const [answer] = await callTools(tools, "openai-responses", [call], called);
+      resumed.delete(callId);
       const output = answer?.output ?? "";
       return typeof output === "string" ? output : output.map(({ text }) => text).join("\n\n");
     };
@@ -51,10 +81,54 @@ export function toolsForOpenAIAgents(
       parameters: parametersOf(parameters),
       strict,
       invoke,
-      needsApproval: () => Promise.resolve(false),
+      needsApproval: async (_context, input, callId) => {
+        if (approvals === null || callId === undefined || !isObject(input)) return false;
+        return approvals.isNeeded({ id: callId, name: tool.name, arguments: input });
+      },
       isEnabled: () => Promise.resolve(true),
     };
   });
+}
+
+/**
+ * Answers all interruptions of a run that are about an engine's tools, as the engine's store has them. Resolves with whether
+ * all of them are decided: the run goes on with `run(agent, state)` then. What the state says decides nothing.
+ */
+export async function approvalsForOpenAIAgents<Item extends OpenAiAgentInterruption>(
+  engine: Engine,
+  state: OpenAiAgentState<Item>,
+  options: Pick<RunOptions, "tenant"> = {},
+): Promise<boolean> {
+  const approvals = new StoredApprovals(engine, options);
+  let isDecided = true;
+  for (const item of state.getInterruptions()) {
+    const call = readCall(engine, item.rawItem);
+    const stored = call && (await approvals.find(call));
+    // It is for a tool of somebody else.
+    if (stored === undefined) continue;
+    const decision = decisionOf(stored);
+    if (decision === null) isDecided = false;
+    else if (decision.approved) state.approve(item);
+    else state.reject(item, decision.reason === undefined ? {} : { message: decision.reason });
+  }
+  return isDecided;
+}
+
+function readCall(tools: ToolRunner, item: object): ModelCall | undefined {
+  if (memberOf(item, "type") !== "function_call") return undefined;
+  const { id = "", ...call } = openaiResponses.readCall({ ...item, call_id: memberOf(item, "callId") });
+  return { ...call, id, name: findName(tools, call.name) };
+}
+
+/** Whether the run has an approval of a call. It only says where to look: the store says whether there is one. */
+function isApproved(context: unknown, toolName: string, callId: string): boolean {
+  return isDecider(context) && context.isToolApproved({ toolName, callId }) === true;
+}
+
+function isDecider(
+  context: unknown,
+): context is { isToolApproved(call: { readonly toolName: string; readonly callId: string }): boolean | undefined } {
+  return typeof context === "object" && context !== null && "isToolApproved" in context;
 }
 
 /** The package's types demand these members, which JSON Schema has as defaults. */

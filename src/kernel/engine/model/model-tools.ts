@@ -1,11 +1,14 @@
 import type { ToolCall, ToolResult } from "../../base/result.ts";
 import type { ToolDescription } from "../../tool/contracts/contract.ts";
-import type { ModelAnswer, ModelRunner, ToolRunner } from "../../tool/contracts/runner.ts";
-import { READ_OUTPUT } from "../../tool/program/program.ts";
+import type { ModelAnswer, ModelRunner, OwnWaits, RunOptions, ToolRunner } from "../../tool/contracts/runner.ts";
+import { READ_OUTPUT, WAIT_CALL } from "../../tool/program/program.ts";
 import type { AnswerWork, ExecuteOptions } from "../execute-options.ts";
+import type { CallHistory } from "../call-history.ts";
 import type { OutputOwner } from "./kept-outputs.ts";
 import type { ModelOutputs } from "./model-outputs.ts";
+import { ownWaits } from "./own-waits.ts";
 import { readOutputTool } from "./read-output-tool.ts";
+import { offersWaitCall, WAIT_CALL_TOOL, waitForCall } from "./wait-call.ts";
 
 /** An engine, or the part of one that a caller may use. */
 export interface ModelToolsSource extends ToolRunner {
@@ -13,6 +16,8 @@ export interface ModelToolsSource extends ToolRunner {
   answer(call: ToolCall, work: AnswerWork, options: ExecuteOptions): Promise<ToolResult>;
   /** For whom the outputs of its calls are kept. */
   ownerOf(options: ExecuteOptions): OutputOwner;
+  waits(options?: Pick<RunOptions, "tenant">): OwnWaits;
+  mayWait(): boolean;
   /** Whether its caller may use a tool now. */
   mayName(tool: string): boolean;
 }
@@ -34,11 +39,18 @@ export class ModelTools implements ModelRunner {
 
   list(): readonly ToolDescription[] {
     const tools = this.#source.list();
-    return this.readsOn ? [...tools, this.#readOutput] : tools;
+    const own = [
+      ...(this.readsOn ? [this.#readOutput] : []),
+      ...(offersWaitCall(this.#source) ? [WAIT_CALL_TOOL] : []),
+    ];
+    return own.length === 0 ? tools : [...tools, ...own];
   }
 
   get(name: string): ToolDescription | undefined {
-    return this.#source.get(name) ?? (name === READ_OUTPUT && this.readsOn ? this.#readOutput : undefined);
+    const given = this.#source.get(name);
+    if (given !== undefined) return given;
+    if (name === WAIT_CALL && offersWaitCall(this.#source)) return WAIT_CALL_TOOL;
+    return name === READ_OUTPUT && this.readsOn ? this.#readOutput : undefined;
   }
 
   describeMissing(name: string): string {
@@ -60,8 +72,20 @@ export class ModelTools implements ModelRunner {
       const result = await source.answer(call, read, options);
       return { result, shown: result, kept: null };
     }
-    const result = await source.execute(call, options);
+    const waits = call?.name === WAIT_CALL && offersWaitCall(source) ? source.waits(options) : undefined;
+    const wait = waits && ((own: ExecuteOptions) => waitForCall(call.arguments, waits, own.signal));
+    const result = await (wait === undefined ? source.execute(call, options) : source.answer(call, wait, options));
     return outputs.show(result, { owner: source.ownerOf(options), modelChars: this.#modelChars, readsOn });
+  }
+
+  async showResult(result: ToolResult, options: ExecuteOptions = {}): Promise<ModelAnswer> {
+    const outputs = await this.#outputs();
+    const owner = this.#source.ownerOf(options);
+    return outputs.show(result, { owner, modelChars: this.#modelChars, readsOn: this.readsOn });
+  }
+
+  waits(options: Pick<RunOptions, "tenant"> = {}): OwnWaits {
+    return this.#source.waits(options);
   }
 
   get readsOn(): boolean {
@@ -69,8 +93,13 @@ export class ModelTools implements ModelRunner {
   }
 }
 
+/** The part of an engine that a source of all its tools needs. */
+interface SourceEngine extends Pick<ModelToolsSource, "list" | "get" | "execute" | "answer"> {
+  readonly calls: Pick<CallHistory, "durable" | "mayWait">;
+}
+
 /** All of an engine. */
-export function sourceOf(engine: Pick<ModelToolsSource, "list" | "get" | "execute" | "answer">): ModelToolsSource {
+export function sourceOf(engine: SourceEngine): ModelToolsSource {
   return {
     list: () => engine.list(),
     get: (name) => engine.get(name),
@@ -78,5 +107,8 @@ export function sourceOf(engine: Pick<ModelToolsSource, "list" | "get" | "execut
     answer: (call, work, options) => engine.answer(call, work, options),
     ownerOf: ({ tenant = "" }) => ({ tenant, key: null }),
     mayName: () => true,
+    waits: ({ tenant } = {}) =>
+      ownWaits(engine.calls.durable, { key: null, tenant }, { identity: tenant ?? "", mayDecide: () => true }),
+    mayWait: () => engine.list().some(({ name }) => engine.calls.mayWait(name)),
   };
 }

@@ -1,5 +1,6 @@
 import type { LogLine, Progress, ToolCall, ToolResult } from "../../base/result.ts";
-import { READ_OUTPUT } from "../program/program.ts";
+import type { Decision, DurableCall } from "../../store/calls/durable/durable-call.ts";
+import { READ_OUTPUT, WAIT_CALL } from "../program/program.ts";
 import type { ToolDescription } from "./contract.ts";
 
 /** Options of a call, as far as contracts need them. */
@@ -23,8 +24,25 @@ export interface ToolRunner<Tools = unknown> {
   describeMissing?(name: string): string;
   /** Never rejects: every failure is in the result. */
   execute(call: ToolCall, options?: RunOptions): Promise<ToolResult>;
+  /** Calls of its caller that wait; `undefined` where none can. */
+  waits?(options?: Pick<RunOptions, "tenant">): OwnWaits | undefined;
   /** The tools as a model gets them: with `read_output`, and with long outputs cut. Absent where no output is long. */
   forModels?(options?: ModelOptions): ModelRunner;
+}
+
+/** Calls of one caller that wait: those of others are not there for it. Methods reject as those of `DurableCalls` do. */
+export interface OwnWaits {
+  /** Tells callers apart. */
+  readonly identity: string;
+  /** Whether the caller may decide itself, where a rule says `self: true`. */
+  mayDecide(): boolean;
+  get(id: string): Promise<DurableCall | undefined>;
+  decide(id: string, decision: Decision): Promise<DurableCall | undefined>;
+  /** The result of a call, or `paused`. `waitMs`: how long to wait for its end, at most 25,000. */
+  result(
+    id: string,
+    options: { readonly waitMs: number; readonly signal?: AbortSignal },
+  ): Promise<ToolResult | undefined>;
 }
 
 /** Options of what a model reads. */
@@ -51,6 +69,8 @@ export interface ModelRunner extends ToolRunner {
   readonly readsOn: boolean;
   /** Runs a call. Never rejects. `execute` gives what is `shown`. */
   answerCall(call: ToolCall, options?: RunOptions): Promise<ModelAnswer>;
+  /** A result that is there already, as the model reads it. */
+  showResult?(result: ToolResult, options?: RunOptions): Promise<ModelAnswer>;
 }
 
 /** The runner as a model gets it. */
@@ -90,6 +110,6 @@ export interface OfferOptions<Name extends string = string> extends Pick<RunOpti
 
 /** The tools that are offered. */
 export function offeredTools(runner: ToolRunner, names: readonly string[] | undefined): readonly ToolDescription[] {
-  const chosen = names === undefined ? null : new Set([...names, READ_OUTPUT]);
+  const chosen = names === undefined ? null : new Set([...names, READ_OUTPUT, WAIT_CALL]);
   return runner.list().filter(({ name }) => chosen?.has(name) ?? true);
 }

@@ -81,11 +81,14 @@ export const SEARCH_TOOLS = "search_tools";
 /** Reads on in a long output, for a model that calls tools directly. */
 export const READ_OUTPUT = "read_output";
 
+/** Name of the tool with which a model waits for a call that was kept. */
+export const WAIT_CALL = "wait_call";
+
 /** Names of calls that the host answers, or runs without a registered tool. */
 export const HOST_TOOLS: ReadonlySet<string> = new Set([...Object.values(PROGRAM_NAMES), SEARCH_TOOLS]);
 
 /** These, and what the host answers where the operator has no tool of the name. */
-export const ANSWERED_NAMES: ReadonlySet<string> = new Set([...HOST_TOOLS, READ_OUTPUT]);
+export const ANSWERED_NAMES: ReadonlySet<string> = new Set([...HOST_TOOLS, READ_OUTPUT, WAIT_CALL]);
 
 /** The call of a program's tool. */
 export function callOf(program: Program): ToolCall {

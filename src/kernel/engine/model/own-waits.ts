@@ -1,0 +1,48 @@
+import type { ToolResult } from "../../base/result.ts";
+import type { Decision, DurableCall } from "../../store/calls/durable/durable-call.ts";
+import type { OwnWaits } from "../../tool/contracts/runner.ts";
+import { type DurableCalls, WAIT_MAX_MS } from "../durable/durable-calls.ts";
+
+/** Waits of callers for the ends of calls at once; beyond it, a caller hears at once how its call stands. */
+const WAITING_MAX = 1_000;
+let waiting = 0;
+
+/** Whose calls they are. */
+interface CallOwner {
+  /** Name of the key with which they are made; `null` where they are made without one. */
+  readonly key: string | null;
+  /** Absent: of all tenants. */
+  readonly tenant?: string | undefined;
+  readonly tools?: readonly string[] | undefined;
+}
+
+/** Calls of one caller that wait. `mayDecide`: whether its key may decide, where a rule lets callers decide themselves. */
+export function ownWaits(
+  calls: DurableCalls,
+  { key, tenant, tools }: CallOwner,
+  { identity, mayDecide }: Pick<OwnWaits, "identity" | "mayDecide">,
+): OwnWaits {
+  const whose = { tenant, tools };
+  const get = async (id: string): Promise<DurableCall | undefined> => {
+    const call = await calls.get(id, whose);
+    return call?.key === key ? call : undefined;
+  };
+  return {
+    identity,
+    mayDecide,
+    get,
+    decide: async (id: string, decision: Decision) =>
+      (await get(id)) === undefined ? undefined : calls.decide(id, decision, { ...whose, key }),
+    result: async (id, { waitMs, signal }): Promise<ToolResult | undefined> => {
+      if ((await get(id)) === undefined) return undefined;
+      const isFull = waiting >= WAITING_MAX;
+      waiting++;
+      try {
+        const most = isFull ? 0 : Math.min(waitMs, WAIT_MAX_MS);
+        return await calls.result(id, whose, signal === undefined ? { waitMs: most } : { waitMs: most, signal });
+      } finally {
+        waiting--;
+      }
+    },
+  };
+}
