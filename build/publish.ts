@@ -59,11 +59,22 @@ async function publish(folder: string): Promise<void> {
   await cp(COMPILED, folder, { recursive: true, filter: (from) => !path.extname(from) || from.endsWith(".d.ts") });
 }
 
-/** What tests load: they import any module, so those are as they were compiled, and programs are as they are published. */
+/**
+ * What tests load: they import any module, so those are as they were compiled, and programs are as they are published.
+ * A module that programs import has both forms: its compiled one shares its classes with what tests import.
+ */
 async function publishPrograms(folder: string): Promise<void> {
   await rm(folder, { recursive: true, force: true });
   await cp(COMPILED, folder, { recursive: true, filter: (from) => !from.endsWith(".d.ts") });
+  const imported = Object.values(IMPORTED).flat();
+  for (const file of imported) {
+    const own = path.join(folder, file.replace(/\.js$/, ".module.js"));
+    const text = await readFile(path.join(COMPILED, file), "utf8");
+    await writeFile(own, text.replace(/(?<=^\/\/# sourceMappingURL=).*$/m, `${path.basename(own)}.map`));
+    await cp(path.join(COMPILED, `${file}.map`), `${own}.map`);
+  }
   await bundleAll(programs(), folder);
+  await writeFile(path.join(folder, "imported.json"), JSON.stringify(imported));
 }
 
 function programs(): readonly (readonly string[])[] {
