@@ -54,11 +54,36 @@ const PLACE = "glovebox-published:";
 async function publish(folder: string): Promise<void> {
   await rm(folder, { recursive: true, force: true });
   // What one process loads shares its chunks. A program of another process would only cut them smaller.
-  const groups = [[...exported(), ...COMMAND], ...PROGRAMS.map((program) => [program, ...(IMPORTED[program] ?? [])])];
-  for (const file of (await Promise.all(groups.map((group) => bundle(group, folder)))).flat())
-    await write(file, folder);
+  await bundleAll([[...exported(), ...COMMAND], ...programs()], folder);
   for (const each of READ) await cp(path.join(COMPILED, each), path.join(folder, each), { recursive: true });
   await cp(COMPILED, folder, { recursive: true, filter: (from) => !path.extname(from) || from.endsWith(".d.ts") });
+}
+
+/**
+ * What tests load: they import any module, so those are as they were compiled, and programs are as they are published.
+ * A module that programs import has both forms: its compiled one shares its classes with what tests import.
+ */
+async function publishPrograms(folder: string): Promise<void> {
+  await rm(folder, { recursive: true, force: true });
+  await cp(COMPILED, folder, { recursive: true, filter: (from) => !from.endsWith(".d.ts") });
+  const imported = Object.values(IMPORTED).flat();
+  for (const file of imported) {
+    const own = path.join(folder, file.replace(/\.js$/, ".module.js"));
+    const text = await readFile(path.join(COMPILED, file), "utf8");
+    await writeFile(own, text.replace(/(?<=^\/\/# sourceMappingURL=).*$/m, `${path.basename(own)}.map`));
+    await cp(path.join(COMPILED, `${file}.map`), `${own}.map`);
+  }
+  await bundleAll(programs(), folder);
+  await writeFile(path.join(folder, "imported.json"), JSON.stringify(imported));
+}
+
+function programs(): readonly (readonly string[])[] {
+  return PROGRAMS.map((program) => [program, ...(IMPORTED[program] ?? [])]);
+}
+
+async function bundleAll(groups: readonly (readonly string[])[], folder: string): Promise<void> {
+  for (const file of (await Promise.all(groups.map((group) => bundle(group, folder)))).flat())
+    await write(file, folder);
 }
 
 async function bundle(entries: readonly string[], folder: string): Promise<readonly OutputFile[]> {
@@ -138,4 +163,5 @@ function checkProgram(place: string, by: string): void {
     throw new Error(`${by} starts ${place}, which is not among the published programs`);
 }
 
-await publish(path.resolve(process.argv[2] ?? "dist"));
+const [, , folder = "dist", form] = process.argv;
+await (form === "--programs" ? publishPrograms : publish)(path.resolve(folder));

@@ -6,11 +6,16 @@ const ROOT = fileURLToPath(new URL("..", import.meta.url));
 /** What the compiler says of a mistake is printed: then no test runs. */
 const BUILD: ExecFileSyncOptions = { cwd: ROOT, stdio: ["ignore", "inherit", "inherit"] };
 
-/** Compiles the package before the tests where its sources are newer, and then writes what is published. */
+/** Compiles the package before the tests where its sources are newer, and then writes what is published and what tests load. */
 export default function setup(): void {
   if (newestMs("src") > newestMs("compiled")) execFileSync("npm", ["run", "--silent", "compile"], BUILD);
-  if (newestMs("compiled") > newestMs("dist"))
-    execFileSync(process.execPath, ["--no-warnings", "build/publish.ts"], BUILD);
+  const compiledMs = newestMs("compiled");
+  if (compiledMs > newestMs("dist")) publish();
+  if (compiledMs > newestMs("built")) publish("built", "--programs");
+}
+
+function publish(...args: readonly string[]): void {
+  execFileSync(process.execPath, ["--no-warnings", "build/publish.ts", ...args], BUILD);
 }
 
 /** When the newest file of a folder was written; 0 without such a folder. */

@@ -21,7 +21,7 @@ export default {
   // Nothing checks types here, and the compiler of TypeScript 7 has no functions that could.
   tsconfigFile: "none",
   disableTypeChecks: false,
-  ignorePatterns: ["/.glovebox", "/compiled", "/dist"],
+  ignorePatterns: ["/.glovebox", "/built", "/compiled", "/dist"],
   tempDirName: `${RESULTS}/sandbox`,
   reporters: ["progress-append-only", "clear-text", "json", "html"],
   clearTextReporter: { allowColor: false, allowEmojis: false, logTests: false, reportTests: false },
