@@ -4,7 +4,7 @@
  * and in each of its threads: that is half of what most programs of tests do. `test/vitest.config.ts` gives this file to
  * every process of a run, and `test/build.ts` builds first.
  */
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { registerHooks } from "node:module";
 
 const SRC = new URL("../src/", import.meta.url).href;
@@ -15,9 +15,10 @@ const PAGE = `${SRC}server/console/page/`;
 const COMMAND = `${SRC}cli/main.ts`;
 const PUBLISHED = new URL("../dist/cli/main.js", import.meta.url).href;
 
-/** Chunks of programs, and the modules that programs import, in their form for programs. */
+/** Chunks of programs, and the modules that programs import, in their form for programs. None before the first build. */
 const CHUNKS = `${BUILT}chunks/`;
-const IMPORTED = new Set(JSON.parse(readFileSync(new URL("imported.json", BUILT), "utf8")).map((file) => BUILT + file));
+const LIST = new URL("imported.json", BUILT);
+const IMPORTED = new Set(existsSync(LIST) ? JSON.parse(readFileSync(LIST, "utf8")).map((file) => BUILT + file) : []);
 
 registerHooks({
   resolve(specifier, context, next) {

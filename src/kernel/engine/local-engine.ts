@@ -378,10 +378,12 @@ export class LocalEngine implements AsyncDisposable {
   }
 
   async #close(drainMs: number): Promise<void> {
-    const { registrar, pipeline, broker, sources, audit, calls, modelOutputs } = this.#parts;
+    const { registrar, pipeline, broker, sources, audit, calls, durable, modelOutputs } = this.#parts;
     this.#state = "draining";
+    const stopping = durable.stop();
     registrar.stop();
     await pipeline.close(drainMs);
+    await stopping;
     await sources[Symbol.asyncDispose]();
     await registrar.close();
     await broker.close();

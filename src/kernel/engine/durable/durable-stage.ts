@@ -42,6 +42,11 @@ export class DurableStage implements DurableCalls, ChildWaits {
     (await this.#loaded.get()).resumer.look();
   }
 
+  /** Takes up no call any more, as the engine is about to close. */
+  async stop(): Promise<void> {
+    (await this.#loaded.made)?.resumer.stop();
+  }
+
   async close(): Promise<void> {
     await (await this.#loaded.made)?.close();
   }

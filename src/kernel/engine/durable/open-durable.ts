@@ -65,9 +65,9 @@ export function openDurable({ plugins, resume, restore, programs, close, ...engi
     durable,
     calls,
     resumer,
-    close: () => {
-      resumer.close();
-      return close();
+    close: async () => {
+      await resumer.close();
+      await close();
     },
   };
 }

@@ -1,3 +1,4 @@
+import { within } from "../../base/deadline.ts";
 import { refusedCall, resultText, type ToolResult } from "../../base/result.ts";
 import { toolError } from "../../base/errors.ts";
 import {
@@ -25,6 +26,8 @@ const IDLE_MS = 30_000;
 const TOOL_WAIT_MS = 60_000;
 const TRY_MS = 5_000;
 const MISSED_MAX = 1_000;
+/** Longest wait for what became of the running calls, while the engine closes. */
+const CLOSE_MS = 5_000;
 
 /** Another run of a call. */
 export interface Resumption {
@@ -52,8 +55,8 @@ export class Resumer {
   readonly #parts: ResumerParts;
   #timer: NodeJS.Timeout | undefined;
   #heart: NodeJS.Timeout | undefined;
-  #running = 0;
-  #isLooking = false;
+  readonly #running = new Set<Promise<void>>();
+  #looking: Promise<void> | null = null;
   #isAsked = false;
   #isClosed = false;
   /** When the clock next settles what a call waits for; `null` where none waits. */
@@ -69,17 +72,28 @@ export class Resumer {
   look(): void {
     if (this.#isClosed) return;
     this.#isAsked = true;
-    if (!this.#isLooking) void this.#look();
+    this.#looking ??= this.#look();
   }
 
-  close(): void {
+  /** Takes no call any more. */
+  stop(): void {
     this.#isClosed = true;
     clearTimeout(this.#timer);
+  }
+
+  /** Resolves when what became of its calls is stored, or cannot be in time: then another process finds them. */
+  async close(): Promise<void> {
+    this.stop();
+    await within(CLOSE_MS, this.#ended());
     clearInterval(this.#heart);
   }
 
+  async #ended(): Promise<void> {
+    await this.#looking;
+    await Promise.all(this.#running);
+  }
+
   async #look(): Promise<void> {
-    this.#isLooking = true;
     while (this.#isAsked && !this.#isClosed) {
       this.#isAsked = false;
       try {
@@ -88,21 +102,21 @@ export class Resumer {
         // The store cannot be used now: the next look tries again.
       }
     }
-    this.#isLooking = false;
+    this.#looking = null;
     this.#later();
   }
 
   #later(): void {
     clearTimeout(this.#timer);
     if (this.#isClosed) return;
-    const isWaiting = this.#wakeMs !== null || this.#running > 0 || this.#missed.size > 0;
+    const isWaiting = this.#wakeMs !== null || this.#running.size > 0 || this.#missed.size > 0;
     const dueMs = Math.max(0, (this.#wakeMs ?? Infinity) - Date.now());
     this.#timer = setTimeout(() => this.look(), Math.min(dueMs, isWaiting ? LOOK_MS : IDLE_MS)).unref();
   }
 
   async #begin(): Promise<void> {
     const { take, holder } = this.#parts;
-    const room = AT_ONCE - this.#running;
+    const room = AT_ONCE - this.#running.size;
     if (room <= 0) return;
     // Those whose tools are not here must not stand before others.
     const most = room + Math.min(this.#missed.size, MISSED_MAX);
@@ -112,7 +126,8 @@ export class Resumer {
     this.#wakeMs = due.wakeMs;
     for (const call of due.lost) this.#tellLost(call);
     for (const id of due.ids) {
-      if ((this.#missed.get(id)?.nextMs ?? 0) > nowMs || this.#running >= AT_ONCE) continue;
+      if ((this.#missed.get(id)?.nextMs ?? 0) > nowMs || this.#running.size >= AT_ONCE) continue;
+      if (this.#isClosed) return;
       const claimed = await take({ kind: "claim", id, holder, nowMs });
       if (claimed.kind === "claimed") this.#start(claimed.call);
     }
@@ -124,18 +139,18 @@ export class Resumer {
   }
 
   #start(call: ClaimedCall): void {
-    this.#running++;
     this.#heart ??= setInterval(() => void this.#beat(), LOOK_MS).unref();
-    void this.#run(call)
+    const running = this.#run(call)
       .catch(() => undefined)
       .finally(() => {
-        this.#running--;
+        this.#running.delete(running);
         this.look();
       });
+    this.#running.add(running);
   }
 
   async #beat(): Promise<void> {
-    if (this.#running === 0) return;
+    if (this.#running.size === 0) return;
     const { take, holder } = this.#parts;
     await take({ kind: "see", holder, nowMs: Date.now() }).catch(() => undefined);
   }

@@ -1,4 +1,5 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { HOLDER_LOST_MS } from "../ledger.ts";
 import type { DurableAnswer, DurableCall, DurableCapacity, DurableQuery, KeptCall } from "./durable-call.ts";
 import { COLUMNS, type DurableRow } from "./durable-layout.ts";
 import { DurableWaits } from "./durable-waits.ts";
@@ -79,6 +80,15 @@ export class DurableRows {
     const last = shown.length === limit || shown.length < rows.length ? shown.at(-1) : undefined;
     const calls = shown.map((row): DurableCall => ({ ...this.callOf(row, false), result: null }));
     return { kind: "page", page: { calls, cursor: last === undefined ? null : `${last.n}` } };
+  }
+
+  /** When the clock next settles something, or a process that runs calls may be lost; `null` for never. */
+  wakeMs(): number | null {
+    const sql = `SELECT min(at) AS wakeMs FROM (
+      SELECT min(wake_ms) AS at FROM durable WHERE state IN ('paused', 'in_doubt')
+      UNION ALL SELECT min(seen_ms) + ? FROM durable_holder
+        WHERE id IN (SELECT holder FROM durable WHERE state = 'running'))`;
+    return (this.sql(sql).get(HOLDER_LOST_MS) as { readonly wakeMs: number | null }).wakeMs;
   }
 
   /** Ids of calls that are ready: those of each tenant in turn. */

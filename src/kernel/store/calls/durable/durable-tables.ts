@@ -333,10 +333,7 @@ export class DurableTables {
     for (const { id } of due.all(nowMs, SETTLED_MAX) as unknown as readonly Pick<DurableRow, "id">[])
       this.#tick(id, nowMs);
     const lost = this.#recoverLost(nowMs);
-    const next = this.#rows
-      .sql("SELECT min(wake_ms) AS wakeMs FROM durable WHERE state IN ('paused', 'in_doubt')")
-      .get() as { readonly wakeMs: number | null };
-    return { kind: "ready", ids: this.#rows.ready(most), wakeMs: next.wakeMs, lost };
+    return { kind: "ready", ids: this.#rows.ready(most), wakeMs: this.#rows.wakeMs(), lost };
   }
 
   /** Settles what the clock settles of a call, and ends one that has waited too long. */

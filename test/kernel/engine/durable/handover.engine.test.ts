@@ -1,0 +1,111 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { createEngine, defineCapability, type Engine, type ToolResult } from "../../../../src/glovebox/index.ts";
+
+/* An engine that closes hands its stored calls over to the next one, wherever they are. */
+
+let folder: string;
+/** Methods whose handlers wait until they are told to go on, and what has happened outside. */
+let holds = new Set<string>();
+let reached = Promise.withResolvers<undefined>();
+let effects: string[] = [];
+
+const work = async (name: string): Promise<string> => {
+  if (holds.has(name)) {
+    reached.resolve(undefined);
+    await new Promise(() => undefined);
+  }
+  effects.push(name);
+  return name;
+};
+const desk = defineCapability({
+  name: "desk",
+  methods: {
+    look: { isRead: true, handler: () => work("look") },
+    pay: { handler: () => work("pay") },
+  },
+});
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "glovebox-handover-"));
+});
+afterAll(() => rm(folder, { recursive: true }));
+beforeEach(() => {
+  holds = new Set();
+  reached = Promise.withResolvers();
+  effects = [];
+});
+
+function open(name: string): Promise<Engine> {
+  return createEngine({
+    workers: 1,
+    executor: { kind: "threads" },
+    capabilities: [desk],
+    calls: { path: join(folder, `${name}.sqlite`) },
+    policy: { rules: [{ allow: { desk: true } }] },
+    tools: [
+      {
+        name: "pay",
+        description: "Pays after a look.",
+        approval: "always",
+        capabilities: { desk: true },
+        source: "export default async (input, { host }) => [await host.desk.pay(), await host.desk.look()];",
+      },
+    ],
+  });
+}
+
+/** A call that is approved in an engine, which closes once `until` says so. */
+async function closedWhile(name: string, until: () => Promise<unknown>): Promise<string> {
+  await using engine = await open(name);
+  const { error } = await engine.execute({ name: "pay", arguments: {} });
+  const id = error?.code === "paused" ? (error.details?.id ?? "") : "";
+  const [wait] = (await engine.calls.durable.get(id))?.waits ?? [];
+  if (wait?.kind !== "approval") throw new Error("nothing waits");
+  await engine.calls.durable.decide(id, { decision: "approve", digest: wait.digest });
+  await until();
+  await engine.close({ drainMs: 0 });
+  return id;
+}
+
+async function resultIn(name: string, id: string): Promise<ToolResult | undefined> {
+  holds = new Set();
+  await using engine = await open(name);
+  return await engine.calls.durable.result(id, {}, { waitMs: 20_000 });
+}
+
+test("a call that is decided as its engine closes goes on in the next one", async () => {
+  for (const turns of [0, 1, 3]) {
+    const name = `at-once-${turns}`;
+    effects = [];
+    const id = await closedWhile(name, async () => {
+      for (let turn = 0; turn < turns; turn++) await new Promise(setImmediate);
+    });
+    expect(await resultIn(name, id)).toMatchObject({ output: ["pay", "look"] });
+    expect(effects).toEqual(["pay", "look"]);
+  }
+});
+
+test("a call that reads as its engine closes reads again, and repeats no effect", async () => {
+  holds = new Set(["look"]);
+  const id = await closedWhile("reads", () => reached.promise);
+  expect(await resultIn("reads", id)).toMatchObject({ output: ["pay", "look"] });
+  expect(effects).toEqual(["pay", "look"]);
+});
+
+test("a call with an effect under way as its engine closes is in doubt", async () => {
+  holds = new Set(["pay"]);
+  const id = await closedWhile("pays", () => reached.promise);
+  holds = new Set();
+  await using engine = await open("pays");
+  expect(await engine.calls.durable.get(id)).toMatchObject({
+    state: "in_doubt",
+    waits: [{ state: "approved" }, { kind: "outcome", asked: "desk.pay", state: "open" }],
+  });
+  await expect(engine.calls.durable.decide(id, { decision: "approve" })).rejects.toThrow("digest");
+  await expect(engine.calls.durable.decide(id, { decision: "happened", answer: 1n })).resolves.toBeDefined();
+  expect(await engine.calls.durable.result(id, {}, { waitMs: 20_000 })).toMatchObject({ output: [1, "look"] });
+  expect(effects).toEqual(["look"]);
+});
