@@ -129,7 +129,8 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
   const parts = { registry, tools, programs, idempotency, admission, tracing, events, scheduler, broker, executor };
   const restore: Assembly["restore"] = { program: null };
   const asked = { ...parts, plugins: options.plugins, nextCallNumber, entropyKey, restore: () => restore.program };
-  const durable = durableStage(asked, kept?.store ?? null, (...given) => pipeline.resume(...given));
+  const takesAll = options.calls?.resume !== false;
+  const durable = durableStage({ ...asked, takesAll }, kept?.store ?? null, (...given) => pipeline.resume(...given));
   const keeper = kept?.keeper ?? null;
   const pipeline: CallPipeline = new CallPipeline({ ...parts, nextCallNumber, entropyKey, keeper, durable });
   const approvals = new ApprovalRequests({ ...parts, nextCallNumber, durable }, pipeline);

@@ -39,7 +39,10 @@ export interface CallOptions {
   readonly maxBytes?: number;
   /** Replaces values before they are kept. What a schema calls `writeOnly` or a password is `[redacted]` without it. */
   readonly redact?: RedactValue;
-  /** Whether the engine runs calls on that wait in the same file, where an earlier or another process has left them. Default true. */
+  /**
+   * Whether the engine runs calls on that an earlier or another process has stored in the same file. Default true. `false`:
+   * only those that it has stored itself, as in a process that decides what others run.
+   */
   readonly resume?: boolean;
 }
 

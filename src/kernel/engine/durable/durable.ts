@@ -43,6 +43,8 @@ export type Gated =
 export class Durable {
   readonly checks: ArgumentChecks;
   readonly #parts: DurableParts;
+  /** This engine has stored a call. */
+  onPause: (id: string) => void = () => undefined;
   /** A call was stored, or has ended: somebody may have to look. */
   onChange: (id: string) => void = () => undefined;
 
@@ -215,6 +217,7 @@ export class Durable {
 
   #tell({ callId, tool, tenant }: EngineCall, id: string, leg: number, waits: readonly WaitKind[]): void {
     const kinds = waits.map(({ kind }) => kind);
+    this.onPause(id);
     this.#parts.events.emit("call:pause", { id, callId, tool: tool.info.name, tenant, legs: leg, waits: kinds });
     this.onChange(id);
   }

@@ -18,12 +18,21 @@ interface OpenParts extends Omit<DurableParts, "holder"> {
   /** Makes programs ready that go on; `null` where nobody runs programs. */
   readonly restore: () => RestoreProgram | null;
   readonly programs: Pick<Programs, "toolFor">;
+  readonly takesAll: boolean;
   /** Closes the store, where nobody else has it. */
   readonly close: () => Promise<void>;
 }
 
 /** Creates what calls need that wait, and connects it. */
-export function openDurable({ plugins, resume, restore, programs, close, ...engine }: OpenParts): LoadedDurable {
+export function openDurable({
+  plugins,
+  resume,
+  restore,
+  programs,
+  takesAll,
+  close,
+  ...engine
+}: OpenParts): LoadedDurable {
   const parts = { ...engine, holder: randomBytes(12).toString("base64url") };
   const { take, registry, events, holder } = parts;
   const durable = new Durable(parts);
@@ -49,7 +58,7 @@ export function openDurable({ plugins, resume, restore, programs, close, ...engi
   };
   const run = (resumption: Resumption): Promise<ToolResult> =>
     resume(resumption, (call) => void durable.waitsOf(call, resumption.stored));
-  const resumer = new Resumer({ take, holder, registry, events, pin, program, run });
+  const resumer = new Resumer({ take, holder, registry, events, takesAll, pin, program, run });
   const calls = new StoredDurableCalls({
     take,
     registry,
@@ -57,6 +66,7 @@ export function openDurable({ plugins, resume, restore, programs, close, ...engi
     checks: durable.checks,
     onSettled: () => resumer.look(),
   });
+  durable.onPause = (id) => resumer.own(id);
   durable.onChange = (id) => {
     calls.tell(id);
     resumer.look();

@@ -26,6 +26,9 @@ const IDLE_MS = 30_000;
 const TOOL_WAIT_MS = 60_000;
 const TRY_MS = 5_000;
 const MISSED_MAX = 1_000;
+/** Calls that an engine knows as its own, and calls of others among which it looks for them. */
+const OWN_MAX = 10_000;
+const OTHERS_MAX = 1_000;
 /** Longest wait for what became of the running calls, while the engine closes. */
 const CLOSE_MS = 5_000;
 
@@ -42,6 +45,8 @@ interface ResumerParts {
   readonly holder: string;
   readonly registry: Pick<ToolRegistry, "get">;
   readonly events: Pick<Events, "emit">;
+  /** Whether it takes up calls of other engines, too. */
+  readonly takesAll: boolean;
   /** Makes the tool of a call as it was. Throws where that is impossible. */
   readonly pin: (tool: PinnedTool, record: DurableRecord, current: RegisteredTool) => RegisteredTool;
   /** The tool of a program's call. Rejects where nobody runs programs here. */
@@ -61,6 +66,8 @@ export class Resumer {
   #isClosed = false;
   /** When the clock next settles what a call waits for; `null` where none waits. */
   #wakeMs: number | null = null;
+  /** Ids of calls that this engine has stored, where it takes up no others. */
+  readonly #own = new Set<string>();
   /** When the tool of a call was first missed. */
   readonly #missed = new Map<string, { readonly sinceMs: number; nextMs: number }>();
 
@@ -73,6 +80,13 @@ export class Resumer {
     if (this.#isClosed) return;
     this.#isAsked = true;
     this.#looking ??= this.#look();
+  }
+
+  /** The engine has stored a call. */
+  own(id: string): void {
+    if (this.#parts.takesAll) return;
+    if (this.#own.size >= OWN_MAX) this.#own.clear();
+    this.#own.add(id);
   }
 
   /** Takes no call any more. */
@@ -115,11 +129,11 @@ export class Resumer {
   }
 
   async #begin(): Promise<void> {
-    const { take, holder } = this.#parts;
+    const { take, holder, takesAll } = this.#parts;
     const room = AT_ONCE - this.#running.size;
     if (room <= 0) return;
     // Those whose tools are not here must not stand before others.
-    const most = room + Math.min(this.#missed.size, MISSED_MAX);
+    const most = room + Math.min(this.#missed.size, MISSED_MAX) + (takesAll ? 0 : OTHERS_MAX);
     const nowMs = Date.now();
     const due = await take({ kind: "due", most, nowMs });
     if (due.kind !== "ready") return;
@@ -128,6 +142,7 @@ export class Resumer {
     for (const id of due.ids) {
       if ((this.#missed.get(id)?.nextMs ?? 0) > nowMs || this.#running.size >= AT_ONCE) continue;
       if (this.#isClosed) return;
+      if (!takesAll && !this.#own.has(id)) continue;
       const claimed = await take({ kind: "claim", id, holder, nowMs });
       if (claimed.kind === "claimed") this.#start(claimed.call);
     }

@@ -226,7 +226,7 @@ export const WAITS_MAX = 32;
 export const SIGNALS_MAX = 16;
 export const LEGS_MAX = 1_000;
 /** Runs of a call that are lost one after the other: then it is not run again. */
-export const LOST_MAX = 5;
+export const LOST_MAX = 20;
 
 /** Whose call a step is about: `null` for any tenant's. */
 interface StepOfCall {
