@@ -59,7 +59,8 @@ const EXPORTS = {
   ".": "ConfigError DEFAULT_LIMITS DecisionConflict ERRORS GloveboxError MAX_LIMITS ToolCallError createEngine defineCapability loadConfig readRecording replayCall sharedEngine unwrap",
   "./code-mode": "CODE_LIMITS codeMode",
   "./connectors": "checkConnectors",
-  "./adapters": "createCodemodeExecutor createIsolateDriver toolsForAISDK toolsForLangChain toolsForOpenAIAgents",
+  "./adapters":
+    "approvalsForAISDK approvalsForOpenAIAgents createCodemodeExecutor createIsolateDriver toolsForAISDK toolsForLangChain toolsForOpenAIAgents",
   "./client": "createClient unwrap",
   "./fastify": "gloveboxFastify",
   "./handlers": "toFetchHandler toMcpHandler toNodeHandler",

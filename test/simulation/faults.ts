@@ -28,8 +28,8 @@ const TRIED: readonly Fault[] = [
   {
     title: "an effect is carried out twice",
     file: "kernel/broker/method-call.ts",
-    from: "const returned = opened.invoke(call.method, value, call.step);",
-    to: "if (effects > 0) opened.invoke(call.method, value, call.step); const returned = opened.invoke(call.method, value, call.step);",
+    from: "const returned = announced === undefined ? invoke() : announced.then(invoke);",
+    to: "if (effects > 0) invoke(); const returned = invoke();",
     within: 50,
   },
   {
@@ -123,7 +123,7 @@ const FOUND: readonly Fault[] = [
   {
     title: "a call that runs again repeats its effects after the broker has fallen",
     file: "kernel/broker/thread/host-session.ts",
-    from: "if (this.#isRepeating && this.#end === null) this.caller.onLost?.();",
+    from: "if ((this.#isRepeating || isKept) && this.#end === null) this.caller.onLost?.();",
     to: "",
     within: 500,
   },
