@@ -289,7 +289,7 @@ export class CapabilityInvoker implements Disposable {
       announce &&
       ((isLater: boolean) => {
         const keep = announce(step);
-        return isLater ? undefined : keep?.begin(step);
+        return isLater ? undefined : keep?.begin(step).then(() => this.#opened.requireOpen());
       });
     const asked = { capability, method, args, label, open, step, reply: call.reply, begins };
     return this.#host.methods.begin(asked, this.account);

@@ -1,5 +1,5 @@
 import type { BrokeredCall } from "./brokered-call.ts";
-import type { Capability, OpenCall, OpenCapability } from "./capabilities/capability.ts";
+import { CallFailure, type Capability, type OpenCall, type OpenCapability } from "./capabilities/capability.ts";
 
 /** Makes the broker wait, when it closes, until an ended call has released its resources. */
 export type Track = (closing: void | Promise<void>) => void;
@@ -25,6 +25,11 @@ export class OpenedCapabilities {
 
   get isEnded(): boolean {
     return this.#isEnded;
+  }
+
+  /** Throws where the call has ended, as it may have while an effect was announced: then it must not happen. */
+  requireOpen(): void {
+    if (this.#isEnded) throw new CallFailure("cancelled", "the call has ended");
   }
 
   open(capability: Capability, grants: readonly unknown[]): OpenCapability {

@@ -250,7 +250,7 @@ describe("a call that waits for a signal", () => {
     await press(page, "Send the signal");
     await press(page, "Confirm");
     await part(page, "Result").getByText("12").first().waitFor();
-    expect(await part(page, "Waits").textContent()).toMatch(/signal paymentarrived.*It has gone on 1 time\./);
+    expect(await part(page, "Waits").textContent()).toMatch(/signal paymentarrived.*It has run 2 times\./);
   });
 
   test("is cancelled after a question, and not before", async () => {

@@ -45,7 +45,10 @@ export class CallHandlers {
     const open = () => this.#opened.open(capability, grants);
     const { methods } = this.#host;
     const { keep } = this.#caller;
-    const begins = keep === undefined ? undefined : (isLater: boolean) => (isLater ? undefined : keep.begin(step));
+    const begins =
+      keep === undefined
+        ? undefined
+        : (isLater: boolean) => (isLater ? undefined : keep.begin(step).then(() => this.#opened.requireOpen()));
     const asked = { capability, method, args, label, open, step, begins };
     const begin = (): BegunMethod => (this.#opened.isEnded ? CALL_ENDED : methods.begin(asked, this.#account));
     const begun = methods.inTurn(begin, this.#account);

@@ -5,7 +5,7 @@ import { type AskedPause, CallFailure, type ChildCallEnd } from "../../broker/ca
 import type { Policy } from "../../broker/policy.ts";
 import type { BrokerClient } from "../../broker/thread/broker-client.ts";
 import type { Executor } from "../../executor/executor.ts";
-import type { RunWait, TakeDurable, WaitKind } from "../../store/calls/durable/durable-call.ts";
+import { LOST_MAX, type RunWait, type TakeDurable, type WaitKind } from "../../store/calls/durable/durable-call.ts";
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";
 import { writeArguments } from "../call/arguments.ts";
@@ -117,7 +117,10 @@ export class Durable {
       if ("code" in decided) return { result: { ok: false, code: decided.code, message: decided.message } };
       approved = decided.args;
     }
-    if (parent.waits?.isStored === true && !isRepeatable(tool)) await parent.waits.begin(step);
+    if (parent.waits?.isStored === true && !isRepeatable(tool)) {
+      await parent.waits.begin(step);
+      if (parent.isSettled) throw new CallFailure("cancelled", "the call has ended");
+    }
     const { pausedId, ...end } = await run(approved);
     return pausedId === undefined ? end : this.endOfChild(parent, step, pausedId);
   }
@@ -229,7 +232,11 @@ export class Durable {
 
 /** Codes of a run that never began, and of one that was cut off. */
 const NOT_BEGUN: ReadonlySet<string> = new Set(["queue_full", "queue_timeout", "engine_closed"]);
-const CUT_OFF: ReadonlySet<string> = new Set(["engine_closed", "executor_lost"]);
+const CUT_OFF: ReadonlyMap<string, number> = new Map([
+  ["engine_closed", 1],
+  // It may have killed its executor itself.
+  ["executor_lost", LOST_MAX / 5],
+]);
 const WAITS = "the call has to wait:";
 const MUST_NOT = "and its caller has said that it must not";
 
@@ -237,7 +244,8 @@ const MUST_NOT = "and its caller has said that it must not";
 function endOf(result: ToolResult) {
   const code = result.error?.code ?? "";
   if (result.metadata.attempts === 0 && NOT_BEGUN.has(code)) return { kind: "release" } as const;
-  if (CUT_OFF.has(code)) return { kind: "abandon" } as const;
+  const losses = CUT_OFF.get(code);
+  if (losses !== undefined) return { kind: "abandon", losses } as const;
   return { kind: "end", result: resultText(result) } as const;
 }
 

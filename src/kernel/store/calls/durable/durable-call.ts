@@ -262,8 +262,11 @@ export type DurableStep =
   | ({ readonly kind: "end"; readonly result: string } & StepOfRun)
   /** Stores what a run has asked and heard, and which effects it begins. */
   | ({ readonly kind: "append"; readonly lines: readonly JournalLine[]; readonly runs: string } & StepOfRun)
-  /** A run was cut off with its engine or its executor: the call goes on as one whose process was lost. */
-  | ({ readonly kind: "abandon" } & StepOfRun)
+  /**
+   * A run was cut off with its engine or its executor: the call goes on as one whose process was lost. `losses`: the number
+   * of lost runs for which that counts, as the death of an executor may be the call's own doing.
+   */
+  | ({ readonly kind: "abandon"; readonly losses: number } & StepOfRun)
   /** A claimed call could not begin its run: it is `ready` again. */
   | ({ readonly kind: "release" } & StepOfRun)
   /** Settles what the clock settles, and names calls that are `ready`, oldest first, fair by tenant. */

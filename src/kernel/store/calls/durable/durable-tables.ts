@@ -243,10 +243,10 @@ export class DurableTables {
     });
   }
 
-  #abandon({ id, leg, nowMs }: Of<"abandon">): DurableAnswer {
+  #abandon({ id, leg, losses, nowMs }: Of<"abandon">): DurableAnswer {
     const row = this.#rows.find(id, null);
     if (row?.state !== "running" || row.leg !== leg) return LOST;
-    this.#recover(row, nowMs);
+    this.#recover({ ...row, lost: row.lost + losses - 1 }, nowMs);
     return this.#done(id);
   }
 

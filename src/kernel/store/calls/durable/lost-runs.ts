@@ -20,7 +20,7 @@ export class LostRuns {
   }
 
   /** A call that is `running` is `ready`, or `in_doubt`. */
-  recover({ n, ends_ms: endsMs }: DurableRow, nowMs: number): void {
+  recover({ n, ends_ms: endsMs, lost }: DurableRow, nowMs: number): void {
     const lines = this.#rows
       .sql("SELECT begins, part FROM durable_line WHERE call = ? ORDER BY seq")
       .all(n) as unknown as readonly Line[];
@@ -36,9 +36,9 @@ export class LostRuns {
     }
     this.#put(n, journal);
     this.forget(n);
-    const sql = `UPDATE durable SET state = ?, holder = NULL, lost = lost + 1, updated_ms = ?, wake_ms = ? WHERE n = ?`;
-    if (begun.size === 0) this.#rows.sql(sql).run("ready", nowMs, null, n);
-    else this.#rows.sql(sql).run("in_doubt", nowMs, endsMs, n);
+    const sql = `UPDATE durable SET state = ?, holder = NULL, lost = ?, updated_ms = ?, wake_ms = ? WHERE n = ?`;
+    if (begun.size === 0) this.#rows.sql(sql).run("ready", lost + 1, nowMs, null, n);
+    else this.#rows.sql(sql).run("in_doubt", lost + 1, nowMs, endsMs, n);
   }
 
   /** Once somebody has said of all effects what became of them, the call goes on. Those that have not happened do then. */

@@ -50,7 +50,7 @@ function Call({ call, followed }: { call: DurableCall; followed: FollowedCall })
       )}
       <Card heading="Waits">
         <Waits waits={call.waits} />
-        <p class="muted">It has gone on {plural(call.legs, "time")}.</p>
+        <p class="muted">It has run {plural(call.legs, "time")}.</p>
       </Card>
       <WaitActions key={id} call={call} followed={followed} />
     </>

@@ -208,6 +208,18 @@ describe("a call that waits", () => {
     expect(claimed(store.claim("c_1"))).toMatchObject({ leg: 2, waits: [{ state: "approved" }] });
   });
 
+  test("ends sooner where its executors are lost, which may be its own doing", () => {
+    const store = open();
+    store.pause("c_1", [APPROVAL]);
+    store.approve("c_1");
+    for (let leg = 1; leg <= 5; leg++) {
+      expect(store.call("c_1").state).toBe("ready");
+      store.claim("c_1");
+      store.take({ kind: "abandon", id: "c_1", leg, losses: 4, nowMs: 1_000_000 });
+    }
+    expect(JSON.parse(store.call("c_1").result ?? "")).toMatchObject({ error: { code: "outcome_unknown" } });
+  });
+
   test("ends where its processes are lost again and again", () => {
     const store = open();
     store.pause("c_1", [APPROVAL]);
