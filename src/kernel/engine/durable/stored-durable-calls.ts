@@ -8,6 +8,7 @@ import { SIGNAL_NAME } from "../../broker/capabilities/pause.ts";
 import { readResult, type ToolResult } from "../../base/result.ts";
 import {
   CALL_STATES,
+  type CallState,
   type CallWait,
   type Decision,
   type DurableAnswer,
@@ -73,12 +74,11 @@ export class StoredDurableCalls implements DurableCalls {
   async list({ state, tool, tenant, tools, limit = LIMIT_DEFAULT, cursor }: DurableFilter = {}): Promise<DurablePage> {
     if (!Number.isInteger(limit) || limit < 1 || limit > LIMIT_MAX)
       throw new RangeError(`limit is an integer from 1 to ${LIMIT_MAX}`);
-    if (state !== undefined && !CALL_STATES.includes(state))
-      throw new RangeError(`state is one of ${CALL_STATES.join(", ")}`);
+    const states = state === undefined ? null : statesOf(state);
     for (const [name, text] of Object.entries({ tool, tenant, cursor }))
       if (text !== undefined && (typeof text !== "string" || text.length > 256))
         throw new RangeError(`${name} is one text of at most 256 characters`);
-    const of = { state: state ?? null, tenant: tenant ?? null, tool: tool ?? null, limit, cursor: cursor ?? null };
+    const of = { states, tenant: tenant ?? null, tool: tool ?? null, limit, cursor: cursor ?? null };
     const answer = await this.#parts.take({ kind: "list", query: of });
     if (answer.kind !== "page") throw new StoreError("the store cannot list what it has");
     const { calls, cursor: next } = answer.page;
@@ -268,6 +268,13 @@ function dataText(name: string, value: unknown): string {
   }
   if (text.length <= DATA_MAX) return text;
   throw new RangeError(`${name} has at most ${DATA_MAX} characters of JSON`);
+}
+
+/** The states of a filter, each once. Throws a `RangeError`. */
+function statesOf(given: CallState | readonly CallState[]): readonly CallState[] {
+  const states = [...new Set<CallState>(typeof given === "string" ? [given] : given)];
+  if (states.length > 0 && states.every((state) => CALL_STATES.includes(state))) return states;
+  throw new RangeError(`state is one of ${CALL_STATES.join(", ")}, or several of them`);
 }
 
 function readDecisions(given: Decision | readonly Decision[]): readonly Decision[] {
