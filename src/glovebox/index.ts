@@ -1,5 +1,5 @@
 import "../kernel/base/check-node.ts";
-export type { AuditDecision, AuditEntry, AuditTarget } from "../kernel/engine/telemetry/audit.ts";
+export type { AuditAct, AuditDecision, AuditEntry, AuditTarget } from "../kernel/engine/telemetry/audit.ts";
 export type {
   CapabilityCaller as CapabilityCall,
   CapabilityRequest,

@@ -128,7 +128,7 @@ export interface EngineOptions<Sources extends readonly ToolSource[] = readonly 
    * `Infinity`: outputs are never cut. Default 25,000.
    */
   readonly modelChars?: number;
-  /** Receives an entry for each capability call: a file or a function. Default: no audit. */
+  /** Receives an entry for each capability call, and for what somebody decides about a call that waits: a file or a function. Default: no audit. */
   readonly audit?: AuditTarget;
   /** DNS lookup and timeouts of the `fetch` capability. */
   readonly fetch?: FetchOptions;

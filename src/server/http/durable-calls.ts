@@ -3,7 +3,13 @@ import { GloveboxError, StoreError } from "../../kernel/base/errors.ts";
 import { isObject, type JsonValue } from "../../kernel/base/json.ts";
 import type { ToolResult } from "../../kernel/base/result.ts";
 import { DecisionConflict, type DurableFilter, WAIT_MAX_MS } from "../../kernel/engine/durable/durable-calls.ts";
-import type { CallWait, Decision, DurableCall, DurablePage } from "../../kernel/store/calls/durable/durable-call.ts";
+import type {
+  CallState,
+  CallWait,
+  Decision,
+  DurableCall,
+  DurablePage,
+} from "../../kernel/store/calls/durable/durable-call.ts";
 import type { CallerDurableCalls } from "../access/durable-access.ts";
 import {
   type Answer,
@@ -165,10 +171,12 @@ export async function durablePage(
     const words = `${unknown.slice(0, 64)} is no filter beside state; the filters are ${FILTERS.join(", ")}`;
     throw new RangeError(words);
   }
-  const { limit, values = "true", ...texts } = query;
+  const { limit, values = "true", state, ...texts } = query;
   if (values !== "true" && values !== "false") throw new RangeError("values is true or false");
   const filter: DurableFilter = { ...texts, ...(limit === undefined ? {} : { limit: Number(limit) }) };
-  const page = await calls.list(filter);
+  // The engine checks each.
+  const states = String(state).split(",") as readonly CallState[];
+  const page = await calls.list({ ...filter, state: states });
   return values === "true" ? page : { ...page, calls: page.calls.map(withoutValues) };
 }
 
@@ -179,7 +187,16 @@ function withoutValues(call: DurableCall): DurableCall {
 
 function bareWait(wait: CallWait): CallWait {
   const settled = wait.settled === null ? null : { ...wait.settled, arguments: null, data: null };
-  return wait.kind === "approval" ? { ...wait, arguments: null, schema: null, settled } : { ...wait, settled };
+  switch (wait.kind) {
+    case "approval":
+      return { ...wait, arguments: null, schema: null, settled };
+    case "outcome":
+      return { ...wait, arguments: "", settled };
+    case "signal":
+    case "time":
+    case "call":
+      return { ...wait, settled };
+  }
 }
 
 /** The time for which a request waits for a call's end, of its query, in milliseconds. Throws a `RangeError`. */

@@ -1,5 +1,8 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { createEngine, defineCapability, type Engine, type ToolDefinition } from "../../../src/glovebox/index.ts";
 import { createKey } from "../../../src/server/access/secret.ts";
 import { createServer, type Server } from "../../../src/server/http/server.ts";
@@ -235,6 +238,124 @@ describe("a call that waits for an approval", () => {
     await history.click();
     await page.getByRole("link", { name: "What it waited for" }).click();
     await part(page, "Waits").getByText("approved").waitFor();
+  });
+});
+
+describe("a call in doubt", () => {
+  /** Effects that happen in the second engine. */
+  let done: unknown[] = [];
+  let doubted: Server;
+  let second: Engine;
+  let ids: readonly string[] = [];
+
+  /** An engine over a file. `pay`: its effect. */
+  const open = (path: string, pay: (args: unknown) => unknown): Promise<Engine> =>
+    createEngine({
+      workers: 1,
+      executor: "threads",
+      tools: [
+        {
+          ...REFUND,
+          source: "export default async (input, { host }) => ({ heard: await host.ledger.add(input) });",
+        },
+      ],
+      capabilities: [defineCapability({ name: "ledger", methods: { add: { handler: pay } } })],
+      policy: { rules: [{ allow: { ledger: true } }] },
+      calls: { path },
+    });
+
+  /** Calls whose engine closes while their effects are under way, and a server over what it has left. */
+  async function leave(count: number): Promise<void> {
+    const folder = await mkdtemp(join(tmpdir(), "glovebox-doubt-"));
+    const path = join(folder, "calls.sqlite");
+    let begun = 0;
+    await using first = await open(path, () => {
+      begun++;
+      return new Promise(() => undefined);
+    });
+    const made = Array.from({ length: count }, async (_, at) => {
+      const { error } = await first.execute({ name: "refund", arguments: { order: `D-${at}`, amount: 1 } });
+      const id = error?.code === "paused" ? (error.details?.id ?? "") : "";
+      const [wait] = (await first.calls.durable.get(id))?.waits ?? [];
+      const digest = wait?.kind === "approval" ? wait.digest : "";
+      await first.calls.durable.decide(id, { decision: "approve", digest });
+      return id;
+    });
+    ids = await Promise.all(made);
+    await expect.poll(() => begun).toBe(count);
+    await first.close({ drainMs: 0 });
+    done = [];
+    second = await open(path, (args) => {
+      done.push(args);
+      return "done again";
+    });
+    doubted = await createServer(second, { port: 0, drainMs: 0 });
+    onTestFinished(async () => {
+      await doubted.close();
+      await rm(folder, { recursive: true });
+    });
+  }
+
+  const doubt = (page: Page) => part(page, "Did ledger.add happen?");
+
+  test("is listed and counted, shows what was asked, and goes on with the answer that a person gives with the keyboard", async () => {
+    await leave(1);
+    await using visited = await visit(browser, `${doubted.url}/#/approvals`);
+    const { page, complaints } = visited;
+    await page.getByRole("link", { name: "Approvals 1" }).waitFor();
+    const list = part(page, "Calls that wait");
+    await list.getByText("in doubt").waitFor();
+    await list.getByText("ledger.add").waitFor();
+    await page.keyboard.press("j");
+    await page.keyboard.press("Enter");
+    await doubt(page).getByText('"D-0"').waitFor();
+    await doubt(page)
+      .getByText(/^The process of the call was lost/)
+      .waitFor();
+    expect(await violationsOf(page)).toEqual([]);
+    await page.getByLabel("Answer").fill("{");
+    await page.getByLabel("Reason").fill("seen in the ledger");
+    await page.getByLabel("Your name, for the record").fill("ada@example.com");
+    await page.evaluate("document.activeElement.blur()");
+    await page.keyboard.press("a");
+    await page.keyboard.press("Enter");
+    await doubt(page).getByText("The call goes on with this answer.").waitFor();
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Enter");
+    await doubt(page)
+      .getByText(/^This is not JSON/)
+      .waitFor();
+    expect((await second.calls.durable.get(ids[0] ?? ""))?.state).toBe("in_doubt");
+    await page.getByLabel("Answer").fill('{"entry": 7}');
+    await press(page, "It happened");
+    await press(page, "Confirm");
+    await part(page, "Result").getByText('"entry"').waitFor();
+    expect(await part(page, "Waits").textContent()).toMatch(
+      /outcome of ledger\.addhappened.* by ada@example\.com: seen in the ledger/,
+    );
+    expect(done).toEqual([]);
+    expect(complaints).toEqual([]);
+  });
+
+  test("does its effect again only once somebody has confirmed that it did not happen", async () => {
+    await leave(2);
+    await using visited = await visit(browser, at(ids[0] ?? "", doubted));
+    const { page } = visited;
+    await doubt(page).waitFor();
+    await page.keyboard.press("x");
+    await page.keyboard.press("Enter");
+    await doubt(page).getByText("The call does it, maybe a second time.").waitFor();
+    expect((await second.calls.durable.get(ids[0] ?? ""))?.state).toBe("in_doubt");
+    await press(page, "Confirm");
+    await part(page, "Result").getByText("done again").waitFor();
+    expect(done).toEqual([{ order: "D-0", amount: 1 }]);
+    // Without an answer the call hears null.
+    await page.goto(at(ids[1] ?? "", doubted));
+    await doubt(page).getByText('"D-1"').waitFor();
+    await press(page, "It happened");
+    await press(page, "Confirm");
+    await part(page, "Result").getByText("null").waitFor();
+    expect(done).toHaveLength(1);
   });
 });
 

@@ -172,6 +172,9 @@ describe("GET /v1/calls?state=", () => {
       expect(status).toBe(200);
       expect((body as unknown as DurablePage).calls.map((call) => call.id)).toContain(id);
     }
+    const either = (await send("boss", "calls?state=in_doubt,paused&tool=refund")).body as unknown as DurablePage;
+    expect(either.calls.map((call) => call.id)).toContain(id);
+    expect((await send("boss", "calls?state=in_doubt")).body).toMatchObject({ calls: [] });
     expect((await send("caller", "calls?state=paused")).status).toBe(403);
     expect((await send("adder", "calls?state=paused")).body).toMatchObject({ calls: [] });
     expect((await send("stranger", "calls?state=paused")).body).toMatchObject({ calls: [] });
@@ -191,6 +194,8 @@ describe("GET /v1/calls?state=", () => {
   test("refuses wrong filters, and kept calls to who may not read them", async () => {
     for (const query of [
       "state=sleeping",
+      "state=paused,sleeping",
+      "state=",
       "state=paused&code=ok",
       "state=paused&limit=0",
       "state=paused&limit=x",

@@ -13,8 +13,8 @@ export interface DurableOfWhom {
 
 /** Durable calls to list, newest first. */
 export interface DurableFilter extends DurableOfWhom {
-  /** Default: all. */
-  readonly state?: CallState;
+  /** One state, or calls in any of several. Default: all. */
+  readonly state?: CallState | readonly CallState[];
   readonly tool?: string;
   /** 1 to 200. Default 50. */
   readonly limit?: number;

@@ -8,6 +8,7 @@ import { SIGNAL_NAME } from "../../broker/capabilities/pause.ts";
 import { readResult, type ToolResult } from "../../base/result.ts";
 import {
   CALL_STATES,
+  type CallState,
   type CallWait,
   type Decision,
   type DurableAnswer,
@@ -19,7 +20,7 @@ import {
 } from "../../store/calls/durable/durable-call.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";
 import { writeArguments } from "../call/arguments.ts";
-import type { Events } from "../telemetry/events.ts";
+import type { CancelEvent, Events } from "../telemetry/events.ts";
 import type { ArgumentChecks } from "./argument-check.ts";
 import { pausedResult } from "./durable.ts";
 import {
@@ -73,12 +74,11 @@ export class StoredDurableCalls implements DurableCalls {
   async list({ state, tool, tenant, tools, limit = LIMIT_DEFAULT, cursor }: DurableFilter = {}): Promise<DurablePage> {
     if (!Number.isInteger(limit) || limit < 1 || limit > LIMIT_MAX)
       throw new RangeError(`limit is an integer from 1 to ${LIMIT_MAX}`);
-    if (state !== undefined && !CALL_STATES.includes(state))
-      throw new RangeError(`state is one of ${CALL_STATES.join(", ")}`);
+    const states = state === undefined ? null : statesOf(state);
     for (const [name, text] of Object.entries({ tool, tenant, cursor }))
       if (text !== undefined && (typeof text !== "string" || text.length > 256))
         throw new RangeError(`${name} is one text of at most 256 characters`);
-    const of = { state: state ?? null, tenant: tenant ?? null, tool: tool ?? null, limit, cursor: cursor ?? null };
+    const of = { states, tenant: tenant ?? null, tool: tool ?? null, limit, cursor: cursor ?? null };
     const answer = await this.#parts.take({ kind: "list", query: of });
     if (answer.kind !== "page") throw new StoreError("the store cannot list what it has");
     const { calls, cursor: next } = answer.page;
@@ -153,9 +153,12 @@ export class StoredDurableCalls implements DurableCalls {
     const answer = await this.#parts.take({ kind: "decide", id, tenant: by.tenant ?? null, decisions: made, nowMs });
     const decided = this.#callOf(answer);
     if (decided === undefined) return undefined;
-    const { callId, tool, tenant } = decided;
-    for (const { wait = 0, decision, actor = null } of made)
-      this.#parts.events.emit("call:decide", { id, callId, tool, tenant, step: wait, decision, key: by.key, actor });
+    const event = eventOf(decided, by);
+    for (const { wait: step, decision, actor = null, arguments: args } of made) {
+      const wait = decided.waits.find((one) => one.kind === "approval" && one.step === step);
+      const digest = wait?.kind === "approval" ? wait.digest : null;
+      this.#parts.events.emit("call:decide", { ...event, step, decision, actor, digest, isEdited: args !== null });
+    }
     return decided;
   }
 
@@ -170,7 +173,9 @@ export class StoredDurableCalls implements DurableCalls {
     const text = dataText("the payload of a signal", payload);
     if ((await this.get(id, by)) === undefined) return undefined;
     const of = { id, tenant: by.tenant ?? null, name, payload: text, by: by.key };
-    return this.#callOf(await this.#parts.take({ kind: "signal", ...of, nowMs: Date.now() }));
+    const signalled = this.#callOf(await this.#parts.take({ kind: "signal", ...of, nowMs: Date.now() }));
+    if (signalled !== undefined) this.#parts.events.emit("call:signal", { ...eventOf(signalled, by), name });
+    return signalled;
   }
 
   async cancel(id: string, reason?: string, by: Decider = ANYBODY): Promise<DurableCall | undefined> {
@@ -179,7 +184,9 @@ export class StoredDurableCalls implements DurableCalls {
     const why = reason === undefined ? "" : `: ${String(reason).slice(0, REASON_MAX)}`;
     const message = `the call was cancelled while it waited${why}`;
     const cancel = { kind: "cancel", id, tenant: by.tenant ?? null, message, nowMs: Date.now() } as const;
-    return this.#callOf(await this.#parts.take(cancel));
+    const cancelled = this.#callOf(await this.#parts.take(cancel));
+    if (cancelled !== undefined) this.#parts.events.emit("call:cancel", eventOf(cancelled, by));
+    return cancelled;
   }
 
   async #valuesFor(call: DurableCall, wait: DecidedWait, decision: Decision): Promise<DecisionValues> {
@@ -253,6 +260,11 @@ function answerText(wait: DecidedWait, answer: unknown): string {
   return isCall ? `{"ok":true,"output":${text}}` : text;
 }
 
+/** What an event says of a call and of who did something to it. */
+function eventOf({ id, callId, tool, tenant }: DurableCall, { key }: Decider): CancelEvent {
+  return { id, callId, tool, tenant, key };
+}
+
 function read({ result, ...call }: KeptCall): DurableCall {
   return { ...call, result: result === null ? null : readResult(result) };
 }
@@ -268,6 +280,13 @@ function dataText(name: string, value: unknown): string {
   }
   if (text.length <= DATA_MAX) return text;
   throw new RangeError(`${name} has at most ${DATA_MAX} characters of JSON`);
+}
+
+/** The states of a filter, each once. Throws a `RangeError`. */
+function statesOf(given: CallState | readonly CallState[]): readonly CallState[] {
+  const states = [...new Set<CallState>(typeof given === "string" ? [given] : given)];
+  if (states.length > 0 && states.every((state) => CALL_STATES.includes(state))) return states;
+  throw new RangeError(`state is one of ${CALL_STATES.join(", ")}, or several of them`);
 }
 
 function readDecisions(given: Decision | readonly Decision[]): readonly Decision[] {

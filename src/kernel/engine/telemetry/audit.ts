@@ -2,7 +2,8 @@ import { setImmediate, setTimeout as delay } from "node:timers/promises";
 import { AuditFile } from "./audit-file.ts";
 import type { CapabilityEvent, CapabilityOutcome } from "../../broker/capability-event.ts";
 import { within } from "../../base/deadline.ts";
-import type { AuditDrop, Events } from "./events.ts";
+import type { Decision } from "../../store/calls/durable/durable-call.ts";
+import type { AuditDrop, CancelEvent, Events } from "./events.ts";
 
 /** Maximum number of entries waiting to be written; later ones are dropped. */
 export const WAITING_MAX = 10_000;
@@ -51,27 +52,52 @@ export interface AuditEntry {
   readonly rules: readonly number[];
 }
 
+/** What somebody did about a call that waits, or is in doubt. */
+export interface AuditAct {
+  /** When, in ISO 8601. */
+  readonly time: string;
+  readonly act: "decide" | "signal" | "cancel";
+  /** By which the call is kept. */
+  readonly id: string;
+  readonly callId: string;
+  readonly tool: string;
+  readonly tenant: string;
+  /** Name of the key; `null` without keys. */
+  readonly key: string | null;
+  /** A decision: who decided, as the deciding application says. */
+  readonly actor?: string | null;
+  /** A decision: the step of its wait. */
+  readonly step?: number;
+  readonly decision?: Decision["decision"];
+  /** A decision: digest of the tool, its version and its arguments, as an approval showed them; `null` for an effect. */
+  readonly digest?: string | null;
+  /** A decision: whether other arguments are to run than those that were shown. */
+  readonly isEdited?: boolean;
+  /** Name of a signal. */
+  readonly signal?: string;
+}
+
 /**
  * Target of the audit: a file, to which JSON lines are appended, or a function, possibly async, that receives each
  * entry.
  */
-export type AuditTarget = string | ((entry: AuditEntry) => unknown);
+export type AuditTarget = string | ((entry: AuditEntry | AuditAct) => unknown);
 
 /** An entry waiting to be written. */
 interface Waiting {
   /** Arguments that it holds, in UTF-16 units. */
   readonly kept: number;
-  readonly render: () => AuditEntry | AuditDrop;
+  readonly render: () => AuditEntry | AuditAct | AuditDrop;
 }
 
 /**
- * Writes an entry for each capability call. A subscriber of the engine's events that no call waits for. Arguments are
+ * Writes an entry for each capability call, and for what somebody does about a call that waits. A subscriber of the engine's events that no call waits for. Arguments are
  * hashed when their entries are written.
  */
 export class Audit {
   readonly #events: Events;
   readonly #file: AuditFile | null;
-  readonly #take: (entry: AuditEntry) => unknown;
+  readonly #take: (entry: AuditEntry | AuditAct) => unknown;
   readonly #waiting: Waiting[] = [];
   #kept = 0;
   #writing: Promise<void> | null = null;
@@ -91,6 +117,13 @@ export class Audit {
     this.#file = typeof target === "string" ? new AuditFile(target) : null;
     this.#take = typeof target === "string" ? () => undefined : target;
     events.on("capability:call", (event) => this.#add(event));
+    events.on("call:decide", (event) => {
+      const { step, decision, digest, isEdited } = event;
+      const actor = event.actor === null ? null : clip(event.actor);
+      this.#act({ ...actOf("decide", event), actor, step, decision, digest, isEdited });
+    });
+    events.on("call:signal", (event) => this.#act({ ...actOf("signal", event), signal: event.name }));
+    events.on("call:cancel", (event) => this.#act(actOf("cancel", event)));
   }
 
   /** Resolves when all entries are written, or have been dropped after a short time. */
@@ -109,17 +142,30 @@ export class Audit {
   }
 
   #add(event: CapabilityEvent): void {
-    if (this.#isClosed || this.#waiting.length >= WAITING_MAX) return this.#drop(1);
+    if (this.#isFull) return this.#drop(1);
     const atMs = Date.now();
-    if (this.#kept + event.argsLength <= KEPT_MAX) {
-      this.#kept += event.argsLength;
-      this.#waiting.push({ kept: event.argsLength, render: () => entryOf(event, atMs) });
-    } else {
+    const { argsLength } = event;
+    if (this.#kept + argsLength <= KEPT_MAX) this.#push({ kept: argsLength, render: () => entryOf(event, atMs) });
+    else {
       // Hash at once what exceeds the buffer: no tool evades the audit with large arguments.
       const entry = entryOf(event, atMs);
-      this.#waiting.push({ kept: 0, render: () => entry });
+      this.#push({ kept: 0, render: () => entry });
     }
+  }
+
+  #act(entry: AuditAct): void {
+    this.#push({ kept: 0, render: () => entry });
+  }
+
+  #push(entry: Waiting): void {
+    if (this.#isFull) return this.#drop(1);
+    this.#kept += entry.kept;
+    this.#waiting.push(entry);
     this.#writing ??= this.#write();
+  }
+
+  get #isFull(): boolean {
+    return this.#isClosed || this.#waiting.length >= WAITING_MAX;
   }
 
   async #write(): Promise<void> {
@@ -154,7 +200,7 @@ export class Audit {
     for (const { render } of batch) {
       try {
         // An async function is not awaited, but its failure counts as a drop.
-        Promise.resolve(this.#take(render() as AuditEntry)).catch(() => this.#drop(1));
+        Promise.resolve(this.#take(render() as AuditEntry | AuditAct)).catch(() => this.#drop(1));
       } catch {
         this.#drop(1);
       }
@@ -198,6 +244,10 @@ function entryOf(event: CapabilityEvent, atMs: number): AuditEntry {
     decision: decisionOf(event),
     rules,
   };
+}
+
+function actOf(act: AuditAct["act"], { id, callId, tool, tenant, key }: CancelEvent): AuditAct {
+  return { time: new Date().toISOString(), act, id, callId, tool, tenant: clip(tenant), key };
 }
 
 /** Names from callers and executors may have any length. */

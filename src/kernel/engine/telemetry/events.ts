@@ -47,6 +47,10 @@ export interface EventMap<Tools = AnyTools> extends ExecutorEvents {
   "call:doubt": [event: DoubtEvent];
   /** Somebody has decided what a call waits for. `key`: the name of the key; `actor`: as the deciding application says. */
   "call:decide": [event: DecideEvent];
+  /** Somebody has sent a signal to a call that waits, or will. */
+  "call:signal": [event: SignalEvent];
+  /** Somebody has ended a call that waits. */
+  "call:cancel": [event: CancelEvent];
   /** A tool made a capability call, and got its response. */
   "capability:call": [event: CapabilityEvent];
   /** A request was refused that would have carried a secret to an origin, or in a place, that is not bound to it. */
@@ -150,14 +154,25 @@ export interface DoubtEvent extends DurableEvent {
   readonly asked: readonly string[];
 }
 
-export interface DecideEvent extends DurableEvent {
+export interface DecideEvent extends CancelEvent {
   /** Step of the wait that was decided. */
   readonly step: number;
   readonly decision: Decision["decision"];
-  /** Name of the key that decided; `null` without keys. */
-  readonly key: string | null;
   /** Who decided, as the deciding application says. */
   readonly actor: string | null;
+  /** Digest of what an approval showed; `null` for an effect. */
+  readonly digest: string | null;
+  /** Whether other arguments are to run than those that were shown. */
+  readonly isEdited: boolean;
+}
+
+export interface SignalEvent extends CancelEvent {
+  readonly name: string;
+}
+
+export interface CancelEvent extends DurableEvent {
+  /** Name of the key that did it; `null` without keys. */
+  readonly key: string | null;
 }
 
 /** The end of work that outlasted its call's answer. */

@@ -32,6 +32,8 @@ export function logEvents(events: Events, logger: Logger): void {
   events.on("call:doubt", (event) => logger.warn(event, "nobody knows whether an effect of a call has happened"));
   events.on("call:resume", (event) => logger.info(event, "a call goes on that has waited"));
   events.on("call:decide", (event) => logger.info(event, "somebody has decided what a call waits for"));
+  events.on("call:signal", (event) => logger.info(event, "somebody has sent a signal to a call that waits"));
+  events.on("call:cancel", (event) => logger.info(event, "somebody has ended a call that waits"));
   events.on("tool:quarantine", (event) => logger.warn(event, "a tool crashed an executor and is quarantined"));
   events.on("tool:refuse", (event) => logger.warn(event, "calls of a quarantined tool are refused for a tenant"));
   events.on("tool:probe", (event) => logger.info(event, "a quarantined tool runs one probe call"));

@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 import { getJson } from "./api.ts";
-import { type DurablePage, openApprovals } from "./durable-call.ts";
+import { type DurablePage, undecided, WAITING } from "./durable-call.ts";
 import { mention } from "./elements.tsx";
 import { plural } from "./format.ts";
 import { keyChanges } from "./key.ts";
@@ -13,7 +13,7 @@ export interface Caller {
 
 /** `null` until it is known, and where the server does not say. */
 export const caller = signal<Caller | null>(null);
-/** Calls that wait for an approval, as `7` or `7+`: more than are counted. Empty for none. */
+/** Calls that wait for a decision, as `7` or `7+`: more than are counted. Empty for none. */
 export const waiting = signal("");
 
 const COUNT_MS = 15_000;
@@ -46,15 +46,15 @@ export async function loadCaller(): Promise<void> {
   await countWaiting();
 }
 
-/** Counts calls that wait for an approval, and says so where there are more than before. */
+/** Counts calls that wait for a decision, and says so where there are more than before. */
 export async function countWaiting(): Promise<void> {
   if (!maySeeWaiting()) return;
   try {
-    const path = `/v1/calls?state=paused&values=false&limit=${COUNTED_MAX}`;
+    const path = `/v1/calls?state=${WAITING}&values=false&limit=${COUNTED_MAX}`;
     const { calls, cursor } = await getJson<DurablePage>(path);
-    const count = calls.filter((call) => openApprovals(call).length > 0).length;
+    const count = calls.filter((call) => undecided(call) > 0).length;
     waiting.value = count === 0 && cursor === null ? "" : `${count}${cursor === null ? "" : "+"}`;
-    if (count > known) mention(`${plural(count, "call")} to approve`);
+    if (count > known) mention(`${plural(count, "call")} to decide`);
     known = count;
   } catch {
     // The number before stays until the next one.

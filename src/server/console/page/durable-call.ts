@@ -22,8 +22,17 @@ export interface ApprovalWait {
   readonly by: readonly string[];
 }
 
+/** An effect of which nobody knows whether it happened. */
+interface OutcomeWait {
+  readonly kind: "outcome";
+  readonly asked: string;
+  /** JSON, or the length and digest of a long one. */
+  readonly arguments: string;
+}
+
 type WaitKind =
   | ApprovalWait
+  | OutcomeWait
   | { readonly kind: "signal"; readonly name: string }
   | { readonly kind: "time"; readonly until: string }
   | { readonly kind: "call"; readonly id: string };
@@ -60,8 +69,22 @@ export interface DurablePage {
 }
 
 export type OpenApproval = Wait & ApprovalWait;
+export type OpenOutcome = Wait & OutcomeWait;
+
+/** States of calls that wait, as a filter. */
+export const WAITING = "paused,in_doubt";
 
 /** Approvals of a call that nobody has decided. */
 export function openApprovals({ waits }: DurableCall): readonly OpenApproval[] {
   return waits.filter((wait): wait is OpenApproval => wait.kind === "approval" && wait.state === "open");
+}
+
+/** Effects of a call of which nobody has said whether they happened. */
+export function openOutcomes({ waits }: DurableCall): readonly OpenOutcome[] {
+  return waits.filter((wait): wait is OpenOutcome => wait.kind === "outcome" && wait.state === "open");
+}
+
+/** The number of what somebody may decide about a call. */
+export function undecided(call: DurableCall): number {
+  return openApprovals(call).length + openOutcomes(call).length;
 }

@@ -80,7 +80,7 @@ export const LIST_CALLS: RouteDescription = {
     "With `state`: the calls that are kept because they pause, to decide them; a key with the role `approve` may read these, and `tool`, `tenant`, `limit`, `cursor` and `values` go with it. Without it: ended calls, for a key with the role `calls`, only where the server keeps calls. A key with a tenant sees calls of its tenant, a key with `tools` calls of those. A page may have fewer calls than its `limit` although there are more, as one request looks at no more than 20,000. With `Accept: text/event-stream`: a stream with an event for each call that ends from now on and matches; `limit` and `cursor` do not count, and 64 streams may be open.",
   events: { call: exactly(SUMMARY) },
   query: {
-    state: "`paused`, `ready`, `running`, `in_doubt` or `ended`.",
+    state: "`paused`, `ready`, `running`, `in_doubt` or `ended`, or several: `paused,in_doubt`.",
     tool: "Name of the tool.",
     tenant: "Tenant of the calls; a key with a tenant has that one.",
     parent: "Id of the calling call.",

@@ -2,7 +2,13 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { createEngine, defineCapability, type Engine, type ToolResult } from "../../../../src/glovebox/index.ts";
+import {
+  type AuditAct,
+  createEngine,
+  defineCapability,
+  type Engine,
+  type ToolResult,
+} from "../../../../src/glovebox/index.ts";
 
 /* An engine that closes hands its stored calls over to the next one, wherever they are. */
 
@@ -11,6 +17,8 @@ let folder: string;
 let holds = new Set<string>();
 let reached = Promise.withResolvers<undefined>();
 let effects: string[] = [];
+/** What the audit says that people did. */
+let acts: AuditAct[] = [];
 
 const work = async (name: string): Promise<string> => {
   if (holds.has(name)) {
@@ -36,6 +44,7 @@ beforeEach(() => {
   holds = new Set();
   reached = Promise.withResolvers();
   effects = [];
+  acts = [];
 });
 
 function open(name: string): Promise<Engine> {
@@ -43,6 +52,7 @@ function open(name: string): Promise<Engine> {
     workers: 1,
     executor: { kind: "threads" },
     capabilities: [desk],
+    audit: (entry) => void ("act" in entry && acts.push(entry)),
     calls: { path: join(folder, `${name}.sqlite`) },
     policy: { rules: [{ allow: { desk: true } }] },
     tools: [
@@ -99,7 +109,7 @@ test("a call with an effect under way as its engine closes is in doubt", async (
   holds = new Set(["pay"]);
   const id = await closedWhile("pays", () => reached.promise);
   holds = new Set();
-  await using engine = await open("pays");
+  const engine = await open("pays");
   expect(await engine.calls.durable.get(id)).toMatchObject({
     state: "in_doubt",
     waits: [{ state: "approved" }, { kind: "outcome", asked: "desk.pay", state: "open" }],
@@ -108,4 +118,11 @@ test("a call with an effect under way as its engine closes is in doubt", async (
   await expect(engine.calls.durable.decide(id, { decision: "happened", answer: 1n })).resolves.toBeDefined();
   expect(await engine.calls.durable.result(id, {}, { waitMs: 20_000 })).toMatchObject({ output: [1, "look"] });
   expect(effects).toEqual(["look"]);
+  await engine.close();
+  const step = expect.any(Number);
+  const nobody = { id, act: "decide", tool: "pay", tenant: "", key: null, actor: null, isEdited: false };
+  expect(acts).toMatchObject([
+    { ...nobody, step: 0, decision: "approve", digest: expect.stringMatching(/^[0-9a-f]{16,}$/) },
+    { ...nobody, step, decision: "happened", digest: null },
+  ]);
 });

@@ -89,7 +89,7 @@ describe("the audit of an engine", () => {
 
   test("tells on whose behalf a call was made", async () => {
     const entries: AuditEntry[] = [];
-    const engine = await open({ audit: (entry) => entries.push(entry) });
+    const engine = await open({ audit: (entry) => void ("capability" in entry && entries.push(entry)) });
     await engine.execute({ id: "above", name: "parent", arguments: ADD });
     await engine.close();
     expect(entries).toMatchObject([

@@ -128,7 +128,7 @@ describe("an entry", () => {
     ["failed", [], "none"],
     ["diverged", [], "none"],
   ] as const)("whose call ended as %s by the rules %j has the decision %s", async (outcome, rules, decision) => {
-    const entries: AuditEntry[] = [];
+    const entries: unknown[] = [];
     const { audit, tell } = open((entry) => entries.push(entry));
     tell(event({ outcome, rules }));
     await audit.close();
@@ -152,11 +152,11 @@ describe("an entry", () => {
   });
 
   test("names nobody at any length", async () => {
-    const entries: AuditEntry[] = [];
+    const entries: unknown[] = [];
     const { audit, tell } = open((entry) => entries.push(entry));
     tell(event({ method: "m".repeat(1_000_000) }));
     await audit.close();
-    expect(entries[0]?.method).toHaveLength(1_024);
+    expect(entries).toEqual([expect.objectContaining({ method: "m".repeat(1_024) })]);
   });
 });
 
@@ -279,7 +279,7 @@ describe("a pipe", () => {
 
 describe("a function", () => {
   test("gets entries after whoever asked has gone on", async () => {
-    const entries: number[] = [];
+    const entries: unknown[] = [];
     const { audit, tell } = open(({ step }) => entries.push(step));
     for (let step = 1; step <= 600; step++) tell(event({ step }));
     expect(entries).toEqual([]);
@@ -296,7 +296,7 @@ describe("a function", () => {
     ],
     ["rejects", async () => Promise.reject(new Error("no"))],
   ])("that %s harms nobody, and its entries are counted as lost", async (_what, fail) => {
-    const entries: number[] = [];
+    const entries: unknown[] = [];
     const { audit, drops, tell } = open(({ step }) => {
       if (step !== 2) return void entries.push(step);
       return fail();

@@ -297,7 +297,7 @@ export interface MadeDecision extends Omit<Decision, "arguments" | "data" | "ans
 
 /** Durable calls to list, newest first. `null`: all. */
 export interface DurableQuery {
-  readonly state: CallState | null;
+  readonly states: readonly CallState[] | null;
   readonly tenant: string | null;
   readonly tool: string | null;
   readonly limit: number;

@@ -6,7 +6,7 @@ import { Badge, Card, JsonView, Notice, Part, TextView, ToolLink } from "../elem
 import { formatSpan } from "../format.ts";
 import { tools } from "../tools.ts";
 import { recordOf, type ToolInfo } from "../wire.ts";
-import { type ApprovalProps, DecisionForm } from "./decision-form.tsx";
+import { type ApprovalProps, DecisionForm, roleObstacle } from "./decision-form.tsx";
 
 /** Length of a message and of a description. */
 const TEXT_MAX = 4_000;
@@ -101,9 +101,9 @@ function useNow(): number {
 
 /** Why the page's key may not decide; `null` where it may, as far as the page knows. */
 function obstacleOf({ key }: DurableCall, { by, self }: OpenApproval): string | null {
-  const { key: own = null, roles = null } = caller.value ?? {};
-  if (roles?.includes("approve") === false) return "Your key may not decide: it does not have the role approve.";
-  if (own === null) return null;
+  const own = caller.value?.key ?? null;
+  const obstacle = roleObstacle();
+  if (obstacle !== null || own === null) return obstacle;
   const isMeant = by.length === 0 || by.some((name) => isNamed(name, own));
   if (!isMeant) return `Your key may not decide: the rule names ${by.join(", ")}.`;
   return key === own && !self ? "Your key made the call, and may not decide it." : null;

@@ -1,6 +1,6 @@
 import { useEffect, useMemo } from "preact/hooks";
 import { maySeeWaiting } from "../caller.ts";
-import { type DurableCall, openApprovals } from "../durable-call.ts";
+import { type DurableCall, openApprovals, openOutcomes, undecided, WAITING } from "../durable-call.ts";
 import { Badge, Card, Notice } from "../elements.tsx";
 import { formatSpan, formatTime } from "../format.ts";
 import { addressOf, route } from "../router.ts";
@@ -25,7 +25,7 @@ export function Page() {
   const { tool = "", tenant = "", state = "" } = route.value.query;
   const key = JSON.stringify([tool, tenant, state]);
   const list = useMemo(() => {
-    const given = Object.entries({ tool, tenant, state: state === "" ? "paused" : state });
+    const given = Object.entries({ tool, tenant, state: state === "" ? WAITING : state });
     return new WaitingList(Object.fromEntries(given.filter(([, value]) => value !== "")));
   }, [key]);
   useEffect(() => {
@@ -53,7 +53,8 @@ function cellsOf(call: DurableCall, isGone: boolean) {
   const { id, createdAt, tenant, expiresAt, state } = call;
   const [approval] = openApprovals(call);
   const ends = approval?.expiresAt ?? expiresAt;
-  const message = approval?.message.slice(0, MESSAGE_MAX) ?? "";
+  const [doubt] = openOutcomes(call);
+  const message = (approval?.message ?? doubt?.asked ?? "").slice(0, MESSAGE_MAX);
   return [
     <td>
       <a href={addressOf("approvals", id)}>{formatTime(createdAt)}</a>
@@ -63,7 +64,7 @@ function cellsOf(call: DurableCall, isGone: boolean) {
       {isGone ? (
         <Badge text="no longer" />
       ) : (
-        <Badge text={wordsOf(call)} tone={approval === undefined ? "plain" : "warn"} />
+        <Badge text={wordsOf(call)} tone={undecided(call) > 0 ? "warn" : "plain"} />
       )}
     </td>,
     <td class="figures">{state === "ended" ? "—" : spanTo(ends)}</td>,

@@ -1,23 +1,20 @@
+import type { Signal } from "@preact/signals";
+import type { Ref } from "preact";
 import { useMemo, useRef } from "preact/hooks";
-import type { DurableCall, OpenApproval } from "../durable-call.ts";
+import { caller } from "../caller.ts";
+import type { OpenApproval } from "../durable-call.ts";
 import { Notice, Quiet } from "../elements.tsx";
 import { type Keys, useKeys } from "../keys.tsx";
 import { ErrorView } from "../result-card.tsx";
 import type { Schema } from "../wire.ts";
-import { Decision, type Refusal } from "./decision.ts";
-import type { FollowedCall } from "./followed-call.ts";
+import { ApprovalDecision } from "./approval-decision.ts";
+import type { DecidedProps, Decision, Refusal } from "./decision.ts";
 
-export interface ApprovalProps {
-  readonly call: DurableCall;
-  readonly wait: OpenApproval;
-  readonly followed: FollowedCall;
-  /** Whether the keys of the page are about this one. */
-  readonly isFirst: boolean;
-}
+export type ApprovalProps = DecidedProps & { readonly wait: OpenApproval };
 
 /** Approves, also with other arguments, or refuses. No field sends it with Enter: only its buttons do. */
 export function DecisionForm({ call, wait, followed, isFirst, schema }: ApprovalProps & { readonly schema: Schema }) {
-  const decision = useMemo(() => new Decision(call.id, wait, followed, schema), []);
+  const decision = useMemo(() => new ApprovalDecision(call.id, wait, followed, schema), []);
   const approve = useRef<HTMLButtonElement>(null);
   const reason = useRef<HTMLInputElement>(null);
   const isEdited = decision.isEdited.value;
@@ -49,15 +46,7 @@ export function DecisionForm({ call, wait, followed, isFirst, schema }: Approval
         )}
       </div>
       <div class="row filter">
-        <input
-          ref={reason}
-          aria-label="Reason of a refusal"
-          placeholder="Reason of a refusal"
-          autocomplete="off"
-          maxLength={1_000}
-          value={decision.reason}
-          onInput={(event) => (decision.reason.value = event.currentTarget.value)}
-        />
+        <Reason reason={decision.reason} label="Reason of a refusal" input={reason} />
         <Quiet disabled={isSending} onClick={() => decision.refuse()}>
           Refuse
         </Quiet>
@@ -67,7 +56,27 @@ export function DecisionForm({ call, wait, followed, isFirst, schema }: Approval
   );
 }
 
-function Actor({ decision: { actor }, id }: { decision: Decision; id: string }) {
+interface ReasonProps {
+  readonly reason: Signal<string>;
+  readonly label: string;
+  readonly input?: Ref<HTMLInputElement>;
+}
+
+export function Reason({ reason, label, input = null }: ReasonProps) {
+  return (
+    <input
+      ref={input}
+      aria-label={label}
+      placeholder={label}
+      autocomplete="off"
+      maxLength={1_000}
+      value={reason}
+      onInput={(event) => (reason.value = event.currentTarget.value)}
+    />
+  );
+}
+
+export function Actor({ decision: { actor }, id }: { decision: Decision; id: string }) {
   return (
     <div class="field">
       <label for={id} class="name">
@@ -84,11 +93,17 @@ function Actor({ decision: { actor }, id }: { decision: Decision; id: string }) 
   );
 }
 
-function RefusalView({ refusal }: { refusal: Refusal | null }) {
+export function RefusalView({ refusal }: { refusal: Refusal | null }) {
   return (
     <div role="status">
       {typeof refusal === "string" && <Notice tone="bad">{refusal}</Notice>}
       {refusal !== null && typeof refusal !== "string" && <ErrorView error={refusal} />}
     </div>
   );
+}
+
+/** Why the page's key may decide nothing; `null` where it may, as far as the page knows. */
+export function roleObstacle(): string | null {
+  const isRefused = caller.value?.roles.includes("approve") === false;
+  return isRefused ? "Your key may not decide: it does not have the role approve." : null;
 }

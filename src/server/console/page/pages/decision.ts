@@ -1,80 +1,63 @@
 import { signal } from "@preact/signals";
 import { ApiError, messageOf, pathTo, postJson } from "../api.ts";
 import { countWaiting } from "../caller.ts";
-import type { DurableCall, OpenApproval } from "../durable-call.ts";
+import type { DurableCall } from "../durable-call.ts";
 import { announce } from "../elements.tsx";
-import { ArgumentsForm } from "../form/arguments-form.tsx";
 import { createField } from "../form/create-field.tsx";
 import type { Field } from "../form/field.tsx";
-import { isRecord, type Json, listOf, recordOf, type Schema, type ToolError } from "../wire.ts";
+import { isRecord, type Json, recordOf, type Schema, type ToolError } from "../wire.ts";
 import type { FollowedCall } from "./followed-call.ts";
 
 /** Why a decision was not taken: an error of the server, or words. */
 export type Refusal = ToolError | string;
 
+export interface DecidedProps {
+  readonly call: DurableCall;
+  readonly followed: FollowedCall;
+  /** Whether the keys of the page are about this one. */
+  readonly isFirst: boolean;
+}
+
 const ACTOR = "glovebox.actor";
 const FIELDS_MAX = 500;
 
-/** A decision about what is shown: it sends the digest of that, whatever the call has become meanwhile. */
+/** A decision about what is shown, with a reason and by whom. */
 export class Decision {
   readonly #path: string;
-  readonly #wait: OpenApproval;
+  readonly #step: number;
   readonly #followed: FollowedCall;
-  /** Arguments in place of those that are shown. */
-  readonly form: ArgumentsForm;
-  /** Data for a call that asks by itself, which may have a schema for it. */
-  readonly data: Field | null;
-  readonly isEdited = signal(false);
   readonly isSending = signal(false);
   readonly refusal = signal<Refusal | null>(null);
   readonly reason = signal("");
   readonly actor = signal(loadActor());
 
-  constructor(id: string, wait: OpenApproval, followed: FollowedCall, schema: Schema) {
+  constructor(id: string, step: number, followed: FollowedCall) {
     this.#path = pathTo`/v1/calls/${id}/decisions`;
-    this.#wait = wait;
+    this.#step = step;
     this.#followed = followed;
-    this.form = new ArgumentsForm(schema);
-    this.data = wait.tool !== null && wait.schema === null ? null : dataField(wait.schema);
   }
 
-  /** Begins with the arguments that are shown, or leaves them as they are. */
-  edit(): void {
-    this.isEdited.value = !this.isEdited.value;
-    if (this.isEdited.value) this.form.edit(this.#wait.arguments);
-  }
-
-  approve(): void {
-    const args = this.isEdited.value ? this.form.read() : undefined;
-    const data = this.data?.read();
-    if (args === null || data?.kind === "wrong") return announce("The values are not complete");
-    void this.#send({
-      decision: "approve",
-      ...(args === undefined ? {} : { arguments: args }),
-      ...(data?.kind === "value" ? { data: data.value } : {}),
-    });
-  }
-
-  refuse(): void {
+  /** The reason, where there is one, as a member of a decision. */
+  get given(): { readonly reason?: string } {
     const reason = this.reason.value.trim();
-    void this.#send({ decision: "refuse", ...(reason === "" ? {} : { reason }) });
+    return reason === "" ? {} : { reason };
   }
 
-  async #send(given: Readonly<Record<string, Json>>): Promise<void> {
-    const { step, digest } = this.#wait;
+  /** `done`: what is announced. */
+  async send(decision: Readonly<Record<string, Json>>, done: string): Promise<void> {
     const actor = this.actor.value.trim();
     saveActor(actor);
     this.isSending.value = true;
     this.refusal.value = null;
     try {
-      const body = { ...given, wait: step, digest, ...(actor === "" ? {} : { actor }) };
+      const body = { ...decision, wait: this.#step, ...(actor === "" ? {} : { actor }) };
       this.#followed.show(await postJson<DurableCall>(this.#path, body));
-      announce(given["decision"] === "approve" ? "Approved" : "Refused");
+      announce(done);
       void countWaiting();
     } catch (error) {
       const { error: told, call } = error instanceof ApiError ? recordOf(error.answer) : {};
       this.refusal.value = isToolError(told) ? told : messageOf(error);
-      if (isToolError(told)) this.#complain(told);
+      if (isToolError(told)) this.complain(told);
       if (isDurableCall(call)) this.#followed.hear(call);
       announce("The decision was not taken");
     } finally {
@@ -82,16 +65,14 @@ export class Decision {
     }
   }
 
-  /** Mistakes of arguments are shown at their fields, too. */
-  #complain({ details }: ToolError): void {
-    for (const one of listOf(recordOf(details)["violations"]))
-      if (isRecord(one)) this.form.complain(String(one["pointer"]), String(one["message"]));
-  }
+  /** Shows mistakes of values at their fields. */
+  protected complain(_error: ToolError): void {}
 }
 
-function dataField(given: Schema | null): Field {
-  const schema = given ?? { description: "What the call gets, as JSON." };
-  const place = { label: "Data", schema, isRequired: given !== null, depth: 0, budget: { fields: FIELDS_MAX } };
+/** A field for any value, or for one with a schema, which is required then. */
+export function dataField(label: string, description: string, given: Schema | null = null): Field {
+  const schema = given ?? { description };
+  const place = { label, schema, isRequired: given !== null, depth: 0, budget: { fields: FIELDS_MAX } };
   return createField({ ...place, root: schema, make: createField });
 }
 

@@ -1,6 +1,6 @@
 import { type ReadonlySignal, signal } from "@preact/signals";
 import { getJson, messageOf, pathTo } from "../api.ts";
-import { type DurableCall, openApprovals } from "../durable-call.ts";
+import { type DurableCall, undecided } from "../durable-call.ts";
 import type { Loaded } from "../elements.tsx";
 import { addressOf } from "../router.ts";
 import { pause } from "./paged-list.ts";
@@ -60,7 +60,7 @@ export class FollowedCall {
   /** Shows a call, unless something else is shown that somebody may be about to decide. */
   hear(call: DurableCall): void {
     const { value } = this.#shown;
-    if (value.kind !== "ready" || openApprovals(value.value).length === 0) return this.show(call);
+    if (value.kind !== "ready" || undecided(value.value) === 0) return this.show(call);
     this.#newer.value = markOf(call) === markOf(value.value) ? null : call;
   }
 

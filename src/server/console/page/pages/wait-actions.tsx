@@ -2,9 +2,10 @@ import { useSignal } from "@preact/signals";
 import { messageOf, pathTo, postJson } from "../api.ts";
 import { caller, countWaiting } from "../caller.ts";
 import type { DurableCall } from "../durable-call.ts";
-import { announce, Card, Notice, Quiet } from "../elements.tsx";
+import { announce, Card, Notice } from "../elements.tsx";
 import { readJson } from "../exact-json.ts";
 import type { Json } from "../wire.ts";
+import { Asked } from "./asked.tsx";
 import type { FollowedCall } from "./followed-call.ts";
 
 interface ActionProps {
@@ -102,36 +103,5 @@ function Signal({ call, post }: SignalProps) {
         act={send}
       />
     </>
-  );
-}
-
-interface AskedProps {
-  readonly name: string;
-  readonly question: string;
-  readonly isOff?: boolean;
-  readonly act: () => void;
-}
-
-/** A button whose deed has to be confirmed. */
-function Asked({ name, question, isOff = false, act }: AskedProps) {
-  const isAsked = useSignal(false);
-  const confirm = (): void => {
-    isAsked.value = false;
-    act();
-  };
-  return (
-    <div class="row">
-      <Quiet disabled={isOff} aria-expanded={isAsked.value} onClick={() => (isAsked.value = !isAsked.value)}>
-        {name}
-      </Quiet>
-      {isAsked.value && !isOff && (
-        <>
-          <span role="status">{question}</span>
-          <button type="button" class="primary" onClick={confirm}>
-            Confirm
-          </button>
-        </>
-      )}
-    </div>
   );
 }

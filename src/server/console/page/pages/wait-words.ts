@@ -23,5 +23,7 @@ export function subjectOf(wait: Wait): string {
       return `until ${formatTime(wait.until)}`;
     case "call":
       return `call ${wait.id}`;
+    case "outcome":
+      return `outcome of ${wait.asked}`;
   }
 }

@@ -1,10 +1,11 @@
 import { useEffect, useMemo } from "preact/hooks";
-import { type DurableCall, openApprovals, type Wait } from "../durable-call.ts";
+import { type DurableCall, openApprovals, openOutcomes, type Wait } from "../durable-call.ts";
 import { Badge, Card, Quiet, Table, ToolLink, When } from "../elements.tsx";
 import { formatTime, plural } from "../format.ts";
 import { ResultView } from "../result-card.tsx";
 import { addressOf } from "../router.ts";
 import { ApprovalCard } from "./approval-card.tsx";
+import { DoubtCard } from "./doubt-card.tsx";
 import { FollowedCall } from "./followed-call.ts";
 import { useRowKeys } from "./row-keys.ts";
 import { subjectOf, wordsOf } from "./wait-words.ts";
@@ -43,6 +44,15 @@ function Call({ call, followed }: { call: DurableCall; followed: FollowedCall })
           isFirst={at === 0}
         />
       ))}
+      {openOutcomes(call).map((wait, at) => (
+        <DoubtCard
+          key={`${wait.step} ${wait.openedAt}`}
+          call={call}
+          wait={wait}
+          followed={followed}
+          isFirst={at === 0}
+        />
+      ))}
       {outcome !== null && (
         <Card heading="Result">
           <ResultView outcome={outcome} />
@@ -71,7 +81,7 @@ function Header({ call }: { call: DurableCall }) {
         Call of {tool} <span class="muted version mono">{id}</span>
       </h1>
       <div class="row">
-        <Badge text={wordsOf(call)} tone={state === "paused" ? "warn" : "plain"} />
+        <Badge text={wordsOf(call)} tone={state === "paused" || state === "in_doubt" ? "warn" : "plain"} />
         <ToolLink name={tool} />
         <span class="muted">{facts.filter((fact) => fact !== "").join(", ")}</span>
         {parentId !== null && <a href={addressOf("approvals", parentId)}>The call that made it</a>}

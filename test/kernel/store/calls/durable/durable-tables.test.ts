@@ -2,6 +2,7 @@ import { DatabaseSync } from "node:sqlite";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
+  type CallState,
   type ClaimedCall,
   DEFAULT_DURABLE,
   type DurableAnswer,
@@ -486,12 +487,30 @@ describe("what is kept of calls that wait", () => {
     const store = open();
     const long: WaitKind = { ...APPROVAL, arguments: "x".repeat(1_500_000) };
     for (const id of ["c_1", "c_2", "c_3", "c_4"]) store.pause(id, [long]);
-    const query = { state: null, tenant: null, tool: null, limit: 50, cursor: null };
+    const query = { states: null, tenant: null, tool: null, limit: 50, cursor: null };
     const first = store.take({ kind: "list", query });
     if (first.kind !== "page") throw new Error(first.kind);
     expect(first.page.calls.map(({ id }) => id)).toEqual(["c_4", "c_3"]);
     const next = store.take({ kind: "list", query: { ...query, cursor: first.page.cursor } });
     expect(next).toMatchObject({ page: { calls: [{ id: "c_2", result: null }, { id: "c_1" }], cursor: null } });
+  });
+
+  test("is listed by one state or several, the newest first, page by page", () => {
+    const store = open();
+    for (const id of ["c_1", "c_2", "c_3", "c_4"]) store.pause(id, [SIGNAL]);
+    store.signal("c_2", 1);
+    store.cancel("c_3");
+    const list = (states: readonly CallState[], cursor: string | null = null) => {
+      const query = { states, tenant: "", tool: "pay", limit: 2, cursor };
+      const answer = store.take({ kind: "list", query });
+      if (answer.kind !== "page") throw new Error(answer.kind);
+      return { ids: answer.page.calls.map(({ id }) => id), cursor: answer.page.cursor };
+    };
+    expect(list(["paused"]).ids).toEqual(["c_4", "c_1"]);
+    expect(list(["ready", "ended"]).ids).toEqual(["c_3", "c_2"]);
+    const first = list(["paused", "ready"]);
+    expect(first.ids).toEqual(["c_4", "c_2"]);
+    expect(list(["paused", "ready"], first.cursor).ids).toEqual(["c_1"]);
   });
 });
 
