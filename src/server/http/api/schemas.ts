@@ -200,7 +200,17 @@ const TOOL_INFO = exactly(
     commands: listOf(text("A command, as far as the tool's code shows them.")),
     digest: text("SHA-256 of its code, schemas and requests, in hexadecimal: a rule of the policy may pin it."),
   },
-  ["isolationReason", "parsesReason", "wholeReason", "node", "mcpRewrites", "examples", "tenant", "commands"],
+  [
+    "approval",
+    "isolationReason",
+    "parsesReason",
+    "wholeReason",
+    "node",
+    "mcpRewrites",
+    "examples",
+    "tenant",
+    "commands",
+  ],
 );
 
 const { entry: _entry, ...definedByClients } = DEFINITION.properties;
