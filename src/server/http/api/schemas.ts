@@ -4,6 +4,7 @@ import { WAIT_MAX_MS } from "../../../kernel/engine/durable/durable-calls.ts";
 import { DEFINITION } from "../../../kernel/tool/definition.ts";
 
 import { EVENT_SCHEMAS, INDEX } from "./event-schemas.ts";
+import { EXPLANATION, NODE_NAMES } from "./explanation-schema.ts";
 import { RECORD_SCHEMAS } from "./record-schemas.ts";
 import { type ApiSchema, exactly, listOf, number, orNull, text } from "./schema-parts.ts";
 
@@ -160,13 +161,6 @@ const SCHEMA_OF_A_TOOL = { type: ["object", "boolean"], description: "A JSON Sch
 
 const SCRIPT_SIZE = { bytes: { type: "integer" }, evaluationMs: { type: "number" } };
 
-const NODE_NAMES = listOf(
-  exactly(
-    { name: text("A module, a member or a global of Node."), instead: text("What to use instead, if it refuses.") },
-    ["instead"],
-  ),
-);
-
 const TOOL_INFO = exactly(
   {
     name: text("Its name."),
@@ -248,55 +242,6 @@ const FLEET = exactly({
 });
 
 /** Schemas of the API, by their names in the OpenAPI document. */
-const EXPLANATION = {
-  tool: text("The tool's name."),
-  tenant: text("Tenant of the calls; empty for calls without a tenant."),
-  isolation: text("Isolation level: what each call gets of its own."),
-  group: orNull(text("The trust group whose processes run the calls; null with `threads` and `queue`.")),
-  grants: listOf(exactly({ capability: text("Its name."), granted: text("In words."), from: text("The rule.") })),
-  limits: listOf(
-    exactly(
-      {
-        limit: { enum: NAMES },
-        value: number("Value, in the limit's unit."),
-        from: { enum: ["default", "limits", "tool", "codeMode", "maxLimits"] },
-        declared: number("What the tool declares, where that is more than it may have."),
-      },
-      ["declared"],
-    ),
-  ),
-  processorTime: { enum: ["measured", "estimated"] },
-  schemas: exactly(
-    {
-      parses: { enum: ["host", "isolate"] },
-      parsesReason: { type: "string" },
-      wholeReason: { type: "string" },
-      evaluationMs: { type: "number" },
-    },
-    ["parsesReason", "wholeReason"],
-  ),
-  findings: listOf(
-    exactly({ pointer: text("Where."), reason: text("What is wrong."), remediation: text("What to change.") }),
-  ),
-  node: NODE_NAMES,
-  program: exactly({
-    mayRun: { type: "boolean", description: "Whether the caller may run programs at all." },
-    callable: number("Number of tools that its programs may call."),
-    total: number("Number of all tools."),
-    tools: listOf(
-      exactly(
-        {
-          tool: text("The tool's name."),
-          isCallable: { type: "boolean" },
-          from: { ...listOf({ type: "string" }), description: "Where that is decided." },
-          reason: text("Why programs may not call it."),
-        },
-        ["reason"],
-      ),
-    ),
-  }),
-};
-
 export const SCHEMAS = {
   ...RECORD_SCHEMAS,
   ToolCall: TOOL_CALL,
@@ -329,7 +274,7 @@ export const SCHEMAS = {
     error: exactly({ code: text("Why."), message: text("What is wrong."), pointer: text("Where.") }, ["pointer"]),
   }),
   PlainError: exactly({ ...PROBLEM, error: text("What happened, as `detail`.") }),
-  Explanation: exactly(EXPLANATION, ["program"]),
+  Explanation: EXPLANATION,
   Stats: exactly({
     time: text("ISO 8601."),
     uptimeMs: number("Milliseconds since the server started."),
