@@ -144,4 +144,11 @@ export {
 } from "../kernel/base/result.ts";
 export type { HeldBytes, HostUsage } from "../kernel/base/tenant-account.ts";
 export type { SchemaRewrite } from "../kernel/tool/contracts/mcp-schema.ts";
-export type { RetryOn, ToolApproval, ToolDefinition, ToolInfo, ToolLocation } from "../kernel/tool/definition.ts";
+export type {
+  RetryOn,
+  ToolApproval,
+  ToolDefinition,
+  ToolInfo,
+  ToolLocation,
+  ToolUndo,
+} from "../kernel/tool/definition.ts";

@@ -128,7 +128,14 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
   );
   const parts = { registry, tools, programs, idempotency, admission, tracing, events, scheduler, broker, executor };
   const restore: Assembly["restore"] = { program: null };
-  const asked = { ...parts, plugins: options.plugins, nextCallNumber, entropyKey, restore: () => restore.program };
+  const asked = {
+    ...parts,
+    plugins: options.plugins,
+    capabilities,
+    nextCallNumber,
+    entropyKey,
+    restore: () => restore.program,
+  };
   const takesAll = options.calls?.resume !== false;
   const durable = durableStage({ ...asked, takesAll }, kept?.store ?? null, (...given) => pipeline.resume(...given));
   const keeper = kept?.keeper ?? null;

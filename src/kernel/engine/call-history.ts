@@ -79,6 +79,7 @@ export class CallHistory {
   readonly decide: DurableCalls["decide"] = (...given) => this.#stage.decide(...given);
   readonly signal: DurableCalls["signal"] = (...given) => this.#stage.signal(...given);
   readonly cancel: DurableCalls["cancel"] = (...given) => this.#stage.cancel(...given);
+  readonly undo: DurableCalls["undo"] = (...given) => this.#stage.undo(...given);
   readonly result: DurableCalls["result"] = (...given) => this.#stage.result(...given);
 
   /** Calls that wait for people, signals and times. Without the option `calls` they are kept in memory. */

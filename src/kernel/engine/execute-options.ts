@@ -54,6 +54,16 @@ export interface ExecuteOptions {
    * waits up to `waitMs` for its end after that; `refuse` fails with `cannot_pause`. Default `return`.
    */
   readonly pause?: "return" | "wait" | "refuse";
+  /**
+   * Stores the call before it begins: after the loss of its process another one goes on with it, and each effect happens
+   * once. Not for tools with isolation `shared`, and not for calls on worker machines. Default false.
+   */
+  readonly durable?: boolean;
+  /**
+   * `onFailure`: where the call ends with an error, the calls of tools that it has made are undone, as far as their tools
+   * say how. Includes `durable`. See `engine.calls.undo`.
+   */
+  readonly undo?: "onFailure";
   /** With `pause: "wait"`, in milliseconds: at most, and by default, 25,000. */
   readonly waitMs?: number;
   /** Receives console lines as they are written. */

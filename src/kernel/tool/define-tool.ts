@@ -7,7 +7,7 @@ import type { Schema, SchemaInput, SchemaOutput } from "../base/schema/standard-
 import type { CapabilityRequest } from "../broker/capabilities/capability.ts";
 import type { CapabilitiesOf } from "../broker/capabilities/custom-types.ts";
 import type { ToolAnnotations } from "./contracts/contract.ts";
-import type { RetryOn, ToolApproval } from "./definition.ts";
+import type { RetryOn, ToolApproval, ToolUndo } from "./definition.ts";
 import type { Host } from "./host-faces.ts";
 import type { RegisteredCapabilities } from "./register.ts";
 
@@ -70,6 +70,8 @@ export interface ToolFacts<Name, In, Out, Caps, Config> {
   readonly annotations?: ToolAnnotations;
   /** See `ToolDefinition`. */
   readonly approval?: ToolApproval;
+  /** See `ToolDefinition`. */
+  readonly undo?: ToolUndo;
   /** See `ToolDefinition`. */
   readonly retries?: number;
   readonly retryOn?: RetryOn;

@@ -43,6 +43,8 @@ export interface ToolDefinition {
   readonly annotations?: ToolAnnotations;
   /** Whether a person has to approve each call before it runs, or each whose arguments match a schema. Default: no. */
   readonly approval?: ToolApproval;
+  /** The tool that undoes a call of this one. Default: none. */
+  readonly undo?: ToolUndo;
   /**
    * Maximum characters of a text output: a longer one is cut and marked in its last line and in
    * `metadata.truncated.output`. Default: no cut; a call whose output exceeds `limits.outputBytes` fails.
@@ -62,6 +64,15 @@ export type RetryOn = "lost" | "failure";
 
 /** `when`: JSON Schema of the arguments. `message`: what the person reads, at most 1,000 characters. */
 export type ToolApproval = "always" | { readonly when: JsonSchema; readonly message?: string };
+
+/**
+ * How calls of a tool are undone: by a call of another one. `arguments`: its arguments by name, each a JSON pointer into the
+ * call that is undone, as `/input/owner` or `/output/number`.
+ */
+export interface ToolUndo {
+  readonly tool: string;
+  readonly arguments: Readonly<Record<string, string>>;
+}
 
 /** A call of a tool, for models and for tests. */
 export interface ToolExample {
@@ -107,6 +118,8 @@ export interface ToolInfo<Name extends string = string> {
   readonly annotations: ToolAnnotations;
   /** Whether a person has to approve its calls. */
   readonly approval?: ToolApproval;
+  /** The tool that undoes a call of it. */
+  readonly undo?: ToolUndo;
   readonly retries: number;
   /** The level in force; `isolationReason` explains a difference from the requested one. */
   readonly isolation: Isolation;
@@ -248,6 +261,19 @@ export const DEFINITION = {
           additionalProperties: false,
         },
       ],
+    },
+    undo: {
+      type: "object",
+      properties: {
+        tool: { type: "string", pattern: "^[A-Za-z0-9_.-]{1,128}$" },
+        arguments: {
+          type: "object",
+          maxProperties: 64,
+          additionalProperties: { type: "string", pattern: "^/(?:input|output)(?:/.{0,500})?$" },
+        },
+      },
+      required: ["tool", "arguments"],
+      additionalProperties: false,
     },
     outputChars: { type: "integer", minimum: 1 },
     timeoutArgument: { type: "string", minLength: 1, maxLength: 128 },

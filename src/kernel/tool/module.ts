@@ -34,6 +34,7 @@ const EXTRAS = [
   "version",
   "annotations",
   "approval",
+  "undo",
   "outputChars",
   "timeoutArgument",
 ] as const;

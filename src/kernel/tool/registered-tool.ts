@@ -95,9 +95,16 @@ function namesOf({ node }: Bundle): Pick<ToolInfo, "node"> {
   return node === undefined ? {} : { node: frozenCopy(node) };
 }
 
-function annotationsOf({ annotations, approval }: CheckedDefinition): Pick<ToolInfo, "annotations" | "approval"> {
-  const told = { annotations: frozenCopy(annotations ?? {}) };
-  return approval === undefined ? told : { ...told, approval: frozenCopy(approval) };
+function annotationsOf({
+  annotations,
+  approval,
+  undo,
+}: CheckedDefinition): Pick<ToolInfo, "annotations" | "approval" | "undo"> {
+  return {
+    annotations: frozenCopy(annotations ?? {}),
+    ...(approval === undefined ? {} : { approval: frozenCopy(approval) }),
+    ...(undo === undefined ? {} : { undo: frozenCopy(undo) }),
+  };
 }
 
 /** Parts of an engine of which its tools are made. */

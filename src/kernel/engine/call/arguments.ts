@@ -33,6 +33,8 @@ const OPTION_FORMS: { readonly [Name in keyof Required<ExecuteOptions>]: Form } 
   record: [(value) => typeof value === "boolean", "true or false"],
   idempotencyKey: NAME,
   pause: [(value) => PAUSES.includes(value), "return, wait or refuse"],
+  durable: [(value) => typeof value === "boolean", "true or false"],
+  undo: [(value) => value === "onFailure", "onFailure"],
   waitMs: [(value) => typeof value === "number" && value >= 0 && value <= WAIT_MAX_MS, "a number from 0 to 25,000"],
   retries: [(value) => RETRIES.includes(value), "a whole number from 0 to 5"],
   onLog: FUNCTION,

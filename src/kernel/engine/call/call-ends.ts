@@ -55,8 +55,9 @@ export class CallEnds {
   /** The store hears of the end before anybody else does. */
   async #endStored(call: EngineCall, given: ToolResult, reply: CallReply | null): Promise<void> {
     const result = told(call.tool.program?.finish(given) ?? given);
-    await this.#parts.durable.end(call, result);
-    this.#endAs(call, result, reply);
+    const error = await this.#parts.durable.end(call, result);
+    if (error === null) this.#endAs(call, result, reply);
+    else this.paused(call, failure(error, result.metadata));
   }
 
   /** The call has not ended: it is kept, and its caller has its id. */

@@ -224,15 +224,15 @@ export class CallPipeline implements CallStages {
     this.#pass(call, approval);
   }
 
-  /** Lets a call pass that needs no person's approval. The parent of a child call waits for that of its child. */
+  /** Lets a call pass that needs no approval and is not stored first. The parent of a child call waits for that of its child. */
   #pass(call: EngineCall, asked: string | null): void {
-    const mayNeed = call.parent === null && this.#parts.durable.mayNeedApproval(call);
+    const mayNeed = call.parent === null && this.#parts.durable.mayNeedStore(call);
     if (mayNeed || asked !== null) void this.#gate(call, asked);
     else this.#schedule(call);
   }
 
   async #gate(call: EngineCall, asked: string | null): Promise<void> {
-    const gated = await this.#parts.durable.gate(call, asked);
+    const gated = await this.#parts.durable.admit(call, asked);
     if (gated.kind === "open") return this.#schedule(call);
     const result = failure(gated.error, metadataOf(call, 0));
     this.#ends[gated.kind === "paused" ? "paused" : "end"](call, result);

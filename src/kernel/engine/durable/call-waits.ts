@@ -63,6 +63,8 @@ export class CallWaits implements CallWaiting {
   readonly call: EngineCall;
   isStored: boolean;
   isPaused = false;
+  /** Whether it is the first run of a call that was stored before: its caller waits for it, and may make the call again. */
+  isStart = false;
   readonly #parts: WaitParts;
   readonly #known = new Map<number, RunWait>();
   readonly #open = new Map<number, OpenWait>();
@@ -161,19 +163,30 @@ export class CallWaits implements CallWaiting {
     this.#fail("cannot_pause", "the run of the call has ended");
   }
 
+  /** Resolves when what was appended is stored, or cannot be. */
+  sent(): Promise<void> {
+    return this.#sending;
+  }
+
   /** Why the call cannot wait; `null` where it can. A child call waits with its parent. */
   obstacle(): string | null {
-    const { tool, options, parent } = this.call;
+    const { options, parent } = this.call;
     if (parent?.waits instanceof CallWaits) {
       const obstacle = parent.waits.obstacle();
       if (obstacle !== null) return `the call that called it cannot wait: ${obstacle}`;
     }
     if (options.pause === "refuse") return "the call has to wait, and its caller has said that it must not";
+    if (this.#open.size >= WAITS_MAX) return `a call may wait for ${WAITS_MAX} things at once`;
+    return this.obstacleToKeeping();
+  }
+
+  /** Why the call cannot go on in another run; `null` where it can. */
+  obstacleToKeeping(): string | null {
+    const { tool } = this.call;
     if (this.#parts.executor.watch === undefined) return "calls on worker machines cannot wait yet";
     if (tool.own !== undefined && tool.program === undefined) return "a program of this kind cannot wait";
     if (tool.script.isolation === "shared")
       return "calls of a tool with the isolation shared cannot wait: use another isolation";
-    if (this.#open.size >= WAITS_MAX) return `a call may wait for ${WAITS_MAX} things at once`;
     return null;
   }
 

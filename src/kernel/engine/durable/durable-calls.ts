@@ -1,3 +1,4 @@
+import type { ToolError } from "../../base/errors.ts";
 import type { JsonValue } from "../../base/json.ts";
 import type { ToolResult } from "../../base/result.ts";
 import type { CallState, Decision, DurableCall, DurablePage } from "../../store/calls/durable/durable-call.ts";
@@ -37,6 +38,39 @@ export class DecisionConflict extends Error {
   }
 }
 
+/** How long to wait for the end of a call, at most and by default 25,000 milliseconds, and what stops the waiting. */
+export interface EndWait {
+  readonly waitMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * What became of an effect of a call that was undone. `undone`: its tool's `undo` has ended without an error; `failed`: with
+ * one; `no_undo`: its tool has none; `irreversible`: the call did it itself, as by a request of `fetch`; `in_doubt`: nobody
+ * knows whether it happened, or whether it was undone.
+ */
+export interface UndoneEffect {
+  /** Number of the capability call within the call, from 1. */
+  readonly step: number;
+  /** Capability and method, as `tools.call`. */
+  readonly asked: string;
+  /** The tool that was called; `null` for another effect. */
+  readonly tool: string | null;
+  readonly outcome: "undone" | "failed" | "no_undo" | "irreversible" | "in_doubt";
+  readonly message?: string;
+}
+
+/** A call's undoing. It is a call of its own, which may wait as any other. */
+export interface UndoReport {
+  /** The id of the call that undoes: that of the other with `.undo`. */
+  readonly id: string;
+  readonly state: CallState;
+  /** Each effect, the last one first; `null` where the undoing has not ended, or has failed as a whole. */
+  readonly effects: readonly UndoneEffect[] | null;
+  /** The error of the undoing as a whole. */
+  readonly error: ToolError | null;
+}
+
 /** Calls that pause, and go on later. Methods reject with a `StoreError` where the store cannot be used. */
 export interface DurableCalls {
   /** Rejects with a `RangeError` that names a wrong filter. */
@@ -47,11 +81,7 @@ export interface DurableCalls {
    * Its result: one with the code `paused` while it has not ended. `waitMs`: how long to wait for the end; at most 25,000.
    * `undefined` if there is no such call.
    */
-  result(
-    id: string,
-    whose?: DurableOfWhom,
-    options?: { readonly waitMs?: number; readonly signal?: AbortSignal },
-  ): Promise<ToolResult | undefined>;
+  result(id: string, whose?: DurableOfWhom, options?: EndWait): Promise<ToolResult | undefined>;
   /**
    * Decides waits of a call, all or none. The same decision again answers the same. `undefined` if there is no such call.
    * Rejects with a `DecisionConflict`, with a `RangeError` that names what is malformed, and with a `GloveboxError`:
@@ -62,4 +92,11 @@ export interface DurableCalls {
   signal(id: string, name: string, payload?: JsonValue, by?: Decider): Promise<DurableCall | undefined>;
   /** Ends a call with `cancelled`. `undefined` if there is no such call. Rejects with a `DecisionConflict` where it has ended. */
   cancel(id: string, reason?: string, by?: Decider): Promise<DurableCall | undefined>;
+  /**
+   * Undoes the calls of tools that a call has made, the last one first, each once, however often it is asked for. Their
+   * tools say how, in `undo`: it is a second act, not a rollback. A call that undoes passes the policy and its approvals as
+   * any other. Resolves with the report so far, after `waitMs`. `undefined` if there is no such call. Rejects with a
+   * `DecisionConflict` where the call has not ended or has called no tools.
+   */
+  undo(id: string, by?: Decider, options?: EndWait): Promise<UndoReport | undefined>;
 }

@@ -15,7 +15,7 @@ const FORMAT = "glovebox-durable/1";
 export const EXPIRES_MS = 7 * 24 * 60 * 60 * 1_000;
 
 /** Options of a call that hold for all of its runs. */
-const KEPT_OPTIONS = ["tenant", "priority", "limits", "maxLimits", "tools", "capabilities", "origin"] as const;
+const KEPT_OPTIONS = ["tenant", "priority", "limits", "maxLimits", "tools", "capabilities", "origin", "undo"] as const;
 type KeptOptions = Pick<ExecuteOptions, (typeof KEPT_OPTIONS)[number]>;
 
 /** The parts of a durable call that no run changes: written once. */
@@ -76,6 +76,7 @@ export function madeOf(call: EngineCall, nowMs: number): MadeCall {
     parent: parentId === undefined ? null : { id: parentId, step: call.parentStep },
     createdMs: nowMs,
     expiresMs: nowMs + EXPIRES_MS,
+    undoesOnFailure: options.undo === "onFailure",
     record: JSON.stringify(record),
     script: tool.own === undefined ? scriptOf(tool) : null,
   };
@@ -95,6 +96,11 @@ function scriptOf(tool: RegisteredTool): NonNullable<MadeCall["script"]> {
 
 export function configHashOf({ script }: Pick<RegisteredTool, "script">): string {
   return hash("sha256", script.config);
+}
+
+/** What is stored of the runs of a call; of one that the store has made there are none yet. */
+export function readRuns(text: string): DurableRuns {
+  return text === "" ? NO_RUNS : (JSON.parse(text) as DurableRuns);
 }
 
 /** Throws an error where a record is of a later version, or damaged. */

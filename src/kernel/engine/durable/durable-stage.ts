@@ -1,3 +1,4 @@
+import type { ToolError } from "../../base/errors.ts";
 import type { JsonValue } from "../../base/json.ts";
 import type { OnDemand } from "../../base/on-demand.ts";
 import type { ToolResult } from "../../base/result.ts";
@@ -14,6 +15,8 @@ import {
   type DurableCalls,
   type DurableFilter,
   type DurableOfWhom,
+  type EndWait,
+  type UndoReport,
   WAIT_MAX_MS,
 } from "./durable-calls.ts";
 import { mayNeedApproval } from "./gate.ts";
@@ -51,12 +54,21 @@ export class DurableStage implements DurableCalls, ChildWaits {
     await (await this.#loaded.made)?.close();
   }
 
+  /** Whether a call may have to be stored before it begins: without a look at its arguments. */
+  mayNeedStore({ tool, tenant, options }: Pick<EngineCall, "tool" | "tenant" | "options">): boolean {
+    return options.durable === true || options.undo !== undefined || mayNeedApproval(tool, this.#policy(), tenant);
+  }
+
   mayNeedApproval({ tool, tenant }: Pick<EngineCall, "tool" | "tenant">): boolean {
     return mayNeedApproval(tool, this.#policy(), tenant);
   }
 
   async gate(call: EngineCall, asked: string | null): Promise<Gated> {
     return (await this.#loaded.get()).durable.gate(call, asked);
+  }
+
+  async admit(call: EngineCall, asked: string | null): Promise<Gated> {
+    return (await this.#loaded.get()).durable.admit(call, asked);
   }
 
   async child(
@@ -76,9 +88,9 @@ export class DurableStage implements DurableCalls, ChildWaits {
   readonly pause = async (call: EngineCall, step: number, asked: AskedPause): Promise<unknown> =>
     (await this.#loaded.get()).durable.pause(call, step, asked);
 
-  /** Stores the end of a call that has paused before. */
-  async end(call: EngineCall, result: ToolResult): Promise<void> {
-    await (await this.#loaded.get()).durable.end(call, result);
+  /** Stores the end of a call that is stored. Returns the error of one that has not ended, but goes on. */
+  async end(call: EngineCall, result: ToolResult): Promise<ToolError | null> {
+    return (await this.#loaded.get()).durable.end(call, result);
   }
 
   /** The result of a call that has paused, as it is by now, or after as long as its caller waits for it. */
@@ -101,11 +113,7 @@ export class DurableStage implements DurableCalls, ChildWaits {
     return (await this.#calls()).get(id, whose);
   }
 
-  async result(
-    id: string,
-    whose?: DurableOfWhom,
-    options?: { readonly waitMs?: number; readonly signal?: AbortSignal },
-  ): Promise<ToolResult | undefined> {
+  async result(id: string, whose?: DurableOfWhom, options?: EndWait): Promise<ToolResult | undefined> {
     return (await this.#calls()).result(id, whose, options);
   }
 
@@ -119,6 +127,10 @@ export class DurableStage implements DurableCalls, ChildWaits {
 
   async cancel(id: string, reason?: string, by?: Decider): Promise<DurableCall | undefined> {
     return (await this.#calls()).cancel(id, reason, by);
+  }
+
+  async undo(id: string, by?: Decider, options?: EndWait): Promise<UndoReport | undefined> {
+    return (await this.#calls()).undo(id, by, options);
   }
 
   async #calls(): Promise<DurableCalls> {

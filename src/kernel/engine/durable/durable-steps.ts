@@ -18,12 +18,20 @@ export type StoredPause =
   /** It may be stored, and may go on elsewhere: its run must do nothing more. */
   | { readonly kind: "unknown"; readonly message: string };
 
-/** Stores a call that pauses. The step may be taken again: where an answer is late, it is asked for once more. */
-export async function storePause(take: TakeDurable, call: PausedCall, nowMs: number): Promise<StoredPause> {
+/** Stores a call that pauses. */
+export function storePause(take: TakeDurable, call: PausedCall, nowMs: number): Promise<StoredPause> {
+  return storeSurely(take, { kind: "pause", call, nowMs });
+}
+
+/** The step may be taken again: where an answer is late, it is asked for once more. */
+async function storeSurely(
+  take: TakeDurable,
+  step: Extract<DurableStep, { readonly kind: "pause" | "start" }>,
+): Promise<StoredPause> {
   let isUnanswered = false;
   for (const pauseMs of [...PAUSES_MS, 0]) {
     try {
-      const answer = await take({ kind: "pause", call, nowMs });
+      const answer = await take(step);
       switch (answer.kind) {
         case "done":
           return { kind: "stored" };
@@ -41,7 +49,17 @@ export async function storePause(take: TakeDurable, call: PausedCall, nowMs: num
       await delay(pauseMs);
     }
   }
-  return { kind: "unknown", message: `the store did not answer: the call may be kept as ${call.id}` };
+  return { kind: "unknown", message: `the store did not answer: the call may be kept as ${step.call.id}` };
+}
+
+/** Stores a call that begins its first run. */
+export async function storeStart(
+  take: TakeDurable,
+  call: Extract<DurableStep, { readonly kind: "start" }>["call"],
+  holder: string,
+): Promise<Exclude<StoredPause, { readonly kind: "settled" }>> {
+  const stored = await storeSurely(take, { kind: "start", call, holder, nowMs: call.made.createdMs });
+  return stored.kind === "settled" ? { kind: "unknown", message: TAKEN_OVER } : stored;
 }
 
 /** Takes a step that has to be taken, as well as that can be: what is not stored now is found when its process is gone. */

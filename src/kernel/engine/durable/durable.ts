@@ -6,17 +6,19 @@ import type { Policy } from "../../broker/policy.ts";
 import type { BrokerClient } from "../../broker/thread/broker-client.ts";
 import type { Executor } from "../../executor/executor.ts";
 import { LOST_MAX, type RunWait, type TakeDurable, type WaitKind } from "../../store/calls/durable/durable-call.ts";
+import { undoId } from "../../store/calls/durable/undone-calls.ts";
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";
 import { writeArguments } from "../call/arguments.ts";
 import type { EngineCall } from "../call/engine-call.ts";
+import type { ExecuteOptions } from "../execute-options.ts";
 import { isRepeatable } from "../call/idempotency.ts";
 import type { Scheduler } from "../schedule/scheduler.ts";
 import type { Events } from "../telemetry/events.ts";
 import { ArgumentChecks } from "./argument-check.ts";
 import { CallWaits, newLeg, type StoredLeg } from "./call-waits.ts";
 import { digestOf, madeOf, UNRUN } from "./durable-record.ts";
-import { storePause, takeSurely } from "./durable-steps.ts";
+import { storePause, storeStart, takeSurely } from "./durable-steps.ts";
 import { mayNeedApproval, type NeededApproval, neededApproval } from "./gate.ts";
 
 /** Parts of an engine that calls need which pause. */
@@ -43,6 +45,8 @@ export type Gated =
 export class Durable {
   readonly checks: ArgumentChecks;
   readonly #parts: DurableParts;
+  /** A stored call begins its first run, or has ended it. */
+  onStart: (by: 1 | -1) => void = () => undefined;
   /** This engine has stored a call. */
   onPause: (id: string) => void = () => undefined;
   /** A call was stored, or has ended: somebody may have to look. */
@@ -78,6 +82,39 @@ export class Durable {
     if (stored.kind === "unknown") return refused("outcome_unknown", stored.message);
     this.#tell(call, leg.id, 0, [wait]);
     return { kind: "paused", error: pausedError(leg.id, [wait]) };
+  }
+
+  /** As `gate`, and stores a call that is durable before it begins. */
+  async admit(call: EngineCall, asked: string | null): Promise<Gated> {
+    const mayWait = asked !== null || mayNeedApproval(call.tool, this.#policy, call.tenant);
+    const gated: Gated = mayWait ? await this.gate(call, asked) : { kind: "open" };
+    return gated.kind === "open" && isDurable(call.options) ? this.#start(call) : gated;
+  }
+
+  async #start(call: EngineCall): Promise<Gated> {
+    const { take, holder } = this.#parts;
+    const leg = newLeg(1);
+    const waits = this.waitsOf(call, { ...leg, isStored: true });
+    const obstacle = waits.obstacleToKeeping();
+    const nowMs = Date.now();
+    const stored =
+      obstacle === null
+        ? await storeStart(
+            take,
+            { ...UNRUN, id: leg.id, leg: 1, made: madeOf(call, nowMs), waits: [], wakeMs: null },
+            holder,
+          )
+        : ({ kind: "refused", code: "cannot_pause", message: obstacle } as const);
+    if (stored.kind === "stored") {
+      waits.isStart = true;
+      this.onStart(1);
+      return { kind: "open" };
+    }
+    call.waits = null;
+    return refused(
+      stored.kind === "refused" ? stored.code : "outcome_unknown",
+      `the call cannot be kept: ${stored.message}`,
+    );
   }
 
   /** The waits of a run; made when it first has to wait. */
@@ -199,15 +236,20 @@ export class Durable {
   }
 
   /**
-   * Stores the end of a call that has paused before. One that found no place in the queue is ready again, and one that was
-   * cut off goes on as one whose process was lost.
+   * Stores the end of a call that is stored. One that goes on and found no place in the queue is ready again, and one that
+   * was cut off goes on as one whose process was lost. Returns the error with which its caller hears of that; `null` where
+   * the call has ended.
    */
-  async end({ waits }: EngineCall, result: ToolResult): Promise<void> {
-    if (!(waits instanceof CallWaits)) return;
+  async end({ waits, options }: EngineCall, result: ToolResult): Promise<ToolError | null> {
+    if (!(waits instanceof CallWaits)) return null;
     const { id, leg } = waits;
-    const nowMs = Date.now();
-    await takeSurely(this.#parts.take, { ...endOf(result), id, leg, nowMs });
+    await waits.sent();
+    const end = endOf(result, waits.isStart);
+    await takeSurely(this.#parts.take, { ...end, id, leg, nowMs: Date.now() });
+    if (waits.isStart) this.onStart(-1);
+    if (options.undo === "onFailure") this.onPause(undoId(id));
     this.onChange(id);
+    return end.kind === "end" ? null : pausedError(id, []);
   }
 
   /** The call's run has paused, and is ended. */
@@ -240,13 +282,18 @@ const CUT_OFF: ReadonlyMap<string, number> = new Map([
 const WAITS = "the call has to wait:";
 const MUST_NOT = "and its caller has said that it must not";
 
-/** The step by which the end of a run is stored. */
-function endOf(result: ToolResult) {
+function isDurable({ durable, undo }: ExecuteOptions): boolean {
+  return durable === true || undo !== undefined;
+}
+
+/** The step by which the end of a run is stored. A call that could not begin its first run has ended. */
+function endOf(result: ToolResult, isStart: boolean) {
   const code = result.error?.code ?? "";
-  if (result.metadata.attempts === 0 && NOT_BEGUN.has(code)) return { kind: "release" } as const;
-  const losses = CUT_OFF.get(code);
+  const isUnrun = result.metadata.attempts === 0 && NOT_BEGUN.has(code);
+  if (isUnrun && !isStart) return { kind: "release" } as const;
+  const losses = isUnrun ? undefined : CUT_OFF.get(code);
   if (losses !== undefined) return { kind: "abandon", losses } as const;
-  return { kind: "end", result: resultText(result) } as const;
+  return { kind: "end", result: resultText(result), isFailed: !result.success } as const;
 }
 
 /** The error of a call that waits. */

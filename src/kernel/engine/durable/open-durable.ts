@@ -8,8 +8,9 @@ import { recordedTool, type ReplayPlugins } from "../replay/recorded-tool.ts";
 import { Durable, type DurableParts } from "./durable.ts";
 import type { DurableRecord, DurableRuns, PinnedTool } from "./durable-record.ts";
 import type { LoadedDurable } from "./durable-stage.ts";
-import { Resumer, type Resumption } from "./resumer.ts";
+import { Resumer, type ResumerParts, type Resumption } from "./resumer.ts";
 import { StoredDurableCalls } from "./stored-durable-calls.ts";
+import { undoing } from "./undo.ts";
 
 interface OpenParts extends Omit<DurableParts, "holder"> {
   readonly plugins: ReplayPlugins;
@@ -18,6 +19,7 @@ interface OpenParts extends Omit<DurableParts, "holder"> {
   /** Makes programs ready that go on; `null` where nobody runs programs. */
   readonly restore: () => RestoreProgram | null;
   readonly programs: Pick<Programs, "toolFor">;
+  readonly capabilities: Parameters<typeof undoing>[3]["capabilities"];
   readonly takesAll: boolean;
   /** Closes the store, where nobody else has it. */
   readonly close: () => Promise<void>;
@@ -29,6 +31,7 @@ export function openDurable({
   resume,
   restore,
   programs,
+  capabilities,
   takesAll,
   close,
   ...engine
@@ -58,14 +61,18 @@ export function openDurable({
   };
   const run = (resumption: Resumption): Promise<ToolResult> =>
     resume(resumption, (call) => void durable.waitsOf(call, resumption.stored));
-  const resumer = new Resumer({ take, holder, registry, events, takesAll, pin, program, run });
+  const undo: ResumerParts["undo"] = (undone, call, made) =>
+    undoing(undone, call, made, { ...parts, programs, capabilities });
+  const resumer = new Resumer({ take, holder, registry, events, takesAll, pin, program, undo, run });
   const calls = new StoredDurableCalls({
     take,
     registry,
     events,
     checks: durable.checks,
     onSettled: () => resumer.look(),
+    onMade: (id) => resumer.own(id),
   });
+  durable.onStart = (by) => resumer.started(by);
   durable.onPause = (id) => resumer.own(id);
   durable.onChange = (id) => {
     calls.tell(id);

@@ -7,6 +7,7 @@ import {
   type KeptCall,
   type TakeDurable,
 } from "../../store/calls/durable/durable-call.ts";
+import { undoneId } from "../../store/calls/durable/undone-calls.ts";
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";
 import type { EarlierRun } from "../call/call-waiting.ts";
@@ -14,7 +15,15 @@ import type { AdmittedCall } from "../call/engine-call.ts";
 import type { Events } from "../telemetry/events.ts";
 import type { StoredLeg } from "./call-waits.ts";
 import { refusalOf } from "./durable.ts";
-import { configHashOf, type DurableRecord, type DurableRuns, type PinnedTool, readRecord } from "./durable-record.ts";
+import {
+  configHashOf,
+  type DurableRecord,
+  type DurableRuns,
+  type PinnedTool,
+  readRecord,
+  readRuns,
+} from "./durable-record.ts";
+import type { Undoing } from "./undo.ts";
 
 /** Runs that go on at once. */
 const AT_ONCE = 64;
@@ -40,7 +49,7 @@ export interface Resumption {
   readonly run: EarlierRun | null;
 }
 
-interface ResumerParts {
+export interface ResumerParts {
   readonly take: TakeDurable;
   readonly holder: string;
   readonly registry: Pick<ToolRegistry, "get">;
@@ -51,6 +60,8 @@ interface ResumerParts {
   readonly pin: (tool: PinnedTool, record: DurableRecord, current: RegisteredTool) => RegisteredTool;
   /** The tool of a program's call. Rejects where nobody runs programs here. */
   readonly program: (record: DurableRecord, runs: DurableRuns) => Promise<RegisteredTool>;
+  /** What undoes the call of an id, for a call that does. */
+  readonly undo: (undone: string, call: ClaimedCall, runs: DurableRuns) => Promise<Undoing>;
   /** Runs it on, and resolves with the result of this run. */
   readonly run: (resumption: Resumption) => Promise<ToolResult>;
 }
@@ -61,6 +72,8 @@ export class Resumer {
   #timer: NodeJS.Timeout | undefined;
   #heart: NodeJS.Timeout | undefined;
   readonly #running = new Set<Promise<void>>();
+  /** Stored calls in their first runs. */
+  #started = 0;
   #looking: Promise<void> | null = null;
   #isAsked = false;
   #isClosed = false;
@@ -87,6 +100,12 @@ export class Resumer {
     if (this.#parts.takesAll) return;
     if (this.#own.size >= OWN_MAX) this.#own.clear();
     this.#own.add(id);
+  }
+
+  /** A stored call begins its first run, or has ended it: meanwhile, other processes see that this one is there. */
+  started(by: 1 | -1): void {
+    this.#started += by;
+    this.#heart ??= setInterval(() => void this.#beat(), LOOK_MS).unref();
   }
 
   /** Takes no call any more. */
@@ -165,7 +184,7 @@ export class Resumer {
   }
 
   async #beat(): Promise<void> {
-    if (this.#running.size === 0) return;
+    if (this.#running.size === 0 && this.#started === 0) return;
     const { take, holder } = this.#parts;
     await take({ kind: "see", holder, nowMs: Date.now() }).catch(() => undefined);
   }
@@ -187,22 +206,25 @@ export class Resumer {
       return;
     }
     tell(made.error?.code ?? "ended");
-    await take({ kind: "end", id, leg, result: resultText(made), nowMs: Date.now() });
+    const end = { kind: "end", result: resultText(made), isFailed: !made.success } as const;
+    await take({ ...end, id, leg, nowMs: Date.now() });
   }
 
   /** The next run of a call, or its result where it cannot go on; `later`: its tool is not here. */
   async #resumption(claimed: ClaimedCall): Promise<Resumption | ToolResult | "later"> {
-    const { id, leg, callId, tool: name, waits } = claimed;
+    const { id, callId, tool: name, waits } = claimed;
     const ends = (code: Parameters<typeof toolError>[0], message: string, details?: unknown): ToolResult =>
       refusedCall({ id: callId, name }, toolError(code, message, details), callId);
     let record: DurableRecord;
     let runs: DurableRuns;
     try {
       record = readRecord(claimed.record);
-      runs = JSON.parse(claimed.runs) as DurableRuns;
+      runs = readRuns(claimed.runs);
     } catch {
       return ends("diverged", "the call was kept by another version, or is damaged, and cannot go on");
     }
+    const undone = undoneId(id);
+    if (undone !== null) return this.#undoing(undone, claimed, record, runs);
     const gate = waits.find(({ step }) => step === 0);
     if (gate !== undefined && gate.state !== "approved") {
       if (!isSettled(gate)) return "later";
@@ -218,10 +240,16 @@ export class Resumer {
     const args = edited ?? record.args;
     const { options, limits, command } = record;
     const admitted = { callId, tool, args, command: command ?? undefined, limits, options, parent: null };
-    const { run } = runs;
-    const { journal, plan } = claimed;
-    const stored = { id, leg, isStored: true, waits };
-    return { admitted, stored, run: run === null ? null : { ...run, journal, plan } };
+    return resumptionOf(admitted, claimed, runs);
+  }
+
+  async #undoing(undone: string, claimed: ClaimedCall, record: DurableRecord, runs: DurableRuns): Promise<Resumption> {
+    const { tool, args } = await this.#parts.undo(undone, claimed, runs);
+    // Its tools are those that others name, not those that the call's program might call.
+    const { tools: _tools, undo: _undo, ...options } = record.options;
+    const { limits } = tool;
+    const admitted = { callId: claimed.callId, tool, args, command: undefined, limits, options, parent: null };
+    return resumptionOf(admitted, claimed, runs);
   }
 
   /** The tool with which the call began; `null` where it is not registered any more, or why it cannot be had. */
@@ -256,4 +284,12 @@ export class Resumer {
     this.#missed.set(id, missed);
     return nowMs - missed.sinceMs > TOOL_WAIT_MS;
   }
+}
+
+function resumptionOf(
+  admitted: AdmittedCall,
+  { id, leg, waits, journal, plan }: ClaimedCall,
+  { run }: DurableRuns,
+): Resumption {
+  return { admitted, stored: { id, leg, isStored: true, waits }, run: run === null ? null : { ...run, journal, plan } };
 }

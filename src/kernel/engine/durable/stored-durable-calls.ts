@@ -3,7 +3,6 @@ import { isObject, type JsonValue } from "../../base/json.ts";
 import { writeAny } from "../../base/json-writer.ts";
 import { DEFAULT_LIMITS } from "../../base/limits.ts";
 import { isAmong } from "../../base/name-patterns.ts";
-import { PROGRAM_TOOLS } from "../../broker/capabilities/program-tools.ts";
 import { SIGNAL_NAME } from "../../broker/capabilities/pause.ts";
 import { readResult, type ToolResult } from "../../base/result.ts";
 import {
@@ -18,6 +17,7 @@ import {
   type MadeDecision,
   type TakeDurable,
 } from "../../store/calls/durable/durable-call.ts";
+import { undoId } from "../../store/calls/durable/undone-calls.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";
 import { writeArguments } from "../call/arguments.ts";
 import type { CancelEvent, Events } from "../telemetry/events.ts";
@@ -29,8 +29,12 @@ import {
   type DurableCalls,
   type DurableFilter,
   type DurableOfWhom,
+  type EndWait,
+  type UndoneEffect,
+  type UndoReport,
   WAIT_MAX_MS,
 } from "./durable-calls.ts";
+import { TOOL_CALLS } from "./undo.ts";
 
 const LIMIT_DEFAULT = 50;
 const LIMIT_MAX = 200;
@@ -47,8 +51,6 @@ const DATA_MAX = 64 * 1024;
 const DECISIONS_MAX = 32;
 const SIGNAL = new RegExp(SIGNAL_NAME);
 const DECISIONS = ["approve", "refuse", "happened", "did_not_happen"] satisfies Decision["decision"][];
-/** Methods that answer with the end of a call. */
-const TOOL_CALLS: ReadonlySet<string> = new Set(["tools.call", `${PROGRAM_TOOLS}.call`]);
 const ANYBODY: Decider = { key: null };
 
 interface Parts {
@@ -58,6 +60,8 @@ interface Parts {
   readonly checks: ArgumentChecks;
   /** Something was settled. */
   readonly onSettled: () => void;
+  /** A call was made in the store. */
+  readonly onMade: (id: string) => void;
 }
 
 /** Durable calls as they are kept: who reads them, and who decides. */
@@ -94,7 +98,7 @@ export class StoredDurableCalls implements DurableCalls {
   async result(
     id: string,
     whose: DurableOfWhom = {},
-    { waitMs = 0, signal }: { readonly waitMs?: number; readonly signal?: AbortSignal } = {},
+    { waitMs = 0, signal }: EndWait = {},
   ): Promise<ToolResult | undefined> {
     const untilMs = performance.now() + Math.min(Math.max(0, waitMs), WAIT_MAX_MS);
     for (let pauseMs = LOOK_LEAST_MS; ; pauseMs = Math.min(2 * pauseMs, LOOK_MOST_MS)) {
@@ -189,6 +193,21 @@ export class StoredDurableCalls implements DurableCalls {
     return cancelled;
   }
 
+  async undo(id: string, by: Decider = ANYBODY, options?: EndWait): Promise<UndoReport | undefined> {
+    if ((await this.get(id, by)) === undefined) return undefined;
+    this.#parts.onMade(undoId(id));
+    const undo = this.#callOf(
+      await this.#parts.take({ kind: "undo", id, tenant: by.tenant ?? null, nowMs: Date.now() }),
+    );
+    if (undo === undefined) return undefined;
+    this.#parts.events.emit("call:undo", { ...eventOf(undo, by), id });
+    const result = await this.result(undo.id, by, { waitMs: WAIT_MAX_MS, ...options });
+    const { state } = (await this.get(undo.id, by)) ?? undo;
+    const effects = result?.success === true ? (result.output as readonly UndoneEffect[]) : null;
+    const error = result?.error ?? null;
+    return { id: undo.id, state, effects, error: error?.code === "paused" ? null : error };
+  }
+
   async #valuesFor(call: DurableCall, wait: DecidedWait, decision: Decision): Promise<DecisionValues> {
     switch (decision.decision) {
       case "refuse":
@@ -256,7 +275,7 @@ type DecidedWait = CallWait & { readonly kind: "approval" | "outcome" };
 /** JSON of the answer of an effect, as its capability gives it. Throws a `RangeError`. */
 function answerText(wait: DecidedWait, answer: unknown): string {
   const text = dataText("answer", answer);
-  const isCall = wait.kind === "outcome" && TOOL_CALLS.has(wait.asked);
+  const isCall = wait.kind === "outcome" && TOOL_CALLS.includes(wait.asked);
   return isCall ? `{"ok":true,"output":${text}}` : text;
 }
 

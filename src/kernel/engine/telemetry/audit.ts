@@ -56,7 +56,7 @@ export interface AuditEntry {
 export interface AuditAct {
   /** When, in ISO 8601. */
   readonly time: string;
-  readonly act: "decide" | "signal" | "cancel";
+  readonly act: "decide" | "signal" | "cancel" | "undo";
   /** By which the call is kept. */
   readonly id: string;
   readonly callId: string;
@@ -124,6 +124,7 @@ export class Audit {
     });
     events.on("call:signal", (event) => this.#act({ ...actOf("signal", event), signal: event.name }));
     events.on("call:cancel", (event) => this.#act(actOf("cancel", event)));
+    events.on("call:undo", (event) => this.#act(actOf("undo", event)));
   }
 
   /** Resolves when all entries are written, or have been dropped after a short time. */

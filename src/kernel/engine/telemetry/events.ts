@@ -51,6 +51,8 @@ export interface EventMap<Tools = AnyTools> extends ExecutorEvents {
   "call:signal": [event: SignalEvent];
   /** Somebody has ended a call that waits. */
   "call:cancel": [event: CancelEvent];
+  /** Somebody has asked that the tool calls of a call are undone. */
+  "call:undo": [event: CancelEvent];
   /** A tool made a capability call, and got its response. */
   "capability:call": [event: CapabilityEvent];
   /** A request was refused that would have carried a secret to an origin, or in a place, that is not bound to it. */

@@ -45,6 +45,15 @@ const COMMON_OPTIONS = {
     description:
       "Where the call has to wait for somebody: `return` answers `paused` at once, and it is kept; `wait` waits for its end for `waitMs`; `refuse` fails with `cannot_pause`. Default `return`.",
   },
+  durable: {
+    type: "boolean",
+    description:
+      "Stores the call before it begins: it goes on after the loss of its process, and each effect happens once.",
+  },
+  undo: {
+    enum: ["onFailure"],
+    description: "Where the call ends with an error, the tool calls that it has made are undone. Includes `durable`.",
+  },
   waitMs: {
     type: "number",
     minimum: 0,
@@ -173,6 +182,7 @@ const TOOL_INFO = exactly(
     contract: text("The contract in which its module is written."),
     annotations: DEFINITION.properties.annotations,
     approval: DEFINITION.properties.approval,
+    undo: DEFINITION.properties.undo,
     retries: { type: "integer" },
     isolation: text("Isolation level: what each call gets of its own."),
     isolationReason: text("Why the level differs from the requested one."),
@@ -196,6 +206,7 @@ const TOOL_INFO = exactly(
   },
   [
     "approval",
+    "undo",
     "isolationReason",
     "parsesReason",
     "wholeReason",

@@ -142,7 +142,7 @@ export interface PausedCall {
   readonly id: string;
   /** The run that pauses; 0: it has not run. */
   readonly leg: number;
-  /** Written at the first pause, and never again. */
+  /** Written with the call, and never again. */
   readonly made: MadeCall | null;
   /** JSON about its runs, as the engine reads it again. */
   readonly runs: string;
@@ -164,6 +164,8 @@ export interface MadeCall {
   readonly parent: { readonly id: string; readonly step: number } | null;
   readonly createdMs: number;
   readonly expiresMs: number;
+  /** Whether its tool calls are undone where it ends with an error. */
+  readonly undoesOnFailure: boolean;
   /** JSON without the script, as the engine reads it again. */
   readonly record: string;
   /** JSON of the tool's script, which many calls share, and its digest. */
@@ -171,7 +173,7 @@ export interface MadeCall {
 }
 
 /** A call that is to go on, with all that the engine needs for it. */
-export interface ClaimedCall extends Omit<MadeCall, "script"> {
+export interface ClaimedCall extends Omit<MadeCall, "script" | "undoesOnFailure"> {
   readonly id: string;
   readonly leg: number;
   readonly script: string | null;
@@ -256,10 +258,17 @@ interface StepOfRun {
 export type DurableStep =
   /** Stores a call that pauses. The same again is answered as it was. */
   | { readonly kind: "pause"; readonly call: PausedCall; readonly nowMs: number }
+  /** Stores a call that begins its first run. The same again is answered as it was. */
+  | {
+      readonly kind: "start";
+      readonly call: PausedCall & { readonly made: MadeCall };
+      readonly holder: string;
+      readonly nowMs: number;
+    }
   /** Takes a call that is `ready`, for its next run. */
   | { readonly kind: "claim"; readonly id: string; readonly holder: string; readonly nowMs: number }
   /** A run has ended the call. `result`: JSON of a `ToolResult`. */
-  | ({ readonly kind: "end"; readonly result: string } & StepOfRun)
+  | ({ readonly kind: "end"; readonly result: string; readonly isFailed: boolean } & StepOfRun)
   /** Stores what a run has asked and heard, and which effects it begins. */
   | ({ readonly kind: "append"; readonly lines: readonly JournalLine[]; readonly runs: string } & StepOfRun)
   /**
@@ -281,6 +290,10 @@ export type DurableStep =
     } & StepOfCall)
   /** Ends a call that is not running, and the calls that it has made, with `cancelled` and this message. */
   | ({ readonly kind: "cancel"; readonly message: string } & StepOfCall)
+  /** Makes the call that undoes the tool calls of one that has ended, once: it is ready to run. */
+  | ({ readonly kind: "undo" } & StepOfCall)
+  /** What a call that has ended had asked for. `toolCalls`: methods by which tools are called, as `tools.call`. */
+  | { readonly kind: "effects"; readonly id: string; readonly toolCalls: readonly string[] }
   /** A heartbeat of a process that runs durable calls. */
   | { readonly kind: "see"; readonly holder: string; readonly nowMs: number }
   | { readonly kind: "get"; readonly id: string; readonly tenant: string | null }
@@ -293,6 +306,26 @@ export interface MadeDecision extends Omit<Decision, "arguments" | "data" | "ans
   /** JSON. `data`: also the answer of an effect. */
   readonly arguments: string | null;
   readonly data: string | null;
+}
+
+/** A capability call of a call that has ended: those answered last come first. */
+export interface PastAsk {
+  readonly step: number;
+  readonly capability: string;
+  readonly method: string;
+  /** Whether it was answered; a tool call that failed counts as none. */
+  readonly isAnswered: boolean;
+  /** JSON of the arguments; of long ones the beginning. Of a tool call: those of the tool, as a JSON string. */
+  readonly args: string;
+  /** Of a tool call. */
+  readonly tool: PastToolCall | null;
+}
+
+export interface PastToolCall {
+  readonly name: string;
+  /** JSON of arguments and output, each written as a JSON string. */
+  readonly input: string;
+  readonly output: string;
 }
 
 /** Durable calls to list, newest first. `null`: all. */
@@ -320,6 +353,7 @@ export type DurableAnswer =
   /** `pause`: beyond a limit, in words. */
   | { readonly kind: "full"; readonly bound: string }
   | { readonly kind: "claimed"; readonly call: ClaimedCall }
+  | { readonly kind: "effects"; readonly effects: readonly PastAsk[] }
   /** `due`: calls that are ready, when the next wait is due, and calls whose runs were lost, as they are now. */
   | {
       readonly kind: "ready";

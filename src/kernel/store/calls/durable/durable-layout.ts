@@ -18,6 +18,7 @@ export const DURABLE_SQL = `
     leg INTEGER NOT NULL,
     unrun INTEGER NOT NULL DEFAULT 0,
     lost INTEGER NOT NULL DEFAULT 0,
+    undoes INTEGER NOT NULL DEFAULT 0,
     holder TEXT,
     wake_ms INTEGER,
     own_wake_ms INTEGER,
@@ -102,7 +103,7 @@ export const DURABLE_SQL = `
 
 /** Columns of a call without its long ones. */
 export const COLUMNS =
-  "n, id, tenant, tool, call_id, key, parent, parent_step, state, leg, unrun, lost, holder, created_ms, updated_ms, ends_ms, bytes, script";
+  "n, id, tenant, tool, call_id, key, parent, parent_step, state, leg, unrun, lost, undoes, holder, created_ms, updated_ms, ends_ms, bytes, script";
 
 export interface DurableRow {
   readonly n: number;
@@ -120,6 +121,8 @@ export interface DurableRow {
   readonly unrun: number;
   /** Number of runs since its last pause that were lost. */
   readonly lost: number;
+  /** Whether it is undone where it ends with an error: 1, or 0. */
+  readonly undoes: number;
   readonly holder: string | null;
   readonly created_ms: number;
   readonly updated_ms: number;

@@ -1,6 +1,13 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { HOLDER_LOST_MS } from "../ledger.ts";
-import type { DurableAnswer, DurableCall, DurableCapacity, DurableQuery, KeptCall } from "./durable-call.ts";
+import type {
+  ClaimedCall,
+  DurableAnswer,
+  DurableCall,
+  DurableCapacity,
+  DurableQuery,
+  KeptCall,
+} from "./durable-call.ts";
 import { COLUMNS, type DurableRow } from "./durable-layout.ts";
 import { DurableWaits } from "./durable-waits.ts";
 
@@ -59,6 +66,29 @@ export class DurableRows {
       result,
     };
   }
+
+  /** A call as its next run needs it. */
+  claimed(row: DurableRow): ClaimedCall {
+    const { n, id, leg, call_id: callId, tool, tenant, key, created_ms: createdMs, ends_ms: expiresMs, parent } = row;
+    const long = this.sql("SELECT record, runs, plan, journal FROM durable WHERE n = ?").get(n);
+    const script = this.sql("SELECT text FROM durable_script WHERE hash = ?").get(row.script) as
+      { readonly text: string } | undefined;
+    return {
+      ...(long as unknown as Pick<ClaimedCall, "record" | "runs" | "plan" | "journal">),
+      id,
+      leg,
+      callId,
+      tool,
+      tenant,
+      key,
+      createdMs,
+      expiresMs,
+      waits: this.waits.forRun(n),
+      parent: parent === null ? null : { id: parent, step: row.parent_step ?? 0 },
+      script: script?.text ?? null,
+    };
+  }
+
   list({ states, tenant, tool, limit, cursor }: DurableQuery): DurableAnswer {
     const before = cursor !== null && CURSOR.test(cursor) ? Number(cursor) : Number.MAX_SAFE_INTEGER;
     const wanted = [

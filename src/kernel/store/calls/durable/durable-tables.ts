@@ -4,7 +4,6 @@ import { refusedCall, resultText } from "../../../base/result.ts";
 import { SqliteTransaction } from "../../sqlite/store.ts";
 import { HOLDER_LOST_MS } from "../ledger.ts";
 import {
-  type ClaimedCall,
   type DurableAnswer,
   type DurableCapacity,
   type DurableStep,
@@ -19,6 +18,7 @@ import { DurableRows } from "./durable-rows.ts";
 import { DurableSignals } from "./durable-signals.ts";
 import { LostRuns } from "./lost-runs.ts";
 import type { DurableWaits } from "./durable-waits.ts";
+import { MAY_UNDO, UndoneCalls, undoId } from "./undone-calls.ts";
 
 /** Rows that one step looks at, at most. */
 const SETTLED_MAX = 256;
@@ -29,14 +29,16 @@ type Of<Kind extends DurableStep["kind"]> = Extract<DurableStep, { readonly kind
 /** Steps after which a loss of power must not bring back what was before: an effect would happen twice, or a word be lost. */
 const LASTING: ReadonlySet<DurableStep["kind"]> = new Set([
   "pause",
+  "start",
   "claim",
   "append",
   "end",
   "decide",
   "signal",
   "cancel",
+  "undo",
 ]);
-const READING: ReadonlySet<DurableStep["kind"]> = new Set(["get", "list"]);
+const READING: ReadonlySet<DurableStep["kind"]> = new Set(["get", "list", "effects"]);
 
 /** Durable calls in a database of calls. Each step is done whole, or not at all; several share a transaction. */
 export class DurableTables {
@@ -47,6 +49,7 @@ export class DurableTables {
   readonly #waits: DurableWaits;
   readonly #signals: DurableSignals;
   readonly #lostRuns: LostRuns;
+  readonly #undoing: UndoneCalls;
 
   constructor(database: DatabaseSync, room: DurableCapacity) {
     this.#database = database;
@@ -56,6 +59,7 @@ export class DurableTables {
     this.#waits = this.#rows.waits;
     this.#signals = new DurableSignals(this.#rows, room.callBytes);
     this.#lostRuns = new LostRuns(this.#rows);
+    this.#undoing = new UndoneCalls(this.#rows);
   }
 
   take(steps: readonly DurableStep[]): readonly DurableAnswer[] {
@@ -84,6 +88,8 @@ export class DurableTables {
     switch (step.kind) {
       case "pause":
         return this.#pause(step);
+      case "start":
+        return this.#start(step);
       case "claim":
         return this.#claim(step);
       case "end":
@@ -106,8 +112,12 @@ export class DurableTables {
         return this.#change(step, (row) => (row.state === "ended" ? ENDED : this.#signals.send(row, step)));
       case "cancel":
         return this.#cancel(step);
+      case "undo":
+        return this.#undo(step);
+      case "effects":
+        return { kind: "effects", effects: this.#undoing.effects(step) };
       case "see":
-        this.#see(step.holder, step.nowMs);
+        this.#lostRuns.see(step.holder, step.nowMs);
         return { kind: "done", call: null };
       case "get": {
         const row = this.#rows.find(step.id, step.tenant);
@@ -151,6 +161,19 @@ export class DurableTables {
     });
   }
 
+  #start({ call, holder, nowMs }: Of<"start">): DurableAnswer {
+    const known = this.#rows.find(call.id, null);
+    if (known !== undefined) return known.holder === holder ? { kind: "done", call: null } : LOST;
+    return this.#orNothing(() => {
+      const n = this.#insert(call, call.made, nowMs);
+      this.#lostRuns.see(holder, nowMs);
+      this.#rows.sql("UPDATE durable SET holder = ? WHERE n = ?").run(holder, n);
+      this.#rows.sql(WEIGH_SQL).run(n);
+      const bound = this.#rows.excessOf(n, true);
+      return bound === null ? { kind: "done", call: null } : { kind: "full", bound };
+    });
+  }
+
   /** Does all of a step, or nothing where its answer is a refusal. */
   #orNothing(work: () => DurableAnswer): DurableAnswer {
     this.#database.exec("SAVEPOINT step");
@@ -161,14 +184,15 @@ export class DurableTables {
   }
 
   #insert({ id, leg, runs, plan, journal }: PausedCall, made: MadeCall, nowMs: number): number {
-    const { callId, tool, tenant, key, parent, createdMs, expiresMs, record, script } = made;
+    const { callId, tool, tenant, key, parent, createdMs, expiresMs, undoesOnFailure, record, script } = made;
     if (script !== null)
       this.#rows.sql("INSERT OR IGNORE INTO durable_script VALUES (?, ?)").run(script.hash, script.text);
     const sql = `INSERT INTO durable (id, tenant, tool, call_id, key, parent, parent_step, state, leg, created_ms, updated_ms,
-      ends_ms, script, record, runs, plan, journal) VALUES (?, ?, ?, ?, ?, ?, ?, 'running', ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+      ends_ms, undoes, script, record, runs, plan, journal) VALUES (?, ?, ?, ?, ?, ?, ?, 'running', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
     const own = [id, tenant, tool, callId, key, parent?.id ?? null, parent?.step ?? null, leg] as const;
-    const rest = [createdMs, nowMs, expiresMs, script?.hash ?? null, record, runs, plan, journal] as const;
-    return Number(this.#rows.sql(sql).run(...own, ...rest).lastInsertRowid);
+    const times = [createdMs, nowMs, expiresMs, undoesOnFailure ? 1 : 0] as const;
+    const rest = [script?.hash ?? null, record, runs, plan, journal] as const;
+    return Number(this.#rows.sql(sql).run(...own, ...times, ...rest).lastInsertRowid);
   }
 
   /** Whether it was made by a call that has ended. */
@@ -198,35 +222,12 @@ export class DurableTables {
   #claim({ id, holder, nowMs }: Of<"claim">): DurableAnswer {
     const row = this.#rows.find(id, null);
     if (row?.state !== "ready") return LOST;
-    this.#see(holder, nowMs);
+    this.#lostRuns.see(holder, nowMs);
     this.#rows
       .sql("UPDATE durable SET state = 'running', leg = leg + 1, holder = ?, wake_ms = NULL WHERE n = ?")
       .run(holder, row.n);
-    const long = this.#rows
-      .sql("SELECT record, runs, plan, journal FROM durable WHERE n = ?")
-      .get(row.n) as unknown as Pick<ClaimedCall, "record" | "runs" | "plan" | "journal">;
-    const waits = this.#waits.forRun(row.n);
+    const call = this.#rows.claimed({ ...row, leg: row.leg + 1 });
     this.#waits.hear(row.n);
-    const script =
-      row.script === null
-        ? null
-        : (this.#rows.sql("SELECT text FROM durable_script WHERE hash = ?").get(row.script) as
-            { readonly text: string } | undefined);
-    const { tenant, tool, key, parent, created_ms: createdMs, ends_ms: expiresMs } = row;
-    const call: ClaimedCall = {
-      ...long,
-      id,
-      leg: row.leg + 1,
-      callId: row.call_id,
-      tool,
-      tenant,
-      key,
-      createdMs,
-      expiresMs,
-      waits,
-      parent: parent === null ? null : { id: parent, step: row.parent_step ?? 0 },
-      script: script?.text ?? null,
-    };
     return { kind: "claimed", call };
   }
 
@@ -259,18 +260,27 @@ export class DurableTables {
     this.#rows.sql(WEIGH_SQL).run(row.n);
   }
 
-  #end({ id, leg, result, nowMs }: Of<"end">): DurableAnswer {
+  #end({ id, leg, result, isFailed, nowMs }: Of<"end">): DurableAnswer {
     const row = this.#rows.find(id, null);
     if (row?.state !== "running" || row.leg !== leg) return LOST;
-    this.#finish(row, result, nowMs);
+    this.#finish(row, result, nowMs, isFailed);
     return { kind: "done", call: null };
   }
 
+  #undo({ id, tenant, nowMs }: Of<"undo">): DurableAnswer {
+    const row = this.#rows.find(id, tenant);
+    if (row === undefined) return { kind: "missing" };
+    const message = this.#undoing.begin(row, nowMs);
+    return message === null ? this.#done(undoId(id)) : { kind: "conflict", message, call: this.#rows.callOf(row) };
+  }
+
   /** Ends a call and the calls that it has made, and tells the one that has made it. */
-  #finish(row: DurableRow, result: string, nowMs: number): void {
+  #finish(row: DurableRow, result: string, nowMs: number, isFailed = true): void {
+    this.#lostRuns.gather(row.n);
     const sql = `UPDATE durable SET state = 'ended', holder = NULL, wake_ms = NULL, updated_ms = ?, ends_ms = ?, result = ?,
-      record = '', runs = '', plan = '', journal = '' WHERE n = ?`;
+      runs = '', plan = '', record = iif(${MAY_UNDO}, record, ''), journal = iif(${MAY_UNDO}, journal, '') WHERE n = ?`;
     this.#rows.sql(sql).run(nowMs, nowMs + this.#room.keepMs, result, row.n);
+    if (isFailed && row.undoes === 1) this.#undoing.begin({ ...row, state: "ended" }, nowMs);
     this.#waits.voidOpen(row.n, nowMs);
     this.#rows.sql("DELETE FROM durable_signal WHERE call = ?").run(row.n);
     this.#lostRuns.forget(row.n);
@@ -354,19 +364,11 @@ export class DurableTables {
 
   /** Calls whose runs were lost with their processes. */
   #recoverLost(nowMs: number): readonly KeptCall[] {
-    const sql = `SELECT ${COLUMNS} FROM durable WHERE state = 'running' AND NOT EXISTS
-      (SELECT 1 FROM durable_holder WHERE durable_holder.id = durable.holder AND seen_ms > ?) LIMIT ?`;
-    const rows = this.#rows.sql(sql).all(nowMs - HOLDER_LOST_MS, SETTLED_MAX) as unknown as readonly DurableRow[];
-    return rows.flatMap((row) => {
+    return this.#lostRuns.found(SETTLED_MAX, nowMs).flatMap((row) => {
       this.#recover(row, nowMs);
       const now = this.#rows.find(row.id, null);
       return now === undefined ? [] : [this.#rows.callOf(now)];
     });
-  }
-
-  #see(holder: string, nowMs: number): void {
-    const sql = "INSERT INTO durable_holder VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET seen_ms = excluded.seen_ms";
-    this.#rows.sql(sql).run(holder, nowMs);
   }
 
   #done(id: string): DurableAnswer {

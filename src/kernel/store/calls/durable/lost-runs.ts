@@ -1,5 +1,6 @@
 import { type JournalPart, planOf, type RecordedJournal, withPart } from "../../../base/protocol/recorded-journal.ts";
-import type { DurableRow } from "./durable-layout.ts";
+import { HOLDER_LOST_MS } from "../ledger.ts";
+import { COLUMNS, type DurableRow } from "./durable-layout.ts";
 import type { DurableRows } from "./durable-rows.ts";
 
 /** What a run has stored besides the journal with which it began. */
@@ -19,13 +20,23 @@ export class LostRuns {
     this.#rows = rows;
   }
 
+  /** A process is still there that runs calls. */
+  see(holder: string, nowMs: number): void {
+    const sql = "INSERT INTO durable_holder VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET seen_ms = excluded.seen_ms";
+    this.#rows.sql(sql).run(holder, nowMs);
+  }
+
+  /** Calls whose processes were not seen for too long. */
+  found(most: number, nowMs: number): readonly DurableRow[] {
+    const sql = `SELECT ${COLUMNS} FROM durable WHERE state = 'running' AND NOT EXISTS
+      (SELECT 1 FROM durable_holder WHERE durable_holder.id = durable.holder AND seen_ms > ?) LIMIT ?`;
+    return this.#rows.sql(sql).all(nowMs - HOLDER_LOST_MS, most) as unknown as readonly DurableRow[];
+  }
+
   /** A call that is `running` is `ready`, or `in_doubt`. */
   recover({ n, ends_ms: endsMs, lost }: DurableRow, nowMs: number): void {
-    const lines = this.#rows
-      .sql("SELECT begins, part FROM durable_line WHERE call = ? ORDER BY seq")
-      .all(n) as unknown as readonly Line[];
-    let journal = this.#journalOf(n);
-    for (const { part } of lines) if (part !== null) journal = withPart(journal, JSON.parse(part) as JournalPart);
+    const lines = this.#linesOf(n);
+    const journal = this.#journalWith(n, lines);
     const answered = new Set(journal.answers.map(({ step }) => step));
     const begun = new Set(lines.flatMap(({ begins }) => (begins === null || answered.has(begins) ? [] : [begins])));
     for (const step of begun) {
@@ -54,6 +65,23 @@ export class LostRuns {
     });
     this.#put(n, { ...journal, answers: [...journal.answers, ...answers] });
     this.#rows.sql("UPDATE durable SET state = 'ready', wake_ms = NULL WHERE n = ?").run(n);
+  }
+
+  /** What a run has stored is in the journal from now on. */
+  gather(n: number): void {
+    const lines = this.#linesOf(n);
+    if (lines.length > 0) this.#put(n, this.#journalWith(n, lines));
+  }
+
+  #linesOf(n: number): readonly Line[] {
+    const sql = "SELECT begins, part FROM durable_line WHERE call = ? ORDER BY seq";
+    return this.#rows.sql(sql).all(n) as unknown as readonly Line[];
+  }
+
+  #journalWith(n: number, lines: readonly Line[]): RecordedJournal {
+    let journal = this.#journalOf(n);
+    for (const { part } of lines) if (part !== null) journal = withPart(journal, JSON.parse(part) as JournalPart);
+    return journal;
   }
 
   /** What a run has stored is in the journal, or not needed any more. */

@@ -1,0 +1,95 @@
+import { parseForWriting } from "../../../base/exact-json.ts";
+import { isObject } from "../../../base/json.ts";
+import type { RecordedAnswer, RecordedAsk, RecordedJournal } from "../../../base/protocol/recorded-journal.ts";
+import type { DurableStep, PastAsk, PastToolCall } from "./durable-call.ts";
+import { type DurableRow, WEIGH_SQL } from "./durable-layout.ts";
+import type { DurableRows } from "./durable-rows.ts";
+
+/** Whether a call may have called tools: only then, its journal outlives it. */
+export const MAY_UNDO = `instr(journal, '"method":"call"') > 0`;
+/** Time for which the call is kept that undoes another. */
+const EXPIRES_MS = 7 * 24 * 60 * 60 * 1_000;
+/** What is told of the arguments of a capability call that cannot be undone, in characters. */
+const ARGS_CHARS = 2_000;
+const NO_JOURNAL = JSON.stringify({ asks: [], answers: [] } satisfies RecordedJournal);
+const SUFFIX = ".undo";
+
+/** The id of the call that undoes another. */
+export function undoId(id: string): string {
+  return id + SUFFIX;
+}
+
+/** The id of the call that a call undoes; `null` for another call. */
+export function undoneId(id: string): string | null {
+  return id.endsWith(SUFFIX) ? id.slice(0, -SUFFIX.length) : null;
+}
+
+/** Calls that have ended, and calls that undo them. */
+export class UndoneCalls {
+  readonly #rows: DurableRows;
+
+  constructor(rows: DurableRows) {
+    this.#rows = rows;
+  }
+
+  /** Makes the call that undoes another, once. Returns why that is impossible, in words; `null` where it is there. */
+  begin({ n, id, state }: Pick<DurableRow, "n" | "id" | "state">, nowMs: number): string | null {
+    if (undoneId(id) !== null) return "a call that undoes another cannot be undone";
+    if (state !== "ended") return "the call has not ended: cancel it first";
+    if (this.#rows.find(undoId(id), null) !== undefined) return null;
+    const { journal } = this.#rows.sql("SELECT journal FROM durable WHERE n = ?").get(n) as {
+      readonly journal: string;
+    };
+    if (journal === "") return "the call has called no tools";
+    const sql = `INSERT INTO durable (id, tenant, tool, call_id, key, state, leg, created_ms, updated_ms, ends_ms, record,
+      runs, plan, journal) SELECT ?, tenant, tool, call_id || ?, key, 'ready', 0, ?, ?, ?, record, '', '', ? FROM durable WHERE n = ?`;
+    const { lastInsertRowid } = this.#rows
+      .sql(sql)
+      .run(undoId(id), SUFFIX, nowMs, nowMs, nowMs + EXPIRES_MS, NO_JOURNAL, n);
+    this.#rows.sql(WEIGH_SQL).run(lastInsertRowid);
+    return null;
+  }
+
+  /** Capability calls of a call that has ended, those answered last first. */
+  effects({ id, toolCalls }: Extract<DurableStep, { readonly kind: "effects" }>): readonly PastAsk[] {
+    const row = this.#rows.sql("SELECT journal FROM durable WHERE id = ?").get(id) as
+      { readonly journal: string } | undefined;
+    if (row === undefined || row.journal === "") return [];
+    const { asks, answers } = JSON.parse(row.journal) as RecordedJournal;
+    const answered = new Map(answers.map((answer) => [answer.step, answer]));
+    const open = asks.flatMap((ask, at) => (answered.has(at + 1) ? [] : [pastAsk(ask, at + 1, undefined, toolCalls)]));
+    const past = answers.flatMap((answer) => {
+      const ask = asks[answer.step - 1];
+      return ask === undefined ? [] : [pastAsk(ask, answer.step, answer, toolCalls)];
+    });
+    return [...open, ...past.toReversed()].filter((one) => one !== null);
+  }
+}
+
+/** `null` for one that has had no effect, as it was refused or its tool has failed. */
+function pastAsk(
+  { capability, method, args }: RecordedAsk,
+  step: number,
+  answer: RecordedAnswer | undefined,
+  toolCalls: readonly string[],
+): PastAsk | null {
+  if (answer?.ok === false) return null;
+  const ask = { step, capability, method, isAnswered: answer !== undefined };
+  if (!toolCalls.includes(`${capability}.${method}`)) return { ...ask, args: args.slice(0, ARGS_CHARS), tool: null };
+  const called = toolCall(args, answer?.payload);
+  return called === null ? null : { ...ask, args: "", tool: called };
+}
+
+/** `null` where the tool has failed. Long integers keep their digits. */
+function toolCall(args: string, payload: string | undefined): PastToolCall | null {
+  const asked = parseForWriting(args);
+  const given = payload === undefined ? null : parseForWriting(payload);
+  if (!isObject(asked) || (isObject(given) && given["ok"] === false)) return null;
+  const output = isObject(given) ? given["output"] : null;
+  return { name: String(asked["name"]), input: literalOf(asked["arguments"]), output: literalOf(output) };
+}
+
+/** JSON of a value, as a string of JSON. */
+function literalOf(value: unknown): string {
+  return JSON.stringify(JSON.stringify(value ?? null));
+}
