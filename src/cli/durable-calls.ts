@@ -4,7 +4,7 @@ import { parseForWriting } from "../kernel/base/exact-json.ts";
 import { isObject, type JsonValue } from "../kernel/base/json.ts";
 import { emptyMetadata, failure, type ToolResult } from "../kernel/base/result.ts";
 import { toolError } from "../kernel/base/errors.ts";
-import { WAIT_MAX_MS } from "../kernel/engine/durable/durable-calls.ts";
+import { type UndoneEffect, WAIT_MAX_MS } from "../kernel/engine/durable/durable-calls.ts";
 import type { CallWait, Decision, DurableCall } from "../kernel/store/calls/durable/durable-call.ts";
 import { type DurablePlace, openPlace, type PlaceOptions, SERVER } from "./durable-place.ts";
 import { CliError, EXIT } from "./exit.ts";
@@ -33,7 +33,7 @@ const WAIT_MAX_S = WAIT_MAX_MS / 1_000;
 /** How often a call is looked at that goes on in this process, in seconds. */
 const LOOK_S = 1;
 
-/** `glovebox calls approve`, `refuse`, `settle`, `signal`, `cancel` and `result`: calls that wait. */
+/** `glovebox calls approve`, `refuse`, `settle`, `signal`, `cancel`, `undo` and `result`: calls that wait. */
 export function durableCommands(): readonly Command[] {
   const approve = withPlace(new Command("approve"), "approve")
     .argument("<id>", "id of the call")
@@ -73,12 +73,16 @@ export function durableCommands(): readonly Command[] {
     .description("end a call that waits")
     .option("--reason <text>", "why")
     .action(cancelCall);
+  const undo = withPlace(new Command("undo"), "execute")
+    .argument("<id>", "id of the call")
+    .description("undo what the tools of a call have done that has ended, each once; exit with 4 while it waits")
+    .action(undoCall);
   const result = withPlace(new Command("result"), "execute")
     .argument("<id>", "id of the call")
     .description("print the output of a call that has waited; exit with 4 while it waits still")
     .option("--wait <seconds>", "how long to wait for its end", wholeNumber(0, WAIT_MAX_S), "0")
     .action(resultOf);
-  return [approve, refuse, settle, signal, cancel, result];
+  return [approve, refuse, settle, signal, cancel, undo, result];
 }
 
 /** Options of commands for calls that wait. */
@@ -199,6 +203,22 @@ async function signalCall(id: string, name: string, options: Options & { readonl
 async function cancelCall(id: string, options: Options & { readonly reason?: string }): Promise<void> {
   await using place = await openPlace(options);
   await tell(place, await place.cancel(id, options.reason), options);
+}
+
+async function undoCall(id: string, options: Options): Promise<void> {
+  await using place = await openPlace(options);
+  const report = await place.undo(id);
+  const { effects, error } = report;
+  if (options.json === true) printJson(report);
+  else if (effects !== null) print(effects.length === 0 ? "It had no effects." : effects.map(lineOfEffect).join("\n"));
+  if (error !== null) throw new CliError(EXIT.FAILED, `nothing more is undone: ${error.message}`);
+  if (effects === null) throw new CliError(EXIT.PAUSED, `it is not undone yet: see glovebox calls result ${report.id}`);
+  if (effects.some(({ outcome }) => outcome !== "undone"))
+    throw new CliError(EXIT.FAILED, "not all of it could be undone");
+}
+
+function lineOfEffect({ step, asked, tool, outcome, message }: UndoneEffect): string {
+  return [String(step), outcome, tool ?? asked, ...(message === undefined ? [] : [message])].map(visible).join("  ");
 }
 
 async function resultOf(id: string, options: Options & { readonly wait: string }): Promise<void> {

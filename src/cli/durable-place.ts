@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import type { JsonValue } from "../kernel/base/json.ts";
 import type { ToolResult } from "../kernel/base/result.ts";
 import { GloveboxError, StoreError } from "../kernel/base/errors.ts";
+import { type UndoReport, WAIT_MAX_MS } from "../kernel/engine/durable/durable-calls.ts";
 import type { Decision, DurableCall, DurablePage } from "../kernel/store/calls/durable/durable-call.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { openEngine, orUsage, readConfig } from "./open-engine.ts";
@@ -25,10 +26,13 @@ export interface DurablePlace extends AsyncDisposable {
   decide(id: string, decision: Decision): Promise<DurableCall>;
   signal(id: string, name: string, payload: JsonValue): Promise<Pick<DurableCall, "id" | "state">>;
   cancel(id: string, reason: string | undefined): Promise<Pick<DurableCall, "id" | "state">>;
+  undo(id: string): Promise<UndoReport>;
 }
 
 export const SERVER = "http://127.0.0.1:8080";
 const ASK_MS = 15_000;
+/** How long the report of an undoing is waited for, in seconds. */
+const UNDO_S = WAIT_MAX_MS / 1_000;
 const MISSING = "call of this id";
 
 /** Opens the file of `--file`, or asks the server of `--url`. */
@@ -71,6 +75,7 @@ function atServer({ url = SERVER, keyEnv }: PlaceOptions): DurablePlace {
       (await send(at(id, `/signals/${encodeURIComponent(name)}`), "execute", payload)) as DurableCall,
     cancel: async (id, reason) =>
       (await send(at(id, "/cancel"), "execute", reason === undefined ? {} : { reason })) as DurableCall,
+    undo: async (id) => (await send(at(id, "/undo"), "execute", {}, UNDO_S)) as UndoReport,
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };
 }
@@ -102,6 +107,7 @@ async function openFile(file: string, { tools, config }: PlaceOptions): Promise<
     decide: (id, decision) => there(durable.decide(id, decision)),
     signal: (id, name, payload) => there(durable.signal(id, name, payload)),
     cancel: (id, reason) => there(durable.cancel(id, reason)),
+    undo: (id) => there(durable.undo(id)),
     [Symbol.asyncDispose]: () => engine.close(),
   };
 }

@@ -34,6 +34,9 @@ export {
   type Decider,
   DecisionConflict,
   type DurableCalls,
+  type EndWait,
+  type UndoneEffect,
+  type UndoReport,
   type DurableFilter,
   type DurableOfWhom,
 } from "../kernel/engine/durable/durable-calls.ts";

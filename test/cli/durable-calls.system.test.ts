@@ -23,10 +23,18 @@ beforeAll(async () => {
   await writeFile(path.join(folder, "tools", "refund.js"), REFUND);
   const plain = `export const spec = { name: "plain", description: "Plain." };\nexport default () => 1;\n`;
   await writeFile(path.join(folder, "tools", "plain.js"), plain);
-  engine = await createEngine({ workers: 1, executor: "threads", policy: { rules: [{ allow: { pause: true } }] } });
+  engine = await createEngine({
+    workers: 1,
+    executor: "threads",
+    policy: { rules: [{ allow: { pause: true, tools: ["mail"] } }] },
+  });
   await engine.register(path.join(folder, "tools"));
   const source = "export default (_, { host }) => host.pause.signal({ name: 'payment' });";
   await engine.register({ name: "wait", description: "Waits.", source, capabilities: { pause: true } });
+  const mail = "export default ({ to = 'nobody' }) => ({ to, id: 7 });";
+  await engine.register({ name: "mail", description: "Writes.", source: mail, undo: { tool: "mail", arguments: {} } });
+  const calling = "export default (_, { host }) => host.tools.call('mail', { to: 'ada' });";
+  await engine.register({ name: "tell", description: "Tells.", source: calling, capabilities: { tools: ["mail"] } });
   server = await createServer(engine, {
     port: 0,
     drainMs: 100,
@@ -109,6 +117,16 @@ test("calls signal, cancel and result: 4 is the exit code of a call that waits s
   expect(await calls(["cancel", two, "--reason", "withdrawn"], "caller")).toMatchObject({ stdout: `${two}: ended\n` });
   expect(await calls(["signal", two, "payment", "--payload", "{"], "caller")).toMatchObject({ code: 3 });
   expect(await calls(["cancel", "c_nothing"], "caller")).toMatchObject({ code: 1 });
+});
+
+test("calls undo prints what became of each effect", async () => {
+  await engine.execute({ name: "tell", arguments: {} }, { durable: true, origin: { surface: "http", key: "caller" } });
+  const { calls: ended } = await engine.calls.durable.list({ tool: "tell" });
+  const id = ended[0]?.id ?? "";
+  expect(await calls(["undo", id], "caller")).toMatchObject({ code: 0, stdout: "1  undone  mail\n" });
+  const told = await calls(["undo", id, "--json"], "caller");
+  expect(JSON.parse(told.stdout)).toMatchObject({ id: `${id}.undo`, state: "ended" });
+  expect(await calls(["undo", await paused("wait")], "caller")).toMatchObject({ code: 1 });
 });
 
 test("run keeps a call that pauses in a file, where it is decided and goes on without a server", async () => {

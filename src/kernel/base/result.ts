@@ -72,6 +72,8 @@ export interface ResultMetadata {
   readonly host?: HostUse;
   /** Only of programs: their calls of tools, in the order of their begin. */
   readonly calls?: readonly CalledTool[];
+  /** Only where the call is stored: the id by which it is undone. */
+  readonly durableId?: string;
   readonly [key: string]: unknown;
 }
 

@@ -1,6 +1,6 @@
 import type { JsonValue } from "../../kernel/base/json.ts";
 import type { ToolResult } from "../../kernel/base/result.ts";
-import type { DurableCalls, DurableFilter, DurableOfWhom } from "../../kernel/engine/durable/durable-calls.ts";
+import type { DurableCalls, DurableFilter, DurableOfWhom, UndoReport } from "../../kernel/engine/durable/durable-calls.ts";
 import type { Decision, DurableCall, DurablePage } from "../../kernel/store/calls/durable/durable-call.ts";
 import type { Caller } from "./caller.ts";
 
@@ -59,6 +59,11 @@ export class CallerDurableCalls {
   /** Needs the role `execute`. */
   cancel(id: string, reason: string | undefined): Promise<DurableCall | undefined> {
     return this.#calls.cancel(id, reason, this.#decider);
+  }
+
+  /** Needs the role `execute`. */
+  undo(id: string, wait: EndWait): Promise<UndoReport | undefined> {
+    return this.#calls.undo(id, this.#decider, wait);
   }
 
   get #decider() {

@@ -2,6 +2,7 @@
 import { parseWithDigits } from "../../kernel/base/exact-json.ts";
 import type { CapabilityEvent } from "../../kernel/broker/capability-event.ts";
 import type { LogLine, Progress, ToolCall, ToolFailure, ToolResult } from "../../kernel/base/result.ts";
+import type { UndoReport } from "../../kernel/engine/durable/durable-calls.ts";
 import type { ExecuteOptions } from "../../kernel/engine/execute-options.ts";
 import type { Executes, ToolFunction, ToolsOf } from "../../kernel/engine/typed-engine.ts";
 import type { CallReplay } from "../../kernel/engine/replay/call-replays.ts";
@@ -86,6 +87,11 @@ export interface ClientCalls {
   signal(id: string, name: string, payload?: unknown): Promise<SignalledCall | undefined>;
   /** Ends a call that waits, with `cancelled`. */
   cancel(id: string, reason?: string): Promise<SignalledCall | undefined>;
+  /**
+   * Undoes the tool calls of a call that has ended, each once, however often it is asked for. Resolves with the report so
+   * far, after `waitMs`, by default 25,000. `undefined` if the key may see no such call.
+   */
+  undo(id: string, options?: { readonly waitMs?: number }): Promise<UndoReport | undefined>;
   /**
    * The result of a call that has paused, for the key that made it: `paused` while it waits. `waitMs`: how long to wait for
    * its end, at most 25,000. `undefined` if the key may see no such call.
@@ -263,6 +269,7 @@ function callsOf(send: Send): ClientCalls {
     decide: (id, decisions) => kept(at(id, "/decisions"), decisions),
     signal: (id, name, payload = null) => kept(at(id, `/signals/${encodeURIComponent(name)}`), payload),
     cancel: (id, reason) => kept(at(id, "/cancel"), reason === undefined ? {} : { reason }),
+    undo: (id, { waitMs = 25_000 } = {}) => kept(at(id, `/undo?wait=${Math.ceil(waitMs / 1_000)}`), {}),
     result: async (id, { waitMs = 0, signal } = {}) => {
       const query = waitMs > 0 ? `?wait=${Math.ceil(waitMs / 1_000)}` : "";
       const call = await kept<DurableCall>(at(id, query), undefined, signal);

@@ -24,6 +24,8 @@ const OPTIONS: readonly string[] = [
   "retries",
   "pause",
   "waitMs",
+  "durable",
+  "undo",
 ];
 const PAUSES = ["return", "wait", "refuse"] as const;
 
@@ -81,7 +83,18 @@ function parseOptions(options: unknown): ExecuteOptions | string {
   if (!isObject(options)) return "a call's options are an object";
   const unknown = Object.keys(options).find((name) => !OPTIONS.includes(name));
   if (unknown !== undefined) return `options.${unknown.slice(0, 64)} is not an option; there are ${OPTIONS.join(", ")}`;
-  const { tenant, priority, limits, capabilities, idempotencyKey, retries, pause: given, waitMs } = options;
+  const {
+    tenant,
+    priority,
+    limits,
+    capabilities,
+    idempotencyKey,
+    retries,
+    pause: given,
+    waitMs,
+    durable,
+    undo,
+  } = options;
   if (tenant !== undefined && (typeof tenant !== "string" || tenant.length > TENANT_MAX)) {
     return `options.tenant is a string of at most ${TENANT_MAX} characters`;
   }
@@ -93,7 +106,11 @@ function parseOptions(options: unknown): ExecuteOptions | string {
   const pause = PAUSES.find((one) => one === given);
   if (given !== undefined && pause === undefined) return `options.pause is one of ${PAUSES.join(", ")}`;
   if (waitMs !== undefined && !isWait(waitMs)) return `options.waitMs is a number from 0 to ${WAIT_MAX_MS}`;
+  if (durable !== undefined && typeof durable !== "boolean") return "options.durable is true or false";
+  if (undo !== undefined && undo !== "onFailure") return "options.undo is onFailure";
   return {
+    ...(durable === undefined ? {} : { durable }),
+    ...(undo === undefined ? {} : { undo }),
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
     ...(retries === undefined ? {} : { retries }),
     ...(pause === undefined ? {} : { pause }),

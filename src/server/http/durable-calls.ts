@@ -2,7 +2,12 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { GloveboxError, StoreError } from "../../kernel/base/errors.ts";
 import { isObject, type JsonValue } from "../../kernel/base/json.ts";
 import type { ToolResult } from "../../kernel/base/result.ts";
-import { DecisionConflict, type DurableFilter, WAIT_MAX_MS } from "../../kernel/engine/durable/durable-calls.ts";
+import {
+  DecisionConflict,
+  type DurableFilter,
+  type UndoReport,
+  WAIT_MAX_MS,
+} from "../../kernel/engine/durable/durable-calls.ts";
 import type {
   CallState,
   CallWait,
@@ -22,7 +27,8 @@ import {
   writeResult,
 } from "./answers.ts";
 import { ROLES } from "../access/caller.ts";
-import { CANCEL_CALL, DECIDE_CALL, GET_CALLER, SIGNAL_CALL } from "./api/durable-call-routes.ts";
+import { CANCEL_CALL, DECIDE_CALL, GET_CALLER, SIGNAL_CALL, UNDO_CALL } from "./api/durable-call-routes.ts";
+import { disconnection } from "./disconnection.ts";
 import { problem, type Problem } from "./problem.ts";
 import { callerOf, refuseOthers, type Surface } from "./surface.ts";
 
@@ -30,6 +36,7 @@ const CALL = `${CALLS_URL}/:id`;
 const DECISIONS = `${CALL}/decisions`;
 const SIGNAL = `${CALL}/signals/:name`;
 const CANCEL = `${CALL}/cancel`;
+const UNDO = `${CALL}/undo`;
 const CALLER = "/v1/caller";
 /** How ids of durable calls begin. */
 const ID = /^c_[\w.-]{1,126}$/;
@@ -54,7 +61,9 @@ export function isDurableId(id: string): boolean {
 }
 
 /** Adds the routes by which calls that wait go on: decisions, signals, and their end. */
-export function addDurableCalls(app: FastifyInstance, { gate }: Surface): void {
+export function addDurableCalls(app: FastifyInstance, { gate, onDrain }: Surface): void {
+  const ending = new AbortController();
+  onDrain(() => ending.abort());
   const decide = { config: { role: "approve", api: DECIDE_CALL } } as const;
   app.post<{ Params: { id: string } }>(DECISIONS, decide, (request, reply) =>
     answer(reply, async () => {
@@ -82,6 +91,16 @@ export function addDurableCalls(app: FastifyInstance, { gate }: Surface): void {
   );
   refuseOthers(app, CANCEL, ["POST"]);
 
+  const undo = { config: { role: "execute", api: UNDO_CALL } } as const;
+  app.post<{ Params: { id: string }; Querystring: { wait?: unknown } }>(UNDO, undo, (request, reply) =>
+    answer(reply, async () => {
+      const waitMs = request.query.wait === undefined ? WAIT_MAX_MS : waitOf(request.query);
+      const signal = AbortSignal.any([ending.signal, disconnection(request.raw, reply.raw)]);
+      return found(await of(request, (calls, id) => calls.undo(id, { waitMs, signal })), reportAnswer);
+    }),
+  );
+  refuseOthers(app, UNDO, ["POST"]);
+
   // A page asks before it offers what would be refused.
   app.get(CALLER, { config: { role: ROLES, api: GET_CALLER } }, (request, reply) => {
     const { key, tenant, roles } = callerOf(request);
@@ -98,7 +117,7 @@ export function addDurableCalls(app: FastifyInstance, { gate }: Surface): void {
   }
 }
 
-function found(call: DurableCall | undefined, tell: (call: DurableCall) => Answer): Answer {
+function found<Value>(call: Value | undefined, tell: (call: Value) => Answer): Answer {
   return call === undefined ? problemOf(404, "there is no such call") : tell(call);
 }
 
@@ -110,6 +129,11 @@ export function durableAnswer({ result, ...call }: DurableCall): Answer {
 
 function resultParts(result: unknown): readonly string[] {
   return result === null ? ["null"] : writeResult(result as ToolResult).parts;
+}
+
+function reportAnswer(report: UndoReport): Answer {
+  const hasEnded = report.effects !== null || report.error !== null;
+  return { status: hasEnded ? 200 : 202, headers: NO_HEADERS, parts: [JSON.stringify(report)] };
 }
 
 function stateAnswer({ id, state }: DurableCall): Answer {

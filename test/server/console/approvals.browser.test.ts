@@ -45,6 +45,19 @@ const TOOLS: readonly ToolDefinition[] = [
     capabilities: { pause: true },
     source: "export default (_, { host }) => host.pause.signal({ name: 'payment' });",
   },
+  {
+    name: "enter",
+    description: "Enters an order, and takes it out again.",
+    capabilities: { ledger: true },
+    undo: { tool: "enter", arguments: { order: "/output" } },
+    source: "export default async (order, { host }) => (await host.ledger.add(order), 'out');",
+  },
+  {
+    name: "enter-all",
+    description: "Enters an order.",
+    capabilities: { tools: ["enter"] },
+    source: "export default (_, { host }) => host.tools.call('enter', { order: 'A-1' });",
+  },
 ];
 
 const KEYS = {
@@ -68,7 +81,7 @@ beforeAll(async () => {
     executor: "threads",
     tools: [...TOOLS],
     capabilities: [ledger],
-    policy: { rules: [{ allow: { ledger: true, pause: true } }] },
+    policy: { rules: [{ allow: { ledger: true, pause: true, tools: ["enter"] } }] },
     calls: { path: ":memory:", keep: "everything" },
   });
   const keys = Object.entries(KEYS).map(([name, grant]) => ({ name, ...grant, hash: secrets.get(name)?.hash ?? "" }));
@@ -385,6 +398,21 @@ describe("a call that waits for a signal", () => {
     await part(page, "Result").getByText("cancelled", { exact: true }).first().waitFor();
     expect(await page.getByRole("button", { name: "Cancel the call" }).count()).toBe(0);
   });
+});
+
+test("a call that has ended is undone once somebody confirms it, and each effect is shown", async () => {
+  const { metadata } = await engine.execute({ name: "enter-all", arguments: {} }, { durable: true });
+  const { durableId = "" } = metadata;
+  effects = [];
+  await using visited = await visit(browser, at(durableId));
+  const { page } = visited;
+  await press(page, "Undo its tool calls");
+  expect(effects).toEqual([]);
+  await press(page, "Confirm");
+  await part(page, "Undo").getByText("undone").waitFor();
+  expect(effects).toEqual([{ order: "out" }]);
+  await page.getByRole("link", { name: "The call that undoes it" }).click();
+  await page.getByRole("heading", { name: `${durableId}.undo` }).waitFor();
 });
 
 describe("a key", () => {

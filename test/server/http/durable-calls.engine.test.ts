@@ -26,7 +26,10 @@ beforeAll(async () => {
   engine = await createEngine({
     workers: 1,
     executor: "threads",
-    policy: { rules: [{ allow: { pause: true } }], approvals: [{ tools: ["pay"], self: true }] },
+    policy: {
+      rules: [{ allow: { pause: true, kv: true, tools: ["book"] } }],
+      approvals: [{ tools: ["pay"], self: true }],
+    },
   });
   const source = "export default ({ order }) => `refunded ${order}`;";
   for (const name of ["refund", "pay"])
@@ -42,6 +45,21 @@ beforeAll(async () => {
     description: "Waits.",
     source: "export default (_, { host }) => host.pause.signal({ name: 'payment' });",
     capabilities: { pause: true },
+  });
+  await engine.register({
+    name: "book",
+    description: "Books a seat, and gives it back.",
+    capabilities: { kv: true },
+    undo: { tool: "book", arguments: { seat: "/output/seat" } },
+    source:
+      "export default async ({ seat = 'free' }, { host }) => (await host.kv.set('seat', seat), { seat: 'back' });",
+  });
+  await engine.register({
+    name: "trip",
+    description: "Books, and fails.",
+    capabilities: { tools: ["book"] },
+    source:
+      "export default async (_, { host }) => { await host.tools.call('book', { seat: '7a' }); throw new Error('full'); };",
   });
   server = await createServer(engine, {
     port: 0,
@@ -334,6 +352,42 @@ describe("POST /v1/calls/{id}/signals/{name} and /cancel", () => {
       result: { error: { code: "cancelled", message: expect.stringContaining("withdrawn") } },
     });
     expect((await send("caller", `calls/${id}/cancel`, {})).status).toBe(409);
+  });
+});
+
+describe("POST /v1/calls/{id}/undo", () => {
+  async function failedTrip(): Promise<string> {
+    await send("caller", "execute", { name: "trip", arguments: {}, options: { durable: true } });
+    const { body } = await send("boss", "calls?state=ended&tool=trip&limit=1");
+    return (body as unknown as DurablePage).calls[0]?.id ?? "";
+  }
+
+  test("undoes a call of the key's tenant, once, and answers with the report", async () => {
+    const id = await failedTrip();
+    const report = {
+      id: `${id}.undo`,
+      state: "ended",
+      effects: [{ step: 1, asked: "tools.call", tool: "book", outcome: "undone" }],
+      error: null,
+    };
+    expect(await send("caller", `calls/${id}/undo`, {})).toMatchObject({ status: 200, body: report });
+    expect(await client("caller").calls.undo(id)).toEqual(report);
+    expect((await send("caller", `calls/${id}.undo`)).body).toMatchObject({ tool: "trip", state: "ended", legs: 1 });
+    expect((await send("boss", `calls/${id}/undo`, {})).status).toBe(403);
+    expect((await send("stranger", `calls/${id}/undo`, {})).status).toBe(404);
+    expect((await send("caller", `calls/${id}.undo/undo`, {})).status).toBe(409);
+    expect((await send("caller", `calls/${id}/undo?wait=60`, {})).status).toBe(400);
+  });
+
+  test("happens by itself where the call asked for it and has failed", async () => {
+    await send("caller", "execute", { name: "trip", arguments: {}, options: { undo: "onFailure" } });
+    const ended = async (): Promise<readonly DurableCall[]> => {
+      const { body } = await send("boss", "calls?state=ended&tool=trip&limit=1");
+      return (body as unknown as DurablePage).calls;
+    };
+    await expect.poll(async () => (await ended())[0]?.id).toMatch(/\.undo$/);
+    const wrong = await send("caller", "execute", { name: "trip", arguments: {}, options: { undo: "always" } });
+    expect(wrong.status).toBe(400);
   });
 });
 

@@ -1,6 +1,6 @@
 import { toolError } from "../../base/errors.ts";
 import { DIVERGED } from "../../base/protocol/capability-call.ts";
-import { failure, type ToolResult } from "../../base/result.ts";
+import { failure, type ToolResult, withMetadata } from "../../base/result.ts";
 import type { CallReply } from "../../executor/executor.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";
 import type { DurableStage } from "../durable/durable-stage.ts";
@@ -10,6 +10,7 @@ import { endOf, type Events } from "../telemetry/events.ts";
 import type { CallTrace, Tracing } from "../telemetry/tracing.ts";
 import { tenantOf } from "./arguments.ts";
 import type { CallKeeper } from "./call-keeper.ts";
+import type { CallWaiting } from "./call-waiting.ts";
 import type { EngineCall } from "./engine-call.ts";
 
 interface EndParts {
@@ -48,13 +49,19 @@ export class CallEnds {
       const { message } = result.error;
       return this.paused(call, failure(toolError("paused", message, { id: waits.id }), result.metadata));
     }
-    if (waits.isStored) return void this.#endStored(call, result, reply);
+    if (waits.isStored) return void this.#endStored(call, waits, result, reply);
     this.#endAs(call, result, reply);
   }
 
   /** The store hears of the end before anybody else does. */
-  async #endStored(call: EngineCall, given: ToolResult, reply: CallReply | null): Promise<void> {
-    const result = told(call.tool.program?.finish(given) ?? given);
+  async #endStored(
+    call: EngineCall,
+    { id: durableId }: CallWaiting,
+    given: ToolResult,
+    reply: CallReply | null,
+  ): Promise<void> {
+    const ended = told(call.tool.program?.finish(given) ?? given);
+    const result = withMetadata(ended, { ...ended.metadata, durableId });
     const error = await this.#parts.durable.end(call, result);
     if (error === null) this.#endAs(call, result, reply);
     else this.paused(call, failure(error, result.metadata));

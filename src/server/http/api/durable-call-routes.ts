@@ -156,6 +156,49 @@ export const CANCEL_CALL: RouteDescription = {
   },
 };
 
+const EFFECT = exactly(
+  {
+    step: number("Number of the capability call within the call, from 1."),
+    asked: text("Capability and method, as `tools.call`."),
+    tool: orNull(text("The tool that was called.")),
+    outcome: {
+      enum: ["undone", "failed", "no_undo", "irreversible", "in_doubt"],
+      description:
+        "`no_undo`: the tool has no `undo`. `irreversible`: the call did it by itself. `in_doubt`: nobody knows whether it happened, or was undone.",
+    },
+    message: text("Why not."),
+  },
+  ["message"],
+);
+
+const UNDO_REPORT = exactly({
+  id: text("The id of the call that undoes: it may wait, and be decided, as any other."),
+  state: STATE,
+  effects: {
+    ...orNull(listOf(EFFECT)),
+    description: "The last effect first. `null` where the undoing has not ended, or has failed as a whole.",
+  },
+  error: orNull(SCHEMAS.ToolError as ApiSchema),
+});
+
+export const UNDO_CALL: RouteDescription = {
+  id: "undoCall",
+  tag: "calls",
+  summary: "Undoes the tool calls of a call that has ended, each once.",
+  description:
+    "Tools say by their `undo` how. It is a second act, not a rollback: others have seen the first. Asked again, it answers with the same report.",
+  params: ID,
+  query: { wait: "Seconds to wait for the end, 0 to 25. Default 25." },
+  answers: {
+    200: json("It has ended.", UNDO_REPORT),
+    202: json("It goes on, or waits: ask again.", UNDO_REPORT),
+    ...refusals({ 400: "`wait` is wrong." }),
+    404: MISSING,
+    409: problemJson("The call has not ended, or has called no tools.", CONFLICT),
+    503: UNREADABLE,
+  },
+};
+
 export const GET_CALLER: RouteDescription = {
   id: "getCaller",
   tag: "calls",

@@ -155,6 +155,7 @@ const METADATA = {
       description: "Number of bytes or lines that were cut off.",
     },
     calls: { ...listOf(CALLED_TOOL), description: "Only of programs: their calls of tools." },
+    durableId: text("Only where the call is stored: the id by which it is undone."),
   },
   required: ["callId", "tool", "queueMs", "wallMs", "cpuMs", "heapBytes", "attempts", "logs"],
 };

@@ -8,6 +8,7 @@ import { ApprovalCard } from "./approval-card.tsx";
 import { DoubtCard } from "./doubt-card.tsx";
 import { FollowedCall } from "./followed-call.ts";
 import { useRowKeys } from "./row-keys.ts";
+import { UndoCard } from "./undo-card.tsx";
 import { subjectOf, wordsOf } from "./wait-words.ts";
 import { WaitActions } from "./wait-actions.tsx";
 
@@ -63,6 +64,7 @@ function Call({ call, followed }: { call: DurableCall; followed: FollowedCall })
         <p class="muted">It has run {plural(call.legs, "time")}.</p>
       </Card>
       <WaitActions key={id} call={call} followed={followed} />
+      <UndoCard key={`undo ${id}`} call={call} />
     </>
   );
 }

@@ -54,7 +54,8 @@ function open(room: Partial<DurableCapacity> = {}) {
         journal = '{"asks":[],"answers":[]}',
       } = more;
       const script = { hash: "h", text: "script" };
-      const made = { callId: id, tool: "pay", tenant, key: null, parent, createdMs: nowMs, record: "{}", script };
+      const own = { callId: id, tool: "pay", tenant, key: null, parent, undoesOnFailure: false };
+      const made = { ...own, createdMs: nowMs, record: "{}", script };
       const list = waits.map((wait, at): NewWait => ({ step: at + from, wait, openedMs: nowMs, expiresMs }));
       const first = leg === 0 ? { ...made, expiresMs: nowMs + 1_000_000 } : null;
       return take({
@@ -65,7 +66,14 @@ function open(room: Partial<DurableCapacity> = {}) {
     },
     claim: (id: string, holder = "a") => take({ kind: "claim", id, holder, nowMs }),
     end: (id: string, leg: number, output = "1") =>
-      take({ kind: "end", id, leg, result: `{"success":true,"output":${output},"error":null,"metadata":{}}`, nowMs }),
+      take({
+        kind: "end",
+        id,
+        leg,
+        isFailed: false,
+        result: `{"success":true,"output":${output},"error":null,"metadata":{}}`,
+        nowMs,
+      }),
     append: (id: string, leg: number, lines: readonly JournalLine[]) =>
       take({ kind: "append", id, leg, lines, runs: '{"run":1}', nowMs }),
     settle: (id: string, decision: "happened" | "did_not_happen", wait: number, data: string | null = null) =>

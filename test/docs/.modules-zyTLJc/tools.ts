@@ -1,0 +1,4 @@
+/** As `glovebox types` writes it. */
+export interface Tools {
+  readonly greet: { readonly input: { readonly name: string }; readonly output: { readonly text: string } };
+}
