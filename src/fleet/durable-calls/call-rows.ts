@@ -97,9 +97,11 @@ export class CallRows {
     return prepared;
   }
 
+  /** Columns that an earlier version did not have get their defaults. */
   #insert(table: string, row: Row): void {
-    const columns = this.#columnsOf(table);
-    const foreign = Object.keys(row).find((column) => !columns.includes(column));
+    const known = this.#columnsOf(table);
+    const columns = Object.keys(row);
+    const foreign = columns.find((column) => !known.includes(column));
     if (foreign !== undefined) throw new ForeignRowsError(foreign);
     const places = columns.map(() => "?").join(", ");
     this.sql(`INSERT INTO ${table} (${columns.join(", ")}) VALUES (${places})`).run(
@@ -113,6 +115,9 @@ export class CallRows {
 }
 
 function rowsOf(part: Part, text: string | null): PartRows {
-  if (text !== null) return JSON.parse(text) as PartRows;
-  return { row: part === "head" ? {} : LONG[part], tables: {} };
+  if (text === null) return { row: part === "head" ? {} : LONG[part], tables: {} };
+  const rows = JSON.parse(text) as PartRows;
+  const foreign = Object.keys(rows.tables).find((name) => !TABLES.some(([table, of]) => table === name && of === part));
+  if (foreign !== undefined) throw new ForeignRowsError(foreign);
+  return rows;
 }

@@ -97,6 +97,8 @@ export class RedisDurableCalls {
           return await this.#lanes.run(idOf(step), () => this.#take(step, endMs));
       }
     } catch (error) {
+      // Others must not wait for one that cannot be opened: whoever asks for it hears why.
+      if (step.kind === "claim" && isForeign(error)) return { kind: "lost" };
       throw storeErrorOf(error);
     }
   }
@@ -270,6 +272,10 @@ type ListReply = readonly [number | string, number, readonly (readonly [string, 
 const NO_BOOKS = { calls: 0, bytes: 0, ended: 0, endedBytes: 0 };
 const NOTHING_DUE: DurableAnswer = { kind: "ready", ids: [], wakeMs: null, lost: [] };
 const UNKNOWN = "the store did not respond in time: the operation may have been carried out or not";
+
+function isForeign(error: unknown): boolean {
+  return error instanceof SealError || error instanceof ForeignRowsError;
+}
 
 function storeErrorOf(error: unknown): StoreError {
   if (error instanceof StoreError) return error;

@@ -29,7 +29,7 @@ export interface DurablePlace {
 
 type OpenPlace = (room: DurableCapacity) => DurablePlace | Promise<DurablePlace>;
 
-const APPROVAL: Extract<WaitKind, { readonly kind: "approval" }> = {
+export const APPROVAL: Extract<WaitKind, { readonly kind: "approval" }> = {
   kind: "approval",
   tool: "pay",
   version: "v",
@@ -44,13 +44,13 @@ const APPROVAL: Extract<WaitKind, { readonly kind: "approval" }> = {
 const SIGNAL: WaitKind = { kind: "signal", name: "payment" };
 
 /** Steps of a test, at a time that it lets go by. */
-function stepsOf(place: DurablePlace) {
-  let nowMs = 1_000_000;
+export function stepsOf(place: Pick<DurablePlace, "take"> & Partial<DurablePlace>, startMs = 1_000_000) {
+  let nowMs = startMs;
   const take = async (step: DurableStep): Promise<DurableAnswer> => place.take(step);
   return {
     take,
-    sweep: (atMs: number) => place.sweep(atMs),
-    books: () => place.books(),
+    sweep: (atMs: number) => place.sweep?.(atMs),
+    books: () => place.books?.() ?? NO_BOOKS,
     async pass(ms: number): Promise<void> {
       await place.pass?.(nowMs, nowMs + ms);
       nowMs += ms;
@@ -111,6 +111,8 @@ function stepsOf(place: DurablePlace) {
   };
 }
 
+const NO_BOOKS = [0, 0] as const;
+
 interface PauseMore {
   readonly leg: number;
   /** Step of the first wait. */
@@ -124,7 +126,7 @@ interface PauseMore {
 
 const MADE = { arguments: null, data: null };
 
-function claimed(answer: DurableAnswer): ClaimedCall {
+export function claimed(answer: DurableAnswer): ClaimedCall {
   if (answer.kind !== "claimed") throw new Error(`the call is ${answer.kind}`);
   return answer.call;
 }
