@@ -9,11 +9,14 @@ import { fileURLToPath, URL } from "node:url";
 import { parseArgs } from "node:util";
 import { createEngine, type Engine, type ToolDefinition } from "../../../../src/glovebox/index.ts";
 import type { DurableCall } from "../../../../src/kernel/store/calls/durable/durable-call.ts";
+import { placeOf } from "../../../kernel/engine/programs/calls-place.ts";
+import { startRedis } from "../../../redis-server.ts";
 import { ORDER } from "../order.ts";
 
 /*
  * Stored calls with effects on a counting server, while one of three processes is killed every so often: no effect may
- * happen twice, and no call may be lost. `durable --calls 200 --seconds 60 --every 500`. Prints a report as JSON.
+ * happen twice, and no call may be lost. `durable --calls 200 --seconds 60 --every 500`; `--redis`: calls are in a Redis, and not
+ * in a file. Prints a report as JSON.
  */
 
 const { values } = parseArgs({
@@ -21,6 +24,7 @@ const { values } = parseArgs({
     calls: { type: "string", default: "200" },
     seconds: { type: "string", default: "60" },
     every: { type: "string", default: "500" },
+    redis: { type: "boolean", default: false },
   },
 });
 const MACHINES = 3;
@@ -43,17 +47,18 @@ const server = createServer((request, response) => {
 await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
 const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
 const folder = await mkdtemp(join(tmpdir(), "glovebox-chaos-"));
-const path = join(folder, "calls.sqlite");
+const redis = values.redis ? await startRedis() : null;
+const place = redis === null ? join(folder, "calls.sqlite") : `${redis.url}#chaos`;
 
 const open = (tools: readonly ToolDefinition[]): Promise<Engine> =>
-  createEngine({ workers: 1, executor: { kind: "threads" }, calls: { path, resume: false }, tools });
+  createEngine({ workers: 1, executor: { kind: "threads" }, calls: { ...placeOf(place), resume: false }, tools });
 const places: (ChildProcess | null)[] = Array.from({ length: MACHINES }, () => null);
 let kills = 0;
 let isOver = false;
 
 function start(at: number): void {
   const file = fileURLToPath(new URL("machine.ts", import.meta.url));
-  const child = spawn(process.execPath, ["--no-node-snapshot", "--no-warnings", file, path, url], { stdio: "ignore" });
+  const child = spawn(process.execPath, ["--no-node-snapshot", "--no-warnings", file, place, url], { stdio: "ignore" });
   places[at] = child;
   child.once("exit", () => {
     if (!isOver) start(at);
@@ -134,4 +139,5 @@ console.log(
 await engine.close();
 server.close();
 server.closeAllConnections();
+await redis?.[Symbol.asyncDispose]();
 await rm(folder, { recursive: true });
