@@ -129,13 +129,15 @@ end
 /**
  * ARGV: the call; the digest of its tenant, and its parent, where that is known; which of its own parts to load (`head`,
  * `whole`); whether to load its family, too: its parent, those below it, and oldest ended calls of its tenant beyond a
- * number or bytes; the digest of a script; whether to hand its text over; and further calls. Returns the time, the books of
- * the tenant, whether the script is there or its text, and each call.
+ * number or bytes; the digest of a script; whether to hand its text over; the most bytes of long parts, or nothing; and
+ * further calls. Returns the time, and where that is not too long also the books of the tenant, whether the script is there or
+ * its text, and each call.
  */
 const LOAD = `
 local now = now_ms()
 local root, tenant, parent, form, is_family = ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7] == '1'
 local script, is_told = ARGV[10], ARGV[11] == '1'
+local most, long_bytes = tonumber(ARGV[12]) or math.huge, 0
 local found, known = {}, {}
 
 local function load(id, form)
@@ -144,7 +146,8 @@ local function load(id, form)
   local its = call('HMGET', key('call', id), 'v', 'past', 'n', 'ix', 'head')
   local ix, long, seen = its[4] and cjson.decode(its[4]), {}, now
   if ix and (form == 'whole' or (form == 'head' and ix.state == 'ended')) then
-    long = call('HMGET', key('call', id), 'body', 'run')
+    long_bytes = long_bytes + call('HSTRLEN', key('call', id), 'body') + call('HSTRLEN', key('call', id), 'run')
+    if long_bytes <= most then long = call('HMGET', key('call', id), 'body', 'run') end
   end
   if ix and ix.holder and form == 'whole' then
     seen = math.max(tonumber(call('ZSCORE', HOLDERS, ix.holder)) or 0, since_ms())
@@ -177,7 +180,8 @@ if is_family then
     for _, id in ipairs(call('ZRANGE', key('kept', tenant), 0, ${OLDEST - 1})) do load(id, 'bare') end
   end
 end
-for at = 12, #ARGV do load(ARGV[at], 'head') end
+for at = 13, #ARGV do load(ARGV[at], 'head') end
+if long_bytes > most then return { now } end
 local text = ''
 if script ~= '' then
   if is_told then text = call('HGET', key('script', script), 'text') or ''

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
+import PQueue from "p-queue";
 import { StoreError } from "../../kernel/base/errors.ts";
 import {
   CALL_STATES,
@@ -18,7 +19,17 @@ import { ForeignRowsError } from "./call-rows.ts";
 import { DURABLE_SCRIPTS, LOOKED_MAX } from "./durable-scripts.ts";
 import { type LoadedCall, PrivateTables, type StepOutcome } from "./private-tables.ts";
 import { SealedCalls } from "./sealed-calls.ts";
-import { type CallStep, idOf, inTimeOfStore, isBounded, LoadedFamily, loadArgs, scriptOf } from "./step-family.ts";
+import {
+  type CallStep,
+  charsOf,
+  idOf,
+  inTimeOfStore,
+  isBounded,
+  LoadedFamily,
+  loadArgs,
+  scriptOf,
+  TooLongError,
+} from "./step-family.ts";
 
 /** Time for a step, from when it came: less than its sender waits. */
 const TAKE_MS = 8_000;
@@ -38,9 +49,11 @@ const SCANNED_MAX = 20_000;
 const TOTAL_BYTES = 8 * 1024 ** 3;
 /** Size of a result for which the oldest ended calls make room. */
 const RESULT_BYTES = 16 * 1024 ** 2;
+/** Long texts of a step, beyond which no other such step is taken beside it: the thread has 256 MiB. */
+const LONG_BYTES = 1024 ** 2;
 
 interface Parts {
-  readonly runner: ScriptRunner;
+  readonly runner: Pick<ScriptRunner, "run">;
   readonly seal: Seal;
   /** Of the keys of kept calls: both have one hash tag. */
   readonly prefix: string;
@@ -71,6 +84,7 @@ export class RedisDurableCalls {
   readonly #calls: SealedCalls;
   readonly #tables: PrivateTables;
   readonly #lanes = new CallLanes();
+  readonly #long = new PQueue({ concurrency: 1 });
   readonly #closed = new AbortController();
 
   constructor(parts: Parts) {
@@ -94,7 +108,7 @@ export class RedisDurableCalls {
         case "list":
           return await this.#list(step.query);
         default:
-          return await this.#lanes.run(idOf(step), () => this.#take(step, endMs));
+          return await this.#lanes.run(idOf(step), () => this.#takeInTurn(step, endMs));
       }
     } catch (error) {
       // Others must not wait for one that cannot be opened: whoever asks for it hears why.
@@ -113,12 +127,22 @@ export class RedisDurableCalls {
     this.#tables.close();
   }
 
-  /** Takes a step of one call, until it is clear what became of it. */
-  async #take(step: CallStep, endMs: number): Promise<DurableAnswer> {
+  /** Of steps with long texts one is taken at a time. */
+  async #takeInTurn(step: CallStep, endMs: number): Promise<DurableAnswer> {
+    try {
+      if (charsOf(step) <= LONG_BYTES) return await this.#take(step, endMs, LONG_BYTES);
+    } catch (error) {
+      if (!(error instanceof TooLongError)) throw error;
+    }
+    return this.#long.add(() => this.#take(step, endMs, null));
+  }
+
+  /** Takes a step of one call, until it is clear what became of it. Rejects with a `TooLongError` where it needs more bytes. */
+  async #take(step: CallStep, endMs: number, mostBytes: number | null): Promise<DurableAnswer> {
     const sent: Sent[] = [];
     for (let pauseMs = PAUSE_LEAST_MS; performance.now() < endMs; pauseMs = Math.min(2 * pauseMs, PAUSE_MOST_MS)) {
       try {
-        const family = await this.#load(step);
+        const family = await this.#load(step, sent.length === 0 ? mostBytes : null);
         const written = sent.find(({ id, version }) => family.has(id, version));
         if (written !== undefined) return written.answer;
         if (sent.every(({ untilMs }) => untilMs < family.nowMs)) {
@@ -139,10 +163,10 @@ export class RedisDurableCalls {
     throw new StoreError(UNKNOWN, { isUnanswered: true });
   }
 
-  async #load(step: CallStep): Promise<LoadedFamily> {
+  async #load(step: CallStep, mostBytes: number | null): Promise<LoadedFamily> {
     const { perTenant, tenantBytes } = this.#room;
     const room = [perTenant, tenantBytes - RESULT_BYTES] as const;
-    const reply = await this.#run("load", loadArgs(step, this.#calls, room));
+    const reply = await this.#run("load", loadArgs(step, this.#calls, room, mostBytes));
     return LoadedFamily.read(step, reply, this.#calls);
   }
 
@@ -204,7 +228,7 @@ export class RedisDurableCalls {
     // Servers that look at the same time begin with different calls.
     const ids = shuffled([...new Set([...look.due, ...look.lost])]).slice(0, TICKED_MAX);
     const ticks = ids.map((id) =>
-      this.#lanes.run(id, () => this.#take({ kind: "due", id, most: 0, nowMs }, endMs)).catch(() => null),
+      this.#lanes.run(id, () => this.#takeInTurn({ kind: "due", id, most: 0, nowMs }, endMs)).catch(() => null),
     );
     const answers = await Promise.all(ticks);
     const lost = answers.flatMap((answer): readonly KeptCall[] => (answer?.kind === "ready" ? answer.lost : []));

@@ -19,6 +19,11 @@ export function scriptOf(step: CallStep): { readonly hash: string; readonly text
   return step.kind === "pause" ? (step.call.made?.script ?? null) : null;
 }
 
+/** Characters of the long texts that a step brings. */
+export function charsOf(step: CallStep): number {
+  return step.kind === "pause" ? step.call.journal.length + step.call.plan.length : 0;
+}
+
 /** Whether a step is refused beyond the room of a tenant. */
 export function isBounded({ kind }: CallStep): boolean {
   return kind === "pause" || kind === "append";
@@ -44,11 +49,12 @@ function needOf({ kind }: CallStep): "head" | "whole" | "family" {
   }
 }
 
-/** Arguments of the script that loads what a step needs. `room`: ended calls of a tenant, and bytes, from which it makes room. */
+/** Arguments of the script that loads what a step needs. `room`: ended calls of a tenant, and bytes, from which it makes room. `mostBytes`: of long parts; `null` for any. */
 export function loadArgs(
   step: CallStep,
   calls: SealedCalls,
   room: readonly [calls: number, bytes: number],
+  mostBytes: number | null,
 ): readonly (string | number)[] {
   const need = needOf(step);
   const made = step.kind === "pause" ? step.call.made : null;
@@ -63,6 +69,7 @@ export function loadArgs(
     ...room,
     script === null ? "" : calls.digest("script", script.hash),
     step.kind === "claim" ? 1 : 0,
+    mostBytes ?? "",
     ...waits.flatMap(({ wait }) => (wait.kind === "call" ? [wait.id] : [])),
   ];
 }
@@ -78,12 +85,18 @@ type CallReply = readonly [
   made: number,
   seenMs: number,
 ];
-type Reply = readonly [
+type Reply = readonly [nowMs: number] | LoadedReply;
+type LoadedReply = readonly [
   nowMs: number,
   books: readonly [calls: number, bytes: number, ended: number, endedBytes: number],
   script: string,
   calls: readonly CallReply[],
 ];
+
+/** Thrown where calls are longer than was asked for. */
+export class TooLongError extends Error {
+  override readonly name = "TooLongError";
+}
 
 /** The calls that a step concerns, as Redis has them. */
 export class LoadedFamily {
@@ -108,9 +121,11 @@ export class LoadedFamily {
     this.#opened = new Map(opened.map((call) => [call.id, call]));
   }
 
-  /** Throws a `SealError` where a call is not as it was stored. */
+  /** Throws a `TooLongError`, and a `SealError` where a call is not as it was stored. */
   static read(step: CallStep, reply: unknown, calls: SealedCalls): LoadedFamily {
-    const [nowMs, [ofTenant, bytes, ended, endedBytes], text, found] = reply as Reply;
+    const loaded = reply as Reply;
+    if (loaded.length === 1) throw new TooLongError("what is kept of the calls is too long to be loaded beside others");
+    const [nowMs, [ofTenant, bytes, ended, endedBytes], text, found] = loaded;
     const stored = found.map(([id, version, past, n, head, body, run, made, seenMs]): StoredCall => {
       return { id, version, past, n: Number(n), head, body, run, made, seenMs };
     });

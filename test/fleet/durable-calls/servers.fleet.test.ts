@@ -3,9 +3,10 @@ import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { createEngine } from "../../../src/glovebox/index.ts";
+import { DURABLE_SCRIPTS } from "../../../src/fleet/durable-calls/durable-scripts.ts";
 import { RedisDurableCalls } from "../../../src/fleet/durable-calls/redis-durable-calls.ts";
 import type { RedisConnection } from "../../../src/fleet/redis/connection.ts";
-import { ScriptRunner } from "../../../src/fleet/redis/script.ts";
+import { LateError, ScriptRunner } from "../../../src/fleet/redis/script.ts";
 import { Seal } from "../../../src/fleet/redis/seal.ts";
 import { DEFAULT_DURABLE, SIGNALS_MAX } from "../../../src/kernel/store/calls/durable/durable-call.ts";
 import { APPROVAL, claimed, stepsOf } from "../../kernel/store/calls/durable/suite.ts";
@@ -13,6 +14,8 @@ import { openStore } from "../../kernel/store/calls/stored-calls.ts";
 import { connectTo, type RedisServer, startRedis } from "../../redis-server.ts";
 
 /* Calls that wait in one Redis, of which several servers are the users. */
+
+type ScriptRun = Parameters<ScriptRunner["run"]>[0];
 
 const SECRET = "a secret of the fleet";
 const HOUR_MS = 60 * 60 * 1_000;
@@ -272,4 +275,65 @@ describe("a Redis of calls that wait", () => {
     await client.client.hset(`${prefix}:beat`, "since", Date.now() - HOUR_MS);
     expect(await one.due()).toMatchObject({ lost: [{ id: "c_1" }] });
   });
+});
+
+describe("a step whose answer is lost on its way", () => {
+  /** A store between which and Redis `between` stands: it runs scripts, or fails. */
+  async function storeOver(between: (one: ScriptRun, run: () => Promise<unknown>) => Promise<unknown>) {
+    const connection = await connectTo(server.url);
+    onTestFinished(() => connection.close());
+    const runner = new ScriptRunner(connection);
+    const run = (one: ScriptRun): Promise<unknown> => between(one, () => runner.run(one));
+    const prefix = `{glovebox:${randomUUID()}:calls}`;
+    const calls = new RedisDurableCalls({ runner: { run }, seal: Seal.of(SECRET), prefix });
+    onTestFinished(() => calls.close());
+    return stepsOf(calls, Date.now());
+  }
+
+  const isCommit = ({ script }: ScriptRun): boolean => script === DURABLE_SCRIPTS.commit;
+
+  test("is taken once, and answered as it was", async () => {
+    const store = await storeOver(async (one, run) => {
+      const answer = await run();
+      if (isCommit(one)) throw new LateError("too late");
+      return answer;
+    });
+    expect((await store.pause("c_1", [APPROVAL])).kind).toBe("done");
+    for (let n = 0; n < SIGNALS_MAX; n++) expect((await store.signal("c_1", n)).kind).toBe("done");
+    expect((await store.signal("c_1", "more")).kind).toBe("conflict");
+    expect((await store.approve("c_1")).kind).toBe("done");
+    expect(claimed(await store.claim("c_1")).leg).toBe(1);
+    expect((await store.end("c_1", 1)).kind).toBe("done");
+  });
+
+  test("and that no server can ask for in time may have been taken: a claim is given back", async () => {
+    let isAway = false;
+    const store = await storeOver(async (one, run) => {
+      if (isAway) throw new LateError("away");
+      const answer = await run();
+      if (!isCommit(one) || !one.args.includes("holder-of-it")) return answer;
+      isAway = true;
+      throw new LateError("too late");
+    });
+    await store.pause("c_1", [APPROVAL]);
+    await store.approve("c_1");
+    await expect(store.claim("c_1", "holder-of-it")).rejects.toMatchObject({ isUnanswered: true });
+    isAway = false;
+    expect(await store.call("c_1")).toMatchObject({ state: "running" });
+    await expect.poll(async () => (await store.call("c_1")).state, { timeout: 20_000 }).toBe("ready");
+    expect(claimed(await store.claim("c_1")).leg).toBe(2);
+  });
+});
+
+test("calls with long journals are taken one after the other, and with all that they have", async () => {
+  const at = place();
+  const one = serverAt(at);
+  const journal = JSON.stringify({ asks: [], answers: [], text: "x".repeat(5 * 1024 ** 2) });
+  const ids = Array.from({ length: 6 }, (_, n) => `c_${n}`);
+  expect(await Promise.all(ids.map((id) => one.pause(id, [APPROVAL], { journal })))).toEqual(
+    ids.map(() => ({ kind: "done", call: null })),
+  );
+  await Promise.all(ids.map((id) => one.approve(id)));
+  const lengths = await Promise.all(ids.map(async (id) => claimed(await one.claim(id)).journal.length));
+  expect(lengths).toEqual(ids.map(() => journal.length));
 });

@@ -106,14 +106,20 @@ const ids = await make(Number(values.calls));
 const engine = await open([]);
 const { durable } = engine.calls;
 for (const at of places.keys()) start(at);
-for (const id of ids) await approve(id);
-
 const endMs = performance.now() + Number(values.seconds) * 1_000;
+// They run while processes are killed.
+const approving = (async () => {
+  for (const id of ids) {
+    await approve(id);
+    await delay(((Number(values.seconds) * 1_000) / ids.length) * 0.9);
+  }
+})();
 for (let at = 0; performance.now() < endMs; at++) {
   await delay(Number(values.every));
   if (places[at % MACHINES]?.kill("SIGKILL") === true) kills++;
   await settleAll();
 }
+await approving;
 const states = new Map<string, number>();
 const restMs = performance.now() + REST_MS;
 for (let left = ids.length; left > 0 && performance.now() < restMs; await delay(500)) {
