@@ -18,7 +18,7 @@ test.each([["a file", []] as const, ["Redis", ["--redis"]] as const])(
   "no stored call in %s is lost, and no effect happens twice, while the processes that run them are killed",
   { timeout: GUARD_MS + 10_000 },
   async (_where, options) => {
-    const load = byLength(["--calls", "12", "--every", "1500"], ["--calls", "200", "--every", "500"]);
+    const load = byLength(["--calls", "12", "--every", "5000"], ["--calls", "200", "--every", "5000"]);
     const { lines, stderr, code } = await runGuarded(
       PROGRAM,
       [...options, "--seconds", `${SECONDS}`, ...load],

@@ -15,7 +15,8 @@ import { ORDER } from "../order.ts";
 
 /*
  * Stored calls with effects on a counting server, while one of three processes is killed every so often: no effect may
- * happen twice, and no call may be lost. `durable --calls 200 --seconds 60 --every 500`; `--redis`: calls are in a Redis, and not
+ * happen twice, and no call may be lost. `durable --calls 200 --seconds 60 --every 500 --aim 10`: each tenth effect kills the
+ * process that asks for it, too; `--redis`: calls are in a Redis, and not
  * in a file. Prints a report as JSON.
  */
 
@@ -24,6 +25,7 @@ const { values } = parseArgs({
     calls: { type: "string", default: "200" },
     seconds: { type: "string", default: "60" },
     every: { type: "string", default: "500" },
+    aim: { type: "string", default: "10" },
     redis: { type: "boolean", default: false },
   },
 });
@@ -31,13 +33,22 @@ const MACHINES = 3;
 /** Time for what is left once nothing is killed any more. */
 const REST_MS = 120_000;
 
+/** Until when processes are killed. */
+let endMs = 0;
+/** Effects that were asked for. */
+let asked = 0;
 /** Effects by key and number, as often as they have happened. */
 const counts = new Map<string, number>();
 const server = createServer((request, response) => {
   let body = "";
   request.setEncoding("utf8").on("data", (text: string) => (body += text));
   request.on("end", () => {
-    const { key, n } = JSON.parse(body) as { readonly key: string; readonly n: number };
+    const { key, n, pid } = JSON.parse(body) as { readonly key: string; readonly n: number; readonly pid: number };
+    if (++asked % Number(values.aim) === 0) {
+      const isKilled = kill(places.find((child) => child?.pid === pid) ?? null);
+      // In turn: before it happened, and after.
+      if (isKilled && asked % (2 * Number(values.aim)) === 0) return;
+    }
     const count = (counts.get(`${key} ${n}`) ?? 0) + 1;
     counts.set(`${key} ${n}`, count);
     // Long enough for a kill between the effect and its answer.
@@ -55,6 +66,12 @@ const open = (tools: readonly ToolDefinition[]): Promise<Engine> =>
 const places: (ChildProcess | null)[] = Array.from({ length: MACHINES }, () => null);
 let kills = 0;
 let isOver = false;
+
+function kill(child: ChildProcess | null | undefined): boolean {
+  const isKilled = performance.now() < endMs && child?.kill("SIGKILL") === true;
+  if (isKilled) kills++;
+  return isKilled;
+}
 
 function start(at: number): void {
   const file = fileURLToPath(new URL("machine.ts", import.meta.url));
@@ -106,7 +123,7 @@ const ids = await make(Number(values.calls));
 const engine = await open([]);
 const { durable } = engine.calls;
 for (const at of places.keys()) start(at);
-const endMs = performance.now() + Number(values.seconds) * 1_000;
+endMs = performance.now() + Number(values.seconds) * 1_000;
 // They run while processes are killed.
 const approving = (async () => {
   for (const id of ids) {
@@ -116,7 +133,7 @@ const approving = (async () => {
 })();
 for (let at = 0; performance.now() < endMs; at++) {
   await delay(Number(values.every));
-  if (places[at % MACHINES]?.kill("SIGKILL") === true) kills++;
+  kill(places[at % MACHINES]);
   await settleAll();
 }
 await approving;

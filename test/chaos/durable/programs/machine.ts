@@ -12,7 +12,10 @@ const desk = defineCapability({
   methods: {
     post: {
       handler: async (args) => {
-        const response = await fetch(url, { method: "POST", body: JSON.stringify(args) });
+        const response = await fetch(url, {
+          method: "POST",
+          body: JSON.stringify({ ...(args as object), pid: process.pid }),
+        });
         return (await response.json()) as unknown;
       },
     },
