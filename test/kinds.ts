@@ -48,7 +48,8 @@ export interface TestFile {
 export function testFiles(): TestFile[] {
   return readdirSync(TEST, { recursive: true, encoding: "utf8" })
     .map((name) => name.split(sep).join("/"))
-    .filter((name) => name.endsWith(".test.ts"))
+    // A run that was killed may have left a folder with others' modules.
+    .filter((name) => name.endsWith(".test.ts") && !/(?:^|\/)\./.test(name))
     .map((name) => {
       const kind = kindOf(name);
       const text = readFileSync(join(TEST, name), "utf8");

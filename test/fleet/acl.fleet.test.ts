@@ -59,7 +59,7 @@ beforeAll(async () => {
     idempotency: shared,
     calls: shared,
     policy: { rules: [{ allow: { kv: true } }] },
-    tools: [counts],
+    tools: [counts, { name: "gated", description: "Waits.", approval: "always", source: "export default () => 1;" }],
   });
   // Somebody who watches makes servers tell each other of their calls.
   void engine.calls
@@ -84,11 +84,14 @@ const callAll = () => [
 ];
 
 describe("the ACL that glovebox redis acl prints", () => {
-  test("suffices for a fleet with kv, idempotency keys and kept calls", async () => {
+  test("suffices for a fleet with kv, idempotency keys, kept calls and calls that wait", async () => {
     await admin.client.acl("LOG", "RESET");
     const results = await Promise.all(callAll());
     expect(results.flatMap(({ error }) => (error === null ? [] : [`${error.code}: ${error.message}`]))).toEqual([]);
     await expect.poll(async () => (await engine.calls.list({})).calls.length, { timeout: 20_000 }).toBeGreaterThan(15);
+    const { error } = await engine.execute({ name: "gated", arguments: {} });
+    const id = error?.code === "paused" ? (error.details?.id ?? "") : "";
+    expect(await engine.calls.durable.cancel(id)).toMatchObject({ state: "ended" });
     expect(await denied()).toEqual([]);
     expect(machine.stats().problem).toBeNull();
     expect(engine.stats().redis).toBeUndefined();

@@ -26,6 +26,8 @@ import {
 import type { CallRoom } from "../../kernel/store/calls/call-tables.ts";
 import { type CallBackend, type OpenCalls, StoreFailure } from "../../kernel/store/calls/thread/call-backend.ts";
 import type { StoreProblem } from "../../kernel/store/calls/thread/messages.ts";
+import type { DurableAnswer, DurableStep } from "../../kernel/store/calls/durable/durable-call.ts";
+import { RedisDurableCalls } from "../durable-calls/redis-durable-calls.ts";
 import { KeptChannel } from "./kept-channel.ts";
 import { CALL_SCRIPTS } from "./scripts.ts";
 import { isSealError, memberOf, placeOf, SealedRows, type SealedRow, shownOf } from "./sealed-rows.ts";
@@ -82,6 +84,7 @@ export class RedisKeptCalls implements CallBackend {
   readonly #settings: RedisSettings;
   readonly #prefix: string;
   readonly #rows: SealedRows;
+  readonly #durable: RedisDurableCalls;
   /** Number of this process: nobody counts calls for all. */
   #process = randomInt(PROCESSES);
   /** Its name in what it tells those who watch. */
@@ -99,7 +102,9 @@ export class RedisKeptCalls implements CallBackend {
     this.#runner = new ScriptRunner(connection);
     this.#settings = settings;
     this.#prefix = prefixOf(settings.fleet, "calls");
-    this.#rows = new SealedRows(Seal.of(settings.secret), this.#prefix);
+    const seal = Seal.of(settings.secret);
+    this.#rows = new SealedRows(seal, this.#prefix);
+    this.#durable = new RedisDurableCalls({ runner: this.#runner, seal, prefix: this.#prefix });
   }
 
   /** Begins to connect. */
@@ -127,7 +132,7 @@ export class RedisKeptCalls implements CallBackend {
       this.#bytes = Number(await this.#write("add", [...ages, this.#sender, ...texts]));
       left.splice(0, piece.length);
     }
-    for (let at = 0; at < PIECES_MAX && this.#bytes > maxBytes; at++) await this.sweep(Date.now());
+    for (let at = 0; at < PIECES_MAX && this.#bytes > maxBytes; at++) await this.#sweepRows(Date.now());
     this.#begun = null;
   }
 
@@ -204,6 +209,15 @@ export class RedisKeptCalls implements CallBackend {
   }
 
   async sweep(nowMs: number): Promise<boolean> {
+    const isLeft = await this.#sweepRows(nowMs);
+    return (await this.#durable.sweep()) || isLeft;
+  }
+
+  takeDurable(step: DurableStep): Promise<DurableAnswer> {
+    return this.#durable.take(step);
+  }
+
+  async #sweepRows(nowMs: number): Promise<boolean> {
     const { maxAgeMs, detailAgeMs, maxBytes } = this.#settings;
     const ends = [maxAgeMs, detailAgeMs].map((ms) => memberOf([nowMs - ms, 0]));
     const [bytes, isLeft] = (await this.#write("sweep", [maxBytes, ...ends])) as readonly unknown[];
@@ -230,6 +244,7 @@ export class RedisKeptCalls implements CallBackend {
   }
 
   async close(): Promise<void> {
+    this.#durable.close();
     await Promise.all([this.#channel?.[Symbol.asyncDispose](), this.#connection.close()]);
   }
 

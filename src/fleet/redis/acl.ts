@@ -16,7 +16,7 @@ export function aclRules(fleet: string): readonly AclRule[] {
   return [
     { rule: `~${prefixOf(name)}:*`, why: "members, jobs and messages of the fleet" },
     { rule: `~${prefixOf(name, "ledger")}:*`, why: "idempotency keys" },
-    { rule: `~${prefixOf(name, "calls")}:*`, why: "kept calls" },
+    { rule: `~${prefixOf(name, "calls")}:*`, why: "kept calls, and calls that wait" },
     { rule: `&${prefixOf(name, "calls")}:*`, why: "kept calls, as they are kept" },
     { rule: `~${prefixOf(name, "logins")}:*`, why: "logins of connectors" },
     { rule: `~${KV_PREFIX}*`, why: "kv, which has no fleet" },

@@ -100,7 +100,7 @@ function resolveFile(path: unknown): string {
   return path === IN_MEMORY ? path : resolve(path);
 }
 
-/** Whether an earlier process may have left calls that wait, which this engine is to run on. */
+/** Whether an earlier process, or another server, may have left calls that wait, which this engine is to run on. */
 export function mayHaveWaiting(calls: ResolvedCallOptions | null): boolean {
-  return calls !== null && calls.resume && "path" in calls.place && existsSync(calls.place.path);
+  return calls !== null && calls.resume && (!("path" in calls.place) || existsSync(calls.place.path));
 }

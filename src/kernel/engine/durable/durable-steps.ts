@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { type ErrorCode, StoreError } from "../../base/errors.ts";
-import type { DurableStep, PausedCall, RunWait, TakeDurable } from "../../store/calls/durable/durable-call.ts";
+import type { DurableStep, MadeCall, PausedCall, RunWait, TakeDurable } from "../../store/calls/durable/durable-call.ts";
 
 /** Pauses between tries to take a step. */
 const PAUSES_MS = [50, 500, 2_000];
@@ -55,7 +55,7 @@ async function storeSurely(
 /** Stores a call that begins its first run. */
 export async function storeStart(
   take: TakeDurable,
-  call: Extract<DurableStep, { readonly kind: "start" }>["call"],
+  call: PausedCall & { readonly made: MadeCall },
   holder: string,
 ): Promise<Exclude<StoredPause, { readonly kind: "settled" }>> {
   const stored = await storeSurely(take, { kind: "start", call, holder, nowMs: call.made.createdMs });

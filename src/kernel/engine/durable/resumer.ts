@@ -133,6 +133,7 @@ export class Resumer {
         await this.#begin();
       } catch {
         // The store cannot be used now: the next look tries again.
+        this.#wakeMs = Date.now() + LOOK_MS;
       }
     }
     this.#looking = null;

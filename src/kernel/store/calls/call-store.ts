@@ -371,9 +371,9 @@ function settleSteps<Given, Answer>(
   answers: readonly StepAnswer<Given>[],
   answerOf: (given: Given | null) => Answer,
 ): void {
-  for (const [ask, answer, failure] of answers) {
+  for (const [ask, answer, failure, isUnanswered = false] of answers) {
     const step = asks.get(ask);
     if (failure === null) step?.resolve(answerOf(answer));
-    else step?.reject(new StoreError(failure));
+    else step?.reject(new StoreError(failure, { isUnanswered }));
   }
 }

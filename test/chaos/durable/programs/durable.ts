@@ -9,11 +9,15 @@ import { fileURLToPath, URL } from "node:url";
 import { parseArgs } from "node:util";
 import { createEngine, type Engine, type ToolDefinition } from "../../../../src/glovebox/index.ts";
 import type { DurableCall } from "../../../../src/kernel/store/calls/durable/durable-call.ts";
+import { placeOf } from "../../../kernel/engine/programs/calls-place.ts";
+import { startRedis } from "../../../redis-server.ts";
 import { ORDER } from "../order.ts";
 
 /*
  * Stored calls with effects on a counting server, while one of three processes is killed every so often: no effect may
- * happen twice, and no call may be lost. `durable --calls 200 --seconds 60 --every 500`. Prints a report as JSON.
+ * happen twice, and no call may be lost. `durable --calls 200 --seconds 60 --every 500 --aim 10`: each tenth effect kills the
+ * process that asks for it, too; `--redis`: calls are in a Redis, and not
+ * in a file. Prints a report as JSON.
  */
 
 const { values } = parseArgs({
@@ -21,19 +25,30 @@ const { values } = parseArgs({
     calls: { type: "string", default: "200" },
     seconds: { type: "string", default: "60" },
     every: { type: "string", default: "500" },
+    aim: { type: "string", default: "10" },
+    redis: { type: "boolean", default: false },
   },
 });
 const MACHINES = 3;
 /** Time for what is left once nothing is killed any more. */
 const REST_MS = 120_000;
 
+/** Until when processes are killed. */
+let endMs = 0;
+/** Effects that were asked for. */
+let asked = 0;
 /** Effects by key and number, as often as they have happened. */
 const counts = new Map<string, number>();
 const server = createServer((request, response) => {
   let body = "";
   request.setEncoding("utf8").on("data", (text: string) => (body += text));
   request.on("end", () => {
-    const { key, n } = JSON.parse(body) as { readonly key: string; readonly n: number };
+    const { key, n, pid } = JSON.parse(body) as { readonly key: string; readonly n: number; readonly pid: number };
+    if (++asked % Number(values.aim) === 0) {
+      const isKilled = kill(places.find((child) => child?.pid === pid) ?? null);
+      // In turn: before it happened, and after.
+      if (isKilled && asked % (2 * Number(values.aim)) === 0) return;
+    }
     const count = (counts.get(`${key} ${n}`) ?? 0) + 1;
     counts.set(`${key} ${n}`, count);
     // Long enough for a kill between the effect and its answer.
@@ -43,17 +58,24 @@ const server = createServer((request, response) => {
 await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
 const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
 const folder = await mkdtemp(join(tmpdir(), "glovebox-chaos-"));
-const path = join(folder, "calls.sqlite");
+const redis = values.redis ? await startRedis() : null;
+const place = redis === null ? join(folder, "calls.sqlite") : `${redis.url}#chaos`;
 
 const open = (tools: readonly ToolDefinition[]): Promise<Engine> =>
-  createEngine({ workers: 1, executor: { kind: "threads" }, calls: { path, resume: false }, tools });
+  createEngine({ workers: 1, executor: { kind: "threads" }, calls: { ...placeOf(place), resume: false }, tools });
 const places: (ChildProcess | null)[] = Array.from({ length: MACHINES }, () => null);
 let kills = 0;
 let isOver = false;
 
+function kill(child: ChildProcess | null | undefined): boolean {
+  const isKilled = performance.now() < endMs && child?.kill("SIGKILL") === true;
+  if (isKilled) kills++;
+  return isKilled;
+}
+
 function start(at: number): void {
   const file = fileURLToPath(new URL("machine.ts", import.meta.url));
-  const child = spawn(process.execPath, ["--no-node-snapshot", "--no-warnings", file, path, url], { stdio: "ignore" });
+  const child = spawn(process.execPath, ["--no-node-snapshot", "--no-warnings", file, place, url], { stdio: "ignore" });
   places[at] = child;
   child.once("exit", () => {
     if (!isOver) start(at);
@@ -101,14 +123,20 @@ const ids = await make(Number(values.calls));
 const engine = await open([]);
 const { durable } = engine.calls;
 for (const at of places.keys()) start(at);
-for (const id of ids) await approve(id);
-
-const endMs = performance.now() + Number(values.seconds) * 1_000;
+endMs = performance.now() + Number(values.seconds) * 1_000;
+// They run while processes are killed.
+const approving = (async () => {
+  for (const id of ids) {
+    await approve(id);
+    await delay(((Number(values.seconds) * 1_000) / ids.length) * 0.9);
+  }
+})();
 for (let at = 0; performance.now() < endMs; at++) {
   await delay(Number(values.every));
-  if (places[at % MACHINES]?.kill("SIGKILL") === true) kills++;
+  kill(places[at % MACHINES]);
   await settleAll();
 }
+await approving;
 const states = new Map<string, number>();
 const restMs = performance.now() + REST_MS;
 for (let left = ids.length; left > 0 && performance.now() < restMs; await delay(500)) {
@@ -134,4 +162,5 @@ console.log(
 await engine.close();
 server.close();
 server.closeAllConnections();
+await redis?.[Symbol.asyncDispose]();
 await rm(folder, { recursive: true });

@@ -1,9 +1,10 @@
 import { createEngine, defineCapability } from "../../../../src/glovebox/index.ts";
+import { placeOf } from "../../../kernel/engine/programs/calls-place.ts";
 import { ORDER } from "../order.ts";
 
-/* One of several processes that run the calls of one file, until it is killed: `machine FILE URL`. */
+/* One of several processes that run the calls of one place, until it is killed: `machine PLACE URL`. */
 
-const [, , path = "", url = ""] = process.argv;
+const [, , place = "", url = ""] = process.argv;
 
 /** An effect outside: a server counts it, and may be slow to answer. */
 const desk = defineCapability({
@@ -11,7 +12,10 @@ const desk = defineCapability({
   methods: {
     post: {
       handler: async (args) => {
-        const response = await fetch(url, { method: "POST", body: JSON.stringify(args) });
+        const response = await fetch(url, {
+          method: "POST",
+          body: JSON.stringify({ ...(args as object), pid: process.pid }),
+        });
         return (await response.json()) as unknown;
       },
     },
@@ -22,7 +26,7 @@ await createEngine({
   workers: 1,
   executor: { kind: "threads" },
   capabilities: [desk],
-  calls: { path },
+  calls: placeOf(place),
   policy: { rules: [{ allow: { desk: true, pause: true } }] },
   tools: [ORDER],
 });

@@ -1,15 +1,18 @@
 import { appendFileSync, readFileSync } from "node:fs";
 import { createEngine, defineCapability } from "../../../../src/glovebox/index.ts";
+import { placeOf } from "./calls-place.ts";
 
 /*
- * A process with an engine over a file of calls, whose effects are lines of another file. `begin FILE EFFECTS WHERE`: has a
+ * A process with an engine over a place of calls, whose effects are lines of another file. `begin FILE EFFECTS WHERE`: has a
  * call approved that runs on until it stays WHERE, says its id, and waits to be killed. `finish FILE EFFECTS ID DECISION`:
  * goes on with the call, decides what is in doubt, and says its result, its states and the effects.
  */
 
 const [, , role = "", path = "", effects = "", what = "", decision = ""] = process.argv;
 const stays = role === "begin" ? what : "";
-const stay = (): Promise<never> => {
+const stay = async (): Promise<never> => {
+  // The store takes steps of a call in their order: it has the answers of those before.
+  await durable.get(id);
   process.stdout.write(`${JSON.stringify({ id })}\n`);
   return new Promise(() => setInterval(() => undefined, 1_000));
 };
@@ -34,7 +37,7 @@ const ledger = defineCapability({
 await using engine = await createEngine({
   workers: 1,
   capabilities: [ledger],
-  calls: { path },
+  calls: placeOf(path),
   policy: { rules: [{ allow: { ledger: true, tools: ["*"] } }] },
   tools: [
     {

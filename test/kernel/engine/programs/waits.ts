@@ -1,7 +1,8 @@
 import { createEngine, defineCapability } from "../../../../src/glovebox/index.ts";
+import { placeOf } from "./calls-place.ts";
 
 /*
- * A process with an engine over a file of calls. `pause FILE NAME`: calls a tool, says the id, and waits to be killed.
+ * A process with an engine over a place of calls. `pause FILE NAME`: calls a tool, says the id, and waits to be killed.
  * `approve FILE ID`: approves all that the call waits for, without a tool. `finish FILE ID`: waits for its result, with
  * another version of its tool, and says what has happened outside.
  */
@@ -14,7 +15,7 @@ const version = role === "finish" ? "new" : "old";
 await using engine = await createEngine({
   workers: 1,
   capabilities: [ledger],
-  calls: { path, resume: role === "finish" },
+  calls: { ...placeOf(path), resume: role === "finish" },
   policy: { rules: [{ allow: { ledger: true, pause: true, tools: ["*"] } }] },
   tools:
     role === "approve"

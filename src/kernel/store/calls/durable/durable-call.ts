@@ -259,12 +259,7 @@ export type DurableStep =
   /** Stores a call that pauses. The same again is answered as it was. */
   | { readonly kind: "pause"; readonly call: PausedCall; readonly nowMs: number }
   /** Stores a call that begins its first run. The same again is answered as it was. */
-  | {
-      readonly kind: "start";
-      readonly call: PausedCall & { readonly made: MadeCall };
-      readonly holder: string;
-      readonly nowMs: number;
-    }
+  | { readonly kind: "start"; readonly call: PausedCall; readonly holder: string; readonly nowMs: number }
   /** Takes a call that is `ready`, for its next run. */
   | { readonly kind: "claim"; readonly id: string; readonly holder: string; readonly nowMs: number }
   /** A run has ended the call. `result`: JSON of a `ToolResult`. */

@@ -130,9 +130,7 @@ export class DurableRows {
     const ids = tenants.map(({ tenant }) =>
       (this.sql(sql).all(tenant, each) as unknown as readonly { readonly id: string }[]).map(({ id }) => id),
     );
-    return Array.from({ length: each }, (_one, at) => ids.flatMap((of) => of[at] ?? []))
-      .flat()
-      .slice(0, most);
+    return inTurns(ids, most);
   }
 
   /** The limit that a call is beyond, in words. `isNew`: whether it counts as one more of its tenant's. */
@@ -162,4 +160,12 @@ export class DurableRows {
       if (this.sql(`DELETE FROM durable WHERE n = (${oldest})`).run(tenant, n).changes === 0) return;
     }
   }
+}
+
+/** Ids of several tenants: one of each in turn. */
+export function inTurns(ids: readonly (readonly string[])[], most: number): readonly string[] {
+  const longest = Math.max(0, ...ids.map(({ length }) => length));
+  return Array.from({ length: longest }, (_one, at) => ids.flatMap((of) => of[at] ?? []))
+    .flat()
+    .slice(0, most);
 }

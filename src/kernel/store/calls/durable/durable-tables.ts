@@ -164,8 +164,10 @@ export class DurableTables {
   #start({ call, holder, nowMs }: Of<"start">): DurableAnswer {
     const known = this.#rows.find(call.id, null);
     if (known !== undefined) return known.holder === holder ? { kind: "done", call: null } : LOST;
+    const { made } = call;
+    if (made === null) return LOST;
     return this.#orNothing(() => {
-      const n = this.#insert(call, call.made, nowMs);
+      const n = this.#insert(call, made, nowMs);
       this.#lostRuns.see(holder, nowMs);
       this.#rows.sql("UPDATE durable SET holder = ? WHERE n = ?").run(holder, n);
       this.#rows.sql(WEIGH_SQL).run(n);

@@ -1,4 +1,5 @@
 import type { CallCells, CallDetail, CallPage, CallPlace, CallQuery, KeptRun, StoredCall } from "../call-record.ts";
+import type { TakeDurable } from "../durable/durable-call.ts";
 import type { StoredRow } from "../call-lines.ts";
 import type { CallRoom } from "../call-tables.ts";
 import type { StoreProblem } from "./messages.ts";
@@ -36,6 +37,8 @@ export interface CallBackend {
   sweep(nowMs: number): Promise<boolean>;
   /** Tells calls as other processes keep them, where it hears of these; `null` for no more. */
   watch(tell: ((calls: readonly CallCells[]) => void) | null): void;
+  /** Takes steps of calls that wait; not there where they cannot wait in this place. Those of one call go in their order. */
+  readonly takeDurable?: TakeDurable;
   close(): Promise<void>;
 }
 

@@ -1,5 +1,6 @@
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import { within } from "../../../base/deadline.ts";
+import { StoreError } from "../../../base/errors.ts";
 import { parseWithDigits } from "../../../base/exact-json.ts";
 import type { StoredRow } from "../call-lines.ts";
 import { DetailText } from "../call-redaction.ts";
@@ -8,7 +9,15 @@ import { comparableOf, type Difference, differencesOf } from "../differences.ts"
 import { type CallBackend, type OpenCalls, StoreFailure } from "./call-backend.ts";
 import type { DurableAnswer, DurableStep } from "../durable/durable-call.ts";
 import type { ClaimResult, LedgerStep } from "../ledger.ts";
-import type { CallComparison, FromStore, StoreAnswer, StoreProblem, StoreSettings, ToStore } from "./messages.ts";
+import type {
+  CallComparison,
+  FromStore,
+  StepAnswer,
+  StoreAnswer,
+  StoreProblem,
+  StoreSettings,
+  ToStore,
+} from "./messages.ts";
 import type { StepLine } from "./step-line.ts";
 
 /** Pauses after failures, in milliseconds: a file that another process has locked is soon free. */
@@ -36,7 +45,7 @@ interface FileSteps {
   readonly durable: StepLine<DurableStep, DurableAnswer>;
 }
 
-const ELSEWHERE = "calls that are kept in Redis cannot wait yet: set calls.path instead of calls.url";
+const ELSEWHERE = "calls cannot wait where calls.url keeps them: set calls.path instead";
 
 /** Writes batches of calls in their order, one in a turn of the event loop, and answers lists between them. */
 class StoreThread {
@@ -46,6 +55,8 @@ class StoreThread {
   readonly #details = new DetailText();
   readonly #batches: Batch[] = [];
   readonly #reads: (() => void)[] = [];
+  /** Steps of calls that wait, in a place that is not a file. */
+  readonly #taking = new Set<Promise<void>>();
   #next: NodeJS.Immediate | NodeJS.Timeout | null = null;
   #writing: Promise<void> | null = null;
   #pauseMs = 0;
@@ -65,7 +76,8 @@ class StoreThread {
         return this.#steps?.ledger.take(message.steps);
       case "durable":
         if (this.#steps !== null) return this.#steps.durable.take(message.steps);
-        return this.#tell({ kind: "durable", answers: message.steps.map(([ask]) => [ask, null, ELSEWHERE]) });
+        for (const [ask, step] of message.steps) void this.#takeDurable(ask, step);
+        return;
       case "batch":
         this.#batches.push({ given: message.rows, rows: null });
         return this.#goOn();
@@ -124,6 +136,20 @@ class StoreThread {
       // The batch is to blame itself, and another one may be written.
       if (!(error instanceof StoreFailure)) this.#lose(problem);
     }
+  }
+
+  /** Takes a step in a place that is not a file. */
+  async #takeDurable(ask: number, step: DurableStep): Promise<void> {
+    const answered = this.#calls.takeDurable?.(step).then(
+      (answer): StepAnswer<DurableAnswer> => [ask, answer, null],
+      (error: unknown) => failureOf(ask, error),
+    );
+    const taken = (answered ?? Promise.resolve(failureOf(ask, new StoreError(ELSEWHERE)))).then((answer) =>
+      this.#tell({ kind: "durable", answers: [answer] }),
+    );
+    this.#taking.add(taken);
+    await taken;
+    this.#taking.delete(taken);
   }
 
   async #judge(place: CallPlace, given: DetailTexts, asked: number): Promise<readonly Difference[]> {
@@ -196,6 +222,7 @@ class StoreThread {
     this.#pauseMs = 0;
     this.#steps?.ledger.end();
     this.#steps?.durable.end();
+    await Promise.all(this.#taking);
     while (this.#batches.length > 0 && this.#pauseMs === 0) await this.#writeNext();
     while (this.#batches.length > 0) this.#lose(this.#problem ?? ENDED);
     await this.#calls.close();
@@ -212,6 +239,11 @@ const ENDED: StoreProblem = { reason: "ended", message: "the store has ended" };
 function problemOf(error: unknown): StoreProblem {
   if (error instanceof StoreFailure) return error.problem;
   return { reason: "unusable", message: "the store cannot write or read what it has" };
+}
+
+function failureOf(ask: number, error: unknown): StepAnswer<DurableAnswer> {
+  if (error instanceof StoreError) return [ask, null, error.message, error.isUnanswered];
+  return [ask, null, problemOf(error).message];
 }
 
 /** Loads only what the chosen place needs. */

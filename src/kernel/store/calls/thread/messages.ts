@@ -34,8 +34,13 @@ export interface FileSettings extends CallRoom {
 /** Where calls are kept, and how many. */
 export type StoreSettings = FileSettings | (CallRoom & SentStore);
 
-/** State of a call that was claimed, or what the step of the ledger has failed with. */
-export type StepAnswer<Answer> = readonly [ask: number, answer: Answer | null, failure: string | null];
+/** The answer of a step, or what it has failed with. `isUnanswered`: it may have been taken all the same. */
+export type StepAnswer<Answer> = readonly [
+  ask: number,
+  answer: Answer | null,
+  failure: string | null,
+  isUnanswered?: boolean,
+];
 
 export type ToStore =
   /** Steps of the ledger, which are written before they are answered. */

@@ -1,0 +1,206 @@
+import { type DurableStep, type MadeCall, WAITS_MAX } from "../../kernel/store/calls/durable/durable-call.ts";
+import { undoId } from "../../kernel/store/calls/durable/undone-calls.ts";
+import type { LoadedCall, StepView, TenantBooks } from "./private-tables.ts";
+import type { OpenedCall, SealedCalls, StoredCall } from "./sealed-calls.ts";
+
+/** A step about one call. `due` settles what the clock settles of it. */
+export type CallStep =
+  | Exclude<DurableStep, { readonly kind: "see" | "due" | "list" }>
+  | (Extract<DurableStep, { readonly kind: "due" }> & { readonly id: string });
+
+/** A difference of clocks below this one is the way of a step. */
+const CLOCKS_DIFFER_MS = 1_000;
+
+export function idOf(step: CallStep): string {
+  return "call" in step ? step.call.id : step.id;
+}
+
+/** What is made of a call that a step brings. */
+function madeOf(step: CallStep): MadeCall | null {
+  return "call" in step ? step.call.made : null;
+}
+
+/** The script that a step brings. */
+export function scriptOf(step: CallStep): { readonly hash: string; readonly text: string } | null {
+  return madeOf(step)?.script ?? null;
+}
+
+/** Characters of the long texts that a step brings. */
+export function charsOf(step: CallStep): number {
+  return "call" in step ? step.call.journal.length + step.call.plan.length : 0;
+}
+
+/** Whether a step is refused beyond the room of a tenant. */
+export function isBounded({ kind }: CallStep): boolean {
+  return kind === "pause" || kind === "start" || kind === "append";
+}
+
+/** What a step needs of its call: its head, or all of it, or also the calls that may end or go on with it. */
+function needOf({ kind }: CallStep): "head" | "whole" | "family" {
+  switch (kind) {
+    case "get":
+    case "release":
+      return "head";
+    case "claim":
+    case "append":
+    case "effects":
+      return "whole";
+    case "pause":
+    case "start":
+    case "undo":
+    case "end":
+    case "abandon":
+    case "decide":
+    case "signal":
+    case "cancel":
+    case "due":
+      return "family";
+  }
+}
+
+/** Arguments of the script that loads what a step needs. `room`: ended calls of a tenant, and bytes, from which it makes room. `mostBytes`: of long parts; `null` for any. */
+export function loadArgs(
+  step: CallStep,
+  calls: SealedCalls,
+  room: readonly [calls: number, bytes: number],
+  mostBytes: number | null,
+): readonly (string | number)[] {
+  const need = needOf(step);
+  const made = madeOf(step);
+  const script = scriptOf(step);
+  const waits = "call" in step ? step.call.waits.slice(0, WAITS_MAX) : [];
+  return [
+    idOf(step),
+    made === null ? "" : calls.digest("tenant", made.tenant),
+    made?.parent?.id ?? "",
+    need === "head" ? "head" : "whole",
+    need === "family" ? 1 : 0,
+    ...room,
+    script === null ? "" : calls.digest("script", script.hash),
+    step.kind === "claim" ? 1 : 0,
+    mostBytes ?? "",
+    ...waits.flatMap(({ wait }) => (wait.kind === "call" ? [wait.id] : [])),
+    ...(step.kind === "undo" ? [undoId(step.id)] : []),
+  ];
+}
+
+type CallReply = readonly [
+  id: string,
+  version: string,
+  past: string,
+  n: string,
+  head: string,
+  body: string,
+  run: string,
+  made: number,
+  seenMs: number,
+];
+type Reply = readonly [nowMs: number] | LoadedReply;
+type LoadedReply = readonly [
+  nowMs: number,
+  books: readonly [calls: number, bytes: number, ended: number, endedBytes: number],
+  script: string,
+  calls: readonly CallReply[],
+];
+
+/** Thrown where calls are longer than was asked for. */
+export class TooLongError extends Error {
+  override readonly name = "TooLongError";
+}
+
+/** The calls that a step concerns, as Redis has them. */
+export class LoadedFamily {
+  readonly nowMs: number;
+  readonly view: StepView;
+  /** Whether Redis has the script that the step brings. */
+  readonly hasScript: boolean;
+  readonly #stored: ReadonlyMap<string, StoredCall>;
+  readonly #opened: ReadonlyMap<string, OpenedCall>;
+
+  private constructor(
+    nowMs: number,
+    view: StepView,
+    hasScript: boolean,
+    stored: readonly StoredCall[],
+    opened: readonly OpenedCall[],
+  ) {
+    this.nowMs = nowMs;
+    this.view = view;
+    this.hasScript = hasScript;
+    this.#stored = new Map(stored.map((call) => [call.id, call]));
+    this.#opened = new Map(opened.map((call) => [call.id, call]));
+  }
+
+  /** Throws a `TooLongError`, and a `SealError` where a call is not as it was stored. */
+  static read(step: CallStep, reply: unknown, calls: SealedCalls): LoadedFamily {
+    const loaded = reply as Reply;
+    if (loaded.length === 1) throw new TooLongError("what is kept of the calls is too long to be loaded beside others");
+    const [nowMs, [ofTenant, bytes, ended, endedBytes], text, found] = loaded;
+    const stored = found.map(([id, version, past, n, head, body, run, made, seenMs]): StoredCall => {
+      return { id, version, past, n: Number(n), head, body, run, made, seenMs };
+    });
+    const opened = stored.filter(({ version }) => version !== "").map((call) => calls.open(call));
+    const root = opened.find(({ id }) => id === idOf(step));
+    const { tenant, script } = root === undefined ? NO_ROW : rowOf(root);
+    const isTold = step.kind === "claim" && script !== null && text !== "";
+    const books: TenantBooks = { calls: ofTenant, bytes, ended, endedBytes };
+    const view = {
+      calls: opened,
+      tenant: madeOf(step)?.tenant ?? tenant,
+      books,
+      script: isTold ? { hash: script, text: calls.openScript(script, text) } : null,
+    };
+    return new LoadedFamily(nowMs, view, text !== "", stored, opened);
+  }
+
+  /** Whether a version of a call was written. */
+  has(id: string, version: string): boolean {
+    const call = this.#stored.get(id);
+    return call?.version === version || call?.past.split(" ").includes(version) === true;
+  }
+
+  headOf(id: string): OpenedCall["head"] | undefined {
+    return this.#opened.get(id)?.head;
+  }
+
+  /** What must be as it was, but for calls that are removed. */
+  checks(removed: readonly string[]): readonly (string | number)[] {
+    const left = [...this.#stored.values()].filter(({ id }) => !removed.includes(id));
+    return [left.length, ...left.flatMap(({ id, version, made }) => [id, version, made])];
+  }
+}
+
+interface NamedRow {
+  readonly tenant: string;
+  readonly script: string | null;
+}
+
+const NO_ROW: NamedRow = { tenant: "", script: null };
+
+function rowOf({ parts }: LoadedCall): NamedRow {
+  return (JSON.parse(parts.head ?? "") as { readonly row: NamedRow }).row;
+}
+
+/** A step in the time of Redis: a server whose clock is wrong does no harm. */
+export function inTimeOfStore(step: CallStep, nowMs: number): CallStep {
+  if (step.kind === "get" || step.kind === "effects") return step;
+  const aheadMs = nowMs - step.nowMs;
+  if (!("call" in step) || Math.abs(aheadMs) < CLOCKS_DIFFER_MS) return { ...step, nowMs };
+  const { call } = step;
+  const later = (ms: number | null): number | null => (ms === null ? null : ms + aheadMs);
+  const { made } = call;
+  return {
+    ...step,
+    nowMs,
+    call: {
+      ...call,
+      made: made && { ...made, createdMs: made.createdMs + aheadMs, expiresMs: made.expiresMs + aheadMs },
+      wakeMs: later(call.wakeMs),
+      waits: call.waits.map((wait) => ({
+        ...wait,
+        openedMs: wait.openedMs + aheadMs,
+        expiresMs: later(wait.expiresMs),
+      })),
+    },
+  };
+}

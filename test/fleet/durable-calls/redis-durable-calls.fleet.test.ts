@@ -1,0 +1,69 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, onTestFinished } from "vitest";
+import { RedisDurableCalls } from "../../../src/fleet/durable-calls/redis-durable-calls.ts";
+import type { RedisConnection } from "../../../src/fleet/redis/connection.ts";
+import { ScriptRunner } from "../../../src/fleet/redis/script.ts";
+import { Seal } from "../../../src/fleet/redis/seal.ts";
+import type { DurableStep } from "../../../src/kernel/store/calls/durable/durable-call.ts";
+import { describeDurableCalls } from "../../kernel/store/calls/durable/suite.ts";
+import { connectTo, type RedisServer, startRedis } from "../../redis-server.ts";
+
+const SEAL = Seal.of("a secret of the fleet");
+
+let server: RedisServer;
+let connection: RedisConnection;
+beforeAll(async () => {
+  server = await startRedis({ args: ["--appendfsync", "no"] });
+  connection = await connectTo(server.url);
+});
+afterAll(async () => {
+  await connection.close();
+  await server[Symbol.asyncDispose]();
+});
+
+/** Sum of what calls and scripts have, as their own texts say. */
+async function bytesOf(prefix: string): Promise<number> {
+  const { client } = connection;
+  const keys = await client.keys("*");
+  const sizes = keys.map(async (key) => {
+    if (key.startsWith(`${prefix}:waits:script:`)) return (await client.hget(key, "text"))?.length ?? 0;
+    if (!key.startsWith(`${prefix}:waits:call:`)) return 0;
+    return (JSON.parse((await client.hget(key, "ix")) ?? "{}") as { readonly bytes: number }).bytes;
+  });
+  return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
+}
+
+const timeOf = (step: DurableStep, beforeMs: number): number => ("nowMs" in step ? step.nowMs : beforeMs);
+
+describe("calls that wait, in Redis", () => {
+  describeDurableCalls((room) => {
+    const prefix = `{glovebox:${randomUUID()}:calls}`;
+    let clockMs = 1_000_000;
+    const calls = new RedisDurableCalls({
+      runner: new ScriptRunner(connection),
+      seal: SEAL,
+      prefix,
+      room,
+      clockMs: () => clockMs,
+    });
+    onTestFinished(() => calls.close());
+    return {
+      take: (step) => {
+        clockMs = timeOf(step, clockMs);
+        return calls.take(step);
+      },
+      sweep: (nowMs) => {
+        clockMs = nowMs;
+        return calls.sweep();
+      },
+      books: async () => [
+        Number(await connection.client.hget(`${prefix}:waits:total`, "bytes")),
+        await bytesOf(prefix),
+      ],
+      pass: async (fromMs, toMs) => {
+        for (clockMs = fromMs; clockMs < toMs; clockMs += 4_000)
+          await calls.take({ kind: "see", holder: "another", nowMs: clockMs });
+      },
+    };
+  }, 15);
+});
