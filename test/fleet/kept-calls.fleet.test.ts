@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import type { CallFilter, CallSummary, Engine } from "../../src/glovebox/index.ts";
+import { connectTo } from "../redis-server.ts";
 import { createFleetEngine, POLL, startFleet, type TestFleet } from "./fleet.ts";
 
 const MAIN = new URL("../../src/cli/main.ts", import.meta.url).pathname;
@@ -43,6 +44,8 @@ test("each server finds the calls of all, also after it was begun anew, and runs
   const watched = (async () => {
     for await (const { id } of other.calls.watch({ tool: "tool0" }, { signal: watching.signal })) told.push(id);
   })();
+  await using peek = await connectTo(fleet.url);
+  await expect.poll(() => peek.client.exists(`{glovebox:${fleet.name}:calls}:watched`), POLL).toBe(1);
   const calls = Array.from({ length: CALLS }, (_, at) => {
     const why = at % 10 === 9 ? `Number ${at} has failed` : "";
     return { id: `c${at}`, tool: `tool${at % 5}`, tenant: TENANTS[at % 3] ?? "", why, server: at % 2 };

@@ -38,6 +38,7 @@ async function serve(url: string): Promise<Served> {
     calls: { url, secret: "a secret of the fleet" },
     tools: [
       { name: "double", description: "Doubles a number.", source: "export default ({ n }) => n * 2;" },
+      { name: "asked", description: "Waits.", approval: "always", source: "export default ({ n }) => n;" },
       {
         name: "keep",
         description: "Keeps a number, and reads it again.",
@@ -66,7 +67,7 @@ async function serve(url: string): Promise<Served> {
   return { engine, steps, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
 
-/** Calls that are more than the caps let go at once, one that keeps something, and one that two ask for with a key. */
+/** Calls that are more than the caps let go at once, one that keeps something, one that two ask for with a key, and one that waits. */
 async function expectCalls({ engine }: Served, key: string): Promise<void> {
   const numbers = Array.from({ length: CALLS }, (_, n) => n);
   const doubled = await Promise.all(numbers.map((n) => engine.execute({ name: "double", arguments: { n } })));
@@ -76,6 +77,12 @@ async function expectCalls({ engine }: Served, key: string): Promise<void> {
   expect(await Promise.all([keyed(), keyed()])).toMatchObject([{ output: 8 }, { output: 8 }]);
   const kept = async () => (await engine.calls.list({ tool: "double", limit: 200 }).catch(() => ({ calls: [] }))).calls;
   await expect.poll(async () => (await kept()).length, POLL).toBeGreaterThan(CALLS);
+  const { durable } = engine.calls;
+  const { error } = await engine.execute({ name: "asked", arguments: { n: 3 } });
+  const id = error?.code === "paused" ? (error.details?.id ?? "") : "";
+  const [wait] = (await durable.get(id))?.waits ?? [];
+  await durable.decide(id, { decision: "approve", digest: wait?.kind === "approval" ? wait.digest : "" });
+  await expect.poll(async () => (await durable.result(id))?.output, POLL).toBe(3);
 }
 
 /** While `fail` is done there is a call under way, and one comes. */

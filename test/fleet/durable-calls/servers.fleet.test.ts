@@ -8,7 +8,11 @@ import { RedisDurableCalls } from "../../../src/fleet/durable-calls/redis-durabl
 import type { RedisConnection } from "../../../src/fleet/redis/connection.ts";
 import { LateError, ScriptRunner } from "../../../src/fleet/redis/script.ts";
 import { Seal } from "../../../src/fleet/redis/seal.ts";
-import { DEFAULT_DURABLE, SIGNALS_MAX } from "../../../src/kernel/store/calls/durable/durable-call.ts";
+import {
+  DEFAULT_DURABLE,
+  type DurableStep,
+  SIGNALS_MAX,
+} from "../../../src/kernel/store/calls/durable/durable-call.ts";
 import { APPROVAL, claimed, stepsOf } from "../../kernel/store/calls/durable/suite.ts";
 import { openStore } from "../../kernel/store/calls/stored-calls.ts";
 import { connectTo, type RedisServer, startRedis } from "../../redis-server.ts";
@@ -36,7 +40,8 @@ const place = (url = server.url, secret = SECRET) => ({ url, fleet: randomUUID()
 /** A server's store, on its thread. `aheadMs`: of its clock. */
 function serverAt(at: ReturnType<typeof place>, aheadMs = 0) {
   const { store } = openStore(at);
-  return stepsOf({ take: (step) => store.takeDurable(step) }, Date.now() + aheadMs);
+  const now = (step: DurableStep): DurableStep => ("nowMs" in step ? { ...step, nowMs: Date.now() + aheadMs } : step);
+  return stepsOf({ take: (step) => store.takeDurable(now(step)) }, Date.now() + aheadMs);
 }
 
 /** A Redis that a test harms. */
