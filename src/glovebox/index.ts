@@ -34,6 +34,7 @@ export {
   type Decider,
   DecisionConflict,
   type DurableCalls,
+  type LinkedCall,
   type DurableFilter,
   type DurableOfWhom,
 } from "../kernel/engine/durable/durable-calls.ts";
@@ -47,6 +48,7 @@ export type {
   WaitState,
 } from "../kernel/store/calls/durable/durable-call.ts";
 export type { CallOptions } from "../kernel/engine/call-options.ts";
+export type { NotifySecret, NotifyTarget } from "../kernel/engine/durable/notify-options.ts";
 export type { RedactValue } from "../kernel/engine/call/redact-detail.ts";
 export type { CallDetail, CallFilter, CallPage, CallSummary, StoredCall } from "../kernel/store/calls/call-record.ts";
 export type { CallDrop, CallStoreStatus } from "../kernel/store/calls/call-store.ts";

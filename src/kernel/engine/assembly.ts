@@ -32,6 +32,7 @@ import { createBroker } from "./create-broker.ts";
 import type { CreateExecutor } from "../executor/executor-factory.ts";
 import { DurableStage } from "./durable/durable-stage.ts";
 import type { openDurable } from "./durable/open-durable.ts";
+import { resolveNotify } from "./durable/notify-options.ts";
 import { explainTool } from "./explanation.ts";
 import { InstalledTools } from "./installed-tools.ts";
 import type { ModelOutputs, OutputsHost } from "./model/model-outputs.ts";
@@ -130,7 +131,10 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
   const restore: Assembly["restore"] = { program: null };
   const asked = { ...parts, plugins: options.plugins, nextCallNumber, entropyKey, restore: () => restore.program };
   const takesAll = options.calls?.resume !== false;
-  const durable = durableStage({ ...asked, takesAll }, kept?.store ?? null, (...given) => pipeline.resume(...given));
+  const notified = resolveNotify(options.notify, process.env);
+  const durable = durableStage({ ...asked, takesAll, notified }, kept?.store ?? null, (...given) =>
+    pipeline.resume(...given),
+  );
   const keeper = kept?.keeper ?? null;
   const pipeline: CallPipeline = new CallPipeline({ ...parts, nextCallNumber, entropyKey, keeper, durable });
   const approvals = new ApprovalRequests({ ...parts, nextCallNumber, durable }, pipeline);

@@ -1,6 +1,12 @@
 import type { JsonValue } from "../../base/json.ts";
 import type { ToolResult } from "../../base/result.ts";
-import type { CallState, Decision, DurableCall, DurablePage } from "../../store/calls/durable/durable-call.ts";
+import type {
+  CallState,
+  CallWait,
+  Decision,
+  DurableCall,
+  DurablePage,
+} from "../../store/calls/durable/durable-call.ts";
 
 /** Longest wait of a caller for the end of a call that has paused, and its default, in milliseconds. */
 export const WAIT_MAX_MS = 25_000;
@@ -37,6 +43,18 @@ export class DecisionConflict extends Error {
   }
 }
 
+/** What a link of a notification decides. */
+export type LinkedCall =
+  /** `decide` rejects as `decide` of calls does. */
+  | {
+      readonly kind: "open";
+      readonly call: DurableCall;
+      readonly wait: CallWait & { readonly kind: "approval" };
+      readonly decide: (decision: "approve" | "refuse", digest: string) => Promise<DurableCall | undefined>;
+    }
+  /** It decides nothing any more, or not this: why, in words. */
+  | { readonly kind: "gone" | "forbidden"; readonly reason: string };
+
 /** Calls that pause, and go on later. Methods reject with a `StoreError` where the store cannot be used. */
 export interface DurableCalls {
   /** Rejects with a `RangeError` that names a wrong filter. */
@@ -62,4 +80,6 @@ export interface DurableCalls {
   signal(id: string, name: string, payload?: JsonValue, by?: Decider): Promise<DurableCall | undefined>;
   /** Ends a call with `cancelled`. `undefined` if there is no such call. Rejects with a `DecisionConflict` where it has ended. */
   cancel(id: string, reason?: string, by?: Decider): Promise<DurableCall | undefined>;
+  /** What a link of a notification decides. `undefined` if there is no such link. Rejects as `decide` does. */
+  byLink(token: string): Promise<LinkedCall | undefined>;
 }

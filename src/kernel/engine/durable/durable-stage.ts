@@ -14,6 +14,7 @@ import {
   type DurableCalls,
   type DurableFilter,
   type DurableOfWhom,
+  type LinkedCall,
   WAIT_MAX_MS,
 } from "./durable-calls.ts";
 import { mayNeedApproval } from "./gate.ts";
@@ -119,6 +120,10 @@ export class DurableStage implements DurableCalls, ChildWaits {
 
   async cancel(id: string, reason?: string, by?: Decider): Promise<DurableCall | undefined> {
     return (await this.#calls()).cancel(id, reason, by);
+  }
+
+  async byLink(token: string): Promise<LinkedCall | undefined> {
+    return (await this.#calls()).byLink(token);
   }
 
   async #calls(): Promise<DurableCalls> {

@@ -29,8 +29,11 @@ import {
   type DurableCalls,
   type DurableFilter,
   type DurableOfWhom,
+  type LinkedCall,
   WAIT_MAX_MS,
 } from "./durable-calls.ts";
+import { type LinkedWait, linkObstacle, readToken } from "./decision-links.ts";
+import type { ResolvedTarget } from "./notify-options.ts";
 
 const LIMIT_DEFAULT = 50;
 const LIMIT_MAX = 200;
@@ -58,6 +61,8 @@ interface Parts {
   readonly checks: ArgumentChecks;
   /** Something was settled. */
   readonly onSettled: () => void;
+  /** Whose links decide. */
+  readonly notified: readonly ResolvedTarget[];
 }
 
 /** Durable calls as they are kept: who reads them, and who decides. */
@@ -187,6 +192,27 @@ export class StoredDurableCalls implements DurableCalls {
     const cancelled = this.#callOf(await this.#parts.take(cancel));
     if (cancelled !== undefined) this.#parts.events.emit("call:cancel", eventOf(cancelled, by));
     return cancelled;
+  }
+
+  async byLink(token: string): Promise<LinkedCall | undefined> {
+    const link = readToken(token, this.#parts.notified);
+    if (link === null) return undefined;
+    const { id, step, target, expiresMs } = link;
+    const call = await this.get(id);
+    const found = call?.waits.filter((one): one is LinkedWait => one.kind === "approval" && one.step === step) ?? [];
+    const wait = found.find(link.isFor);
+    if (call === undefined || wait === undefined) return undefined;
+    if (wait.state !== "open") return { kind: "gone", reason: `it is ${wait.state} already` };
+    if (expiresMs <= Date.now()) return { kind: "gone", reason: "the link has expired" };
+    const reason = linkObstacle(wait);
+    if (reason !== null) return { kind: "forbidden", reason };
+    const actor = `link:${target.host}`;
+    return {
+      kind: "open",
+      call,
+      wait,
+      decide: (decision, digest) => this.decide(id, { wait: step, decision, digest, actor }),
+    };
   }
 
   async #valuesFor(call: DurableCall, wait: DecidedWait, decision: Decision): Promise<DecisionValues> {

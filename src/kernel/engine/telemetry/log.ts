@@ -34,6 +34,10 @@ export function logEvents(events: Events, logger: Logger): void {
   events.on("call:decide", (event) => logger.info(event, "somebody has decided what a call waits for"));
   events.on("call:signal", (event) => logger.info(event, "somebody has sent a signal to a call that waits"));
   events.on("call:cancel", (event) => logger.info(event, "somebody has ended a call that waits"));
+  events.on("call:notify", (event) => {
+    if (event.outcome === "given_up") logger.warn(event, "a notification was given up: its target did not take it");
+    if (event.outcome === "dropped") logger.warn(event, "notifications were dropped: too many waited");
+  });
   events.on("tool:quarantine", (event) => logger.warn(event, "a tool crashed an executor and is quarantined"));
   events.on("tool:refuse", (event) => logger.warn(event, "calls of a quarantined tool are refused for a tenant"));
   events.on("tool:probe", (event) => logger.info(event, "a quarantined tool runs one probe call"));

@@ -74,7 +74,7 @@ const CALLS_ID = 0x47_62_43_61;
 /** Calls, and the ledger of those with an idempotency key. */
 export const CALLS_LAYOUT: DatabaseLayout = {
   applicationId: CALLS_ID,
-  version: 4,
+  version: 5,
   sql: CALLS_SQL + LEDGER_SQL + DURABLE_SQL,
   earlier: [
     { applicationId: CALLS_ID, version: 3, sql: DURABLE_SQL },

@@ -284,7 +284,45 @@ export type DurableStep =
   /** A heartbeat of a process that runs durable calls. */
   | { readonly kind: "see"; readonly holder: string; readonly nowMs: number }
   | { readonly kind: "get"; readonly id: string; readonly tenant: string | null }
-  | { readonly kind: "list"; readonly query: DurableQuery };
+  | { readonly kind: "list"; readonly query: DurableQuery }
+  /** Names the targets of an engine, of whose events notes are written from now on, and takes notes that are due. */
+  | { readonly kind: "notes"; readonly targets: readonly NoteTarget[]; readonly most: number; readonly nowMs: number }
+  /** A note was delivered or given up, or is due again. */
+  | { readonly kind: "told"; readonly n: number; /** `null`: never. */ readonly dueMs: number | null };
+
+/** Changes of a call's state of which others are told: it waits, nobody knows what became of an effect, it has ended. */
+export const NOTE_EVENTS = ["paused", "in_doubt", "ended"] as const satisfies CallState[];
+export type NoteEvent = (typeof NOTE_EVENTS)[number];
+
+/** One who is told. */
+export interface NoteTarget {
+  readonly id: string;
+  readonly events: readonly NoteEvent[];
+  /** Maximum number of its notes to take. */
+  readonly most: number;
+}
+
+/** Who has to be told what. It is taken for 30 seconds: then it is due again. */
+export interface CallNote {
+  readonly n: number;
+  readonly target: string;
+  readonly event: NoteEvent;
+  /** Identifies the note, the same at each try. */
+  readonly id: string;
+  readonly madeMs: number;
+  readonly dueMs: number;
+  /** Number of tries, with this one. */
+  readonly tries: number;
+  /** The call as it is now, without its result; of one that is gone, what the note has. */
+  readonly call: NotedCall;
+}
+
+export interface NotedCall extends Pick<DurableCall, "id" | "callId" | "tool" | "tenant" | "state"> {
+  readonly expiresAt: string | null;
+  readonly waits: readonly CallWait[];
+  /** `ok` or the code of its error; `null` before its end. */
+  readonly code: string | null;
+}
 
 /** A decision with the name of the key that makes it. The engine has checked who may. */
 export interface MadeDecision extends Omit<Decision, "arguments" | "data" | "answer"> {
@@ -333,7 +371,14 @@ export type DurableAnswer =
   | { readonly kind: "missing" }
   | { readonly kind: "call"; readonly call: KeptCall }
   /** `list`: their results are left out. */
-  | { readonly kind: "page"; readonly page: DurablePage };
+  | { readonly kind: "page"; readonly page: DurablePage }
+  /** `notes`: those taken, when the next one is due, and the number of those dropped as there were too many. */
+  | {
+      readonly kind: "notes";
+      readonly notes: readonly CallNote[];
+      readonly dueMs: number | null;
+      readonly dropped: number;
+    };
 
 /** Takes steps one after the other. Rejects with a `StoreError`. */
 export type TakeDurable = (step: DurableStep) => Promise<DurableAnswer>;

@@ -15,6 +15,7 @@ import {
   type PausedCall,
 } from "./durable-call.ts";
 import { COLUMNS, type DurableRow, WEIGH_SQL } from "./durable-layout.ts";
+import { DurableNotes } from "./durable-notes.ts";
 import { DurableRows } from "./durable-rows.ts";
 import { DurableSignals } from "./durable-signals.ts";
 import { LostRuns } from "./lost-runs.ts";
@@ -47,6 +48,7 @@ export class DurableTables {
   readonly #waits: DurableWaits;
   readonly #signals: DurableSignals;
   readonly #lostRuns: LostRuns;
+  readonly #notes: DurableNotes;
 
   constructor(database: DatabaseSync, room: DurableCapacity) {
     this.#database = database;
@@ -56,6 +58,7 @@ export class DurableTables {
     this.#waits = this.#rows.waits;
     this.#signals = new DurableSignals(this.#rows, room.callBytes);
     this.#lostRuns = new LostRuns(this.#rows);
+    this.#notes = new DurableNotes(this.#rows);
   }
 
   take(steps: readonly DurableStep[]): readonly DurableAnswer[] {
@@ -76,6 +79,7 @@ export class DurableTables {
       const old = "SELECT n FROM durable WHERE state = 'ended' AND ends_ms <= ? LIMIT ?";
       const { changes } = this.#rows.sql(`DELETE FROM durable WHERE n IN (${old})`).run(nowMs, SWEPT_MAX);
       this.#rows.sql("DELETE FROM durable_holder WHERE seen_ms < ?").run(nowMs - HOLDER_LOST_MS * 100);
+      this.#notes.sweep(nowMs);
       return changes === SWEPT_MAX;
     });
   }
@@ -115,6 +119,9 @@ export class DurableTables {
       }
       case "list":
         return this.#rows.list(step.query);
+      case "notes":
+      case "told":
+        return this.#notes.take(step);
     }
   }
 
