@@ -148,5 +148,5 @@ export class Notifier {
 /** Pause after a try: doubled with each, and spread, so that many notes are not tried at the same moment. */
 function pauseMs(tries: number): number {
   const ms = Math.min(PAUSE_MOST_MS, PAUSE_LEAST_MS * 2 ** Math.min(tries - 1, 20));
-  return ms * (0.5 + Math.random() / 2);
+  return Math.round(ms * (0.5 + Math.random() / 2));
 }

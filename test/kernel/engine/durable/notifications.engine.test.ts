@@ -164,7 +164,7 @@ test.each([
     ],
     "calls.notify must name each url once",
   ],
-])("refuses %j", async (notify, words) => {
+])("refuses %#: a target that is wrong", async (notify, words) => {
   const error: unknown = await engineFor(notify as readonly NotifyTarget[]).catch((one: unknown) => one);
   expect(error).toBeInstanceOf(TypeError);
   expect(String(error)).toContain(words);
