@@ -186,7 +186,7 @@ function durableStage(
     const close = async (): Promise<void> => (calls === null ? store.close() : undefined);
     return openDurable({ ...parts, take: (step) => store.takeDurable(step), resume, close });
   });
-  return new DurableStage(load, () => broker.grants.policy);
+  return new DurableStage(load, () => broker.grants.policy, parts.notified.length > 0);
 }
 
 /** The ledger, in the store of calls where that has the same file. */

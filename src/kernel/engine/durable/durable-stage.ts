@@ -32,8 +32,11 @@ export interface LoadedDurable {
 export class DurableStage implements DurableCalls, ChildWaits {
   readonly #loaded: OnDemand<LoadedDurable>;
   readonly #policy: () => Policy;
+  /** Whether anybody is told of calls, and may have links. */
+  readonly #hasTargets: boolean;
 
-  constructor(loaded: OnDemand<LoadedDurable>, policy: () => Policy) {
+  constructor(loaded: OnDemand<LoadedDurable>, policy: () => Policy, hasTargets = false) {
+    this.#hasTargets = hasTargets;
     this.#loaded = loaded;
     this.#policy = policy;
   }
@@ -123,7 +126,7 @@ export class DurableStage implements DurableCalls, ChildWaits {
   }
 
   async byLink(token: string): Promise<LinkedCall | undefined> {
-    return (await this.#calls()).byLink(token);
+    return this.#hasTargets ? (await this.#calls()).byLink(token) : undefined;
   }
 
   async #calls(): Promise<DurableCalls> {
