@@ -7,6 +7,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { runProgram } from "../program.ts";
+import { isSigned, receiver } from "./receiver.ts";
 
 /* A call that waits needs no process: it goes on in another one, with the code with which it began. */
 
@@ -30,9 +31,13 @@ async function killed(program: string, args: readonly string[]): Promise<unknown
   return JSON.parse(line);
 }
 
+interface Paused {
+  readonly details: { readonly id: string };
+}
+
 /** Starts a call in a process that is killed once the call waits. */
-async function pauseAndDie(path: string, tool: string): Promise<{ readonly details: { readonly id: string } }> {
-  return (await killed("waits", ["pause", path, tool])) as { readonly details: { readonly id: string } };
+async function pauseAndDie(path: string, tool: string): Promise<Paused> {
+  return (await killed("waits", ["pause", path, tool])) as Paused;
 }
 
 test("a call that one process has begun is approved in a second and ends in a third, with its own code", async () => {
@@ -57,6 +62,28 @@ test("a call that waits for its start begins in another process", async () => {
   await runProgram("waits", ["approve", path, details.id]);
   const { stdout } = await runProgram("waits", ["finish", path, details.id]);
   expect(JSON.parse(stdout)).toMatchObject({ result: { output: { version: "old" } }, effects: [{ refunded: 7 }] });
+});
+
+test("a person is told by the next process where one is killed before it could, with the same note and its signature", async () => {
+  const path = join(folder, "told.sqlite");
+  let isUp = false;
+  await using hook = await receiver((response) => {
+    // It goes away without an answer.
+    if (isUp) response.writeHead(204).end();
+    else response.destroy();
+  });
+  const { details } = (await killed("waits", ["pause", path, "refund", hook.url])) as Paused;
+  const before = hook.all.length;
+  isUp = true;
+  const finished = runProgram("waits", ["finish", path, details.id, hook.url]);
+  // Of a try that was cut off, the lease has to end: 30 seconds.
+  await expect.poll(() => hook.all.length, { timeout: 45_000, interval: 50 }).toBe(before + 1);
+  const note = hook.all.at(-1);
+  expect(note?.body).toMatchObject({ type: "call.paused", data: { id: details.id, tool: "refund" } });
+  expect(note !== undefined && isSigned(note, "a secret of many characters")).toBe(true);
+  expect(new Set(hook.all.map(({ id }) => id)).size).toBe(1);
+  await runProgram("waits", ["approve", path, details.id]);
+  await finished;
 });
 
 /* Each row of the table of what a lost process leaves: the process is really killed there. */

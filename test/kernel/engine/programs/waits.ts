@@ -3,10 +3,11 @@ import { createEngine, defineCapability } from "../../../../src/glovebox/index.t
 /*
  * A process with an engine over a file of calls. `pause FILE NAME`: calls a tool, says the id, and waits to be killed.
  * `approve FILE ID`: approves all that the call waits for, without a tool. `finish FILE ID`: waits for its result, with
- * another version of its tool, and says what has happened outside.
+ * another version of its tool, and says what has happened outside. A fourth word is an address that is told of its calls.
  */
 
-const [, , role = "", path = "", what = ""] = process.argv;
+const [, , role = "", path = "", what = "", url] = process.argv;
+const notify = url === undefined ? [] : [{ url, secret: "a secret of many characters" }];
 const effects: unknown[] = [];
 const ledger = defineCapability({ name: "ledger", methods: { add: { handler: (args) => void effects.push(args) } } });
 const version = role === "finish" ? "new" : "old";
@@ -14,7 +15,7 @@ const version = role === "finish" ? "new" : "old";
 await using engine = await createEngine({
   workers: 1,
   capabilities: [ledger],
-  calls: { path, resume: role === "finish" },
+  calls: { path, notify, resume: role === "finish" },
   policy: { rules: [{ allow: { ledger: true, pause: true, tools: ["*"] } }] },
   tools:
     role === "approve"
