@@ -3,7 +3,8 @@ import { createEngine, defineCapability } from "../../../../src/glovebox/index.t
 /*
  * A process with an engine over a file of calls. `pause FILE NAME`: calls a tool, says the id, and waits to be killed.
  * `approve FILE ID`: approves all that the call waits for, without a tool. `finish FILE ID`: waits for its result, with
- * another version of its tool, and says what has happened outside. A fourth word is an address that is told of its calls.
+ * another version of its tool, and says what has happened outside. `tell FILE - URL`: tells an
+ * address what waits, and says so. With an address, others do so, too.
  */
 
 const [, , role = "", path = "", what = "", url] = process.argv;
@@ -61,6 +62,13 @@ switch (role) {
         await durable.decide(what, { wait: wait.step, decision: "approve", digest: wait.digest, data: "yes" });
     }
     console.log(JSON.stringify({ state: (await durable.get(what))?.state, waits: call?.waits }));
+    break;
+  }
+  case "tell": {
+    engine.on("call:notify", ({ outcome, id }) => {
+      if (outcome === "delivered") console.log(JSON.stringify({ id }));
+    });
+    await new Promise(() => setInterval(() => undefined, 1_000));
     break;
   }
   default: {
