@@ -43,7 +43,7 @@ export function linkOf(
   return `${target.links}${PATH}${[target.id, id, wait.step, expires, mac].join("~")}`;
 }
 
-/** Reads a token; `null` where it is none of these targets'. */
+/** Reads a token; `null` where no target has made such tokens. */
 export function readToken(token: string, targets: readonly ResolvedTarget[]): ReadToken | null {
   const [, targetId, id = "", step = "", expires = "", mac = ""] = TOKEN.exec(token) ?? [];
   const target = targets.find((one) => one.id === targetId && one.links !== null);

@@ -283,9 +283,8 @@ export class DurableTables {
     this.#lostRuns.forget(row.n);
     this.#rows.sql(WEIGH_SQL).run(row.n);
     this.#rows.makeRoom(row);
-    const made = this.#rows.sql(
-      `SELECT ${COLUMNS} FROM durable WHERE parent = ? AND state IN ('paused', 'ready', 'in_doubt')`,
-    );
+    const waiting = "parent = ? AND state IN ('paused', 'ready', 'in_doubt')";
+    const made = this.#rows.sql(`SELECT ${COLUMNS} FROM durable WHERE ${waiting}`);
     for (const child of made.all(row.id) as unknown as readonly DurableRow[])
       this.#cancelled(child, PARENT_ENDED, nowMs);
     const parent = row.parent === null ? undefined : this.#rows.find(row.parent, null);
