@@ -37,19 +37,14 @@ export {
   type EndWait,
   type UndoneEffect,
   type UndoReport,
+  type LinkedCall,
   type DurableFilter,
   type DurableOfWhom,
 } from "../kernel/engine/durable/durable-calls.ts";
-export type {
-  CallState,
-  CallWait,
-  Decision,
-  DurableCall,
-  DurablePage,
-  WaitSettlement,
-  WaitState,
-} from "../kernel/store/calls/durable/durable-call.ts";
+export type { CallState, CallWait, Decision, DurableCall, WaitSettlement, WaitState } from "../kernel/store/calls/durable/durable-call.ts";
+export type { DurablePage } from "../kernel/store/calls/durable/durable-step.ts";
 export type { CallOptions } from "../kernel/engine/call-options.ts";
+export type { NotifySecret, NotifyTarget } from "../kernel/engine/durable/notify-options.ts";
 export type { RedactValue } from "../kernel/engine/call/redact-detail.ts";
 export type { CallDetail, CallFilter, CallPage, CallSummary, StoredCall } from "../kernel/store/calls/call-record.ts";
 export type { CallDrop, CallStoreStatus } from "../kernel/store/calls/call-store.ts";

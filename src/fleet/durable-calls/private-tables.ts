@@ -1,5 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
-import type { DurableAnswer, DurableCapacity, DurableStep } from "../../kernel/store/calls/durable/durable-call.ts";
+import type { DurableCapacity } from "../../kernel/store/calls/durable/durable-call.ts";
+import type { DurableAnswer, DurableStep } from "../../kernel/store/calls/durable/durable-step.ts";
 import { DURABLE_SQL } from "../../kernel/store/calls/durable/durable-layout.ts";
 import { DurableTables } from "../../kernel/store/calls/durable/durable-tables.ts";
 import { type CallRow, CallRows, type PartTexts } from "./call-rows.ts";

@@ -5,12 +5,10 @@ import { StoreError } from "../../kernel/base/errors.ts";
 import {
   CALL_STATES,
   DEFAULT_DURABLE,
-  type DurableAnswer,
   type DurableCapacity,
-  type DurableQuery,
-  type DurableStep,
   type KeptCall,
 } from "../../kernel/store/calls/durable/durable-call.ts";
+import type { DurableAnswer, DurableQuery, DurableStep } from "../../kernel/store/calls/durable/durable-step.ts";
 import { inTurns } from "../../kernel/store/calls/durable/durable-rows.ts";
 import { RefusedError, type ScriptRunner } from "../redis/script.ts";
 import { type Seal, SealError } from "../redis/seal.ts";
@@ -107,6 +105,9 @@ export class RedisDurableCalls {
           return await this.#due(step.most, step.nowMs, endMs);
         case "list":
           return await this.#list(step.query);
+        case "notes":
+        case "told":
+          throw new StoreError("notifications are not sent of calls that Redis keeps: set calls.path");
         default:
           return await this.#lanes.run(idOf(step), () => this.#takeInTurn(step, endMs));
       }

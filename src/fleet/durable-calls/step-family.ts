@@ -1,11 +1,12 @@
-import { type DurableStep, type MadeCall, WAITS_MAX } from "../../kernel/store/calls/durable/durable-call.ts";
+import { type MadeCall, WAITS_MAX } from "../../kernel/store/calls/durable/durable-call.ts";
+import type { DurableStep } from "../../kernel/store/calls/durable/durable-step.ts";
 import { undoId } from "../../kernel/store/calls/durable/undone-calls.ts";
 import type { LoadedCall, StepView, TenantBooks } from "./private-tables.ts";
 import type { OpenedCall, SealedCalls, StoredCall } from "./sealed-calls.ts";
 
 /** A step about one call. `due` settles what the clock settles of it. */
 export type CallStep =
-  | Exclude<DurableStep, { readonly kind: "see" | "due" | "list" }>
+  | Exclude<DurableStep, { readonly kind: "see" | "due" | "list" | "notes" | "told" }>
   | (Extract<DurableStep, { readonly kind: "due" }> & { readonly id: string });
 
 /** A difference of clocks below this one is the way of a step. */

@@ -26,7 +26,7 @@ import {
 import type { CallRoom } from "../../kernel/store/calls/call-tables.ts";
 import { type CallBackend, type OpenCalls, StoreFailure } from "../../kernel/store/calls/thread/call-backend.ts";
 import type { StoreProblem } from "../../kernel/store/calls/thread/messages.ts";
-import type { DurableAnswer, DurableStep } from "../../kernel/store/calls/durable/durable-call.ts";
+import type { DurableAnswer, DurableStep } from "../../kernel/store/calls/durable/durable-step.ts";
 import { RedisDurableCalls } from "../durable-calls/redis-durable-calls.ts";
 import { KeptChannel } from "./kept-channel.ts";
 import { CALL_SCRIPTS } from "./scripts.ts";

@@ -32,6 +32,7 @@ import { createBroker } from "./create-broker.ts";
 import type { CreateExecutor } from "../executor/executor-factory.ts";
 import { DurableStage } from "./durable/durable-stage.ts";
 import type { openDurable } from "./durable/open-durable.ts";
+import { resolveNotify } from "./durable/notify-options.ts";
 import { explainTool } from "./explanation.ts";
 import { InstalledTools } from "./installed-tools.ts";
 import type { ModelOutputs, OutputsHost } from "./model/model-outputs.ts";
@@ -137,7 +138,10 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
     restore: () => restore.program,
   };
   const takesAll = options.calls?.resume !== false;
-  const durable = durableStage({ ...asked, takesAll }, kept?.store ?? null, (...given) => pipeline.resume(...given));
+  const notified = resolveNotify(options.notify, process.env);
+  const durable = durableStage({ ...asked, takesAll, notified }, kept?.store ?? null, (...given) =>
+    pipeline.resume(...given),
+  );
   const keeper = kept?.keeper ?? null;
   const pipeline: CallPipeline = new CallPipeline({ ...parts, nextCallNumber, entropyKey, keeper, durable });
   const approvals = new ApprovalRequests({ ...parts, nextCallNumber, durable }, pipeline);
@@ -189,7 +193,7 @@ function durableStage(
     const close = async (): Promise<void> => (calls === null ? store.close() : undefined);
     return openDurable({ ...parts, take: (step) => store.takeDurable(step), resume, close });
   });
-  return new DurableStage(load, () => broker.grants.policy);
+  return new DurableStage(load, () => broker.grants.policy, parts.notified.length > 0);
 }
 
 /** The ledger, in the store of calls where that has the same file. */

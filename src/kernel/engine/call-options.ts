@@ -5,6 +5,7 @@ import { IN_MEMORY } from "../store/sqlite/layout.ts";
 import { type Keep, KEEPS } from "../store/calls/call-record.ts";
 import type { CallRoom } from "../store/calls/call-tables.ts";
 import { type CallStoreFactory, type PluginStore, pluginStore } from "../store/store-factory.ts";
+import { checkNotify, type NotifyTarget } from "./durable/notify-options.ts";
 import type { RedactValue } from "./call/redact-detail.ts";
 
 /** Parts of ended calls that are kept, and the place where. */
@@ -44,6 +45,8 @@ export interface CallOptions {
    * only those that it has stored itself, as in a process that decides what others run.
    */
   readonly resume?: boolean;
+  /** Addresses that are told of calls that wait for a person, are in doubt, or have ended: at most 8. Needs a file. */
+  readonly notify?: readonly NotifyTarget[];
 }
 
 /** Options of kept calls with their defaults. */
@@ -71,6 +74,9 @@ export function resolveCalls(
   if (!KEEPS.includes(keep)) throw new TypeError(`calls.keep must be one of ${KEEPS.join(", ")}`);
   if (redact !== undefined && typeof redact !== "function") throw new TypeError("calls.redact must be a function");
   if (typeof resume !== "boolean") throw new TypeError("calls.resume must be true or false");
+  checkNotify(options.notify);
+  if (options.notify !== undefined && options.url !== undefined)
+    throw new TypeError("calls.notify requires calls.path: calls that are kept in Redis do not notify yet");
   const place = resolvePlace(options, stateDir, factory);
   const maxBytesDefault = "factory" in place ? place.factory.maxBytes : DEFAULT_ROOM.maxBytes;
   const room = {

@@ -91,7 +91,7 @@ export class LocalEngine implements AsyncDisposable {
       const probing = StoreProbes.open(options, engine.#parts).then((probes) => (engine.#probes = probes).settled());
       await Promise.all([started, probing]);
       await engine.#reconfiguration.apply(given);
-      if (mayHaveWaiting(options.calls)) void engine.#parts.durable.start();
+      if (mayHaveWaiting(options.calls) || options.notify.length > 0) void engine.#parts.durable.start();
       return engine;
     } catch (error) {
       await engine.close({ drainMs: 0 });

@@ -22,6 +22,7 @@ import { type LedgerFactory, type PluginStore, pluginStore, type ThreadStoreFact
 import type { SourceSettings } from "./sources.ts";
 import { type PluggedIn, type Plugin, resolvePlugins } from "./plugin.ts";
 import { type CallOptions, type ResolvedCallOptions, resolveCalls } from "./call-options.ts";
+import type { NotifyTarget } from "./durable/notify-options.ts";
 import { type CodeModeOptions, resolveCodeMode } from "./code-mode-options.ts";
 import type { ToolDefinition, ToolLocation } from "../tool/definition.ts";
 
@@ -169,6 +170,8 @@ export interface ResolvedOptions {
   readonly kv: StoreOptions | PluginStore;
   readonly idempotency: ResolvedIdempotency;
   readonly calls: ResolvedCallOptions | null;
+  /** As given, and valid. */
+  readonly notify: readonly NotifyTarget[];
   readonly modelChars: number;
   readonly audit: AuditTarget | undefined;
   readonly fetch: FetchOptions;
@@ -216,6 +219,7 @@ export function resolveOptions(options: EngineOptions): ResolvedOptions {
     kv: resolveKv(options.kv ?? {}, options.stateDir ?? STATE_DIR, plugins.stores.kv),
     idempotency: resolveIdempotency(options.idempotency ?? {}, plugins.stores.idempotency),
     calls: resolveCalls(options.calls, options.stateDir ?? STATE_DIR, plugins.stores.calls),
+    notify: options.calls?.notify ?? [],
     modelChars: resolveModelChars(options.modelChars),
     audit: options.audit,
     fetch: options.fetch ?? {},
@@ -234,7 +238,19 @@ const MEMBERS = {
   queue: ["maxQueued", "concurrency", "perTool", "perTenant"],
   kv: ["url", "path", "maxBytes"],
   idempotency: ["path", "url", "fleet", "secret", "ttlMs", "maxEntries", "maxBytes"],
-  calls: ["path", "url", "fleet", "secret", "keep", "maxAgeMs", "detailAgeMs", "maxBytes", "redact", "resume"],
+  calls: [
+    "path",
+    "url",
+    "fleet",
+    "secret",
+    "keep",
+    "maxAgeMs",
+    "detailAgeMs",
+    "maxBytes",
+    "redact",
+    "resume",
+    "notify",
+  ],
   fetch: ["lookup", "connectMs", "headersMs", "idleMs"],
   codeMode: ["tools", "pinned", "tokens", "typeCheck", "tenant", "resultChars", "codeChars", "limits"],
 } as const;

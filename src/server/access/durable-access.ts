@@ -1,7 +1,8 @@
 import type { JsonValue } from "../../kernel/base/json.ts";
 import type { ToolResult } from "../../kernel/base/result.ts";
 import type { DurableCalls, DurableFilter, DurableOfWhom, UndoReport } from "../../kernel/engine/durable/durable-calls.ts";
-import type { Decision, DurableCall, DurablePage } from "../../kernel/store/calls/durable/durable-call.ts";
+import type { Decision, DurableCall } from "../../kernel/store/calls/durable/durable-call.ts";
+import type { DurablePage } from "../../kernel/store/calls/durable/durable-step.ts";
 import type { Caller } from "./caller.ts";
 
 /** How long to wait for a call's end, and what stops the waiting. */

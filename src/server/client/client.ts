@@ -7,20 +7,16 @@ import type { ExecuteOptions } from "../../kernel/engine/execute-options.ts";
 import type { Executes, ToolFunction, ToolsOf } from "../../kernel/engine/typed-engine.ts";
 import type { CallReplay } from "../../kernel/engine/replay/call-replays.ts";
 import type { CallFilter, CallPage, StoredCall } from "../../kernel/store/calls/call-record.ts";
-import type { CallState, Decision, DurableCall, DurablePage } from "../../kernel/store/calls/durable/durable-call.ts";
+import type { CallState, Decision, DurableCall } from "../../kernel/store/calls/durable/durable-call.ts";
+import type { DurablePage } from "../../kernel/store/calls/durable/durable-step.ts";
 import type { ToolRunner } from "../../kernel/tool/contracts/runner.ts";
 import type { ToolInfo } from "../../kernel/tool/definition.ts";
 import type { AnyTools, InputOf, OutputOf, RegisteredTools, ToolName } from "../../kernel/tool/register.ts";
 
 export type { ToolError } from "../../kernel/base/errors.ts";
 export type { LogLine, Progress, ToolCall, ToolFailure, ToolResult, ToolSuccess } from "../../kernel/base/result.ts";
-export type {
-  CallState,
-  CallWait,
-  Decision,
-  DurableCall,
-  DurablePage,
-} from "../../kernel/store/calls/durable/durable-call.ts";
+export type { CallState, CallWait, Decision, DurableCall } from "../../kernel/store/calls/durable/durable-call.ts";
+export type { DurablePage } from "../../kernel/store/calls/durable/durable-step.ts";
 export type { ExecuteOptions } from "../../kernel/engine/execute-options.ts";
 export type { ToolsOf } from "../../kernel/engine/typed-engine.ts";
 export type { ToolRunner } from "../../kernel/tool/contracts/runner.ts";

@@ -199,6 +199,7 @@ function discreet(violation: Violation): Violation {
   if (pointer === "/kv" || pointer === "/kv/url") return unseen(violation);
   if (pointer.startsWith("/idempotency")) return discreetOfRedis(violation);
   if (pointer === "/calls/url" || pointer === "/calls/secret") return unseen(violation);
+  if (pointer.startsWith("/calls/notify/") && keyword !== "additionalProperties") return unseen(violation);
   if (!/^\/(?:secrets|tools\/\d+\/config)(?:\/|$)/.test(pointer)) return violation;
   if (keyword === "additionalProperties") {
     // In a malformed file, a secret may be parsed as a property name.

@@ -57,7 +57,7 @@ export function effectiveValues({ values, sourceOf }: Configuration): readonly E
   const { workers, limits, maxLimits, queue, broker, stateDir, modelChars, ...others } = resolveOptions(options);
   const executor = executorValues(others.executor);
   const kv = placeValues(others.kv);
-  const calls = others.calls === null ? { keep: "nothing" } : callValues(others.calls);
+  const calls = others.calls === null ? { keep: "nothing" } : { ...callValues(others.calls), notify: others.notify };
   const machine = machineSettings(values.machine, workers);
   const decided = { executor, workers, machine, limits, maxLimits, queue, broker, kv, calls, modelChars, stateDir };
   return leaves({ ...SERVICE_DEFAULTS, ...values, ...decided }, []).map(([path, value]) => ({

@@ -13,6 +13,7 @@ import type { CallOptions } from "../../kernel/engine/call-options.ts";
 import { NAMES } from "../../kernel/base/limits.ts";
 import { LIBRARY_NAMES } from "../../standard/plugins.ts";
 import { TYPE_CHECKS } from "../../kernel/engine/code-mode-options.ts";
+import { NOTE_EVENTS } from "../../kernel/store/calls/durable/durable-step.ts";
 import { KEEPS } from "../../kernel/store/calls/call-record.ts";
 import { SECRET_LEAST, SECRET_MOST } from "../../fleet/redis/seal.ts";
 import { CONNECTOR } from "./connector-schema.ts";
@@ -129,6 +130,18 @@ const LOCATION = {
 const RULE = {
   ...section({ registrants: TEXTS, digests: TEXTS, tools: true, tags: true, tenants: true, allow: OBJECT }),
   required: ["allow"],
+};
+
+/** An address that is told of calls that wait. */
+const NOTIFIED = {
+  ...section({
+    url: PATH,
+    secret: { ...section({ env: { type: "string", minLength: 1 }, file: PATH }), ...exactlyOne("env", "file") },
+    events: { type: "array", items: { enum: NOTE_EVENTS }, minItems: 1 },
+    links: PATH,
+    values: { type: "boolean" },
+  }),
+  required: ["url", "secret"],
 };
 
 /** The engine checks the values. */
@@ -267,6 +280,12 @@ export const CONFIG_SCHEMA: Part = section({
     maxAgeMs: COUNT,
     detailAgeMs: COUNT,
     maxBytes: COUNT,
+    notify: {
+      description: "addresses that are told of calls that wait for a person, are in doubt, or have ended",
+      type: "array",
+      maxItems: 8,
+      items: NOTIFIED,
+    },
   }),
   modelChars: {
     description: "characters of an output beyond which a model reads its beginning, its end and its shape",
@@ -322,6 +341,7 @@ export const PATHS = [
   "agentspace/folder",
   "idempotency/path",
   "calls/path",
+  "calls/notify/*/secret/file",
   "logins/path",
   "executor/store",
   "packages/modules",
@@ -347,6 +367,7 @@ export const HIDDEN: readonly string[] = [
   "executor/secret",
   "idempotency/secret",
   "calls/secret",
+  "calls/notify/*/secret",
   "logins/secret",
 ];
 
@@ -357,5 +378,6 @@ export const URLS: readonly string[] = [
   "kv/url",
   "idempotency/url",
   "calls/url",
+  "calls/notify/*/url",
   "logins/url",
 ];

@@ -8,13 +8,8 @@ import {
   type UndoReport,
   WAIT_MAX_MS,
 } from "../../kernel/engine/durable/durable-calls.ts";
-import type {
-  CallState,
-  CallWait,
-  Decision,
-  DurableCall,
-  DurablePage,
-} from "../../kernel/store/calls/durable/durable-call.ts";
+import type { CallState, CallWait, Decision, DurableCall } from "../../kernel/store/calls/durable/durable-call.ts";
+import type { DurablePage } from "../../kernel/store/calls/durable/durable-step.ts";
 import type { CallerDurableCalls } from "../access/durable-access.ts";
 import {
   type Answer,

@@ -5,6 +5,7 @@ import { underSender } from "../trace-context.ts";
 import { addAgentSpace } from "./agentspace.ts";
 import { addCalls } from "./calls.ts";
 import { addConnectors } from "./connectors.ts";
+import { addDecisionLinks } from "./decision-links.ts";
 import { addDurableCalls } from "./durable-calls.ts";
 import { addKeptCalls } from "./kept-calls.ts";
 import { addCode } from "./code.ts";
@@ -32,6 +33,7 @@ export function addRoutes(app: FastifyInstance, surface: Surface, groups = ALL):
   if (groups.has("metrics")) addMetrics(app, surface);
   if (groups.has("calls")) addKeptCalls(app, surface);
   if (groups.has("calls")) addDurableCalls(app, surface);
+  if (groups.has("calls")) addDecisionLinks(app, surface);
   if (groups.has("health")) addHealth(app, surface);
   if (groups.has("mcp")) addMcp(app, surface);
   if (groups.has("stats")) addStats(app, surface);

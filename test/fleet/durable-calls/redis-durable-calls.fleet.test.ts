@@ -4,7 +4,7 @@ import { RedisDurableCalls } from "../../../src/fleet/durable-calls/redis-durabl
 import type { RedisConnection } from "../../../src/fleet/redis/connection.ts";
 import { ScriptRunner } from "../../../src/fleet/redis/script.ts";
 import { Seal } from "../../../src/fleet/redis/seal.ts";
-import type { DurableStep } from "../../../src/kernel/store/calls/durable/durable-call.ts";
+import type { DurableStep } from "../../../src/kernel/store/calls/durable/durable-step.ts";
 import { describeDurableCalls } from "../../kernel/store/calls/durable/suite.ts";
 import { connectTo, type RedisServer, startRedis } from "../../redis-server.ts";
 

@@ -8,11 +8,8 @@ import { RedisDurableCalls } from "../../../src/fleet/durable-calls/redis-durabl
 import type { RedisConnection } from "../../../src/fleet/redis/connection.ts";
 import { LateError, ScriptRunner } from "../../../src/fleet/redis/script.ts";
 import { Seal } from "../../../src/fleet/redis/seal.ts";
-import {
-  DEFAULT_DURABLE,
-  type DurableStep,
-  SIGNALS_MAX,
-} from "../../../src/kernel/store/calls/durable/durable-call.ts";
+import { DEFAULT_DURABLE, SIGNALS_MAX } from "../../../src/kernel/store/calls/durable/durable-call.ts";
+import type { DurableStep } from "../../../src/kernel/store/calls/durable/durable-step.ts";
 import { APPROVAL, claimed, stepsOf } from "../../kernel/store/calls/durable/suite.ts";
 import { openStore } from "../../kernel/store/calls/stored-calls.ts";
 import { connectTo, type RedisServer, startRedis } from "../../redis-server.ts";

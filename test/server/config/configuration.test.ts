@@ -209,6 +209,22 @@ describe("a fleet", () => {
     expect(JSON.stringify(values)).not.toContain("hush");
   });
 
+  test("shows who is told of calls that wait, and no secret, nor a wrong one in an error", async () => {
+    const target = (more: string): string =>
+      fileOf(`calls: { path: /calls, notify: [{ url: "https://hook.example/x", ${more} }] }`);
+    const file = target("secret: { env: HOOK_SECRET }, events: [paused]");
+    const values = effectiveValues(await readConfiguration(file));
+    const shown = Object.fromEntries(values.map(({ setting, value }) => [setting, value]));
+    expect(shown).toMatchObject({
+      "calls.notify.0.url": "https://hook.example/x",
+      "calls.notify.0.secret": "(not shown)",
+      "calls.notify.0.events": ["paused"],
+    });
+    const wrong = await readConfiguration(target("secret: hush")).catch((error: unknown) => String(error));
+    expect(wrong).toContain("/calls/notify/0/secret");
+    expect(wrong).not.toContain("hush");
+  });
+
   test("without a secret keeps calls in a file of each server", async () => {
     const values = effectiveValues(await readConfiguration(fileOf("executor: { kind: queue, url: redis://a }")));
     const places = values.filter(({ setting }) => /^calls\.(?:path|url)$/.test(setting));

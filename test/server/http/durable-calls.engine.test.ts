@@ -3,7 +3,8 @@ import { createEngine, type Engine } from "../../../src/glovebox/index.ts";
 import { createKey } from "../../../src/server/access/secret.ts";
 import { createClient } from "../../../src/server/client/client.ts";
 import { createServer, type Server } from "../../../src/server/http/server.ts";
-import type { DurableCall, DurablePage } from "../../../src/kernel/store/calls/durable/durable-call.ts";
+import type { DurableCall } from "../../../src/kernel/store/calls/durable/durable-call.ts";
+import type { DurablePage } from "../../../src/kernel/store/calls/durable/durable-step.ts";
 import { conformingFetch } from "../mcp/conformance.ts";
 
 const KEYS = {

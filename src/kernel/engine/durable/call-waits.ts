@@ -5,17 +5,15 @@ import { seedOf } from "../../base/protocol/prelude.ts";
 import { CallFailure } from "../../broker/capabilities/capability.ts";
 import type { CallIdle, Executor } from "../../executor/executor.ts";
 import {
-  type DurableAnswer,
   isSameWait,
   isSettled,
-  type JournalLine,
   type NewWait,
   type PausedCall,
   type RunWait,
-  type TakeDurable,
   type WaitKind,
   WAITS_MAX,
 } from "../../store/calls/durable/durable-call.ts";
+import type { DurableAnswer, JournalLine, TakeDurable } from "../../store/calls/durable/durable-step.ts";
 import type { CallWaiting } from "../call/call-waiting.ts";
 import type { EngineCall } from "../call/engine-call.ts";
 import { type DurableRuns, madeOf } from "./durable-record.ts";

@@ -1,7 +1,8 @@
 import type { ToolError } from "../../base/errors.ts";
 import type { JsonValue } from "../../base/json.ts";
 import type { ToolResult } from "../../base/result.ts";
-import type { CallState, Decision, DurableCall, DurablePage } from "../../store/calls/durable/durable-call.ts";
+import type { CallState, CallWait, Decision, DurableCall } from "../../store/calls/durable/durable-call.ts";
+import type { DurablePage } from "../../store/calls/durable/durable-step.ts";
 
 /** Longest wait of a caller for the end of a call that has paused, and its default, in milliseconds. */
 export const WAIT_MAX_MS = 25_000;
@@ -71,6 +72,18 @@ export interface UndoReport {
   readonly error: ToolError | null;
 }
 
+/** What a link of a notification decides. */
+export type LinkedCall =
+  /** `decide` rejects as `decide` of calls does. */
+  | {
+      readonly kind: "open";
+      readonly call: DurableCall;
+      readonly wait: CallWait & { readonly kind: "approval" };
+      readonly decide: (decision: "approve" | "refuse", digest: string) => Promise<DurableCall | undefined>;
+    }
+  /** It decides nothing any more, or not this: why, in words. */
+  | { readonly kind: "gone" | "forbidden"; readonly reason: string };
+
 /** Calls that pause, and go on later. Methods reject with a `StoreError` where the store cannot be used. */
 export interface DurableCalls {
   /** Rejects with a `RangeError` that names a wrong filter. */
@@ -99,4 +112,6 @@ export interface DurableCalls {
    * `DecisionConflict` where the call has not ended or has called no tools.
    */
   undo(id: string, by?: Decider, options?: EndWait): Promise<UndoReport | undefined>;
+  /** What a link of a notification decides. `undefined` if there is no such link. Rejects as `decide` does. */
+  byLink(token: string): Promise<LinkedCall | undefined>;
 }

@@ -4,7 +4,8 @@ import type { OnDemand } from "../../base/on-demand.ts";
 import type { ToolResult } from "../../base/result.ts";
 import type { AskedPause, ChildCallEnd } from "../../broker/capabilities/capability.ts";
 import type { Policy } from "../../broker/policy.ts";
-import type { Decision, DurableCall, DurablePage } from "../../store/calls/durable/durable-call.ts";
+import type { Decision, DurableCall } from "../../store/calls/durable/durable-call.ts";
+import type { DurablePage } from "../../store/calls/durable/durable-step.ts";
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
 import type { ChildRunEnd, ChildWaits } from "../call/child-call.ts";
 import type { EngineCall } from "../call/engine-call.ts";
@@ -17,6 +18,7 @@ import {
   type DurableOfWhom,
   type EndWait,
   type UndoReport,
+  type LinkedCall,
   WAIT_MAX_MS,
 } from "./durable-calls.ts";
 import { mayNeedApproval } from "./gate.ts";
@@ -34,8 +36,11 @@ export interface LoadedDurable {
 export class DurableStage implements DurableCalls, ChildWaits {
   readonly #loaded: OnDemand<LoadedDurable>;
   readonly #policy: () => Policy;
+  /** Whether anybody is told of calls, and may have links. */
+  readonly #hasTargets: boolean;
 
-  constructor(loaded: OnDemand<LoadedDurable>, policy: () => Policy) {
+  constructor(loaded: OnDemand<LoadedDurable>, policy: () => Policy, hasTargets = false) {
+    this.#hasTargets = hasTargets;
     this.#loaded = loaded;
     this.#policy = policy;
   }
@@ -131,6 +136,10 @@ export class DurableStage implements DurableCalls, ChildWaits {
 
   async undo(id: string, by?: Decider, options?: EndWait): Promise<UndoReport | undefined> {
     return (await this.#calls()).undo(id, by, options);
+  }
+
+  async byLink(token: string): Promise<LinkedCall | undefined> {
+    return this.#hasTargets ? (await this.#calls()).byLink(token) : undefined;
   }
 
   async #calls(): Promise<DurableCalls> {

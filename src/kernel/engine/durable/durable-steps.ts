@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { type ErrorCode, StoreError } from "../../base/errors.ts";
-import type { DurableStep, MadeCall, PausedCall, RunWait, TakeDurable } from "../../store/calls/durable/durable-call.ts";
+import type { MadeCall, PausedCall, RunWait } from "../../store/calls/durable/durable-call.ts";
+import type { DurableStep, TakeDurable } from "../../store/calls/durable/durable-step.ts";
 
 /** Pauses between tries to take a step. */
 const PAUSES_MS = [50, 500, 2_000];

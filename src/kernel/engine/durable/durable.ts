@@ -5,7 +5,8 @@ import { type AskedPause, CallFailure, type ChildCallEnd } from "../../broker/ca
 import type { Policy } from "../../broker/policy.ts";
 import type { BrokerClient } from "../../broker/thread/broker-client.ts";
 import type { Executor } from "../../executor/executor.ts";
-import { LOST_MAX, type RunWait, type TakeDurable, type WaitKind } from "../../store/calls/durable/durable-call.ts";
+import { LOST_MAX, type RunWait, type WaitKind } from "../../store/calls/durable/durable-call.ts";
+import type { TakeDurable } from "../../store/calls/durable/durable-step.ts";
 import { undoId } from "../../store/calls/durable/undone-calls.ts";
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";

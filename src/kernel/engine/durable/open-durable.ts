@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { ToolResult } from "../../base/result.ts";
+import type { DurableStep, TakeDurable } from "../../store/calls/durable/durable-step.ts";
 import type { RestoreProgram, StoredProgram } from "../../tool/program/program.ts";
 import type { Programs } from "../../tool/program/programs.ts";
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
@@ -7,6 +8,8 @@ import type { EngineCall } from "../call/engine-call.ts";
 import { recordedTool, type ReplayPlugins } from "../replay/recorded-tool.ts";
 import { Durable, type DurableParts } from "./durable.ts";
 import type { DurableRecord, DurableRuns, PinnedTool } from "./durable-record.ts";
+import { Notifier } from "./notifier.ts";
+import type { ResolvedTarget } from "./notify-options.ts";
 import type { LoadedDurable } from "./durable-stage.ts";
 import { Resumer, type ResumerParts, type Resumption } from "./resumer.ts";
 import { StoredDurableCalls } from "./stored-durable-calls.ts";
@@ -21,6 +24,8 @@ interface OpenParts extends Omit<DurableParts, "holder"> {
   readonly programs: Pick<Programs, "toolFor">;
   readonly capabilities: Parameters<typeof undoing>[3]["capabilities"];
   readonly takesAll: boolean;
+  /** Who is told of calls. */
+  readonly notified: readonly ResolvedTarget[];
   /** Closes the store, where nobody else has it. */
   readonly close: () => Promise<void>;
 }
@@ -33,10 +38,15 @@ export function openDurable({
   programs,
   capabilities,
   takesAll,
+  notified,
   close,
   ...engine
 }: OpenParts): LoadedDurable {
-  const parts = { ...engine, holder: randomBytes(12).toString("base64url") };
+  // First of all, so that notes are written of the first call that pauses.
+  const notifier = notified.length === 0 ? null : new Notifier({ ...engine, targets: notified });
+  notifier?.look();
+  const telling = notifier === null ? engine.take : takeAndTell(engine.take, notifier);
+  const parts = { ...engine, take: telling, holder: randomBytes(12).toString("base64url") };
   const { take, registry, events, holder } = parts;
   const durable = new Durable(parts);
   let lastPin = 0;
@@ -71,6 +81,7 @@ export function openDurable({
     checks: durable.checks,
     onSettled: () => resumer.look(),
     onMade: (id) => resumer.own(id),
+    notified,
   });
   durable.onStart = (by) => resumer.started(by);
   durable.onPause = (id) => resumer.own(id);
@@ -84,7 +95,20 @@ export function openDurable({
     resumer,
     close: async () => {
       await resumer.close();
+      await notifier?.close();
       await close();
     },
+  };
+}
+
+/** Steps that may change the state of a call. */
+const CHANGES: ReadonlySet<DurableStep["kind"]> = new Set(["pause", "end", "cancel", "abandon"]);
+
+/** Looks for notes where a step may have written some. */
+function takeAndTell(take: TakeDurable, notifier: Notifier): TakeDurable {
+  return async (step) => {
+    const answer = await take(step);
+    if (CHANGES.has(step.kind) || (answer.kind === "ready" && answer.lost.length > 0)) notifier.look();
+    return answer;
   };
 }

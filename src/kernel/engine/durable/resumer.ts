@@ -1,12 +1,8 @@
 import { within } from "../../base/deadline.ts";
 import { refusedCall, resultText, type ToolResult } from "../../base/result.ts";
 import { toolError } from "../../base/errors.ts";
-import {
-  type ClaimedCall,
-  isSettled,
-  type KeptCall,
-  type TakeDurable,
-} from "../../store/calls/durable/durable-call.ts";
+import { type ClaimedCall, isSettled, type KeptCall } from "../../store/calls/durable/durable-call.ts";
+import type { TakeDurable } from "../../store/calls/durable/durable-step.ts";
 import { undoneId } from "../../store/calls/durable/undone-calls.ts";
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";

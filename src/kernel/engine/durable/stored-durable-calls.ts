@@ -10,13 +10,10 @@ import {
   type CallState,
   type CallWait,
   type Decision,
-  type DurableAnswer,
   type DurableCall,
-  type DurablePage,
   type KeptCall,
-  type MadeDecision,
-  type TakeDurable,
 } from "../../store/calls/durable/durable-call.ts";
+import type { DurableAnswer, DurablePage, MadeDecision, TakeDurable } from "../../store/calls/durable/durable-step.ts";
 import { undoId } from "../../store/calls/durable/undone-calls.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";
 import { writeArguments } from "../call/arguments.ts";
@@ -30,10 +27,13 @@ import {
   type DurableFilter,
   type DurableOfWhom,
   type EndWait,
+  type LinkedCall,
   type UndoneEffect,
   type UndoReport,
   WAIT_MAX_MS,
 } from "./durable-calls.ts";
+import { type LinkedWait, linkObstacle, readToken } from "./decision-links.ts";
+import type { ResolvedTarget } from "./notify-options.ts";
 import { TOOL_CALLS } from "./undo.ts";
 
 const LIMIT_DEFAULT = 50;
@@ -62,6 +62,8 @@ interface Parts {
   readonly onSettled: () => void;
   /** A call was made in the store. */
   readonly onMade: (id: string) => void;
+  /** Whose links decide. */
+  readonly notified: readonly ResolvedTarget[];
 }
 
 /** Durable calls as they are kept: who reads them, and who decides. */
@@ -206,6 +208,27 @@ export class StoredDurableCalls implements DurableCalls {
     const effects = result?.success === true ? (result.output as readonly UndoneEffect[]) : null;
     const error = result?.error ?? null;
     return { id: undo.id, state, effects, error: error?.code === "paused" ? null : error };
+  }
+
+  async byLink(token: string): Promise<LinkedCall | undefined> {
+    const link = readToken(token, this.#parts.notified);
+    if (link === null) return undefined;
+    const { id, step, target, expiresMs } = link;
+    const call = await this.get(id);
+    const found = call?.waits.filter((one): one is LinkedWait => one.kind === "approval" && one.step === step) ?? [];
+    const wait = found.find(link.isFor);
+    if (call === undefined || wait === undefined) return undefined;
+    if (wait.state !== "open") return { kind: "gone", reason: `it is ${wait.state} already` };
+    if (expiresMs <= Date.now()) return { kind: "gone", reason: "the link has expired" };
+    const reason = linkObstacle(wait);
+    if (reason !== null) return { kind: "forbidden", reason };
+    const actor = `link:${target.host}`;
+    return {
+      kind: "open",
+      call,
+      wait,
+      decide: (decision, digest) => this.decide(id, { wait: step, decision, digest, actor }),
+    };
   }
 
   async #valuesFor(call: DurableCall, wait: DecidedWait, decision: Decision): Promise<DecisionValues> {

@@ -1,5 +1,5 @@
 import { Counter, type Registry } from "../../base/prometheus.ts";
-import type { Events } from "./events.ts";
+import { type Events, NOTIFY_OUTCOMES } from "./events.ts";
 
 /** Registers metrics of calls that wait. Outcomes are `resumed` and error codes. */
 export function registerDurableMetrics(registry: Registry, events: Events): void {
@@ -27,6 +27,14 @@ export function registerDurableMetrics(registry: Registry, events: Events): void
     help: "Calls whose process was lost while an effect was under way.",
     registers,
   });
+  const notifications = new Counter({
+    name: "glovebox_notifications_total",
+    help: "Notifications of calls that wait, by outcome: delivered, failed, given_up, dropped.",
+    labelNames: ["outcome"],
+    registers,
+  });
+  for (const outcome of NOTIFY_OUTCOMES) notifications.inc({ outcome }, 0);
+  events.on("call:notify", ({ outcome, count }) => notifications.inc({ outcome }, count));
   events.on("call:doubt", () => doubts.inc());
   events.on("call:pause", ({ waits }) => {
     for (const wait of new Set(waits)) pauses.inc({ wait });

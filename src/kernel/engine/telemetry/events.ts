@@ -4,6 +4,7 @@ import type { SecretViolation } from "../../broker/capabilities/secrets/placehol
 import type { Finding } from "../../broker/grants.ts";
 import type { CallDrop } from "../../store/calls/call-store.ts";
 import type { CallWait, Decision } from "../../store/calls/durable/durable-call.ts";
+import type { NoteEvent } from "../../store/calls/durable/durable-step.ts";
 import type { ErrorCode } from "../../base/errors.ts";
 import type { ExecutorEvents } from "../../executor/executor.ts";
 import type { Pressure } from "../../base/os/pressure.ts";
@@ -53,6 +54,8 @@ export interface EventMap<Tools = AnyTools> extends ExecutorEvents {
   "call:cancel": [event: CancelEvent];
   /** Somebody has asked that the tool calls of a call are undone. */
   "call:undo": [event: CancelEvent];
+  /** A target of `calls.notify` was told of a call, or could not be. */
+  "call:notify": [event: NotifyEvent];
   /** A tool made a capability call, and got its response. */
   "capability:call": [event: CapabilityEvent];
   /** A request was refused that would have carried a secret to an origin, or in a place, that is not bound to it. */
@@ -176,6 +179,24 @@ export interface CancelEvent extends DurableEvent {
   /** Name of the key that did it; `null` without keys. */
   readonly key: string | null;
 }
+
+export interface NotifyEvent extends Partial<DurableEvent> {
+  /** `failed`: it is tried again. `given_up`: after 24 hours. `dropped`: too many waited, and the oldest went. */
+  readonly outcome: (typeof NOTIFY_OUTCOMES)[number];
+  /** Number of notifications. All members besides are absent where they were dropped. */
+  readonly count: number;
+  /** Host of the target. */
+  readonly target?: string;
+  readonly event?: NoteEvent;
+  /** The `webhook-id`. */
+  readonly note?: string;
+  readonly tries?: number;
+  /** Why it was not delivered. */
+  readonly reason?: string;
+}
+
+/** What became of a notification. */
+export const NOTIFY_OUTCOMES = ["delivered", "failed", "given_up", "dropped"] as const;
 
 /** The end of work that outlasted its call's answer. */
 export interface LateEvent {

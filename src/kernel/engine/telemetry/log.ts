@@ -35,6 +35,10 @@ export function logEvents(events: Events, logger: Logger): void {
   events.on("call:signal", (event) => logger.info(event, "somebody has sent a signal to a call that waits"));
   events.on("call:cancel", (event) => logger.info(event, "somebody has ended a call that waits"));
   events.on("call:undo", (event) => logger.info(event, "somebody has asked that a call is undone"));
+  events.on("call:notify", (event) => {
+    if (event.outcome === "given_up") logger.warn(event, "a notification was given up: its target did not take it");
+    if (event.outcome === "dropped") logger.warn(event, "notifications were dropped: too many waited");
+  });
   events.on("tool:quarantine", (event) => logger.warn(event, "a tool crashed an executor and is quarantined"));
   events.on("tool:refuse", (event) => logger.warn(event, "calls of a quarantined tool are refused for a tenant"));
   events.on("tool:probe", (event) => logger.info(event, "a quarantined tool runs one probe call"));

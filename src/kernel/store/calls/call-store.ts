@@ -11,7 +11,7 @@ import type {
   KeptRun,
   StoredCall,
 } from "./call-record.ts";
-import type { DurableAnswer, DurableStep } from "./durable/durable-call.ts";
+import type { DurableAnswer, DurableStep } from "./durable/durable-step.ts";
 import type { Difference } from "./differences.ts";
 import type { LedgerAnswer, LedgerStep } from "./ledger.ts";
 import { DROP_REASONS, type DropReason, type FromStore, type StoreAnswer } from "./thread/messages.ts";

@@ -1,6 +1,7 @@
 import { signal } from "@preact/signals";
 import { getJson } from "./api.ts";
-import { type DurablePage, undecided, WAITING } from "./durable-call.ts";
+import { undecided, WAITING } from "./durable-call.ts";
+import type { DurablePage } from "./durable-step.ts";
 import { mention } from "./elements.tsx";
 import { plural } from "./format.ts";
 import { keyChanges } from "./key.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { StoreError } from "../../../../src/kernel/base/errors.ts";
 import { storePause, takeSurely } from "../../../../src/kernel/engine/durable/durable-steps.ts";
-import type { DurableAnswer, DurableStep } from "../../../../src/kernel/store/calls/durable/durable-call.ts";
+import type { DurableAnswer, DurableStep } from "../../../../src/kernel/store/calls/durable/durable-step.ts";
 
 /* What becomes of a call that pauses where its store is late, or does not answer. */
 

@@ -9,7 +9,7 @@ import { runProgram } from "../program.ts";
 /* A call that waits needs no process: it goes on in another one, with the code with which it began. */
 
 /** Runs a program that is killed once it has said a line. Gives that. */
-async function killed(program: string, args: readonly string[]): Promise<unknown> {
+export async function killed(program: string, args: readonly string[]): Promise<unknown> {
   const file = fileURLToPath(new URL(`../programs/${program}.ts`, import.meta.url));
   const child = spawn(process.execPath, ["--no-node-snapshot", "--no-warnings", file, ...args], {
     stdio: ["ignore", "pipe", "inherit"],

@@ -4,10 +4,12 @@ import { placeOf } from "./calls-place.ts";
 /*
  * A process with an engine over a place of calls. `pause FILE NAME`: calls a tool, says the id, and waits to be killed.
  * `approve FILE ID`: approves all that the call waits for, without a tool. `finish FILE ID`: waits for its result, with
- * another version of its tool, and says what has happened outside.
+ * another version of its tool, and says what has happened outside. `tell FILE - URL`: tells an
+ * address what waits, and says so. With an address, others do so, too.
  */
 
-const [, , role = "", path = "", what = ""] = process.argv;
+const [, , role = "", path = "", what = "", url] = process.argv;
+const notify = url === undefined ? [] : [{ url, secret: "a secret of many characters" }];
 const effects: unknown[] = [];
 const ledger = defineCapability({ name: "ledger", methods: { add: { handler: (args) => void effects.push(args) } } });
 const version = role === "finish" ? "new" : "old";
@@ -15,7 +17,7 @@ const version = role === "finish" ? "new" : "old";
 await using engine = await createEngine({
   workers: 1,
   capabilities: [ledger],
-  calls: { ...placeOf(path), resume: role === "finish" },
+  calls: { ...placeOf(path), notify, resume: role === "finish" },
   policy: { rules: [{ allow: { ledger: true, pause: true, tools: ["*"] } }] },
   tools:
     role === "approve"
@@ -61,6 +63,13 @@ switch (role) {
         await durable.decide(what, { wait: wait.step, decision: "approve", digest: wait.digest, data: "yes" });
     }
     console.log(JSON.stringify({ state: (await durable.get(what))?.state, waits: call?.waits }));
+    break;
+  }
+  case "tell": {
+    engine.on("call:notify", ({ outcome, id }) => {
+      if (outcome === "delivered") console.log(JSON.stringify({ id }));
+    });
+    await new Promise(() => setInterval(() => undefined, 1_000));
     break;
   }
   default: {

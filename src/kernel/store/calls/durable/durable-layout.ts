@@ -1,4 +1,5 @@
 import type { DurableCall } from "./durable-call.ts";
+import { NOTES_SQL } from "./outbox-tables.ts";
 
 /**
  * Tables of durable calls. `bytes` is what a call counts for, in its tenant's books and in the total. Long columns are the
@@ -99,6 +100,7 @@ export const DURABLE_SQL = `
     settled TEXT,
     PRIMARY KEY (call, step, kind)
   ) STRICT, WITHOUT ROWID;
+  ${NOTES_SQL}
 `;
 
 /** Columns of a call without its long ones. */

@@ -1,13 +1,7 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { HOLDER_LOST_MS } from "../ledger.ts";
-import type {
-  ClaimedCall,
-  DurableAnswer,
-  DurableCall,
-  DurableCapacity,
-  DurableQuery,
-  KeptCall,
-} from "./durable-call.ts";
+import type { ClaimedCall, DurableCall, DurableCapacity, KeptCall } from "./durable-call.ts";
+import type { DurableAnswer, DurableQuery } from "./durable-step.ts";
 import { COLUMNS, type DurableRow } from "./durable-layout.ts";
 import { DurableWaits } from "./durable-waits.ts";
 

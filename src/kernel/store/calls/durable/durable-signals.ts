@@ -1,4 +1,5 @@
-import { type DurableStep, SIGNALS_MAX } from "./durable-call.ts";
+import { SIGNALS_MAX } from "./durable-call.ts";
+import type { DurableStep } from "./durable-step.ts";
 import type { DurableRow } from "./durable-layout.ts";
 import type { DurableRows } from "./durable-rows.ts";
 

@@ -4,9 +4,7 @@ import { refusedCall, resultText } from "../../../base/result.ts";
 import { SqliteTransaction } from "../../sqlite/store.ts";
 import { HOLDER_LOST_MS } from "../ledger.ts";
 import {
-  type DurableAnswer,
   type DurableCapacity,
-  type DurableStep,
   type KeptCall,
   LEGS_MAX,
   LOST_MAX,
@@ -14,8 +12,10 @@ import {
   type PausedCall,
 } from "./durable-call.ts";
 import { COLUMNS, type DurableRow, WEIGH_SQL } from "./durable-layout.ts";
+import { DurableNotes } from "./durable-notes.ts";
 import { DurableRows } from "./durable-rows.ts";
 import { DurableSignals } from "./durable-signals.ts";
+import { type DurableAnswer, type DurableStep, LASTING, READING } from "./durable-step.ts";
 import { LostRuns } from "./lost-runs.ts";
 import type { DurableWaits } from "./durable-waits.ts";
 import { MAY_UNDO, UndoneCalls, undoId } from "./undone-calls.ts";
@@ -25,20 +25,6 @@ const SETTLED_MAX = 256;
 const SWEPT_MAX = 100;
 
 type Of<Kind extends DurableStep["kind"]> = Extract<DurableStep, { readonly kind: Kind }>;
-
-/** Steps after which a loss of power must not bring back what was before: an effect would happen twice, or a word be lost. */
-const LASTING: ReadonlySet<DurableStep["kind"]> = new Set([
-  "pause",
-  "start",
-  "claim",
-  "append",
-  "end",
-  "decide",
-  "signal",
-  "cancel",
-  "undo",
-]);
-const READING: ReadonlySet<DurableStep["kind"]> = new Set(["get", "list", "effects"]);
 
 /** Durable calls in a database of calls. Each step is done whole, or not at all; several share a transaction. */
 export class DurableTables {
@@ -50,6 +36,7 @@ export class DurableTables {
   readonly #signals: DurableSignals;
   readonly #lostRuns: LostRuns;
   readonly #undoing: UndoneCalls;
+  readonly #notes: DurableNotes;
 
   constructor(database: DatabaseSync, room: DurableCapacity) {
     this.#database = database;
@@ -60,6 +47,7 @@ export class DurableTables {
     this.#signals = new DurableSignals(this.#rows, room.callBytes);
     this.#lostRuns = new LostRuns(this.#rows);
     this.#undoing = new UndoneCalls(this.#rows);
+    this.#notes = new DurableNotes(this.#rows);
   }
 
   take(steps: readonly DurableStep[]): readonly DurableAnswer[] {
@@ -80,6 +68,7 @@ export class DurableTables {
       const old = "SELECT n FROM durable WHERE state = 'ended' AND ends_ms <= ? LIMIT ?";
       const { changes } = this.#rows.sql(`DELETE FROM durable WHERE n IN (${old})`).run(nowMs, SWEPT_MAX);
       this.#rows.sql("DELETE FROM durable_holder WHERE seen_ms < ?").run(nowMs - HOLDER_LOST_MS * 100);
+      this.#notes.sweep(nowMs);
       return changes === SWEPT_MAX;
     });
   }
@@ -125,6 +114,9 @@ export class DurableTables {
       }
       case "list":
         return this.#rows.list(step.query);
+      case "notes":
+      case "told":
+        return this.#notes.take(step);
     }
   }
 
@@ -288,9 +280,8 @@ export class DurableTables {
     this.#lostRuns.forget(row.n);
     this.#rows.sql(WEIGH_SQL).run(row.n);
     this.#rows.makeRoom(row);
-    const made = this.#rows.sql(
-      `SELECT ${COLUMNS} FROM durable WHERE parent = ? AND state IN ('paused', 'ready', 'in_doubt')`,
-    );
+    const waiting = "parent = ? AND state IN ('paused', 'ready', 'in_doubt')";
+    const made = this.#rows.sql(`SELECT ${COLUMNS} FROM durable WHERE ${waiting}`);
     for (const child of made.all(row.id) as unknown as readonly DurableRow[])
       this.#cancelled(child, PARENT_ENDED, nowMs);
     const parent = row.parent === null ? undefined : this.#rows.find(row.parent, null);

@@ -4,7 +4,6 @@ import {
   type CallWait,
   isSameWait,
   isSettled,
-  type MadeDecision,
   type NewWait,
   type RunWait,
   type WaitKind,
@@ -12,6 +11,7 @@ import {
   type WaitSettlement,
   type WaitState,
 } from "./durable-call.ts";
+import type { MadeDecision } from "./durable-step.ts";
 
 interface WaitRow {
   readonly step: number;

@@ -1,7 +1,7 @@
 import { parseForWriting } from "../../../base/exact-json.ts";
 import { isObject } from "../../../base/json.ts";
 import type { RecordedAnswer, RecordedAsk, RecordedJournal } from "../../../base/protocol/recorded-journal.ts";
-import type { DurableStep, PastAsk, PastToolCall } from "./durable-call.ts";
+import type { DurableStep, PastAsk, PastToolCall } from "./durable-step.ts";
 import { type DurableRow, WEIGH_SQL } from "./durable-layout.ts";
 import type { DurableRows } from "./durable-rows.ts";
 

@@ -1,5 +1,5 @@
 import type { CallCells, CallDetail, CallPage, CallPlace, CallQuery, KeptRun, StoredCall } from "../call-record.ts";
-import type { TakeDurable } from "../durable/durable-call.ts";
+import type { TakeDurable } from "../durable/durable-step.ts";
 import type { StoredRow } from "../call-lines.ts";
 import type { CallRoom } from "../call-tables.ts";
 import type { StoreProblem } from "./messages.ts";

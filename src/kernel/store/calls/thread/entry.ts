@@ -7,7 +7,7 @@ import { DetailText } from "../call-redaction.ts";
 import type { CallDetail, CallPlace, CallRow, DetailTexts } from "../call-record.ts";
 import { comparableOf, type Difference, differencesOf } from "../differences.ts";
 import { type CallBackend, type OpenCalls, StoreFailure } from "./call-backend.ts";
-import type { DurableAnswer, DurableStep } from "../durable/durable-call.ts";
+import type { DurableAnswer, DurableStep } from "../durable/durable-step.ts";
 import type { ClaimResult, LedgerStep } from "../ledger.ts";
 import type {
   CallComparison,

@@ -10,7 +10,7 @@ import type {
 } from "../call-record.ts";
 import type { SentStore } from "../../store-factory.ts";
 import type { CallRoom } from "../call-tables.ts";
-import type { DurableAnswer, DurableStep } from "../durable/durable-call.ts";
+import type { DurableAnswer, DurableStep } from "../durable/durable-step.ts";
 import type { Difference } from "../differences.ts";
 import type { LedgerAnswer, LedgerCapacity, LedgerStep } from "../ledger.ts";
 

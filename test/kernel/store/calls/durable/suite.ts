@@ -4,15 +4,17 @@ import {
   type CallState,
   type ClaimedCall,
   DEFAULT_DURABLE,
-  type DurableAnswer,
   type DurableCapacity,
-  type DurableStep,
-  type JournalLine,
   type KeptCall,
   LOST_MAX,
   type NewWait,
   type WaitKind,
 } from "../../../../../src/kernel/store/calls/durable/durable-call.ts";
+import type {
+  DurableAnswer,
+  DurableStep,
+  JournalLine,
+} from "../../../../../src/kernel/store/calls/durable/durable-step.ts";
 
 /* Calls that wait, in each place where they are kept: each step is done whole, and its answer is what it has become. */
 

@@ -1,0 +1,152 @@
+import type { CallNote, TakeDurable } from "../../store/calls/durable/durable-step.ts";
+import type { Events } from "../telemetry/events.ts";
+import { linkOf } from "./decision-links.ts";
+import { notificationOf } from "./notification.ts";
+import type { ResolvedTarget } from "./notify-options.ts";
+
+/** Deliveries at once. A target that fails has one of them. */
+const AT_ONCE = 4;
+const DELIVERY_MS = 10_000;
+/** Time for which a note is tried, and pauses between two tries. */
+const TRIED_MS = 24 * 60 * 60 * 1_000;
+const PAUSE_LEAST_MS = 1_000;
+const PAUSE_MOST_MS = 10 * 60_000;
+/** Interval of looks for what other processes have done, and least pause between two looks. */
+const LOOK_MS = 5_000;
+const LOOK_LEAST_MS = 100;
+
+interface NotifierParts {
+  readonly take: TakeDurable;
+  readonly targets: readonly ResolvedTarget[];
+  readonly events: Pick<Events, "emit">;
+}
+
+/** Delivers the notes of calls to their targets, at least once. */
+export class Notifier {
+  readonly #parts: NotifierParts;
+  readonly #closing = new AbortController();
+  readonly #running = new Map<Promise<void>, string>();
+  /** Targets whose last delivery has failed. */
+  readonly #failing = new Set<string>();
+  #timer: NodeJS.Timeout | undefined;
+  #looking: Promise<void> | null = null;
+  #isAsked = false;
+  #dueMs: number | null = null;
+
+  constructor(parts: NotifierParts) {
+    this.#parts = parts;
+  }
+
+  /** Something may have to be told. */
+  look(): void {
+    if (this.#closing.signal.aborted) return;
+    this.#isAsked = true;
+    this.#looking ??= this.#look();
+  }
+
+  /** Cuts off what is under way: it is due again at once. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    clearTimeout(this.#timer);
+    await this.#looking;
+    await Promise.all(this.#running.keys());
+  }
+
+  async #look(): Promise<void> {
+    while (this.#isAsked && !this.#closing.signal.aborted) {
+      this.#isAsked = false;
+      try {
+        await this.#begin();
+      } catch {
+        // The store cannot be used now: the next look tries again.
+      }
+    }
+    this.#looking = null;
+    this.#later();
+  }
+
+  #later(): void {
+    clearTimeout(this.#timer);
+    if (this.#closing.signal.aborted) return;
+    const dueMs = Math.max(LOOK_LEAST_MS, (this.#dueMs ?? Infinity) - Date.now());
+    // A delivery that ends looks again.
+    const isFull = this.#running.size >= AT_ONCE;
+    this.#timer = setTimeout(() => this.look(), isFull ? LOOK_MS : Math.min(dueMs, LOOK_MS)).unref();
+  }
+
+  async #begin(): Promise<void> {
+    const { take, targets, events } = this.#parts;
+    const busy = [...this.#running.values()];
+    const asked = targets.map(({ id, events: wanted }) => {
+      const most = this.#failing.has(id) ? 1 - busy.filter((one) => one === id).length : AT_ONCE;
+      return { id, events: wanted, most };
+    });
+    const most = AT_ONCE - busy.length;
+    const answer = await take({ kind: "notes", targets: asked, most, nowMs: Date.now() });
+    if (answer.kind !== "notes") return;
+    this.#dueMs = answer.dueMs;
+    if (answer.dropped > 0) events.emit("call:notify", { outcome: "dropped", count: answer.dropped });
+    for (const note of answer.notes) {
+      const target = targets.find(({ id }) => id === note.target);
+      if (target === undefined) continue;
+      const running = this.#deliver(note, target)
+        .catch(() => undefined)
+        .finally(() => {
+          this.#running.delete(running);
+          this.look();
+        });
+      this.#running.set(running, target.id);
+    }
+  }
+
+  async #deliver(note: CallNote, target: ResolvedTarget): Promise<void> {
+    const { take, events } = this.#parts;
+    const reason = await this.#send(note, target);
+    const nowMs = Date.now();
+    if (this.#closing.signal.aborted && reason !== null) {
+      await take({ kind: "told", n: note.n, dueMs: nowMs });
+      return;
+    }
+    if (reason === null) this.#failing.delete(target.id);
+    else this.#failing.add(target.id);
+    const { event, id, tries, call } = note;
+    const isGivenUp = reason !== null && nowMs - note.madeMs >= TRIED_MS;
+    const isOver = reason === null || isGivenUp;
+    await take({ kind: "told", n: note.n, dueMs: isOver ? null : nowMs + pauseMs(tries) });
+    const of = { target: target.host, event, note: id, tries, id: call.id, callId: call.callId, tool: call.tool };
+    const outcome = reason === null ? "delivered" : isGivenUp ? "given_up" : "failed";
+    events.emit("call:notify", { outcome, count: 1, ...of, tenant: call.tenant, ...(reason !== null && { reason }) });
+  }
+
+  /** Why a note is not delivered; `null` where it is. */
+  async #send(note: CallNote, target: ResolvedTarget): Promise<string | null> {
+    const nowMs = Date.now();
+    const { body, headers } = notificationOf(
+      note,
+      target,
+      (wait) => linkOf(target, note.call, wait, note.madeMs),
+      nowMs,
+    );
+    const deadline = AbortSignal.timeout(DELIVERY_MS);
+    try {
+      const response = await fetch(target.url, {
+        method: "POST",
+        redirect: "manual",
+        headers,
+        body,
+        signal: AbortSignal.any([deadline, this.#closing.signal]),
+      });
+      // Nothing of an answer is read but its status.
+      void response.body?.cancel().catch(() => undefined);
+      return response.ok ? null : `it answered ${response.status}`;
+    } catch {
+      return deadline.aborted ? `it did not answer within ${DELIVERY_MS / 1_000} s` : "it cannot be reached";
+    }
+  }
+}
+
+/** Pause after a try: doubled with each, and spread, so that many notes are not tried at the same moment. */
+function pauseMs(tries: number): number {
+  const ms = Math.min(PAUSE_MOST_MS, PAUSE_LEAST_MS * 2 ** Math.min(tries - 1, 20));
+  return Math.round(ms * (0.5 + Math.random() / 2));
+}

@@ -1,0 +1,207 @@
+import type {
+  CallState,
+  CallWait,
+  ClaimedCall,
+  Decision,
+  DurableCall,
+  KeptCall,
+  PausedCall,
+  RunWait,
+} from "./durable-call.ts";
+
+/** Whose call a step is about: `null` for any tenant's. */
+interface StepOfCall {
+  readonly id: string;
+  readonly tenant: string | null;
+  readonly nowMs: number;
+}
+
+/** What one run adds to the stored journal of its call. Each has a number; the same again changes nothing. */
+export interface JournalLine {
+  /** From 1 in each run. */
+  readonly seq: number;
+  /** JSON of a `JournalPart`; `null` for none. */
+  readonly part: string | null;
+  /** Step of an effect that is about to happen; `null` for none. */
+  readonly begins: number | null;
+}
+
+/** A step that one run of a call takes. It is refused once the call has gone on to another run. */
+interface StepOfRun {
+  readonly id: string;
+  readonly leg: number;
+  readonly nowMs: number;
+}
+
+/** One thing that is done with durable calls, in one transaction, before it is answered. */
+export type DurableStep =
+  /** Stores a call that pauses. The same again is answered as it was. */
+  | { readonly kind: "pause"; readonly call: PausedCall; readonly nowMs: number }
+  /** Stores a call that begins its first run. The same again is answered as it was. */
+  | { readonly kind: "start"; readonly call: PausedCall; readonly holder: string; readonly nowMs: number }
+  /** Takes a call that is `ready`, for its next run. */
+  | { readonly kind: "claim"; readonly id: string; readonly holder: string; readonly nowMs: number }
+  /** A run has ended the call. `result`: JSON of a `ToolResult`. */
+  | ({ readonly kind: "end"; readonly result: string; readonly isFailed: boolean } & StepOfRun)
+  /** Stores what a run has asked and heard, and which effects it begins. */
+  | ({ readonly kind: "append"; readonly lines: readonly JournalLine[]; readonly runs: string } & StepOfRun)
+  /**
+   * A run was cut off with its engine or its executor: the call goes on as one whose process was lost. `losses`: the number
+   * of lost runs for which that counts, as the death of an executor may be the call's own doing.
+   */
+  | ({ readonly kind: "abandon"; readonly losses: number } & StepOfRun)
+  /** A claimed call could not begin its run: it is `ready` again. */
+  | ({ readonly kind: "release" } & StepOfRun)
+  /** Settles what the clock settles, and names calls that are `ready`, oldest first, fair by tenant. */
+  | { readonly kind: "due"; readonly most: number; readonly nowMs: number }
+  | ({ readonly kind: "decide"; readonly decisions: readonly MadeDecision[] } & StepOfCall)
+  | ({
+      readonly kind: "signal";
+      readonly name: string;
+      /** JSON. */
+      readonly payload: string;
+      readonly by: string | null;
+    } & StepOfCall)
+  /** Ends a call that is not running, and the calls that it has made, with `cancelled` and this message. */
+  | ({ readonly kind: "cancel"; readonly message: string } & StepOfCall)
+  /** Makes the call that undoes the tool calls of one that has ended, once: it is ready to run. */
+  | ({ readonly kind: "undo" } & StepOfCall)
+  /** What a call that has ended had asked for. `toolCalls`: methods by which tools are called, as `tools.call`. */
+  | { readonly kind: "effects"; readonly id: string; readonly toolCalls: readonly string[] }
+  /** A heartbeat of a process that runs durable calls. */
+  | { readonly kind: "see"; readonly holder: string; readonly nowMs: number }
+  | { readonly kind: "get"; readonly id: string; readonly tenant: string | null }
+  | { readonly kind: "list"; readonly query: DurableQuery }
+  /** Names the targets of an engine, of whose events notes are written from now on, and takes notes that are due. */
+  | { readonly kind: "notes"; readonly targets: readonly NoteTarget[]; readonly most: number; readonly nowMs: number }
+  /** A note was delivered or given up, or is due again. */
+  | { readonly kind: "told"; readonly n: number; /** `null`: never. */ readonly dueMs: number | null };
+
+/** Changes of a call's state of which others are told: it waits, nobody knows what became of an effect, it has ended. */
+export const NOTE_EVENTS = ["paused", "in_doubt", "ended"] as const satisfies CallState[];
+export type NoteEvent = (typeof NOTE_EVENTS)[number];
+
+/** One who is told. */
+export interface NoteTarget {
+  readonly id: string;
+  readonly events: readonly NoteEvent[];
+  /** Maximum number of its notes to take. */
+  readonly most: number;
+}
+
+/** Who has to be told what. It is taken for 30 seconds: then it is due again. */
+export interface CallNote {
+  readonly n: number;
+  readonly target: string;
+  readonly event: NoteEvent;
+  /** Identifies the note, the same at each try. */
+  readonly id: string;
+  readonly madeMs: number;
+  readonly dueMs: number;
+  /** Number of tries, with this one. */
+  readonly tries: number;
+  /** The call as it is now, without its result; of one that is gone, what the note has. */
+  readonly call: NotedCall;
+}
+
+export interface NotedCall extends Pick<DurableCall, "id" | "callId" | "tool" | "tenant" | "state"> {
+  readonly expiresAt: string | null;
+  readonly waits: readonly CallWait[];
+  /** `ok` or the code of its error; `null` before its end. */
+  readonly code: string | null;
+}
+
+/** A decision with the name of the key that makes it. The engine has checked who may. */
+export interface MadeDecision extends Omit<Decision, "arguments" | "data" | "answer"> {
+  readonly wait: number;
+  readonly by: string | null;
+  /** JSON. `data`: also the answer of an effect. */
+  readonly arguments: string | null;
+  readonly data: string | null;
+}
+
+/** A capability call of a call that has ended: those answered last come first. */
+export interface PastAsk {
+  readonly step: number;
+  readonly capability: string;
+  readonly method: string;
+  /** Whether it was answered; a tool call that failed counts as none. */
+  readonly isAnswered: boolean;
+  /** JSON of the arguments; of long ones the beginning. Of a tool call: those of the tool, as a JSON string. */
+  readonly args: string;
+  /** Of a tool call. */
+  readonly tool: PastToolCall | null;
+}
+
+export interface PastToolCall {
+  readonly name: string;
+  /** JSON of arguments and output, each written as a JSON string. */
+  readonly input: string;
+  readonly output: string;
+}
+
+/** Durable calls to list, newest first. `null`: all. */
+export interface DurableQuery {
+  readonly states: readonly CallState[] | null;
+  readonly tenant: string | null;
+  readonly tool: string | null;
+  readonly limit: number;
+  /** The `cursor` of the page before. */
+  readonly cursor: string | null;
+}
+
+export interface DurablePage {
+  readonly calls: readonly DurableCall[];
+  readonly cursor: string | null;
+}
+
+export type DurableAnswer =
+  /** `pause`: stored. Other steps: done. `call`: as it is now, for `decide`, `signal` and `cancel`. */
+  | { readonly kind: "done"; readonly call: KeptCall | null }
+  /** `pause`: some waits are settled already, so nothing was stored: the run goes on with them. */
+  | { readonly kind: "settled"; readonly waits: readonly RunWait[] }
+  /** The run is not the call's last one, or the call is not in a state for it. */
+  | { readonly kind: "lost" }
+  /** `pause`: beyond a limit, in words. */
+  | { readonly kind: "full"; readonly bound: string }
+  | { readonly kind: "claimed"; readonly call: ClaimedCall }
+  | { readonly kind: "effects"; readonly effects: readonly PastAsk[] }
+  /** `due`: calls that are ready, when the next wait is due, and calls whose runs were lost, as they are now. */
+  | {
+      readonly kind: "ready";
+      readonly ids: readonly string[];
+      readonly wakeMs: number | null;
+      readonly lost: readonly KeptCall[];
+    }
+  /** `decide`, `signal`, `cancel`: why it cannot be done, in words, with the call as it is now. */
+  | { readonly kind: "conflict"; readonly message: string; readonly call: KeptCall }
+  /** No such call of the tenant. */
+  | { readonly kind: "missing" }
+  | { readonly kind: "call"; readonly call: KeptCall }
+  /** `list`: their results are left out. */
+  | { readonly kind: "page"; readonly page: DurablePage }
+  /** `notes`: those taken, when the next one is due, and the number of those dropped as there were too many. */
+  | {
+      readonly kind: "notes";
+      readonly notes: readonly CallNote[];
+      readonly dueMs: number | null;
+      readonly dropped: number;
+    };
+
+/** Steps after which a loss of power must not bring back what was before: an effect would happen twice, or a word be lost. */
+export const LASTING: ReadonlySet<DurableStep["kind"]> = new Set([
+  "pause",
+  "start",
+  "claim",
+  "append",
+  "end",
+  "decide",
+  "signal",
+  "cancel",
+  "undo",
+]);
+/** Steps that change nothing. */
+export const READING: ReadonlySet<DurableStep["kind"]> = new Set(["get", "list", "effects"]);
+
+/** Takes steps one after the other. Rejects with a `StoreError`. */
+export type TakeDurable = (step: DurableStep) => Promise<DurableAnswer>;
