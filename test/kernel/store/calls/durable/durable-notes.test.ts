@@ -63,11 +63,11 @@ function open(perTenant = DEFAULT_DURABLE.perTenant) {
       }),
     cancel: (id: string) => take({ kind: "cancel", id, tenant: null, message: "no", nowMs }),
     told: (n: number, dueMs: number | null) => take({ kind: "told", n, dueMs }),
-    notes(target = "a", most = 4): readonly CallNote[] {
+    notes: (target = "a", most = 4): readonly CallNote[] => {
       const answer = take({ kind: "notes", targets: [{ id: target, events: NOTE_EVENTS, most }], most, nowMs });
       return answer.kind === "notes" ? answer.notes : [];
     },
-    dropped(target = "a"): number {
+    dropped: (target = "a"): number => {
       const answer = take({ kind: "notes", targets: [{ id: target, events: NOTE_EVENTS, most: 0 }], most: 0, nowMs });
       return answer.kind === "notes" ? answer.dropped : -1;
     },
