@@ -10,6 +10,7 @@ import {
 } from "../../kernel/store/calls/durable/durable-call.ts";
 import type { DurableAnswer, DurableQuery, DurableStep } from "../../kernel/store/calls/durable/durable-step.ts";
 import { inTurns } from "../../kernel/store/calls/durable/durable-rows.ts";
+import { isPassing } from "../redis/reply.ts";
 import { RefusedError, type ScriptRunner } from "../redis/script.ts";
 import { type Seal, SealError } from "../redis/seal.ts";
 import { CallLanes } from "./call-lanes.ts";
@@ -203,8 +204,9 @@ export class RedisDurableCalls {
       if (told === "full") throw new StoreError(`calls that wait have ${TOTAL_BYTES} bytes in the store already`);
       return told === "done";
     } catch (error) {
-      // A script that was refused has changed nothing.
-      if (error instanceof RefusedError && sent.includes(attempt)) sent.splice(sent.indexOf(attempt), 1);
+      // A script that was refused has changed nothing, unless it was sent before to a Redis that has gone since.
+      const isRefused = error instanceof RefusedError && !isPassing(error.reply);
+      if (isRefused && sent.includes(attempt)) sent.splice(sent.indexOf(attempt), 1);
       throw error;
     }
   }

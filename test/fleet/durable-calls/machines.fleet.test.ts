@@ -1,17 +1,37 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { defineCapability, type Engine } from "../../../src/glovebox/index.ts";
+import type { RedisConnection } from "../../../src/fleet/redis/connection.ts";
+import { connectTo } from "../../redis-server.ts";
 import { createFleetEngine, POLL, startFleet, type TestFleet } from "../fleet.ts";
 
 const SECRET = "a secret of the fleet";
 
 let fleet: TestFleet;
+let peek: RedisConnection;
 beforeAll(async () => {
   fleet = await startFleet(1, { slots: 4, workers: 1, secret: SECRET });
+  peek = await connectTo(fleet.url);
 });
-afterAll(() => fleet[Symbol.asyncDispose]());
+afterAll(async () => {
+  await peek.close();
+  await fleet[Symbol.asyncDispose]();
+});
 
 const effects: unknown[] = [];
-const ledger = defineCapability({ name: "ledger", methods: { add: { handler: (args) => effects.push(args) } } });
+/** How often the call was written before its effect. */
+const written: number[] = [];
+const ledger = defineCapability({
+  name: "ledger",
+  methods: {
+    add: {
+      handler: async (args) => {
+        const [key = ""] = await peek.client.keys("*:waits:call:*");
+        written.push(((await peek.client.hget(key, "past")) ?? "").trim().split(" ").length + 1);
+        return effects.push(args);
+      },
+    },
+  },
+});
 
 /** A server of the fleet. */
 async function serve(resume: boolean): Promise<Engine> {
@@ -50,5 +70,7 @@ test("a call of a fleet that waits at one server is approved at a second, and ru
   await expect.poll(async () => (await third.calls.durable.get(id))?.state, POLL).toBe("ended");
   expect(await second.calls.durable.result(id)).toMatchObject({ success: true, output: [7, 1] });
   expect(effects).toEqual([{ refunded: 7 }]);
+  // Its pause, its approval, its claim, what it has asked, and what it begins: an effect is announced before it happens.
+  expect(written[0]).toBeGreaterThanOrEqual(4);
   expect((await second.calls.durable.list({ tenant: "acme" })).calls).toMatchObject([{ id, state: "ended" }]);
 });

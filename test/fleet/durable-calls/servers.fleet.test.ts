@@ -6,7 +6,7 @@ import { createEngine } from "../../../src/glovebox/index.ts";
 import { DURABLE_SCRIPTS } from "../../../src/fleet/durable-calls/durable-scripts.ts";
 import { RedisDurableCalls } from "../../../src/fleet/durable-calls/redis-durable-calls.ts";
 import type { RedisConnection } from "../../../src/fleet/redis/connection.ts";
-import { LateError, ScriptRunner } from "../../../src/fleet/redis/script.ts";
+import { LateError, RefusedError, ScriptRunner } from "../../../src/fleet/redis/script.ts";
 import { Seal } from "../../../src/fleet/redis/seal.ts";
 import { DEFAULT_DURABLE, SIGNALS_MAX } from "../../../src/kernel/store/calls/durable/durable-call.ts";
 import type { DurableStep } from "../../../src/kernel/store/calls/durable/durable-step.ts";
@@ -328,18 +328,24 @@ describe("a step whose answer is lost on its way", () => {
     throw new LateError("too late");
   };
 
-  test.each([["is asked for again", unheard] as const, ["was sent again", twice] as const])(
-    "and that %s is taken once, and answered as it was",
-    async (_how, lose) => {
-      const store = await storeOver((one, run) => (isCommit(one) ? lose(run) : run()));
-      expect((await store.pause("c_1", [APPROVAL])).kind).toBe("done");
-      for (let n = 0; n < SIGNALS_MAX; n++) expect((await store.signal("c_1", n)).kind).toBe("done");
-      expect((await store.signal("c_1", "more")).kind).toBe("conflict");
-      expect((await store.approve("c_1")).kind).toBe("done");
-      expect(claimed(await store.claim("c_1")).leg).toBe(1);
-      expect((await store.end("c_1", 1)).kind).toBe("done");
-    },
-  );
+  const restarted = async (run: () => Promise<unknown>): Promise<unknown> => {
+    await run();
+    throw new RefusedError("LOADING");
+  };
+
+  test.each([
+    ["is asked for again", unheard] as const,
+    ["was sent again", twice] as const,
+    ["was sent again to a Redis that loads its data", restarted] as const,
+  ])("and that %s is taken once, and answered as it was", async (_how, lose) => {
+    const store = await storeOver((one, run) => (isCommit(one) ? lose(run) : run()));
+    expect((await store.pause("c_1", [APPROVAL])).kind).toBe("done");
+    for (let n = 0; n < SIGNALS_MAX; n++) expect((await store.signal("c_1", n)).kind).toBe("done");
+    expect((await store.signal("c_1", "more")).kind).toBe("conflict");
+    expect((await store.approve("c_1")).kind).toBe("done");
+    expect(claimed(await store.claim("c_1")).leg).toBe(1);
+    expect((await store.end("c_1", 1)).kind).toBe("done");
+  });
 
   test("and that no server can ask for in time may have been taken: a claim is given back", async () => {
     let isAway = false;

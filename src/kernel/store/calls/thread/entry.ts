@@ -222,9 +222,9 @@ class StoreThread {
     this.#pauseMs = 0;
     this.#steps?.ledger.end();
     this.#steps?.durable.end();
-    await Promise.all(this.#taking);
     while (this.#batches.length > 0 && this.#pauseMs === 0) await this.#writeNext();
     while (this.#batches.length > 0) this.#lose(this.#problem ?? ENDED);
+    await Promise.all(this.#taking);
     await this.#calls.close();
     this.#port.close();
   }
