@@ -46,21 +46,23 @@ export interface TestFile {
 
 /** All test files, with their kinds. */
 export function testFiles(): TestFile[] {
-  return readdirSync(TEST, { recursive: true, encoding: "utf8" })
-    .map((name) => name.split(sep).join("/"))
-    // A run that was killed may have left a folder with others' modules.
-    .filter((name) => name.endsWith(".test.ts") && !/(?:^|\/)\./.test(name))
-    .map((name) => {
-      const kind = kindOf(name);
-      const text = readFileSync(join(TEST, name), "utf8");
-      const named: readonly ComponentName[] = [...KINDS[kind].needs, ...componentsOf(text)];
-      return {
-        path: `test/${name}`,
-        kind,
-        missing: MISSING.filter((component) => named.includes(component)),
-        isLonger: kind === "slow" || /^import .*\/length\.ts";$/m.test(text),
-      };
-    });
+  return (
+    readdirSync(TEST, { recursive: true, encoding: "utf8" })
+      .map((name) => name.split(sep).join("/"))
+      // A run that was killed may have left a folder with others' modules.
+      .filter((name) => name.endsWith(".test.ts") && !/(?:^|\/)\./.test(name))
+      .map((name) => {
+        const kind = kindOf(name);
+        const text = readFileSync(join(TEST, name), "utf8");
+        const named: readonly ComponentName[] = [...KINDS[kind].needs, ...componentsOf(text)];
+        return {
+          path: `test/${name}`,
+          kind,
+          missing: MISSING.filter((component) => named.includes(component)),
+          isLonger: kind === "slow" || /^import .*\/length\.ts";$/m.test(text),
+        };
+      })
+  );
 }
 
 function kindOf(name: string): Kind {

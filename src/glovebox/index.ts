@@ -41,7 +41,14 @@ export {
   type DurableFilter,
   type DurableOfWhom,
 } from "../kernel/engine/durable/durable-calls.ts";
-export type { CallState, CallWait, Decision, DurableCall, WaitSettlement, WaitState } from "../kernel/store/calls/durable/durable-call.ts";
+export type {
+  CallState,
+  CallWait,
+  Decision,
+  DurableCall,
+  WaitSettlement,
+  WaitState,
+} from "../kernel/store/calls/durable/durable-call.ts";
 export type { DurablePage } from "../kernel/store/calls/durable/durable-step.ts";
 export type { CallOptions } from "../kernel/engine/call-options.ts";
 export type { NotifySecret, NotifyTarget } from "../kernel/engine/durable/notify-options.ts";

@@ -97,13 +97,7 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
   const bounds = { limits, maxLimits, toolMaxLimits };
   const opened = new Packages(packages, options.plugins.runtimes, fetch, (event) => events.emit("package:step", event));
   const programs = new Programs(bounds);
-  const listeners = {
-    onOutcome: (event: CapabilityEvent) => events.emit("capability:call", event),
-    onSecretViolation: (violation: SecretViolation) => events.emit("secret:violation", violation),
-    onThreadDeath: (error: Error) => events.emit("broker:lost", { reason: error.message.slice(0, REASON_MAX) }),
-    onThrottled: (throttling: Throttling) => events.emit("tenant:throttled", throttling),
-  };
-  const broker = createBroker(options, listeners, binaries);
+  const broker = createBroker(options, brokerListeners(events), binaries);
   const caps = { perTool, perTenant };
   const executor = createExecutor({ workers, prelude, entropyKey, nextCallNumber, ...caps, emit, pipes: broker });
   const registrar = new Registrar(executor, binaries, opened, bounds, options.plugins, options.root, (tool) =>
@@ -129,14 +123,7 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
   );
   const parts = { registry, tools, programs, idempotency, admission, tracing, events, scheduler, broker, executor };
   const restore: Assembly["restore"] = { program: null };
-  const asked = {
-    ...parts,
-    plugins: options.plugins,
-    capabilities,
-    nextCallNumber,
-    entropyKey,
-    restore: () => restore.program,
-  };
+  const asked = { ...parts, plugins: options.plugins, nextCallNumber, entropyKey, restore: () => restore.program };
   const takesAll = options.calls?.resume !== false;
   const notified = resolveNotify(options.notify, process.env);
   const durable = durableStage({ ...asked, takesAll, notified }, kept?.store ?? null, (...given) =>
@@ -170,6 +157,15 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
         pipeline.runProgram(callOf(program), readySource(program), given);
       return new ModelOutputs({ registry, broker, calls: history, runProgram });
     }),
+  };
+}
+
+function brokerListeners(events: Events) {
+  return {
+    onOutcome: (event: CapabilityEvent) => events.emit("capability:call", event),
+    onSecretViolation: (violation: SecretViolation) => events.emit("secret:violation", violation),
+    onThreadDeath: (error: Error) => events.emit("broker:lost", { reason: error.message.slice(0, REASON_MAX) }),
+    onThrottled: (throttling: Throttling) => events.emit("tenant:throttled", throttling),
   };
 }
 

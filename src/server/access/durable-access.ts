@@ -1,6 +1,11 @@
 import type { JsonValue } from "../../kernel/base/json.ts";
 import type { ToolResult } from "../../kernel/base/result.ts";
-import type { DurableCalls, DurableFilter, DurableOfWhom, UndoReport } from "../../kernel/engine/durable/durable-calls.ts";
+import type {
+  DurableCalls,
+  DurableFilter,
+  DurableOfWhom,
+  UndoReport,
+} from "../../kernel/engine/durable/durable-calls.ts";
 import type { Decision, DurableCall } from "../../kernel/store/calls/durable/durable-call.ts";
 import type { DurablePage } from "../../kernel/store/calls/durable/durable-step.ts";
 import type { Caller } from "./caller.ts";

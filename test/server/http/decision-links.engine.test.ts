@@ -47,7 +47,7 @@ interface Linked {
 /** A call that waits, with the link that was told. */
 async function linked(args: object = { order: 7 }, name = "refund"): Promise<Linked> {
   const { error } = await engine.execute({ name, arguments: args as Record<string, unknown> });
-  const { id } = error?.details as { readonly id: string };
+  const { id = "" } = (error?.details ?? {}) as { readonly id?: string };
   const told = await vi.waitFor(
     () => {
       const found = hook.all.find(({ body }) => body.data.id === id);

@@ -26,7 +26,7 @@ import { mayNeedApproval, type NeededApproval, neededApproval } from "./gate.ts"
 export interface DurableParts {
   readonly take: TakeDurable;
   readonly registry: Pick<ToolRegistry, "get">;
-  readonly broker: Pick<BrokerClient, "accounts" | "grants">;
+  readonly broker: Pick<BrokerClient, "accounts" | "grants" | "capabilities">;
   readonly executor: Executor;
   readonly scheduler: Scheduler;
   readonly events: Events;

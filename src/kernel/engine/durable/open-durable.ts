@@ -22,7 +22,6 @@ interface OpenParts extends Omit<DurableParts, "holder"> {
   /** Makes programs ready that go on; `null` where nobody runs programs. */
   readonly restore: () => RestoreProgram | null;
   readonly programs: Pick<Programs, "toolFor">;
-  readonly capabilities: Parameters<typeof undoing>[3]["capabilities"];
   readonly takesAll: boolean;
   /** Who is told of calls. */
   readonly notified: readonly ResolvedTarget[];
@@ -36,7 +35,6 @@ export function openDurable({
   resume,
   restore,
   programs,
-  capabilities,
   takesAll,
   notified,
   close,
@@ -47,7 +45,7 @@ export function openDurable({
   notifier?.look();
   const telling = notifier === null ? engine.take : takeAndTell(engine.take, notifier);
   const parts = { ...engine, take: telling, holder: randomBytes(12).toString("base64url") };
-  const { take, registry, events, holder } = parts;
+  const { take, registry, events, holder, broker } = parts;
   const durable = new Durable(parts);
   let lastPin = 0;
   const pin = (pinned: PinnedTool, { limits, tool }: DurableRecord, current: RegisteredTool): RegisteredTool => {
@@ -72,7 +70,7 @@ export function openDurable({
   const run = (resumption: Resumption): Promise<ToolResult> =>
     resume(resumption, (call) => void durable.waitsOf(call, resumption.stored));
   const undo: ResumerParts["undo"] = (undone, call, made) =>
-    undoing(undone, call, made, { ...parts, programs, capabilities });
+    undoing(undone, call, made, { ...parts, programs, capabilities: broker.capabilities });
   const resumer = new Resumer({ take, holder, registry, events, takesAll, pin, program, undo, run });
   const calls = new StoredDurableCalls({
     take,

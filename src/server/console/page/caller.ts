@@ -1,7 +1,6 @@
 import { signal } from "@preact/signals";
 import { getJson } from "./api.ts";
-import { undecided, WAITING } from "./durable-call.ts";
-import type { DurablePage } from "./durable-step.ts";
+import { type DurablePage, undecided, WAITING } from "./durable-call.ts";
 import { mention } from "./elements.tsx";
 import { plural } from "./format.ts";
 import { keyChanges } from "./key.ts";

@@ -95,7 +95,7 @@ test("a call that waits for no person is told of at its end only", async () => {
   await using hook = await receiver();
   await using engine = await engineFor([{ url: hook.url, secret: SECRET }]);
   const paused = await engine.execute({ name: "nap", arguments: {} });
-  const { id } = paused.error?.details as { readonly id: string };
+  const { id = "" } = (paused.error?.details ?? {}) as { readonly id?: string };
   await engine.calls.durable.signal(id, "wake", 1);
   await vi.waitFor(() => expect(hook.of("call.ended")).toHaveLength(1), POLL);
   expect(hook.all).toHaveLength(1);

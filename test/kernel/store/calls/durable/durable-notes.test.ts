@@ -48,6 +48,7 @@ function open(perTenant = DEFAULT_DURABLE.perTenant) {
             tenant: "",
             key: null,
             parent: null,
+            undoesOnFailure: false,
             createdMs: nowMs,
             expiresMs: nowMs + 9 * DAY_MS,
             record: "{}",
