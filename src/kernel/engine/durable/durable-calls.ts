@@ -61,7 +61,7 @@ export interface UndoneEffect {
   readonly message?: string;
 }
 
-/** A call's undoing. It is a call of its own, which may wait as any other. */
+/** A call's undoing. It is a call of its own, and may wait, too. */
 export interface UndoReport {
   /** The id of the call that undoes: that of the other with `.undo`. */
   readonly id: string;
@@ -108,7 +108,7 @@ export interface DurableCalls {
   /**
    * Undoes the calls of tools that a call has made, the last one first, each once, however often it is asked for. Their
    * tools say how, in `undo`: it is a second act, not a rollback. A call that undoes passes the policy and its approvals as
-   * any other. Resolves with the report so far, after `waitMs`. `undefined` if there is no such call. Rejects with a
+   * other calls do. Resolves with the report so far, after `waitMs`. `undefined` if there is no such call. Rejects with a
    * `DecisionConflict` where the call has not ended or has called no tools.
    */
   undo(id: string, by?: Decider, options?: EndWait): Promise<UndoReport | undefined>;

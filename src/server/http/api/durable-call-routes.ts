@@ -172,7 +172,7 @@ const EFFECT = exactly(
 );
 
 const UNDO_REPORT = exactly({
-  id: text("The id of the call that undoes: it may wait, and be decided, as any other."),
+  id: text("The id of the call that undoes: it may wait, and be decided, too."),
   state: STATE,
   effects: {
     ...orNull(listOf(EFFECT)),
