@@ -161,6 +161,7 @@ describe("the description of the API", () => {
       "post /v1/calls/{id}/decisions",
       "post /v1/calls/{id}/replay",
       "post /v1/calls/{id}/signals/{name}",
+      "post /v1/calls/{id}/undo",
       "post /v1/code/check",
       "post /v1/connectors/{name}/login",
       "post /v1/connectors/{name}/refresh",
