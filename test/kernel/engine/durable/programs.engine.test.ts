@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { codeMode } from "../../../../src/code-mode/index.ts";
-import { createEngine, type Engine, type ToolResult } from "../../../../src/glovebox/index.ts";
+import { createEngine, type DurableCall, type Engine, type ToolResult } from "../../../../src/glovebox/index.ts";
+import { byLength } from "../../../length.ts";
 
 /* Programs of code mode wait where a tool needs an approval, and by themselves. */
 
@@ -75,4 +76,55 @@ test("a program hears that a call was refused, and may go another way", async ()
   const { id, result } = await run(`try { await tools.sell({ item: 1 }); } catch (error) { return error.code; }`);
   await engine.calls.durable.decide(id, { decision: "refuse", reason: "too early" });
   expect((await result()).output).toMatchObject({ result: "approval_refused" });
+});
+
+test.each([
+  ["the signal, where that comes first", "payment", "paid"],
+  ["the time, where no signal comes", null, "late"],
+])("a race of a signal and a time ends with %s", async (_what, signal, end) => {
+  const { id, result } = await run(`return await Promise.race([
+    signal("payment").then(() => "paid"),
+    sleepUntil(Date.now() + ${signal === null ? 1_500 : 600_000}).then(() => "late"),
+  ]);`);
+  if (signal !== null) await engine.calls.durable.signal(id, signal);
+  expect((await result()).output).toMatchObject({ result: end });
+});
+
+/* All 120 orders with `npm run test:slow`. */
+test("five calls that wait side by side are decided in any order, and each happens once, in its place", async () => {
+  for (const order of ordersOf([1, 2, 3, 4, 5]).filter((_order, at) => at % byLength(31, 1) === 0)) {
+    const { id, result } = await run(`const calls = [1, 2, 3, 4, 5].map((item) => tools.sell({ item }));
+      return (await Promise.allSettled(calls)).map(({ status, value, reason }) => (status === "fulfilled" ? value.item : reason.code));`);
+    const { waits } = (await engine.calls.durable.get(id)) as DurableCall;
+    expect(waits.map(({ state }) => state)).toEqual(Array(5).fill("open"));
+    for (const nth of order) {
+      const wait = waits.find(({ step }) => step === nth);
+      const digest = wait?.kind === "approval" ? wait.digest : "";
+      await engine.calls.durable.decide(id, { wait: nth, decision: nth === 4 ? "refuse" : "approve", digest });
+    }
+    expect((await result()).output).toMatchObject({ result: [1, 2, 3, "approval_refused", 5] });
+    expect(sold.map((one) => (one as { readonly item: number }).item).toSorted()).toEqual([1, 2, 3, 5]);
+  }
+});
+
+function ordersOf(items: readonly number[]): readonly (readonly number[])[] {
+  if (items.length < 2) return [items];
+  return items.flatMap((first) => ordersOf(items.filter((item) => item !== first)).map((rest) => [first, ...rest]));
+}
+
+test("a policy that is tightened while a call waits holds for the rest of it", async () => {
+  const allow = { kv: true, pause: true } as const;
+  engine.setPolicy({ rules: [{ allow }] });
+  const source = `export default async (_, { host }) => {
+    await host.kv.set("first", 1);
+    await host.pause.signal({ name: "go" });
+    await host.kv.set("second", 2);
+  };`;
+  await engine.register({ name: "keeps", description: "Keeps.", source, capabilities: allow });
+  const { error } = await engine.execute({ name: "keeps", arguments: {} });
+  const id = error?.code === "paused" ? (error.details?.id ?? "") : "";
+  engine.setPolicy({ rules: [{ allow: { pause: true } }] });
+  await engine.calls.durable.signal(id, "go");
+  const ended = await engine.calls.durable.result(id, {}, { waitMs: 20_000 });
+  expect(ended?.error?.code).toBe("capability_denied");
 });
