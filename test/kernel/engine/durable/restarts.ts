@@ -94,5 +94,15 @@ export function describeRestarts(folder: () => string, placeOf: (name: string) =
       expect(states).toContain("in_doubt");
       expect(done).toEqual(["1", "2"]);
     });
+
+    test("while it is undone is undone to its end, with each effect once", async () => {
+      const [at, effects] = [placeOf("undone"), join(folder(), "undone.txt")];
+      const { id } = (await killed("undoes", ["begin", at, effects])) as { readonly id: string };
+      const { stdout } = await runProgram("undoes", ["finish", at, effects, id]);
+      expect(JSON.parse(stdout)).toEqual({
+        outcomes: ["3 undone", "2 undone", "1 undone"],
+        done: [1, 2, 3, -3, -2, -1],
+      });
+    });
   });
 }

@@ -1,0 +1,76 @@
+import { appendFileSync, readFileSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
+import { createEngine, defineCapability } from "../../../../src/glovebox/index.ts";
+import { placeOf } from "./calls-place.ts";
+
+/*
+ * A process with an engine over a place of calls, whose effects are lines of another file. `begin FILE EFFECTS`: makes a call
+ * that fails after three steps, stays while the second one is undone, says the call's id, and waits to be killed.
+ * `finish FILE EFFECTS ID`: says that what is in doubt has happened, and then what became of each step, and the effects.
+ */
+
+const [, , role = "", path = "", effects = "", id = ""] = process.argv;
+const begun = Promise.withResolvers<string>();
+
+const ledger = defineCapability({
+  name: "ledger",
+  methods: {
+    add: {
+      handler: async (args) => {
+        const { n } = args as { readonly n: number };
+        appendFileSync(effects, `${n}\n`);
+        if (role !== "begin" || n !== -2) return n;
+        process.stdout.write(`${JSON.stringify({ id: await begun.promise })}\n`);
+        return new Promise(() => setInterval(() => undefined, 1_000));
+      },
+    },
+  },
+});
+
+const add = "export default ({ n }, { host }) => host.ledger.add({ n });";
+await using engine = await createEngine({
+  workers: 1,
+  capabilities: [ledger],
+  calls: placeOf(path),
+  policy: { rules: [{ allow: { ledger: true, tools: ["*"] } }] },
+  tools: [
+    {
+      name: "step",
+      description: "A step.",
+      capabilities: { ledger: true },
+      undo: { tool: "back", arguments: { n: "/input/n" } },
+      source: add,
+    },
+    {
+      name: "back",
+      description: "A step back.",
+      capabilities: { ledger: true },
+      source: "export default ({ n }, { host }) => host.ledger.add({ n: -n });",
+    },
+    {
+      name: "all",
+      description: "Three steps, and a failure.",
+      capabilities: { tools: ["step"] },
+      source: `export default async (input, { host }) => {
+        for (const n of [1, 2, 3]) await host.tools.step({ n });
+        throw new Error("no more");
+      };`,
+    },
+  ],
+});
+
+if (role === "begin") {
+  const { metadata } = await engine.execute({ name: "all", arguments: {} }, { undo: "onFailure" });
+  begun.resolve(metadata.durableId ?? "");
+  await new Promise(() => setInterval(() => undefined, 1_000));
+} else {
+  const { durable } = engine.calls;
+  const undo = `${id}.undo`;
+  for (let state = ""; state !== "ended"; state = (await durable.get(undo))?.state ?? "ended") {
+    if (state === "in_doubt") await durable.decide(undo, { decision: "happened", answer: -2 });
+    await delay(100);
+  }
+  const report = await durable.undo(id);
+  const outcomes = report?.effects?.map(({ step, outcome }) => `${step} ${outcome}`);
+  console.log(JSON.stringify({ outcomes, done: readFileSync(effects, "utf8").trim().split("\n").map(Number) }));
+}
