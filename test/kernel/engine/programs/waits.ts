@@ -9,7 +9,7 @@ import { placeOf } from "./calls-place.ts";
  */
 
 const [, , role = "", path = "", what = "", url] = process.argv;
-const notify = url === undefined ? [] : [{ url, secret: "a secret of many characters" }];
+const told = url === undefined ? {} : { notify: [{ url, secret: "a secret of many characters" }] };
 const effects: unknown[] = [];
 const ledger = defineCapability({ name: "ledger", methods: { add: { handler: (args) => void effects.push(args) } } });
 const version = role === "finish" ? "new" : "old";
@@ -17,7 +17,7 @@ const version = role === "finish" ? "new" : "old";
 await using engine = await createEngine({
   workers: 1,
   capabilities: [ledger],
-  calls: { ...placeOf(path), notify, resume: role === "finish" },
+  calls: { ...placeOf(path), ...told, resume: role === "finish" },
   policy: { rules: [{ allow: { ledger: true, pause: true, tools: ["*"] } }] },
   tools:
     role === "approve"
