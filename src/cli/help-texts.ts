@@ -32,7 +32,7 @@ const HELP: Readonly<Record<string, HelpText>> = {
   "calls settle": text("glovebox calls settle ID --happened '{\"status\":201}'", ...REMOTE, "PAUSED"),
   "calls signal": text("glovebox calls signal ID payment --payload '{\"sum\":12}'", ...REMOTE, "PAUSED"),
   "calls cancel": text("glovebox calls cancel ID", ...REMOTE),
-  "calls undo": text("glovebox calls undo ID", ...REMOTE),
+  "calls undo": text("glovebox calls undo ID", ...REMOTE, "PAUSED"),
   "calls result": text("glovebox calls result ID --wait 25", ...REMOTE, "PAUSED"),
   "calls watch": text("glovebox calls watch --tool greet", ...REMOTE),
   "calls replay": text("glovebox calls replay ID", ...REMOTE),

@@ -34,12 +34,12 @@ export {
   type Decider,
   DecisionConflict,
   type DurableCalls,
-  type EndWait,
-  type UndoneEffect,
-  type UndoReport,
-  type LinkedCall,
   type DurableFilter,
   type DurableOfWhom,
+  type EndWait,
+  type LinkedCall,
+  type UndoneEffect,
+  type UndoReport,
 } from "../kernel/engine/durable/durable-calls.ts";
 export type {
   CallState,

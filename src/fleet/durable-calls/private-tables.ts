@@ -14,7 +14,7 @@ export interface LoadedCall {
   readonly seenMs: number;
 }
 
-/** What a tenant has. */
+/** Numbers and bytes of a tenant's calls. */
 export interface TenantBooks {
   readonly calls: number;
   readonly bytes: number;

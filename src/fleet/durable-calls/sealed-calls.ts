@@ -63,7 +63,7 @@ export class SealedCalls {
     return { head: rows, body: null, run: null };
   }
 
-  /** What is written of a call: its indexes as JSON, and its sealed parts; empty for those that stay. */
+  /** The indexes of a call as JSON, and its sealed parts, as they are written; empty for parts that stay. */
   close({ row, head, body, run }: ChangedCall, version: string, before: SealedHead | undefined): readonly string[] {
     const { id } = row;
     const versions = {

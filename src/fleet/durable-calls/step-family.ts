@@ -16,7 +16,7 @@ export function idOf(step: CallStep): string {
   return "call" in step ? step.call.id : step.id;
 }
 
-/** What is made of a call that a step brings. */
+/** The unchanging parts of a call that a step brings. */
 function madeOf(step: CallStep): MadeCall | null {
   return "call" in step ? step.call.made : null;
 }
@@ -36,7 +36,7 @@ export function isBounded({ kind }: CallStep): boolean {
   return kind === "pause" || kind === "start" || kind === "append";
 }
 
-/** What a step needs of its call: its head, or all of it, or also the calls that may end or go on with it. */
+/** The parts of its call that a step needs: its head, or all of it, or also the calls that may end or go on with it. */
 function needOf({ kind }: CallStep): "head" | "whole" | "family" {
   switch (kind) {
     case "get":

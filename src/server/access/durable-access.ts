@@ -4,17 +4,12 @@ import type {
   DurableCalls,
   DurableFilter,
   DurableOfWhom,
+  EndWait,
   UndoReport,
 } from "../../kernel/engine/durable/durable-calls.ts";
 import type { Decision, DurableCall } from "../../kernel/store/calls/durable/durable-call.ts";
 import type { DurablePage } from "../../kernel/store/calls/durable/durable-step.ts";
 import type { Caller } from "./caller.ts";
-
-/** How long to wait for a call's end, and what stops the waiting. */
-export interface EndWait {
-  readonly waitMs: number;
-  readonly signal: AbortSignal;
-}
 
 /** Calls that wait, for one caller: those of its tenant and its tools. Methods reject as those of `engine.calls.durable` do. */
 export class CallerDurableCalls {

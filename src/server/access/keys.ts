@@ -1,5 +1,5 @@
 import { timingSafeEqual } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { textOfFile } from "../../kernel/base/os/secret-source.ts";
 import { compileSchema, type Validator } from "../../kernel/base/schema/schema.ts";
 import { describeViolations, unseen, type Violation } from "../../kernel/base/schema/violation.ts";
 import type { Caller } from "./caller.ts";
@@ -128,13 +128,7 @@ function readSource(source: KeySource, where: string, environment: NodeJS.Proces
     if (typeof value !== "string") throw new TypeError(`${where}/env names a variable that is not set`);
     return value.trim();
   }
-  try {
-    return readFileSync(source.file, "utf8").trim();
-  } catch (error) {
-    // No `cause`: the original error names a path of the host, and causes are logged.
-    const { code } = error as NodeJS.ErrnoException;
-    throw new TypeError(`${where}/file cannot be read: ${code ?? "it is no file"}`);
-  }
+  return textOfFile(`${where}/file`, source.file);
 }
 
 /** Rejects duplicates: keys of one name would share metrics; of keys with one hash only the last would be found. */

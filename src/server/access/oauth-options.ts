@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { textOfFile, textOfVariable } from "../../kernel/base/os/secret-source.ts";
 import { compileSchema, type Validator } from "../../kernel/base/schema/schema.ts";
 import { describeViolations, unseen } from "../../kernel/base/schema/violation.ts";
 import { ROLES, type Role } from "./caller.ts";
@@ -140,16 +140,8 @@ function requireHttps(name: string, text: string): void {
 }
 
 function readSecret(source: IntrospectionOptions["clientSecret"], environment: NodeJS.ProcessEnv): string {
-  if ("env" in source) {
-    const value = environment[source.env]?.trim() ?? "";
-    if (value !== "") return value;
-    throw new TypeError("/oauth/introspection/clientSecret/env names a variable that is not set");
-  }
-  try {
-    return readFileSync(source.file, "utf8").trim();
-  } catch (error) {
-    // No `cause`: the original error names a path of the host, and causes are logged.
-    const { code } = error as NodeJS.ErrnoException;
-    throw new TypeError(`/oauth/introspection/clientSecret/file cannot be read: ${code ?? "it is no file"}`);
-  }
+  const where = "/oauth/introspection/clientSecret";
+  return "env" in source
+    ? textOfVariable(`${where}/env`, source.env, environment)
+    : textOfFile(`${where}/file`, source.file);
 }

@@ -2,7 +2,7 @@
 import { parseWithDigits } from "../../kernel/base/exact-json.ts";
 import type { CapabilityEvent } from "../../kernel/broker/capability-event.ts";
 import type { LogLine, Progress, ToolCall, ToolFailure, ToolResult } from "../../kernel/base/result.ts";
-import type { UndoReport } from "../../kernel/engine/durable/durable-calls.ts";
+import type { EndWait, UndoReport } from "../../kernel/engine/durable/durable-calls.ts";
 import type { ExecuteOptions } from "../../kernel/engine/execute-options.ts";
 import type { Executes, ToolFunction, ToolsOf } from "../../kernel/engine/typed-engine.ts";
 import type { CallReplay } from "../../kernel/engine/replay/call-replays.ts";
@@ -87,15 +87,12 @@ export interface ClientCalls {
    * Undoes the tool calls of a call that has ended, each once, however often it is asked for. Resolves with the report so
    * far, after `waitMs`, by default 25,000. `undefined` if the key may see no such call.
    */
-  undo(id: string, options?: { readonly waitMs?: number }): Promise<UndoReport | undefined>;
+  undo(id: string, options?: Pick<EndWait, "waitMs">): Promise<UndoReport | undefined>;
   /**
    * The result of a call that has paused, for the key that made it: `paused` while it waits. `waitMs`: how long to wait for
    * its end, at most 25,000. `undefined` if the key may see no such call.
    */
-  result(
-    id: string,
-    options?: { readonly waitMs?: number; readonly signal?: AbortSignal },
-  ): Promise<ToolResult | undefined>;
+  result(id: string, options?: EndWait): Promise<ToolResult | undefined>;
   /** The newest call with this id; `undefined` if the key may see none. */
   get(id: string): Promise<StoredCall | undefined>;
   /** Runs a kept call again on the server, with the answers that it had; `undefined` if the key may see none. */

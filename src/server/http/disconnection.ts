@@ -22,6 +22,15 @@ export function disconnection({ socket }: IncomingMessage, response: ServerRespo
   return connection.controller.signal;
 }
 
+/** Makes signals for requests that wait: each aborts when its client disconnects, or the server begins to drain. */
+export function endsWithClient(
+  onDrain: (end: () => void) => void,
+): (request: IncomingMessage, response: ServerResponse) => AbortSignal {
+  const draining = new AbortController();
+  onDrain(() => draining.abort());
+  return (request, response) => AbortSignal.any([draining.signal, disconnection(request, response)]);
+}
+
 /** Whether a connection has calls without a complete response. */
 export function hasCalls(socket: Socket): boolean {
   return (connections.get(socket)?.unfinished ?? 0) > 0;

@@ -23,7 +23,7 @@ import {
 } from "./answers.ts";
 import { ROLES } from "../access/caller.ts";
 import { CANCEL_CALL, DECIDE_CALL, GET_CALLER, SIGNAL_CALL, UNDO_CALL } from "./api/durable-call-routes.ts";
-import { disconnection } from "./disconnection.ts";
+import { endsWithClient } from "./disconnection.ts";
 import { problem, type Problem } from "./problem.ts";
 import { callerOf, refuseOthers, type Surface } from "./surface.ts";
 
@@ -57,8 +57,7 @@ export function isDurableId(id: string): boolean {
 
 /** Adds the routes by which calls that wait go on: decisions, signals, and their end. */
 export function addDurableCalls(app: FastifyInstance, { gate, onDrain }: Surface): void {
-  const ending = new AbortController();
-  onDrain(() => ending.abort());
+  const endOf = endsWithClient(onDrain);
   const decide = { config: { role: "approve", api: DECIDE_CALL } } as const;
   app.post<{ Params: { id: string } }>(DECISIONS, decide, (request, reply) =>
     answer(reply, async () => {
@@ -90,7 +89,7 @@ export function addDurableCalls(app: FastifyInstance, { gate, onDrain }: Surface
   app.post<{ Params: { id: string }; Querystring: { wait?: unknown } }>(UNDO, undo, (request, reply) =>
     answer(reply, async () => {
       const waitMs = request.query.wait === undefined ? WAIT_MAX_MS : waitOf(request.query);
-      const signal = AbortSignal.any([ending.signal, disconnection(request.raw, reply.raw)]);
+      const signal = endOf(request.raw, reply.raw);
       return found(await of(request, (calls, id) => calls.undo(id, { waitMs, signal })), reportAnswer);
     }),
   );

@@ -5,7 +5,7 @@ import { type CallFilter, type CallSummary, NotKeptError } from "../../kernel/st
 import { type Answer, CALLS_URL, NO_HEADERS, problemAnswer, sendAnswer, sendJson, writeResult } from "./answers.ts";
 import { COMPARE_CALLS, GET_CALL, LIST_CALLS, REPLAY_CALL } from "./api/kept-call-routes.ts";
 import { durableAnswer, durablePage, isDurableId, waitOf } from "./durable-calls.ts";
-import { disconnection } from "./disconnection.ts";
+import { endsWithClient } from "./disconnection.ts";
 import { EVENT_STREAM, EventStream } from "./event-stream.ts";
 import { chooseType } from "./media-type.ts";
 import { problem } from "./problem.ts";
@@ -21,8 +21,7 @@ const NAMES: readonly string[] = Object.keys(LIST_CALLS.query ?? {}).filter((nam
 /** Adds the routes of kept calls: they list, watch, show, replay and compare them. */
 export function addKeptCalls(app: FastifyInstance, surface: Surface): void {
   const { engine, gate } = surface;
-  const ending = new AbortController();
-  surface.onDrain(() => ending.abort());
+  const endOf = endsWithClient(surface.onDrain);
   const list = { config: { role: ["calls", "approve"], api: LIST_CALLS } } as const;
   app.get(CALLS_URL, list, (request, reply) => {
     const query = request.query as Readonly<Record<string, unknown>>;
@@ -32,7 +31,7 @@ export function addKeptCalls(app: FastifyInstance, surface: Surface): void {
     const type = chooseType(request.headers.accept, TYPES);
     const isWatched = type === EVENT_STREAM && request.method === "GET" && engine.calls.status() !== undefined;
     if (!isWatched) return answer(reply, engine, () => gate.listCalls(callerOf(request), filterOf(request)));
-    const signal = AbortSignal.any([ending.signal, disconnection(request.raw, reply.raw)]);
+    const signal = endOf(request.raw, reply.raw);
     return watch(reply, () => gate.watchCalls(callerOf(request), filterOf(request), signal));
   });
   refuseOthers(app, CALLS_URL, ["GET", "HEAD"]);
@@ -45,7 +44,7 @@ export function addKeptCalls(app: FastifyInstance, surface: Surface): void {
       if (!mayReadKept(app, request, reply)) return reply;
       return answer(reply, engine, () => gate.getCall(caller, id));
     }
-    const signal = AbortSignal.any([ending.signal, disconnection(request.raw, reply.raw)]);
+    const signal = endOf(request.raw, reply.raw);
     return answerFound(reply, async () => {
       const call = await gate.durableFor(caller).ended(id, { waitMs: waitOf(request.query), signal });
       if (call !== undefined) return durableAnswer(call);

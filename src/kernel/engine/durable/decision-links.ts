@@ -10,7 +10,7 @@ const LINK_MS = 7 * 24 * 60 * 60 * 1_000;
 const PATH = "/v1/decisions/";
 const TOKEN = /^([0-9a-f]{16})~(c_[\w.-]{1,126})~(\d{1,9})~([0-9a-z]{1,9})~([\w-]{43})$/;
 
-/** What a token says, before anybody has checked it. */
+/** Content of a token, before anybody has checked it. */
 export interface ReadToken {
   readonly target: ResolvedTarget;
   readonly id: string;

@@ -72,7 +72,7 @@ export interface UndoReport {
   readonly error: ToolError | null;
 }
 
-/** What a link of a notification decides. */
+/** The decision that a link of a notification offers. */
 export type LinkedCall =
   /** `decide` rejects as `decide` of calls does. */
   | {
@@ -112,6 +112,6 @@ export interface DurableCalls {
    * `DecisionConflict` where the call has not ended or has called no tools.
    */
   undo(id: string, by?: Decider, options?: EndWait): Promise<UndoReport | undefined>;
-  /** What a link of a notification decides. `undefined` if there is no such link. Rejects as `decide` does. */
+  /** The decision that a link offers. `undefined` if there is no such link. Rejects as `decide` does. */
   byLink(token: string): Promise<LinkedCall | undefined>;
 }

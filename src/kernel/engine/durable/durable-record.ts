@@ -98,7 +98,7 @@ export function configHashOf({ script }: Pick<RegisteredTool, "script">): string
   return hash("sha256", script.config);
 }
 
-/** What is stored of the runs of a call; a call that the store has made has not run yet. */
+/** Reads the stored runs of a call; one that the store has made has not run yet. */
 export function readRuns(text: string): DurableRuns {
   return text === "" ? NO_RUNS : (JSON.parse(text) as DurableRuns);
 }

@@ -21,7 +21,7 @@ import {
   type LinkedCall,
   WAIT_MAX_MS,
 } from "./durable-calls.ts";
-import { mayNeedApproval } from "./gate.ts";
+import { isDurable, mayNeedApproval } from "./gate.ts";
 import type { Resumer } from "./resumer.ts";
 
 /** Parts that are loaded when the first call may have to wait, or somebody asks for calls that do. */
@@ -61,7 +61,7 @@ export class DurableStage implements DurableCalls, ChildWaits {
 
   /** Whether a call may have to be stored before it begins: without a look at its arguments. */
   mayNeedStore({ tool, tenant, options }: Pick<EngineCall, "tool" | "tenant" | "options">): boolean {
-    return options.durable === true || options.undo !== undefined || mayNeedApproval(tool, this.#policy(), tenant);
+    return isDurable(options) || mayNeedApproval(tool, this.#policy(), tenant);
   }
 
   mayNeedApproval({ tool, tenant }: Pick<EngineCall, "tool" | "tenant">): boolean {

@@ -12,7 +12,6 @@ import type { RegisteredTool } from "../../tool/registered-tool.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";
 import { writeArguments } from "../call/arguments.ts";
 import type { EngineCall } from "../call/engine-call.ts";
-import type { ExecuteOptions } from "../execute-options.ts";
 import { isRepeatable } from "../call/idempotency.ts";
 import type { Scheduler } from "../schedule/scheduler.ts";
 import type { Events } from "../telemetry/events.ts";
@@ -20,7 +19,7 @@ import { ArgumentChecks } from "./argument-check.ts";
 import { CallWaits, newLeg, type StoredLeg } from "./call-waits.ts";
 import { digestOf, madeOf, UNRUN } from "./durable-record.ts";
 import { storePause, storeStart, takeSurely } from "./durable-steps.ts";
-import { mayNeedApproval, type NeededApproval, neededApproval } from "./gate.ts";
+import { isDurable, mayNeedApproval, type NeededApproval, neededApproval } from "./gate.ts";
 
 /** Parts of an engine that calls need which pause. */
 export interface DurableParts {
@@ -282,10 +281,6 @@ const CUT_OFF: ReadonlyMap<string, number> = new Map([
 ]);
 const WAITS = "the call has to wait:";
 const MUST_NOT = "and its caller has said that it must not";
-
-function isDurable({ durable, undo }: ExecuteOptions): boolean {
-  return durable === true || undo !== undefined;
-}
 
 /** The step by which the end of a run is stored. A call that could not begin its first run has ended. */
 function endOf(result: ToolResult, isStart: boolean) {

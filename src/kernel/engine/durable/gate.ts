@@ -3,6 +3,7 @@ import type { ApprovalRule } from "../../broker/approval-rules.ts";
 import type { Policy } from "../../broker/policy.ts";
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
 import type { EngineCall } from "../call/engine-call.ts";
+import type { ExecuteOptions } from "../execute-options.ts";
 import type { ArgumentChecks } from "./argument-check.ts";
 
 /** The approval that a call needs before it runs. */
@@ -21,6 +22,11 @@ interface Voice extends NeededApproval {
   readonly when: ApprovalRule["when"];
   /** Whether it waives the other rules of the policy. */
   readonly waives: boolean;
+}
+
+/** Whether a call is stored before it begins. */
+export function isDurable({ durable, undo }: ExecuteOptions): boolean {
+  return durable === true || undo !== undefined;
 }
 
 /** Whether calls of a tool may need an approval: without a look at their arguments. */

@@ -7,7 +7,7 @@ import type { ResolvedTarget } from "./notify-options.ts";
 /** Maximum size of a body, in UTF-16 units. Of a longer one, arguments go, and then messages. */
 const BODY_MAX = 64 * 1024;
 const TEXT_MAX = 1_000;
-/** What a body leaves out, the least first. */
+/** Parts that a long body leaves out, the least important first. */
 const CUTS = ["nothing", "values", "texts"] as const;
 type Cut = (typeof CUTS)[number];
 

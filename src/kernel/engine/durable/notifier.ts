@@ -1,6 +1,7 @@
 import type { CallNote, TakeDurable } from "../../store/calls/durable/durable-step.ts";
 import type { Events } from "../telemetry/events.ts";
 import { linkOf } from "./decision-links.ts";
+import { Looks } from "./looks.ts";
 import { notificationOf } from "./notification.ts";
 import type { ResolvedTarget } from "./notify-options.ts";
 
@@ -28,9 +29,10 @@ export class Notifier {
   readonly #running = new Map<Promise<void>, string>();
   /** Targets whose last delivery has failed. */
   readonly #failing = new Set<string>();
-  #timer: NodeJS.Timeout | undefined;
-  #looking: Promise<void> | null = null;
-  #isAsked = false;
+  readonly #looks = new Looks(
+    () => this.#look(),
+    () => this.#pauseMs(),
+  );
   #dueMs: number | null = null;
 
   constructor(parts: NotifierParts) {
@@ -39,39 +41,31 @@ export class Notifier {
 
   /** Something may have to be told. */
   look(): void {
-    if (this.#closing.signal.aborted) return;
-    this.#isAsked = true;
-    this.#looking ??= this.#look();
+    this.#looks.ask();
   }
 
   /** Cuts off what is under way: it is due again at once. */
   async close(): Promise<void> {
+    this.#looks.stop();
     this.#closing.abort();
-    clearTimeout(this.#timer);
-    await this.#looking;
+    await this.#looks.ended();
     await Promise.all(this.#running.keys());
   }
 
   async #look(): Promise<void> {
-    while (this.#isAsked && !this.#closing.signal.aborted) {
-      this.#isAsked = false;
-      try {
-        await this.#begin();
-      } catch {
-        // The store cannot be used now: the next look tries again.
-      }
+    try {
+      await this.#begin();
+    } catch {
+      // The store cannot be used now: the next look tries again.
     }
-    this.#looking = null;
-    this.#later();
   }
 
-  #later(): void {
-    clearTimeout(this.#timer);
-    if (this.#closing.signal.aborted) return;
+  /** Time until the next look. */
+  #pauseMs(): number {
     const dueMs = Math.max(LOOK_LEAST_MS, (this.#dueMs ?? Infinity) - Date.now());
     // A delivery that ends looks again.
     const isFull = this.#running.size >= AT_ONCE;
-    this.#timer = setTimeout(() => this.look(), isFull ? LOOK_MS : Math.min(dueMs, LOOK_MS)).unref();
+    return isFull ? LOOK_MS : Math.min(dueMs, LOOK_MS);
   }
 
   async #begin(): Promise<void> {

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
 import { isObject } from "../../base/json.ts";
+import { textOfFile, textOfVariable } from "../../base/os/secret-source.ts";
 import { NOTE_EVENTS, type NoteEvent } from "../../store/calls/durable/durable-step.ts";
 
 /** Source of the secret that signs notifications: the text itself, or the variable or the file that has it. */
@@ -109,16 +109,7 @@ function keyOf(name: string, secret: NotifySecret, environment: NodeJS.ProcessEn
 
 function textOf(name: string, secret: NotifySecret, environment: NodeJS.ProcessEnv): string {
   if (typeof secret === "string") return secret;
-  if ("env" in secret) {
-    const value = environment[secret.env]?.trim() ?? "";
-    if (value !== "") return value;
-    throw new TypeError(`${name}.env names a variable that is not set`);
-  }
-  try {
-    return readFileSync(secret.file, "utf8").trim();
-  } catch (error) {
-    // No `cause`: the original error names a path of the host, and causes are logged.
-    const { code } = error as NodeJS.ErrnoException;
-    throw new TypeError(`${name}.file cannot be read: ${code ?? "it is no file"}`);
-  }
+  return "env" in secret
+    ? textOfVariable(`${name}.env`, secret.env, environment)
+    : textOfFile(`${name}.file`, secret.file);
 }

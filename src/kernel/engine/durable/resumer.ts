@@ -1,6 +1,6 @@
 import { within } from "../../base/deadline.ts";
 import { refusedCall, resultText, type ToolResult } from "../../base/result.ts";
-import { toolError } from "../../base/errors.ts";
+import { StoreError, toolError } from "../../base/errors.ts";
 import { type ClaimedCall, isSettled, type KeptCall } from "../../store/calls/durable/durable-call.ts";
 import type { TakeDurable } from "../../store/calls/durable/durable-step.ts";
 import { undoneId } from "../../store/calls/durable/undone-calls.ts";
@@ -11,6 +11,7 @@ import type { AdmittedCall } from "../call/engine-call.ts";
 import type { Events } from "../telemetry/events.ts";
 import type { StoredLeg } from "./call-waits.ts";
 import { refusalOf } from "./durable.ts";
+import { Looks } from "./looks.ts";
 import {
   configHashOf,
   type DurableRecord,
@@ -65,14 +66,14 @@ export interface ResumerParts {
 /** Runs calls on whose waits are settled. */
 export class Resumer {
   readonly #parts: ResumerParts;
-  #timer: NodeJS.Timeout | undefined;
+  readonly #looks = new Looks(
+    () => this.#look(),
+    () => this.#pauseMs(),
+  );
   #heart: NodeJS.Timeout | undefined;
   readonly #running = new Set<Promise<void>>();
   /** Stored calls in their first runs. */
   #started = 0;
-  #looking: Promise<void> | null = null;
-  #isAsked = false;
-  #isClosed = false;
   /** When the clock next settles what a call waits for; `null` where none waits. */
   #wakeMs: number | null = null;
   /** Ids of calls that this engine has stored, where it takes up no others. */
@@ -86,9 +87,7 @@ export class Resumer {
 
   /** Something may be ready. */
   look(): void {
-    if (this.#isClosed) return;
-    this.#isAsked = true;
-    this.#looking ??= this.#look();
+    this.#looks.ask();
   }
 
   /** The engine has stored a call. */
@@ -106,8 +105,7 @@ export class Resumer {
 
   /** Takes no call any more. */
   stop(): void {
-    this.#isClosed = true;
-    clearTimeout(this.#timer);
+    this.#looks.stop();
   }
 
   /** Resolves when what became of its calls is stored, or cannot be in time: then another process finds them. */
@@ -118,30 +116,24 @@ export class Resumer {
   }
 
   async #ended(): Promise<void> {
-    await this.#looking;
+    await this.#looks.ended();
     await Promise.all(this.#running);
   }
 
   async #look(): Promise<void> {
-    while (this.#isAsked && !this.#isClosed) {
-      this.#isAsked = false;
-      try {
-        await this.#begin();
-      } catch {
-        // The store cannot be used now: the next look tries again.
-        this.#wakeMs = Date.now() + LOOK_MS;
-      }
+    try {
+      await this.#begin();
+    } catch {
+      // The store cannot be used now: the next look tries again.
+      this.#wakeMs = Date.now() + LOOK_MS;
     }
-    this.#looking = null;
-    this.#later();
   }
 
-  #later(): void {
-    clearTimeout(this.#timer);
-    if (this.#isClosed) return;
+  /** Time until the next look. */
+  #pauseMs(): number {
     const isWaiting = this.#wakeMs !== null || this.#running.size > 0 || this.#missed.size > 0;
     const dueMs = Math.max(0, (this.#wakeMs ?? Infinity) - Date.now());
-    this.#timer = setTimeout(() => this.look(), Math.min(dueMs, isWaiting ? LOOK_MS : IDLE_MS)).unref();
+    return Math.min(dueMs, isWaiting ? LOOK_MS : IDLE_MS);
   }
 
   async #begin(): Promise<void> {
@@ -157,7 +149,7 @@ export class Resumer {
     for (const call of due.lost) this.#tellLost(call);
     for (const id of due.ids) {
       if ((this.#missed.get(id)?.nextMs ?? 0) > nowMs || this.#running.size >= AT_ONCE) continue;
-      if (this.#isClosed) return;
+      if (this.#looks.isStopped) return;
       if (!takesAll && !this.#own.has(id)) continue;
       const claimed = await take({ kind: "claim", id, holder, nowMs });
       if (claimed.kind === "claimed") this.#start(claimed.call);
@@ -221,7 +213,15 @@ export class Resumer {
       return ends("diverged", "the call was kept by another version, or is damaged, and cannot go on");
     }
     const undone = undoneId(id);
-    if (undone !== null) return this.#undoing(undone, claimed, record, runs);
+    if (undone !== null) {
+      try {
+        return await this.#undoing(undone, claimed, record, runs);
+      } catch (error) {
+        if (!this.#isMissed(id)) return "later";
+        const why = error instanceof StoreError ? error.message : "what the call has done cannot be read";
+        return ends("store_failed", why);
+      }
+    }
     const gate = waits.find(({ step }) => step === 0);
     if (gate !== undefined && gate.state !== "approved") {
       if (!isSettled(gate)) return "later";
@@ -272,7 +272,7 @@ export class Resumer {
     }
   }
 
-  /** Whether a call has waited long enough for its tool: tools may be registered after the engine's start. */
+  /** Whether a call has waited long enough for what it needs: tools may be registered after the engine's start. */
   #isMissed(id: string): boolean {
     const nowMs = Date.now();
     if (this.#missed.size > MISSED_MAX) this.#missed.clear();

@@ -62,7 +62,7 @@ interface Parts {
   readonly onSettled: () => void;
   /** A call was made in the store. */
   readonly onMade: (id: string) => void;
-  /** Whose links decide. */
+  /** Targets of notifications, whose links decide. */
   readonly notified: readonly ResolvedTarget[];
 }
 

@@ -5,6 +5,7 @@ import type { Capability } from "../../broker/capabilities/capability.ts";
 import type { ClaimedCall } from "../../store/calls/durable/durable-call.ts";
 import type { PastAsk, TakeDurable } from "../../store/calls/durable/durable-step.ts";
 import type { ToolUndo } from "../../tool/definition.ts";
+import { WITH_DIGITS } from "../../tool/program/runner.ts";
 import type { Programs } from "../../tool/program/programs.ts";
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";
@@ -26,8 +27,7 @@ const REPORT_CHARS = 4 * 1024 * 1024;
  * call that undoes. `outcome` is missing in an effect that is to be undone.
  */
 const UNDOES = `(async (effects) => {
-  const withDigits = (_name, one, { source = "" } = {}) =>
-    typeof one === "number" && !Number.isSafeInteger(one) && /^-?\\d+$/.test(source) ? BigInt(source) : one;
+  ${WITH_DIGITS}
   const valueAt = (values, pointer) => {
     let value = values;
     for (const part of pointer.split("/").slice(1)) {
@@ -104,7 +104,7 @@ export async function undoing(
   return { tool: { ...tool, info: { ...tool.info, name: NAME } }, args };
 }
 
-/** What is to be done: the tools that undo, and the effects as JSON, each in a text of its own. */
+/** The tools that undo, in their order, and the effects, each as JSON. */
 interface Plan {
   readonly tools: readonly string[];
   readonly effects: readonly string[];

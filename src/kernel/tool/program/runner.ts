@@ -73,6 +73,10 @@ export const PROGRAM_GLOBALS = [
   "sleepUntil",
 ] as const;
 
+/** For `JSON.parse`: long integers keep their digits. */
+export const WITH_DIGITS = `const withDigits = (_name, one, { source = "" } = {}) =>
+  typeof one === "number" && !Number.isSafeInteger(one) && /^-?\\d+$/.test(source) ? BigInt(source) : one;`;
+
 /**
  * A shorter value of the same form, at most `max` characters of JSON long: strings are cut, and arrays and objects
  * lose what is between their ends.
@@ -102,8 +106,7 @@ const jsonOf = (value) => {
     return undefined;
   }
 };
-const withDigits = (_name, one, { source = "" } = {}) =>
-  typeof one === "number" && !Number.isSafeInteger(one) && /^-?\\d+$/.test(source) ? BigInt(source) : one;
+${WITH_DIGITS}
 const preview = (json, max) => {
   const value = JSON.parse(json, withDigits);
   for (const [chars, items] of STEPS) {
