@@ -195,7 +195,9 @@ describe("calls that wait in a Redis that others read and write", () => {
     await one.signal("c_1", "signal-of-it");
     await one.approve("c_1", 0);
     claimed(await one.claim("c_1"));
-    await one.append("c_1", 1, [{ seq: 1, part: '"part-of-it"', begins: null }]);
+    const ask = { capability: "desk", method: "pay", args: '"part-of-it"' };
+    const part = JSON.stringify({ kept: 0, asks: [ask], answers: [], late: [], together: [] });
+    await one.append("c_1", 1, [{ seq: 1, part, begins: null }]);
     await one.end("c_1", 1, '"output-of-it"');
     await own.stop();
     const written = readdirSync(own.dir, { recursive: true, withFileTypes: true })
