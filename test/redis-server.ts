@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { type ConnectionOptions, RedisConnection } from "../src/fleet/redis/connection.ts";
 
-const START_MS = 10_000;
+const START_MS = 60_000;
 const CONNECT_MS = 30_000;
 
 /** A Redis of a test's own, on a port that was free, with an append-only file in a folder of its own. */

@@ -103,7 +103,7 @@ describe.skipIf(!works)(`an executor inside bubblewrap${unless}`, () => {
         (place) =>
           !/^\/(?:proc|runtimes\/python|usr\/lib\S*|lib\S*|etc\/ld.so.cache|etc\/alpine-release)?$/.test(place),
       );
-      const known = /node_modules$|\/(?:src|compiled)$|\/package.json$|\/bin\/node$/;
+      const known = /node_modules$|\/(?:src|compiled|built)$|\/package.json$|\/bin\/node$/;
       expect(foreign.filter((place) => !known.test(place))).toEqual([]);
     });
 
